@@ -1,0 +1,33 @@
+package jsonrpc
+
+import "errors"
+
+var (
+	// ErrClosed reports that a Conn was closed by its own side.
+	ErrClosed = errors.New("connection closed")
+	// ErrBusy reports that the peer takes messages too slowly: the bounded
+	// queue in front of it is full, and the message was not queued.
+	ErrBusy = errors.New("peer is not reading: send queue full")
+	// ErrTooLong reports that the peer sent a message over the size limit. The
+	// message was dropped; the Conn goes on.
+	ErrTooLong = errors.New("message over the size limit")
+)
+
+// Conn carries JSON-RPC messages to one peer and back, one session long.
+//
+// Send and Close are safe for concurrent use. Recv is called by one goroutine
+// at a time.
+type Conn interface {
+	// Send queues one message: compact JSON on one line, without the newline.
+	// It does not wait for the peer. It fails with ErrBusy when the queue is
+	// full and with ErrClosed, or the reason why the peer ended, afterwards.
+	// The Conn keeps msg; the caller must not change it.
+	Send(msg []byte) error
+	// Recv returns the peer's next message, which then belongs to the caller.
+	// It blocks until there is one. ErrTooLong is not final; any other error
+	// is: io.EOF when the peer ended in good order, ErrClosed after Close.
+	Recv() ([]byte, error)
+	// Close ends the session and releases all that it holds. It is idempotent,
+	// unblocks Recv, and returns within a bound that the implementation states.
+	Close() error
+}

@@ -1,0 +1,91 @@
+package jsonrpc
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Error codes of JSON-RPC 2.0, section 5.1.
+const (
+	CodeParseError     = -32700
+	CodeInvalidRequest = -32600
+	CodeMethodNotFound = -32601
+	CodeInvalidParams  = -32602
+	CodeInternalError  = -32603
+)
+
+// Error is a JSON-RPC error object, and a Go error.
+type Error struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	// Data tells more, in a form that depends on the code; nil for nothing.
+	Data any `json:"data,omitempty"`
+}
+
+// Error returns the message and the code.
+func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+
+// Errorf returns an Error without data.
+func Errorf(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// NewRequest returns the bytes of a request; params may be nil.
+func NewRequest(id ID, method string, params json.RawMessage) []byte {
+	return call(id, method, params)
+}
+
+// NewNotification returns the bytes of a notification; params may be nil.
+func NewNotification(method string, params json.RawMessage) []byte {
+	return call("", method, params)
+}
+
+func call(id ID, method string, params json.RawMessage) []byte {
+	out := make([]byte, 0, 64+len(method)+len(params))
+	out = append(out, `{"jsonrpc":"2.0",`...)
+	if id != "" {
+		out = append(out, `"id":`...)
+		out = append(out, id...)
+		out = append(out, ',')
+	}
+	out = append(out, `"method":`...)
+	out = append(out, quote(method)...)
+	if params != nil {
+		out = append(out, `,"params":`...)
+		out = append(out, params...)
+	}
+	return append(out, '}')
+}
+
+// NewResult returns the bytes of a response; result must be valid JSON on one
+// line.
+func NewResult(id ID, result json.RawMessage) []byte { return answer(id, "result", result) }
+
+// NewError returns the bytes of an error response. An id that is empty becomes
+// null.
+func NewError(id ID, e *Error) []byte {
+	raw, err := json.Marshal(e)
+	if err != nil { // Data that has no JSON form: the answer must go out all the same
+		raw, _ = json.Marshal(&Error{Code: e.Code, Message: e.Message})
+	}
+	return answer(id, "error", raw)
+}
+
+func answer(id ID, member string, value json.RawMessage) []byte {
+	if id == "" {
+		id = Null
+	}
+	out := make([]byte, 0, 40+len(id)+len(value))
+	out = append(out, `{"jsonrpc":"2.0","id":`...)
+	out = append(out, id...)
+	out = append(out, `,"`...)
+	out = append(out, member...)
+	out = append(out, `":`...)
+	out = append(out, value...)
+	return append(out, '}')
+}
+
+func quote(s string) []byte {
+	b, _ := json.Marshal(s) // a string always has a JSON form
+	return b
+}

@@ -1,0 +1,307 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// MaxIDBytes is the longest id, in bytes of its JSON form, that Parse accepts.
+const MaxIDBytes = 1024
+
+// ID is a request id in the JSON form in which it came: `1`, `1.5`, `"a"`. Two
+// ids are the same when their bytes are. Empty means that there is none.
+type ID string
+
+// Null is the id of an error response to a message whose id could not be read.
+const Null ID = "null"
+
+// Kind says what a message is.
+type Kind uint8
+
+// The kinds of message. Invalid is only seen beside an error of Parse.
+const (
+	Invalid Kind = iota
+	Request
+	Notification
+	Response
+)
+
+var kindNames = [...]string{"invalid", "request", "notification", "response"}
+
+// String returns the kind in lower case.
+func (k Kind) String() string { return kindNames[k] }
+
+// Message is one JSON-RPC message. It is immutable and safe for concurrent use.
+type Message struct {
+	// Kind is what the message is.
+	Kind Kind
+	// ID is the id's bytes; empty for a notification, Null for a response that
+	// names no request.
+	ID ID
+	// Method is empty for a response.
+	Method string
+
+	raw                       []byte
+	id, params, result, fault span
+}
+
+// Raw returns the whole message on one line. The caller must not change it.
+func (m *Message) Raw() []byte { return m.raw }
+
+// Params returns the params as they came; nil when there are none.
+func (m *Message) Params() json.RawMessage { return m.part(m.params) }
+
+// Result returns the result of a response as it came; nil for an error.
+func (m *Message) Result() json.RawMessage { return m.part(m.result) }
+
+// Error returns the error object of a response as it came; nil for a result.
+func (m *Message) Error() json.RawMessage { return m.part(m.fault) }
+
+func (m *Message) part(s span) json.RawMessage {
+	if !s.present() {
+		return nil
+	}
+	return json.RawMessage(m.raw[s.from:s.to:s.to])
+}
+
+// WithID returns the message's bytes with id in place of its own and all else
+// unchanged. The message must have an id.
+func (m *Message) WithID(id ID) []byte { return splice(m.raw, m.id, string(id)) }
+
+// WithParams returns the message's bytes with other params in the place of its
+// own. The message must have params.
+func (m *Message) WithParams(params json.RawMessage) []byte {
+	return splice(m.raw, m.params, string(params))
+}
+
+func splice(data []byte, at span, value string) []byte {
+	out := make([]byte, 0, len(data)-(at.to-at.from)+len(value))
+	out = append(out, data[:at.from]...)
+	out = append(out, value...)
+	return append(out, data[at.to:]...)
+}
+
+// Parse reads one JSON-RPC 2.0 message. The message keeps data, which must not
+// change afterwards; if data holds line breaks, a compacted copy is kept.
+//
+// The error is always an *[Error] that may be sent to the peer: CodeParseError
+// for what is no JSON (invalid UTF-8 and nesting over MaxDepth included),
+// CodeInvalidRequest for what is no single JSON-RPC message: batches, members
+// that are ambiguous because they stand twice, ids that are neither string nor
+// number. Where the id of an invalid message is certain, the returned message
+// has it, else the message is nil.
+func Parse(data []byte) (*Message, error) {
+	if err := checkText(data); err != nil {
+		return nil, Errorf(CodeParseError, "invalid JSON: %v", err)
+	}
+	data = bytes.TrimSpace(data)
+	if bytes.ContainsAny(data, "\r\n") {
+		data = compact(data)
+	}
+	p := parser{m: &Message{raw: data}}
+	if err := p.document(); err != nil {
+		return nil, err
+	}
+	if err := p.classify(); err != nil {
+		if p.m.ID == "" || p.m.ID == Null {
+			return nil, err
+		}
+		return p.m, err
+	}
+	return p.m, nil
+}
+
+// compact removes line breaks; in JSON they can only stand between tokens. What
+// is no JSON is returned as it is, for the parser to say where.
+func compact(data []byte) []byte {
+	var b bytes.Buffer
+	if err := json.Compact(&b, data); err != nil {
+		return data
+	}
+	return b.Bytes()
+}
+
+// parser collects the members of the message at the top level.
+type parser struct {
+	m       *Message
+	version span
+	method  span
+}
+
+func (p *parser) document() error {
+	data := p.m.raw
+	if len(data) == 0 {
+		return Errorf(CodeParseError, "invalid JSON: the message is empty")
+	}
+	var (
+		end int
+		err error
+	)
+	if data[0] == '{' {
+		end, err = skipObject(data, 0, 0, p.member)
+	} else {
+		end, err = skipValue(data, 0, 0)
+	}
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	if err == nil && end < len(data) {
+		err = &syntaxError{end, "more data after the message"}
+	}
+	switch {
+	case err != nil:
+		return Errorf(CodeParseError, "invalid JSON: %v", err)
+	case data[0] == '[':
+		return Errorf(CodeInvalidRequest, "batches are not supported: send one message at a time")
+	case data[0] != '{':
+		return Errorf(CodeInvalidRequest, "a JSON-RPC message is an object")
+	}
+	return nil
+}
+
+func (p *parser) member(name, value span) error {
+	key := text(p.m.raw, name)
+	var at *span
+	switch key {
+	case "jsonrpc":
+		at = &p.version
+	case "id":
+		at = &p.m.id
+	case "method":
+		at = &p.method
+	case "params":
+		at = &p.m.params
+	case "result":
+		at = &p.m.result
+	case "error":
+		at = &p.m.fault
+	default:
+		return nil
+	}
+	if at.present() {
+		return Errorf(CodeInvalidRequest, "member %q stands twice", key)
+	}
+	*at = value
+	return nil
+}
+
+func (p *parser) classify() error {
+	m := p.m
+	if m.id.present() {
+		if err := checkID(m.part(m.id)); err != nil {
+			return err
+		}
+		m.ID = ID(m.part(m.id))
+	}
+	if string(m.part(p.version)) != `"2.0"` {
+		return Errorf(CodeInvalidRequest, `member "jsonrpc" must be "2.0"`)
+	}
+	if p.method.present() {
+		return p.classifyCall()
+	}
+	switch {
+	case m.result.present() == m.fault.present():
+		return Errorf(CodeInvalidRequest, `a message has either "method", "result" or "error"`)
+	case !m.id.present():
+		m.ID = Null // tolerated: some servers leave it out (JSON-RPC 2.0 section 5 wants null)
+	}
+	m.Kind = Response
+	return nil
+}
+
+func (p *parser) classifyCall() error {
+	m := p.m
+	if m.raw[p.method.from] != '"' {
+		return Errorf(CodeInvalidRequest, `member "method" must be a string`)
+	}
+	if m.result.present() || m.fault.present() {
+		return Errorf(CodeInvalidRequest, `a message with "method" has neither "result" nor "error"`)
+	}
+	if params := m.part(m.params); params != nil && !bytes.ContainsRune([]byte("{[n"), rune(params[0])) {
+		return Errorf(CodeInvalidRequest, `member "params" must be an object or an array`)
+	}
+	m.Method = text(m.raw, p.method)
+	switch m.ID {
+	case "":
+		m.Kind = Notification
+	case Null:
+		return Errorf(CodeInvalidRequest, "the id of a request must not be null")
+	default:
+		m.Kind = Request
+	}
+	return nil
+}
+
+func checkID(raw []byte) error {
+	if len(raw) > MaxIDBytes {
+		return Errorf(CodeInvalidRequest, "the id is longer than %d bytes", MaxIDBytes)
+	}
+	switch c := raw[0]; {
+	case c == '"', c == '-', c >= '0' && c <= '9', c == 'n':
+		return nil
+	}
+	return Errorf(CodeInvalidRequest, "the id must be a string or a number")
+}
+
+// Member returns the value found by following the names from the object obj
+// downwards, as it stands there. It reports false when there is none, or obj is
+// no valid JSON object. Of a member that stands twice, the last counts, as it
+// does for most parsers.
+func Member(obj json.RawMessage, names ...string) (json.RawMessage, bool) {
+	at, ok := find(obj, names)
+	if !ok {
+		return nil, false
+	}
+	return obj[at.from:at.to:at.to], true
+}
+
+// ReplaceMember returns obj with value in the place of the member that Member
+// would find, and obj itself when there is none.
+func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage {
+	at, ok := find(obj, names)
+	if !ok {
+		return obj
+	}
+	return splice(obj, at, string(value))
+}
+
+func find(obj []byte, names []string) (span, bool) {
+	at := span{skipSpace(obj, 0), len(obj)}
+	for _, want := range names {
+		if at.from >= len(obj) || obj[at.from] != '{' {
+			return span{}, false
+		}
+		var found span
+		_, err := skipObject(obj, at.from, 0, func(name, value span) error {
+			if text(obj, name) == want {
+				found = value
+			}
+			return nil
+		})
+		if err != nil || !found.present() {
+			return span{}, false
+		}
+		at = found
+	}
+	return at, at.present()
+}
+
+// Text returns the string that raw is the JSON form of, and false when raw is
+// none.
+func Text(raw json.RawMessage) (string, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	var v string
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return "", false
+	}
+	return v, true
+}
+
+// String describes the message without its content, for logs.
+func (m *Message) String() string {
+	return fmt.Sprintf("%s %s (%d bytes)", m.Kind, m.Method, len(m.raw))
+}

@@ -1,0 +1,255 @@
+package jsonrpc
+
+import (
+	"encoding/json"
+	"fmt"
+	"unicode/utf8"
+)
+
+// MaxDepth is how deeply arrays and objects may nest in a message. Peers parse
+// recursively and some die of depth; no MCP message comes near it.
+const MaxDepth = 512
+
+// span is a half-open range of bytes in a message; the zero span is "absent".
+type span struct{ from, to int }
+
+func (s span) present() bool { return s.to > s.from }
+
+// syntaxError says where and why bytes are no JSON value (RFC 8259).
+type syntaxError struct {
+	at     int
+	reason string
+}
+
+func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.reason, e.at) }
+
+// checkText refuses what no JSON text may hold before it is looked at closer.
+func checkText(data []byte) error {
+	if utf8.Valid(data) {
+		return nil
+	}
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
+			return &syntaxError{i, "invalid UTF-8"}
+		}
+		i += size
+	}
+	return nil
+}
+
+func skipSpace(data []byte, i int) int {
+	for i < len(data) {
+		switch data[i] {
+		case ' ', '\t', '\r', '\n':
+			i++
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// skipValue returns the index after the JSON value that starts at data[i].
+func skipValue(data []byte, i, depth int) (int, error) {
+	if i >= len(data) {
+		return i, &syntaxError{i, "unexpected end"}
+	}
+	switch c := data[i]; {
+	case c == '"':
+		return skipString(data, i)
+	case c == '{':
+		return skipObject(data, i, depth, nil)
+	case c == '[':
+		return skipArray(data, i, depth)
+	case c == '-' || c >= '0' && c <= '9':
+		return skipNumber(data, i)
+	case c == 't':
+		return skipWord(data, i, "true")
+	case c == 'f':
+		return skipWord(data, i, "false")
+	case c == 'n':
+		return skipWord(data, i, "null")
+	}
+	return i, &syntaxError{i, fmt.Sprintf("unexpected character %q", data[i])}
+}
+
+func skipWord(data []byte, i int, word string) (int, error) {
+	if len(data)-i < len(word) {
+		return i, &syntaxError{len(data), "unexpected end"}
+	}
+	if string(data[i:i+len(word)]) != word {
+		return i, &syntaxError{i, "unknown word"}
+	}
+	return i + len(word), nil
+}
+
+func skipString(data []byte, i int) (int, error) {
+	for i++; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '"':
+			return i + 1, nil
+		case c == '\\':
+			n, err := skipEscape(data, i)
+			if err != nil {
+				return i, err
+			}
+			i = n
+		case c < 0x20:
+			return i, &syntaxError{i, fmt.Sprintf("control character 0x%02x in a string", c)}
+		}
+	}
+	return i, &syntaxError{i, "unexpected end in a string"}
+}
+
+// skipEscape returns the index of the last byte of the escape at data[i].
+func skipEscape(data []byte, i int) (int, error) {
+	if i+1 >= len(data) {
+		return i, &syntaxError{i, "unexpected end in a string"}
+	}
+	switch data[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 1, nil
+	case 'u':
+		for k := i + 2; k < i+6; k++ {
+			if k >= len(data) || !isHex(data[k]) {
+				return i, &syntaxError{i, "invalid \\u escape"}
+			}
+		}
+		return i + 5, nil
+	}
+	return i, &syntaxError{i, "invalid escape"}
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+func skipDigits(data []byte, i int) (int, error) {
+	from := i
+	for i < len(data) && data[i] >= '0' && data[i] <= '9' {
+		i++
+	}
+	if i == from {
+		return i, &syntaxError{i, "digit expected"}
+	}
+	return i, nil
+}
+
+func skipNumber(data []byte, i int) (int, error) {
+	if data[i] == '-' {
+		i++
+	}
+	var err error
+	if i < len(data) && data[i] == '0' {
+		i++
+	} else if i, err = skipDigits(data, i); err != nil {
+		return i, err
+	}
+	if i < len(data) && data[i] == '.' {
+		if i, err = skipDigits(data, i+1); err != nil {
+			return i, err
+		}
+	}
+	if i < len(data) && (data[i] == 'e' || data[i] == 'E') {
+		i++
+		if i < len(data) && (data[i] == '+' || data[i] == '-') {
+			i++
+		}
+		return skipDigits(data, i)
+	}
+	return i, nil
+}
+
+func skipArray(data []byte, i, depth int) (int, error) {
+	if depth >= MaxDepth {
+		return i, &syntaxError{i, fmt.Sprintf("nested over %d levels", MaxDepth)}
+	}
+	i = skipSpace(data, i+1)
+	if i < len(data) && data[i] == ']' {
+		return i + 1, nil
+	}
+	for {
+		n, err := skipValue(data, i, depth+1)
+		if err != nil {
+			return n, err
+		}
+		i = skipSpace(data, n)
+		if i >= len(data) {
+			return i, &syntaxError{i, "unexpected end in an array"}
+		}
+		switch data[i] {
+		case ',':
+			i = skipSpace(data, i+1)
+		case ']':
+			return i + 1, nil
+		default:
+			return i, &syntaxError{i, "',' or ']' expected"}
+		}
+	}
+}
+
+// skipObject also reports each member to visit, unless that is nil; an error
+// that visit returns ends the walk.
+func skipObject(data []byte, i, depth int, visit func(name, value span) error) (int, error) {
+	if depth >= MaxDepth {
+		return i, &syntaxError{i, fmt.Sprintf("nested over %d levels", MaxDepth)}
+	}
+	i = skipSpace(data, i+1)
+	if i < len(data) && data[i] == '}' {
+		return i + 1, nil
+	}
+	for {
+		name, value, err := skipMember(data, i, depth)
+		if err != nil {
+			return i, err
+		}
+		if visit != nil {
+			if err := visit(name, value); err != nil {
+				return i, err
+			}
+		}
+		i = skipSpace(data, value.to)
+		if i >= len(data) {
+			return i, &syntaxError{i, "unexpected end in an object"}
+		}
+		switch data[i] {
+		case ',':
+			i = skipSpace(data, i+1)
+		case '}':
+			return i + 1, nil
+		default:
+			return i, &syntaxError{i, "',' or '}' expected"}
+		}
+	}
+}
+
+func skipMember(data []byte, i, depth int) (name, value span, err error) {
+	if i >= len(data) || data[i] != '"' {
+		return name, value, &syntaxError{i, "member name expected"}
+	}
+	name.from = i
+	if name.to, err = skipString(data, i); err != nil {
+		return name, value, err
+	}
+	i = skipSpace(data, name.to)
+	if i >= len(data) || data[i] != ':' {
+		return name, value, &syntaxError{i, "':' expected"}
+	}
+	value.from = skipSpace(data, i+1)
+	value.to, err = skipValue(data, value.from, depth+1)
+	return name, value, err
+}
+
+// text is the string whose JSON form is data[s.from:s.to].
+func text(data []byte, s span) string {
+	raw := data[s.from+1 : s.to-1]
+	for _, c := range raw {
+		if c == '\\' {
+			var v string
+			_ = json.Unmarshal(data[s.from:s.to], &v) // valid by the scan
+			return v
+		}
+	}
+	return string(raw)
+}
