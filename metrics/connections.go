@@ -1,0 +1,153 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// connectionSeries are the series of the life of streams.
+type connectionSeries struct {
+	open          prometheus.Gauge
+	opened        prometheus.Counter
+	closed        closedSet[prometheus.Counter]
+	duration      closedSet[*histogram] // by close reason
+	rejected      closedSet[prometheus.Counter]
+	postRejected  closedSet[prometheus.Counter]
+	state         closedSet[prometheus.Gauge]
+	ready         *histogram
+	heartbeats    prometheus.Counter
+	writeTimeouts prometheus.Counter
+	outboxFull    prometheus.Counter
+}
+
+func newConnectionSeries(b *builder) connectionSeries {
+	states := newStateGauges(b)
+	return connectionSeries{
+		open:   b.gauge("mcp_sse_connections", "Open connections."),
+		opened: b.counter("mcp_sse_connections_opened_total", "Connections opened."),
+		closed: b.counters("mcp_sse_connections_closed_total", "Connections closed, by reason.",
+			"reason", closedReasons()),
+		duration: newSessionDuration(b),
+		rejected: b.counters("mcp_sse_connections_rejected_total", "GETs that got no stream, by reason.",
+			"reason", rejectedReasons()),
+		postRejected: b.counters("mcp_sse_posts_rejected_total", "POSTs that got no 202, by reason.",
+			"reason", postReasons()),
+		state: states,
+		ready: b.histogram("mcp_sse_ready_seconds", "Time from a GET until its connection was ready.",
+			fineBuckets()),
+		heartbeats: b.counter("mcp_sse_heartbeats_total", "Heartbeats written to streams."),
+		writeTimeouts: b.counter("mcp_sse_write_timeouts_total",
+			"Writes to a stream that took longer than the write timeout."),
+		outboxFull: b.counter("mcp_sse_outbox_full_total", "Messages that found the outbox of their connection full."),
+	}
+}
+
+func newStateGauges(b *builder) closedSet[prometheus.Gauge] {
+	v := b.gaugeVec("mcp_sse_connection_state", "Open connections, by state.", "state")
+	return newClosedSet(states(), other, func(s string) prometheus.Gauge { return v.WithLabelValues(s) })
+}
+
+// newSessionDuration maps every close reason to the histogram of its
+// error_type: the reasons that are no error share the empty one.
+func newSessionDuration(b *builder) closedSet[*histogram] {
+	v := b.histogramVec("mcp_server_session_duration_seconds", "How long connections lasted, by how they ended.",
+		otelBuckets(), "network_transport", "error_type")
+	child := func(errorType string) *histogram { return newHistogram(v.WithLabelValues(transport, errorType)) }
+	byError := newClosedSet(closedErrors(), otelOther, child)
+	fine := child("")
+	set := closedSet[*histogram]{known: make(map[string]*histogram), rest: byError.rest}
+	for _, reason := range closedReasons() {
+		set.known[reason] = fine
+		if h, ok := byError.known[reason]; ok {
+			set.known[reason] = h
+		}
+	}
+	return set
+}
+
+// ConnectionOpened counts a stream whose head was sent.
+func (m *Metrics) ConnectionOpened() {
+	if m == nil {
+		return
+	}
+	m.connections.opened.Inc()
+	m.connections.open.Inc()
+}
+
+// ConnectionClosed counts the end of an opened connection: why it ended, one of
+// the Closed constants, and how long it lasted. The id, already shortened as it
+// may be seen by who reads the metrics, becomes an exemplar; it may be empty.
+func (m *Metrics) ConnectionClosed(reason string, age time.Duration, id string) {
+	if m == nil {
+		return
+	}
+	m.connections.closed.of(reason).Inc()
+	m.connections.open.Dec()
+	m.connections.duration.of(reason).observe(age, id)
+}
+
+// ConnectionRejected counts a GET that got no stream, by one of the Rejected
+// constants.
+func (m *Metrics) ConnectionRejected(reason string) {
+	if m == nil {
+		return
+	}
+	m.connections.rejected.of(reason).Inc()
+}
+
+// PostRejected counts a POST that got no 202, by one of the Post constants.
+func (m *Metrics) PostRejected(reason string) {
+	if m == nil {
+		return
+	}
+	m.connections.postRejected.of(reason).Inc()
+}
+
+// StateChanged moves a connection from one state to another. An empty from is a
+// new connection; an empty to, or "closed", is one that is gone.
+func (m *Metrics) StateChanged(from, to string) {
+	if m == nil {
+		return
+	}
+	if from != "" && from != stateClosed {
+		m.connections.state.of(from).Dec()
+	}
+	if to != "" && to != stateClosed {
+		m.connections.state.of(to).Inc()
+	}
+}
+
+// Ready observes the time from a GET until its connection was ready for the
+// first time. The id becomes an exemplar; it may be empty.
+func (m *Metrics) Ready(d time.Duration, id string) {
+	if m == nil {
+		return
+	}
+	m.connections.ready.observe(d, id)
+}
+
+// Heartbeat counts a heartbeat that was written.
+func (m *Metrics) Heartbeat() {
+	if m == nil {
+		return
+	}
+	m.connections.heartbeats.Inc()
+}
+
+// WriteTimeout counts a write that took longer than it may.
+func (m *Metrics) WriteTimeout() {
+	if m == nil {
+		return
+	}
+	m.connections.writeTimeouts.Inc()
+}
+
+// OutboxFull counts a message that found no room in its connection's outbox and
+// had to wait.
+func (m *Metrics) OutboxFull() {
+	if m == nil {
+		return
+	}
+	m.connections.outboxFull.Inc()
+}

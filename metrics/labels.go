@@ -1,0 +1,158 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+const (
+	// other stands for a value that is not in the list of an mcp_sse_ label.
+	other = "other"
+	// otelOther is its counterpart in the OpenTelemetry histograms.
+	otelOther = "_other"
+	// transport is network_transport of both: an SSE stream runs over TCP.
+	transport = "tcp"
+)
+
+// The functions below return the closed lists of label values, without the
+// value for all others.
+
+func closedReasons() []string {
+	return []string{ClosedClient, ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedIdle, ClosedShutdown, ClosedError}
+}
+
+// closedErrors are the reasons that are errors of a session. The others end it
+// as they should.
+func closedErrors() []string {
+	return []string{ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedError}
+}
+
+func rejectedReasons() []string {
+	return []string{
+		RejectedMaxConnections, RejectedPerIP, RejectedRate, RejectedDraining,
+		RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest,
+	}
+}
+
+func postReasons() []string {
+	return []string{
+		PostUnknownConnection, PostTooLarge, PostInvalidJSON, PostInvalidRequest, PostMediaType,
+		PostOrigin, PostHost, PostAuth, PostClosed, PostBadRequest,
+	}
+}
+
+// states are those of an open connection. Closed ones are in no gauge.
+func states() []string { return []string{"initializing", "ready", "failed", "draining"} }
+
+const stateClosed = "closed"
+
+func handshakeResults() []string { return []string{HandshakeOK, HandshakeError, HandshakeCanceled} }
+
+func phases() []string {
+	return []string{"", PhaseRequestCreation, PhaseRequestProcessing, PhaseResponseSending}
+}
+
+func gateReasons() []string {
+	return []string{GateFull, GateTimeout, GateFailed, GateCanceled, GateClosed}
+}
+
+func droppedReasons() []string {
+	return []string{
+		DroppedUnknownResponse, DroppedUnknownRequest, DroppedInvalidMessage, DroppedTooLong, DroppedNotReady,
+	}
+}
+
+func childReasons() []string { return []string{ChildOK, ChildError, ChildSignal, ChildClosed} }
+
+// methods are the requests that a client can send a server in any MCP revision
+// from 2024-11-05 to 2026-07-28. Notifications have no duration.
+func methods() []string {
+	return []string{
+		"initialize", "ping", "server/discover", "subscriptions/listen",
+		"tools/list", "tools/call",
+		"prompts/list", "prompts/get",
+		"resources/list", "resources/read", "resources/templates/list",
+		"resources/subscribe", "resources/unsubscribe",
+		"completion/complete", "logging/setLevel",
+		"tasks/get", "tasks/result", "tasks/cancel", "tasks/list", "tasks/update",
+	}
+}
+
+// errorTypes starts with the empty one, no error. The JSON-RPC codes are those
+// of JSON-RPC 2.0, of MCP (-32002 resource not found, -32042 URL elicitation
+// required), and 0, which go-sdk servers send for errors without a code.
+func errorTypes() []string {
+	return []string{
+		"",
+		"-32700", "-32600", "-32601", "-32602", "-32603", "-32002", "-32042", "0",
+		ErrorTimeout, ErrorSessionLost, ErrorCanceled, ErrorInitialization,
+		ErrorClosed, ErrorBusy, ErrorDraining, ErrorTool,
+	}
+}
+
+// closedSet maps a label's values to what they move. It is not changed after
+// New, so it needs no lock.
+type closedSet[T any] struct {
+	known map[string]T
+	rest  T // of every value that is not known
+}
+
+func newClosedSet[T any](values []string, rest string, child func(value string) T) closedSet[T] {
+	s := closedSet[T]{known: make(map[string]T, len(values)), rest: child(rest)}
+	for _, v := range values {
+		s.known[v] = child(v)
+	}
+	return s
+}
+
+// of returns the child of a value, or that of all others.
+func (s closedSet[T]) of(value string) T {
+	if c, ok := s.known[value]; ok {
+		return c
+	}
+	return s.rest
+}
+
+// builder makes collectors and remembers them for the registry.
+type builder struct{ all []prometheus.Collector }
+
+func (b *builder) add(c prometheus.Collector) { b.all = append(b.all, c) }
+
+func (b *builder) counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	b.add(c)
+	return c
+}
+
+func (b *builder) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	b.add(v)
+	return v
+}
+
+// counters makes one counter for each value of a label, and one for all others.
+func (b *builder) counters(name, help, label string, values []string) closedSet[prometheus.Counter] {
+	v := b.counterVec(name, help, label)
+	return newClosedSet(values, other, func(value string) prometheus.Counter { return v.WithLabelValues(value) })
+}
+
+func (b *builder) gauge(name, help string) prometheus.Gauge {
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	b.add(g)
+	return g
+}
+
+func (b *builder) gaugeVec(name, help string, labels ...string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	b.add(v)
+	return v
+}
+
+func (b *builder) histogram(name, help string, buckets []float64) *histogram {
+	h := prometheus.NewHistogram(histogramOpts(name, help, buckets))
+	b.add(h)
+	return newHistogram(h)
+}
+
+func (b *builder) histogramVec(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	v := prometheus.NewHistogramVec(histogramOpts(name, help, buckets), labels)
+	b.add(v)
+	return v
+}

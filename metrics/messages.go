@@ -1,0 +1,126 @@
+package metrics
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// messageSeries are the series of messages between clients and the gateway.
+type messageSeries struct {
+	in, out           prometheus.Counter
+	bytesIn, bytesOut prometheus.Counter
+	dropped           closedSet[prometheus.Counter]
+}
+
+func newMessageSeries(b *builder) messageSeries {
+	n := b.counterVec("mcp_sse_messages_total", "JSON-RPC messages from (in) and to (out) clients.", "direction")
+	size := b.counterVec("mcp_sse_message_bytes_total", "Bytes of the JSON-RPC messages from (in) and to (out) clients.",
+		"direction")
+	return messageSeries{
+		in:       n.WithLabelValues("in"),
+		out:      n.WithLabelValues("out"),
+		bytesIn:  size.WithLabelValues("in"),
+		bytesOut: size.WithLabelValues("out"),
+		dropped: b.counters("mcp_sse_messages_dropped_total", "Messages that were thrown away, by reason.",
+			"reason", droppedReasons()),
+	}
+}
+
+// MessageIn counts a JSON-RPC message of so many bytes from a client.
+func (m *Metrics) MessageIn(bytes int) {
+	if m == nil {
+		return
+	}
+	m.messages.in.Inc()
+	add(m.messages.bytesIn, bytes)
+}
+
+// MessageOut counts a JSON-RPC message of so many bytes to a client.
+func (m *Metrics) MessageOut(bytes int) {
+	if m == nil {
+		return
+	}
+	m.messages.out.Inc()
+	add(m.messages.bytesOut, bytes)
+}
+
+// Dropped counts a message that was thrown away, by one of the Dropped
+// constants.
+func (m *Metrics) Dropped(reason string) {
+	if m == nil {
+		return
+	}
+	m.messages.dropped.of(reason).Inc()
+}
+
+// requestSeries are the series of clients' requests.
+type requestSeries struct {
+	inFlight prometheus.Gauge
+	vec      *prometheus.HistogramVec
+	methods  closedSet[*operation]
+	errors   closedSet[int] // index of operation.byError
+}
+
+// operation is one method of the operation duration.
+type operation struct {
+	method string
+	// byError holds one histogram for each error type, at the index that
+	// requestSeries.errors gives it. The one without error is there from the
+	// start, the others are nil until they are needed.
+	byError []atomic.Pointer[histogram]
+}
+
+func newRequestSeries(b *builder) requestSeries {
+	r := requestSeries{
+		inFlight: b.gauge("mcp_sse_requests_in_flight", "Requests of clients that are not answered yet."),
+		vec: b.histogramVec("mcp_server_operation_duration_seconds", "Time until requests of clients were answered.",
+			otelBuckets(), "mcp_method_name", "error_type", "network_transport"),
+	}
+	index := -1
+	r.errors = newClosedSet(errorTypes(), otelOther, func(string) int { index++; return index })
+	r.methods = newClosedSet(methods(), otelOther, func(method string) *operation {
+		op := &operation{method: method, byError: make([]atomic.Pointer[histogram], index+1)}
+		r.histogram(op, "")
+		return op
+	})
+	return r
+}
+
+// histogram returns the series of a method and an error type, and makes it when
+// it is asked for the first time.
+func (r *requestSeries) histogram(op *operation, errorType string) *histogram {
+	slot := &op.byError[r.errors.of(errorType)]
+	if h := slot.Load(); h != nil {
+		return h
+	}
+	if _, known := r.errors.known[errorType]; !known {
+		errorType = otelOther
+	}
+	h := newHistogram(r.vec.WithLabelValues(op.method, errorType, transport))
+	if slot.CompareAndSwap(nil, h) {
+		return h
+	}
+	return slot.Load()
+}
+
+// RequestStarted counts a client's request that begins. It is followed by one
+// RequestDone.
+func (m *Metrics) RequestStarted() {
+	if m == nil {
+		return
+	}
+	m.requests.inFlight.Inc()
+}
+
+// RequestDone observes how long a client's request took. errorType is empty, a
+// JSON-RPC error code in decimal, or one of the Error constants. The id becomes
+// an exemplar; it may be empty.
+func (m *Metrics) RequestDone(method, errorType string, d time.Duration, id string) {
+	if m == nil {
+		return
+	}
+	m.requests.inFlight.Dec()
+	m.requests.histogram(m.requests.methods.of(method), errorType).observe(d, id)
+}

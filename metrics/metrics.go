@@ -1,0 +1,111 @@
+package metrics
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics holds the series of one gateway. Make it with [New]. All methods are
+// safe for concurrent use, and do nothing on a nil *Metrics.
+type Metrics struct {
+	connections connectionSeries
+	handshakes  handshakeSeries
+	gate        gateSeries
+	messages    messageSeries
+	requests    requestSeries
+	children    childSeries
+	buildInfo   *prometheus.GaugeVec
+}
+
+// New makes the series and registers them with reg. With a nil reg they are
+// counted and not registered. A second call with the same registry returns the
+// Metrics of the first, so that two gateways in one program count together. New
+// panics when reg holds a series of one of these names that is not ours.
+func New(reg *prometheus.Registry) *Metrics {
+	var b builder
+	m := &Metrics{
+		connections: newConnectionSeries(&b),
+		handshakes:  newHandshakeSeries(&b),
+		gate:        newGateSeries(&b),
+		messages:    newMessageSeries(&b),
+		requests:    newRequestSeries(&b),
+		children:    newChildSeries(&b),
+		buildInfo: b.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
+			"version", "revision", "goversion"),
+	}
+	if reg == nil {
+		return m
+	}
+	err := reg.Register(&collector{metrics: m, all: b.all})
+	if err == nil {
+		return m
+	}
+	if are, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if earlier, ok := are.ExistingCollector.(*collector); ok {
+			return earlier.metrics
+		}
+	}
+	panic("metrics: register: " + err.Error())
+}
+
+// BuildInfo says which build runs. A later call replaces what an earlier said.
+func (m *Metrics) BuildInfo(version, revision, goVersion string) {
+	if m == nil {
+		return
+	}
+	m.buildInfo.Reset()
+	m.buildInfo.WithLabelValues(labelText(version), labelText(revision), labelText(goVersion)).Set(1)
+}
+
+// labelText makes s fit for a label: Prometheus panics on invalid UTF-8.
+func labelText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// collector is all series of one Metrics as the registry sees them: registered
+// together or not at all.
+type collector struct {
+	metrics *Metrics
+	all     []prometheus.Collector
+}
+
+var _ prometheus.Collector = (*collector)(nil)
+
+// Describe sends the descriptions of all series.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, s := range c.all {
+		s.Describe(ch)
+	}
+}
+
+// Collect sends all series.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range c.all {
+		s.Collect(ch)
+	}
+}
+
+// NewRegistry returns a registry that holds the figures of the Go runtime and
+// of the process.
+func NewRegistry() *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return reg
+}
+
+// Handler serves what reg holds to Prometheus: as text, as OpenMetrics (with
+// exemplars) or as protobuf (with native histograms), as the scraper asks. The
+// registry must not be nil.
+func Handler(reg *prometheus.Registry) http.Handler {
+	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{EnableOpenMetrics: true})
+}
+
+// add counts n, which is never negative but by a caller's mistake: that must
+// not panic on the path of a message.
+func add(c prometheus.Counter, n int) { c.Add(float64(max(n, 0))) }
