@@ -1,0 +1,347 @@
+package connstate
+
+import (
+	"errors"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Errors of a Connection. Compare with errors.Is.
+var (
+	// ErrClosed: the stream is over.
+	ErrClosed = errors.New("connection is closed")
+	// ErrSlow: the client does not read; the connection has been closed for it.
+	ErrSlow = errors.New("client reads too slowly")
+	// ErrGateFull: too many messages wait for the session.
+	ErrGateFull = errors.New("too many messages wait for the server to start")
+	// ErrDraining: the connection is about to be closed.
+	ErrDraining = errors.New("the gateway is shutting down")
+	// ErrDuplicate: a request with the same id is not answered yet.
+	ErrDuplicate = errors.New("a request with this id is in flight")
+	// ErrTooManyPending: too many requests are not answered yet.
+	ErrTooManyPending = errors.New("too many requests in flight")
+)
+
+// Options configure the connections of a Registry. The zero value gives the
+// defaults that are named at each field.
+type Options struct {
+	// GateQueue bounds the messages at the gate. Default 64.
+	GateQueue int
+	// GateTimeout bounds how long one waits there. Default 5 s.
+	GateTimeout time.Duration
+	// OutboxBytes bounds what waits to be written; an event larger than it
+	// passes alone. Default 1 MiB.
+	OutboxBytes int
+	// OutboxWait bounds how long a sender waits for room. Default 10 s.
+	OutboxWait time.Duration
+	// AnnounceDelay is the least time between endpoint and announcement.
+	// Default 100 ms; negative: none.
+	AnnounceDelay time.Duration
+	// MaxPending bounds the unanswered requests. Default 4096.
+	MaxPending int
+	// Logger receives the state changes; nil: silent.
+	Logger *slog.Logger
+	// Metrics counts; nil: nothing is counted.
+	Metrics *metrics.Metrics
+}
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.GateQueue, 64)
+	setDefault(&o.GateTimeout, 5*time.Second)
+	setDefault(&o.OutboxBytes, 1<<20)
+	setDefault(&o.OutboxWait, 10*time.Second)
+	setDefault(&o.AnnounceDelay, 100*time.Millisecond)
+	setDefault(&o.MaxPending, 4096)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// Handler is what stands behind a connection. Its methods are called
+// concurrently and must not block for long: Receive runs inside a client's POST.
+type Handler interface {
+	// Receive gets each message of the client.
+	Receive(m *jsonrpc.Message)
+	// Expired gets a message that waited at the gate until its time was up.
+	Expired(m *jsonrpc.Message)
+	// Closed is called once, when the connection is over.
+	Closed()
+}
+
+// Client says who opened a connection, and how.
+type Client struct {
+	// Addr is the client's address; it may be the zero Addr.
+	Addr netip.Addr
+	// Principal is who was authenticated; "" without authentication.
+	Principal string
+	// UserAgent is what the client calls itself; only for logs and snapshots.
+	UserAgent string
+	// Dialect is what the client or the configuration chose; "" for undecided.
+	Dialect Dialect
+	// Quiet withholds the announcement.
+	Quiet bool
+}
+
+// Connection is one client's connection: its state, the gate in front of the
+// server, the outbox towards the client, and the requests that are not answered
+// yet. All methods are safe for concurrent use.
+type Connection struct {
+	id      string
+	client  Client
+	opts    *Options
+	handler Handler // set by Bind, before the client knows the id
+	outbox  *outbox
+	done    chan struct{} // closed by Close
+
+	mu              sync.Mutex // guards all fields below
+	state           State
+	since           time.Time
+	reason          string // why it was closed
+	gate            gate
+	dialect         Dialect
+	protocolVersion string
+	announcement    announcement
+	requests        map[jsonrpc.ID]Request
+	opened          time.Time
+	ready           time.Time
+	attempts        int
+	failures        map[string]int // by phase
+	stop            func()         // ends the stream; nil until it is served
+
+	spoken, versioned                          atomic.Bool
+	firstByte, lastIn, lastOut                 atomic.Int64 // Unix nanoseconds, 0: never
+	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
+	heartbeats, requestsDone                   atomic.Int64
+}
+
+// Request is what is remembered of a client's request until it is answered.
+type Request struct {
+	// Method is the request's method.
+	Method string
+	// Started is when it came.
+	Started time.Time
+}
+
+func newConnection(id string, client Client, opts *Options) *Connection {
+	now := time.Now()
+	c := &Connection{
+		id: id, client: client, opts: opts, done: make(chan struct{}),
+		outbox: newOutbox(opts.OutboxBytes), since: now, opened: now, dialect: client.Dialect,
+	}
+	if client.Quiet {
+		c.announcement.mode = announceNever
+	}
+	return c
+}
+
+// Bind gives the connection its handler. It is called once, before the client
+// learns the connection's id.
+func (c *Connection) Bind(h Handler) { c.handler = h }
+
+// ID returns the connection's id: a secret that lets its holder send messages
+// on it. Logs carry ShortID.
+func (c *Connection) ID() string { return c.id }
+
+// ShortID returns the first characters of the id: enough to tell connections
+// apart in logs, not enough to use one.
+func (c *Connection) ShortID() string { return c.id[:min(8, len(c.id))] }
+
+// Client returns who opened the connection.
+func (c *Connection) Client() Client { return c.client }
+
+// Opened returns when the connection was opened.
+func (c *Connection) Opened() time.Time { return c.opened }
+
+// Done is closed when the connection is.
+func (c *Connection) Done() <-chan struct{} { return c.done }
+
+// State returns the current state.
+func (c *Connection) State() State {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// Reason returns why the connection was closed, "" before.
+func (c *Connection) Reason() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reason
+}
+
+// Move changes the state. It fails with a *MoveError when the table does not
+// have the move. Moving to Closed is done by Close alone.
+func (c *Connection) Move(to State) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if to == Closed {
+		return &MoveError{c.state, to}
+	}
+	return c.moveLocked(to)
+}
+
+func (c *Connection) moveLocked(to State) error {
+	from := c.state
+	if !CanMove(from, to) {
+		return &MoveError{from, to}
+	}
+	now := time.Now()
+	c.state, c.since = to, now
+	switch to {
+	case Ready:
+		if c.ready.IsZero() {
+			c.ready = now
+			c.opts.Metrics.Ready(now.Sub(c.opened), c.ShortID())
+		}
+	case Initializing:
+		c.gate.passing, c.gate.refusal = false, nil
+	case Failed, Closed:
+		c.gate.passing = false
+	}
+	c.opts.Metrics.StateChanged(from.String(), to.String())
+	c.opts.Logger.Debug("connection state", "connectionId", c.ShortID(), "from", from.String(), "to", to.String())
+	return nil
+}
+
+// Receive gives the handler a client's message.
+func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
+
+// Begin notes a client's request as unanswered. It fails with ErrDuplicate,
+// ErrTooManyPending or ErrClosed.
+func (c *Connection) Begin(id jsonrpc.ID, method string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state == Closed {
+		return ErrClosed
+	}
+	if _, ok := c.requests[id]; ok {
+		return ErrDuplicate
+	}
+	if len(c.requests) >= c.opts.MaxPending {
+		return ErrTooManyPending
+	}
+	if c.requests == nil {
+		c.requests = make(map[jsonrpc.ID]Request)
+	}
+	c.requests[id] = Request{method, time.Now()}
+	c.opts.Metrics.RequestStarted()
+	return nil
+}
+
+// Finish takes a request out of the unanswered ones. False: it has been
+// answered already, and nothing more may be sent for it. errorType is "" for a
+// result; see docs/reference/metrics.md for the others.
+func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
+	c.mu.Lock()
+	r, ok := c.requests[id]
+	delete(c.requests, id)
+	c.mu.Unlock()
+	if !ok {
+		return Request{}, false
+	}
+	c.requestsDone.Add(1)
+	c.opts.Metrics.RequestDone(r.Method, errorType, time.Since(r.Started), c.ShortID())
+	return r, true
+}
+
+// InFlight returns the number of unanswered requests.
+func (c *Connection) InFlight() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.requests)
+}
+
+// Respond sends a response under the names of the connection's dialect: both
+// while that is undecided. It waits for room as Send does.
+func (c *Connection) Respond(response []byte) error {
+	switch dialect := c.Dialect(); dialect {
+	case "":
+		return c.send(c.opts.OutboxWait, Event{Name: EventMessage, Data: response}, Event{Name: EventResponse, Data: response})
+	default:
+		return c.send(c.opts.OutboxWait, Event{Name: string(dialect), Data: response})
+	}
+}
+
+// Send sends a server's request or notification, once. It waits for room in
+// the outbox, bounded; a client that leaves none is closed, and ErrSlow
+// returned. ErrClosed when the connection is over.
+func (c *Connection) Send(message []byte) error {
+	name := EventMessage
+	if dialect := c.Dialect(); dialect != "" {
+		name = string(dialect)
+	}
+	return c.send(c.opts.OutboxWait, Event{Name: name, Data: message})
+}
+
+// Push queues an event of the transport's own without waiting for room.
+func (c *Connection) Push(e Event) error { return c.send(0, e) }
+
+func (c *Connection) send(wait time.Duration, events ...Event) error {
+	err := c.outbox.push(wait, events...)
+	switch {
+	case err == nil:
+		for _, e := range events {
+			c.countOut(len(e.Data))
+		}
+	case errors.Is(err, ErrSlow):
+		c.opts.Metrics.OutboxFull()
+		c.Close(metrics.ClosedSlow)
+	}
+	return err
+}
+
+func (c *Connection) countOut(bytes int) {
+	c.messagesOut.Add(1)
+	c.bytesOut.Add(int64(bytes))
+	c.opts.Metrics.MessageOut(bytes)
+}
+
+// Close ends the connection. The first call's reason stands, and only that call
+// reports true. The stream, the handler and all that waits are told.
+func (c *Connection) Close(reason string) bool {
+	c.mu.Lock()
+	if c.state == Closed {
+		c.mu.Unlock()
+		return false
+	}
+	_ = c.moveLocked(Closed) // every state may go to Closed
+	c.reason = reason
+	c.drainGateLocked(metrics.GateClosed)
+	c.announceLocked(announceNever)
+	open, stop := c.requests, c.stop
+	c.requests = nil
+	c.mu.Unlock()
+	for _, r := range open {
+		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, time.Since(r.Started), "")
+	}
+	c.outbox.close()
+	close(c.done)
+	if stop != nil {
+		stop()
+	}
+	if c.handler != nil {
+		c.handler.Closed()
+	}
+	return true
+}
+
+// CloseGracefully ends the connection once all that was sent to it is written,
+// or after the wait.
+func (c *Connection) CloseGracefully(reason string, wait time.Duration) {
+	c.outbox.flushed(wait)
+	c.Close(reason)
+}

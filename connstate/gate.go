@@ -1,0 +1,164 @@
+package connstate
+
+import (
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// gate keeps the messages that came before the session was there. All fields
+// are guarded by Connection.mu.
+type gate struct {
+	queue []waiting
+	// passing: messages go by without a stop. Only while Ready, and only after
+	// the last queued message has been handed over.
+	passing bool
+	// refusal answers messages instead of queueing them; nil: they are queued.
+	refusal error
+	// timer runs while the queue is not empty, for its oldest message.
+	timer *time.Timer
+}
+
+type waiting struct {
+	msg   *jsonrpc.Message
+	since time.Time
+}
+
+// Admit decides what becomes of a client's message. True: the caller hands it
+// to the server now. False without an error: it waits at the gate and leaves by
+// [Connection.Release], [Connection.Withdraw] or expires. An error: it is
+// refused; ErrGateFull, ErrDraining, ErrClosed, or what [Connection.Fail] gave.
+func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.state == Closed:
+		return false, ErrClosed
+	case c.state == Draining && m.Kind == jsonrpc.Request:
+		return false, ErrDraining
+	case c.gate.passing:
+		return true, nil
+	case c.gate.refusal != nil:
+		c.opts.Metrics.GateRejected(metrics.GateFailed, 0)
+		return false, c.gate.refusal
+	case c.state == Draining:
+		return false, ErrDraining
+	case len(c.gate.queue) >= c.opts.GateQueue:
+		c.opts.Metrics.GateRejected(metrics.GateFull, 0)
+		return false, ErrGateFull
+	}
+	c.gate.queue = append(c.gate.queue, waiting{m, time.Now()})
+	c.opts.Metrics.GateQueued()
+	if c.gate.timer == nil {
+		c.gate.timer = time.AfterFunc(c.opts.GateTimeout, c.expire)
+	}
+	return false, nil
+}
+
+// expire answers the messages that waited too long.
+func (c *Connection) expire() {
+	var late []waiting
+	c.mu.Lock()
+	now := time.Now()
+	for len(c.gate.queue) > 0 {
+		due := c.gate.queue[0].since.Add(c.opts.GateTimeout).Sub(now)
+		if due > 0 {
+			c.gate.timer.Reset(due)
+			break
+		}
+		late = append(late, c.popLocked())
+	}
+	c.mu.Unlock()
+	for _, w := range late {
+		c.opts.Metrics.GateRejected(metrics.GateTimeout, now.Sub(w.since))
+		c.handler.Expired(w.msg)
+	}
+}
+
+// popLocked takes the oldest message; the timer stops with the last.
+func (c *Connection) popLocked() waiting {
+	w := c.gate.queue[0]
+	c.gate.queue = c.gate.queue[1:]
+	c.stopTimerLocked()
+	return w
+}
+
+func (c *Connection) stopTimerLocked() {
+	if len(c.gate.queue) > 0 {
+		return
+	}
+	c.gate.queue = nil
+	if c.gate.timer != nil {
+		c.gate.timer.Stop()
+		c.gate.timer = nil
+	}
+}
+
+// Release moves the connection to Ready and hands the waiting messages to
+// forward in the order in which they came; what comes meanwhile waits behind
+// them. It stops early when the connection leaves Ready; the rest stays queued.
+// It fails with a *MoveError when the connection cannot become ready.
+func (c *Connection) Release(forward func(*jsonrpc.Message)) error {
+	if err := c.Move(Ready); err != nil {
+		return err
+	}
+	for {
+		c.mu.Lock()
+		if c.state != Ready {
+			c.mu.Unlock()
+			return nil
+		}
+		if len(c.gate.queue) == 0 {
+			c.gate.passing = true
+			c.mu.Unlock()
+			return nil
+		}
+		w := c.popLocked()
+		c.mu.Unlock()
+		c.opts.Metrics.GateReleased(time.Since(w.since))
+		forward(w.msg)
+	}
+}
+
+// Withdraw removes the waiting request with that id and reports whether there
+// was one.
+func (c *Connection) Withdraw(id jsonrpc.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, w := range c.gate.queue {
+		if w.msg.Kind == jsonrpc.Request && w.msg.ID == id {
+			c.gate.queue = append(c.gate.queue[:i:i], c.gate.queue[i+1:]...)
+			c.stopTimerLocked()
+			c.opts.Metrics.GateRejected(metrics.GateCanceled, time.Since(w.since))
+			return true
+		}
+	}
+	return false
+}
+
+// Fail moves the connection to Failed and returns the messages that waited, for
+// the caller to answer. With a refusal, messages that come from now on are
+// refused with it until the connection is initializing again; without, they
+// wait, because another start is due.
+func (c *Connection) Fail(refusal error) ([]*jsonrpc.Message, error) {
+	if err := c.Move(Failed); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gate.refusal = refusal
+	return c.drainGateLocked(metrics.GateFailed), nil
+}
+
+// drainGateLocked empties the gate for a counted reason.
+func (c *Connection) drainGateLocked(reason string) []*jsonrpc.Message {
+	var out []*jsonrpc.Message
+	for _, w := range c.gate.queue {
+		c.opts.Metrics.GateRejected(reason, time.Since(w.since))
+		out = append(out, w.msg)
+	}
+	c.gate.queue = nil
+	c.stopTimerLocked()
+	return out
+}

@@ -1,0 +1,185 @@
+package connstate
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Limits bound how many connections a Registry takes. For all of them a zero
+// value means no limit.
+type Limits struct {
+	// MaxConnections bounds the open connections.
+	MaxConnections int
+	// MaxPerIP bounds those of one address, or of one /64 for IPv6.
+	MaxPerIP int
+	// Rate bounds the new connections a second of one address (one /64 for
+	// IPv6), after Burst at once. Loopback addresses are exempt.
+	Rate  float64
+	Burst int
+}
+
+// LimitError reports that a connection was not taken.
+type LimitError struct {
+	// Reason is the limit: metrics.RejectedMaxConnections, RejectedPerIP,
+	// RejectedRate or RejectedDraining.
+	Reason string
+	// Message says which limit it is, for the client.
+	Message string
+	// RetryAfter is when it may be worth to try again.
+	RetryAfter time.Duration
+}
+
+// Error returns the message.
+func (e *LimitError) Error() string { return e.Message }
+
+// Registry finds, limits and drains connections. It is safe for concurrent use.
+type Registry struct {
+	opts   Options
+	limits Limits
+	conns  sync.Map // id → *Connection
+	open   atomic.Int64
+
+	mu       sync.Mutex // guards what follows
+	perIP    map[netip.Prefix]int
+	rates    *rates
+	draining bool
+	empty    chan struct{} // closed when draining and no connection is left
+}
+
+// NewRegistry returns a registry without connections.
+func NewRegistry(limits Limits, opts Options) *Registry {
+	return &Registry{
+		opts: opts.withDefaults(), limits: limits,
+		perIP: make(map[netip.Prefix]int), rates: newRates(limits.Rate, limits.Burst),
+		empty: make(chan struct{}),
+	}
+}
+
+// Open makes a connection for a client, or fails with a *LimitError. The id is
+// a version 4 UUID from crypto/rand. The caller must Remove the connection.
+func (r *Registry) Open(client Client) (*Connection, error) {
+	if err := r.admit(client.Addr); err != nil {
+		r.opts.Metrics.ConnectionRejected(err.Reason)
+		return nil, err
+	}
+	c := newConnection(uuid.NewString(), client, &r.opts)
+	r.conns.Store(c.id, c)
+	r.opts.Metrics.ConnectionOpened()
+	r.opts.Metrics.StateChanged("", Initializing.String())
+	return c, nil
+}
+
+func (r *Registry) admit(addr netip.Addr) *LimitError {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := network(addr)
+	switch {
+	case r.draining:
+		return &LimitError{metrics.RejectedDraining, "the gateway is shutting down", 5 * time.Second}
+	case r.limits.MaxConnections > 0 && r.open.Load() >= int64(r.limits.MaxConnections):
+		return &LimitError{
+			metrics.RejectedMaxConnections,
+			fmt.Sprintf("too many connections: the limit is %d", r.limits.MaxConnections), 5 * time.Second,
+		}
+	case r.limits.MaxPerIP > 0 && r.perIP[key] >= r.limits.MaxPerIP:
+		return &LimitError{
+			metrics.RejectedPerIP,
+			fmt.Sprintf("too many connections from your address: the limit is %d", r.limits.MaxPerIP), 5 * time.Second,
+		}
+	}
+	if wait := r.rates.take(key, addr, time.Now()); wait > 0 {
+		return &LimitError{
+			metrics.RejectedRate,
+			fmt.Sprintf("connecting too fast: the limit is %g connections a second from one address", r.limits.Rate), wait,
+		}
+	}
+	r.open.Add(1)
+	r.perIP[key]++
+	return nil
+}
+
+// network is the unit in which clients are limited: an IPv4 address or an IPv6
+// /64, which one host can use as a whole.
+func network(addr netip.Addr) netip.Prefix {
+	addr = addr.Unmap().WithZone("")
+	bits := 32
+	if addr.Is6() {
+		bits = 64
+	}
+	p, _ := addr.Prefix(bits) // fails for the zero Addr only: all those share the zero Prefix
+	return p
+}
+
+// Find returns the open connection with that id.
+func (r *Registry) Find(id string) (*Connection, bool) {
+	v, ok := r.conns.Load(id)
+	if !ok {
+		return nil, false
+	}
+	return v.(*Connection), true
+}
+
+// Remove forgets a closed connection.
+func (r *Registry) Remove(c *Connection) {
+	if _, ok := r.conns.LoadAndDelete(c.id); !ok {
+		return
+	}
+	r.opts.Metrics.StateChanged(c.State().String(), "")
+	r.opts.Metrics.ConnectionClosed(c.Reason(), time.Since(c.opened), c.ShortID())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := network(c.client.Addr)
+	if r.perIP[key]--; r.perIP[key] <= 0 {
+		delete(r.perIP, key)
+	}
+	if r.open.Add(-1) == 0 && r.draining {
+		r.closeEmptyLocked()
+	}
+}
+
+func (r *Registry) closeEmptyLocked() {
+	select {
+	case <-r.empty:
+	default:
+		close(r.empty)
+	}
+}
+
+// Len returns the number of open connections.
+func (r *Registry) Len() int { return int(r.open.Load()) }
+
+// All returns the open connections, in no order.
+func (r *Registry) All() []*Connection {
+	var all []*Connection
+	r.conns.Range(func(_, v any) bool {
+		all = append(all, v.(*Connection))
+		return true
+	})
+	return all
+}
+
+// Drain refuses new connections from now on. The returned channel is closed
+// when none is left.
+func (r *Registry) Drain() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.draining = true
+	if r.open.Load() == 0 {
+		r.closeEmptyLocked()
+	}
+	return r.empty
+}
+
+// Draining reports whether Drain was called.
+func (r *Registry) Draining() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.draining
+}

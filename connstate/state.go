@@ -1,0 +1,56 @@
+package connstate
+
+import "fmt"
+
+// State is where a connection stands in its life.
+type State uint8
+
+// The states of a connection. See docs/reference/states.md for the drawing.
+const (
+	// Initializing: a session with the server is being started; requests wait.
+	Initializing State = iota
+	// Ready: messages pass to the server as they come.
+	Ready
+	// Failed: the last start failed. Requests wait while another is due, and
+	// are answered with its error when none is.
+	Failed
+	// Draining: what is in flight is finished, nothing new is taken.
+	Draining
+	// Closed: the stream is over. There is no way out of it.
+	Closed
+	numStates
+)
+
+var stateNames = [numStates]string{"initializing", "ready", "failed", "draining", "closed"}
+
+// String returns the name that metrics, logs and the connection event use.
+func (s State) String() string {
+	if s >= numStates {
+		return "unknown"
+	}
+	return stateNames[s]
+}
+
+// MarshalText returns the name, for JSON.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// moves lists which state may follow which.
+var moves = [numStates][numStates]bool{
+	Initializing: {Ready: true, Failed: true, Draining: true, Closed: true},
+	Ready:        {Initializing: true, Draining: true, Closed: true},
+	Failed:       {Initializing: true, Draining: true, Closed: true},
+	Draining:     {Closed: true},
+}
+
+// CanMove reports whether a connection may go from one state to the other.
+func CanMove(from, to State) bool {
+	return from < numStates && to < numStates && moves[from][to]
+}
+
+// MoveError reports a move between states that is not in the table.
+type MoveError struct{ From, To State }
+
+// Error names both states.
+func (e *MoveError) Error() string {
+	return fmt.Sprintf("connection cannot go from %s to %s", e.From, e.To)
+}

@@ -1,0 +1,147 @@
+package connstate
+
+import "time"
+
+// Attach gives the connection the stream that writes its events. take gets one
+// event at a time and reports whether it had room for it; it must not block.
+// Only the stream calls Attach, Written and the Saw methods.
+func (c *Connection) Attach(take func(Event) bool) { c.outbox.attach(take) }
+
+// OnClose has the stream told when the connection is closed, at once if it is
+// already. It is called once.
+func (c *Connection) OnClose(stop func()) {
+	c.mu.Lock()
+	closed := c.state == Closed
+	c.stop = stop
+	c.mu.Unlock()
+	if closed {
+		stop()
+	}
+}
+
+// Written says that a taken event of that size has been written, which makes
+// room in the outbox, and offers the stream the next ones.
+func (c *Connection) Written(size int) { c.outbox.written(size) }
+
+// Unwritten returns the bytes that wait to be written.
+func (c *Connection) Unwritten() int { return c.outbox.pending() }
+
+// SawFirstByte notes that the stream's first bytes have been written.
+func (c *Connection) SawFirstByte() {
+	now := time.Now().UnixNano()
+	c.firstByte.Store(now)
+	c.lastOut.Store(now)
+}
+
+// SawWrite notes that something has been written just now.
+func (c *Connection) SawWrite() { c.lastOut.Store(time.Now().UnixNano()) }
+
+// SawHeartbeat counts a heartbeat.
+func (c *Connection) SawHeartbeat() {
+	c.heartbeats.Add(1)
+	c.opts.Metrics.Heartbeat()
+}
+
+// SawAttempt counts a start of the handshake; SawFailure one that failed, by
+// its phase.
+func (c *Connection) SawAttempt() {
+	c.mu.Lock()
+	c.attempts++
+	c.mu.Unlock()
+	c.opts.Metrics.HandshakeAttempt()
+}
+
+// SawFailure counts a handshake that failed in that phase.
+func (c *Connection) SawFailure(phase string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failures == nil {
+		c.failures = make(map[string]int)
+	}
+	c.failures[phase]++
+}
+
+// Silence returns how long nothing has been written to the client.
+func (c *Connection) Silence() time.Duration { return since(c.lastOut.Load(), c.opened) }
+
+// Idle returns how long the client has neither sent anything nor waited for an
+// answer.
+func (c *Connection) Idle() time.Duration {
+	if c.InFlight() > 0 {
+		return 0
+	}
+	return since(c.lastIn.Load(), c.opened)
+}
+
+func since(nanos int64, fallback time.Time) time.Duration {
+	if nanos == 0 {
+		return time.Since(fallback)
+	}
+	return time.Since(time.Unix(0, nanos))
+}
+
+// Snapshot is what is known of a connection at one moment. Times are zero for
+// what has not happened.
+type Snapshot struct {
+	// ID is the shortened id, as in the logs.
+	ID              string         `json:"id"`
+	State           State          `json:"state"`
+	Since           time.Time      `json:"since"`
+	Remote          string         `json:"remote,omitempty"`
+	Principal       string         `json:"principal,omitempty"`
+	UserAgent       string         `json:"userAgent,omitempty"`
+	Dialect         Dialect        `json:"dialect,omitempty"`
+	ProtocolVersion string         `json:"protocolVersion,omitempty"`
+	Reason          string         `json:"reason,omitempty"`
+	Opened          time.Time      `json:"opened"`
+	Ready           time.Time      `json:"ready,omitzero"`
+	FirstByte       time.Time      `json:"firstByte,omitzero"`
+	LastIn          time.Time      `json:"lastIn,omitzero"`
+	LastOut         time.Time      `json:"lastOut,omitzero"`
+	Queued          int            `json:"queued"`
+	InFlight        int            `json:"inFlight"`
+	RequestsDone    int64          `json:"requestsDone"`
+	UnwrittenBytes  int            `json:"unwrittenBytes"`
+	MessagesIn      int64          `json:"messagesIn"`
+	MessagesOut     int64          `json:"messagesOut"`
+	BytesIn         int64          `json:"bytesIn"`
+	BytesOut        int64          `json:"bytesOut"`
+	Heartbeats      int64          `json:"heartbeats"`
+	Attempts        int            `json:"handshakeAttempts"`
+	Failures        map[string]int `json:"handshakeFailures,omitempty"`
+}
+
+// Snapshot returns what is known of the connection now.
+func (c *Connection) Snapshot() Snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Snapshot{
+		ID: c.ShortID(), State: c.state, Since: c.since,
+		Principal: c.client.Principal, UserAgent: c.client.UserAgent,
+		Dialect: c.dialect, ProtocolVersion: c.protocolVersion, Reason: c.reason,
+		Opened: c.opened, Ready: c.ready,
+		FirstByte: unixTime(c.firstByte.Load()), LastIn: unixTime(c.lastIn.Load()), LastOut: unixTime(c.lastOut.Load()),
+		Queued: len(c.gate.queue), InFlight: len(c.requests), RequestsDone: c.requestsDone.Load(),
+		UnwrittenBytes: c.outbox.pending(),
+		MessagesIn:     c.messagesIn.Load(), MessagesOut: c.messagesOut.Load(),
+		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),
+		Heartbeats: c.heartbeats.Load(), Attempts: c.attempts,
+	}
+	if c.client.Addr.IsValid() {
+		s.Remote = c.client.Addr.String()
+	}
+	for phase, n := range c.failures {
+		if s.Failures == nil {
+			s.Failures = make(map[string]int)
+		}
+		s.Failures[phase] = n
+	}
+	return s
+}
+
+func unixTime(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos)
+}

@@ -1,0 +1,71 @@
+package handshake
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Phase is where a handshake failed.
+type Phase string
+
+// The phases of a handshake.
+const (
+	// PhaseCreation: there was nobody to send the request to.
+	PhaseCreation Phase = metrics.PhaseRequestCreation
+	// PhaseProcessing: the server refused, or did not answer in time.
+	PhaseProcessing Phase = metrics.PhaseRequestProcessing
+	// PhaseSending: the answer could not be written to the client.
+	PhaseSending Phase = metrics.PhaseResponseSending
+)
+
+// Failure is a failed handshake. It is an error, and tells the client by
+// [Failure.Response].
+type Failure struct {
+	Phase Phase
+	// Details says in words what happened.
+	Details string
+	// Attempt is the number of the start that failed, from 1.
+	Attempt int
+	// RetryAfter is when the next start is due; 0: none is.
+	RetryAfter time.Duration
+	// Err is the cause, or nil.
+	Err error
+}
+
+// Error says in which phase it failed and why.
+func (f *Failure) Error() string { return "initialization failed: " + f.cause() }
+
+func (f *Failure) cause() string {
+	if f.Err == nil {
+		return f.Details
+	}
+	return fmt.Sprintf("%s: %v", f.Details, f.Err)
+}
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// failureData is the data member of the error that a client gets.
+type failureData struct {
+	Type         string `json:"type"`
+	Phase        Phase  `json:"phase"`
+	Details      string `json:"details"`
+	Attempt      int    `json:"attempt"`
+	RetryAfterMs int64  `json:"retryAfterMs"`
+}
+
+// RPC returns the failure as a JSON-RPC error.
+func (f *Failure) RPC() *jsonrpc.Error {
+	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", f.Error())
+	e.Data = failureData{
+		Type: "initialization_error", Phase: f.Phase, Details: f.cause(),
+		Attempt: f.Attempt, RetryAfterMs: f.RetryAfter.Milliseconds(),
+	}
+	return e
+}
+
+// Response returns the failure as the answer to the request with that id.
+func (f *Failure) Response(id jsonrpc.ID) []byte { return jsonrpc.NewError(id, f.RPC()) }

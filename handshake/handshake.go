@@ -1,0 +1,86 @@
+package handshake
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Caller is the session on which a handshake is run.
+type Caller interface {
+	// Call sends a request and returns the response to it.
+	Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error)
+	// Notify sends a notification.
+	Notify(method string, params json.RawMessage) error
+}
+
+// Result is what a server answered to initialize. It is immutable.
+type Result struct {
+	// Raw is the InitializeResult as the server sent it.
+	Raw json.RawMessage
+	// Params are those of the request.
+	Params json.RawMessage
+	// Version is the protocol version of the session.
+	Version string
+}
+
+// Run initializes a session: it sends initialize with params, waits for the
+// answer until ctx ends, and sends notifications/initialized. The error is a
+// *[Failure] in PhaseProcessing. Cancelling ctx does not cancel the request:
+// initialize must not be cancelled (MCP 2025-11-25, basic/utilities/cancellation).
+func Run(ctx context.Context, c Caller, params json.RawMessage) (*Result, error) {
+	response, err := c.Call(ctx, MethodInitialize, params)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, failed("the server did not answer initialize in time", err)
+	case err != nil:
+		return nil, failed("the server ended before it answered initialize", err)
+	case response.Error() != nil:
+		return nil, refused(response.Error())
+	}
+	raw := response.Result()
+	member, _ := jsonrpc.Member(raw, "protocolVersion")
+	version, ok := jsonrpc.Text(member)
+	if !ok {
+		return nil, failed("the server's initialize result has no protocolVersion", nil)
+	}
+	if err := c.Notify(MethodInitialized, nil); err != nil {
+		return nil, failed("the server ended during the handshake", err)
+	}
+	return &Result{Raw: raw, Params: params, Version: version}, nil
+}
+
+func failed(details string, cause error) *Failure {
+	return &Failure{Phase: PhaseProcessing, Details: details, Err: cause}
+}
+
+// refused tells what the server said, as far as it is short enough to tell.
+func refused(raw json.RawMessage) *Failure {
+	var e jsonrpc.Error
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return failed("the server refused initialize", nil)
+	}
+	return failed(fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code), nil)
+}
+
+// Response returns the answer to the synthetic request, under the given id.
+func (r *Result) Response(id jsonrpc.ID) []byte { return jsonrpc.NewResult(id, r.Raw) }
+
+// Answer returns the answer to a client's own initialize request: the stored
+// result under the client's id, with the version negotiated for that client.
+func (r *Result) Answer(request *jsonrpc.Message) []byte {
+	member, _ := jsonrpc.Member(request.Params(), "protocolVersion")
+	requested, _ := jsonrpc.Text(member)
+	version, _ := json.Marshal(Negotiate(requested)) // a string always has a JSON form
+	return jsonrpc.NewResult(request.ID, jsonrpc.ReplaceMember(r.Raw, version, "protocolVersion"))
+}
+
+// Advertises reports whether the server declared a capability, for example
+// "tools", "listChanged", as true or as an object.
+func (r *Result) Advertises(names ...string) bool {
+	value, ok := jsonrpc.Member(r.Raw, append([]string{"capabilities"}, names...)...)
+	return ok && string(value) != "false" && string(value) != "null"
+}

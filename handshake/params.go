@@ -1,0 +1,75 @@
+package handshake
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Method names of the handshake.
+const (
+	MethodInitialize  = "initialize"
+	MethodInitialized = "notifications/initialized"
+)
+
+// ClientInfo names the client in an initialize request.
+type ClientInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Synthetic returns the params of an initialize request that no client asked
+// for. Empty capabilities mean {}.
+func Synthetic(info ClientInfo, capabilities json.RawMessage) json.RawMessage {
+	if len(capabilities) == 0 {
+		capabilities = json.RawMessage("{}")
+	}
+	params, err := json.Marshal(struct {
+		ProtocolVersion string          `json:"protocolVersion"`
+		Capabilities    json.RawMessage `json:"capabilities"`
+		ClientInfo      ClientInfo      `json:"clientInfo"`
+	}{Newest, capabilities, info})
+	if err != nil { // the capabilities are no JSON: the caller checks them, and {} is never wrong
+		return Synthetic(info, nil)
+	}
+	return params
+}
+
+// Declares reports whether initialize params declare the client capability.
+func Declares(params json.RawMessage, capability string) bool {
+	_, ok := jsonrpc.Member(params, "capabilities", capability)
+	return ok
+}
+
+// Exceeds reports whether a client declares capabilities that the session's
+// initialize params do not: one that is missing there, or that is not the same.
+// An empty "experimental" declares nothing.
+func Exceeds(client, session json.RawMessage) bool {
+	raw, ok := jsonrpc.Member(client, "capabilities")
+	if !ok {
+		return false
+	}
+	var declared map[string]json.RawMessage
+	if json.Unmarshal(raw, &declared) != nil {
+		return false
+	}
+	for name, value := range declared {
+		if name == "experimental" && string(compacted(value)) == "{}" {
+			continue
+		}
+		have, ok := jsonrpc.Member(session, "capabilities", name)
+		if !ok || !bytes.Equal(compacted(have), compacted(value)) {
+			return true
+		}
+	}
+	return false
+}
+
+func compacted(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,202 @@
+package multiplex
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// cancelGrace is how long the server may still answer a request after the
+// client has taken it back, before the gateway answers it.
+const cancelGrace = 2 * time.Second
+
+// MethodCancelled takes a request back.
+const MethodCancelled = "notifications/cancelled"
+
+// Client is a caller on a session. Its methods are called from the reader loop
+// and from timers; while Answer and Deliver wait, the session's reader does.
+type Client interface {
+	// Answer gets the response to one of the client's requests, with the
+	// client's id, once. errorType is what the metrics call the outcome.
+	Answer(id jsonrpc.ID, response []byte, errorType string)
+	// Deliver gets a notification or a request of the server.
+	Deliver(message []byte)
+	// Serves reports whether the client has said that it answers requests of
+	// that method.
+	Serves(method string) bool
+}
+
+// Port is one client's place on a session. It is safe for concurrent use.
+type Port struct {
+	session *Session
+	client  Client
+	name    string
+}
+
+// Attach puts a client on the session. The name is for the logs.
+func (s *Session) Attach(c Client, name string) *Port {
+	p := &Port{session: s, client: c, name: name}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ports = append(s.ports, p)
+	return p
+}
+
+// Forward sends a client's message to the server. It does not wait for the
+// server. A request is answered through the port's Client, whatever happens.
+func (t *Port) Forward(m *jsonrpc.Message) {
+	switch {
+	case m.Kind == jsonrpc.Request:
+		t.request(m)
+	case m.Kind == jsonrpc.Response:
+		t.response(m)
+	case m.Method == MethodCancelled:
+		t.cancel(m)
+	default:
+		if err := t.session.conn.Send(m.Raw()); err != nil {
+			t.session.drop(droppedOther, "notification was not sent", m)
+		}
+	}
+}
+
+func (t *Port) request(m *jsonrpc.Message) {
+	s := t.session
+	p := &pending{method: m.Method, started: time.Now(), port: t, request: m}
+	s.opts.Logger.Debug("mcp POST start", "connectionId", t.name, "requestId", shortID(m.ID), "method", shortText(m.Method))
+	s.mu.Lock()
+	if s.err != nil {
+		err := s.err
+		s.mu.Unlock()
+		t.fail(p, lostError(p, err), metrics.ErrorSessionLost)
+		return
+	}
+	s.nextID++
+	p.id = s.nextID
+	s.pending[p.id] = p
+	p.timer = time.AfterFunc(s.opts.RequestTimeout, func() { s.timeout(p) })
+	if s.opts.MaxInFlight > 0 && s.inFlight >= s.opts.MaxInFlight {
+		s.waiting = append(s.waiting, p)
+		s.mu.Unlock()
+		return
+	}
+	p.sent = true
+	s.inFlight++
+	s.mu.Unlock()
+	s.send(p)
+}
+
+// send gives a request to the server.
+func (s *Session) send(p *pending) {
+	err := s.conn.Send(p.request.WithID(wireID(p.id)))
+	if err == nil || !s.remove(p) {
+		return
+	}
+	s.next()
+	if s.Err() == nil && errors.Is(err, jsonrpc.ErrBusy) {
+		p.port.fail(p, reasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
+		return
+	}
+	p.port.fail(p, reasonError("the session with the server was lost: "+err.Error(), "session_lost", true), metrics.ErrorSessionLost)
+}
+
+// next sends requests that waited for their turn.
+func (s *Session) next() {
+	if s.opts.MaxInFlight <= 0 {
+		return
+	}
+	for {
+		s.mu.Lock()
+		if len(s.waiting) == 0 || s.inFlight >= s.opts.MaxInFlight || s.err != nil {
+			s.mu.Unlock()
+			return
+		}
+		p := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		p.sent = true
+		s.inFlight++
+		s.mu.Unlock()
+		s.send(p)
+	}
+}
+
+// timeout answers a request whose time is up, and takes it back at the server.
+func (s *Session) timeout(p *pending) {
+	s.mu.Lock()
+	sent, canceled := p.sent, p.canceled
+	if !s.removeLocked(p) {
+		s.mu.Unlock()
+		return
+	}
+	if sent {
+		s.lost++
+	}
+	s.mu.Unlock()
+	if canceled {
+		p.port.fail(p, reasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
+	} else {
+		if sent {
+			s.tellCancelled(p, "the gateway's request timeout")
+		}
+		p.port.fail(p, reasonError("the server did not answer in "+s.opts.RequestTimeout.String(), "timeout", !sent || readOnly(p.method)), metrics.ErrorTimeout)
+	}
+	s.next()
+}
+
+// tellCancelled takes a request back at the server, except for initialize, for
+// which that is not allowed.
+func (s *Session) tellCancelled(p *pending, reason string) {
+	if p.method == "initialize" {
+		return
+	}
+	params, _ := json.Marshal(struct { // numbers and strings always have a JSON form
+		RequestID json.RawMessage `json:"requestId"`
+		Reason    string          `json:"reason"`
+	}{json.RawMessage(wireID(p.id)), reason})
+	_ = s.conn.Send(jsonrpc.NewNotification(MethodCancelled, params)) // best effort: the client has its answer
+}
+
+// fail answers a client's request with an error of ours.
+func (t *Port) fail(p *pending, e *jsonrpc.Error, errorType string) {
+	t.session.opts.Logger.Debug("mcp POST failed", "connectionId", t.name, "requestId", shortID(p.request.ID),
+		"method", shortText(p.method), "duration", time.Since(p.started), "err", e)
+	t.client.Answer(p.request.ID, jsonrpc.NewError(p.request.ID, e), errorType)
+}
+
+// cancel passes a client's cancellation on, with the id that the server knows.
+// The request is answered by the server, or soon by the gateway.
+func (t *Port) cancel(m *jsonrpc.Message) {
+	s := t.session
+	id, _ := jsonrpc.Member(m.Params(), "requestId")
+	s.mu.Lock()
+	p := s.findLocked(t, jsonrpc.ID(id))
+	if p == nil || p.canceled {
+		s.mu.Unlock()
+		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request in flight", m)
+		return
+	}
+	p.canceled = true
+	sent := p.sent
+	p.timer.Stop()
+	if sent {
+		p.timer = time.AfterFunc(cancelGrace, func() { s.timeout(p) })
+	}
+	s.mu.Unlock()
+	if !sent {
+		s.timeout(p)
+		return
+	}
+	params := jsonrpc.ReplaceMember(m.Params(), json.RawMessage(wireID(p.id)), "requestId")
+	_ = s.conn.Send(m.WithParams(params)) // when it cannot be sent, the grace period answers
+}
+
+func (s *Session) findLocked(t *Port, id jsonrpc.ID) *pending {
+	for _, p := range s.pending {
+		if p.port == t && p.request.ID == id {
+			return p
+		}
+	}
+	return nil
+}

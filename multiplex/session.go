@@ -1,0 +1,226 @@
+package multiplex
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Options configure a Session. The zero value gives the defaults.
+type Options struct {
+	// RequestTimeout bounds each request of a client, from when it was
+	// forwarded. Default 60 s.
+	RequestTimeout time.Duration
+	// MaxInFlight bounds the requests that the server works on at a time; more
+	// wait in order, within their timeout. 0: unlimited.
+	MaxInFlight int
+	// SlowRequest is the duration from which a request is logged as slow.
+	// 0: never.
+	SlowRequest time.Duration
+	// OnClose is called once, from the reader loop, when the session is over,
+	// with the reason. All requests have been answered by then.
+	OnClose func(err error)
+	// Logger receives the logs; nil: silent.
+	Logger *slog.Logger
+	// Metrics counts; nil: nothing is counted.
+	Metrics *metrics.Metrics
+}
+
+// Session is one session with an MCP server. It is safe for concurrent use.
+type Session struct {
+	conn jsonrpc.Conn
+	opts Options
+	done chan struct{} // closed when the reader loop has ended
+
+	mu       sync.Mutex // guards what follows; not held while sending
+	nextID   int64
+	pending  map[int64]*pending
+	waiting  []*pending // requests beyond MaxInFlight, in order
+	inFlight int        // client requests that the server has
+	lost     int        // requests that timed out and the server may still answer
+	ports    []*Port
+	calls    serverCalls
+	err      error // why the session is over; nil while it is not
+}
+
+// pending is a request that the server has not answered.
+type pending struct {
+	id      int64
+	method  string
+	started time.Time
+	// port and request are set for a client's request, reply for our own.
+	port    *Port
+	request *jsonrpc.Message
+	reply   chan *jsonrpc.Message
+	timer   *time.Timer
+	// canceled: the client has taken the request back.
+	canceled bool
+	// sent: the server has it.
+	sent bool
+}
+
+// New starts a session over conn, which it then owns.
+func New(conn jsonrpc.Conn, opts Options) *Session {
+	if opts.RequestTimeout <= 0 {
+		opts.RequestTimeout = 60 * time.Second
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Session{conn: conn, opts: opts, done: make(chan struct{}), pending: make(map[int64]*pending)}
+	go s.read() // ends when the Conn does, at the latest by Close
+	return s
+}
+
+// Done is closed when the session is over and all its requests are answered.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Close ends the session. Its requests are answered with an error that names
+// the reason.
+func (s *Session) Close(reason error) {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = reason
+	}
+	s.mu.Unlock()
+	_ = s.conn.Close() // how the peer ended does not matter to those who wait
+}
+
+// read is the reader loop.
+func (s *Session) read() {
+	defer close(s.done)
+	for {
+		data, err := s.conn.Recv()
+		switch {
+		case err == nil:
+			s.receive(data)
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			if err := s.tooLong(); err != nil {
+				s.end(err)
+				return
+			}
+		default:
+			s.end(err)
+			return
+		}
+	}
+}
+
+// end answers all that waits and tells the owner.
+func (s *Session) end(err error) {
+	s.mu.Lock()
+	if s.err == nil {
+		s.err = fmt.Errorf("the session with the server was lost: %w", err)
+	}
+	reason := s.err
+	open := make([]*pending, 0, len(s.pending))
+	for _, p := range s.pending {
+		open = append(open, p)
+	}
+	clear(s.pending)
+	s.waiting = nil
+	s.calls.clear()
+	s.mu.Unlock()
+	_ = s.conn.Close()
+	slices.SortFunc(open, func(a, b *pending) int { return int(a.id - b.id) })
+	for _, p := range open {
+		if p.reply != nil {
+			close(p.reply)
+			continue
+		}
+		p.timer.Stop()
+		p.port.fail(p, lostError(p, reason), metrics.ErrorSessionLost)
+	}
+	if s.opts.OnClose != nil {
+		s.opts.OnClose(reason)
+	}
+}
+
+// receive takes one message of the server.
+func (s *Session) receive(data []byte) {
+	m, err := jsonrpc.Parse(data)
+	switch {
+	case err != nil:
+		s.invalid(m, err)
+	case m.Kind == jsonrpc.Response:
+		s.resolve(m)
+	case m.Kind == jsonrpc.Request:
+		s.serverRequest(m)
+	default:
+		s.serverNotification(m)
+	}
+}
+
+// Call sends a request of the gateway's own and returns the response, which may
+// be an error response. It fails with ctx, or when the session ends.
+func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	p := &pending{method: method, started: time.Now(), reply: make(chan *jsonrpc.Message, 1)}
+	s.mu.Lock()
+	if s.err != nil {
+		defer s.mu.Unlock()
+		return nil, s.err
+	}
+	s.nextID++
+	p.id, p.sent = s.nextID, true
+	s.pending[p.id] = p
+	s.mu.Unlock()
+	if err := s.conn.Send(jsonrpc.NewRequest(wireID(p.id), method, params)); err != nil {
+		s.remove(p)
+		return nil, err
+	}
+	select {
+	case m, ok := <-p.reply:
+		if !ok {
+			return nil, s.Err()
+		}
+		return m, nil
+	case <-ctx.Done():
+		s.remove(p)
+		return nil, ctx.Err()
+	}
+}
+
+// Notify sends a notification of the gateway's own.
+func (s *Session) Notify(method string, params json.RawMessage) error {
+	return s.conn.Send(jsonrpc.NewNotification(method, params))
+}
+
+// Err returns why the session is over, nil while it is not.
+func (s *Session) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// remove takes a request out of the table and reports whether it was there:
+// whoever gets true answers it.
+func (s *Session) remove(p *pending) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.removeLocked(p)
+}
+
+func (s *Session) removeLocked(p *pending) bool {
+	if s.pending[p.id] != p {
+		return false
+	}
+	delete(s.pending, p.id)
+	if p.port != nil && p.sent {
+		s.inFlight--
+	}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	if !p.sent {
+		s.waiting = slices.DeleteFunc(s.waiting, func(w *pending) bool { return w == p })
+	}
+	return true
+}
