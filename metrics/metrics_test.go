@@ -1,0 +1,181 @@
+package metrics_test
+
+import (
+	"bytes"
+	"maps"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+func TestMethodsMoveTheirSeriesOnly(t *testing.T) {
+	for _, tt := range moves {
+		t.Run(tt.name, func(t *testing.T) {
+			reg := prometheus.NewRegistry()
+			m := metrics.New(reg)
+			before := gatherSeries(t, reg)
+			tt.do(m)
+			if got := moved(before, gatherSeries(t, reg)); !maps.Equal(got, tt.want) {
+				t.Errorf("moved\n%v\nwant\n%v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestMovesCoverEveryMethod keeps the table above complete.
+func TestMovesCoverEveryMethod(t *testing.T) {
+	for method := range reflect.TypeFor[*metrics.Metrics]().Methods() {
+		covered := false
+		for _, tt := range moves {
+			name, _, _ := strings.Cut(tt.name, " ")
+			covered = covered || name == method.Name
+		}
+		if !covered {
+			t.Errorf("no case for %s", method.Name)
+		}
+	}
+}
+
+func TestNilAndUnregisteredWork(t *testing.T) {
+	for _, m := range []*metrics.Metrics{nil, metrics.New(nil)} {
+		for _, tt := range moves {
+			tt.do(m)
+		}
+	}
+}
+
+func TestFixedSeriesStartAtZero(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := metrics.New(reg)
+	start := gatherSeries(t, reg)
+	for name, v := range start {
+		if v != 0 {
+			t.Errorf("%s starts at %v, want 0", name, v)
+		}
+	}
+	for _, tt := range moves {
+		tt.do(m)
+	}
+	for name := range gatherSeries(t, reg) {
+		lazy := strings.HasPrefix(name, "mcp_sse_build_info") ||
+			strings.HasPrefix(name, "mcp_server_operation_duration_seconds") && strings.Contains(name, "error_type=")
+		if _, ok := start[name]; !ok && !lazy {
+			t.Errorf("%s is not there from the start", name)
+		}
+	}
+}
+
+// TestNothingMakesNewSeries feeds what clients could send. Only the known
+// product of methods and errors may grow, by its row and column of the others.
+func TestNothingMakesNewSeries(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := metrics.New(reg)
+	m.RequestDone("?", "?", 0, "")
+	m.RequestDone("tools/call", "?", 0, "")
+	m.RequestDone("?", metrics.ErrorTimeout, 0, "")
+	want := len(gatherSeries(t, reg))
+	for i := range 10_000 {
+		junk := "x" + strconv.Itoa(i) + "\xff\x00\n\""
+		m.ConnectionClosed(junk, 0, junk)
+		m.ConnectionRejected(junk)
+		m.PostRejected(junk)
+		m.StateChanged(junk, junk)
+		m.HandshakeDone(junk, junk, 0, junk)
+		m.HandshakeDone(metrics.HandshakeError, junk, 0, strings.Repeat("long", 100))
+		m.GateRejected(junk, 0)
+		m.RequestDone(junk, junk, 0, junk)
+		m.RequestDone("tools/call", strconv.Itoa(i+1), 0, junk)
+		m.RequestDone(junk, metrics.ErrorTimeout, 0, junk)
+		m.Dropped(junk)
+		m.ChildExited(junk)
+	}
+	if got := len(gatherSeries(t, reg)); got != want {
+		t.Errorf("%d series, want %d", got, want)
+	}
+}
+
+func TestBuildInfoIsReplaced(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := metrics.New(reg)
+	m.BuildInfo("v1", "abc", "go1.26")
+	m.BuildInfo("v\xff2", "", "go1.26")
+	want := "# HELP mcp_sse_build_info Always 1; the labels say which build runs.\n# TYPE mcp_sse_build_info gauge\n" +
+		"mcp_sse_build_info{goversion=\"go1.26\",revision=\"\",version=\"v\uFFFD2\"} 1\n"
+	if err := testutil.GatherAndCompare(reg, bytes.NewBufferString(want), "mcp_sse_build_info"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNewSharesTheSeriesOfOneRegistry(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	first, second := metrics.New(reg), metrics.New(reg)
+	if first != second {
+		t.Error("a second New returned other Metrics")
+	}
+	if metrics.New(prometheus.NewRegistry()) == first {
+		t.Error("another registry got the same Metrics")
+	}
+}
+
+func TestNewPanicsOnForeignSeries(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "mcp_sse_connections", Help: "Mine."}))
+	defer func() {
+		if recover() == nil {
+			t.Error("New did not panic")
+		}
+		if n, err := testutil.GatherAndCount(reg); n != 1 || err != nil {
+			t.Errorf("%d series, %v: New left some behind", n, err)
+		}
+	}()
+	metrics.New(reg)
+}
+
+func TestLint(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := metrics.New(reg)
+	for _, tt := range moves {
+		tt.do(m)
+	}
+	problems, err := testutil.GatherAndLint(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m := metrics.New(reg)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				for _, tt := range moves {
+					tt.do(m)
+				}
+			}
+		})
+	}
+	wg.Go(func() {
+		for range 20 {
+			if _, err := reg.Gather(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	wg.Wait()
+	const key = "mcp_server_operation_duration_seconds{error_type=timeout,mcp_method_name=tools/call,network_transport=tcp}"
+	if got := gatherSeries(t, reg)[key]; got != 400 {
+		t.Errorf("%s = %v, want 400: an observation was lost while its series was made", key, got)
+	}
+}
