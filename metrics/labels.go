@@ -83,7 +83,7 @@ func errorTypes() []string {
 		"",
 		"-32700", "-32600", "-32601", "-32602", "-32603", "-32002", "-32042", "0",
 		ErrorTimeout, ErrorSessionLost, ErrorCanceled, ErrorInitialization,
-		ErrorClosed, ErrorBusy, ErrorDraining, ErrorTool,
+		ErrorClosed, ErrorBusy, ErrorDraining, ErrorInvalid, ErrorTool,
 	}
 }
 

@@ -72,13 +72,14 @@ const (
 	ErrorClosed         = "closed"               // the connection was closing
 	ErrorBusy           = "busy"                 // too many requests were in flight
 	ErrorDraining       = "draining"             // the gateway was shutting down
+	ErrorInvalid        = "invalid_response"     // the server's answer was no valid response, or too long
 	ErrorTool           = "tool_error"           // a tool's result says isError
 )
 
 // Why a message was thrown away: the reasons of [Metrics.Dropped].
 const (
-	DroppedUnknownResponse = "unknown_response" // a response of the server to no pending request
-	DroppedUnknownRequest  = "unknown_request"  // a response of the client to no request of the server
+	DroppedUnknownResponse = "unknown_response" // a response to no pending request, of the server or of a client
+	DroppedUnknownRequest  = "unknown_request"  // a request of the server that no client takes, or the cancellation of none
 	DroppedInvalidMessage  = "invalid_message"  // not a JSON-RPC message
 	DroppedTooLong         = "too_long"         // over the message limit
 	DroppedNotReady        = "not_ready"        // there was no session that it could belong to
