@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// builder builds the binary once, into a directory that remove takes away.
+type builder struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+var sseServer builder
+
+// build builds with the race detector: a race in the gateway ends it with exit
+// code 66, which gateway.stop reports.
+func (b *builder) build() {
+	if b.dir, b.err = os.MkdirTemp("", "sse-server-e2e-"); b.err != nil {
+		return
+	}
+	cmd := exec.Command("go", "build", "-race", "-o", b.dir, "../cmd/sse-server")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.err = fmt.Errorf("build sse-server: %w\n%s", err, out)
+	}
+}
+
+// binary returns the path of the built sse-server.
+func binary(t *testing.T) string {
+	t.Helper()
+	sseServer.once.Do(sseServer.build)
+	if sseServer.err != nil {
+		t.Fatal(sseServer.err)
+	}
+	return filepath.Join(sseServer.dir, "sse-server")
+}
+
+func (b *builder) remove() {
+	if b.dir != "" {
+		_ = os.RemoveAll(b.dir) // it is in the temporary directory
+	}
+}
+
+// clientsDir is where the npm packages are.
+const clientsDir = "clients"
+
+// npmOnce installs the pinned npm packages unless they are those of the lock
+// file already.
+var npmOnce = sync.OnceValue(func() error {
+	lock, err := os.ReadFile(filepath.Join(clientsDir, "package-lock.json"))
+	if err != nil {
+		return fmt.Errorf("read the lock file: %w", err)
+	}
+	want := fmt.Appendf(nil, "%x\n", sha256.Sum256(lock))
+	stamp := filepath.Join(clientsDir, "node_modules", ".installed-from")
+	have, err := os.ReadFile(stamp)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read the stamp: %w", err)
+	}
+	if bytes.Equal(have, want) {
+		return nil
+	}
+	ci := exec.Command("npm", "ci")
+	ci.Dir = clientsDir
+	if out, err := ci.CombinedOutput(); err != nil {
+		return fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	if err := os.WriteFile(stamp, want, 0o644); err != nil {
+		return fmt.Errorf("write the stamp: %w", err)
+	}
+	return nil
+})
+
+// npm returns the absolute path of a file of an installed npm package. A machine
+// that cannot install them fails the test.
+func npm(t *testing.T, path string) string {
+	t.Helper()
+	if err := npmOnce(); err != nil {
+		t.Fatal(err)
+	}
+	abs, err := filepath.Abs(filepath.Join(clientsDir, "node_modules", path))
+	if err != nil {
+		t.Fatalf("path of %s: %v", path, err)
+	}
+	if _, err := os.Stat(abs); err != nil {
+		t.Fatalf("an npm package is incomplete, remove clients/node_modules and run again: %v", err)
+	}
+	return abs
+}
+
+// node returns the Node.js that the npm package "node" brings: the Inspector
+// needs a newer one than many machines have.
+func node(t *testing.T) string {
+	t.Helper()
+	return npm(t, "node/bin/node")
+}

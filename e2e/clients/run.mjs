@@ -1,0 +1,104 @@
+// Drives one TypeScript MCP client. Every step prints one JSON line; the exit
+// code is 0 if all steps succeeded, else 1.
+//
+//   node run.mjs --client sdk1 --url http://127.0.0.1:8080/sse connect list 'call echo {"message":"hi"}'
+//
+// Without steps on the command line it reads them from stdin, a line each, which
+// is how the Go tests use it.
+import { createInterface } from "node:readline";
+import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { names, open } from "./sdks.mjs";
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    client: { type: "string", default: "sdk1" },
+    url: { type: "string" },
+    timeout: { type: "string", default: "30000" },
+  },
+});
+if (!flags.url || !names.includes(flags.client)) {
+  console.error(`usage: run.mjs --client ${names.join("|")} --url URL [step…]`);
+  process.exit(2);
+}
+
+const timeout = Number(flags.timeout);
+const { client, transport, seen } = await open(flags.client, flags.url);
+const answers = new Map(); // id -> messages, for the steps that use the transport alone
+let endpoint; // the POST address when the last step ended
+
+// until polls a condition that the SDKs give no event for.
+async function until(what, condition) {
+  for (const end = Date.now() + timeout; Date.now() < end; await delay(10)) {
+    if (condition()) return;
+  }
+  throw new Error(`timed out: ${what}`);
+}
+
+const text = (result) => {
+  const all = result.content.map((part) => part.text ?? "").join("");
+  if (result.isError) throw Object.assign(new Error(all), { code: "isError" });
+  return all;
+};
+const call = async (name, args) => text(await client.callTool({ name, arguments: args }, ...callOptions));
+// The second positional of callTool is a result schema in SDK 1, the options in SDK 2.
+const callOptions = flags.client === "sdk1" ? [undefined, { timeout }] : [{ timeout }];
+
+const steps = {
+  connect: async () => {
+    await client.connect(transport, { timeout });
+    const server = client.getServerVersion();
+    return { server: server?.name, protocol: transport._protocolVersion };
+  },
+  list: async () => ({ tools: (await client.listTools()).tools.map((tool) => tool.name) }),
+  call: async (name, args) => ({ text: await call(name, args ?? {}) }),
+  // burst calls the tool once for each element of the array, all at once.
+  burst: async (name, all) => ({ texts: await Promise.all(all.map((args) => call(name, args))) }),
+  // start and post use the transport without a client: nothing is initialized.
+  start: async () => {
+    transport.onmessage = (message) => answers.set(message.id, [...(answers.get(message.id) ?? []), message]);
+    await transport.start();
+  },
+  post: async (message) => {
+    await transport.send(message);
+    await until(`answer to ${message.id}`, () => answers.has(message.id));
+    return { answers: answers.get(message.id) };
+  },
+  // reconnected waits until the SDK has come back by itself.
+  reconnected: async () => {
+    const before = endpoint;
+    await until("a new endpoint", () => transport._endpoint && transport._endpoint.href !== before);
+  },
+  close: async () => client.close(),
+};
+
+function describe(error) {
+  return { name: error.name, code: error.code, message: error.message, data: error.data };
+}
+
+// parse splits "call echo {…}" into the verb and its arguments.
+function parse(line) {
+  const [, verb, name, json] = /^(\S+)\s*([\w-]*)\s*(.*)$/s.exec(line.trim());
+  return { verb, args: [...(name ? [name] : []), ...(json ? [JSON.parse(json)] : [])] };
+}
+
+async function run(line) {
+  const start = performance.now();
+  let verb, args, result;
+  try {
+    ({ verb, args } = parse(line));
+    if (!steps[verb]) throw new Error(`no step ${verb}`);
+    result = { ok: true, ...(await steps[verb](...args)) };
+  } catch (error) {
+    result = { ok: false, error: describe(error) };
+    process.exitCode = 1;
+  }
+  endpoint = transport._endpoint?.href;
+  const ms = Math.round(performance.now() - start);
+  console.log(JSON.stringify({ step: verb, ...result, ms, ...seen }));
+}
+
+const lines = positionals.length > 0 ? positionals : createInterface({ input: process.stdin });
+for await (const line of lines) await run(line);
+process.exit();

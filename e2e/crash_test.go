@@ -1,0 +1,167 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// killChild kills the fake server of the client and waits until it is gone.
+func killChild(t *testing.T, g *gateway, c client) (pid string) {
+	t.Helper()
+	pid = mustCall(t, c, "pid", map[string]any{})
+	n, err := strconv.Atoi(pid)
+	if err != nil {
+		t.Fatalf("pid = %q: %v", pid, err)
+	}
+	kill(t, g, n)
+	return pid
+}
+
+func kill(t *testing.T, g *gateway, pid int) {
+	t.Helper()
+	p, ok := readProcess(pid)
+	if !ok {
+		t.Fatalf("process %d does not run", pid)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill %d: %v", pid, err)
+	}
+	g.eventually("the killed child is reaped", func() bool {
+		now, ok := readProcess(pid)
+		return !ok || now.started != p.started
+	})
+}
+
+func TestChildKilledBetweenCallsIsReplacedOnTheSameStream(t *testing.T) {
+	forEachClient(t, lasting, func(t *testing.T, k kind) {
+		g := startGateway(t, fake(t)...)
+		c := connect(t, k, g.url)
+		for range 3 {
+			old := killChild(t, g, c)
+			if got := mustCall(t, c, "pid", map[string]any{}); got == old {
+				t.Errorf("the call after the kill was answered by process %s, which is dead", old)
+			}
+		}
+		if got := c.saw().Streams; got != 1 {
+			t.Errorf("streams opened = %d, want 1", got)
+		}
+	})
+}
+
+func TestChildKilledDuringACallFailsThatCallAlone(t *testing.T) {
+	forEachClient(t, lasting, func(t *testing.T, k kind) {
+		g := startGateway(t, fake(t)...)
+		c := connect(t, k, g.url)
+		pid, err := strconv.Atoi(mustCall(t, c, "pid", map[string]any{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reached := filepath.Join(t.TempDir(), "reached")
+		failed := make(chan error, 1)
+		go func() { // ends with the call, which is bounded
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			_, err := c.callTool(ctx, "hang", map[string]any{"file": reached})
+			failed <- err
+		}()
+		g.eventually("the call reaches the server", func() bool {
+			_, err := os.Stat(reached)
+			return err == nil
+		})
+		kill(t, g, pid)
+		assertSessionLost(t, k, <-failed)
+		if got := mustCall(t, c, "echo", map[string]any{"message": "next"}); got != "next" {
+			t.Errorf("echo = %q, want next", got)
+		}
+		if got := c.saw().Streams; got != 1 {
+			t.Errorf("streams opened = %d, want 1", got)
+		}
+	})
+}
+
+func TestCallThatCrashesTheChildFailsAlone(t *testing.T) {
+	forEachClient(t, lasting, func(t *testing.T, k kind) {
+		c := connect(t, k, startGateway(t, fake(t)...).url)
+		for range 2 {
+			_, err := c.callTool(within(t), "crash", map[string]any{})
+			assertSessionLost(t, k, err)
+			if got := mustCall(t, c, "echo", map[string]any{"message": "next"}); got != "next" {
+				t.Errorf("echo = %q, want next", got)
+			}
+		}
+	})
+}
+
+func assertSessionLost(t *testing.T, k kind, err error) {
+	t.Helper()
+	got := asRPCError(err)
+	if got == nil {
+		t.Fatalf("the call that lost its server = %v, want a JSON-RPC error", err)
+	}
+	if !k.noErrorData && !got.names("session_lost") {
+		t.Errorf("the call that lost its server: %v, want session_lost named", got)
+	}
+}
+
+// The same with a real server, whose progress notification tells that the call
+// has reached it.
+func TestEverythingServerKilledDuringACall(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, everything(t)...)
+	s := openStream(t, g.url)
+	s.accepted(requestJSON("1", "tools/call", `{"name":"trigger-long-running-operation",`+
+		`"arguments":{"duration":60,"steps":600},"_meta":{"progressToken":"mine"}}`))
+	s.await("progress", func(e event) bool { return e.name == "message" && hasMethod(e, "notifications/progress") })
+	child := g.children()
+	if len(child) != 1 {
+		t.Fatalf("children = %v, want one", child)
+	}
+	kill(t, g, child[0].pid)
+	lost := parseResponse(t, s.await("response to 1", answers("message", "1")).data)
+	if lost.Error == nil || !lost.Error.names("session_lost") {
+		t.Errorf("the call that lost its server = %+v (error %v), want session_lost", lost.Result, lost.Error)
+	}
+	if got := s.call("2", "echo", `{"message":"next"}`); got != "Echo: next" {
+		t.Errorf("echo = %q, want Echo: next", got)
+	}
+}
+
+// A client that leaves takes its server with it.
+func TestChildEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, fake(t)...)
+	s := openStream(t, g.url)
+	s.call("1", "echo", `{"message":"m"}`)
+	g.eventually("one child", func() bool { return len(g.children()) == 1 })
+	s.close()
+	g.eventually("no child", func() bool { return len(g.children()) == 0 })
+}
+
+// The gateway is killed and can do nothing more: its children must go all the same.
+func TestChildrenDieWithAKilledGateway(t *testing.T) {
+	t.Parallel()
+	g := launch(t, fake(t)...)
+	g.once.Do(func() {}) // it will not be stopped by SIGTERM
+	g.url = g.awaitMatch("the URL of the stream", &g.out, streamURL)
+	openStream(t, g.url).call("1", "echo", `{"message":"m"}`)
+	children := g.children()
+	if err := g.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-g.ended
+	if len(children) != 1 {
+		t.Fatalf("children = %v, want one", children)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); children[0].alive(); <-tick.C {
+		if time.Now().After(deadline) {
+			t.Fatalf("process %d outlived the killed gateway", children[0].pid)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"testing"
+	"time"
+)
+
+// fakeServerArg as the first argument makes the test binary an MCP server on
+// stdio that misbehaves as its flags say.
+const fakeServerArg = "fake-mcp-server"
+
+// fake returns the command line of the fake server, to be put after "--".
+func fake(t *testing.T, flags ...string) []string {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatalf("find the test binary: %v", err)
+	}
+	return append([]string{"--", exe, fakeServerArg}, flags...)
+}
+
+// fakeMessage is a message as the fake server needs it.
+type fakeMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params struct {
+		ProtocolVersion string `json:"protocolVersion"`
+		Name            string `json:"name"`
+		Arguments       struct {
+			Message string `json:"message"`
+			File    string `json:"file"`
+		} `json:"arguments"`
+	} `json:"params"`
+}
+
+// fakeServer serves MCP until its input ends and returns the exit code. Its
+// tools are:
+//
+//	echo {message}  answers the message
+//	pid             answers the number of this process
+//	wire            answers the request, byte for byte as it came
+//	hang {file}     creates the file and never answers
+//	crash           ends the process with code 3
+func fakeServer(args []string, in io.Reader, out io.Writer) int {
+	flags := flag.NewFlagSet(fakeServerArg, flag.ExitOnError)
+	startDelay := flags.Duration("start-delay", 0, "wait before reading the first message")
+	exit := flags.Bool("exit", false, "end at once")
+	silent := flags.Bool("silent", false, "read everything, answer nothing")
+	_ = flags.Parse(args) // ExitOnError
+	if *exit {
+		fmt.Fprintln(os.Stderr, "fake server: ending at once")
+		return 3
+	}
+	time.Sleep(*startDelay) // what is played here is a slow program
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var m fakeMessage
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+			fmt.Fprintf(os.Stderr, "fake server: %v: %s\n", err, lines.Bytes())
+			return 4
+		}
+		if *silent || m.ID == nil {
+			continue
+		}
+		if result := fakeResult(m, lines.Text()); result != "" {
+			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
+		}
+	}
+	return 0
+}
+
+// fakeResult returns the result or error member of the answer, "" for none.
+func fakeResult(m fakeMessage, line string) string {
+	switch m.Method {
+	case "initialize":
+		return fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`,
+			m.Params.ProtocolVersion)
+	case "ping":
+		return `"result":{}`
+	case "tools/list":
+		const tool = `{"name":%q,"inputSchema":{"type":"object"}}`
+		return fmt.Sprintf(`"result":{"tools":[`+tool+","+tool+","+tool+","+tool+","+tool+`]}`,
+			"echo", "pid", "wire", "hang", "crash")
+	case "tools/call":
+		return fakeCall(m, line)
+	}
+	return `"error":{"code":-32601,"message":"method not found"}`
+}
+
+func fakeCall(m fakeMessage, line string) string {
+	text := m.Params.Arguments.Message
+	switch m.Params.Name {
+	case "echo":
+	case "pid":
+		text = fmt.Sprint(os.Getpid())
+	case "wire":
+		text = line
+	case "hang":
+		if err := os.WriteFile(m.Params.Arguments.File, nil, 0o600); err != nil {
+			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
+		}
+		return ""
+	case "crash":
+		os.Exit(3)
+	default:
+		return `"error":{"code":-32602,"message":"unknown tool"}`
+	}
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
+		return ""
+	}
+	return fmt.Sprintf(`"result":{"content":[{"type":"text","text":%s}]}`, quoted)
+}

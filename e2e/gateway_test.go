@@ -1,0 +1,224 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// gateway is a running sse-server.
+type gateway struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	out output // stdout
+	log output // stderr
+	// ended is closed when the process has ended and its pipes are read; err is
+	// set before.
+	ended chan struct{}
+	err   error
+	once  sync.Once
+
+	// url is the stream's, as printed; admin has no path.
+	url, admin string
+}
+
+var (
+	// streamURL is the line of stdout that is there to be copied.
+	streamURL = regexp.MustCompile(`(?m)^ +(https?://\S+/sse)$`)
+	adminURL  = regexp.MustCompile(`"admin":"(http://[^"]+)"`)
+)
+
+// startGateway starts sse-server on a free port, with an admin address, debug
+// logs and a short shutdown, and returns when it has printed its URL. args may
+// set any flag again and end with a child's command line. The test's cleanup
+// stops it, and asserts that it ends well.
+func startGateway(t *testing.T, args ...string) *gateway {
+	t.Helper()
+	g := launch(t, args...)
+	g.url = g.awaitMatch("the URL of the stream", &g.out, streamURL)
+	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
+	return g
+}
+
+// launch starts sse-server and does not wait for anything.
+func launch(t *testing.T, args ...string) *gateway {
+	t.Helper()
+	all := append([]string{
+		"--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0",
+		"--log-level", "debug", "--log-format", "json", "--shutdown-timeout", "3s",
+	}, args...)
+	g := &gateway{t: t, cmd: exec.Command(binary(t), all...), ended: make(chan struct{})}
+	g.cmd.Stdout, g.cmd.Stderr = &g.out, &g.log
+	// A child that outlives the gateway holds its stderr; Wait reports that.
+	g.cmd.WaitDelay = 5 * time.Second
+	if err := g.cmd.Start(); err != nil {
+		t.Fatalf("start sse-server: %v", err)
+	}
+	go func() { // ends with the process; stop waits for it
+		g.err = g.cmd.Wait()
+		close(g.ended)
+	}()
+	t.Cleanup(func() {
+		g.stop()
+		if t.Failed() {
+			t.Logf("sse-server %s\n%s", strings.Join(all, " "), g.log.tail())
+		}
+	})
+	return g
+}
+
+// stop sends SIGTERM and asserts that the gateway exits with 0 and leaves no
+// process behind. Only the first call does anything.
+func (g *gateway) stop() { g.once.Do(g.stopOnce) }
+
+func (g *gateway) stopOnce() {
+	g.t.Helper()
+	left := descendants(g.t, g.cmd.Process.Pid)
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		g.t.Errorf("sse-server had ended before SIGTERM: %v", g.wait())
+		return
+	}
+	if err := g.wait(); err != nil {
+		g.t.Errorf("sse-server after SIGTERM: %v, want exit code 0", err)
+	}
+	for _, p := range left {
+		if p.alive() {
+			g.t.Errorf("process %d outlived sse-server", p.pid)
+			_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// wait waits for the process to end, and kills it when it does not.
+func (g *gateway) wait() error {
+	select {
+	case <-g.ended:
+		return g.err
+	case <-time.After(patience):
+		_ = g.cmd.Process.Signal(syscall.SIGQUIT) // the log then shows what hangs
+		<-g.ended
+		return errors.Join(errors.New("did not end in time"), g.err)
+	}
+}
+
+// children returns the processes below the gateway.
+func (g *gateway) children() []process { return descendants(g.t, g.cmd.Process.Pid) }
+
+// awaitMatch waits until the pattern matches what was printed and returns its
+// first group.
+func (g *gateway) awaitMatch(what string, printed *output, pattern *regexp.Regexp) string {
+	g.t.Helper()
+	var found []string
+	g.eventually("printed: "+what, func() bool {
+		found = pattern.FindStringSubmatch(printed.String())
+		return found != nil
+	})
+	return found[1]
+}
+
+// eventually waits until the condition holds, and gives up when the gateway ends.
+func (g *gateway) eventually(what string, condition func() bool) {
+	g.t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patience)
+	for !condition() {
+		select {
+		case <-tick.C:
+		case <-g.ended:
+			if !condition() {
+				g.t.Fatalf("sse-server ended (%v) before: %s", g.err, what)
+			}
+			return
+		case <-deadline:
+			g.t.Fatalf("not in %v: %s", patience, what)
+		}
+	}
+}
+
+// metric returns the sum over all series of the name, and whether there is any.
+func (g *gateway) metric(name string) (sum float64, ok bool) {
+	g.t.Helper()
+	for line := range strings.Lines(g.adminGet("/metrics")) {
+		rest, found := strings.CutPrefix(line, name)
+		if !found || rest == "" || !strings.ContainsAny(rest[:1], " {") {
+			continue
+		}
+		fields := strings.Fields(rest[strings.LastIndexByte(rest, '}')+1:])
+		value, err := strconv.ParseFloat(fields[0], 64)
+		if err != nil {
+			g.t.Fatalf("metric %q: %v", line, err)
+		}
+		sum, ok = sum+value, true
+	}
+	return sum, ok
+}
+
+// adminGet returns the body of a GET on the admin address.
+func (g *gateway) adminGet(path string) string {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.admin+path, nil)
+	if err != nil {
+		g.t.Fatalf("GET %s: %v", path, err)
+	}
+	resp, err := newHTTP(g.t).Do(req)
+	if err != nil {
+		g.t.Fatalf("GET %s: %v", path, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		g.t.Fatalf("GET %s: %v", path, err)
+	}
+	return string(body)
+}
+
+// newHTTP returns a client whose connections the test's cleanup closes.
+func newHTTP(t *testing.T) *http.Client {
+	t.Helper()
+	transport := &http.Transport{DisableCompression: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// output collects what a process prints. It is safe for concurrent use.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // guarded by mu
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// tail returns the last lines: enough to see what went wrong.
+func (o *output) tail() string {
+	const most = 200
+	lines := slices.Collect(strings.Lines(o.String()))
+	if cut := len(lines) - most; cut > 0 {
+		return fmt.Sprintf("(%d lines)\n", cut) + strings.Join(lines[cut:], "")
+	}
+	return strings.Join(lines, "")
+}

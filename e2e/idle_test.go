@@ -1,0 +1,58 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+)
+
+// All clients are idle on one gateway until a stream read by hand has shown five
+// seconds of heartbeats; then each must still have the stream it opened.
+func TestStreamsStayAliveWhenIdle(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, "--heartbeat-interval", "1s")
+	clients := map[string]client{}
+	for _, k := range kinds() {
+		if !k.oneShot {
+			clients[k.name] = connect(t, k, g.url)
+		}
+	}
+	s := openStream(t, g.url)
+	r := openReader(t, g.url+"?event=mcp-response")
+	start := time.Now()
+	s.await("a heartbeat after 5 s", func(e event) bool { return e.comment && e.at.Sub(start) >= 5*time.Second })
+	comments := 0
+	for _, e := range s.seen() {
+		if e.comment {
+			comments++
+		}
+	}
+	if comments < 4 || comments > 12 {
+		t.Errorf("comments in 5 s = %d, want about one a second", comments)
+	}
+	if got := s.call("1", "echo", `{"message":"m"}`); got != "m" {
+		t.Errorf("echo = %q, want m", got)
+	}
+	r.post(requestJSON("1", "ping", "{}"))
+	r.await("response to ping", func(m response) bool { return string(m.ID) == "1" })
+	for name, c := range clients {
+		if got := mustCall(t, c, "echo", map[string]any{"message": name}); got != name {
+			t.Errorf("%s: echo = %q", name, got)
+		}
+		if got := c.saw().Streams; got != 1 {
+			t.Errorf("%s opened %d streams, want 1", name, got)
+		}
+	}
+}
+
+func TestHeartbeatIsAnEventInTheMCPResponseDialect(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, "--heartbeat-interval", "100ms")
+	s := openStream(t, g.url+"?event=mcp-response")
+	beat := s.await("heartbeat", func(e event) bool { return e.name == "heartbeat" })
+	assertNotification(t, beat)
+	for _, e := range s.seen() {
+		if e.comment {
+			t.Errorf("came: %q, want no comments in this dialect", e.raw)
+		}
+	}
+}

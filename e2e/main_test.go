@@ -1,0 +1,32 @@
+package e2e
+
+import (
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// patience bounds every wait for something that should come at once. It is long
+// because two cores may have much else to do; no test waits it out when all is well.
+const patience = 20 * time.Second
+
+// TestMain runs the tests, or, as the child of a gateway under test, the fake
+// MCP server.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == fakeServerArg {
+		os.Exit(fakeServer(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	flag.Parse()
+	// Most tests wait for a process or a timer, so more run at a time than there
+	// are cores.
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		sseServer.remove()
+		os.Exit(code)
+	}))
+}

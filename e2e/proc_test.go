@@ -1,0 +1,71 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// process is one process, told from a later one with the same number by when it
+// started.
+type process struct {
+	pid, ppid int
+	state     string
+	started   string
+}
+
+// readProcess reads /proc; ok is false when there is no such process.
+func readProcess(pid int) (p process, ok bool) {
+	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return process{}, false
+	}
+	// The second field is the program's name in parentheses and may hold anything.
+	_, rest, found := strings.Cut(string(raw[strings.LastIndexByte(string(raw), ')'):]), ") ")
+	fields := strings.Fields(rest)
+	if !found || len(fields) < 20 {
+		return process{}, false
+	}
+	ppid, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return process{}, false
+	}
+	return process{pid: pid, ppid: ppid, state: fields[0], started: fields[19]}, true
+}
+
+// alive reports whether the same process still runs. A zombie does not: it waits
+// for whoever inherited it.
+func (p process) alive() bool {
+	now, ok := readProcess(p.pid)
+	return ok && now.started == p.started && now.state != "Z"
+}
+
+// descendants returns the processes below pid.
+func descendants(t *testing.T, pid int) []process {
+	t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil || len(entries) == 0 {
+		t.Fatalf("these tests need /proc: %v", err)
+	}
+	children := map[int][]process{}
+	for _, entry := range entries {
+		n, err := strconv.Atoi(filepath.Base(entry))
+		if err != nil {
+			continue
+		}
+		if p, ok := readProcess(n); ok {
+			children[p.ppid] = append(children[p.ppid], p)
+		}
+	}
+	var all []process
+	for next := []int{pid}; len(next) > 0; next = next[1:] {
+		for _, p := range children[next[0]] {
+			all = append(all, p)
+			next = append(next, p.pid)
+		}
+	}
+	return all
+}

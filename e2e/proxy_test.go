@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"testing"
+)
+
+// proxy is a TCP proxy that can cut every connection it carries.
+type proxy struct {
+	t        *testing.T
+	target   string
+	listener net.Listener
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]struct{} // guarded by mu
+}
+
+// startProxy puts a proxy in front of the stream URL and returns the URL through it.
+func startProxy(t *testing.T, stream string) (*proxy, string) {
+	t.Helper()
+	u, err := url.Parse(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{t: t, target: u.Host, listener: listener, conns: map[net.Conn]struct{}{}}
+	p.wg.Go(p.accept) // ends when the listener closes
+	t.Cleanup(func() {
+		_ = listener.Close()
+		p.cut()
+		p.wg.Wait()
+	})
+	u.Host = listener.Addr().String()
+	return p, u.String()
+}
+
+func (p *proxy) accept() {
+	for {
+		in, err := p.listener.Accept()
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				p.t.Errorf("proxy: %v", err)
+			}
+			return
+		}
+		out, err := net.Dial("tcp", p.target)
+		if err != nil {
+			_ = in.Close() // the client sees what it would see without the proxy
+			continue
+		}
+		p.keep(in, out)
+		p.wg.Go(func() { p.copy(in, out) })
+		p.wg.Go(func() { p.copy(out, in) })
+	}
+}
+
+// copy ends both connections when one ends.
+func (p *proxy) copy(to, from net.Conn) {
+	_, _ = io.Copy(to, from) // a cut is what the proxy is for
+	_, _ = to.Close(), from.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, to)
+	delete(p.conns, from)
+}
+
+func (p *proxy) keep(conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		p.conns[c] = struct{}{}
+	}
+}
+
+// cut ends every connection at once.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		_ = c.Close()
+	}
+}

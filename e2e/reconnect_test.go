@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"testing"
+)
+
+// Both TypeScript SDKs open a new stream by themselves when theirs is cut, and
+// go on without initializing again.
+
+func TestTypeScriptReconnectThenCall(t *testing.T) {
+	forEachClient(t, reconnects, func(t *testing.T, k kind) {
+		g := startGateway(t, fake(t)...)
+		cutter, target := startProxy(t, g.url)
+		c := connect(t, k, target).(*driver)
+		for round := range 2 {
+			cutter.cut()
+			r, err := c.step(within(t), "reconnected")
+			if err != nil {
+				t.Fatalf("round %d: %v", round, err)
+			}
+			// The SDKs wait 3 s unless the stream tells them another time.
+			if r.MS > 2900 {
+				t.Errorf("round %d: came back after %d ms, want the second that the stream asks for", round, r.MS)
+			}
+			want := fmt.Sprint("round ", round)
+			if got := mustCall(t, c, "echo", map[string]any{"message": want}); got != want {
+				t.Errorf("echo = %q, want %q", got, want)
+			}
+		}
+		if got := c.saw().Streams; got != 3 {
+			t.Errorf("streams opened = %d, want 3", got)
+		}
+	})
+}
+
+func TestTypeScriptSurvivesARestartOfTheGateway(t *testing.T) {
+	forEachClient(t, reconnects, func(t *testing.T, k kind) {
+		first := startGateway(t)
+		c := connect(t, k, first.url).(*driver)
+		u, err := url.Parse(first.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.stop()
+		startGateway(t, "--addr", u.Host)
+		if _, err := c.step(within(t), "reconnected"); err != nil {
+			t.Fatal(err)
+		}
+		if got := mustCall(t, c, "echo", map[string]any{"message": "after"}); got != "after" {
+			t.Errorf("echo = %q, want after", got)
+		}
+	})
+}
+
+func TestTypeScriptTransportReconnectsThenCallsWithoutInitialize(t *testing.T) {
+	t.Parallel()
+	for _, sdk := range []string{"sdk1", "client2"} {
+		t.Run(sdk, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t)
+			cutter, target := startProxy(t, g.url)
+			d := startDriver(t, sdk, target)
+			if _, err := d.step(within(t), "start"); err != nil {
+				t.Fatalf("start: %v", err)
+			}
+			cutter.cut()
+			if _, err := d.step(within(t), "reconnected"); err != nil {
+				t.Fatal(err)
+			}
+			call := requestJSON("5", "tools/call", callParams("echo", `{"message":"m"}`))
+			r, err := d.step(within(t), "post", json.RawMessage(call))
+			if err != nil {
+				t.Fatalf("call: %v", err)
+			}
+			if got := parseResponse(t, string(r.Answers[0])).text(t); got != "m" {
+				t.Errorf("echo = %q, want m", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,64 @@
+package e2e
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, "--shutdown-timeout", "10s")
+	s := openStream(t, g.url)
+	s.call("1", "echo", `{"message":"ready"}`)
+	s.accepted(requestJSON("2", "tools/call", callParams("sleep", `{"seconds":1}`)))
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	s.await("response to 2", answers("message", "2"))
+	<-s.ended
+	if err := g.wait(); err != nil {
+		t.Errorf("exit = %v, want 0", err)
+	}
+	g.once.Do(func() {})
+}
+
+func TestShutdownAnswersWhatItCannotFinish(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, append([]string{"--shutdown-timeout", "500ms"}, fake(t)...)...)
+	s := openStream(t, g.url)
+	s.accepted(requestJSON("1", "tools/call", callParams("hang", `{"file":"`+filepath.Join(t.TempDir(), "reached")+`"}`)))
+	s.request("2", "tools/list", "{}")
+	start := time.Now()
+	g.stop()
+	if took := time.Since(start); took > 8*time.Second {
+		t.Errorf("shutdown took %v, want little more than the 500 ms allowed", took)
+	}
+	got := parseResponse(t, s.await("response to 1", answers("message", "1")).data)
+	if got.Error == nil {
+		t.Errorf("the call in flight at shutdown = %+v, want an error", got.Result)
+	}
+}
+
+func TestSecondSignalEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, append([]string{"--shutdown-timeout", "1h"}, fake(t)...)...)
+	g.once.Do(func() {})
+	s := openStream(t, g.url)
+	s.accepted(requestJSON("1", "tools/call", callParams("hang", `{"file":"`+filepath.Join(t.TempDir(), "reached")+`"}`)))
+	s.request("2", "tools/list", "{}")
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	g.eventually("not ready while draining", func() bool {
+		return !strings.Contains(g.adminGet("/readyz"), "ok") || strings.Contains(g.adminGet("/readyz"), "drain")
+	})
+	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.wait(); err == nil || strings.Contains(err.Error(), "in time") {
+		t.Errorf("exit after the second signal = %v, want at once and not 0", err)
+	}
+}

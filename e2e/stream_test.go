@@ -1,0 +1,324 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// event is one block of a stream, as it came.
+type event struct {
+	raw                   string
+	name, data, id, retry string
+	// comment is set for a block of comments alone.
+	comment bool
+	at      time.Time
+}
+
+// stream is a connection opened by hand: net/http and a parser of a few lines.
+type stream struct {
+	t      *testing.T
+	http   *http.Client
+	head   *http.Response
+	cancel context.CancelFunc
+	header http.Header // of the GET, sent again with each POST
+
+	endpoint string // absolute
+	id       string // of the connection
+
+	mu     sync.Mutex
+	events []event       // guarded by mu
+	grown  chan struct{} // guarded by mu; closed and replaced when events grow or the stream ends
+	err    error         // guarded by mu; nil while the stream is open
+	ended  chan struct{} // closed when the reader has ended
+}
+
+// openStream opens a stream and returns when the endpoint has come. header are
+// pairs of names and values.
+func openStream(t *testing.T, url string, header ...string) *stream {
+	t.Helper()
+	return openStreamWith(t, newHTTP(t), url, header...)
+}
+
+func openStreamWith(t *testing.T, client *http.Client, target string, header ...string) *stream {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &stream{t: t, http: client, cancel: cancel, header: http.Header{},
+		grown: make(chan struct{}), ended: make(chan struct{})}
+	for i := 0; i < len(header); i += 2 {
+		s.header.Set(header[i], header[i+1])
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		t.Fatalf("open stream: %v", err)
+	}
+	req.Header = s.header.Clone()
+	req.Header.Set("Accept", "text/event-stream")
+	if s.head, err = client.Do(req); err != nil {
+		t.Fatalf("open stream: %v", err)
+	}
+	go s.read() // ends with the body, which close ends
+	t.Cleanup(s.close)
+	if s.head.StatusCode != http.StatusOK {
+		<-s.ended
+		t.Fatalf("GET %s = %s", target, s.head.Status)
+	}
+	s.id = s.head.Header.Get("X-Connection-ID")
+	path := s.await("endpoint", func(e event) bool { return e.name == "endpoint" }).data
+	s.endpoint = resolve(t, target, path)
+	return s
+}
+
+// resolve returns the reference of an endpoint event as an absolute URL.
+func resolve(t *testing.T, base, reference string) string {
+	t.Helper()
+	u, err := url.Parse(base)
+	if err == nil {
+		u, err = u.Parse(reference)
+	}
+	if err != nil {
+		t.Fatalf("endpoint %q of %q: %v", reference, base, err)
+	}
+	return u.String()
+}
+
+// close ends the stream from the client's side and waits for the reader.
+func (s *stream) close() {
+	s.cancel()
+	<-s.ended
+}
+
+func (s *stream) read() {
+	defer close(s.ended)
+	defer s.head.Body.Close()
+	in := bufio.NewReader(s.head.Body)
+	var block []string
+	for {
+		line, err := in.ReadString('\n')
+		switch {
+		case err != nil:
+			s.add(func() { s.err = err })
+			return
+		case line == "\n":
+			e := parseEvent(block)
+			s.add(func() { s.events = append(s.events, e) })
+			block = nil
+		default:
+			block = append(block, strings.TrimSuffix(line, "\n"))
+		}
+	}
+}
+
+func (s *stream) add(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	close(s.grown)
+	s.grown = make(chan struct{})
+}
+
+func parseEvent(block []string) event {
+	e := event{raw: strings.Join(block, "\n"), comment: true, at: time.Now()}
+	for _, line := range block {
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		if field != "" {
+			e.comment = false
+		}
+		switch field {
+		case "event":
+			e.name = value
+		case "data":
+			e.data += value
+		case "id":
+			e.id = value
+		case "retry":
+			e.retry = value
+		}
+	}
+	return e
+}
+
+// await returns the first event, past ones included, that matches.
+func (s *stream) await(what string, match func(event) bool) event {
+	s.t.Helper()
+	e, err := s.find(match, patience)
+	if err != nil {
+		s.t.Fatalf("no %s: %v; came:\n%s", what, err, s.dump())
+	}
+	return e
+}
+
+// find waits for a matching event until the stream ends or the time is up.
+func (s *stream) find(match func(event) bool, within time.Duration) (event, error) {
+	deadline := time.After(within)
+	for next := 0; ; {
+		s.mu.Lock()
+		all, grown, err := s.events, s.grown, s.err
+		s.mu.Unlock()
+		for ; next < len(all); next++ {
+			if match(all[next]) {
+				return all[next], nil
+			}
+		}
+		if err != nil {
+			return event{}, fmt.Errorf("stream ended: %w", err)
+		}
+		select {
+		case <-grown:
+		case <-deadline:
+			return event{}, fmt.Errorf("not in %v", within)
+		}
+	}
+}
+
+// seen returns what has come so far.
+func (s *stream) seen() []event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.events[:len(s.events):len(s.events)]
+}
+
+func (s *stream) dump() string {
+	var b strings.Builder
+	for _, e := range s.seen() {
+		fmt.Fprintf(&b, "%s\n\n", e.raw)
+	}
+	return b.String()
+}
+
+// answers matches the response to the request with the id, given as its bytes,
+// under one event name.
+func answers(name, id string) func(event) bool {
+	return func(e event) bool {
+		var m struct {
+			ID     json.RawMessage `json:"id"`
+			Method *string         `json:"method"`
+		}
+		return e.name == name && json.Unmarshal([]byte(e.data), &m) == nil && m.Method == nil && string(m.ID) == id
+	}
+}
+
+// post sends a body and returns the status and the answer's body.
+func (s *stream) post(body string) (int, string) {
+	s.t.Helper()
+	status, answer, err := s.tryPost(s.endpoint, strings.NewReader(body), "application/json")
+	if err != nil {
+		s.t.Fatalf("POST %.200s: %v", body, err)
+	}
+	return status, answer
+}
+
+func (s *stream) tryPost(target string, body io.Reader, contentType string) (int, string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, body)
+	if err != nil {
+		return 0, "", err
+	}
+	req.Header = s.header.Clone()
+	req.Header.Set("Content-Type", contentType)
+	resp, err := s.http.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(answer), err
+}
+
+// accepted posts a message and asserts 202.
+func (s *stream) accepted(message string) {
+	s.t.Helper()
+	if status, body := s.post(message); status != http.StatusAccepted {
+		s.t.Fatalf("POST %.200s = %d %s, want 202", message, status, body)
+	}
+}
+
+// request posts a request with the id's bytes and returns the response that
+// came as "message".
+func (s *stream) request(id, method, params string) response {
+	s.t.Helper()
+	s.accepted(requestJSON(id, method, params))
+	return parseResponse(s.t, s.await("response to "+id, answers("message", id)).data)
+}
+
+// call calls a tool and returns the text of its result.
+func (s *stream) call(id, tool, args string) string {
+	s.t.Helper()
+	return s.request(id, "tools/call", callParams(tool, args)).text(s.t)
+}
+
+func requestJSON(id, method, params string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params)
+}
+
+func callParams(tool, args string) string {
+	return fmt.Sprintf(`{"name":%q,"arguments":%s}`, tool, args)
+}
+
+// response is a JSON-RPC response.
+type response struct {
+	ID     json.RawMessage `json:"id"`
+	Result *struct {
+		ServerInfo struct {
+			Name string `json:"name"`
+		} `json:"serverInfo"`
+		ProtocolVersion string `json:"protocolVersion"`
+		Content         []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+		IsError bool `json:"isError"`
+	} `json:"result"`
+	Error *rpcError `json:"error"`
+}
+
+func parseResponse(t *testing.T, data string) response {
+	t.Helper()
+	var r response
+	if err := json.Unmarshal([]byte(data), &r); err != nil {
+		t.Fatalf("response %s: %v", data, err)
+	}
+	return r
+}
+
+// text returns the first text of a tool's result.
+func (r response) text(t *testing.T) string {
+	t.Helper()
+	if r.Error != nil || r.Result == nil || r.Result.IsError || len(r.Result.Content) != 1 {
+		t.Fatalf("response to %s = %+v (error %v), want one text", r.ID, r.Result, r.Error)
+	}
+	return r.Result.Content[0].Text
+}
+
+// rpcError is a JSON-RPC error as a client reports it.
+type rpcError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+}
+
+func (e *rpcError) Error() string {
+	return fmt.Sprintf("%s (code %d, data %s)", e.Message, e.Code, e.Data)
+}
+
+// names reports whether the error's data or message names the reason.
+func (e *rpcError) names(reason string) bool {
+	return bytes.Contains(e.Data, []byte(reason)) || strings.Contains(e.Message, reason)
+}
+
+// asRPCError returns the JSON-RPC error in err, nil if it is something else.
+func asRPCError(err error) *rpcError {
+	e, _ := errors.AsType[*rpcError](err)
+	return e
+}
