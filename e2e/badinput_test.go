@@ -80,44 +80,50 @@ func TestRequestsOutsideTheContractAreRefused(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t)
 	s := openStream(t, g.url)
-	ping := requestJSON("1", "ping", "{}")
 	unknown := strings.Replace(s.endpoint, s.id, "00000000-0000-4000-8000-000000000000", 1)
 	for _, c := range []struct {
 		name, method, url string
-		header            [2]string
+		header            []string
 		want              int
 	}{
-		{"unknown connection", "POST", unknown, [2]string{}, 404},
-		{"text/plain", "POST", s.endpoint, [2]string{"Content-Type", "text/plain"}, 415},
-		{"GET of the endpoint", "GET", s.endpoint, [2]string{}, 405},
-		{"PUT of the stream", "PUT", g.url, [2]string{}, 405},
-		{"foreign Origin", "GET", g.url, [2]string{"Origin", "https://evil.example"}, 403},
-		{"foreign Origin of a POST", "POST", s.endpoint, [2]string{"Origin", "https://evil.example"}, 403},
-		{"foreign Host", "GET", g.url, [2]string{"Host", "evil.example"}, 403},
-		{"no such path", "GET", strings.TrimSuffix(g.url, "/sse") + "/nothing", [2]string{}, 404},
+		{"unknown connection", "POST", unknown, nil, 404},
+		{"text/plain", "POST", s.endpoint, []string{"Content-Type", "text/plain"}, 415},
+		{"GET of the endpoint", "GET", s.endpoint, nil, 405},
+		{"PUT of the stream", "PUT", g.url, nil, 405},
+		{"foreign Origin", "GET", g.url, []string{"Origin", "https://evil.example"}, 403},
+		{"foreign Origin of a POST", "POST", s.endpoint, []string{"Origin", "https://evil.example"}, 403},
+		{"foreign Host", "GET", g.url, []string{"Host", "evil.example"}, 403},
+		{"no such path", "GET", strings.TrimSuffix(g.url, "/sse") + "/nothing", nil, 404},
 	} {
-		req, err := http.NewRequestWithContext(t.Context(), c.method, c.url, strings.NewReader(ping))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		if c.header[0] == "Host" {
-			req.Host = c.header[1]
-		} else if c.header[0] != "" {
-			req.Header.Set(c.header[0], c.header[1])
-		}
-		resp, err := s.http.Do(req)
-		if err != nil {
-			t.Fatalf("%s: %v", c.name, err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != c.want {
-			t.Errorf("%s: %s %s = %d, want %d", c.name, c.method, c.url, resp.StatusCode, c.want)
+		if got := status(t, s.http, c.method, c.url, c.header...); got != c.want {
+			t.Errorf("%s: %s %s = %d, want %d", c.name, c.method, c.url, got, c.want)
 		}
 	}
 	if got := s.call("2", "echo", `{"message":"still here"}`); got != "still here" {
 		t.Errorf("echo = %q, want still here", got)
 	}
+}
+
+// status sends a ping with extra headers and returns the answer's status.
+func status(t *testing.T, client *http.Client, method, url string, header ...string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(requestJSON("1", "ping", "{}")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, url, err)
+	}
+	_ = resp.Body.Close() // a stream that should not have been opened ends here
+	return resp.StatusCode
 }
 
 func TestPostAfterCloseIsNotFound(t *testing.T) {
@@ -176,19 +182,9 @@ func TestConnectionBelongsToWhoOpenedIt(t *testing.T) {
 		token string
 		want  int
 	}{"nobody": {"", 401}, "a stranger": {"Bearer nonsense", 401}, "ben": {"Bearer token-of-ben-0123456789", 404}} {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, anna.endpoint, strings.NewReader(requestJSON("2", "ping", "{}")))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Authorization", c.token)
-		resp, err := anna.http.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode != c.want {
-			t.Errorf("POST of %s = %s, want %d", name, resp.Status, c.want)
+		got := status(t, anna.http, http.MethodPost, anna.endpoint, "Authorization", c.token)
+		if got != c.want {
+			t.Errorf("POST of %s = %d, want %d", name, got, c.want)
 		}
 	}
 }

@@ -58,7 +58,8 @@ func kinds() []kind {
 		{name: "TypeScriptSDK1", open: openNode("sdk1"), reconnects: true},
 		{name: "TypeScriptClient2", open: openNode("client2"), reconnects: true},
 		{name: "TypeScriptClient2Auto", open: openNode("client2-auto"), reconnects: true, discovers: true},
-		{name: "Inspector", open: openInspector, oneShot: true},
+		{name: "Inspector", open: openInspector("legacy"), oneShot: true},
+		{name: "InspectorAuto", open: openInspector("auto"), oneShot: true, discovers: true},
 		{name: "GoSDK", open: openGoSDK, discovers: true},
 		{name: "MCPGo", open: openMCPGo, noErrorData: true},
 	}

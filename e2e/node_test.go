@@ -165,12 +165,15 @@ func (d *driver) close() {
 type inspector struct {
 	t    *testing.T
 	url  string
+	era  string // "auto" sends server/discover first
 	runs int
 }
 
-func openInspector(t *testing.T, url string) client {
-	t.Helper()
-	return &inspector{t: t, url: url}
+func openInspector(era string) func(*testing.T, string) client {
+	return func(t *testing.T, url string) client {
+		t.Helper()
+		return &inspector{t: t, url: url, era: era}
+	}
 }
 
 // inspection is what the CLI prints with --format json.
@@ -191,7 +194,7 @@ type inspection struct {
 func (i *inspector) run(ctx context.Context, args ...string) (inspection, error) {
 	i.runs++
 	all := append([]string{
-		npm(i.t, ".bin/mcp-inspector"), "--cli", i.url, "--transport", "sse", "--format", "json", "--quiet",
+		npm(i.t, ".bin/mcp-inspector"), "--cli", i.url, "--transport", "sse", "--format", "json", "--quiet", "--protocol-era", i.era,
 		"--connect-timeout", fmt.Sprint(patience.Milliseconds()),
 	}, args...)
 	cmd := exec.CommandContext(ctx, node(i.t), all...)
