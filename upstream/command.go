@@ -1,0 +1,132 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+const defaultCloseTimeout = 2 * time.Second
+
+var _ Upstream = Command{}
+
+// Command starts a child process for each session and speaks newline-delimited
+// JSON-RPC over its stdin and stdout. No shell is involved: Path and Args reach
+// the operating system as they are. It must not change while it is in use.
+type Command struct {
+	// Path is the program: a name that is looked up in PATH, or a path. A
+	// relative path with a slash in it is relative to Dir.
+	Path string
+	// Args are its arguments, without the program's name.
+	Args []string
+	// Env is its environment, as "key=value". nil: that of this process.
+	Env []string
+	// Dir is its working directory. Empty: that of this process.
+	Dir string
+	// MaxLineBytes is the longest message that it may send; a longer one is
+	// dropped, and Recv tells so with jsonrpc.ErrTooLong. Default 16 MiB.
+	MaxLineBytes int
+	// CloseTimeout is how long Close waits after each of its steps: end of
+	// stdin, SIGTERM, SIGKILL. Default 2 s.
+	CloseTimeout time.Duration
+	// Logger receives the child's life and its stderr. nil: silent.
+	Logger *slog.Logger
+	// Metrics counts starts, exits and stderr. nil: nothing is counted.
+	Metrics *metrics.Metrics
+}
+
+// Observed returns a copy of c that logs to l and counts in m where c has no
+// Logger and no Metrics of its own.
+func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) Upstream {
+	if c.Logger == nil {
+		c.Logger = l
+	}
+	if c.Metrics == nil {
+		c.Metrics = m
+	}
+	return c
+}
+
+// Dial starts the child process. It fails when ctx ends first, and when the
+// process cannot be started; the error then names the program and what to do.
+//
+// Recv returns io.EOF after the process has exited with status 0, else an error
+// such as "exit status 1" or "killed by signal: killed". If it died within its
+// first five seconds, or before it sent any message, the error ends with what it
+// last wrote to stderr. A process that closes its stdin or stdout ends the
+// session as well. Processes that it has left behind in its process group are
+// killed.
+//
+// Close lets the process read what was sent before, then ends its stdin, and
+// sends SIGTERM and SIGKILL to its process group if that does not end it. It
+// takes at most three times CloseTimeout and half a second, and fails only if
+// the process survives all that.
+func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start %q: %w", c.Path, err)
+	}
+	child := newChild(c.withDefaults())
+	started := make(chan error, 1)
+	go child.supervise(started) // ends when the process has
+	select {
+	case err := <-started:
+		if err != nil {
+			return nil, err
+		}
+		return child, nil
+	case <-ctx.Done():
+		go func() { // ends when the start has, and at most the bound of Close later
+			if <-started == nil {
+				_ = child.Close() // logged there
+			}
+		}()
+		return nil, fmt.Errorf("start %q: %w", c.Path, ctx.Err())
+	}
+}
+
+func (c Command) withDefaults() Command {
+	if c.MaxLineBytes <= 0 {
+		c.MaxLineBytes = defaultMaxLineBytes
+	}
+	if c.CloseTimeout <= 0 {
+		c.CloseTimeout = defaultCloseTimeout
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// explain says in the words of the user's configuration why a start failed.
+func (c Command) explain(err error) error {
+	why := ""
+	switch _, statErr := os.Stat(c.Dir); {
+	case c.Path == "":
+		why = "no program is given"
+	case c.Dir != "" && statErr != nil:
+		why = fmt.Sprintf("its working directory %q cannot be used: create it or give another", c.Dir)
+	case errors.Is(err, exec.ErrNotFound):
+		why = "there is no such program in PATH: install it or give its path"
+	case errors.Is(err, exec.ErrDot):
+		why = "it was found in the current directory only: give it as a path, with ./ in front"
+	case errors.Is(err, fs.ErrNotExist):
+		why = "there is no such file, or the interpreter in its first line is missing: check the path"
+	case errors.Is(err, fs.ErrPermission):
+		why = "it may not be executed: check its permissions (chmod +x) and those of its folder"
+	default:
+		return fmt.Errorf("start %q: %w", c.Path, err)
+	}
+	return fmt.Errorf("start %q: %s: %w", c.Path, why, err)
+}
+
+// name is how the command is called in logs: arguments may hold secrets.
+func (c Command) name() string { return filepath.Base(c.Path) }

@@ -1,0 +1,7 @@
+package upstream
+
+// The bounds that tests run into.
+const (
+	SendLimit           = sendLimit
+	DefaultMaxLineBytes = defaultMaxLineBytes
+)

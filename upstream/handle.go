@@ -1,0 +1,242 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// maxRunning bounds the requests of one Handle session that are being
+	// handled: each has a goroutine.
+	maxRunning = 16384
+
+	methodCancelled = "notifications/cancelled"
+)
+
+// Handle serves in process: it is called for each message of a session, and the
+// value that it returns is the response.
+//
+// For a request it is called in a goroutine of its own, and its context ends
+// when the client cancels the request (notifications/cancelled), when it has
+// returned, and when the session is closed. For a notification, and for a
+// response to a request of the server's, it is called before Send returns, so
+// that their order is kept: it must return promptly then. Their context ends
+// with the session; what it returns for them is dropped, and a panic in it is
+// the error that Send returns.
+//
+// A json.RawMessage or []byte is the response as it is, and belongs to the
+// session from then on; any other value is encoded by json.Marshal. A response
+// must have the id of its request. A request is always answered: nil, a value
+// without a JSON form and a panic each become a JSON-RPC error, code -32603,
+// that names them.
+//
+// A session has no goroutine while no request is being handled.
+type Handle func(ctx context.Context, msg json.RawMessage) any
+
+// Dial opens a session. It fails only when ctx has ended.
+//
+// Send fails with jsonrpc.ErrBusy while requests being handled and responses
+// that Recv has not taken hold more than 8 MiB, or 16,384 requests are being
+// handled. Close ends the contexts of all handlers and returns at once, without
+// waiting for them; what they return later is dropped.
+func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("dial handler: %w", err)
+	}
+	c := &handleConn{fn: h}
+	c.ready.L = &c.mu
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// handleConn is one session of a Handle.
+type handleConn struct {
+	fn Handle
+	// ctx lives as long as the session: it is no caller's, so it is kept here.
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu      sync.Mutex // guards all below
+	ready   sync.Cond  // there is an answer, or the session is closed
+	answers fifo
+	running *call // the requests being handled: a doubly linked list
+	count   int   // of running
+	held    int   // bytes of running
+	closed  bool
+}
+
+// call is one request being handled. A list of them is all the bookkeeping:
+// to cancel one is rare, so it may search, and an idle session has no map.
+type call struct {
+	msg        *jsonrpc.Message
+	ctx        context.Context
+	cancel     context.CancelFunc
+	prev, next *call
+}
+
+// Send hands msg to the function.
+func (c *handleConn) Send(msg []byte) error {
+	m, err := jsonrpc.Parse(msg)
+	if err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	if m.Kind != jsonrpc.Request {
+		return c.notify(m)
+	}
+	k, err := c.admit(m)
+	if err != nil {
+		return err
+	}
+	go c.run(k) // ends when the function returns
+	return nil
+}
+
+func (c *handleConn) notify(m *jsonrpc.Message) (err error) {
+	if c.ctx.Err() != nil {
+		return jsonrpc.ErrClosed
+	}
+	if m.Method == methodCancelled {
+		if id, ok := jsonrpc.Member(m.Params(), "requestId"); ok {
+			c.cancelCalls(jsonrpc.ID(id))
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("handler panicked: %v", p)
+		}
+	}()
+	c.fn(c.ctx, m.Raw())
+	return nil
+}
+
+func (c *handleConn) admit(m *jsonrpc.Message) (*call, error) {
+	k := &call{msg: m}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, jsonrpc.ErrClosed
+	}
+	load := c.held + c.answers.bytes
+	if load > 0 && (load+len(m.Raw()) > sendLimit || c.count >= maxRunning) {
+		return nil, jsonrpc.ErrBusy
+	}
+	k.ctx, k.cancel = context.WithCancel(c.ctx)
+	k.next = c.running
+	if k.next != nil {
+		k.next.prev = k
+	}
+	c.running = k
+	c.count++
+	c.held += len(m.Raw())
+	return k, nil
+}
+
+func (c *handleConn) cancelCalls(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := c.running; k != nil; k = k.next {
+		if k.msg.ID == id {
+			k.cancel()
+		}
+	}
+}
+
+func (c *handleConn) run(k *call) {
+	var answer []byte
+	defer func() {
+		if p := recover(); p != nil {
+			answer = fault(k.msg.ID, "handler panicked: %v", p)
+		} else if answer == nil { // runtime.Goexit
+			answer = fault(k.msg.ID, "handler ended its goroutine instead of returning a response")
+		}
+		c.finish(k, answer)
+	}()
+	answer = encode(k, c.fn(k.ctx, k.msg.Raw()))
+}
+
+func (c *handleConn) finish(k *call, answer []byte) {
+	k.cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.prev != nil {
+		k.prev.next = k.next
+	} else {
+		c.running = k.next
+	}
+	if k.next != nil {
+		k.next.prev = k.prev
+	}
+	c.count--
+	c.held -= len(k.msg.Raw())
+	if !c.closed {
+		c.answers.push(answer)
+		c.ready.Signal()
+	}
+}
+
+// encode returns the bytes of a handler's response; they are never nil.
+func encode(k *call, v any) []byte {
+	var raw []byte
+	switch v := v.(type) {
+	case nil:
+	case json.RawMessage:
+		raw = v
+	case []byte:
+		raw = v
+	default:
+		b, err := json.Marshal(v)
+		if err != nil {
+			return fault(k.msg.ID, "response has no JSON form: %v", err)
+		}
+		if string(b) != "null" { // a nil pointer or map
+			raw = b
+		}
+	}
+	if len(raw) == 0 {
+		if err := k.ctx.Err(); err != nil {
+			return fault(k.msg.ID, "handler returned no response: %v", err)
+		}
+		return fault(k.msg.ID, "handler returned no response")
+	}
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return raw
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, raw); err != nil {
+		return fault(k.msg.ID, "response is not JSON: %v", err)
+	}
+	return line.Bytes()
+}
+
+func fault(id jsonrpc.ID, format string, args ...any) []byte {
+	return jsonrpc.NewError(id, jsonrpc.Errorf(jsonrpc.CodeInternalError, format, args...))
+}
+
+// Recv returns the next response in the order in which they were given.
+func (c *handleConn) Recv() ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.answers.len() == 0 && !c.closed {
+		c.ready.Wait()
+	}
+	if c.closed {
+		return nil, jsonrpc.ErrClosed
+	}
+	return c.answers.pop(), nil
+}
+
+// Close ends the session at once.
+func (c *handleConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.answers = fifo{}
+	c.ready.Broadcast()
+	c.cancel()
+	return nil
+}

@@ -1,0 +1,333 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+func dial(t testing.TB, up upstream.Upstream) jsonrpc.Conn {
+	t.Helper()
+	conn, err := up.Dial(t.Context())
+	if err != nil {
+		t.Fatalf("Dial: %v", err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func send(t testing.TB, conn jsonrpc.Conn, msg string) {
+	t.Helper()
+	if err := conn.Send([]byte(msg)); err != nil {
+		t.Fatalf("Send(%.80s): %v", msg, err)
+	}
+}
+
+func recv(t testing.TB, conn jsonrpc.Conn) string {
+	t.Helper()
+	msg, err := conn.Recv()
+	if err != nil {
+		t.Fatalf("Recv: %v", err)
+	}
+	return string(msg)
+}
+
+const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+
+func TestHandleAnswers(t *testing.T) {
+	const ok = `{"jsonrpc":"2.0","id":1,"result":{"n":9007199254740993}}`
+	var nilPointer *struct{}
+	tests := []struct {
+		name   string
+		handle upstream.Handle
+		want   string // the whole answer, or a part of it
+	}{
+		{"raw message as it is", func(context.Context, json.RawMessage) any { return json.RawMessage(ok) }, ok},
+		{"bytes as they are", func(context.Context, json.RawMessage) any { return []byte(ok) }, ok},
+		{"raw with line breaks is compacted", func(context.Context, json.RawMessage) any {
+			return json.RawMessage("{\"jsonrpc\":\"2.0\",\r\n \"id\":1,\n\"result\":{\"n\":9007199254740993}}\n")
+		}, ok},
+		{"value is encoded", func(context.Context, json.RawMessage) any {
+			return map[string]any{"jsonrpc": "2.0", "id": 1, "result": map[string]any{}}
+		}, `{"id":1,"jsonrpc":"2.0","result":{}}`},
+		{"nil", func(context.Context, json.RawMessage) any { return nil }, "handler returned no response"},
+		{"nil pointer", func(context.Context, json.RawMessage) any { return nilPointer }, "handler returned no response"},
+		{"empty bytes", func(context.Context, json.RawMessage) any { return []byte{} }, "handler returned no response"},
+		{"no JSON form", func(context.Context, json.RawMessage) any { return make(chan int) }, "response has no JSON form"},
+		{"line breaks in no JSON", func(context.Context, json.RawMessage) any { return []byte("a\nb") }, "response is not JSON"},
+		{"panic", func(context.Context, json.RawMessage) any { panic("boom") }, "handler panicked: boom"},
+		{"panic with nil", func(context.Context, json.RawMessage) any { panic(nil) }, "handler panicked"},
+		{"goexit", func(context.Context, json.RawMessage) any { runtime.Goexit(); return nil }, "handler ended its goroutine"},
+		{"panic while encoding", func(context.Context, json.RawMessage) any { return panics{} }, "boom"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			conn := dial(t, test.handle)
+			send(t, conn, ping)
+			got := recv(t, conn)
+			if test.want[0] == '{' {
+				if got != test.want {
+					t.Errorf("got %s\nwant %s", got, test.want)
+				}
+				return
+			}
+			m, err := jsonrpc.Parse([]byte(got))
+			if err != nil {
+				t.Fatalf("answer %s: %v", got, err)
+			}
+			var e jsonrpc.Error
+			if err := json.Unmarshal(m.Error(), &e); err != nil {
+				t.Fatalf("answer %s: %v", got, err)
+			}
+			if m.ID != "1" || e.Code != jsonrpc.CodeInternalError || !strings.Contains(e.Message, test.want) {
+				t.Errorf("got %s, want id 1, code %d and %q", got, jsonrpc.CodeInternalError, test.want)
+			}
+		})
+	}
+}
+
+type panics struct{}
+
+func (panics) MarshalJSON() ([]byte, error) { panic("boom") }
+
+func TestHandleRunsRequestsConcurrently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
+			m, _ := jsonrpc.Parse(msg)
+			if m.ID == "1" {
+				<-release
+			}
+			return jsonrpc.NewResult(m.ID, json.RawMessage(`{}`))
+		}))
+		send(t, conn, ping)
+		send(t, conn, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+		if got, want := recv(t, conn), `{"jsonrpc":"2.0","id":2,"result":{}}`; got != want {
+			t.Errorf("got %s, want %s while request 1 is handled", got, want)
+		}
+		close(release)
+		if got, want := recv(t, conn), `{"jsonrpc":"2.0","id":1,"result":{}}`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
+
+func TestHandleKeepsTheOrderOfNotifications(t *testing.T) {
+	var got []string
+	conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
+		got = append(got, string(msg)) // no lock: called inside Send
+		return json.RawMessage(`{"dropped":true}`)
+	}))
+	for i := range 100 {
+		send(t, conn, fmt.Sprintf(`{"jsonrpc":"2.0","method":"n/%d"}`, i))
+	}
+	send(t, conn, `{"jsonrpc":"2.0","id":5,"result":{}}`)
+	if len(got) != 101 || !strings.Contains(got[42], "n/42") || !strings.Contains(got[100], "result") {
+		t.Errorf("got %d messages: %v", len(got), got)
+	}
+}
+
+func TestHandleNotificationPanicIsReturned(t *testing.T) {
+	conn := dial(t, upstream.Handle(func(context.Context, json.RawMessage) any { panic("boom") }))
+	err := conn.Send([]byte(`{"jsonrpc":"2.0","method":"n"}`))
+	if err == nil || !strings.Contains(err.Error(), "handler panicked: boom") {
+		t.Errorf("Send: got %v, want the panic", err)
+	}
+}
+
+func TestHandleCancelsOnlyTheNamedRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []string
+		conn := dial(t, upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
+			m, _ := jsonrpc.Parse(msg)
+			if m.Kind == jsonrpc.Notification {
+				seen = append(seen, m.Method)
+				return nil
+			}
+			<-ctx.Done()
+			return jsonrpc.NewResult(m.ID, json.RawMessage(`{}`))
+		}))
+		for _, id := range []string{`1`, `2`, `"2"`, `3`} {
+			send(t, conn, `{"jsonrpc":"2.0","id":`+id+`,"method":"wait"}`)
+		}
+		for _, id := range []string{`"2"`, `3`, `1`, `2`} { // middle, head, tail, only one
+			send(t, conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`)
+			if got, want := recv(t, conn), `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+		if len(seen) != 4 {
+			t.Errorf("function saw %v, want the four notifications as well", seen)
+		}
+	})
+}
+
+func TestHandleCancelledWithoutAnswerSaysSo(t *testing.T) {
+	conn := dial(t, upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
+		if m, _ := jsonrpc.Parse(msg); m.Kind == jsonrpc.Request {
+			<-ctx.Done()
+		}
+		return nil
+	}))
+	send(t, conn, ping)
+	send(t, conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if got := recv(t, conn); !strings.Contains(got, "handler returned no response: context canceled") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestHandleCloseEndsAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ended := make(chan error, 3)
+		obey := upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return msg
+		})
+		conn := dial(t, obey)
+		for range 3 {
+			send(t, conn, ping)
+		}
+		failed := make(chan error, 1)
+		go func() {
+			_, err := conn.Recv()
+			failed <- err
+		}()
+		synctest.Wait()
+		if err := errors.Join(conn.Close(), conn.Close()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		for range 3 {
+			if err := <-ended; !errors.Is(err, context.Canceled) {
+				t.Errorf("handler's context: %v", err)
+			}
+		}
+		if err := <-failed; !errors.Is(err, jsonrpc.ErrClosed) {
+			t.Errorf("Recv: got %v, want ErrClosed", err)
+		}
+		for _, msg := range []string{ping, `{"jsonrpc":"2.0","method":"n"}`} {
+			if err := conn.Send([]byte(msg)); !errors.Is(err, jsonrpc.ErrClosed) {
+				t.Errorf("Send: got %v, want ErrClosed", err)
+			}
+		}
+	})
+}
+
+// A handler that ignores its context returns long after Close; the bubble ends
+// only when its goroutine does.
+func TestHandleLateReturnLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
+			<-release
+			return msg
+		}))
+		send(t, conn, ping)
+		if err := conn.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		close(release)
+		synctest.Wait()
+		if _, err := conn.Recv(); !errors.Is(err, jsonrpc.ErrClosed) {
+			t.Errorf("Recv: got %v, want ErrClosed", err)
+		}
+	})
+}
+
+func TestHandleIsBounded(t *testing.T) {
+	big := strings.Repeat("x", upstream.SendLimit)
+	msg := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"pad":"` + big + `"}}`
+	synctest.Test(t, func(t *testing.T) {
+		conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg }))
+		send(t, conn, msg) // over the limit, but alone
+		synctest.Wait()
+		if err := conn.Send([]byte(ping)); !errors.Is(err, jsonrpc.ErrBusy) {
+			t.Errorf("Send while an answer of 8 MiB waits: got %v, want ErrBusy", err)
+		}
+		if got := recv(t, conn); got != msg {
+			t.Errorf("got %d bytes, want the %d sent", len(got), len(msg))
+		}
+		send(t, conn, ping)
+		if got := recv(t, conn); got != ping {
+			t.Errorf("got %s, want %s", got, ping)
+		}
+	})
+}
+
+func TestHandleRefusesWhatIsNoMessage(t *testing.T) {
+	conn := dial(t, upstream.Handle(func(context.Context, json.RawMessage) any {
+		t.Error("function called")
+		return nil
+	}))
+	var e *jsonrpc.Error
+	if err := conn.Send([]byte(`{"jsonrpc":`)); !errors.As(err, &e) {
+		t.Errorf("Send: got %v, want a jsonrpc.Error", err)
+	}
+}
+
+func TestDialWithEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, up := range []upstream.Upstream{
+		upstream.Handle(func(context.Context, json.RawMessage) any { return nil }),
+		upstream.Serve(nil),
+		upstream.Command{Path: "/bin/true"},
+	} {
+		if conn, err := up.Dial(ctx); !errors.Is(err, context.Canceled) || conn != nil {
+			t.Errorf("%T: got %v, %v, want context.Canceled", up, conn, err)
+		}
+	}
+}
+
+// A gateway has ten thousand idle sessions; each may cost little.
+func TestHandleIdleSessionIsSmall(t *testing.T) {
+	const sessions, limit = 2000, 1536
+	echo := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg })
+	conns := make([]jsonrpc.Conn, sessions)
+	var before, after runtime.MemStats
+	goroutines := runtime.NumGoroutine()
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range conns {
+		conns[i] = dial(t, echo)
+		for range 3 {
+			send(t, conns[i], ping)
+			recv(t, conns[i])
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / sessions
+	t.Logf("%d bytes of heap an idle session", each)
+	if each > limit {
+		t.Errorf("got %d bytes of heap an idle session, want at most %d", each, limit)
+	}
+	if n := runtime.NumGoroutine() - goroutines; n > 10 {
+		t.Errorf("%d goroutines for %d idle sessions", n, sessions)
+	}
+	runtime.KeepAlive(conns)
+}
+
+func BenchmarkHandle(b *testing.B) {
+	const answer = `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hello"}]}}`
+	raw := json.RawMessage(answer)
+	conn := dial(b, upstream.Handle(func(context.Context, json.RawMessage) any { return raw }))
+	msg := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := conn.Send(msg); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := conn.Recv(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

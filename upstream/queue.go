@@ -1,0 +1,158 @@
+package upstream
+
+import (
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// itemCost is added to the length of each queued message, so that very many
+	// very small ones are bounded as well.
+	itemCost = 64
+	// keepItems is the largest capacity that an empty fifo keeps: idle sessions
+	// must be small, but one call after the other must not allocate anew.
+	keepItems = 8
+)
+
+// fifo is a first-in first-out list of messages that counts their bytes. It is
+// not safe for concurrent use.
+type fifo struct {
+	items [][]byte
+	head  int
+	bytes int // of the items, itemCost included
+}
+
+func (f *fifo) len() int { return len(f.items) - f.head }
+
+// fits reports whether a message may be added under limit, where one message
+// over it passes alone.
+func (f *fifo) fits(msg []byte, limit int) bool {
+	return f.len() == 0 || f.bytes+len(msg)+itemCost <= limit
+}
+
+func (f *fifo) push(msg []byte) {
+	if f.head > 0 && len(f.items) == cap(f.items) && f.head >= len(f.items)/2 {
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
+	}
+	f.items = append(f.items, msg)
+	f.bytes += len(msg) + itemCost
+}
+
+// pop must not be called on an empty fifo.
+func (f *fifo) pop() []byte {
+	msg := f.items[f.head]
+	f.items[f.head] = nil
+	f.head++
+	f.bytes -= len(msg) + itemCost
+	if f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+		if cap(f.items) > keepItems {
+			f.items = nil
+		}
+	}
+	return msg
+}
+
+// queue is a fifo between goroutines, bounded in bytes.
+type queue struct {
+	mu    sync.Mutex // guards all below
+	ready sync.Cond  // there is a message, or the queue is closed
+	room  sync.Cond  // there is room, or the queue is closed
+	fifo  fifo
+	limit int
+	err   error // why it is closed; nil while open
+}
+
+func newQueue(limit int) *queue {
+	q := &queue{limit: limit}
+	q.ready.L, q.room.L = &q.mu, &q.mu
+	return q
+}
+
+// offer adds msg without waiting. It fails with ErrBusy when the queue is full
+// and with the reason of its end when it is closed.
+func (q *queue) offer(msg []byte) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.err != nil:
+		return q.err
+	case !q.fifo.fits(msg, q.limit):
+		return jsonrpc.ErrBusy
+	}
+	q.fifo.push(msg)
+	q.ready.Signal()
+	return nil
+}
+
+// push adds msg and waits for room.
+func (q *queue) push(msg []byte) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.err == nil && !q.fifo.fits(msg, q.limit) {
+		q.room.Wait()
+	}
+	if q.err != nil {
+		return q.err
+	}
+	q.fifo.push(msg)
+	q.ready.Signal()
+	return nil
+}
+
+// pop waits for the next message. Once the queue is closed and empty it returns
+// the reason.
+func (q *queue) pop() ([]byte, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.fifo.len() == 0 {
+		if q.err != nil {
+			return nil, q.err
+		}
+		q.ready.Wait()
+	}
+	msg := q.fifo.pop()
+	q.room.Broadcast()
+	return msg, nil
+}
+
+// poll is pop without waiting; false when there is no message.
+func (q *queue) poll() ([]byte, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fifo.len() == 0 {
+		return nil, false
+	}
+	msg := q.fifo.pop()
+	q.room.Broadcast()
+	return msg, true
+}
+
+// end closes the queue for writers; what is in it can still be read. The first
+// reason stays.
+func (q *queue) end(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.err == nil {
+		q.err = why
+	}
+	q.wakeLocked()
+}
+
+// abort closes the queue and drops what is in it. Its reason takes the place of
+// an earlier one.
+func (q *queue) abort(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.err = why
+	q.fifo = fifo{}
+	q.wakeLocked()
+}
+
+func (q *queue) wakeLocked() {
+	q.ready.Broadcast()
+	q.room.Broadcast()
+}

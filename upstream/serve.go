@@ -1,0 +1,222 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// serveCloseTimeout bounds each of the two waits of Close for the function: for
+// the end of its input, and for the end of its context.
+const serveCloseTimeout = time.Second
+
+// Serve serves in process over newline-delimited JSON: the function runs one
+// session. It reads the client's messages from in, which ends when the session
+// is closed, and writes the server's to out. A Write blocks while 8 MiB of
+// messages have not been taken, and fails once the session is closed; lines over
+// 16 MiB are dropped. The function returns when in ends or ctx is cancelled.
+// When it returns, or panics, the session is over.
+type Serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error
+
+// Dial starts the function in a goroutine of its own, the only one of the
+// session. It fails only when ctx has ended.
+//
+// Recv returns io.EOF after the function has returned nil, else its error. Close
+// ends in, and cancels the function's context when it has not returned a second
+// later. It waits one more second at most and then returns an error: the
+// goroutine is the function's own from then on.
+func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("dial server function: %w", err)
+	}
+	c := &serveConn{
+		in:   newQueue(sendLimit),
+		out:  newQueue(sendLimit),
+		done: make(chan struct{}),
+	}
+	c.split.max = defaultMaxLineBytes
+	run, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	go c.run(run, s) // ends when the function returns
+	return c, nil
+}
+
+// serveConn is one session of a Serve.
+type serveConn struct {
+	in, out *queue        // a nil message in out stands for a line over the limit
+	done    chan struct{} // closed when the function has returned
+	cancel  context.CancelFunc
+
+	closed   atomic.Bool
+	closing  sync.Once
+	closeErr error
+
+	writeMu sync.Mutex // serialises Write; guards split
+	split   splitter
+}
+
+func (c *serveConn) run(ctx context.Context, fn Serve) {
+	err := errors.New("server function ended its goroutine instead of returning") // runtime.Goexit
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("server function panicked: %v", p)
+		}
+		c.flush()
+		c.out.end(err)
+		c.in.abort(err)
+		c.cancel()
+		close(c.done)
+	}()
+	if err = fn(ctx, &serveReader{q: c.in}, &serveWriter{c: c}); err == nil {
+		err = io.EOF
+	}
+}
+
+// flush delivers a last message that the server did not end with a newline.
+func (c *serveConn) flush() {
+	c.writeMu.Lock()
+	defer c.writeMu.Unlock()
+	if line := bytes.TrimSpace(c.split.last()); json.Valid(line) {
+		_ = c.out.offer(line) // full or closed: nobody is there for it
+	}
+}
+
+// Send queues msg for the function's reader.
+func (c *serveConn) Send(msg []byte) error {
+	if c.closed.Load() {
+		return jsonrpc.ErrClosed
+	}
+	return c.in.offer(msg)
+}
+
+// Recv returns the next line that the function wrote.
+func (c *serveConn) Recv() ([]byte, error) {
+	line, err := c.out.pop()
+	if err == nil && line == nil {
+		err = jsonrpc.ErrTooLong
+	}
+	return line, err
+}
+
+// Close ends the session.
+func (c *serveConn) Close() error {
+	c.closing.Do(func() {
+		c.closed.Store(true)
+		c.in.end(jsonrpc.ErrClosed)
+		c.out.abort(jsonrpc.ErrClosed)
+		c.closeErr = c.stop()
+	})
+	return c.closeErr
+}
+
+func (c *serveConn) stop() error {
+	timer := time.NewTimer(serveCloseTimeout)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+		return nil
+	case <-timer.C:
+	}
+	c.cancel()
+	timer.Reset(serveCloseTimeout)
+	select {
+	case <-c.done:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("close: server function did not return within %s of the end of its context", serveCloseTimeout)
+	}
+}
+
+// serveReader is what the function reads: the queued messages, a line each.
+type serveReader struct {
+	q    *queue
+	mu   sync.Mutex // serialises Read; guards rest and tail
+	rest []byte     // of the current message
+	tail bool       // the newline of the current message is still to be read
+}
+
+// Read waits for a message and reads from it.
+func (r *serveReader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.tail {
+		msg, err := r.q.pop()
+		if err != nil {
+			return 0, io.EOF
+		}
+		r.rest, r.tail = msg, true
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	if n < len(p) {
+		p[n] = '\n'
+		n++
+		r.rest, r.tail = nil, false
+	}
+	return n, nil
+}
+
+// Close tells that the function reads no more: Send fails from then on.
+func (r *serveReader) Close() error {
+	r.q.abort(errors.New("server function closed its input"))
+	return nil
+}
+
+// serveWriter is what the function writes to.
+type serveWriter struct {
+	c      *serveConn
+	closed sync.Once
+}
+
+// Write cuts p into lines and waits until there is room for them.
+func (w *serveWriter) Write(p []byte) (int, error) {
+	w.c.writeMu.Lock()
+	defer w.c.writeMu.Unlock()
+	for rest := p; len(rest) > 0; {
+		var (
+			line []byte
+			err  error
+		)
+		at := len(p) - len(rest)
+		line, rest, err = w.c.split.next(rest)
+		line = bytes.TrimSpace(line)
+		if err == nil && len(line) == 0 {
+			continue
+		}
+		if err != nil {
+			line = nil // ErrTooLong, told by Recv
+		}
+		if w.c.out.push(line) != nil {
+			return at, io.ErrClosedPipe
+		}
+	}
+	return len(p), nil
+}
+
+// Close tells that no more is written. The session ends when the function
+// returns, which says why it ended; one that does not return ends it as well.
+func (w *serveWriter) Close() error {
+	w.closed.Do(func() { go w.expire() })
+	return nil
+}
+
+func (w *serveWriter) expire() {
+	timer := time.NewTimer(serveCloseTimeout)
+	defer timer.Stop()
+	select {
+	case <-w.c.done:
+	case <-timer.C:
+		w.c.out.end(errors.New("server function closed its output and did not return"))
+	}
+}
