@@ -20,6 +20,8 @@ var (
 	ErrSlow = errors.New("client reads too slowly")
 	// ErrGateFull: too many messages wait for the session.
 	ErrGateFull = errors.New("too many messages wait for the server to start")
+	// ErrGateTimeout: the message waited too long for the session.
+	ErrGateTimeout = errors.New("the server is still starting")
 	// ErrDraining: the connection is about to be closed.
 	ErrDraining = errors.New("the gateway is shutting down")
 	// ErrDuplicate: a request with the same id is not answered yet.
@@ -76,8 +78,9 @@ func setDefault[T comparable](v *T, value T) {
 type Handler interface {
 	// Receive gets each message of the client.
 	Receive(m *jsonrpc.Message)
-	// Expired gets a message that waited at the gate until its time was up.
-	Expired(m *jsonrpc.Message)
+	// Refused gets a message that waited at the gate and was not let through:
+	// ErrGateTimeout or ErrDraining say why.
+	Refused(m *jsonrpc.Message, reason error)
 	// Closed is called once, when the connection is over.
 	Closed()
 }
@@ -103,7 +106,7 @@ type Connection struct {
 	id      string
 	client  Client
 	opts    *Options
-	handler Handler // set by Bind, before the client knows the id
+	handler Handler // set by Bind under mu, before the client knows the id
 	outbox  *outbox
 	done    chan struct{} // closed by Close
 
@@ -121,6 +124,7 @@ type Connection struct {
 	attempts        int
 	failures        map[string]int // by phase
 	stop            func()         // ends the stream; nil until it is served
+	quiet           chan struct{}  // closed when draining and nothing is unanswered; else nil
 
 	spoken, versioned                          atomic.Bool
 	firstByte, lastIn, lastOut                 atomic.Int64 // Unix nanoseconds, 0: never
@@ -150,7 +154,15 @@ func newConnection(id string, client Client, opts *Options) *Connection {
 
 // Bind gives the connection its handler. It is called once, before the client
 // learns the connection's id.
-func (c *Connection) Bind(h Handler) { c.handler = h }
+func (c *Connection) Bind(h Handler) {
+	c.mu.Lock()
+	c.handler = h
+	closed := c.state == Closed
+	c.mu.Unlock()
+	if closed {
+		h.Closed()
+	}
+}
 
 // ID returns the connection's id: a secret that lets its holder send messages
 // on it. Logs carry ShortID.
@@ -249,6 +261,7 @@ func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
 	c.mu.Lock()
 	r, ok := c.requests[id]
 	delete(c.requests, id)
+	c.quietLocked()
 	c.mu.Unlock()
 	if !ok {
 		return Request{}, false
@@ -268,12 +281,27 @@ func (c *Connection) InFlight() int {
 // Respond sends a response under the names of the connection's dialect: both
 // while that is undecided. It waits for room as Send does.
 func (c *Connection) Respond(response []byte) error {
-	switch dialect := c.Dialect(); dialect {
-	case "":
-		return c.send(c.opts.OutboxWait, Event{Name: EventMessage, Data: response}, Event{Name: EventResponse, Data: response})
-	default:
-		return c.send(c.opts.OutboxWait, Event{Name: string(dialect), Data: response})
+	return c.send(c.opts.OutboxWait, c.responseEvents(response)...)
+}
+
+// RespondNow is Respond for callers that must not wait: when the outbox has no
+// room at the moment, the response waits for it in the background.
+func (c *Connection) RespondNow(response []byte) {
+	events := c.responseEvents(response)
+	if err := c.outbox.push(0, events...); err == nil {
+		c.counted(events)
+		return
 	}
+	go func() { // ends with room, the wait, or the connection
+		_ = c.send(c.opts.OutboxWait, events...) // a slow client is closed by it
+	}()
+}
+
+func (c *Connection) responseEvents(response []byte) []Event {
+	if dialect := c.Dialect(); dialect != "" {
+		return []Event{{Name: string(dialect), Data: response}}
+	}
+	return []Event{{Name: EventMessage, Data: response}, {Name: EventResponse, Data: response}}
 }
 
 // Send sends a server's request or notification, once. It waits for room in
@@ -294,14 +322,20 @@ func (c *Connection) send(wait time.Duration, events ...Event) error {
 	err := c.outbox.push(wait, events...)
 	switch {
 	case err == nil:
-		for _, e := range events {
-			c.countOut(len(e.Data))
-		}
+		c.counted(events)
 	case errors.Is(err, ErrSlow):
 		c.opts.Metrics.OutboxFull()
 		c.Close(metrics.ClosedSlow)
 	}
 	return err
+}
+
+func (c *Connection) counted(events []Event) {
+	for _, e := range events {
+		if e.Data != nil {
+			c.countOut(len(e.Data))
+		}
+	}
 }
 
 func (c *Connection) countOut(bytes int) {
@@ -322,19 +356,20 @@ func (c *Connection) Close(reason string) bool {
 	c.reason = reason
 	c.drainGateLocked(metrics.GateClosed)
 	c.announceLocked(announceNever)
-	open, stop := c.requests, c.stop
+	open, stop, handler := c.requests, c.stop, c.handler
 	c.requests = nil
+	c.quietLocked()
 	c.mu.Unlock()
 	for _, r := range open {
-		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, time.Since(r.Started), "")
+		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, time.Since(r.Started), c.ShortID())
 	}
 	c.outbox.close()
 	close(c.done)
 	if stop != nil {
 		stop()
 	}
-	if c.handler != nil {
-		c.handler.Closed()
+	if handler != nil {
+		handler.Closed()
 	}
 	return true
 }

@@ -40,6 +40,7 @@ func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
 	case c.gate.passing:
 		return true, nil
 	case c.gate.refusal != nil:
+		c.opts.Metrics.GateQueued() // in and out at once
 		c.opts.Metrics.GateRejected(metrics.GateFailed, 0)
 		return false, c.gate.refusal
 	case c.state == Draining:
@@ -72,7 +73,7 @@ func (c *Connection) expire() {
 	c.mu.Unlock()
 	for _, w := range late {
 		c.opts.Metrics.GateRejected(metrics.GateTimeout, now.Sub(w.since))
-		c.handler.Expired(w.msg)
+		c.handler.Refused(w.msg, ErrGateTimeout)
 	}
 }
 
@@ -135,6 +136,33 @@ func (c *Connection) Withdraw(id jsonrpc.ID) bool {
 		}
 	}
 	return false
+}
+
+// Drain moves the connection to Draining and refuses what waits at the gate.
+// The returned channel is closed when no request is unanswered any more. It
+// fails with a *MoveError when the connection is closed or draining already.
+func (c *Connection) Drain() (<-chan struct{}, error) {
+	if err := c.Move(Draining); err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	waited := c.drainGateLocked(metrics.GateClosed)
+	c.quiet = make(chan struct{})
+	quiet := c.quiet
+	c.quietLocked()
+	c.mu.Unlock()
+	for _, m := range waited {
+		c.handler.Refused(m, ErrDraining)
+	}
+	return quiet, nil
+}
+
+// quietLocked closes quiet once nothing is unanswered.
+func (c *Connection) quietLocked() {
+	if c.quiet != nil && len(c.requests) == 0 {
+		close(c.quiet)
+		c.quiet = nil
+	}
 }
 
 // Fail moves the connection to Failed and returns the messages that waited, for

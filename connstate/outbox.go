@@ -15,6 +15,9 @@ type Event struct {
 	Retry int
 }
 
+// maxWaiting bounds the senders that wait for room at a time.
+const maxWaiting = 1024
+
 // eventOverhead is what an event weighs beside its data.
 const eventOverhead = 64
 
@@ -36,7 +39,7 @@ type outbox struct {
 	room    chan struct{}
 	closed  bool
 
-	turn chan struct{} // held by the one pusher that waits for room
+	turn chan struct{} // held by the one pusher that waits for room; made when first needed
 }
 
 func newOutbox(limit int) *outbox {
@@ -55,7 +58,7 @@ func (o *outbox) push(wait time.Duration, events ...Event) error {
 		o.mu.Unlock()
 		return err
 	}
-	if wait <= 0 {
+	if wait <= 0 || o.waiting >= maxWaiting {
 		o.mu.Unlock()
 		return ErrSlow
 	}
@@ -88,8 +91,7 @@ func (o *outbox) pushSlow(wait time.Duration, size int, events []Event) error {
 			o.mu.Unlock()
 			return err
 		}
-		room := make(chan struct{})
-		o.room = room
+		room := o.roomLocked()
 		o.mu.Unlock()
 		select {
 		case <-room:
@@ -152,6 +154,14 @@ func (o *outbox) written(size int) {
 	o.wakeLocked()
 }
 
+// roomLocked is closed when something has been written, or at the end.
+func (o *outbox) roomLocked() <-chan struct{} {
+	if o.room == nil {
+		o.room = make(chan struct{})
+	}
+	return o.room
+}
+
 func (o *outbox) wakeLocked() {
 	if o.room != nil {
 		close(o.room)
@@ -186,11 +196,7 @@ func (o *outbox) flushed(wait time.Duration) bool {
 			o.mu.Unlock()
 			return empty
 		}
-		room := o.room
-		if room == nil {
-			room = make(chan struct{})
-			o.room = room
-		}
+		room := o.roomLocked()
 		o.mu.Unlock()
 		select {
 		case <-room:

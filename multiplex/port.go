@@ -22,6 +22,9 @@ type Client interface {
 	// Answer gets the response to one of the client's requests, with the
 	// client's id, once. errorType is what the metrics call the outcome.
 	Answer(id jsonrpc.ID, response []byte, errorType string)
+	// Fail gets an error of the gateway's own instead, once. It must not wait:
+	// it may be called from inside Forward.
+	Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string)
 	// Deliver gets a notification or a request of the server.
 	Deliver(message []byte)
 	// Serves reports whether the client has said that it answers requests of
@@ -57,7 +60,7 @@ func (t *Port) Forward(m *jsonrpc.Message) {
 		t.cancel(m)
 	default:
 		if err := t.session.conn.Send(m.Raw()); err != nil {
-			t.session.drop(droppedOther, "notification was not sent", m)
+			t.session.drop(metrics.DroppedNotReady, "notification was not sent", m)
 		}
 	}
 }
@@ -162,7 +165,7 @@ func (s *Session) tellCancelled(p *pending, reason string) {
 func (t *Port) fail(p *pending, e *jsonrpc.Error, errorType string) {
 	t.session.opts.Logger.Debug("mcp POST failed", "connectionId", t.name, "requestId", shortID(p.request.ID),
 		"method", shortText(p.method), "duration", time.Since(p.started), "err", e)
-	t.client.Answer(p.request.ID, jsonrpc.NewError(p.request.ID, e), errorType)
+	t.client.Fail(p.request.ID, e, errorType)
 }
 
 // cancel passes a client's cancellation on, with the id that the server knows.

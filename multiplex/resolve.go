@@ -18,12 +18,6 @@ const (
 	matchedByFIFO = "fifo"
 )
 
-// Values for the metrics that stand for no case of their own there.
-const (
-	droppedOther = "other"
-	errorInvalid = "invalid_response"
-)
-
 func wireID(id int64) jsonrpc.ID { return jsonrpc.ID(strconv.FormatInt(id, 10)) }
 
 // resolve gives a response to the request that it answers.
@@ -126,7 +120,7 @@ func (s *Session) unusable(p *pending, message string) {
 		p.reply <- &jsonrpc.Message{Kind: jsonrpc.Response, ID: wireID(p.id)}
 		return
 	}
-	p.port.fail(p, reasonError(message, "invalid_response", false), errorInvalid)
+	p.port.fail(p, reasonError(message, "invalid_response", false), metrics.ErrorInvalid)
 }
 
 func (s *Session) drop(reason, message string, m *jsonrpc.Message) {

@@ -49,7 +49,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message) {
 	}
 	id, ok := s.beginCall(m.ID, port)
 	if !ok {
-		s.drop(droppedOther, "too many requests of the server", m)
+		s.drop(metrics.DroppedNotReady, "too many requests of the server", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered", maxServerCalls))
 		return
 	}

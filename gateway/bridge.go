@@ -1,0 +1,251 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// errGone is the reason of sessions that end with their connection.
+var errGone = errors.New("the client's connection was closed")
+
+// bridge is the life of one connection behind its gate. At most one goroutine,
+// starting (start.go), brings the connection to ready; it runs while there is
+// no session, and ends with success, for good, or with the connection.
+type bridge struct {
+	g      *Gateway
+	c      *connstate.Connection
+	log    *slog.Logger
+	ctx    context.Context // ends with the connection; starts are bounded by it
+	cancel context.CancelFunc
+
+	// current is the session that messages go to; nil while there is none.
+	current atomic.Pointer[session]
+
+	mu       sync.Mutex         // guards what follows
+	params   json.RawMessage    // of initialize on the next session; nil: no handshake
+	own      bool               // params are the client's own
+	openings []*jsonrpc.Message // the client's initialize requests that wait for the start
+	starting bool               // the starting goroutine runs
+	restart  context.CancelFunc // ends the start that is under way; nil when none is
+	kick     chan struct{}      // ends the pause before the next start
+	attempts int                // starts since the last one that proved itself
+	backoff  *handshake.Backoff // made with the first failure
+	wait     time.Duration      // the pause before the next start
+	late     *time.Timer        // announces that the start takes long
+	known    bool               // a session has been ready before
+	memory   memory             // what a new session must be told
+}
+
+func newBridge(g *Gateway, c *connstate.Connection) *bridge {
+	b := &bridge{g: g, c: c, log: g.log.With("connectionId", c.ShortID()), params: g.params, kick: make(chan struct{}, 1)}
+	b.ctx, b.cancel = context.WithCancel(context.Background())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.params != nil {
+		b.late = time.AfterFunc(g.opts.InitializationTimeout, b.announceLate)
+	}
+	b.launchLocked()
+	return b
+}
+
+// Receive takes a message of the client, inside its POST.
+func (b *bridge) Receive(m *jsonrpc.Message) {
+	switch m.Kind {
+	case jsonrpc.Request:
+		b.request(m)
+	case jsonrpc.Response:
+		// It belongs to the session that asked, or to none.
+		if s := b.current.Load(); s != nil {
+			s.forward(m)
+			return
+		}
+		b.g.metrics.Dropped(metrics.DroppedNotReady)
+	default:
+		b.notification(m)
+	}
+}
+
+func (b *bridge) request(m *jsonrpc.Message) {
+	if err := b.c.Begin(m.ID, m.Method); err != nil {
+		b.refuseUncounted(m, err)
+		return
+	}
+	switch {
+	case m.Method == "ping":
+		b.answer(m.ID, jsonrpc.NewResult(m.ID, json.RawMessage("{}")), "")
+	case m.Method == "server/discover":
+		// This transport has no server/discover; the answer makes clients that
+		// try it fall back to initialize at once (MCP 2026-07-28, versioning).
+		b.Fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on HTTP+SSE: use initialize"), "-32601")
+	case m.Method == handshake.MethodInitialize && b.g.params != nil:
+		b.initialize(m)
+	default:
+		b.admit(m)
+	}
+}
+
+// refuseUncounted answers a request that could not be noted as unanswered.
+func (b *bridge) refuseUncounted(m *jsonrpc.Message, err error) {
+	switch {
+	case errors.Is(err, connstate.ErrDuplicate):
+		e := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", err)
+		e.Data = reason{Reason: "duplicate_id"}
+		b.c.RespondNow(jsonrpc.NewError(m.ID, e))
+	case errors.Is(err, connstate.ErrTooManyPending):
+		b.c.RespondNow(jsonrpc.NewError(m.ID, reasoned(err.Error(), "too_many_requests", true)))
+	}
+}
+
+func (b *bridge) notification(m *jsonrpc.Message) {
+	switch {
+	case m.Method == handshake.MethodInitialized && b.g.params != nil:
+		// The session has had its own.
+	case m.Method == "notifications/cancelled":
+		b.cancelled(m)
+	default:
+		b.admit(m)
+	}
+}
+
+// cancelled takes back a request that waits at the gate, or tells the session
+// that has it.
+func (b *bridge) cancelled(m *jsonrpc.Message) {
+	id, _ := jsonrpc.Member(m.Params(), "requestId")
+	if b.c.Withdraw(jsonrpc.ID(id)) {
+		b.Fail(jsonrpc.ID(id), reasoned("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
+		return
+	}
+	if s := b.current.Load(); s != nil {
+		s.port.Forward(m)
+		return
+	}
+	b.g.metrics.Dropped(metrics.DroppedNotReady)
+}
+
+// admit brings a message to the gate, and through it when it is open.
+func (b *bridge) admit(m *jsonrpc.Message) {
+	pass, err := b.c.Admit(m)
+	switch {
+	case err != nil:
+		b.Refused(m, err)
+	case pass:
+		b.forward(m)
+	}
+}
+
+func (b *bridge) forward(m *jsonrpc.Message) {
+	b.memory.note(m)
+	if m.Method == handshake.MethodInitialize { // only without auto-initialize: see request
+		b.mu.Lock()
+		b.params = m.Params()
+		b.mu.Unlock()
+	}
+	s := b.current.Load()
+	if s == nil { // lost a moment ago: the next session is being started
+		if m.Kind == jsonrpc.Request {
+			b.Fail(m.ID, reasoned("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
+		}
+		return
+	}
+	s.forward(m)
+}
+
+// Refused answers a request that the gate did not let through.
+func (b *bridge) Refused(m *jsonrpc.Message, err error) {
+	if m.Kind != jsonrpc.Request {
+		b.g.metrics.Dropped(metrics.DroppedNotReady)
+		return
+	}
+	failure, isFailure := errors.AsType[*handshake.Failure](err)
+	switch {
+	case isFailure:
+		b.Fail(m.ID, failure.RPC(), metrics.ErrorInitialization)
+	case errors.Is(err, connstate.ErrGateTimeout):
+		b.Fail(m.ID, b.lateFailure().RPC(), metrics.ErrorInitialization)
+	case errors.Is(err, connstate.ErrDraining):
+		b.Fail(m.ID, reasoned(err.Error(), "draining", true), metrics.ErrorDraining)
+	case errors.Is(err, connstate.ErrGateFull):
+		b.Fail(m.ID, reasoned(err.Error(), "gate_full", true), metrics.ErrorBusy)
+	default:
+		b.Fail(m.ID, reasoned(err.Error(), "closed", true), metrics.ErrorClosed)
+	}
+}
+
+// Closed ends what stands behind the connection.
+func (b *bridge) Closed() {
+	b.cancel()
+	b.mu.Lock()
+	if b.late != nil {
+		b.late.Stop()
+	}
+	b.mu.Unlock()
+	if s := b.current.Swap(nil); s != nil {
+		b.g.endSession(s, errGone)
+	}
+}
+
+// endSession closes a session, which may take a while, in the background.
+func (g *Gateway) endSession(s *session, why error) {
+	g.sessions.Go(func() {
+		s.Close(why)
+		<-s.Done()
+	})
+}
+
+// Answer passes the server's response to a client's request on.
+func (b *bridge) Answer(id jsonrpc.ID, response []byte, errorType string) {
+	if s := b.current.Load(); s != nil && !s.served.Load() {
+		s.served.Store(true)
+	}
+	if _, ok := b.c.Finish(id, errorType); ok {
+		_ = b.c.Respond(response) // a connection that is slow or gone has been closed
+	}
+}
+
+// Fail answers a client's request with an error of the gateway's.
+func (b *bridge) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
+	b.answer(id, jsonrpc.NewError(id, e), errorType)
+}
+
+// answer answers a client's request without waiting for the client.
+func (b *bridge) answer(id jsonrpc.ID, response []byte, errorType string) {
+	if _, ok := b.c.Finish(id, errorType); ok {
+		b.c.RespondNow(response)
+	}
+}
+
+// Deliver passes a notification or request of the server on.
+func (b *bridge) Deliver(message []byte) {
+	_ = b.c.Send(message) // a connection that is slow or gone has been closed
+}
+
+// Serves reports whether the client takes requests of that method.
+func (b *bridge) Serves(method string) bool {
+	s := b.current.Load()
+	if s == nil || s.result == nil {
+		return s != nil
+	}
+	return s.declares(s.result.Params, method)
+}
+
+// reason is the data of the errors that the gateway answers with.
+type reason struct {
+	Reason    string `json:"reason"`
+	Retryable bool   `json:"retryable"`
+}
+
+func reasoned(message, why string, retryable bool) *jsonrpc.Error {
+	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
+	e.Data = reason{why, retryable}
+	return e
+}

@@ -1,0 +1,112 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+	"github.com/mcp-sse/mcp-sse/sse"
+)
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.InitializationTimeout, 5*time.Second)
+	setDefault(&o.StartTimeout, 60*time.Second)
+	setDefault(&o.MaxHandshakeAttempts, 5)
+	setDefault(&o.HeartbeatInterval, 15*time.Second)
+	setDefault(&o.RequestTimeout, 60*time.Second)
+	setDefault(&o.WriteTimeout, 10*time.Second)
+	setDefault(&o.AnnounceDelay, 100*time.Millisecond)
+	setDefault(&o.ReconnectDelay, time.Second)
+	setDefault(&o.SlowRequest, 5*time.Second)
+	setDefault(&o.MaxConnections, 10_000)
+	setDefault(&o.ConnectRate, 50)
+	setDefault(&o.ConnectBurst, 100)
+	setDefault(&o.MaxMessageBytes, 4<<20)
+	setDefault(&o.OutboxBytes, 1<<20)
+	setDefault(&o.GateQueue, 64)
+	setDefault(&o.MaxPending, 4096)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Capabilities = compactJSON(o.Capabilities)
+	return o
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+// validate reports all options that are wrong.
+func (o Options) validate() error {
+	var errs []error
+	positive := func(name string, value float64) {
+		if value <= 0 {
+			errs = append(errs, fmt.Errorf("%s: must be positive", name))
+		}
+	}
+	positive("InitializationTimeout", float64(o.InitializationTimeout))
+	positive("StartTimeout", float64(o.StartTimeout))
+	positive("MaxHandshakeAttempts", float64(o.MaxHandshakeAttempts))
+	positive("RequestTimeout", float64(o.RequestTimeout))
+	positive("WriteTimeout", float64(o.WriteTimeout))
+	positive("ReconnectDelay", float64(o.ReconnectDelay))
+	positive("MaxMessageBytes", float64(o.MaxMessageBytes))
+	positive("OutboxBytes", float64(o.OutboxBytes))
+	positive("GateQueue", float64(o.GateQueue))
+	positive("MaxPending", float64(o.MaxPending))
+	positive("ConnectBurst", float64(o.ConnectBurst))
+	for name, value := range map[string]int64{
+		"ConnectionTimeout": int64(o.ConnectionTimeout), "MaxConnectionsPerIP": int64(o.MaxConnectionsPerIP), "MaxInFlight": int64(o.MaxInFlight),
+	} {
+		if value < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative; 0 is unlimited", name))
+		}
+	}
+	var object map[string]json.RawMessage
+	if len(o.Capabilities) > 0 && (json.Unmarshal(o.Capabilities, &object) != nil || object == nil) {
+		errs = append(errs, errors.New(`Capabilities: must be a JSON object, like {"roots":{}}`))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) limits() connstate.Limits {
+	return connstate.Limits{
+		MaxConnections: o.MaxConnections, MaxPerIP: o.MaxConnectionsPerIP,
+		Rate: o.ConnectRate, Burst: o.ConnectBurst,
+	}
+}
+
+func (o Options) connections(m *metrics.Metrics) connstate.Options {
+	return connstate.Options{
+		GateQueue: o.GateQueue, GateTimeout: o.InitializationTimeout,
+		OutboxBytes: o.OutboxBytes, OutboxWait: o.WriteTimeout,
+		AnnounceDelay: o.AnnounceDelay, MaxPending: o.MaxPending,
+		Logger: o.Logger, Metrics: m,
+	}
+}
+
+func (o Options) transport(m *metrics.Metrics) sse.Options {
+	return sse.Options{
+		Prefix: o.Prefix, TrustForwardedPrefix: o.TrustForwardedPrefix,
+		Quiet: o.Quiet, Dialect: connstate.Dialect(o.EventName),
+		HeartbeatInterval: o.HeartbeatInterval, ConnectionTimeout: o.ConnectionTimeout,
+		WriteTimeout: o.WriteTimeout, ReconnectDelay: o.ReconnectDelay, MaxMessageBytes: o.MaxMessageBytes,
+		TrustedProxies: o.TrustedProxies, AllowedOrigins: o.AllowedOrigins, AllowedHosts: o.AllowedHosts,
+		CORS: o.CORS, Authenticate: o.Authenticate, Logger: o.Logger, Metrics: m,
+	}
+}
+
+func (g *Gateway) sessionOptions() multiplex.Options {
+	return multiplex.Options{
+		RequestTimeout: g.opts.RequestTimeout, MaxInFlight: g.opts.MaxInFlight,
+		SlowRequest: max(0, g.opts.SlowRequest), Logger: g.log, Metrics: g.metrics,
+	}
+}

@@ -1,0 +1,18 @@
+// Package gateway serves an MCP server over HTTP+SSE, and speaks first: for
+// each stream that a client opens it starts a session with the server, runs the
+// MCP handshake on it, and announces the result, so that a client which never
+// initializes, or comes back without doing it again, gets answers.
+//
+//	gw, err := gateway.New(upstream.Command{Path: "my-mcp-server"}, gateway.Options{})
+//	…
+//	http.Handle("/", gw)
+//
+// A [Gateway] wires the hops that a message travels:
+//
+//	sse.Handler ─▶ connstate.Connection ─▶ bridge ─▶ multiplex.Session ─▶ upstream
+//
+// The bridge is the life of one connection behind its gate: it starts the
+// session, runs the handshake, starts another when the session is lost, and
+// answers what a client may ask about the handshake itself. The states are in
+// docs/reference/states.md, the errors in docs/reference/errors.md.
+package gateway

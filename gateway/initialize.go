@@ -1,0 +1,100 @@
+package gateway
+
+import (
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// errSuperseded is the reason of a session that the client's own initialize has
+// replaced.
+var errSuperseded = errors.New("the client has opened a session with capabilities of its own")
+
+// lateRetry is when it may be worth to ask again for a server that still starts.
+const lateRetry = time.Second
+
+// initialize answers a client's own initialize request: from the stored result,
+// or from a fresh session when the client declares more than the session's
+// handshake did, or when a session is there at last.
+func (b *bridge) initialize(m *jsonrpc.Message) {
+	b.mu.Lock()
+	s := b.current.Load()
+	fresh := !b.own && handshake.Exceeds(m.Params(), b.params) && (s == nil || !s.used.Load())
+	if s != nil && !fresh {
+		b.mu.Unlock()
+		b.answer(m.ID, s.result.Answer(m), "")
+		return
+	}
+	if b.c.State() == connstate.Draining {
+		b.mu.Unlock()
+		b.Refused(m, connstate.ErrDraining)
+		return
+	}
+	b.openings = append(b.openings, m)
+	if fresh {
+		b.own, b.params = true, m.Params()
+		b.current.Store(nil)
+		if b.restart != nil {
+			b.restart()
+		}
+	}
+	b.wakeLocked()
+	b.mu.Unlock()
+	if s != nil {
+		b.g.endSession(s, errSuperseded)
+	}
+}
+
+// wakeLocked has a start made now. b.mu is held.
+func (b *bridge) wakeLocked() {
+	if b.starting {
+		select {
+		case b.kick <- struct{}{}:
+		default: // it is awake
+		}
+		return
+	}
+	_ = b.c.Move(connstate.Initializing) // from ready, failed; when it is closed nothing starts
+	b.backoff, b.wait = nil, 0
+	b.launchLocked()
+}
+
+// autoID is the id of the synthetic initialize towards the client.
+func (b *bridge) autoID() jsonrpc.ID {
+	return jsonrpc.ID(strconv.Quote("auto-initialize-" + b.c.ID()))
+}
+
+// announce sends the response of the synthetic initialize.
+func (b *bridge) announce(response []byte) {
+	if err := b.c.Announce(response); err != nil {
+		b.c.SawFailure(string(handshake.PhaseSending))
+		b.g.metrics.HandshakeDone(metrics.HandshakeError, string(handshake.PhaseSending), time.Since(b.c.Opened()), b.c.ShortID())
+		b.log.Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
+	}
+}
+
+// announceLate tells the client that the start takes longer than it may wait.
+// The start goes on: late is not failed.
+func (b *bridge) announceLate() {
+	if b.c.State() != connstate.Initializing {
+		return
+	}
+	b.log.Info("session start takes long", "waited", b.g.opts.InitializationTimeout)
+	b.announce(b.lateFailure().Response(b.autoID()))
+}
+
+// lateFailure is what those are told who waited for a start in vain.
+func (b *bridge) lateFailure() *handshake.Failure {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return &handshake.Failure{
+		Phase:   handshake.PhaseProcessing,
+		Details: "the server is still starting: it did not answer within " + b.g.opts.InitializationTimeout.String(),
+		Attempt: b.attempts, RetryAfter: lateRetry,
+	}
+}

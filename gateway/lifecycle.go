@@ -1,0 +1,111 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// drainJitter is the window over which streams that have nothing in flight are
+// closed, so that their clients do not all come back at one moment; at most a
+// quarter of the time that Shutdown has.
+const drainJitter = 2 * time.Second
+
+// sessionGrace is how long Shutdown waits for sessions to end after its own
+// time is up: long enough for child processes to be killed.
+const sessionGrace = 5 * time.Second
+
+// Drain makes the gateway refuse new connections and report that it is not
+// ready. Connections that are open go on. It is idempotent.
+func (g *Gateway) Drain() {
+	g.health.drain()
+	g.registry.Drain()
+}
+
+// Shutdown drains the gateway and ends it: requests in flight are finished, new
+// ones refused, streams closed at moments spread at random, sessions and child
+// processes ended. When ctx ends first, what is left is closed at once and an
+// error says how much that was. After Shutdown the gateway holds nothing.
+func (g *Gateway) Shutdown(ctx context.Context) error {
+	g.Drain()
+	window := drainJitter
+	if deadline, ok := ctx.Deadline(); ok {
+		window = min(window, time.Until(deadline)/4)
+	}
+	for _, c := range g.registry.All() {
+		if quiet, err := c.Drain(); err == nil {
+			g.sessions.Go(func() { finish(ctx, c, quiet, window) })
+		}
+	}
+	var err error
+	select {
+	case <-g.registry.Drain():
+	case <-ctx.Done():
+		err = g.cut()
+	}
+	return errors.Join(err, g.waitSessions(ctx))
+}
+
+// finish closes a connection once nothing is in flight on it.
+func finish(ctx context.Context, c *connstate.Connection, quiet <-chan struct{}, window time.Duration) {
+	select {
+	case <-quiet:
+	case <-c.Done():
+		return
+	case <-ctx.Done():
+		return
+	}
+	if window > 0 {
+		timer := time.NewTimer(rand.N(window))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-c.Done():
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+	c.CloseGracefully(metrics.ClosedShutdown, time.Second)
+}
+
+// cut closes what did not finish in time.
+func (g *Gateway) cut() error {
+	var requests int
+	all := g.registry.All()
+	for _, c := range all {
+		requests += c.InFlight()
+		c.Close(metrics.ClosedShutdown)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return fmt.Errorf("shutdown: time is up: %d connections cut, %d requests unanswered", len(all), requests)
+}
+
+// waitSessions waits until all sessions have ended.
+func (g *Gateway) waitSessions(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() {
+		g.sessions.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(sessionGrace)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-timer.C:
+		return errors.New("shutdown: time is up: a session with the server did not end")
+	}
+}

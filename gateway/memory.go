@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// maxSubscriptions bounds how many subscriptions of a client are remembered.
+const maxSubscriptions = 1024
+
+// restoreTimeout bounds how long a new session may take to be told what the
+// lost one knew.
+const restoreTimeout = 5 * time.Second
+
+// memory is what a client has told its session and a new session must be told
+// again: its log level and its subscriptions.
+type memory struct {
+	mu            sync.Mutex // guards what follows
+	level         json.RawMessage
+	subscriptions map[string]json.RawMessage // params by uri
+}
+
+// note learns from a request on its way to the server.
+func (m *memory) note(msg *jsonrpc.Message) {
+	switch msg.Method {
+	case "logging/setLevel":
+		m.mu.Lock()
+		m.level = msg.Params()
+		m.mu.Unlock()
+	case "resources/subscribe", "resources/unsubscribe":
+		raw, _ := jsonrpc.Member(msg.Params(), "uri")
+		if uri, ok := jsonrpc.Text(raw); ok {
+			m.subscribe(uri, msg.Params(), msg.Method == "resources/subscribe")
+		}
+	}
+}
+
+func (m *memory) subscribe(uri string, params json.RawMessage, on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case !on:
+		delete(m.subscriptions, uri)
+	case len(m.subscriptions) < maxSubscriptions:
+		if m.subscriptions == nil {
+			m.subscriptions = make(map[string]json.RawMessage)
+		}
+		m.subscriptions[uri] = params
+	}
+}
+
+// restore tells a new session what the lost one knew. What it does not take is
+// logged; the client learns nothing of it, as it learned nothing of the loss.
+func (m *memory) restore(ctx context.Context, s *session, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
+	defer cancel()
+	m.mu.Lock()
+	type call struct {
+		method string
+		params json.RawMessage
+	}
+	var calls []call
+	if m.level != nil {
+		calls = append(calls, call{"logging/setLevel", m.level})
+	}
+	for _, params := range m.subscriptions {
+		calls = append(calls, call{"resources/subscribe", params})
+	}
+	m.mu.Unlock()
+	for _, c := range calls {
+		response, err := s.Call(ctx, c.method, c.params)
+		if err != nil || response.Error() != nil {
+			log.Warn("state not restored on the new session", "method", c.method, "err", err)
+		}
+	}
+}

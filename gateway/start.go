@@ -1,0 +1,283 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// launchLocked starts the starting goroutine. b.mu is held.
+func (b *bridge) launchLocked() {
+	b.starting = true
+	b.g.sessions.Go(b.start) // ends with a session, after the last attempt, or with b.ctx
+}
+
+// start opens sessions until one works: the starting goroutine.
+func (b *bridge) start() {
+	for {
+		if !b.pause() {
+			b.stopStarting(errGone)
+			return
+		}
+		s, params, err := b.attempt()
+		switch {
+		case b.ctx.Err() != nil:
+			b.discard(s)
+			b.stopStarting(errGone)
+			return
+		case b.superseded(params):
+			b.discard(s) // the client has come with params of its own
+		case err != nil:
+			if b.failed(err) {
+				return
+			}
+		default:
+			if b.established(s) {
+				return
+			}
+		}
+	}
+}
+
+// pause waits before a start that follows a failed one, and reports whether to
+// start at all.
+func (b *bridge) pause() bool {
+	b.mu.Lock()
+	wait := b.wait
+	b.wait = 0
+	b.mu.Unlock()
+	return b.ctx.Err() == nil && b.sleep(wait)
+}
+
+func (b *bridge) sleep(d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-b.kick:
+		return true
+	case <-b.ctx.Done():
+		return false
+	}
+}
+
+// attempt opens one session, within the start timeout.
+func (b *bridge) attempt() (*session, json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, b.g.opts.StartTimeout)
+	defer cancel()
+	b.mu.Lock()
+	b.restart = cancel
+	b.attempts++
+	params, attempt := b.params, b.attempts
+	b.mu.Unlock()
+	if state := b.c.State(); state != connstate.Initializing {
+		if err := b.c.Move(connstate.Initializing); err != nil {
+			return nil, params, err
+		}
+	}
+	b.c.SawAttempt()
+	began := time.Now()
+	s, err := b.g.open(ctx, params, b.lost)
+	took := time.Since(began)
+	b.mu.Lock()
+	b.restart = nil
+	b.mu.Unlock()
+	b.count(ctx, err, attempt, took)
+	return s, params, err
+}
+
+// count tells metrics, health and log how a start went.
+func (b *bridge) count(ctx context.Context, err error, attempt int, took time.Duration) {
+	failure, isFailure := errors.AsType[*handshake.Failure](err)
+	switch {
+	case err == nil:
+		b.g.health.started(nil)
+		b.g.metrics.HandshakeDone(metrics.HandshakeOK, "", took, b.c.ShortID())
+		b.log.Info("session started", "attempt", attempt, "duration", took)
+	case errors.Is(ctx.Err(), context.Canceled) || !isFailure:
+		b.g.metrics.HandshakeDone(metrics.HandshakeCanceled, "", took, b.c.ShortID())
+	default:
+		b.g.health.started(err)
+		b.c.SawFailure(string(failure.Phase))
+		b.g.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), took, b.c.ShortID())
+		b.log.Warn("session start failed", "attempt", attempt, "phase", string(failure.Phase), "duration", took, "err", err)
+	}
+}
+
+// superseded reports whether the params of a start are not wanted any more.
+// Such a start does not count as an attempt.
+func (b *bridge) superseded(params json.RawMessage) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bytes.Equal(params, b.params) {
+		return false
+	}
+	b.attempts--
+	return true
+}
+
+// failed takes a failed start: who waits is told, and another one is due unless
+// it was the last. It reports whether it was.
+func (b *bridge) failed(err error) bool {
+	failure, ok := errors.AsType[*handshake.Failure](err)
+	if !ok { // the connection is draining or closed
+		b.stopStarting(err)
+		return true
+	}
+	b.mu.Lock()
+	last := b.attempts >= b.g.opts.MaxHandshakeAttempts
+	told := *failure
+	told.Attempt = b.attempts
+	if !last {
+		told.RetryAfter = b.pauseLocked()
+	} else {
+		b.starting = false
+		b.attempts = b.g.opts.MaxHandshakeAttempts - 1 // the client's own initialize may try once more
+	}
+	openings := b.openings
+	b.openings = nil
+	announce := !b.known
+	b.mu.Unlock()
+
+	var refusal error
+	if last {
+		refusal = &told
+	}
+	waited, moveErr := b.c.Fail(refusal)
+	if announce {
+		b.announce(told.Response(b.autoID()))
+	}
+	for _, m := range append(openings, waited...) {
+		b.Refused(m, &told)
+	}
+	return last || moveErr != nil && b.stopStarting(moveErr)
+}
+
+// stopStarting ends the starting goroutine and answers the client's initialize
+// requests that wait for it. It reports true.
+func (b *bridge) stopStarting(why error) bool {
+	b.mu.Lock()
+	b.starting = false
+	openings := b.openings
+	b.openings = nil
+	b.mu.Unlock()
+	for _, m := range openings {
+		b.Fail(m.ID, reasoned(why.Error(), "closed", true), metrics.ErrorClosed)
+	}
+	return true
+}
+
+// established takes a session into use and reports whether it still stands.
+func (b *bridge) established(s *session) bool {
+	s.port = s.Attach(b, b.c.ShortID())
+	b.mu.Lock()
+	again := b.known
+	b.known = true
+	b.current.Store(s)
+	openings := b.openings
+	b.openings = nil
+	if b.late != nil {
+		b.late.Stop()
+		b.late = nil
+	}
+	b.mu.Unlock()
+
+	if again {
+		b.g.metrics.SessionRestarted()
+		b.memory.restore(b.ctx, s, b.log)
+	}
+	if s.result != nil && !again {
+		b.announce(s.result.Response(b.autoID()))
+	}
+	for _, m := range openings {
+		b.answer(m.ID, s.result.Answer(m), "")
+	}
+	err := b.c.Release(b.forward)
+	if again && err == nil {
+		b.tellListChanged(s)
+	}
+	return b.settle(s)
+}
+
+// settle ends the starting goroutine, unless the session it started is lost
+// already or no longer wanted.
+func (b *bridge) settle(s *session) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ctx.Err() != nil { // closed while we took the session into use
+		if b.current.CompareAndSwap(s, nil) {
+			b.g.endSession(s, errGone)
+		}
+		b.starting = false
+		return true
+	}
+	if b.current.Load() == s && s.Err() == nil {
+		b.starting = false
+		return true
+	}
+	b.current.CompareAndSwap(s, nil)
+	b.lossLocked(s)
+	return false
+}
+
+// lost is called when a session is over, by its reader.
+func (b *bridge) lost(s *session, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.starting || !b.current.CompareAndSwap(s, nil) || b.ctx.Err() != nil {
+		return // the starting goroutine sees it, or nobody wants to know
+	}
+	if moveErr := b.c.Move(connstate.Initializing); moveErr != nil {
+		return // draining: there will be no other
+	}
+	b.log.Warn("session lost", "duration", time.Since(s.since), "err", err)
+	b.lossLocked(s)
+	b.launchLocked()
+}
+
+// lossLocked decides whether the loss of a session counts as a failed start.
+func (b *bridge) lossLocked(s *session) {
+	if s.proven() {
+		b.attempts = 0
+		b.backoff = nil
+		return
+	}
+	b.attempts = min(b.attempts, b.g.opts.MaxHandshakeAttempts-1) // one start is always left
+	b.pauseLocked()
+}
+
+// pauseLocked draws the pause before the next start and returns it.
+func (b *bridge) pauseLocked() time.Duration {
+	if b.backoff == nil {
+		b.backoff = handshake.NewBackoff()
+	}
+	b.wait = b.backoff.Next()
+	return b.wait
+}
+
+// discard closes a session that is not taken into use.
+func (b *bridge) discard(s *session) {
+	if s != nil {
+		b.g.endSession(s, errGone)
+	}
+}
+
+// tellListChanged tells the client that a new session may have other lists.
+func (b *bridge) tellListChanged(s *session) {
+	for _, kind := range []string{"tools", "prompts", "resources"} {
+		if s.result != nil && s.result.Advertises(kind, "listChanged") {
+			b.Deliver(jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
+		}
+	}
+}

@@ -1,0 +1,22 @@
+// Package sse is the HTTP+SSE transport of MCP (2024-11-05): GET /sse opens a
+// stream, POST /sse/{id}/message sends one message on it.
+//
+// On the stream, in this order:
+//
+//	event: endpoint      the path to POST to; first, alone, once
+//	event: connection    a notification that names the connection and its state
+//	event: mcp-response  the announcement, if the backend makes one
+//	event: message       JSON-RPC messages, from then on
+//	: heartbeat          when nothing else has been sent for a while
+//
+// A POST is answered 202 at once; what the message means is answered on the
+// stream. The whole contract is in docs/reference/wire.md.
+//
+// One goroutine, that of the GET, writes the response. A client that does not
+// read is closed when its outbox stays full or a write takes too long. What
+// stands behind a connection is the [Backend]'s; this package knows no MCP
+// session and no process.
+//
+// The stream engine is r3labs/sse/v2, used in the one way that neither leaks nor
+// hangs; engine.go says how, and docs/design/stream-engine.md why.
+package sse

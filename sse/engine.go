@@ -1,0 +1,240 @@
+package sse
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	r3 "github.com/r3labs/sse/v2"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// engineBuffer is how many events of one stream are in the library's hands at
+// most. Its own buffer has that many places, so publishing never finds it full.
+const engineBuffer = 16
+
+// gatherBytes is how much is gathered at most for one write.
+const gatherBytes = 32 << 10
+
+// engine drives one stream for each connection through r3labs/sse/v2, in the
+// only way that neither leaks nor hangs (docs/design/stream-engine.md):
+//
+//   - a stream has one subscriber, the GET that made it; its name is ours, and
+//     the client's query and Last-Event-ID never reach the library;
+//   - a stream ends by cancelling its request's context. RemoveStream comes
+//     after ServeHTTP has returned, by the same goroutine, and Server.Close is
+//     never called;
+//   - events are published after the first Flush, when the subscriber is known;
+//   - events in flight are counted, so TryPublish always has room; the wait for
+//     a slow client happens in the connection's outbox, bounded;
+//   - the library writes to a ResponseWriter of ours, which gathers events,
+//     sets write deadlines, and notices errors, which the library does not;
+//   - no event is empty, none lacks an id, none has a line break in its data.
+type engine struct {
+	server       *r3.Server
+	writeTimeout time.Duration
+	metrics      *metrics.Metrics
+}
+
+func newEngine(writeTimeout time.Duration, m *metrics.Metrics) *engine {
+	server := r3.New()
+	server.BufferSize = engineBuffer
+	server.AutoReplay = false
+	server.AutoStream = false
+	return &engine{server: server, writeTimeout: writeTimeout, metrics: m}
+}
+
+// serve writes a connection's events until it is closed or the client is gone.
+// The endpoint event comes first, with the head.
+func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Connection, endpoint string) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	e.server.CreateStream(c.ID())
+	defer e.server.RemoveStream(c.ID()) // after ServeHTTP: the subscriber is gone by then
+
+	s := &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), lastID: 1}
+	s.buf = append(s.buf, "id: 1\nevent: endpoint\ndata: "+endpoint+"\n\n"...)
+	c.OnClose(cancel)
+	expired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { // a stream that ends must not wait for a stalled client
+		defer close(expired)
+		s.expire()
+	})
+	defer func() {
+		if !stop() {
+			<-expired // the next request on this TCP connection has deadlines of its own
+		}
+	}()
+	inner := r.WithContext(ctx)
+	inner.URL = &url.URL{Path: "/sse", RawQuery: "stream=" + c.ID()}
+	inner.Header = http.Header{}
+	e.server.ServeHTTP(s, inner)
+}
+
+// stream is the ResponseWriter that the library writes one connection's events
+// to. All but take and expire runs on the goroutine of the GET.
+type stream struct {
+	engine  *engine
+	c       *connstate.Connection
+	w       http.ResponseWriter
+	control *http.ResponseController
+
+	buf     []byte // written by the library, not yet by us
+	held    int    // events in buf
+	begun   bool   // the head has been written
+	err     error  // the first write error: all that follows is swallowed
+	written int64  // events that left the library
+
+	// Sizes of the events that the library has, by their number; take writes
+	// behind taken, Flush reads behind written.
+	sizes  [engineBuffer]int
+	taken  atomic.Int64
+	free   atomic.Int64 // events whose place may be used again
+	lastID int64        // guarded by the outbox, which calls take
+
+	mu      sync.Mutex // guards the write deadline
+	expired bool
+}
+
+// take gives one event to the library if there is room. The outbox calls it,
+// one call at a time.
+func (s *stream) take(ev connstate.Event) bool {
+	taken := s.taken.Load()
+	if taken-s.free.Load() >= engineBuffer {
+		return false
+	}
+	out := &r3.Event{}
+	if ev.Data == nil {
+		out.Comment = []byte(ev.Name)
+	} else {
+		s.lastID++
+		out.ID = strconv.AppendInt(nil, s.lastID, 10)
+		out.Event = []byte(ev.Name)
+		out.Data = ev.Data
+		if ev.Retry > 0 {
+			out.Retry = strconv.AppendInt(nil, int64(ev.Retry), 10)
+		}
+	}
+	s.sizes[taken%engineBuffer] = ev.Size()
+	s.taken.Store(taken + 1) // before publishing: Flush compares with it
+	return s.engine.server.TryPublish(s.c.ID(), out)
+}
+
+// Header is the library's: it sets what it likes, WriteHeader what we mean.
+func (s *stream) Header() http.Header { return s.w.Header() }
+
+// WriteHeader sets the head of the stream; it is sent with the first Flush.
+func (s *stream) WriteHeader(status int) {
+	header := s.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-cache, no-transform")
+	header.Set("X-Accel-Buffering", "no")
+	header.Set("X-Connection-ID", s.c.ID())
+	header.Del("Connection") // HTTP/2 forbids it, HTTP/1.1 does not need it
+	s.w.WriteHeader(status)
+}
+
+// Write gathers what the library writes.
+func (s *stream) Write(p []byte) (int, error) {
+	if s.err == nil {
+		s.buf = append(s.buf, p...)
+	}
+	return len(p), nil // the library ignores errors: it is stopped by the context
+}
+
+// Flush is called by the library once for the head and then after each event.
+// While more events are on their way it holds the write back: one write and one
+// flush serve them all.
+func (s *stream) Flush() {
+	if !s.begun {
+		s.begun = true
+		s.writeOut()
+		if s.err == nil {
+			s.c.SawFirstByte()
+			s.c.StartAnnounceDelay()
+			s.c.Attach(s.take)
+		}
+		return
+	}
+	s.written++
+	s.held++
+	if s.err == nil && s.taken.Load() > s.written && s.held < engineBuffer && len(s.buf) < gatherBytes {
+		return
+	}
+	s.writeOut()
+	s.release()
+}
+
+// release gives the room of the events that were written back to the outbox.
+func (s *stream) release() {
+	size := 0
+	for i := s.written - int64(s.held); i < s.written; i++ {
+		size += s.sizes[i%engineBuffer]
+	}
+	s.held = 0
+	s.free.Store(s.written)
+	s.c.Written(size)
+}
+
+func (s *stream) writeOut() {
+	if s.err != nil {
+		return
+	}
+	s.setDeadline()
+	_, err := s.w.Write(s.buf)
+	if err == nil {
+		err = s.control.Flush()
+	}
+	if cap(s.buf) > 2*gatherBytes {
+		s.buf = nil
+	}
+	s.buf = s.buf[:0]
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.c.SawWrite()
+}
+
+// fail ends the connection after a write error, with its reason.
+func (s *stream) fail(err error) {
+	s.err = err
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		s.c.Close(metrics.ClosedWriteError)
+		return
+	}
+	if s.c.Close(metrics.ClosedWriteTimeout) {
+		s.engine.metrics.WriteTimeout()
+	}
+}
+
+// setDeadline bounds the next write. Not every ResponseWriter has deadlines; on
+// one without, a stalled client is only ended by its outbox.
+func (s *stream) setDeadline() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.expired {
+		_ = s.control.SetWriteDeadline(time.Now().Add(s.engine.writeTimeout))
+	}
+}
+
+// expire makes a write that is under way return, and all later ones fail.
+func (s *stream) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expired = true
+	_ = s.control.SetWriteDeadline(time.Unix(1, 0))
+}
+
+var (
+	_ http.ResponseWriter = (*stream)(nil)
+	_ http.Flusher        = (*stream)(nil)
+)

@@ -1,0 +1,118 @@
+package sse
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+)
+
+// Backend is what stands behind the connections.
+type Backend interface {
+	// Accept is called for each new connection, before the client learns its
+	// id. It must not block. The handler gets the client's messages and is
+	// told when the connection is over; it answers by the connection's methods.
+	Accept(c *connstate.Connection) connstate.Handler
+}
+
+// Handler serves the transport. It is an http.Handler, safe for concurrent use.
+type Handler struct {
+	opts     Options
+	backend  Backend
+	registry *connstate.Registry
+	engine   *engine
+	routes   *mux.Router
+}
+
+// New returns a Handler that opens its connections in registry. It fails when
+// an option is wrong.
+func New(backend Backend, registry *connstate.Registry, opts Options) (*Handler, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout, opts.Metrics)}
+	h.routes = mux.NewRouter().SkipClean(true)
+	h.routes.HandleFunc(opts.Prefix+"/sse", h.serveStream)
+	h.routes.HandleFunc(opts.Prefix+"/sse/{id}/message", h.serveMessage)
+	h.routes.NotFoundHandler = http.HandlerFunc(notFound)
+	return h, nil
+}
+
+// ServeHTTP serves GET /sse and POST /sse/{id}/message under the prefix.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.ServeHTTP(w, r) }
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	refuse(w, http.StatusNotFound, "no such route: the stream is at GET <prefix>/sse")
+}
+
+// admit answers what does not depend on the route: preflights, wrong methods,
+// Host, Origin and authentication. It reports whether to go on, and who asks.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string, reject func(string)) (string, bool) {
+	if reason, message := h.checkSite(r); reason != "" {
+		reject(reason)
+		refuse(w, http.StatusForbidden, message)
+		return "", false
+	}
+	h.setCORS(w, r)
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" && h.opts.CORS {
+		w.WriteHeader(http.StatusNoContent)
+		return "", false
+	}
+	if r.Method != method {
+		w.Header().Set("Allow", method)
+		refuse(w, http.StatusMethodNotAllowed, "use "+method+" here")
+		return "", false
+	}
+	if h.opts.Authenticate == nil {
+		return "", true
+	}
+	principal, err := h.opts.Authenticate(r)
+	if err != nil {
+		reject(reasonAuth)
+		challenge(w, r, err)
+		return "", false
+	}
+	return principal, true
+}
+
+// endpoint is the path that the client posts to: what the client sees before
+// our route, and the route.
+func (h *Handler) endpoint(r *http.Request, id string) string {
+	return h.outerPrefix(r) + h.opts.Prefix + "/sse/" + id + "/message"
+}
+
+// outerPrefix is the part of the path that did not reach us: what a trusted
+// proxy says it removed, and what http.StripPrefix removed.
+func (h *Handler) outerPrefix(r *http.Request) string {
+	var forwarded string
+	if h.opts.TrustForwardedPrefix {
+		forwarded = strings.TrimRight(r.Header.Get("X-Forwarded-Prefix"), "/")
+		if forwarded != "" && !safePath(forwarded) {
+			h.opts.Logger.Warn("header ignored: not a path", "header", "X-Forwarded-Prefix")
+			forwarded = ""
+		}
+	}
+	requested, _, _ := strings.Cut(r.RequestURI, "?")
+	stripped, ok := strings.CutSuffix(requested, r.URL.EscapedPath())
+	if !ok || stripped != "" && !safePath(stripped) {
+		stripped = ""
+	}
+	return forwarded + strings.TrimRight(stripped, "/")
+}
+
+// safePath reports whether p may stand in an endpoint event: an absolute path
+// that no client can take for another host, of characters that need no escape.
+func safePath(p string) bool {
+	if !strings.HasPrefix(p, "/") || strings.HasPrefix(p, "//") || len(p) > 1024 {
+		return false
+	}
+	for _, segment := range strings.Split(p, "/") {
+		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return strings.Trim(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._~%!$&'()*+,;=:@") == ""
+}

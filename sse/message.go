@@ -1,0 +1,118 @@
+package sse
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// headerVersion carries the protocol version a client has negotiated.
+const headerVersion = "Mcp-Protocol-Version"
+
+// serveMessage is POST /sse/{id}/message.
+func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request) {
+	principal, ok := h.admit(w, r, http.MethodPost, h.opts.Metrics.PostRejected)
+	if !ok {
+		return
+	}
+	c, ok := h.registry.Find(mux.Vars(r)["id"])
+	if !ok || c.Client().Principal != principal {
+		h.opts.Metrics.PostRejected(metrics.PostUnknownConnection)
+		refuse(w, http.StatusNotFound, "no such connection: open a new one with GET <prefix>/sse")
+		return
+	}
+	m, refusal := h.readMessage(w, r)
+	if refusal != nil {
+		h.opts.Metrics.PostRejected(refusal.reason)
+		refuseRPC(w, refusal.status, refusal.err)
+		return
+	}
+	if c.State() == connstate.Closed {
+		h.opts.Metrics.PostRejected(metrics.PostClosed)
+		refuse(w, http.StatusNotFound, "the connection is closed: open a new one with GET <prefix>/sse")
+		return
+	}
+	c.Observe(m, r.Header.Get(headerVersion))
+	c.Receive(m)
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// refusal is why a POST gets no 202.
+type refusal struct {
+	status int
+	reason string
+	err    *jsonrpc.Error
+}
+
+func refused(status int, reason, format string, args ...any) *refusal {
+	return &refusal{status, reason, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...)}
+}
+
+func (h *Handler) readMessage(w http.ResponseWriter, r *http.Request) (*jsonrpc.Message, *refusal) {
+	if t := r.Header.Get("Content-Type"); !isJSON(t) {
+		return nil, refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the Content-Type must be application/json")
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		return nil, refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the body must not have a Content-Encoding")
+	}
+	body, err := h.readBody(w, r)
+	if err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge,
+				"the message is over %d bytes", h.opts.MaxMessageBytes)
+		}
+		return nil, refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
+	}
+	m, err := jsonrpc.Parse(body)
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		reason := metrics.PostInvalidRequest
+		if e.Code == jsonrpc.CodeParseError {
+			reason = metrics.PostInvalidJSON
+		}
+		return nil, &refusal{http.StatusBadRequest, reason, e}
+	}
+	if m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null {
+		return nil, refused(http.StatusBadRequest, metrics.PostInvalidRequest, "the id of a response must not be null")
+	}
+	return m, nil
+}
+
+// readBody reads a body of at most MaxMessageBytes, within ReadTimeout.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	limit := h.opts.MaxMessageBytes
+	if r.ContentLength > limit {
+		return nil, &http.MaxBytesError{Limit: limit}
+	}
+	// Not every ResponseWriter has deadlines; without one the server's own count.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.opts.ReadTimeout))
+	if n := r.ContentLength; n >= 0 && n <= 64<<10 {
+		body := make([]byte, n)
+		if _, err := io.ReadFull(r.Body, body); err != nil {
+			return nil, fmt.Errorf("read body: %w", err)
+		}
+		return body, nil
+	}
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	t, params, err := mime.ParseMediaType(contentType)
+	if err != nil || t != "application/json" && !(strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json")) {
+		return false
+	}
+	charset, ok := params["charset"]
+	return !ok || strings.EqualFold(charset, "utf-8")
+}

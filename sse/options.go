@@ -1,0 +1,90 @@
+package sse
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Options configure a Handler. The zero value gives the defaults.
+type Options struct {
+	// Prefix is put before the routes and before the path in the endpoint
+	// event: "" or "/mcp". Default none.
+	Prefix string
+	// TrustForwardedPrefix puts X-Forwarded-Prefix before the endpoint's path.
+	TrustForwardedPrefix bool
+	// Quiet withholds the connection event and the announcement.
+	Quiet bool
+	// Dialect decides the names of the events with responses for all clients;
+	// "" leaves it to each client. See connstate.Dialect.
+	Dialect connstate.Dialect
+
+	// HeartbeatInterval is the longest silence. Default 15 s; negative: no
+	// heartbeats.
+	HeartbeatInterval time.Duration
+	// ConnectionTimeout closes a connection without POST and without request
+	// in flight. 0: never.
+	ConnectionTimeout time.Duration
+	// WriteTimeout bounds one write to a client. Default 10 s.
+	WriteTimeout time.Duration
+	// ReadTimeout bounds the reading of one POST body. Default 30 s.
+	ReadTimeout time.Duration
+	// ReconnectDelay is the retry hint. Default 1 s.
+	ReconnectDelay time.Duration
+	// MaxMessageBytes bounds a POST body. Default 4 MiB.
+	MaxMessageBytes int64
+
+	// TrustedProxies, AllowedOrigins, AllowedHosts, CORS and Authenticate are
+	// as in gateway.Options.
+	TrustedProxies []netip.Prefix
+	AllowedOrigins []string
+	AllowedHosts   []string
+	CORS           bool
+	Authenticate   func(*http.Request) (principal string, err error)
+
+	// Logger receives the logs; nil: silent.
+	Logger *slog.Logger
+	// Metrics counts; nil: nothing is counted.
+	Metrics *metrics.Metrics
+}
+
+func (o Options) withDefaults() (Options, error) {
+	setDefault(&o.HeartbeatInterval, 15*time.Second)
+	setDefault(&o.WriteTimeout, 10*time.Second)
+	setDefault(&o.ReadTimeout, 30*time.Second)
+	setDefault(&o.ReconnectDelay, time.Second)
+	setDefault(&o.MaxMessageBytes, 4<<20)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o, errors.Join(checkPrefix(o.Prefix), checkDialect(string(o.Dialect)))
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+func checkPrefix(p string) error {
+	if p != "" && (!safePath(p) || strings.HasSuffix(p, "/")) {
+		return fmt.Errorf(`prefix %q: must be empty or a path like "/mcp", without a slash at the end`, p)
+	}
+	return nil
+}
+
+func checkDialect(d string) error {
+	switch d {
+	case "", connstate.EventMessage, connstate.EventResponse:
+		return nil
+	}
+	return fmt.Errorf("event %q: must be %q or %q", d, connstate.EventMessage, connstate.EventResponse)
+}

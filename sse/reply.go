@@ -1,0 +1,43 @@
+package sse
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// refuse answers a request with an HTTP status and a JSON-RPC error body.
+func refuse(w http.ResponseWriter, status int, message string) {
+	refuseRPC(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
+}
+
+func refuseRPC(w http.ResponseWriter, status int, e *jsonrpc.Error) {
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(jsonrpc.NewError(jsonrpc.Null, e), '\n')) // a client that is gone needs no answer
+}
+
+func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
+	seconds := max(1, int64((wait+time.Second-1)/time.Second))
+	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+}
+
+// challenge answers a request that is not authenticated (RFC 6750 section 3).
+func challenge(w http.ResponseWriter, r *http.Request, err error) {
+	value := `Bearer realm="mcp-sse"`
+	if r.Header.Get("Authorization") != "" {
+		value += `, error="invalid_token"`
+	}
+	w.Header().Set("WWW-Authenticate", value)
+	message := "not authenticated"
+	if known, ok := errors.AsType[*AuthError](err); ok {
+		message = known.Message
+	}
+	refuse(w, http.StatusUnauthorized, message)
+}

@@ -1,0 +1,119 @@
+package sse
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// The reasons of a refusal; connections and POSTs are counted under the same.
+const (
+	reasonHost   = metrics.RejectedHost
+	reasonOrigin = metrics.RejectedOrigin
+	reasonAuth   = metrics.RejectedAuth
+)
+
+// checkSite refuses requests that a web page made a browser send (MCP
+// 2025-11-25, basic/transports, security warning): a Host that is no loopback
+// name on a loopback address is DNS rebinding, and an Origin must be our own or
+// allowed. It returns an empty reason when all is well.
+func (h *Handler) checkSite(r *http.Request) (reason, message string) {
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && isLoopback(local.String()) {
+		if host := hostname(r.Host); !isLoopback(host) && !contains(h.opts.AllowedHosts, host) {
+			return reasonHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
+		}
+	}
+	if !h.originAllowed(r) {
+		return reasonOrigin, "the Origin is not allowed: allow it by the allowed-origins option"
+	}
+	return "", ""
+}
+
+func (h *Handler) originAllowed(r *http.Request) bool {
+	switch origins := r.Header["Origin"]; len(origins) {
+	case 0:
+		return true
+	case 1:
+		if contains(h.opts.AllowedOrigins, origins[0]) {
+			return true
+		}
+		u, err := url.Parse(origins[0])
+		return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
+	}
+	return false
+}
+
+// setCORS lets pages of allowed origins read our answers, if that is on.
+func (h *Handler) setCORS(w http.ResponseWriter, r *http.Request) {
+	if !h.opts.CORS {
+		return
+	}
+	header := w.Header()
+	header.Add("Vary", "Origin")
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return
+	}
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Expose-Headers", "X-Connection-ID, WWW-Authenticate, Retry-After")
+	if r.Method == http.MethodOptions {
+		header.Set("Access-Control-Allow-Methods", "GET, POST")
+		header.Set("Access-Control-Allow-Headers", "Accept, Authorization, Cache-Control, Content-Type, Last-Event-ID, MCP-Protocol-Version")
+		header.Set("Access-Control-Max-Age", "600")
+	}
+}
+
+func contains(list []string, value string) bool {
+	return slices.ContainsFunc(list, func(s string) bool { return s == "*" || strings.EqualFold(s, value) })
+}
+
+// hostname is a Host header without its port.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}
+
+// isLoopback reports whether a host, with or without a port, is this machine.
+func isLoopback(host string) bool {
+	name := hostname(host)
+	if strings.EqualFold(name, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// clientAddr is the address of the client: the peer's, or what trusted proxies
+// say. X-Forwarded-For is read from its end, as far as the hops are trusted.
+func (h *Handler) clientAddr(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr := peer.Addr().Unmap()
+	if !h.trusted(addr) {
+		return addr
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		next, err := netip.ParseAddr(hostname(strings.TrimSpace(hop)))
+		if err != nil {
+			return addr
+		}
+		if addr = next.Unmap(); !h.trusted(addr) {
+			return addr
+		}
+	}
+	return addr
+}
+
+func (h *Handler) trusted(addr netip.Addr) bool {
+	return slices.ContainsFunc(h.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+}

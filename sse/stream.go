@@ -1,0 +1,131 @@
+package sse
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// serveStream is GET /sse. Its goroutine writes the stream until the end.
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
+	principal, ok := h.admit(w, r, http.MethodGet, h.opts.Metrics.ConnectionRejected)
+	if !ok {
+		return
+	}
+	client, err := h.client(r, principal)
+	if err != nil {
+		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if !canFlush(w) {
+		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
+		h.opts.Logger.Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
+		refuse(w, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
+		return
+	}
+	c, err := h.registry.Open(client)
+	if err != nil {
+		h.refuseConnection(w, err)
+		return
+	}
+	defer h.registry.Remove(c)
+	defer c.Close(metrics.ClosedError) // only counts when something below panics
+	h.run(w, r, c)
+}
+
+func (h *Handler) run(w http.ResponseWriter, r *http.Request, c *connstate.Connection) {
+	log := h.opts.Logger.With("connectionId", c.ShortID())
+	log.Info("connection opened", "remote", c.Client().Addr.String(), "userAgent", clip(c.Client().UserAgent), "principal", clip(c.Client().Principal))
+	// The server's own deadlines are for requests that end. Not every
+	// ResponseWriter has deadlines; then there are none to lift.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	if version := r.Header.Get(headerVersion); version != "" {
+		c.SawVersion(clip(version))
+	}
+	if !c.Client().Quiet {
+		_ = c.Push(h.connectionEvent(c)) // the outbox is empty: there is room
+	}
+	c.Bind(h.backend.Accept(c))
+	stop := h.keepAlive(c)
+	defer stop()
+	h.engine.serve(w, r, c, h.endpoint(r, c.ID()))
+	c.Close(metrics.ClosedClient)
+	log.Info("connection closed", "reason", c.Reason(), "duration", time.Since(c.Opened()))
+}
+
+// client reads what the GET says about the client. Query parameters that are
+// not ours are left alone.
+func (h *Handler) client(r *http.Request, principal string) (connstate.Client, error) {
+	query := r.URL.Query()
+	client := connstate.Client{
+		Addr: h.clientAddr(r), Principal: principal, UserAgent: r.UserAgent(),
+		Dialect: h.opts.Dialect, Quiet: h.opts.Quiet || diesOfUnknownEvents(r.UserAgent()),
+	}
+	if event := query.Get("event"); event != "" {
+		if err := checkDialect(event); err != nil {
+			return client, fmt.Errorf("query: %w", err)
+		}
+		client.Dialect = connstate.Dialect(event)
+	}
+	if auto := query.Get("auto"); auto != "" {
+		on, err := strconv.ParseBool(auto)
+		if err != nil {
+			return client, errors.New("query: auto must be 0 or 1")
+		}
+		client.Quiet = client.Quiet || !on
+	}
+	return client, nil
+}
+
+// diesOfUnknownEvents reports whether a client ends its session at an event
+// name that it does not know: the Java SDK does, from 0.11.0 to 2.0.1 at least.
+func diesOfUnknownEvents(userAgent string) bool {
+	return strings.HasPrefix(userAgent, "Java-http-client/")
+}
+
+func (h *Handler) refuseConnection(w http.ResponseWriter, err error) {
+	limit, ok := errors.AsType[*connstate.LimitError](err)
+	if !ok {
+		refuse(w, http.StatusInternalServerError, "the connection could not be opened")
+		return
+	}
+	status := http.StatusTooManyRequests
+	if limit.Reason == metrics.RejectedMaxConnections || limit.Reason == metrics.RejectedDraining {
+		status = http.StatusServiceUnavailable
+	}
+	h.opts.Logger.Debug("connection refused", "reason", limit.Reason)
+	setRetryAfter(w, limit.RetryAfter)
+	refuse(w, status, limit.Message)
+}
+
+// connectionEvent tells the client about the connection, and how long to wait
+// before it reconnects.
+func (h *Handler) connectionEvent(c *connstate.Connection) connstate.Event {
+	data := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":%q,"state":%q,"heartbeatSeconds":%g}}`,
+		c.ID(), c.State(), max(0, h.opts.HeartbeatInterval.Seconds()))
+	return connstate.Event{Name: connstate.EventConnection, Data: data, Retry: int(h.opts.ReconnectDelay.Milliseconds())}
+}
+
+// canFlush reports whether a ResponseWriter, or one that it wraps, can flush.
+func canFlush(w http.ResponseWriter) bool {
+	for {
+		switch t := w.(type) {
+		case interface{ FlushError() error }, http.Flusher:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = t.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
+// clip bounds what a client can put into a log line.
+func clip(s string) string { return s[:min(128, len(s))] }
