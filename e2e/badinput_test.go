@@ -161,7 +161,7 @@ func TestConnectionLimitNamesItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "max") {
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "the limit is 1") {
 		t.Errorf("second connection = %s, Retry-After %q, body %s; want 503 that names the limit",
 			resp.Status, resp.Header.Get("Retry-After"), body)
 	}

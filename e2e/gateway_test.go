@@ -37,7 +37,7 @@ type gateway struct {
 var (
 	// streamURL is the line of stdout that is there to be copied.
 	streamURL = regexp.MustCompile(`(?m)^ +(https?://\S+/sse)$`)
-	adminURL  = regexp.MustCompile(`"admin":"(http://[^"]+)"`)
+	adminURL  = regexp.MustCompile(`"admin":"(https?://[^"]+)"`)
 )
 
 // startGateway starts sse-server on a free port, with an admin address, debug
