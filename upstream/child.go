@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -129,8 +130,11 @@ func (c *child) unwritable(err error) {
 	if c.waitEnded(c.cmd.CloseTimeout) {
 		return
 	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err // the name of a pipe tells nothing
+	}
 	c.mu.Lock()
-	c.cause = fmt.Errorf("write to stdin of server: %w", err)
+	c.cause = fmt.Errorf("server closed its stdin: %w", err)
 	c.mu.Unlock()
 	_ = c.kill() // logged there
 }
@@ -271,14 +275,14 @@ func (c *child) reason(err error) error {
 
 // lastWords is explained once all messages have been read.
 func (c *child) lastWords() error {
-	silent := c.messages == 0
-	if silent && c.exit == io.EOF {
+	silent, orderly := c.messages == 0, errors.Is(c.exit, io.EOF)
+	if silent && orderly {
 		if c.hint == "" {
 			return fmt.Errorf("server exited without a message: %w", io.EOF)
 		}
 		return fmt.Errorf("server exited without a message; stderr: %s: %w", c.hint, io.EOF)
 	}
-	return c.explained(silent || c.young && c.exit != io.EOF)
+	return c.explained(silent || c.young && !orderly)
 }
 
 func (c *child) isClosing() bool { return isClosed(c.closing) }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -155,15 +156,14 @@ func TestCommandOutput(t *testing.T) {
 func TestCommandToleratesGarbage(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
 		var logs journal
-		c := command(t, "garbage")
-		c.Logger = logs.logger(level)
-		got, err := recvAll(t, dial(t, c))
+		m, count := counted(t)
+		got, err := recvAll(t, dial(t, command(t, "garbage").Observed(logs.logger(level), m)))
 		want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
 		if err != io.EOF || strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
-		if n := strings.Count(logs.String(), "level=WARN"); n != 3 {
-			t.Errorf("%d warnings, want one for each of 3 lines:\n%s", n, &logs)
+		if n := strings.Count(logs.String(), "level=WARN"); n != 3 || count()["invalid"] != 3 {
+			t.Errorf("%d warnings, %v, want 3:\n%s", n, count(), &logs)
 		}
 		if has := strings.Contains(logs.String(), "Server listening"); has != (level == slog.LevelDebug) {
 			t.Errorf("at level %s the content is logged: %t", level, has)
@@ -188,18 +188,23 @@ func TestCommandEnds(t *testing.T) {
 		behaviour string
 		want      string
 		eof       bool
+		counted   string
 	}{
-		{"exit-7", "exit status 7; stderr: cannot find module", false},
-		{"exit-0", "server exited without a message; stderr: usage: server [flags]: EOF", true},
-		{"kill-self", "killed by signal: killed", false},
-		{"no-such", "exit status 99; stderr: no such behaviour: no-such", false},
+		{"exit-7", "exit status 7; stderr: cannot find module", false, "exits error"},
+		{"exit-0", "server exited without a message; stderr: usage: server [flags]: EOF", true, "exits ok"},
+		{"kill-self", "killed by signal: killed", false, "exits signal"},
+		{"no-such", "exit status 99; stderr: no such behaviour: no-such", false, "exits error"},
 	}
 	for _, test := range tests {
 		t.Run(test.behaviour, func(t *testing.T) {
-			conn := dial(t, command(t, test.behaviour))
+			m, count := counted(t)
+			conn := dial(t, command(t, test.behaviour).Observed(nil, m))
 			_, err := conn.Recv()
 			if err == nil || err.Error() != test.want || errors.Is(err, io.EOF) != test.eof {
 				t.Errorf("Recv: got %v, want %s", err, test.want)
+			}
+			if got := count(); got[test.counted] != 1 || got["starts ok"] != 1 {
+				t.Errorf("counted %v, want one %s", got, test.counted)
 			}
 			if _, again := conn.Recv(); again == nil || again.Error() != err.Error() {
 				t.Errorf("second Recv: got %v, want %v", again, err)
@@ -247,7 +252,7 @@ func TestCommandThatNeverReads(t *testing.T) {
 func TestCommandThatClosesItsPipes(t *testing.T) {
 	for behaviour, want := range map[string]string{
 		"close-stdout": "server closed its stdout and went on running",
-		"close-stdin":  "write to stdin of server: write |1: broken pipe",
+		"close-stdin":  "server closed its stdin: broken pipe",
 	} {
 		t.Run(behaviour, func(t *testing.T) {
 			c := command(t, behaviour)
@@ -262,6 +267,16 @@ func TestCommandThatClosesItsPipes(t *testing.T) {
 				t.Errorf("Close: %v", err)
 			}
 		})
+	}
+}
+
+func TestObservedKeepsWhatIsThere(t *testing.T) {
+	var own, other journal
+	c := command(t, "exit-7")
+	c.Logger = own.logger(slog.LevelInfo)
+	_, _ = dial(t, c.Observed(other.logger(slog.LevelInfo), nil)).Recv()
+	if !strings.Contains(own.String(), "cannot find module") || other.String() != "" {
+		t.Errorf("own logger:\n%sother logger:\n%s", &own, &other)
 	}
 }
 
@@ -290,9 +305,13 @@ func TestCommandCannotStart(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			conn, err := test.c.Dial(t.Context())
+			m, count := counted(t)
+			conn, err := test.c.Observed(nil, m).Dial(t.Context())
 			if err == nil || conn != nil {
 				t.Fatalf("got %v, %v, want an error", conn, err)
+			}
+			if got := count(); got["starts error"] != 1 {
+				t.Errorf("counted %v", got)
 			}
 			for _, want := range test.want {
 				if !strings.Contains(err.Error(), want) {
@@ -300,5 +319,36 @@ func TestCommandCannotStart(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// counted returns metrics and a function that reads those of children.
+func counted(t testing.TB) (*metrics.Metrics, func() map[string]float64) {
+	reg := metrics.NewRegistry()
+	names := map[string]string{
+		"mcp_sse_child_starts_total":               "starts",
+		"mcp_sse_child_exits_total":                "exits",
+		"mcp_sse_child_stderr_bytes_total":         "stderr bytes",
+		"mcp_sse_child_stderr_dropped_lines_total": "stderr dropped",
+		"mcp_sse_child_invalid_lines_total":        "invalid",
+	}
+	return metrics.New(reg), func() map[string]float64 {
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				name, known := names[f.GetName()]
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				if v := m.GetCounter().GetValue(); known && v != 0 {
+					got[name] = v
+				}
+			}
+		}
+		return got
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -303,36 +302,5 @@ func TestCommandLeavesNothing(t *testing.T) {
 	var status syscall.WaitStatus
 	if pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); !errors.Is(err, syscall.ECHILD) {
 		t.Errorf("a child is left: pid %d, %v", pid, err)
-	}
-}
-
-// counted returns metrics and a function that reads those of children.
-func counted(t testing.TB) (*metrics.Metrics, func() map[string]float64) {
-	reg := metrics.NewRegistry()
-	names := map[string]string{
-		"mcp_sse_child_starts_total":               "starts",
-		"mcp_sse_child_exits_total":                "exits",
-		"mcp_sse_child_stderr_bytes_total":         "stderr bytes",
-		"mcp_sse_child_stderr_dropped_lines_total": "stderr dropped",
-		"mcp_sse_child_invalid_lines_total":        "invalid",
-	}
-	return metrics.New(reg), func() map[string]float64 {
-		families, err := reg.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]float64{}
-		for _, f := range families {
-			for _, m := range f.GetMetric() {
-				name, known := names[f.GetName()]
-				for _, l := range m.GetLabel() {
-					name += " " + l.GetValue()
-				}
-				if v := m.GetCounter().GetValue(); known && v != 0 {
-					got[name] = v
-				}
-			}
-		}
-		return got
 	}
 }

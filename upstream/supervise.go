@@ -1,9 +1,11 @@
 package upstream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"runtime"
@@ -115,8 +117,12 @@ func (c *child) settle() {
 	c.hint = hint
 	reason, c.exit = c.verdict()
 	c.cmd.Metrics.ChildExited(reason)
-	c.log.Info("server exited", "reason", reason, "status", exitText(c.proc.ProcessState), "duration", time.Since(c.born))
-	c.out.abort(c.explained(c.young && c.exit != io.EOF))
+	level := slog.LevelInfo
+	if reason == metrics.ChildError || reason == metrics.ChildSignal {
+		level = slog.LevelWarn
+	}
+	c.log.Log(context.Background(), level, "server exited", "reason", reason, "status", exitText(c.proc.ProcessState), "duration", time.Since(c.born))
+	c.out.abort(c.explained(c.young && !errors.Is(c.exit, io.EOF)))
 	close(c.ended)
 	if !c.isClosing() {
 		_ = c.stdout.SetReadDeadline(time.Now().Add(drainTimeout))
@@ -188,11 +194,13 @@ func (c *child) discard(done chan<- struct{}) {
 
 // kill ends the process with SIGTERM, then SIGKILL.
 func (c *child) kill() error {
-	for _, step := range []func(*os.Process) error{terminateGroup, killGroup} {
-		c.signal(step)
-		if c.waitEnded(c.cmd.CloseTimeout) {
-			return nil
-		}
+	c.signal(terminateGroup)
+	if c.waitEnded(c.cmd.CloseTimeout) {
+		return nil
+	}
+	c.signal(killGroup)
+	if c.waitEnded(c.cmd.CloseTimeout + 2*drainTimeout) { // settle may need that after the end
+		return nil
 	}
 	err := fmt.Errorf("close: process %d survived SIGKILL for %s", c.proc.Process.Pid, c.cmd.CloseTimeout)
 	c.log.Error("server cannot be killed", "err", err)

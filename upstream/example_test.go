@@ -1,0 +1,97 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"time"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+	mcpgoserver "github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// converse sends MCP messages over one session and prints the responses, as the
+// gateway does for its clients.
+func converse(up upstream.Upstream, messages ...string) {
+	conn, err := up.Dial(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+	for _, msg := range messages {
+		if err := conn.Send([]byte(msg)); err != nil {
+			log.Fatal(err)
+		}
+		if m, err := jsonrpc.Parse([]byte(msg)); err != nil || m.Kind != jsonrpc.Request {
+			continue
+		}
+		answer, err := conn.Recv()
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(string(answer))
+	}
+}
+
+// A server of the official Go SDK runs over in-memory streams.
+func ExampleServe() {
+	type input struct {
+		Name string `json:"name"`
+	}
+	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
+	})
+
+	up := upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+		return srv.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
+	})
+
+	converse(up,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"example","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`,
+	)
+	// Output:
+	// {"jsonrpc":"2.0","id":1,"result":{"capabilities":{"logging":{},"tools":{"listChanged":true}},"protocolVersion":"2025-06-18","serverInfo":{"name":"greeter","version":"1"}}}
+	// {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"Hello, Ada"}]}}
+}
+
+// A server of mcp-go takes one message at a time.
+func ExampleHandle() {
+	s := mcpgoserver.NewMCPServer("greeter", "1")
+	s.AddTool(mcpgo.NewTool("greet", mcpgo.WithString("name")), func(_ context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		return mcpgo.NewToolResultText("Hello, " + r.GetString("name", "nobody")), nil
+	})
+
+	up := upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
+		return s.HandleMessage(ctx, msg)
+	})
+
+	converse(up, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`)
+	// Output:
+	// {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Hello, Ada"}]}}
+}
+
+// A server that is a program of its own gets a process for each session.
+func ExampleCommand() {
+	up := upstream.Command{
+		Path:         "mcp-server-filesystem",
+		Args:         []string{"/srv/docs"},
+		Env:          append(os.Environ(), "LOG_LEVEL=warn"),
+		MaxLineBytes: 64 << 20,
+		CloseTimeout: 5 * time.Second,
+	}
+	conn, err := up.Dial(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+}
