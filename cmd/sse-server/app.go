@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+)
+
+// Exit codes. A second signal ends with 128 and its number, as a shell shows a
+// program that died of it.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitConfig  = 2
+	exitSignal  = 128
+)
+
+// Main is the program with everything it takes from its process, so that tests
+// run it in theirs.
+type Main struct {
+	// Args are the arguments without the program's name.
+	Args []string
+	// Stdout takes what was asked for (the help, the address to use), Stderr the
+	// log and faults.
+	Stdout, Stderr io.Writer
+	// LookupEnv is os.LookupEnv.
+	LookupEnv func(string) (string, bool)
+	// Signals asks to stop; a second signal, to stop at once.
+	Signals <-chan os.Signal
+	// Ready, if not nil, is called with the URL of the stream, and the address
+	// of the admin server or "", once both accept connections.
+	Ready func(url, admin string)
+}
+
+// Run runs the program and returns its exit code.
+func (m *Main) Run() int {
+	l, faults, err := load(m.Args, m.LookupEnv, m.Stdout)
+	switch {
+	case err != nil:
+		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
+		return exitFailure
+	case l.Help.value:
+		return exitOK
+	case l.Version.value:
+		build := buildinfo.Read()
+		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
+			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
+		return exitOK
+	case len(faults) > 0:
+		m.report(faults)
+		return exitConfig
+	}
+	log := newLogger(m.Stderr, l.LogLevel.value, l.LogFormat.value)
+	for _, warning := range l.warnings {
+		log.Warn("configuration warning", "warning", warning)
+	}
+	d, err := newDaemon(l, log)
+	if err != nil {
+		m.report(strings.Split(err.Error(), "\n")) // joined errors stand on a line each
+		return exitConfig
+	}
+	if l.CheckConfig.value {
+		d.discard()
+		fmt.Fprintf(m.Stdout, "configuration ok\n%s", l.effective())
+		return exitOK
+	}
+	return m.serve(d, l)
+}
+
+// report prints all faults of the configuration.
+func (m *Main) report(faults []string) {
+	noun := "fault"
+	if len(faults) > 1 {
+		noun = "faults"
+	}
+	fmt.Fprintf(m.Stderr, "sse-server: %d %s in the configuration (--help lists all options)\n", len(faults), noun)
+	for _, fault := range faults {
+		fmt.Fprintf(m.Stderr, "  %s\n", fault)
+	}
+}
+
+// newLogger makes the log; level and format have been checked.
+func newLogger(w io.Writer, level, format string) *slog.Logger {
+	var least slog.Level
+	_ = least.UnmarshalText([]byte(level))
+	options := &slog.HandlerOptions{Level: least}
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, options))
+	}
+	return slog.New(slog.NewTextHandler(w, options))
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestBanner(t *testing.T) {
+	tokens := writeFile(t, "tokens", "alice:0123456789abcdef\n")
+	for name, args := range map[string][]string{
+		"demo":   nil,
+		"child":  {"--", "npx", "-y", "server"},
+		"tokens": {"--addr", ":0", "--auth-tokens-file", tokens},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := mustLoad(t, nil, args...)
+			const url = "http://localhost:1/sse"
+			var out bytes.Buffer
+			banner(&out, url, l)
+			text := out.String()
+			if lines := strings.Count(text, "\n"); lines > 12 {
+				t.Errorf("got %d lines, want 12 at most", lines)
+			}
+			for _, client := range []string{"Claude Code", "Cursor, Trae", "VS Code", "Inspector"} {
+				line := lineWith(t, text, client)
+				if !strings.Contains(line, url) {
+					t.Errorf("got %q, want the URL in it", line)
+				}
+				if wants := l.tokens != nil; wants != strings.Contains(line, "Bearer TOKEN") {
+					t.Errorf("got %q, want the token in it: %v", line, wants)
+				}
+				if _, object, ok := strings.Cut(line, "{"); ok && !json.Valid([]byte("{"+object)) {
+					t.Errorf("got %q, want valid JSON", line)
+				}
+			}
+			if strings.Contains(text, "0123456789abcdef") {
+				t.Error("the banner shows a token")
+			}
+			if wants := name == "tokens"; wants != strings.Contains(text, "From another machine") {
+				t.Errorf("the hint for other machines: want %v in\n%s", wants, text)
+			}
+		})
+	}
+}
+
+func lineWith(t *testing.T, text, start string) string {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, start) {
+			return line
+		}
+	}
+	t.Fatalf("no line starts with %q in\n%s", start, text)
+	return ""
+}
+
+func TestReachable(t *testing.T) {
+	for addr, want := range map[string]string{
+		"127.0.0.1:80": "127.0.0.1:80", "0.0.0.0:80": "localhost:80", "[::]:80": "localhost:80", "[::1]:80": "[::1]:80",
+	} {
+		if got := reachable(addr); got != want {
+			t.Errorf("%s: got %s, want %s", addr, got, want)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/sse"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+// daemon is the gateway with the servers in front of it.
+type daemon struct {
+	log   *slog.Logger
+	gw    *gateway.Gateway
+	main  *endpoint
+	admin *endpoint // nil: the admin routes are on main
+	grace time.Duration
+}
+
+// endpoint is one address that is served.
+type endpoint struct {
+	flag, addr string
+	cert, key  string // both "" for plain HTTP
+	server     *http.Server
+	listener   net.Listener // nil until listen
+}
+
+// newDaemon builds the gateway. It listens on nothing yet.
+func newDaemon(l *loaded, log *slog.Logger) (*daemon, error) {
+	options := l.options()
+	options.Logger = log
+	if l.tokens != nil {
+		authenticate, err := sse.BearerTokens(l.tokens)
+		if err != nil {
+			return nil, err
+		}
+		options.Authenticate = authenticate
+	}
+	gw, err := gateway.New(newUpstream(l), options)
+	if err != nil {
+		return nil, err
+	}
+	d := &daemon{log: log, gw: gw, grace: l.ShutdownGrace.value}
+	d.main = newEndpoint("addr", l.Addr.value, l, d.mainRoutes(options.Authenticate, l.AdminAddr.value == ""), log)
+	if l.AdminAddr.value != "" {
+		d.admin = newEndpoint("admin-addr", l.AdminAddr.value, l, d.adminRoutes(options.Authenticate), log)
+	}
+	return d, nil
+}
+
+// newUpstream is what the gateway serves, which gives it its log and metrics.
+func newUpstream(l *loaded) upstream.Upstream {
+	if len(l.command) == 0 {
+		return upstream.Serve(newDemo().serve)
+	}
+	var env []string // nil: this program's own
+	if len(l.Env.values) > 0 {
+		env = append(os.Environ(), l.Env.values...) // of two with one name the last counts
+	}
+	return upstream.Command{
+		Path:         l.command[0],
+		Args:         l.command[1:],
+		Env:          env,
+		Dir:          l.Dir.value,
+		MaxLineBytes: int(l.MaxLineBytes.value),
+	}
+}
+
+type authenticator func(*http.Request) (principal string, err error)
+
+// mainRoutes are the gateway and, without a separate admin address, the admin
+// routes that tell nothing about single connections.
+func (d *daemon) mainRoutes(auth authenticator, withAdmin bool) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", d.gw)
+	if withAdmin {
+		admin := d.gw.Admin()
+		mux.Handle("/healthz", admin)
+		mux.Handle("/readyz", admin)
+		mux.Handle("/metrics", protect(auth, admin))
+	}
+	return mux
+}
+
+// adminRoutes are all admin routes. Health and readiness are open, because
+// probes have no token.
+func (d *daemon) adminRoutes(auth authenticator) http.Handler {
+	mux := http.NewServeMux()
+	admin := d.gw.Admin()
+	mux.Handle("/", protect(auth, admin))
+	mux.Handle("/healthz", admin)
+	mux.Handle("/readyz", admin)
+	return mux
+}
+
+// protect lets only authenticated requests through, if there is authentication.
+func protect(auth authenticator, next http.Handler) http.Handler {
+	if auth == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, err := auth(r); err != nil {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="sse-server"`)
+			http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// newEndpoint prepares a server. It sets no write timeout: a stream has none,
+// and the gateway bounds each of its writes.
+func newEndpoint(flag, addr string, l *loaded, routes http.Handler, log *slog.Logger) *endpoint {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &endpoint{
+		flag: flag, addr: addr,
+		cert: l.TLSCert.value, key: l.TLSKey.value,
+		server: &http.Server{
+			Handler:           routes,
+			Protocols:         protocols,
+			ReadHeaderTimeout: readHeaderTimeout,
+			IdleTimeout:       idleTimeout,
+			MaxHeaderBytes:    maxHeaderBytes,
+			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		},
+	}
+}
+
+// listen takes the address.
+func (e *endpoint) listen(ctx context.Context) error {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", e.addr)
+	if err != nil {
+		return fmt.Errorf("--%s %s: %w", e.flag, e.addr, err)
+	}
+	e.listener = listener
+	return nil
+}
+
+// serve serves until the server is shut down.
+func (e *endpoint) serve() error {
+	if e.cert != "" {
+		return e.server.ServeTLS(e.listener, e.cert, e.key)
+	}
+	return e.server.Serve(e.listener)
+}
+
+// scheme is http or https.
+func (e *endpoint) scheme() string {
+	if e.cert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+// discard gives up a daemon that was only built to see whether it can be.
+func (d *daemon) discard() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := d.gw.Shutdown(ctx); err != nil {
+		d.log.Warn("gateway shutdown failed", "err", err)
+	}
+}

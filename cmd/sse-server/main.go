@@ -1,0 +1,21 @@
+// Command sse-server serves an MCP server over HTTP+SSE.
+package main
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	// Two places: the second signal must not be lost while the first is handled.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	os.Exit((&Main{
+		Args:      os.Args[1:],
+		Stdout:    os.Stdout,
+		Stderr:    os.Stderr,
+		LookupEnv: os.LookupEnv,
+		Signals:   signals,
+	}).Run())
+}

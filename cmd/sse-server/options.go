@@ -1,0 +1,58 @@
+package main
+
+import (
+	"net/netip"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+)
+
+// options are the gateway's part of the configuration. Logger, Registry and
+// Authenticate are not the user's to set.
+func (l *loaded) options() gateway.Options {
+	return gateway.Options{
+		Prefix:               l.Prefix.value,
+		TrustForwardedPrefix: l.TrustForwardedPrefix.value,
+		NoAutoInitialize:     !l.AutoInitialize.value,
+		Quiet:                !l.Announce.value,
+		EventName:            l.Event.value,
+		Capabilities:         l.Capabilities.value,
+
+		InitializationTimeout: l.InitializationTimeout.value,
+		StartTimeout:          l.StartTimeout.value,
+		MaxHandshakeAttempts:  l.MaxHandshakeAttempts.value,
+		HeartbeatInterval:     l.HeartbeatInterval.value,
+		ConnectionTimeout:     l.ConnectionTimeout.value,
+		RequestTimeout:        l.RequestTimeout.value,
+		WriteTimeout:          l.WriteTimeout.value,
+		AnnounceDelay:         l.AnnounceDelay.value,
+		ReconnectDelay:        l.ReconnectDelay.value,
+		SlowRequest:           l.SlowRequest.value,
+
+		MaxConnections:      l.MaxConnections.value,
+		MaxConnectionsPerIP: l.MaxConnectionsPerIP.value,
+		ConnectRate:         l.ConnectRate.value,
+		ConnectBurst:        l.ConnectBurst.value,
+		TrustedProxies:      l.trustedProxies(),
+
+		MaxMessageBytes: l.MaxMessageBytes.value,
+		OutboxBytes:     int(l.OutboxBytes.value),
+		GateQueue:       l.GateQueue.value,
+		MaxInFlight:     l.MaxInFlight.value,
+		MaxPending:      l.MaxPending.value,
+
+		AllowedOrigins: l.AllowedOrigins.values,
+		AllowedHosts:   l.AllowedHosts.values,
+		CORS:           l.CORS.value,
+	}
+}
+
+// trustedProxies are the networks; the option has checked them.
+func (l *loaded) trustedProxies() []netip.Prefix {
+	var out []netip.Prefix
+	for _, value := range l.TrustedProxies.values {
+		if prefix, err := parsePrefix(value); err == nil {
+			out = append(out, prefix)
+		}
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+)
+
+type optionCase struct {
+	flag, given string
+	want        any
+}
+
+// optionCases name, for each field of gateway.Options, its flag and a value
+// that is not the default.
+func optionCases() map[string]optionCase {
+	return map[string]optionCase{
+		"Prefix":                {"prefix", "/mcp", "/mcp"},
+		"TrustForwardedPrefix":  {"trust-forwarded-prefix", "true", true},
+		"NoAutoInitialize":      {"auto-initialize", "false", true},
+		"Quiet":                 {"announce", "false", true},
+		"EventName":             {"event", "message", "message"},
+		"Capabilities":          {"capabilities", `{"roots":{}}`, `{"roots":{}}`},
+		"InitializationTimeout": {"initialization-timeout", "2s", 2 * time.Second},
+		"StartTimeout":          {"start-timeout", "2m", 2 * time.Minute},
+		"MaxHandshakeAttempts":  {"max-handshake-attempts", "3", 3},
+		"HeartbeatInterval":     {"heartbeat-interval", "0", time.Duration(-1)},
+		"ConnectionTimeout":     {"connection-timeout", "9s", 9 * time.Second},
+		"RequestTimeout":        {"request-timeout", "9s", 9 * time.Second},
+		"WriteTimeout":          {"write-timeout", "9s", 9 * time.Second},
+		"AnnounceDelay":         {"announce-delay", "0", time.Duration(-1)},
+		"ReconnectDelay":        {"reconnect-delay", "9s", 9 * time.Second},
+		"SlowRequest":           {"slow-request", "0", time.Duration(-1)},
+		"MaxConnections":        {"max-connections", "0", -1},
+		"MaxConnectionsPerIP":   {"max-connections-per-ip", "9", 9},
+		"ConnectRate":           {"connect-rate", "0", -1.0},
+		"ConnectBurst":          {"connect-burst", "9", 9},
+		"TrustedProxies":        {"trusted-proxies", "10.0.0.0/8,::1", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}},
+		"MaxMessageBytes":       {"max-message-bytes", "9KiB", int64(9 << 10)},
+		"OutboxBytes":           {"outbox-bytes", "9KiB", 9 << 10},
+		"GateQueue":             {"gate-queue", "9", 9},
+		"MaxInFlight":           {"max-in-flight", "9", 9},
+		"MaxPending":            {"max-pending", "9", 9},
+		"AllowedOrigins":        {"allowed-origins", "https://a", []string{"https://a"}},
+		"AllowedHosts":          {"allowed-hosts", "a", []string{"a"}},
+		"CORS":                  {"cors", "true", true},
+	}
+}
+
+// TestEveryOptionHasAFlag fails when gateway.Options gains a field that no flag
+// sets, or options() forgets one.
+func TestEveryOptionHasAFlag(t *testing.T) {
+	notTheUsers := map[string]bool{"Logger": true, "Registry": true, "Authenticate": true}
+	cases := optionCases()
+	fields := reflect.TypeFor[gateway.Options]()
+	defaults := reflect.ValueOf(mustLoad(t, nil).options())
+	for i := range fields.NumField() {
+		name := fields.Field(i).Name
+		tc, ok := cases[name]
+		if notTheUsers[name] || !ok {
+			if !notTheUsers[name] {
+				t.Errorf("gateway.Options.%s has no flag", name)
+			}
+			continue
+		}
+		args := []string{"--" + tc.flag + "=" + tc.given}
+		if name == "CORS" {
+			args = append(args, "--allowed-origins=*")
+		}
+		got := reflect.ValueOf(mustLoad(t, nil, args...).options()).Field(i).Interface()
+		if name == "Capabilities" {
+			tc.want = reflect.ValueOf(tc.want).Convert(fields.Field(i).Type).Interface()
+		}
+		if !reflect.DeepEqual(got, tc.want) {
+			t.Errorf("--%s=%s: got Options.%s %v, want %v", tc.flag, tc.given, name, got, tc.want)
+		}
+		if reflect.DeepEqual(defaults.Field(i).Interface(), got) {
+			t.Errorf("Options.%s: the case uses the default %v", name, got)
+		}
+	}
+	if len(cases)+len(notTheUsers) != fields.NumField() {
+		t.Errorf("the cases name fields that gateway.Options does not have")
+	}
+}
+
+// TestDefaultsAreTheGateways compares the defaults of the flags with those that
+// the comments of gateway.Options promise to users of the library.
+func TestDefaultsAreTheGateways(t *testing.T) {
+	source, err := parser.ParseFile(token.NewFileSet(), "../../gateway/options.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	promise := regexp.MustCompile(`Default (.+?)([:;,]? |\.?\s*$|\. )`)
+	l := mustLoad(t, nil)
+	cases := optionCases()
+	compared := 0
+	ast.Inspect(source, func(node ast.Node) bool {
+		field, ok := node.(*ast.Field)
+		if !ok || len(field.Names) == 0 || field.Doc == nil {
+			return true
+		}
+		name := field.Names[0].Name
+		tc, ok := cases[name]
+		doc := strings.ReplaceAll(strings.Join(strings.Fields(field.Doc.Text()), " "), "10,000", "10000")
+		doc = regexp.MustCompile(`(\d) (s|ms|MiB)\b`).ReplaceAllString(doc, "$1$2")
+		match := promise.FindStringSubmatch(doc)
+		if !ok || match == nil {
+			return true
+		}
+		got, want := settingOf(t, l, tc.flag).String(), strings.TrimRight(match[1], ".:;")
+		got = strings.NewReplacer("1m", "60s", `"{}"`, "{}", "[]", "none").Replace(got)
+		if got == `""` && want == "none" {
+			got = "none"
+		}
+		if got != want {
+			t.Errorf("--%s: default %s, but gateway.Options.%s says %q", tc.flag, got, name, want)
+		}
+		compared++
+		return true
+	})
+	if compared < 20 {
+		t.Errorf("compared only %d defaults: has the form of the comments changed?", compared)
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+)
+
+// adminGrace bounds the end of the admin server, whose requests are short.
+const adminGrace = time.Second
+
+// serve runs the daemon until a signal, or until a server of it fails.
+func (m *Main) serve(d *daemon, l *loaded) int {
+	if err := d.listen(); err != nil {
+		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
+		d.discard()
+		return exitFailure
+	}
+	failed := make(chan error, len(d.endpoints()))
+	for _, e := range d.endpoints() {
+		go func() { failed <- e.serve() }() // ends with the server's Shutdown or Close
+	}
+	m.announce(d, l)
+
+	code := exitOK
+	select {
+	case sig := <-m.Signals:
+		d.log.Info("stopping", "signal", sig.String(), "timeout", d.grace)
+	case err := <-failed:
+		d.log.Error("server failed", "err", err)
+		code = exitFailure
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), d.grace)
+	defer cancel()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		d.stop(ctx)
+	}()
+	select {
+	case <-stopped:
+		d.log.Info("stopped")
+		return code
+	case sig := <-m.Signals:
+		d.log.Warn("stopping at once", "signal", sig.String())
+		return exitSignal + signalNumber(sig)
+	}
+}
+
+func signalNumber(sig os.Signal) int {
+	if number, ok := sig.(syscall.Signal); ok {
+		return int(number)
+	}
+	return int(syscall.SIGTERM)
+}
+
+// endpoints are the addresses that are served.
+func (d *daemon) endpoints() []*endpoint {
+	if d.admin == nil {
+		return []*endpoint{d.main}
+	}
+	return []*endpoint{d.main, d.admin}
+}
+
+// listen takes all addresses, or none.
+func (d *daemon) listen() error {
+	for i, e := range d.endpoints() {
+		if err := e.listen(context.Background()); err != nil {
+			for _, taken := range d.endpoints()[:i] {
+				err = errors.Join(err, taken.listener.Close())
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// stop ends the daemon in order: readiness fails, the main address accepts no
+// more connections, the gateway finishes what is in flight and closes the
+// streams, and the admin address, which tells how far that is, goes last. When
+// ctx ends first, what is left is cut.
+func (d *daemon) stop(ctx context.Context) {
+	d.gw.Drain()
+	closed := make(chan error, 1)
+	// Shutdown closes the listener at once and returns when the last stream is
+	// gone, at the latest when ctx ends.
+	go func() { closed <- d.main.server.Shutdown(ctx) }()
+	err := errors.Join(d.gw.Shutdown(ctx), <-closed)
+	if err != nil {
+		d.log.Warn("shutdown timeout, streams were cut", "err", err, "timeout", d.grace)
+		if err := d.main.server.Close(); err != nil {
+			d.log.Warn("close failed", "err", err)
+		}
+	}
+	if d.admin != nil {
+		d.stopAdmin()
+	}
+}
+
+func (d *daemon) stopAdmin() {
+	ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
+	defer cancel()
+	if err := d.admin.server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := d.admin.server.Close(); err != nil {
+			d.log.Warn("close failed", "err", err)
+		}
+	}
+}

@@ -1,0 +1,397 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// program is a Main that runs in this process.
+type program struct {
+	t          *testing.T
+	url, admin string
+	signals    chan os.Signal
+	code       chan int
+	out, log   lockedBuffer
+}
+
+// start runs the program until it is ready. The cleanup stops it.
+func start(t *testing.T, args ...string) *program {
+	t.Helper()
+	p := launch(t, args...)
+	if p.url == "" {
+		t.Fatalf("ended with %d before it was ready:\n%s", <-p.code, p.log.String())
+	}
+	t.Cleanup(func() {
+		select {
+		case p.signals <- syscall.SIGTERM:
+			<-p.code
+		default: // the test has sent its signals itself
+		}
+	})
+	return p
+}
+
+// launch runs the program until it is ready or has ended.
+func launch(t *testing.T, args ...string) *program {
+	t.Helper()
+	p := &program{t: t, signals: make(chan os.Signal), code: make(chan int, 1)}
+	ready := make(chan struct{})
+	m := &Main{
+		Args: args, Stdout: &p.out, Stderr: &p.log, LookupEnv: environment(nil), Signals: p.signals,
+		Ready: func(url, admin string) {
+			p.url, p.admin = url, admin
+			close(ready)
+		},
+	}
+	ended := make(chan struct{})
+	go func() {
+		p.code <- m.Run()
+		close(ended)
+	}()
+	select {
+	case <-ready:
+	case <-ended:
+	}
+	return p
+}
+
+// base is the URL without /sse.
+func (p *program) base() string { return strings.TrimSuffix(p.url, "/sse") }
+
+// get returns the status and the body of a GET.
+func get(t *testing.T, client *http.Client, url, token string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, resp.Proto + " " + string(body)
+}
+
+func newClient(t *testing.T, transport *http.Transport) *http.Client {
+	t.Helper()
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// openStream opens an SSE stream and returns a reader that is past its head.
+func openStream(t *testing.T, client *http.Client, url string) *bufio.Reader {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		resp.Body.Close()
+	})
+	reader := bufio.NewReader(resp.Body)
+	for {
+		line, err := reader.ReadString('\n')
+		if err != nil {
+			t.Fatalf("read the stream: %v", err)
+		}
+		if strings.HasPrefix(line, "event: endpoint") {
+			return reader
+		}
+	}
+}
+
+func TestServeAndStop(t *testing.T) {
+	p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "2s")
+	if strings.HasSuffix(p.base(), ":0") || !strings.Contains(p.out.String(), "\n    "+p.url+"\n") {
+		t.Errorf("stdout lacks the URL with the real port:\n%s", p.out.String())
+	}
+	client := newClient(t, &http.Transport{})
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		if code, body := get(t, client, p.base()+path, ""); code != http.StatusOK {
+			t.Errorf("%s: got %d %s, want 200", path, code, body)
+		}
+	}
+	if code, _ := get(t, client, p.base()+"/connections", ""); code != http.StatusNotFound {
+		t.Errorf("/connections on the main address: got %d, want 404", code)
+	}
+	stream := openStream(t, client, p.url)
+	p.signals <- syscall.SIGTERM
+	if code := <-p.code; code != exitOK {
+		t.Errorf("after SIGTERM: got exit code %d, want 0\n%s", code, p.log.String())
+	}
+	if rest, _ := io.ReadAll(stream); strings.Contains(string(rest), "event: endpoint") { // how it ends is the transport's
+		t.Errorf("the stream went on with %q", rest)
+	}
+	if strings.Contains(p.log.String(), "level=WARN") {
+		t.Errorf("an idle stream was no reason for a warning:\n%s", p.log.String())
+	}
+}
+
+func TestClientOfTheSDK(t *testing.T) {
+	p := start(t, "--addr", "127.0.0.1:0", "--prefix", "/mcp")
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{
+		Endpoint: p.url, HTTPClient: newClient(t, &http.Transport{}),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	if got, want := firstText(t, call(t, session, "echo", map[string]any{"message": "hi"})), "hi"; got != want {
+		t.Errorf("echo: got %q, want %q", got, want)
+	}
+}
+
+func TestAdminAddress(t *testing.T) {
+	p := start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0")
+	client := newClient(t, &http.Transport{})
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections"} {
+		if code, body := get(t, client, p.admin+path, ""); code != http.StatusOK {
+			t.Errorf("%s on the admin address: got %d %s, want 200", path, code, body)
+		}
+		if code, _ := get(t, client, p.base()+path, ""); code != http.StatusNotFound {
+			t.Errorf("%s on the main address: got %d, want 404", path, code)
+		}
+	}
+	if code, _ := get(t, client, p.admin+"/sse", ""); code != http.StatusNotFound {
+		t.Errorf("/sse on the admin address: got %d, want 404", code)
+	}
+}
+
+func TestTokens401(t *testing.T) {
+	const token = "0123456789abcdef"
+	path := writeFile(t, "tokens", "alice:"+token+"\n")
+	p := start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--auth-tokens-file", path)
+	client := newClient(t, &http.Transport{})
+	for url, want := range map[string]int{
+		p.url: 401, p.admin + "/metrics": 401, p.admin + "/connections": 401,
+		p.admin + "/healthz": 200, p.admin + "/readyz": 200,
+	} {
+		if code, _ := get(t, client, url, ""); code != want {
+			t.Errorf("%s without a token: got %d, want %d", url, code, want)
+		}
+		if code, _ := get(t, client, url, "wrong-0123456789"); code != want {
+			t.Errorf("%s with a wrong token: got %d, want %d", url, code, want)
+		}
+	}
+	for _, path := range []string{"/metrics", "/connections"} {
+		if code, _ := get(t, client, p.admin+path, token); code != http.StatusOK {
+			t.Errorf("%s with the token: got %d, want 200", path, code)
+		}
+	}
+	if strings.Contains(p.out.String()+p.log.String(), token) {
+		t.Error("the token is in the output")
+	}
+}
+
+func TestProtocols(t *testing.T) {
+	cert, key := certificate(t)
+	h2c := new(http.Protocols)
+	h2c.SetUnencryptedHTTP2(true)
+	for name, tc := range map[string]struct {
+		args      []string
+		transport *http.Transport
+		want      string
+	}{
+		"HTTP1": {nil, &http.Transport{}, "HTTP/1.1"},
+		"h2c":   {nil, &http.Transport{Protocols: h2c}, "HTTP/2.0"},
+		"TLS": {[]string{"--tls-cert", cert, "--tls-key", key},
+			&http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}, "HTTP/2.0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := start(t, append([]string{"--addr", "127.0.0.1:0"}, tc.args...)...)
+			if name == "TLS" && !strings.HasPrefix(p.url, "https://") {
+				t.Errorf("got %s, want https", p.url)
+			}
+			client := newClient(t, tc.transport)
+			code, body := get(t, client, p.base()+"/healthz", "")
+			if code != http.StatusOK || !strings.HasPrefix(body, tc.want) {
+				t.Errorf("got %d %s, want 200 over %s", code, body, tc.want)
+			}
+			openStream(t, client, p.url)
+		})
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, args := range [][]string{
+		{"--addr", taken.Addr().String()},
+		{"--addr", "127.0.0.1:0", "--admin-addr", taken.Addr().String()},
+	} {
+		p := launch(t, args...)
+		if code := <-p.code; code != exitFailure {
+			t.Errorf("%q: got exit code %d, want 1", args, code)
+		}
+		for _, want := range []string{args[len(args)-2], taken.Addr().String(), "address already in use"} {
+			if !strings.Contains(p.log.String(), want) {
+				t.Errorf("%q: got %q, want %q in it", args, p.log.String(), want)
+			}
+		}
+	}
+}
+
+// TestShutdownTimeout cuts a call that outlives the shutdown, and exits 0.
+func TestShutdownTimeout(t *testing.T) {
+	p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "100ms")
+	sleepForLong(t, p)
+	began := time.Now()
+	p.signals <- syscall.SIGTERM
+	if code := <-p.code; code != exitOK {
+		t.Errorf("got exit code %d, want 0\n%s", code, p.log.String())
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the shutdown took %v", took)
+	}
+	if !strings.Contains(p.log.String(), "streams were cut") {
+		t.Errorf("the log does not warn:\n%s", p.log.String())
+	}
+}
+
+func TestSecondSignal(t *testing.T) {
+	for sig, want := range map[os.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130} {
+		p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "1h")
+		sleepForLong(t, p)
+		p.signals <- sig
+		p.signals <- sig // taken only once the first is being handled
+		if code := <-p.code; code != want {
+			t.Errorf("two of %v: got exit code %d, want %d", sig, code, want)
+		}
+	}
+}
+
+// sleepForLong has a call in flight that takes a minute.
+func sleepForLong(t *testing.T, p *program) {
+	t.Helper()
+	progress := make(chan struct{}, 64)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { progress <- struct{}{} },
+	})
+	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{
+		Endpoint: p.url, HTTPClient: newClient(t, &http.Transport{}),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	params := &mcp.CallToolParams{Name: "sleep", Arguments: map[string]any{"seconds": 60}}
+	params.SetProgressToken("p")
+	called := make(chan struct{})
+	go func() {
+		defer close(called)
+		_, _ = session.CallTool(context.Background(), params) // fails when it is cut
+	}()
+	t.Cleanup(func() {
+		session.Close()
+		<-called
+	})
+	<-progress
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, tc := range []struct {
+		args     []string
+		code     int
+		out, log string
+	}{
+		{[]string{"--version"}, exitOK, "sse-server ", ""},
+		{[]string{"--version", "--addr", "x"}, exitOK, "go1.", ""},
+		{[]string{"--help"}, exitOK, "Usage: sse-server", ""},
+		{[]string{"-h"}, exitOK, "--max-connections", ""},
+		{[]string{"--check-config"}, exitOK, "configuration ok\naddr: 127.0.0.1:8080\n", ""},
+		{[]string{"--check-config", "--gate-queue", "9", "--", "x"}, exitOK, "gate-queue: 9  # --gate-queue\n", ""},
+		{[]string{"--check-config", "--gate-queue", "0"}, exitConfig, "", "1 fault in the configuration"},
+		{[]string{"--gate-queue", "0", "--nope"}, exitConfig, "", "2 faults in the configuration"},
+	} {
+		p := launch(t, tc.args...)
+		if code := <-p.code; code != tc.code {
+			t.Errorf("%q: got exit code %d, want %d", tc.args, code, tc.code)
+		}
+		if !strings.Contains(p.out.String(), tc.out) || (tc.out == "") != (p.out.String() == "") {
+			t.Errorf("%q: got stdout %q, want %q in it", tc.args, p.out.String(), tc.out)
+		}
+		if !strings.Contains(p.log.String(), tc.log) || (tc.log == "") != (p.log.String() == "") {
+			t.Errorf("%q: got stderr %q, want %q in it", tc.args, p.log.String(), tc.log)
+		}
+	}
+}
+
+// certificate writes a self-signed certificate and its key.
+func certificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
+		writeFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
+}
+
+// lockedBuffer is a buffer that the program writes while the test reads.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // guarded by mu
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"crypto/tls"
+	"fmt"
+	"strings"
+)
+
+// validate returns the contradictions between options and what is wrong with
+// the files that they name. Options that are faulty by themselves have been
+// reported and are passed over.
+func (l *loaded) validate() []string {
+	var faults []string
+	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	l.checkCommand(add)
+	l.checkTLS(add)
+	l.checkTokens(add)
+	l.checkExposure(add)
+	l.checkRelations(add)
+	return faults
+}
+
+type addFault func(format string, args ...any)
+
+func (l *loaded) checkCommand(add addFault) {
+	if len(l.command) > 0 {
+		if l.Demo.value {
+			add("%s and the command %q: want one of them, as both say what to serve", l.name("demo"), l.command[0])
+		}
+		if l.command[0] == "" {
+			add("command: the program's name after -- is empty")
+		}
+		return
+	}
+	if l.commandFaulty {
+		return
+	}
+	for _, flag := range []string{"env", "dir", "max-line-bytes"} {
+		if l.given(flag) {
+			add("%s: has no effect on the demo server, want a command after -- or in the file", l.name(flag))
+		}
+	}
+}
+
+func (l *loaded) checkTLS(add addFault) {
+	cert, key := l.TLSCert.value, l.TLSKey.value
+	switch {
+	case cert == "" && key == "":
+	case key == "":
+		add("%s %q: needs --tls-key, the file of its key", l.name("tls-cert"), cert)
+	case cert == "":
+		add("%s %q: needs --tls-cert, the file of its certificate", l.name("tls-key"), key)
+	default:
+		if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
+			add("%s %q with %s %q: %v", l.name("tls-cert"), cert, l.name("tls-key"), key, err)
+		}
+	}
+}
+
+func (l *loaded) checkTokens(add addFault) {
+	path := l.AuthTokensFile.value
+	if path == "" {
+		return
+	}
+	tokens, warnings, faults := readTokens(path)
+	for _, fault := range faults {
+		add("%s %q: %s", l.name("auth-tokens-file"), path, fault)
+	}
+	l.tokens, l.warnings = tokens, append(l.warnings, warnings...)
+}
+
+// checkExposure refuses an address that others reach without authentication:
+// whoever reaches it runs the tools of the server.
+func (l *loaded) checkExposure(add addFault) {
+	guarded := l.AuthTokensFile.value != "" || l.Insecure.value
+	exposed := func(flag string, addr *text) {
+		if guarded || addr.value == "" || addr.want != "" || isLoopback(addr.value) {
+			return
+		}
+		add("%s %q: other machines may reach it; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, or --insecure to allow it",
+			l.name(flag), addr.value)
+	}
+	exposed("addr", &l.Addr)
+	exposed("admin-addr", &l.AdminAddr)
+	if l.AdminAddr.value != "" && l.AdminAddr.value == l.Addr.value && !strings.HasSuffix(l.Addr.value, ":0") {
+		add("%s %q: want another address than --addr", l.name("admin-addr"), l.AdminAddr.value)
+	}
+}
+
+func (l *loaded) checkRelations(add addFault) {
+	if l.InitializationTimeout.value > l.StartTimeout.value && l.StartTimeout.value > 0 {
+		add("%s %v: want at most %s, which is %v", l.name("initialization-timeout"), &l.InitializationTimeout,
+			l.name("start-timeout"), &l.StartTimeout)
+	}
+	if most := l.MaxConnections.value; most > 0 && l.MaxConnectionsPerIP.value > most {
+		add("%s %v: want at most %s, which is %d", l.name("max-connections-per-ip"), &l.MaxConnectionsPerIP,
+			l.name("max-connections"), most)
+	}
+	if l.CORS.value && len(l.AllowedOrigins.values) == 0 && l.AllowedOrigins.want == "" {
+		add("%s: has no effect without --allowed-origins", l.name("cors"))
+	}
+	if !l.AutoInitialize.value && l.AutoInitialize.want == "" && l.Capabilities.want == "" && string(l.Capabilities.value) != "{}" {
+		add("%s: has no effect with %s off, as only the gateway's own initialize declares them",
+			l.name("capabilities"), l.name("auto-initialize"))
+	}
+}
