@@ -1,0 +1,69 @@
+# The targets that people and CI use. Tools are run at pinned versions through
+# the Go module proxy; nothing is installed.
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
+GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+# make test TESTFLAGS='-run TestX ./gateway' narrows the tests.
+TESTFLAGS ?= ./...
+# Each fuzz target runs this long.
+FUZZTIME  ?= 10s
+BENCHTIME ?= 1s
+# make run ARGS='-- npx -y @modelcontextprotocol/server-everything'
+ARGS      ?=
+
+# A test that hangs shows its goroutines before CI's own limit.
+TIMEOUT   ?= 9m
+
+.PHONY: help run build test race e2e fuzz bench lint golangci clean
+
+help:
+	@echo 'run       serve the demo server, or ARGS="-- command args"'
+	@echo 'build     bin/sse-server'
+	@echo 'test      lint, then all tests with the race detector, e2e too'
+	@echo 'race      all tests but e2e, with the race detector'
+	@echo 'e2e       the built binary against real clients and servers (Node.js >= 20)'
+	@echo 'fuzz      each fuzz target for FUZZTIME ($(FUZZTIME))'
+	@echo 'bench     the benchmarks'
+	@echo 'lint      gofmt, go vet, staticcheck'
+	@echo 'golangci  golangci-lint with .golangci.yml; builds it first, which takes minutes'
+
+run:
+	go run ./cmd/sse-server $(ARGS)
+
+build:
+	go build -trimpath -buildvcs=auto -o bin/ ./cmd/sse-server
+
+test: lint
+	go run $(GOTESTSUM) --format pkgname -- -race -timeout $(TIMEOUT) $(TESTFLAGS)
+
+race:
+	go run $(GOTESTSUM) --format pkgname -- -race -timeout $(TIMEOUT) $$(go list ./... | grep -v /e2e)
+
+e2e:
+	go run $(GOTESTSUM) --format testname -- -race -timeout $(TIMEOUT) ./e2e
+
+# go test fuzzes one target of one package at a time.
+fuzz:
+	@set -e; for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "== $$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+bench:
+	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+lint:
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+golangci:
+	go run $(GOLANGCI) run ./...
+
+clean:
+	rm -rf bin
