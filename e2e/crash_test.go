@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // killChild kills the fake server of the client and waits until it is gone.
@@ -128,40 +127,5 @@ func TestEverythingServerKilledDuringACall(t *testing.T) {
 	}
 	if got := s.call("2", "echo", `{"message":"next"}`); got != "Echo: next" {
 		t.Errorf("echo = %q, want Echo: next", got)
-	}
-}
-
-// A client that leaves takes its server with it.
-func TestChildEndsWithItsConnection(t *testing.T) {
-	t.Parallel()
-	g := startGateway(t, fake(t)...)
-	s := openStream(t, g.url)
-	s.call("1", "echo", `{"message":"m"}`)
-	g.eventually("one child", func() bool { return len(g.children()) == 1 })
-	s.close()
-	g.eventually("no child", func() bool { return len(g.children()) == 0 })
-}
-
-// The gateway is killed and can do nothing more: its children must go all the same.
-func TestChildrenDieWithAKilledGateway(t *testing.T) {
-	t.Parallel()
-	g := launch(t, fake(t)...)
-	g.once.Do(func() {}) // it will not be stopped by SIGTERM
-	g.url = g.awaitMatch("the URL of the stream", &g.out, streamURL)
-	openStream(t, g.url).call("1", "echo", `{"message":"m"}`)
-	children := g.children()
-	if err := g.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-g.ended
-	if len(children) != 1 {
-		t.Fatalf("children = %v, want one", children)
-	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); children[0].alive(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("process %d outlived the killed gateway", children[0].pid)
-		}
 	}
 }

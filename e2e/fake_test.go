@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -30,8 +33,9 @@ type fakeMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		ProtocolVersion string `json:"protocolVersion"`
-		Name            string `json:"name"`
+		ProtocolVersion string          `json:"protocolVersion"`
+		Capabilities    json.RawMessage `json:"capabilities"`
+		Name            string          `json:"name"`
 		Arguments       struct {
 			Message string `json:"message"`
 			File    string `json:"file"`
@@ -45,6 +49,7 @@ type fakeMessage struct {
 //	echo {message}  answers the message
 //	pid             answers the number of this process
 //	wire            answers the request, byte for byte as it came
+//	capabilities    answers the client capabilities of its initialize
 //	hang {file}     creates the file and never answers
 //	crash           ends the process with code 3
 func fakeServer(args []string, in io.Reader, out io.Writer) int {
@@ -52,12 +57,32 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	startDelay := flags.Duration("start-delay", 0, "wait before reading the first message")
 	exit := flags.Bool("exit", false, "end at once")
 	silent := flags.Bool("silent", false, "read everything, answer nothing")
+	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
+	fork := flags.Bool("fork", false, "start a process that outlives this one")
 	_ = flags.Parse(args) // ExitOnError
 	if *exit {
 		fmt.Fprintln(os.Stderr, "fake server: ending at once")
 		return 3
 	}
+	if *fork {
+		if err := exec.Command("sleep", "600").Start(); err != nil {
+			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
+			return 4
+		}
+	}
+	if *stubborn {
+		signal.Ignore(syscall.SIGTERM)
+	}
 	time.Sleep(*startDelay) // what is played here is a slow program
+	code := serveFake(in, out, *silent)
+	if *stubborn {
+		time.Sleep(10 * time.Minute)
+	}
+	return code
+}
+
+func serveFake(in io.Reader, out io.Writer, silent bool) int {
+	var capabilities json.RawMessage
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -66,10 +91,13 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 			fmt.Fprintf(os.Stderr, "fake server: %v: %s\n", err, lines.Bytes())
 			return 4
 		}
-		if *silent || m.ID == nil {
+		if silent || m.ID == nil {
 			continue
 		}
-		if result := fakeResult(m, lines.Text()); result != "" {
+		if m.Method == "initialize" {
+			capabilities = m.Params.Capabilities
+		}
+		if result := fakeResult(m, lines.Text(), capabilities); result != "" {
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
 		}
 	}
@@ -77,7 +105,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 }
 
 // fakeResult returns the result or error member of the answer, "" for none.
-func fakeResult(m fakeMessage, line string) string {
+func fakeResult(m fakeMessage, line string, capabilities json.RawMessage) string {
 	switch m.Method {
 	case "initialize":
 		return fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`,
@@ -89,12 +117,12 @@ func fakeResult(m fakeMessage, line string) string {
 		return fmt.Sprintf(`"result":{"tools":[`+tool+","+tool+","+tool+","+tool+","+tool+`]}`,
 			"echo", "pid", "wire", "hang", "crash")
 	case "tools/call":
-		return fakeCall(m, line)
+		return fakeCall(m, line, capabilities)
 	}
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
 
-func fakeCall(m fakeMessage, line string) string {
+func fakeCall(m fakeMessage, line string, capabilities json.RawMessage) string {
 	text := m.Params.Arguments.Message
 	switch m.Params.Name {
 	case "echo":
@@ -102,6 +130,8 @@ func fakeCall(m fakeMessage, line string) string {
 		text = fmt.Sprint(os.Getpid())
 	case "wire":
 		text = line
+	case "capabilities":
+		text = string(capabilities)
 	case "hang":
 		if err := os.WriteFile(m.Params.Arguments.File, nil, 0o600); err != nil {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)

@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A client that leaves takes its server with it.
+func TestChildEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, fake(t)...)
+	s := openStream(t, g.url)
+	s.call("1", "echo", `{"message":"m"}`)
+	g.eventually("one child", func() bool { return len(g.children()) == 1 })
+	s.close()
+	g.eventually("no child", func() bool { return len(g.children()) == 0 })
+}
+
+// The gateway is killed and can do nothing more: its children must go all the same.
+func TestChildrenDieWithAKilledGateway(t *testing.T) {
+	t.Parallel()
+	g := launch(t, fake(t, "--stubborn")...)
+	g.once.Do(func() {}) // it will not be stopped by SIGTERM
+	g.url = g.awaitMatch("the URL of the stream", &g.out, streamURL)
+	openStream(t, g.url).call("1", "echo", `{"message":"m"}`)
+	children := g.children()
+	if err := g.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	<-g.ended
+	if len(children) != 1 {
+		t.Fatalf("children = %v, want one", children)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); children[0].alive(); <-tick.C {
+		if time.Now().After(deadline) {
+			_ = syscall.Kill(children[0].pid, syscall.SIGKILL)
+			t.Fatalf("process %d outlived the killed gateway", children[0].pid)
+		}
+	}
+}
+
+// What a child starts goes with it, and a child that ignores the end of its
+// input and SIGTERM is killed.
+func TestStubbornChildEndsWithItsConnection(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, fake(t, "--stubborn", "--fork")...)
+	s := openStream(t, g.url)
+	s.call("1", "echo", `{"message":"m"}`)
+	children := g.children()
+	if len(children) != 2 {
+		t.Fatalf("processes below the gateway = %v, want the child and its child", children)
+	}
+	s.close()
+	g.eventually("both are gone", func() bool { return !children[0].alive() && !children[1].alive() })
+}
+
+// stop asserts that nothing is left.
+func TestShutdownKillsStubbornChildren(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, fake(t, "--stubborn", "--fork")...)
+	openStream(t, g.url).call("1", "echo", `{"message":"m"}`)
+	if got := len(g.children()); got != 2 {
+		t.Fatalf("processes below the gateway = %d, want the child and its child", got)
+	}
+	g.stop()
+}
