@@ -68,7 +68,9 @@ func (t *Port) Forward(m *jsonrpc.Message) {
 func (t *Port) request(m *jsonrpc.Message) {
 	s := t.session
 	p := &pending{method: m.Method, started: time.Now(), port: t, request: m}
-	s.opts.Logger.Debug("mcp POST start", "connectionId", t.name, "requestId", shortID(m.ID), "method", shortText(m.Method))
+	if s.debug() {
+		s.opts.Logger.Debug("mcp POST start", "connectionId", t.name, "requestId", shortID(m.ID), "method", shortText(m.Method))
+	}
 	s.mu.Lock()
 	if s.err != nil {
 		err := s.err

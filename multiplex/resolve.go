@@ -132,7 +132,7 @@ func (s *Session) drop(reason, message string, m *jsonrpc.Message) {
 func (s *Session) logResolve(p *pending, by string) {
 	took := time.Since(p.started)
 	slow := s.opts.SlowRequest > 0 && took >= s.opts.SlowRequest
-	if !slow && !s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) {
+	if !slow && !s.debug() {
 		return
 	}
 	attrs := []any{"connectionId", p.port.name, "requestId", shortID(p.request.ID), "method", shortText(p.method)}
@@ -143,6 +143,11 @@ func (s *Session) logResolve(p *pending, by string) {
 		return
 	}
 	s.opts.Logger.Debug("mcp POST ok", attrs...)
+}
+
+// debug reports whether to build the attributes of debug lines at all.
+func (s *Session) debug() bool {
+	return s.opts.Logger.Enabled(context.Background(), slog.LevelDebug)
 }
 
 func shortID(id jsonrpc.ID) string { return shortText(string(id)) }

