@@ -162,9 +162,12 @@ func (p *parser) document() error {
 }
 
 func (p *parser) member(name, value span) error {
-	key := text(p.m.raw, name)
+	key := p.m.raw[name.from+1 : name.to-1]
+	if bytes.IndexByte(key, '\\') >= 0 {
+		key = []byte(text(p.m.raw, name))
+	}
 	var at *span
-	switch key {
+	switch string(key) {
 	case "jsonrpc":
 		at = &p.version
 	case "id":

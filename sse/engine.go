@@ -118,7 +118,7 @@ func (s *stream) take(ev connstate.Event) bool {
 	} else {
 		s.lastID++
 		out.ID = strconv.AppendInt(nil, s.lastID, 10)
-		out.Event = []byte(ev.Name)
+		out.Event = eventName(ev.Name)
 		out.Data = ev.Data
 		if ev.Retry > 0 {
 			out.Retry = strconv.AppendInt(nil, int64(ev.Retry), 10)
@@ -127,6 +127,22 @@ func (s *stream) take(ev connstate.Event) bool {
 	s.sizes[taken%engineBuffer] = ev.Size()
 	s.taken.Store(taken + 1) // before publishing: Flush compares with it
 	return s.engine.server.TryPublish(s.c.ID(), out)
+}
+
+// The names of the events that come in numbers, so that none is converted anew.
+var (
+	nameMessage  = []byte(connstate.EventMessage)
+	nameResponse = []byte(connstate.EventResponse)
+)
+
+func eventName(name string) []byte {
+	switch name {
+	case connstate.EventMessage:
+		return nameMessage
+	case connstate.EventResponse:
+		return nameResponse
+	}
+	return []byte(name)
 }
 
 // Header is the library's: it sets what it likes, WriteHeader what we mean.

@@ -35,8 +35,8 @@ func New(backend Backend, registry *connstate.Registry, opts Options) (*Handler,
 	}
 	h := &Handler{opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout, opts.Metrics)}
 	h.routes = mux.NewRouter()
-	h.routes.Path(opts.Prefix + "/sse").Name(routeStream).Handler(http.NotFoundHandler())
 	h.routes.Path(opts.Prefix + "/sse/{id}/message").Name(routeMessage).Handler(http.NotFoundHandler())
+	h.routes.Path(opts.Prefix + "/sse").Name(routeStream).Handler(http.NotFoundHandler())
 	return h, nil
 }
 

@@ -23,7 +23,7 @@ const (
 // name on a loopback address is DNS rebinding, and an Origin must be our own or
 // allowed. It returns an empty reason when all is well.
 func (h *Handler) checkSite(r *http.Request) (reason, message string) {
-	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && isLoopback(local.String()) {
+	if onLoopback(r) {
 		if host := hostname(r.Host); !isLoopback(host) && !contains(h.opts.AllowedHosts, host) {
 			return reasonHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
 		}
@@ -32,6 +32,17 @@ func (h *Handler) checkSite(r *http.Request) (reason, message string) {
 		return reasonOrigin, "the Origin is not allowed: allow it by the allowed-origins option"
 	}
 	return "", ""
+}
+
+// onLoopback reports whether a request came in on a loopback address.
+func onLoopback(r *http.Request) bool {
+	switch local := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case *net.TCPAddr:
+		return local.IP.IsLoopback()
+	case net.Addr:
+		return isLoopback(local.String())
+	}
+	return false
 }
 
 func (h *Handler) originAllowed(r *http.Request) bool {
