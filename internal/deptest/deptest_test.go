@@ -1,0 +1,152 @@
+// Package deptest holds the rules about which package may import which. They
+// are a test because the order in which a message travels only stays visible
+// while imports follow it.
+package deptest
+
+import (
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mcp-sse/mcp-sse"
+
+// layers are the packages from the lowest to the highest. A package may import
+// those of lower layers, not its neighbours.
+var layers = [][]string{
+	{"jsonrpc", "metrics", "internal/buildinfo"},
+	{"connstate"},
+	{"handshake", "multiplex", "upstream"},
+	{"sse"},
+	{"gateway"},
+	{"cmd/sse-server"},
+}
+
+// reserved are imports that only some packages may have, tests aside.
+var reserved = map[string][]string{
+	"github.com/r3labs/sse/v2":               {"sse"},
+	"os/exec":                                {"upstream"},
+	"github.com/prometheus/client_golang":    {"metrics", "gateway"},
+	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server"}, // the demo server
+	"github.com/mark3labs/mcp-go":            {},
+	"github.com/alecthomas/kong":             {"cmd/sse-server"},
+	"github.com/goccy/go-yaml":               {"cmd/sse-server"},
+	"net/http":                               {"metrics", "sse", "gateway", "cmd/sse-server"},
+}
+
+type goPackage struct {
+	ImportPath  string
+	Dir         string
+	GoFiles     []string
+	Imports     []string
+	TestImports []string
+}
+
+// short is the path below the module; "." for its root.
+func (p goPackage) short() string {
+	if p.ImportPath == module {
+		return "."
+	}
+	return strings.TrimPrefix(p.ImportPath, module+"/")
+}
+
+// load lists the packages of the module.
+func load(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,TestImports", module+"/...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := dec.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatalf("go list: %v", err)
+		}
+		all = append(all, p)
+	}
+	if len(all) == 0 {
+		t.Fatal("go list found no packages")
+	}
+	return all
+}
+
+// layer returns the number of a package's layer, and -1 for one outside of them.
+func layer(short string) int {
+	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, short) })
+}
+
+func TestImportsPointDownwards(t *testing.T) {
+	for _, p := range load(t) {
+		if p.short() == "e2e" || strings.HasPrefix(p.short(), "e2e/") || len(p.GoFiles) == 0 {
+			continue // drives the built binary, or holds tests only
+		}
+		at := layer(p.short())
+		if at < 0 {
+			t.Errorf("%s stands in no layer: give it a place in the layers of this test and of docs/architecture.md", p.short())
+			continue
+		}
+		for _, imported := range p.Imports {
+			short, ours := strings.CutPrefix(imported, module+"/")
+			if ours && layer(short) >= at {
+				t.Errorf("%s imports %s, which is not below it", p.short(), short)
+			}
+		}
+	}
+}
+
+// The lowest packages are of use to others by themselves.
+func TestLowestLayerImportsNothingOfTheModule(t *testing.T) {
+	for _, p := range load(t) {
+		if layer(p.short()) != 0 {
+			continue
+		}
+		for _, imported := range slices.Concat(p.Imports, p.TestImports) {
+			if imported != p.ImportPath && strings.HasPrefix(imported, module) {
+				t.Errorf("%s imports %s", p.short(), imported)
+			}
+		}
+	}
+}
+
+func TestReservedImports(t *testing.T) {
+	for _, p := range load(t) {
+		if strings.HasPrefix(p.short(), "e2e") {
+			continue
+		}
+		for _, imported := range p.Imports {
+			if rule, ok := ruleFor(imported); ok && !slices.Contains(reserved[rule], p.short()) {
+				t.Errorf("%s imports %s: only %q may", p.short(), imported, reserved[rule])
+			}
+		}
+	}
+}
+
+// ruleFor returns the narrowest rule that speaks of an import.
+func ruleFor(imported string) (string, bool) {
+	var rule string
+	for r := range reserved {
+		within := imported == r || strings.Contains(r, ".") && strings.HasPrefix(imported, r+"/")
+		if within && len(r) > len(rule) {
+			rule = r
+		}
+	}
+	return rule, rule != ""
+}
+
+func TestNoGoFilesInTheRoot(t *testing.T) {
+	files, err := filepath.Glob("../../*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) > 0 {
+		t.Errorf("Go files in the module's root: %q", files)
+	}
+}
