@@ -96,7 +96,7 @@ func Parse(data []byte) (*Message, error) {
 	if err := checkText(data); err != nil {
 		return nil, Errorf(CodeParseError, "invalid JSON: %v", err)
 	}
-	data = bytes.TrimSpace(data)
+	data = trimSpace(data)
 	if bytes.ContainsAny(data, "\r\n") {
 		data = compact(data)
 	}

@@ -1,0 +1,278 @@
+package jsonrpc_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// want is what Parse makes of a message; absent parts are "".
+type want struct {
+	kind                  jsonrpc.Kind
+	id                    jsonrpc.ID
+	method                string
+	params, result, fault string
+}
+
+func checkMessage(t *testing.T, m *jsonrpc.Message, w want) {
+	t.Helper()
+	got := want{m.Kind, m.ID, m.Method, string(m.Params()), string(m.Result()), string(m.Error())}
+	if got != w {
+		t.Errorf("got %+v, want %+v", got, w)
+	}
+}
+
+func TestParseKeepsPartsAsTheyCame(t *testing.T) {
+	const req, note, resp = jsonrpc.Request, jsonrpc.Notification, jsonrpc.Response
+	for _, tc := range []struct {
+		in string
+		want
+	}{
+		{`{"jsonrpc":"2.0","id":1,"method":"a"}`, want{kind: req, id: "1", method: "a"}},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x": 1.0}}`, want{kind: req, id: "1", method: "a", params: `{"x": 1.0}`}},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","params":[ 1 ]}`, want{kind: req, id: "1", method: "a", params: `[ 1 ]`}},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","params":null}`, want{kind: req, id: "1", method: "a", params: `null`}},
+		{`{"params":{},"method":"a","id":1,"jsonrpc":"2.0"}`, want{kind: req, id: "1", method: "a", params: `{}`}},
+		{`{ "jsonrpc" : "2.0" , "id" : 1 , "method" : "a" }`, want{kind: req, id: "1", method: "a"}},
+		{`{"\u006asonrpc":"2.0","\u0069d":1,"m\u0065thod":"a","p\u0061rams":{}}`, want{kind: req, id: "1", method: "a", params: `{}`}},
+		{`{"jsonrpc":"2.0","id":1,"method":"\u00e9\n\"x\""}`, want{kind: req, id: "1", method: "é\n\"x\""}},
+		{`{"jsonrpc":"2.0","id":1,"method":""}`, want{kind: req, id: "1", method: ""}},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","unknown":{"id":2,"method":"b"},"ID":3}`, want{kind: req, id: "1", method: "a"}},
+		{`{"jsonrpc":"2.0","method":"a"}`, want{kind: note, method: "a"}},
+		{`{"jsonrpc":"2.0","method":"a","params":{"é":"\u2028"}}`, want{kind: note, method: "a", params: `{"é":"\u2028"}`}},
+		{`{"jsonrpc":"2.0","id":1,"result":{}}`, want{kind: resp, id: "1", result: `{}`}},
+		{`{"jsonrpc":"2.0","id":1,"result":null}`, want{kind: resp, id: "1", result: `null`}},
+		{`{"jsonrpc":"2.0","id":1,"result":false}`, want{kind: resp, id: "1", result: `false`}},
+		{`{"jsonrpc":"2.0","id":1,"result":0}`, want{kind: resp, id: "1", result: `0`}},
+		{`{"jsonrpc":"2.0","id":1,"result":""}`, want{kind: resp, id: "1", result: `""`}},
+		{`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m"}}`, want{kind: resp, id: "1", fault: `{"code":-1,"message":"m"}`}},
+		{`{"jsonrpc":"2.0","id":null,"error":{"code":-1}}`, want{kind: resp, id: jsonrpc.Null, fault: `{"code":-1}`}},
+		{`{"jsonrpc":"2.0","error":{"code":-1}}`, want{kind: resp, id: jsonrpc.Null, fault: `{"code":-1}`}},
+		{`{"jsonrpc":"2.0","result":{}}`, want{kind: resp, id: jsonrpc.Null, result: `{}`}},
+		{`{"jsonrpc":"2.0","id":1,"result":[1e400,-0,1E+2,0.1e-7]}`, want{kind: resp, id: "1", result: `[1e400,-0,1E+2,0.1e-7]`}},
+		{`{"jsonrpc":"2.0","method":"a","params":{"a":"\u0000\ud83d\ude00\ud800"}}`, want{kind: note, method: "a", params: `{"a":"\u0000\ud83d\ude00\ud800"}`}},
+		{"{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":{\"a\":\"\x7f\u2028\U0001F600\"}}", want{kind: note, method: "a", params: "{\"a\":\"\x7f\u2028\U0001F600\"}"}},
+	} {
+		m, err := jsonrpc.Parse([]byte(tc.in))
+		if err != nil {
+			t.Errorf("Parse(%s): %v", tc.in, err)
+			continue
+		}
+		if got := string(m.Raw()); got != tc.in {
+			t.Errorf("raw: got %s, want %s", got, tc.in)
+		}
+		checkMessage(t, m, tc.want)
+	}
+}
+
+func TestParseKeepsIDsByteForByte(t *testing.T) {
+	for _, id := range []string{
+		"0", "-0", "1", "-1", "9007199254740991", "9007199254740993", "-9223372036854775809",
+		"18446744073709551616", "1.5", "1.0", "1e3", "1E3", "1e+3", "1.50e-7", "1e999",
+		`""`, `"x"`, `"1"`, `"null"`, `"\u0061"`, `"a\/b"`, `"\ud83d\ude00"`, `"\ud800"`, `"\u0000"`, `"é"`, `"😀"`, `"a b"`, `"\"\\"`,
+		`"` + strings.Repeat("i", jsonrpc.MaxIDBytes-2) + `"`, strings.Repeat("9", jsonrpc.MaxIDBytes),
+	} {
+		for _, in := range []string{
+			`{"jsonrpc":"2.0","id":` + id + `,"method":"m"}`,
+			`{"jsonrpc":"2.0","result":{},"id": ` + id + ` }`,
+		} {
+			m, err := jsonrpc.Parse([]byte(in))
+			if err != nil {
+				t.Errorf("id %.40s: %v", id, err)
+				continue
+			}
+			if string(m.ID) != id {
+				t.Errorf("got id %.40s, want %.40s", m.ID, id)
+			}
+			if got := string(m.WithID(m.ID)); got != in {
+				t.Errorf("with its own id: got %.80s, want %.80s", got, in)
+			}
+		}
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	const syntax, invalid = jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest
+	long := strings.Repeat("9", jsonrpc.MaxIDBytes+1)
+	for _, tc := range []struct {
+		in   string
+		code int
+		id   jsonrpc.ID // of the message beside the error; "" for no message
+		says string
+	}{
+		{"", syntax, "", "empty"},
+		{" \t\r\n ", syntax, "", "empty"},
+		{"{", syntax, "", "member name expected at byte 1"},
+		{"}", syntax, "", "unexpected character '}'"},
+		{"nul", syntax, "", "unexpected end"},
+		{"nulL", syntax, "", "unknown word"},
+		{"hello", syntax, "", "unexpected character 'h'"},
+		{"{}{}", syntax, "", "more data after the message at byte 2"},
+		{`{"jsonrpc":"2.0","id":1,"method":"a"} x`, syntax, "", "more data"},
+		{`{"jsonrpc":"2.0","id":1,"method":"a"},`, syntax, "", "more data"},
+		{`{"jsonrpc":"2.0","id":1,"method":"a",}`, syntax, "", "member name expected"},
+		{`{"jsonrpc":"2.0",,"method":"a"}`, syntax, "", "member name expected"},
+		{`{"jsonrpc" "2.0"}`, syntax, "", "':' expected"},
+		{`{"jsonrpc":"2.0" "id":1}`, syntax, "", "',' or '}' expected"},
+		{`{jsonrpc:"2.0"}`, syntax, "", "member name expected"},
+		{`{'jsonrpc':'2.0'}`, syntax, "", "member name expected"},
+		{`{"a":[1,]}`, syntax, "", "unexpected character ']'"},
+		{`{"a":[1 2]}`, syntax, "", "',' or ']' expected"},
+		{`{"a":01}`, syntax, "", "',' or '}' expected"},
+		{`{"a":+1}`, syntax, "", "unexpected character '+'"},
+		{`{"a":.5}`, syntax, "", "unexpected character '.'"},
+		{`{"a":1.}`, syntax, "", "digit expected"},
+		{`{"a":1e}`, syntax, "", "digit expected"},
+		{`{"a":-}`, syntax, "", "digit expected"},
+		{`{"a":NaN}`, syntax, "", "unexpected character 'N'"},
+		{`{"a":0x1}`, syntax, "", "',' or '}' expected"},
+		{`{"a":"\x"}`, syntax, "", "invalid escape"},
+		{`{"a":"\u12g4"}`, syntax, "", `invalid \u escape`},
+		{`{"a":"\u12`, syntax, "", `invalid \u escape`},
+		{`{"a":"\`, syntax, "", "unexpected end in a string"},
+		{"{\"a\":\"\x00\"}", syntax, "", "control character 0x00 in a string at byte 6"},
+		{"{\"a\":\"b\tc\"}", syntax, "", "control character 0x09"},
+		{"{\"a\":\"b\nc\"}", syntax, "", "control character 0x0a"},
+		{"{\"a\":\"b\rc\"}", syntax, "", "control character 0x0d"},
+		{"{\x00}", syntax, "", "member name expected"},
+		{"\x00", syntax, "", "unexpected character"},
+		{"{}\x00", syntax, "", "more data"},
+		{"\ufeff{}", syntax, "", "unexpected character"}, // a BOM: RFC 8259 section 8.1
+		{"{\"a\":\"\xff\"}", syntax, "", "invalid UTF-8 at byte 6"},
+		{"{\"a\":\"\xc3\"}", syntax, "", "invalid UTF-8"},
+		{"{\"a\":\"\xed\xa0\x80\"}", syntax, "", "invalid UTF-8"}, // a surrogate
+		{"{\"a\":\"\xc0\x80\"}", syntax, "", "invalid UTF-8"},     // NUL, overlong
+		{"\v{\"jsonrpc\":\"2.0\",\"method\":\"a\"}", syntax, "", "unexpected character"},
+		{"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\f", syntax, "", "more data"},
+		{"\u00a0{\"jsonrpc\":\"2.0\",\"method\":\"a\"}", syntax, "", "unexpected character"},
+		{"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\u2028", syntax, "", "more data"},
+
+		{`[]`, invalid, "", "batches are not supported"},
+		{`[{"jsonrpc":"2.0","id":1,"method":"a"}]`, invalid, "", "batches are not supported"},
+		{`["unclosed"`, syntax, "", "unexpected end in an array"},
+		{`null`, invalid, "", "is an object"},
+		{`true`, invalid, "", "is an object"},
+		{`1`, invalid, "", "is an object"},
+		{`"x"`, invalid, "", "is an object"},
+		{`{}`, invalid, "", `"jsonrpc" must be "2.0"`},
+		{`{"jsonrpc":"2.0"}`, invalid, "", `either "method", "result" or "error"`},
+		{`{"jsonrpc":"2.0","id":1}`, invalid, "1", `either "method", "result" or "error"`},
+		{`{"jsonrpc":"2.0","id":1,"result":1,"error":{}}`, invalid, "1", `either "method", "result" or "error"`},
+		{`{"id":7,"method":"a"}`, invalid, "7", `"jsonrpc" must be "2.0"`},
+		{`{"jsonrpc":"1.0","id":"x","method":"a"}`, invalid, `"x"`, `"jsonrpc" must be "2.0"`},
+		{`{"jsonrpc":2.0,"id":1,"method":"a"}`, invalid, "1", `"jsonrpc" must be "2.0"`},
+		{`{"jsonrpc":"2.0","id":1,"method":5}`, invalid, "1", `"method" must be a string`},
+		{`{"jsonrpc":"2.0","id":1,"method":null}`, invalid, "1", `"method" must be a string`},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","result":1}`, invalid, "1", `neither "result" nor "error"`},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","error":{}}`, invalid, "1", `neither "result" nor "error"`},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","params":5}`, invalid, "1", `"params" must be`},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","params":"x"}`, invalid, "1", `"params" must be`},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","params":true}`, invalid, "1", `"params" must be`},
+		{`{"jsonrpc":"2.0","id":null,"method":"a"}`, invalid, "", "must not be null"},
+		{`{"jsonrpc":"2.0","id":true,"method":"a"}`, invalid, "", "must be a string or a number"},
+		{`{"jsonrpc":"2.0","id":{},"method":"a"}`, invalid, "", "must be a string or a number"},
+		{`{"jsonrpc":"2.0","id":[1],"method":"a"}`, invalid, "", "must be a string or a number"},
+		{`{"jsonrpc":"2.0","id":` + long + `,"method":"a"}`, invalid, "", "longer than 1024 bytes"},
+		{`{"jsonrpc":"2.0","id":"` + long + `","result":{}}`, invalid, "", "longer than 1024 bytes"},
+		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`, invalid, "", `"id" stands twice`},
+		{`{"jsonrpc":"2.0","id":1,"\u0069d":1,"method":"a"}`, invalid, "", `"id" stands twice`},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","\u006dethod":"b"}`, invalid, "", `"method" stands twice`},
+		{`{"jsonrpc":"2.0","\u006A\u0073onrpc":"2.0","method":"a"}`, invalid, "", `"jsonrpc" stands twice`},
+		{`{"jsonrpc":"2.0","method":"a","params":{},"params":null}`, invalid, "", `"params" stands twice`},
+		{`{"jsonrpc":"2.0","id":1,"result":1,"result":2}`, invalid, "", `"result" stands twice`},
+		{`{"jsonrpc":"2.0","id":1,"error":{},"error":{}}`, invalid, "", `"error" stands twice`},
+	} {
+		m, err := jsonrpc.Parse([]byte(tc.in))
+		e, ok := errors.AsType[*jsonrpc.Error](err)
+		if !ok {
+			t.Errorf("Parse(%.80q): got error %v, want a *jsonrpc.Error", tc.in, err)
+			continue
+		}
+		if e.Code != tc.code || !strings.Contains(e.Message, tc.says) {
+			t.Errorf("Parse(%.80q): got %d %q, want %d with %q", tc.in, e.Code, e.Message, tc.code, tc.says)
+		}
+		var id jsonrpc.ID
+		if m != nil {
+			id = m.ID
+			if m.Kind != jsonrpc.Invalid {
+				t.Errorf("Parse(%.80q): got kind %v beside an error", tc.in, m.Kind)
+			}
+		}
+		if id != tc.id || m != nil && tc.id == "" {
+			t.Errorf("Parse(%.80q): got message %v with id %q, want id %q", tc.in, m, id, tc.id)
+		}
+		if _, err := json.Marshal(e); err != nil {
+			t.Errorf("Parse(%.80q): the error cannot be sent: %v", tc.in, err)
+		}
+	}
+}
+
+// Members that Parse does not need may stand twice: what they mean is for the
+// two ends to say.
+func TestParseLeavesDuplicatesBelowAndBesideAlone(t *testing.T) {
+	in := `{"jsonrpc":"2.0","id":1,"method":"a","params":{"a":1,"a":2},"x":1,"x":2}`
+	m, err := jsonrpc.Parse([]byte(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkMessage(t, m, want{kind: jsonrpc.Request, id: "1", method: "a", params: `{"a":1,"a":2}`})
+}
+
+func TestParseMakesOneLine(t *testing.T) {
+	const line = `{"jsonrpc":"2.0","id":1.0,"method":"a","params":{"a":[1,"b\r\n  c"],"d":1E3}}`
+	for name, in := range map[string]string{
+		"newline at the end": line + "\n",
+		"CRLF at the end":    line + "\r\n",
+		"blank around":       " \t\r\n" + line + "\n\n ",
+		"LF inside":          "{\n\"jsonrpc\":\"2.0\",\n\"id\":1.0,\"method\":\"a\",\"params\":{\"a\":[\n1,\"b\\r\\n  c\"],\"d\":1E3}\n}",
+		"CR inside":          "{\r\"jsonrpc\":\"2.0\",\r\"id\":1.0,\"method\":\"a\",\"params\":{\"a\":[\r1,\"b\\r\\n  c\"],\"d\":1E3}\r}",
+		"CRLF inside":        "{\r\n  \"jsonrpc\": \"2.0\",\r\n\t\"id\": 1.0,\"method\":\"a\",\"params\":{\"a\":[\r\n1,\"b\\r\\n  c\"],\"d\":1E3}\r\n}\r\n",
+	} {
+		m, err := jsonrpc.Parse([]byte(in))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := string(m.Raw()); got != line {
+			t.Errorf("%s: got %q, want %q", name, got, line)
+		}
+		checkMessage(t, m, want{kind: jsonrpc.Request, id: "1.0", method: "a", params: `{"a":[1,"b\r\n  c"],"d":1E3}`})
+	}
+}
+
+// The message is on one line already: no copy is made of it.
+func TestParseKeepsTheBytesItWasGiven(t *testing.T) {
+	in := []byte(` {"jsonrpc":"2.0","id":1,"method":"a","params":{"x":1}}` + "\n")
+	m, err := jsonrpc.Parse(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if &m.Raw()[0] != &in[1] {
+		t.Error("raw is a copy")
+	}
+	params := m.Params()
+	if len(params) != cap(params) {
+		t.Errorf("appending to params would write into the message: len %d, cap %d", len(params), cap(params))
+	}
+}
+
+func TestKindAndMessageString(t *testing.T) {
+	for kind, name := range map[jsonrpc.Kind]string{
+		jsonrpc.Invalid: "invalid", jsonrpc.Request: "request",
+		jsonrpc.Notification: "notification", jsonrpc.Response: "response",
+	} {
+		if got := kind.String(); got != name {
+			t.Errorf("got %s, want %s", got, name)
+		}
+	}
+	m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":"secret","method":"tools/call","params":{"key":"secret"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := m.String(), "request tools/call (79 bytes)"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
