@@ -67,8 +67,14 @@ func (m *Message) part(s span) json.RawMessage {
 }
 
 // WithID returns the message's bytes with id in place of its own and all else
-// unchanged. The message must have an id.
-func (m *Message) WithID(id ID) []byte { return splice(m.raw, m.id, string(id)) }
+// unchanged. A message without the member, as a response that names no request,
+// gets it as its first one.
+func (m *Message) WithID(id ID) []byte {
+	if !m.id.present() {
+		return splice(m.raw, span{1, 1}, `"id":`+string(id)+`,`)
+	}
+	return splice(m.raw, m.id, string(id))
+}
 
 // WithParams returns the message's bytes with other params in the place of its
 // own. The message must have params.
@@ -277,13 +283,13 @@ func find(obj []byte, names []string) (span, bool) {
 			return span{}, false
 		}
 		var found span
-		_, err := skipObject(obj, at.from, 0, func(name, value span) error {
+		end, err := skipObject(obj, at.from, 0, func(name, value span) error {
 			if text(obj, name) == want {
 				found = value
 			}
 			return nil
 		})
-		if err != nil || !found.present() {
+		if err != nil || !found.present() || skipSpace(obj, end) < at.to {
 			return span{}, false
 		}
 		at = found
