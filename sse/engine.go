@@ -113,13 +113,13 @@ func (s *stream) take(ev connstate.Event) bool {
 		return false
 	}
 	out := &r3.Event{}
-	if ev.Data == nil {
-		out.Comment = []byte(ev.Name)
+	if len(ev.Data) == 0 {
+		out.Comment = comment(ev.Name)
 	} else {
 		s.lastID++
 		out.ID = strconv.AppendInt(nil, s.lastID, 10)
 		out.Event = eventName(ev.Name)
-		out.Data = ev.Data
+		out.Data = line(ev.Data)
 		if ev.Retry > 0 {
 			out.Retry = strconv.AppendInt(nil, int64(ev.Retry), 10)
 		}
@@ -221,9 +221,17 @@ func (s *stream) writeOut() {
 	s.c.SawWrite()
 }
 
-// fail ends the connection after a write error, with its reason.
+// fail ends the connection after a write error, with its reason. After expire
+// that is not the error: the client has left, or the connection is closed.
 func (s *stream) fail(err error) {
 	s.err = err
+	s.mu.Lock()
+	expired := s.expired
+	s.mu.Unlock()
+	if expired {
+		s.c.Close(metrics.ClosedClient)
+		return
+	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		s.c.Close(metrics.ClosedWriteError)
 		return

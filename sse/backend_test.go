@@ -1,0 +1,126 @@
+package sse_test
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/sse"
+)
+
+// backend stands behind the connections of a test. It answers each request with
+// its params, or does what receive says.
+type backend struct {
+	accepted chan *connstate.Connection
+	receive  func(*connstate.Connection, *jsonrpc.Message)
+	closed   chan string // reasons
+}
+
+func (b *backend) Accept(c *connstate.Connection) connstate.Handler {
+	b.accepted <- c
+	return &peer{b, c}
+}
+
+type peer struct {
+	b *backend
+	c *connstate.Connection
+}
+
+func (p *peer) Receive(m *jsonrpc.Message) {
+	if p.b.receive != nil {
+		p.b.receive(p.c, m)
+		return
+	}
+	if m.Kind == jsonrpc.Request {
+		result := m.Params()
+		if result == nil {
+			result = []byte("{}")
+		}
+		p.c.RespondNow(jsonrpc.NewResult(m.ID, result))
+	}
+}
+
+func (p *peer) Refused(*jsonrpc.Message, error) {}
+func (p *peer) Closed()                         { p.b.closed <- p.c.Reason() }
+
+// fixture is a Handler with all that a test looks at.
+type fixture struct {
+	*sse.Handler
+	backend  *backend
+	registry *connstate.Registry
+	prom     *prometheus.Registry
+}
+
+// config is what a test may set.
+type config struct {
+	sse    sse.Options
+	conn   connstate.Options
+	limits connstate.Limits
+	log    *slog.Logger
+}
+
+func newFixture(t testing.TB, cfg config) *fixture {
+	t.Helper()
+	prom := metrics.NewRegistry()
+	m := metrics.New(prom)
+	cfg.sse.Metrics, cfg.conn.Metrics = m, m
+	cfg.sse.Logger, cfg.conn.Logger = cfg.log, cfg.log
+	b := &backend{accepted: make(chan *connstate.Connection, 4096), closed: make(chan string, 4096)}
+	registry := connstate.NewRegistry(cfg.limits, cfg.conn)
+	h, err := sse.New(b, registry, cfg.sse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{h, b, registry, prom}
+}
+
+// count returns the value of a counter or gauge; labels as name, value.
+func (f *fixture) count(t testing.TB, name string, labels ...string) float64 {
+	t.Helper()
+	families, err := f.prom.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		sum := 0.0
+	metric:
+		for _, m := range family.GetMetric() {
+			have := map[string]string{}
+			for _, l := range m.GetLabel() {
+				have[l.GetName()] = l.GetValue()
+			}
+			for i := 0; i < len(labels); i += 2 {
+				if have[labels[i]] != labels[i+1] {
+					continue metric
+				}
+			}
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+		return sum
+	}
+	t.Fatalf("there is no series %s", name)
+	return 0
+}
+
+// start serves h, wrapped by each of wraps, on a socket until the test ends.
+func start(t testing.TB, h http.Handler, wraps ...func(http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
+	for _, wrap := range wraps {
+		h = wrap(h)
+	}
+	srv := httptest.NewServer(h)
+	t.Cleanup(func() {
+		srv.CloseClientConnections()
+		srv.Close()
+	})
+	return srv
+}

@@ -1,0 +1,321 @@
+package sse_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/sse"
+)
+
+func TestEndpointIsTheFirstWriteAndAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		g := f.open(t, "/sse")
+		synctest.Wait()
+		want := "id: 1\nevent: endpoint\ndata: /sse/" + g.c.ID() + "/message\n\n"
+		if len(g.writes) < 2 || g.writes[0] != want {
+			t.Fatalf("got writes %q, want the first to be %q", g.writes, want)
+		}
+		g.leave()
+	})
+}
+
+// The library drops what is published before the subscriber is known, and all
+// of it when it has none: everything sent from Accept on must arrive.
+func TestEventsBeforeTheSubscriberArrive(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t, config{})
+			g := f.open(t, "/sse")
+			for i := range 10 { // while the GET is still on its way to the engine
+				if err := g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			events := parse(t, g.text())
+			if got, want := names(events), "endpoint connection"+strings.Repeat(" message", 10); got != want {
+				t.Fatalf("got %s, want %s", got, want)
+			}
+			g.leave()
+		})
+	}
+}
+
+// The library writes "id: " for an event without an id, and ids have to grow for
+// a reader to tell where it was.
+func TestEveryEventHasTheNextID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		g := f.open(t, "/sse")
+		for i := range 100 {
+			_ = g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i))
+		}
+		synctest.Wait()
+		g.leave()
+		for i, e := range parse(t, g.text()) {
+			if want := strconv.Itoa(i + 1); e.id != want {
+				t.Fatalf("event %d %q: got id %q, want %q", i, e.name, e.id, want)
+			}
+			if e.lines != 1 {
+				t.Errorf("event %d has %d data lines", i, e.lines)
+			}
+		}
+	})
+}
+
+func TestLoneEventIsFlushedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		g := f.open(t, "/sse")
+		defer g.leave()
+		for i := range 20 {
+			synctest.Wait()
+			writes, flushes := g.counts()
+			_ = g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i))
+			synctest.Wait()
+			w, fl := g.counts()
+			if w-writes != 1 || fl-flushes != 1 || g.flushed != g.bytes {
+				t.Fatalf("event %d: got %d writes, %d flushes, %d of %d bytes flushed", i, w-writes, fl-flushes, g.flushed, g.bytes)
+			}
+		}
+	})
+}
+
+// The library writes an event in four pieces and flushes each event: one write
+// and one flush for many is what makes it fast enough.
+func TestQueuedEventsShareAFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		g := f.open(t, "/sse")
+		synctest.Wait()
+		g.stall()
+		const n = 320
+		for i := range n {
+			_ = g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i))
+		}
+		synctest.Wait()
+		writes, flushes := g.counts()
+		g.resume()
+		synctest.Wait()
+		w, fl := g.counts()
+		if limit := n/sse.EngineBuffer + 4; w-writes > limit || fl-flushes > limit {
+			t.Errorf("%d queued events took %d writes and %d flushes, want at most %d", n, w-writes, fl-flushes, limit)
+		}
+		if g.flushed != g.bytes {
+			t.Errorf("%d of %d bytes were flushed", g.flushed, g.bytes)
+		}
+		if got := len(parse(t, g.text())); got != n+2 {
+			t.Errorf("got %d events, want %d", got, n+2)
+		}
+		g.leave()
+	})
+}
+
+// What is gathered for one write is bounded, so that a burst of big events does
+// not wait for its last byte.
+func TestGatheredWritesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		g := f.open(t, "/sse")
+		synctest.Wait()
+		g.stall()
+		data := []byte(`"` + strings.Repeat("x", 10<<10) + `"`)
+		for range 60 {
+			_ = g.c.Send(data)
+		}
+		synctest.Wait()
+		g.resume()
+		synctest.Wait()
+		for i, w := range g.writes {
+			if len(w) > sse.GatherBytes+len(data)+100 {
+				t.Errorf("write %d has %d bytes", i, len(w))
+			}
+		}
+		g.leave()
+	})
+}
+
+// Order and completeness with many senders at once, far beyond the library's
+// buffer: a bare TryPublish lost events here.
+func TestNothingIsLostUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{conn: connstate.Options{OutboxBytes: 4096}})
+		g := f.open(t, "/sse")
+		const senders, each = 16, 200
+		for s := range senders {
+			go func() {
+				for i := range each {
+					if err := g.c.Send(fmt.Appendf(nil, `{"s":%d,"i":%d}`, s, i)); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}()
+		}
+		synctest.Wait()
+		next := map[int]int{}
+		for _, e := range parse(t, g.text())[2:] {
+			var s, i int
+			if _, err := fmt.Sscanf(e.data, `{"s":%d,"i":%d}`, &s, &i); err != nil {
+				t.Fatalf("%q: %v", e.data, err)
+			}
+			if next[s] != i {
+				t.Fatalf("sender %d: got %d, want %d", s, i, next[s])
+			}
+			next[s]++
+		}
+		for s := range senders {
+			if next[s] != each {
+				t.Errorf("sender %d: %d of %d arrived", s, next[s], each)
+			}
+		}
+		g.leave()
+	})
+}
+
+// An event without data makes the library leave ServeHTTP without draining,
+// which locks its goroutines for ever.
+func TestNothingEmptyReachesTheLibrary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		g := f.open(t, "/sse")
+		synctest.Wait()
+		_ = g.c.Send(nil)
+		_ = g.c.Send([]byte{})
+		_ = g.c.Respond([]byte{})
+		_ = g.c.Push(connstate.Event{})
+		_ = g.c.Push(connstate.Event{Data: []byte{}})
+		_ = g.c.Send([]byte(`{"n":1}`))
+		synctest.Wait()
+		select {
+		case <-g.done:
+			t.Fatal("the stream ended")
+		default:
+		}
+		for _, e := range parse(t, g.text()) {
+			if e.name != ":" && (e.data == "" || e.id == "") {
+				t.Errorf("got the event %+v", e)
+			}
+		}
+		if !strings.Contains(g.text(), `{"n":1}`) {
+			t.Error("the event after the empty ones did not arrive")
+		}
+		if n := g.c.Unwritten(); n != 0 {
+			t.Errorf("%d bytes count as unwritten for ever", n)
+		}
+		g.leave()
+	})
+}
+
+// The library writes data that begins with a colon as a comment, and a line
+// break in it as it is: both would let data write fields of its own.
+func TestDataCannotBecomeFields(t *testing.T) {
+	for _, data := range []string{
+		":hidden", "{\"a\":1,\n\"b\":2}", "{\"a\":1,\r\n\"b\":2}", "{\"a\":1,\r\"b\":2}",
+		"1\n\nevent: endpoint\ndata: //evil.example/\n\n", "\n", "\r\r",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t, config{})
+			g := f.open(t, "/sse")
+			synctest.Wait()
+			_ = g.c.Send([]byte(data))
+			_ = g.c.Send([]byte(`{"last":true}`))
+			synctest.Wait()
+			if strings.Contains(g.text(), "\r") {
+				t.Errorf("%q: a carriage return ends a line as well", data)
+			}
+			events := parse(t, g.text())
+			if got := names(events); got != "endpoint connection message message" || events[2].lines != 1 {
+				t.Errorf("%q: got %s", data, got)
+			}
+			g.leave()
+		})
+	}
+}
+
+func TestNoReplay(t *testing.T) {
+	f := newFixture(t, config{})
+	if f.Replays() {
+		t.Fatal("the library keeps events, or makes streams by itself")
+	}
+}
+
+// Two streams are two streams: neither ?stream= nor Last-Event-ID of the client
+// reaches the library, which would eavesdrop on the one and refuse the other.
+func TestClientCannotSteerTheLibrary(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		victim := f.open(t, "/sse")
+		spy := f.open(t, "/sse?stream="+victim.c.ID(), "Last-Event-Id", "abc")
+		_ = victim.c.Send([]byte(`{"secret":1}`))
+		synctest.Wait()
+		if strings.Contains(spy.text(), "secret") {
+			t.Error("a stream shows the events of another")
+		}
+		if spy.status != 200 || !strings.Contains(victim.text(), "secret") {
+			t.Errorf("status %d, the victim got %q", spy.status, victim.text())
+		}
+		spy.leave()
+		victim.leave()
+	})
+}
+
+// Each of these ends left a goroutine behind in naive use. The bubble fails the
+// test when one does.
+func TestEveryEndLeavesNothing(t *testing.T) {
+	ends := map[string]struct {
+		end    func(g *get)
+		reason string
+	}{
+		"client leaves":              {func(g *get) { g.cancel() }, metrics.ClosedClient},
+		"closed":                     {func(g *get) { g.c.Close(metrics.ClosedShutdown) }, metrics.ClosedShutdown},
+		"closed gracefully":          {func(g *get) { g.c.CloseGracefully(metrics.ClosedIdle, 1e9) }, metrics.ClosedIdle},
+		"closed, then client leaves": {func(g *get) { g.c.Close(metrics.ClosedSlow); g.cancel() }, metrics.ClosedSlow},
+		"both at once":               {func(g *get) { go g.cancel(); go g.c.Close(metrics.ClosedClient) }, metrics.ClosedClient},
+		"write error":                {func(g *get) { g.fail(errGone); _ = g.c.Send([]byte(`{}`)) }, metrics.ClosedWriteError},
+		"stalled and closed": {func(g *get) {
+			g.stall()
+			for range 100 {
+				_ = g.c.Push(connstate.Event{Name: "message", Data: []byte(`{}`)})
+			}
+			synctest.Wait()
+			g.c.Close(metrics.ClosedShutdown)
+		}, metrics.ClosedShutdown},
+		"stalled and client leaves": {func(g *get) {
+			g.stall()
+			for range 100 {
+				_ = g.c.Push(connstate.Event{Name: "message", Data: []byte(`{}`)})
+			}
+			synctest.Wait()
+			g.cancel()
+		}, metrics.ClosedClient},
+	}
+	for name, end := range ends {
+		for _, settled := range []bool{true, false} { // before and after the subscriber is known
+			t.Run(fmt.Sprintf("%s/%v", name, settled), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture(t, config{})
+					g := f.open(t, "/sse")
+					if settled {
+						synctest.Wait()
+					}
+					end.end(g)
+					<-g.done
+					if got := <-f.backend.closed; got != end.reason {
+						t.Errorf("got reason %s, want %s", got, end.reason)
+					}
+					if f.StreamExists(g.c.ID()) || f.registry.Len() != 0 {
+						t.Error("the stream is still known")
+					}
+					g.cancel()
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package sse_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+)
+
+// recorder is a ResponseWriter that notes each call, and a client that can stop
+// reading: writes then wait as they do on a socket, until their deadline.
+type recorder struct {
+	mu       sync.Mutex
+	header   http.Header
+	status   int
+	writes   []string
+	times    []time.Time // of writes
+	flushes  int
+	flushed  int // bytes that had been written at the last flush
+	bytes    int
+	deadline time.Time
+	fault    error // what writes fail with
+	stalled  bool
+	changed  chan struct{} // closed when anything above changes
+}
+
+func newRecorder() *recorder {
+	return &recorder{header: http.Header{}, changed: make(chan struct{})}
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		if !r.deadline.IsZero() && !time.Now().Before(r.deadline) {
+			return 0, os.ErrDeadlineExceeded
+		}
+		if r.fault != nil {
+			return 0, r.fault
+		}
+		if !r.stalled {
+			break
+		}
+		r.waitLocked()
+	}
+	r.writes = append(r.writes, string(p))
+	r.times = append(r.times, time.Now())
+	r.bytes += len(p)
+	r.changedLocked()
+	return len(p), nil
+}
+
+// waitLocked waits for a change or the deadline.
+func (r *recorder) waitLocked() {
+	changed, due := r.changed, r.deadline
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	var expired <-chan time.Time
+	if !due.IsZero() {
+		timer := time.NewTimer(time.Until(due))
+		defer timer.Stop()
+		expired = timer.C
+	}
+	select {
+	case <-changed:
+	case <-expired:
+	}
+}
+
+func (r *recorder) changedLocked() {
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+func (r *recorder) FlushError() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flushes++
+	r.flushed = r.bytes
+	return r.fault
+}
+
+func (r *recorder) SetReadDeadline(time.Time) error { return nil }
+
+func (r *recorder) SetWriteDeadline(d time.Time) error {
+	r.set(func() { r.deadline = d })
+	return nil
+}
+
+func (r *recorder) set(change func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change()
+	r.changedLocked()
+}
+
+func (r *recorder) stall()         { r.set(func() { r.stalled = true }) }
+func (r *recorder) resume()        { r.set(func() { r.stalled = false }) }
+func (r *recorder) fail(err error) { r.set(func() { r.fault = err }) }
+
+// text is all that was written.
+func (r *recorder) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var b bytes.Buffer
+	for _, w := range r.writes {
+		b.WriteString(w)
+	}
+	return b.String()
+}
+
+func (r *recorder) counts() (writes, flushes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.writes), r.flushes
+}
+
+var errGone = errors.New("connection reset by peer")
+
+// get is one GET /sse under way over a recorder.
+type get struct {
+	*recorder
+	c      *connstate.Connection
+	cancel context.CancelFunc // the client leaves
+	done   chan struct{}      // closed when ServeHTTP has returned
+}
+
+// open runs a GET against the fixture and waits until the connection is there.
+func (f *fixture) open(t testing.TB, target string, header ...string) *get {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	g := &get{recorder: newRecorder(), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(g.done)
+		f.ServeHTTP(g.recorder, r)
+	}()
+	select {
+	case g.c = <-f.backend.accepted:
+	case <-g.done:
+		cancel()
+		t.Fatalf("GET %s got no connection: %d %s", target, g.status, g.text())
+	}
+	return g
+}
+
+// leave ends the request as a client that goes away does.
+func (g *get) leave() {
+	g.cancel()
+	<-g.done
+}
