@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -32,23 +31,32 @@ func TestCapabilitiesOfTheClientReachTheServer(t *testing.T) {
 	}
 }
 
-func TestServerAsksTheClientForItsRoots(t *testing.T) {
+// server-everything offers this tool only to clients that declare elicitation, so
+// the call also shows that the server knows of it.
+func TestServerAsksTheUserThroughTheClient(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t, everything(t)...)
-	c := mcp.NewClient(&mcp.Implementation{Name: "sse-server-e2e", Version: "0"}, nil)
-	c.AddRoots(&mcp.Root{URI: "file:///written/by/the/test", Name: "e2e"})
-	session, err := c.Connect(context.Background(), &mcp.SSEClientTransport{
-		Endpoint: g.url, HTTPClient: &http.Client{Transport: newHTTP(t).Transport},
-	}, nil)
+	c := mcp.NewClient(&mcp.Implementation{Name: "sse-server-e2e", Version: "0"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "the test"}}, nil
+		},
+	})
+	session, err := c.Connect(context.Background(), &mcp.SSEClientTransport{Endpoint: g.url, HTTPClient: newHTTP(t)}, nil)
 	if err != nil {
 		t.Fatalf("connect: %v", err)
 	}
 	defer session.Close()
-	result, err := session.CallTool(within(t), &mcp.CallToolParams{Name: "get-roots-list", Arguments: map[string]any{}})
+	result, err := session.CallTool(within(t), &mcp.CallToolParams{Name: "trigger-elicitation-request", Arguments: map[string]any{}})
 	if err != nil {
-		t.Fatalf("call get-roots-list: %v", err)
+		t.Fatalf("call trigger-elicitation-request: %v", err)
 	}
-	if text := result.Content[0].(*mcp.TextContent).Text; !strings.Contains(text, "file:///written/by/the/test") {
-		t.Errorf("get-roots-list = %q, want the client's root", text)
+	var text strings.Builder
+	for _, part := range result.Content {
+		if part, ok := part.(*mcp.TextContent); ok {
+			text.WriteString(part.Text)
+		}
+	}
+	if !strings.Contains(text.String(), "Name: the test") {
+		t.Errorf("trigger-elicitation-request = %q, want the user's answer in it", text.String())
 	}
 }

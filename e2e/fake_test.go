@@ -64,14 +64,14 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 		fmt.Fprintln(os.Stderr, "fake server: ending at once")
 		return 3
 	}
+	if *stubborn {
+		signal.Ignore(syscall.SIGTERM) // its child inherits that
+	}
 	if *fork {
 		if err := exec.Command("sleep", "600").Start(); err != nil {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
 			return 4
 		}
-	}
-	if *stubborn {
-		signal.Ignore(syscall.SIGTERM)
 	}
 	time.Sleep(*startDelay) // what is played here is a slow program
 	code := serveFake(in, out, *silent)
