@@ -31,3 +31,15 @@ type Conn interface {
 	// unblocks Recv, and returns within a bound that the implementation states.
 	Close() error
 }
+
+// Pusher is a Conn that hands over by itself what its peer sends, so that no
+// goroutine has to wait in Recv.
+type Pusher interface {
+	Conn
+	// Push has receive called with what Recv would return, instead of Recv. It
+	// is called once, before the first Send. Calls of receive may come at the
+	// same time; the one with the final error is the last, comes once, and may
+	// come from inside Close. receive reports whether it takes more. While it
+	// runs, the message counts as not yet taken.
+	Push(receive func(msg []byte, err error) bool)
+}

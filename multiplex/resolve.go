@@ -22,7 +22,7 @@ func wireID(id int64) jsonrpc.ID { return jsonrpc.ID(strconv.FormatInt(id, 10)) 
 
 // resolve gives a response to the request that it answers.
 func (s *Session) resolve(m *jsonrpc.Message) {
-	p, by := s.take(m.ID)
+	p, by := s.match(m.ID)
 	if p == nil {
 		s.drop(metrics.DroppedUnknownResponse, "response matches no request", m)
 		return
@@ -36,9 +36,9 @@ func (s *Session) resolve(m *jsonrpc.Message) {
 	p.port.client.Answer(p.request.ID, m.WithID(p.request.ID), ErrorType(m))
 }
 
-// take finds and removes the request that a response with that id answers. A
+// match finds and removes the request that a response with that id answers. A
 // response without an id can only be matched when a single request is out.
-func (s *Session) take(id jsonrpc.ID) (*pending, string) {
+func (s *Session) match(id jsonrpc.ID) (*pending, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if id == jsonrpc.Null {
@@ -84,7 +84,7 @@ func (s *Session) onlyLocked() *pending {
 // request was meant, that one is answered.
 func (s *Session) invalid(m *jsonrpc.Message, err error) {
 	if m != nil {
-		if p, _ := s.take(m.ID); p != nil {
+		if p, _ := s.match(m.ID); p != nil {
 			s.next()
 			s.unusable(p, "the server's answer is no valid JSON-RPC response: "+err.Error())
 			return

@@ -38,7 +38,7 @@ type Options struct {
 type Session struct {
 	conn jsonrpc.Conn
 	opts Options
-	done chan struct{} // closed when the reader loop has ended
+	done chan struct{} // closed when the session has ended
 
 	mu       sync.Mutex // guards what follows; not held while sending
 	nextID   int64
@@ -76,7 +76,11 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Session{conn: conn, opts: opts, done: make(chan struct{}), pending: make(map[int64]*pending)}
-	go s.read() // ends when the Conn does, at the latest by Close
+	if p, ok := conn.(jsonrpc.Pusher); ok {
+		p.Push(s.take)
+	} else {
+		go s.read() // ends when the Conn does, at the latest by Close
+	}
 	return s
 }
 
@@ -96,22 +100,24 @@ func (s *Session) Close(reason error) {
 
 // read is the reader loop.
 func (s *Session) read() {
-	defer close(s.done)
-	for {
-		data, err := s.conn.Recv()
-		switch {
-		case err == nil:
-			s.receive(data)
-		case errors.Is(err, jsonrpc.ErrTooLong):
-			if err := s.tooLong(); err != nil {
-				s.end(err)
-				return
-			}
-		default:
-			s.end(err)
-			return
+	for s.take(s.conn.Recv()) {
+	}
+}
+
+// take takes what the Conn gives, and reports whether there may be more.
+func (s *Session) take(data []byte, err error) bool {
+	switch {
+	case err == nil:
+		s.receive(data)
+		return true
+	case errors.Is(err, jsonrpc.ErrTooLong):
+		if err = s.tooLong(); err == nil {
+			return true
 		}
 	}
+	s.end(err)
+	close(s.done)
+	return false
 }
 
 // end answers all that waits and tells the owner.
