@@ -1,0 +1,209 @@
+package jsonrpc_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// depth returns how deeply valid JSON nests.
+func depth(data []byte) int {
+	deepest, now, inString := 0, 0, false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			now++
+			deepest = max(deepest, now)
+		case c == '}' || c == ']':
+			now--
+		}
+	}
+	return deepest
+}
+
+// acceptable reports whether data is what Parse and Member take for JSON.
+func acceptable(data []byte) bool {
+	return json.Valid(data) && utf8.Valid(data) && depth(data) <= jsonrpc.MaxDepth
+}
+
+func membersOf(t *testing.T, obj []byte) map[string]json.RawMessage {
+	t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(obj, &members); err != nil {
+		t.Fatalf("%.200q is no object: %v", obj, err)
+	}
+	return members
+}
+
+// FuzzParse holds Parse against encoding/json.
+func FuzzParse(f *testing.F) {
+	for _, s := range samples()[:2] {
+		f.Add(s.data)
+	}
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":9007199254740993,"method":"a","params":[1.50,"\u0061",null]}`,
+		`{"jsonrpc":"2.0","\u0069d":"x","result":{"id":1}}`,
+		"{\r\n\"jsonrpc\":\"2.0\",\n\"id\":null,\"error\":{\"code\":-1}}\r\n",
+		`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`,
+		`{"jsonrpc":"2.0","method":"a","params":"x"}`,
+		`[{"jsonrpc":"2.0","id":1,"method":"a"}]`, `null`, `"x"`, `-0.1e+2`, `{}`, "", "{\"a\":\"\xff\"}", "\ufeff{}", "\v{}", "{\x00}",
+		strings.Repeat("[", 600), `{"a":` + strings.Repeat("[", 511) + strings.Repeat("]", 511) + `}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := jsonrpc.Parse(bytes.Clone(data))
+		switch code(t, err) {
+		case jsonrpc.CodeParseError:
+			if acceptable(data) {
+				t.Fatalf("refused as JSON: %v", err)
+			}
+		case jsonrpc.CodeInvalidRequest:
+			// A member that stands twice ends the walk: the rest is not judged.
+			if !acceptable(data) && !strings.Contains(err.Error(), "stands twice") {
+				t.Fatalf("taken for JSON: %v", err)
+			}
+		case 0:
+			if !acceptable(data) {
+				t.Fatal("taken for JSON")
+			}
+			checkAgainstEncodingJSON(t, data, m)
+		default:
+			t.Fatalf("unexpected code: %v", err)
+		}
+	})
+}
+
+func checkAgainstEncodingJSON(t *testing.T, data []byte, m *jsonrpc.Message) {
+	t.Helper()
+	var before, after bytes.Buffer
+	if json.Compact(&before, data) != nil || json.Compact(&after, m.Raw()) != nil || !bytes.Equal(before.Bytes(), after.Bytes()) {
+		t.Fatalf("raw is another message: %q", m.Raw())
+	}
+	if bytes.ContainsAny(m.Raw(), "\r\n") {
+		t.Fatalf("raw has a line break: %q", m.Raw())
+	}
+	members := membersOf(t, m.Raw())
+	for name, got := range map[string]json.RawMessage{"params": m.Params(), "result": m.Result(), "error": m.Error()} {
+		if !bytes.Equal(got, members[name]) {
+			t.Fatalf("%s: got %q, want %q", name, got, members[name])
+		}
+	}
+	id, hasID := members["id"]
+	if !hasID && m.Kind == jsonrpc.Response {
+		id = json.RawMessage(jsonrpc.Null)
+	}
+	if string(m.ID) != string(id) {
+		t.Fatalf("got id %q, want %q", m.ID, id)
+	}
+	if hasID && !bytes.Equal(m.WithID(m.ID), m.Raw()) {
+		t.Fatalf("with its own id it is another message: %q", m.WithID(m.ID))
+	}
+	var method string
+	if raw, ok := members["method"]; ok {
+		if err := json.Unmarshal(raw, &method); err != nil || m.Kind == jsonrpc.Response {
+			t.Fatalf("got kind %v with method %s", m.Kind, raw)
+		}
+	}
+	again, err := jsonrpc.Parse(m.Raw())
+	if err != nil || again.Kind != m.Kind || again.ID != m.ID || again.Method != m.Method || !bytes.Equal(again.Raw(), m.Raw()) {
+		t.Fatalf("parsed again: got %v, %v, want %v", again, err, m)
+	}
+	if m.Method != method {
+		t.Fatalf("got method %q, want %q", m.Method, method)
+	}
+}
+
+// FuzzID puts any bytes in the place of an id. Those that are taken for one
+// travel unchanged through WithID and encoding/json.
+func FuzzID(f *testing.F) {
+	for _, seed := range []string{
+		"1", "-1", "0", "-0", "9007199254740993", "1.5", "1e3", "1E+400", `"x"`, `""`, `"\u0061"`, `"\ud800"`, `"\"\\"`, "null", "true", "{}", "[1]", "01", "1,\"x\":2",
+		strings.Repeat("9", jsonrpc.MaxIDBytes), strings.Repeat("9", jsonrpc.MaxIDBytes+1), `"` + strings.Repeat("é", 600) + `"`, "\"\xff\"", "\"\x00\"", " 1 ", "",
+	} {
+		f.Add(seed)
+	}
+	others := []string{
+		`{"jsonrpc":"2.0","id":"other","method":"a","params":{"id":1.0}}`,
+		`{"jsonrpc":"2.0","error":{"code":1},"i\u0064":null, "x":1E3}`,
+		`{"jsonrpc":"2.0","result":[ "id" ]}`,
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"a"}`))
+		trimmed := strings.Trim(id, " \t\r\n")
+		isID := acceptable([]byte(id)) && strings.Trim(trimmed[:1], `-0123456789"`) == ""
+		switch {
+		case isID && len(trimmed) <= jsonrpc.MaxIDBytes && err != nil:
+			t.Fatalf("refused: %v", err)
+		case isID && len(trimmed) > jsonrpc.MaxIDBytes && err == nil:
+			t.Fatalf("accepted an id of %d bytes", len(trimmed))
+		case isID && err == nil && string(m.ID) != trimmed:
+			t.Fatalf("got id %q, want %q", m.ID, trimmed)
+		case err != nil || m.Kind != jsonrpc.Request:
+			return
+		}
+		for _, other := range others {
+			o := mustParse(t, other)
+			want, got := membersOf(t, o.Raw()), membersOf(t, o.WithID(m.ID))
+			want["id"] = json.RawMessage(m.ID)
+			checkSameMembers(t, got, want)
+			if back := mustParse(t, string(o.WithID(m.ID))); back.ID != m.ID || back.Kind != o.Kind {
+				t.Fatalf("got back a %v with id %q, want a %v with %q", back.Kind, back.ID, o.Kind, m.ID)
+			}
+		}
+	})
+}
+
+func checkSameMembers(t *testing.T, got, want map[string]json.RawMessage) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("got members %q, want %q", got, want)
+	}
+	for name, value := range want {
+		if !bytes.Equal(got[name], value) {
+			t.Fatalf("member %q: got %q, want %q", name, got[name], value)
+		}
+	}
+}
+
+// FuzzMember holds Member and ReplaceMember against encoding/json.
+func FuzzMember(f *testing.F) {
+	for _, seed := range []struct{ obj, name string }{
+		{`{"a":1}`, "a"}, {` {"a":{"a":2} , "b":[]} `, "b"}, {`{"\u0061":1,"a":2}`, "a"}, {`{"é":"\ud800"}`, "é"}, {`{"\ud800":1}`, "\ufffd"},
+		{`{"":0}`, ""}, {`{"a":1}x`, "a"}, {`[1]`, "a"}, {`null`, ""}, {`{"a":}`, "a"}, {`{"a":1,}`, "a"}, {"", ""}, {"{\"\xff\":1}", "\xff"},
+	} {
+		f.Add([]byte(seed.obj), seed.name)
+	}
+	f.Fuzz(func(t *testing.T, obj []byte, name string) {
+		got, ok := jsonrpc.Member(obj, name)
+		replaced := jsonrpc.ReplaceMember(obj, json.RawMessage(`{"new":1}`), name)
+		if !utf8.Valid(obj) {
+			return // Parse let nothing like it pass; it must not panic
+		}
+		if !acceptable(obj) || bytes.TrimLeft(obj, " \t\r\n")[0] != '{' {
+			if ok || !bytes.Equal(replaced, obj) {
+				t.Fatalf("found %q in what is no object", got)
+			}
+			return
+		}
+		members := membersOf(t, obj)
+		want, has := members[name]
+		if ok != has || !bytes.Equal(got, want) {
+			t.Fatalf("got %q, %v, want %q, %v", got, ok, want, has)
+		}
+		if !has {
+			return
+		}
+		members[name] = json.RawMessage(`{"new":1}`)
+		checkSameMembers(t, membersOf(t, replaced), members)
+	})
+}
