@@ -136,7 +136,7 @@ func (s *Session) timeout(p *pending) {
 		return
 	}
 	if sent {
-		s.lost++
+		s.abandonLocked(p.id)
 	}
 	s.mu.Unlock()
 	if canceled {

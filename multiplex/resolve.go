@@ -51,8 +51,8 @@ func (s *Session) match(id jsonrpc.ID) (*pending, string) {
 	}
 	n, err := strconv.ParseInt(string(id), 10, 64)
 	if err != nil || s.pending[n] == nil || !s.pending[n].sent {
-		if s.lost > 0 {
-			s.lost--
+		if err == nil && n > 0 {
+			delete(s.abandoned, n)
 		}
 		return nil, ""
 	}
@@ -74,7 +74,7 @@ func (s *Session) onlyLocked() *pending {
 		}
 		only = p
 	}
-	if s.lost > 0 {
+	if len(s.abandoned) > 0 {
 		return nil
 	}
 	return only

@@ -45,10 +45,12 @@ type Session struct {
 	pending  map[int64]*pending
 	waiting  []*pending // requests beyond MaxInFlight, in order
 	inFlight int        // client requests that the server has
-	lost     int        // requests that timed out and the server may still answer
-	ports    []*Port
-	calls    serverCalls
-	err      error // why the session is over; nil while it is not
+	// abandoned are the requests that were given up and the server may still
+	// answer. 0 stands for those beyond maxAbandoned; no answer takes it out.
+	abandoned map[int64]struct{}
+	ports     []*Port
+	calls     serverCalls
+	err       error // why the session is over; nil while it is not
 }
 
 // pending is a request that the server has not answered.
@@ -189,7 +191,11 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 		}
 		return m, nil
 	case <-ctx.Done():
-		s.remove(p)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.removeLocked(p) {
+			s.abandonLocked(p.id)
+		}
 		return nil, ctx.Err()
 	}
 }
@@ -212,6 +218,21 @@ func (s *Session) remove(p *pending) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.removeLocked(p)
+}
+
+// maxAbandoned bounds how many requests are remembered as given up.
+const maxAbandoned = 1024
+
+// abandonLocked remembers that the server may still answer a request that has
+// been taken out of the table.
+func (s *Session) abandonLocked(id int64) {
+	if s.abandoned == nil {
+		s.abandoned = make(map[int64]struct{})
+	}
+	if len(s.abandoned) >= maxAbandoned {
+		id = 0
+	}
+	s.abandoned[id] = struct{}{}
 }
 
 func (s *Session) removeLocked(p *pending) bool {

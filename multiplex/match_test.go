@@ -1,0 +1,220 @@
+package multiplex_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+const (
+	noID   = `{"jsonrpc":"2.0","result":{}}`
+	nullID = `{"jsonrpc":"2.0","id":null,"result":{}}`
+)
+
+// own has the gateway itself call the server; what it got is written down as
+// the first client's.
+func own(method string, timeout time.Duration) step {
+	return func(w *world) {
+		go func() { // ends with the answer, the timeout or the session
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+			m, err := w.session.Call(ctx, method, nil)
+			if err != nil {
+				w.clients[0].note("own %s failed: %v", method, err)
+				return
+			}
+			w.clients[0].note("own %s: %s", method, m.Raw())
+		}()
+	}
+}
+
+// A response that does not say which request it answers is only believed where
+// one request alone can be meant.
+func TestResponsesWithoutID(t *testing.T) {
+	serial := multiplex.Options{MaxInFlight: 1, RequestTimeout: 10 * time.Second}
+	runScenarios(t, []scenario{
+		{name: "in order when serialized", opts: serial, steps: []step{
+			forward(callA, callB, callC), sent(call("1")),
+			server(nullID), got(answer(`"a"`)), sent(call("2")),
+			server(nullID), got(answer(`"b"`)), sent(call("3")),
+			server(nullID), got(answer(`"c"`)), dropped(metrics.DroppedUnknownResponse, 0),
+		}},
+		{name: "dropped when not serialized", steps: []step{
+			forward(callA), sent(call("1")), server(nullID, noID), got(), dropped(metrics.DroppedUnknownResponse, 2),
+			server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "dropped when nothing waits", opts: serial, steps: []step{
+			server(nullID), dropped(metrics.DroppedUnknownResponse, 1),
+		}},
+		{name: "dropped while the answer of a timed out request may come", opts: serial, steps: []step{
+			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
+			forward(callB), sent(call("1"), cancelled("1", timedOut), call("2")),
+			server(nullID), got(), dropped(metrics.DroppedUnknownResponse, 1),
+			server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "believed again once that answer has come", opts: serial, steps: []step{
+			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
+			forward(callB), sent(call("1"), cancelled("1", timedOut), call("2")),
+			server(result("1"), nullID), got(answer(`"b"`)),
+		}},
+		{name: "not believed because an old request was answered twice", opts: serial, steps: []step{
+			forward(callA), server(result("1")), got(answer(`"a"`)),
+			forward(callB), after(10 * time.Second), got(`fail "b": timeout, final (timeout)`),
+			server(result("1")), // says nothing about the answer to b
+			forward(callC), sent(call("1"), call("2"), cancelled("2", timedOut), call("3")),
+			server(nullID), got(),
+			server(result("3")), got(answer(`"c"`)),
+		}},
+		{name: "dropped while a call of our own may be meant", opts: serial, steps: []step{
+			own("tools/list", time.Minute), forward(callA), sent(sentPrefix+"1*", call("2")),
+			server(nullID), got(), dropped(metrics.DroppedUnknownResponse, 1),
+			server(result("2"), result("1")), gotInAnyOrder(answer(`"a"`), `own tools/list: `+result("1")),
+		}},
+		{name: "dropped while the answer to a call we gave up may come", opts: serial, steps: []step{
+			own("tools/list", time.Second), after(time.Second), got("own tools/list failed: context deadline exceeded"),
+			forward(callA), sent(sentPrefix+"1*", call("2")),
+			server(nullID), got(), server(result("2")), got(answer(`"a"`)),
+		}},
+	})
+}
+
+func TestUnusableMessagesOfTheServer(t *testing.T) {
+	runScenarios(t, []scenario{
+		{name: "response that is both names its request", steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")),
+			server(`{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"m"}}`),
+			got(`fail "a": invalid_response, final (invalid_response)`),
+			server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "response without version names its request", steps: []step{
+			forward(callA), sent(call("1")), server(`{"id":1,"result":{}}`), got(`fail "a": invalid_response, final (invalid_response)`),
+		}},
+		{name: "not JSON is dropped", steps: []step{
+			forward(callA), sent(call("1")),
+			server("Listening on port 1", "", "\x00\xff", `{"jsonrpc":"2.0","id":1,`, `[`+result("1")+`]`),
+			got(), dropped(metrics.DroppedInvalidMessage, 5),
+			server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "invalid request of the server is no answer", steps: []step{
+			forward(callA), sent(call("1")),
+			server(`{"jsonrpc":"2.0","id":1,"method":"roots/list","params":5}`, `{"jsonrpc":"2.0","id":1,"method":5}`, `{"id":1,"method":"ping"}`),
+			got(), dropped(metrics.DroppedInvalidMessage, 3),
+			server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "unknown ids are dropped", steps: []step{
+			forward(callA), sent(call("1")),
+			server(result("2"), result("0"), result("-1"), result("1.0"), result(`"1"`), result("99999999999999999999")),
+			got(), dropped(metrics.DroppedUnknownResponse, 6),
+			server(result("1")), got(answer(`"a"`)), server(result("1")), dropped(metrics.DroppedUnknownResponse, 7),
+		}},
+		{name: "invalid answer to a call of our own", steps: []step{
+			own("tools/list", time.Minute), sent(sentPrefix + "1*"), server(`{"id":1,"result":{}}`),
+			got("own tools/list: "), dropped(metrics.DroppedInvalidMessage, 0),
+		}},
+	})
+}
+
+func TestTooLongMessages(t *testing.T) {
+	runScenarios(t, []scenario{
+		{name: "the only request is answered", steps: []step{
+			forward(callA), sent(call("1")), fault(jsonrpc.ErrTooLong), got(`fail "a": invalid_response, final (invalid_response)`),
+			dropped(metrics.DroppedTooLong, 1),
+			forward(callB), sent(call("2")), server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "with nobody waiting it is dropped", steps: []step{
+			fault(jsonrpc.ErrTooLong), dropped(metrics.DroppedTooLong, 1),
+			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "with several waiting the session ends, so that none waits in vain", steps: []step{
+			forward(callA, listA[:len(listA)-1]+`,"x":1}`), sent(call("1"), sentPrefix+"2*"), fault(jsonrpc.ErrTooLong),
+			got(`fail "a": session_lost, final (session_lost)`, `fail "a": session_lost, retryable (session_lost)`),
+		}},
+		{name: "serialized, the next one is sent", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(callA, callB), sent(call("1")), fault(jsonrpc.ErrTooLong), got(`fail "a": invalid_response, final (invalid_response)`),
+			sent(call("2")), server(result("2")), got(answer(`"b"`)),
+		}},
+	})
+}
+
+func TestSessionEnd(t *testing.T) {
+	mine := errors.New("the client has left")
+	runScenarios(t, []scenario{
+		{name: "the server's end answers all, and says what may be repeated", steps: []step{
+			forward(callB, listA), sent(call("1"), sentPrefix+"2*"), fault(io.EOF),
+			got(`fail "b": session_lost, final (session_lost)`, `fail "a": session_lost, retryable (session_lost)`),
+			forward(callC), got(`fail "c": session_lost, retryable (session_lost)`), sent(),
+			endedWith(io.EOF),
+		}},
+		{name: "ours too", steps: []step{
+			forward(callA), sent(call("1")), closing(mine), got(`fail "a": session_lost, final (session_lost)`), endedWith(mine),
+		}},
+		{name: "the first reason stands", steps: []step{
+			closing(mine), closing(io.ErrUnexpectedEOF), endedWith(mine),
+		}},
+		{name: "messages before the end count", steps: []step{
+			forward(callA), sent(call("1")), server(result("1")), fault(io.EOF), got(answer(`"a"`)),
+		}},
+		{name: "calls of our own", steps: []step{
+			own("tools/list", time.Minute), sent(sentPrefix + "1*"), fault(io.EOF),
+			got("own tools/list failed: the session with the server was lost: EOF"),
+			own("tools/list", time.Minute), got("own tools/list failed: the session with the server was lost: EOF"),
+		}},
+		{name: "no timer is left", opts: multiplex.Options{RequestTimeout: time.Second}, steps: []step{
+			forward(callA), sent(call("1")), closing(mine), got(`fail "a": session_lost, final (session_lost)`), after(time.Minute), got(),
+		}},
+		{name: "every read-only method may be repeated", steps: []step{
+			forward(
+				`{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, `{"jsonrpc":"2.0","id":2,"method":"prompts/get"}`,
+				`{"jsonrpc":"2.0","id":3,"method":"resources/list"}`, `{"jsonrpc":"2.0","id":4,"method":"resources/read"}`,
+				`{"jsonrpc":"2.0","id":5,"method":"resources/templates/list"}`, `{"jsonrpc":"2.0","id":6,"method":"completion/complete"}`,
+				`{"jsonrpc":"2.0","id":7,"method":"resources/subscribe"}`, `{"jsonrpc":"2.0","id":8,"method":"vendor/x"}`),
+			func(w *world) { w.conn.take() }, fault(errors.New("exit status 1")),
+			got(`fail 1: session_lost, retryable (session_lost)`, `fail 2: session_lost, retryable (session_lost)`,
+				`fail 3: session_lost, retryable (session_lost)`, `fail 4: session_lost, retryable (session_lost)`,
+				`fail 5: session_lost, retryable (session_lost)`, `fail 6: session_lost, retryable (session_lost)`,
+				`fail 7: session_lost, final (session_lost)`, `fail 8: session_lost, final (session_lost)`),
+		}},
+	})
+}
+
+// endedWith expects the session to be over for that reason.
+func endedWith(want error) step {
+	return func(w *world) {
+		w.Helper()
+		if err := w.session.Err(); !errors.Is(err, want) {
+			w.Errorf("Err() = %v, want %v", err, want)
+		}
+		if len(w.ended) != 1 || !errors.Is(w.ended[0], want) {
+			w.Errorf("OnClose was told %v, want %v once", w.ended, want)
+		}
+		select {
+		case <-w.session.Done():
+		default:
+			w.Error("Done is not closed")
+		}
+	}
+}
+
+func TestNotifyAndCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, multiplex.Options{}, 1)
+		if err := w.session.Notify("notifications/initialized", nil); err != nil {
+			t.Errorf("Notify: %v", err)
+		}
+		play(w, []step{
+			sent(`{"jsonrpc":"2.0","method":"notifications/initialized"}`),
+			sending(jsonrpc.ErrBusy), own("tools/list", time.Minute), got("own tools/list failed: " + jsonrpc.ErrBusy.Error()),
+			sending(nil), own("tools/list", time.Minute), sent(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`),
+			server(`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"m"}}`),
+			got(`own tools/list: {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"m"}}`),
+		})
+		w.finish()
+	})
+}

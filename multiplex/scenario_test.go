@@ -1,0 +1,270 @@
+package multiplex_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+var errTestOver = errors.New("the test is over")
+
+const (
+	callA = `{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"x"}}`
+	callB = `{"jsonrpc":"2.0","id":"b","method":"tools/call","params":{"name":"x"}}`
+	callC = `{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"x"}}`
+	listA = `{"jsonrpc":"2.0","id":"a","method":"tools/list"}`
+
+	sentPrefix = `{"jsonrpc":"2.0","id":`
+)
+
+// call is callA as the server sees it.
+func call(id string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"x"}}`
+}
+
+func result(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{}}` }
+
+func answer(id string) string { return "answer " + id + ": " + result(id) }
+
+func cancelled(id, reason string) string {
+	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"` + reason + `"}}`
+}
+
+const timedOut = "the gateway's request timeout"
+
+type scenario struct {
+	name    string
+	opts    multiplex.Options
+	clients int // 0: one
+	steps   []step
+}
+
+func runScenarios(t *testing.T, scenarios []scenario) {
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, s.opts, max(1, s.clients))
+				play(w, s.steps)
+				w.finish()
+			})
+		})
+	}
+}
+
+func TestRequests(t *testing.T) {
+	runScenarios(t, []scenario{
+		{name: "id is ours on the wire and the client's on the way back", steps: []step{
+			forward(callA), sent(call("1")),
+			server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "answers in any order", steps: []step{
+			forward(callA, callB, callC), sent(call("1"), call("2"), call("3")),
+			server(result("3"), result("1"), result("2")),
+			got(answer(`"c"`), answer(`"a"`), answer(`"b"`)),
+		}},
+		{name: "notification passes as it is", steps: []step{
+			forward(`{"jsonrpc":"2.0", "method":"notifications/x", "params":{"n":9007199254740993}}`),
+			sent(`{"jsonrpc":"2.0", "method":"notifications/x", "params":{"n":9007199254740993}}`),
+		}},
+		{name: "notification of the server passes as it is", steps: []step{
+			server(`{"method":"notifications/message","jsonrpc":"2.0","params":{"data":1e400},"x":1}`),
+			got(`deliver {"method":"notifications/message","jsonrpc":"2.0","params":{"data":1e400},"x":1}`),
+		}},
+		{name: "errors are told to the metrics by code, tool errors as such", steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")),
+			server(`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"m"}}`, `{"jsonrpc":"2.0","id":2,"result":{"isError":true}}`),
+			got(`answer "a": {"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"m"}} (-32602)`,
+				`answer "b": {"jsonrpc":"2.0","id":"b","result":{"isError":true}} (tool_error)`),
+		}},
+		{name: "id may be used again after its answer", steps: []step{
+			forward(callA), server(result("1")), got(answer(`"a"`)),
+			forward(callA), server(result("2")), got(answer(`"a"`)),
+			sent(call("1"), call("2")),
+		}},
+		{name: "busy server", steps: []step{
+			sending(jsonrpc.ErrBusy), forward(callA), got(`fail "a": server_busy, retryable (busy)`),
+			sending(nil), forward(callA), sent(call("2")), server(result("2")), got(answer(`"a"`)),
+		}},
+		{name: "busy server gets no notification", steps: []step{
+			sending(jsonrpc.ErrBusy), forward(`{"jsonrpc":"2.0","method":"notifications/x"}`),
+			dropped(metrics.DroppedNotReady, 1),
+		}},
+		{name: "send fails because the server ended", steps: []step{
+			sending(io.ErrClosedPipe), forward(callA), got(`fail "a": session_lost, retryable (session_lost)`),
+		}},
+	})
+}
+
+func TestIDsAreRestoredByteForByte(t *testing.T) {
+	ids := []string{
+		"0", "-1", "1.5", "1e3", "1E+3", "-0", "9007199254740993", "123456789012345678901234567890",
+		`""`, `"1"`, `"ü"`, `"\u0041\n"`, `"gw-1"`, `"` + strings.Repeat("x", 1000) + `"`,
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, multiplex.Options{}, 1)
+		for i, id := range ids {
+			n := string('a' + rune(i))
+			play(w, []step{
+				forward(`{ "params":{"n":1.0}, "id" : ` + id + `, "method":"` + n + `","jsonrpc":"2.0","x":[1e2]}`),
+			})
+			toServer := w.conn.take()
+			if len(toServer) != 1 {
+				t.Fatalf("id %s: sent %q", id, toServer)
+			}
+			ours := string(parse(t, toServer[0]).ID)
+			play(w, []step{
+				server(`{"result":{"big":12345678901234567890.50,"s":"\/\u00e9"} , "id": ` + ours + `,"jsonrpc":"2.0"}`),
+				got("answer " + id + `: {"result":{"big":12345678901234567890.50,"s":"\/\u00e9"} , "id": ` + id + `,"jsonrpc":"2.0"}`),
+			})
+			if want := `{ "params":{"n":1.0}, "id" : ` + ours + `, "method":"` + n + `","jsonrpc":"2.0","x":[1e2]}`; toServer[0] != want {
+				t.Errorf("sent %s, want %s", toServer[0], want)
+			}
+		}
+		w.finish()
+	})
+}
+
+func TestTimeouts(t *testing.T) {
+	opts := multiplex.Options{RequestTimeout: 10 * time.Second}
+	runScenarios(t, []scenario{
+		{name: "default is 60 s", steps: []step{
+			forward(callA), sent(call("1")), after(60*time.Second - 1), got(), after(1),
+			sent(cancelled("1", timedOut)), got(`fail "a": timeout, final (timeout)`),
+		}},
+		{name: "answers one request and touches no other", opts: opts, steps: []step{
+			forward(callA), after(time.Second), forward(callB), sent(call("1"), call("2")),
+			after(9 * time.Second), sent(cancelled("1", timedOut)), got(`fail "a": timeout, final (timeout)`),
+			server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "late answer is dropped", opts: opts, steps: []step{
+			forward(callA), sent(call("1")), after(10 * time.Second),
+			sent(cancelled("1", timedOut)), got(`fail "a": timeout, final (timeout)`),
+			server(result("1")), dropped(metrics.DroppedUnknownResponse, 1),
+			forward(callA), sent(call("2")), server(result("1")), got(), server(result("2")), got(answer(`"a"`)),
+			dropped(metrics.DroppedUnknownResponse, 2),
+		}},
+		{name: "a list may be asked again", opts: opts, steps: []step{
+			forward(listA), sent(sentPrefix + "*"), after(10 * time.Second),
+			sent(cancelled("1", timedOut)), got(`fail "a": timeout, retryable (timeout)`),
+		}},
+		{name: "initialize is not cancelled", opts: opts, steps: []step{
+			forward(`{"jsonrpc":"2.0","id":0,"method":"initialize"}`), sent(sentPrefix + "*"),
+			after(10 * time.Second), got(`fail 0: timeout, final (timeout)`),
+		}},
+		{name: "a request that was never sent is not cancelled", opts: multiplex.Options{RequestTimeout: 10 * time.Second, MaxInFlight: 1}, steps: []step{
+			forward(callA), after(5 * time.Second), forward(callB), sent(call("1")),
+			after(4 * time.Second), server(result("1")), got(answer(`"a"`)), sent(call("2")),
+			forward(callC), after(6 * time.Second),
+			sent(cancelled("2", timedOut), call("3")), got(`fail "b": timeout, final (timeout)`),
+			forward(callA), after(4 * time.Second),
+			sent(cancelled("3", timedOut), call("4")), got(`fail "c": timeout, final (timeout)`),
+			forward(callB), after(5 * time.Second), forward(callC), after(1 * time.Second),
+			sent(cancelled("4", timedOut), call("5")), got(`fail "a": timeout, final (timeout)`),
+			server(result("5")), got(answer(`"b"`)), sent(call("6")), server(result("6")), got(answer(`"c"`)),
+		}},
+		{name: "waiting counts", opts: multiplex.Options{RequestTimeout: 10 * time.Second, MaxInFlight: 2}, steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")), forward(callC), after(9 * time.Second), sent(),
+			server(result("1")), got(answer(`"a"`)), sent(call("3")),
+			after(time.Second), sentInAnyOrder(cancelled("2", timedOut), cancelled("3", timedOut)),
+			gotInAnyOrder(`fail "b": timeout, final (timeout)`, `fail "c": timeout, final (timeout)`),
+		}},
+	})
+}
+
+func TestCancellation(t *testing.T) {
+	const cancelA = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"r","requestId":"a","_meta":{"x":1.0}}}`
+	runScenarios(t, []scenario{
+		{name: "names the request as the server knows it", steps: []step{
+			forward(callB, callA, cancelA),
+			sent(call("1"), call("2"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"r","requestId":2,"_meta":{"x":1.0}}}`),
+			server(result("2")), got(answer(`"a"`)), // the server was faster
+			server(result("1")), got(answer(`"b"`)),
+		}},
+		{name: "answered by the gateway when the server says nothing", steps: []step{
+			forward(callA, cancelA), sent(call("1"), `{"jsonrpc":"2.0","method":"notifications/cancelled"*`),
+			after(2*time.Second - 1), got(), after(1), got(`fail "a": cancelled, retryable (canceled)`),
+			server(result("1")), dropped(metrics.DroppedUnknownResponse, 1),
+			after(time.Minute),
+		}},
+		{name: "of a waiting request is answered at once", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(callB, callA, callC, cancelA), sent(call("1")), got(`fail "a": cancelled, retryable (canceled)`),
+			server(result("1")), got(answer(`"b"`)), sent(call("3")), server(result("3")), got(answer(`"c"`)),
+		}},
+		{name: "of nothing is swallowed", steps: []step{
+			forward(cancelA, `{"jsonrpc":"2.0","method":"notifications/cancelled"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`),
+			dropped(metrics.DroppedUnknownRequest, 3),
+		}},
+		{name: "twice is sent once", steps: []step{
+			forward(callA, cancelA, cancelA), sent(call("1"), `{"jsonrpc":"2.0","method":"notifications/cancelled"*`),
+			dropped(metrics.DroppedUnknownRequest, 1), server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "of another client's request is swallowed", clients: 2, steps: []step{
+			from(0, callA), from(1, cancelA), sent(call("1")), dropped(metrics.DroppedUnknownRequest, 1),
+			server(result("1")), at(0, answer(`"a"`)), at(1),
+		}},
+		{name: "that cannot be sent is answered all the same", steps: []step{
+			forward(callA), sent(call("1")), sending(jsonrpc.ErrBusy), forward(cancelA), after(2 * time.Second),
+			got(`fail "a": cancelled, retryable (canceled)`),
+		}},
+		{name: "of initialize is not passed on", steps: []step{
+			forward(`{"jsonrpc":"2.0","id":"a","method":"initialize"}`), sent(sentPrefix + "*"),
+			forward(cancelA), sent(), dropped(metrics.DroppedUnknownRequest, 1), after(10 * time.Second),
+			server(result("1")), got(answer(`"a"`)),
+		}},
+	})
+}
+
+func TestMaxInFlight(t *testing.T) {
+	runScenarios(t, []scenario{
+		{name: "one at a time, in order", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(callA, callB, callC), sent(call("1")),
+			server(result("1")), got(answer(`"a"`)), sent(call("2")),
+			server(result("2")), got(answer(`"b"`)), sent(call("3")),
+			server(result("3")), got(answer(`"c"`)),
+		}},
+		{name: "an answer to a request that waits is no answer", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(callA, callB), sent(call("1")), server(result("2")), got(), dropped(metrics.DroppedUnknownResponse, 1),
+			server(result("1")), got(answer(`"a"`)), sent(call("2")), server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "notifications do not wait", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(callA, callB, `{"jsonrpc":"2.0","method":"notifications/x"}`),
+			sent(call("1"), `{"jsonrpc":"2.0","method":"notifications/x"}`),
+			server(result("1")), got(answer(`"a"`)), sent(call("2")), server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "a busy server frees the place", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(callA, callB, callC), sent(call("1")), sending(jsonrpc.ErrBusy), server(result("1")),
+			gotInAnyOrder(answer(`"a"`), `fail "b": server_busy, retryable (busy)`, `fail "c": server_busy, retryable (busy)`),
+			sending(nil), forward(callA), sent(call("4")), server(result("4")), got(answer(`"a"`)),
+		}},
+		{name: "lost with the session, waiting ones may be repeated", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(callA, callB), sent(call("1")), fault(io.EOF),
+			got(`fail "a": session_lost, final (session_lost)`, `fail "b": session_lost, retryable (session_lost)`),
+		}},
+	})
+}
+
+// A place that becomes free belongs to who waits for it, also while the one who
+// gave it up is being told.
+func TestNewcomerDoesNotOvertakeWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, multiplex.Options{MaxInFlight: 1, RequestTimeout: time.Second}, 1)
+		w.clients[0].onFail = func() {
+			w.clients[0].onFail = nil
+			w.ports[0].Forward(parse(t, callC))
+		}
+		play(w, []step{
+			forward(callA), sent(call("1")), after(time.Second / 2), forward(callB), after(time.Second / 2),
+			got(`fail "a": timeout, final (timeout)`), sent(cancelled("1", timedOut), call("2")),
+			server(result("2")), got(answer(`"b"`)), sent(call("3")),
+			server(result("3")), got(answer(`"c"`)),
+		})
+		w.finish()
+	})
+}

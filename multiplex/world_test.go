@@ -1,0 +1,316 @@
+package multiplex_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+// fakeConn is a server that a test plays: it remembers what was sent and says
+// what it is told to say.
+type fakeConn struct {
+	in   chan incoming
+	done chan struct{}
+
+	mu      sync.Mutex
+	sent    []string
+	sendErr error
+	closed  bool
+}
+
+type incoming struct {
+	data []byte
+	err  error
+}
+
+func newFakeConn() *fakeConn {
+	return &fakeConn{in: make(chan incoming, 1024), done: make(chan struct{})}
+}
+
+func (c *fakeConn) Send(msg []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return jsonrpc.ErrClosed
+	case c.sendErr != nil:
+		return c.sendErr
+	}
+	c.sent = append(c.sent, string(msg))
+	return nil
+}
+
+func (c *fakeConn) Recv() ([]byte, error) {
+	select {
+	case m := <-c.in:
+		return m.data, m.err
+	case <-c.done:
+		return nil, jsonrpc.ErrClosed
+	}
+}
+
+func (c *fakeConn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		close(c.done)
+	}
+	return nil
+}
+
+// take returns what was sent since the last call.
+func (c *fakeConn) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	sent := c.sent
+	c.sent = nil
+	return sent
+}
+
+// fakeClient writes down what reaches one client, a line each.
+type fakeClient struct {
+	serves []string
+	onFail func() // called inside Fail; nil: nothing
+
+	mu  sync.Mutex
+	got []string
+}
+
+func (c *fakeClient) note(format string, args ...any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.got = append(c.got, fmt.Sprintf(format, args...))
+}
+
+func (c *fakeClient) Answer(id jsonrpc.ID, response []byte, errorType string) {
+	c.note("answer %s: %s%s", id, response, suffix(errorType))
+}
+
+func (c *fakeClient) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
+	raw, _ := json.Marshal(e.Data)
+	var data struct {
+		Reason    string
+		Retryable bool
+	}
+	_ = json.Unmarshal(raw, &data)
+	kept := "final"
+	if data.Retryable {
+		kept = "retryable"
+	}
+	c.note("fail %s: %s, %s%s", id, data.Reason, kept, suffix(errorType))
+	if c.onFail != nil {
+		c.onFail()
+	}
+}
+
+func suffix(errorType string) string {
+	if errorType == "" {
+		return ""
+	}
+	return " (" + errorType + ")"
+}
+
+func (c *fakeClient) Deliver(message []byte) { c.note("deliver %s", message) }
+
+func (c *fakeClient) Serves(method string) bool { return slices.Contains(c.serves, method) }
+
+func (c *fakeClient) take() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	got := c.got
+	c.got = nil
+	return got
+}
+
+// world is a session between a server and clients, all played by a test inside
+// a synctest bubble.
+type world struct {
+	testing.TB
+	conn    *fakeConn
+	session *multiplex.Session
+	clients []*fakeClient
+	ports   []*multiplex.Port
+	metrics *prometheus.Registry
+	ended   []error // what OnClose was told
+}
+
+func newWorld(t testing.TB, opts multiplex.Options, clients int) *world {
+	w := &world{TB: t, conn: newFakeConn(), metrics: prometheus.NewRegistry()}
+	opts.Metrics = metrics.New(w.metrics)
+	opts.OnClose = func(err error) { w.ended = append(w.ended, err) }
+	w.session = multiplex.New(w.conn, opts)
+	for i := range clients {
+		c := &fakeClient{}
+		w.clients = append(w.clients, c)
+		w.ports = append(w.ports, w.session.Attach(c, fmt.Sprintf("client-%d", i)))
+	}
+	return w
+}
+
+// finish ends the session and checks that nothing happened that no step asked
+// for.
+func (w *world) finish() {
+	w.Helper()
+	w.session.Close(errTestOver)
+	<-w.session.Done()
+	if sent := w.conn.take(); len(sent) > 0 {
+		w.Errorf("sent to the server, not expected: %q", sent)
+	}
+	for i, c := range w.clients {
+		if got := c.take(); len(got) > 0 {
+			w.Errorf("client %d got, not expected: %q", i, got)
+		}
+	}
+	if len(w.ended) != 1 {
+		w.Errorf("OnClose was called %d times, want once", len(w.ended))
+	}
+}
+
+func parse(t testing.TB, msg string) *jsonrpc.Message {
+	t.Helper()
+	m, err := jsonrpc.Parse([]byte(msg))
+	if err != nil {
+		t.Fatalf("parse %.80s: %v", msg, err)
+	}
+	return m
+}
+
+// step is one line of a conversation. After each, all goroutines have come to
+// rest.
+type step func(w *world)
+
+func play(w *world, steps []step) {
+	for _, s := range steps {
+		s(w)
+		synctest.Wait()
+	}
+}
+
+// from has a client send messages.
+func from(client int, msgs ...string) step {
+	return func(w *world) {
+		for _, m := range msgs {
+			w.ports[client].Forward(parse(w, m))
+		}
+	}
+}
+
+// forward is from for the first client.
+func forward(msgs ...string) step { return from(0, msgs...) }
+
+// server has the server send messages; they need not be valid.
+func server(msgs ...string) step {
+	return func(w *world) {
+		for _, m := range msgs {
+			w.conn.in <- incoming{data: []byte(m)}
+		}
+	}
+}
+
+// fault has the server's Recv report an error.
+func fault(err error) step {
+	return func(w *world) { w.conn.in <- incoming{err: err} }
+}
+
+// closing ends the session from our side.
+func closing(err error) step { return func(w *world) { w.session.Close(err) } }
+
+// sending sets the error that Send returns from now on.
+func sending(err error) step {
+	return func(w *world) {
+		w.conn.mu.Lock()
+		defer w.conn.mu.Unlock()
+		w.conn.sendErr = err
+	}
+}
+
+// after lets time pass.
+func after(d time.Duration) step { return func(*world) { time.Sleep(d) } }
+
+// sent expects exactly these messages to have been sent to the server. A want
+// that ends in * is a beginning.
+func sent(want ...string) step {
+	return func(w *world) {
+		w.Helper()
+		compare(w, "sent to the server", w.conn.take(), want)
+	}
+}
+
+// at expects exactly these lines at a client.
+func at(client int, want ...string) step {
+	return func(w *world) {
+		w.Helper()
+		compare(w, fmt.Sprintf("client %d got", client), w.clients[client].take(), want)
+	}
+}
+
+// got is at for the first client.
+func got(want ...string) step { return at(0, want...) }
+
+// sentInAnyOrder and gotInAnyOrder are sent and got for what timers do at one
+// moment.
+func sentInAnyOrder(want ...string) step {
+	return func(w *world) {
+		w.Helper()
+		compare(w, "sent to the server", slices.Sorted(slices.Values(w.conn.take())), slices.Sorted(slices.Values(want)))
+	}
+}
+
+func gotInAnyOrder(want ...string) step {
+	return func(w *world) {
+		w.Helper()
+		compare(w, "client 0 got", slices.Sorted(slices.Values(w.clients[0].take())), slices.Sorted(slices.Values(want)))
+	}
+}
+
+// dropped expects so many dropped messages in all for a reason.
+func dropped(reason string, want int) step {
+	return func(w *world) {
+		w.Helper()
+		if n := count(w, w.metrics, "mcp_sse_messages_dropped_total", reason); n != want {
+			w.Errorf("dropped for %s: %d, want %d", reason, n, want)
+		}
+	}
+}
+
+func compare(w *world, what string, got, want []string) {
+	w.Helper()
+	equal := slices.EqualFunc(got, want, func(g, wanted string) bool {
+		if begin, ok := strings.CutSuffix(wanted, "*"); ok {
+			return strings.HasPrefix(g, begin)
+		}
+		return g == wanted
+	})
+	if !equal {
+		w.Errorf("%s:\n got  %s\n want %s", what, strings.Join(got, "\n      "), strings.Join(want, "\n      "))
+	}
+}
+
+// count returns a counter's value for its only label value.
+func count(t testing.TB, reg *prometheus.Registry, name, label string) int {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if f.GetName() == name && m.GetLabel()[0].GetValue() == label {
+				return int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	return 0
+}
