@@ -81,9 +81,10 @@ func (s *Session) onlyLocked() *pending {
 }
 
 // invalid takes what the server sent and is no JSON-RPC. If it is certain which
-// request was meant, that one is answered.
+// request was meant, that one is answered. An id beside a method is one of the
+// server's own, whatever else is wrong.
 func (s *Session) invalid(m *jsonrpc.Message, err error) {
-	if m != nil {
+	if m != nil && !isCall(m) {
 		if p, _ := s.match(m.ID); p != nil {
 			s.next()
 			s.unusable(p, "the server's answer is no valid JSON-RPC response: "+err.Error())
@@ -92,6 +93,11 @@ func (s *Session) invalid(m *jsonrpc.Message, err error) {
 	}
 	s.opts.Metrics.Dropped(metrics.DroppedInvalidMessage)
 	s.opts.Logger.Warn("server sent an invalid message", "err", err)
+}
+
+func isCall(m *jsonrpc.Message) bool {
+	_, ok := jsonrpc.Member(m.Raw(), "method")
+	return ok
 }
 
 // tooLong answers the request whose response was over the limit. When that is
