@@ -177,7 +177,7 @@ func (t *Port) cancel(m *jsonrpc.Message) {
 	id, _ := jsonrpc.Member(m.Params(), "requestId")
 	s.mu.Lock()
 	p := s.findLocked(t, jsonrpc.ID(id))
-	if p == nil || p.canceled {
+	if p == nil || p.canceled || p.method == "initialize" { // initialize must not be cancelled
 		s.mu.Unlock()
 		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request in flight", m)
 		return
