@@ -82,7 +82,7 @@ func (t *Port) request(m *jsonrpc.Message) {
 	p.id = s.nextID
 	s.pending[p.id] = p
 	p.timer = time.AfterFunc(s.opts.RequestTimeout, func() { s.timeout(p) })
-	if s.opts.MaxInFlight > 0 && s.inFlight >= s.opts.MaxInFlight {
+	if s.opts.MaxInFlight > 0 && (s.inFlight >= s.opts.MaxInFlight || len(s.waiting) > 0) {
 		s.waiting = append(s.waiting, p)
 		s.mu.Unlock()
 		return
