@@ -2,10 +2,8 @@ package sse
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -42,6 +40,7 @@ type engine struct {
 	server       *r3.Server
 	writeTimeout time.Duration
 	metrics      *metrics.Metrics
+	buffers      sync.Pool // of *[]byte
 }
 
 func newEngine(writeTimeout time.Duration, m *metrics.Metrics) *engine {
@@ -49,34 +48,33 @@ func newEngine(writeTimeout time.Duration, m *metrics.Metrics) *engine {
 	server.BufferSize = engineBuffer
 	server.AutoReplay = false
 	server.AutoStream = false
-	return &engine{server: server, writeTimeout: writeTimeout, metrics: m}
+	return &engine{
+		server: server, writeTimeout: writeTimeout, metrics: m,
+		buffers: sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }},
+	}
 }
 
 // serve writes a connection's events until it is closed or the client is gone.
 // The endpoint event comes first, with the head.
 func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Connection, endpoint string) {
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
 	e.server.CreateStream(c.ID())
 	defer e.server.RemoveStream(c.ID()) // after ServeHTTP: the subscriber is gone by then
 
-	s := &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), lastID: 1}
-	s.buf = append(s.buf, "id: 1\nevent: endpoint\ndata: "+endpoint+"\n\n"...)
-	c.OnClose(cancel)
-	expired := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() { // a stream that ends must not wait for a stalled client
-		defer close(expired)
-		s.expire()
-	})
-	defer func() {
-		if !stop() {
-			<-expired // the next request on this TCP connection has deadlines of its own
-		}
-	}()
-	inner := r.WithContext(ctx)
-	inner.URL = &url.URL{Path: "/sse", RawQuery: "stream=" + c.ID()}
-	inner.Header = http.Header{}
-	e.server.ServeHTTP(s, inner)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s := &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), endpoint: endpoint, lastID: 1}
+	s.deadline = deadline{control: s.control, timeout: e.writeTimeout, strict: r.ProtoMajor >= 2}
+	end := func() {
+		s.deadline.expire() // a stream that ends must not wait for a stalled client; before ServeHTTP can return
+		cancel()
+	}
+	c.OnClose(end)
+	// Not c.Close: net/http cancels the context when a write fails, and then the
+	// reason is the write's.
+	stop := context.AfterFunc(r.Context(), end)
+	defer stop()
+	inner := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/sse", RawQuery: "stream=" + c.ID()}}
+	e.server.ServeHTTP(s, inner.WithContext(ctx))
 }
 
 // stream is the ResponseWriter that the library writes one connection's events
@@ -87,22 +85,21 @@ type stream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 
-	buf     []byte // written by the library, not yet by us
-	held    int    // events in buf
-	begun   bool   // the head has been written
-	err     error  // the first write error: all that follows is swallowed
-	written int64  // events that left the library
+	endpoint string
+	buf      *[]byte // written by the library, not yet by us; nil: nothing
+	held     int     // events in buf
+	begun    bool    // the head has been written
+	err      error   // the first write error: all that follows is swallowed
+	written  int64   // events that left the library
 
 	// Sizes of the events that the library has, by their number; take writes
 	// behind taken, Flush reads behind written.
-	sizes  [engineBuffer]int
+	sizes  [engineBuffer]int32
 	taken  atomic.Int64
 	free   atomic.Int64 // events whose place may be used again
 	lastID int64        // guarded by the outbox, which calls take
 
-	mu      sync.Mutex // guards the write deadline
-	armed   time.Time  // when it was last set
-	expired bool
+	deadline deadline
 }
 
 // take gives one event to the library if there is room. The outbox calls it,
@@ -124,7 +121,7 @@ func (s *stream) take(ev connstate.Event) bool {
 			out.Retry = strconv.AppendInt(nil, int64(ev.Retry), 10)
 		}
 	}
-	s.sizes[taken%engineBuffer] = ev.Size()
+	s.sizes[taken%engineBuffer] = int32(ev.Size())
 	s.taken.Store(taken + 1) // before publishing: Flush compares with it
 	return s.engine.server.TryPublish(s.c.ID(), out)
 }
@@ -162,9 +159,17 @@ func (s *stream) WriteHeader(status int) {
 // Write gathers what the library writes.
 func (s *stream) Write(p []byte) (int, error) {
 	if s.err == nil {
-		s.buf = append(s.buf, p...)
+		s.gather(p)
 	}
 	return len(p), nil // the library ignores errors: it is stopped by the context
+}
+
+// gather appends to the buffer. An idle stream has none: there are many.
+func (s *stream) gather(p []byte) {
+	if s.buf == nil {
+		s.buf = s.engine.buffers.Get().(*[]byte)
+	}
+	*s.buf = append(*s.buf, p...)
 }
 
 // Flush is called by the library once for the head and then after each event.
@@ -173,6 +178,7 @@ func (s *stream) Write(p []byte) (int, error) {
 func (s *stream) Flush() {
 	if !s.begun {
 		s.begun = true
+		s.gather([]byte("id: 1\nevent: endpoint\ndata: " + s.endpoint + "\n\n"))
 		s.writeOut()
 		if s.err == nil {
 			s.c.SawFirstByte()
@@ -183,7 +189,7 @@ func (s *stream) Flush() {
 	}
 	s.written++
 	s.held++
-	if s.err == nil && s.taken.Load() > s.written && s.held < engineBuffer && len(s.buf) < gatherBytes {
+	if s.err == nil && s.taken.Load() > s.written && s.held < engineBuffer && len(*s.buf) < gatherBytes {
 		return
 	}
 	s.writeOut()
@@ -194,7 +200,7 @@ func (s *stream) Flush() {
 func (s *stream) release() {
 	size := 0
 	for i := s.written - int64(s.held); i < s.written; i++ {
-		size += s.sizes[i%engineBuffer]
+		size += int(s.sizes[i%engineBuffer])
 	}
 	s.held = 0
 	s.free.Store(s.written)
@@ -205,63 +211,28 @@ func (s *stream) writeOut() {
 	if s.err != nil {
 		return
 	}
-	s.setDeadline()
-	_, err := s.w.Write(s.buf)
+	if !s.deadline.begin() {
+		s.err = connstate.ErrClosed
+		return
+	}
+	_, err := s.w.Write(*s.buf)
 	if err == nil {
 		err = s.control.Flush()
 	}
-	if cap(s.buf) > 2*gatherBytes {
-		s.buf = nil
+	reason := s.deadline.end(err)
+	if cap(*s.buf) <= 2*gatherBytes {
+		*s.buf = (*s.buf)[:0]
+		s.engine.buffers.Put(s.buf)
 	}
-	s.buf = s.buf[:0]
-	if err != nil {
-		s.fail(err)
+	s.buf = nil
+	if err == nil {
+		s.c.SawWrite()
 		return
 	}
-	s.c.SawWrite()
-}
-
-// fail ends the connection after a write error, with its reason. After expire
-// that is not the error: the client has left, or the connection is closed.
-func (s *stream) fail(err error) {
 	s.err = err
-	s.mu.Lock()
-	expired := s.expired
-	s.mu.Unlock()
-	if expired {
-		s.c.Close(metrics.ClosedClient)
-		return
-	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		s.c.Close(metrics.ClosedWriteError)
-		return
-	}
-	if s.c.Close(metrics.ClosedWriteTimeout) {
+	if s.c.Close(reason) && reason == metrics.ClosedWriteTimeout {
 		s.engine.metrics.WriteTimeout()
 	}
-}
-
-// setDeadline bounds the next write. A deadline that is almost as far away as a
-// new one would be stands: writes come in thousands, and each would pay for it.
-// Not every ResponseWriter has deadlines; on one without, a stalled client is
-// only ended by its outbox.
-func (s *stream) setDeadline() {
-	now := time.Now()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.expired || now.Sub(s.armed) < s.engine.writeTimeout/8 {
-		return
-	}
-	s.armed = now
-	_ = s.control.SetWriteDeadline(now.Add(s.engine.writeTimeout))
-}
-
-// expire makes a write that is under way return, and all later ones fail.
-func (s *stream) expire() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expired = true
-	_ = s.control.SetWriteDeadline(time.Unix(1, 0))
 }
 
 var (

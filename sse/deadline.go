@@ -1,0 +1,84 @@
+package sse
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// past is a deadline that makes a write return at once.
+var past = time.Unix(1, 0)
+
+// deadline bounds the writes to one client. Not every ResponseWriter has
+// deadlines; on one without, a stalled client is only ended by its outbox.
+type deadline struct {
+	control *http.ResponseController
+	timeout time.Duration
+	// strict: it must stand only while something is written. On HTTP/2 a
+	// deadline that passes ends the stream, also an idle one.
+	strict bool
+
+	mu      sync.Mutex // guards what follows
+	armed   time.Time  // when the deadline was last set
+	writing bool
+	over    bool
+}
+
+// begin bounds the write that follows. It reports false when the stream is over
+// and nothing may be written any more. A deadline that is almost as far away as
+// a new one would be stands: writes come in thousands, and each would pay for it.
+func (d *deadline) begin() bool {
+	now := time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return false
+	}
+	d.writing = true
+	if d.strict || now.Sub(d.armed) >= d.timeout/8 {
+		d.armed = now
+		_ = d.control.SetWriteDeadline(now.Add(d.timeout))
+	}
+	return true
+}
+
+// end is called after the write, with its error, and returns why the connection
+// has to be closed; "" after a write that went well.
+func (d *deadline) end(err error) (reason string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.writing = false
+	switch {
+	case err == nil:
+		if d.strict && !d.over {
+			_ = d.control.SetWriteDeadline(time.Time{})
+		}
+		return ""
+	case !time.Now().Before(d.armed.Add(d.timeout)):
+		return metrics.ClosedWriteTimeout
+	case d.strict, errors.Is(err, os.ErrDeadlineExceeded): // the stream is no more, or expire was called
+		return metrics.ClosedClient
+	}
+	return metrics.ClosedWriteError
+}
+
+// expire ends the stream: it makes a write that is under way return, and allows
+// no other. When there is none, what net/http writes to end the body in order
+// gets its time.
+func (d *deadline) expire() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.over {
+		return // the ResponseWriter may be another request's by now
+	}
+	d.over = true
+	until := past
+	if !d.writing {
+		until = time.Now().Add(d.timeout)
+	}
+	_ = d.control.SetWriteDeadline(until)
+}

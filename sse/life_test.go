@@ -1,0 +1,164 @@
+package sse_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/sse"
+)
+
+func overBoth(t *testing.T, test func(t *testing.T, protocol string)) {
+	for _, protocol := range []string{"h1", "h2c"} {
+		t.Run(protocol, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { test(t, protocol) })
+		})
+	}
+}
+
+// On HTTP/2 a write deadline ends the stream when it passes, write or no write;
+// the server's own timeouts are for requests that end.
+func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
+	overBoth(t, func(t *testing.T, protocol string) {
+		f := newFixture(t, config{sse: sse.Options{WriteTimeout: 2 * time.Second, HeartbeatInterval: -1}})
+		p := servePipe(f, protocols(protocol), func(s *http.Server) {
+			s.ReadTimeout, s.WriteTimeout, s.ReadHeaderTimeout = time.Second, time.Second, time.Second
+		})
+		defer p.stop()
+		r := openStream(t, p.client, "http://gateway/sse", f)
+		defer r.Body.Close()
+		r.next()
+		r.next()
+		for i := range 10 {
+			time.Sleep(time.Duration(i) * time.Second) // synctest's: it takes no time
+			if err := r.c.Send(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
+				t.Fatalf("after %d s: %v, closed for %s", i, err, r.c.Reason())
+			}
+			if e := r.next(); e.data != fmt.Sprintf(`{"n":%d}`, i) {
+				t.Fatalf("got %+v", e)
+			}
+		}
+		r.c.Close(metrics.ClosedShutdown)
+	})
+}
+
+// A client that reads nothing more is closed by the write deadline: reason
+// write_timeout, and all that waited is let go.
+func TestStalledClientIsClosedByTheWriteDeadline(t *testing.T) {
+	overBoth(t, func(t *testing.T, protocol string) {
+		f := newFixture(t, config{sse: sse.Options{WriteTimeout: 2 * time.Second}})
+		p := servePipe(f, protocols(protocol), nil)
+		defer p.stop()
+		r := openStream(t, p.client, "http://gateway/sse", f)
+		defer r.Body.Close()
+		before := time.Now()
+		data := []byte(`"` + strings.Repeat("x", 256<<10) + `"`)
+		for range 3 { // HTTP/2 grants a client of Go 4 MiB before it reads
+			for range 20 {
+				go func() { _ = r.c.Send(data) }()
+			}
+			synctest.Wait()
+		}
+		if got := <-f.backend.closed; got != metrics.ClosedWriteTimeout {
+			t.Errorf("got reason %s, want %s", got, metrics.ClosedWriteTimeout)
+		}
+		if took := time.Since(before); took > 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if n := f.count(t, "mcp_sse_write_timeouts_total"); n != 1 {
+			t.Errorf("got %v write timeouts counted, want 1", n)
+		}
+		synctest.Wait()
+		if f.registry.Len() != 0 {
+			t.Error("the connection is still in the registry: its GET hangs")
+		}
+	})
+}
+
+// A graceful close delivers everything that was sent before it, and ends the
+// body in order, so that no client and no proxy reports a broken stream.
+func TestGracefulCloseDeliversEverything(t *testing.T) {
+	overBoth(t, func(t *testing.T, protocol string) {
+		for _, n := range []int{0, 1, 50, 500} {
+			f := newFixture(t, config{})
+			p := servePipe(f, protocols(protocol), nil)
+			r := openStream(t, p.client, "http://gateway/sse", f)
+			for i := range n {
+				if err := r.c.Push(connstate.Event{Name: "message", Data: fmt.Appendf(nil, `{"n":%d}`, i)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			go r.c.CloseGracefully(metrics.ClosedShutdown, 10*time.Second)
+			events, err := r.rest()
+			if err != nil {
+				t.Errorf("%d events: the stream ended with %v, want its regular end", n, err)
+			}
+			if len(events) != n+2 {
+				t.Errorf("got %d events, want %d", len(events), n+2)
+			}
+			if got := <-f.backend.closed; got != metrics.ClosedShutdown {
+				t.Errorf("got reason %s", got)
+			}
+			r.Body.Close()
+			p.stop()
+		}
+	})
+}
+
+// A graceful close waits for a client that does not read, but not for ever.
+func TestGracefulCloseIsBounded(t *testing.T) {
+	overBoth(t, func(t *testing.T, protocol string) {
+		f := newFixture(t, config{conn: connstate.Options{OutboxBytes: 64 << 20}})
+		p := servePipe(f, protocols(protocol), nil)
+		defer p.stop()
+		r := openStream(t, p.client, "http://gateway/sse", f)
+		defer r.Body.Close()
+		for range 20 {
+			_ = r.c.Send([]byte(`"` + strings.Repeat("x", 512<<10) + `"`))
+		}
+		before := time.Now()
+		r.c.CloseGracefully(metrics.ClosedShutdown, 3*time.Second)
+		synctest.Wait()
+		if took := time.Since(before); took != 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if f.registry.Len() != 0 {
+			t.Error("the GET goes on after the close")
+		}
+	})
+}
+
+// A TCP connection whose stream was closed in order serves the next request.
+func TestNextRequestOnTheSameConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{sse: sse.Options{WriteTimeout: time.Second}})
+		p := servePipe(f, protocols("h1"), nil)
+		defer p.stop()
+		dials := 0
+		transport := p.client.Transport.(*http.Transport)
+		dial := transport.DialContext
+		transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dials++
+			return dial(ctx, network, addr)
+		}
+		for range 3 {
+			r := openStream(t, p.client, "http://gateway/sse", f)
+			go r.c.CloseGracefully(metrics.ClosedIdle, time.Second)
+			if _, err := r.rest(); err != nil {
+				t.Error(err)
+			}
+			r.Body.Close()
+			time.Sleep(5 * time.Second)
+		}
+		if dials != 1 {
+			t.Errorf("got %d TCP connections, want 1", dials)
+		}
+	})
+}
