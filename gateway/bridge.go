@@ -22,11 +22,8 @@ var errGone = errors.New("the client's connection was closed")
 // starting (start.go), brings the connection to ready; it runs while there is
 // no session, and ends with success, for good, or with the connection.
 type bridge struct {
-	g      *Gateway
-	c      *connstate.Connection
-	log    *slog.Logger
-	ctx    context.Context // ends with the connection; starts are bounded by it
-	cancel context.CancelFunc
+	g *Gateway
+	c *connstate.Connection
 
 	// current is the session that messages go to; nil while there is none.
 	current atomic.Pointer[session]
@@ -47,8 +44,7 @@ type bridge struct {
 }
 
 func newBridge(g *Gateway, c *connstate.Connection) *bridge {
-	b := &bridge{g: g, c: c, log: g.log.With("connectionId", c.ShortID()), params: g.params, kick: make(chan struct{}, 1)}
-	b.ctx, b.cancel = context.WithCancel(context.Background())
+	b := &bridge{g: g, c: c, params: g.params, kick: make(chan struct{}, 1)}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.params != nil {
@@ -56,6 +52,20 @@ func newBridge(g *Gateway, c *connstate.Connection) *bridge {
 	}
 	b.launchLocked()
 	return b
+}
+
+// log returns a logger that names the connection. Few lines need it: a logger
+// kept by each of many idle connections would cost more than it is worth.
+func (b *bridge) log() *slog.Logger { return b.g.log.With("connectionId", b.c.ShortID()) }
+
+// over reports whether the connection is closed.
+func (b *bridge) over() bool {
+	select {
+	case <-b.c.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // Receive takes a message of the client, inside its POST.
@@ -183,10 +193,12 @@ func (b *bridge) Refused(m *jsonrpc.Message, err error) {
 
 // Closed ends what stands behind the connection.
 func (b *bridge) Closed() {
-	b.cancel()
 	b.mu.Lock()
 	if b.late != nil {
 		b.late.Stop()
+	}
+	if b.restart != nil {
+		b.restart()
 	}
 	b.mu.Unlock()
 	if s := b.current.Swap(nil); s != nil {

@@ -74,7 +74,7 @@ func (b *bridge) announce(response []byte) {
 	if err := b.c.Announce(response); err != nil {
 		b.c.SawFailure(string(handshake.PhaseSending))
 		b.g.metrics.HandshakeDone(metrics.HandshakeError, string(handshake.PhaseSending), time.Since(b.c.Opened()), b.c.ShortID())
-		b.log.Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
+		b.log().Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
 	}
 }
 
@@ -84,7 +84,7 @@ func (b *bridge) announceLate() {
 	if b.c.State() != connstate.Initializing {
 		return
 	}
-	b.log.Info("session start takes long", "waited", b.g.opts.InitializationTimeout)
+	b.log().Info("session start takes long", "waited", b.g.opts.InitializationTimeout)
 	b.announce(b.lateFailure().Response(b.autoID()))
 }
 

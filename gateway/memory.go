@@ -56,8 +56,8 @@ func (m *memory) subscribe(uri string, params json.RawMessage, on bool) {
 
 // restore tells a new session what the lost one knew. What it does not take is
 // logged; the client learns nothing of it, as it learned nothing of the loss.
-func (m *memory) restore(ctx context.Context, s *session, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
+func (m *memory) restore(s *session, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout) // the session ends with its connection
 	defer cancel()
 	m.mu.Lock()
 	type call struct {

@@ -16,7 +16,7 @@ import (
 // launchLocked starts the starting goroutine. b.mu is held.
 func (b *bridge) launchLocked() {
 	b.starting = true
-	b.g.sessions.Go(b.start) // ends with a session, after the last attempt, or with b.ctx
+	b.g.sessions.Go(b.start) // ends with a session, after the last attempt, or with the connection
 }
 
 // start opens sessions until one works: the starting goroutine.
@@ -28,7 +28,7 @@ func (b *bridge) start() {
 		}
 		s, params, err := b.attempt()
 		switch {
-		case b.ctx.Err() != nil:
+		case b.over():
 			b.discard(s)
 			b.stopStarting(errGone)
 			return
@@ -53,7 +53,7 @@ func (b *bridge) pause() bool {
 	wait := b.wait
 	b.wait = 0
 	b.mu.Unlock()
-	return b.ctx.Err() == nil && b.sleep(wait)
+	return b.sleep(wait) && !b.over()
 }
 
 func (b *bridge) sleep(d time.Duration) bool {
@@ -67,17 +67,20 @@ func (b *bridge) sleep(d time.Duration) bool {
 		return true
 	case <-b.kick:
 		return true
-	case <-b.ctx.Done():
+	case <-b.c.Done():
 		return false
 	}
 }
 
 // attempt opens one session, within the start timeout.
 func (b *bridge) attempt() (*session, json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, b.g.opts.StartTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), b.g.opts.StartTimeout)
 	defer cancel()
 	b.mu.Lock()
 	b.restart = cancel
+	if b.over() {
+		cancel() // Closed came before there was something to cancel
+	}
 	b.attempts++
 	params, attempt := b.params, b.attempts
 	b.mu.Unlock()
@@ -104,14 +107,14 @@ func (b *bridge) count(ctx context.Context, err error, attempt int, took time.Du
 	case err == nil:
 		b.g.health.started(nil)
 		b.g.metrics.HandshakeDone(metrics.HandshakeOK, "", took, b.c.ShortID())
-		b.log.Info("session started", "attempt", attempt, "duration", took)
+		b.log().Info("session started", "attempt", attempt, "duration", took)
 	case errors.Is(ctx.Err(), context.Canceled) || !isFailure:
 		b.g.metrics.HandshakeDone(metrics.HandshakeCanceled, "", took, b.c.ShortID())
 	default:
 		b.g.health.started(err)
 		b.c.SawFailure(string(failure.Phase))
 		b.g.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), took, b.c.ShortID())
-		b.log.Warn("session start failed", "attempt", attempt, "phase", string(failure.Phase), "duration", took, "err", err)
+		b.log().Warn("session start failed", "attempt", attempt, "phase", string(failure.Phase), "duration", took, "err", err)
 	}
 }
 
@@ -195,7 +198,7 @@ func (b *bridge) established(s *session) bool {
 
 	if again {
 		b.g.metrics.SessionRestarted()
-		b.memory.restore(b.ctx, s, b.log)
+		b.memory.restore(s, b.log())
 	}
 	if s.result != nil && !again {
 		b.announce(s.result.Response(b.autoID()))
@@ -215,7 +218,7 @@ func (b *bridge) established(s *session) bool {
 func (b *bridge) settle(s *session) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ctx.Err() != nil { // closed while we took the session into use
+	if b.over() { // closed while we took the session into use
 		if b.current.CompareAndSwap(s, nil) {
 			b.g.endSession(s, errGone)
 		}
@@ -235,13 +238,13 @@ func (b *bridge) settle(s *session) bool {
 func (b *bridge) lost(s *session, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.starting || !b.current.CompareAndSwap(s, nil) || b.ctx.Err() != nil {
+	if b.starting || !b.current.CompareAndSwap(s, nil) || b.over() {
 		return // the starting goroutine sees it, or nobody wants to know
 	}
 	if moveErr := b.c.Move(connstate.Initializing); moveErr != nil {
 		return // draining: there will be no other
 	}
-	b.log.Warn("session lost", "duration", time.Since(s.since), "err", err)
+	b.log().Warn("session lost", "duration", time.Since(s.since), "err", err)
 	b.lossLocked(s)
 	b.launchLocked()
 }

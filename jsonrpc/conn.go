@@ -38,8 +38,8 @@ type Pusher interface {
 	Conn
 	// Push has receive called with what Recv would return, instead of Recv. It
 	// is called once, before the first Send. Calls of receive may come at the
-	// same time; the one with the final error is the last, comes once, and may
-	// come from inside Close. receive reports whether it takes more. While it
-	// runs, the message counts as not yet taken.
+	// same time. The one with the final error comes once, also from inside
+	// Close; messages that were on their way may come after it. receive reports
+	// whether it takes more. While it runs, the message counts as not taken.
 	Push(receive func(msg []byte, err error) bool)
 }

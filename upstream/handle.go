@@ -64,9 +64,10 @@ type handleConn struct {
 	mu      sync.Mutex // guards all below
 	ready   sync.Cond  // there is an answer, or the session is closed
 	answers fifo
-	running *call // the requests being handled: a doubly linked list
-	count   int   // of running
-	held    int   // bytes of running
+	running *call                    // the requests being handled: a doubly linked list
+	count   int                      // of running
+	held    int                      // bytes of running
+	receive func([]byte, error) bool // gets the answers; nil: Recv does
 	closed  bool
 }
 
@@ -159,10 +160,26 @@ func (c *handleConn) run(k *call) {
 	answer = encode(k, c.fn(k.ctx, k.msg.Raw()))
 }
 
+// finish hands the answer over. Until it is taken the call counts as running:
+// a client that does not read its answers keeps its own session busy.
 func (c *handleConn) finish(k *call, answer []byte) {
 	k.cancel()
 	c.mu.Lock()
+	receive, closed := c.receive, c.closed
+	if receive != nil && !closed {
+		c.mu.Unlock()
+		receive(answer, nil)
+		c.mu.Lock()
+	}
 	defer c.mu.Unlock()
+	c.unlinkLocked(k)
+	if receive == nil && !closed {
+		c.answers.push(answer)
+		c.ready.Signal()
+	}
+}
+
+func (c *handleConn) unlinkLocked(k *call) {
 	if k.prev != nil {
 		k.prev.next = k.next
 	} else {
@@ -173,10 +190,6 @@ func (c *handleConn) finish(k *call, answer []byte) {
 	}
 	c.count--
 	c.held -= len(k.msg.Raw())
-	if !c.closed {
-		c.answers.push(answer)
-		c.ready.Signal()
-	}
 }
 
 // encode returns the bytes of a handler's response; they are never nil.
@@ -230,13 +243,27 @@ func (c *handleConn) Recv() ([]byte, error) {
 	return c.answers.pop(), nil
 }
 
+// Push has receive called with the responses, by the goroutines that handle the
+// requests.
+func (c *handleConn) Push(receive func(msg []byte, err error) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.receive = receive
+}
+
 // Close ends the session at once.
 func (c *handleConn) Close() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	closed, receive := c.closed, c.receive
 	c.closed = true
 	c.answers = fifo{}
 	c.ready.Broadcast()
+	c.mu.Unlock()
 	c.cancel()
+	if receive != nil && !closed {
+		receive(nil, jsonrpc.ErrClosed)
+	}
 	return nil
 }
+
+var _ jsonrpc.Pusher = (*handleConn)(nil)
