@@ -1,0 +1,223 @@
+package sse_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/sse"
+)
+
+// announce makes a fixture whose backend announces itself at once.
+func announce(f *fixture, g *get) {
+	_ = g.c.Announce([]byte(`{"jsonrpc":"2.0","id":"auto-initialize-` + g.c.ID() + `","result":{}}`))
+}
+
+func TestStreamBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		g := f.open(t, "/sse")
+		announce(f, g)
+		synctest.Wait()
+		id := g.c.ID()
+		want := "id: 1\nevent: endpoint\ndata: /sse/" + id + "/message\n\n" +
+			"id: 2\ndata: " + `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":"` + id +
+			`","state":"initializing","heartbeatSeconds":15}}` + "\nevent: connection\nretry: 1000\n\n"
+		if got := g.text(); got != want {
+			t.Fatalf("got  %q\nwant %q", got, want)
+		}
+		time.Sleep(99 * time.Millisecond)
+		synctest.Wait()
+		if got := g.text(); got != want {
+			t.Fatalf("the announcement came too early: %q", got)
+		}
+		time.Sleep(time.Millisecond)
+		_ = g.c.Send([]byte(`{"n":1}`))
+		synctest.Wait()
+		want += "id: 3\ndata: " + `{"jsonrpc":"2.0","id":"auto-initialize-` + id + `","result":{}}` + "\nevent: mcp-response\n\n" +
+			"id: 4\ndata: {\"n\":1}\nevent: message\n\n"
+		if got := g.text(); got != want {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		g.leave()
+	})
+}
+
+// One client loses what shares a TCP segment with the endpoint: the head and
+// the endpoint event leave in one, and nothing else does.
+func TestFirstSegment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		p := servePipe(f, protocols("h1"), nil)
+		defer p.stop()
+		conn := p.dial()
+		defer conn.Close()
+		fmt.Fprint(conn, "GET /sse HTTP/1.1\r\nHost: gateway\r\n\r\n")
+		segment := make([]byte, 64<<10)
+		n, err := conn.Read(segment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := <-f.backend.accepted
+		event := "id: 1\nevent: endpoint\ndata: /sse/" + c.ID() + "/message\n\n"
+		head, body, _ := strings.Cut(string(segment[:n]), "\r\n\r\n")
+		if want := fmt.Sprintf("%x\r\n%s\r\n", len(event), event); body != want {
+			t.Errorf("got %q beside the head, want %q", body, want)
+		}
+		if !strings.HasPrefix(head, "HTTP/1.1 200 OK\r\n") || strings.Contains(head, "\r\nConnection:") {
+			t.Errorf("got the head %q", head)
+		}
+		go func() { _, _ = io.Copy(io.Discard, conn) }()
+		c.Close(metrics.ClosedShutdown)
+	})
+}
+
+func TestStreamHeaders(t *testing.T) {
+	overBoth(t, func(t *testing.T, protocol string) {
+		f := newFixture(t, config{})
+		p := servePipe(f, protocols(protocol), nil)
+		defer p.stop()
+		r := openStream(t, p.client, "http://gateway/sse", f)
+		for name, want := range map[string]string{
+			"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform",
+			"X-Accel-Buffering": "no", "X-Connection-Id": r.c.ID(), "Connection": "", "Content-Length": "",
+			"Access-Control-Allow-Origin": "", "Content-Encoding": "",
+		} {
+			if got := strings.Join(r.Header.Values(name), "|"); got != want {
+				t.Errorf("%s: got %q, want %q", name, got, want)
+			}
+		}
+		r.Body.Close()
+	})
+}
+
+func TestConnectionEvent(t *testing.T) {
+	for _, test := range []struct {
+		opts  sse.Options
+		data  string
+		retry string
+	}{
+		{sse.Options{HeartbeatInterval: -1}, `"heartbeatSeconds":0}}`, "1000"},
+		{sse.Options{HeartbeatInterval: 1500 * time.Millisecond, ReconnectDelay: 250 * time.Millisecond}, `"heartbeatSeconds":1.5}}`, "250"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t, config{sse: test.opts})
+			g := f.open(t, "/sse")
+			synctest.Wait()
+			g.leave()
+			e := parse(t, g.text())[1]
+			if !strings.HasSuffix(e.data, test.data) || e.retry != test.retry {
+				t.Errorf("got %+v, want %s and retry %s", e, test.data, test.retry)
+			}
+		})
+	}
+}
+
+func TestQueryAndHeadersOfTheGET(t *testing.T) {
+	for _, test := range []struct {
+		name, target string
+		header       []string
+		opts         sse.Options
+		want         string // events after one response
+	}{
+		{"undecided", "/sse", nil, sse.Options{}, "endpoint connection mcp-response message mcp-response"},
+		{"message", "/sse?event=message", nil, sse.Options{}, "endpoint connection mcp-response message"},
+		{"mcp-response", "/sse?event=mcp-response", nil, sse.Options{}, "endpoint connection mcp-response mcp-response"},
+		{"configured", "/sse", nil, sse.Options{Dialect: "message"}, "endpoint connection mcp-response message"},
+		{"query over configuration", "/sse?event=mcp-response", nil, sse.Options{Dialect: "message"}, "endpoint connection mcp-response mcp-response"},
+		{"version header", "/sse", []string{"MCP-Protocol-Version", "2025-06-18"}, sse.Options{}, "endpoint connection mcp-response message"},
+		{"query over version header", "/sse?event=mcp-response", []string{"MCP-Protocol-Version", "2025-06-18"}, sse.Options{}, "endpoint connection mcp-response mcp-response"},
+		{"auto=0", "/sse?auto=0", nil, sse.Options{}, "endpoint message mcp-response"},
+		{"auto=false", "/sse?auto=false", nil, sse.Options{}, "endpoint message mcp-response"},
+		{"auto=1", "/sse?auto=1", nil, sse.Options{}, "endpoint connection mcp-response message mcp-response"},
+		{"quiet", "/sse", nil, sse.Options{Quiet: true}, "endpoint message mcp-response"},
+		{"quiet stays", "/sse?auto=1", nil, sse.Options{Quiet: true}, "endpoint message mcp-response"},
+		{"Java", "/sse", []string{"User-Agent", "Java-http-client/17.0.9"}, sse.Options{}, "endpoint message mcp-response"},
+		{"Java elsewhere", "/sse", []string{"User-Agent", "x Java-http-client/17"}, sse.Options{}, "endpoint connection mcp-response message mcp-response"},
+		{"both", "/sse?auto=0&event=message", nil, sse.Options{}, "endpoint message"},
+		{"unknown query", "/sse?stream=x&token=y&%zz;=&a=b&a=c", nil, sse.Options{}, "endpoint connection mcp-response message mcp-response"},
+		{"empty values", "/sse?event=&auto=", nil, sse.Options{}, "endpoint connection mcp-response message mcp-response"},
+		{"Last-Event-ID", "/sse", []string{"Last-Event-ID", "abc"}, sse.Options{}, "endpoint connection mcp-response message mcp-response"},
+		{"Accept", "/sse", []string{"Accept", "application/json"}, sse.Options{}, "endpoint connection mcp-response message mcp-response"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, config{sse: test.opts})
+				g := f.open(t, test.target, test.header...)
+				announce(f, g)
+				time.Sleep(time.Second)
+				_ = g.c.Respond([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+				synctest.Wait()
+				g.leave()
+				if got := names(parse(t, g.text())); got != test.want {
+					t.Errorf("got %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+func TestWrongQueryIsRefused(t *testing.T) {
+	f := newFixture(t, config{})
+	srv := start(t, f)
+	for _, query := range []string{"event=heartbeat", "event=Message", "event=message%0A", "auto=2", "auto=maybe", "event=message&auto=x"} {
+		res, body := fetch(t, srv.Client(), http.MethodGet, srv.URL+"/sse?"+query)
+		if res.StatusCode != http.StatusBadRequest || !isRefusal(body) {
+			t.Errorf("%s: got %d %s", query, res.StatusCode, body)
+		}
+	}
+	if n := f.count(t, "mcp_sse_connections_rejected_total", "reason", metrics.RejectedBadRequest); n != 6 {
+		t.Errorf("got %v rejections counted, want 6", n)
+	}
+	if f.registry.Len() != 0 {
+		t.Error("a connection was opened")
+	}
+}
+
+// A connection is one stream: its id is of its own and says nothing of others.
+func TestConnectionIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		seen := map[string]bool{}
+		for range 100 {
+			g := f.open(t, "/sse")
+			synctest.Wait()
+			id := g.header.Get("X-Connection-ID")
+			if id != g.c.ID() || seen[id] || len(id) != 36 || id[14] != '4' {
+				t.Fatalf("got the id %q", id)
+			}
+			seen[id] = true
+			g.leave()
+		}
+	})
+}
+
+// HTTP/1.0 has no chunks; the stream is the rest of the connection.
+func TestHTTP10(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		p := servePipe(f, protocols("h1"), nil)
+		defer p.stop()
+		conn := p.dial()
+		defer conn.Close()
+		fmt.Fprint(conn, "GET /sse HTTP/1.0\r\n\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := <-f.backend.accepted
+		_ = c.Push(connstate.Event{Name: "message", Data: []byte(`{}`)})
+		go c.CloseGracefully(metrics.ClosedShutdown, time.Second)
+		body, err := io.ReadAll(res.Body)
+		if got := names(parse(t, string(body))); err != nil || got != "endpoint connection message" {
+			t.Errorf("got %s, %v", got, err)
+		}
+	})
+}
