@@ -1,0 +1,249 @@
+package multiplex_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+const roots = `{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"_meta":{"x":1.0}}}`
+
+// serving has the clients serve roots/list.
+func serving(w *world) {
+	for _, c := range w.clients {
+		c.serves = []string{"roots/list"}
+	}
+}
+
+var gatewayID = regexp.MustCompile(`"gw-[A-Z2-7]{8}-[0-9]+"`)
+
+// delivered expects the server's request at the first client, under an id of
+// ours, which it returns.
+func delivered(w *world, method string) string {
+	w.Helper()
+	lines := w.clients[0].take()
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "deliver ") || !strings.Contains(lines[0], `"`+method+`"`) {
+		w.Fatalf("client got %q, want one %s", lines, method)
+	}
+	id := gatewayID.FindString(lines[0])
+	if id == "" {
+		w.Fatalf("%s has no id of ours", lines[0])
+	}
+	return id
+}
+
+// session runs a conversation that needs what was seen to go on.
+func session(t *testing.T, opts multiplex.Options, clients int, talk func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, opts, clients)
+		serving(w)
+		talk(w)
+		w.finish()
+	})
+}
+
+func TestServerPingIsAnsweredHere(t *testing.T) {
+	runScenarios(t, []scenario{{name: "ping", clients: 2, steps: []step{
+		server(`{"jsonrpc":"2.0","id":"p","method":"ping"}`), sent(`{"jsonrpc":"2.0","id":"p","result":{}}`),
+	}}})
+}
+
+func TestServerRequestIsRefused(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"the client does not serve roots/list"}}`
+	runScenarios(t, []scenario{
+		{name: "without the capability", steps: []step{
+			server(roots), sent(refusal), got(), dropped(metrics.DroppedUnknownRequest, 1),
+		}},
+		{name: "when it is not certain whose it is", clients: 2, steps: []step{
+			serving, server(roots), sent(refusal), at(0), at(1), dropped(metrics.DroppedUnknownRequest, 1),
+		}},
+	})
+}
+
+func TestServerRequestGoesToTheClientAndBack(t *testing.T) {
+	session(t, multiplex.Options{}, 1, func(w *world) {
+		play(w, []step{server(roots)})
+		lines := w.clients[0].take()
+		id := gatewayID.FindString(strings.Join(lines, ""))
+		want := `deliver {"jsonrpc":"2.0","id":` + id + `,"method":"roots/list","params":{"_meta":{"x":1.0}}}`
+		if id == "" || len(lines) != 1 || lines[0] != want {
+			t.Fatalf("client got %q, want %s", lines, want)
+		}
+		play(w, []step{
+			forward(`{"result":{"roots":[1e2]}, "id":` + id + `,"jsonrpc":"2.0"}`),
+			sent(`{"result":{"roots":[1e2]}, "id":7,"jsonrpc":"2.0"}`),
+			forward(result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1), // the second answer
+		})
+	})
+}
+
+func TestServerRequestTimesOut(t *testing.T) {
+	session(t, multiplex.Options{RequestTimeout: 10 * time.Second}, 1, func(w *world) {
+		play(w, []step{server(roots)})
+		id := delivered(w, "roots/list")
+		play(w, []step{
+			after(10*time.Second - 1), sent(), after(1),
+			sent(`{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the client did not answer in 10s"}}`),
+			forward(result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
+		})
+	})
+}
+
+func TestServerTakesItsRequestBack(t *testing.T) {
+	session(t, multiplex.Options{}, 1, func(w *world) {
+		play(w, []step{server(roots)})
+		id := delivered(w, "roots/list")
+		play(w, []step{
+			server(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8}}`), got(),
+			dropped(metrics.DroppedUnknownRequest, 1),
+			server(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"r"}}`),
+			got(`deliver {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"r"}}`),
+			forward(result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
+			after(2 * time.Minute), sent(), // nor is it answered by a timeout
+		})
+	})
+}
+
+func TestServerRequestsAreBounded(t *testing.T) {
+	const bound = 256
+	session(t, multiplex.Options{}, 1, func(w *world) {
+		for i := range bound {
+			play(w, []step{server(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i))})
+		}
+		ids := w.clients[0].take()
+		play(w, []step{
+			server(`{"jsonrpc":"2.0","id":"more","method":"roots/list"}`), got(),
+			sent(`{"jsonrpc":"2.0","id":"more","error":{"code":-32603,"message":"over 256 requests to the client are unanswered"}}`),
+			dropped(metrics.DroppedNotReady, 1),
+			forward(result(gatewayID.FindString(ids[3]))), sent(result("3")),
+			server(`{"jsonrpc":"2.0","id":"again","method":"roots/list"}`), sent(),
+		})
+		delivered(w, "roots/list")
+	})
+}
+
+// The ids that a client sees are of one session: what it answers to a session
+// that is gone means nothing to the next one.
+func TestAnswerOfAnOldSessionDoesNotReachTheNewOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, next := newWorld(t, multiplex.Options{}, 1), newWorld(t, multiplex.Options{}, 1)
+		serving(old)
+		serving(next)
+		play(old, []step{server(roots)})
+		play(next, []step{server(roots)})
+		oldID, nextID := delivered(old, "roots/list"), delivered(next, "roots/list")
+		if oldID == nextID {
+			t.Fatalf("both sessions used the id %s", oldID)
+		}
+		play(old, []step{fault(io.EOF), forward(result(oldID)), sent()})
+		play(next, []step{
+			forward(result(oldID)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
+			forward(result(nextID)), sent(result("7")),
+		})
+		old.finish()
+		next.finish()
+	})
+}
+
+// What one client sends as an answer never counts for a request that went to
+// another.
+func TestAnswerOfAnotherClientIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, multiplex.Options{}, 1)
+		serving(w)
+		play(w, []step{server(roots)})
+		id := delivered(w, "roots/list")
+		w.clients = append(w.clients, &fakeClient{})
+		w.ports = append(w.ports, w.session.Attach(w.clients[1], "late"))
+		play(w, []step{
+			from(1, result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
+			from(0, result(id)), sent(result("7")),
+		})
+		w.finish()
+	})
+}
+
+func TestServerRequestDuringTheEnd(t *testing.T) {
+	session(t, multiplex.Options{RequestTimeout: time.Second}, 1, func(w *world) {
+		play(w, []step{server(roots)})
+		delivered(w, "roots/list")
+		play(w, []step{fault(io.EOF), after(time.Minute), sent(), got()})
+	})
+}
+
+func TestTwoClientsOnOneSession(t *testing.T) {
+	runScenarios(t, []scenario{
+		{name: "the same id at once", clients: 2, steps: []step{
+			from(0, callA), from(1, callA), sent(call("1"), call("2")),
+			server(`{"jsonrpc":"2.0","id":2,"result":{"for":"second"}}`),
+			at(0), at(1, `answer "a": {"jsonrpc":"2.0","id":"a","result":{"for":"second"}}`),
+			server(`{"jsonrpc":"2.0","id":1,"result":{"for":"first"}}`),
+			at(0, `answer "a": {"jsonrpc":"2.0","id":"a","result":{"for":"first"}}`), at(1),
+		}},
+		{name: "a timeout is one client's alone", clients: 2, opts: multiplex.Options{RequestTimeout: 2 * time.Second}, steps: []step{
+			from(0, callA), after(time.Second), from(1, callA), sent(call("1"), call("2")), after(time.Second),
+			sent(cancelled("1", timedOut)), at(0, `fail "a": timeout, final (timeout)`), at(1),
+			server(result("2")), at(1, answer(`"a"`)),
+		}},
+		{name: "places are given in the order of all", clients: 2, opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			from(0, callA), from(1, callA), from(0, callB), sent(call("1")),
+			server(nullID), at(0, answer(`"a"`)), at(1), sent(call("2")),
+			server(nullID), at(0), at(1, answer(`"a"`)), sent(call("3")),
+			server(nullID), at(0, answer(`"b"`)), at(1),
+		}},
+		{name: "the end is told to each", clients: 2, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), fault(io.EOF),
+			at(0, `fail "a": session_lost, final (session_lost)`), at(1, `fail "b": session_lost, final (session_lost)`),
+		}},
+	})
+}
+
+func TestErrorTypes(t *testing.T) {
+	for response, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1,"result":{}}`:                                       "",
+		`{"jsonrpc":"2.0","id":1,"result":{"isError":false}}`:                        "",
+		`{"jsonrpc":"2.0","id":1,"result":{"isError":true}}`:                         metrics.ErrorTool,
+		`{"jsonrpc":"2.0","id":1,"result":{"text":"\"isError\":true"}}`:              "",
+		`{"jsonrpc":"2.0","id":1,"result":{"deep":{"isError":true}}}`:                "",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"isError"}}`:       "-32601",
+		`{"jsonrpc":"2.0","id":1,"error":{"message":"no code"}}`:                     "",
+		`{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"go-sdk's lifecycle"}}`: "0",
+	} {
+		if got := multiplex.ErrorType(parse(t, response)); got != want {
+			t.Errorf("ErrorType(%s) = %q, want %q", response, got, want)
+		}
+	}
+}
+
+// The errors that a client gets have a code and data that programs can read.
+func TestErrorShape(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := newFakeConn()
+		s := multiplex.New(conn, multiplex.Options{})
+		c := &rawClient{}
+		s.Attach(c, "x").Forward(parse(t, callA))
+		s.Close(io.EOF)
+		<-s.Done()
+		raw, err := json.Marshal(c.failed)
+		if want := `{"code":-32603,"message":"EOF","data":{"reason":"session_lost","retryable":false}}`; err != nil || string(raw) != want {
+			t.Errorf("error = %s (%v), want %s", raw, err, want)
+		}
+	})
+}
+
+type rawClient struct {
+	fakeClient
+	failed *jsonrpc.Error
+}
+
+func (c *rawClient) Fail(_ jsonrpc.ID, e *jsonrpc.Error, _ string) { c.failed = e }
