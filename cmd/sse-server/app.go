@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -82,15 +81,4 @@ func (m *Main) report(faults []string) {
 	for _, fault := range faults {
 		fmt.Fprintf(m.Stderr, "  %s\n", fault)
 	}
-}
-
-// newLogger makes the log; level and format have been checked.
-func newLogger(w io.Writer, level, format string) *slog.Logger {
-	var least slog.Level
-	_ = least.UnmarshalText([]byte(level))
-	options := &slog.HandlerOptions{Level: least}
-	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, options))
-	}
-	return slog.New(slog.NewTextHandler(w, options))
 }

@@ -136,7 +136,7 @@ func newEndpoint(flag, addr string, l *loaded, routes http.Handler, log *slog.Lo
 			ReadHeaderTimeout: readHeaderTimeout,
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    maxHeaderBytes,
-			ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+			ErrorLog:          serverErrors(log),
 		},
 	}
 }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"io"
+	"log"
+	"log/slog"
+	"strings"
+)
+
+// newLogger makes the log; level and format have been checked.
+func newLogger(w io.Writer, level, format string) *slog.Logger {
+	var least slog.Level
+	_ = least.UnmarshalText([]byte(level))
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least, ReplaceAttr: withUnit}))
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: least}))
+}
+
+// withUnit writes durations as the text handler does: as numbers they are
+// nanoseconds, which nothing in the line says.
+func withUnit(_ []string, attr slog.Attr) slog.Attr {
+	if attr.Value.Kind() == slog.KindDuration {
+		attr.Value = slog.StringValue(attr.Value.Duration().String())
+	}
+	return attr
+}
+
+// serverErrors is the ErrorLog of an http.Server: its texts become attributes.
+func serverErrors(to *slog.Logger) *log.Logger {
+	return log.New(&errorWriter{to}, "", 0)
+}
+
+type errorWriter struct{ to *slog.Logger }
+
+// Write logs one line. A failed TLS handshake is any port scanner's doing and
+// would fill the log; the rest, panics of handlers among it, is worth a warning.
+func (w *errorWriter) Write(line []byte) (int, error) {
+	text := strings.TrimSpace(string(line))
+	if strings.Contains(text, "TLS handshake error") {
+		w.to.Debug("http server error", "err", text)
+	} else {
+		w.to.Warn("http server error", "err", text)
+	}
+	return len(line), nil
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestLogFormats(t *testing.T) {
+	var text, lines bytes.Buffer
+	newLogger(&text, "warn", "text").Info("below the level")
+	newLogger(&text, "warn", "text").Warn("slow", "duration", 1500*time.Millisecond)
+	if got, want := text.String(), "level=WARN msg=slow duration=1.5s\n"; !strings.HasSuffix(got, want) || strings.Contains(got, "below") {
+		t.Errorf("text: got %q, want only %q", got, want)
+	}
+	newLogger(&lines, "debug", "json").Debug("slow", "duration", 1500*time.Millisecond, "n", 3)
+	var got struct {
+		Msg, Level, Duration string
+		N                    int
+	}
+	if err := json.Unmarshal(lines.Bytes(), &got); err != nil || got.Duration != "1.5s" || got.N != 3 || got.Level != "DEBUG" {
+		t.Errorf("json: got %s, err %v, want the duration with its unit", lines.String(), err)
+	}
+}
+
+func TestServerErrorsBecomeAttributes(t *testing.T) {
+	var out bytes.Buffer
+	errs := serverErrors(newLogger(&out, "info", "text"))
+	errs.Print("http: TLS handshake error from 192.0.2.1:1: EOF")
+	if out.Len() > 0 {
+		t.Errorf("got %q for a port scanner, want nothing at info", out.String())
+	}
+	errs.Print("http: panic serving 192.0.2.1:1: boom\ngoroutine 1")
+	if got := out.String(); !strings.Contains(got, `msg="http server error" err="http: panic serving`) || strings.Count(got, "\n") != 1 {
+		t.Errorf("got %q, want one line with the text under err", got)
+	}
+}
