@@ -35,8 +35,8 @@ type Command struct {
 	// MaxLineBytes is the longest message that it may send; a longer one is
 	// dropped, and Recv tells so with jsonrpc.ErrTooLong. Default 16 MiB.
 	MaxLineBytes int
-	// CloseTimeout is how long Close waits after each of its steps: end of
-	// stdin, SIGTERM, SIGKILL. Default 2 s.
+	// CloseTimeout is how long Close waits after the end of stdin, and again
+	// after SIGTERM, before its next step. Default 2 s.
 	CloseTimeout time.Duration
 	// Logger receives the child's life and its stderr. nil: silent.
 	Logger *slog.Logger
@@ -68,8 +68,8 @@ func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) Upstream {
 //
 // Close lets the process read what was sent before, then ends its stdin, and
 // sends SIGTERM and SIGKILL to its process group if that does not end it. It
-// takes at most three times CloseTimeout and half a second, and fails only if
-// the process survives all that.
+// takes at most twice CloseTimeout and five seconds, and fails only if the
+// process survives all that.
 func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start %q: %w", c.Path, err)

@@ -35,7 +35,9 @@
 // gateway dies (PR_SET_PDEATHSIG). That signal is tied to the thread that forked
 // (golang/go#27505), hence one goroutine, locked to its thread, starts the child
 // and stays in the wait for it: the thread cannot end before the child does. It
-// costs no thread more, because a wait for a process occupies one anyway.
+// costs no thread more, because a wait for a process occupies one anyway. (The Go
+// runtime ends a program that needs more than 10,000 threads; whoever wants more
+// children than that must raise debug.SetMaxThreads.)
 // Grandchildren do not inherit the signal; they see the end of their stdin.
 //
 // Standard error is always read, so that no child can hang on a full pipe, and

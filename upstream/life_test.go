@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -160,6 +162,7 @@ func TestCommandDaemonDoesNotHoldTheSession(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer hold.Close() // lets the daemon go
+			others := goleak.IgnoreCurrent()
 			conn := dial(t, command(t, "daemon", env))
 			if name == "Recv" {
 				if got, err := recvAll(t, conn); err != io.EOF || len(got) != 1 {
@@ -169,6 +172,7 @@ func TestCommandDaemonDoesNotHoldTheSession(t *testing.T) {
 			if err := conn.Close(); err != nil {
 				t.Errorf("Close: %v", err)
 			}
+			goleak.VerifyNone(t, others) // while the daemon holds stdout and stderr
 		})
 	}
 }
@@ -199,28 +203,43 @@ func TestCommandFloodOfStderrHarmsNobody(t *testing.T) {
 	}
 }
 
-// The kernel ties PR_SET_PDEATHSIG to the thread that forked: when Dial's own
-// thread ends, the child must live on.
-func TestCommandSurvivesTheThreadThatDialled(t *testing.T) {
-	var conn jsonrpc.Conn
-	tid := 0
-	dialled := make(chan error, 1)
+// onDyingThread runs f on a thread that ends afterwards: a goroutine that ends
+// with its thread locked takes it along, unless it is the main thread.
+func onDyingThread(f func()) {
+	done := make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		tid = syscall.Gettid()
-		var err error
-		conn, err = command(t, "echo").Dial(t.Context())
-		dialled <- err
+		defer close(done)
+		runtime.LockOSThread()
+		if syscall.Gettid() == syscall.Getpid() {
+			onDyingThread(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
 	}()
-	if err := <-dialled; err != nil {
+	<-done
+}
+
+// The kernel ties PR_SET_PDEATHSIG to the thread that forked: when Dial's own
+// thread ends, the child must live on. A witness that was forked by that thread
+// itself tells when it has ended.
+func TestCommandSurvivesTheThreadThatDialled(t *testing.T) {
+	c := command(t, "echo")
+	witness := exec.Command(c.Path)
+	witness.Env = append(os.Environ(), behaviourEnv+"=never-read")
+	witness.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var conn jsonrpc.Conn
+	var dialErr, witnessErr error
+	onDyingThread(func() {
+		conn, dialErr = c.Dial(t.Context())
+		witnessErr = witness.Start()
+	})
+	if err := errors.Join(dialErr, witnessErr); err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for {
-		if _, err := os.Stat(fmt.Sprintf("/proc/self/task/%d", tid)); err != nil {
-			break
-		}
-		runtime.Gosched()
+	if err := witness.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("witness: got %v, want it killed", err)
 	}
 	send(t, conn, ping)
 	if got := recv(t, conn); got != ping {

@@ -18,6 +18,10 @@ import (
 // youngTime is the age until which a child's death is explained by its stderr.
 const youngTime = 5 * time.Second
 
+// killTimeout is how long a process may take to die of SIGKILL. It is not for
+// the user to choose: only the kernel delays it, where memory or disks are slow.
+const killTimeout = 5 * time.Second
+
 // supervise starts the process and waits for it. It holds its thread from the
 // start to the end of the process: on Linux the kernel kills the child when the
 // thread that forked it ends (golang/go#27505), and while this goroutine holds
@@ -199,10 +203,10 @@ func (c *child) kill() error {
 		return nil
 	}
 	c.signal(killGroup)
-	if c.waitEnded(c.cmd.CloseTimeout + 2*drainTimeout) { // settle may need that after the end
+	if c.waitEnded(killTimeout) {
 		return nil
 	}
-	err := fmt.Errorf("close: process %d survived SIGKILL for %s", c.proc.Process.Pid, c.cmd.CloseTimeout)
+	err := fmt.Errorf("close: process %d survived SIGKILL for %s", c.proc.Process.Pid, killTimeout)
 	c.log.Error("server cannot be killed", "err", err)
 	return err
 }
