@@ -1,0 +1,90 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+func TestHandlePushes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg }))
+		type event struct {
+			msg string
+			err error
+		}
+		events := make(chan event, 10)
+		conn.(jsonrpc.Pusher).Push(func(msg []byte, err error) bool {
+			events <- event{string(msg), err}
+			return true
+		})
+		for range 3 {
+			send(t, conn, ping)
+			if got := <-events; got.msg != ping || got.err != nil {
+				t.Errorf("got %q, %v, want the answer", got.msg, got.err)
+			}
+		}
+		if err := errors.Join(conn.Close(), conn.Close()); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if got := <-events; !errors.Is(got.err, jsonrpc.ErrClosed) || len(events) != 0 {
+			t.Errorf("got %q, %v and %d more, want ErrClosed once", got.msg, got.err, len(events))
+		}
+	})
+}
+
+// What is handed over but not taken yet holds its place in the session's bound.
+func TestHandlePushCountsWhatIsNotTaken(t *testing.T) {
+	big := make([]byte, upstream.SendLimit)
+	for i := range big {
+		big[i] = 'x'
+	}
+	msg := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping","params":["` + string(big) + `"]}`)
+	synctest.Test(t, func(t *testing.T) {
+		conn := dial(t, upstream.Handle(func(_ context.Context, _ json.RawMessage) any { return []byte(`{}`) }))
+		take := make(chan struct{})
+		conn.(jsonrpc.Pusher).Push(func([]byte, error) bool {
+			<-take
+			return true
+		})
+		if err := conn.Send(msg); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := conn.Send([]byte(ping)); !errors.Is(err, jsonrpc.ErrBusy) {
+			t.Errorf("Send: got %v, want ErrBusy", err)
+		}
+		take <- struct{}{}
+		synctest.Wait()
+		if err := conn.Send([]byte(ping)); err != nil {
+			t.Errorf("Send after the answer was taken: %v", err)
+		}
+		close(take)
+	})
+}
+
+func BenchmarkHandlePush(b *testing.B) {
+	raw := json.RawMessage(`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hello"}]}}`)
+	conn := dial(b, upstream.Handle(func(context.Context, json.RawMessage) any { return raw }))
+	done := make(chan struct{}, 1)
+	conn.(jsonrpc.Pusher).Push(func([]byte, error) bool {
+		select {
+		case done <- struct{}{}:
+		default: // the final error
+		}
+		return true
+	})
+	msg := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := conn.Send(msg); err != nil {
+			b.Fatal(err)
+		}
+		<-done
+	}
+}
