@@ -103,7 +103,7 @@ func Parse(data []byte) (*Message, error) {
 		return nil, Errorf(CodeParseError, "invalid JSON: %v", err)
 	}
 	data = trimSpace(data)
-	if bytes.ContainsAny(data, "\r\n") {
+	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 {
 		data = compact(data)
 	}
 	p := parser{m: &Message{raw: data}}
@@ -168,10 +168,7 @@ func (p *parser) document() error {
 }
 
 func (p *parser) member(name, value span) error {
-	key := p.m.raw[name.from+1 : name.to-1]
-	if bytes.IndexByte(key, '\\') >= 0 {
-		key = []byte(text(p.m.raw, name))
-	}
+	key := unquoted(p.m.raw, name)
 	var at *span
 	switch string(key) {
 	case "jsonrpc":
@@ -231,7 +228,7 @@ func (p *parser) classifyCall() error {
 	if params := m.part(m.params); params != nil && !bytes.ContainsRune([]byte("{[n"), rune(params[0])) {
 		return Errorf(CodeInvalidRequest, `member "params" must be an object or an array`)
 	}
-	m.Method = text(m.raw, p.method)
+	m.Method = string(unquoted(m.raw, p.method))
 	switch m.ID {
 	case "":
 		m.Kind = Notification
@@ -284,7 +281,7 @@ func find(obj []byte, names []string) (span, bool) {
 		}
 		var found span
 		end, err := skipObject(obj, at.from, 0, func(name, value span) error {
-			if text(obj, name) == want {
+			if string(unquoted(obj, name)) == want {
 				found = value
 			}
 			return nil
