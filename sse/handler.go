@@ -2,6 +2,7 @@ package sse
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/gorilla/mux"
@@ -109,6 +110,10 @@ func (h *Handler) outerPrefix(r *http.Request) string {
 		}
 	}
 	requested, _, _ := strings.Cut(r.RequestURI, "?")
+	if _, rest, ok := strings.Cut(requested, "://"); ok { // the whole URL: what clients send to a proxy
+		_, rest, _ = strings.Cut(rest, "/")
+		requested = "/" + rest
+	}
 	stripped, ok := strings.CutSuffix(requested, r.URL.EscapedPath())
 	if !ok || stripped != "" && !safePath(stripped) {
 		stripped = ""
@@ -122,7 +127,11 @@ func safePath(p string) bool {
 	if !strings.HasPrefix(p, "/") || strings.HasPrefix(p, "//") || len(p) > 1024 {
 		return false
 	}
-	for _, segment := range strings.Split(p, "/") {
+	decoded, err := url.PathUnescape(p) // browsers take %2e for a dot
+	if err != nil {
+		return false
+	}
+	for _, segment := range strings.Split(decoded, "/") {
 		if segment == "." || segment == ".." {
 			return false
 		}
