@@ -44,7 +44,7 @@ func (c *slowConn) Send(msg []byte) error {
 		return jsonrpc.ErrBusy
 	case fate < 15: // never
 	case fate < 20:
-		c.say(`{"jsonrpc":"2.0","id":`+string(m.ID)+`}`)
+		c.say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `}`)
 	case fate < 60:
 		c.say(string(jsonrpc.NewResult(m.ID, m.Params())))
 		c.say(string(jsonrpc.NewResult(m.ID, m.Params())))
