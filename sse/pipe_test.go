@@ -76,6 +76,7 @@ func servePipe(h http.Handler, protocols *http.Protocols, set func(*http.Server)
 func (p *pipeServer) stop() {
 	p.client.CloseIdleConnections()
 	_ = p.Server.Close()
+	time.Sleep(time.Second) // faked: net/http lingers before it closes after a refused body
 }
 
 // protocols returns the ones of HTTP/1.1 or of HTTP/2 without TLS.

@@ -39,6 +39,7 @@ func TestStreamBytes(t *testing.T) {
 			t.Fatalf("the announcement came too early: %q", got)
 		}
 		time.Sleep(time.Millisecond)
+		synctest.Wait()
 		_ = g.c.Send([]byte(`{"n":1}`))
 		synctest.Wait()
 		want += "id: 3\ndata: " + `{"jsonrpc":"2.0","id":"auto-initialize-` + id + `","result":{}}` + "\nevent: mcp-response\n\n" +
