@@ -60,9 +60,17 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Conn
 	e.server.CreateStream(c.ID())
 	defer e.server.RemoveStream(c.ID()) // after ServeHTTP: the subscriber is gone by then
 
+	s, inner, stop := e.newStream(w, r, c, endpoint)
+	defer stop()
+	e.server.ServeHTTP(s, inner)
+}
+
+// newStream returns what the library is called with: a stream and a request
+// that ends when the connection is closed or the client is gone. stop releases
+// the request.
+func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.Connection, endpoint string) (s *stream, inner *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	s := &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), endpoint: endpoint, lastID: 1}
+	s = &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), endpoint: endpoint, lastID: 1}
 	s.deadline = deadline{control: s.control, timeout: e.writeTimeout, strict: r.ProtoMajor >= 2}
 	end := func() {
 		s.deadline.expire() // a stream that ends must not wait for a stalled client; before ServeHTTP can return
@@ -71,10 +79,12 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Conn
 	c.OnClose(end)
 	// Not c.Close: net/http cancels the context when a write fails, and then the
 	// reason is the write's.
-	stop := context.AfterFunc(r.Context(), end)
-	defer stop()
-	inner := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/sse", RawQuery: "stream=" + c.ID()}}
-	e.server.ServeHTTP(s, inner.WithContext(ctx))
+	release := context.AfterFunc(r.Context(), end)
+	inner = &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/sse", RawQuery: "stream=" + c.ID()}}
+	return s, inner.WithContext(ctx), func() {
+		release()
+		cancel()
+	}
 }
 
 // stream is the ResponseWriter that the library writes one connection's events

@@ -13,36 +13,53 @@ import (
 )
 
 // serveStream is GET /sse. Its goroutine writes the stream until the end.
+//
+// What stands on its stack stands there as long as the stream is open, for each
+// of many idle clients: the work of the beginning and of the end is in functions
+// that return.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
+	c := h.open(w, r)
+	if c == nil {
+		return
+	}
+	defer h.end(c)
+	stop := h.begin(w, r, c)
+	defer stop()
+	h.engine.serve(w, r, c, h.endpoint(r, c.ID()))
+	c.Close(metrics.ClosedClient)
+}
+
+// open returns a connection for the client, or answers why there is none.
+func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connection {
 	principal, ok := h.admit(w, r, http.MethodGet, h.opts.Metrics.ConnectionRejected)
 	if !ok {
-		return
+		return nil
 	}
 	client, err := h.client(r, principal)
 	if err != nil {
 		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
 		refuse(w, http.StatusBadRequest, err.Error())
-		return
+		return nil
 	}
 	if !canFlush(w) {
 		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
 		h.opts.Logger.Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
 		refuse(w, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
-		return
+		return nil
 	}
 	c, err := h.registry.Open(client)
 	if err != nil {
 		h.refuseConnection(w, err)
-		return
+		return nil
 	}
-	defer h.registry.Remove(c)
-	defer c.Close(metrics.ClosedError) // only counts when something below panics
-	h.run(w, r, c)
+	h.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "remote", client.Addr.String(),
+		"userAgent", clip(client.UserAgent), "principal", clip(client.Principal))
+	return c
 }
 
-func (h *Handler) run(w http.ResponseWriter, r *http.Request, c *connstate.Connection) {
-	log := h.opts.Logger.With("connectionId", c.ShortID())
-	log.Info("connection opened", "remote", c.Client().Addr.String(), "userAgent", clip(c.Client().UserAgent), "principal", clip(c.Client().Principal))
+// begin starts what stands behind a connection, and its timers, which the
+// returned function stops.
+func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Connection) (stop func()) {
 	// The server's own deadlines are for requests that end. Not every
 	// ResponseWriter has deadlines; then there are none to lift.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -53,11 +70,13 @@ func (h *Handler) run(w http.ResponseWriter, r *http.Request, c *connstate.Conne
 		_ = c.Push(h.connectionEvent(c)) // the outbox is empty: there is room
 	}
 	c.Bind(h.backend.Accept(c))
-	stop := h.keepAlive(c)
-	defer stop()
-	h.engine.serve(w, r, c, h.endpoint(r, c.ID()))
-	c.Close(metrics.ClosedClient)
-	log.Info("connection closed", "reason", c.Reason(), "duration", time.Since(c.Opened()))
+	return h.keepAlive(c)
+}
+
+func (h *Handler) end(c *connstate.Connection) {
+	c.Close(metrics.ClosedError) // only counts when something has panicked
+	h.registry.Remove(c)
+	h.opts.Logger.Info("connection closed", "connectionId", c.ShortID(), "reason", c.Reason(), "duration", time.Since(c.Opened()))
 }
 
 // client reads what the GET says about the client. Query parameters that are
