@@ -47,7 +47,8 @@ e2e:
 # go test fuzzes one target of one package at a time.
 fuzz:
 	@set -e; for pkg in $$(go list ./...); do \
-		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+		listed=$$(go test -list '^Fuzz' $$pkg); \
+		for target in $$(echo "$$listed" | grep '^Fuzz' || true); do \
 			echo "== $$pkg $$target"; \
 			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
 		done; \
