@@ -1,0 +1,209 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// inFakeTime runs a test with a gateway in front of a played server, in a
+// synctest bubble: connections are opened without HTTP. At the end all is shut
+// down and nothing may be left.
+func inFakeTime(t *testing.T, u *server, opts gateway.Options, test func(t *testing.T, g *gateway.Gateway)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		g, err := gateway.New(u, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, g)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, c := range g.Registry().All() {
+			c.Close("test over")
+		}
+		if err := g.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if n := u.open(); n > 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+	})
+}
+
+// peer is a client whose stream is read by the test.
+type peer struct {
+	t testing.TB
+	c *connstate.Connection
+
+	mu  sync.Mutex
+	got []connstate.Event
+}
+
+// connect opens a connection. The zero Client gets the announcement, and its
+// dialect is undecided.
+func connect(t testing.TB, g *gateway.Gateway, client connstate.Client) *peer {
+	t.Helper()
+	c, err := g.Registry().Open(client)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	p := &peer{t: t, c: c}
+	c.Bind(g.Accept(c))
+	events := make(chan connstate.Event, 1024)
+	c.Attach(func(e connstate.Event) bool {
+		select {
+		case events <- e:
+			return true
+		default:
+			return false
+		}
+	})
+	c.StartAnnounceDelay()
+	go p.read(g, events) // ends with the connection
+	return p
+}
+
+// plain is a client that wants neither announcement nor two names.
+var plain = connstate.Client{Dialect: connstate.EventMessage, Quiet: true}
+
+func (p *peer) read(g *gateway.Gateway, events chan connstate.Event) {
+	defer g.Registry().Remove(p.c)
+	for {
+		select {
+		case e := <-events:
+			p.mu.Lock()
+			p.got = append(p.got, e)
+			p.mu.Unlock()
+			p.c.Written(e.Size())
+		case <-p.c.Done():
+			return
+		}
+	}
+}
+
+// post sends messages as a client does.
+func (p *peer) post(msgs ...string) {
+	p.t.Helper()
+	for _, raw := range msgs {
+		m, err := jsonrpc.Parse([]byte(raw))
+		if err != nil {
+			p.t.Fatalf("parse %.80s: %v", raw, err)
+		}
+		p.c.Observe(m, "")
+		p.c.Receive(m)
+	}
+}
+
+// want expects exactly these events since the last call, in the short form of
+// describe. A * at the end stands for anything.
+func (p *peer) want(want ...string) {
+	p.t.Helper()
+	synctest.Wait()
+	p.mu.Lock()
+	events := p.got
+	p.got = nil
+	p.mu.Unlock()
+	got := make([]string, len(events))
+	for i, e := range events {
+		got[i] = describe(p.t, e)
+	}
+	equal := slices.EqualFunc(got, want, func(g, w string) bool {
+		if begin, ok := strings.CutSuffix(w, "*"); ok {
+			return strings.HasPrefix(g, begin)
+		}
+		return g == w
+	})
+	if !equal {
+		p.t.Errorf("the client got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
+	}
+}
+
+func (p *peer) wantState(want connstate.State) {
+	p.t.Helper()
+	synctest.Wait()
+	if got := p.c.State(); got != want {
+		p.t.Errorf("state = %s, want %s", got, want)
+	}
+}
+
+// describe is an event in short: what matters of it to a client. The event's
+// name stands before it unless it is "message".
+func describe(t testing.TB, e connstate.Event) string {
+	t.Helper()
+	m, err := jsonrpc.Parse(e.Data)
+	if err != nil {
+		t.Errorf("event %s holds no message: %s", e.Name, e.Data)
+		return e.Name + ": ?"
+	}
+	what := describeMessage(t, m)
+	if e.Name != connstate.EventMessage {
+		return e.Name + ": " + what
+	}
+	return what
+}
+
+func describeMessage(t testing.TB, m *jsonrpc.Message) string {
+	t.Helper()
+	id := string(m.ID)
+	if strings.HasPrefix(id, `"auto-initialize-`) {
+		id = "auto"
+	}
+	switch {
+	case m.Kind == jsonrpc.Notification:
+		return m.Method
+	case m.Kind == jsonrpc.Request:
+		return "request " + m.Method
+	case m.Error() == nil:
+		return id + " " + string(m.Result())
+	}
+	var e struct {
+		Code int
+		Data struct {
+			Type, Phase, Details, Reason string
+			Attempt                      int
+			RetryAfterMs                 *int64
+			Retryable                    bool
+		}
+	}
+	if err := json.Unmarshal(m.Error(), &e); err != nil {
+		t.Errorf("error object: %v: %s", err, m.Raw())
+	}
+	switch {
+	case e.Data.Type != "" && e.Code == jsonrpc.CodeInternalError && e.Data.RetryAfterMs != nil && e.Data.Details != "":
+		return fmt.Sprintf("%s %s %s attempt %d", id, e.Data.Type, e.Data.Phase, e.Data.Attempt)
+	case e.Data.Reason != "":
+		return fmt.Sprintf("%s %s retryable=%t", id, e.Data.Reason, e.Data.Retryable)
+	}
+	return fmt.Sprintf("%s error %d", id, e.Code)
+}
+
+const (
+	initialized   = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	serverResult  = `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`
+	emptyDeclared = `{}`
+)
+
+func request(id, method string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `"}`
+}
+
+func initialize(id, version, capabilities string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"initialize","params":{"protocolVersion":"` + version +
+		`","capabilities":` + capabilities + `,"clientInfo":{"name":"peer","version":"0"}}}`
+}
+
+// answered is the standard answer of a session to a request.
+func answered(id string, session int, method string) string {
+	return fmt.Sprintf(`%s {"session":%d,"method":"%s"}`, id, session, method)
+}

@@ -1,0 +1,204 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// server is an MCP server that a test plays: an upstream.Upstream whose
+// sessions answer by a function and write down what they got.
+type server struct {
+	// dial decides about the nth start, from 1; nil: it works at once.
+	dial func(ctx context.Context, n int) error
+	// handle answers one message; nil or false: the standard answer is given.
+	handle func(s *serverSession, m *jsonrpc.Message) bool
+	// capabilities are declared in the initialize result. "" is {}.
+	capabilities string
+
+	mu       sync.Mutex
+	dials    int
+	dialedAt []time.Time
+	sessions []*serverSession
+}
+
+func (u *server) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	u.mu.Lock()
+	u.dials++
+	u.dialedAt = append(u.dialedAt, time.Now())
+	n := u.dials
+	u.mu.Unlock()
+	if u.dial != nil {
+		if err := u.dial(ctx, n); err != nil {
+			return nil, err
+		}
+	}
+	s := &serverSession{server: u, n: n, out: make(chan string, 4096), done: make(chan struct{})}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sessions = append(u.sessions, s)
+	return s, nil
+}
+
+// starts returns how often a session was asked for.
+func (u *server) starts() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.dials
+}
+
+// session returns the nth session that came about, from 1.
+func (u *server) session(t testing.TB, n int) *serverSession {
+	t.Helper()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.sessions) < n {
+		t.Fatalf("%d sessions were started, want at least %d", len(u.sessions), n)
+	}
+	return u.sessions[n-1]
+}
+
+// open returns how many sessions are not over.
+func (u *server) open() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := 0
+	for _, s := range u.sessions {
+		if !s.over() {
+			n++
+		}
+	}
+	return n
+}
+
+// serverSession is one session with a server: a jsonrpc.Conn.
+type serverSession struct {
+	server *server
+	n      int
+	out    chan string
+	done   chan struct{}
+	end    error // set before done is closed
+
+	mu  sync.Mutex
+	got []string
+}
+
+func (s *serverSession) Send(msg []byte) error {
+	if s.over() {
+		return jsonrpc.ErrClosed
+	}
+	m, err := jsonrpc.Parse(msg)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.got = append(s.got, string(msg))
+	s.mu.Unlock()
+	if s.server.handle == nil || !s.server.handle(s, m) {
+		s.answer(m)
+	}
+	return nil
+}
+
+// answer gives the standard answer: what a server says to initialize, and for
+// all else the session's number and the params.
+func (s *serverSession) answer(m *jsonrpc.Message) {
+	if m.Kind != jsonrpc.Request || m.Method == "hang" {
+		return
+	}
+	result := `{"session":` + string('0'+rune(s.n)) + `,"method":"` + m.Method + `"}`
+	if m.Method == "initialize" {
+		capabilities := s.server.capabilities
+		if capabilities == "" {
+			capabilities = "{}"
+		}
+		result = `{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"serverInfo":{"name":"played","version":"1.0"}}`
+	}
+	s.say(string(jsonrpc.NewResult(m.ID, []byte(result))))
+}
+
+// say sends a message of the server.
+func (s *serverSession) say(msg string) {
+	select {
+	case s.out <- msg:
+	case <-s.done:
+	}
+}
+
+// die ends the session from the server's side.
+func (s *serverSession) die() { s.finish(io.EOF) }
+
+func (s *serverSession) finish(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.end == nil {
+		s.end = err
+		close(s.done)
+	}
+}
+
+func (s *serverSession) over() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *serverSession) Recv() ([]byte, error) {
+	select {
+	case msg := <-s.out:
+		return []byte(msg), nil
+	default:
+	}
+	select {
+	case msg := <-s.out:
+		return []byte(msg), nil
+	case <-s.done:
+		return nil, s.end
+	}
+}
+
+func (s *serverSession) Close() error {
+	s.finish(jsonrpc.ErrClosed)
+	return nil
+}
+
+// methods returns the methods of the messages that the session got.
+func (s *serverSession) methods() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, raw := range s.got {
+		m, _ := jsonrpc.Parse([]byte(raw)) // parsed before
+		all = append(all, m.Method)
+	}
+	return all
+}
+
+// message returns the first message of that method as the session got it.
+func (s *serverSession) message(t testing.TB, method string) *jsonrpc.Message {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, raw := range s.got {
+		if m, _ := jsonrpc.Parse([]byte(raw)); m.Method == method {
+			return m
+		}
+	}
+	t.Fatalf("session %d got no %s", s.n, method)
+	return nil
+}
+
+func (s *serverSession) wantMethods(t testing.TB, want ...string) {
+	t.Helper()
+	if got := s.methods(); !slices.Equal(got, want) {
+		t.Errorf("session %d got %q, want %q", s.n, got, want)
+	}
+}
