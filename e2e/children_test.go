@@ -1,6 +1,10 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -66,4 +70,38 @@ func TestShutdownKillsStubbornChildren(t *testing.T) {
 		t.Fatalf("processes below the gateway = %d, want the child and its child", got)
 	}
 	g.stop()
+}
+
+// A child has state to save; the gateway closes its input and gives it time, also
+// one that was replaced because the client has capabilities of its own.
+func TestShutdownLetsChildrenEndInGoodOrder(t *testing.T) {
+	t.Parallel()
+	hello := `{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"e2e","version":"0"}}`
+	for name, replace := range map[string]func(s *stream){
+		"OneChild": func(s *stream) { s.request("0", "tools/list", "{}") },
+		"ReplacedWhenReady": func(s *stream) {
+			s.await("the synthetic initialize", func(e event) bool { return strings.Contains(e.data, "auto-initialize") })
+			s.request("0", "initialize", hello)
+		},
+		"ReplacedWhileStarting": func(s *stream) { s.request("0", "initialize", hello) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			farewell := filepath.Join(t.TempDir(), "farewell-of-")
+			g := startGateway(t, fake(t, "--start-delay", "200ms", "--farewell", farewell)...)
+			s := openStream(t, g.url)
+			replace(s)
+			children := g.children()
+			s.close() // then nothing but the children holds the shutdown up
+			g.stop()
+			if len(children) == 0 {
+				t.Error("no children before the shutdown")
+			}
+			for _, child := range children {
+				if _, err := os.Stat(fmt.Sprint(farewell, child.pid)); err != nil {
+					t.Errorf("child %d of %d was not given the time to end: %v", child.pid, len(children), err)
+				}
+			}
+		})
+	}
 }

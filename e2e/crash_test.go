@@ -2,14 +2,17 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
 
-// killChild kills the fake server of the client and waits until it is gone.
+// killChild kills the fake server of the client and waits until the gateway has
+// noticed: a call that comes before is one in flight, whose session is lost.
 func killChild(t *testing.T, g *gateway, c client) (pid string) {
 	t.Helper()
 	pid = mustCall(t, c, "pid", map[string]any{})
@@ -17,7 +20,12 @@ func killChild(t *testing.T, g *gateway, c client) (pid string) {
 	if err != nil {
 		t.Fatalf("pid = %q: %v", pid, err)
 	}
+	const noticed = `"msg":"session lost"`
+	before := strings.Count(g.log.String(), noticed)
 	kill(t, g, n)
+	g.eventually("the gateway notices the loss", func() bool {
+		return strings.Count(g.log.String(), noticed) > before
+	})
 	return pid
 }
 
@@ -104,6 +112,21 @@ func assertSessionLost(t *testing.T, k kind, err error) {
 	}
 	if !k.noErrorData && !got.names("session_lost") {
 		t.Errorf("the call that lost its server: %v, want session_lost named", got)
+	}
+}
+
+func TestNextCallAfterACrashIsServedHoweverSoonItComes(t *testing.T) {
+	t.Parallel()
+	s := openStream(t, startGateway(t, fake(t)...).url)
+	s.request("0", "ping", "{}")
+	for round := range 20 {
+		crash, echo := fmt.Sprint(2*round+1), fmt.Sprint(2*round+2)
+		if lost := s.request(crash, "tools/call", callParams("crash", "{}")); lost.Error == nil || !lost.Error.names("session_lost") {
+			t.Errorf("round %d: crash = %+v (error %v), want session_lost", round, lost.Result, lost.Error)
+		}
+		if got := s.call(echo, "echo", `{"message":"m"}`); got != "m" {
+			t.Errorf("round %d: echo = %q, want m", round, got)
+		}
 	}
 }
 

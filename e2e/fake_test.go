@@ -58,6 +58,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	exit := flags.Bool("exit", false, "end at once")
 	silent := flags.Bool("silent", false, "read everything, answer nothing")
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
+	farewell := flags.String("farewell", "", "when the input ends, take 300 ms and create this file with the process number after its name")
 	fork := flags.Bool("fork", false, "start a process that outlives this one")
 	_ = flags.Parse(args) // ExitOnError
 	if *exit {
@@ -75,6 +76,12 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	}
 	time.Sleep(*startDelay) // what is played here is a slow program
 	code := serveFake(in, out, *silent)
+	if *farewell != "" {
+		time.Sleep(300 * time.Millisecond)
+		if err := os.WriteFile(fmt.Sprint(*farewell, os.Getpid()), nil, 0o600); err != nil {
+			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
+		}
+	}
 	if *stubborn {
 		time.Sleep(10 * time.Minute)
 	}

@@ -3,10 +3,12 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -61,6 +63,8 @@ func launch(t *testing.T, args ...string) *gateway {
 	}, args...)
 	g := &gateway{t: t, cmd: exec.Command(binary(t), all...), ended: make(chan struct{})}
 	g.cmd.Stdout, g.cmd.Stderr = &g.out, &g.log
+	// The race detector would let the process live on for a second after its end.
+	g.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
 	// A child that outlives the gateway holds its stderr; Wait reports that.
 	g.cmd.WaitDelay = 5 * time.Second
 	if err := g.cmd.Start(); err != nil {
@@ -93,6 +97,9 @@ func (g *gateway) stopOnce() {
 	if err := g.wait(); err != nil {
 		g.t.Errorf("sse-server after SIGTERM: %v, want exit code 0", err)
 	}
+	for pid := range g.unreaped() {
+		g.t.Errorf("sse-server did not wait for the end of its child %d", pid)
+	}
 	for _, p := range left {
 		if p.alive() {
 			g.t.Errorf("process %d outlived sse-server", p.pid)
@@ -111,6 +118,27 @@ func (g *gateway) wait() error {
 		<-g.ended
 		return errors.Join(errors.New("did not end in time"), g.err)
 	}
+}
+
+// unreaped returns the children of which the log tells the start but not the end.
+func (g *gateway) unreaped() map[int]bool {
+	started := map[int]bool{}
+	for line := range strings.Lines(g.log.String()) {
+		var entry struct {
+			Msg string `json:"msg"`
+			PID int    `json:"pid"`
+		}
+		if json.Unmarshal([]byte(line), &entry) != nil {
+			continue // not every test asks for JSON
+		}
+		switch entry.Msg {
+		case "server started":
+			started[entry.PID] = true
+		case "server exited":
+			delete(started, entry.PID)
+		}
+	}
+	return started
 }
 
 // children returns the processes below the gateway.
