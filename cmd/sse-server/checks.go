@@ -98,9 +98,11 @@ func checkHost(value string) string {
 	return ""
 }
 
-// parsePrefix reads a network, or an address as the network of only itself.
+// parsePrefix reads a network, or an address as the network of only itself. An
+// IPv4 address in the form of IPv6 is IPv4, which is how clients are compared.
 func parsePrefix(value string) (netip.Prefix, error) {
 	if addr, err := netip.ParseAddr(value); err == nil {
+		addr = addr.Unmap().WithZone("")
 		return netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
 	return netip.ParsePrefix(value)

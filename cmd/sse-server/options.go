@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/netip"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
@@ -41,9 +42,18 @@ func (l *loaded) options() gateway.Options {
 		MaxPending:      l.MaxPending.value,
 
 		AllowedOrigins: l.AllowedOrigins.values,
-		AllowedHosts:   l.AllowedHosts.values,
+		AllowedHosts:   l.allowedHosts(),
 		CORS:           l.CORS.value,
 	}
+}
+
+// allowedHosts are the names; an IPv6 address is compared without brackets.
+func (l *loaded) allowedHosts() []string {
+	var out []string
+	for _, value := range l.AllowedHosts.values {
+		out = append(out, strings.Trim(value, "[]"))
+	}
+	return out
 }
 
 // trustedProxies are the networks; the option has checked them.

@@ -43,15 +43,16 @@ func optionCases() map[string]optionCase {
 		"MaxConnectionsPerIP":   {"max-connections-per-ip", "9", 9},
 		"ConnectRate":           {"connect-rate", "0", -1.0},
 		"ConnectBurst":          {"connect-burst", "9", 9},
-		"TrustedProxies":        {"trusted-proxies", "10.0.0.0/8,::1", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128")}},
-		"MaxMessageBytes":       {"max-message-bytes", "9KiB", int64(9 << 10)},
-		"OutboxBytes":           {"outbox-bytes", "9KiB", 9 << 10},
-		"GateQueue":             {"gate-queue", "9", 9},
-		"MaxInFlight":           {"max-in-flight", "9", 9},
-		"MaxPending":            {"max-pending", "9", 9},
-		"AllowedOrigins":        {"allowed-origins", "https://a", []string{"https://a"}},
-		"AllowedHosts":          {"allowed-hosts", "a", []string{"a"}},
-		"CORS":                  {"cors", "true", true},
+		"TrustedProxies": {"trusted-proxies", "10.0.0.0/8,::1,::ffff:192.0.2.1", []netip.Prefix{
+			netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")}},
+		"MaxMessageBytes": {"max-message-bytes", "9KiB", int64(9 << 10)},
+		"OutboxBytes":     {"outbox-bytes", "9KiB", 9 << 10},
+		"GateQueue":       {"gate-queue", "9", 9},
+		"MaxInFlight":     {"max-in-flight", "9", 9},
+		"MaxPending":      {"max-pending", "9", 9},
+		"AllowedOrigins":  {"allowed-origins", "https://a", []string{"https://a"}},
+		"AllowedHosts":    {"allowed-hosts", "a,[::1]", []string{"a", "::1"}},
+		"CORS":            {"cors", "true", true},
 	}
 }
 
