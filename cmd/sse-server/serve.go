@@ -89,7 +89,10 @@ func (d *daemon) stop(ctx context.Context) {
 	// Shutdown closes the listener at once and returns when the last stream is
 	// gone, at the latest when ctx ends.
 	go func() { closed <- d.main.server.Shutdown(ctx) }()
-	err := errors.Join(d.gw.Shutdown(ctx), <-closed)
+	err := d.gw.Shutdown(ctx)
+	if late := <-closed; err == nil {
+		err = late // else the gateway has told what was cut
+	}
 	if err != nil {
 		d.log.Warn("shutdown timeout, streams were cut", "err", err, "timeout", d.grace)
 		if err := d.main.server.Close(); err != nil {
