@@ -126,5 +126,6 @@ func (h *Handler) clientAddr(r *http.Request) netip.Addr {
 }
 
 func (h *Handler) trusted(addr netip.Addr) bool {
+	addr = addr.WithZone("") // a prefix contains no address with a zone
 	return slices.ContainsFunc(h.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
