@@ -278,72 +278,6 @@ func (c *Connection) InFlight() int {
 	return len(c.requests)
 }
 
-// Respond sends a response under the names of the connection's dialect: both
-// while that is undecided. It waits for room as Send does.
-func (c *Connection) Respond(response []byte) error {
-	return c.send(c.opts.OutboxWait, c.responseEvents(response)...)
-}
-
-// RespondNow is Respond for callers that must not wait: when the outbox has no
-// room at the moment, the response waits for it in the background.
-func (c *Connection) RespondNow(response []byte) {
-	events := c.responseEvents(response)
-	if err := c.outbox.push(0, events...); err == nil {
-		c.counted(events)
-		return
-	}
-	go func() { // ends with room, the wait, or the connection
-		_ = c.send(c.opts.OutboxWait, events...) // a slow client is closed by it
-	}()
-}
-
-func (c *Connection) responseEvents(response []byte) []Event {
-	if dialect := c.Dialect(); dialect != "" {
-		return []Event{{Name: string(dialect), Data: response}}
-	}
-	return []Event{{Name: EventMessage, Data: response}, {Name: EventResponse, Data: response}}
-}
-
-// Send sends a server's request or notification, once. It waits for room in
-// the outbox, bounded; a client that leaves none is closed, and ErrSlow
-// returned. ErrClosed when the connection is over.
-func (c *Connection) Send(message []byte) error {
-	name := EventMessage
-	if dialect := c.Dialect(); dialect != "" {
-		name = string(dialect)
-	}
-	return c.send(c.opts.OutboxWait, Event{Name: name, Data: message})
-}
-
-// Push queues an event of the transport's own without waiting for room.
-func (c *Connection) Push(e Event) error { return c.send(0, e) }
-
-func (c *Connection) send(wait time.Duration, events ...Event) error {
-	err := c.outbox.push(wait, events...)
-	switch {
-	case err == nil:
-		c.counted(events)
-	case errors.Is(err, ErrSlow):
-		c.opts.Metrics.OutboxFull()
-		c.Close(metrics.ClosedSlow)
-	}
-	return err
-}
-
-func (c *Connection) counted(events []Event) {
-	for _, e := range events {
-		if e.Data != nil {
-			c.countOut(len(e.Data))
-		}
-	}
-}
-
-func (c *Connection) countOut(bytes int) {
-	c.messagesOut.Add(1)
-	c.bytesOut.Add(int64(bytes))
-	c.opts.Metrics.MessageOut(bytes)
-}
-
 // Close ends the connection. The first call's reason stands, and only that call
 // reports true. The stream, the handler and all that waits are told.
 func (c *Connection) Close(reason string) bool {
@@ -365,11 +299,11 @@ func (c *Connection) Close(reason string) bool {
 	}
 	c.outbox.close()
 	close(c.done)
+	if handler != nil {
+		handler.Closed() // before the stream ends: who waits for streams finds all of it begun
+	}
 	if stop != nil {
 		stop()
-	}
-	if handler != nil {
-		handler.Closed()
 	}
 	return true
 }

@@ -117,7 +117,8 @@ func (c *Connection) StartAnnounceDelay() {
 
 // Announce sends the response of the synthetic handshake as an mcp-response
 // event: now, when the announce delay is over, or never, when the client opened
-// by itself or the events are withheld. It fails as Send does.
+// by itself or the events are withheld. It does not wait: ErrSlow says that the
+// outbox had no room for it. The connection goes on.
 func (c *Connection) Announce(response []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,14 +146,14 @@ func (c *Connection) announceLocked(mode announceMode) {
 	}
 	if mode == announceNow {
 		for _, response := range held {
-			_ = c.pushAnnouncementLocked(response) // a full outbox closes the stream by itself
+			_ = c.pushAnnouncementLocked(response) // without room the client learns it from its first request
 		}
 	}
 }
 
 // pushAnnouncementLocked does not wait: what is sent this early finds room.
 func (c *Connection) pushAnnouncementLocked(response []byte) error {
-	err := c.outbox.push(0, Event{Name: EventResponse, Data: response})
+	err := c.outbox.push(Event{Name: EventResponse, Data: response})
 	if err == nil {
 		c.countOut(len(response))
 	}

@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -15,7 +16,7 @@ type Event struct {
 	Retry int
 }
 
-// maxWaiting bounds the senders that wait for room at a time.
+// maxWaiting bounds the sendings that wait for room at a time.
 const maxWaiting = 1024
 
 // eventOverhead is what an event weighs beside its data.
@@ -26,7 +27,8 @@ func (e Event) Size() int { return len(e.Data) + eventOverhead }
 
 // outbox holds the events that wait to be written to one client, bounded in
 // bytes. Pushers fill it; the stream takes events through the sink and says
-// when they were written. What the stream has taken counts until then.
+// when they were written. What the stream has taken counts until then. Who
+// finds no room stands in a line, and enters in its order.
 type outbox struct {
 	limit int
 
@@ -34,84 +36,100 @@ type outbox struct {
 	sink    func(Event) bool // takes an event if it has room; must not block
 	queue   []Event          // queue[head:] has not been taken yet
 	head    int
-	bytes   int // queued and taken, not yet written
-	waiting int // pushers that wait for room; newcomers wait behind them
-	room    chan struct{}
+	bytes   int           // queued and taken, not yet written
+	waiters []*waiter     // the line; empty when the outbox is
+	room    chan struct{} // closed when something has been written, or at the end
 	closed  bool
+}
 
-	turn chan struct{} // held by the one pusher that waits for room; made when first needed
+// waiter is a place in the line in front of an outbox.
+type waiter struct {
+	events []Event
+	size   int
+	done   chan struct{} // closed when the events have entered, or never will
+	err    error         // why not; set before done is closed
 }
 
 func newOutbox(limit int) *outbox {
 	return &outbox{limit: limit}
 }
 
-// push adds events that stay together. It waits at most wait for room and
-// reports ErrSlow when there is none; an empty outbox takes anything.
-func (o *outbox) push(wait time.Duration, events ...Event) error {
+// push adds an event if there is room for it now, and reports ErrSlow if not.
+func (o *outbox) push(e Event) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.closed:
+		return ErrClosed
+	case len(o.waiters) > 0 || !o.fitsLocked(e.Size()):
+		return ErrSlow
+	}
+	o.addLocked(e.Size(), e)
+	return nil
+}
+
+// enter adds events that stay together, or gives them a place in the line, for
+// which the caller calls await. It reports ErrSlow when the line is too long.
+func (o *outbox) enter(events []Event) (*waiter, error) {
 	size := 0
 	for _, e := range events {
 		size += e.Size()
 	}
 	o.mu.Lock()
-	if done, err := o.tryLocked(o.waiting == 0, size, events); done {
-		o.mu.Unlock()
-		return err
+	defer o.mu.Unlock()
+	switch {
+	case o.closed:
+		return nil, ErrClosed
+	case len(o.waiters) == 0 && o.fitsLocked(size):
+		o.addLocked(size, events...)
+		return nil, nil
+	case len(o.waiters) >= maxWaiting:
+		return nil, ErrSlow
 	}
-	if wait <= 0 || o.waiting >= maxWaiting {
-		o.mu.Unlock()
-		return ErrSlow
-	}
-	if o.turn == nil {
-		o.turn = make(chan struct{}, 1)
-	}
-	o.waiting++
-	o.mu.Unlock()
-	return o.pushSlow(wait, size, events)
+	w := &waiter{events: slices.Clone(events), size: size, done: make(chan struct{})}
+	o.waiters = append(o.waiters, w)
+	return w, nil
 }
 
-// pushSlow waits for its turn and then for room.
-func (o *outbox) pushSlow(wait time.Duration, size int, events []Event) error {
+// await waits until the events have entered, at most for wait: then they leave
+// the line, and it reports ErrSlow.
+func (o *outbox) await(w *waiter, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	defer func() {
-		o.mu.Lock()
-		o.waiting--
-		o.mu.Unlock()
-	}()
 	select {
-	case o.turn <- struct{}{}:
-		defer func() { <-o.turn }()
+	case <-w.done:
+		return w.err
 	case <-timer.C:
-		return ErrSlow
 	}
-	for {
-		o.mu.Lock()
-		if done, err := o.tryLocked(true, size, events); done {
-			o.mu.Unlock()
-			return err
-		}
-		room := o.roomLocked()
-		o.mu.Unlock()
-		select {
-		case <-room:
-		case <-timer.C:
-			return ErrSlow
-		}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	i := slices.Index(o.waiters, w)
+	if i < 0 { // they entered at the last moment
+		return w.err
 	}
+	o.waiters = slices.Delete(o.waiters, i, i+1)
+	o.admitLocked() // those behind may be smaller
+	return ErrSlow
 }
 
-func (o *outbox) tryLocked(mayEnter bool, size int, events []Event) (done bool, err error) {
-	if o.closed {
-		return true, ErrClosed
-	}
-	if !mayEnter || o.bytes > 0 && o.bytes+size > o.limit {
-		return false, nil
-	}
+// fitsLocked: an empty outbox takes anything.
+func (o *outbox) fitsLocked(size int) bool { return o.bytes == 0 || o.bytes+size <= o.limit }
+
+func (o *outbox) addLocked(size int, events ...Event) {
 	o.bytes += size
 	o.queue = append(o.queue, events...)
 	o.pumpLocked()
-	return true, nil
+}
+
+// admitLocked lets in who stands first, as long as there is room.
+func (o *outbox) admitLocked() {
+	for len(o.waiters) > 0 && o.fitsLocked(o.waiters[0].size) {
+		w := o.waiters[0]
+		o.waiters[0] = nil
+		o.waiters = o.waiters[1:]
+		o.addLocked(w.size, w.events...)
+		close(w.done)
+	}
 }
 
 // pumpLocked hands events to the sink until it has no more room.
@@ -150,11 +168,11 @@ func (o *outbox) written(size int) {
 	o.bytes -= size
 	if !o.closed {
 		o.pumpLocked()
+		o.admitLocked()
 	}
 	o.wakeLocked()
 }
 
-// roomLocked is closed when something has been written, or at the end.
 func (o *outbox) roomLocked() <-chan struct{} {
 	if o.room == nil {
 		o.room = make(chan struct{})
@@ -176,12 +194,17 @@ func (o *outbox) pending() int {
 	return o.bytes
 }
 
-// close drops what was not taken and fails all pushers.
+// close drops what was not taken and fails all who stand in the line.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
 	o.sink, o.queue, o.head = nil, nil, 0
+	for _, w := range o.waiters {
+		w.err = ErrClosed
+		close(w.done)
+	}
+	o.waiters = nil
 	o.wakeLocked()
 }
 

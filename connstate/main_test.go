@@ -1,0 +1,245 @@
+package connstate_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a registry with one connection, what stands behind and before it,
+// and what the metrics say of them.
+type world struct {
+	t        testing.TB
+	registry *connstate.Registry
+	prom     *prometheus.Registry
+	c        *connstate.Connection
+	handler  *handler
+	stream   *stream
+}
+
+// newWorld opens a connection for a client. Its stream takes nothing before
+// attach is called.
+func newWorld(t testing.TB, opts connstate.Options, client connstate.Client) *world {
+	t.Helper()
+	w := &world{t: t, prom: prometheus.NewRegistry(), handler: &handler{}}
+	opts.Metrics = metrics.New(w.prom)
+	w.registry = connstate.NewRegistry(connstate.Limits{}, opts)
+	c, err := w.registry.Open(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.c = c
+	w.stream = &stream{c: c}
+	c.Bind(w.handler)
+	return w
+}
+
+// attach lets the stream take at most room events that are not written.
+func (w *world) attach(room int) {
+	w.stream.mu.Lock()
+	w.stream.room = room
+	w.stream.mu.Unlock()
+	w.c.Attach(w.stream.take)
+}
+
+// must fails the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// series returns what the metrics say of one series, named as in Prometheus:
+// name{label="value"}. Of a histogram it is the count. What is not there is 0.
+func (w *world) series(name string) float64 {
+	w.t.Helper()
+	return gather(w.t, w.prom)[name]
+}
+
+func gather(t testing.TB, reg *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	must(t, err)
+	all := make(map[string]float64)
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			name := f.GetName()
+			if len(labels) > 0 {
+				name += "{" + strings.Join(labels, ",") + "}"
+			}
+			switch {
+			case m.GetGauge() != nil:
+				all[name] = m.GetGauge().GetValue()
+			case m.GetCounter() != nil:
+				all[name] = m.GetCounter().GetValue()
+			default:
+				all[name] = float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	return all
+}
+
+// stream stands for the GET: it takes events and says later that they are
+// written.
+type stream struct {
+	c *connstate.Connection
+
+	mu      sync.Mutex
+	room    int
+	events  []connstate.Event // all that were taken
+	written int
+}
+
+func (s *stream) take(e connstate.Event) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.events)-s.written >= s.room {
+		return false
+	}
+	s.events = append(s.events, e)
+	return true
+}
+
+// write says that the oldest n events that were taken are written.
+func (s *stream) write(n int) {
+	s.mu.Lock()
+	size := 0
+	for _, e := range s.events[s.written : s.written+n] {
+		size += e.Size()
+	}
+	s.written += n
+	s.mu.Unlock()
+	s.c.Written(size)
+}
+
+// writeAll writes until nothing is left that was taken.
+func (s *stream) writeAll() {
+	for {
+		s.mu.Lock()
+		n := len(s.events) - s.written
+		s.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		s.write(n)
+	}
+}
+
+// got returns the events that were taken, each as name:data.
+func (s *stream) got() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, e := range s.events {
+		all = append(all, e.Name+":"+string(e.Data))
+	}
+	return all
+}
+
+func (s *stream) check(t testing.TB, want ...string) {
+	t.Helper()
+	if got := s.got(); !slices.Equal(got, want) {
+		t.Errorf("got events %q, want %q", got, want)
+	}
+}
+
+// handler records what a connection tells it.
+type handler struct {
+	mu       sync.Mutex
+	received []string
+	refused  []string // message, then why
+	closed   int
+}
+
+func (h *handler) Receive(m *jsonrpc.Message) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.received = append(h.received, label(m))
+}
+
+func (h *handler) Refused(m *jsonrpc.Message, reason error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refused = append(h.refused, label(m)+": "+reason.Error())
+}
+
+func (h *handler) Closed() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed++
+}
+
+func (h *handler) refusals() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.refused)
+}
+
+func (h *handler) closures() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.closed
+}
+
+// label names a message in a test's lists.
+func label(m *jsonrpc.Message) string { return m.Method + "#" + string(m.ID) }
+
+func parse(t testing.TB, in string) *jsonrpc.Message {
+	t.Helper()
+	m, err := jsonrpc.Parse([]byte(in))
+	must(t, err)
+	return m
+}
+
+func request(t testing.TB, id, method string) *jsonrpc.Message {
+	t.Helper()
+	return parse(t, string(jsonrpc.NewRequest(jsonrpc.ID(id), method, nil)))
+}
+
+func notification(t testing.TB, method string) *jsonrpc.Message {
+	t.Helper()
+	return parse(t, string(jsonrpc.NewNotification(method, nil)))
+}
+
+// response is a client's answer to a request of the server.
+func response(t testing.TB, id string) *jsonrpc.Message {
+	t.Helper()
+	return parse(t, string(jsonrpc.NewResult(jsonrpc.ID(id), []byte("{}"))))
+}
+
+// admit brings a message to the gate and fails the test unless it goes as
+// wanted: "pass", "wait", or the error.
+func (w *world) admit(m *jsonrpc.Message, want string) {
+	w.t.Helper()
+	pass, err := w.c.Admit(m)
+	got := "wait"
+	if pass {
+		got = "pass"
+	}
+	if err != nil {
+		got = err.Error()
+	}
+	if got != want || pass && err != nil {
+		w.t.Errorf("Admit(%s): got %s, want %s", label(m), got, want)
+	}
+}
+
+func addr(s string) netip.Addr { return netip.MustParseAddr(s) }

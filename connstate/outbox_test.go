@@ -1,0 +1,363 @@
+package connstate_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// sized returns data with which an event weighs n bytes, beginning with tag.
+func sized(tag string, n int) []byte {
+	overhead := connstate.Event{}.Size()
+	return []byte(tag + strings.Repeat(".", n-overhead-len(tag)))
+}
+
+// tags returns the first letter of each event's data.
+func (s *stream) tags() string {
+	var all strings.Builder
+	for _, e := range s.got() {
+		_, data, _ := strings.Cut(e, ":")
+		all.WriteString(data[:1])
+	}
+	return all.String()
+}
+
+// boxed is a world with an outbox of 1000 bytes and no attached stream, whose
+// client listens to message.
+func boxed(t testing.TB) *world {
+	return newWorld(t, connstate.Options{OutboxBytes: 1000, OutboxWait: time.Second},
+		connstate.Client{Dialect: connstate.EventMessage})
+}
+
+func TestOutboxKeepsOrderBeforeAndAfterTheStreamComes(t *testing.T) {
+	w := boxed(t)
+	must(t, w.c.Send([]byte("1")))
+	must(t, w.c.Push(connstate.Event{Name: "a comment"}))
+	must(t, w.c.Respond([]byte("2")))
+	w.attach(2)
+	w.stream.check(t, "message:1", "a comment:")
+	must(t, w.c.Send([]byte("3")))
+	w.stream.check(t, "message:1", "a comment:")
+	w.stream.write(1)
+	w.stream.check(t, "message:1", "a comment:", "message:2")
+	w.stream.write(2)
+	w.stream.check(t, "message:1", "a comment:", "message:2", "message:3")
+	w.stream.write(1)
+	if n := w.c.Unwritten(); n != 0 {
+		t.Errorf("got %d bytes unwritten, want 0", n)
+	}
+	if s := w.c.Snapshot(); s.MessagesOut != 3 || s.BytesOut != 3 {
+		t.Errorf("got %d messages of %d bytes out, want 3 of 3: comments do not count", s.MessagesOut, s.BytesOut)
+	}
+}
+
+func TestOutboxCountsUntilWritten(t *testing.T) {
+	w := boxed(t)
+	w.attach(100)
+	must(t, w.c.Send(sized("a", 600)))
+	must(t, w.c.Push(connstate.Event{Name: "b", Data: sized("b", 400)}))
+	if n := w.c.Unwritten(); n != 1000 {
+		t.Fatalf("got %d bytes unwritten, want 1000", n)
+	}
+	if err := w.c.Push(connstate.Event{Name: "c"}); !errors.Is(err, connstate.ErrSlow) {
+		t.Errorf("into a full outbox: got %v, want ErrSlow", err)
+	}
+	w.stream.write(1)
+	must(t, w.c.Push(connstate.Event{Name: "c"}))
+	w.stream.check(t, "message:"+string(sized("a", 600)), "b:"+string(sized("b", 400)), "c:")
+}
+
+// An event of the transport's own must not close a client that is merely busy.
+func TestPushLeavesAClientWithoutRoomAlone(t *testing.T) {
+	w := boxed(t)
+	must(t, w.c.Send(sized("a", 1000)))
+	if err := w.c.Push(connstate.Event{Name: "heartbeat"}); !errors.Is(err, connstate.ErrSlow) {
+		t.Errorf("got %v, want ErrSlow", err)
+	}
+	if got := w.c.State(); got != connstate.Initializing {
+		t.Errorf("got state %v, want initializing", got)
+	}
+	if n := w.series("mcp_sse_outbox_full_total"); n != 0 {
+		t.Errorf("counted %v messages that found the outbox full; it was none", n)
+	}
+}
+
+func TestOutboxTakesAnythingWhenEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		w.attach(100)
+		must(t, w.c.Send(sized("B", 5000)))
+		done := make(chan error, 1)
+		go func() { done <- w.c.Send(sized("b", 100)) }()
+		synctest.Wait()
+		if got := w.stream.tags(); got != "B" {
+			t.Fatalf("got %s, want the big one alone", got)
+		}
+		w.stream.write(1)
+		must(t, <-done)
+		go func() { done <- w.c.Send(sized("C", 1001)) }()
+		synctest.Wait()
+		if got := w.stream.tags(); got != "Bb" {
+			t.Fatalf("got %s: too big to come behind another", got)
+		}
+		w.stream.write(1)
+		must(t, <-done)
+		if got := w.stream.tags(); got != "BbC" {
+			t.Errorf("got %s, want BbC", got)
+		}
+	})
+}
+
+// Both names of a response stay together and count together.
+func TestOutboxKeepsBothNamesOfAResponseTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, connstate.Options{OutboxBytes: 1000}, connstate.Client{})
+		w.attach(100)
+		must(t, w.c.Send(sized("a", 300)))
+		done := make(chan error, 2)
+		go func() { done <- w.c.Respond(sized("r", 400)) }()
+		synctest.Wait()
+		go func() { done <- w.c.Send(sized("b", 100)) }() // has room, and must wait its turn
+		synctest.Wait()
+		if got := w.stream.tags(); got != "a" {
+			t.Fatalf("got %s, want a", got)
+		}
+		w.stream.write(1)
+		must(t, <-done)
+		must(t, <-done)
+		if got := w.stream.tags(); got != "arrb" {
+			t.Errorf("got %s, want arrb", got)
+		}
+	})
+}
+
+func TestOutboxServesWaitersInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		w.attach(100)
+		must(t, w.c.Send(sized("0", 1000)))
+		const senders = 26
+		for i := range senders {
+			tag := string(rune('A' + i))
+			if i%2 == 0 {
+				w.c.RespondNow(sized(tag, 500)) // takes its place in the line at once
+				continue
+			}
+			go func() {
+				if err := w.c.Send(sized(tag, 500)); err != nil {
+					t.Errorf("%s: %v", tag, err)
+				}
+			}()
+			synctest.Wait()
+		}
+		want := "0"
+		for i := range senders {
+			synctest.Wait()
+			if got := w.stream.tags(); got != want {
+				t.Fatalf("after %d writes: got %s, want %s", i, got, want)
+			}
+			if i == 0 {
+				w.stream.write(1)
+				want += "AB"
+			} else if i <= senders-2 {
+				w.stream.write(1)
+				want += string(rune('A' + i + 1))
+			}
+		}
+		w.stream.writeAll()
+		if n := w.series("mcp_sse_outbox_full_total"); n != senders {
+			t.Errorf("counted %v messages that found the outbox full, want %d", n, senders)
+		}
+		if s := w.c.Snapshot(); s.MessagesOut != senders+1 || s.State != connstate.Initializing {
+			t.Errorf("got %d messages out in state %v", s.MessagesOut, s.State)
+		}
+	})
+}
+
+func TestSlowClientIsClosedAfterTheWait(t *testing.T) {
+	for name, send := range map[string]func(*connstate.Connection) error{
+		"Send":    func(c *connstate.Connection) error { return c.Send(sized("b", 100)) },
+		"Respond": func(c *connstate.Connection) error { return c.Respond(sized("b", 100)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := boxed(t)
+				w.attach(100)
+				must(t, w.c.Send(sized("a", 1000)))
+				others := make(chan error, 3)
+				began := time.Now()
+				for range cap(others) {
+					go func() { others <- send(w.c) }()
+				}
+				var slow, closed int
+				for range cap(others) {
+					switch err := <-others; {
+					case errors.Is(err, connstate.ErrSlow):
+						slow++
+					case errors.Is(err, connstate.ErrClosed):
+						closed++
+					default:
+						t.Errorf("got %v", err)
+					}
+				}
+				if waited := time.Since(began); waited != time.Second {
+					t.Errorf("closed after %v, want 1s", waited)
+				}
+				if slow == 0 || slow+closed != cap(others) {
+					t.Errorf("got %d times ErrSlow and %d times ErrClosed", slow, closed)
+				}
+				if got := w.c.Reason(); got != metrics.ClosedSlow {
+					t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
+				}
+				if err := w.c.Send([]byte("x")); !errors.Is(err, connstate.ErrClosed) {
+					t.Errorf("afterwards: got %v, want ErrClosed", err)
+				}
+			})
+		})
+	}
+}
+
+func TestRespondNowNeverBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		w.attach(100)
+		must(t, w.c.Send(sized("a", 1000)))
+		began := time.Now()
+		w.c.RespondNow(sized("b", 100))
+		w.c.RespondNow(sized("c", 100))
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("blocked for %v", waited)
+		}
+		w.stream.writeAll()
+		synctest.Wait()
+		if got := w.stream.tags(); got != "abc" {
+			t.Errorf("got %s, want abc", got)
+		}
+		must(t, w.c.Send(sized("d", 1000)))
+		w.c.RespondNow(sized("e", 100))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := w.c.Reason(); got != metrics.ClosedSlow {
+			t.Errorf("without room: closed as %q, want %q", got, metrics.ClosedSlow)
+		}
+		w.c.RespondNow(sized("f", 100)) // nobody is there; nothing is left behind
+	})
+}
+
+func TestWaitersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		must(t, w.c.Send(sized("a", 1000)))
+		for range connstate.MaxWaiting {
+			w.c.RespondNow(sized("b", 500))
+		}
+		if got := w.c.State(); got == connstate.Closed {
+			t.Fatal("closed below the bound")
+		}
+		w.c.RespondNow(sized("c", 500))
+		if got := w.c.Reason(); got != metrics.ClosedSlow {
+			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
+		}
+	})
+}
+
+func TestCloseFailsWaitersAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		w.attach(1)
+		must(t, w.c.Send(sized("a", 1000)))
+		done := make(chan error, 10)
+		for range cap(done) {
+			go func() { done <- w.c.Send(sized("b", 500)) }()
+		}
+		synctest.Wait()
+		began := time.Now()
+		w.c.Close(metrics.ClosedClient)
+		for range cap(done) {
+			if err := <-done; !errors.Is(err, connstate.ErrClosed) {
+				t.Errorf("got %v, want ErrClosed", err)
+			}
+		}
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("waited %v", waited)
+		}
+		w.stream.write(1) // what the stream had is still written; nothing follows
+		if got := w.stream.tags(); got != "a" {
+			t.Errorf("got %s, want a", got)
+		}
+		if got := w.c.Reason(); got != metrics.ClosedClient {
+			t.Errorf("closed as %q, want %q", got, metrics.ClosedClient)
+		}
+	})
+}
+
+func TestCloseGracefullyWaitsForAllThatWasSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		w.attach(1)
+		must(t, w.c.Send(sized("a", 600)))
+		w.c.RespondNow(sized("b", 600)) // both wait for room
+		w.c.RespondNow(sized("c", 600))
+		closed := make(chan struct{})
+		go func() {
+			defer close(closed)
+			w.c.CloseGracefully(metrics.ClosedShutdown, time.Second)
+		}()
+		for i := range 3 {
+			synctest.Wait()
+			if w.c.State() == connstate.Closed {
+				t.Fatalf("closed after %d of 3 events", i)
+			}
+			w.stream.write(1)
+		}
+		<-closed
+		if got := w.stream.tags(); got != "abc" || w.c.Reason() != metrics.ClosedShutdown {
+			t.Errorf("got %s, closed as %q", got, w.c.Reason())
+		}
+	})
+}
+
+func TestCloseGracefullyIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		must(t, w.c.Send(sized("a", 600)))
+		began := time.Now()
+		w.c.CloseGracefully(metrics.ClosedShutdown, 300*time.Millisecond)
+		if waited := time.Since(began); waited != 300*time.Millisecond || w.c.State() != connstate.Closed {
+			t.Errorf("state %v after %v, want closed after 300ms", w.c.State(), waited)
+		}
+		empty := boxed(t)
+		began = time.Now()
+		empty.c.CloseGracefully(metrics.ClosedIdle, time.Hour)
+		empty.c.CloseGracefully(metrics.ClosedIdle, time.Hour) // idempotent
+		if waited := time.Since(began); waited != 0 || empty.c.Reason() != metrics.ClosedIdle {
+			t.Errorf("empty: closed as %q after %v", empty.c.Reason(), waited)
+		}
+	})
+}
+
+// The queue gives back what a burst made it grow to.
+func TestOutboxSurvivesBursts(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{Dialect: connstate.EventMessage})
+	const burst = 1000
+	for i := range burst {
+		must(t, w.c.Send(fmt.Append(nil, i)))
+	}
+	w.attach(7)
+	w.stream.writeAll()
+	got := w.stream.got()
+	for i := range burst {
+		if want := fmt.Sprintf("message:%d", i); got[i] != want {
+			t.Fatalf("event %d: got %s", i, got[i])
+		}
+	}
+	if len(got) != burst || w.c.Unwritten() != 0 {
+		t.Errorf("got %d events and %d bytes unwritten", len(got), w.c.Unwritten())
+	}
+}

@@ -1,0 +1,99 @@
+package connstate
+
+import (
+	"errors"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Respond sends a response under the names of the connection's dialect: both
+// while that is undecided. It waits for room as Send does.
+func (c *Connection) Respond(response []byte) error {
+	return c.send(c.responseEvents(response))
+}
+
+// RespondNow is Respond for callers that must not wait: when the outbox has no
+// room at the moment, the response takes its place in the line and waits there
+// in the background.
+func (c *Connection) RespondNow(response []byte) {
+	events := c.responseEvents(response)
+	w, err := c.enter(events)
+	if w == nil {
+		_ = c.sent(events, err) // a slow client is closed by it
+		return
+	}
+	go func() { // ends with room, the wait, or the connection
+		_ = c.sent(events, c.outbox.await(w, c.opts.OutboxWait))
+	}()
+}
+
+func (c *Connection) responseEvents(response []byte) []Event {
+	if dialect := c.Dialect(); dialect != "" {
+		return []Event{{Name: string(dialect), Data: response}}
+	}
+	return []Event{{Name: EventMessage, Data: response}, {Name: EventResponse, Data: response}}
+}
+
+// Send sends a server's request or notification, once. It waits for room in
+// the outbox, bounded; a client that leaves none is closed, and ErrSlow
+// returned. ErrClosed when the connection is over.
+func (c *Connection) Send(message []byte) error {
+	name := EventMessage
+	if dialect := c.Dialect(); dialect != "" {
+		name = string(dialect)
+	}
+	return c.send([]Event{{Name: name, Data: message}})
+}
+
+// Push queues an event of the transport's own if there is room for it now. It
+// fails with ErrSlow when there is none, which does not close the connection,
+// and with ErrClosed when it is closed.
+func (c *Connection) Push(e Event) error {
+	err := c.outbox.push(e)
+	if err == nil {
+		c.counted([]Event{e})
+	}
+	return err
+}
+
+func (c *Connection) send(events []Event) error {
+	w, err := c.enter(events)
+	if w != nil {
+		err = c.outbox.await(w, c.opts.OutboxWait)
+	}
+	return c.sent(events, err)
+}
+
+// enter brings events to the outbox, and counts those that find it full.
+func (c *Connection) enter(events []Event) (*waiter, error) {
+	w, err := c.outbox.enter(events)
+	if w != nil || errors.Is(err, ErrSlow) {
+		c.opts.Metrics.OutboxFull()
+	}
+	return w, err
+}
+
+// sent takes how sending ended: a client that left no room is closed.
+func (c *Connection) sent(events []Event, err error) error {
+	switch {
+	case err == nil:
+		c.counted(events)
+	case errors.Is(err, ErrSlow):
+		c.Close(metrics.ClosedSlow)
+	}
+	return err
+}
+
+func (c *Connection) counted(events []Event) {
+	for _, e := range events {
+		if e.Data != nil {
+			c.countOut(len(e.Data))
+		}
+	}
+}
+
+func (c *Connection) countOut(bytes int) {
+	c.messagesOut.Add(1)
+	c.bytesOut.Add(int64(bytes))
+	c.opts.Metrics.MessageOut(bytes)
+}
