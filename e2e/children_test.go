@@ -25,7 +25,7 @@ func TestChildEndsWithItsConnection(t *testing.T) {
 func TestChildrenDieWithAKilledGateway(t *testing.T) {
 	t.Parallel()
 	g := launch(t, fake(t, "--stubborn")...)
-	g.once.Do(func() {}) // it will not be stopped by SIGTERM
+	g.stopped = true // it will not be stopped by SIGTERM
 	g.url = g.awaitMatch("the URL of the stream", &g.out, streamURL)
 	openStream(t, g.url).call("1", "echo", `{"message":"m"}`)
 	children := g.children()

@@ -30,7 +30,8 @@ type gateway struct {
 	// set before.
 	ended chan struct{}
 	err   error
-	once  sync.Once
+	// stopped: nothing is left for stop to do.
+	stopped bool
 
 	// url is the stream's, as printed; admin has no path.
 	url, admin string
@@ -85,10 +86,12 @@ func launch(t *testing.T, args ...string) *gateway {
 
 // stop sends SIGTERM and asserts that the gateway exits with 0 and leaves no
 // process behind. Only the first call does anything.
-func (g *gateway) stop() { g.once.Do(g.stopOnce) }
-
-func (g *gateway) stopOnce() {
+func (g *gateway) stop() {
 	g.t.Helper()
+	if g.stopped {
+		return
+	}
+	g.stopped = true
 	left := descendants(g.t, g.cmd.Process.Pid)
 	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		g.t.Errorf("sse-server had ended before SIGTERM: %v", g.wait())

@@ -22,7 +22,7 @@ func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
 	if err := g.wait(); err != nil {
 		t.Errorf("exit = %v, want 0", err)
 	}
-	g.once.Do(func() {})
+	g.stopped = true
 }
 
 func TestShutdownAnswersWhatItCannotFinish(t *testing.T) {
@@ -45,7 +45,7 @@ func TestShutdownAnswersWhatItCannotFinish(t *testing.T) {
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t, append([]string{"--shutdown-timeout", "1h"}, fake(t)...)...)
-	g.once.Do(func() {})
+	g.stopped = true
 	s := openStream(t, g.url)
 	s.accepted(requestJSON("1", "tools/call", callParams("hang", `{"file":"`+filepath.Join(t.TempDir(), "reached")+`"}`)))
 	s.request("2", "tools/list", "{}")
