@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -168,4 +169,13 @@ func (f *fixture) open(t testing.TB, target string, header ...string) *get {
 func (g *get) leave() {
 	g.cancel()
 	<-g.done
+}
+
+// message posts one message to a connection.
+func (f *fixture) message(g *get, body string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/sse/"+g.c.ID()+"/message", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	f.ServeHTTP(w, r)
+	return w
 }

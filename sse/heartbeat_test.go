@@ -1,0 +1,194 @@
+package sse_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/sse"
+)
+
+// beats counts the heartbeats in a stream.
+func beats(t testing.TB, text string) (n int) {
+	for _, e := range parse(t, text) {
+		if e.name == ":" && e.data == "heartbeat" || e.name == "heartbeat" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestNeverSilentLongerThanTheInterval(t *testing.T) {
+	for _, interval := range []time.Duration{time.Second, 15 * time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: interval}})
+			g := f.open(t, "/sse")
+			time.Sleep(50 * interval)
+			synctest.Wait()
+			g.leave()
+			for i := 1; i < len(g.times); i++ {
+				if gap := g.times[i].Sub(g.times[i-1]); gap > interval {
+					t.Errorf("the stream was silent for %v, the interval is %v", gap, interval)
+				}
+			}
+			if n := beats(t, g.text()); n < 49 || n > 57 {
+				t.Errorf("got %d heartbeats in 50 intervals", n)
+			}
+			if got := f.count(t, "mcp_sse_heartbeats_total"); int(got) != beats(t, g.text()) || g.c.Snapshot().Heartbeats != int64(got) {
+				t.Errorf("got %v heartbeats counted, %d in the snapshot, %d in the stream", got, g.c.Snapshot().Heartbeats, beats(t, g.text()))
+			}
+		})
+	}
+}
+
+func TestNoHeartbeatOnABusyStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: 10 * time.Second}})
+		g := f.open(t, "/sse")
+		for i := range 100 {
+			time.Sleep(8 * time.Second)
+			_ = g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i))
+		}
+		synctest.Wait()
+		if n := beats(t, g.text()); n != 0 {
+			t.Errorf("got %d heartbeats on a stream that was never silent", n)
+		}
+		time.Sleep(11 * time.Second)
+		if n := beats(t, g.text()); n != 1 {
+			t.Errorf("got %d heartbeats after the silence, want 1", n)
+		}
+		g.leave()
+	})
+}
+
+func TestHeartbeatOfADialect(t *testing.T) {
+	for _, test := range []struct{ target, want string }{
+		{"/sse", ": heartbeat\n\n"},
+		{"/sse?event=message", ": heartbeat\n\n"},
+		{"/sse?event=mcp-response", "id: 3\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/heartbeat\"}\nevent: heartbeat\n\n"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFixture(t, config{})
+			g := f.open(t, test.target)
+			time.Sleep(15 * time.Second)
+			synctest.Wait()
+			g.leave()
+			if !strings.HasSuffix(g.text(), test.want) {
+				t.Errorf("%s: got %q, want %q at its end", test.target, g.text(), test.want)
+			}
+		})
+	}
+}
+
+func TestNoHeartbeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: -1}})
+		g := f.open(t, "/sse")
+		time.Sleep(24 * time.Hour)
+		synctest.Wait()
+		g.leave()
+		if n := beats(t, g.text()); n != 0 {
+			t.Errorf("got %d", n)
+		}
+	})
+}
+
+// A client that does not read gets no heartbeats on top: the write deadline is
+// what ends it.
+func TestNoHeartbeatsBehindAStalledWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: time.Second, WriteTimeout: 30 * time.Second}})
+		g := f.open(t, "/sse")
+		synctest.Wait()
+		g.stall()
+		_ = g.c.Send([]byte(`{"n":1}`))
+		size := g.c.Unwritten()
+		time.Sleep(20 * time.Second)
+		if got := g.c.Unwritten(); got != size {
+			t.Errorf("%d bytes wait, want %d", got, size)
+		}
+		g.resume()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if n := beats(t, g.text()); n < 1 || n > 2 {
+			t.Errorf("got %d heartbeats after 2 s of silence", n)
+		}
+		g.leave()
+	})
+}
+
+func TestHeartbeatsStopWithTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: time.Second, ConnectionTimeout: time.Minute}})
+		g := f.open(t, "/sse")
+		synctest.Wait()
+		g.c.Close(metrics.ClosedShutdown)
+		<-g.done
+		before := f.count(t, "mcp_sse_heartbeats_total")
+		time.Sleep(time.Hour)
+		if after := f.count(t, "mcp_sse_heartbeats_total"); after != before || g.c.Reason() != metrics.ClosedShutdown {
+			t.Errorf("%v heartbeats after the close, reason %s", after-before, g.c.Reason())
+		}
+	})
+}
+
+func TestJitterOnlyShortens(t *testing.T) {
+	for _, d := range []time.Duration{1, 9, time.Millisecond, 15 * time.Second, 1 << 62} {
+		seen := map[time.Duration]bool{}
+		for range 200 {
+			got := sse.Jittered(d)
+			if got > d || got < d-d/10-1 || got <= 0 {
+				t.Fatalf("%v became %v", d, got)
+			}
+			seen[got] = true
+		}
+		if d > time.Millisecond && len(seen) < 100 {
+			t.Errorf("%v: only %d values in 200", d, len(seen))
+		}
+	}
+}
+
+func TestIdleConnectionIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{sse: sse.Options{ConnectionTimeout: time.Minute, HeartbeatInterval: time.Second}})
+		g := f.open(t, "/sse")
+		opened := time.Now()
+		for range 3 { // a POST each 50 s
+			time.Sleep(50 * time.Second)
+			if w := f.message(g, `{"jsonrpc":"2.0","method":"n"}`); w.Code != 202 {
+				t.Fatalf("got %d %s", w.Code, w.Body)
+			}
+		}
+		<-g.done
+		if got := time.Since(opened); got != 210*time.Second {
+			t.Errorf("closed after %v, want 3m30s: heartbeats and what we send are no activity of the client", got)
+		}
+		if got := <-f.backend.closed; got != metrics.ClosedIdle {
+			t.Errorf("got reason %s", got)
+		}
+	})
+}
+
+func TestConnectionWithWorkIsNotIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{sse: sse.Options{ConnectionTimeout: time.Minute}})
+		g := f.open(t, "/sse")
+		if err := g.c.Begin("1", "tools/call"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Minute)
+		if g.c.State() == connstate.Closed {
+			t.Fatal("closed with a request in flight")
+		}
+		g.c.Finish("1", "")
+		time.Sleep(2 * time.Minute)
+		<-g.done
+		if got := <-f.backend.closed; got != metrics.ClosedIdle {
+			t.Errorf("got reason %s", got)
+		}
+	})
+}
