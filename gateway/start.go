@@ -150,7 +150,7 @@ func (b *bridge) failed(err error) bool {
 	}
 	openings := b.openings
 	b.openings = nil
-	announce := !b.known
+	announce := !b.known && b.g.params != nil
 	b.mu.Unlock()
 
 	var refusal error
