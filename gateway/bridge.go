@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // errGone is the reason of sessions that end with their connection.
@@ -40,7 +41,10 @@ type bridge struct {
 	wait     time.Duration      // the pause before the next start
 	late     *time.Timer        // announces that the start takes long
 	known    bool               // a session has been ready before
-	memory   memory             // what a new session must be told
+	failure  *handshake.Failure // of the last start; nil: it worked
+	failedAt time.Time
+	lostOne  bool   // the session before was lost, not replaced
+	memory   memory // what a new session must be told
 }
 
 func newBridge(g *Gateway, c *connstate.Connection) *bridge {
@@ -75,11 +79,9 @@ func (b *bridge) Receive(m *jsonrpc.Message) {
 		b.request(m)
 	case jsonrpc.Response:
 		// It belongs to the session that asked, or to none.
-		if s := b.current.Load(); s != nil {
-			s.forward(m)
-			return
+		if s := b.current.Load(); s == nil || s.forward(m) != nil {
+			b.g.metrics.Dropped(metrics.DroppedNotReady)
 		}
-		b.g.metrics.Dropped(metrics.DroppedNotReady)
 	default:
 		b.notification(m)
 	}
@@ -135,39 +137,61 @@ func (b *bridge) cancelled(m *jsonrpc.Message) {
 		b.Fail(jsonrpc.ID(id), reasoned("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
 		return
 	}
-	if s := b.current.Load(); s != nil {
-		s.port.Forward(m)
-		return
+	if s := b.current.Load(); s == nil || s.port.Forward(m) != nil {
+		b.g.metrics.Dropped(metrics.DroppedNotReady)
 	}
-	b.g.metrics.Dropped(metrics.DroppedNotReady)
 }
 
 // admit brings a message to the gate, and through it when it is open.
 func (b *bridge) admit(m *jsonrpc.Message) {
 	pass, err := b.c.Admit(m)
+	if _, failed := errors.AsType[*handshake.Failure](err); failed && b.revive() {
+		pass, err = b.c.Admit(m)
+	}
 	switch {
 	case err != nil:
 		b.Refused(m, err)
-	case pass:
-		b.forward(m)
+	case pass && !b.sent(m):
+		b.again(m)
 	}
 }
 
+// forward sends a message that has waited at the gate.
 func (b *bridge) forward(m *jsonrpc.Message) {
+	if !b.sent(m) {
+		b.again(m)
+	}
+}
+
+// sent sends a message to the server. False: there is no session that takes it.
+func (b *bridge) sent(m *jsonrpc.Message) bool {
+	s := b.current.Load()
+	if s == nil {
+		return false
+	}
 	b.memory.note(m)
 	if m.Method == handshake.MethodInitialize { // only without auto-initialize: see request
 		b.mu.Lock()
 		b.params = m.Params()
 		b.mu.Unlock()
 	}
-	s := b.current.Load()
-	if s == nil { // lost a moment ago: the next session is being started
-		if m.Kind == jsonrpc.Request {
-			b.Fail(m.ID, reasoned("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
-		}
-		return
+	if s.forward(m) == nil {
+		return true
 	}
-	s.forward(m)
+	b.lost(s, multiplex.ErrOver) // known before its reader says so
+	return false
+}
+
+// again brings a message to the gate that found no session behind it: the next
+// one is being started.
+func (b *bridge) again(m *jsonrpc.Message) {
+	pass, err := b.c.Admit(m)
+	switch {
+	case err != nil:
+		b.Refused(m, err)
+	case pass && !b.sent(m) && m.Kind == jsonrpc.Request:
+		b.Fail(m.ID, reasoned("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
+	}
 }
 
 // Refused answers a request that the gate did not let through.
@@ -181,7 +205,7 @@ func (b *bridge) Refused(m *jsonrpc.Message, err error) {
 	case isFailure:
 		b.Fail(m.ID, failure.RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrGateTimeout):
-		b.Fail(m.ID, b.lateFailure().RPC(), metrics.ErrorInitialization)
+		b.Fail(m.ID, b.whyLate().RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrDraining):
 		b.Fail(m.ID, reasoned(err.Error(), "draining", true), metrics.ErrorDraining)
 	case errors.Is(err, connstate.ErrGateFull):
@@ -216,9 +240,6 @@ func (g *Gateway) endSession(s *session, why error) {
 
 // Answer passes the server's response to a client's request on.
 func (b *bridge) Answer(id jsonrpc.ID, response []byte, errorType string) {
-	if s := b.current.Load(); s != nil && !s.served.Load() {
-		s.served.Store(true)
-	}
 	if _, ok := b.c.Finish(id, errorType); ok {
 		_ = b.c.Respond(response) // a connection that is slow or gone has been closed
 	}
@@ -239,15 +260,6 @@ func (b *bridge) answer(id jsonrpc.ID, response []byte, errorType string) {
 // Deliver passes a notification or request of the server on.
 func (b *bridge) Deliver(message []byte) {
 	_ = b.c.Send(message) // a connection that is slow or gone has been closed
-}
-
-// Serves reports whether the client takes requests of that method.
-func (b *bridge) Serves(method string) bool {
-	s := b.current.Load()
-	if s == nil || s.result == nil {
-		return s != nil
-	}
-	return s.declares(s.result.Params, method)
 }
 
 // reason is the data of the errors that the gateway answers with.

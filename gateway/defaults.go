@@ -94,6 +94,12 @@ func (o Options) connections(m *metrics.Metrics) connstate.Options {
 }
 
 func (o Options) transport(m *metrics.Metrics) sse.Options {
+	if o.NoAutoInitialize { // a plain transport has events of the standard alone
+		o.Quiet = true
+		if o.EventName == "" {
+			o.EventName = connstate.EventMessage
+		}
+	}
 	return sse.Options{
 		Prefix: o.Prefix, TrustForwardedPrefix: o.TrustForwardedPrefix,
 		Quiet: o.Quiet, Dialect: connstate.Dialect(o.EventName),

@@ -91,14 +91,14 @@ func (g *Gateway) Snapshot() []connstate.Snapshot {
 	return snapshots
 }
 
-// open starts one session: dial and handshake, bounded by ctx. The caller owns
-// the session. The error is a *handshake.Failure.
-func (g *Gateway) open(ctx context.Context, params json.RawMessage, onClose func(*session, error)) (*session, error) {
+// open starts one session: dial and handshake, bounded by ctx. The caller, a
+// bridge or, with nil, a probe, owns it. The error is a *handshake.Failure.
+func (g *Gateway) open(ctx context.Context, params json.RawMessage, b *bridge) (*session, error) {
 	conn, err := g.up.Dial(ctx)
 	if err != nil {
 		return nil, &handshake.Failure{Phase: handshake.PhaseCreation, Details: "the server could not be started", Err: err}
 	}
-	s := newSession(conn, g.sessionOptions(), onClose)
+	s := newSession(conn, g.sessionOptions(), b, params)
 	if params == nil {
 		return s, nil
 	}

@@ -37,7 +37,7 @@ func (b *bridge) initialize(m *jsonrpc.Message) {
 	}
 	b.openings = append(b.openings, m)
 	if fresh {
-		b.own, b.params = true, m.Params()
+		b.own, b.params, b.attempts = true, m.Params(), 0
 		b.current.Store(nil)
 		if b.restart != nil {
 			b.restart()
@@ -64,6 +64,23 @@ func (b *bridge) wakeLocked() {
 	b.launchLocked()
 }
 
+// reviveAfter is how long after the last failed start a client's request has
+// another one made.
+const reviveAfter = 15 * time.Second
+
+// revive has a start made on a connection that had given up, if that was a while
+// ago: the server may be there again, and the client cannot know. It reports
+// whether there is a start to wait for.
+func (b *bridge) revive() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.starting && time.Since(b.failedAt) < reviveAfter {
+		return false
+	}
+	b.wakeLocked()
+	return true
+}
+
 // autoID is the id of the synthetic initialize towards the client.
 func (b *bridge) autoID() jsonrpc.ID {
 	return jsonrpc.ID(strconv.Quote("auto-initialize-" + b.c.ID()))
@@ -88,7 +105,18 @@ func (b *bridge) announceLate() {
 	b.announce(b.lateFailure().Response(b.autoID()))
 }
 
-// lateFailure is what those are told who waited for a start in vain.
+// whyLate is what those are told who waited for a start in vain: how the last
+// one failed, or that it takes long.
+func (b *bridge) whyLate() *handshake.Failure {
+	b.mu.Lock()
+	failure := b.failure
+	b.mu.Unlock()
+	if failure != nil {
+		return failure
+	}
+	return b.lateFailure()
+}
+
 func (b *bridge) lateFailure() *handshake.Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()

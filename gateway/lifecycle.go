@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -29,8 +31,8 @@ func (g *Gateway) Drain() {
 
 // Shutdown drains the gateway and ends it: requests in flight are finished, new
 // ones refused, streams closed at moments spread at random, sessions and child
-// processes ended. When ctx ends first, what is left is closed at once and an
-// error says how much that was. After Shutdown the gateway holds nothing.
+// processes ended. When ctx ends first, what is in flight is answered with an
+// error, what is left is closed, and the returned error says how much that was. After Shutdown the gateway holds nothing.
 func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.Drain()
 	window := drainJitter
@@ -74,14 +76,26 @@ func finish(ctx context.Context, c *connstate.Connection, quiet <-chan struct{},
 	c.CloseGracefully(metrics.ClosedShutdown, time.Second)
 }
 
-// cut closes what did not finish in time.
+// cutGrace is how long a stream may take to write the last errors.
+const cutGrace = time.Second
+
+// cut answers what did not finish in time with an error, and closes it.
 func (g *Gateway) cut() error {
 	var requests int
 	all := g.registry.All()
+	var closing sync.WaitGroup
 	for _, c := range all {
 		requests += c.InFlight()
-		c.Close(metrics.ClosedShutdown)
+		closing.Go(func() {
+			for _, id := range c.Unanswered() {
+				if _, ok := c.Finish(id, metrics.ErrorDraining); ok {
+					c.RespondNow(jsonrpc.NewError(id, reasoned("the gateway shut down before the server answered", "draining", false)))
+				}
+			}
+			c.CloseGracefully(metrics.ClosedShutdown, cutGrace)
+		})
 	}
+	closing.Wait()
 	if len(all) == 0 {
 		return nil
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,18 +29,20 @@ func inFakeTime(t *testing.T, u *server, opts gateway.Options, test func(t *test
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() { // also after a t.Fatal, or the bubble would not end
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			for _, c := range g.Registry().All() {
+				c.Close("test over")
+			}
+			if err := g.Shutdown(ctx); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+			if n := u.open(); n > 0 {
+				t.Errorf("%d sessions are left", n)
+			}
+		}()
 		test(t, g)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		for _, c := range g.Registry().All() {
-			c.Close("test over")
-		}
-		if err := g.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
-		if n := u.open(); n > 0 {
-			t.Errorf("%d sessions are left", n)
-		}
 	})
 }
 
@@ -48,6 +53,7 @@ type peer struct {
 
 	mu  sync.Mutex
 	got []connstate.Event
+	ids []jsonrpc.ID // of the requests of the server
 }
 
 // connect opens a connection. The zero Client gets the announcement, and its
@@ -117,6 +123,9 @@ func (p *peer) want(want ...string) {
 	got := make([]string, len(events))
 	for i, e := range events {
 		got[i] = describe(p.t, e)
+		if m, _ := jsonrpc.Parse(e.Data); m != nil && m.Kind == jsonrpc.Request {
+			p.ids = append(p.ids, m.ID)
+		}
 	}
 	equal := slices.EqualFunc(got, want, func(g, w string) bool {
 		if begin, ok := strings.CutSuffix(w, "*"); ok {
@@ -127,6 +136,15 @@ func (p *peer) want(want ...string) {
 	if !equal {
 		p.t.Errorf("the client got\n  %s\nwant\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
+}
+
+// lastRequest is the id of the last request of the server that want has seen.
+func (p *peer) lastRequest(t testing.TB) jsonrpc.ID {
+	t.Helper()
+	if len(p.ids) == 0 {
+		t.Fatal("the server has sent no request")
+	}
+	return p.ids[len(p.ids)-1]
 }
 
 func (p *peer) wantState(want connstate.State) {
@@ -206,4 +224,24 @@ func initialize(id, version, capabilities string) string {
 // answered is the standard answer of a session to a request.
 func answered(id string, session int, method string) string {
 	return fmt.Sprintf(`%s {"session":%d,"method":"%s"}`, id, session, method)
+}
+
+// metric returns the value of a series without labels, or the sum over all.
+func metric(t testing.TB, g *gateway.Gateway, name string) float64 {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	g.Admin().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	var sum float64
+	for line := range strings.Lines(rec.Body.String()) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if series != name && !strings.HasPrefix(series, name+"{") {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatalf("metric %s: %v", line, err)
+		}
+		sum += n
+	}
+	return sum
 }

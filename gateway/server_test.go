@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,9 @@ type server struct {
 	handle func(s *serverSession, m *jsonrpc.Message) bool
 	// capabilities are declared in the initialize result. "" is {}.
 	capabilities string
+
+	// settle is for handle to wait on; nil unless a test makes it.
+	settle chan struct{}
 
 	mu       sync.Mutex
 	dials    int
@@ -200,5 +204,21 @@ func (s *serverSession) wantMethods(t testing.TB, want ...string) {
 	t.Helper()
 	if got := s.methods(); !slices.Equal(got, want) {
 		t.Errorf("session %d got %q, want %q", s.n, got, want)
+	}
+}
+
+// wantSent expects exactly these responses among what the session got.
+func (s *serverSession) wantSent(t testing.TB, want ...string) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var responses []string
+	for _, raw := range s.got {
+		if m, _ := jsonrpc.Parse([]byte(raw)); m.Kind == jsonrpc.Response {
+			responses = append(responses, raw)
+		}
+	}
+	if !slices.Equal(responses, want) {
+		t.Errorf("session %d got the responses\n  %s\nwant\n  %s", s.n, strings.Join(responses, "\n  "), strings.Join(want, "\n  "))
 	}
 }

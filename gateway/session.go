@@ -13,49 +13,47 @@ import (
 // session is a session with the server, and what the bridge knows of it.
 type session struct {
 	*multiplex.Session
-	port   *multiplex.Port   // set when the bridge takes it
+	client *client           // nil for a probe's
+	port   *multiplex.Port   // nil for a probe's
 	result *handshake.Result // nil without a handshake
 	since  time.Time
 	used   atomic.Bool // a client's message has gone to the server
-	served atomic.Bool // the server has answered a client's request
 }
 
-func newSession(conn jsonrpc.Conn, opts multiplex.Options, onClose func(*session, error)) *session {
+// newSession makes the session of a bridge, or of a probe when b is nil. The
+// params are those of the handshake that follows; nil: none does.
+func newSession(conn jsonrpc.Conn, opts multiplex.Options, b *bridge, params json.RawMessage) *session {
 	s := &session{since: time.Now()}
 	made := make(chan struct{}) // OnClose may come before New returns
 	opts.OnClose = func(err error) {
 		<-made
-		if onClose != nil {
-			onClose(s, err)
+		if b != nil {
+			b.lost(s, err)
 		}
 	}
 	s.Session = multiplex.New(conn, opts)
+	if b != nil {
+		s.client = &client{bridge: b, params: params}
+		s.port = s.Attach(s.client, b.c.ShortID())
+	}
 	close(made)
 	return s
 }
 
-// forward sends a client's message to the server.
-func (s *session) forward(m *jsonrpc.Message) {
+// forward sends a client's message to the server. It fails when the session is
+// over and has not taken it.
+func (s *session) forward(m *jsonrpc.Message) error {
 	if !s.used.Load() {
 		s.used.Store(true)
 	}
-	s.port.Forward(m)
+	return s.port.Forward(m)
 }
 
 // proven reports whether the session was of use: it has answered a client, or
 // lived for a while. The loss of one that was not counts as a failed start.
-func (s *session) proven() bool { return s.served.Load() || time.Since(s.since) >= provenAfter }
+func (s *session) proven() bool {
+	return s.client.served.Load() || time.Since(s.since) >= provenAfter
+}
 
 // provenAfter is how long a session must live to count as one that works.
 const provenAfter = 10 * time.Second
-
-// declares reports whether the session was initialized with the client
-// capability that a request of the server needs. What no rule speaks of passes.
-func (s *session) declares(params json.RawMessage, method string) bool {
-	needed := map[string]string{
-		"sampling/createMessage": "sampling",
-		"elicitation/create":     "elicitation",
-		"roots/list":             "roots",
-	}[method]
-	return needed == "" || params == nil || handshake.Declares(params, needed)
-}

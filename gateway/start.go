@@ -91,7 +91,7 @@ func (b *bridge) attempt() (*session, json.RawMessage, error) {
 	}
 	b.c.SawAttempt()
 	began := time.Now()
-	s, err := b.g.open(ctx, params, b.lost)
+	s, err := b.g.open(ctx, params, b)
 	took := time.Since(began)
 	b.mu.Lock()
 	b.restart = nil
@@ -126,7 +126,7 @@ func (b *bridge) superseded(params json.RawMessage) bool {
 	if bytes.Equal(params, b.params) {
 		return false
 	}
-	b.attempts--
+	b.attempts = max(0, b.attempts-1)
 	return true
 }
 
@@ -148,6 +148,7 @@ func (b *bridge) failed(err error) bool {
 		b.starting = false
 		b.attempts = b.g.opts.MaxHandshakeAttempts - 1 // the client's own initialize may try once more
 	}
+	b.failure, b.failedAt = &told, time.Now()
 	openings := b.openings
 	b.openings = nil
 	announce := !b.known && b.g.params != nil
@@ -175,18 +176,20 @@ func (b *bridge) stopStarting(why error) bool {
 	openings := b.openings
 	b.openings = nil
 	b.mu.Unlock()
+	if _, ok := errors.AsType[*connstate.MoveError](why); ok {
+		why = connstate.ErrDraining
+	}
 	for _, m := range openings {
-		b.Fail(m.ID, reasoned(why.Error(), "closed", true), metrics.ErrorClosed)
+		b.Refused(m, why)
 	}
 	return true
 }
 
 // established takes a session into use and reports whether it still stands.
 func (b *bridge) established(s *session) bool {
-	s.port = s.Attach(b, b.c.ShortID())
 	b.mu.Lock()
-	again := b.known
-	b.known = true
+	again, replaces := b.known, b.lostOne
+	b.known, b.lostOne, b.failure = true, false, nil
 	b.current.Store(s)
 	openings := b.openings
 	b.openings = nil
@@ -196,18 +199,21 @@ func (b *bridge) established(s *session) bool {
 	}
 	b.mu.Unlock()
 
-	if again {
-		b.g.metrics.SessionRestarted()
-		b.memory.restore(s, b.log())
-	}
 	if s.result != nil && !again {
 		b.announce(s.result.Response(b.autoID()))
 	}
 	for _, m := range openings {
 		b.answer(m.ID, s.result.Answer(m), "")
 	}
+	s.client.use()
+	if replaces {
+		b.g.metrics.SessionRestarted()
+	}
+	if again {
+		b.memory.restore(s, b.log())
+	}
 	err := b.c.Release(b.forward)
-	if again && err == nil {
+	if replaces && err == nil {
 		b.tellListChanged(s)
 	}
 	return b.settle(s)
@@ -225,11 +231,14 @@ func (b *bridge) settle(s *session) bool {
 		b.starting = false
 		return true
 	}
-	if b.current.Load() == s && s.Err() == nil {
+	if b.current.Load() != s {
+		return false // replaced by the client's own initialize
+	}
+	if s.Err() == nil {
 		b.starting = false
 		return true
 	}
-	b.current.CompareAndSwap(s, nil)
+	b.current.Store(nil)
 	b.lossLocked(s)
 	return false
 }
@@ -251,6 +260,7 @@ func (b *bridge) lost(s *session, err error) {
 
 // lossLocked decides whether the loss of a session counts as a failed start.
 func (b *bridge) lossLocked(s *session) {
+	b.lostOne = true
 	if s.proven() {
 		b.attempts = 0
 		b.backoff = nil

@@ -1,0 +1,96 @@
+package gateway
+
+import (
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+// maxEarlyBytes bounds what a server may send before its session is in use.
+const maxEarlyBytes = 1 << 20
+
+// client is the bridge as one of its sessions sees it. Servers speak as soon as
+// they are initialized (roots/list is the usual case): before the session is in
+// use, when no answer would find the way back and the client may still wait for
+// the answer to its initialize. That is kept until then.
+type client struct {
+	bridge *bridge
+	params json.RawMessage // of the session's initialize; nil: there is none
+	served atomic.Bool     // the server has answered a request of the client
+
+	mu    sync.Mutex // guards what follows
+	inUse bool
+	early [][]byte
+	bytes int // of early
+}
+
+var _ multiplex.Client = (*client)(nil)
+
+// Answer passes the server's response to a request on.
+func (c *client) Answer(id jsonrpc.ID, response []byte, errorType string) {
+	if !c.served.Load() {
+		c.served.Store(true)
+	}
+	c.bridge.Answer(id, response, errorType)
+}
+
+// Fail answers a request with an error of the gateway's.
+func (c *client) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
+	c.bridge.Fail(id, e, errorType)
+}
+
+// Deliver passes a notification or request of the server on, or keeps it.
+func (c *client) Deliver(message []byte) {
+	if c.keep(message) {
+		return
+	}
+	c.bridge.Deliver(message)
+}
+
+func (c *client) keep(message []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.inUse:
+		return false
+	case c.bytes+len(message) > maxEarlyBytes:
+		c.bridge.g.metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
+	default:
+		c.early = append(c.early, message)
+		c.bytes += len(message)
+	}
+	return true
+}
+
+// use delivers what was kept; what comes later follows it directly.
+func (c *client) use() {
+	for {
+		c.mu.Lock()
+		early := c.early
+		c.early, c.bytes, c.inUse = nil, 0, len(early) == 0
+		c.mu.Unlock()
+		if len(early) == 0 {
+			return
+		}
+		for _, message := range early {
+			c.bridge.Deliver(message)
+		}
+	}
+}
+
+// Serves reports whether the client takes requests of that method: whether the
+// session was initialized with the capability that they need. What no rule
+// speaks of passes.
+func (c *client) Serves(method string) bool {
+	needed := map[string]string{
+		"sampling/createMessage": "sampling",
+		"elicitation/create":     "elicitation",
+		"roots/list":             "roots",
+	}[method]
+	return needed == "" || c.params == nil || handshake.Declares(c.params, needed)
+}

@@ -1,0 +1,220 @@
+package gateway_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// asVersion is the stored result as a client of that version gets it.
+func asVersion(id, version string) string {
+	return id + ` {"protocolVersion":"` + version + `","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`
+}
+
+func TestInitializeIsAnsweredFromTheStoredResult(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, connstate.Client{})
+		p.wantState(connstate.Ready)
+		p.post(initialize(`"i"`, "2024-11-05", emptyDeclared), initialized)
+		p.want(asVersion(`"i"`, "2024-11-05"))
+		time.Sleep(time.Minute)
+		p.want() // no announcement: the client has opened by itself
+		p.post(initialize("9007199254740993", "2030-01-01", emptyDeclared), initialized)
+		p.want(asVersion("9007199254740993", "2025-11-25")) // again, with a version that nobody knows
+		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
+	})
+}
+
+func TestInitializeAfterOtherRequests(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		p.want(answered("1", 1, "tools/list"))
+		p.post(initialize("2", "2025-03-26", `{"roots":{}}`)) // the session is used: it stays
+		p.want(asVersion("2", "2025-03-26"))
+		p.post(request("3", "tools/list"))
+		p.want(answered("3", 1, "tools/list"))
+	})
+}
+
+func TestMoreCapabilitiesOpenAFreshSession(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		const declared = `{"roots":{"listChanged":true},"experimental":{"x":{"n":1.50}}}`
+		own := initialize("0", "2025-06-18", declared)
+		p.post(own, initialized, request("1", "tools/list"))
+		p.want(asVersion("0", "2025-06-18"), answered("1", 2, "tools/list"))
+		if !u.session(t, 1).over() || u.open() != 1 {
+			t.Error("the session that was not used is still open")
+		}
+		got := string(u.session(t, 2).message(t, "initialize").Params())
+		if want := `{"protocolVersion":"2025-06-18","capabilities":` + declared + `,"clientInfo":{"name":"peer","version":"0"}}`; got != want {
+			t.Errorf("the server got the params %s, want %s", got, want)
+		}
+		u.session(t, 2).wantMethods(t, "initialize", "notifications/initialized", "tools/list")
+		p.post(initialize("2", "2025-06-18", `{"sampling":{}}`))
+		p.want(asVersion("2", "2025-06-18"))
+		if u.starts() != 2 {
+			t.Errorf("%d starts, want 2: a client gets one session of its own", u.starts())
+		}
+	})
+}
+
+func TestMoreCapabilitiesWhileStarting(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(time.Second / 2)
+		p.post(initialize("0", "2025-06-18", `{"sampling":{}}`), request("1", "tools/list"))
+		time.Sleep(time.Second)
+		p.want(asVersion("0", "2025-06-18"), answered("1", 2, "tools/list"))
+		if u.starts() != 2 || u.open() != 1 {
+			t.Errorf("%d starts, %d open; want 2 and 1", u.starts(), u.open())
+		}
+		if p.c.Snapshot().Failures != nil {
+			t.Error("the start that was given up counts as a failure")
+		}
+	})
+}
+
+func TestMoreCapabilitiesDuringTheHandshake(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 }} // the first session says nothing
+	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		synctest.Wait()
+		p.post(initialize("0", "2025-06-18", `{"sampling":{}}`))
+		p.want(asVersion("0", "2025-06-18"))
+		if !u.session(t, 1).over() {
+			t.Error("the first session is still open")
+		}
+	})
+}
+
+// A fresh session for a client that has just begun is no restart, and there are
+// no lists that it could have seen change.
+func TestFreshSessionIsNoRestart(t *testing.T) {
+	u := &server{capabilities: `{"tools":{"listChanged":true}}`}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		p.want(`0 {"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"played","version":"1.0"}}`)
+		if n := metric(t, g, "mcp_sse_session_restarts_total"); n != 0 {
+			t.Errorf("mcp_sse_session_restarts_total = %g, want 0", n)
+		}
+	})
+}
+
+// Servers ask for roots as soon as they are initialized: the client gets that,
+// after the answer to its initialize.
+func TestServerRequestsRightAfterTheHandshake(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "notifications/initialized" && s.n == 2 {
+			s.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1}}`)
+			s.say(request("1", "roots/list"))
+			s.say(request("2", "sampling/createMessage"))
+			<-s.server.settle // until the reader has had them
+		}
+		return false
+	}}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		u.settle = make(chan struct{})
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		synctest.Wait()
+		close(u.settle)
+		p.want("0 "+serverResult, "notifications/message", "request roots/list")
+		id := p.lastRequest(t)
+		p.post(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{"roots":[]}}`)
+		synctest.Wait()
+		s := u.session(t, 2)
+		s.wantMethods(t, "initialize", "notifications/initialized", "", "")
+		s.wantSent(t, `{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"the client does not serve sampling/createMessage"}}`,
+			`{"jsonrpc":"2.0","id":1,"result":{"roots":[]}}`)
+	})
+}
+
+// What the server asks before the client's own initialize is refused: nobody
+// has said that it would be answered.
+func TestServerRequestsWithoutCapability(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		s := u.session(t, 1)
+		s.say(request("1", "roots/list"))
+		s.say(request("2", "elicitation/create"))
+		s.say(request("3", "vendor/ask")) // no rule speaks of it
+		s.say(request("4", "ping"))
+		p.want("request vendor/ask")
+		s.wantSent(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the client does not serve roots/list"}}`,
+			`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"the client does not serve elicitation/create"}}`,
+			`{"jsonrpc":"2.0","id":4,"result":{}}`)
+	})
+}
+
+func TestCancelled(t *testing.T) {
+	cancel := func(id string) string {
+		return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
+	}
+	u := &server{dial: slow(time.Second)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"), request("2", "hang"), cancel("1"), cancel("3"), initialize("0", "2025-11-25", emptyDeclared), cancel("0"))
+		p.want("1 cancelled retryable=true")
+		time.Sleep(time.Second)
+		p.want("0 " + serverResult)
+		p.post(cancel("2"))
+		synctest.Wait()
+		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized", "hang", "notifications/cancelled")
+		time.Sleep(2 * time.Second)
+		p.want("2 cancelled retryable=*")
+	})
+}
+
+func TestPlainTransport(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{NoAutoInitialize: true}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(initialize("0", "2024-11-05", `{"roots":{}}`), initialized, request("1", "tools/list"))
+		p.want("0 "+serverResult, answered("1", 1, "tools/list"))
+		s := u.session(t, 1)
+		s.wantMethods(t, "initialize", "notifications/initialized", "tools/list")
+		s.say(request("5", "roots/list"))
+		p.want("request roots/list")
+
+		time.Sleep(11 * time.Second)
+		s.die()
+		p.wantState(connstate.Ready)
+		u.session(t, 2).wantMethods(t, "initialize", "notifications/initialized")
+		if got, want := string(u.session(t, 2).message(t, "initialize").Params()), string(s.message(t, "initialize").Params()); got != want {
+			t.Errorf("restarted with %s, want %s", got, want)
+		}
+		p.post(request("1", "tools/list"))
+		p.want(answered("1", 2, "tools/list"))
+	})
+}
+
+// Without the gateway's own initialize nothing answers an initialize that no
+// client sent, and nothing is said about one.
+func TestPlainTransportAnnouncesNothing(t *testing.T) {
+	u := &server{dial: func(context.Context, int) error { return errNoServer }}
+	inFakeTime(t, u, gateway.Options{NoAutoInitialize: true, MaxHandshakeAttempts: 2}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage})
+		p.post(initialize("0", "2024-11-05", emptyDeclared))
+		p.want("0 initialization_error request_creation attempt 1")
+		time.Sleep(time.Minute)
+		p.want()
+	})
+}
