@@ -246,6 +246,14 @@ func TestNoReplay(t *testing.T) {
 	}
 }
 
+// The library's default of 1024 places costs 10 KiB for each stream.
+func TestLibraryBuffersLittle(t *testing.T) {
+	f := newFixture(t, config{})
+	if n := f.BufferSize(); n < sse.EngineBuffer || n > 64 {
+		t.Errorf("got %d places, want %d", n, sse.EngineBuffer)
+	}
+}
+
 // Two streams are two streams: neither ?stream= nor Last-Event-ID of the client
 // reaches the library, which would eavesdrop on the one and refuse the other.
 func TestClientCannotSteerTheLibrary(t *testing.T) {

@@ -21,6 +21,9 @@ func (h *Handler) Endpoint(r *http.Request, id string) string { return h.endpoin
 // StreamExists reports whether the library still knows the stream.
 func (h *Handler) StreamExists(id string) bool { return h.engine.server.StreamExists(id) }
 
+// BufferSize is how many places the library makes for the events of a stream.
+func (h *Handler) BufferSize() int { return h.engine.server.BufferSize }
+
 // Replays reports whether the library would keep events or make streams by itself.
 func (h *Handler) Replays() bool { return h.engine.server.AutoReplay || h.engine.server.AutoStream }
 

@@ -44,7 +44,7 @@ func TestMiddleware(t *testing.T) {
 			})
 			s := attach(t, f, srv.Client(), srv.URL)
 			s.works(t)
-			s.c.Close(metrics.ClosedShutdown)
+			s.c.CloseGracefully(metrics.ClosedShutdown, time.Second)
 			if _, err := s.rest(); err != nil {
 				t.Errorf("the stream ended with %v", err)
 			}
