@@ -215,6 +215,7 @@ func (c *Connection) moveLocked(to State) error {
 	c.state, c.since = to, now
 	switch to {
 	case Ready:
+		c.gate.opening++
 		if c.ready.IsZero() {
 			c.ready = now
 			c.opts.Metrics.Ready(now.Sub(c.opened), c.ShortID())
@@ -269,6 +270,17 @@ func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
 	c.requestsDone.Add(1)
 	c.opts.Metrics.RequestDone(r.Method, errorType, time.Since(r.Started), c.ShortID())
 	return r, true
+}
+
+// Unanswered returns the ids of the requests that are not answered yet.
+func (c *Connection) Unanswered() []jsonrpc.ID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ids := make([]jsonrpc.ID, 0, len(c.requests))
+	for id := range c.requests {
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // InFlight returns the number of unanswered requests.

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -209,10 +208,11 @@ func TestPlainTransport(t *testing.T) {
 // Without the gateway's own initialize nothing answers an initialize that no
 // client sent, and nothing is said about one.
 func TestPlainTransportAnnouncesNothing(t *testing.T) {
-	u := &server{dial: func(context.Context, int) error { return errNoServer }}
+	u := &server{dial: slowFailure}
 	inFakeTime(t, u, gateway.Options{NoAutoInitialize: true, MaxHandshakeAttempts: 2}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage})
 		p.post(initialize("0", "2024-11-05", emptyDeclared))
+		time.Sleep(time.Second)
 		p.want("0 initialization_error request_creation attempt 1")
 		time.Sleep(time.Minute)
 		p.want()

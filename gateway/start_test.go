@@ -290,7 +290,7 @@ func TestAttemptsAreBounded(t *testing.T) {
 	u := &server{dial: failing(4)}
 	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 3}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
-		time.Sleep(10 * time.Minute)
+		time.Sleep(14 * time.Second) // the pauses are at most 1 s and 2 s
 		if u.starts() != 3 {
 			t.Fatalf("%d starts, want 3", u.starts())
 		}
@@ -303,6 +303,30 @@ func TestAttemptsAreBounded(t *testing.T) {
 		p.want("3 initialization_error request_creation attempt 3")
 		p.post(initialize("0", "2025-11-25", emptyDeclared), request("4", "tools/list"))
 		p.want("0 "+serverResult, answered("4", 5, "tools/list"))
+		p.wantState(connstate.Ready)
+	})
+}
+
+// A client cannot know that the server is there again: some time after the last
+// attempt its request has one made.
+func TestRequestRevivesAConnectionThatGaveUp(t *testing.T) {
+	u := &server{dial: failing(2)}
+	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Quiet: true})
+		synctest.Wait()
+		p.wantState(connstate.Failed)
+		time.Sleep(15*time.Second - 1)
+		p.post(request("1", "tools/list"))
+		p.want("1 initialization_error request_creation attempt 1")
+		if u.starts() != 1 {
+			t.Errorf("%d starts, want 1: the last one was a moment ago", u.starts())
+		}
+		time.Sleep(1)
+		p.post(request("2", "tools/list"))
+		p.want("2 initialization_error request_creation attempt 1")
+		time.Sleep(15 * time.Second)
+		p.post(request("3", "tools/list"))
+		p.want(answered("3", 3, "tools/list"))
 		p.wantState(connstate.Ready)
 	})
 }

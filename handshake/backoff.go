@@ -10,7 +10,7 @@ import (
 // each drawn at random between zero and twice its mean, so that connections
 // that failed together do not come back together.
 const (
-	firstPause = 250 * time.Millisecond
+	firstPause = 500 * time.Millisecond
 	maxPause   = 15 * time.Second
 )
 

@@ -1,6 +1,7 @@
 package jsonrpc
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 )
@@ -64,11 +65,23 @@ func NewResult(id ID, result json.RawMessage) []byte { return answer(id, "result
 // NewError returns the bytes of an error response. An id that is empty becomes
 // null.
 func NewError(id ID, e *Error) []byte {
-	raw, err := json.Marshal(e)
-	if err != nil { // Data that has no JSON form: the answer must go out all the same
-		raw, _ = json.Marshal(&Error{Code: e.Code, Message: e.Message})
+	raw := encode(e)
+	if raw == nil { // Data that has no JSON form: the answer must go out all the same
+		raw = encode(&Error{Code: e.Code, Message: e.Message})
 	}
 	return answer(id, "error", raw)
+}
+
+// encode returns the JSON form of v on one line, with < and > as they are: what
+// reads it is no web page.
+func encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(v) != nil {
+		return nil
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 func answer(id ID, member string, value json.RawMessage) []byte {

@@ -149,7 +149,7 @@ func TestSessionEnd(t *testing.T) {
 		{name: "the server's end answers all, and says what may be repeated", steps: []step{
 			forward(callB, listA), sent(call("1"), sentPrefix+"2*"), fault(io.EOF),
 			got(`fail "b": session_lost, final (session_lost)`, `fail "a": session_lost, retryable (session_lost)`),
-			forward(callC), got(`fail "c": session_lost, retryable (session_lost)`), sent(),
+			forward(callC), got(`not taken "c": the session is over`), sent(),
 			endedWith(io.EOF),
 		}},
 		{name: "ours too", steps: []step{

@@ -48,12 +48,16 @@ func (s *Session) Attach(c Client, name string) *Port {
 	return p
 }
 
+// ErrOver reports that the session was over before it took a message.
+var ErrOver = errors.New("the session is over")
+
 // Forward sends a client's message to the server. It does not wait for the
-// server. A request is answered through the port's Client, whatever happens.
-func (t *Port) Forward(m *jsonrpc.Message) {
+// server. A request is answered through the port's Client, whatever happens,
+// unless Forward fails: with ErrOver, the session is over and has not taken it.
+func (t *Port) Forward(m *jsonrpc.Message) error {
 	switch {
 	case m.Kind == jsonrpc.Request:
-		t.request(m)
+		return t.request(m)
 	case m.Kind == jsonrpc.Response:
 		t.response(m)
 	case m.Method == MethodCancelled:
@@ -63,48 +67,76 @@ func (t *Port) Forward(m *jsonrpc.Message) {
 			t.session.drop(metrics.DroppedNotReady, "notification was not sent", m)
 		}
 	}
+	return nil
 }
 
-func (t *Port) request(m *jsonrpc.Message) {
+func (t *Port) request(m *jsonrpc.Message) error {
 	s := t.session
-	p := &pending{method: m.Method, started: time.Now(), port: t, request: m}
+	p := &pending{method: m.Method, started: time.Now(), port: t, client: m.ID}
 	if s.debug() {
 		s.opts.Logger.Debug("mcp POST start", "connectionId", t.name, "requestId", shortID(m.ID), "method", shortText(m.Method))
 	}
 	s.mu.Lock()
 	if s.err != nil {
-		err := s.err
 		s.mu.Unlock()
-		t.fail(p, lostError(p, err), metrics.ErrorSessionLost)
-		return
+		return ErrOver
 	}
+	if s.opts.MaxInFlight > 0 && (s.inFlight >= s.opts.MaxInFlight || len(s.waiting) > 0) {
+		defer s.mu.Unlock()
+		return s.waitLocked(p, m)
+	}
+	s.addLocked(p)
+	p.sent = true
+	s.inFlight++
+	s.mu.Unlock()
+	return s.send(p, m)
+}
+
+// addLocked puts a request into the table. From then on whoever takes it out
+// answers it.
+func (s *Session) addLocked(p *pending) {
 	s.nextID++
 	p.id = s.nextID
 	s.pending[p.id] = p
 	p.timer = time.AfterFunc(s.opts.RequestTimeout, func() { s.timeout(p) })
-	if s.opts.MaxInFlight > 0 && (s.inFlight >= s.opts.MaxInFlight || len(s.waiting) > 0) {
-		s.waiting = append(s.waiting, p)
-		s.mu.Unlock()
-		return
+}
+
+// waitBytes bounds the requests that wait for their turn.
+const waitBytes = 8 << 20
+
+// waitLocked has a request wait for its turn; one that is large waits alone.
+func (s *Session) waitLocked(p *pending, m *jsonrpc.Message) error {
+	held := 0
+	for _, w := range s.waiting {
+		held += len(w.request.Raw())
 	}
-	p.sent = true
-	s.inFlight++
-	s.mu.Unlock()
-	s.send(p)
+	if held > 0 && held+len(m.Raw()) > waitBytes {
+		go p.port.busy(p) // not under the lock; ends at once
+		return nil
+	}
+	s.addLocked(p)
+	p.request = m
+	s.waiting = append(s.waiting, p)
+	return nil
+}
+
+// busy answers a request that there is no room for.
+func (t *Port) busy(p *pending) {
+	t.fail(p, reasonError(jsonrpc.ErrBusy.Error(), "server_busy", true), metrics.ErrorBusy)
 }
 
 // send gives a request to the server.
-func (s *Session) send(p *pending) {
-	err := s.conn.Send(p.request.WithID(wireID(p.id)))
+func (s *Session) send(p *pending, m *jsonrpc.Message) error {
+	err := s.conn.Send(m.WithID(wireID(p.id)))
 	if err == nil || !s.remove(p) {
-		return
+		return nil
 	}
 	s.next()
-	if s.Err() == nil && errors.Is(err, jsonrpc.ErrBusy) {
-		p.port.fail(p, reasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
-		return
+	if errors.Is(err, jsonrpc.ErrBusy) {
+		p.port.busy(p)
+		return nil
 	}
-	p.port.fail(p, reasonError("the session with the server was lost: "+err.Error(), "session_lost", true), metrics.ErrorSessionLost)
+	return ErrOver
 }
 
 // next sends requests that waited for their turn.
@@ -120,10 +152,13 @@ func (s *Session) next() {
 		}
 		p := s.waiting[0]
 		s.waiting = s.waiting[1:]
-		p.sent = true
+		m := p.request
+		p.sent, p.request = true, nil
 		s.inFlight++
 		s.mu.Unlock()
-		s.send(p)
+		if s.send(p, m) != nil { // it waited in a session that has ended
+			p.port.fail(p, reasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
+		}
 	}
 }
 
@@ -140,7 +175,7 @@ func (s *Session) timeout(p *pending) {
 	}
 	s.mu.Unlock()
 	if canceled {
-		p.port.fail(p, reasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
+		p.port.fail(p, reasonError("the request was cancelled by the client", "cancelled", !sent || readOnly(p.method)), metrics.ErrorCanceled)
 	} else {
 		if sent {
 			s.tellCancelled(p, "the gateway's request timeout")
@@ -165,9 +200,9 @@ func (s *Session) tellCancelled(p *pending, reason string) {
 
 // fail answers a client's request with an error of ours.
 func (t *Port) fail(p *pending, e *jsonrpc.Error, errorType string) {
-	t.session.opts.Logger.Debug("mcp POST failed", "connectionId", t.name, "requestId", shortID(p.request.ID),
+	t.session.opts.Logger.Debug("mcp POST failed", "connectionId", t.name, "requestId", shortID(p.client),
 		"method", shortText(p.method), "duration", time.Since(p.started), "err", e)
-	t.client.Fail(p.request.ID, e, errorType)
+	t.client.Fail(p.client, e, errorType)
 }
 
 // cancel passes a client's cancellation on, with the id that the server knows.
@@ -199,7 +234,7 @@ func (t *Port) cancel(m *jsonrpc.Message) {
 
 func (s *Session) findLocked(t *Port, id jsonrpc.ID) *pending {
 	for _, p := range s.pending {
-		if p.port == t && p.request.ID == id {
+		if p.port == t && p.client == id {
 			return p
 		}
 	}

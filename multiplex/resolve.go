@@ -3,7 +3,6 @@ package multiplex
 import (
 	"bytes"
 	"context"
-
 	"log/slog"
 	"strconv"
 	"time"
@@ -33,7 +32,7 @@ func (s *Session) resolve(m *jsonrpc.Message) {
 		return
 	}
 	s.logResolve(p, by)
-	p.port.client.Answer(p.request.ID, m.WithID(p.request.ID), ErrorType(m))
+	p.port.client.Answer(p.client, m.WithID(p.client), ErrorType(m))
 }
 
 // match finds and removes the request that a response with that id answers. A
@@ -141,7 +140,7 @@ func (s *Session) logResolve(p *pending, by string) {
 	if !slow && !s.debug() {
 		return
 	}
-	attrs := []any{"connectionId", p.port.name, "requestId", shortID(p.request.ID), "method", shortText(p.method)}
+	attrs := []any{"connectionId", p.port.name, "requestId", shortID(p.client), "method", shortText(p.method)}
 	s.opts.Logger.Debug("mcp transport send resolve", append(attrs, "matchedBy", by)...)
 	attrs = append(attrs, "duration", took)
 	if slow {

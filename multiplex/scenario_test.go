@@ -97,7 +97,7 @@ func TestRequests(t *testing.T) {
 			dropped(metrics.DroppedNotReady, 1),
 		}},
 		{name: "send fails because the server ended", steps: []step{
-			sending(io.ErrClosedPipe), forward(callA), got(`fail "a": session_lost, retryable (session_lost)`),
+			sending(io.ErrClosedPipe), forward(callA), got(`not taken "a": the session is over`),
 		}},
 	})
 }
@@ -189,7 +189,7 @@ func TestCancellation(t *testing.T) {
 		}},
 		{name: "answered by the gateway when the server says nothing", steps: []step{
 			forward(callA, cancelA), sent(call("1"), `{"jsonrpc":"2.0","method":"notifications/cancelled"*`),
-			after(2*time.Second - 1), got(), after(1), got(`fail "a": cancelled, retryable (canceled)`),
+			after(2*time.Second - 1), got(), after(1), got(`fail "a": cancelled, final (canceled)`),
 			server(result("1")), dropped(metrics.DroppedUnknownResponse, 1),
 			after(time.Minute),
 		}},
@@ -211,7 +211,7 @@ func TestCancellation(t *testing.T) {
 		}},
 		{name: "that cannot be sent is answered all the same", steps: []step{
 			forward(callA), sent(call("1")), sending(jsonrpc.ErrBusy), forward(cancelA), after(2 * time.Second),
-			got(`fail "a": cancelled, retryable (canceled)`),
+			got(`fail "a": cancelled, final (canceled)`),
 		}},
 		{name: "of initialize is not passed on", steps: []step{
 			forward(`{"jsonrpc":"2.0","id":"a","method":"initialize"}`), sent(sentPrefix + "*"),

@@ -25,8 +25,9 @@ type Options struct {
 	// SlowRequest is the duration from which a request is logged as slow.
 	// 0: never.
 	SlowRequest time.Duration
-	// OnClose is called once, from the reader loop, when the session is over,
-	// with the reason. All requests have been answered by then.
+	// OnClose is called once when the session is over, with the reason, before
+	// its requests are answered: who reads such an answer and asks again finds
+	// that already known.
 	OnClose func(err error)
 	// Logger receives the logs; nil: silent.
 	Logger *slog.Logger
@@ -58,11 +59,14 @@ type pending struct {
 	id      int64
 	method  string
 	started time.Time
-	// port and request are set for a client's request, reply for our own.
-	port    *Port
+	// port and client, the id that the client gave it, are set for a client's
+	// request, reply for our own.
+	port   *Port
+	client jsonrpc.ID
+	reply  chan *jsonrpc.Message
+	timer  *time.Timer
+	// request waits for its turn; nil once it is sent: it may be large.
 	request *jsonrpc.Message
-	reply   chan *jsonrpc.Message
-	timer   *time.Timer
 	// canceled: the client has taken the request back.
 	canceled bool
 	// sent: the server has it.
@@ -122,7 +126,7 @@ func (s *Session) take(data []byte, err error) bool {
 	return false
 }
 
-// end answers all that waits and tells the owner.
+// end tells the owner and answers all that waits.
 func (s *Session) end(err error) {
 	s.mu.Lock()
 	if s.err == nil {
@@ -137,7 +141,9 @@ func (s *Session) end(err error) {
 	s.waiting = nil
 	s.calls.clear()
 	s.mu.Unlock()
-	_ = s.conn.Close()
+	if s.opts.OnClose != nil {
+		s.opts.OnClose(reason)
+	}
 	slices.SortFunc(open, func(a, b *pending) int { return int(a.id - b.id) })
 	for _, p := range open {
 		if p.reply != nil {
@@ -147,9 +153,7 @@ func (s *Session) end(err error) {
 		p.timer.Stop()
 		p.port.fail(p, lostError(p, reason), metrics.ErrorSessionLost)
 	}
-	if s.opts.OnClose != nil {
-		s.opts.OnClose(reason)
-	}
+	_ = s.conn.Close() // how the peer ended does not matter to those who waited
 }
 
 // receive takes one message of the server.

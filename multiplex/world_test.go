@@ -202,7 +202,10 @@ func play(w *world, steps []step) {
 func from(client int, msgs ...string) step {
 	return func(w *world) {
 		for _, m := range msgs {
-			w.ports[client].Forward(parse(w, m))
+			msg := parse(w, m)
+			if err := w.ports[client].Forward(msg); err != nil {
+				w.clients[client].note("not taken %s: %v", msg.ID, err)
+			}
 		}
 	}
 }
