@@ -231,31 +231,35 @@ func (b *bridge) settle(s *session) bool {
 		b.starting = false
 		return true
 	}
-	if b.current.Load() != s {
-		return false // replaced by the client's own initialize
-	}
-	if s.Err() == nil {
+	if b.current.Load() == s && s.Err() == nil {
 		b.starting = false
 		return true
 	}
-	b.current.Store(nil)
-	b.lossLocked(s)
+	b.lostLocked(s, s.Err())
 	return false
 }
 
-// lost is called when a session is over, by its reader.
+// lost is called when a session is over, before its requests are answered.
 func (b *bridge) lost(s *session, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.starting || !b.current.CompareAndSwap(s, nil) || b.over() {
-		return // the starting goroutine sees it, or nobody wants to know
+	if b.lostLocked(s, err) && !b.starting {
+		b.launchLocked()
 	}
-	if moveErr := b.c.Move(connstate.Initializing); moveErr != nil {
-		return // draining: there will be no other
+}
+
+// lostLocked closes the gate after the loss of the current session, and reports
+// whether another one is wanted.
+func (b *bridge) lostLocked(s *session, err error) bool {
+	if b.over() || !b.current.CompareAndSwap(s, nil) {
+		return false
+	}
+	if b.c.State() != connstate.Initializing && b.c.Move(connstate.Initializing) != nil {
+		return false // draining: there will be no other
 	}
 	b.log().Warn("session lost", "duration", time.Since(s.since), "err", err)
 	b.lossLocked(s)
-	b.launchLocked()
+	return true
 }
 
 // lossLocked decides whether the loss of a session counts as a failed start.
