@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -115,7 +116,7 @@ func (s *serverSession) answer(m *jsonrpc.Message) {
 	if m.Kind != jsonrpc.Request || m.Method == "hang" {
 		return
 	}
-	result := `{"session":` + string('0'+rune(s.n)) + `,"method":"` + m.Method + `"}`
+	result := `{"session":` + strconv.Itoa(s.n) + `,"method":"` + m.Method + `"}`
 	if m.Method == "initialize" {
 		capabilities := s.server.capabilities
 		if capabilities == "" {

@@ -1,0 +1,258 @@
+package gateway_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// proven is longer than a session must live to count as one that works.
+const proven = 11 * time.Second
+
+func TestSessionLostBetweenCalls(t *testing.T) {
+	u := &server{capabilities: `{"tools":{"listChanged":true},"prompts":{},"resources":{"listChanged":true}}`}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(initialize("0", "2025-06-18", `{"roots":{}}`), request("1", "tools/list"))
+		p.want("0 *", answered("1", 2, "tools/list"))
+		u.session(t, 2).die()
+		p.want("notifications/tools/list_changed", "notifications/resources/list_changed")
+		p.wantState(connstate.Ready)
+		p.post(request("2", "tools/list"))
+		p.want(answered("2", 3, "tools/list"))
+		first, second := u.session(t, 2).message(t, "initialize"), u.session(t, 3).message(t, "initialize")
+		if string(first.Params()) != string(second.Params()) {
+			t.Errorf("the new session was initialized with %s, want %s", second.Params(), first.Params())
+		}
+		if n := metric(t, g, "mcp_sse_session_restarts_total"); n != 1 {
+			t.Errorf("mcp_sse_session_restarts_total = %g, want 1", n)
+		}
+	})
+}
+
+func TestSessionLostDuringCalls(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(proven)
+		p.post(request("1", "hang"))
+		synctest.Wait()
+		u.session(t, 1).die()
+		p.want("1 session_lost retryable=false")
+		p.wantState(connstate.Initializing)
+		p.post(request("1", "tools/list")) // waits for the new session
+		p.want()
+		time.Sleep(time.Second)
+		p.want(answered("1", 2, "tools/list"))
+	})
+}
+
+func TestSessionIsRestored(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		call := func(id, method, params string) string {
+			return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`
+		}
+		p.post(
+			call("1", "logging/setLevel", `{"level":"info"}`), call("2", "logging/setLevel", `{"level":"debug","x":1.0}`),
+			call("3", "resources/subscribe", `{"uri":"a://1","_meta":{}}`), call("4", "resources/subscribe", `{"uri":"a://2"}`),
+			call("5", "resources/unsubscribe", `{"uri":"a://2"}`),
+		)
+		synctest.Wait()
+		time.Sleep(proven)
+		p.post(request("6", "hang"))
+		synctest.Wait()
+		u.session(t, 1).die()
+		synctest.Wait()
+		s := u.session(t, 2)
+		s.wantMethods(t, "initialize", "notifications/initialized", "logging/setLevel", "resources/subscribe")
+		for method, want := range map[string]string{"logging/setLevel": `{"level":"debug","x":1.0}`, "resources/subscribe": `{"uri":"a://1","_meta":{}}`} {
+			if got := string(s.message(t, method).Params()); got != want {
+				t.Errorf("restored %s with %s, want %s", method, got, want)
+			}
+		}
+	})
+}
+
+// A server that does not take back what it knew is used all the same.
+func TestRestoreThatFails(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 2 && m.Method == "logging/setLevel" }}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`)
+		p.want("1 *")
+		u.session(t, 1).die()
+		time.Sleep(time.Second)
+		p.post(request("2", "tools/list"))
+		time.Sleep(4 * time.Second)
+		p.want(answered("2", 2, "tools/list"))
+	})
+}
+
+// A session that is gone before it was of use counts as a failed start: such
+// losses are spread in time, and what comes meanwhile waits.
+func TestCrashLoopIsBounded(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "notifications/initialized" {
+			time.AfterFunc(time.Millisecond, s.die)
+		}
+		return false
+	}}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(10 * time.Minute)
+		if n := u.starts(); n < 10 || n > 300 {
+			t.Errorf("%d starts in 10 minutes, want them spread by pauses of up to 30 s", n)
+		}
+		p.c.Close("client")
+		n := u.starts()
+		time.Sleep(time.Hour)
+		if u.starts() > n+1 {
+			t.Errorf("%d starts after the connection was closed", u.starts()-n)
+		}
+	})
+}
+
+// While the next start is due the connection is not ready: what comes waits.
+func TestRequestsWaitWhileTheNextStartIsDue(t *testing.T) {
+	u := &server{}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if s.n == 1 && m.Method == "deadly" { // dies while the gate is being emptied
+			s.die()
+			time.Sleep(time.Millisecond)
+			return true
+		}
+		return false
+	}
+	u.dial = slow(time.Second)
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "deadly"))
+		time.Sleep(time.Second + 2*time.Millisecond)
+		p.want("1 session_lost retryable=false")
+		p.wantState(connstate.Initializing)
+		p.post(request("2", "tools/list"))
+		p.want()
+		time.Sleep(4 * time.Second) // a first pause is under half a second
+		p.want(answered("2", 2, "tools/list"))
+	})
+}
+
+// A hundred crashes in a row do not break the stream, and every request is
+// answered.
+func TestStreamOutlivesCrashes(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		for i := range 100 {
+			id := fmt.Sprint(i)
+			p.post(request(id, "tools/list"), request(`"`+id+`"`, "hang"))
+			synctest.Wait()
+			u.session(t, i+1).die()
+			p.want(id+" {*", `"`+id+`" session_lost retryable=false`)
+		}
+		p.wantState(connstate.Ready)
+		if n := p.c.InFlight(); n != 0 {
+			t.Errorf("%d requests are unanswered", n)
+		}
+	})
+}
+
+func TestRequestTimeoutTouchesNoOther(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{RequestTimeout: 2 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(request("1", "hang"))
+		time.Sleep(time.Second)
+		p.post(request("2", "hang"), request("3", "tools/list"))
+		p.want(answered("3", 1, "tools/list"))
+		time.Sleep(time.Second)
+		p.want("1 timeout retryable=false")
+		time.Sleep(time.Second)
+		p.want("2 timeout retryable=false")
+		p.wantState(connstate.Ready)
+	})
+}
+
+// An answer that comes for a request of a session that is gone goes nowhere.
+func TestAnswerToALostSession(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		p.want("1 *")
+		u.session(t, 1).say(request("7", "vendor/ask"))
+		p.want("request vendor/ask")
+		old := p.lastRequest(t)
+		u.session(t, 1).die()
+		synctest.Wait()
+		u.session(t, 2).say(request("7", "vendor/ask"))
+		p.want("request vendor/ask")
+		p.post(`{"jsonrpc":"2.0","id":`+string(old)+`,"result":{"for":"the old one"}}`,
+			`{"jsonrpc":"2.0","id":`+string(p.lastRequest(t))+`,"result":{}}`)
+		synctest.Wait()
+		u.session(t, 2).wantSent(t, `{"jsonrpc":"2.0","id":7,"result":{}}`)
+	})
+}
+
+// Two clients whose messages are the same to the last byte.
+func TestClientsDoNotCross(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "tools/call" {
+			time.AfterFunc(time.Second, func() { s.answer(m) })
+		}
+		return m.Method == "tools/call"
+	}}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		a, b := connect(t, g, plain), connect(t, g, plain)
+		a.wantState(connstate.Ready)
+		b.wantState(connstate.Ready)
+		nA := 1
+		if u.session(t, 1).n != 1 {
+			nA = 2
+		}
+		a.post(request("0", "tools/call"), request("1", "tools/call"))
+		b.post(request("0", "tools/call"), request("1", "tools/call"))
+		synctest.Wait()
+		u.session(t, nA).say(`{"jsonrpc":"2.0","method":"notifications/message"}`)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		owners := map[int]int{}
+		for _, p := range []*peer{a, b} {
+			p.mu.Lock()
+			notes := 0
+			session := 0
+			for _, e := range p.got {
+				m, _ := jsonrpc.Parse(e.Data)
+				if m.Kind == jsonrpc.Notification {
+					notes++
+					continue
+				}
+				var n int
+				if _, err := fmt.Sscanf(string(m.Result()), `{"session":%d`, &n); err != nil {
+					t.Fatal(err)
+				}
+				if session != 0 && n != session {
+					t.Errorf("one client got answers of the sessions %d and %d", session, n)
+				}
+				session = n
+			}
+			p.got = nil
+			p.mu.Unlock()
+			owners[session]++
+			if want := map[bool]int{true: 1, false: 0}[session == nA]; notes != want {
+				t.Errorf("the client of session %d got %d notifications, want %d", session, notes, want)
+			}
+		}
+		if len(owners) != 2 {
+			t.Errorf("the answers came from the sessions %v, want one for each client", owners)
+		}
+	})
+}
