@@ -16,6 +16,9 @@ type gate struct {
 	passing bool
 	// refusal answers messages instead of queueing them; nil: they are queued.
 	refusal error
+	// opening counts the moves to Ready, for a release to see that the one it
+	// belongs to is over.
+	opening int
 	// timer runs while the queue is not empty, for its oldest message.
 	timer *time.Timer
 }
@@ -101,12 +104,16 @@ func (c *Connection) stopTimerLocked() {
 // them. It stops early when the connection leaves Ready; the rest stays queued.
 // It fails with a *MoveError when the connection cannot become ready.
 func (c *Connection) Release(forward func(*jsonrpc.Message)) error {
-	if err := c.Move(Ready); err != nil {
+	c.mu.Lock()
+	err := c.moveLocked(Ready)
+	opening := c.gate.opening
+	c.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	for {
 		c.mu.Lock()
-		if c.state != Ready {
+		if c.state != Ready || c.gate.opening != opening {
 			c.mu.Unlock()
 			return nil
 		}
@@ -142,10 +149,11 @@ func (c *Connection) Withdraw(id jsonrpc.ID) bool {
 // The returned channel is closed when no request is unanswered any more. It
 // fails with a *MoveError when the connection is closed or draining already.
 func (c *Connection) Drain() (<-chan struct{}, error) {
-	if err := c.Move(Draining); err != nil {
+	c.mu.Lock()
+	if err := c.moveLocked(Draining); err != nil {
+		c.mu.Unlock()
 		return nil, err
 	}
-	c.mu.Lock()
 	waited := c.drainGateLocked(metrics.GateClosed)
 	c.quiet = make(chan struct{})
 	quiet := c.quiet
@@ -170,11 +178,11 @@ func (c *Connection) quietLocked() {
 // refused with it until the connection is initializing again; without, they
 // wait, because another start is due.
 func (c *Connection) Fail(refusal error) ([]*jsonrpc.Message, error) {
-	if err := c.Move(Failed); err != nil {
-		return nil, err
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.moveLocked(Failed); err != nil {
+		return nil, err
+	}
 	c.gate.refusal = refusal
 	return c.drainGateLocked(metrics.GateFailed), nil
 }

@@ -1,0 +1,140 @@
+package connstate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+func allStates() []connstate.State {
+	return []connstate.State{
+		connstate.Initializing, connstate.Ready, connstate.Failed, connstate.Draining, connstate.Closed,
+	}
+}
+
+// in returns a world whose connection is in that state.
+func in(t *testing.T, s connstate.State) *world {
+	t.Helper()
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	switch s {
+	case connstate.Initializing:
+	case connstate.Closed:
+		w.c.Close(metrics.ClosedClient)
+	default:
+		must(t, w.c.Move(s))
+	}
+	return w
+}
+
+// The table of design §6, written out: every pair that may be.
+func TestEveryPairOfStates(t *testing.T) {
+	may := map[[2]connstate.State]bool{
+		{connstate.Initializing, connstate.Ready}:    true,
+		{connstate.Initializing, connstate.Failed}:   true,
+		{connstate.Initializing, connstate.Draining}: true,
+		{connstate.Initializing, connstate.Closed}:   true,
+		{connstate.Ready, connstate.Initializing}:    true,
+		{connstate.Ready, connstate.Draining}:        true,
+		{connstate.Ready, connstate.Closed}:          true,
+		{connstate.Failed, connstate.Initializing}:   true,
+		{connstate.Failed, connstate.Draining}:       true,
+		{connstate.Failed, connstate.Closed}:         true,
+		{connstate.Draining, connstate.Closed}:       true,
+	}
+	for _, from := range allStates() {
+		for _, to := range append(allStates(), connstate.Closed+1, 255) {
+			want := may[[2]connstate.State{from, to}]
+			if got := connstate.CanMove(from, to); got != want {
+				t.Errorf("CanMove(%v, %v): got %v, want %v", from, to, got, want)
+			}
+			if got := connstate.CanMove(to, from); to > connstate.Closed && got {
+				t.Errorf("CanMove(%d, %v): got true", to, from)
+			}
+			checkMove(t, from, to, want && to != connstate.Closed) // closing is Close's
+		}
+	}
+}
+
+func checkMove(t *testing.T, from, to connstate.State, want bool) {
+	t.Helper()
+	w := in(t, from)
+	err := w.c.Move(to)
+	if want {
+		if err != nil || w.c.State() != to {
+			t.Errorf("Move %v → %v: got %v and state %v", from, to, err, w.c.State())
+		}
+		return
+	}
+	move, ok := errors.AsType[*connstate.MoveError](err)
+	if !ok || move.From != from || move.To != to || w.c.State() != from {
+		t.Errorf("Move %v → %v: got %v and state %v, want a MoveError and %v", from, to, err, w.c.State(), from)
+	}
+	if from == connstate.Closed && w.c.Close("again") {
+		t.Error("closed twice")
+	}
+}
+
+func TestStateNames(t *testing.T) {
+	for s, want := range map[connstate.State]string{
+		connstate.Initializing: "initializing", connstate.Ready: "ready", connstate.Failed: "failed",
+		connstate.Draining: "draining", connstate.Closed: "closed", 17: "unknown",
+	} {
+		raw, err := json.Marshal(s)
+		if s.String() != want || string(raw) != `"`+want+`"` || err != nil {
+			t.Errorf("got %s, %s, %v, want %s", s, raw, err, want)
+		}
+	}
+	err := &connstate.MoveError{From: connstate.Draining, To: connstate.Ready}
+	if got, want := err.Error(), "connection cannot go from draining to ready"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Every state that an open connection can be in has a gauge of its own, and
+// every way through the states ends with all gauges at zero.
+func TestStateGaugeFollowsAndReturnsToZero(t *testing.T) {
+	for _, path := range [][]connstate.State{
+		{},
+		{connstate.Ready},
+		{connstate.Failed},
+		{connstate.Draining},
+		{connstate.Failed, connstate.Initializing, connstate.Ready, connstate.Initializing, connstate.Ready, connstate.Draining},
+	} {
+		w := newWorld(t, connstate.Options{}, connstate.Client{})
+		checkStateGauges(t, w, connstate.Initializing)
+		for _, to := range path {
+			must(t, w.c.Move(to))
+			checkStateGauges(t, w, to)
+		}
+		w.c.Close(metrics.ClosedClient)
+		checkStateGauges(t, w, connstate.Closed)
+		w.registry.Remove(w.c)
+		w.registry.Remove(w.c)
+		checkStateGauges(t, w, connstate.Closed)
+		if err := testutil.GatherAndCompare(w.prom, nothingOpen(), "mcp_sse_connections", "mcp_sse_connection_state"); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func checkStateGauges(t *testing.T, w *world, now connstate.State) {
+	t.Helper()
+	all := gather(t, w.prom)
+	for _, s := range append(allStates(), 17) {
+		want := 0.0
+		if s == now && s != connstate.Closed {
+			want = 1
+		}
+		if got := all[`mcp_sse_connection_state{state="`+s.String()+`"}`]; got != want {
+			t.Errorf("in state %v: the gauge of %v is %v, want %v", now, s, got, want)
+		}
+	}
+	if got := all[`mcp_sse_connection_state{state="other"}`]; got != 0 {
+		t.Errorf("state %v is not known to the metrics", now)
+	}
+}
