@@ -91,6 +91,25 @@ func TestHostOnLoopback(t *testing.T) {
 	}
 }
 
+// namedAddr is an address of a listener that is not TCP's own.
+type namedAddr string
+
+func (namedAddr) Network() string  { return "wrapped" }
+func (a namedAddr) String() string { return string(a) }
+
+func TestHostOnOtherListeners(t *testing.T) {
+	f := newFixture(t, config{})
+	for local, want := range map[namedAddr]int{"127.0.0.1:80": 403, "[::1]:80": 403, "10.0.0.1:80": 200, "/run/gateway.sock": 200, "@": 200} {
+		w := ask(f, "", http.MethodGet, "/sse", func(r *http.Request) {
+			*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, local))
+			r.Host = "evil.example"
+		})
+		if w.Code != want {
+			t.Errorf("on %s: got %d, want %d", local, w.Code, want)
+		}
+	}
+}
+
 // HTTP/1.1 without a Host is net/http's to refuse; HTTP/1.0 without is ours.
 func TestNoHostHeader(t *testing.T) {
 	f := newFixture(t, config{})
