@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -244,4 +245,16 @@ func metric(t testing.TB, g *gateway.Gateway, name string) float64 {
 		sum += n
 	}
 	return sum
+}
+
+// await waits, in real time, until the connection is in a state.
+func (p *peer) await(t testing.TB, want connstate.State) {
+	t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for p.c.State() != want {
+		if time.Now().After(deadline) {
+			t.Fatalf("state = %s, want %s", p.c.State(), want)
+		}
+		runtime.Gosched()
+	}
 }

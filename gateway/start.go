@@ -152,13 +152,13 @@ func (b *bridge) failed(err error) bool {
 	openings := b.openings
 	b.openings = nil
 	announce := !b.known && b.g.params != nil
-	b.mu.Unlock()
-
 	var refusal error
 	if last {
 		refusal = &told
 	}
-	waited, moveErr := b.c.Fail(refusal)
+	waited, moveErr := b.c.Fail(refusal) // under the lock: a client that asks again starts anew after it
+	b.mu.Unlock()
+
 	if announce {
 		b.announce(told.Response(b.autoID()))
 	}

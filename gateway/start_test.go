@@ -369,3 +369,37 @@ func TestCloseDuringTheStart(t *testing.T) {
 		})
 	}
 }
+
+// The client asks again at the very moment at which the last start fails: the
+// connection ends up either with a session that works, or failed and without one.
+func TestInitializeAtTheMomentOfTheLastFailure(t *testing.T) {
+	for range 100 {
+		moment := make(chan struct{})
+		u := &server{dial: func(_ context.Context, n int) error {
+			if n == 1 {
+				<-moment
+				return errNoServer
+			}
+			return nil
+		}}
+		g, err := gateway.New(u, gateway.Options{MaxHandshakeAttempts: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := connect(t, g, plain)
+		go close(moment)
+		for i := range 200 { // answered by the failure, until one comes after it
+			p.post(initialize(fmt.Sprint(i), "2025-11-25", emptyDeclared))
+			if u.starts() > 1 {
+				break
+			}
+		}
+		if u.starts() > 1 {
+			p.await(t, connstate.Ready)
+		}
+		p.c.Close("test over")
+		if err := g.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
