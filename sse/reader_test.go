@@ -7,8 +7,13 @@ import (
 	"time"
 
 	r3 "github.com/r3labs/sse/v2"
-	"gopkg.in/cenkalti/backoff.v1"
 )
+
+// never is a strategy that does not reconnect.
+type never struct{}
+
+func (never) NextBackOff() time.Duration { return -1 }
+func (never) Reset()                     {}
 
 // An independent reader: what it parses is what we meant.
 func TestIndependentReader(t *testing.T) {
@@ -17,7 +22,7 @@ func TestIndependentReader(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	client := r3.NewClient(srv.URL + "/sse?event=mcp-response")
 	client.Connection = srv.Client()
-	client.ReconnectStrategy = &backoff.StopBackOff{}
+	client.ReconnectStrategy = never{}
 	events := make(chan *r3.Event, 16)
 	done := make(chan struct{})
 	go func() {
