@@ -127,7 +127,7 @@ type Connection struct {
 	quiet           chan struct{}  // closed when draining and nothing is unanswered; else nil
 
 	spoken, versioned                          atomic.Bool
-	firstByte, lastIn, lastOut                 atomic.Int64 // Unix nanoseconds, 0: never
+	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone                   atomic.Int64
 }
@@ -259,16 +259,20 @@ func (c *Connection) Begin(id jsonrpc.ID, method string) error {
 // answered already, and nothing more may be sent for it. errorType is "" for a
 // result; see docs/reference/metrics.md for the others.
 func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
+	now := time.Now()
 	c.mu.Lock()
 	r, ok := c.requests[id]
-	delete(c.requests, id)
+	if ok {
+		c.lastDone.Store(now.UnixNano()) // first: Idle must not see neither of both
+		delete(c.requests, id)
+	}
 	c.quietLocked()
 	c.mu.Unlock()
 	if !ok {
 		return Request{}, false
 	}
 	c.requestsDone.Add(1)
-	c.opts.Metrics.RequestDone(r.Method, errorType, time.Since(r.Started), c.ShortID())
+	c.opts.Metrics.RequestDone(r.Method, errorType, now.Sub(r.Started), c.ShortID())
 	return r, true
 }
 

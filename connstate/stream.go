@@ -70,7 +70,7 @@ func (c *Connection) Idle() time.Duration {
 	if c.InFlight() > 0 {
 		return 0
 	}
-	return since(c.lastIn.Load(), c.opened)
+	return since(max(c.lastIn.Load(), c.lastDone.Load()), c.opened)
 }
 
 func since(nanos int64, fallback time.Time) time.Duration {

@@ -1,0 +1,271 @@
+package connstate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+func TestBeginAndFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, connstate.Options{MaxPending: 2}, connstate.Client{})
+		began := time.Now()
+		must(t, w.c.Begin("1", "tools/list"))
+		time.Sleep(time.Second)
+		must(t, w.c.Begin(`"1"`, "tools/call")) // another id
+		if err := w.c.Begin("1", "x"); !errors.Is(err, connstate.ErrDuplicate) {
+			t.Errorf("the same id: got %v, want ErrDuplicate", err)
+		}
+		if err := w.c.Begin("3", "x"); !errors.Is(err, connstate.ErrTooManyPending) {
+			t.Errorf("over the bound: got %v, want ErrTooManyPending", err)
+		}
+		if n := w.c.InFlight(); n != 2 {
+			t.Errorf("got %d in flight, want 2", n)
+		}
+		if n := w.series("mcp_sse_requests_in_flight"); n != 2 {
+			t.Errorf("the gauge says %v in flight, want 2", n)
+		}
+		r, ok := w.c.Finish("1", "")
+		if want := (connstate.Request{Method: "tools/list", Started: began}); !ok || r != want {
+			t.Errorf("got %v, %v, want %v", r, ok, want)
+		}
+		if r, ok := w.c.Finish("1", ""); ok || r != (connstate.Request{}) {
+			t.Errorf("finished twice: got %v", r)
+		}
+		if _, ok := w.c.Finish("2", ""); ok {
+			t.Error("finished what never began")
+		}
+		must(t, w.c.Begin("1", "tools/list")) // free again
+		w.c.Finish("1", "-32601")
+		w.c.Finish(`"1"`, metrics.ErrorTimeout)
+		all := gather(t, w.prom)
+		for name, want := range map[string]float64{
+			"mcp_sse_requests_in_flight": 0,
+			`mcp_server_operation_duration_seconds{error_type="",mcp_method_name="tools/list",network_transport="tcp"}`:        1,
+			`mcp_server_operation_duration_seconds{error_type="-32601",mcp_method_name="tools/list",network_transport="tcp"}`:  1,
+			`mcp_server_operation_duration_seconds{error_type="timeout",mcp_method_name="tools/call",network_transport="tcp"}`: 1,
+		} {
+			if all[name] != want {
+				t.Errorf("%s: got %v, want %v", name, all[name], want)
+			}
+		}
+		if s := w.c.Snapshot(); s.RequestsDone != 3 || s.InFlight != 0 {
+			t.Errorf("got %d done and %d in flight, want 3 and 0", s.RequestsDone, s.InFlight)
+		}
+	})
+}
+
+// Whoever comes first answers; all others are told that it has been done.
+func TestFinishIsTrueOnceForEachBegin(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	for range 200 {
+		must(t, w.c.Begin("1", "a"))
+		var (
+			wins atomic.Int32
+			all  sync.WaitGroup
+		)
+		for range 4 {
+			all.Go(func() {
+				if _, ok := w.c.Finish("1", ""); ok {
+					wins.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if n := wins.Load(); n != 1 {
+			t.Fatalf("finished %d times", n)
+		}
+	}
+}
+
+func TestCloseHappensOnce(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	must(t, w.c.Begin("1", "a"))
+	var stops atomic.Int32
+	w.c.OnClose(func() { stops.Add(1) })
+	if got := w.c.Reason(); got != "" {
+		t.Errorf("open: got reason %q", got)
+	}
+	var (
+		closed atomic.Int32
+		all    sync.WaitGroup
+	)
+	for _, reason := range []string{metrics.ClosedIdle, metrics.ClosedSlow, metrics.ClosedClient, metrics.ClosedShutdown} {
+		all.Go(func() {
+			if w.c.Close(reason) {
+				closed.Add(1)
+				if got := w.c.Reason(); got != reason {
+					t.Errorf("got reason %q, want %q", got, reason)
+				}
+			}
+		})
+	}
+	all.Wait()
+	<-w.c.Done()
+	if closed.Load() != 1 || stops.Load() != 1 || w.handler.closures() != 1 {
+		t.Errorf("closed %d times, stream stopped %d times, handler told %d times", closed.Load(), stops.Load(), w.handler.closures())
+	}
+	if err := w.c.Begin("2", "a"); !errors.Is(err, connstate.ErrClosed) {
+		t.Errorf("Begin: got %v, want ErrClosed", err)
+	}
+	if _, ok := w.c.Finish("1", ""); ok {
+		t.Error("finished a request after the end")
+	}
+	if err := w.c.Push(connstate.Event{Name: "x"}); !errors.Is(err, connstate.ErrClosed) {
+		t.Errorf("Push: got %v, want ErrClosed", err)
+	}
+	if n := w.series("mcp_sse_requests_in_flight"); n != 0 {
+		t.Errorf("the gauge says %v in flight, want 0", n)
+	}
+	if n := w.series(`mcp_server_operation_duration_seconds{error_type="closed",mcp_method_name="_other",network_transport="tcp"}`); n != 1 {
+		t.Errorf("got %v requests ended by the close, want 1", n)
+	}
+}
+
+// The handler and the stream may come after the end: they are told at once.
+func TestLatecomersAreToldOfTheEnd(t *testing.T) {
+	r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
+	c, err := r.Open(connstate.Client{})
+	must(t, err)
+	c.Close(metrics.ClosedShutdown)
+	h := &handler{}
+	c.Bind(h)
+	stopped := false
+	c.OnClose(func() { stopped = true })
+	if h.closures() != 1 || !stopped {
+		t.Errorf("handler told %d times, stream stopped %v", h.closures(), stopped)
+	}
+}
+
+func TestReceiveReachesTheHandler(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	w.c.Receive(request(t, "1", "a"))
+	if want := []string{"a#1"}; !slices.Equal(w.handler.received, want) {
+		t.Errorf("got %q, want %q", w.handler.received, want)
+	}
+}
+
+func TestIdleAndSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, connstate.Options{}, connstate.Client{})
+		check := func(when string, idle, silence time.Duration) {
+			t.Helper()
+			if got := w.c.Idle(); got != idle {
+				t.Errorf("%s: idle for %v, want %v", when, got, idle)
+			}
+			if got := w.c.Silence(); got != silence {
+				t.Errorf("%s: silent for %v, want %v", when, got, silence)
+			}
+		}
+		time.Sleep(time.Minute)
+		check("from the start", time.Minute, time.Minute)
+		w.c.SawFirstByte()
+		check("first byte", time.Minute, 0)
+		time.Sleep(time.Second)
+		w.c.Observe(request(t, "1", "a"), "")
+		must(t, w.c.Begin("1", "a"))
+		time.Sleep(time.Hour)
+		check("in flight", 0, time.Hour+time.Second)
+		w.c.Finish("1", "")
+		check("just answered", 0, time.Hour+time.Second)
+		w.c.SawWrite()
+		time.Sleep(time.Second)
+		check("after the answer", time.Second, time.Second)
+		w.c.Observe(notification(t, "b"), "")
+		check("after a message", 0, time.Second)
+	})
+}
+
+func TestSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, connstate.Options{AnnounceDelay: -1}, connstate.Client{
+			Addr: addr("192.0.2.7"), Principal: "alice", UserAgent: "agent/1",
+		})
+		opened := time.Now()
+		first := w.c.Snapshot()
+		if first.State != connstate.Initializing || !first.Ready.IsZero() || !first.FirstByte.IsZero() || !first.LastIn.IsZero() || !first.LastOut.IsZero() || first.Failures != nil {
+			t.Errorf("at the start: got %+v", first)
+		}
+		w.attach(1)
+		time.Sleep(time.Second)
+		w.c.SawFirstByte()
+		w.c.SawAttempt()
+		w.c.SawFailure(metrics.PhaseRequestProcessing)
+		w.c.SawAttempt()
+		w.c.Observe(parse(t, list), "")
+		must(t, w.c.Begin("1", "tools/list"))
+		w.admit(parse(t, list), "wait")
+		time.Sleep(time.Second)
+		must(t, w.c.Send([]byte("xy")))
+		w.stream.write(1)
+		must(t, w.c.Send([]byte("xyz")))
+		w.c.SawWrite()
+		w.c.SawHeartbeat()
+		got := w.c.Snapshot()
+		want := connstate.Snapshot{
+			ID: w.c.ShortID(), State: connstate.Initializing, Since: opened, Remote: "192.0.2.7", Principal: "alice", UserAgent: "agent/1",
+			Opened: opened, FirstByte: opened.Add(time.Second), LastIn: opened.Add(time.Second), LastOut: opened.Add(2 * time.Second),
+			Queued: 1, InFlight: 1, UnwrittenBytes: connstate.Event{Data: []byte("xyz")}.Size(),
+			MessagesIn: 1, BytesIn: int64(len(list)), MessagesOut: 2, BytesOut: 5, Heartbeats: 1, Attempts: 2,
+			Failures: map[string]int{metrics.PhaseRequestProcessing: 1},
+		}
+		checkSameJSON(t, got, want)
+		w.c.SawFailure(metrics.PhaseRequestProcessing)
+		if n := got.Failures[metrics.PhaseRequestProcessing]; n != 1 {
+			t.Errorf("the snapshot changed to %d failures", n)
+		}
+		ready := time.Now()
+		w.release()
+		time.Sleep(time.Second)
+		must(t, w.c.Move(connstate.Initializing))
+		w.release()
+		if s := w.c.Snapshot(); !s.Ready.Equal(ready) || !s.Since.Equal(time.Now()) || s.State != connstate.Ready {
+			t.Errorf("got ready %v since %v in state %v: ready is the first time, since the last", s.Ready, s.Since, s.State)
+		}
+		if n := w.series("mcp_sse_ready_seconds"); n != 1 {
+			t.Errorf("observed %v times until ready, want 1", n)
+		}
+		w.c.Close(metrics.ClosedIdle)
+		if s := w.c.Snapshot(); s.Reason != metrics.ClosedIdle || s.State != connstate.Closed || s.InFlight != 0 || s.Queued != 0 {
+			t.Errorf("closed: got %+v", s)
+		}
+	})
+}
+
+func checkSameJSON(t *testing.T, got, want any) {
+	t.Helper()
+	g, err := json.Marshal(got)
+	must(t, err)
+	w, err := json.Marshal(want)
+	must(t, err)
+	if string(g) != string(w) {
+		t.Errorf("got  %s\nwant %s", g, w)
+	}
+}
+
+// A snapshot is shown to who watches the gateway: no id with which one could
+// send, and no zero times.
+func TestSnapshotKeepsTheIDSecret(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	raw, err := json.Marshal(w.c.Snapshot())
+	must(t, err)
+	if strings.Contains(string(raw), w.c.ID()) || strings.Contains(string(raw), "0001-01-01") {
+		t.Errorf("got %s", raw)
+	}
+	if id, ok := jsonrpc.Member(raw, "id"); !ok || string(id) != `"`+w.c.ShortID()+`"` {
+		t.Errorf("got id %s, want %s", id, w.c.ShortID())
+	}
+	if short := w.c.ShortID(); len(short) != 8 || !strings.HasPrefix(w.c.ID(), short) {
+		t.Errorf("got short id %q of %q", short, w.c.ID())
+	}
+}
