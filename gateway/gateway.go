@@ -103,8 +103,7 @@ func (g *Gateway) open(ctx context.Context, params json.RawMessage, b *bridge) (
 		return s, nil
 	}
 	if s.result, err = handshake.Run(ctx, s, params); err != nil {
-		s.Close(err)
-		<-s.Done()
+		g.endSession(s, err)
 		return nil, err
 	}
 	return s, nil

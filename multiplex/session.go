@@ -186,7 +186,7 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 	s.mu.Unlock()
 	if err := s.conn.Send(jsonrpc.NewRequest(wireID(p.id), method, params)); err != nil {
 		s.remove(p)
-		return nil, err
+		return nil, s.why(ctx, err)
 	}
 	select {
 	case m, ok := <-p.reply:
@@ -201,6 +201,20 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 			s.abandonLocked(p.id)
 		}
 		return nil, ctx.Err()
+	}
+}
+
+// why returns the reason of the session's end after a failed send, which knows
+// less of it.
+func (s *Session) why(ctx context.Context, err error) error {
+	if errors.Is(err, jsonrpc.ErrBusy) {
+		return err
+	}
+	select {
+	case <-s.done:
+		return s.Err()
+	case <-ctx.Done():
+		return err
 	}
 }
 

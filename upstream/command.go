@@ -84,11 +84,10 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		}
 		return child, nil
 	case <-ctx.Done():
-		go func() { // ends when the start has, and at most the bound of Close later
-			if <-started == nil {
-				_ = child.Close() // logged there
-			}
-		}()
+		if <-started == nil { // a start takes no time to speak of
+			child.signal(killGroup) // it has been sent nothing that it might want to finish
+			_ = child.Close()       // logged there
+		}
 		return nil, fmt.Errorf("start %q: %w", c.Path, ctx.Err())
 	}
 }

@@ -102,7 +102,11 @@ func (c *child) leave() {
 	defer c.mu.Unlock()
 	_ = killGroup(c.proc.Process) // there is most often nobody left
 	c.reaped = true
+	c.out.end(errExited) // what is sent from now on reaches nobody
 }
+
+// errExited is why nothing can be sent to a process that has ended.
+var errExited = errors.New("the server has exited")
 
 // settle says why the process ended, once its stderr has been read.
 func (c *child) settle() {
