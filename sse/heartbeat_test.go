@@ -185,6 +185,10 @@ func TestConnectionWithWorkIsNotIdle(t *testing.T) {
 			t.Fatal("closed with a request in flight")
 		}
 		g.c.Finish("1", "")
+		time.Sleep(50 * time.Second)
+		if g.c.State() == connstate.Closed {
+			t.Fatal("closed right after an answer")
+		}
 		time.Sleep(2 * time.Minute)
 		<-g.done
 		if got := <-f.backend.closed; got != metrics.ClosedIdle {
