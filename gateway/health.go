@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -10,8 +11,12 @@ import (
 // probeEvery is how long the result of a failed probe stands.
 const probeEvery = 2 * time.Second
 
-// errDraining is why a gateway that shuts down is not ready.
-var errDraining = errors.New("shutting down")
+var (
+	// errDraining is why a gateway that shuts down is not ready.
+	errDraining = errors.New("shutting down")
+	// errProbed is the reason of a probe's session to end.
+	errProbed = errors.New("the readiness probe is over")
+)
 
 // health knows whether sessions can be started.
 type health struct {
@@ -20,8 +25,14 @@ type health struct {
 	last     error      // how the last start went
 	probed   time.Time
 	draining bool
+	probe    *probe // the one that runs; nil: none does
+}
 
-	probing sync.Mutex // held by the one probe that runs
+// probe is a start that is made only to see whether it works.
+type probe struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it is over
+	err    error         // set before done is closed
 }
 
 func (h *health) started(err error) {
@@ -30,16 +41,18 @@ func (h *health) started(err error) {
 	h.known, h.last = true, err
 }
 
+// drain ends the probe that runs; no other begins.
 func (h *health) drain() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.draining = true
+	if h.probe != nil {
+		h.probe.cancel()
+	}
 }
 
-// verdict returns what is known, and whether that is recent enough.
-func (h *health) verdict() (error, bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+// verdictLocked returns what is known, and whether that is recent enough.
+func (h *health) verdictLocked() (error, bool) {
 	if h.draining {
 		return errDraining, true
 	}
@@ -48,25 +61,51 @@ func (h *health) verdict() (error, bool) {
 
 // Ready returns nil if a session with the server can be started: the last start
 // worked, or a probe made now does. While the gateway drains it is not ready.
-// ctx bounds the probe, as the initialization timeout does.
+// All who ask at one time share one probe, which the initialization timeout
+// bounds; ctx bounds the wait for it.
 func (g *Gateway) Ready(ctx context.Context) error {
-	if err, known := g.health.verdict(); known {
+	p, err := g.probe()
+	if p == nil {
 		return err
 	}
-	g.health.probing.Lock()
-	defer g.health.probing.Unlock()
-	if err, known := g.health.verdict(); known { // another probe has found out meanwhile
-		return err
+	select {
+	case <-p.done:
+		return p.err
+	case <-ctx.Done():
+		return fmt.Errorf("readiness probe: %w", ctx.Err())
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.opts.InitializationTimeout)
-	defer cancel()
+}
+
+// probe returns the probe to wait for, or what is known without one.
+func (g *Gateway) probe() (*probe, error) {
+	h := &g.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err, known := h.verdictLocked(); known {
+		return nil, err
+	}
+	if h.probe == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), g.opts.InitializationTimeout)
+		h.probe = &probe{cancel: cancel, done: make(chan struct{})}
+		p := h.probe
+		g.sessions.Go(func() { g.runProbe(ctx, p) }) // ends with its timeout, or when the gateway drains
+	}
+	return h.probe, nil
+}
+
+func (g *Gateway) runProbe(ctx context.Context, p *probe) {
+	defer p.cancel()
 	s, err := g.open(ctx, g.params, nil)
 	if s != nil {
-		g.endSession(s, errors.New("the readiness probe is over"))
+		g.endSession(s, errProbed)
 	}
-	g.health.mu.Lock()
-	g.health.probed = time.Now()
-	g.health.mu.Unlock()
-	g.health.started(err)
-	return err
+	h := &g.health
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.draining {
+		err = errDraining
+	}
+	h.known, h.last, h.probed, h.probe = true, err, time.Now(), nil
+	p.err = err
+	close(p.done)
 }

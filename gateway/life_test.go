@@ -1,0 +1,268 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// shutdown runs Shutdown in the background and returns where its result comes.
+func shutdown(g *gateway.Gateway, within time.Duration) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		defer cancel()
+		done <- g.Shutdown(ctx)
+	}()
+	return done
+}
+
+func TestDrainKeepsOpenConnections(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		g.Drain()
+		g.Drain()
+		p.post(request("1", "tools/list"))
+		p.want(answered("1", 1, "tools/list"))
+		if _, err := g.Registry().Open(plain); err == nil {
+			t.Error("a new connection was taken")
+		}
+		if err := g.Ready(t.Context()); err == nil {
+			t.Error("ready while draining")
+		}
+	})
+}
+
+func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "slow" {
+			time.AfterFunc(3*time.Second, func() { s.answer(m) })
+		}
+		return m.Method == "slow"
+	}}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		busy, idle := connect(t, g, plain), connect(t, g, plain)
+		busy.wantState(connstate.Ready)
+		busy.post(request("1", "slow"))
+		synctest.Wait()
+		done := shutdown(g, 15*time.Second)
+		synctest.Wait()
+		busy.wantState(connstate.Draining)
+		busy.post(request("2", "tools/list"), request("3", "ping"), initialize("4", "2025-11-25", emptyDeclared))
+		busy.want("2 draining retryable=true", "3 {}", "4 "+serverResult)
+		time.Sleep(2500 * time.Millisecond) // the window in which idle streams are closed
+		idle.wantState(connstate.Closed)
+		busy.wantState(connstate.Draining)
+		time.Sleep(3 * time.Second)
+		busy.want("1 {*")
+		busy.wantState(connstate.Closed)
+		if err := <-done; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if got := busy.c.Reason() + idle.c.Reason(); got != "shutdownshutdown" {
+			t.Errorf("reasons: %s", got)
+		}
+	})
+}
+
+func TestShutdownRefusesWhatWaits(t *testing.T) {
+	inFakeTime(t, &server{dial: slow(time.Hour)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		synctest.Wait()
+		done := shutdown(g, 15*time.Second)
+		p.want("1 draining retryable=true")
+		p.post(request("2", "tools/list"), `{"jsonrpc":"2.0","method":"notifications/x"}`)
+		p.want("2 draining retryable=true")
+		if err := <-done; err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+}
+
+// When time is up, what is left is answered and closed, and the error says how
+// much that was.
+func TestShutdownIsBounded(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "hang"), request("2", "hang"))
+		synctest.Wait()
+		began := time.Now()
+		err := <-shutdown(g, 5*time.Second)
+		if err == nil || !strings.Contains(err.Error(), "1 connections cut, 2 requests unanswered") {
+			t.Errorf("Shutdown = %v, want what was cut", err)
+		}
+		if took := time.Since(began); took > 8*time.Second {
+			t.Errorf("Shutdown took %s, want little more than its 5 s", took)
+		}
+		p.wantState(connstate.Closed)
+		if n := u.open(); n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+		if err := <-shutdown(g, time.Second); err != nil {
+			t.Errorf("second Shutdown: %v", err)
+		}
+	})
+}
+
+func TestShutdownTwiceAtOnce(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		connect(t, g, plain).wantState(connstate.Ready)
+		first, second := shutdown(g, 15*time.Second), shutdown(g, 15*time.Second)
+		if err := errors.Join(<-first, <-second); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+}
+
+// Streams are closed one after the other, so that their clients do not all come
+// back at one moment.
+func TestShutdownSpreadsTheEnd(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		const clients = 50
+		var (
+			mu      sync.Mutex
+			moments = map[time.Duration]bool{}
+		)
+		began := time.Now()
+		for range clients {
+			p := connect(t, g, plain)
+			go func() { // ends with the connection
+				<-p.c.Done()
+				mu.Lock()
+				defer mu.Unlock()
+				moments[time.Since(began)] = true
+			}()
+		}
+		synctest.Wait()
+		if err := <-shutdown(g, 15*time.Second); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("Shutdown of idle connections took %s, want at most the 2 s window", took)
+		}
+		synctest.Wait()
+		if len(moments) < clients/2 {
+			t.Errorf("%d streams ended at %d moments, want them spread", clients, len(moments))
+		}
+	})
+}
+
+func TestReady(t *testing.T) {
+	t.Run("a probe before any start", func(t *testing.T) {
+		u := &server{}
+		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			for range 3 {
+				if err := g.Ready(t.Context()); err != nil {
+					t.Errorf("Ready: %v", err)
+				}
+			}
+			synctest.Wait()
+			if u.starts() != 1 || u.open() != 0 {
+				t.Errorf("%d starts, %d open; want one probe, and it closed", u.starts(), u.open())
+			}
+			u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
+		})
+	})
+	t.Run("the last start counts", func(t *testing.T) {
+		u := &server{}
+		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			connect(t, g, plain).wantState(connstate.Ready)
+			if err := g.Ready(t.Context()); err != nil || u.starts() != 1 {
+				t.Errorf("Ready = %v after %d starts, want nil after the client's", err, u.starts())
+			}
+		})
+	})
+	t.Run("after a failure it is looked at again", func(t *testing.T) {
+		u := &server{dial: failing(2)}
+		inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+			connect(t, g, plain).wantState(connstate.Failed)
+			for range 5 { // one probe, whose result stands for a while
+				if err := g.Ready(t.Context()); !errors.Is(err, errNoServer) {
+					t.Errorf("Ready = %v, want %v", err, errNoServer)
+				}
+			}
+			if u.starts() != 2 {
+				t.Errorf("%d starts, want the client's and one probe", u.starts())
+			}
+			time.Sleep(2 * time.Second)
+			if err := g.Ready(t.Context()); err != nil {
+				t.Errorf("Ready = %v, want nil: the server is back", err)
+			}
+		})
+	})
+	t.Run("one probe for many who ask", func(t *testing.T) {
+		u := &server{dial: slow(time.Second)}
+		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			var wg sync.WaitGroup
+			for range 20 {
+				wg.Go(func() {
+					if err := g.Ready(t.Context()); err != nil {
+						t.Errorf("Ready: %v", err)
+					}
+				})
+			}
+			wg.Wait()
+			if u.starts() != 1 {
+				t.Errorf("%d starts, want 1", u.starts())
+			}
+		})
+	})
+	t.Run("a probe is bounded", func(t *testing.T) {
+		inFakeTime(t, &server{dial: slow(time.Hour)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			began := time.Now()
+			if err := g.Ready(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Ready = %v, want the end of its time", err)
+			}
+			if took := time.Since(began); took != 5*time.Second {
+				t.Errorf("the probe took %s, want the initialization timeout", took)
+			}
+		})
+	})
+	t.Run("who gives up says nothing about the server", func(t *testing.T) {
+		u := &server{dial: slow(2 * time.Second)}
+		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if err := g.Ready(ctx); err == nil {
+				t.Error("ready before the probe could know")
+			}
+			if err := g.Ready(t.Context()); err != nil {
+				t.Errorf("Ready = %v for one with patience, want nil", err)
+			}
+		})
+	})
+}
+
+// A probe that is under way does not outlive the gateway.
+func TestShutdownEndsProbes(t *testing.T) {
+	u := &server{dial: slow(3 * time.Second)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		probe := make(chan error, 1)
+		go func() { probe <- g.Ready(context.Background()) }()
+		synctest.Wait()
+		if err := <-shutdown(g, 15*time.Second); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		synctest.Wait()
+		select {
+		case <-probe:
+		default:
+			t.Error("the probe goes on after Shutdown")
+		}
+		time.Sleep(time.Minute)
+		if n := u.open(); n != 0 {
+			t.Errorf("%d sessions are left", n)
+		}
+	})
+}
