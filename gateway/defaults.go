@@ -63,13 +63,14 @@ func (o Options) validate() error {
 	positive("GateQueue", float64(o.GateQueue))
 	positive("MaxPending", float64(o.MaxPending))
 	positive("ConnectBurst", float64(o.ConnectBurst))
-	for name, value := range map[string]int64{
-		"ConnectionTimeout": int64(o.ConnectionTimeout), "MaxConnectionsPerIP": int64(o.MaxConnectionsPerIP), "MaxInFlight": int64(o.MaxInFlight),
-	} {
+	unlimited := func(name string, value int64) {
 		if value < 0 {
 			errs = append(errs, fmt.Errorf("%s: must not be negative; 0 is unlimited", name))
 		}
 	}
+	unlimited("ConnectionTimeout", int64(o.ConnectionTimeout))
+	unlimited("MaxConnectionsPerIP", int64(o.MaxConnectionsPerIP))
+	unlimited("MaxInFlight", int64(o.MaxInFlight))
 	var object map[string]json.RawMessage
 	if len(o.Capabilities) > 0 && (json.Unmarshal(o.Capabilities, &object) != nil || object == nil) {
 		errs = append(errs, errors.New(`Capabilities: must be a JSON object, like {"roots":{}}`))

@@ -45,9 +45,6 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")
 	}
 	opts = opts.withDefaults()
-	if err := opts.validate(); err != nil {
-		return nil, fmt.Errorf("gateway: %w", err)
-	}
 	g := &Gateway{opts: opts, up: up, log: opts.Logger, promReg: opts.Registry}
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()
@@ -63,7 +60,8 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	}
 	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics))
 	var err error
-	if g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics)); err != nil {
+	g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics))
+	if err = errors.Join(opts.validate(), err); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	return g, nil

@@ -1,0 +1,192 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+)
+
+func TestNewNeedsAnUpstream(t *testing.T) {
+	if _, err := gateway.New(nil, gateway.Options{}); err == nil {
+		t.Error("New took no upstream")
+	}
+}
+
+// All that is wrong is said at once.
+func TestWrongOptions(t *testing.T) {
+	wrong := gateway.Options{
+		InitializationTimeout: -1, StartTimeout: -1, MaxHandshakeAttempts: -1, RequestTimeout: -1, WriteTimeout: -1,
+		ReconnectDelay: -1, MaxMessageBytes: -1, OutboxBytes: -1, GateQueue: -1, MaxPending: -1, ConnectBurst: -1,
+		ConnectionTimeout: -1, MaxConnectionsPerIP: -1, MaxInFlight: -1,
+		Capabilities: json.RawMessage(`[]`), Prefix: "mcp/", EventName: "other",
+	}
+	_, err := gateway.New(&server{}, wrong)
+	if err == nil {
+		t.Fatal("New took wrong options")
+	}
+	for name, field := range reflect.ValueOf(wrong).Fields() {
+		if field.IsZero() {
+			continue
+		}
+		text := map[string]string{"Prefix": `prefix "mcp/"`, "EventName": `event "other"`}[name.Name]
+		if text == "" {
+			text = name.Name + ": "
+		}
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("the error does not speak of %s: %v", name.Name, err)
+		}
+	}
+}
+
+func TestLimitsThatCanBeSwitchedOff(t *testing.T) {
+	g, err := gateway.New(&server{}, gateway.Options{
+		HeartbeatInterval: -1, AnnounceDelay: -1, SlowRequest: -1, MaxConnections: -1, ConnectRate: -1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// The defaults are what the doc comments say.
+func TestDefaultsAreAsDocumented(t *testing.T) {
+	source, err := os.ReadFile("options.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	field := regexp.MustCompile(`(?m)((?:^\t//.*\n)+)^\t(\w+)\s+\S`)
+	documented := map[string]string{}
+	for _, m := range field.FindAllStringSubmatch(string(source), -1) {
+		text := strings.ReplaceAll(strings.ReplaceAll(m[1], "\t// ", ""), "\n", " ")
+		if _, value, ok := strings.Cut(text, "Default "); ok {
+			documented[m[2]] = regexp.MustCompile(`^[^.;:]+`).FindString(value)
+		}
+	}
+	defaults := reflect.ValueOf(gateway.Options{}.WithDefaults())
+	for f, v := range defaults.Fields() {
+		text, ok := documented[f.Name]
+		if n, isNumber := number(v); isNumber {
+			if want := parseDefault(t, f.Name, text); n != want {
+				t.Errorf("%s is %g, documented as %q", f.Name, n, text)
+			}
+			continue
+		}
+		if f.Name == "Logger" || f.Name == "Capabilities" {
+			continue // a silent logger and {}, see the other tests
+		}
+		if ok && !v.IsZero() {
+			t.Errorf("%s is %v, documented as %q", f.Name, v, text)
+		}
+	}
+}
+
+// number returns the value of a numeric option; durations in seconds.
+func number(v reflect.Value) (float64, bool) {
+	switch {
+	case v.Type() == reflect.TypeFor[time.Duration]():
+		return time.Duration(v.Int()).Seconds(), true
+	case v.CanInt():
+		return float64(v.Int()), true
+	case v.CanFloat():
+		return v.Float(), true
+	}
+	return 0, false
+}
+
+func parseDefault(t *testing.T, name, text string) float64 {
+	t.Helper()
+	words := strings.Fields(strings.ReplaceAll(text, ",", ""))
+	if len(words) == 0 {
+		t.Errorf("%s has no documented default", name)
+		return -1
+	}
+	n, err := strconv.ParseFloat(words[0], 64)
+	if err != nil {
+		t.Errorf("%s: default %q: %v", name, text, err)
+	}
+	unit := 1.0
+	if len(words) > 1 {
+		unit = map[string]float64{"ms": 1e-3, "s": 1, "MiB": 1 << 20}[words[1]]
+	}
+	return n * unit
+}
+
+func TestGatewaysShareARegistry(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	for range 2 {
+		g, err := gateway.New(&server{}, gateway.Options{Registry: reg})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := g.Ready(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := g.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	families, err := reg.Gather()
+	if err != nil || len(families) == 0 {
+		t.Errorf("gathered %d families, %v", len(families), err)
+	}
+}
+
+func TestAdmin(t *testing.T) {
+	u := &server{dial: func(_ context.Context, n int) error {
+		if n == 1 {
+			return errNoServer
+		}
+		return nil
+	}}
+	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+		admin := g.Admin()
+		get := func(method, path string) (int, string) {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(method, path, nil)
+			r.Host = "localhost"
+			admin.ServeHTTP(w, r)
+			return w.Code, strings.TrimSpace(w.Body.String())
+		}
+		want := func(method, path string, code int, body string) {
+			t.Helper()
+			if c, b := get(method, path); c != code || !strings.Contains(b, body) {
+				t.Errorf("%s %s = %d %.200s, want %d %s", method, path, c, b, code, body)
+			}
+		}
+		want(http.MethodGet, "/healthz", 200, `{"status":"ok"}`)
+		want(http.MethodGet, "/readyz", 503, `{"status":"not ready","reason":"initialization failed: the server could not be started: no such file"}`)
+		time.Sleep(2 * time.Second)
+		want(http.MethodGet, "/readyz", 200, `{"status":"ready"}`)
+		want(http.MethodHead, "/readyz", 200, "")
+		want(http.MethodGet, "/connections", 200, `{"connections":[]}`)
+		p := connect(t, g, plain)
+		p.post(request("1", "hang"))
+		p.want()
+		want(http.MethodGet, "/connections", 200, `"id":"`+p.c.ShortID()+`","state":"ready"`)
+		want(http.MethodGet, "/connections", 200, `"inFlight":1`)
+		if _, body := get(http.MethodGet, "/connections"); strings.Contains(body, p.c.ID()) {
+			t.Error("/connections tells the whole id, which is a secret")
+		}
+		want(http.MethodGet, "/metrics", 200, "mcp_sse_requests_in_flight 1")
+		want(http.MethodGet, "/metrics", 200, "go_goroutines")
+		want(http.MethodPost, "/healthz", 405, "")
+		want(http.MethodGet, "/sse", 404, "")
+		g.Drain()
+		want(http.MethodGet, "/readyz", 503, `"reason":"shutting down"`)
+		want(http.MethodGet, "/healthz", 200, "ok")
+	})
+}
