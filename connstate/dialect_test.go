@@ -2,6 +2,7 @@ package connstate_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -164,25 +165,22 @@ func TestAnnounceDoesNotWaitForRoom(t *testing.T) {
 
 // Many POSTs at once: one of them is the first, and decides alone.
 func TestObserveDecidesOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for range 50 {
-			w := newWorld(t, connstate.Options{}, connstate.Client{})
-			w.attach(100)
-			w.c.StartAnnounceDelay()
-			must(t, w.c.Announce([]byte("a")))
-			opening, other := parse(t, initialize), parse(t, list)
-			for _, m := range []*jsonrpc.Message{opening, other, opening, other} {
-				go w.c.Observe(m, "")
-			}
-			synctest.Wait()
-			announced := len(w.stream.got()) == 1
-			if standard := w.c.Dialect() == connstate.EventMessage; standard == announced {
-				t.Errorf("announced %v to a client with dialect %q", announced, w.c.Dialect())
-			}
-			if got := w.c.Snapshot().MessagesIn; got != 4 {
-				t.Errorf("got %d messages in, want 4", got)
-			}
-			w.c.Close(metrics.ClosedClient)
+	opening, other := parse(t, initialize), parse(t, list)
+	for range 300 {
+		w := newWorld(t, connstate.Options{}, connstate.Client{})
+		w.attach(100)
+		must(t, w.c.Announce([]byte("a")))
+		var posts sync.WaitGroup
+		for _, m := range []*jsonrpc.Message{opening, other, opening, other} {
+			posts.Go(func() { w.c.Observe(m, "") })
 		}
-	})
+		posts.Wait()
+		announced := len(w.stream.got()) == 1
+		if standard := w.c.Dialect() == connstate.EventMessage; standard == announced {
+			t.Fatalf("announced %v to a client with dialect %q", announced, w.c.Dialect())
+		}
+		if got := w.c.Snapshot().MessagesIn; got != 4 {
+			t.Errorf("got %d messages in, want 4", got)
+		}
+	}
 }

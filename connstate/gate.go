@@ -11,6 +11,7 @@ import (
 // are guarded by Connection.mu.
 type gate struct {
 	queue []waiting
+	bytes int // of the queued messages
 	// passing: messages go by without a stop. Only while Ready, and only after
 	// the last queued message has been handed over.
 	passing bool
@@ -22,6 +23,9 @@ type gate struct {
 	// timer runs while the queue is not empty, for its oldest message.
 	timer *time.Timer
 }
+
+// gateBytes bounds the messages at one gate together; a larger one waits alone.
+const gateBytes = 8 << 20
 
 type waiting struct {
 	msg   *jsonrpc.Message
@@ -48,11 +52,12 @@ func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
 		return false, c.gate.refusal
 	case c.state == Draining:
 		return false, ErrDraining
-	case len(c.gate.queue) >= c.opts.GateQueue:
+	case len(c.gate.queue) >= c.opts.GateQueue || c.gate.bytes > 0 && c.gate.bytes+len(m.Raw()) > gateBytes:
 		c.opts.Metrics.GateRejected(metrics.GateFull, 0)
 		return false, ErrGateFull
 	}
 	c.gate.queue = append(c.gate.queue, waiting{m, time.Now()})
+	c.gate.bytes += len(m.Raw())
 	c.opts.Metrics.GateQueued()
 	if c.gate.timer == nil {
 		c.gate.timer = time.AfterFunc(c.opts.GateTimeout, c.expire)
@@ -84,6 +89,7 @@ func (c *Connection) expire() {
 func (c *Connection) popLocked() waiting {
 	w := c.gate.queue[0]
 	c.gate.queue = c.gate.queue[1:]
+	c.gate.bytes -= len(w.msg.Raw())
 	c.stopTimerLocked()
 	return w
 }
@@ -137,6 +143,7 @@ func (c *Connection) Withdraw(id jsonrpc.ID) bool {
 	for i, w := range c.gate.queue {
 		if w.msg.Kind == jsonrpc.Request && w.msg.ID == id {
 			c.gate.queue = append(c.gate.queue[:i:i], c.gate.queue[i+1:]...)
+			c.gate.bytes -= len(w.msg.Raw())
 			c.stopTimerLocked()
 			c.opts.Metrics.GateRejected(metrics.GateCanceled, time.Since(w.since))
 			return true
@@ -194,7 +201,7 @@ func (c *Connection) drainGateLocked(reason string) []*jsonrpc.Message {
 		c.opts.Metrics.GateRejected(reason, time.Since(w.since))
 		out = append(out, w.msg)
 	}
-	c.gate.queue = nil
+	c.gate.queue, c.gate.bytes = nil, 0
 	c.stopTimerLocked()
 	return out
 }

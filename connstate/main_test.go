@@ -243,3 +243,8 @@ func (w *world) admit(m *jsonrpc.Message, want string) {
 }
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
+
+// isOther reports whether a series counts what is not in a label's list.
+func isOther(name string) bool {
+	return strings.Contains(name, `="other"`) || strings.Contains(name, `error_type="_other"`)
+}

@@ -92,7 +92,8 @@ func (o *outbox) enter(events []Event) (*waiter, error) {
 }
 
 // await waits until the events have entered, at most for wait: then they leave
-// the line, and it reports ErrSlow.
+// the line, and it reports ErrSlow. The client is to be closed for it, so nobody
+// is let in in their place.
 func (o *outbox) await(w *waiter, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -108,7 +109,6 @@ func (o *outbox) await(w *waiter, wait time.Duration) error {
 		return w.err
 	}
 	o.waiters = slices.Delete(o.waiters, i, i+1)
-	o.admitLocked() // those behind may be smaller
 	return ErrSlow
 }
 

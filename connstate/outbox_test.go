@@ -88,6 +88,16 @@ func TestPushLeavesAClientWithoutRoomAlone(t *testing.T) {
 	}
 }
 
+func TestPushDoesNotPassTheLine(t *testing.T) {
+	w := boxed(t)
+	must(t, w.c.Send(sized("a", 600)))
+	w.c.RespondNow(sized("b", 600))
+	if err := w.c.Push(connstate.Event{Name: "small"}); !errors.Is(err, connstate.ErrSlow) {
+		t.Errorf("got %v, want ErrSlow", err)
+	}
+	w.c.Close(metrics.ClosedClient)
+}
+
 func TestOutboxTakesAnythingWhenEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boxed(t)

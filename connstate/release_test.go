@@ -132,6 +132,18 @@ func TestReleaseStopsWhenTheConnectionLeavesReady(t *testing.T) {
 	}
 }
 
+func TestGateShutsWhenTheSessionIsLost(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	w.release()
+	w.admit(request(t, "1", "a"), "pass")
+	must(t, w.c.Move(connstate.Initializing))
+	w.admit(request(t, "2", "a"), "wait")
+	w.admit(response(t, "3"), "wait")
+	if got, want := w.release(), []string{"a#2", "#3"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // A release that was interrupted does not go on beside the next one: its
 // messages would go to the session that was lost.
 func TestAnInterruptedReleaseStaysInterrupted(t *testing.T) {

@@ -1,0 +1,139 @@
+package connstate_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// echo answers each request with its params.
+type echo struct{ c *connstate.Connection }
+
+func (e echo) Receive(m *jsonrpc.Message) {
+	if err := e.c.Begin(m.ID, m.Method); err != nil {
+		return // a duplicate, or the connection is closed
+	}
+	if pass, err := e.c.Admit(m); err != nil {
+		e.Refused(m, err)
+	} else if pass {
+		e.serve(m)
+	}
+}
+
+func (e echo) serve(m *jsonrpc.Message) {
+	if _, ok := e.c.Finish(m.ID, ""); ok {
+		_ = e.c.Respond(jsonrpc.NewResult(m.ID, m.Params()))
+	}
+}
+
+func (e echo) Refused(m *jsonrpc.Message, reason error) {
+	if _, ok := e.c.Finish(m.ID, metrics.ErrorInitialization); ok {
+		e.c.RespondNow(jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", reason)))
+	}
+}
+
+func (e echo) Closed() { fmt.Println("closed:", e.c.Reason()) }
+
+// A connection by itself, with a stream that prints. What comes before the
+// server is there waits at the gate.
+func Example() {
+	registry := connstate.NewRegistry(connstate.Limits{MaxConnections: 100}, connstate.Options{})
+	c, err := registry.Open(connstate.Client{Dialect: connstate.EventMessage})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer registry.Remove(c)
+	server := echo{c}
+	c.Bind(server)
+	var writing []connstate.Event
+	c.Attach(func(e connstate.Event) bool {
+		writing = append(writing, e)
+		return true
+	})
+
+	for _, post := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"echo","params":["first"]}`,
+		`{"jsonrpc":"2.0","id":"two","method":"echo","params":["second"]}`,
+	} {
+		m, err := jsonrpc.Parse([]byte(post))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		c.Observe(m, "")
+		c.Receive(m)
+	}
+	fmt.Println(c.State(), "with", c.Snapshot().Queued, "messages at the gate")
+	if err := c.Release(server.serve); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(c.State(), "with", c.Snapshot().Queued)
+	for _, e := range writing {
+		fmt.Printf("%s: %s\n", e.Name, e.Data)
+		c.Written(e.Size())
+	}
+	c.Close(metrics.ClosedClient)
+	// Output:
+	// initializing with 2 messages at the gate
+	// ready with 0
+	// message: {"jsonrpc":"2.0","id":1,"result":["first"]}
+	// message: {"jsonrpc":"2.0","id":"two","result":["second"]}
+	// closed: client
+}
+
+// A registry says which limit a client ran into, and drains.
+func ExampleRegistry() {
+	registry := connstate.NewRegistry(connstate.Limits{MaxConnections: 1}, connstate.Options{})
+	c, err := registry.Open(connstate.Client{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = registry.Open(connstate.Client{})
+	if limit, ok := errors.AsType[*connstate.LimitError](err); ok {
+		fmt.Println(limit.Reason, "-", limit)
+	}
+
+	empty := registry.Drain()
+	for _, c := range registry.All() {
+		c.Close(metrics.ClosedShutdown)
+		registry.Remove(c)
+	}
+	<-empty
+	_, found := registry.Find(c.ID())
+	fmt.Println(registry.Len(), found, c.Reason())
+	// Output:
+	// max_connections - too many connections: the limit is 1
+	// 0 false shutdown
+}
+
+func ExampleConnection_Snapshot() {
+	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
+	c, err := registry.Open(connstate.Client{UserAgent: "demo/1.0"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c.SawHeartbeat()
+	raw, err := json.Marshal(c.Snapshot())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, name := range []string{"state", "userAgent", "heartbeats", "queued", "inFlight"} {
+		value, _ := jsonrpc.Member(raw, name)
+		fmt.Printf("%s: %s\n", name, value)
+	}
+	// Output:
+	// state: "initializing"
+	// userAgent: "demo/1.0"
+	// heartbeats: 1
+	// queued: 0
+	// inFlight: 0
+}

@@ -1,0 +1,342 @@
+package connstate_test
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// opener opens connections in a registry and expects how that ends.
+type opener struct {
+	t *testing.T
+	*connstate.Registry
+	prom *prometheus.Registry
+}
+
+func newOpener(t *testing.T, limits connstate.Limits) opener {
+	prom := prometheus.NewRegistry()
+	return opener{t, connstate.NewRegistry(limits, connstate.Options{Metrics: metrics.New(prom)}), prom}
+}
+
+// open expects a connection for a reason of "", else a refusal for it.
+func (o opener) open(from, reason string) *connstate.Connection {
+	o.t.Helper()
+	var client connstate.Client
+	if from != "" {
+		client.Addr = addr(from)
+	}
+	c, err := o.Open(client)
+	got := ""
+	if err != nil {
+		limit, ok := errors.AsType[*connstate.LimitError](err)
+		if !ok || c != nil || limit.RetryAfter <= 0 || limit.Error() == "" {
+			o.t.Errorf("from %s: got %v, %#v", from, c, err)
+			return nil
+		}
+		got = limit.Reason
+	}
+	if got != reason {
+		o.t.Errorf("from %s: refused for %q, want %q", from, got, reason)
+	}
+	return c
+}
+
+func (o opener) end(c *connstate.Connection) {
+	c.Close(metrics.ClosedClient)
+	o.Remove(c)
+}
+
+func TestIDsAreRandomUUIDs(t *testing.T) {
+	o := newOpener(t, connstate.Limits{})
+	seen := make(map[string]bool)
+	for range 1000 {
+		c := o.open("192.0.2.1", "")
+		id, err := uuid.Parse(c.ID())
+		if err != nil || id.Version() != 4 || id.Variant() != uuid.RFC4122 || id.String() != c.ID() {
+			t.Fatalf("got id %q", c.ID())
+		}
+		if seen[c.ID()] {
+			t.Fatalf("id %s twice", c.ID())
+		}
+		seen[c.ID()] = true
+		if got, ok := o.Find(c.ID()); !ok || got != c {
+			t.Fatalf("not found: %s", c.ID())
+		}
+	}
+	if len(o.All()) != 1000 || o.Len() != 1000 {
+		t.Errorf("got %d of %d connections, want 1000", len(o.All()), o.Len())
+	}
+	for _, id := range []string{"", "x", uuid.NewString()} {
+		if c, ok := o.Find(id); ok {
+			t.Errorf("found %v under %q", c, id)
+		}
+	}
+}
+
+func TestRemoveForgetsOnce(t *testing.T) {
+	o := newOpener(t, connstate.Limits{MaxConnections: 2, MaxPerIP: 2})
+	a, b := o.open("192.0.2.1", ""), o.open("192.0.2.1", "")
+	a.Close(metrics.ClosedSlow)
+	if got, ok := o.Find(a.ID()); !ok || got != a {
+		t.Error("forgotten before it was removed")
+	}
+	o.open("192.0.2.1", metrics.RejectedMaxConnections) // it still holds its place
+	for range 3 {
+		o.Remove(a)
+	}
+	if _, ok := o.Find(a.ID()); ok || o.Len() != 1 || len(o.All()) != 1 || o.All()[0] != b {
+		t.Errorf("got %d connections, %v", o.Len(), o.All())
+	}
+	c := o.open("192.0.2.1", "")
+	o.open("192.0.2.2", metrics.RejectedMaxConnections)
+	o.end(b)
+	o.end(c)
+	if o.Len() != 0 || o.PerIP() != 0 {
+		t.Errorf("left behind: %d connections, %d addresses", o.Len(), o.PerIP())
+	}
+	all := gather(t, o.prom)
+	for name, want := range map[string]float64{
+		"mcp_sse_connections":                                                            0,
+		"mcp_sse_connections_opened_total":                                               3,
+		`mcp_sse_connections_closed_total{reason="slow"}`:                                1,
+		`mcp_sse_connections_closed_total{reason="client"}`:                              2,
+		`mcp_sse_connections_closed_total{reason="other"}`:                               0,
+		`mcp_sse_connections_rejected_total{reason="max_connections"}`:                   2,
+		`mcp_sse_connections_rejected_total{reason="other"}`:                             0,
+		`mcp_sse_connection_state{state="initializing"}`:                                 0,
+		`mcp_server_session_duration_seconds{error_type="",network_transport="tcp"}`:     2,
+		`mcp_server_session_duration_seconds{error_type="slow",network_transport="tcp"}`: 1,
+	} {
+		if all[name] != want {
+			t.Errorf("%s: got %v, want %v", name, all[name], want)
+		}
+	}
+}
+
+// One address is one IPv4 address, however written, or one IPv6 /64.
+func TestMaxPerIP(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		same, others []string
+	}{
+		{"IPv4", []string{"192.0.2.1", "192.0.2.1", "::ffff:192.0.2.1"}, []string{"192.0.2.2", "::ffff:192.0.2.3", "::c000:201"}},
+		{"IPv6", []string{"2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:2::"}, []string{"2001:db8:1:3::1", "2001:db9:1:2::1"}},
+		{"zones are local", []string{"fe80::1%eth0", "fe80::2%eth1", "fe80::1"}, []string{"fe80:0:0:1::1"}},
+		{"unknown", []string{"", "", ""}, []string{"0.0.0.0", "::"}},
+		{"loopback too", []string{"127.0.0.1", "127.0.0.1", "::ffff:127.0.0.1"}, []string{"127.0.0.2", "::1"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			o := newOpener(t, connstate.Limits{MaxPerIP: 2})
+			first := o.open(tc.same[0], "")
+			o.open(tc.same[1], "")
+			for _, from := range tc.same {
+				o.open(from, metrics.RejectedPerIP)
+			}
+			for _, from := range tc.others {
+				o.open(from, "")
+			}
+			o.end(first)
+			o.open(tc.same[2], "")
+			o.open(tc.same[0], metrics.RejectedPerIP)
+		})
+	}
+}
+
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpener(t, connstate.Limits{Rate: 2, Burst: 3})
+		for range 3 {
+			o.open("192.0.2.1", "")
+		}
+		o.open("192.0.2.1", metrics.RejectedRate)
+		o.open("::ffff:192.0.2.1", metrics.RejectedRate)
+		o.open("192.0.2.2", "")
+		_, err := o.Open(connstate.Client{Addr: addr("192.0.2.1")})
+		limit, _ := errors.AsType[*connstate.LimitError](err)
+		if limit.RetryAfter != 500*time.Millisecond {
+			t.Errorf("got retry after %v, want 500ms", limit.RetryAfter)
+		}
+		time.Sleep(limit.RetryAfter - time.Millisecond)
+		o.open("192.0.2.1", metrics.RejectedRate)
+		time.Sleep(time.Millisecond)
+		o.open("192.0.2.1", "")
+		o.open("192.0.2.1", metrics.RejectedRate)
+		time.Sleep(time.Hour)
+		for range 3 { // no more than the burst is saved up
+			o.open("192.0.2.1", "")
+		}
+		o.open("192.0.2.1", metrics.RejectedRate)
+		for i := range 4 {
+			reason := ""
+			if i == 3 {
+				reason = metrics.RejectedRate
+			}
+			o.open(fmt.Sprintf("2001:db8::%d", i), reason)
+		}
+		for range 100 {
+			for _, loopback := range []string{"127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"} {
+				o.open(loopback, "")
+			}
+		}
+	})
+}
+
+// A connection that is refused by another limit costs nothing of the rate.
+func TestRateIsAskedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpener(t, connstate.Limits{MaxPerIP: 1, Rate: 1, Burst: 2})
+		c := o.open("192.0.2.1", "")
+		for range 5 {
+			o.open("192.0.2.1", metrics.RejectedPerIP)
+		}
+		o.end(c)
+		o.open("192.0.2.1", "")
+	})
+}
+
+func TestRateWithoutBurstLetsOneThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpener(t, connstate.Limits{Rate: 0.5})
+		o.open("192.0.2.1", "")
+		o.open("192.0.2.1", metrics.RejectedRate)
+		time.Sleep(2 * time.Second)
+		o.open("192.0.2.1", "")
+	})
+}
+
+// Connects from ever new networks do not fill the memory; and while there is
+// room, who connects too fast stays known.
+func TestRateForgetsNetworks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpener(t, connstate.Limits{Rate: 0.01, Burst: 1})
+		open := func(n int) {
+			a := netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)})
+			c, err := o.Open(connstate.Client{Addr: a})
+			must(t, err)
+			o.end(c)
+		}
+		for n := range connstate.MaxRated {
+			open(n)
+		}
+		if got := o.Networks(); got != connstate.MaxRated {
+			t.Errorf("got %d networks remembered, want %d", got, connstate.MaxRated)
+		}
+		o.open("10.0.0.0", metrics.RejectedRate)
+		for n := range 2 * connstate.MaxRated {
+			open(connstate.MaxRated + n)
+			if got := o.Networks(); got > connstate.MaxRated {
+				t.Fatalf("got %d networks remembered, want at most %d", got, connstate.MaxRated)
+			}
+		}
+		time.Sleep(time.Hour) // all may connect again: nothing has to be known of them
+		for n := range connstate.MaxRated {
+			open(n)
+		}
+		if got := o.Networks(); got > connstate.MaxRated {
+			t.Errorf("got %d networks remembered", got)
+		}
+	})
+}
+
+// To make room, those are forgotten first who may connect again anyway.
+func TestRateRemembersWhoConnectsTooFast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpener(t, connstate.Limits{Rate: 0.01, Burst: 1})
+		const fast = 16
+		for n := range connstate.MaxRated - fast {
+			o.open(netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}).String(), "")
+		}
+		time.Sleep(time.Hour)
+		for n := range fast {
+			o.open(fmt.Sprintf("192.0.2.%d", n), "")
+		}
+		o.open("198.51.100.1", "") // finds no room
+		if got := o.Networks(); got != fast+1 {
+			t.Errorf("got %d networks remembered, want %d", got, fast+1)
+		}
+		for n := range fast {
+			o.open(fmt.Sprintf("192.0.2.%d", n), metrics.RejectedRate)
+		}
+	})
+}
+
+func TestDrainOfTheRegistry(t *testing.T) {
+	o := newOpener(t, connstate.Limits{})
+	a, b := o.open("192.0.2.1", ""), o.open("192.0.2.2", "")
+	if o.Draining() {
+		t.Error("draining from the start")
+	}
+	empty := o.Drain()
+	if o.Drain() != empty || !o.Draining() {
+		t.Error("a second Drain is another one")
+	}
+	o.open("192.0.2.1", metrics.RejectedDraining)
+	if a.State() != connstate.Initializing {
+		t.Errorf("open connections go on: got %v", a.State())
+	}
+	o.end(a)
+	select {
+	case <-empty:
+		t.Fatal("empty with a connection left")
+	default:
+	}
+	o.end(b)
+	<-empty
+	o.Remove(b)
+	<-o.Drain()
+}
+
+func TestDrainOfAnEmptyRegistry(t *testing.T) {
+	o := newOpener(t, connstate.Limits{})
+	o.end(o.open("192.0.2.1", ""))
+	<-o.Drain()
+}
+
+// Openers and closers race with a drain: the limit holds, and in the end
+// nothing is left.
+func TestRegistryUnderConcurrentUse(t *testing.T) {
+	const limit, workers, each = 10, 16, 100
+	o := newOpener(t, connstate.Limits{MaxConnections: limit, MaxPerIP: limit})
+	var all sync.WaitGroup
+	drained := make(chan (<-chan struct{}), 1)
+	for n := range workers {
+		all.Go(func() {
+			for i := range each {
+				if n == 0 && i == each/2 {
+					drained <- o.Drain()
+				}
+				c, err := o.Open(connstate.Client{Addr: addr("192.0.2.1")})
+				if err != nil {
+					continue
+				}
+				if got := o.Len(); got > limit {
+					t.Errorf("got %d connections, want at most %d", got, limit)
+				}
+				for _, other := range o.All() {
+					other.Snapshot()
+				}
+				o.end(c)
+			}
+		})
+	}
+	all.Wait()
+	<-<-drained
+	if o.Len() != 0 || len(o.All()) != 0 || o.PerIP() != 0 {
+		t.Errorf("left behind: %d, %v, %d", o.Len(), o.All(), o.PerIP())
+	}
+	for name, v := range gather(t, o.prom) {
+		if (name == "mcp_sse_connections" || name == `mcp_sse_connection_state{state="initializing"}`) && v != 0 {
+			t.Errorf("%s: got %v, want 0", name, v)
+		}
+	}
+}
