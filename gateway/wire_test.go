@@ -1,0 +1,276 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/mux"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// echo answers initialize, and every other request with its own params.
+func echo(_ context.Context, msg json.RawMessage) any {
+	m, err := jsonrpc.Parse(msg)
+	switch {
+	case err != nil || m.Kind != jsonrpc.Request:
+		return nil
+	case m.Method == "initialize":
+		return json.RawMessage(jsonrpc.NewResult(m.ID, json.RawMessage(serverResult)))
+	case m.Method == "panic":
+		panic("the handler is broken")
+	case m.Params() == nil:
+		return json.RawMessage(jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
+	}
+	return json.RawMessage(jsonrpc.NewResult(m.ID, m.Params()))
+}
+
+var connectionID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+
+// What is on the wire until a client is served, to the byte.
+func TestWireOfAReadyConnection(t *testing.T) {
+	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
+	began := time.Now()
+	s := open(t, c, base+"/sse", nil)
+	id := s.header.Get("X-Connection-ID")
+	if !connectionID.MatchString(id) || s.post != base+"/sse/"+id+"/message" {
+		t.Errorf("connection id %q, endpoint %s", id, s.post)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no",
+	} {
+		if got := s.header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	want := []block{
+		{name: "connection", id: "2", retry: "1000", data: `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":"` + id + `","state":"initializing","heartbeatSeconds":15}}`},
+		{name: "mcp-response", id: "3", data: `{"jsonrpc":"2.0","id":"auto-initialize-` + id + `","result":` + serverResult + `}`},
+	}
+	for _, w := range want {
+		if got := s.next(t); got != w {
+			t.Errorf("got %+v\nwant %+v", got, w)
+		}
+	}
+	if waited := time.Since(began); waited < 100*time.Millisecond {
+		t.Errorf("the announcement came after %s, want the announce delay to pass", waited)
+	}
+	s.must(t, `{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/list","params":{"n":1.50,"s":"\u00e9"}}`)
+	const data = `{"jsonrpc":"2.0","id":9007199254740993,"result":{"n":1.50,"s":"\u00e9"}}`
+	for i, name := range []string{"message", "mcp-response"} {
+		if got, w := s.next(t), (block{name: name, id: fmt.Sprint(4 + i), data: data}); got != w {
+			t.Errorf("got %+v, want %+v", got, w)
+		}
+	}
+}
+
+func TestWireDialects(t *testing.T) {
+	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{AnnounceDelay: -1})
+	list := request("1", "tools/list")
+	tests := []struct {
+		name, query string
+		header      http.Header
+		posts       []string
+		want        []string // the names of events after the endpoint
+	}{
+		{"opens by initialize", "", nil, []string{initialize("0", "2024-11-05", "{}"), list}, []string{"message", "message"}},
+		{"opens by server/discover", "", nil, []string{request("0", "server/discover"), list}, []string{"message", "message"}},
+		{"comes back with a version", "", http.Header{"Mcp-Protocol-Version": {"2025-06-18"}}, []string{list}, []string{"message"}},
+		{"undecided", "", nil, []string{list}, []string{"message", "mcp-response"}},
+		{"chose mcp-response", "event=mcp-response", nil, []string{list, initialize("0", "2024-11-05", "{}")}, []string{"mcp-response", "mcp-response"}},
+		{"chose message", "event=message", nil, []string{list}, []string{"message"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := open(t, c, base+"/sse?auto=0&"+tt.query, tt.header)
+			s.must(t, tt.posts...)
+			for i, want := range tt.want {
+				if got := s.next(t); got.name != want {
+					t.Errorf("event %d is %+v, want it under %q", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestWireOfAPlainTransport(t *testing.T) {
+	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{NoAutoInitialize: true, AnnounceDelay: -1})
+	s := open(t, c, base+"/sse", nil)
+	s.must(t, request("1", "tools/list"), request("2", "tools/list"))
+	seen := map[string]bool{}
+	for range 2 {
+		b := s.next(t)
+		if b.name != "message" {
+			t.Errorf("got %+v, want events named message alone", b)
+		}
+		seen[b.data] = true
+	}
+	if !seen[`{"jsonrpc":"2.0","id":1,"result":{}}`] || !seen[`{"jsonrpc":"2.0","id":2,"result":{}}`] {
+		t.Errorf("got %v", seen)
+	}
+}
+
+// A handler that panics costs its request and nothing else.
+func TestWireOfAPanickingHandler(t *testing.T) {
+	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
+	s := open(t, c, base+"/sse?auto=0&event=message", nil)
+	b, err := s.call(request("1", "panic"), "1")
+	if err != nil || !strings.Contains(b.data, `"error":{"code":-32603,"message":"handler panicked`) {
+		t.Errorf("got %s (%v), want an error that says so", b.data, err)
+	}
+	if b, err = s.call(request("2", "tools/list"), "2"); err != nil || !strings.Contains(b.data, `"result"`) {
+		t.Errorf("got %s (%v), want a result", b.data, err)
+	}
+}
+
+// Two clients, the same ids at the same time.
+func TestWireOfTwoClients(t *testing.T) {
+	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
+	var wg sync.WaitGroup
+	for n := range 2 {
+		s := open(t, c, base+"/sse?auto=0&event=message", nil)
+		wg.Go(func() {
+			for i := range 200 {
+				id := fmt.Sprint(i)
+				b, err := s.call(`{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"client":`+fmt.Sprint(n)+`}}`, id)
+				if want := `{"jsonrpc":"2.0","id":` + id + `,"result":{"client":` + fmt.Sprint(n) + `}}`; err != nil || b.data != want {
+					t.Errorf("client %d got %s (%v), want %s", n, b.data, err, want)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestWirePostAfterTheEnd(t *testing.T) {
+	base, c, g := serve(t, upstream.Handle(echo), gateway.Options{})
+	s := open(t, c, base+"/sse", nil)
+	s.close()
+	for len(g.Snapshot()) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	resp, err := c.Post(s.post, "application/json", strings.NewReader(request("1", "ping")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	if m, err := jsonrpc.Parse(body); resp.StatusCode != http.StatusNotFound || err != nil || m.Error() == nil {
+		t.Errorf("POST = %s %s, want 404 with a JSON-RPC error", resp.Status, body)
+	}
+}
+
+// The endpoint is right wherever the gateway is mounted.
+func TestMounted(t *testing.T) {
+	router := func(h http.Handler) http.Handler {
+		r := mux.NewRouter()
+		r.PathPrefix("/tools/").Handler(http.StripPrefix("/tools", h))
+		return r
+	}
+	strip := func(h http.Handler) http.Handler { return http.StripPrefix("/api/v1", h) }
+	for name, tt := range map[string]struct {
+		opts  gateway.Options
+		mount []func(http.Handler) http.Handler
+		at    string
+	}{
+		"at the root":      {gateway.Options{}, nil, ""},
+		"prefix":           {gateway.Options{Prefix: "/mcp"}, nil, "/mcp"},
+		"http.StripPrefix": {gateway.Options{}, []func(http.Handler) http.Handler{strip}, "/api/v1"},
+		"both":             {gateway.Options{Prefix: "/mcp"}, []func(http.Handler) http.Handler{strip}, "/api/v1/mcp"},
+		"gorilla/mux":      {gateway.Options{}, []func(http.Handler) http.Handler{router}, "/tools"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			base, c, _ := serve(t, upstream.Handle(echo), tt.opts, tt.mount...)
+			s := open(t, c, base+tt.at+"/sse", nil)
+			if !strings.HasPrefix(s.post, base+tt.at+"/sse/") {
+				t.Errorf("endpoint %s, want it under %s", s.post, tt.at)
+			}
+			if b, err := s.call(request("1", "tools/list"), "1"); err != nil || b.data != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+				t.Errorf("got %s (%v)", b.data, err)
+			}
+		})
+	}
+}
+
+// sdkServer runs a go-sdk server for each session.
+func sdkServer() upstream.Upstream {
+	srv := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1.0"}, nil)
+	mcp.AddTool(srv, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in echoParams) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
+	})
+	return upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+		return srv.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
+	})
+}
+
+type echoParams struct {
+	Text string `json:"text"`
+}
+
+// A go-sdk client against a go-sdk server, through the gateway.
+func TestSDKThroughTheGateway(t *testing.T) {
+	base, c, _ := serve(t, sdkServer(), gateway.Options{})
+	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1.0"}, nil)
+	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{Endpoint: base + "/sse", HTTPClient: c}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoParams{"through"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, ok := result.Content[0].(*mcp.TextContent); !ok || text.Text != "through" {
+		t.Errorf("got %+v, want the text back", result.Content)
+	}
+	if got := session.InitializeResult().ServerInfo.Name; got != "sdk" {
+		t.Errorf("server %q, want the one behind the gateway", got)
+	}
+}
+
+// A client that never initializes, against a server that insists on it.
+func TestSDKServerWithoutInitialize(t *testing.T) {
+	base, c, _ := serve(t, sdkServer(), gateway.Options{})
+	s := open(t, c, base+"/sse?auto=0&event=message", nil)
+	b, err := s.call(`{"jsonrpc":"2.0","id":1.5,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}`, "1.5")
+	if err != nil || b.data != `{"jsonrpc":"2.0","id":1.5,"result":{"content":[{"type":"text","text":"hi"}]}}` {
+		t.Errorf("got %s (%v)", b.data, err)
+	}
+}
+
+func TestShutdownEndsStreams(t *testing.T) {
+	g, err := gateway.New(upstream.Handle(echo), gateway.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(g)
+	defer srv.Close()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	s := open(t, &http.Client{Transport: transport}, srv.URL+"/sse", nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if err := g.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if _, err := s.until(func(block) bool { return false }); !errors.Is(err, io.EOF) {
+		t.Errorf("the stream ended with %v, want a clean end", err)
+	}
+	if _, err := dial(s.http, srv.URL+"/sse", nil); err == nil {
+		t.Error("a new stream was opened")
+	}
+}
