@@ -15,12 +15,18 @@ import (
 // sink is a ResponseWriter that takes everything and tells of each flush.
 type sink struct {
 	header  http.Header
+	started chan struct{} // closed by WriteHeader; nil: nobody is told
 	flushed chan struct{} // nil: nobody is told
 }
 
 func (s *sink) Header() http.Header         { return s.header }
-func (s *sink) WriteHeader(int)             {}
 func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
+
+func (s *sink) WriteHeader(int) {
+	if s.started != nil {
+		close(s.started)
+	}
+}
 
 func (s *sink) FlushError() error {
 	if s.flushed != nil {
@@ -35,6 +41,7 @@ func (s *sink) SetReadDeadline(time.Time) error  { return nil }
 // benchStream opens a stream into s and returns its connection.
 func benchStream(b *testing.B, f *fixture, s *sink) *connstate.Connection {
 	b.Helper()
+	s.started = make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -42,7 +49,9 @@ func benchStream(b *testing.B, f *fixture, s *sink) *connstate.Connection {
 		f.ServeHTTP(s, httptest.NewRequestWithContext(ctx, http.MethodGet, "/sse?auto=0&event=message", nil))
 	}()
 	b.Cleanup(func() { cancel(); <-done })
-	return <-f.backend.accepted
+	c := <-f.backend.accepted
+	<-s.started
+	return c
 }
 
 var benchEvent = []byte(`{"jsonrpc":"2.0","id":123456,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 100) + `"}]}}`)

@@ -37,6 +37,7 @@ func FuzzPath(f *testing.F) {
 	}
 	fix := newFixture(f, config{sse: sse.Options{TrustForwardedPrefix: true, CORS: true, AllowedOrigins: []string{"*"}}})
 	open := fix.open(f, "/sse")
+	<-open.started
 	f.Cleanup(open.leave)
 	f.Fuzz(func(t *testing.T, method, path, query, host, header, value, body string) {
 		ctx, cancel := context.WithCancel(t.Context())

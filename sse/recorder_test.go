@@ -19,6 +19,7 @@ import (
 // reading: writes then wait as they do on a socket, until their deadline.
 type recorder struct {
 	mu       sync.Mutex
+	started  chan struct{} // closed by WriteHeader: a client may know the id from now on
 	header   http.Header
 	status   int
 	writes   []string
@@ -33,7 +34,7 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{header: http.Header{}, changed: make(chan struct{})}
+	return &recorder{header: http.Header{}, started: make(chan struct{}), changed: make(chan struct{})}
 }
 
 func (r *recorder) Header() http.Header { return r.header }
@@ -43,6 +44,7 @@ func (r *recorder) WriteHeader(status int) {
 	defer r.mu.Unlock()
 	if r.status == 0 {
 		r.status = status
+		close(r.started)
 	}
 }
 
