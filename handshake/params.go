@@ -37,14 +37,15 @@ func Synthetic(info ClientInfo, capabilities json.RawMessage) json.RawMessage {
 }
 
 // Declares reports whether initialize params declare the client capability.
+// Null declares nothing: it is how some encoders write what is not there.
 func Declares(params json.RawMessage, capability string) bool {
-	_, ok := jsonrpc.Member(params, "capabilities", capability)
-	return ok
+	value, ok := jsonrpc.Member(params, "capabilities", capability)
+	return ok && string(value) != "null"
 }
 
 // Exceeds reports whether a client declares capabilities that the session's
 // initialize params do not: one that is missing there, or that is not the same.
-// An empty "experimental" declares nothing.
+// An empty "experimental" declares nothing, and neither does null.
 func Exceeds(client, session json.RawMessage) bool {
 	raw, ok := jsonrpc.Member(client, "capabilities")
 	if !ok {
@@ -55,7 +56,7 @@ func Exceeds(client, session json.RawMessage) bool {
 		return false
 	}
 	for name, value := range declared {
-		if name == "experimental" && string(compacted(value)) == "{}" {
+		if string(value) == "null" || name == "experimental" && string(compacted(value)) == "{}" {
 			continue
 		}
 		have, ok := jsonrpc.Member(session, "capabilities", name)

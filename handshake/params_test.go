@@ -1,0 +1,107 @@
+package handshake_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+)
+
+func TestSynthetic(t *testing.T) {
+	info := handshake.ClientInfo{Name: "gate <\"way\">", Version: "1.2"}
+	const head = `{"protocolVersion":"2025-11-25","capabilities":`
+	const tail = `,"clientInfo":{"name":"gate \u003c\"way\"\u003e","version":"1.2"}}`
+	for _, tc := range []struct{ capabilities, want string }{
+		{"", "{}"},
+		{"{}", "{}"},
+		{`{"roots":{"listChanged":true}}`, `{"roots":{"listChanged":true}}`},
+		{"{\n \"n\": 9007199254740993\n}", `{"n":9007199254740993}`},
+		{"{not JSON", "{}"},
+	} {
+		got := string(handshake.Synthetic(info, json.RawMessage(tc.capabilities)))
+		if want := head + tc.want + tail; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if a, b := handshake.Synthetic(info, nil), handshake.Synthetic(info, nil); string(a) != string(b) {
+		t.Error("two synthetic requests differ: sessions could not be shared")
+	}
+}
+
+func TestDeclares(t *testing.T) {
+	params := json.RawMessage(`{"capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":null}}`)
+	for capability, want := range map[string]bool{
+		"roots": true, "sampling": true, "elicitation": false, "listChanged": false, "": false,
+	} {
+		if got := handshake.Declares(params, capability); got != want {
+			t.Errorf("Declares(%q): got %v, want %v", capability, got, want)
+		}
+	}
+	for _, raw := range []string{"", "null", "{}", "[]", `{"capabilities":null}`, `{"capabilities":["roots"]}`, `{"roots":{}}`} {
+		if handshake.Declares(json.RawMessage(raw), "roots") {
+			t.Errorf("%s declares roots", raw)
+		}
+	}
+}
+
+func TestExceeds(t *testing.T) {
+	for _, tc := range []struct {
+		client, session string // capabilities; "" for none
+		want            bool
+	}{
+		{"", `{}`, false},
+		{"", "", false},
+		{`{}`, `{}`, false},
+		{`{}`, "", false},
+		{`null`, `{}`, false},
+		{`[]`, `{}`, false},
+		{`{"roots":{}}`, `{}`, true},
+		{`{"roots":{}}`, "", true},
+		{`{"roots":{}}`, `{"roots":{}}`, false},
+		{`{"roots":{}}`, `{"roots":{},"sampling":{}}`, false},
+		{`{"roots":{ "listChanged" : true }}`, `{"roots":{"listChanged":true}}`, false},
+		{`{"roots":{"listChanged":true}}`, `{"roots":{}}`, true},
+		{`{"roots":{"listChanged":true}}`, `{"roots":{"listChanged":false}}`, true},
+		{`{"roots":{},"sampling":{}}`, `{"roots":{}}`, true},
+		{`{"sampling":{},"elicitation":{}}`, `{"elicitation":{},"sampling":{}}`, false},
+		{`{"experimental":{}}`, `{}`, false},
+		{`{"experimental":{ }}`, `{}`, false},
+		{`{"experimental":{"x":{}}}`, `{}`, true},
+		{`{"experimental":{},"roots":{}}`, `{}`, true},
+		{`{"sampling":null}`, `{}`, false},
+		{`{"sampling":null,"roots":{}}`, `{}`, true},
+		{`{"\u0072oots":{}}`, `{"roots":{}}`, false},
+	} {
+		params := func(capabilities string) json.RawMessage {
+			if capabilities == "" {
+				return json.RawMessage(`{"protocolVersion":"2025-06-18"}`)
+			}
+			return json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":` + capabilities + `}`)
+		}
+		if got := handshake.Exceeds(params(tc.client), params(tc.session)); got != tc.want {
+			t.Errorf("client %s, session %s: got %v, want %v", tc.client, tc.session, got, tc.want)
+		}
+	}
+	if handshake.Exceeds(nil, nil) {
+		t.Error("nothing exceeds nothing")
+	}
+	if !handshake.Exceeds(json.RawMessage(`{"capabilities":{"roots":{}}}`), nil) {
+		t.Error("roots do not exceed a session without params")
+	}
+}
+
+func TestNegotiate(t *testing.T) {
+	for requested, want := range map[string]string{
+		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
+		"":           handshake.Newest,
+		"2026-07-28": handshake.Newest, // has no initialize
+		"2024-10-07": handshake.Newest, "2025-6-18": handshake.Newest, "2025-06-18 ": handshake.Newest, "DRAFT-2025-v2": handshake.Newest,
+	} {
+		if got := handshake.Negotiate(requested); got != want {
+			t.Errorf("Negotiate(%q): got %s, want %s", requested, got, want)
+		}
+	}
+	if handshake.Newest != "2025-11-25" {
+		t.Errorf("Newest is %s", handshake.Newest)
+	}
+}
