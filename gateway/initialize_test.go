@@ -218,3 +218,19 @@ func TestPlainTransportAnnouncesNothing(t *testing.T) {
 		p.want()
 	})
 }
+
+// A client gets one session of its own; what it declares later changes nothing.
+func TestOneFreshSessionOnly(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(initialize("0", "2025-06-18", `{"roots":{}}`))
+		p.want(asVersion("0", "2025-06-18"))
+		p.post(initialize("1", "2025-06-18", `{"sampling":{}}`))
+		p.want(asVersion("1", "2025-06-18"))
+		if u.starts() != 2 {
+			t.Errorf("%d starts, want 2", u.starts())
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -252,5 +253,24 @@ func TestClientsDoNotCross(t *testing.T) {
 		if len(owners) != 2 {
 			t.Errorf("the answers came from the sessions %v, want one for each client", owners)
 		}
+	})
+}
+
+// The loss of a session that was of use says nothing about the starts before it.
+func TestAttemptsCountFromAProvenSession(t *testing.T) {
+	u := &server{dial: func(_ context.Context, n int) error {
+		if n == 3 {
+			return nil
+		}
+		return errNoServer
+	}}
+	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 3}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(time.Minute)
+		p.wantState(connstate.Ready)
+		u.session(t, 1).die()
+		p.wantState(connstate.Failed)
+		p.post(initialize("0", "2025-11-25", emptyDeclared))
+		p.want("0 initialization_error request_creation attempt 2")
 	})
 }

@@ -1,0 +1,156 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// greeter is an MCP server in one function.
+func greeter(_ context.Context, msg json.RawMessage) any {
+	m, err := jsonrpc.Parse(msg)
+	switch {
+	case err != nil || m.Kind != jsonrpc.Request:
+		return nil
+	case m.Method == "initialize":
+		return json.RawMessage(jsonrpc.NewResult(m.ID, json.RawMessage(
+			`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"greeter","version":"1.0"}}`)))
+	case m.Method == "tools/call":
+		return json.RawMessage(jsonrpc.NewResult(m.ID, json.RawMessage(`{"content":[{"type":"text","text":"hello"}]}`)))
+	}
+	return json.RawMessage(jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no such method")))
+}
+
+// printEvents opens a stream and prints its first events by name, and the
+// endpoint without the connection's id.
+func printEvents(url string, n int) {
+	resp, err := http.Get(url)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	var event, data string
+	for lines := bufio.NewScanner(resp.Body); n > 0 && lines.Scan(); {
+		switch field, value, _ := strings.Cut(lines.Text(), ": "); field {
+		case "event":
+			event = value
+		case "data":
+			data = value
+		case "": // the end of an event
+			if event == "endpoint" {
+				event += " " + strings.Replace(data, resp.Header.Get("X-Connection-ID"), "{id}", 1)
+			}
+			fmt.Println(event)
+			n--
+		}
+	}
+}
+
+// stop ends a gateway within a bound, and with it what example servers hold.
+func stop(gw *gateway.Gateway, s *httptest.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := gw.Shutdown(ctx); err != nil {
+		fmt.Println(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	s.Close()
+}
+
+// A function becomes an MCP server over HTTP+SSE. The client says nothing and is
+// told the result of the handshake all the same.
+func ExampleNew() {
+	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := httptest.NewServer(gw)
+	defer stop(gw, s)
+	printEvents(s.URL+"/sse", 3)
+	// Output:
+	// endpoint /sse/{id}/message
+	// connection
+	// mcp-response
+}
+
+// In a net/http server, under a path of its own.
+func ExampleGateway_ServeHTTP_stripPrefix() {
+	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	routes := http.NewServeMux()
+	routes.Handle("/mcp/", http.StripPrefix("/mcp", gw))
+	s := httptest.NewServer(routes)
+	defer stop(gw, s)
+	printEvents(s.URL+"/mcp/sse", 1)
+	// Output:
+	// endpoint /mcp/sse/{id}/message
+}
+
+// In a gorilla/mux router, beside the routes for operators.
+func ExampleGateway_Admin() {
+	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{Prefix: "/mcp"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	routes := mux.NewRouter()
+	routes.PathPrefix("/mcp/").Handler(gw)
+	routes.PathPrefix("/admin/").Handler(http.StripPrefix("/admin", gw.Admin()))
+	s := httptest.NewServer(routes)
+	defer stop(gw, s)
+	printEvents(s.URL+"/mcp/sse", 1)
+	resp, err := http.Get(s.URL + "/admin/readyz")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	fmt.Println("ready:", resp.Status)
+	// Output:
+	// endpoint /mcp/sse/{id}/message
+	// ready: 200 OK
+}
+
+// The order of an end: the gateway first, so that what is in flight is answered
+// and the streams close, then the HTTP server.
+func ExampleGateway_Shutdown() {
+	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := httptest.NewServer(gw)
+	resp, err := http.Get(s.URL + "/sse")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	fmt.Println("gateway:", gw.Shutdown(ctx))
+	fmt.Println("server:", s.Config.Shutdown(ctx))
+	http.DefaultClient.CloseIdleConnections()
+	fmt.Println("connections:", len(gw.Snapshot()))
+	// Output:
+	// gateway: <nil>
+	// server: <nil>
+	// connections: 0
+}
