@@ -119,6 +119,7 @@ type Connection struct {
 	protocolVersion string
 	announcement    announcement
 	requests        map[jsonrpc.ID]Request
+	answering       int // responses on their way into the outbox
 	opened          time.Time
 	ready           time.Time
 	attempts        int
@@ -274,6 +275,33 @@ func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
 	c.requestsDone.Add(1)
 	c.opts.Metrics.RequestDone(r.Method, errorType, now.Sub(r.Started), c.ShortID())
 	return r, true
+}
+
+// Answer sends the response to a request and takes it out of the unanswered
+// ones. False: it has been answered already, and nothing was sent. It waits for
+// room as Respond does. A connection that drains is quiet only after it.
+func (c *Connection) Answer(id jsonrpc.ID, response []byte, errorType string) bool {
+	return c.answer(id, errorType, func() { _ = c.Respond(response) }) // a connection that is slow or gone has been closed
+}
+
+// AnswerNow is Answer for callers that must not wait, as RespondNow is.
+func (c *Connection) AnswerNow(id jsonrpc.ID, response []byte, errorType string) bool {
+	return c.answer(id, errorType, func() { c.RespondNow(response) })
+}
+
+func (c *Connection) answer(id jsonrpc.ID, errorType string, send func()) bool {
+	c.mu.Lock()
+	c.answering++
+	c.mu.Unlock()
+	_, ok := c.Finish(id, errorType)
+	if ok {
+		send()
+	}
+	c.mu.Lock()
+	c.answering--
+	c.quietLocked()
+	c.mu.Unlock()
+	return ok
 }
 
 // Unanswered returns the ids of the requests that are not answered yet.

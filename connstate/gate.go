@@ -172,9 +172,10 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 	return quiet, nil
 }
 
-// quietLocked closes quiet once nothing is unanswered.
+// quietLocked closes quiet once nothing is unanswered, and no answer on its way
+// into the outbox.
 func (c *Connection) quietLocked() {
-	if c.quiet != nil && len(c.requests) == 0 {
+	if c.quiet != nil && len(c.requests) == 0 && c.answering == 0 {
 		close(c.quiet)
 		c.quiet = nil
 	}

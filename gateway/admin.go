@@ -11,7 +11,8 @@ import (
 
 // Admin returns the routes for operators: GET /healthz (the process answers),
 // /readyz (sessions can be started), /metrics, and /connections with a snapshot
-// of each. They are not authenticated, and not part of ServeHTTP.
+// of each. Host and Origin are checked as for the transport. They are not
+// authenticated, and not part of ServeHTTP.
 func (g *Gateway) Admin() http.Handler {
 	routes := mux.NewRouter()
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/healthz").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -22,7 +23,7 @@ func (g *Gateway) Admin() http.Handler {
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/connections").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]any{"connections": g.Snapshot()})
 	})
-	return routes
+	return g.transport.Guard(routes)
 }
 
 type status struct {

@@ -240,9 +240,7 @@ func (g *Gateway) endSession(s *session, why error) {
 
 // Answer passes the server's response to a client's request on.
 func (b *bridge) Answer(id jsonrpc.ID, response []byte, errorType string) {
-	if _, ok := b.c.Finish(id, errorType); ok {
-		_ = b.c.Respond(response) // a connection that is slow or gone has been closed
-	}
+	b.c.Answer(id, response, errorType)
 }
 
 // Fail answers a client's request with an error of the gateway's.
@@ -252,9 +250,7 @@ func (b *bridge) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
 
 // answer answers a client's request without waiting for the client.
 func (b *bridge) answer(id jsonrpc.ID, response []byte, errorType string) {
-	if _, ok := b.c.Finish(id, errorType); ok {
-		b.c.RespondNow(response)
-	}
+	b.c.AnswerNow(id, response, errorType)
 }
 
 // Deliver passes a notification or request of the server on.

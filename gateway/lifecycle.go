@@ -88,9 +88,7 @@ func (g *Gateway) cut() error {
 		requests += c.InFlight()
 		closing.Go(func() {
 			for _, id := range c.Unanswered() {
-				if _, ok := c.Finish(id, metrics.ErrorDraining); ok {
-					c.RespondNow(jsonrpc.NewError(id, reasoned("the gateway shut down before the server answered", "draining", false)))
-				}
+				c.AnswerNow(id, jsonrpc.NewError(id, reasoned("the gateway shut down before the server answered", "draining", false)), metrics.ErrorDraining)
 			}
 			c.CloseGracefully(metrics.ClosedShutdown, cutGrace)
 		})

@@ -62,6 +62,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// Guard serves next only to requests that no web page made a browser send: the
+// checks of Host and Origin that the transport's own routes have.
+func (h *Handler) Guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if reason, message := h.checkSite(r); reason != "" {
+			refuse(w, http.StatusForbidden, message)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // admit answers what does not depend on the route: preflights, wrong methods,
 // Host, Origin and authentication. It reports whether to go on, and who asks.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string, reject func(string)) (string, bool) {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -54,6 +55,26 @@ func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) Upstream {
 		c.Metrics = m
 	}
 	return c
+}
+
+// Check reports whether the program can be found, without starting it: a
+// mistyped name is better told before the first client comes.
+func (c Command) Check() error {
+	cmd := exec.Command(c.Path)
+	if !filepath.IsAbs(c.Path) && filepath.Base(c.Path) != c.Path { // PATH is not searched
+		cmd.Path = filepath.Join(c.Dir, c.Path)
+	}
+	if cmd.Err != nil {
+		return c.explain(cmd.Err)
+	}
+	info, err := os.Stat(cmd.Path)
+	switch {
+	case err != nil:
+		return c.explain(err)
+	case info.IsDir() || info.Mode()&0o111 == 0 && runtime.GOOS != "windows":
+		return c.explain(fs.ErrPermission)
+	}
+	return nil
 }
 
 // Dial starts the child process. It fails when ctx ends first, and when the

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -48,7 +49,13 @@ func newDaemon(l *loaded, log *slog.Logger) (*daemon, error) {
 		}
 		options.Authenticate = authenticate
 	}
-	gw, err := gateway.New(newUpstream(l), options)
+	up := newUpstream(l)
+	if command, ok := up.(upstream.Command); ok { // better told now than to the first client
+		if err := command.Check(); err != nil {
+			return nil, fmt.Errorf("command: %w", err)
+		}
+	}
+	gw, err := gateway.New(up, options)
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +76,8 @@ func newUpstream(l *loaded) upstream.Upstream {
 	if len(l.Env.values) > 0 {
 		env = append(os.Environ(), l.Env.values...) // of two with one name the last counts
 	}
+	// Each child holds a thread while it runs, and Go ends a program with 10,000.
+	debug.SetMaxThreads(max(10_000, 2*l.MaxConnections.value))
 	return upstream.Command{
 		Path:         l.command[0],
 		Args:         l.command[1:],
