@@ -73,7 +73,7 @@ func (o Options) validate() error {
 	unlimited("MaxInFlight", int64(o.MaxInFlight))
 	var object map[string]json.RawMessage
 	if len(o.Capabilities) > 0 && (json.Unmarshal(o.Capabilities, &object) != nil || object == nil) {
-		errs = append(errs, errors.New(`Capabilities: must be a JSON object, like {"roots":{}}`))
+		errs = append(errs, fmt.Errorf(`%s: must be a JSON object, like {"roots":{}}`, "Capabilities"))
 	}
 	return errors.Join(errs...)
 }

@@ -45,7 +45,7 @@ func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 		p.want() // held back for the announce delay
 		time.Sleep(100*time.Millisecond - 1)
 		p.want()
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		p.want("mcp-response: auto " + serverResult)
 		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
 		params := string(u.session(t, 1).message(t, "initialize").Params())
@@ -181,7 +181,7 @@ func TestLateIsNotFailed(t *testing.T) {
 		p.post(request("1", "tools/list"))
 		time.Sleep(4*time.Second - 1)
 		p.want()
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		p.want("mcp-response: auto initialization_error request_processing attempt 1")
 		time.Sleep(time.Second)
 		p.want("1 initialization_error request_processing attempt 1")
@@ -202,7 +202,7 @@ func TestInitializeWaitsForTheStartItself(t *testing.T) {
 		p.post(initialize("0", "2025-06-18", emptyDeclared))
 		time.Sleep(20*time.Second - 1)
 		p.want()
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		p.want(`0 {"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`)
 	})
 }
@@ -321,7 +321,7 @@ func TestRequestRevivesAConnectionThatGaveUp(t *testing.T) {
 		if u.starts() != 1 {
 			t.Errorf("%d starts, want 1: the last one was a moment ago", u.starts())
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		p.post(request("2", "tools/list"))
 		p.want("2 initialization_error request_creation attempt 1")
 		time.Sleep(15 * time.Second)

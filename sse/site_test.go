@@ -249,3 +249,24 @@ func TestPreflightWithoutCORS(t *testing.T) {
 		t.Errorf("got %d, %v", w.Code, w.Header())
 	}
 }
+
+// Routes that are not the transport's can have its checks.
+func TestGuardChecksHostAndOrigin(t *testing.T) {
+	f := newFixture(t, config{})
+	served := f.Guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	for _, tt := range []struct {
+		name   string
+		change func(*http.Request)
+		want   int
+	}{
+		{"own", func(r *http.Request) { r.Host = "localhost:1" }, http.StatusTeapot},
+		{"rebound", func(r *http.Request) { r.Host = "evil.example" }, http.StatusForbidden},
+		{"from a page", func(r *http.Request) { r.Host = "localhost:1"; r.Header.Set("Origin", "https://evil.example") }, http.StatusForbidden},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := ask(served, "127.0.0.1:1", http.MethodGet, "/metrics", tt.change).Code; got != tt.want {
+				t.Errorf("status %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
