@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,5 +233,23 @@ func TestOneFreshSessionOnly(t *testing.T) {
 		if u.starts() != 2 {
 			t.Errorf("%d starts, want 2", u.starts())
 		}
+	})
+}
+
+// What a server may say before its session is in use is bounded.
+func TestEarlyMessagesOfTheServerAreBounded(t *testing.T) {
+	line := `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", 600<<10) + `"}}`
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" {
+			s.say(line)
+			s.say(line) // over 1 MiB with the first
+		}
+		return false
+	}}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.want("notifications/message")
+		p.post(request("1", "tools/list"))
+		p.want(answered("1", 1, "tools/list"))
 	})
 }

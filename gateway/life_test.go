@@ -266,3 +266,43 @@ func TestShutdownEndsProbes(t *testing.T) {
 		}
 	})
 }
+
+// While a connection that has no session drains, nothing new begins on it.
+func TestDrainingWithoutASession(t *testing.T) {
+	inFakeTime(t, &server{dial: slow(time.Hour)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(`{"jsonrpc":"2.0","id":"gw-AAAAAAAA-1","result":{}}`) // answers nothing
+		synctest.Wait()
+		if _, err := p.c.Drain(); err != nil {
+			t.Fatal(err)
+		}
+		p.post(initialize("0", "2025-11-25", emptyDeclared), request("1", "tools/list"))
+		p.want("0 draining retryable=true", "1 draining retryable=true")
+		if n := metric(t, g, "mcp_sse_messages_dropped_total"); n != 1 {
+			t.Errorf("dropped %g messages, want the answer to nothing", n)
+		}
+	})
+}
+
+// A session that is lost while its connection drains has no successor.
+func TestSessionLostWhileDraining(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "hang"))
+		synctest.Wait()
+		quiet, err := p.c.Drain()
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.session(t, 1).die()
+		p.want("1 session_lost retryable=false")
+		<-quiet
+		p.wantState(connstate.Draining)
+		p.post(`{"jsonrpc":"2.0","method":"notifications/x"}`)
+		time.Sleep(time.Minute)
+		if u.starts() != 1 {
+			t.Errorf("%d starts, want 1", u.starts())
+		}
+	})
+}
