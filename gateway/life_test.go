@@ -251,8 +251,9 @@ func TestShutdownEndsProbes(t *testing.T) {
 		probe := make(chan error, 1)
 		go func() { probe <- g.Ready(context.Background()) }()
 		synctest.Wait()
-		if err := <-shutdown(g, 15*time.Second); err != nil {
-			t.Errorf("Shutdown: %v", err)
+		began := time.Now()
+		if err := <-shutdown(g, 15*time.Second); err != nil || time.Since(began) > 0 {
+			t.Errorf("Shutdown: %v after %s, want none and no wait for the probe", err, time.Since(began))
 		}
 		synctest.Wait()
 		select {
