@@ -36,9 +36,23 @@ func New(backend Backend, registry *connstate.Registry, opts Options) (*Handler,
 	}
 	h := &Handler{opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout, opts.Metrics)}
 	h.routes = mux.NewRouter()
-	h.routes.Path(opts.Prefix + "/sse/{id}/message").Name(routeMessage).Handler(http.NotFoundHandler())
+	h.routes.MatcherFunc(matchMessage(opts.Prefix + "/sse/")).Name(routeMessage).Handler(http.NotFoundHandler())
 	h.routes.Path(opts.Prefix + "/sse").Name(routeStream).Handler(http.NotFoundHandler())
 	return h, nil
+}
+
+// matchMessage matches /sse/{id}/message as a path template does, without the
+// regular expression that each message would run.
+func matchMessage(prefix string) mux.MatcherFunc {
+	return func(r *http.Request, match *mux.RouteMatch) bool {
+		rest, inside := strings.CutPrefix(r.URL.Path, prefix)
+		id, message := strings.CutSuffix(rest, "/message")
+		if !inside || !message || id == "" || strings.Contains(id, "/") {
+			return false
+		}
+		match.Vars = map[string]string{"id": id}
+		return true
+	}
 }
 
 // The names of the routes.
