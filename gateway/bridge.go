@@ -44,6 +44,7 @@ type bridge struct {
 	failure  *handshake.Failure // of the last start; nil: it worked
 	failedAt time.Time
 	lostOne  bool   // the session before was lost, not replaced
+	lossErr  error  // why that one was lost
 	memory   memory // what a new session must be told
 }
 
@@ -145,7 +146,7 @@ func (b *bridge) cancelled(m *jsonrpc.Message) {
 // admit brings a message to the gate, and through it when it is open.
 func (b *bridge) admit(m *jsonrpc.Message) {
 	pass, err := b.c.Admit(m)
-	if _, failed := errors.AsType[*handshake.Failure](err); failed && b.revive() {
+	if _, failed := errors.AsType[*handshake.Failure](err); failed && m.Kind == jsonrpc.Request && b.revive() {
 		pass, err = b.c.Admit(m)
 	}
 	switch {

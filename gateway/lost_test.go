@@ -97,8 +97,8 @@ func TestRestoreThatFails(t *testing.T) {
 	})
 }
 
-// A session that is gone before it was of use counts as a failed start: such
-// losses are spread in time, and what comes meanwhile waits.
+// A session that is gone before it was of use counts as a failed start: after
+// as many as may be in a row the connection gives up, until its client asks.
 func TestCrashLoopIsBounded(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "notifications/initialized" {
@@ -109,14 +109,21 @@ func TestCrashLoopIsBounded(t *testing.T) {
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		time.Sleep(10 * time.Minute)
-		if n := u.starts(); n < 10 || n > 300 {
-			t.Errorf("%d starts in 10 minutes, want them spread by pauses of up to 30 s", n)
+		if n := u.starts(); n != 5 {
+			t.Errorf("%d starts in 10 minutes, want 5", n)
 		}
-		p.c.Close("client")
-		n := u.starts()
-		time.Sleep(time.Hour)
-		if u.starts() > n+1 {
-			t.Errorf("%d starts after the connection was closed", u.starts()-n)
+		p.wantState(connstate.Failed)
+		p.post(`{"jsonrpc":"2.0","method":"notifications/x"}`)
+		synctest.Wait()
+		if n := u.starts(); n != 5 {
+			t.Errorf("%d starts after a notification, want none more", n)
+		}
+		p.post(request("1", "hang"))
+		time.Sleep(time.Second)
+		p.want("1 session_lost retryable=false")
+		p.wantState(connstate.Failed)
+		if n := u.starts(); n != 6 {
+			t.Errorf("%d starts after a request, want one more", n)
 		}
 	})
 }

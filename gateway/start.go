@@ -22,6 +22,9 @@ func (b *bridge) launchLocked() {
 // start opens sessions until one works: the starting goroutine.
 func (b *bridge) start() {
 	for {
+		if gaveUp := b.crashes(); gaveUp != nil && b.failed(gaveUp) {
+			return
+		}
 		if !b.pause() {
 			b.stopStarting(errGone)
 			return
@@ -44,6 +47,17 @@ func (b *bridge) start() {
 			}
 		}
 	}
+}
+
+// crashes returns a failure when the server has started as often as it may and
+// ended soon after each start. For clients that is as if it did not start.
+func (b *bridge) crashes() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.lostOne || b.attempts < b.g.opts.MaxHandshakeAttempts {
+		return nil
+	}
+	return &handshake.Failure{Phase: handshake.PhaseCreation, Details: "the server ends soon after each start", Err: b.lossErr}
 }
 
 // pause waits before a start that follows a failed one, and reports whether to
@@ -264,13 +278,12 @@ func (b *bridge) lostLocked(s *session, err error) bool {
 
 // lossLocked decides whether the loss of a session counts as a failed start.
 func (b *bridge) lossLocked(s *session) {
-	b.lostOne = true
+	b.lostOne, b.lossErr = true, s.Err()
 	if s.proven() {
 		b.attempts = 0
 		b.backoff = nil
 		return
 	}
-	b.attempts = min(b.attempts, b.g.opts.MaxHandshakeAttempts-1) // one start is always left
 	b.pauseLocked()
 }
 
