@@ -277,13 +277,24 @@ func (c *child) reason(err error) error {
 func (c *child) lastWords() error {
 	silent, orderly := c.messages == 0, errors.Is(c.exit, io.EOF)
 	if silent && orderly {
-		if c.hint == "" {
-			return fmt.Errorf("server exited without a message: %w", io.EOF)
-		}
-		return fmt.Errorf("server exited without a message; stderr: %s: %w", c.hint, io.EOF)
+		return silentExit{hint: c.hint}
 	}
 	return c.explained(silent || c.young && !orderly)
 }
+
+// silentExit is the io.EOF of a server that never spoke the protocol: most often
+// a program that is none, or one that wants arguments.
+type silentExit struct{ hint string }
+
+func (e silentExit) Error() string {
+	const what = "exit status 0, wrote no JSON-RPC to stdout"
+	if e.hint == "" {
+		return what
+	}
+	return what + "; stderr: " + e.hint
+}
+
+func (silentExit) Unwrap() error { return io.EOF }
 
 func (c *child) isClosing() bool { return isClosed(c.closing) }
 

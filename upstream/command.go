@@ -83,7 +83,8 @@ func (c Command) Check() error {
 // Recv returns io.EOF after the process has exited with status 0, else an error
 // such as "exit status 1" or "killed by signal: killed". If it died within its
 // first five seconds, or before it sent any message, the error ends with what it
-// last wrote to stderr. A process that closes its stdin or stdout ends the
+// last wrote to stderr; for a process that has sent none, the error of status 0
+// says so and wraps io.EOF. A process that closes its stdin or stdout ends the
 // session as well. Processes that it has left behind in its process group are
 // killed.
 //

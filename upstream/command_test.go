@@ -191,7 +191,7 @@ func TestCommandEnds(t *testing.T) {
 		counted   string
 	}{
 		{"exit-7", "exit status 7; stderr: cannot find module", false, "exits error"},
-		{"exit-0", "server exited without a message; stderr: usage: server [flags]: EOF", true, "exits ok"},
+		{"exit-0", "exit status 0, wrote no JSON-RPC to stdout; stderr: usage: server [flags]", true, "exits ok"},
 		{"kill-self", "killed by signal: killed", false, "exits signal"},
 		{"no-such", "exit status 99; stderr: no such behaviour: no-such", false, "exits error"},
 	}
@@ -216,6 +216,14 @@ func TestCommandEnds(t *testing.T) {
 				t.Errorf("Recv after Close: got %v, want ErrClosed", err)
 			}
 		})
+	}
+}
+
+// TestCommandThatIsNoServer runs what echo does: it prints, and exits at once.
+func TestCommandThatIsNoServer(t *testing.T) {
+	_, err := dial(t, command(t, "output", "OUTPUT=hello\n")).Recv()
+	if want := "exit status 0, wrote no JSON-RPC to stdout"; !errors.Is(err, io.EOF) || err.Error() != want {
+		t.Errorf("Recv: got %v, want %s", err, want)
 	}
 }
 
