@@ -65,7 +65,7 @@ func (m *Main) Run() int {
 	}
 	if l.CheckConfig.value {
 		d.discard()
-		fmt.Fprintf(m.Stdout, "configuration ok\n%s", l.effective())
+		fmt.Fprintf(m.Stdout, "# configuration ok\n%s", l.effective())
 		return exitOK
 	}
 	return m.serve(d, l)

@@ -91,6 +91,9 @@ func envName(flag string) string {
 func inEnv(flag *kong.Flag) bool  { return flag.Tag.Get("only") != "flag" }
 func inFile(flag *kong.Flag) bool { return !flag.Tag.Has("only") }
 
+// ofChild says whether an option has no effect on the demo server.
+func ofChild(flag *kong.Flag) bool { return flag.Group.Key == "child" }
+
 // loaded is a configuration and where each part of it came from.
 type loaded struct {
 	config

@@ -40,8 +40,8 @@ func TestValuesThatAreTaken(t *testing.T) {
 		{"allowed-hosts", "a.example,[::1]", `[a.example, "[::1]"]`},
 		{"allowed-origins", "http://a:1,*", `[http://a:1, "*"]`},
 		{"auto-initialize", "no", "false"},
-		{"env", "A=b=c,d", `["A=***"]`},
-		{"env", "A=", `["A=***"]`},
+		{"env", "A=b=c,d", `{A: "***"}`},
+		{"env", "A: b=", `{"A: b": "***"}`},
 	} {
 		t.Run(tc.flag+"="+tc.given, func(t *testing.T) {
 			l := mustLoad(t, nil, withCommand("--"+tc.flag+"="+tc.given)...)

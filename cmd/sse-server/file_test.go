@@ -34,6 +34,8 @@ func TestFileFaults(t *testing.T) {
 		{"an empty program", "command: ['']\n", []string{`:1: command "[\"\"]": want a list`}},
 		{"lists in the command", "command: [a, [b]]\n", []string{`:1: command "[\"a\",[\"b\"]]": want a list`}},
 		{"mappings in env", "command: [a]\nenv: {A: {B: c}}\n", []string{":2: env: want a mapping of names to plain values"}},
+		{"a list for env", "command: [a]\nenv: [A=s3cret]\n", []string{":2: env: want a mapping of names to plain values"}},
+		{"a text for env", "command: [a]\nenv: A=s3cret\n", []string{":2: env: want a mapping of names to plain values"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			path := writeFile(t, "gw.yaml", tc.content)
@@ -95,6 +97,24 @@ func TestCapabilitiesOfFile(t *testing.T) {
 	}
 }
 
+// TestEffectiveEnvIsAComment keeps *** from becoming the value of a variable.
+func TestEffectiveEnvIsAComment(t *testing.T) {
+	text := mustLoad(t, nil, "--env", "A=s3cret", "--env", "B=x=y", "--", "server").effective()
+	if want := "\n# env: {A: \"***\", B: \"***\"}  # --env\n"; !strings.Contains(text, want) || strings.Contains(text, "s3cret") {
+		t.Errorf("got\n%s\nwant%sin it, and no value", text, want)
+	}
+	if l := mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", text)); len(l.Env.values) != 0 {
+		t.Errorf("the file sets %q, want nothing", l.Env.values)
+	}
+}
+
+// TestEffectiveSettingsOfTheDemo checks that no option of a child is in them.
+func TestEffectiveSettingsOfTheDemo(t *testing.T) {
+	for _, args := range [][]string{nil, {"--demo"}} {
+		mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", mustLoad(t, nil, args...).effective()))
+	}
+}
+
 // TestEffectiveSettingsAreAFile feeds what --check-config prints back in.
 func TestEffectiveSettingsAreAFile(t *testing.T) {
 	first := mustLoad(t, map[string]string{"SSE_SERVER_START_TIMEOUT": "90s"},
@@ -102,7 +122,6 @@ func TestEffectiveSettingsAreAFile(t *testing.T) {
 		"--prefix", "/a", "--capabilities", `{"roots":{"listChanged":true}}`, "--trusted-proxies", "::1",
 		"--", "npx", "-y", "a b", "#c", "null", "~", "", "k: v", "'q\"", "tab\t", "x:", "é")
 	path := writeFile(t, "gw.yaml", first.effective())
-	// No line may break the file; env is there but empty.
 	second := mustLoad(t, nil, "--config", path)
 	strip := func(l *loaded) string {
 		for name := range l.origin {

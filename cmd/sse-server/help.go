@@ -52,7 +52,9 @@ func defaultText(flag *kong.Flag) string {
 }
 
 // effective lists the settings as a configuration file that has the same
-// effect, with the origin of each that is not the default.
+// effect, with the origin of each that is not the default. The options of a
+// child process are left out without one, as the file would be refused. The
+// environment is a comment: its values may be secrets and are not shown.
 func (l *loaded) effective() string {
 	var b strings.Builder
 	line := func(key, value, origin string) {
@@ -66,7 +68,11 @@ func (l *loaded) effective() string {
 		line(commandKey, yamlList(l.command), "")
 	}
 	for _, flag := range l.flags {
-		if inFile(flag) {
+		switch {
+		case !inFile(flag), ofChild(flag) && len(l.command) == 0:
+		case len(l.Env.values) > 0 && flag.Name == "env":
+			line("# env", l.Env.String(), l.origin["env"])
+		default:
 			line(flag.Name, flag.Target.Addr().Interface().(setting).String(), l.origin[flag.Name])
 		}
 	}

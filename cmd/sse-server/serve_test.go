@@ -336,7 +336,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--version", "--addr", "x"}, exitOK, "go1.", ""},
 		{[]string{"--help"}, exitOK, "Usage: sse-server", ""},
 		{[]string{"-h"}, exitOK, "--max-connections", ""},
-		{[]string{"--check-config"}, exitOK, "configuration ok\naddr: 127.0.0.1:8080\n", ""},
+		{[]string{"--check-config"}, exitOK, "# configuration ok\naddr: 127.0.0.1:8080\n", ""},
 		{[]string{"--check-config", "--gate-queue", "9", "--", "true"}, exitOK, "gate-queue: 9  # --gate-queue\n", ""},
 		{[]string{"--check-config", "--gate-queue", "0"}, exitConfig, "", "1 fault in the configuration"},
 		{[]string{"--gate-queue", "0", "--nope"}, exitConfig, "", "2 faults in the configuration"},

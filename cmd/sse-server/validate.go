@@ -35,9 +35,9 @@ func (l *loaded) checkCommand(add addFault) {
 	if l.commandFaulty {
 		return
 	}
-	for _, flag := range []string{"env", "dir", "max-line-bytes"} {
-		if l.given(flag) {
-			add("%s: has no effect on the demo server, want a command after -- or in the file", l.name(flag))
+	for _, flag := range l.flags {
+		if ofChild(flag) && l.given(flag.Name) {
+			add("%s: has no effect on the demo server, want a command after -- or in the file", l.name(flag.Name))
 		}
 	}
 }

@@ -174,8 +174,7 @@ func (l *list) Decode(ctx *kong.DecodeContext) error {
 func (l *list) String() string { return yamlList(l.values) }
 
 // pairs is the option of environment variables: KEY=VALUE, repeatable; one a
-// line in a variable, since values may hold commas; in the file a mapping, or
-// a list of KEY=VALUE.
+// line in a variable, since values may hold commas; in the file a mapping.
 type pairs struct {
 	raw
 	values []string
@@ -187,15 +186,14 @@ func (p *pairs) Decode(ctx *kong.DecodeContext) error {
 	if !ok {
 		return nil
 	}
-	entries := v.list
-	switch v.kind {
-	case scalarValue:
+	var entries []string
+	switch {
+	case v.line == 0:
 		entries = strings.Split(strings.Trim(v.text, "\n"), "\n")
-	case mappingValue:
-		if v.nested {
-			p.refuse("", "want a mapping of names to plain values")
-			return nil
-		}
+	case v.kind != mappingValue || v.nested: // not shown: it may hold secrets
+		p.refuse("", "want a mapping of names to plain values, such as {NODE_ENV: production}")
+		return nil
+	default:
 		for _, pair := range v.pairs {
 			entries = append(entries, pair[0]+"="+pair[1])
 		}
@@ -217,7 +215,7 @@ func (p *pairs) String() string {
 	out := make([]string, len(p.values))
 	for i, entry := range p.values {
 		key, _, _ := strings.Cut(entry, "=")
-		out[i] = key + "=***"
+		out[i] = yamlText(key) + `: "***"`
 	}
-	return yamlList(out)
+	return "{" + strings.Join(out, ", ") + "}"
 }
