@@ -135,7 +135,9 @@ func load(args []string, lookupEnv func(string) (string, bool), help io.Writer) 
 		l.command = sources.command
 	}
 	faults = append(faults, l.faults()...)
-	return l, append(faults, l.validate()...), nil
+	faults = append(faults, l.validate()...)
+	sortByLine(faults, sources.file.path)
+	return l, faults, nil
 }
 
 // newParser builds the kong model over c.

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,10 +102,29 @@ func syntaxFault(path string, err error) string {
 	var syntax yaml.Error
 	if errors.As(err, &syntax) && syntax.GetToken() != nil && syntax.GetToken().Position != nil {
 		at := syntax.GetToken().Position
-		return fmt.Sprintf("%s:%d:%d: %s", path, at.Line, at.Column, syntax.GetMessage())
+		message := syntax.GetMessage()
+		if strings.Contains(message, "\t") || strings.Contains(message, "tab character") {
+			message = "a tab in the indentation: indent with spaces"
+		}
+		return fmt.Sprintf("%s:%d:%d: %s", path, at.Line, at.Column, message)
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return path + ": " + first
+}
+
+// sortByLine puts the faults of the file at path in the order of its lines, after
+// all others, which keep theirs.
+func sortByLine(faults []string, path string) {
+	line := func(fault string) int {
+		rest, found := strings.CutPrefix(fault, path+":")
+		digits, _, _ := strings.Cut(rest, ":")
+		number, err := strconv.Atoi(digits)
+		if path == "" || !found || err != nil {
+			return 0
+		}
+		return number
+	}
+	slices.SortStableFunc(faults, func(a, b string) int { return cmp.Compare(line(a), line(b)) })
 }
 
 // collect takes the top-level mapping apart.

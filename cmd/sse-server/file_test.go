@@ -16,7 +16,12 @@ func TestFileFaults(t *testing.T) {
 		{"flags that are no keys", "config: x\nversion: true\nhelp: true\ncheck-config: true\nwarm: 1\n", []string{
 			`:1: unknown key "config"`, `:2: unknown key "version"`, `:3: unknown key "help"`,
 			`:4: unknown key "check-config"`, `:5: unknown key "warm"`}},
+		{"in the order of the lines", "gate-queue: 0\nnope: 1\ntls-cert: c\ncommand: x\nlog-level: loud\n", []string{
+			":1: gate-queue", `:2: unknown key "nope"`, ":3: tls-cert", ":4: command", ":5: log-level"}},
 		{"syntax", "a: [\n", []string{":1:4: "}},
+		{"a tab before an entry", "command:\n\t- a\n", []string{":2:1: a tab in the indentation: indent with spaces"}},
+		{"a tab after spaces", "env:\n  A: x\n  \tB: y\n", []string{":3:3: a tab in the indentation: indent with spaces"}},
+		{"a tab before a key", "\taddr: 127.0.0.1:0\n", []string{":1:5: a tab in the indentation: indent with spaces"}},
 		{"the same key twice", "addr: 127.0.0.1:0\naddr: 127.0.0.1:1\n", []string{":2:1: mapping key"}},
 		{"a list", "- addr\n", []string{": want a mapping"}},
 		{"a text", "addr\n", []string{": want a mapping"}},
