@@ -219,9 +219,18 @@ func findFlag(parser *kong.Kong, arg string) *kong.Flag {
 	return nil
 }
 
-// unknownFlag is kong's message with its suggestion.
+// unknownFlag is kong's message with its suggestion, which compares letters: for
+// the names that other servers have for an option of ours it is a wrong one.
 func unknownFlag(parser *kong.Kong, arg string) string {
 	name, _, _ := strings.Cut(arg, "=")
+	meant := map[string]string{
+		"--port": "--addr HOST:PORT", "-p": "--addr HOST:PORT", "--host": "--addr HOST:PORT",
+		"--listen": "--addr HOST:PORT", "--bind": "--addr HOST:PORT",
+		"--cert": "--tls-cert", "--key": "--tls-key",
+	}
+	if flag, ok := meant[name]; ok {
+		return fmt.Sprintf("unknown flag %s, did you mean %q?", name, flag)
+	}
 	ctx, err := kong.Trace(parser, []string{name})
 	if err == nil && ctx.Error != nil {
 		return ctx.Error.Error()

@@ -258,3 +258,16 @@ func TestCommand(t *testing.T) {
 		t.Errorf("nothing after --: got %q, want the demo server", l.command)
 	}
 }
+
+func TestNamesOfOtherServersFlags(t *testing.T) {
+	for arg, want := range map[string]string{
+		"--port": "--addr HOST:PORT", "--port=1": "--addr HOST:PORT", "-p": "--addr HOST:PORT", "--host": "--addr HOST:PORT",
+		"--cert": "--tls-cert", "--key": "--tls-key", "--add": "--addr",
+	} {
+		_, faults := loadWith(t, nil, arg, "9999")
+		name, _, _ := strings.Cut(arg, "=")
+		if got, want := strings.Join(faults, "\n"), "unknown flag "+name+", did you mean \""+want+"\"?"; !strings.HasPrefix(got, want) {
+			t.Errorf("%s: got %q, want %q", arg, got, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -33,6 +34,7 @@ type daemon struct {
 // endpoint is one address that is served.
 type endpoint struct {
 	flag, addr string
+	name       string // the option as the user gave it
 	cert, key  string // both "" for plain HTTP
 	server     *http.Server
 	listener   net.Listener // nil until listen
@@ -137,7 +139,7 @@ func newEndpoint(flag, addr string, l *loaded, routes http.Handler, log *slog.Lo
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &endpoint{
-		flag: flag, addr: addr,
+		flag: flag, addr: addr, name: l.name(flag),
 		cert: l.TLSCert.value, key: l.TLSKey.value,
 		server: &http.Server{
 			Handler:           routes,
@@ -155,7 +157,10 @@ func (e *endpoint) listen(ctx context.Context) error {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", e.addr)
 	if err != nil {
-		return fmt.Errorf("--%s %s: %w", e.flag, e.addr, err)
+		if op, ok := errors.AsType[*net.OpError](err); ok {
+			err = op.Err // without the address, which is named already
+		}
+		return fmt.Errorf("%s %s: %w: choose another with --%s", e.name, e.addr, err, e.flag)
 	}
 	e.listener = listener
 	return nil

@@ -262,8 +262,8 @@ func TestAddressInUse(t *testing.T) {
 		if code := <-p.code; code != exitFailure {
 			t.Errorf("%q: got exit code %d, want 1", args, code)
 		}
-		for _, want := range []string{args[len(args)-2], taken.Addr().String(), "address already in use"} {
-			if !strings.Contains(p.log.String(), want) {
+		for _, want := range []string{args[len(args)-2] + " " + taken.Addr().String() + ": bind: ", "address already in use: choose another with " + args[len(args)-2]} {
+			if !strings.Contains(p.log.String(), want) || strings.Contains(p.log.String(), "listen tcp") {
 				t.Errorf("%q: got %q, want %q in it", args, p.log.String(), want)
 			}
 		}
