@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
@@ -74,8 +75,15 @@ func banner(w io.Writer, url string, l *loaded) {
 		fmt.Sprintf("Inspector     npx @modelcontextprotocol/inspector --cli %s --transport sse --method tools/list%s", url, flag),
 		"",
 	}
+	var notes []string
 	if host, _, err := net.SplitHostPort(l.Addr.value); err == nil && isUnspecified(host) {
-		lines = append(lines[:4:4], append([]string{"From another machine, put this one's name in place of localhost.", ""}, lines[4:]...)...)
+		notes = append(notes, "From another machine, put this one's name in place of localhost.")
+	}
+	if l.exposed(l.Addr.value) {
+		notes = append(notes, "WARNING: no token is asked for. Whoever reaches this port can run the tools.")
+	}
+	if len(notes) > 0 {
+		lines = slices.Insert(lines, 4, append(notes, "")...)
 	}
 	fmt.Fprintln(w, strings.Join(lines, "\n"))
 }

@@ -17,7 +17,7 @@ import (
 // number, allowed and check restrict a text, min a duration, and only:"flag"
 // keeps an option out of the environment and the file.
 type config struct {
-	Addr          text     `group:"server" default:"127.0.0.1:8080" placeholder:"HOST:PORT" check:"addr" help:"Address to serve on. Port 0 takes a free one."`
+	Addr          text     `group:"server" default:"127.0.0.1:8080" placeholder:"HOST:PORT" check:"addr" help:"Address to serve on. Port 0 takes a free one; the host 0.0.0.0, [::] or none takes all addresses, of IPv4 and IPv6."`
 	AdminAddr     text     `group:"server" placeholder:"HOST:PORT" check:"optional-addr" help:"Separate address for /healthz, /readyz, /metrics and /connections. None: the first three are on the main address and /connections is not served."`
 	TLSCert       text     `group:"server" name:"tls-cert" placeholder:"FILE" help:"PEM file of the TLS certificate chain. None: plain HTTP."`
 	TLSKey        text     `group:"server" name:"tls-key" placeholder:"FILE" help:"PEM file of the key of --tls-cert."`

@@ -69,19 +69,28 @@ func (l *loaded) checkTokens(add addFault) {
 	l.tokens, l.warnings = tokens, append(l.warnings, warnings...)
 }
 
-// checkExposure refuses an address that others reach without authentication:
+// exposed says whether others reach an address without authentication.
+func (l *loaded) exposed(addr string) bool {
+	return addr != "" && l.AuthTokensFile.value == "" && !isLoopback(addr)
+}
+
+// checkExposure refuses an exposed address, and with --insecure warns of it:
 // whoever reaches it runs the tools of the server.
 func (l *loaded) checkExposure(add addFault) {
-	guarded := l.AuthTokensFile.value != "" || l.Insecure.value
-	exposed := func(flag string, addr *text) {
-		if guarded || addr.value == "" || addr.want != "" || isLoopback(addr.value) {
+	check := func(flag string, addr *text, open string) {
+		if addr.want != "" || !l.exposed(addr.value) {
+			return
+		}
+		if l.Insecure.value {
+			l.warnings = append(l.warnings, fmt.Sprintf("%s %q without authentication: whoever reaches it can %s",
+				l.name(flag), addr.value, open))
 			return
 		}
 		add("%s %q: other machines may reach it; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, or --insecure to allow it",
 			l.name(flag), addr.value)
 	}
-	exposed("addr", &l.Addr)
-	exposed("admin-addr", &l.AdminAddr)
+	check("addr", &l.Addr, "run the tools of the server")
+	check("admin-addr", &l.AdminAddr, "read /metrics and /connections")
 	if l.AdminAddr.value != "" && l.AdminAddr.value == l.Addr.value && !strings.HasSuffix(l.Addr.value, ":0") {
 		add("%s %q: want another address than --addr", l.name("admin-addr"), l.AdminAddr.value)
 	}
