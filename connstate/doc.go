@@ -2,7 +2,7 @@
 // table, the readiness gate, the outbox, the unanswered requests, and the
 // registry that finds, limits and drains connections.
 //
-//	        POST ──▶ Observe ─▶ Handler.Receive ─▶ Admit ──▶ gate ──▶ Release
+//	        POST ──▶ Observe ─▶ Handler.Receive ─▶ Admit ──▶ gate ──▶ Open
 //	client                                             (FIFO, bounded, timed)
 //	        GET  ◀── Attach ◀── outbox ◀── Respond, Send, Announce
 //	                 (bounded in bytes)

@@ -24,16 +24,12 @@ func (e echo) Receive(m *jsonrpc.Message) {
 	}
 }
 
-func (e echo) serve(m *jsonrpc.Message) {
-	if _, ok := e.c.Finish(m.ID, ""); ok {
-		_ = e.c.Respond(jsonrpc.NewResult(m.ID, m.Params()))
-	}
+func (e echo) serve(m *jsonrpc.Message) bool {
+	return e.c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
 }
 
 func (e echo) Refused(m *jsonrpc.Message, reason error) {
-	if _, ok := e.c.Finish(m.ID, metrics.ErrorInitialization); ok {
-		e.c.RespondNow(jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", reason)))
-	}
+	e.c.AnswerNow(m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", reason)), metrics.ErrorInitialization)
 }
 
 func (e echo) Closed() { fmt.Println("closed:", e.c.Reason()) }
@@ -69,10 +65,12 @@ func Example() {
 		c.Receive(m)
 	}
 	fmt.Println(c.State(), "with", c.Snapshot().Queued, "messages at the gate")
-	if err := c.Release(server.serve); err != nil {
+	release, err := c.Open()
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
+	release(server.serve)
 	fmt.Println(c.State(), "with", c.Snapshot().Queued)
 	for _, e := range writing {
 		fmt.Printf("%s: %s\n", e.Name, e.Data)

@@ -1,5 +1,20 @@
 package connstate
 
+import "github.com/mcp-sse/mcp-sse/jsonrpc"
+
+// Release opens the gate and releases all that waits to a forward that takes
+// everything.
+func (c *Connection) Release(forward func(*jsonrpc.Message)) error {
+	release, err := c.Open()
+	if err == nil {
+		release(func(m *jsonrpc.Message) bool {
+			forward(m)
+			return true
+		})
+	}
+	return err
+}
+
 // MaxWaiting and MaxRated are bounds that only tests name.
 const (
 	MaxWaiting = maxWaiting

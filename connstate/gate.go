@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -34,7 +35,7 @@ type waiting struct {
 
 // Admit decides what becomes of a client's message. True: the caller hands it
 // to the server now. False without an error: it waits at the gate and leaves by
-// [Connection.Release], [Connection.Withdraw] or expires. An error: it is
+// [Connection.Open], [Connection.Withdraw] or expires. An error: it is
 // refused; ErrGateFull, ErrDraining, ErrClosed, or what [Connection.Fail] gave.
 func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
 	c.mu.Lock()
@@ -105,33 +106,68 @@ func (c *Connection) stopTimerLocked() {
 	}
 }
 
-// Release moves the connection to Ready and hands the waiting messages to
-// forward in the order in which they came; what comes meanwhile waits behind
-// them. It stops early when the connection leaves Ready; the rest stays queued.
-// It fails with a *MoveError when the connection cannot become ready.
-func (c *Connection) Release(forward func(*jsonrpc.Message)) error {
+// Open moves the connection to Ready. The returned function then hands the
+// waiting messages to forward in the order in which they came; what comes
+// meanwhile waits behind them. It stops when the connection leaves Ready, and
+// when forward reports that it could not take a message: that one goes back to
+// the front. Open fails with a *MoveError when the connection cannot become
+// ready.
+func (c *Connection) Open() (release func(forward func(*jsonrpc.Message) bool), err error) {
 	c.mu.Lock()
-	err := c.moveLocked(Ready)
-	opening := c.gate.opening
-	c.mu.Unlock()
-	if err != nil {
-		return err
+	defer c.mu.Unlock()
+	if err := c.moveLocked(Ready); err != nil {
+		return nil, err
 	}
-	for {
-		c.mu.Lock()
-		if c.state != Ready || c.gate.opening != opening {
-			c.mu.Unlock()
-			return nil
+	opening := c.gate.opening
+	return func(forward func(*jsonrpc.Message) bool) {
+		for {
+			w, ok := c.nextWaiting(opening)
+			if !ok {
+				return
+			}
+			if !forward(w.msg) {
+				c.putBack(w)
+				return
+			}
+			c.opts.Metrics.GateReleased(time.Since(w.since))
 		}
-		if len(c.gate.queue) == 0 {
-			c.gate.passing = true
-			c.mu.Unlock()
-			return nil
+	}, nil
+}
+
+// nextWaiting takes the oldest message for a release. When there is none left
+// the gate stands open from then on.
+func (c *Connection) nextWaiting(opening int) (waiting, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state != Ready || c.gate.opening != opening {
+		return waiting{}, false
+	}
+	if len(c.gate.queue) == 0 {
+		c.gate.passing = true
+		return waiting{}, false
+	}
+	return c.popLocked(), true
+}
+
+// putBack returns a message to the front of the queue, where its time goes on,
+// or refuses it when nothing may wait any more.
+func (c *Connection) putBack(w waiting) {
+	c.mu.Lock()
+	reason := c.gate.refusal
+	switch {
+	case c.state == Draining || c.state == Closed:
+		reason = ErrDraining
+	case reason == nil:
+		c.gate.queue = slices.Insert(c.gate.queue, 0, w)
+		c.gate.bytes += len(w.msg.Raw())
+		if c.gate.timer == nil {
+			c.gate.timer = time.AfterFunc(c.opts.GateTimeout-time.Since(w.since), c.expire)
 		}
-		w := c.popLocked()
-		c.mu.Unlock()
-		c.opts.Metrics.GateReleased(time.Since(w.since))
-		forward(w.msg)
+	}
+	c.mu.Unlock()
+	if reason != nil {
+		c.opts.Metrics.GateRejected(metrics.GateClosed, time.Since(w.since))
+		c.handler.Refused(w.msg, reason)
 	}
 }
 

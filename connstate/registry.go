@@ -65,20 +65,22 @@ func NewRegistry(limits Limits, opts Options) *Registry {
 // Open makes a connection for a client, or fails with a *LimitError. The id is
 // a version 4 UUID from crypto/rand. The caller must Remove the connection.
 func (r *Registry) Open(client Client) (*Connection, error) {
-	if err := r.admit(client.Addr); err != nil {
+	c := newConnection(uuid.NewString(), client, &r.opts)
+	if err := r.admit(c); err != nil {
 		r.opts.Metrics.ConnectionRejected(err.Reason)
 		return nil, err
 	}
-	c := newConnection(uuid.NewString(), client, &r.opts)
-	r.conns.Store(c.id, c)
 	r.opts.Metrics.ConnectionOpened()
 	r.opts.Metrics.StateChanged("", Initializing.String())
 	return c, nil
 }
 
-func (r *Registry) admit(addr netip.Addr) *LimitError {
+// admit enters a connection, under the lock that Drain takes: All finds each one
+// that was taken before it.
+func (r *Registry) admit(c *Connection) *LimitError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	addr := c.client.Addr
 	key := network(addr)
 	switch {
 	case r.draining:
@@ -102,6 +104,7 @@ func (r *Registry) admit(addr netip.Addr) *LimitError {
 	}
 	r.open.Add(1)
 	r.perIP[key]++
+	r.conns.Store(c.id, c)
 	return nil
 }
 

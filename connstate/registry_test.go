@@ -340,3 +340,25 @@ func TestRegistryUnderConcurrentUse(t *testing.T) {
 		}
 	}
 }
+
+// A connection is either refused by a drain or found by it.
+func TestDrainMissesNoOpening(t *testing.T) {
+	for range 500 {
+		r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
+		var wg sync.WaitGroup
+		start := make(chan struct{})
+		for range 4 {
+			wg.Go(func() {
+				<-start
+				_, _ = r.Open(connstate.Client{})
+			})
+		}
+		close(start)
+		r.Drain()
+		found := len(r.All())
+		wg.Wait()
+		if n := len(r.All()); n != found {
+			t.Fatalf("%d connections were opened after the drain had found %d", n, found)
+		}
+	}
+}

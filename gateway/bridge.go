@@ -16,6 +16,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
+// errTakesNoMore is the reason of a session that does not take messages.
+var errTakesNoMore = errors.New("the server takes no more messages")
+
 // errGone is the reason of sessions that end with their connection.
 var errGone = errors.New("the client's connection was closed")
 
@@ -28,6 +31,10 @@ type bridge struct {
 
 	// current is the session that messages go to; nil while there is none.
 	current atomic.Pointer[session]
+	// used: a client's message has gone to a session.
+	used atomic.Bool
+	// opened is the client's own initialize on a transport without ours.
+	opened atomic.Pointer[jsonrpc.Message]
 
 	mu       sync.Mutex         // guards what follows
 	params   json.RawMessage    // of initialize on the next session; nil: no handshake
@@ -80,7 +87,7 @@ func (b *bridge) Receive(m *jsonrpc.Message) {
 		b.request(m)
 	case jsonrpc.Response:
 		// It belongs to the session that asked, or to none.
-		if s := b.current.Load(); s == nil || s.forward(m) != nil {
+		if s := b.current.Load(); s == nil || s.port.Forward(m) != nil {
 			b.g.metrics.Dropped(metrics.DroppedNotReady)
 		}
 	default:
@@ -111,11 +118,11 @@ func (b *bridge) request(m *jsonrpc.Message) {
 func (b *bridge) refuseUncounted(m *jsonrpc.Message, err error) {
 	switch {
 	case errors.Is(err, connstate.ErrDuplicate):
-		e := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", err)
-		e.Data = reason{Reason: "duplicate_id"}
+		e := multiplex.ReasonError(err.Error(), "duplicate_id", false)
+		e.Code = jsonrpc.CodeInvalidRequest
 		b.c.RespondNow(jsonrpc.NewError(m.ID, e))
 	case errors.Is(err, connstate.ErrTooManyPending):
-		b.c.RespondNow(jsonrpc.NewError(m.ID, reasoned(err.Error(), "too_many_requests", true)))
+		b.c.RespondNow(jsonrpc.NewError(m.ID, multiplex.ReasonError(err.Error(), "too_many_requests", true)))
 	}
 }
 
@@ -135,7 +142,7 @@ func (b *bridge) notification(m *jsonrpc.Message) {
 func (b *bridge) cancelled(m *jsonrpc.Message) {
 	id, _ := jsonrpc.Member(m.Params(), "requestId")
 	if b.c.Withdraw(jsonrpc.ID(id)) {
-		b.Fail(jsonrpc.ID(id), reasoned("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
+		b.Fail(jsonrpc.ID(id), multiplex.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
 		return
 	}
 	if s := b.current.Load(); s == nil || s.port.Forward(m) != nil {
@@ -157,13 +164,6 @@ func (b *bridge) admit(m *jsonrpc.Message) {
 	}
 }
 
-// forward sends a message that has waited at the gate.
-func (b *bridge) forward(m *jsonrpc.Message) {
-	if !b.sent(m) {
-		b.again(m)
-	}
-}
-
 // sent sends a message to the server. False: there is no session that takes it.
 func (b *bridge) sent(m *jsonrpc.Message) bool {
 	s := b.current.Load()
@@ -171,15 +171,15 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 		return false
 	}
 	b.memory.note(m)
-	if m.Method == handshake.MethodInitialize { // only without auto-initialize: see request
-		b.mu.Lock()
-		b.params = m.Params()
-		b.mu.Unlock()
+	if b.g.params == nil && m.Kind == jsonrpc.Request && m.Method == handshake.MethodInitialize {
+		b.opened.Store(m)
 	}
-	if s.forward(m) == nil {
+	b.used.Store(true)
+	if s.port.Forward(m) == nil {
 		return true
 	}
-	b.lost(s, multiplex.ErrOver) // known before its reader says so
+	b.lost(s, errTakesNoMore) // known before its reader says so
+	b.g.endSession(s, errTakesNoMore)
 	return false
 }
 
@@ -191,7 +191,7 @@ func (b *bridge) again(m *jsonrpc.Message) {
 	case err != nil:
 		b.Refused(m, err)
 	case pass && !b.sent(m) && m.Kind == jsonrpc.Request:
-		b.Fail(m.ID, reasoned("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
+		b.Fail(m.ID, multiplex.ReasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
 	}
 }
 
@@ -208,11 +208,11 @@ func (b *bridge) Refused(m *jsonrpc.Message, err error) {
 	case errors.Is(err, connstate.ErrGateTimeout):
 		b.Fail(m.ID, b.whyLate().RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrDraining):
-		b.Fail(m.ID, reasoned(err.Error(), "draining", true), metrics.ErrorDraining)
+		b.Fail(m.ID, multiplex.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
 	case errors.Is(err, connstate.ErrGateFull):
-		b.Fail(m.ID, reasoned(err.Error(), "gate_full", true), metrics.ErrorBusy)
+		b.Fail(m.ID, multiplex.ReasonError(err.Error(), "gate_full", true), metrics.ErrorBusy)
 	default:
-		b.Fail(m.ID, reasoned(err.Error(), "closed", true), metrics.ErrorClosed)
+		b.Fail(m.ID, multiplex.ReasonError(err.Error(), "closed", true), metrics.ErrorClosed)
 	}
 }
 
@@ -241,6 +241,11 @@ func (g *Gateway) endSession(s *session, why error) {
 
 // Answer passes the server's response to a client's request on.
 func (b *bridge) Answer(id jsonrpc.ID, response []byte, errorType string) {
+	if m := b.opened.Load(); m != nil && m.ID == id && errorType == "" {
+		b.mu.Lock()
+		b.params = m.Params() // of a session that takes the place of this one
+		b.mu.Unlock()
+	}
 	b.c.Answer(id, response, errorType)
 }
 
@@ -257,16 +262,4 @@ func (b *bridge) answer(id jsonrpc.ID, response []byte, errorType string) {
 // Deliver passes a notification or request of the server on.
 func (b *bridge) Deliver(message []byte) {
 	_ = b.c.Send(message) // a connection that is slow or gone has been closed
-}
-
-// reason is the data of the errors that the gateway answers with.
-type reason struct {
-	Reason    string `json:"reason"`
-	Retryable bool   `json:"retryable"`
-}
-
-func reasoned(message, why string, retryable bool) *jsonrpc.Error {
-	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
-	e.Data = reason{why, retryable}
-	return e
 }

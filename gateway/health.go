@@ -14,6 +14,8 @@ const probeEvery = 2 * time.Second
 var (
 	// errDraining is why a gateway that shuts down is not ready.
 	errDraining = errors.New("shutting down")
+	// errStarting is why it is not, while a probe takes long.
+	errStarting = errors.New("the server is still starting")
 	// errProbed is the reason of a probe's session to end.
 	errProbed = errors.New("the readiness probe is over")
 )
@@ -61,16 +63,20 @@ func (h *health) verdictLocked() (error, bool) {
 
 // Ready returns nil if a session with the server can be started: the last start
 // worked, or a probe made now does. While the gateway drains it is not ready.
-// All who ask at one time share one probe, which the initialization timeout
-// bounds; ctx bounds the wait for it.
+// All who ask at one time share one probe, which the start timeout bounds; the
+// wait for it is bounded by ctx and by the initialization timeout.
 func (g *Gateway) Ready(ctx context.Context) error {
 	p, err := g.probe()
 	if p == nil {
 		return err
 	}
+	timer := time.NewTimer(g.opts.InitializationTimeout)
+	defer timer.Stop()
 	select {
 	case <-p.done:
 		return p.err
+	case <-timer.C:
+		return errStarting
 	case <-ctx.Done():
 		return fmt.Errorf("readiness probe: %w", ctx.Err())
 	}
@@ -85,7 +91,7 @@ func (g *Gateway) probe() (*probe, error) {
 		return nil, err
 	}
 	if h.probe == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), g.opts.InitializationTimeout)
+		ctx, cancel := context.WithTimeout(context.Background(), g.opts.StartTimeout)
 		h.probe = &probe{cancel: cancel, done: make(chan struct{})}
 		p := h.probe
 		g.sessions.Go(func() { g.runProbe(ctx, p) }) // ends with its timeout, or when the gateway drains
@@ -102,8 +108,11 @@ func (g *Gateway) runProbe(ctx context.Context, p *probe) {
 	h := &g.health
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.draining {
+	switch {
+	case h.draining:
 		err = errDraining
+	case err != nil:
+		g.log.Warn("readiness probe failed", "err", err)
 	}
 	h.known, h.last, h.probed, h.probe = true, err, time.Now(), nil
 	p.err = err

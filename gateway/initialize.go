@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"errors"
 	"strconv"
 	"time"
@@ -24,7 +25,10 @@ const lateRetry = time.Second
 func (b *bridge) initialize(m *jsonrpc.Message) {
 	b.mu.Lock()
 	s := b.current.Load()
-	fresh := !b.own && handshake.Exceeds(m.Params(), b.params) && (s == nil || !s.used.Load())
+	if s == nil && b.failure != nil { // what was tried last may be what failed
+		b.own, b.params = false, b.g.params
+	}
+	fresh := !b.own && !b.used.Load() && handshake.Exceeds(m.Params(), b.params)
 	if s != nil && !fresh {
 		b.mu.Unlock()
 		b.answer(m.ID, s.result.Answer(m), "")
@@ -35,7 +39,7 @@ func (b *bridge) initialize(m *jsonrpc.Message) {
 		b.Refused(m, connstate.ErrDraining)
 		return
 	}
-	b.openings = append(b.openings, m)
+	b.openings = append(b.openings, reduced(m))
 	if fresh {
 		b.own, b.params, b.attempts = true, m.Params(), 0
 		b.current.Store(nil)
@@ -50,9 +54,27 @@ func (b *bridge) initialize(m *jsonrpc.Message) {
 	}
 }
 
+// reduced is an initialize request without what its answer does not depend on:
+// many may wait.
+func reduced(m *jsonrpc.Message) *jsonrpc.Message {
+	version, ok := jsonrpc.Member(m.Params(), "protocolVersion")
+	if !ok || len(version) > 64 {
+		version = json.RawMessage(`""`)
+	}
+	params := append(append([]byte(`{"protocolVersion":`), version...), '}')
+	r, err := jsonrpc.Parse(jsonrpc.NewRequest(m.ID, m.Method, params))
+	if err != nil {
+		return m
+	}
+	return r
+}
+
 // wakeLocked has a start made now. b.mu is held.
 func (b *bridge) wakeLocked() {
 	if b.starting {
+		if b.current.Load() == nil && b.c.State() == connstate.Ready {
+			_ = b.c.Move(connstate.Initializing) // the session that made it ready has been replaced
+		}
 		select {
 		case b.kick <- struct{}{}:
 		default: // it is awake
@@ -98,11 +120,14 @@ func (b *bridge) announce(response []byte) {
 // announceLate tells the client that the start takes longer than it may wait.
 // The start goes on: late is not failed.
 func (b *bridge) announceLate() {
-	if b.c.State() != connstate.Initializing {
+	failure := b.lateFailure()
+	b.mu.Lock()
+	defer b.mu.Unlock() // with it, so that this cannot follow the result
+	if b.known || b.c.State() != connstate.Initializing {
 		return
 	}
 	b.log().Info("session start takes long", "waited", b.g.opts.InitializationTimeout)
-	b.announce(b.lateFailure().Response(b.autoID()))
+	b.announce(failure.Response(b.autoID()))
 }
 
 // whyLate is what those are told who waited for a start in vain: how the last

@@ -99,7 +99,7 @@ func TestShutdownIsBounded(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		err := <-shutdown(g, 5*time.Second)
-		if err == nil || !strings.Contains(err.Error(), "1 connections cut, 2 requests unanswered") {
+		if err == nil || !strings.Contains(err.Error(), "1 connections cut, 2 requests answered with an error") {
 			t.Errorf("Shutdown = %v, want what was cut", err)
 		}
 		if took := time.Since(began); took > 8*time.Second {
@@ -221,11 +221,15 @@ func TestReady(t *testing.T) {
 	t.Run("a probe is bounded", func(t *testing.T) {
 		inFakeTime(t, &server{dial: slow(time.Hour)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 			began := time.Now()
-			if err := g.Ready(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("Ready = %v, want the end of its time", err)
+			if err := g.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "still starting") {
+				t.Errorf("Ready = %v, want that it is still starting", err)
 			}
 			if took := time.Since(began); took != 5*time.Second {
-				t.Errorf("the probe took %s, want the initialization timeout", took)
+				t.Errorf("the wait took %s, want the initialization timeout", took)
+			}
+			time.Sleep(56 * time.Second)
+			if err := g.Ready(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("Ready = %v after the start timeout, want the end of the probe's time", err)
 			}
 		})
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // drainJitter is the window over which streams that have nothing in flight are
@@ -73,7 +74,17 @@ func finish(ctx context.Context, c *connstate.Connection, quiet <-chan struct{},
 			return
 		}
 	}
-	c.CloseGracefully(metrics.ClosedShutdown, time.Second)
+	c.CloseGracefully(metrics.ClosedShutdown, writeTime(ctx))
+}
+
+// writeTime is how long a stream may take to write what was sent to it: until
+// Shutdown's time is up, when cut closes it. One that stalls is closed earlier, by
+// the write timeout.
+func writeTime(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return time.Until(deadline) + cutGrace
+	}
+	return 24 * time.Hour
 }
 
 // cutGrace is how long a stream may take to write the last errors.
@@ -88,7 +99,7 @@ func (g *Gateway) cut() error {
 		requests += c.InFlight()
 		closing.Go(func() {
 			for _, id := range c.Unanswered() {
-				c.AnswerNow(id, jsonrpc.NewError(id, reasoned("the gateway shut down before the server answered", "draining", false)), metrics.ErrorDraining)
+				c.AnswerNow(id, jsonrpc.NewError(id, multiplex.ReasonError("the gateway shut down before the server answered", "draining", false)), metrics.ErrorDraining)
 			}
 			c.CloseGracefully(metrics.ClosedShutdown, cutGrace)
 		})
@@ -97,7 +108,7 @@ func (g *Gateway) cut() error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("shutdown: time is up: %d connections cut, %d requests unanswered", len(all), requests)
+	return fmt.Errorf("shutdown: time is up: %d connections cut, %d requests answered with an error", len(all), requests)
 }
 
 // waitSessions waits until all sessions have ended.

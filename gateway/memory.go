@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -12,6 +13,9 @@ import (
 
 // maxSubscriptions bounds how many subscriptions of a client are remembered.
 const maxSubscriptions = 1024
+
+// maxRemembered bounds the params that are remembered of one request, in bytes.
+const maxRemembered = 4 << 10
 
 // restoreTimeout bounds how long a new session may take to be told what the
 // lost one knew.
@@ -27,10 +31,13 @@ type memory struct {
 
 // note learns from a request on its way to the server.
 func (m *memory) note(msg *jsonrpc.Message) {
+	if len(msg.Params()) > maxRemembered {
+		return
+	}
 	switch msg.Method {
 	case "logging/setLevel":
 		m.mu.Lock()
-		m.level = msg.Params()
+		m.level = bytes.Clone(msg.Params()) // not the message that it is part of
 		m.mu.Unlock()
 	case "resources/subscribe", "resources/unsubscribe":
 		raw, _ := jsonrpc.Member(msg.Params(), "uri")
@@ -50,7 +57,7 @@ func (m *memory) subscribe(uri string, params json.RawMessage, on bool) {
 		if m.subscriptions == nil {
 			m.subscriptions = make(map[string]json.RawMessage)
 		}
-		m.subscriptions[uri] = params
+		m.subscriptions[uri] = bytes.Clone(params)
 	}
 }
 

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"encoding/json"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
@@ -17,7 +16,6 @@ type session struct {
 	port   *multiplex.Port   // nil for a probe's
 	result *handshake.Result // nil without a handshake
 	since  time.Time
-	used   atomic.Bool // a client's message has gone to the server
 }
 
 // newSession makes the session of a bridge, or of a probe when b is nil. The
@@ -38,15 +36,6 @@ func newSession(conn jsonrpc.Conn, opts multiplex.Options, b *bridge, params jso
 	}
 	close(made)
 	return s
-}
-
-// forward sends a client's message to the server. It fails when the session is
-// over and has not taken it.
-func (s *session) forward(m *jsonrpc.Message) error {
-	if !s.used.Load() {
-		s.used.Store(true)
-	}
-	return s.port.Forward(m)
 }
 
 // proven reports whether the session was of use: it has answered a client, or

@@ -163,6 +163,10 @@ func (b *bridge) failed(err error) bool {
 		b.attempts = b.g.opts.MaxHandshakeAttempts - 1 // the client's own initialize may try once more
 	}
 	b.failure, b.failedAt = &told, time.Now()
+	select {
+	case <-b.kick: // it was for the start that has failed
+	default:
+	}
 	openings := b.openings
 	b.openings = nil
 	announce := !b.known && b.g.params != nil
@@ -202,6 +206,12 @@ func (b *bridge) stopStarting(why error) bool {
 // established takes a session into use and reports whether it still stands.
 func (b *bridge) established(s *session) bool {
 	b.mu.Lock()
+	if !bytes.Equal(s.client.params, b.params) { // superseded after all
+		b.attempts = max(0, b.attempts-1)
+		b.mu.Unlock()
+		b.discard(s)
+		return false
+	}
 	again, replaces := b.known, b.lostOne
 	b.known, b.lostOne, b.failure = true, false, nil
 	b.current.Store(s)
@@ -226,11 +236,26 @@ func (b *bridge) established(s *session) bool {
 	if again {
 		b.memory.restore(s, b.log())
 	}
-	err := b.c.Release(b.forward)
-	if replaces && err == nil {
-		b.tellListChanged(s)
+	if release := b.open(s); release != nil {
+		release(b.sent)
+		if replaces {
+			b.tellListChanged(s)
+		}
 	}
 	return b.settle(s)
+}
+
+// open opens the gate for a session, unless that is lost or replaced already, or
+// the connection will not be ready any more. It returns what releases the
+// messages that wait.
+func (b *bridge) open(s *session) (release func(func(*jsonrpc.Message) bool)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.current.Load() != s {
+		return nil
+	}
+	release, _ = b.c.Open() // draining or closed: nil
+	return release
 }
 
 // settle ends the starting goroutine, unless the session it started is lost

@@ -122,7 +122,7 @@ func (s *Session) waitLocked(p *pending, m *jsonrpc.Message) error {
 
 // busy answers a request that there is no room for.
 func (t *Port) busy(p *pending) {
-	t.fail(p, reasonError(jsonrpc.ErrBusy.Error(), "server_busy", true), metrics.ErrorBusy)
+	t.fail(p, ReasonError(jsonrpc.ErrBusy.Error(), "server_busy", true), metrics.ErrorBusy)
 }
 
 // send gives a request to the server.
@@ -157,7 +157,7 @@ func (s *Session) next() {
 		s.inFlight++
 		s.mu.Unlock()
 		if s.send(p, m) != nil { // it waited in a session that has ended
-			p.port.fail(p, reasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
+			p.port.fail(p, ReasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
 		}
 	}
 }
@@ -175,14 +175,18 @@ func (s *Session) timeout(p *pending) {
 	}
 	s.mu.Unlock()
 	if canceled {
-		p.port.fail(p, reasonError("the request was cancelled by the client", "cancelled", !sent || readOnly(p.method)), metrics.ErrorCanceled)
+		p.port.fail(p, canceledError(p), metrics.ErrorCanceled)
 	} else {
 		if sent {
 			s.tellCancelled(p, "the gateway's request timeout")
 		}
-		p.port.fail(p, reasonError("the server did not answer in "+s.opts.RequestTimeout.String(), "timeout", !sent || readOnly(p.method)), metrics.ErrorTimeout)
+		p.port.fail(p, ReasonError("the server did not answer in "+s.opts.RequestTimeout.String(), "timeout", !sent || readOnly(p.method)), metrics.ErrorTimeout)
 	}
 	s.next()
+}
+
+func canceledError(p *pending) *jsonrpc.Error {
+	return ReasonError("the request was cancelled by the client", "cancelled", !p.sent || readOnly(p.method))
 }
 
 // tellCancelled takes a request back at the server, except for initialize, for
@@ -218,16 +222,16 @@ func (t *Port) cancel(m *jsonrpc.Message) {
 		return
 	}
 	p.canceled = true
-	sent := p.sent
-	p.timer.Stop()
-	if sent {
-		p.timer = time.AfterFunc(cancelGrace, func() { s.timeout(p) })
-	}
-	s.mu.Unlock()
-	if !sent {
-		s.timeout(p)
+	if !p.sent {
+		s.removeLocked(p)
+		s.mu.Unlock()
+		t.fail(p, canceledError(p), metrics.ErrorCanceled)
+		s.next()
 		return
 	}
+	p.timer.Stop()
+	p.timer = time.AfterFunc(cancelGrace, func() { s.timeout(p) })
+	s.mu.Unlock()
 	params := jsonrpc.ReplaceMember(m.Params(), json.RawMessage(wireID(p.id)), "requestId")
 	_ = s.conn.Send(m.WithParams(params)) // when it cannot be sent, the grace period answers
 }

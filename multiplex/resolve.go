@@ -120,17 +120,20 @@ func (s *Session) tooLong() error {
 	return nil
 }
 
+// unusable answers a request whose answer cannot be passed on.
 func (s *Session) unusable(p *pending, message string) {
+	s.opts.Logger.Warn("server sent an unusable answer", "method", shortText(p.method), "why", message)
 	if p.reply != nil {
 		p.reply <- &jsonrpc.Message{Kind: jsonrpc.Response, ID: wireID(p.id)}
 		return
 	}
-	p.port.fail(p, reasonError(message, "invalid_response", false), metrics.ErrorInvalid)
+	p.port.fail(p, ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
 }
 
-func (s *Session) drop(reason, message string, m *jsonrpc.Message) {
+// drop counts a message that is thrown away, and says why in the log.
+func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 	s.opts.Metrics.Dropped(reason)
-	s.opts.Logger.Debug(message, "kind", m.Kind.String(), "method", m.Method)
+	s.opts.Logger.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", shortText(m.Method))
 }
 
 // logResolve writes the life of a request: at debug level, slow ones at warn.
@@ -179,19 +182,21 @@ func ErrorType(m *jsonrpc.Message) string {
 
 // errorData is the data member of the errors that the gateway answers with.
 type errorData struct {
-	Reason string `json:"reason"`
-	// Retryable: the request had no effect, or repeating it has none.
-	Retryable bool `json:"retryable"`
+	Reason    string `json:"reason"`
+	Retryable bool   `json:"retryable"`
 }
 
-func reasonError(message, reason string, retryable bool) *jsonrpc.Error {
+// ReasonError returns an error of the gateway's own for a client's request: the
+// reason is for programs, and retryable says that the request had no effect, or
+// that repeating it has none.
+func ReasonError(message, reason string, retryable bool) *jsonrpc.Error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
 	e.Data = errorData{reason, retryable}
 	return e
 }
 
 func lostError(p *pending, cause error) *jsonrpc.Error {
-	return reasonError(cause.Error(), "session_lost", !p.sent || readOnly(p.method))
+	return ReasonError(cause.Error(), "session_lost", !p.sent || readOnly(p.method))
 }
 
 // readOnly reports whether repeating a request changes nothing at the server.

@@ -68,7 +68,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var match mux.RouteMatch
 	switch {
 	case !h.routes.Match(r, &match) || match.Route == nil:
-		refuse(w, http.StatusNotFound, "no such route: the stream is at GET <prefix>/sse")
+		refuse(w, http.StatusNotFound, "no such route: the stream is at GET "+h.streamPath(r))
 	case match.Route.GetName() == routeStream:
 		h.serveStream(w, r)
 	default:
@@ -118,10 +118,15 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string, r
 	return principal, true
 }
 
+// streamPath is the path of the stream, for messages.
+func (h *Handler) streamPath(r *http.Request) string {
+	return h.outerPrefix(r) + h.opts.Prefix + "/sse"
+}
+
 // endpoint is the path that the client posts to: what the client sees before
 // our route, and the route.
 func (h *Handler) endpoint(r *http.Request, id string) string {
-	return h.outerPrefix(r) + h.opts.Prefix + "/sse/" + id + "/message"
+	return h.streamPath(r) + "/" + id + "/message"
 }
 
 // outerPrefix is the part of the path that did not reach us: what a trusted

@@ -74,9 +74,12 @@ func (k *keeper) beat() {
 
 func (k *keeper) checkIdle() {
 	left := k.timeout - k.c.Idle()
-	if left <= 0 {
-		k.c.CloseGracefully(metrics.ClosedIdle, time.Second)
+	switch {
+	case left <= 0 && k.c.Unwritten() == 0:
+		k.c.Close(metrics.ClosedIdle)
 		return
+	case left <= 0: // the client reads: the write deadline watches over it
+		left = min(k.timeout, time.Second)
 	}
 	k.again(&k.idle, left)
 }

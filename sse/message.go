@@ -26,7 +26,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	c, ok := h.registry.Find(id)
 	if !ok || c.Client().Principal != principal {
 		h.opts.Metrics.PostRejected(metrics.PostUnknownConnection)
-		refuse(w, http.StatusNotFound, "no such connection: open a new one with GET <prefix>/sse")
+		refuse(w, http.StatusNotFound, "no such connection: open a new one with GET "+h.streamPath(r))
 		return
 	}
 	m, refusal := h.readMessage(w, r)
@@ -37,7 +37,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	}
 	if c.State() == connstate.Closed {
 		h.opts.Metrics.PostRejected(metrics.PostClosed)
-		refuse(w, http.StatusNotFound, "the connection is closed: open a new one with GET <prefix>/sse")
+		refuse(w, http.StatusNotFound, "the connection is closed: open a new one with GET "+h.streamPath(r))
 		return
 	}
 	c.Observe(m, r.Header.Get(headerVersion))
@@ -108,9 +108,10 @@ func isJSON(contentType string) bool {
 		return true
 	}
 	t, params, err := mime.ParseMediaType(contentType)
-	if err != nil || t != "application/json" && !(strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json")) {
+	suffixed := strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json")
+	if err != nil || t != "application/json" && !suffixed {
 		return false
 	}
 	charset, ok := params["charset"]
-	return !ok || strings.EqualFold(charset, "utf-8")
+	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }

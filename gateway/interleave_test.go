@@ -1,0 +1,188 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// A session that is lost while the gate is emptied leaves the rest in order, and
+// the message that it did not take at the front.
+func TestOrderHoldsWhenTheSessionIsLostDuringRelease(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if s.n == 1 && m.Method == "deadly" {
+			s.die()
+			return true
+		}
+		return false
+	}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "deadly"), request("2", "b"), request("3", "c"), request("4", "d"))
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		got := slices.DeleteFunc(u.session(t, 2).methods(), func(m string) bool { return len(m) > 1 })
+		if rest := slices.Compact(slices.Clone(got)); !slices.IsSorted(rest) || len(rest) == 0 {
+			t.Errorf("the second session got %v, want them in order", got)
+		}
+		if n := p.c.InFlight(); n != 0 {
+			t.Errorf("%d requests are unanswered", n)
+		}
+	})
+}
+
+// A session that is lost while it is being told what its predecessor knew is
+// not opened: what waits for it waits for the next, within its time.
+func TestSessionLostWhileItsStateIsRestored(t *testing.T) {
+	u := &server{}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if s.n == 2 && m.Method == "logging/setLevel" {
+			time.AfterFunc(300*time.Millisecond, s.die)
+			return true
+		}
+		return false
+	}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`)
+		p.want("1 *")
+		u.session(t, 1).die()
+		synctest.Wait()
+		p.post(request("2", "tools/list"))
+		time.Sleep(5 * time.Second)
+		p.want("2 *")
+		p.wantState(connstate.Ready)
+	})
+}
+
+// A notification of that name is nothing; its missing params must not become
+// those of the next session.
+func TestNotificationNamedInitialize(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(`{"jsonrpc":"2.0","method":"initialize"}`)
+		synctest.Wait()
+		u.dial = slow(time.Second)
+		u.session(t, 1).die()
+		synctest.Wait()
+		p.post(initialize("7", "2025-06-18", emptyDeclared))
+		time.Sleep(4 * time.Second)
+		p.want("7 *")
+		u.session(t, 2).wantMethods(t, "initialize", "notifications/initialized")
+	})
+}
+
+// A server that takes long to start is ready one day: the probe goes on while
+// those who ask are told that it is not yet.
+func TestReadyInFrontOfASlowServer(t *testing.T) {
+	u := &server{dial: slow(12 * time.Second)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		var ready bool
+		for range 5 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ready = g.Ready(ctx) == nil
+			cancel()
+			time.Sleep(4 * time.Second)
+		}
+		if !ready || u.starts() != 1 {
+			t.Errorf("ready is %v after %d starts, want true after one", ready, u.starts())
+		}
+	})
+}
+
+// What waits or is remembered does not hold the large messages that it came in.
+func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		pad := strings.Repeat("x", 5<<10)
+		p.post(`{"jsonrpc":"2.0","id":0,"method":"resources/subscribe","params":{"uri":"a://small"}}`)
+		for i := range 20 {
+			p.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"a://%d","pad":"%s"}}`, i+1, i, pad))
+		}
+		synctest.Wait()
+		u.session(t, 1).die()
+		time.Sleep(2 * time.Second)
+		got := u.session(t, 2).methods()
+		if n := len(slices.DeleteFunc(got, func(m string) bool { return m != "resources/subscribe" })); n != 1 {
+			t.Errorf("%d subscriptions were repeated, want the small one", n)
+		}
+	})
+}
+
+// Without the gateway's own initialize a session gets the client's, once, also
+// when the one before was lost in the middle of it.
+func TestPlainSessionGetsOneInitialize(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 && m.Method == "initialize" }}
+	inFakeTime(t, u, gateway.Options{NoAutoInitialize: true}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("1", "2025-06-18", emptyDeclared))
+		synctest.Wait()
+		u.session(t, 1).die()
+		time.Sleep(2 * time.Second)
+		p.want("1 session_lost retryable=false")
+		p.post(initialize("2", "2025-06-18", emptyDeclared))
+		p.want("2 *")
+		u.session(t, 2).wantMethods(t, "initialize")
+	})
+}
+
+// Params that the server refuses are not kept when the client comes with others.
+func TestRefusedParamsAreReplaced(t *testing.T) {
+	u := &server{}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" && strings.Contains(string(m.Params()), `"bad"`) {
+			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32602, "bad capability"))))
+			return true
+		}
+		return false
+	}
+	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(initialize("1", "2025-06-18", `{"bad":{}}`))
+		p.want("1 initialization_error request_processing attempt 1")
+		p.post(initialize("2", "2025-06-18", `{"roots":{}}`))
+		p.want("2 *")
+		p.wantState(connstate.Ready)
+	})
+}
+
+// A client that reads slowly gets the answers that were finished in time.
+func TestShutdownWaitsForAnswersOnTheirWay(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		c, err := g.Registry().Open(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := &peer{t: t, c: c}
+		c.Bind(g.Accept(c))
+		written := 0
+		c.Attach(func(e connstate.Event) bool {
+			time.AfterFunc(5*time.Second, func() {
+				written++
+				c.Written(e.Size())
+			})
+			return true
+		})
+		go func() {
+			<-c.Done()
+			g.Registry().Remove(c)
+		}()
+		p.post(request("1", "tools/list"))
+		synctest.Wait()
+		if err := <-shutdown(g, 15*time.Second); err != nil || written != 1 {
+			t.Errorf("Shutdown = %v with %d answers written, want nil and 1", err, written)
+		}
+	})
+}
