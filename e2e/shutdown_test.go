@@ -44,11 +44,15 @@ func TestShutdownAnswersWhatItCannotFinish(t *testing.T) {
 
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	g := startGateway(t, append([]string{"--shutdown-timeout", "1h"}, fake(t)...)...)
+	g := startGateway(t, append([]string{"--shutdown-timeout", "1h"}, fake(t, "--stubborn", "--fork")...)...)
 	g.stopped = true
 	s := openStream(t, g.url)
 	s.accepted(requestJSON("1", "tools/call", callParams("hang", `{"file":"`+filepath.Join(t.TempDir(), "reached")+`"}`)))
 	s.request("2", "tools/list", "{}")
+	children := g.children()
+	if len(children) != 2 {
+		t.Fatalf("processes below the gateway = %v, want the child and its child", children)
+	}
 	if err := g.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -60,5 +64,15 @@ func TestSecondSignalEndsAtOnce(t *testing.T) {
 	}
 	if err := g.wait(); err == nil || strings.Contains(err.Error(), "in time") {
 		t.Errorf("exit after the second signal = %v, want at once and not 0", err)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for _, p := range children {
+		for deadline := time.Now().Add(patience); p.alive(); <-tick.C {
+			if time.Now().After(deadline) {
+				_ = syscall.Kill(p.pid, syscall.SIGKILL)
+				t.Errorf("process %d outlived the gateway", p.pid)
+			}
+		}
 	}
 }

@@ -54,6 +54,14 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	return errors.Join(err, g.waitSessions(ctx))
 }
 
+// Abort kills the server's processes at once, with all they have started. It is
+// for a program that ends without waiting for Shutdown.
+func (g *Gateway) Abort() {
+	if a, ok := g.up.(interface{ Abort() }); ok {
+		a.Abort()
+	}
+}
+
 // finish closes a connection once nothing is in flight on it.
 func finish(ctx context.Context, c *connstate.Connection, quiet <-chan struct{}, window time.Duration) {
 	select {

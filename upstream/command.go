@@ -43,6 +43,8 @@ type Command struct {
 	Logger *slog.Logger
 	// Metrics counts starts, exits and stderr. nil: nothing is counted.
 	Metrics *metrics.Metrics
+
+	running *running // nil: it is not known what runs
 }
 
 // Observed returns a copy of c that logs to l and counts in m where c has no
@@ -54,8 +56,14 @@ func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) Upstream {
 	if c.Metrics == nil {
 		c.Metrics = m
 	}
+	c.running = &running{}
 	return c
 }
+
+// Abort kills the processes that were started through c and the copies of it,
+// with all they have started, at once: for a program that ends without closing
+// its sessions. It needs Observed to have made c.
+func (c Command) Abort() { c.running.kill() }
 
 // Check reports whether the program can be found, without starting it: a
 // mistyped name is better told before the first client comes.

@@ -150,6 +150,20 @@ func TestCommandKillsGrandchildren(t *testing.T) {
 		}
 		await(t, end, "the grandchild")
 	})
+	t.Run("at Abort", func(t *testing.T) {
+		path, env := fifo(t)
+		_, end := watch(t, path)
+		c := command(t, "grandchild", env)
+		c.Abort() // of what nobody knows: nothing
+		up := c.Observed(nil, nil).(upstream.Command)
+		conn := dial(t, up)
+		recv(t, conn)
+		up.Abort()
+		if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), "killed by signal") {
+			t.Errorf("Recv: got %v, want that it was killed", err)
+		}
+		await(t, end, "the grandchild")
+	})
 }
 
 // A process that left the group cannot be killed, but it must not keep us.

@@ -39,6 +39,8 @@ func (c *child) supervise(started chan<- error) {
 	c.cmd.Metrics.ChildStarted(c.born.Sub(begin))
 	c.log = c.log.With("command", c.cmd.name(), "pid", c.proc.Process.Pid)
 	c.log.Info("server started", "duration", c.born.Sub(begin))
+	c.cmd.running.add(c)
+	defer c.cmd.running.remove(c)
 	go c.write()
 	go c.drain()
 	started <- nil

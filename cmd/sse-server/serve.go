@@ -47,6 +47,7 @@ func (m *Main) serve(d *daemon, l *loaded) int {
 		return code
 	case sig := <-m.Signals:
 		d.log.Warn("stopping at once", "signal", sig.String())
+		d.gw.Abort()
 		return exitSignal + signalNumber(sig)
 	}
 }
