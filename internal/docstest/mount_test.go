@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log"
 	"log/slog"
 	"net/http"
@@ -32,19 +31,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-type greeting struct {
-	Name string `json:"name"`
-}
-
-// greeter is a server of the official Go SDK, as users have one.
-func greeter() *mcp.Server {
-	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
-	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in greeting) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
-	})
-	return srv
-}
 
 // call is a client: it connects, calls greet and prints the answer.
 func call(url string) {
@@ -75,22 +61,6 @@ func try(h http.Handler, gw *gateway.Gateway, path string) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// A server of the official Go SDK, mounted under /mcp.
-func Example_goSDK() {
-	srv, mux := greeter(), http.NewServeMux()
-
-	gw, err := gateway.New(upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return srv.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
-	}), gateway.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	mux.Handle("/mcp/", http.StripPrefix("/mcp", gw))
-
-	try(mux, gw, "/mcp/sse")
-	// Output: Hello, Ada
-}
-
 // A server of mcp-go, mounted at the root.
 func Example_mcpGo() {
 	s, mux := server.NewMCPServer("greeter", "1"), http.NewServeMux()
@@ -108,17 +78,6 @@ func Example_mcpGo() {
 
 	try(mux, gw, "/sse")
 	// Output: Hello, Ada
-}
-
-func newGateway(options gateway.Options) *gateway.Gateway {
-	srv := greeter()
-	gw, err := gateway.New(upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return srv.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
-	}), options)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return gw
 }
 
 // With gorilla/mux the gateway has a prefix of its own.
