@@ -145,3 +145,15 @@ func allocates(f func()) uint64 {
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }
+
+func TestMethodIsBounded(t *testing.T) {
+	for size, ok := range map[int]bool{jsonrpc.MaxMethodBytes - 2: true, jsonrpc.MaxMethodBytes - 1: false, 4 << 20: false} {
+		m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("m", size) + `"}`))
+		if (err == nil) != ok {
+			t.Errorf("a method of %d bytes: got %v, want accepted %v", size, err, ok)
+		}
+		if e, _ := errors.AsType[*jsonrpc.Error](err); !ok && (e == nil || e.Code != jsonrpc.CodeInvalidRequest || m == nil || m.ID != "1") {
+			t.Errorf("a method of %d bytes: got %v and %v, want an invalid request with its id", size, e, m)
+		}
+	}
+}

@@ -10,6 +10,10 @@ import (
 // MaxIDBytes is the longest id, in bytes of its JSON form, that Parse accepts.
 const MaxIDBytes = 1024
 
+// MaxMethodBytes is the longest method name, in bytes of its JSON form, that Parse
+// accepts: it is remembered while the request is unanswered.
+const MaxMethodBytes = 1024
+
 // ID is a request id in the JSON form in which it came: `1`, `1.5`, `"a"`. Two
 // ids are the same when their bytes are. Empty means that there is none.
 type ID string
@@ -227,6 +231,9 @@ func (p *parser) classifyCall() error {
 	}
 	if params := m.part(m.params); params != nil && !bytes.ContainsRune([]byte("{[n"), rune(params[0])) {
 		return Errorf(CodeInvalidRequest, `member "params" must be an object or an array`)
+	}
+	if p.method.to-p.method.from > MaxMethodBytes {
+		return Errorf(CodeInvalidRequest, "the method is longer than %d bytes", MaxMethodBytes)
 	}
 	m.Method = string(unquoted(m.raw, p.method))
 	switch m.ID {
