@@ -37,6 +37,7 @@ type outbox struct {
 	queue   []Event          // queue[head:] has not been taken yet
 	head    int
 	bytes   int           // queued and taken, not yet written
+	wrote   int           // written, ever
 	waiters []*waiter     // the line; empty when the outbox is
 	room    chan struct{} // closed when something has been written, or at the end
 	closed  bool
@@ -166,6 +167,7 @@ func (o *outbox) written(size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.bytes -= size
+	o.wrote += size
 	if !o.closed {
 		o.pumpLocked()
 		o.admitLocked()
@@ -212,12 +214,18 @@ func (o *outbox) close() {
 func (o *outbox) flushed(wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
+	o.mu.Lock()
+	target := o.wrote + o.bytes
+	for _, w := range o.waiters {
+		target += w.size
+	}
+	o.mu.Unlock()
 	for {
 		o.mu.Lock()
-		if o.bytes == 0 || o.closed {
-			empty := o.bytes == 0
+		if o.wrote >= target || o.closed {
+			done := o.wrote >= target
 			o.mu.Unlock()
-			return empty
+			return done
 		}
 		room := o.roomLocked()
 		o.mu.Unlock()

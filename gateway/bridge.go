@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,15 +172,16 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 		return false
 	}
 	b.memory.note(m)
-	if b.g.params == nil && m.Kind == jsonrpc.Request && m.Method == handshake.MethodInitialize {
+	if b.g.params == nil && m.Kind == jsonrpc.Request && m.Method == handshake.MethodInitialize && len(m.Params()) <= maxParams {
 		b.opened.Store(m)
 	}
 	b.used.Store(true)
 	if s.port.Forward(m) == nil {
 		return true
 	}
-	b.lost(s, errTakesNoMore) // known before its reader says so
-	b.g.endSession(s, errTakesNoMore)
+	if b.lost(s, errTakesNoMore) { // known before its reader says so
+		b.g.retire(s, b.c.Done())
+	}
 	return false
 }
 
@@ -239,11 +241,28 @@ func (g *Gateway) endSession(s *session, why error) {
 	})
 }
 
+// retire ends a session that takes no more messages, once it has handed over the
+// answers that were on their way, or its client is gone.
+func (g *Gateway) retire(s *session, gone <-chan struct{}) {
+	g.sessions.Go(func() {
+		timer := time.NewTimer(g.opts.RequestTimeout)
+		defer timer.Stop()
+		select {
+		case <-s.Done():
+			return
+		case <-gone:
+		case <-timer.C:
+		}
+		s.Close(errTakesNoMore)
+		<-s.Done()
+	})
+}
+
 // Answer passes the server's response to a client's request on.
 func (b *bridge) Answer(id jsonrpc.ID, response []byte, errorType string) {
 	if m := b.opened.Load(); m != nil && m.ID == id && errorType == "" {
 		b.mu.Lock()
-		b.params = m.Params() // of a session that takes the place of this one
+		b.params = bytes.Clone(m.Params()) // of a session that takes the place of this one
 		b.mu.Unlock()
 	}
 	b.c.Answer(id, response, errorType)

@@ -23,10 +23,11 @@ type client struct {
 	params json.RawMessage // of the session's initialize; nil: there is none
 	served atomic.Bool     // the server has answered a request of the client
 
-	mu    sync.Mutex // guards what follows
-	inUse bool
-	early [][]byte
-	bytes int // of early
+	mu     sync.Mutex // guards what follows
+	inUse  bool
+	passed chan struct{} // closed when early has been delivered
+	early  [][]byte
+	bytes  int // of early
 }
 
 var _ multiplex.Client = (*client)(nil)
@@ -54,10 +55,13 @@ func (c *client) Deliver(message []byte) {
 
 func (c *client) keep(message []byte) bool {
 	c.mu.Lock()
+	if c.inUse {
+		c.mu.Unlock()
+		<-c.passed // the reader waits, as it does in Deliver
+		return false
+	}
 	defer c.mu.Unlock()
 	switch {
-	case c.inUse:
-		return false
 	case c.bytes+len(message) > maxEarlyBytes:
 		c.bridge.g.metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
 	default:
@@ -69,18 +73,14 @@ func (c *client) keep(message []byte) bool {
 
 // use delivers what was kept; what comes later follows it directly.
 func (c *client) use() {
-	for {
-		c.mu.Lock()
-		early := c.early
-		c.early, c.bytes, c.inUse = nil, 0, len(early) == 0
-		c.mu.Unlock()
-		if len(early) == 0 {
-			return
-		}
-		for _, message := range early {
-			c.bridge.Deliver(message)
-		}
+	c.mu.Lock()
+	early, passed := c.early, make(chan struct{})
+	c.early, c.bytes, c.passed, c.inUse = nil, 0, passed, true
+	c.mu.Unlock()
+	for _, message := range early {
+		c.bridge.Deliver(message)
 	}
+	close(passed)
 }
 
 // Serves reports whether the client takes requests of that method: whether the

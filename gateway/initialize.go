@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strconv"
@@ -16,6 +17,10 @@ import (
 // replaced.
 var errSuperseded = errors.New("the client has opened a session with capabilities of its own")
 
+// maxParams bounds the initialize params of a client that are kept for the
+// sessions to come, in bytes; with larger ones a client gets the stored result.
+const maxParams = 64 << 10
+
 // lateRetry is when it may be worth to ask again for a server that still starts.
 const lateRetry = time.Second
 
@@ -25,10 +30,13 @@ const lateRetry = time.Second
 func (b *bridge) initialize(m *jsonrpc.Message) {
 	b.mu.Lock()
 	s := b.current.Load()
-	if s == nil && b.failure != nil { // what was tried last may be what failed
+	if s == nil && b.failure != nil && (b.restart == nil || handshake.Exceeds(m.Params(), b.params)) {
+		// What was tried last may be what failed. A start with the same params
+		// that is under way goes on: late is not failed.
 		b.own, b.params = false, b.g.params
 	}
-	fresh := !b.own && !b.used.Load() && handshake.Exceeds(m.Params(), b.params)
+	fresh := !b.own && (s == nil || !b.used.Load()) &&
+		len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), b.params)
 	if s != nil && !fresh {
 		b.mu.Unlock()
 		b.answer(m.ID, s.result.Answer(m), "")
@@ -41,7 +49,7 @@ func (b *bridge) initialize(m *jsonrpc.Message) {
 	}
 	b.openings = append(b.openings, reduced(m))
 	if fresh {
-		b.own, b.params, b.attempts = true, m.Params(), 0
+		b.own, b.params, b.attempts = true, bytes.Clone(m.Params()), 0
 		b.current.Store(nil)
 		if b.restart != nil {
 			b.restart()

@@ -97,15 +97,18 @@ func TestRestoreThatFails(t *testing.T) {
 	})
 }
 
+// crashesOnceInitialized is the handler of a server that starts and then dies.
+func crashesOnceInitialized(s *serverSession, m *jsonrpc.Message) bool {
+	if m.Method == "notifications/initialized" {
+		time.AfterFunc(time.Millisecond, s.die)
+	}
+	return false
+}
+
 // A session that is gone before it was of use counts as a failed start: after
 // as many as may be in a row the connection gives up, until its client asks.
 func TestCrashLoopIsBounded(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "notifications/initialized" {
-			time.AfterFunc(time.Millisecond, s.die)
-		}
-		return false
-	}}
+	u := &server{handle: crashesOnceInitialized}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		time.Sleep(10 * time.Minute)

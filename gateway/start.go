@@ -22,8 +22,12 @@ func (b *bridge) launchLocked() {
 // start opens sessions until one works: the starting goroutine.
 func (b *bridge) start() {
 	for {
-		if gaveUp := b.crashes(); gaveUp != nil && b.failed(gaveUp) {
-			return
+		if gaveUp := b.crashes(); gaveUp != nil {
+			b.c.SawFailure(string(gaveUp.Phase))
+			b.g.health.started(gaveUp)
+			if b.failed(gaveUp) {
+				return
+			}
 		}
 		if !b.pause() {
 			b.stopStarting(errGone)
@@ -51,7 +55,7 @@ func (b *bridge) start() {
 
 // crashes returns a failure when the server has started as often as it may and
 // ended soon after each start. For clients that is as if it did not start.
-func (b *bridge) crashes() error {
+func (b *bridge) crashes() *handshake.Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.lostOne || b.attempts < b.g.opts.MaxHandshakeAttempts {
@@ -215,6 +219,10 @@ func (b *bridge) established(s *session) bool {
 	again, replaces := b.known, b.lostOne
 	b.known, b.lostOne, b.failure = true, false, nil
 	b.current.Store(s)
+	select {
+	case <-b.kick: // it was for this start
+	default:
+	}
 	openings := b.openings
 	b.openings = nil
 	if b.late != nil {
@@ -278,32 +286,35 @@ func (b *bridge) settle(s *session) bool {
 	return false
 }
 
-// lost is called when a session is over, before its requests are answered.
-func (b *bridge) lost(s *session, err error) {
+// lost is called when a session is over, before its requests are answered. It
+// reports whether that was news.
+func (b *bridge) lost(s *session, err error) (news bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.lostLocked(s, err) && !b.starting {
+	news, wanted := b.lostLocked(s, err)
+	if wanted && !b.starting {
 		b.launchLocked()
 	}
+	return news
 }
 
-// lostLocked closes the gate after the loss of the current session, and reports
-// whether another one is wanted.
-func (b *bridge) lostLocked(s *session, err error) bool {
+// lostLocked closes the gate after the loss of the current session. It reports
+// whether the session was that, and whether another one is wanted.
+func (b *bridge) lostLocked(s *session, err error) (news, wanted bool) {
 	if b.over() || !b.current.CompareAndSwap(s, nil) {
-		return false
+		return false, false
 	}
 	if b.c.State() != connstate.Initializing && b.c.Move(connstate.Initializing) != nil {
-		return false // draining: there will be no other
+		return true, false // draining: there will be no other
 	}
 	b.log().Warn("session lost", "duration", time.Since(s.since), "err", err)
-	b.lossLocked(s)
-	return true
+	b.lossLocked(s, err)
+	return true, true
 }
 
 // lossLocked decides whether the loss of a session counts as a failed start.
-func (b *bridge) lossLocked(s *session) {
-	b.lostOne, b.lossErr = true, s.Err()
+func (b *bridge) lossLocked(s *session, err error) {
+	b.lostOne, b.lossErr = true, err
 	if s.proven() {
 		b.attempts = 0
 		b.backoff = nil
