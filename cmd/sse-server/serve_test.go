@@ -31,6 +31,7 @@ type program struct {
 	url, admin string
 	signals    chan os.Signal
 	code       chan int
+	ended      chan struct{} // closed after code has been sent
 	out, log   lockedBuffer
 }
 
@@ -43,9 +44,9 @@ func start(t *testing.T, args ...string) *program {
 	}
 	t.Cleanup(func() {
 		select {
-		case p.signals <- syscall.SIGTERM:
+		case p.signals <- syscall.SIGTERM: // waits until the program does
 			<-p.code
-		default: // the test has sent its signals itself
+		case <-p.ended: // the test has sent its signals itself
 		}
 	})
 	return p
@@ -54,7 +55,7 @@ func start(t *testing.T, args ...string) *program {
 // launch runs the program until it is ready or has ended.
 func launch(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := &program{t: t, signals: make(chan os.Signal), code: make(chan int, 1)}
+	p := &program{t: t, signals: make(chan os.Signal), code: make(chan int, 1), ended: make(chan struct{})}
 	ready := make(chan struct{})
 	m := &Main{
 		Args: args, Stdout: &p.out, Stderr: &p.log, LookupEnv: environment(nil), Signals: p.signals,
@@ -63,14 +64,13 @@ func launch(t *testing.T, args ...string) *program {
 			close(ready)
 		},
 	}
-	ended := make(chan struct{})
 	go func() {
 		p.code <- m.Run()
-		close(ended)
+		close(p.ended)
 	}()
 	select {
 	case <-ready:
-	case <-ended:
+	case <-p.ended:
 	}
 	return p
 }
