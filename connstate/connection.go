@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -54,23 +55,16 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.GateQueue, 64)
-	setDefault(&o.GateTimeout, 5*time.Second)
-	setDefault(&o.OutboxBytes, 1<<20)
-	setDefault(&o.OutboxWait, 10*time.Second)
-	setDefault(&o.AnnounceDelay, 100*time.Millisecond)
-	setDefault(&o.MaxPending, 4096)
+	o.GateQueue = cmp.Or(o.GateQueue, 64)
+	o.GateTimeout = cmp.Or(o.GateTimeout, 5*time.Second)
+	o.OutboxBytes = cmp.Or(o.OutboxBytes, 1<<20)
+	o.OutboxWait = cmp.Or(o.OutboxWait, 10*time.Second)
+	o.AnnounceDelay = cmp.Or(o.AnnounceDelay, 100*time.Millisecond)
+	o.MaxPending = cmp.Or(o.MaxPending, 4096)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 // Handler is what stands behind a connection. Its methods are called

@@ -103,7 +103,7 @@ func (b *bridge) request(m *jsonrpc.Message) {
 	}
 	switch {
 	case m.Method == "ping":
-		b.answer(m.ID, jsonrpc.NewResult(m.ID, json.RawMessage("{}")), "")
+		b.c.AnswerNow(m.ID, jsonrpc.NewResult(m.ID, json.RawMessage("{}")), "")
 	case m.Method == "server/discover":
 		// This transport has no server/discover; the answer makes clients that
 		// try it fall back to initialize at once (MCP 2026-07-28, versioning).
@@ -131,7 +131,7 @@ func (b *bridge) notification(m *jsonrpc.Message) {
 	switch {
 	case m.Method == handshake.MethodInitialized && b.g.params != nil:
 		// The session has had its own.
-	case m.Method == "notifications/cancelled":
+	case m.Method == multiplex.MethodCancelled:
 		b.cancelled(m)
 	default:
 		b.admit(m)
@@ -270,12 +270,7 @@ func (b *bridge) Answer(id jsonrpc.ID, response []byte, errorType string) {
 
 // Fail answers a client's request with an error of the gateway's.
 func (b *bridge) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
-	b.answer(id, jsonrpc.NewError(id, e), errorType)
-}
-
-// answer answers a client's request without waiting for the client.
-func (b *bridge) answer(id jsonrpc.ID, response []byte, errorType string) {
-	b.c.AnswerNow(id, response, errorType)
+	b.c.AnswerNow(id, jsonrpc.NewError(id, e), errorType)
 }
 
 // Deliver passes a notification or request of the server on.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,40 +9,34 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.InitializationTimeout, 5*time.Second)
-	setDefault(&o.StartTimeout, 60*time.Second)
-	setDefault(&o.MaxHandshakeAttempts, 5)
-	setDefault(&o.HeartbeatInterval, 15*time.Second)
-	setDefault(&o.RequestTimeout, 60*time.Second)
-	setDefault(&o.WriteTimeout, 10*time.Second)
-	setDefault(&o.AnnounceDelay, 100*time.Millisecond)
-	setDefault(&o.ReconnectDelay, time.Second)
-	setDefault(&o.SlowRequest, 5*time.Second)
-	setDefault(&o.MaxConnections, 10_000)
-	setDefault(&o.ConnectRate, 50)
-	setDefault(&o.ConnectBurst, 100)
-	setDefault(&o.MaxMessageBytes, 4<<20)
-	setDefault(&o.OutboxBytes, 1<<20)
-	setDefault(&o.GateQueue, 64)
-	setDefault(&o.MaxPending, 4096)
+	o.InitializationTimeout = cmp.Or(o.InitializationTimeout, 5*time.Second)
+	o.StartTimeout = cmp.Or(o.StartTimeout, 60*time.Second)
+	o.MaxHandshakeAttempts = cmp.Or(o.MaxHandshakeAttempts, 5)
+	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 60*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
+	o.AnnounceDelay = cmp.Or(o.AnnounceDelay, 100*time.Millisecond)
+	o.ReconnectDelay = cmp.Or(o.ReconnectDelay, time.Second)
+	o.SlowRequest = cmp.Or(o.SlowRequest, 5*time.Second)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 10_000)
+	o.ConnectRate = cmp.Or(o.ConnectRate, 50)
+	o.ConnectBurst = cmp.Or(o.ConnectBurst, 100)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)
+	o.OutboxBytes = cmp.Or(o.OutboxBytes, 1<<20)
+	o.GateQueue = cmp.Or(o.GateQueue, 64)
+	o.MaxPending = cmp.Or(o.MaxPending, 4096)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.Capabilities = compactJSON(o.Capabilities)
+	o.Capabilities = jsonrpc.Compact(o.Capabilities)
 	return o
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 // validate reports all options that are wrong.

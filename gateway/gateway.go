@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -105,12 +104,4 @@ func (g *Gateway) open(ctx context.Context, params json.RawMessage, b *bridge) (
 		return nil, err
 	}
 	return s, nil
-}
-
-func compactJSON(raw json.RawMessage) json.RawMessage {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw
-	}
-	return b.Bytes()
 }

@@ -39,7 +39,7 @@ func (b *bridge) initialize(m *jsonrpc.Message) {
 		len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), b.params)
 	if s != nil && !fresh {
 		b.mu.Unlock()
-		b.answer(m.ID, s.result.Answer(m), "")
+		b.c.AnswerNow(m.ID, s.result.Answer(m), "")
 		return
 	}
 	if b.c.State() == connstate.Draining {

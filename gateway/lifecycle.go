@@ -33,7 +33,8 @@ func (g *Gateway) Drain() {
 // Shutdown drains the gateway and ends it: requests in flight are finished, new
 // ones refused, streams closed at moments spread at random, sessions and child
 // processes ended. When ctx ends first, what is in flight is answered with an
-// error, what is left is closed, and the returned error says how much that was. After Shutdown the gateway holds nothing.
+// error, what is left is closed, and the returned error says how much that was.
+// After Shutdown the gateway holds nothing.
 func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.Drain()
 	window := drainJitter

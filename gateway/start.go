@@ -141,6 +141,10 @@ func (b *bridge) count(ctx context.Context, err error, attempt int, took time.Du
 func (b *bridge) superseded(params json.RawMessage) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.supersededLocked(params)
+}
+
+func (b *bridge) supersededLocked(params json.RawMessage) bool {
 	if bytes.Equal(params, b.params) {
 		return false
 	}
@@ -210,8 +214,7 @@ func (b *bridge) stopStarting(why error) bool {
 // established takes a session into use and reports whether it still stands.
 func (b *bridge) established(s *session) bool {
 	b.mu.Lock()
-	if !bytes.Equal(s.client.params, b.params) { // superseded after all
-		b.attempts = max(0, b.attempts-1)
+	if b.supersededLocked(s.client.params) { // after all
 		b.mu.Unlock()
 		b.discard(s)
 		return false
@@ -235,7 +238,7 @@ func (b *bridge) established(s *session) bool {
 		b.announce(s.result.Response(b.autoID()))
 	}
 	for _, m := range openings {
-		b.answer(m.ID, s.result.Answer(m), "")
+		b.c.AnswerNow(m.ID, s.result.Answer(m), "")
 	}
 	s.client.use()
 	if replaces {

@@ -56,21 +56,13 @@ func Exceeds(client, session json.RawMessage) bool {
 		return false
 	}
 	for name, value := range declared {
-		if string(value) == "null" || name == "experimental" && string(compacted(value)) == "{}" {
+		if string(value) == "null" || name == "experimental" && string(jsonrpc.Compact(value)) == "{}" {
 			continue
 		}
 		have, ok := jsonrpc.Member(session, "capabilities", name)
-		if !ok || !bytes.Equal(compacted(have), compacted(value)) {
+		if !ok || !bytes.Equal(jsonrpc.Compact(have), jsonrpc.Compact(value)) {
 			return true
 		}
 	}
 	return false
-}
-
-func compacted(raw json.RawMessage) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return raw
-	}
-	return b.Bytes()
 }

@@ -108,7 +108,7 @@ func Parse(data []byte) (*Message, error) {
 	}
 	data = trimSpace(data)
 	if bytes.IndexByte(data, '\n') >= 0 || bytes.IndexByte(data, '\r') >= 0 {
-		data = compact(data)
+		data = Compact(data)
 	}
 	p := parser{m: &Message{raw: data}}
 	if err := p.document(); err != nil {
@@ -123,9 +123,10 @@ func Parse(data []byte) (*Message, error) {
 	return p.m, nil
 }
 
-// compact removes line breaks; in JSON they can only stand between tokens. What
-// is no JSON is returned as it is, for the parser to say where.
-func compact(data []byte) []byte {
+// Compact returns JSON without the white space between its tokens, and with it
+// the line breaks, which can stand nowhere else. What is no JSON is returned as
+// it is.
+func Compact(data []byte) []byte {
 	var b bytes.Buffer
 	if err := json.Compact(&b, data); err != nil {
 		return data

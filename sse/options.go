@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -56,22 +57,15 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	setDefault(&o.HeartbeatInterval, 15*time.Second)
-	setDefault(&o.WriteTimeout, 10*time.Second)
-	setDefault(&o.ReadTimeout, 30*time.Second)
-	setDefault(&o.ReconnectDelay, time.Second)
-	setDefault(&o.MaxMessageBytes, 4<<20)
+	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 30*time.Second)
+	o.ReconnectDelay = cmp.Or(o.ReconnectDelay, time.Second)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o, errors.Join(checkPrefix(o.Prefix), checkDialect(string(o.Dialect)))
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 func checkPrefix(p string) error {
