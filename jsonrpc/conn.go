@@ -43,3 +43,14 @@ type Pusher interface {
 	// whether it takes more. While it runs, the message counts as not taken.
 	Push(receive func(msg []byte, err error) bool)
 }
+
+// Attributed is a Conn that can tell which request a message of its peer came
+// with: over Streamable HTTP, what comes on the response of a POST belongs to the
+// request in it.
+type Attributed interface {
+	Conn
+	// RecvFor is Recv, and names the request that the message came with: the id
+	// under which it was sent. It is empty where that is not known. RecvFor is
+	// called instead of Recv, by one goroutine at a time.
+	RecvFor() (msg []byte, request ID, err error)
+}
