@@ -15,8 +15,12 @@ func (c *Connection) Respond(response []byte) error {
 // RespondNow is Respond for callers that must not wait: when the outbox has no
 // room at the moment, the response takes its place in the line and waits there
 // in the background.
-func (c *Connection) RespondNow(response []byte) {
-	events := c.responseEvents(response)
+func (c *Connection) RespondNow(response []byte) { c.sendNow(c.responseEvents(response)) }
+
+// SendNow is Send for callers that must not wait, as RespondNow is Respond.
+func (c *Connection) SendNow(message []byte) { c.sendNow(c.messageEvents(message)) }
+
+func (c *Connection) sendNow(events []Event) {
 	w, err := c.enter(events)
 	if w == nil {
 		_ = c.sent(events, err) // a slow client is closed by it
@@ -37,12 +41,14 @@ func (c *Connection) responseEvents(response []byte) []Event {
 // Send sends a server's request or notification, once. It waits for room in
 // the outbox, bounded; a client that leaves none is closed, and ErrSlow
 // returned. ErrClosed when the connection is over.
-func (c *Connection) Send(message []byte) error {
+func (c *Connection) Send(message []byte) error { return c.send(c.messageEvents(message)) }
+
+func (c *Connection) messageEvents(message []byte) []Event {
 	name := EventMessage
 	if dialect := c.Dialect(); dialect != "" {
 		name = string(dialect)
 	}
-	return c.send([]Event{{Name: name, Data: message}})
+	return []Event{{Name: name, Data: message}}
 }
 
 // Push queues an event of the transport's own if there is room for it now. It

@@ -45,8 +45,13 @@ func (c *client) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
 	c.bridge.Fail(id, e, errorType)
 }
 
+// Lost answers a request that the session has ended under.
+func (c *client) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
+	c.bridge.Fail(m.ID, e, metrics.ErrorSessionLost)
+}
+
 // Deliver passes a notification or request of the server on, or keeps it.
-func (c *client) Deliver(message []byte) {
+func (c *client) Deliver(_ string, message []byte) {
 	if c.keep(message) {
 		return
 	}
@@ -83,14 +88,14 @@ func (c *client) use() {
 	close(passed)
 }
 
-// Serves reports whether the client takes requests of that method: whether the
+// Serves reports whether the client takes such requests: whether the
 // session was initialized with the capability that they need. What no rule
 // speaks of passes.
-func (c *client) Serves(method string) bool {
+func (c *client) Serves(m *jsonrpc.Message) bool {
 	needed := map[string]string{
 		"sampling/createMessage": "sampling",
 		"elicitation/create":     "elicitation",
 		"roots/list":             "roots",
-	}[method]
+	}[m.Method]
 	return needed == "" || c.params == nil || handshake.Declares(c.params, needed)
 }

@@ -10,6 +10,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// The values of Options.Sessions.
+const (
+	SessionsPerConnection = "per-connection"
+	SessionsShared        = "shared"
+)
+
+// The values of Options.Retry.
+const (
+	RetrySafe  = "safe"
+	RetryNever = "never"
+)
+
 // Options configure a Gateway. The zero value is the documented default of
 // every option; where a limit can be switched off, a negative value does it.
 type Options struct {
@@ -31,6 +43,30 @@ type Options struct {
 	// EventName is the name of the events that carry responses: "message" or
 	// "mcp-response". Default "": decided for each connection.
 	EventName string
+	// Sessions is who gets a session with the server: SessionsPerConnection, each
+	// connection its own, or SessionsShared, all connections the same. Default
+	// "per-connection".
+	Sessions string
+	// SessionsSize is how many shared sessions there are; connections are spread
+	// over them. Default 1. Only with SessionsShared.
+	SessionsSize int
+	// Warm is how many sessions are kept initialized ahead of connections. Default
+	// 0: none. With SessionsShared, one or more has the shared sessions started
+	// ahead.
+	Warm int
+	// StartConcurrency bounds the starts of sessions that run at a time. Default 16.
+	StartConcurrency int
+	// Retry says what happens to requests in flight when their session is lost:
+	// RetrySafe repeats once, on the new session, those that change nothing,
+	// RetryNever answers all with an error. Default "safe".
+	Retry string
+	// ForwardHeaders are the names of request headers that a client's GET may
+	// hand on to a remote server. Default none. Only per connection.
+	ForwardHeaders []string
+	// Name names the server where several are served: in logs, and as the label
+	// server of all metrics. Default none.
+	Name string
+
 	// Capabilities are the client capabilities that the gateway's own
 	// initialize declares: a JSON object. Default {}.
 	Capabilities json.RawMessage
@@ -50,9 +86,17 @@ type Options struct {
 	// ConnectionTimeout closes a connection without any POST or request in
 	// flight for that long. Default 0: never.
 	ConnectionTimeout time.Duration
-	// RequestTimeout bounds how long the server may take for one request.
-	// Default 60 s.
+	// RequestTimeout bounds how long the server may take for one request, or
+	// between two reports of its progress. Default 60 s.
 	RequestTimeout time.Duration
+	// MaxRequestTimeout bounds it whatever progress is reported; never less than
+	// RequestTimeout. Default 600 s.
+	MaxRequestTimeout time.Duration
+	// HangTimeout is the silence of a server that has requests to answer after
+	// which it is suspected to hang. A suspect is pinged when nothing is in flight
+	// any more, and started anew when it misses two pings. Default 30 s; negative:
+	// never.
+	HangTimeout time.Duration
 	// WriteTimeout bounds one write to a client, and the wait for room in its
 	// outbox. Default 10 s.
 	WriteTimeout time.Duration
@@ -92,6 +136,9 @@ type Options struct {
 	// MaxInFlight bounds the requests of one session that the server works on
 	// at a time; more wait in order. Default 0: unlimited; 1 serializes.
 	MaxInFlight int
+	// MaxWaiting bounds the requests of one session that wait for their turn.
+	// Default 1024.
+	MaxWaiting int
 	// MaxPending bounds the unanswered requests of one connection, waiting ones
 	// included. Default 4096.
 	MaxPending int

@@ -32,7 +32,7 @@ func newSession(conn jsonrpc.Conn, opts multiplex.Options, b *bridge, params jso
 	s.Session = multiplex.New(conn, opts)
 	if b != nil {
 		s.client = &client{bridge: b, params: params}
-		s.port = s.Attach(s.client, b.c.ShortID())
+		s.port = s.Attach(s.client, b.c.ShortID(), b.c.Client().Principal)
 	}
 	close(made)
 	return s

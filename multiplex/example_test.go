@@ -27,9 +27,11 @@ func (p *printer) Fail(id jsonrpc.ID, e *jsonrpc.Error, _ string) {
 	close(p.answered)
 }
 
-func (p *printer) Deliver(message []byte) { fmt.Printf("%s: %s\n", p.name, message) }
+func (p *printer) Lost(m *jsonrpc.Message, e *jsonrpc.Error) { p.Fail(m.ID, e, "") }
 
-func (p *printer) Serves(string) bool { return false }
+func (p *printer) Deliver(_ string, message []byte) { fmt.Printf("%s: %s\n", p.name, message) }
+
+func (p *printer) Serves(*jsonrpc.Message) bool { return false }
 
 // Two clients that use the same id share a session.
 func Example() {
@@ -53,7 +55,7 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		session.Attach(client, name).Forward(m)
+		session.Attach(client, name, "").Forward(m)
 		<-client.answered
 	}
 	session.Close(errors.New("the example is over"))

@@ -1,8 +1,10 @@
 package multiplex
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -25,27 +27,48 @@ type Client interface {
 	// Fail gets an error of the gateway's own instead, once. It must not wait:
 	// it may be called from inside Forward.
 	Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string)
+	// Lost gets, instead of Fail, a request that the session has ended under and
+	// that may be repeated on another one: it has not been sent, or repeating it
+	// changes nothing. Who does not repeat it answers with e. It must not wait.
+	Lost(m *jsonrpc.Message, e *jsonrpc.Error)
 	// Deliver gets a notification or a request of the server.
-	Deliver(message []byte)
-	// Serves reports whether the client has said that it answers requests of
-	// that method.
-	Serves(method string) bool
+	Deliver(method string, message []byte)
+	// Serves reports whether the client has said that it answers such requests.
+	Serves(request *jsonrpc.Message) bool
 }
 
 // Port is one client's place on a session. It is safe for concurrent use.
 type Port struct {
-	session *Session
-	client  Client
-	name    string
+	session   *Session
+	client    Client
+	name      string
+	principal string
 }
 
-// Attach puts a client on the session. The name is for the logs.
-func (s *Session) Attach(c Client, name string) *Port {
-	p := &Port{session: s, client: c, name: name}
+// Attach puts a client on the session. The name is for the logs; the principal
+// is who was authenticated, empty when that is not known.
+func (s *Session) Attach(c Client, name, principal string) *Port {
+	p := &Port{session: s, client: c, name: name, principal: principal}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ports = append(s.ports, p)
 	return p
+}
+
+// Detach takes a client off the session: its requests are cancelled at the
+// server and no longer answered, what the server asked it is refused, and what
+// it has subscribed to ends.
+func (t *Port) Detach() {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	t.session.ports = slices.DeleteFunc(slices.Clone(t.session.ports), func(p *Port) bool { return p == t })
+}
+
+// Call is Session.Call for a request that is made in the name of the client, as
+// the subscriptions that a new session must be told: what holds for requests of
+// the client holds for it.
+func (t *Port) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	return t.session.Call(ctx, method, params)
 }
 
 // ErrOver reports that the session was over before it took a message.

@@ -42,7 +42,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message) {
 		return
 	}
 	port := s.target()
-	if port == nil || !port.client.Serves(m.Method) {
+	if port == nil || !port.client.Serves(m) {
 		s.drop(metrics.DroppedUnknownRequest, "request of the server refused", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the client does not serve %.64s", m.Method))
 		return
@@ -53,7 +53,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message) {
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered", maxServerCalls))
 		return
 	}
-	port.client.Deliver(m.WithID(id))
+	port.client.Deliver(m.Method, m.WithID(id))
 }
 
 // target is the client that a message of the server belongs to. Messages do not
@@ -129,7 +129,7 @@ func (s *Session) serverNotification(m *jsonrpc.Message) {
 	ports := s.ports
 	s.mu.Unlock()
 	for _, port := range ports {
-		port.client.Deliver(raw)
+		port.client.Deliver(m.Method, raw)
 	}
 }
 

@@ -164,7 +164,7 @@ func TestAnswerOfAnotherClientIsDropped(t *testing.T) {
 		play(w, []step{server(roots)})
 		id := delivered(w, "roots/list")
 		w.clients = append(w.clients, &fakeClient{})
-		w.ports = append(w.ports, w.session.Attach(w.clients[1], "late"))
+		w.ports = append(w.ports, w.session.Attach(w.clients[1], "late", ""))
 		play(w, []step{
 			from(1, result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
 			from(0, result(id)), sent(result("7")),
@@ -231,7 +231,7 @@ func TestErrorShape(t *testing.T) {
 		conn := newFakeConn()
 		s := multiplex.New(conn, multiplex.Options{})
 		c := &rawClient{}
-		s.Attach(c, "x").Forward(parse(t, callA))
+		s.Attach(c, "x", "").Forward(parse(t, callA))
 		s.Close(io.EOF)
 		<-s.Done()
 		raw, err := json.Marshal(c.failed)

@@ -17,11 +17,25 @@ import (
 // Options configure a Session. The zero value gives the defaults.
 type Options struct {
 	// RequestTimeout bounds each request of a client, from when it was
-	// forwarded. Default 60 s.
+	// forwarded or last made progress. Default 60 s.
 	RequestTimeout time.Duration
+	// MaxRequestTimeout bounds each request whatever progress it makes. Default
+	// 10 min; never less than RequestTimeout.
+	MaxRequestTimeout time.Duration
 	// MaxInFlight bounds the requests that the server works on at a time; more
 	// wait in order, within their timeout. 0: unlimited.
 	MaxInFlight int
+	// MaxWaiting bounds those that wait. Default 1024.
+	MaxWaiting int
+	// HangTimeout is the silence of a server that has requests to answer after
+	// which it is suspected to hang. 0: never.
+	HangTimeout time.Duration
+	// Shared says that the ports are different clients: what cannot be attributed
+	// to one of them reaches none.
+	Shared bool
+	// Repeatable knows which tools may be called again. Sessions with the same
+	// server share one. nil: the session has its own.
+	Repeatable *Repeatable
 	// SlowRequest is the duration from which a request is logged as slow.
 	// 0: never.
 	SlowRequest time.Duration

@@ -90,8 +90,9 @@ type caller struct {
 
 func (c *caller) Answer(_ jsonrpc.ID, response []byte, _ string) { c.answered(string(response)) }
 func (c *caller) Fail(_ jsonrpc.ID, _ *jsonrpc.Error, _ string)  { c.answered("") }
-func (c *caller) Deliver(message []byte)                         { c.t.Errorf("%s: delivered %s", c.name, message) }
-func (c *caller) Serves(string) bool                             { return false }
+func (c *caller) Deliver(_ string, message []byte)               { c.t.Errorf("%s: delivered %s", c.name, message) }
+func (c *caller) Lost(m *jsonrpc.Message, e *jsonrpc.Error)      { c.Fail(m.ID, e, "") }
+func (c *caller) Serves(*jsonrpc.Message) bool                   { return false }
 func (c *caller) answered(response string) {
 	select {
 	case c.got <- response:
@@ -134,7 +135,7 @@ func stress(t *testing.T, opts multiplex.Options, die bool) {
 		)
 		for i := range stressCallers {
 			c := &caller{t: t, name: fmt.Sprintf("caller-%d", i), got: make(chan string, 1)}
-			port := s.Attach(c, c.name)
+			port := s.Attach(c, c.name, "")
 			wg.Go(func() {
 				n := c.run(port)
 				mu.Lock()
@@ -168,7 +169,7 @@ func TestCloseWhileAClientHoldsUpTheReader(t *testing.T) {
 		conn := newFakeConn()
 		s := multiplex.New(conn, multiplex.Options{})
 		held := &holdingClient{release: make(chan struct{})}
-		port := s.Attach(held, "held")
+		port := s.Attach(held, "held", "")
 		port.Forward(parse(t, callA))
 		conn.in <- incoming{data: []byte(result("1"))}
 		synctest.Wait()

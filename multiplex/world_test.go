@@ -122,9 +122,13 @@ func suffix(errorType string) string {
 	return " (" + errorType + ")"
 }
 
-func (c *fakeClient) Deliver(message []byte) { c.note("deliver %s", message) }
+func (c *fakeClient) Deliver(_ string, message []byte) { c.note("deliver %s", message) }
 
-func (c *fakeClient) Serves(method string) bool { return slices.Contains(c.serves, method) }
+func (c *fakeClient) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
+	c.Fail(m.ID, e, metrics.ErrorSessionLost)
+}
+
+func (c *fakeClient) Serves(m *jsonrpc.Message) bool { return slices.Contains(c.serves, m.Method) }
 
 func (c *fakeClient) take() []string {
 	c.mu.Lock()
@@ -154,7 +158,7 @@ func newWorld(t testing.TB, opts multiplex.Options, clients int) *world {
 	for i := range clients {
 		c := &fakeClient{}
 		w.clients = append(w.clients, c)
-		w.ports = append(w.ports, w.session.Attach(c, fmt.Sprintf("client-%d", i)))
+		w.ports = append(w.ports, w.session.Attach(c, fmt.Sprintf("client-%d", i), ""))
 	}
 	return w
 }
