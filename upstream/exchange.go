@@ -1,0 +1,159 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+const (
+	typeJSON   = "application/json"
+	typeEvents = "text/event-stream"
+	// errorBodyLimit bounds what is read of the body of a response that is an
+	// error: enough for a JSON-RPC error with its data.
+	errorBodyLimit = 64 << 10
+)
+
+// exchange asks one HTTP endpoint. All requests of a session go through one. It
+// is immutable, and safe for concurrent use.
+type exchange struct {
+	url     string // may hold a password or a key: see place
+	client  *http.Client
+	header  http.Header // sent with each request
+	limit   int         // of a message's length
+	log     *slog.Logger
+	metrics *metrics.Metrics
+}
+
+// do sends one request. Its headers are those of the exchange, and over them
+// extra. The response's body is the caller's to close; ctx ends it too. An error
+// does not hold the URL, which may be a secret.
+func (e *exchange) do(ctx context.Context, method string, body []byte, extra http.Header) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, e.url, content)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, e.place(), withoutURL(err))
+	}
+	maps.Copy(req.Header, e.header)
+	switch method {
+	case http.MethodPost:
+		req.Header.Set("Accept", typeJSON+", "+typeEvents)
+		req.Header.Set("Content-Type", typeJSON)
+	case http.MethodGet:
+		req.Header.Set("Accept", typeEvents)
+		req.Header.Set("Cache-Control", "no-store")
+	}
+	maps.Copy(req.Header, extra)
+	resp, err := e.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, e.place(), withoutURL(err))
+	}
+	return resp, nil
+}
+
+// place is the URL without what may be secret in it, for errors and logs: a
+// password, or a key in the query.
+func (e *exchange) place() string {
+	u, err := url.Parse(e.url)
+	if err != nil {
+		return "the URL"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// withoutURL returns an error of net/http without the URL in it.
+func withoutURL(err error) error {
+	if of, ok := errors.AsType[*url.Error](err); ok {
+		return of.Err
+	}
+	return err
+}
+
+// incoming is one message of a response: a JSON body is one, an event stream has
+// many.
+type incoming struct {
+	// data is the message, nil for an event that only sets id or retry. It is the
+	// receiver's own.
+	data []byte
+	// id is the last event id of the stream, for a resumption; empty: none so far.
+	id string
+	// retry is the pause before a resumption that the server asks for; 0: none.
+	retry time.Duration
+	// tooLong: the message was over the limit and is dropped.
+	tooLong bool
+}
+
+// read reads the body of a response and calls each with what is in it. It returns
+// the error of each, or that of the body; nil at its end. A body that is neither
+// JSON nor an event stream is an error. Events with a name other than "message"
+// are skipped. The body is not closed.
+func (e *exchange) read(resp *http.Response, each func(incoming) error) error {
+	switch contentType(resp) {
+	case typeEvents:
+		return e.readEvents(resp.Body, each)
+	case typeJSON:
+		data, err := io.ReadAll(io.LimitReader(resp.Body, int64(e.limit)+1))
+		switch {
+		case len(data) > e.limit:
+			return each(incoming{tooLong: true})
+		case err != nil:
+			return err
+		case len(data) == 0:
+			return nil
+		}
+		return each(incoming{data: oneLine(data)})
+	}
+	return fmt.Errorf("its answer is neither JSON nor an event stream, but %.64q", resp.Header.Get("Content-Type"))
+}
+
+func (e *exchange) readEvents(body io.Reader, each func(incoming) error) error {
+	events := newEventReader(body, e.limit)
+	for {
+		ev, err := events.read()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		in := incoming{id: ev.id, retry: ev.retry}
+		if ev.name == "" || ev.name == "message" {
+			in.data, in.tooLong = oneLine(ev.data), ev.tooLong
+		}
+		if err := each(in); err != nil {
+			return err
+		}
+	}
+}
+
+// oneLine returns a message without line breaks.
+func oneLine(data []byte) []byte {
+	if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
+		return data
+	}
+	return jsonrpc.Compact(data)
+}
+
+// contentType returns the media type of a response in lower case, without its
+// parameters.
+func contentType(resp *http.Response) string {
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		return ""
+	}
+	return media
+}
