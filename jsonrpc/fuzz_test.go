@@ -175,7 +175,8 @@ func checkSameMembers(t *testing.T, got, want map[string]json.RawMessage) {
 	}
 }
 
-// FuzzMember holds Member and ReplaceMember against encoding/json.
+// FuzzMember holds Member, ReplaceMember, SetMember and RemoveMember against
+// encoding/json.
 func FuzzMember(f *testing.F) {
 	for _, seed := range []struct{ obj, name string }{
 		{`{"a":1}`, "a"}, {` {"a":{"a":2} , "b":[]} `, "b"}, {`{"\u0061":1,"a":2}`, "a"}, {`{"é":"\ud800"}`, "é"}, {`{"\ud800":1}`, "\ufffd"},
@@ -186,11 +187,13 @@ func FuzzMember(f *testing.F) {
 	f.Fuzz(func(t *testing.T, obj []byte, name string) {
 		got, ok := jsonrpc.Member(obj, name)
 		replaced := jsonrpc.ReplaceMember(obj, json.RawMessage(`{"new":1}`), name)
+		set := jsonrpc.SetMember(obj, json.RawMessage(`{"new":1}`), name)
+		removed := jsonrpc.RemoveMember(obj, name)
 		if !utf8.Valid(obj) {
 			return // Parse let nothing like it pass; it must not panic
 		}
 		if !acceptable(obj) || bytes.TrimLeft(obj, " \t\r\n")[0] != '{' {
-			if ok || !bytes.Equal(replaced, obj) {
+			if ok || !bytes.Equal(replaced, obj) || !bytes.Equal(set, obj) || !bytes.Equal(removed, obj) {
 				t.Fatalf("found %q in what is no object", got)
 			}
 			return
@@ -200,10 +203,14 @@ func FuzzMember(f *testing.F) {
 		if ok != has || !bytes.Equal(got, want) {
 			t.Fatalf("got %q, %v, want %q, %v", got, ok, want, has)
 		}
-		if !has {
-			return
-		}
+		delete(members, name)
+		checkSameMembers(t, membersOf(t, removed), members)
 		members[name] = json.RawMessage(`{"new":1}`)
-		checkSameMembers(t, membersOf(t, replaced), members)
+		if utf8.ValidString(name) {
+			checkSameMembers(t, membersOf(t, set), members)
+		}
+		if has {
+			checkSameMembers(t, membersOf(t, replaced), members)
+		}
 	})
 }

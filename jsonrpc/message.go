@@ -281,6 +281,62 @@ func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage 
 	return splice(obj, at, string(value))
 }
 
+// SetMember returns obj with value as its member of that name: in the place of
+// the one that Member would find, else added as the last. What is no valid JSON
+// object is returned as it is.
+func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
+	if at, ok := find(obj, []string{name}); ok {
+		return splice(obj, at, string(value))
+	}
+	from := skipSpace(obj, 0)
+	if from >= len(obj) || obj[from] != '{' {
+		return obj
+	}
+	end, err := skipObject(obj, from, 0, nil)
+	if err != nil || skipSpace(obj, end) < len(obj) {
+		return obj
+	}
+	added := string(quote(name)) + ":" + string(value)
+	if skipSpace(obj, from+1) < end-1 {
+		added = "," + added
+	}
+	return splice(obj, span{end - 1, end - 1}, added)
+}
+
+// RemoveMember returns obj without its members of that name, and obj itself when
+// there is none.
+func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
+	for {
+		at, ok := find(obj, []string{name})
+		if !ok {
+			return obj
+		}
+		obj = splice(obj, around(obj, at), "")
+	}
+}
+
+// around is the member whose value is at, its name and one comma included.
+func around(obj []byte, at span) span {
+	var out, before, last span
+	_, _ = skipObject(obj, skipSpace(obj, 0), 0, func(name, value span) error { // valid: at was found in it
+		if last == at {
+			out.to = name.from // the comma behind goes with it
+		}
+		if value == at {
+			out.from, before = name.from, last
+		}
+		last = value
+		return nil
+	})
+	if out.to == 0 { // the last one: the comma before it does
+		out.to = at.to
+		if before.present() {
+			out.from = before.to
+		}
+	}
+	return out
+}
+
 func find(obj []byte, names []string) (span, bool) {
 	at := span{skipSpace(obj, 0), len(obj)}
 	for _, want := range names {

@@ -119,6 +119,56 @@ func TestReplaceMember(t *testing.T) {
 	}
 }
 
+func TestSetMember(t *testing.T) {
+	for _, tc := range []struct{ obj, name, want string }{
+		{`{"a":1, "b":2}`, "a", `{"a":"new", "b":2}`},
+		{`{"a":1,"a":2}`, "a", `{"a":1,"a":"new"}`},
+		{`{"\u0061":1}`, "a", `{"\u0061":"new"}`},
+		{`{"a":1}`, "b", `{"a":1,"b":"new"}`},
+		{`{}`, "b", `{"b":"new"}`},
+		{` { } `, "b", ` { "b":"new"} `},
+		{`{"a":{"b":1}}`, "b", `{"a":{"b":1},"b":"new"}`},
+		{`{"a":[ 1 ] }`, "a\"/é", `{"a":[ 1 ] ,"a\"/é":"new"}`},
+		{`{"a":1`, "b", `{"a":1`},
+		{`{"a":1} x`, "b", `{"a":1} x`},
+		{`[]`, "b", `[]`},
+		{`null`, "b", `null`},
+		{``, "b", ``},
+	} {
+		obj := json.RawMessage(tc.obj)
+		if got := string(jsonrpc.SetMember(obj, json.RawMessage(`"new"`), tc.name)); got != tc.want {
+			t.Errorf("SetMember(%s, %q): got %s, want %s", tc.obj, tc.name, got, tc.want)
+		}
+		if string(obj) != tc.obj {
+			t.Errorf("SetMember changed its argument to %s", obj)
+		}
+	}
+}
+
+func TestRemoveMember(t *testing.T) {
+	for _, tc := range []struct{ obj, name, want string }{
+		{`{"a":1,"b":2,"c":3}`, "a", `{"b":2,"c":3}`},
+		{`{"a":1,"b":2,"c":3}`, "b", `{"a":1,"c":3}`},
+		{`{"a":1,"b":2,"c":3}`, "c", `{"a":1,"b":2}`},
+		{`{ "a" : 1 , "b" : 1e3 }`, "a", `{ "b" : 1e3 }`},
+		{`{ "a" : 1 , "b" : 1e3 }`, "b", `{ "a" : 1 }`},
+		{`{"a":{"a":1}}`, "a", `{}`},
+		{`{"a":1,"b":2,"\u0061":3,"a":4}`, "a", `{"b":2}`},
+		{`{"b":{"a":1}}`, "a", `{"b":{"a":1}}`},
+		{`{"a":1`, "a", `{"a":1`},
+		{`[1]`, "a", `[1]`},
+		{``, "a", ``},
+	} {
+		obj := json.RawMessage(tc.obj)
+		if got := string(jsonrpc.RemoveMember(obj, tc.name)); got != tc.want {
+			t.Errorf("RemoveMember(%s, %q): got %s, want %s", tc.obj, tc.name, got, tc.want)
+		}
+		if string(obj) != tc.obj {
+			t.Errorf("RemoveMember changed its argument to %s", obj)
+		}
+	}
+}
+
 func TestText(t *testing.T) {
 	for _, tc := range []struct {
 		raw, want string
