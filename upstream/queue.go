@@ -15,10 +15,16 @@ const (
 	keepItems = 8
 )
 
+// item is a message, and the request that it came with: empty where there is none.
+type item struct {
+	msg     []byte
+	request jsonrpc.ID
+}
+
 // fifo is a first-in first-out list of messages that counts their bytes. It is
 // not safe for concurrent use.
 type fifo struct {
-	items [][]byte
+	items []item
 	head  int
 	bytes int // of the items, itemCost included
 }
@@ -31,29 +37,33 @@ func (f *fifo) fits(msg []byte, limit int) bool {
 	return f.len() == 0 || f.bytes+len(msg)+itemCost <= limit
 }
 
-func (f *fifo) push(msg []byte) {
+func (f *fifo) push(msg []byte) { f.add(item{msg: msg}) }
+
+func (f *fifo) add(it item) {
 	if f.head > 0 && len(f.items) == cap(f.items) && f.head >= len(f.items)/2 {
 		n := copy(f.items, f.items[f.head:])
 		clear(f.items[n:])
 		f.items, f.head = f.items[:n], 0
 	}
-	f.items = append(f.items, msg)
-	f.bytes += len(msg) + itemCost
+	f.items = append(f.items, it)
+	f.bytes += len(it.msg) + itemCost
 }
 
 // pop must not be called on an empty fifo.
-func (f *fifo) pop() []byte {
-	msg := f.items[f.head]
-	f.items[f.head] = nil
+func (f *fifo) pop() []byte { return f.take().msg }
+
+func (f *fifo) take() item {
+	it := f.items[f.head]
+	f.items[f.head] = item{}
 	f.head++
-	f.bytes -= len(msg) + itemCost
+	f.bytes -= len(it.msg) + itemCost
 	if f.head == len(f.items) {
 		f.items, f.head = f.items[:0], 0
 		if cap(f.items) > keepItems {
 			f.items = nil
 		}
 	}
-	return msg
+	return it
 }
 
 // queue is a fifo between goroutines, bounded in bytes.
@@ -89,7 +99,10 @@ func (q *queue) offer(msg []byte) error {
 }
 
 // push adds msg and waits for room.
-func (q *queue) push(msg []byte) error {
+func (q *queue) push(msg []byte) error { return q.pushFor(msg, "") }
+
+// pushFor is push for a message that came with a request.
+func (q *queue) pushFor(msg []byte, request jsonrpc.ID) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.err == nil && !q.fifo.fits(msg, q.limit) {
@@ -98,7 +111,7 @@ func (q *queue) push(msg []byte) error {
 	if q.err != nil {
 		return q.err
 	}
-	q.fifo.push(msg)
+	q.fifo.add(item{msg, request})
 	q.ready.Signal()
 	return nil
 }
@@ -106,17 +119,23 @@ func (q *queue) push(msg []byte) error {
 // pop waits for the next message. Once the queue is closed and empty it returns
 // the reason.
 func (q *queue) pop() ([]byte, error) {
+	msg, _, err := q.popFor()
+	return msg, err
+}
+
+// popFor is pop, and names the request that the message came with.
+func (q *queue) popFor() ([]byte, jsonrpc.ID, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.fifo.len() == 0 {
 		if q.err != nil {
-			return nil, q.err
+			return nil, "", q.err
 		}
 		q.ready.Wait()
 	}
-	msg := q.fifo.pop()
+	it := q.fifo.take()
 	q.room.Broadcast()
-	return msg, nil
+	return it.msg, it.request, nil
 }
 
 // poll is pop without waiting; false when there is no message.
