@@ -91,6 +91,9 @@ type Client struct {
 	Dialect Dialect
 	// Quiet withholds the announcement.
 	Quiet bool
+	// Header is what the operator has named of the client's request to be handed
+	// on to the server; nil: nothing. It must not be logged.
+	Header map[string][]string
 }
 
 // Connection is one client's connection: its state, the gate in front of the

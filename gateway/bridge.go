@@ -31,7 +31,7 @@ type bridge struct {
 	c *connstate.Connection
 
 	// current is the session that messages go to; nil while there is none.
-	current atomic.Pointer[session]
+	current atomic.Pointer[link]
 	// used: a client's message has gone to a session.
 	used atomic.Bool
 	// opened is the client's own initialize on a transport without ours.
@@ -54,6 +54,7 @@ type bridge struct {
 	lostOne  bool   // the session before was lost, not replaced
 	lossErr  error  // why that one was lost
 	memory   memory // what a new session must be told
+	repeated repeated
 }
 
 func newBridge(g *Gateway, c *connstate.Connection) *bridge {
@@ -179,8 +180,13 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 	if s.port.Forward(m) == nil {
 		return true
 	}
-	if b.lost(s, errTakesNoMore) { // known before its reader says so
-		b.g.retire(s, b.c.Done())
+	switch { // known before its reader says so
+	case s.place != nil:
+		if s.place.lost(s.session, errTakesNoMore) {
+			b.g.retire(s.session, nil)
+		}
+	case b.lost(s, errTakesNoMore):
+		b.g.retire(s.session, b.c.Done())
 	}
 	return false
 }
@@ -228,8 +234,25 @@ func (b *bridge) Closed() {
 		b.restart()
 	}
 	b.mu.Unlock()
-	if s := b.current.Swap(nil); s != nil {
-		b.g.endSession(s, errGone)
+	if l := b.current.Swap(nil); l != nil {
+		b.leave(l, errGone)
+	}
+}
+
+// leave ends what the connection has of a session: its place on a shared one, or
+// the session itself, which goes back to the pool when it is as good as new.
+func (b *bridge) leave(l *link, why error) {
+	switch {
+	case l.place != nil:
+		l.place.leave(l)
+	case !b.used.Load() && bytes.Equal(l.params, b.g.params) && b.g.pool != nil:
+		l.port.Detach()
+		if b.g.pool.put(l.session) {
+			return
+		}
+		fallthrough
+	default:
+		b.g.endSession(l.session, why)
 	}
 }
 
@@ -242,7 +265,7 @@ func (g *Gateway) endSession(s *session, why error) {
 }
 
 // retire ends a session that takes no more messages, once it has handed over the
-// answers that were on their way, or its client is gone.
+// answers that were on their way, or the one client that it has is gone.
 func (g *Gateway) retire(s *session, gone <-chan struct{}) {
 	g.sessions.Go(func() {
 		timer := time.NewTimer(g.opts.RequestTimeout)
@@ -260,20 +283,27 @@ func (g *Gateway) retire(s *session, gone <-chan struct{}) {
 
 // Answer passes the server's response to a client's request on.
 func (b *bridge) Answer(id jsonrpc.ID, response []byte, errorType string) {
+	b.answered(id, errorType)
+	b.c.Answer(id, response, errorType)
+}
+
+// AnswerNow is Answer for a session whose reader must not wait for this client.
+func (b *bridge) AnswerNow(id jsonrpc.ID, response []byte, errorType string) {
+	b.answered(id, errorType)
+	b.c.AnswerNow(id, response, errorType)
+}
+
+func (b *bridge) answered(id jsonrpc.ID, errorType string) {
+	b.repeated.forget(id)
 	if m := b.opened.Load(); m != nil && m.ID == id && errorType == "" {
 		b.mu.Lock()
 		b.params = bytes.Clone(m.Params()) // of a session that takes the place of this one
 		b.mu.Unlock()
 	}
-	b.c.Answer(id, response, errorType)
 }
 
 // Fail answers a client's request with an error of the gateway's.
 func (b *bridge) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
+	b.repeated.forget(id)
 	b.c.AnswerNow(id, jsonrpc.NewError(id, e), errorType)
-}
-
-// Deliver passes a notification or request of the server on.
-func (b *bridge) Deliver(message []byte) {
-	_ = b.c.Send(message) // a connection that is slow or gone has been closed
 }

@@ -1,9 +1,7 @@
 package gateway
 
 import (
-	"encoding/json"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -20,8 +18,7 @@ const maxEarlyBytes = 1 << 20
 // the answer to its initialize. That is kept until then.
 type client struct {
 	bridge *bridge
-	params json.RawMessage // of the session's initialize; nil: there is none
-	served atomic.Bool     // the server has answered a request of the client
+	link   *link
 
 	mu     sync.Mutex // guards what follows
 	inUse  bool
@@ -34,8 +31,12 @@ var _ multiplex.Client = (*client)(nil)
 
 // Answer passes the server's response to a request on.
 func (c *client) Answer(id jsonrpc.ID, response []byte, errorType string) {
-	if !c.served.Load() {
-		c.served.Store(true)
+	if !c.link.served.Load() {
+		c.link.served.Store(true)
+	}
+	if c.shared() {
+		c.bridge.AnswerNow(id, response, errorType)
+		return
 	}
 	c.bridge.Answer(id, response, errorType)
 }
@@ -45,18 +46,30 @@ func (c *client) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
 	c.bridge.Fail(id, e, errorType)
 }
 
-// Lost answers a request that the session has ended under.
+// Lost repeats a request that the session has ended under, or answers it.
 func (c *client) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
-	c.bridge.Fail(m.ID, e, metrics.ErrorSessionLost)
+	c.bridge.repeat(m, e)
 }
 
 // Deliver passes a notification or request of the server on, or keeps it.
 func (c *client) Deliver(_ string, message []byte) {
-	if c.keep(message) {
+	if !c.keep(message) {
+		c.pass(message)
+	}
+}
+
+// pass passes a message on. The reader of a shared session does not wait for the
+// client; that of the client's own does, so that the server is slowed down.
+func (c *client) pass(message []byte) {
+	if c.shared() {
+		c.bridge.c.SendNow(message)
 		return
 	}
-	c.bridge.Deliver(message)
+	_ = c.bridge.c.Send(message) // a connection that is slow or gone has been closed
 }
+
+// shared reports whether others are on the session.
+func (c *client) shared() bool { return c.bridge.g.shared != nil }
 
 func (c *client) keep(message []byte) bool {
 	c.mu.Lock()
@@ -83,7 +96,7 @@ func (c *client) use() {
 	c.early, c.bytes, c.passed, c.inUse = nil, 0, passed, true
 	c.mu.Unlock()
 	for _, message := range early {
-		c.bridge.Deliver(message)
+		c.pass(message)
 	}
 	close(passed)
 }
@@ -97,5 +110,5 @@ func (c *client) Serves(m *jsonrpc.Message) bool {
 		"elicitation/create":     "elicitation",
 		"roots/list":             "roots",
 	}[m.Method]
-	return needed == "" || c.params == nil || handshake.Declares(c.params, needed)
+	return needed == "" || c.link.params == nil || handshake.Declares(c.link.params, needed)
 }

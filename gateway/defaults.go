@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -110,12 +109,5 @@ func (o Options) transport(m *metrics.Metrics) sse.Options {
 		WriteTimeout: o.WriteTimeout, ReconnectDelay: o.ReconnectDelay, MaxMessageBytes: o.MaxMessageBytes,
 		TrustedProxies: o.TrustedProxies, AllowedOrigins: o.AllowedOrigins, AllowedHosts: o.AllowedHosts,
 		CORS: o.CORS, Authenticate: o.Authenticate, Logger: o.Logger, Metrics: m,
-	}
-}
-
-func (g *Gateway) sessionOptions() multiplex.Options {
-	return multiplex.Options{
-		RequestTimeout: g.opts.RequestTimeout, MaxInFlight: g.opts.MaxInFlight,
-		SlowRequest: max(0, g.opts.SlowRequest), Logger: g.log, Metrics: g.metrics,
 	}
 }

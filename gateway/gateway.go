@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -32,19 +33,30 @@ type Gateway struct {
 	params    json.RawMessage // of the synthetic initialize; nil: there is none
 	health    health
 
+	repeatable multiplex.Repeatable // what may be asked twice
+	shared     *shared              // nil: each connection has its own session
+	pool       *pool                // nil: no session is started ahead
+	started    sync.Once            // what Start does
+
+	// life ends when Shutdown has closed the connections; end ends it.
+	life context.Context
+	end  context.CancelFunc
+	// starts holds a token for each start that runs.
+	starts chan struct{}
 	// sessions counts the goroutines that start and end sessions.
 	sessions sync.WaitGroup
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts
-// nothing: sessions are started by connections, and by readiness probes. It
-// fails when an option is wrong, and says which.
+// nothing: sessions are started by connections, by readiness probes and by Start.
+// It fails when an option is wrong, and says which.
 func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if up == nil {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")
 	}
 	opts = opts.withDefaults()
 	g := &Gateway{opts: opts, up: up, log: opts.Logger, promReg: opts.Registry}
+	g.life, g.end = context.WithCancel(context.Background())
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()
 	}
@@ -63,7 +75,26 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if err = errors.Join(opts.validate(), err); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	g.starts = make(chan struct{}, opts.StartConcurrency)
+	switch {
+	case opts.Sessions == SessionsShared:
+		g.shared = newShared(g, opts.SessionsSize)
+	case opts.Warm > 0:
+		g.pool = &pool{g: g, size: opts.Warm}
+	}
 	return g, nil
+}
+
+// Start starts the sessions that Options.Warm wants ahead of connections. The
+// first connection does it as well: who calls Start before gives that one a
+// warm session too. It does not wait for them, and is idempotent.
+func (g *Gateway) Start() {
+	g.started.Do(func() {
+		if g.shared != nil && g.opts.Warm > 0 {
+			g.shared.start()
+		}
+		g.pool.refill()
+	})
 }
 
 // observable is an upstream that can use the gateway's logger and metrics.
@@ -76,7 +107,11 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.transpor
 
 // Accept starts what stands behind a new connection; it makes the Gateway an
 // sse.Backend.
-func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler { return newBridge(g, c) }
+func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
+	b := newBridge(g, c)
+	g.Start()
+	return b
+}
 
 // Snapshot returns what is known of each open connection, in no order.
 func (g *Gateway) Snapshot() []connstate.Snapshot {
@@ -86,22 +121,4 @@ func (g *Gateway) Snapshot() []connstate.Snapshot {
 		snapshots[i] = c.Snapshot()
 	}
 	return snapshots
-}
-
-// open starts one session: dial and handshake, bounded by ctx. The caller, a
-// bridge or, with nil, a probe, owns it. The error is a *handshake.Failure.
-func (g *Gateway) open(ctx context.Context, params json.RawMessage, b *bridge) (*session, error) {
-	conn, err := g.up.Dial(ctx)
-	if err != nil {
-		return nil, &handshake.Failure{Phase: handshake.PhaseCreation, Details: "the server could not be started", Err: err}
-	}
-	s := newSession(conn, g.sessionOptions(), b, params)
-	if params == nil {
-		return s, nil
-	}
-	if s.result, err = handshake.Run(ctx, s, params); err != nil {
-		g.endSession(s, err)
-		return nil, err
-	}
-	return s, nil
 }

@@ -99,12 +99,23 @@ func (g *Gateway) probe() (*probe, error) {
 	return h.probe, nil
 }
 
-func (g *Gateway) runProbe(ctx context.Context, p *probe) {
-	defer p.cancel()
+// tryStart starts a session, for nothing but to see it; where sessions are kept
+// it is kept.
+func (g *Gateway) tryStart(ctx context.Context) error {
+	if g.shared != nil {
+		_, err := g.shared.places[0].get(ctx)
+		return err
+	}
 	s, err := g.open(ctx, g.params, nil)
-	if s != nil {
+	if err == nil && !g.pool.put(s) {
 		g.endSession(s, errProbed)
 	}
+	return err
+}
+
+func (g *Gateway) runProbe(ctx context.Context, p *probe) {
+	defer p.cancel()
+	err := g.tryStart(ctx)
 	h := &g.health
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -35,7 +35,7 @@ func (b *bridge) initialize(m *jsonrpc.Message) {
 		// that is under way goes on: late is not failed.
 		b.own, b.params = false, b.g.params
 	}
-	fresh := !b.own && (s == nil || !b.used.Load()) &&
+	fresh := b.g.shared == nil && !b.own && (s == nil || !b.used.Load()) &&
 		len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), b.params)
 	if s != nil && !fresh {
 		b.mu.Unlock()
@@ -58,7 +58,7 @@ func (b *bridge) initialize(m *jsonrpc.Message) {
 	b.wakeLocked()
 	b.mu.Unlock()
 	if s != nil {
-		b.g.endSession(s, errSuperseded)
+		b.leave(s, errSuperseded)
 	}
 }
 

@@ -52,7 +52,17 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		err = g.cut()
 	}
+	g.endAhead()
 	return errors.Join(err, g.waitSessions(ctx))
+}
+
+// endAhead ends the sessions that no connection owns.
+func (g *Gateway) endAhead() {
+	g.end()
+	g.pool.close()
+	if g.shared != nil {
+		g.shared.close()
+	}
 }
 
 // Abort kills the server's processes at once, with all they have started. It is

@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"encoding/json"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
@@ -9,40 +11,76 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
-// session is a session with the server, and what the bridge knows of it.
+// session is a session with the server, and what the gateway knows of it. It
+// belongs to one owner at a time: a connection, the pool, or a place for a shared
+// one; the owner ends it.
 type session struct {
 	*multiplex.Session
-	client *client           // nil for a probe's
-	port   *multiplex.Port   // nil for a probe's
+	params json.RawMessage   // of its initialize; nil: there is none
 	result *handshake.Result // nil without a handshake
 	since  time.Time
+	served atomic.Bool // the server has answered a request of a client
+
+	mu    sync.Mutex      // guards what follows
+	owner func(err error) // is told of the end; nil: nobody is
+	over  bool
+	err   error
 }
 
-// newSession makes the session of a bridge, or of a probe when b is nil. The
-// params are those of the handshake that follows; nil: none does.
-func newSession(conn jsonrpc.Conn, opts multiplex.Options, b *bridge, params json.RawMessage) *session {
-	s := &session{since: time.Now()}
+// newSession makes a session over conn. The params are those of the handshake
+// that follows; nil: none does.
+func newSession(conn jsonrpc.Conn, opts multiplex.Options, params json.RawMessage) *session {
+	s := &session{since: time.Now(), params: params}
 	made := make(chan struct{}) // OnClose may come before New returns
 	opts.OnClose = func(err error) {
 		<-made
-		if b != nil {
-			b.lost(s, err)
-		}
+		s.end(err)
 	}
 	s.Session = multiplex.New(conn, opts)
-	if b != nil {
-		s.client = &client{bridge: b, params: params}
-		s.port = s.Attach(s.client, b.c.ShortID(), b.c.Client().Principal)
-	}
 	close(made)
 	return s
+}
+
+// own gives the session an owner, who is told of its end. It reports false when
+// the session is over already.
+func (s *session) own(owner func(err error)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owner = owner
+	return !s.over
+}
+
+func (s *session) end(err error) {
+	s.mu.Lock()
+	s.over, s.err = true, err
+	owner := s.owner
+	s.mu.Unlock()
+	if owner != nil {
+		owner(err)
+	}
 }
 
 // proven reports whether the session was of use: it has answered a client, or
 // lived for a while. The loss of one that was not counts as a failed start.
 func (s *session) proven() bool {
-	return s.client.served.Load() || time.Since(s.since) >= provenAfter
+	return s.served.Load() || time.Since(s.since) >= provenAfter
 }
 
 // provenAfter is how long a session must live to count as one that works.
 const provenAfter = 10 * time.Second
+
+// link is a connection's place on a session.
+type link struct {
+	*session
+	client *client
+	port   *multiplex.Port
+	place  *place // of a shared session; nil: the session is the connection's own
+}
+
+// newLink attaches a bridge to a session.
+func newLink(b *bridge, s *session) *link {
+	l := &link{session: s}
+	l.client = &client{bridge: b, link: l}
+	l.port = s.Attach(l.client, b.c.ShortID(), b.c.Client().Principal)
+	return l
+}

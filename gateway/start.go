@@ -33,20 +33,20 @@ func (b *bridge) start() {
 			b.stopStarting(errGone)
 			return
 		}
-		s, params, err := b.attempt()
+		l, params, err := b.attempt()
 		switch {
 		case b.over():
-			b.discard(s)
+			b.discard(l)
 			b.stopStarting(errGone)
 			return
 		case b.superseded(params):
-			b.discard(s) // the client has come with params of its own
+			b.discard(l) // the client has come with params of its own
 		case err != nil:
 			if b.failed(err) {
 				return
 			}
 		default:
-			if b.established(s) {
+			if b.established(l) {
 				return
 			}
 		}
@@ -54,11 +54,13 @@ func (b *bridge) start() {
 }
 
 // crashes returns a failure when the server has started as often as it may and
-// ended soon after each start. For clients that is as if it did not start.
+// ended soon after each start. For clients that is as if it did not start. It does
+// not hold for a shared session: that one client makes the server crash must not
+// have the others give up.
 func (b *bridge) crashes() *handshake.Failure {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.lostOne || b.attempts < b.g.opts.MaxHandshakeAttempts {
+	if b.g.shared != nil || !b.lostOne || b.attempts < b.g.opts.MaxHandshakeAttempts {
 		return nil
 	}
 	return &handshake.Failure{Phase: handshake.PhaseCreation, Details: "the server ends soon after each start", Err: b.lossErr}
@@ -90,9 +92,9 @@ func (b *bridge) sleep(d time.Duration) bool {
 	}
 }
 
-// attempt opens one session, within the start timeout.
-func (b *bridge) attempt() (*session, json.RawMessage, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), b.g.opts.StartTimeout)
+// attempt gets one session.
+func (b *bridge) attempt() (*link, json.RawMessage, error) {
+	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	b.mu.Lock()
 	b.restart = cancel
@@ -109,27 +111,66 @@ func (b *bridge) attempt() (*session, json.RawMessage, error) {
 	}
 	b.c.SawAttempt()
 	began := time.Now()
-	s, err := b.g.open(ctx, params, b)
+	l, from, err := b.reach(ctx, params)
 	took := time.Since(began)
 	b.mu.Lock()
 	b.restart = nil
 	b.mu.Unlock()
-	b.count(ctx, err, attempt, took)
-	return s, params, err
+	b.count(ctx, err, attempt, took, from)
+	return l, params, err
+}
+
+// Where sessions come from, for the log.
+const (
+	fromStart  = "start"
+	fromPool   = "pool"
+	fromShared = "shared"
+)
+
+// reach gets a session from where sessions are: the shared ones, the pool, or a
+// start of its own.
+func (b *bridge) reach(ctx context.Context, params json.RawMessage) (l *link, from string, err error) {
+	if b.g.shared != nil {
+		l, err = b.g.shared.join(ctx, b)
+		return l, fromShared, err
+	}
+	if bytes.Equal(params, b.g.params) && len(b.c.Client().Header) == 0 {
+		if s := b.g.pool.take(ctx); s != nil {
+			return b.link(s), fromPool, nil
+		}
+	}
+	_, err = b.g.open(ctx, params, func(s *session) { l = b.link(s) })
+	if err != nil {
+		return nil, fromStart, err
+	}
+	return l, fromStart, nil
+}
+
+// link makes the bridge the owner of a session.
+func (b *bridge) link(s *session) *link {
+	l := newLink(b, s)
+	s.own(func(err error) { b.lost(l, err) }) // if it is over already, settle finds out
+	return l
 }
 
 // count tells metrics, health and log how a start went.
-func (b *bridge) count(ctx context.Context, err error, attempt int, took time.Duration) {
+func (b *bridge) count(ctx context.Context, err error, attempt int, took time.Duration, from string) {
 	failure, isFailure := errors.AsType[*handshake.Failure](err)
 	switch {
 	case err == nil:
-		b.g.health.started(nil)
 		b.g.metrics.HandshakeDone(metrics.HandshakeOK, "", took, b.c.ShortID())
+		if from != fromStart { // its start has been told
+			b.log().Debug("session taken", "from", from, "attempt", attempt, "duration", took)
+			return
+		}
+		b.g.health.started(nil)
 		b.log().Info("session started", "attempt", attempt, "duration", took)
 	case errors.Is(ctx.Err(), context.Canceled) || !isFailure:
 		b.g.metrics.HandshakeDone(metrics.HandshakeCanceled, "", took, b.c.ShortID())
 	default:
-		b.g.health.started(err)
+		if from == fromStart {
+			b.g.health.started(err)
+		}
 		b.c.SawFailure(string(failure.Phase))
 		b.g.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), took, b.c.ShortID())
 		b.log().Warn("session start failed", "attempt", attempt, "phase", string(failure.Phase), "duration", took, "err", err)
@@ -212,16 +253,16 @@ func (b *bridge) stopStarting(why error) bool {
 }
 
 // established takes a session into use and reports whether it still stands.
-func (b *bridge) established(s *session) bool {
+func (b *bridge) established(l *link) bool {
 	b.mu.Lock()
-	if b.supersededLocked(s.client.params) { // after all
+	if b.supersededLocked(l.params) { // after all
 		b.mu.Unlock()
-		b.discard(s)
+		b.discard(l)
 		return false
 	}
 	again, replaces := b.known, b.lostOne
 	b.known, b.lostOne, b.failure = true, false, nil
-	b.current.Store(s)
+	b.current.Store(l)
 	select {
 	case <-b.kick: // it was for this start
 	default:
@@ -234,35 +275,35 @@ func (b *bridge) established(s *session) bool {
 	}
 	b.mu.Unlock()
 
-	if s.result != nil && !again {
-		b.announce(s.result.Response(b.autoID()))
+	if l.result != nil && !again {
+		b.announce(l.result.Response(b.autoID()))
 	}
 	for _, m := range openings {
-		b.c.AnswerNow(m.ID, s.result.Answer(m), "")
+		b.c.AnswerNow(m.ID, l.result.Answer(m), "")
 	}
-	s.client.use()
+	l.client.use()
 	if replaces {
 		b.g.metrics.SessionRestarted()
 	}
 	if again {
-		b.memory.restore(s, b.log())
+		b.memory.restore(l, b.log())
 	}
-	if release := b.open(s); release != nil {
+	if release := b.open(l); release != nil {
 		release(b.sent)
 		if replaces {
-			b.tellListChanged(s)
+			b.tellListChanged(l)
 		}
 	}
-	return b.settle(s)
+	return b.settle(l)
 }
 
 // open opens the gate for a session, unless that is lost or replaced already, or
 // the connection will not be ready any more. It returns what releases the
 // messages that wait.
-func (b *bridge) open(s *session) (release func(func(*jsonrpc.Message) bool)) {
+func (b *bridge) open(l *link) (release func(func(*jsonrpc.Message) bool)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.current.Load() != s {
+	if b.current.Load() != l {
 		return nil
 	}
 	release, _ = b.c.Open() // draining or closed: nil
@@ -271,30 +312,30 @@ func (b *bridge) open(s *session) (release func(func(*jsonrpc.Message) bool)) {
 
 // settle ends the starting goroutine, unless the session it started is lost
 // already or no longer wanted.
-func (b *bridge) settle(s *session) bool {
+func (b *bridge) settle(l *link) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.over() { // closed while we took the session into use
-		if b.current.CompareAndSwap(s, nil) {
-			b.g.endSession(s, errGone)
+		if b.current.CompareAndSwap(l, nil) {
+			b.leave(l, errGone)
 		}
 		b.starting = false
 		return true
 	}
-	if b.current.Load() == s && s.Err() == nil {
+	if b.current.Load() == l && l.Err() == nil {
 		b.starting = false
 		return true
 	}
-	b.lostLocked(s, s.Err())
+	b.lostLocked(l, l.Err())
 	return false
 }
 
 // lost is called when a session is over, before its requests are answered. It
 // reports whether that was news.
-func (b *bridge) lost(s *session, err error) (news bool) {
+func (b *bridge) lost(l *link, err error) (news bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	news, wanted := b.lostLocked(s, err)
+	news, wanted := b.lostLocked(l, err)
 	if wanted && !b.starting {
 		b.launchLocked()
 	}
@@ -303,22 +344,24 @@ func (b *bridge) lost(s *session, err error) (news bool) {
 
 // lostLocked closes the gate after the loss of the current session. It reports
 // whether the session was that, and whether another one is wanted.
-func (b *bridge) lostLocked(s *session, err error) (news, wanted bool) {
-	if b.over() || !b.current.CompareAndSwap(s, nil) {
+func (b *bridge) lostLocked(l *link, err error) (news, wanted bool) {
+	if b.over() || !b.current.CompareAndSwap(l, nil) {
 		return false, false
 	}
 	if b.c.State() != connstate.Initializing && b.c.Move(connstate.Initializing) != nil {
 		return true, false // draining: there will be no other
 	}
-	b.log().Warn("session lost", "duration", time.Since(s.since), "err", err)
-	b.lossLocked(s, err)
+	if l.place == nil { // that of a shared session has been told, once for all
+		b.log().Warn("session lost", "duration", time.Since(l.since), "err", err)
+	}
+	b.lossLocked(l, err)
 	return true, true
 }
 
 // lossLocked decides whether the loss of a session counts as a failed start.
-func (b *bridge) lossLocked(s *session, err error) {
+func (b *bridge) lossLocked(l *link, err error) {
 	b.lostOne, b.lossErr = true, err
-	if s.proven() {
+	if l.place != nil || l.proven() {
 		b.attempts = 0
 		b.backoff = nil
 		return
@@ -336,17 +379,17 @@ func (b *bridge) pauseLocked() time.Duration {
 }
 
 // discard closes a session that is not taken into use.
-func (b *bridge) discard(s *session) {
-	if s != nil {
-		b.g.endSession(s, errGone)
+func (b *bridge) discard(l *link) {
+	if l != nil {
+		b.leave(l, errGone)
 	}
 }
 
 // tellListChanged tells the client that a new session may have other lists.
-func (b *bridge) tellListChanged(s *session) {
+func (b *bridge) tellListChanged(l *link) {
 	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if s.result != nil && s.result.Advertises(kind, "listChanged") {
-			b.Deliver(jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
+		if l.result != nil && l.result.Advertises(kind, "listChanged") {
+			l.client.pass(jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
 		}
 	}
 }

@@ -19,6 +19,7 @@ type Metrics struct {
 	messages    messageSeries
 	requests    requestSeries
 	children    childSeries
+	pool        poolSeries
 	buildInfo   *prometheus.GaugeVec
 }
 
@@ -35,6 +36,7 @@ func New(reg *prometheus.Registry) *Metrics {
 		messages:    newMessageSeries(&b),
 		requests:    newRequestSeries(&b),
 		children:    newChildSeries(&b),
+		pool:        newPoolSeries(&b),
 		buildInfo: b.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
 			"version", "revision", "goversion"),
 	}

@@ -139,6 +139,15 @@ var moves = []struct {
 	{"SessionRestarted", func(m *metrics.Metrics) { m.SessionRestarted() }, map[string]float64{
 		"mcp_sse_session_restarts_total{}": 1,
 	}},
+	{"PoolIdle", func(m *metrics.Metrics) { m.PoolIdle(2) }, map[string]float64{"mcp_sse_pool_idle{}": 2}},
+	{"PoolTake hit", func(m *metrics.Metrics) { m.PoolTake(true) }, map[string]float64{"mcp_sse_pool_takes_total{result=hit}": 1}},
+	{"PoolTake miss", func(m *metrics.Metrics) { m.PoolTake(false) }, map[string]float64{"mcp_sse_pool_takes_total{result=miss}": 1}},
+	{"PoolStart ok", func(m *metrics.Metrics) { m.PoolStart(true) }, map[string]float64{"mcp_sse_pool_starts_total{result=ok}": 1}},
+	{"PoolStart error", func(m *metrics.Metrics) { m.PoolStart(false) }, map[string]float64{"mcp_sse_pool_starts_total{result=error}": 1}},
+	{"PoolDiscarded", func(m *metrics.Metrics) { m.PoolDiscarded() }, map[string]float64{"mcp_sse_pool_discarded_total{}": 1}},
+	{"StartQueued", func(m *metrics.Metrics) { m.StartQueued() }, map[string]float64{"mcp_sse_starts_waiting{}": 1}},
+	{"StartUnqueued", func(m *metrics.Metrics) { m.StartUnqueued() }, map[string]float64{"mcp_sse_starts_waiting{}": -1}},
+	{"RequestRepeated", func(m *metrics.Metrics) { m.RequestRepeated() }, map[string]float64{"mcp_sse_requests_repeated_total{}": 1}},
 	{"BuildInfo", func(m *metrics.Metrics) { m.BuildInfo("v1", "abc", "go1.26") }, map[string]float64{
 		"mcp_sse_build_info{goversion=go1.26,revision=abc,version=v1}": 1,
 	}},

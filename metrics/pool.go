@@ -1,0 +1,96 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// poolSeries are the series of sessions that are started ahead of connections,
+// of the starts that wait, and of repeated requests.
+type poolSeries struct {
+	idle        prometheus.Gauge
+	hit         prometheus.Counter
+	miss        prometheus.Counter
+	started     prometheus.Counter
+	startFailed prometheus.Counter
+	discarded   prometheus.Counter
+	queued      prometheus.Gauge
+	repeated    prometheus.Counter
+}
+
+func newPoolSeries(b *builder) poolSeries {
+	starts := b.counterVec("mcp_sse_pool_starts_total", "Starts of sessions for the pool, by result.", "result")
+	takes := b.counterVec("mcp_sse_pool_takes_total", "Connections that asked the pool for a session, by result.", "result")
+	return poolSeries{
+		idle:        b.gauge("mcp_sse_pool_idle", "Initialized sessions that wait for a connection."),
+		hit:         takes.WithLabelValues("hit"),
+		miss:        takes.WithLabelValues("miss"),
+		started:     starts.WithLabelValues("ok"),
+		startFailed: starts.WithLabelValues("error"),
+		discarded:   b.counter("mcp_sse_pool_discarded_total", "Sessions of the pool that died or did not answer before they were taken."),
+		queued:      b.gauge("mcp_sse_starts_waiting", "Starts of sessions that wait for others to end."),
+		repeated:    b.counter("mcp_sse_requests_repeated_total", "Requests that were asked again because their session was lost."),
+	}
+}
+
+// PoolIdle counts sessions that enter the pool, or with a negative number leave it.
+func (m *Metrics) PoolIdle(n int) {
+	if m == nil {
+		return
+	}
+	m.pool.idle.Add(float64(n))
+}
+
+// PoolTake counts a connection that asks the pool for a session, and whether it
+// got one.
+func (m *Metrics) PoolTake(hit bool) {
+	if m == nil {
+		return
+	}
+	if hit {
+		m.pool.hit.Inc()
+		return
+	}
+	m.pool.miss.Inc()
+}
+
+// PoolStart counts a start of a session for the pool that ended.
+func (m *Metrics) PoolStart(ok bool) {
+	if m == nil {
+		return
+	}
+	if ok {
+		m.pool.started.Inc()
+		return
+	}
+	m.pool.startFailed.Inc()
+}
+
+// PoolDiscarded counts a session of the pool that was of no use.
+func (m *Metrics) PoolDiscarded() {
+	if m == nil {
+		return
+	}
+	m.pool.discarded.Inc()
+}
+
+// StartQueued counts a start that begins to wait; it is followed by StartUnqueued.
+func (m *Metrics) StartQueued() {
+	if m == nil {
+		return
+	}
+	m.pool.queued.Inc()
+}
+
+// StartUnqueued counts a start that waits no more.
+func (m *Metrics) StartUnqueued() {
+	if m == nil {
+		return
+	}
+	m.pool.queued.Dec()
+}
+
+// RequestRepeated counts a request that is asked again on a new session.
+func (m *Metrics) RequestRepeated() {
+	if m == nil {
+		return
+	}
+	m.pool.repeated.Inc()
+}
