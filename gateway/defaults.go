@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -57,6 +58,9 @@ func (o Options) validate() error {
 	positive("StartTimeout", float64(o.StartTimeout))
 	positive("MaxHandshakeAttempts", float64(o.MaxHandshakeAttempts))
 	positive("RequestTimeout", float64(o.RequestTimeout))
+	positive("SessionsSize", float64(o.SessionsSize))
+	positive("StartConcurrency", float64(o.StartConcurrency))
+	positive("MaxWaiting", float64(o.MaxWaiting))
 	positive("WriteTimeout", float64(o.WriteTimeout))
 	positive("ReconnectDelay", float64(o.ReconnectDelay))
 	positive("MaxMessageBytes", float64(o.MaxMessageBytes))
@@ -69,6 +73,9 @@ func (o Options) validate() error {
 			errs = append(errs, fmt.Errorf("%s: must not be negative; 0 is unlimited", name))
 		}
 	}
+	if o.MaxRequestTimeout < o.RequestTimeout {
+		errs = append(errs, fmt.Errorf("%s: must be at least RequestTimeout", "MaxRequestTimeout"))
+	}
 	unlimited("ConnectionTimeout", int64(o.ConnectionTimeout))
 	unlimited("MaxConnectionsPerIP", int64(o.MaxConnectionsPerIP))
 	unlimited("MaxInFlight", int64(o.MaxInFlight))
@@ -76,8 +83,42 @@ func (o Options) validate() error {
 	if len(o.Capabilities) > 0 && (json.Unmarshal(o.Capabilities, &object) != nil || object == nil) {
 		errs = append(errs, fmt.Errorf(`%s: must be a JSON object, like {"roots":{}}`, "Capabilities"))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, o.validateSessions()...)...)
 }
+
+// validateSessions reports what a mode of sessions cannot keep.
+func (o Options) validateSessions() []error {
+	var errs []error
+	refuse := func(when bool, name, why string) {
+		if when {
+			errs = append(errs, fmt.Errorf("%s: %s", name, why))
+		}
+	}
+	shared := o.Sessions == SessionsShared
+	refuse(!shared && o.Sessions != SessionsPerConnection, "Sessions", `must be "per-connection" or "shared"`)
+	refuse(o.Retry != RetrySafe && o.Retry != RetryNever, "Retry", `must be "safe" or "never"`)
+	refuse(o.Warm < 0, "Warm", "must not be negative; 0 is none")
+	refuse(o.SessionsSize > 1 && !shared, "SessionsSize", "has no effect without SessionsShared")
+	refuse(o.Warm > 0 && o.NoAutoInitialize, "Warm", "has no effect with NoAutoInitialize")
+	refuse(o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm", "a session started ahead has no client whose ForwardHeaders it could send")
+	refuse(shared && o.NoAutoInitialize, "Sessions", "shared ones need the gateway's own initialize: no NoAutoInitialize")
+	refuse(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders", "a shared session cannot send the headers of one client")
+	refuse(shared && len(o.Capabilities) > 0 && string(o.Capabilities) != "{}", "Capabilities",
+		"must be {} with SessionsShared: a request of the server could not be given to one client")
+	refuse(o.Name != "" && !serverName.MatchString(o.Name), "Name", "must match "+serverName.String())
+	for _, name := range o.ForwardHeaders {
+		refuse(!headerName.MatchString(name), "ForwardHeaders", fmt.Sprintf("%q is no name of a header", name))
+	}
+	return errs
+}
+
+var (
+	// serverName is what a server may be called: it is a part of a path and the
+	// value of a label.
+	serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+	// headerName is a field name (RFC 9110, 5.6.2).
+	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+)
 
 func (o Options) limits() connstate.Limits {
 	return connstate.Limits{

@@ -30,6 +30,8 @@ func TestWrongOptions(t *testing.T) {
 		InitializationTimeout: -1, StartTimeout: -1, MaxHandshakeAttempts: -1, RequestTimeout: -1, WriteTimeout: -1,
 		ReconnectDelay: -1, MaxMessageBytes: -1, OutboxBytes: -1, GateQueue: -1, MaxPending: -1, ConnectBurst: -1,
 		ConnectionTimeout: -1, MaxConnectionsPerIP: -1, MaxInFlight: -1,
+		Sessions: "all", SessionsSize: -1, Warm: -1, StartConcurrency: -1, Retry: "always", MaxWaiting: -1,
+		MaxRequestTimeout: -2, ForwardHeaders: []string{"a b"}, Name: "Docs",
 		Capabilities: json.RawMessage(`[]`), Prefix: "mcp/", EventName: "other",
 	}
 	_, err := gateway.New(&server{}, wrong)
@@ -47,6 +49,42 @@ func TestWrongOptions(t *testing.T) {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("the error does not speak of %s: %v", name.Name, err)
 		}
+	}
+}
+
+// Options that contradict each other are told by the name of one.
+func TestContradictoryOptions(t *testing.T) {
+	shared, header := gateway.SessionsShared, []string{"X-User"}
+	for name, tc := range map[string]struct {
+		opts gateway.Options
+		want string // "" for none
+	}{
+		"many that are not shared":   {gateway.Options{SessionsSize: 2}, "SessionsSize: has no effect without"},
+		"many shared":                {gateway.Options{Sessions: shared, SessionsSize: 2, Warm: 1}, ""},
+		"shared, plain transport":    {gateway.Options{Sessions: shared, NoAutoInitialize: true}, "Sessions: shared ones need"},
+		"shared with capabilities":   {gateway.Options{Sessions: shared, Capabilities: json.RawMessage(`{"roots":{}}`)}, "Capabilities: must be {}"},
+		"shared with none, in words": {gateway.Options{Sessions: shared, Capabilities: json.RawMessage(` { } `)}, ""},
+		"shared with headers":        {gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: a shared session"},
+		"warm, plain transport":      {gateway.Options{Warm: 1, NoAutoInitialize: true}, "Warm: has no effect"},
+		"warm with headers":          {gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: a session started ahead"},
+		"a short maximum":            {gateway.Options{RequestTimeout: time.Minute, MaxRequestTimeout: time.Second}, "MaxRequestTimeout: must be at least"},
+		"a long request":             {gateway.Options{RequestTimeout: time.Hour}, ""},
+		"never a hang":               {gateway.Options{HangTimeout: -1}, ""},
+		"a long name":                {gateway.Options{Name: strings.Repeat("a", 65)}, "Name: must match"},
+		"names":                      {gateway.Options{Name: "0_a-b", ForwardHeaders: header}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := gateway.New(&server{}, tc.opts)
+			if g != nil {
+				defer g.Shutdown(t.Context())
+			}
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("got %v, want none", err)
+			case tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "gateway: "+tc.want) || strings.Contains(err.Error(), "\n")):
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
 	}
 }
 

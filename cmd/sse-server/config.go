@@ -41,12 +41,20 @@ type config struct {
 	Event                text   `group:"mcp" placeholder:"NAME" allowed:"|message|mcp-response" help:"Name of the events that carry responses: message or mcp-response. Empty: decided for each connection."`
 	Capabilities         object `group:"mcp" default:"{}" placeholder:"JSON" help:"Client capabilities that the gateway's own initialize declares, as a JSON object; in the file also as a mapping."`
 
+	Sessions         text  `group:"sessions" default:"per-connection" placeholder:"MODE" allowed:"per-connection|shared" help:"Who gets a session with the server: per-connection, each its own; shared, all the same, with capabilities {}."`
+	SessionsSize     count `group:"sessions" default:"1" placeholder:"N" help:"Shared sessions that connections are spread over, as a number. Only with --sessions shared. 0 is refused."`
+	Warm             count `group:"sessions" default:"0" placeholder:"N" zero:"none" help:"Sessions that are kept initialized ahead of connections, as a number. With --sessions shared, one or more has the shared ones started ahead. 0: none."`
+	StartConcurrency count `group:"sessions" default:"16" placeholder:"N" help:"Sessions that are started at a time, as a number; more wait. 0 is refused."`
+	Retry            text  `group:"sessions" default:"safe" placeholder:"WHICH" allowed:"safe|never" help:"Requests in flight when their session is lost: safe repeats once those that change nothing; never answers all with an error."`
+
 	InitializationTimeout duration `group:"times" default:"5s" placeholder:"DURATION" help:"How long a client's message waits for the handshake. 0 is refused."`
 	StartTimeout          duration `group:"times" default:"60s" placeholder:"DURATION" help:"How long one start of the server may take, handshake included. 0 is refused."`
 	MaxHandshakeAttempts  count    `group:"times" default:"5" placeholder:"N" help:"Failed starts in a row after which a connection gives up, as a number. 0 is refused."`
 	HeartbeatInterval     duration `group:"times" default:"15s" placeholder:"DURATION" min:"100ms" zero:"no heartbeats" off:"" help:"Longest silence on a stream before a heartbeat. 0: no heartbeats."`
 	ConnectionTimeout     duration `group:"times" default:"0" placeholder:"DURATION" zero:"never" help:"Close a connection without any POST or request in flight for that long. 0: never."`
-	RequestTimeout        duration `group:"times" default:"60s" placeholder:"DURATION" help:"How long the server may take for one request. 0 is refused."`
+	RequestTimeout        duration `group:"times" default:"60s" placeholder:"DURATION" help:"How long the server may take for one request, or between two reports of its progress. 0 is refused."`
+	MaxRequestTimeout     duration `group:"times" default:"600s" placeholder:"DURATION" help:"How long it may take whatever progress it reports; --request-timeout if that is longer. 0 is refused."`
+	HangTimeout           duration `group:"times" default:"30s" placeholder:"DURATION" zero:"never" off:"" help:"Silence of a server with requests in flight after which it is suspected to hang: pinged once it is idle, and started anew if it misses two pings. 0: never."`
 	WriteTimeout          duration `group:"times" default:"10s" placeholder:"DURATION" help:"How long one write to a client, or the wait for room in its outbox, may take. 0 is refused."`
 	AnnounceDelay         duration `group:"times" default:"100ms" placeholder:"DURATION" zero:"none" off:"" help:"Least time between the endpoint and the mcp-response event. 0: none."`
 	ReconnectDelay        duration `group:"times" default:"1s" placeholder:"DURATION" help:"How long clients are told to wait before they reconnect. 0 is refused."`
@@ -60,6 +68,7 @@ type config struct {
 	OutboxBytes         size  `group:"limits" default:"1MiB" placeholder:"BYTES" help:"What may wait to be written to one client, in bytes. 0 is refused."`
 	GateQueue           count `group:"limits" default:"64" placeholder:"N" help:"Messages of one connection that wait for the handshake, as a number. 0 is refused."`
 	MaxInFlight         count `group:"limits" default:"0" placeholder:"N" zero:"unlimited" help:"Requests that one session of the server works on at a time, as a number; more wait in order, 1 serializes. 0: unlimited."`
+	MaxWaiting          count `group:"limits" default:"1024" placeholder:"N" help:"Requests of one session that wait for their turn within --max-in-flight, as a number. 0 is refused."`
 	MaxPending          count `group:"limits" default:"4096" placeholder:"N" help:"Unanswered requests of one connection, waiting ones included, as a number. 0 is refused."`
 
 	AuthTokensFile text   `group:"access" placeholder:"FILE" help:"File of bearer tokens that clients must show, one a line: TOKEN or PRINCIPAL:TOKEN; # starts a comment. None: no authentication."`
@@ -76,6 +85,7 @@ func groups() []kong.Group {
 		{Key: "server", Title: "Server"},
 		{Key: "child", Title: "Child process"},
 		{Key: "mcp", Title: "Protocol"},
+		{Key: "sessions", Title: "Sessions"},
 		{Key: "times", Title: "Times"},
 		{Key: "limits", Title: "Limits"},
 		{Key: "access", Title: "Access"},
@@ -135,6 +145,9 @@ func load(args []string, lookupEnv func(string) (string, bool), help io.Writer) 
 		l.command = sources.command
 	}
 	faults = append(faults, l.faults()...)
+	if !l.given("max-request-timeout") {
+		l.MaxRequestTimeout.value = max(l.MaxRequestTimeout.value, l.RequestTimeout.value)
+	}
 	faults = append(faults, l.validate()...)
 	sortByLine(faults, sources.file.path)
 	return l, faults, nil

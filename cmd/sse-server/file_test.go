@@ -13,9 +13,9 @@ func TestFileFaults(t *testing.T) {
 		{"unknown keys", "addr: 127.0.0.1:0\nadr: x\nmaxConnections: 1\nmax_pending: 1\n", []string{
 			`:2: unknown key "adr"`, `:3: unknown key "maxConnections", did you mean "max-connections"?`,
 			`:4: unknown key "max_pending", did you mean "max-pending"?`}},
-		{"flags that are no keys", "config: x\nversion: true\nhelp: true\ncheck-config: true\nwarm: 1\n", []string{
+		{"flags that are no keys", "config: x\nversion: true\nhelp: true\ncheck-config: true\nwarmth: 1\n", []string{
 			`:1: unknown key "config"`, `:2: unknown key "version"`, `:3: unknown key "help"`,
-			`:4: unknown key "check-config"`, `:5: unknown key "warm"`}},
+			`:4: unknown key "check-config"`, `:5: unknown key "warmth"`}},
 		{"in the order of the lines", "gate-queue: 0\nnope: 1\ntls-cert: c\ncommand: x\nlog-level: loud\n", []string{
 			":1: gate-queue", `:2: unknown key "nope"`, ":3: tls-cert", ":4: command", ":5: log-level"}},
 		{"syntax", "a: [\n", []string{":1:4: "}},

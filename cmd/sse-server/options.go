@@ -18,12 +18,20 @@ func (l *loaded) options() gateway.Options {
 		EventName:            l.Event.value,
 		Capabilities:         l.Capabilities.value,
 
+		Sessions:         l.Sessions.value,
+		SessionsSize:     l.SessionsSize.value,
+		Warm:             l.Warm.value,
+		StartConcurrency: l.StartConcurrency.value,
+		Retry:            l.Retry.value,
+
 		InitializationTimeout: l.InitializationTimeout.value,
 		StartTimeout:          l.StartTimeout.value,
 		MaxHandshakeAttempts:  l.MaxHandshakeAttempts.value,
 		HeartbeatInterval:     l.HeartbeatInterval.value,
 		ConnectionTimeout:     l.ConnectionTimeout.value,
 		RequestTimeout:        l.RequestTimeout.value,
+		MaxRequestTimeout:     l.MaxRequestTimeout.value,
+		HangTimeout:           l.HangTimeout.value,
 		WriteTimeout:          l.WriteTimeout.value,
 		AnnounceDelay:         l.AnnounceDelay.value,
 		ReconnectDelay:        l.ReconnectDelay.value,
@@ -39,6 +47,7 @@ func (l *loaded) options() gateway.Options {
 		OutboxBytes:     int(l.OutboxBytes.value),
 		GateQueue:       l.GateQueue.value,
 		MaxInFlight:     l.MaxInFlight.value,
+		MaxWaiting:      l.MaxWaiting.value,
 		MaxPending:      l.MaxPending.value,
 
 		AllowedOrigins: l.AllowedOrigins.values,

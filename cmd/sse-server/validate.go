@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"fmt"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
 // validate returns the contradictions between options and what is wrong with
@@ -17,6 +19,7 @@ func (l *loaded) validate() []string {
 	l.checkTokens(add)
 	l.checkExposure(add)
 	l.checkRelations(add)
+	l.checkSessions(add)
 	return faults
 }
 
@@ -101,6 +104,10 @@ func (l *loaded) checkRelations(add addFault) {
 		add("%s %v: want at most %s, which is %v", l.name("initialization-timeout"), &l.InitializationTimeout,
 			l.name("start-timeout"), &l.StartTimeout)
 	}
+	if l.MaxRequestTimeout.value < l.RequestTimeout.value && l.MaxRequestTimeout.value > 0 {
+		add("%s %v: want at least %s, which is %v", l.name("max-request-timeout"), &l.MaxRequestTimeout,
+			l.name("request-timeout"), &l.RequestTimeout)
+	}
 	if most := l.MaxConnections.value; most > 0 && l.MaxConnectionsPerIP.value > most {
 		add("%s %v: want at most %s, which is %d", l.name("max-connections-per-ip"), &l.MaxConnectionsPerIP,
 			l.name("max-connections"), most)
@@ -108,8 +115,30 @@ func (l *loaded) checkRelations(add addFault) {
 	if l.CORS.value && len(l.AllowedOrigins.values) == 0 && l.AllowedOrigins.want == "" {
 		add("%s: has no effect without --allowed-origins", l.name("cors"))
 	}
-	if !l.AutoInitialize.value && l.AutoInitialize.want == "" && l.Capabilities.want == "" && string(l.Capabilities.value) != "{}" {
+}
+
+// checkSessions refuses what a mode of sessions cannot keep.
+func (l *loaded) checkSessions(add addFault) {
+	plain := !l.AutoInitialize.value && l.AutoInitialize.want == ""
+	declares := l.Capabilities.want == "" && string(l.Capabilities.value) != "{}"
+	shared := l.Sessions.want == "" && l.Sessions.value == gateway.SessionsShared
+	if plain && declares {
 		add("%s: has no effect with %s off, as only the gateway's own initialize declares them",
 			l.name("capabilities"), l.name("auto-initialize"))
+	}
+	if plain && l.Warm.value > 0 {
+		add("%s %v: has no effect with %s off, as a session is initialized ahead by the gateway's own initialize",
+			l.name("warm"), &l.Warm, l.name("auto-initialize"))
+	}
+	if shared && plain {
+		add("%s shared: needs %s on, as many clients cannot initialize one session",
+			l.name("sessions"), l.name("auto-initialize"))
+	}
+	if shared && declares {
+		add("%s: want {} with %s shared, as a request of the server could not be given to one client",
+			l.name("capabilities"), l.name("sessions"))
+	}
+	if !shared && l.Sessions.want == "" && l.SessionsSize.value > 1 {
+		add("%s %v: has no effect without --sessions shared", l.name("sessions-size"), &l.SessionsSize)
 	}
 }
