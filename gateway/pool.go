@@ -32,11 +32,11 @@ type pool struct {
 	g    *Gateway
 	size int
 
-	mu      sync.Mutex // guards what follows
-	idle    []warm     // the last one is taken first
-	opening int        // starts that run
-	backoff *handshake.Backoff
-	pause   *time.Timer // until the next start; nil: none is needed
+	mu      sync.Mutex         // guards what follows
+	idle    []warm             // the last one is taken first
+	opening int                // starts that run
+	backoff *handshake.Backoff // since a session last proved itself; nil: nothing failed
+	pause   *time.Timer        // until the next start; nil: none is needed
 	closed  bool
 }
 
@@ -78,6 +78,9 @@ func (p *pool) pop() (warm, bool) {
 	w := p.idle[last]
 	p.idle[last] = warm{}
 	p.idle = p.idle[:last]
+	if w.proven() {
+		p.backoff = nil
+	}
 	p.g.metrics.PoolIdle(-1)
 	return w, true
 }
@@ -124,7 +127,9 @@ func (p *pool) lost(s *session) {
 	p.g.metrics.PoolIdle(-1)
 	p.g.metrics.PoolDiscarded()
 	p.g.endSession(s, errNotNeeded)
-	if !s.proven() {
+	if s.proven() {
+		p.backoff = nil
+	} else {
 		p.waitLocked()
 	}
 	p.refillLocked()
@@ -168,9 +173,7 @@ func (p *pool) open() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.opening--
-	if kept {
-		p.backoff = nil
-	} else if err != nil {
+	if err != nil {
 		p.waitLocked()
 	}
 	p.refillLocked()

@@ -187,6 +187,17 @@ func (s *serverSession) methods() []string {
 	return all
 }
 
+// count returns how many messages of that method the session got.
+func (s *serverSession) count(method string) int {
+	n := 0
+	for _, m := range s.methods() {
+		if m == method {
+			n++
+		}
+	}
+	return n
+}
+
 // message returns the first message of that method as the session got it.
 func (s *serverSession) message(t testing.TB, method string) *jsonrpc.Message {
 	t.Helper()

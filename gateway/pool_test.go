@@ -1,0 +1,240 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+func TestWarmSessionsAreReadyAtOnce(t *testing.T) {
+	u := &server{dial: slow(3 * time.Second)}
+	inFakeTime(t, u, gateway.Options{Warm: 2}, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		g.Start() // again does nothing
+		time.Sleep(4 * time.Second)
+		if n := metric(t, g, "mcp_sse_pool_idle"); n != 2 || u.starts() != 2 {
+			t.Fatalf("%g idle sessions after %d starts, want 2 after 2", n, u.starts())
+		}
+		began := time.Now()
+		for range 2 {
+			p := connect(t, g, plain)
+			p.post(request("1", "tools/list"))
+			p.want(`1 {"session":*`)
+		}
+		if n := u.session(t, 1).count("tools/list") + u.session(t, 2).count("tools/list"); n != 2 {
+			t.Errorf("the two warm sessions got %d requests, want 2", n)
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("two connections were ready after %s, want at once", took)
+		}
+		cold := connect(t, g, plain) // before the pool is filled again
+		cold.wantState(connstate.Initializing)
+		time.Sleep(3 * time.Second)
+		cold.wantState(connstate.Ready)
+		if hit, idle := metric(t, g, "mcp_sse_pool_takes_total"), metric(t, g, "mcp_sse_pool_idle"); hit != 3 || idle != 2 {
+			t.Errorf("%g takes and %g idle sessions, want 3 and 2", hit, idle)
+		}
+	})
+}
+
+func TestNothingIsStartedBeforeTheFirstConnection(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+		time.Sleep(time.Minute)
+		if n := u.starts(); n != 0 {
+			t.Errorf("%d starts without Start or a connection, want 0", n)
+		}
+		connect(t, g, plain).wantState(connstate.Ready)
+		if n := u.starts(); n != 2 {
+			t.Errorf("%d starts with the first connection, want its own and one ahead", n)
+		}
+	})
+}
+
+// A session whose client asked nothing is as good as new.
+func TestUnusedSessionsGoBackToThePool(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		synctest.Wait()
+		full := connect(t, g, plain) // takes the first; a second is started
+		full.wantState(connstate.Ready)
+		full.c.Close("left") // the pool is full by now
+		synctest.Wait()
+		if n := u.open(); n != 1 {
+			t.Fatalf("%d sessions are open, want the one in the pool", n)
+		}
+		u.dial = slow(time.Hour) // nothing new from now on
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.c.Close("left")
+		synctest.Wait()
+		q := connect(t, g, plain)
+		q.post(request("1", "tools/list"))
+		q.want(answered("1", 2, "tools/list"))
+		q.c.Close("left")
+		synctest.Wait()
+		if n := u.open(); n != 0 {
+			t.Errorf("%d sessions are open, want none: a used one does not go back", n)
+		}
+	})
+}
+
+// A client with capabilities gets a session of its own; the warm one goes back.
+func TestWarmSessionOfAClientWithCapabilitiesGoesBack(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		time.Sleep(2 * time.Second)
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(initialize("0", "2025-06-18", `{"roots":{}}`))
+		time.Sleep(5 * time.Second)
+		p.want("0 *")
+		if idle, open := metric(t, g, "mcp_sse_pool_idle"), u.open(); idle != 1 || open != 2 {
+			t.Errorf("%g sessions in the pool and %d open, want 1 and 2", idle, open)
+		}
+	})
+}
+
+// A session that has waited is only given to a client once it has answered a ping.
+func TestWarmSessionsAreVerified(t *testing.T) {
+	var deaf atomic.Bool
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		return s.n == 1 && deaf.Load() && m.Kind == jsonrpc.Request
+	}}
+	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		deaf.Store(true)
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		time.Sleep(3 * time.Second)
+		p.want(answered("1", 2, "tools/list")) // which has been started meanwhile
+		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized", "ping")
+		if !u.session(t, 1).over() {
+			t.Error("the session that does not answer is not over")
+		}
+		if n := metric(t, g, "mcp_sse_pool_discarded_total"); n != 1 {
+			t.Errorf("%g sessions discarded, want 1", n)
+		}
+		time.Sleep(time.Hour)
+		q := connect(t, g, plain)
+		q.post(request("1", "tools/list"))
+		q.want(answered("1", 3, "tools/list"))
+		u.session(t, 3).wantMethods(t, "initialize", "notifications/initialized", "ping", "tools/list")
+	})
+}
+
+func TestDeadWarmSessionsAreReplaced(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		synctest.Wait()
+		for n := 1; n <= 3; n++ {
+			time.Sleep(time.Hour) // proven
+			u.session(t, n).die()
+			synctest.Wait()
+			if starts := u.starts(); starts != n+1 {
+				t.Fatalf("%d starts after %d deaths, want %d", starts, n, n+1)
+			}
+		}
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		p.want(answered("1", 4, "tools/list"))
+	})
+}
+
+// A server that does not start, or dies at once, is not started in a loop.
+func TestFailedWarmStartsBackOff(t *testing.T) {
+	for name, u := range map[string]*server{
+		"no start":     {dial: func(context.Context, int) error { return errors.New("no such program") }},
+		"dies at once": {handle: crashesOnceInitialized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inFakeTime(t, u, gateway.Options{Warm: 4}, func(t *testing.T, g *gateway.Gateway) {
+				g.Start()
+				time.Sleep(10 * time.Minute)
+				// 4 at a time, 7.5 s apart on the average once the backoff is full.
+				if n := u.starts(); n < 40 || n > 1000 {
+					t.Errorf("%d starts in 10 minutes, want between 40 and 1000", n)
+				}
+				if err := g.Ready(t.Context()); name == "no start" && err == nil {
+					t.Error("the gateway is ready without a server")
+				}
+			})
+		})
+	}
+}
+
+func TestStartsAreLimited(t *testing.T) {
+	var most atomic.Int64
+	running := make(chan struct{}, 100)
+	u := &server{dial: func(ctx context.Context, n int) error {
+		running <- struct{}{}
+		most.Store(max(most.Load(), int64(len(running))))
+		err := slow(time.Second)(ctx, n)
+		<-running
+		return err
+	}}
+	inFakeTime(t, u, gateway.Options{StartConcurrency: 3, Warm: 2, InitializationTimeout: time.Minute}, func(t *testing.T, g *gateway.Gateway) {
+		var peers []*peer
+		for range 7 {
+			peers = append(peers, connect(t, g, plain))
+		}
+		synctest.Wait()
+		if n := metric(t, g, "mcp_sse_starts_waiting"); n != 6 {
+			t.Errorf("%g starts wait, want 6", n)
+		}
+		time.Sleep(3*time.Second + time.Millisecond)
+		if n := most.Load(); n > 3 {
+			t.Errorf("%d starts ran at a time, want 3", n)
+		}
+		for _, p := range peers {
+			p.wantState(connstate.Ready)
+		}
+		if n := metric(t, g, "mcp_sse_starts_waiting"); n != 0 {
+			t.Errorf("%g starts wait, want 0", n)
+		}
+	})
+}
+
+// Waiting for others is no part of a start: only what the server takes counts.
+func TestWaitForAStartIsNotItsTimeout(t *testing.T) {
+	u := &server{dial: slow(8 * time.Second)}
+	inFakeTime(t, u, gateway.Options{StartConcurrency: 1, StartTimeout: 10 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
+		var peers []*peer
+		for range 4 {
+			peers = append(peers, connect(t, g, plain))
+		}
+		time.Sleep(33 * time.Second)
+		for _, p := range peers {
+			p.wantState(connstate.Ready)
+		}
+		if n := u.starts(); n != 4 {
+			t.Errorf("%d starts, want 4", n)
+		}
+	})
+}
+
+// A client that leaves while its start waits for others costs no start.
+func TestStartThatNobodyWaitsForIsNotMade(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	inFakeTime(t, u, gateway.Options{StartConcurrency: 1}, func(t *testing.T, g *gateway.Gateway) {
+		connect(t, g, plain)
+		synctest.Wait()
+		connect(t, g, plain).c.Close("left")
+		time.Sleep(5 * time.Second)
+		if n := u.starts(); n != 1 {
+			t.Errorf("%d starts, want 1", n)
+		}
+	})
+}

@@ -1,0 +1,218 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+var sharing = gateway.Options{Sessions: gateway.SessionsShared}
+
+func TestAllConnectionsShareASession(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
+		var peers []*peer
+		for range 10 { // all wait for one start
+			p := connect(t, g, plain)
+			p.post(request("1", "tools/list"))
+			peers = append(peers, p)
+		}
+		time.Sleep(time.Second)
+		for _, p := range peers {
+			p.want(answered("1", 1, "tools/list"))
+		}
+		late := connect(t, g, plain)
+		late.wantState(connstate.Ready)
+		for _, p := range append(peers, late) {
+			p.c.Close("left")
+		}
+		synctest.Wait()
+		if n := u.open(); n != 1 || u.starts() != 1 {
+			t.Errorf("%d sessions are open after %d starts, want 1 that goes on after 1", n, u.starts())
+		}
+	})
+}
+
+// Whatever a client declares, its initialize is answered from the stored result.
+func TestSharedSessionAnswersInitializeFromTheStoredResult(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, connstate.Client{})
+		p.post(initialize("7", "2025-03-26", `{"roots":{},"sampling":{}}`), initialized, request("8", "tools/list"))
+		p.want(`7 {"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`,
+			answered("8", 1, "tools/list"))
+		q := connect(t, g, plain)
+		q.post(request("8", "tools/call"))
+		q.want(answered("8", 1, "tools/call"))
+		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized", "tools/list", "tools/call")
+		if got, want := string(u.session(t, 1).message(t, "initialize").Params()), `"capabilities":{}`; !strings.Contains(got, want) {
+			t.Errorf("the shared session was initialized with %s, want %s in it", got, want)
+		}
+	})
+}
+
+func TestConnectionsAreSpreadOverSharedSessions(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, SessionsSize: 3}, func(t *testing.T, g *gateway.Gateway) {
+		on := map[string]int{}
+		for range 9 {
+			p := connect(t, g, plain)
+			p.post(request("1", "tools/list"))
+			synctest.Wait()
+			p.mu.Lock()
+			on[describe(t, p.got[0])]++
+			p.mu.Unlock()
+		}
+		for n := 1; n <= 3; n++ {
+			if got := on[answered("1", n, "tools/list")]; got != 3 {
+				t.Errorf("%d connections on session %d, want 3 (%v)", got, n, on)
+			}
+		}
+	})
+}
+
+func TestSharedSessionsAreStartedAhead(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	opts := gateway.Options{Sessions: gateway.SessionsShared, SessionsSize: 2, Warm: 1}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		time.Sleep(2 * time.Second)
+		if n := u.open(); n != 2 {
+			t.Errorf("%d sessions are open, want 2", n)
+		}
+		connect(t, g, plain).wantState(connstate.Ready)
+	})
+}
+
+// The loss of a shared session is nobody's end: all streams go on, over one new
+// session.
+func TestSharedSessionLost(t *testing.T) {
+	u := &server{capabilities: `{"tools":{"listChanged":true}}`, dial: slow(time.Second)}
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
+		var peers []*peer
+		for range 3 {
+			peers = append(peers, connect(t, g, plain))
+		}
+		time.Sleep(proven)
+		peers[0].post(request("1", "hang"))
+		peers[1].post(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a://1"}}`)
+		synctest.Wait()
+		u.session(t, 1).die()
+		peers[0].want("1 session_lost retryable=false")
+		peers[1].want("1 *")
+		for _, p := range peers {
+			p.wantState(connstate.Initializing)
+			p.post(request("2", "tools/call"))
+		}
+		time.Sleep(time.Second)
+		for _, p := range peers {
+			p.want("notifications/tools/list_changed", answered("2", 2, "tools/call"))
+		}
+		if got := u.session(t, 2).methods(); len(got) < 3 || got[2] != "resources/subscribe" && !strings.Contains(fmt.Sprint(got), "resources/subscribe") {
+			t.Errorf("the new session got %q, want the subscription of one client restored", got)
+		}
+		if n := u.starts(); n != 2 {
+			t.Errorf("%d starts, want 2", n)
+		}
+	})
+}
+
+// One client that makes the server crash, again and again, costs the others
+// nothing but time.
+func TestOneClientsCrashesDoNotMakeOthersGiveUp(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "crash" {
+			s.die()
+			return true
+		}
+		return false
+	}}
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
+		bad, good := connect(t, g, plain), connect(t, g, plain)
+		for i := range 100 {
+			id := fmt.Sprint(i)
+			bad.post(request(id, "crash"))
+			bad.want(id + " session_lost retryable=false")
+			time.Sleep(20 * time.Second) // longer than the longest pause
+			good.post(request(id, "tools/list"))
+			good.want(answered(id, i+2, "tools/list"))
+		}
+	})
+}
+
+func TestSharedStartThatFails(t *testing.T) {
+	var up atomic.Bool
+	u := &server{dial: func(context.Context, int) error {
+		if up.Load() {
+			return nil
+		}
+		return errors.New("no such program")
+	}}
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
+		var peers []*peer
+		for range 50 {
+			peers = append(peers, connect(t, g, plain))
+		}
+		time.Sleep(time.Minute)
+		if n := u.starts(); n > 30 {
+			t.Errorf("%d starts in a minute for 50 connections, want one at a time with pauses", n)
+		}
+		if err := g.Ready(t.Context()); err == nil {
+			t.Error("the gateway is ready without a server")
+		}
+		up.Store(true)
+		for range 2 { // those that have given up start again 15 s after the last failure
+			time.Sleep(20 * time.Second)
+			for _, p := range peers {
+				p.post(request("1", "tools/list"))
+			}
+		}
+		time.Sleep(20 * time.Second)
+		for _, p := range peers {
+			p.post(request("2", "tools/list"))
+			synctest.Wait()
+			p.mu.Lock()
+			last := describe(t, p.got[len(p.got)-1])
+			p.mu.Unlock()
+			if want := answered("2", u.starts(), "tools/list"); last != want {
+				t.Errorf("the last answer is %s, want %s", last, want)
+			}
+		}
+	})
+}
+
+// What one client does not take must not hold up what is for another.
+func TestSlowClientOfASharedSession(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "big" {
+			s.say(string(jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 1000)+`"`))))
+			return true
+		}
+		return false
+	}}
+	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, OutboxBytes: 1 << 10}, func(t *testing.T, g *gateway.Gateway) {
+		slow := slowReader(t, g, 20*time.Second)
+		fast := connect(t, g, plain)
+		synctest.Wait()
+		for i := range 50 {
+			slow.post(request(fmt.Sprint(i), "big"))
+			fast.post(request(fmt.Sprint(i), "tools/list"))
+			fast.want(answered(fmt.Sprint(i), 1, "tools/list"))
+		}
+		time.Sleep(11 * time.Second)
+		if got := slow.c.Reason(); got != "slow" {
+			t.Errorf("the slow client was closed for %q, want slow", got)
+		}
+		fast.post(request("1", "tools/list"))
+		fast.want(answered("1", 1, "tools/list"))
+	})
+}
