@@ -24,6 +24,7 @@ func (m *Main) serve(d *daemon, l *loaded) int {
 	for _, e := range d.endpoints() {
 		go func() { failed <- e.serve() }() // ends with the server's Shutdown or Close
 	}
+	d.gw.Start()
 	m.announce(d, l)
 
 	code := exitOK
