@@ -1,0 +1,159 @@
+package upstream
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Errors of MCP 2026-07-28 (schema) that clients of earlier versions do not know.
+const (
+	codeHeaderMismatch     = -32020
+	codeMissingCapability  = -32021
+	codeUnsupportedVersion = -32022
+)
+
+// Types of results (MCP 2026-07-28, basic/index).
+const (
+	resultComplete = "complete"
+	resultInput    = "input_required"
+)
+
+// resultType returns the type of a result; one without is complete. It reports
+// false for a type that is not known.
+func resultType(result json.RawMessage) (string, bool) {
+	raw, ok := jsonrpc.Member(result, "resultType")
+	if !ok {
+		return resultComplete, true
+	}
+	name, _ := jsonrpc.Text(raw)
+	return name, name == resultComplete || name == resultInput
+}
+
+// plainResult returns a result as clients of earlier versions know it: without
+// resultType, all else as it is.
+func plainResult(result json.RawMessage) json.RawMessage {
+	return jsonrpc.RemoveMember(result, "resultType")
+}
+
+// errorCode returns the code of an error object; 0 where there is none.
+func errorCode(raw json.RawMessage) int {
+	var code int
+	member, _ := jsonrpc.Member(raw, "code")
+	_ = json.Unmarshal(member, &code) // 0 stays, which stands for no error of ours
+	return code
+}
+
+// plainError returns an error object as clients of earlier versions know it:
+// those that only the gateway can understand become errors of the gateway.
+func plainError(raw json.RawMessage) json.RawMessage {
+	e := translateError(raw)
+	if e == nil {
+		return raw
+	}
+	return encodeError(e)
+}
+
+func translateError(raw json.RawMessage) *jsonrpc.Error {
+	switch errorCode(raw) {
+	case codeHeaderMismatch:
+		return reasonError("the server refused the headers of the request: "+errorText(raw), "header_mismatch", false)
+	case codeMissingCapability:
+		return reasonError("the server needs capabilities that the client has not declared: "+missing(raw), "missing_capability", false)
+	case codeUnsupportedVersion:
+		return reasonError("the server no longer speaks MCP "+modernVersion, "unsupported_version", false)
+	}
+	return nil
+}
+
+// errorFrom returns an error object of a peer as an error of this side.
+func errorFrom(raw json.RawMessage) *jsonrpc.Error {
+	var e struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
+	}
+	if json.Unmarshal(raw, &e) != nil {
+		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "the peer answered with an error that cannot be read")
+	}
+	out := &jsonrpc.Error{Code: e.Code, Message: e.Message}
+	if e.Data != nil {
+		out.Data = e.Data
+	}
+	return out
+}
+
+// errorText is the message of an error object, as far as it is short enough to be
+// told.
+func errorText(raw json.RawMessage) string {
+	member, _ := jsonrpc.Member(raw, "message")
+	text, _ := jsonrpc.Text(member)
+	return text[:min(200, len(text))]
+}
+
+// missing names the capabilities that an error asks for.
+func missing(raw json.RawMessage) string {
+	member, _ := jsonrpc.Member(raw, "data", "requiredCapabilities")
+	var required map[string]json.RawMessage
+	if json.Unmarshal(member, &required) != nil || len(required) == 0 {
+		return errorText(raw)
+	}
+	names := make([]string, 0, len(required))
+	for name := range required {
+		names = append(names, name[:min(64, len(name))])
+	}
+	slices.Sort(names)
+	return strings.Join(names[:min(16, len(names))], ", ")
+}
+
+// faultData is the data of an error that this side answers with.
+type faultData struct {
+	Reason    string `json:"reason"`
+	Retryable bool   `json:"retryable"`
+}
+
+// reasonError returns an error that this side answers a request with. The reason
+// is for programs; retryable says that repeating the request is safe.
+func reasonError(message, reason string, retryable bool) *jsonrpc.Error {
+	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
+	e.Data = faultData{reason, retryable}
+	return e
+}
+
+func encodeError(e *jsonrpc.Error) json.RawMessage {
+	m, _ := jsonrpc.Member(jsonrpc.NewError("", e), "error")
+	return m
+}
+
+// legacyVersions are the protocol versions with an initialize, the newest last.
+var legacyVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
+
+// initializeResult makes the answer to an initialize out of what the server said
+// of itself. The name stands in for that of a server that has none.
+func initializeResult(discovered, params json.RawMessage, name string) json.RawMessage {
+	member, _ := jsonrpc.Member(params, "protocolVersion")
+	version, _ := jsonrpc.Text(member)
+	if !slices.Contains(legacyVersions, version) {
+		version = legacyVersions[len(legacyVersions)-1]
+	}
+	capabilities, ok := jsonrpc.Member(discovered, "capabilities")
+	if !ok || capabilities[0] != '{' {
+		capabilities = json.RawMessage("{}")
+	}
+	info, ok := jsonrpc.Member(discovered, "_meta", metaServerInfo)
+	if !ok || info[0] != '{' {
+		info, _ = json.Marshal(struct { // strings always have a JSON form
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		}{name, "unknown"})
+	}
+	result := json.RawMessage(`{"protocolVersion":"` + version + `"}`)
+	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(capabilities, "tasks"), "capabilities")
+	result = jsonrpc.SetMember(result, info, "serverInfo")
+	if text, ok := jsonrpc.Member(discovered, "instructions"); ok && text[0] == '"' {
+		result = jsonrpc.SetMember(result, text, "instructions")
+	}
+	return result
+}
