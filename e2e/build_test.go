@@ -13,14 +13,14 @@ import (
 	"testing"
 )
 
-// builder builds the binary once, into a directory that remove takes away.
+// builder builds the binaries once, into a directory that remove takes away.
 type builder struct {
 	once sync.Once
 	dir  string
 	err  error
 }
 
-var sseServer builder
+var programs builder
 
 // build builds with the race detector: a race in the gateway ends it with exit
 // code 66, which gateway.stop reports.
@@ -28,20 +28,31 @@ func (b *builder) build() {
 	if b.dir, b.err = os.MkdirTemp("", "sse-server-e2e-"); b.err != nil {
 		return
 	}
-	cmd := exec.Command("go", "build", "-race", "-o", b.dir, "../cmd/sse-server")
+	cmd := exec.Command("go", "build", "-race", "-o", b.dir, "../cmd/sse-server", "./everything")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		b.err = fmt.Errorf("build sse-server: %w\n%s", err, out)
+		b.err = fmt.Errorf("build: %w\n%s", err, out)
 	}
 }
 
 // binary returns the path of the built sse-server.
 func binary(t *testing.T) string {
 	t.Helper()
-	sseServer.once.Do(sseServer.build)
-	if sseServer.err != nil {
-		t.Fatal(sseServer.err)
+	return built(t, "sse-server")
+}
+
+// everythingGo returns the path of the built ./everything.
+func everythingGo(t *testing.T) string {
+	t.Helper()
+	return built(t, "everything")
+}
+
+func built(t *testing.T, name string) string {
+	t.Helper()
+	programs.once.Do(programs.build)
+	if programs.err != nil {
+		t.Fatal(programs.err)
 	}
-	return filepath.Join(sseServer.dir, "sse-server")
+	return filepath.Join(programs.dir, name)
 }
 
 func (b *builder) remove() {

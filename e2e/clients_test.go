@@ -9,12 +9,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-
-	mcpgo "github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	mcpgotypes "github.com/mark3labs/mcp-go/mcp"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // client is an MCP client as its users see it. An error that the server sent is
@@ -26,6 +20,13 @@ type client interface {
 	callTool(ctx context.Context, name string, args map[string]any) (string, error)
 	// callAll calls the tool with all arguments at once.
 	callAll(ctx context.Context, name string, args []map[string]any) ([]string, error)
+	// progress calls the tool and returns how much progress came. It waits for
+	// as much as is wanted, which a client may handle after the answer.
+	progress(ctx context.Context, name string, args map[string]any, want int) (int, error)
+	// read returns the text of a resource.
+	read(ctx context.Context, uri string) (string, error)
+	// prompt returns the text of a prompt.
+	prompt(ctx context.Context, name string, args map[string]string) (string, error)
 	// saw returns what is known of the client's HTTP.
 	saw() traffic
 	close()
@@ -42,7 +43,9 @@ type traffic struct {
 // kind is one client program.
 type kind struct {
 	name string
-	open func(t *testing.T, url string) client
+	// open makes a client that does not connect yet. With a name it declares
+	// sampling, elicitation and roots, and answers each with the name.
+	open func(t *testing.T, url, name string) client
 	// discovers: it sends server/discover before initialize.
 	discovers bool
 	// reconnects: it opens a new stream by itself, and does not initialize again.
@@ -95,7 +98,13 @@ func within(t *testing.T) context.Context {
 // connect opens a client of the kind and connects it.
 func connect(t *testing.T, k kind, url string) client {
 	t.Helper()
-	c := k.open(t, url)
+	return connectAs(t, k, url, "")
+}
+
+// connectAs opens a client that answers the server's requests with the name.
+func connectAs(t *testing.T, k kind, url, name string) client {
+	t.Helper()
+	c := k.open(t, url, name)
 	if err := c.connect(within(t)); err != nil {
 		t.Fatalf("connect: %v", err)
 	}
@@ -170,150 +179,28 @@ func callEach(ctx context.Context, c client, name string, args []map[string]any)
 	return texts, errors.Join(errs...)
 }
 
-// goSDK is the SSE client of modelcontextprotocol/go-sdk.
-type goSDK struct {
-	*observer
-	url     string
-	session *mcp.ClientSession
-}
+// steps counts the progress that a client hands to its handler.
+type steps chan struct{}
 
-func openGoSDK(t *testing.T, url string) client {
-	t.Helper()
-	c := &goSDK{observer: newObserver(t), url: url}
-	t.Cleanup(c.close)
-	return c
-}
+func newSteps() steps { return make(steps, 1000) }
 
-func (c *goSDK) connect(ctx context.Context) (err error) {
-	// The SDK binds the stream to this context, so it must outlive the step.
-	ctx = context.WithoutCancel(ctx)
-	client := mcp.NewClient(&mcp.Implementation{Name: "sse-server-e2e", Version: "0"}, nil)
-	c.session, err = client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.url, HTTPClient: &http.Client{Transport: c.observer}}, nil)
-	return goSDKError(err)
-}
-
-func (c *goSDK) listTools(ctx context.Context) ([]string, error) {
-	list, err := c.session.ListTools(ctx, nil)
-	if err != nil {
-		return nil, goSDKError(err)
+func (s steps) add() {
+	select {
+	case s <- struct{}{}:
+	default: // more than any test asks for
 	}
-	var names []string
-	for _, tool := range list.Tools {
-		names = append(names, tool.Name)
-	}
-	return names, nil
 }
 
-func (c *goSDK) callTool(ctx context.Context, name string, args map[string]any) (string, error) {
-	result, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		return "", goSDKError(err)
-	}
-	var text string
-	for _, part := range result.Content {
-		if part, ok := part.(*mcp.TextContent); ok {
-			text += part.Text
+// await returns how many there are, as soon as there are as many as wanted.
+func (s steps) await(ctx context.Context, want int) (int, error) {
+	for n := 0; ; n++ {
+		if n >= want {
+			return n + len(s), nil
+		}
+		select {
+		case <-s:
+		case <-ctx.Done():
+			return n, ctx.Err()
 		}
 	}
-	if result.IsError {
-		return "", errors.New(text)
-	}
-	return text, nil
-}
-
-func (c *goSDK) callAll(ctx context.Context, name string, args []map[string]any) ([]string, error) {
-	return callEach(ctx, c, name, args)
-}
-
-func (c *goSDK) close() {
-	if c.session != nil {
-		_ = c.session.Close() // the gateway may be gone already
-	}
-}
-
-func goSDKError(err error) error {
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return &rpcError{Code: int(e.Code), Message: e.Message, Data: e.Data}
-	}
-	return err
-}
-
-// mcpGo is the SSE client of mark3labs/mcp-go.
-type mcpGo struct {
-	*observer
-	url    string
-	client *mcpgo.Client
-}
-
-func openMCPGo(t *testing.T, url string) client {
-	t.Helper()
-	c := &mcpGo{observer: newObserver(t), url: url}
-	t.Cleanup(c.close)
-	return c
-}
-
-func (c *mcpGo) connect(ctx context.Context) (err error) {
-	c.client, err = mcpgo.NewSSEMCPClient(c.url, transport.WithHTTPClient(&http.Client{Transport: c.observer}))
-	if err != nil {
-		return err
-	}
-	// The stream lives as long as the context of Start.
-	if err := c.client.Start(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	var hello mcpgotypes.InitializeRequest
-	hello.Params.ProtocolVersion = mcpgotypes.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcpgotypes.Implementation{Name: "sse-server-e2e", Version: "0"}
-	_, err = c.client.Initialize(ctx, hello)
-	return mcpGoError(err)
-}
-
-func (c *mcpGo) listTools(ctx context.Context) ([]string, error) {
-	list, err := c.client.ListTools(ctx, mcpgotypes.ListToolsRequest{})
-	if err != nil {
-		return nil, mcpGoError(err)
-	}
-	var names []string
-	for _, tool := range list.Tools {
-		names = append(names, tool.Name)
-	}
-	return names, nil
-}
-
-func (c *mcpGo) callTool(ctx context.Context, name string, args map[string]any) (string, error) {
-	var call mcpgotypes.CallToolRequest
-	call.Params.Name, call.Params.Arguments = name, args
-	result, err := c.client.CallTool(ctx, call)
-	if err != nil {
-		return "", mcpGoError(err)
-	}
-	var text string
-	for _, part := range result.Content {
-		if part, ok := part.(mcpgotypes.TextContent); ok {
-			text += part.Text
-		}
-	}
-	if result.IsError {
-		return "", errors.New(text)
-	}
-	return text, nil
-}
-
-func (c *mcpGo) callAll(ctx context.Context, name string, args []map[string]any) ([]string, error) {
-	return callEach(ctx, c, name, args)
-}
-
-func (c *mcpGo) close() {
-	if c.client != nil {
-		_ = c.client.Close() // the gateway may be gone already
-	}
-}
-
-// mcpGoError recognises an error response: the client keeps only its message,
-// behind a sentinel for the code.
-func mcpGoError(err error) error {
-	if errors.Is(err, mcpgotypes.ErrInternalError) {
-		return &rpcError{Code: -32603, Message: err.Error()}
-	}
-	return err
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		sseServer.remove()
+		programs.remove()
 		os.Exit(code)
 	}))
 }

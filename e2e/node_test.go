@@ -2,15 +2,11 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -34,6 +30,7 @@ type reply struct {
 	Tools   []string          `json:"tools"`
 	Text    string            `json:"text"`
 	Texts   []string          `json:"texts"`
+	Count   int               `json:"count"` // of progress
 	Answers []json.RawMessage `json:"answers"`
 	Error   struct {
 		Name    string          `json:"name"`
@@ -55,17 +52,20 @@ func (r reply) err() error {
 	return fmt.Errorf("%s: %s (code %s)", r.Error.Name, r.Error.Message, r.Error.Code)
 }
 
-func openNode(sdk string) func(*testing.T, string) client {
-	return func(t *testing.T, url string) client {
+func openNode(sdk string) func(t *testing.T, url, name string) client {
+	return func(t *testing.T, url, name string) client {
 		t.Helper()
-		return startDriver(t, sdk, url)
+		if name == "" {
+			return startDriver(t, sdk, url)
+		}
+		return startDriver(t, sdk, url, "--answers", name)
 	}
 }
 
-func startDriver(t *testing.T, sdk, url string) *driver {
+func startDriver(t *testing.T, sdk, url string, flags ...string) *driver {
 	t.Helper()
 	d := &driver{t: t, replies: make(chan reply)}
-	d.cmd = exec.Command(node(t), "run.mjs", "--client", sdk, "--url", url)
+	d.cmd = exec.Command(node(t), append([]string{"run.mjs", "--client", sdk, "--url", url}, flags...)...)
 	d.cmd.Dir = clientsDir
 	d.cmd.Stderr = &d.errOut
 	out, err := d.cmd.StdoutPipe()
@@ -144,6 +144,22 @@ func (d *driver) callAll(ctx context.Context, name string, args []map[string]any
 	return r.Texts, err
 }
 
+// progress needs no wait: run.mjs counts what comes before the answer.
+func (d *driver) progress(ctx context.Context, name string, args map[string]any, _ int) (int, error) {
+	r, err := d.step(ctx, "progress", name, args)
+	return r.Count, err
+}
+
+func (d *driver) read(ctx context.Context, uri string) (string, error) {
+	r, err := d.step(ctx, "read", map[string]string{"uri": uri})
+	return r.Text, err
+}
+
+func (d *driver) prompt(ctx context.Context, name string, args map[string]string) (string, error) {
+	r, err := d.step(ctx, "prompt", name, args)
+	return r.Text, err
+}
+
 func (d *driver) saw() traffic { return d.last.traffic }
 
 // close ends the process.
@@ -159,108 +175,3 @@ func (d *driver) close() {
 	}
 	_ = d.cmd.Wait() // it exits with 1 when a step failed, which some must
 }
-
-// inspector is the CLI of the MCP Inspector: one process, one connection and
-// one request for each step.
-type inspector struct {
-	t    *testing.T
-	url  string
-	era  string // "auto" sends server/discover first
-	runs int
-}
-
-func openInspector(era string) func(*testing.T, string) client {
-	return func(t *testing.T, url string) client {
-		t.Helper()
-		return &inspector{t: t, url: url, era: era}
-	}
-}
-
-// inspection is what the CLI prints with --format json.
-type inspection struct {
-	Result struct {
-		ServerInfo struct {
-			Name string `json:"name"`
-		} `json:"serverInfo"`
-		Tools []struct {
-			Name string `json:"name"`
-		} `json:"tools"`
-		Content []struct {
-			Text string `json:"text"`
-		} `json:"content"`
-	} `json:"result"`
-}
-
-func (i *inspector) run(ctx context.Context, args ...string) (inspection, error) {
-	i.runs++
-	all := append([]string{
-		npm(i.t, ".bin/mcp-inspector"), "--cli", i.url, "--transport", "sse", "--format", "json", "--quiet", "--protocol-era", i.era,
-		"--connect-timeout", fmt.Sprint(patience.Milliseconds()),
-	}, args...)
-	cmd := exec.CommandContext(ctx, node(i.t), all...)
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	if err := cmd.Run(); err != nil {
-		return inspection{}, inspectorError(err, errOut.String())
-	}
-	var got inspection
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-		return got, fmt.Errorf("inspector printed %s: %w", out.Bytes(), err)
-	}
-	return got, nil
-}
-
-// inspectorError returns the error that the CLI writes on stderr.
-func inspectorError(err error, printed string) error {
-	var envelope struct {
-		Error struct {
-			Message string `json:"message"`
-		} `json:"error"`
-	}
-	if json.Unmarshal([]byte(strings.TrimSpace(printed)), &envelope) == nil && envelope.Error.Message != "" {
-		return &rpcError{Message: envelope.Error.Message}
-	}
-	return errors.Join(err, errors.New(printed))
-}
-
-func (i *inspector) connect(ctx context.Context) error {
-	_, err := i.run(ctx, "--method", "initialize")
-	return err
-}
-
-func (i *inspector) listTools(ctx context.Context) ([]string, error) {
-	got, err := i.run(ctx, "--method", "tools/list")
-	var names []string
-	for _, tool := range got.Result.Tools {
-		names = append(names, tool.Name)
-	}
-	return names, err
-}
-
-func (i *inspector) callTool(ctx context.Context, name string, args map[string]any) (string, error) {
-	raw, err := json.Marshal(args)
-	if err != nil {
-		return "", err
-	}
-	got, err := i.run(ctx, "--method", "tools/call", "--tool-name", name, "--tool-args-json", string(raw))
-	var text string
-	for _, part := range got.Result.Content {
-		text += part.Text
-	}
-	return text, err
-}
-
-func (i *inspector) callAll(ctx context.Context, name string, args []map[string]any) ([]string, error) {
-	var texts []string
-	for a := range slices.Values(args) {
-		text, err := i.callTool(ctx, name, a)
-		if err != nil {
-			return nil, err
-		}
-		texts = append(texts, text)
-	}
-	return texts, nil
-}
-
-func (i *inspector) saw() traffic { return traffic{Streams: i.runs} }
-func (i *inspector) close()       {}

@@ -64,7 +64,7 @@ func TestClientGetsAnErrorWhenTheServerNeverStarts(t *testing.T) {
 	for name, args := range hopeless(t) {
 		t.Run(name, func(t *testing.T) {
 			forEachClient(t, every, func(t *testing.T, k kind) {
-				c := k.open(t, startGateway(t, args...).url)
+				c := k.open(t, startGateway(t, args...).url, "")
 				start := time.Now()
 				// The bound is the gateway's second; the rest is for slow machines.
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

@@ -16,6 +16,8 @@ const { values: flags, positionals } = parseArgs({
     client: { type: "string", default: "sdk1" },
     url: { type: "string" },
     timeout: { type: "string", default: "30000" },
+    // Declare sampling, elicitation and roots, and answer each with this name.
+    answers: { type: "string" },
   },
 });
 if (!flags.url || !names.includes(flags.client)) {
@@ -24,7 +26,7 @@ if (!flags.url || !names.includes(flags.client)) {
 }
 
 const timeout = Number(flags.timeout);
-const { client, transport, seen } = await open(flags.client, flags.url);
+const { client, transport, seen } = await open(flags.client, flags.url, flags.answers);
 const answers = new Map(); // id -> messages, for the steps that use the transport alone
 let endpoint; // the POST address when the last step ended
 
@@ -41,9 +43,9 @@ const text = (result) => {
   if (result.isError) throw Object.assign(new Error(all), { code: "isError" });
   return all;
 };
-const call = async (name, args) => text(await client.callTool({ name, arguments: args }, ...callOptions));
 // The second positional of callTool is a result schema in SDK 1, the options in SDK 2.
-const callOptions = flags.client === "sdk1" ? [undefined, { timeout }] : [{ timeout }];
+const options = (more) => (flags.client === "sdk1" ? [undefined, { timeout, ...more }] : [{ timeout, ...more }]);
+const call = async (name, args, more) => text(await client.callTool({ name, arguments: args }, ...options(more)));
 
 const steps = {
   connect: async () => {
@@ -55,6 +57,25 @@ const steps = {
   call: async (name, args) => ({ text: await call(name, args ?? {}) }),
   // burst calls the tool once for each element of the array, all at once.
   burst: async (name, all) => ({ texts: await Promise.all(all.map((args) => call(name, args))) }),
+  // progress calls the tool and counts the progress that came before its answer. It
+  // counts messages: the SDKs lose progress that comes in one read with the answer.
+  progress: async (name, args) => {
+    let count = 0;
+    const { onmessage } = transport;
+    transport.onmessage = (message, extra) => {
+      if (message.method === "notifications/progress") count++;
+      onmessage(message, extra);
+    };
+    try {
+      return { text: await call(name, args, { onprogress: () => {} }), count };
+    } finally {
+      transport.onmessage = onmessage;
+    }
+  },
+  read: async ({ uri }) => ({ text: (await client.readResource({ uri })).contents.map((part) => part.text ?? "").join("") }),
+  prompt: async (name, args) => ({
+    text: (await client.getPrompt({ name, arguments: args })).messages.map((message) => message.content.text ?? "").join(""),
+  }),
   // start and post use the transport without a client: nothing is initialized.
   start: async () => {
     transport.onmessage = (message) => answers.set(message.id, [...(answers.get(message.id) ?? []), message]);

@@ -20,11 +20,32 @@ const kinds = {
 
 export const names = Object.keys(kinds);
 
+// What a client that answers says to each request of a server.
+const answers = {
+  "sampling/createMessage": (name) => ({ role: "assistant", model: "none", content: { type: "text", text: name } }),
+  "elicitation/create": (name) => ({ action: "accept", content: { name } }),
+  "roots/list": (name) => ({ roots: [{ uri: `file:///${name}`, name }] }),
+};
+const answering = { sampling: {}, elicitation: {}, roots: { listChanged: true } };
+
+// answer makes a client of either SDK answer with the name.
+async function answer(sdk, client, name) {
+  const types = sdk === "sdk1" && (await import("@modelcontextprotocol/sdk/types.js"));
+  const schemas = types && {
+    "sampling/createMessage": types.CreateMessageRequestSchema,
+    "elicitation/create": types.ElicitRequestSchema,
+    "roots/list": types.ListRootsRequestSchema,
+  };
+  for (const [method, result] of Object.entries(answers))
+    client.setRequestHandler(schemas ? schemas[method] : method, () => result(name));
+}
+
 /**
  * open returns an unconnected client, its transport, and what was seen of its
- * HTTP: how many streams it opened, and the method of its first message.
+ * HTTP: how many streams it opened, and the method of its first message. With a name it
+ * declares all that a server may ask of a client, and answers with the name.
  */
-export async function open(kind, url) {
+export async function open(kind, url, name) {
   const { sdk, options } = kinds[kind];
   const { Client, SSEClientTransport } = await load[sdk]();
   const seen = { streams: 0, opening: undefined };
@@ -36,5 +57,7 @@ export async function open(kind, url) {
       return fetch(target, init);
     },
   });
-  return { client: new Client(info, options), transport, seen };
+  const client = new Client(info, { ...options, ...(name && { capabilities: answering }) });
+  if (name) await answer(sdk, client, name);
+  return { client, transport, seen };
 }

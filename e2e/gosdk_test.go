@@ -1,0 +1,142 @@
+//lint:file-ignore SA1019 SEP-2577 deprecates sampling, roots and logging; clients and servers use them as long as they exist.
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// goSDK is the SSE client of modelcontextprotocol/go-sdk.
+type goSDK struct {
+	*observer
+	url     string
+	client  *mcp.Client
+	session *mcp.ClientSession
+	steps   steps
+}
+
+func openGoSDK(t *testing.T, url, name string) client {
+	t.Helper()
+	c := &goSDK{observer: newObserver(t), url: url, steps: newSteps()}
+	options := &mcp.ClientOptions{
+		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { c.steps.add() },
+	}
+	if name != "" {
+		goSDKAnswers(options, name)
+	}
+	c.client = mcp.NewClient(&mcp.Implementation{Name: "sse-server-e2e", Version: "0"}, options)
+	if name != "" {
+		c.client.AddRoots(&mcp.Root{URI: "file:///" + name})
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
+// goSDKAnswers declares what a server may ask, and answers with the name.
+func goSDKAnswers(options *mcp.ClientOptions, name string) {
+	options.ElicitationHandler = func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": name}}, nil
+	}
+	options.CreateMessageHandler = func(context.Context, *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+		return &mcp.CreateMessageResult{Role: "assistant", Model: "none", Content: &mcp.TextContent{Text: name}}, nil
+	}
+}
+
+func (c *goSDK) connect(ctx context.Context) (err error) {
+	// The SDK binds the stream to this context, so it must outlive the step.
+	ctx = context.WithoutCancel(ctx)
+	c.session, err = c.client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.url, HTTPClient: &http.Client{Transport: c.observer}}, nil)
+	return goSDKError(err)
+}
+
+func (c *goSDK) listTools(ctx context.Context) ([]string, error) {
+	list, err := c.session.ListTools(ctx, nil)
+	if err != nil {
+		return nil, goSDKError(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+	}
+	return names, nil
+}
+
+func (c *goSDK) callTool(ctx context.Context, name string, args map[string]any) (string, error) {
+	return c.call(ctx, &mcp.CallToolParams{Name: name, Arguments: args})
+}
+
+func (c *goSDK) call(ctx context.Context, params *mcp.CallToolParams) (string, error) {
+	result, err := c.session.CallTool(ctx, params)
+	if err != nil {
+		return "", goSDKError(err)
+	}
+	var text strings.Builder
+	for _, part := range result.Content {
+		if part, ok := part.(*mcp.TextContent); ok {
+			text.WriteString(part.Text)
+		}
+	}
+	if result.IsError {
+		return "", errors.New(text.String())
+	}
+	return text.String(), nil
+}
+
+func (c *goSDK) progress(ctx context.Context, name string, args map[string]any, want int) (int, error) {
+	params := &mcp.CallToolParams{Name: name, Arguments: args}
+	params.SetProgressToken(1) // the same for all clients
+	if _, err := c.call(ctx, params); err != nil {
+		return 0, err
+	}
+	return c.steps.await(ctx, want)
+}
+
+func (c *goSDK) read(ctx context.Context, uri string) (string, error) {
+	result, err := c.session.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri})
+	if err != nil {
+		return "", goSDKError(err)
+	}
+	var text strings.Builder
+	for _, part := range result.Contents {
+		text.WriteString(part.Text)
+	}
+	return text.String(), nil
+}
+
+func (c *goSDK) prompt(ctx context.Context, name string, args map[string]string) (string, error) {
+	result, err := c.session.GetPrompt(ctx, &mcp.GetPromptParams{Name: name, Arguments: args})
+	if err != nil {
+		return "", goSDKError(err)
+	}
+	var text strings.Builder
+	for _, m := range result.Messages {
+		if part, ok := m.Content.(*mcp.TextContent); ok {
+			text.WriteString(part.Text)
+		}
+	}
+	return text.String(), nil
+}
+
+func (c *goSDK) callAll(ctx context.Context, name string, args []map[string]any) ([]string, error) {
+	return callEach(ctx, c, name, args)
+}
+
+func (c *goSDK) close() {
+	if c.session != nil {
+		_ = c.session.Close() // the gateway may be gone already
+	}
+}
+
+func goSDKError(err error) error {
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return &rpcError{Code: int(e.Code), Message: e.Message, Data: e.Data}
+	}
+	return err
+}
