@@ -15,10 +15,11 @@ func (c *Connection) Release(forward func(*jsonrpc.Message)) error {
 	return err
 }
 
-// MaxWaiting and MaxRated are bounds that only tests name.
+// MaxWaiting, MaxWaitingBytes and MaxRated are bounds that only tests name.
 const (
-	MaxWaiting = maxWaiting
-	MaxRated   = maxRated
+	MaxWaiting      = maxWaiting
+	MaxWaitingBytes = maxWaitingBytes
+	MaxRated        = maxRated
 )
 
 // Networks returns the number of networks whose connect rate is remembered.

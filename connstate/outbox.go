@@ -16,8 +16,12 @@ type Event struct {
 	Retry int
 }
 
-// maxWaiting bounds the sendings that wait for room at a time.
-const maxWaiting = 1024
+// maxWaiting and maxWaitingBytes bound the sendings that wait for room at a time.
+// One that is larger waits alone.
+const (
+	maxWaiting      = 1024
+	maxWaitingBytes = 8 << 20
+)
 
 // eventOverhead is what an event weighs beside its data.
 const eventOverhead = 64
@@ -39,6 +43,7 @@ type outbox struct {
 	bytes   int           // queued and taken, not yet written
 	wrote   int           // written, ever
 	waiters []*waiter     // the line; empty when the outbox is
+	waiting int           // bytes of the line
 	room    chan struct{} // closed when something has been written, or at the end
 	closed  bool
 }
@@ -84,11 +89,12 @@ func (o *outbox) enter(events []Event) (*waiter, error) {
 	case len(o.waiters) == 0 && o.fitsLocked(size):
 		o.addLocked(size, events...)
 		return nil, nil
-	case len(o.waiters) >= maxWaiting:
+	case len(o.waiters) >= maxWaiting || o.waiting > 0 && o.waiting+size > maxWaitingBytes:
 		return nil, ErrSlow
 	}
 	w := &waiter{events: slices.Clone(events), size: size, done: make(chan struct{})}
 	o.waiters = append(o.waiters, w)
+	o.waiting += size
 	return w, nil
 }
 
@@ -110,6 +116,7 @@ func (o *outbox) await(w *waiter, wait time.Duration) error {
 		return w.err
 	}
 	o.waiters = slices.Delete(o.waiters, i, i+1)
+	o.waiting -= w.size
 	return ErrSlow
 }
 
@@ -128,6 +135,7 @@ func (o *outbox) admitLocked() {
 		w := o.waiters[0]
 		o.waiters[0] = nil
 		o.waiters = o.waiters[1:]
+		o.waiting -= w.size
 		o.addLocked(w.size, w.events...)
 		close(w.done)
 	}
@@ -206,7 +214,7 @@ func (o *outbox) close() {
 		w.err = ErrClosed
 		close(w.done)
 	}
-	o.waiters = nil
+	o.waiters, o.waiting = nil, 0
 	o.wakeLocked()
 }
 

@@ -277,6 +277,39 @@ func TestWaitersAreBounded(t *testing.T) {
 	})
 }
 
+func TestBytesOfWaitersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		must(t, w.c.Send(sized("a", 1000)))
+		w.c.RespondNow(sized("b", connstate.MaxWaitingBytes+1)) // alone
+		if got := w.c.State(); got == connstate.Closed {
+			t.Fatal("closed below the bound")
+		}
+		w.c.SendNow(sized("c", 100))
+		if got := w.c.Reason(); got != metrics.ClosedSlow {
+			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
+		}
+	})
+}
+
+func TestSendNowKeepsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		w.attach(100)
+		for range 3 { // the line is empty again each time
+			must(t, w.c.Send(sized("a", 1000)))
+			w.c.SendNow(sized("b", 600))
+			w.c.RespondNow(sized("c", 600))
+			w.c.SendNow(sized("d", 100))
+			w.stream.writeAll()
+			synctest.Wait()
+		}
+		if got := w.stream.tags(); got != "abcdabcdabcd" {
+			t.Errorf("got %s, want abcd three times", got)
+		}
+	})
+}
+
 func TestCloseFailsWaitersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boxed(t)
