@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
@@ -52,10 +53,20 @@ func (c *client) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
 }
 
 // Deliver passes a notification or request of the server on, or keeps it.
-func (c *client) Deliver(_ string, message []byte) {
+func (c *client) Deliver(method string, message []byte) {
+	if c.shared() && !c.announced(method) {
+		c.bridge.g.metrics.Dropped(metrics.DroppedUnknownRequest)
+		return
+	}
 	if !c.keep(message) {
 		c.pass(message)
 	}
+}
+
+// announced reports whether a list that changes was advertised as one that may.
+func (c *client) announced(method string) bool {
+	kind, isList := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
+	return !isList || c.link.result.Advertises(kind, "listChanged")
 }
 
 // pass passes a message on. The reader of a shared session does not wait for the
@@ -101,14 +112,27 @@ func (c *client) use() {
 	close(passed)
 }
 
-// Serves reports whether the client takes such requests: whether the
-// session was initialized with the capability that they need. What no rule
-// speaks of passes.
+// Serves reports whether the client takes such a request: whether the session
+// was initialized with the capability that it needs (MCP 2025-11-25, client
+// features). What no rule speaks of passes.
 func (c *client) Serves(m *jsonrpc.Message) bool {
-	needed := map[string]string{
-		"sampling/createMessage": "sampling",
-		"elicitation/create":     "elicitation",
-		"roots/list":             "roots",
-	}[m.Method]
-	return needed == "" || c.link.params == nil || handshake.Declares(c.link.params, needed)
+	if c.link.params == nil {
+		return true
+	}
+	declares := func(names ...string) bool { return handshake.Declares(c.link.params, names...) }
+	switch m.Method {
+	case "roots/list":
+		return declares("roots")
+	case "sampling/createMessage":
+		_, withTools := jsonrpc.Member(m.Params(), "tools")
+		return declares("sampling") && (!withTools || declares("sampling", "tools"))
+	case "elicitation/create":
+		mode, _ := jsonrpc.Member(m.Params(), "mode")
+		if string(mode) == `"url"` {
+			return declares("elicitation", "url")
+		}
+		// {} means forms, as before there were modes.
+		return declares("elicitation") && (declares("elicitation", "form") || !declares("elicitation", "url"))
+	}
+	return true
 }

@@ -187,6 +187,13 @@ func (s *serverSession) methods() []string {
 	return all
 }
 
+// last returns the last message that the session got.
+func (s *serverSession) last() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.got[len(s.got)-1]
+}
+
 // count returns how many messages of that method the session got.
 func (s *serverSession) count(method string) int {
 	n := 0

@@ -36,10 +36,11 @@ func Synthetic(info ClientInfo, capabilities json.RawMessage) json.RawMessage {
 	return params
 }
 
-// Declares reports whether initialize params declare the client capability.
-// Null declares nothing: it is how some encoders write what is not there.
-func Declares(params json.RawMessage, capability string) bool {
-	value, ok := jsonrpc.Member(params, "capabilities", capability)
+// Declares reports whether initialize params declare the client capability, or
+// the part of it that the names lead to. Null declares nothing: it is how some
+// encoders write what is not there.
+func Declares(params json.RawMessage, names ...string) bool {
+	value, ok := jsonrpc.Member(params, append([]string{"capabilities"}, names...)...)
 	return ok && string(value) != "null"
 }
 
