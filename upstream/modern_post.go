@@ -23,6 +23,8 @@ const (
 	// restTimeout is how long the end of a response is waited for after the
 	// answer, so that its connection can be used again.
 	restTimeout = time.Second
+	// tellTimeout bounds the POST of a notification.
+	tellTimeout = 30 * time.Second
 )
 
 // forward has the server answer a request, in as many rounds as it wants input.
@@ -292,7 +294,9 @@ func (c *modernConn) tell(k *modernCall) {
 		return
 	}
 	header := http.Header{headerVersion: {modernVersion}, headerMethod: {k.m.Method}}
-	resp, err := c.x.do(k.ctx, http.MethodPost, k.m.Raw(), header)
+	ctx, cancel := context.WithTimeout(k.ctx, tellTimeout)
+	defer cancel()
+	resp, err := c.x.do(ctx, http.MethodPost, k.m.Raw(), header)
 	if err == nil {
 		_ = resp.Body.Close()
 	}
