@@ -149,6 +149,6 @@ func (o Options) transport(m *metrics.Metrics) sse.Options {
 		HeartbeatInterval: o.HeartbeatInterval, ConnectionTimeout: o.ConnectionTimeout,
 		WriteTimeout: o.WriteTimeout, ReconnectDelay: o.ReconnectDelay, MaxMessageBytes: o.MaxMessageBytes,
 		TrustedProxies: o.TrustedProxies, AllowedOrigins: o.AllowedOrigins, AllowedHosts: o.AllowedHosts,
-		CORS: o.CORS, Authenticate: o.Authenticate, Logger: o.Logger, Metrics: m,
+		CORS: o.CORS, Authenticate: o.Authenticate, ForwardHeaders: o.ForwardHeaders, Logger: o.Logger, Metrics: m,
 	}
 }

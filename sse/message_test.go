@@ -267,6 +267,19 @@ func TestPrincipalsAreKeptApart(t *testing.T) {
 	}
 }
 
+// Of a GET's headers only those are kept that the operator has named.
+func TestForwardHeadersAreKept(t *testing.T) {
+	f := newFixture(t, config{sse: sse.Options{ForwardHeaders: []string{"x-tenant", "X-Missing"}}})
+	srv := start(t, f)
+	s := attach(t, f, srv.Client(), srv.URL, "X-Tenant", "a", "Authorization", "Bearer secret")
+	if got := fmt.Sprint(s.c.Client().Header); got != "map[X-Tenant:[a]]" {
+		t.Errorf("got %s, want the one named header", got)
+	}
+	if none := attach(t, f, srv.Client(), srv.URL, "Authorization", "Bearer secret"); none.c.Client().Header != nil {
+		t.Errorf("got %v, want nothing", none.c.Client().Header)
+	}
+}
+
 // A client that gives up in the middle of a body harms nothing.
 func TestAbortedPost(t *testing.T) {
 	s := openSession(t, config{})

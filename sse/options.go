@@ -49,6 +49,9 @@ type Options struct {
 	AllowedHosts   []string
 	CORS           bool
 	Authenticate   func(*http.Request) (principal string, err error)
+	// ForwardHeaders are the names of the headers of a GET that its Connection
+	// keeps in its Client. Default none.
+	ForwardHeaders []string
 
 	// Logger receives the logs; nil: silent.
 	Logger *slog.Logger

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +80,20 @@ func (h *Handler) end(c *connstate.Connection) {
 	h.opts.Logger.Info("connection closed", "connectionId", c.ShortID(), "reason", c.Reason(), "duration", time.Since(c.Opened()))
 }
 
+// forwarded returns those headers of a GET that are to be handed on, nil for none.
+func (h *Handler) forwarded(from http.Header) map[string][]string {
+	var kept map[string][]string
+	for _, name := range h.opts.ForwardHeaders {
+		if values := from.Values(name); len(values) > 0 {
+			if kept == nil {
+				kept = make(map[string][]string)
+			}
+			kept[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+		}
+	}
+	return kept
+}
+
 // client reads what the GET says about the client. Query parameters that are
 // not ours are left alone.
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, error) {
@@ -86,6 +101,7 @@ func (h *Handler) client(r *http.Request, principal string) (connstate.Client, e
 	client := connstate.Client{
 		Addr: h.clientAddr(r), Principal: principal, UserAgent: r.UserAgent(),
 		Dialect: h.opts.Dialect, Quiet: h.opts.Quiet || diesOfUnknownEvents(r.UserAgent()),
+		Header: h.forwarded(r.Header),
 	}
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {
