@@ -20,7 +20,7 @@ type Event struct {
 // One that is larger waits alone.
 const (
 	maxWaiting      = 1024
-	maxWaitingBytes = 8 << 20
+	maxWaitingBytes = 16 << 20
 )
 
 // eventOverhead is what an event weighs beside its data.
