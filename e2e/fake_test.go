@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,6 +41,7 @@ type fakeMessage struct {
 		Arguments       struct {
 			Message string `json:"message"`
 			File    string `json:"file"`
+			How     string `json:"how"`
 		} `json:"arguments"`
 	} `json:"params"`
 }
@@ -52,6 +55,9 @@ type fakeMessage struct {
 //	capabilities    answers the client capabilities of its initialize
 //	hang {file}     creates the file and never answers
 //	crash           ends the process with code 3
+//	fragile, solid {file}  end it too, unless the file exists, which they create:
+//	                the second time they answer; solid is annotated idempotentHint
+//	misbehave {how} see hostile_test.go
 func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	flags := flag.NewFlagSet(fakeServerArg, flag.ExitOnError)
 	startDelay := flags.Duration("start-delay", 0, "wait before reading the first message")
@@ -60,6 +66,9 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
 	farewell := flags.String("farewell", "", "when the input ends, take 300 ms and create this file with the process number after its name")
 	fork := flags.Bool("fork", false, "start a process that outlives this one")
+	eager := flags.Bool("eager", false, "ask the client before it has initialized, and answer nothing before it has answered")
+	crashOn := flags.String("crash-on", "", "end at the first request of this method, unless the file of --crash-mark exists, which it creates")
+	crashMark := flags.String("crash-mark", "", "see --crash-on")
 	_ = flags.Parse(args) // ExitOnError
 	if *exit {
 		fmt.Fprintln(os.Stderr, "fake server: ending at once")
@@ -75,7 +84,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 		}
 	}
 	time.Sleep(*startDelay) // what is played here is a slow program
-	code := serveFake(in, out, *silent)
+	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent, eager: *eager, crashOn: *crashOn, crashMark: *crashMark})
 	if *farewell != "" {
 		time.Sleep(300 * time.Millisecond)
 		if err := os.WriteFile(fmt.Sprint(*farewell, os.Getpid()), nil, 0o600); err != nil {
@@ -88,8 +97,32 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	return code
 }
 
-func serveFake(in io.Reader, out io.Writer, silent bool) int {
-	var capabilities json.RawMessage
+// fakeState is the fake server's memory.
+type fakeState struct {
+	out                lockedWriter
+	silent, eager      bool
+	crashOn, crashMark string
+	capabilities       json.RawMessage
+	replies            int         // to what an eager server asked
+	hello              fakeMessage // the initialize that an eager server has not answered
+}
+
+// lockedWriter writes each message in one piece, whoever writes.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (l *lockedWriter) printf(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.w, format, args...)
+}
+
+func serveFake(in io.Reader, f *fakeState) int {
+	if f.eager {
+		f.askEarly()
+	}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -98,21 +131,57 @@ func serveFake(in io.Reader, out io.Writer, silent bool) int {
 			fmt.Fprintf(os.Stderr, "fake server: %v: %s\n", err, lines.Bytes())
 			return 4
 		}
-		if silent || m.ID == nil {
-			continue
-		}
-		if m.Method == "initialize" {
-			capabilities = m.Params.Capabilities
-		}
-		if result := fakeResult(m, lines.Text(), capabilities); result != "" {
-			fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
+		switch {
+		case f.silent || m.ID == nil:
+		case m.Method == "":
+			f.replies++
+			f.helloWhenReplied()
+		default:
+			f.serve(m, lines.Text())
 		}
 	}
 	return 0
 }
 
+func (f *fakeState) serve(m fakeMessage, line string) {
+	if m.Method == f.crashOn && first(f.crashMark) {
+		os.Exit(3)
+	}
+	switch {
+	case m.Method == "initialize" && f.eager:
+		f.hello = m
+		f.helloWhenReplied()
+		return
+	case m.Method == "initialize":
+		f.capabilities = m.Params.Capabilities
+	case m.Method == "tools/call" && m.Params.Name == "misbehave":
+		f.misbehave(m)
+		return
+	}
+	if result := fakeResult(m, line, f); result != "" {
+		f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
+	}
+}
+
+// helloWhenReplied answers initialize once all that was asked early is answered.
+func (f *fakeState) helloWhenReplied() {
+	if f.hello.ID != nil && f.replies == len(early) {
+		f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", f.hello.ID, fakeResult(f.hello, "", f))
+	}
+}
+
+// first reports whether the file did not exist; now it does.
+func first(file string) bool {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false
+	}
+	_ = f.Close() // nothing was written
+	return true
+}
+
 // fakeResult returns the result or error member of the answer, "" for none.
-func fakeResult(m fakeMessage, line string, capabilities json.RawMessage) string {
+func fakeResult(m fakeMessage, line string, f *fakeState) string {
 	switch m.Method {
 	case "initialize":
 		return fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`,
@@ -120,16 +189,30 @@ func fakeResult(m fakeMessage, line string, capabilities json.RawMessage) string
 	case "ping":
 		return `"result":{}`
 	case "tools/list":
-		const tool = `{"name":%q,"inputSchema":{"type":"object"}}`
-		return fmt.Sprintf(`"result":{"tools":[`+tool+","+tool+","+tool+","+tool+","+tool+`]}`,
-			"echo", "pid", "wire", "hang", "crash")
+		return `"result":{"tools":[` + strings.Join(fakeTools(), ",") + `]}`
+	case "resources/list", "resources/templates/list", "resources/read", "prompts/list", "prompts/get", "completion/complete":
+		return fmt.Sprintf(`"result":{"of":%q}`, m.Method)
 	case "tools/call":
-		return fakeCall(m, line, capabilities)
+		return fakeCall(m, line, f)
 	}
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
 
-func fakeCall(m fakeMessage, line string, capabilities json.RawMessage) string {
+// fakeTools returns the tools, as JSON. Only the first promise that repeating
+// them is harmless.
+func fakeTools() []string {
+	const tool = `{"name":%q,"inputSchema":{"type":"object"},"annotations":%s}`
+	all := []string{
+		fmt.Sprintf(tool, "echo", `{"readOnlyHint":true}`),
+		fmt.Sprintf(tool, "solid", `{"idempotentHint":true}`),
+	}
+	for _, name := range []string{"pid", "wire", "hang", "crash", "capabilities", "fragile", "misbehave"} {
+		all = append(all, fmt.Sprintf(tool, name, `{}`))
+	}
+	return all
+}
+
+func fakeCall(m fakeMessage, line string, f *fakeState) string {
 	text := m.Params.Arguments.Message
 	switch m.Params.Name {
 	case "echo":
@@ -138,7 +221,7 @@ func fakeCall(m fakeMessage, line string, capabilities json.RawMessage) string {
 	case "wire":
 		text = line
 	case "capabilities":
-		text = string(capabilities)
+		text = string(f.capabilities)
 	case "hang":
 		if err := os.WriteFile(m.Params.Arguments.File, nil, 0o600); err != nil {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
@@ -146,6 +229,11 @@ func fakeCall(m fakeMessage, line string, capabilities json.RawMessage) string {
 		return ""
 	case "crash":
 		os.Exit(3)
+	case "fragile", "solid":
+		if first(m.Params.Arguments.File) {
+			os.Exit(3)
+		}
+		text = "survived"
 	default:
 		return `"error":{"code":-32602,"message":"unknown tool"}`
 	}

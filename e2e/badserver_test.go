@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// badServer is one way of a server to misbehave, and what becomes of the request
+// that made it do so.
+type badServer struct {
+	how string
+	// wants is the text of the result, or the reasons that the error may name.
+	wants   string
+	reasons []string
+	// ends: the server's process ends with it, or is ended.
+	ends bool
+	// flags are sse-server's.
+	flags []string
+}
+
+func badServers() []badServer {
+	impatient := []string{"--request-timeout", "1500ms"}
+	return []badServer{
+		{how: "twice", wants: "done"},
+		{how: "strangers", wants: "done"},
+		{how: "ahead", wants: "done"},
+		{how: "null", reasons: []string{"timeout"}, flags: impatient},
+		{how: "late", reasons: []string{"timeout"}, flags: impatient},
+		{how: "both", reasons: []string{"invalid_response"}},
+		{how: "huge", reasons: []string{"invalid_response", "session_lost"}},
+		{how: "text", wants: "done"},
+		{how: "binary", wants: "done"},
+		{how: "half", reasons: []string{"session_lost"}, ends: true},
+		{how: "nothing", reasons: []string{"timeout"}, flags: impatient},
+		{how: "stderr", wants: "done"},
+		{how: "orphans", wants: "done"},
+		{how: "mute", reasons: []string{"session_lost"}, ends: true},
+		{how: "flood", wants: "done"},
+	}
+}
+
+// In each mode, each misbehaviour harms the request that caused it and no other:
+// neither of the same client nor of another one, which asks at the same time with
+// the same ids. Every request is answered once, and nothing is left behind.
+func TestBadServerHarmsOnlyTheRequestThatItFails(t *testing.T) {
+	t.Parallel()
+	for _, bad := range badServers() {
+		for mode, flags := range modes() {
+			t.Run(bad.how+"/"+mode, func(t *testing.T) {
+				t.Parallel()
+				g := startGateway(t, slices.Concat(flags, bad.flags, fake(t))...)
+				bad.test(t, g)
+			})
+		}
+	}
+}
+
+func (bad badServer) test(t *testing.T, g *gateway) {
+	innocent, guilty := openStream(t, g.url), openStream(t, g.url)
+	for _, s := range []*stream{innocent, guilty} {
+		s.request("0", "tools/list", "{}") // now the gateway knows that echo may be repeated
+	}
+	files := openFiles(t, g)
+	guilty.accepted(requestJSON("1", "tools/call", callParams("misbehave", fmt.Sprintf(`{"how":%q}`, bad.how))))
+	for id := 1; id <= 20; id++ {
+		innocent.accepted(echoRequest(id, "innocent"))
+	}
+	for id := 1; id <= 20; id++ {
+		assertOwn(t, innocent, id, "innocent")
+	}
+	bad.assert(t, parseResponse(t, guilty.await("response to 1", answers("message", "1")).data))
+	for id := 21; id <= 80; id++ { // over the ids that are answered ahead
+		assertEchoes(t, innocent, id, "innocent")
+		assertEchoes(t, guilty, id, "guilty")
+	}
+	assertEachAnsweredOnce(t, innocent)
+	assertEachAnsweredOnce(t, guilty)
+	if left := g.children(); bad.ends && len(left) > 2 {
+		t.Errorf("processes below the gateway = %v: what misbehaved is still there", left)
+	}
+	g.eventually(fmt.Sprintf("no more than the %d open files of before", files), func() bool { return openFiles(t, g) <= files })
+	innocent.close()
+	guilty.close()
+	g.stop() // asserts that nothing is left
+}
+
+func (bad badServer) assert(t *testing.T, got response) {
+	t.Helper()
+	if bad.wants != "" {
+		if text := got.text(t); text != bad.wants {
+			t.Errorf("the call = %q, want %q", text, bad.wants)
+		}
+		return
+	}
+	if got.Error == nil || !slices.ContainsFunc(bad.reasons, got.Error.names) {
+		t.Errorf("the call = %+v (error %v), want an error that names one of %v", got.Result, got.Error, bad.reasons)
+	}
+}
+
+func assertEchoes(t *testing.T, s *stream, id int, owner string) {
+	t.Helper()
+	s.accepted(echoRequest(id, owner))
+	assertOwn(t, s, id, owner)
+}
+
+// assertEachAnsweredOnce asserts that no id was answered twice so far.
+func assertEachAnsweredOnce(t *testing.T, s *stream) {
+	t.Helper()
+	seen := map[string]int{}
+	for _, e := range s.seen() {
+		if e.name != "message" {
+			continue
+		}
+		if m := parseResponse(t, e.data); m.ID != nil && !strings.Contains(e.data, `"method"`) {
+			seen[string(m.ID)]++
+		}
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("request %s was answered %d times", id, n)
+		}
+	}
+}
+
+// openFiles counts the gateway's descriptors.
+func openFiles(t *testing.T, g *gateway) int {
+	t.Helper()
+	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", g.cmd.Process.Pid))
+	if err != nil {
+		t.Fatalf("these tests need /proc: %v", err)
+	}
+	return len(all)
+}
+
+// A server that asks before it is initialized, and answers nothing before it has
+// been answered, must be answered.
+func TestServerThatAsksBeforeItIsInitialized(t *testing.T) {
+	t.Parallel()
+	for mode, flags := range modes() {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, slices.Concat(flags, fake(t, "--eager"))...)
+			s := openStream(t, g.url)
+			if got := s.call("1", "echo", `{"message":"m"}`); got != "m" {
+				t.Errorf("echo = %q, want m", got)
+			}
+			for _, e := range s.seen() {
+				if hasMethod(e, "roots/list") || hasMethod(e, "sampling/createMessage") {
+					t.Errorf("the client got %s, which it has not declared", e.data)
+				}
+			}
+		})
+	}
+}
+
+// A server that ignores the end of its input and SIGTERM, as its child does.
+func TestStubbornSharedServerIsEndedAtShutdown(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, slices.Concat([]string{"--sessions", "shared"}, fake(t, "--stubborn", "--fork"))...)
+	s := openStream(t, g.url)
+	s.call("1", "echo", `{"message":"m"}`)
+	if got := len(g.children()); got != 2 {
+		t.Fatalf("processes below the gateway = %d, want the server and its child", got)
+	}
+	s.close()
+	g.stop()
+}
+
+// A server that is there and says nothing: the calls of all who wait are answered.
+func TestSilentSharedServerFailsThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, slices.Concat([]string{"--sessions", "shared", "--initialization-timeout", "500ms", "--start-timeout", "1s",
+		"--max-handshake-attempts", "1"}, fake(t, "--silent"))...)
+	for range 2 {
+		s := openStream(t, g.url)
+		got := s.request("1", "tools/list", "{}")
+		if got.Error == nil || !got.Error.names("initialization_error") {
+			t.Errorf("tools/list = %+v (error %v), want an initialization_error", got.Result, got.Error)
+		}
+	}
+}

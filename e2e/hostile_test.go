@@ -1,0 +1,128 @@
+package e2e
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// misbehave answers a call of the tool as its "how" says. The answer is the text
+// "done", where there is one.
+//
+//	twice      answers, and once more with "again"
+//	strangers  answers that nobody asked for come first
+//	ahead      answers the next 50 requests before they are there
+//	null       answers with the id null, and so nobody
+//	late       answers after 3 s
+//	both       answers with a result and an error
+//	huge       answers with 100 MB in a line
+//	text       prints what is no JSON, then answers
+//	binary     prints random bytes, then answers
+//	half       prints half of the answer and ends
+//	nothing    does not answer
+//	stderr     prints 20 MB on stderr, half of it in one line, then answers
+//	orphans    starts three processes, then answers
+//	mute       closes stdout and lives on
+//	flood      sends 10,000 notifications a second for 2 s, answers meanwhile
+//	frozen     reads nothing more and answers nothing more
+func (f *fakeState) misbehave(m fakeMessage) {
+	done := answerOf(m.ID, "done")
+	switch m.Params.Arguments.How {
+	case "twice":
+		f.out.printf("%s%s", done, answerOf(m.ID, "again"))
+	case "strangers":
+		for _, id := range []string{"0", "-1", "999999999", `"nobody"`, "1.5", "true", "{}", "[]"} {
+			f.out.printf("%s", answerOf(json.RawMessage(id), "strange"))
+		}
+		f.out.printf("%s", done)
+	case "ahead":
+		if id, err := strconv.Atoi(string(m.ID)); err == nil {
+			for next := id + 1; next <= id+50; next++ {
+				f.out.printf("%s", answerOf(json.RawMessage(strconv.Itoa(next)), "not asked yet"))
+			}
+		}
+		f.out.printf("%s", done)
+	case "null":
+		f.out.printf("%s", answerOf(json.RawMessage("null"), "done"))
+	case "late":
+		time.AfterFunc(3*time.Second, func() { f.out.printf("%s", done) })
+	case "both":
+		f.out.printf(`{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"m"}}`+"\n", m.ID)
+	case "huge":
+		before, after, _ := strings.Cut(done, "done")
+		f.out.printf("%s%s%s", before, strings.Repeat("x", 100_000_000), after)
+	case "half":
+		f.out.printf("%s", done[:len(done)/2])
+		os.Exit(3)
+	case "nothing":
+	case "flood":
+		go f.flood()
+		f.out.printf("%s", done)
+	default:
+		f.misbehaveBeside(m.Params.Arguments.How)
+		f.out.printf("%s", done)
+	}
+}
+
+// misbehaveBeside does what leaves the protocol alone, or ends it.
+func (f *fakeState) misbehaveBeside(how string) {
+	switch how {
+	case "text":
+		f.out.printf("Listening on stdio...\n\n   \n{\"jsonrpc\":\n[]\nnull\n\"hello\"\n")
+	case "binary":
+		noise := make([]byte, 64<<10)
+		_, _ = rand.Read(noise) // it does not fail
+		f.out.printf("%s\n", noise)
+	case "stderr":
+		line := strings.Repeat("e", 100) + "\n"
+		fmt.Fprint(os.Stderr, strings.Repeat(line, 100_000), strings.Repeat("e", 10_000_000))
+	case "orphans":
+		for range 3 {
+			if err := exec.Command("sleep", "600").Start(); err != nil {
+				fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
+			}
+		}
+	case "mute":
+		_ = os.Stdout.Close() // what comes after fails, and nobody sees it
+	case "frozen":
+		time.Sleep(10 * time.Minute)
+	}
+}
+
+// flood sends notifications of three kinds, evenly spread.
+func (f *fakeState) flood() {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range 200 {
+		<-tick.C
+		for n := range 100 {
+			switch n % 3 {
+			case 0:
+				f.out.printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"flood"}}` + "\n")
+			case 1:
+				f.out.printf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"nobody's","progress":1}}` + "\n")
+			default:
+				f.out.printf(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://flood"}}` + "\n")
+			}
+		}
+	}
+}
+
+func answerOf(id json.RawMessage, text string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%q}]}}`+"\n", id, text)
+}
+
+// early are the requests of an eager server.
+var early = []string{"ping", "roots/list", "sampling/createMessage"}
+
+// askEarly asks before the client has initialized.
+func (f *fakeState) askEarly() {
+	for i, method := range early {
+		f.out.printf(`{"jsonrpc":"2.0","id":"early-%d","method":%q,"params":{}}`+"\n", i, method)
+	}
+}
