@@ -20,6 +20,7 @@ type Metrics struct {
 	requests    requestSeries
 	children    childSeries
 	pool        poolSeries
+	remote      remoteSeries
 	buildInfo   *prometheus.GaugeVec
 }
 
@@ -37,6 +38,7 @@ func New(reg *prometheus.Registry) *Metrics {
 		requests:    newRequestSeries(&b),
 		children:    newChildSeries(&b),
 		pool:        newPoolSeries(&b),
+		remote:      newRemoteSeries(&b),
 		buildInfo: b.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
 			"version", "revision", "goversion"),
 	}

@@ -136,6 +136,16 @@ var moves = []struct {
 	{"ChildInvalidLine", func(m *metrics.Metrics) { m.ChildInvalidLine() }, map[string]float64{
 		"mcp_sse_child_invalid_lines_total{}": 1,
 	}},
+	{"RemoteResponse", func(m *metrics.Metrics) {
+		for _, code := range []int{200, 202, 307, 404, 503, 0} {
+			m.RemoteResponse(code)
+		}
+	}, map[string]float64{
+		"mcp_sse_remote_responses_total{status=2xx}": 2, "mcp_sse_remote_responses_total{status=3xx}": 1,
+		"mcp_sse_remote_responses_total{status=4xx}": 1, "mcp_sse_remote_responses_total{status=5xx}": 1,
+		"mcp_sse_remote_responses_total{status=none}": 1,
+	}},
+	{"RemoteResumed", func(m *metrics.Metrics) { m.RemoteResumed() }, map[string]float64{"mcp_sse_remote_resumptions_total{}": 1}},
 	{"SessionRestarted", func(m *metrics.Metrics) { m.SessionRestarted() }, map[string]float64{
 		"mcp_sse_session_restarts_total{}": 1,
 	}},

@@ -10,7 +10,9 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -44,9 +46,11 @@ func (e *exchange) do(ctx context.Context, method string, body []byte, extra htt
 	if body != nil {
 		content = bytes.NewReader(body)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, e.url, content)
+	var reached atomic.Bool // a transport of the user's may call it from anywhere
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }})
+	req, err := http.NewRequestWithContext(traced, method, e.url, content)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, e.place(), withoutURL(err))
+		return nil, &requestError{method: method, place: e.place(), err: withoutURL(err)}
 	}
 	maps.Copy(req.Header, e.header)
 	switch method {
@@ -60,9 +64,32 @@ func (e *exchange) do(ctx context.Context, method string, body []byte, extra htt
 	maps.Copy(req.Header, extra)
 	resp, err := e.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, e.place(), withoutURL(err))
+		e.metrics.RemoteResponse(0)
+		unreached := !reached.Load() && ctx.Err() == nil
+		return nil, &requestError{method, e.place(), withoutURL(err), unreached}
 	}
+	e.metrics.RemoteResponse(resp.StatusCode)
 	return resp, nil
+}
+
+// requestError is a request that got no response.
+type requestError struct {
+	method, place string
+	err           error
+	// unreached: there was no connection to send it on, because nothing listens
+	// there, the name is unknown, or TLS failed.
+	unreached bool
+}
+
+// Error names the place, but not what may be secret in the URL.
+func (e *requestError) Error() string { return e.method + " " + e.place + ": " + e.err.Error() }
+func (e *requestError) Unwrap() error { return e.err }
+
+// unreached reports whether a request of do failed because there was no connection
+// to the server.
+func unreached(err error) bool {
+	of, ok := errors.AsType[*requestError](err)
+	return ok && of.unreached
 }
 
 // place is the URL without what may be secret in it, for errors and logs: a

@@ -1,0 +1,95 @@
+package upstream
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// postTimeout bounds a POST that gets no message as its response.
+	postTimeout = 30 * time.Second
+	// postTurn is how long the next message waits for the one before it. A server
+	// may answer a POST only when it has dealt with the message, and that may need
+	// the next one.
+	postTurn = time.Second
+	// maxPosts bounds the posts that have lost their turn.
+	maxPosts = 64
+)
+
+// poster posts messages one after the other.
+type poster struct {
+	queue *queue
+	post  func(ctx context.Context, msg []byte)
+	done  chan struct{} // closed when the queue is at its end
+}
+
+func newPoster(post func(ctx context.Context, msg []byte)) *poster {
+	return &poster{queue: newQueue(sendLimit), post: post, done: make(chan struct{})}
+}
+
+// run posts what is in the queue, until that is closed and empty, or ctx ends. It
+// returns when all posts have.
+func (p *poster) run(ctx context.Context) {
+	defer close(p.done)
+	var posts sync.WaitGroup
+	defer posts.Wait()
+	room := make(chan struct{}, maxPosts)
+	for {
+		msg, err := p.queue.pop()
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		done := make(chan struct{})
+		posts.Go(func() {
+			defer func() { <-room }()
+			defer close(done)
+			ctx, cancel := context.WithTimeout(ctx, postTimeout)
+			defer cancel()
+			p.post(ctx, msg)
+		})
+		p.turn(ctx, msg, done)
+	}
+}
+
+// turn waits until a post has been answered; not for long, unless it opens the
+// session.
+func (p *poster) turn(ctx context.Context, msg []byte, done <-chan struct{}) {
+	var limit <-chan time.Time
+	if m, err := jsonrpc.Parse(msg); err != nil || m.Method != methodInitialize && m.Method != methodInitialized {
+		timer := time.NewTimer(postTurn)
+		defer timer.Stop()
+		limit = timer.C
+	}
+	select {
+	case <-done:
+	case <-limit:
+	case <-ctx.Done():
+	}
+}
+
+// drained waits until all is posted, or ctx ends. The queue must be closed.
+func (p *poster) drained(ctx context.Context) {
+	select {
+	case <-p.done:
+	case <-ctx.Done():
+	}
+}
+
+// discard reads the rest of a short response, so that its connection can be used
+// again, and closes it.
+func discard(resp *http.Response) {
+	if contentType(resp) != typeEvents { // which may go on for ever
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, errorBodyLimit))
+	}
+	resp.Body.Close()
+}

@@ -1,0 +1,168 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// discoverTimeout is how long a server may take to say what it speaks. One that
+	// knows the question answers at once.
+	discoverTimeout = 10 * time.Second
+	discoverID      = jsonrpc.ID("1")
+)
+
+// connect opens a session in the way that the URL names, that was found before, or
+// that the server tells.
+func (u URL) connect(ctx context.Context, x *exchange) (jsonrpc.Attributed, error) {
+	switch u.Transport {
+	case TransportStreamable:
+		return newStreamable(x), nil
+	case TransportSSE:
+		return sseConn(ctx, x)
+	}
+	known := u.site.recall()
+	switch {
+	case u.Transport == TransportStateless:
+	case known == TransportStreamable:
+		return newUndecided(x, u.site, false), nil
+	case known == TransportSSE:
+		if c, err := dialSSE(ctx, x); err == nil {
+			return c, nil
+		}
+	}
+	found, err := discover(ctx, x)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != nil:
+		u.site.remember(TransportStateless)
+		return newModernConn(x, found), nil
+	case u.Transport == TransportStateless:
+		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none", x.place(), modernVersion)
+	}
+	return newUndecided(x, u.site, true), nil
+}
+
+func sseConn(ctx context.Context, x *exchange) (jsonrpc.Attributed, error) {
+	c, err := dialSSE(ctx, x)
+	if err != nil { // not a nil *remoteSSE
+		return nil, err
+	}
+	return c, nil
+}
+
+// discover asks the server whether it speaks MCP 2026-07-28, and returns the
+// result if so. nil without an error is a server that needs a handshake, or none.
+func discover(ctx context.Context, x *exchange) (json.RawMessage, error) {
+	asked, cancel := context.WithTimeout(ctx, discoverTimeout)
+	defer cancel()
+	resp, err := x.do(asked, http.MethodPost, discoverRequest(), http.Header{
+		headerVersion: {modernVersion}, headerMethod: {methodDiscover},
+	})
+	switch {
+	case err != nil && asked.Err() != nil && ctx.Err() == nil:
+		return nil, nil // silence is what an old server may have for an unknown method
+	case err != nil:
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	defer resp.Body.Close()
+	m := discovered(x, resp)
+	switch {
+	case refusesAccess(resp):
+		return nil, accessError(x, resp)
+	case m == nil && saysNothing(resp):
+		return nil, fmt.Errorf("connect to %s: %s", x.place(), statusError(resp, nil).Message)
+	case m != nil && m.Result() != nil && slices.Contains(versions(m.Result(), "supportedVersions"), modernVersion):
+		return m.Result(), nil
+	case m != nil && m.Error() != nil:
+		err = modernError(x, m.Error())
+	}
+	forget(asked, x, resp)
+	return nil, err
+}
+
+func discoverRequest() []byte {
+	info, _ := json.Marshal(map[string]string{"name": "mcp-sse", "version": buildinfo.Read().Version}) // strings have a JSON form
+	params, _ := requestMeta{clientInfo: info}.into(nil)                                               // which are an object
+	return jsonrpc.NewRequest(discoverID, methodDiscover, params)
+}
+
+// discovered returns the response to the request, nil when there is none.
+func discovered(x *exchange, resp *http.Response) (found *jsonrpc.Message) {
+	_ = x.read(resp, func(in incoming) error { // what cannot be read says nothing
+		m, err := jsonrpc.Parse(in.data)
+		if err == nil && m.Kind == jsonrpc.Response && (m.ID == discoverID || m.Error() != nil) {
+			found = m
+			return errAnswered
+		}
+		return nil
+	})
+	return found
+}
+
+// saysNothing reports whether a response is of no use to tell what a server
+// speaks: it has a failure, or sends elsewhere.
+func saysNothing(resp *http.Response) bool {
+	code := resp.StatusCode
+	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests ||
+		code >= 300 && code < 400
+}
+
+// modernError returns the error of a server that speaks MCP 2026-07-28 or later
+// and refuses to say more. nil is for any other error, and for a server that names
+// versions with a handshake.
+func modernError(x *exchange, raw json.RawMessage) error {
+	var e jsonrpc.Error
+	if json.Unmarshal(raw, &e) != nil {
+		return nil
+	}
+	switch e.Code {
+	case codeHeaderMismatch, codeMissingCapability:
+	case codeUnsupportedVersion:
+		data, _ := jsonrpc.Member(raw, "data")
+		if slices.ContainsFunc(versions(data, "supported"), func(v string) bool { return v < modernVersion }) {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return fmt.Errorf("connect to %s: the server refused server/discover: %.200s (code %d)", x.place(), e.Message, e.Code)
+}
+
+// versions returns a member that is a list of strings.
+func versions(obj json.RawMessage, member string) []string {
+	raw, _ := jsonrpc.Member(obj, member)
+	var all []string
+	if json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	return all
+}
+
+// forget ends the session that a server has begun for nothing but the question.
+func forget(ctx context.Context, x *exchange, resp *http.Response) {
+	id := resp.Header.Get(headerSession)
+	if id == "" {
+		return
+	}
+	ended, err := x.do(ctx, http.MethodDelete, nil, http.Header{headerSession: {id}})
+	if err == nil { // else the server's own timeout ends it
+		discard(ended)
+	}
+}
+
+func refusesAccess(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+}
+
+func accessError(x *exchange, resp *http.Response) error {
+	return fmt.Errorf("connect to %s: %s", x.place(), statusError(resp, nil).Message)
+}

@@ -1,0 +1,196 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Reasons of the errors that requests to a remote server get, in data.reason.
+const (
+	reasonUnauthorized = "unauthorized"
+	reasonRefused      = "request_refused"
+	reasonRateLimited  = "rate_limited"
+	reasonLost         = "response_lost"
+	reasonInvalid      = "invalid_response"
+)
+
+var (
+	// errForgotten is why a session is over that its server does not know any more.
+	errForgotten = errors.New("the server has forgotten the session (404 Not Found)")
+	// errAnswered ends the reading of a response whose request has been answered.
+	errAnswered = errors.New("the request is answered")
+)
+
+// maxErrorText bounds what is passed on of a body that is plain text.
+const maxErrorText = 200
+
+// remoteData is the data of such an error.
+type remoteData struct {
+	Reason    string `json:"reason"`
+	Retryable bool   `json:"retryable"`
+	// Status is the HTTP status code; 0: there was none.
+	Status int `json:"status,omitempty"`
+	// RetryAfterMs is when repeating makes sense, as far as the server said it.
+	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
+}
+
+func remoteError(data remoteData, format string, args ...any) *jsonrpc.Error {
+	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, format, args...)
+	e.Data = data
+	return e
+}
+
+func lostResponse(why string) *jsonrpc.Error {
+	return remoteError(remoteData{Reason: reasonLost}, "the server's answer was lost: %s", why)
+}
+
+func invalidResponse(format string, args ...any) *jsonrpc.Error {
+	return remoteError(remoteData{Reason: reasonInvalid}, "the server's answer cannot be used: "+format, args...)
+}
+
+func tooLongResponse(limit int) *jsonrpc.Error {
+	return invalidResponse("it is over the limit of %d bytes", limit)
+}
+
+// notAnAnswer returns the error for a request whose response is a success, but
+// nothing that can be read.
+func notAnAnswer(resp *http.Response) *jsonrpc.Error {
+	if resp.StatusCode != http.StatusOK {
+		return invalidResponse("it is an empty %s", status(resp))
+	}
+	return invalidResponse("it is neither JSON nor an event stream, but %.64q: check the address", resp.Header.Get("Content-Type"))
+}
+
+// lostSession returns why a session is over whose server was not reached.
+func lostSession(err error) error {
+	return fmt.Errorf("the server cannot be reached: %s", plainCause(err))
+}
+
+// plainCause says why a request failed, for a client: without addresses.
+func plainCause(err error) string {
+	if of, ok := errors.AsType[*requestError](err); ok {
+		err = of.err
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		return dns.Err
+	}
+	return err.Error()
+}
+
+// refusal is what a response means that is no success.
+type refusal struct {
+	answer []byte // for the request; nil: none
+	over   error  // why the session is over; nil: it goes on
+}
+
+// refused reads a response that is no success. session says that the server has
+// given the session an id.
+func refused(resp *http.Response, id jsonrpc.ID, session bool) refusal {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit)) // of half a body half is told
+	m, own := errorBody(text, id)
+	switch code := resp.StatusCode; {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+	case code == http.StatusNotFound && session && !(own && methodUnknown(m)):
+		return refusal{over: errForgotten}
+	case own:
+		return refusal{answer: m.Raw()}
+	case code == http.StatusTooManyRequests, code >= 500 && retryAfter(resp) > 0:
+	case code >= 500:
+		return refusal{over: fmt.Errorf("the server answered %s", status(resp))}
+	case m != nil:
+		return refusal{answer: m.WithID(id)}
+	}
+	return refusal{answer: jsonrpc.NewError(id, statusError(resp, text))}
+}
+
+// errorBody returns the JSON-RPC error response in a body, nil for none, and
+// whether it names the request. Servers leave the id out where they have not read
+// the request.
+func errorBody(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
+	m, err := jsonrpc.Parse(text)
+	if err != nil || m.Kind != jsonrpc.Response || m.ID != id && m.Error() == nil {
+		return nil, false
+	}
+	return m, m.ID == id
+}
+
+func methodUnknown(m *jsonrpc.Message) bool {
+	code, _ := jsonrpc.Member(m.Error(), "code")
+	return string(code) == strconv.Itoa(jsonrpc.CodeMethodNotFound)
+}
+
+// statusError returns the error for a request that was answered with a status and
+// a text.
+func statusError(resp *http.Response, text []byte) *jsonrpc.Error {
+	data := remoteData{Reason: reasonRefused, Status: resp.StatusCode}
+	said := firstLine(text)
+	switch code := resp.StatusCode; {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		data.Reason = reasonUnauthorized
+		return remoteError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header", status(resp))
+	case code == http.StatusTooManyRequests, code >= 500:
+		data.Reason, data.Retryable, data.RetryAfterMs = reasonRateLimited, true, retryAfter(resp).Milliseconds()
+		return remoteError(data, "the server takes no more requests now (%s)", status(resp))
+	case code >= 300 && code < 400:
+		return remoteError(data, "the server redirects elsewhere (%s): configure the address that it leads to", status(resp))
+	case strings.HasPrefix(said, goSDKUnknown):
+		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server does not know the method")
+	case strings.HasPrefix(said, goSDKInvalid):
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", said)
+	case said == "":
+		return remoteError(data, "the server refused the request (%s)", status(resp))
+	}
+	return remoteError(data, "the server refused the request (%s): %s", status(resp), said)
+}
+
+// What go-sdk writes as plain text with status 400, of a method that it does not
+// know and of a request that does not have what its method needs (mcp/shared.go,
+// checkRequest).
+const (
+	goSDKUnknown = "JSON RPC not handled: "
+	goSDKInvalid = "invalid request: "
+)
+
+// firstLine returns the beginning of a text that is fit to be shown, empty when it
+// is none.
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	line = strings.ToValidUTF8(strings.TrimSpace(line), "")
+	if strings.HasPrefix(line, "<") || strings.HasPrefix(line, "{") {
+		return "" // a page, or JSON that is no JSON-RPC
+	}
+	if len(line) > maxErrorText {
+		line = strings.ToValidUTF8(line[:maxErrorText], "") + "…"
+	}
+	return line
+}
+
+func status(resp *http.Response) string {
+	if text := http.StatusText(resp.StatusCode); text != "" {
+		return strconv.Itoa(resp.StatusCode) + " " + text
+	}
+	return strconv.Itoa(resp.StatusCode)
+}
+
+// retryAfter returns the pause that the header asks for; 0: none.
+func retryAfter(resp *http.Response) time.Duration {
+	value := resp.Header.Get("Retry-After")
+	if s, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return max(time.Duration(s)*time.Second, time.Millisecond)
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(time.Until(at), time.Millisecond)
+	}
+	return 0
+}

@@ -1,0 +1,237 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// maxCalls bounds the requests of a session that are not answered.
+	maxCalls = 4096
+	// closeTimeout bounds the end of a session with a remote server.
+	closeTimeout = 2 * time.Second
+	// lingerTimeout is how long a response may stay open after its answer, so that
+	// the connection can be used again, and after its request was cancelled.
+	lingerTimeout = 2 * time.Second
+)
+
+// Headers of Streamable HTTP, in the form that http.Header wants.
+const (
+	headerSession = "Mcp-Session-Id"
+	headerLastID  = "Last-Event-Id"
+)
+
+// streamable is a session over Streamable HTTP, MCP 2025-03-26 to 2025-11-25. Each
+// request is a POST in a goroutine of its own; its response may be a stream, on
+// which the server sends other messages before the answer. A stream that breaks is
+// resumed where the server has given its events ids. What is sent unasked comes on
+// the stream of a GET. All else that we send is posted in order.
+type streamable struct {
+	x   *exchange
+	in  *queue // what the server has sent
+	out *poster
+	// ctx lives as long as the session: it is no caller's, so it is kept here.
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup // the goroutines of the session
+	close  sync.Once
+
+	mu      sync.Mutex // guards all below
+	session string     // the id that the server has given; empty: none
+	version string     // of the protocol, once it is negotiated
+	// accepted is closed when the server has taken notifications/initialized, nil
+	// before that is sent. Requests that are sent later wait for it.
+	accepted chan struct{}
+	calls    map[jsonrpc.ID]*remoteCall
+	held     int   // bytes of calls
+	err      error // why the session is over; nil while it is not
+	gone     bool  // the server does not have the session any more
+}
+
+var _ jsonrpc.Attributed = (*streamable)(nil)
+
+func newStreamable(x *exchange) *streamable {
+	c := &streamable{x: x, in: newQueue(sendLimit), calls: make(map[jsonrpc.ID]*remoteCall)}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.out = newPoster(c.deliverOut)
+	c.work.Go(func() { c.out.run(c.ctx) })
+	return c
+}
+
+// Send posts msg. It fails with jsonrpc.ErrBusy when 4096 requests, or 8 MiB of
+// them, are not answered, or 8 MiB of other messages are not posted.
+func (c *streamable) Send(msg []byte) error {
+	m, err := jsonrpc.Parse(msg)
+	if err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	if m.Kind == jsonrpc.Request {
+		k, err := c.enter(m)
+		if err == nil {
+			c.start(k, c.ask)
+		}
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	if err := c.out.queue.offer(msg); err != nil {
+		return err
+	}
+	if m.Method == methodInitialized && c.accepted == nil {
+		c.accepted = make(chan struct{})
+	}
+	return nil
+}
+
+// start runs a goroutine of the session, unless that is closed: it ends with the
+// session at the latest.
+func (c *streamable) start(k *remoteCall, run func(*remoteCall)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		c.work.Go(func() { run(k) })
+	}
+}
+
+// Recv returns the next message, from whichever response.
+func (c *streamable) Recv() ([]byte, error) {
+	msg, _, err := c.in.popFor()
+	return msg, err
+}
+
+// RecvFor is Recv, and names the request on whose response the message came.
+func (c *streamable) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.popFor() }
+
+// over ends the session for a reason that is not ours. gone says that the server
+// need not be told.
+func (c *streamable) over(err error, gone bool) {
+	c.mu.Lock()
+	if c.err == nil {
+		c.err = err
+	}
+	c.gone = c.gone || gone
+	c.mu.Unlock()
+	c.in.end(err)
+	c.out.queue.end(err)
+	c.cancel()
+}
+
+// unreachable ends the session with a server that cannot be reached.
+func (c *streamable) unreachable(err error) {
+	c.x.log.Warn("server not reached", "err", err)
+	c.over(lostSession(err), true)
+}
+
+// Close posts what was sent before, tells the server that the session is over, and
+// ends all requests. It takes at most 2 s.
+func (c *streamable) Close() error {
+	c.close.Do(func() {
+		c.mu.Lock()
+		over := c.err != nil
+		if !over {
+			c.err = jsonrpc.ErrClosed
+		}
+		c.mu.Unlock()
+		c.in.abort(jsonrpc.ErrClosed)
+		c.out.queue.end(jsonrpc.ErrClosed)
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		if !over {
+			c.out.drained(ctx)
+		}
+		c.delete(ctx)
+		c.cancel()
+		c.work.Wait()
+	})
+	return nil
+}
+
+// delete tells the server that the session is over. It may answer that it does not
+// let clients do that (405), and whatever else it says changes nothing.
+func (c *streamable) delete(ctx context.Context) {
+	c.mu.Lock()
+	tell := c.session != "" && !c.gone
+	c.mu.Unlock()
+	if !tell {
+		return
+	}
+	resp, err := c.x.do(ctx, http.MethodDelete, nil, c.header(""))
+	if err != nil {
+		c.x.log.Debug("server not told of the end of the session", "err", err)
+		return
+	}
+	discard(resp)
+}
+
+// header returns the headers of a request in the session; lastID is that of a
+// stream to be resumed.
+func (c *streamable) header(lastID string) http.Header {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := make(http.Header, 3)
+	for name, value := range map[string]string{headerSession: c.session, headerVersion: c.version, headerLastID: lastID} {
+		if value != "" {
+			h[name] = []string{value}
+		}
+	}
+	return h
+}
+
+func (c *streamable) hasSession() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.session != ""
+}
+
+// deliverOut posts a message that is no request. What comes after
+// notifications/initialized waits until the server has taken it.
+func (c *streamable) deliverOut(ctx context.Context, msg []byte) {
+	m, err := jsonrpc.Parse(msg)
+	if err != nil {
+		return // Send has read it
+	}
+	c.postOut(ctx, m)
+	switch m.Method {
+	case methodInitialized:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		select {
+		case <-c.accepted:
+		default:
+			close(c.accepted)
+			if c.err == nil {
+				c.work.Go(c.listen)
+			}
+		}
+	case methodCancelled:
+		id, _ := jsonrpc.Member(m.Params(), "requestId")
+		c.linger(jsonrpc.ID(id))
+	}
+}
+
+func (c *streamable) postOut(ctx context.Context, m *jsonrpc.Message) {
+	resp, err := c.x.do(ctx, http.MethodPost, m.Raw(), c.header(""))
+	switch {
+	case unreached(err):
+		c.unreachable(err)
+	case err != nil:
+		c.x.log.Debug("message not posted", "err", err)
+	case resp.StatusCode < 300:
+		discard(resp)
+	default:
+		defer resp.Body.Close()
+		r := refused(resp, jsonrpc.Null, c.hasSession())
+		c.x.log.Debug("message not posted", "err", status(resp))
+		if r.over != nil {
+			c.over(r.over, resp.StatusCode == http.StatusNotFound)
+		}
+	}
+}

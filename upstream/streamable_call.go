@@ -1,0 +1,245 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// remoteCall is a request to a server over Streamable HTTP.
+type remoteCall struct {
+	id     jsonrpc.ID
+	method string
+	msg    []byte // nil once it is posted
+	size   int
+	ctx    context.Context // ends with the session, by cancel, and when all is done
+	cancel context.CancelFunc
+	wait   <-chan struct{} // not to be posted before it is closed; nil: at once
+	timer  *time.Timer     // calls cancel soon; nil while there is no reason. Guarded by the session's mu
+
+	// The rest belongs to the goroutine of the request.
+	answered bool
+	invalid  bool // there was a message that is none
+	cursor   cursor
+}
+
+// cursor is how far the stream of a response has been read.
+type cursor struct {
+	id    string        // of the last event; empty: it cannot be resumed
+	retry time.Duration // the pause before that which the server asks for; 0: none
+	fresh bool          // there was an event since a resumption
+}
+
+func (c *cursor) note(in incoming) {
+	c.id, c.fresh = in.id, true
+	if in.retry > 0 {
+		c.retry = in.retry
+	}
+}
+
+// enter notes a request as in flight. Whoever enters it has it finish.
+func (c *streamable) enter(m *jsonrpc.Message) (*remoteCall, error) {
+	k := &remoteCall{id: m.ID, method: m.Method, msg: m.Raw(), size: len(m.Raw()) + itemCost}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.err != nil:
+		return nil, c.err
+	case c.calls[m.ID] != nil:
+		return nil, fmt.Errorf("send: a request with the id %.64s is in flight", m.ID)
+	case len(c.calls) >= maxCalls, c.held > 0 && c.held+k.size > sendLimit:
+		return nil, jsonrpc.ErrBusy
+	}
+	if m.Method != methodInitialize {
+		k.wait = c.accepted
+	}
+	k.ctx, k.cancel = context.WithCancel(c.ctx)
+	c.calls[k.id] = k
+	c.held += k.size
+	return k, nil
+}
+
+func (c *streamable) finish(k *remoteCall) {
+	k.cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, k.id)
+	c.held -= k.size
+	if k.timer != nil {
+		k.timer.Stop()
+	}
+}
+
+// linger lets the response to a request go on for a moment only.
+func (c *streamable) linger(id jsonrpc.ID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.calls[id]; k != nil && k.timer == nil {
+		k.timer = time.AfterFunc(lingerTimeout, k.cancel)
+	}
+}
+
+// ask posts a request and reads the response, or what can be had of it.
+func (c *streamable) ask(k *remoteCall) {
+	if k.wait != nil {
+		select {
+		case <-k.wait:
+		case <-k.ctx.Done():
+			c.finish(k)
+			return
+		}
+	}
+	resp, err := c.x.do(k.ctx, http.MethodPost, k.msg, c.header(""))
+	c.take(k, resp, err)
+}
+
+// take reads the response to a request that was posted.
+func (c *streamable) take(k *remoteCall, resp *http.Response, err error) {
+	defer c.finish(k)
+	k.msg = nil
+	switch {
+	case err == nil:
+	case k.ctx.Err() != nil: // cancelled, or the session is over: nobody waits
+		return
+	case unreached(err):
+		c.unreachable(err)
+		return
+	default:
+		c.fail(k, lostResponse(plainCause(err)))
+		return
+	}
+	defer func() { resp.Body.Close() }()
+	kind := contentType(resp)
+	switch {
+	case resp.StatusCode >= 300:
+		c.refuse(k, resp)
+		return
+	case kind != typeJSON && kind != typeEvents:
+		c.fail(k, notAnAnswer(resp))
+		return
+	case k.method == methodInitialize:
+		c.opened(resp)
+	}
+	err = c.x.read(resp, func(in incoming) error { return c.receive(k, in) })
+	if k.answered || k.ctx.Err() != nil {
+		return
+	}
+	if kind == typeEvents && k.cursor.id != "" {
+		c.resume(k)
+		return
+	}
+	c.lose(k, err)
+}
+
+// opened notes the id of the session, with which the server answers an initialize.
+func (c *streamable) opened(resp *http.Response) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.session = resp.Header.Get(headerSession)
+}
+
+// receive takes one message of the response to a request.
+func (c *streamable) receive(k *remoteCall, in incoming) error {
+	k.cursor.note(in)
+	switch {
+	case in.tooLong:
+		c.fail(k, tooLongResponse(c.x.limit))
+		return errAnswered
+	case in.data == nil:
+		return nil
+	}
+	for _, data := range unbatch(in.data) {
+		if err := c.deliver(k, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliver hands on one message that came with a request. An answer without an id
+// is the one to that request: only what belongs to it comes with it.
+func (c *streamable) deliver(k *remoteCall, data []byte) error {
+	m, err := jsonrpc.Parse(data)
+	switch {
+	case err != nil && (m == nil || m.ID == ""):
+		k.invalid = true
+		c.x.log.Warn("server sent an invalid message", "err", err)
+		return nil
+	case m.ID == k.id && m.Kind != jsonrpc.Request:
+		k.answered = true
+	case m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null:
+		k.answered = true
+		data = m.WithID(k.id)
+	}
+	if k.answered {
+		if k.method == methodInitialize {
+			c.negotiated(m)
+		}
+		c.linger(k.id)
+	}
+	return c.in.pushFor(data, k.id)
+}
+
+// negotiated notes the protocol version, which later requests carry (MCP
+// 2025-06-18, basic/transports).
+func (c *streamable) negotiated(m *jsonrpc.Message) {
+	raw, _ := jsonrpc.Member(m.Result(), "protocolVersion")
+	version, ok := jsonrpc.Text(raw)
+	if !ok || len(version) > 64 || !validHeader("X", []string{version}) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.version = version
+}
+
+// refuse answers a request whose response is no success, or ends the session.
+func (c *streamable) refuse(k *remoteCall, resp *http.Response) {
+	r := refused(resp, k.id, c.hasSession())
+	if r.over != nil {
+		c.over(r.over, resp.StatusCode == http.StatusNotFound)
+		return
+	}
+	k.answered = true
+	_ = c.in.pushFor(r.answer, k.id) // fails when nobody waits any more
+}
+
+// lose answers a request whose answer did not come.
+func (c *streamable) lose(k *remoteCall, err error) {
+	switch {
+	case k.invalid:
+		c.fail(k, invalidResponse("it is no JSON-RPC message"))
+	case err != nil:
+		c.fail(k, lostResponse(plainCause(err)))
+	default:
+		c.fail(k, lostResponse("the response ended without it"))
+	}
+}
+
+// fail answers a request with an error of ours.
+func (c *streamable) fail(k *remoteCall, e *jsonrpc.Error) {
+	k.answered = true
+	_ = c.in.pushFor(jsonrpc.NewError(k.id, e), k.id) // fails when nobody waits any more
+}
+
+// unbatch returns the messages in a batch, which servers of MCP 2025-03-26 may
+// send, and any other message as it is.
+func unbatch(data []byte) [][]byte {
+	if !bytes.HasPrefix(data, []byte("[")) {
+		return [][]byte{data}
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(data, &batch) != nil {
+		return [][]byte{data}
+	}
+	all := make([][]byte, len(batch))
+	for i, one := range batch {
+		all[i] = one
+	}
+	return all
+}

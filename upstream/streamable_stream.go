@@ -1,0 +1,163 @@
+package upstream
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// maxResumes bounds the attempts in a row to resume a response that fail.
+	maxResumes = 5
+	// The pauses before another GET: doubled from the first up to the last, each
+	// drawn at random between zero and twice its mean, and never shorter than the
+	// server asks for.
+	firstPause = 100 * time.Millisecond
+	lastPause  = 15 * time.Second
+)
+
+// pauses gives the pauses between GETs.
+type pauses struct{ exp *backoff.ExponentialBackOff }
+
+func newPauses() pauses {
+	exp := backoff.NewExponentialBackOff()
+	exp.InitialInterval, exp.MaxInterval = firstPause, lastPause
+	exp.Multiplier, exp.RandomizationFactor = 2, 1
+	exp.Reset()
+	return pauses{exp}
+}
+
+// wait waits for the next pause, and reports whether ctx still goes on.
+func (p pauses) wait(ctx context.Context, atLeast time.Duration) bool {
+	timer := time.NewTimer(max(p.exp.NextBackOff(), atLeast))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// resume goes on with the response to a request where it broke off. It answers the
+// request, unless nobody waits any more.
+func (c *streamable) resume(k *remoteCall) {
+	pause := newPauses()
+	for failed := 0; failed < maxResumes; {
+		if k.cursor.fresh {
+			failed, k.cursor.fresh = 0, false
+			pause.exp.Reset()
+		}
+		if !pause.wait(k.ctx, k.cursor.retry) {
+			return
+		}
+		resp, err := c.x.do(k.ctx, http.MethodGet, nil, c.header(k.cursor.id))
+		if k.ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			failed++
+			continue
+		}
+		switch c.streamed(resp, true) {
+		case streamOpen:
+			c.x.metrics.RemoteResumed()
+			_ = c.x.readEvents(resp.Body, func(in incoming) error { return c.receive(k, in) }) // what matters is whether it had the answer
+		case streamLater:
+			failed++
+		case streamNever:
+			failed = maxResumes
+		}
+		resp.Body.Close()
+		if k.answered || k.ctx.Err() != nil {
+			return
+		}
+	}
+	c.lose(k, nil)
+}
+
+// listen keeps the stream open on which the server sends what belongs to no
+// request. It ends with the session, or when the server has no such stream.
+func (c *streamable) listen() {
+	var at cursor
+	opened := false
+	for pause := newPauses(); ; {
+		resp, err := c.x.do(c.ctx, http.MethodGet, nil, c.header(at.id))
+		if err == nil {
+			switch state := c.streamed(resp, opened); {
+			case state == streamOpen:
+				opened, at.fresh = true, false
+				_ = c.x.readEvents(resp.Body, func(in incoming) error { return c.pushed(&at, in) }) // any end is a reason to go on
+				if at.fresh {
+					pause.exp.Reset()
+				}
+			case state == streamNever && at.id != "":
+				at.id = "" // it cannot be resumed; a new one may do
+			case state == streamNever:
+				c.x.log.Debug("server has no stream for its own messages", "status", resp.StatusCode)
+				resp.Body.Close()
+				return
+			}
+			resp.Body.Close()
+		}
+		if !pause.wait(c.ctx, at.retry) { // requests tell whether the server is gone
+			return
+		}
+	}
+}
+
+// pushed takes one message that came with no request.
+func (c *streamable) pushed(at *cursor, in incoming) error {
+	at.note(in)
+	if in.tooLong { // no answer comes here, so nobody waits for it
+		c.x.log.Warn("server sent a message over the limit", "limit", c.x.limit)
+	}
+	return handOn(c.x, c.in, in)
+}
+
+// handOn puts what came with no request into a queue.
+func handOn(x *exchange, to *queue, in incoming) error {
+	if in.data == nil {
+		return nil
+	}
+	for _, data := range unbatch(in.data) {
+		if m, err := jsonrpc.Parse(data); err != nil && m == nil {
+			x.log.Warn("server sent an invalid message", "err", err)
+			continue
+		}
+		if err := to.push(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// streamState is what the response to a GET means.
+type streamState int
+
+const (
+	streamOpen  streamState = iota // there is the stream
+	streamLater                    // not now
+	streamNever                    // not at all
+)
+
+// streamed tells what the response to a GET means. With lost, 404 means that the
+// server has forgotten the session, which is over then; it also is what a server
+// without such streams may say.
+func (c *streamable) streamed(resp *http.Response, lost bool) streamState {
+	switch code := resp.StatusCode; {
+	case code < 300 && contentType(resp) == typeEvents:
+		return streamOpen
+	case code == http.StatusNotFound && lost && c.hasSession():
+		c.over(errForgotten, true)
+	case code >= 500 && code != http.StatusNotImplemented,
+		code == http.StatusConflict, // it has not noticed the end of the last one
+		code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:
+		return streamLater
+	}
+	return streamNever
+}
