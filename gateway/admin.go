@@ -2,41 +2,114 @@ package gateway
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/gorilla/mux"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
+// errUnknownServer is why /readyz does not tell of a server.
+var errUnknownServer = errors.New("there is no server of that name")
+
 // Admin returns the routes for operators: GET /healthz (the process answers),
 // /readyz (sessions can be started), /metrics, and /connections with a snapshot
 // of each. Host and Origin are checked as for the transport. They are not
-// authenticated, and not part of ServeHTTP.
+// authenticated, and not part of ServeHTTP. /readyz?server=NAME is 404 for any
+// name but Options.Name.
 func (g *Gateway) Admin() http.Handler {
+	ready := func(w http.ResponseWriter, r *http.Request) {
+		err := errUnknownServer
+		if name, named := askedServer(r); !named || name == g.opts.Name && name != "" {
+			err = g.Ready(r.Context())
+		}
+		writeStatus(w, err)
+	}
+	return g.transport.Guard(operatorRoutes(ready, g.promReg, g.namedSnapshot))
+}
+
+// Admin returns the routes of Gateway.Admin for all servers together. /readyz is
+// 200 if at least one is ready, and tells the state of each; /readyz?server=NAME
+// is that of one, or 404. Each connection at /connections has a member server.
+// Host and Origin are checked as the first gateway does.
+func (s *Servers) Admin() http.Handler {
+	return s.all[0].transport.Guard(operatorRoutes(s.serveReady, s.all[0].promReg, s.Snapshot))
+}
+
+func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot func() []ServerSnapshot) http.Handler {
 	routes := mux.NewRouter()
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/healthz").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, status{Status: "ok"})
 	})
-	routes.Methods(http.MethodGet, http.MethodHead).Path("/readyz").HandlerFunc(g.serveReady)
-	routes.Methods(http.MethodGet, http.MethodHead).Path("/metrics").Handler(metrics.Handler(g.promReg))
+	routes.Methods(http.MethodGet, http.MethodHead).Path("/readyz").HandlerFunc(ready)
+	routes.Methods(http.MethodGet, http.MethodHead).Path("/metrics").Handler(metrics.Handler(reg))
 	routes.Methods(http.MethodGet, http.MethodHead).Path("/connections").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]any{"connections": g.Snapshot()})
+		writeJSON(w, http.StatusOK, map[string]any{"connections": snapshot()})
 	})
-	return g.transport.Guard(routes)
+	return routes
 }
 
-type status struct {
-	Status string `json:"status"`
-	Reason string `json:"reason,omitempty"`
+// askedServer is the server that a request asks about.
+func askedServer(r *http.Request) (name string, named bool) {
+	query := r.URL.Query()
+	return query.Get("server"), query.Has("server")
 }
 
-func (g *Gateway) serveReady(w http.ResponseWriter, r *http.Request) {
-	if err := g.Ready(r.Context()); err != nil {
-		writeJSON(w, http.StatusServiceUnavailable, status{"not ready", err.Error()})
+// serveReady tells of one server, or of all.
+func (s *Servers) serveReady(w http.ResponseWriter, r *http.Request) {
+	if name, named := askedServer(r); named {
+		writeStatus(w, s.readyOne(r, name))
 		return
 	}
-	writeJSON(w, http.StatusOK, status{Status: "ready"})
+	body, code := status{Status: notReady, Servers: map[string]status{}}, http.StatusServiceUnavailable
+	for name, err := range s.Ready(r.Context()) {
+		body.Servers[name] = statusOf(err)
+		if err == nil {
+			body.Status, code = isReady, http.StatusOK
+		}
+	}
+	writeJSON(w, code, body)
+}
+
+func (s *Servers) readyOne(r *http.Request, name string) error {
+	for _, g := range s.all {
+		if g.opts.Name == name {
+			return g.Ready(r.Context())
+		}
+	}
+	return errUnknownServer
+}
+
+// The values of status.Status.
+const (
+	isReady  = "ready"
+	notReady = "not ready"
+)
+
+type status struct {
+	Status  string            `json:"status"`
+	Reason  string            `json:"reason,omitempty"`
+	Servers map[string]status `json:"servers,omitempty"`
+}
+
+func statusOf(err error) status {
+	if err != nil {
+		return status{Status: notReady, Reason: err.Error()}
+	}
+	return status{Status: isReady}
+}
+
+func writeStatus(w http.ResponseWriter, err error) {
+	code := http.StatusOK
+	switch {
+	case errors.Is(err, errUnknownServer):
+		code = http.StatusNotFound
+	case err != nil:
+		code = http.StatusServiceUnavailable
+	}
+	writeJSON(w, code, statusOf(err))
 }
 
 func writeJSON(w http.ResponseWriter, code int, v any) {

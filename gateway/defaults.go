@@ -42,6 +42,9 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Name != "" {
+		o.Logger = o.Logger.With("server", o.Name)
+	}
 	o.Capabilities = jsonrpc.Compact(o.Capabilities)
 	return o
 }

@@ -60,7 +60,8 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()
 	}
-	g.metrics = metrics.New(g.promReg)
+	var unregistered error
+	g.metrics, unregistered = metrics.Named(g.promReg, opts.Name)
 	build := buildinfo.Read()
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
 	if !opts.NoAutoInitialize {
@@ -72,7 +73,7 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics))
 	var err error
 	g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics))
-	if err = errors.Join(opts.validate(), err); err != nil {
+	if err = errors.Join(opts.validate(), unregistered, err); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g.starts = make(chan struct{}, opts.StartConcurrency)

@@ -78,7 +78,7 @@ func (g *Gateway) Ready(ctx context.Context) error {
 	case <-timer.C:
 		return errStarting
 	case <-ctx.Done():
-		return fmt.Errorf("readiness probe: %w", ctx.Err())
+		return fmt.Errorf("readiness probe: %w", context.Cause(ctx))
 	}
 }
 

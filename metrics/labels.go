@@ -7,6 +7,8 @@ const (
 	other = "other"
 	// otelOther is its counterpart in the OpenTelemetry histograms.
 	otelOther = "_other"
+	// serverLabel names the server, where a program has several.
+	serverLabel = "server"
 	// transport is network_transport of both: an SSE stream runs over TCP.
 	transport = "tcp"
 )

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -29,6 +30,40 @@ type Metrics struct {
 // Metrics of the first, so that two gateways in one program count together. New
 // panics when reg holds a series of one of these names that is not ours.
 func New(reg *prometheus.Registry) *Metrics {
+	m, err := Named(reg, "")
+	if err != nil {
+		panic("metrics: " + err.Error())
+	}
+	return m
+}
+
+// Named is New for one of several servers: each series carries the label server
+// with that name, and gateways of one name count together. An empty name is no
+// label. Named fails where New panics: also when the registry has the series
+// without the label and this name wants it, or the other way round.
+func Named(reg *prometheus.Registry, server string) (*Metrics, error) {
+	m, all := build()
+	if reg == nil {
+		return m, nil
+	}
+	var to prometheus.Registerer = reg
+	if server != "" {
+		to = prometheus.WrapRegistererWith(prometheus.Labels{serverLabel: server}, reg)
+	}
+	err := to.Register(&collector{metrics: m, all: all})
+	if err == nil {
+		return m, nil
+	}
+	if are, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		if earlier, ok := are.ExistingCollector.(*collector); ok {
+			return earlier.metrics, nil
+		}
+	}
+	return nil, fmt.Errorf("register: %w", err)
+}
+
+// build makes all series.
+func build() (*Metrics, []prometheus.Collector) {
 	var b builder
 	m := &Metrics{
 		connections: newConnectionSeries(&b),
@@ -42,19 +77,7 @@ func New(reg *prometheus.Registry) *Metrics {
 		buildInfo: b.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
 			"version", "revision", "goversion"),
 	}
-	if reg == nil {
-		return m
-	}
-	err := reg.Register(&collector{metrics: m, all: b.all})
-	if err == nil {
-		return m
-	}
-	if are, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if earlier, ok := are.ExistingCollector.(*collector); ok {
-			return earlier.metrics
-		}
-	}
-	panic("metrics: register: " + err.Error())
+	return m, b.all
 }
 
 // BuildInfo says which build runs. A later call replaces what an earlier said.

@@ -179,3 +179,39 @@ func TestConcurrentUse(t *testing.T) {
 		t.Errorf("%s = %v, want 400: an observation was lost while its series was made", key, got)
 	}
 }
+
+// Each of several servers has all series, with its name.
+func TestNamedSeries(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	named := map[string]*metrics.Metrics{}
+	for _, name := range []string{"docs", "git"} {
+		m, err := metrics.Named(reg, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := metrics.Named(reg, name); again != m || err != nil {
+			t.Errorf("%s: a second call returned other Metrics, %v", name, err)
+		}
+		named[name] = m
+	}
+	for _, tt := range moves {
+		before := gatherSeries(t, reg)
+		tt.do(named["git"])
+		for series := range moved(before, gatherSeries(t, reg)) {
+			if !strings.Contains(series, "server=git") {
+				t.Errorf("%s moved, want only series of git", series)
+			}
+		}
+	}
+	for name, f := range gatherFamilies(t, reg) {
+		if servers := f.values["server"]; !servers["docs"] && name != "mcp_sse_build_info" || !servers["git"] || servers[""] {
+			t.Errorf("%s: got the servers %v, want docs and git", name, servers)
+		}
+	}
+	if _, err := metrics.Named(reg, ""); err == nil {
+		t.Error("series without a name were taken beside those with one")
+	}
+	if m, err := metrics.Named(nil, "docs"); m == nil || err != nil {
+		t.Errorf("without a registry: got %v, %v", m, err)
+	}
+}

@@ -1,0 +1,197 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// probesAtOnce bounds the servers that Servers.Ready asks at a time.
+	probesAtOnce = 16
+	// readyGrace is how long Servers.Ready waits for the other servers once one
+	// is ready: a server that hangs must not make a probe of all time out.
+	readyGrace = 500 * time.Millisecond
+)
+
+// Servers serves several MCP servers, each by a Gateway of its own under its own
+// prefix. What they share is the routes for operators and the registry of
+// metrics: one that is down, full or slow does not touch the others. It is an
+// http.Handler, safe for concurrent use. Make it with NewServers and end it with
+// Shutdown.
+type Servers struct {
+	all []*Gateway
+}
+
+// NewServers puts gateways together. Each needs a Name and a Prefix, which no
+// other has and which is not below that of another, and all the same Registry;
+// otherwise it fails, and says what is wrong.
+func NewServers(gateways ...*Gateway) (*Servers, error) {
+	if len(gateways) == 0 {
+		return nil, errors.New("servers: there is nothing to serve")
+	}
+	var errs []error
+	for i, g := range gateways {
+		if g.opts.Name == "" {
+			errs = append(errs, fmt.Errorf("servers: the gateway with the prefix %q has no Name", g.opts.Prefix))
+		}
+		if g.promReg != gateways[0].promReg {
+			errs = append(errs, fmt.Errorf("servers: %q has another Registry than %q", g.opts.Name, gateways[0].opts.Name))
+		}
+		for _, other := range gateways[:i] {
+			errs = append(errs, collision(g, other))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return &Servers{all: gateways}, nil
+}
+
+// collision reports what two gateways must not have in common.
+func collision(a, b *Gateway) error {
+	switch {
+	case a.opts.Name == b.opts.Name:
+		return fmt.Errorf("servers: the Name %q is there twice", a.opts.Name)
+	case a.holds(b.opts.Prefix + "/"), b.holds(a.opts.Prefix + "/"):
+		return fmt.Errorf("servers: the Prefix %q of %q and %q of %q overlap", a.opts.Prefix, a.opts.Name, b.opts.Prefix, b.opts.Name)
+	}
+	return nil
+}
+
+// holds reports whether a path is below the gateway's prefix.
+func (g *Gateway) holds(path string) bool {
+	rest, ok := strings.CutPrefix(path, g.opts.Prefix)
+	return ok && strings.HasPrefix(rest, "/")
+}
+
+// ServeHTTP serves the routes of each gateway under its prefix.
+func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	for _, g := range s.all {
+		if g.holds(r.URL.Path) {
+			g.ServeHTTP(w, r)
+			return
+		}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = w.Write(jsonrpc.NewError(jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
+		"no such route: there are several servers, each with its name before /sse"))) // a client that is gone needs no answer
+}
+
+// Start starts what each gateway has ahead of its connections; see Gateway.Start.
+func (s *Servers) Start() {
+	for _, g := range s.all {
+		g.Start()
+	}
+}
+
+// Ready returns what Gateway.Ready says of each server, by name. They are asked
+// at the same time. Its wait is bounded by ctx and by the longest initialization
+// timeout; once one server is ready the others have half a second more.
+func (s *Servers) Ready(ctx context.Context) map[string]error {
+	asking, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	giveUp := func() { stop(errStarting) }
+	defer time.AfterFunc(s.patience(), giveUp).Stop()
+	hurry := sync.OnceFunc(func() { time.AfterFunc(readyGrace, giveUp) })
+	results := make([]error, len(s.all))
+	slots := make(chan struct{}, probesAtOnce)
+	var wg sync.WaitGroup
+	for i, g := range s.all {
+		wg.Go(func() {
+			if results[i] = askReady(asking, g, slots); results[i] == nil {
+				hurry()
+			}
+		})
+	}
+	wg.Wait()
+	byName := make(map[string]error, len(s.all))
+	for i, g := range s.all {
+		byName[g.opts.Name] = results[i]
+	}
+	return byName
+}
+
+// askReady waits for a slot, and then for the gateway.
+func askReady(ctx context.Context, g *Gateway, slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+		return g.Ready(ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// patience is how long Ready waits at most.
+func (s *Servers) patience() time.Duration {
+	var longest time.Duration
+	for _, g := range s.all {
+		longest = max(longest, g.opts.InitializationTimeout)
+	}
+	return longest
+}
+
+// ServerSnapshot is what is known of a connection, and whose server it is for.
+type ServerSnapshot struct {
+	// Server is Options.Name.
+	Server string `json:"server,omitempty"`
+	connstate.Snapshot
+}
+
+// Snapshot returns what is known of each open connection, in no order.
+func (s *Servers) Snapshot() []ServerSnapshot {
+	snapshots := []ServerSnapshot{}
+	for _, g := range s.all {
+		snapshots = append(snapshots, g.namedSnapshot()...)
+	}
+	return snapshots
+}
+
+func (g *Gateway) namedSnapshot() []ServerSnapshot {
+	all := g.Snapshot()
+	named := make([]ServerSnapshot, len(all))
+	for i, one := range all {
+		named[i] = ServerSnapshot{g.opts.Name, one}
+	}
+	return named
+}
+
+// Drain drains each gateway; see Gateway.Drain.
+func (s *Servers) Drain() {
+	for _, g := range s.all {
+		g.Drain()
+	}
+}
+
+// Shutdown shuts all gateways down at the same time; see Gateway.Shutdown. The
+// error names the servers for which ctx ended first.
+func (s *Servers) Shutdown(ctx context.Context) error {
+	errs := make([]error, len(s.all))
+	var wg sync.WaitGroup
+	for i, g := range s.all {
+		wg.Go(func() {
+			if err := g.Shutdown(ctx); err != nil {
+				errs[i] = fmt.Errorf("server %q: %w", g.opts.Name, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Abort kills the processes of all servers at once; see Gateway.Abort.
+func (s *Servers) Abort() {
+	for _, g := range s.all {
+		g.Abort()
+	}
+}

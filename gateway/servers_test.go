@@ -1,0 +1,326 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// several makes gateways in front of played servers, named a, b, c …, each with
+// the options that change gives it.
+func several(t testing.TB, change func(name string, opts *gateway.Options), servers ...*server) (*gateway.Servers, []*gateway.Gateway) {
+	t.Helper()
+	reg := prometheus.NewRegistry()
+	var all []*gateway.Gateway
+	for i, u := range servers {
+		name := string(rune('a' + i))
+		opts := gateway.Options{Name: name, Prefix: "/mcp/" + name, Registry: reg}
+		if change != nil {
+			change(name, &opts)
+		}
+		g, err := gateway.New(u, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, g)
+	}
+	s, err := gateway.NewServers(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, all
+}
+
+// inFakeTimeWithSeveral is inFakeTime for several servers.
+func inFakeTimeWithSeveral(t *testing.T, change func(string, *gateway.Options), test func(*testing.T, *gateway.Servers, []*gateway.Gateway), servers ...*server) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, all := several(t, change, servers...)
+		defer func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if err := s.Shutdown(ctx); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+			for i, u := range servers {
+				if n := u.open(); n > 0 {
+					t.Errorf("%d sessions of server %d are left", n, i)
+				}
+			}
+		}()
+		test(t, s, all)
+	})
+}
+
+func ask(h http.Handler, target string) (code int, body string) {
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, target, nil))
+	return rec.Code, strings.TrimSpace(rec.Body.String())
+}
+
+func TestServersThatDoNotGoTogether(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	made := func(name, prefix string, reg *prometheus.Registry) *gateway.Gateway {
+		g, err := gateway.New(&server{}, gateway.Options{Name: name, Prefix: prefix, Registry: reg})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	for name, tc := range map[string]struct {
+		all  []*gateway.Gateway
+		want []string // one line each; none: they do
+	}{
+		"none":             {nil, []string{"servers: there is nothing to serve"}},
+		"one":              {[]*gateway.Gateway{made("a", "/a", reg)}, nil},
+		"no name":          {[]*gateway.Gateway{made("", "/b", nil)}, []string{`servers: the gateway with the prefix "/b" has no Name`}},
+		"one name":         {[]*gateway.Gateway{made("a", "/a", reg), made("a", "/b", reg)}, []string{`servers: the Name "a" is there twice`}},
+		"one prefix":       {[]*gateway.Gateway{made("a", "/a", reg), made("b", "/a", reg)}, []string{`servers: the Prefix "/a" of "b" and "/a" of "a" overlap`}},
+		"one in the other": {[]*gateway.Gateway{made("a", "/a/b", reg), made("b", "/a", reg)}, []string{`servers: the Prefix "/a" of "b" and "/a/b" of "a" overlap`}},
+		"one at the root":  {[]*gateway.Gateway{made("a", "", reg), made("b", "/b", reg)}, []string{`servers: the Prefix "/b" of "b" and "" of "a" overlap`}},
+		"a longer name":    {[]*gateway.Gateway{made("a", "/a", reg), made("b", "/ab", reg)}, nil},
+		"two registries": {[]*gateway.Gateway{made("a", "/a", reg), made("b", "/b", nil), made("b", "/a", nil)}, []string{
+			`servers: "b" has another Registry than "a"`, `servers: "b" has another Registry than "a"`,
+			`servers: the Prefix "/a" of "b" and "/a" of "a" overlap`, `servers: the Name "b" is there twice`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := gateway.NewServers(tc.all...)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if want := strings.Join(tc.want, "\n"); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestServersRouteByPrefix(t *testing.T) {
+	s, _ := several(t, nil, &server{}, &server{})
+	defer s.Shutdown(t.Context())
+	for path, want := range map[string]string{
+		"/mcp/a/x":    "the stream is at GET /mcp/a/sse",
+		"/mcp/b/sse/": "the stream is at GET /mcp/b/sse",
+		"/mcp/c/sse":  "there are several servers",
+		"/mcp/a":      "there are several servers",
+		"/mcp/ab/x":   "there are several servers",
+		"/sse":        "there are several servers",
+	} {
+		if code, body := ask(s, path); code != http.StatusNotFound || !strings.Contains(body, want) {
+			t.Errorf("GET %s: got %d %s, want 404 and %q", path, code, body, want)
+		}
+	}
+	// A message for a connection of another server is for none.
+	rec := httptest.NewRecorder()
+	req := httptest.NewRequest(http.MethodPost, "/mcp/b/sse/6ba7b810-9dad-11d1-80b4-00c04fd430c8/message", strings.NewReader(request("1", "ping")))
+	req.Header.Set("Content-Type", "application/json")
+	if s.ServeHTTP(rec, req); rec.Code != http.StatusNotFound {
+		t.Errorf("POST: got %d, want 404", rec.Code)
+	}
+}
+
+// One server fails each start and another hangs; the third works as ever.
+func TestServersDoNotTouchEachOther(t *testing.T) {
+	limits := func(name string, opts *gateway.Options) {
+		if name == "c" {
+			opts.MaxConnections = 1
+		}
+	}
+	inFakeTimeWithSeveral(t, limits, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
+		failed, waiting, works := connect(t, all[0], plain), connect(t, all[1], plain), connect(t, all[2], plain)
+		works.post(request("1", "tools/list"))
+		works.want(answered("1", 1, "tools/list"))
+		time.Sleep(10 * time.Minute)
+		failed.wantState(connstate.Failed)
+		waiting.wantState(connstate.Failed)
+		works.post(request("2", "tools/list"))
+		works.want(answered("2", 1, "tools/list"))
+		if _, err := all[2].Registry().Open(plain); err == nil {
+			t.Error("a second connection was taken, want the server's own limit of 1")
+		}
+		connect(t, all[1], plain) // which is not full
+		all[0].Drain()
+		works.wantState(connstate.Ready)
+	}, &server{dial: failing(1000)}, &server{dial: slow(time.Hour)}, &server{})
+}
+
+func TestReadinessOfServers(t *testing.T) {
+	admin := func(t *testing.T, h http.Handler, target string, wantCode int, want string) {
+		t.Helper()
+		if code, body := ask(h, target); code != wantCode || body != want {
+			t.Errorf("%s: got %d %s, want %d %s", target, code, body, wantCode, want)
+		}
+	}
+	const down = `{"status":"not ready","reason":"initialization failed: the server could not be started: no such file"}`
+	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
+		h := s.Admin()
+		began := time.Now()
+		const starting = `{"status":"not ready","reason":"readiness probe: the server is still starting"}`
+		admin(t, h, "/readyz", 200, `{"status":"ready","servers":{"a":{"status":"ready"},"b":`+down+`,"c":`+starting+`}}`)
+		if took := time.Since(began); took != 500*time.Millisecond {
+			t.Errorf("it took %s, want half a second after the first that is ready", took)
+		}
+		admin(t, h, "/readyz?server=a", 200, `{"status":"ready"}`)
+		admin(t, h, "/readyz?server=b", 503, down)
+		admin(t, h, "/readyz?server=c", 503, `{"status":"not ready","reason":"the server is still starting"}`)
+		admin(t, h, "/readyz?server=d", 404, `{"status":"not ready","reason":"there is no server of that name"}`)
+		admin(t, h, "/readyz?server=", 404, `{"status":"not ready","reason":"there is no server of that name"}`)
+		admin(t, h, "/healthz", 200, `{"status":"ok"}`)
+		all[0].Drain()
+		const draining = `{"status":"not ready","reason":"shutting down"}`
+		admin(t, h, "/readyz?server=a", 503, draining)
+		s.Drain()
+		admin(t, h, "/readyz", 503, `{"status":"not ready","servers":{"a":`+draining+`,"b":`+draining+`,"c":`+draining+`}}`)
+	}, &server{}, &server{dial: failing(1000)}, &server{dial: slow(time.Hour)})
+}
+
+// A probe of all waits for no server longer than its own would, and who gives up
+// earlier is told that.
+func TestReadinessOfServersIsBounded(t *testing.T) {
+	var servers []*server
+	for range 20 { // more than are asked at a time
+		servers = append(servers, &server{dial: slow(time.Hour)})
+	}
+	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, _ []*gateway.Gateway) {
+		began := time.Now()
+		for name, err := range s.Ready(t.Context()) {
+			if err == nil || !strings.HasSuffix(err.Error(), "the server is still starting") {
+				t.Errorf("%s: got %v, want that it is still starting", name, err)
+			}
+		}
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("it took %s, want the initialization timeout", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for name, err := range s.Ready(ctx) {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: got %v, want %v", name, err, context.DeadlineExceeded)
+			}
+		}
+	}, servers...)
+}
+
+func TestReadyzOfOneServer(t *testing.T) {
+	for name, wants := range map[string]map[string]int{
+		"":     {"/readyz": 200, "/readyz?server=": 404, "/readyz?server=docs": 404},
+		"docs": {"/readyz": 200, "/readyz?server=": 404, "/readyz?server=docs": 200, "/readyz?server=doc": 404},
+	} {
+		inFakeTime(t, &server{}, gateway.Options{Name: name}, func(t *testing.T, g *gateway.Gateway) {
+			for target, want := range wants {
+				if code, body := ask(g.Admin(), target); code != want {
+					t.Errorf("%q: %s: got %d %s, want %d", name, target, code, body, want)
+				}
+			}
+		})
+	}
+}
+
+func TestConnectionsNameTheirServer(t *testing.T) {
+	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
+		if _, body := ask(s.Admin(), "/connections"); body != `{"connections":[]}` {
+			t.Errorf("without any: got %s, want an empty list", body)
+		}
+		for i, g := range all {
+			for range i + 1 {
+				connect(t, g, plain).wantState(connstate.Ready)
+			}
+		}
+		var got struct {
+			Connections []struct{ Server, ID, State string }
+		}
+		_, body := ask(s.Admin(), "/connections")
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err)
+		}
+		count := map[string]int{}
+		for _, c := range got.Connections {
+			count[c.Server]++
+			if c.ID == "" || c.State != "ready" {
+				t.Errorf("got %+v, want its id and state too", c)
+			}
+		}
+		if count["a"] != 1 || count["b"] != 2 || len(count) != 2 {
+			t.Errorf("got %v, want one of a and two of b", count)
+		}
+	}, &server{}, &server{})
+}
+
+// The series of each server carry its name; those of the process have none.
+func TestMetricsOfServers(t *testing.T) {
+	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
+		connect(t, all[1], plain).wantState(connstate.Ready)
+		_, body := ask(s.Admin(), "/metrics")
+		for _, want := range []string{
+			`mcp_sse_connections{server="a"} 0`, `mcp_sse_connections{server="b"} 1`,
+			`mcp_sse_handshakes_total{phase="",result="ok",server="b"} 1`,
+		} {
+			if !strings.Contains(body, "\n"+want+"\n") {
+				t.Errorf("%s is missing", want)
+			}
+		}
+		for line := range strings.Lines(body) {
+			if strings.HasPrefix(line, "mcp_") && !strings.Contains(line, `server="`) {
+				t.Errorf("no label server: %s", line)
+			}
+		}
+	}, &server{}, &server{})
+}
+
+// Named and unnamed gateways cannot count in one registry: their series would
+// have different labels.
+func TestNamesInOneRegistry(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	for i, name := range []string{"", "", "a"} {
+		g, err := gateway.New(&server{}, gateway.Options{Name: name, Registry: reg})
+		if (err == nil) != (name == "") {
+			t.Errorf("gateway %d, %q: %v", i, name, err)
+		}
+		if g != nil {
+			defer g.Shutdown(t.Context())
+		}
+	}
+}
+
+// All servers shut down at the same time, and the error names those that did not
+// finish.
+func TestShutdownOfServers(t *testing.T) {
+	hang := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "hang" }}
+	synctest.Test(t, func(t *testing.T) {
+		s, all := several(t, nil, hang, hang, &server{})
+		for _, g := range all[:2] {
+			p := connect(t, g, plain)
+			p.wantState(connstate.Ready)
+			p.post(request("1", "hang"))
+		}
+		synctest.Wait()
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+		defer cancel()
+		err := s.Shutdown(ctx)
+		if err == nil || strings.Count(err.Error(), "1 connections cut, 1 requests answered") != 2 ||
+			!strings.Contains(err.Error(), `server "a": `) || !strings.Contains(err.Error(), `server "b": `) || strings.Contains(err.Error(), `"c"`) {
+			t.Errorf("got %v, want what was cut of a and of b", err)
+		}
+		if took := time.Since(began); took > 17*time.Second {
+			t.Errorf("it took %s, want all at the same time", took)
+		}
+		if hang.open() != 0 {
+			t.Errorf("%s sessions are left", strconv.Itoa(hang.open()))
+		}
+	})
+}
