@@ -177,8 +177,7 @@ func TestSubscriptionThatTheServerDoesNotHonourFails(t *testing.T) {
 // One subscription that the server refuses does not spoil those that came with it,
 // and not the ones that there are.
 func TestRefusedSubscriptionFailsAlone(t *testing.T) {
-	var l *listener
-	l = newListener(t, subscribable)
+	l := newListener(t, subscribable)
 	refusing := newStateless(t, subscribable, func(p *post) {
 		if strings.Contains(p.param("notifications"), "bad") {
 			p.fail(200, `{"code":-32602,"message":"no such resource","data":1.50}`)
