@@ -26,6 +26,17 @@ var layers = [][]string{
 	{"cmd/sse-server"},
 }
 
+// outside are the programs that prove and measure, and what they share, with what
+// they may import of the module. They see a server as its clients do: no layer
+// imports them, and they import no gateway.
+var outside = map[string][]string{
+	"bench/echo":     {"jsonrpc"},
+	"e2e":            {},
+	"e2e/everything": {},
+	"e2e/leaktest":   {"internal/load"},
+	"internal/load":  {},
+}
+
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
 	"github.com/r3labs/sse/v2":               {"sse"},
@@ -39,11 +50,12 @@ var reserved = map[string][]string{
 }
 
 type goPackage struct {
-	ImportPath  string
-	Dir         string
-	GoFiles     []string
-	Imports     []string
-	TestImports []string
+	ImportPath   string
+	Dir          string
+	GoFiles      []string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
 }
 
 // short is the path below the module; "." for its root.
@@ -57,7 +69,7 @@ func (p goPackage) short() string {
 // load lists the packages of the module.
 func load(t *testing.T) []goPackage {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,TestImports", module+"/...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports", module+"/...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
@@ -85,8 +97,8 @@ func layer(short string) int {
 
 func TestImportsPointDownwards(t *testing.T) {
 	for _, p := range load(t) {
-		if p.short() == "e2e" || strings.HasPrefix(p.short(), "e2e/") || len(p.GoFiles) == 0 {
-			continue // drives the built binary, or holds tests only
+		if _, ok := outside[p.short()]; ok || len(p.GoFiles) == 0 {
+			continue // has its own rule, or holds tests only
 		}
 		at := layer(p.short())
 		if at < 0 {
@@ -97,6 +109,21 @@ func TestImportsPointDownwards(t *testing.T) {
 			short, ours := strings.CutPrefix(imported, module+"/")
 			if ours && layer(short) >= at {
 				t.Errorf("%s imports %s, which is not below it", p.short(), short)
+			}
+		}
+	}
+}
+
+func TestProofsImportNoGateway(t *testing.T) {
+	for _, p := range load(t) {
+		allowed, ok := outside[p.short()]
+		if !ok {
+			continue
+		}
+		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
+			short, ours := strings.CutPrefix(imported, module+"/")
+			if ours && short != p.short() && !slices.Contains(allowed, short) {
+				t.Errorf("%s imports %s: of this module it may import %q", p.short(), short, allowed)
 			}
 		}
 	}
@@ -118,7 +145,7 @@ func TestLowestLayerImportsNothingOfTheModule(t *testing.T) {
 
 func TestReservedImports(t *testing.T) {
 	for _, p := range load(t) {
-		if strings.HasPrefix(p.short(), "e2e") {
+		if _, ok := outside[p.short()]; ok {
 			continue
 		}
 		for _, imported := range p.Imports {

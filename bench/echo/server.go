@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// maxLine bounds a message, and what is answered in one write.
+const maxLine = 1 << 20
+
+// server answers each message at once, in the order they came, or shuffled among
+// those that came together. It has one goroutine.
+type server struct {
+	in      *bufio.Reader
+	out     io.Writer
+	shuffle bool
+
+	reports, answers [][]byte // what came together; reports are sent first
+	buf              bytes.Buffer
+}
+
+func newServer(in io.Reader, out io.Writer, shuffle bool) *server {
+	return &server{in: bufio.NewReaderSize(in, maxLine), out: out, shuffle: shuffle}
+}
+
+// run serves until stdin ends. It fails on a line over maxLine and on what cannot
+// be read or written.
+func (s *server) run() error {
+	for {
+		line, err := s.in.ReadSlice('\n')
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read: %w", err)
+		}
+		s.receive(line)
+		if s.more() {
+			continue
+		}
+		if err := s.flush(); err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+	}
+}
+
+// more reports whether another whole line has been read already.
+func (s *server) more() bool {
+	rest, _ := s.in.Peek(s.in.Buffered()) // of what is buffered: cannot fail
+	return bytes.IndexByte(rest, '\n') >= 0
+}
+
+// flush writes what is to be said in one write.
+func (s *server) flush() error {
+	s.buf.Reset()
+	for _, lines := range [][][]byte{s.reports, s.answers} {
+		if s.shuffle {
+			rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+		}
+		for _, line := range lines {
+			s.buf.Write(line)
+			s.buf.WriteByte('\n')
+		}
+	}
+	s.reports, s.answers = s.reports[:0], s.answers[:0]
+	if s.buf.Len() == 0 {
+		return nil
+	}
+	_, err := s.out.Write(s.buf.Bytes())
+	return err
+}
+
+// receive handles a message. Nothing of the line is kept.
+func (s *server) receive(line []byte) {
+	m, err := jsonrpc.Parse(line)
+	if err != nil {
+		s.fail(jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeParseError, "%v", err))
+		return
+	}
+	if m.Kind != jsonrpc.Request {
+		return
+	}
+	switch m.Method {
+	case "initialize":
+		s.answer(m.ID, initializeResult(m.Params()))
+	case "ping":
+		s.answer(m.ID, json.RawMessage(`{}`))
+	case "tools/list":
+		s.answer(m.ID, toolList)
+	case "tools/call":
+		s.call(m)
+	default:
+		s.fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found"))
+	}
+}
+
+// call runs a tool. The message is copied as the JSON string it is.
+func (s *server) call(m *jsonrpc.Message) {
+	name, _ := jsonrpc.Member(m.Params(), "name")
+	message, ok := jsonrpc.Member(m.Params(), "arguments", "message")
+	switch {
+	case !ok || message[0] != '"':
+		s.fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "message must be a string"))
+		return
+	case string(name) == `"progress"`:
+		s.report(m, message)
+	case string(name) != `"echo"`:
+		s.fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there are the tools echo and progress"))
+		return
+	}
+	s.answer(m.ID, fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}]}`, message))
+}
+
+// report sends the progress of a call that asked for it.
+func (s *server) report(m *jsonrpc.Message, message json.RawMessage) {
+	token, ok := jsonrpc.Member(m.Params(), "_meta", "progressToken")
+	if !ok {
+		return
+	}
+	for done := 1; done <= 2; done++ {
+		s.reports = append(s.reports, jsonrpc.NewNotification("notifications/progress",
+			fmt.Appendf(nil, `{"progressToken":%s,"progress":%d,"total":2,"message":%s}`, token, done, message)))
+	}
+}
+
+func (s *server) answer(id jsonrpc.ID, result json.RawMessage) {
+	s.answers = append(s.answers, jsonrpc.NewResult(id, result))
+}
+
+func (s *server) fail(id jsonrpc.ID, e *jsonrpc.Error) {
+	s.answers = append(s.answers, jsonrpc.NewError(id, e))
+}
+
+// initializeResult agrees to the version that the client offers.
+func initializeResult(params json.RawMessage) json.RawMessage {
+	version, ok := jsonrpc.Member(params, "protocolVersion")
+	if !ok {
+		version = json.RawMessage(`"2025-11-25"`)
+	}
+	return fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1.0"}}`, version)
+}
+
+var toolList = json.RawMessage(`{"tools":[` +
+	`{"name":"echo","description":"Returns the message.","inputSchema":` + messageSchema + `},` +
+	`{"name":"progress","description":"Returns the message, and reports it as progress before.","inputSchema":` + messageSchema + `}]}`)
+
+const messageSchema = `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`

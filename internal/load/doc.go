@@ -1,0 +1,18 @@
+// Package load drives an MCP server over HTTP+SSE (MCP 2024-11-05, HTTP with SSE)
+// with many clients at once, and checks that all that comes down a stream is for
+// the client it came to.
+//
+// Each client uses the same ids and progress tokens as all others, 1, 2, 3 and so
+// on, and each call carries a secret that only its sender knows. A secret that
+// comes down another stream, or in the answer to another call, has crossed; a
+// register of all secrets tells whose it is. Answers that do not come, come twice,
+// late or to nobody are counted too.
+//
+//	run ──▶ client × n ──▶ worker × in flight ──POST──▶ server
+//	            ▲                                          │
+//	            └── reader: take, check, report ◀──stream──┘
+//
+// The package knows nothing of the gateway and shares no code with it: it is a
+// witness. It speaks HTTP/1.1 on connections of its own, one for each stream and
+// one for each worker, because the load shares the machine with the server.
+package load

@@ -1,0 +1,87 @@
+package load
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// Options say what load to put on a server. The zero value is the documented
+// default.
+type Options struct {
+	// Clients is the number of streams. Default 64.
+	Clients int
+	// Calls is their number over all clients, rounded up so that all workers make
+	// the same number. Default 100,000. A run keeps about 500 bytes of each.
+	Calls int
+	// InFlight is the number of calls that a client has in flight. Default 4.
+	InFlight int
+	// FreeRunning lets each worker go on as fast as it is answered. By default a
+	// call is sent when all clients have their answer to the one before: then
+	// all of them use the same ids at the same time.
+	FreeRunning bool
+	// Rate bounds the calls per second over all clients. Default 0, as many as
+	// there can be.
+	Rate float64
+	// Timeout bounds opening a stream, each POST, and the wait for each answer.
+	// Default 30 s.
+	Timeout time.Duration
+	// Settle is how long the streams are read after the last answer, for what
+	// comes late or twice. Default 1 s.
+	Settle time.Duration
+
+	// Header is sent with each request.
+	Header http.Header
+	// NoInitialize leaves the handshake to the server. Answers may then come
+	// under two names, message and mcp-response: once under each.
+	NoInitialize bool
+
+	// Tool is called with the secret as its argument Argument, and returns it.
+	// Default: the tool named echo, and its only string argument.
+	Tool, Argument string
+	// ProgressTool, if not empty, is called every other time. With
+	// ProgressArgument, that argument is the secret, and the messages of its
+	// progress, and its result, must hold it. Without, it is called without
+	// arguments, and need hold none.
+	ProgressTool, ProgressArgument string
+}
+
+func (o Options) withDefaults() Options {
+	o.Clients = cmp.Or(o.Clients, 64)
+	o.Calls = cmp.Or(o.Calls, 100_000)
+	o.InFlight = cmp.Or(o.InFlight, 4)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.Settle = cmp.Or(o.Settle, time.Second)
+	workers := o.Clients * o.InFlight
+	if rest := o.Calls % max(workers, 1); rest > 0 {
+		o.Calls += workers - rest
+	}
+	return o
+}
+
+func (o Options) check() error {
+	switch {
+	case o.Clients < 1 || o.Calls < 1 || o.InFlight < 1:
+		return errors.New("clients, calls and calls in flight must be at least 1")
+	case o.Rate < 0 || o.Timeout < 0 || o.Settle < 0:
+		return errors.New("rate, timeout and settling time must not be negative")
+	case o.ProgressTool == "" && o.ProgressArgument != "":
+		return errors.New("an argument for progress needs its tool")
+	}
+	return nil
+}
+
+// parseTarget returns the URL of a stream.
+func parseTarget(target string) (*url.URL, error) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%q is no http or https URL", target)
+	}
+	return u, nil
+}

@@ -1,0 +1,224 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxLost ends a run early: each lost call costs a Timeout.
+const maxLost = 100
+
+// connectAtOnce bounds how many streams are opened at a time.
+const connectAtOnce = 16
+
+// run is one run against one server.
+type run struct {
+	opts     Options
+	site     *site
+	register register
+	tally    tally
+
+	// taken counts the calls that workers have taken on, of opts.Calls.
+	taken   atomic.Int64
+	started time.Time // when the first call could be sent
+	steps   *barrier  // nil: workers do not wait for each other
+}
+
+// Run opens the streams, makes the calls and returns what it has seen. It fails
+// when the server cannot be tested: a stream cannot be opened, there is no such
+// tool, or the tool does not return what it is given. When ctx ends it returns
+// after Timeout at the latest.
+func Run(ctx context.Context, target string, opts Options) (*Report, error) {
+	opts = opts.withDefaults()
+	if err := opts.check(); err != nil {
+		return nil, err
+	}
+	u, err := parseTarget(target)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{opts: opts, site: &site{u, opts.Header, opts.Timeout}}
+	if r.opts, err = scout(ctx, r.site, opts); err != nil {
+		return nil, err
+	}
+	r.register.callers = make(map[string]*call, opts.Calls)
+	clients, err := r.connect(ctx)
+	defer closeAll(clients)
+	if err != nil {
+		return nil, err
+	}
+	took := r.work(ctx, clients)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	pause(ctx, opts.Settle)
+	r.pair(clients)
+	report := r.tally.finish(took)
+	report.URL, report.Tool, report.Clients, report.InFlight = target, r.opts.Tool, opts.Clients, opts.InFlight
+	return report, nil
+}
+
+// pause returns when the time is up or ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// connect opens all clients, and returns those it could open also when it fails.
+func (r *run) connect(ctx context.Context) ([]*client, error) {
+	var (
+		wg      sync.WaitGroup
+		mu      sync.Mutex
+		clients []*client
+		fault   error // the first
+	)
+	slots := make(chan struct{}, connectAtOnce)
+	for number := 1; number <= r.opts.Clients; number++ {
+		slots <- struct{}{}
+		wg.Go(func() { // ends within a few Timeouts
+			defer func() { <-slots }()
+			c, err := r.openClient(ctx, number)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				clients = append(clients, c)
+			} else if fault == nil {
+				fault = fmt.Errorf("client %d: %w", number, err)
+			}
+		})
+	}
+	wg.Wait()
+	return clients, fault
+}
+
+func closeAll(clients []*client) {
+	for _, c := range clients {
+		c.close()
+	}
+}
+
+// work makes all calls and returns how long that took.
+func (r *run) work(ctx context.Context, clients []*client) time.Duration {
+	if !r.opts.FreeRunning {
+		r.steps = newBarrier(len(clients) * r.opts.InFlight)
+	}
+	r.started = time.Now()
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		for i := range r.opts.InFlight {
+			w := &worker{run: r, client: c, first: int64(i) + 1, poster: r.site.poster(c.stream.endpoint)}
+			wg.Go(func() { w.work(ctx) }) // ends with the calls, the stream or ctx
+		}
+	}
+	wg.Wait()
+	return time.Since(r.started)
+}
+
+// next reports whether there is another call to make, once it is due.
+func (r *run) next(ctx context.Context) bool {
+	n := r.taken.Add(1)
+	if n > int64(r.opts.Calls) || ctx.Err() != nil || r.tally.lost() >= maxLost {
+		return false
+	}
+	if r.opts.Rate > 0 {
+		due := r.started.Add(time.Duration(float64(n-1) / r.opts.Rate * float64(time.Second)))
+		pause(ctx, time.Until(due))
+	}
+	return ctx.Err() == nil
+}
+
+// pair counts the calls whose answer came under one name alone, though others of
+// the same client came under both.
+func (r *run) pair(clients []*client) {
+	if !r.opts.NoInitialize {
+		return // one name is enough, and another one was counted
+	}
+	for _, c := range clients {
+		c.mu.Lock()
+		var seen uint8
+		for _, k := range c.calls {
+			seen |= k.names
+		}
+		for _, k := range c.calls {
+			if seen == asMessage|asResponse && k.state == answered && k.names != seen {
+				r.tally.fault(Lost, "client %d got the answer to id %d under one name, others under two", c.number, k.id)
+			}
+		}
+		c.mu.Unlock()
+	}
+}
+
+// worker makes the calls of one client that have to wait for each other.
+type worker struct {
+	run    *run
+	client *client
+	first  int64 // id
+	poster *poster
+
+	calls     int64
+	latencies []time.Duration // of those that were answered right
+}
+
+func (w *worker) work(ctx context.Context) {
+	defer w.poster.close()
+	defer func() { w.run.tally.add(w.calls, w.latencies) }()
+	if w.run.steps != nil {
+		defer w.run.steps.leave()
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for id := w.first; ; id += int64(w.run.opts.InFlight) {
+		if w.run.steps != nil {
+			w.run.steps.wait()
+		}
+		select {
+		case <-w.client.ended:
+			return
+		default:
+		}
+		if !w.run.next(ctx) {
+			return
+		}
+		w.calls++
+		w.call(ctx, id, timer)
+	}
+}
+
+// call makes one call.
+func (w *worker) call(ctx context.Context, id int64, timer *time.Timer) {
+	k, message := w.run.newCall(w.client, id)
+	w.run.register.add(k)
+	w.client.begin(k)
+	sent := time.Now()
+	if err := w.poster.send(ctx, message); err != nil && w.client.abandon(k) {
+		w.failed(id, err)
+		return
+	}
+	timer.Reset(w.run.opts.Timeout)
+	a, err := w.client.await(ctx, k, timer)
+	switch {
+	case err != nil:
+		w.run.tally.fault(Lost, "client %d, id %d: %v", w.client.number, id, err)
+	case a.result == nil:
+		w.run.tally.refused(a.refusal)
+	case !a.wrong:
+		w.latencies = append(w.latencies, a.at.Sub(sent))
+	}
+}
+
+// failed counts a call whose POST failed, and that has no answer.
+func (w *worker) failed(id int64, err error) {
+	if _, ok := errors.AsType[*refusedError](err); ok {
+		w.run.tally.refused(err.Error())
+		return
+	}
+	w.run.tally.fault(Lost, "client %d, id %d: %v", w.client.number, id, err)
+}

@@ -1,0 +1,64 @@
+package load
+
+import (
+	"bytes"
+	"crypto/rand"
+	"iter"
+	"sync"
+)
+
+// A secret is the prefix and what rand.Text returns: 128 bits from a cryptographic
+// source, in 26 letters and digits that no encoding of text changes.
+const (
+	secretPrefix = "leaktest-"
+	secretLength = len(secretPrefix) + 26
+)
+
+func newSecret() string { return secretPrefix + rand.Text() }
+
+// register knows whose each secret is. It is safe for concurrent use.
+type register struct {
+	mu      sync.Mutex
+	callers map[string]*call // guarded by mu
+}
+
+func (r *register) add(k *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.callers[k.secret] = k
+}
+
+// caller returns the call that the secret was made for, nil for one that is not of
+// this run.
+func (r *register) caller(secret []byte) *call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.callers[string(secret)]
+}
+
+// secrets returns all secrets in a text. One that is cut off counts as none.
+func secrets(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for {
+			at := bytes.Index(text, []byte(secretPrefix))
+			if at < 0 || len(text)-at < secretLength {
+				return
+			}
+			text = text[at:]
+			if whole(text[len(secretPrefix):secretLength]) && !yield(text[:secretLength]) {
+				return
+			}
+			text = text[len(secretPrefix):]
+		}
+	}
+}
+
+// whole reports whether the text has the letters of rand.Text.
+func whole(text []byte) bool {
+	for _, c := range text {
+		if (c < 'A' || c > 'Z') && (c < '2' || c > '7') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,151 @@
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+const (
+	// maxPages bounds the tool list.
+	maxPages = 100
+	// firstPage is the id of the request for its first page: the calls have the
+	// lower ones.
+	firstPage = 1_000_000_000
+)
+
+// newCall returns call number id of a client, and its message. All clients make
+// the same ones, but for the secret.
+func (r *run) newCall(c *client, id int64) (*call, []byte) {
+	k := &call{client: c, id: id, secret: newSecret(), marked: true, done: make(chan answer, 1)}
+	tool, argument := r.opts.Tool, r.opts.Argument
+	if r.opts.ProgressTool != "" && id%2 == 0 {
+		tool, argument = r.opts.ProgressTool, r.opts.ProgressArgument
+		k.marked, k.reports = argument != "", argument != ""
+	}
+	arguments := []byte("{}")
+	if argument != "" {
+		arguments = fmt.Appendf(nil, `{%s:%q}`, quote(argument), k.secret)
+	}
+	return k, fmt.Appendf(nil,
+		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s,"arguments":%s,"_meta":{"progressToken":%d}}}`,
+		id, quote(tool), arguments, id)
+}
+
+func quote(s string) []byte {
+	b, _ := json.Marshal(s) // a string always has a JSON form
+	return b
+}
+
+// scout opens one stream, finds out what to call, and calls it once. Its options
+// name the tool and its argument.
+func scout(ctx context.Context, s *site, opts Options) (Options, error) {
+	r := &run{opts: opts, site: s, register: register{callers: map[string]*call{}}}
+	c, err := r.openClient(ctx, 0)
+	if err != nil {
+		return opts, err
+	}
+	defer c.close()
+	if opts.Tool == "" || opts.Argument == "" {
+		if r.opts.Tool, r.opts.Argument, err = c.findTool(ctx, opts.Tool, opts.Argument); err != nil {
+			return opts, err
+		}
+	}
+	p := s.poster(c.stream.endpoint)
+	defer p.close()
+	k, message := r.newCall(c, 1)
+	r.register.add(k)
+	c.begin(k)
+	if err := p.send(ctx, message); err != nil {
+		return opts, err
+	}
+	return r.opts, c.tried(ctx, k)
+}
+
+// tried waits for the answer to the first call.
+func (c *client) tried(ctx context.Context, k *call) error {
+	timer := time.NewTimer(c.run.opts.Timeout)
+	defer timer.Stop()
+	a, err := c.await(ctx, k, timer)
+	tool := c.run.opts.Tool
+	switch {
+	case err != nil:
+		return fmt.Errorf("call of tool %s: %w", tool, err)
+	case a.result == nil:
+		return fmt.Errorf("tool %s refused: %.300s", tool, a.refusal)
+	case a.wrong:
+		return fmt.Errorf("tool %s does not return its argument %s: %.300s", tool, c.run.opts.Argument, a.result)
+	}
+	return nil
+}
+
+// tool is an entry of the tool list.
+type tool struct {
+	Name        string `json:"name"`
+	InputSchema struct {
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+	} `json:"inputSchema"`
+}
+
+// findTool returns the tool of that name, or the one named echo, and the argument
+// of that name, or the tool's only string argument.
+func (c *client) findTool(ctx context.Context, name, argument string) (string, string, error) {
+	if name == "" {
+		name = "echo"
+	}
+	tools, err := c.listTools(ctx)
+	if err != nil {
+		return "", "", fmt.Errorf("list tools: %w", err)
+	}
+	names := []string{}
+	for _, t := range tools {
+		names = append(names, t.Name)
+		if t.Name != name {
+			continue
+		}
+		if argument != "" {
+			return name, argument, nil
+		}
+		texts := []string{}
+		for property, schema := range t.InputSchema.Properties {
+			if schema.Type == "string" {
+				texts = append(texts, property)
+			}
+		}
+		if len(texts) != 1 {
+			return "", "", fmt.Errorf("tool %s has %d string arguments, not one: name the one that it returns", name, len(texts))
+		}
+		return name, texts[0], nil
+	}
+	return "", "", fmt.Errorf("there is no tool %s among %q: name one that returns its argument", name, names)
+}
+
+// listTools returns all pages of the tool list.
+func (c *client) listTools(ctx context.Context) ([]tool, error) {
+	p := c.run.site.poster(c.stream.endpoint)
+	defer p.close()
+	var all []tool
+	params := "{}"
+	for page := range int64(maxPages) {
+		result, err := c.ask(ctx, p, firstPage+page, "tools/list", params)
+		if err != nil {
+			return nil, err
+		}
+		var list struct {
+			Tools      []tool `json:"tools"`
+			NextCursor string `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(result, &list); err != nil {
+			return nil, err
+		}
+		all = append(all, list.Tools...)
+		if list.NextCursor == "" {
+			return all, nil
+		}
+		params = fmt.Sprintf(`{"cursor":%s}`, quote(list.NextCursor))
+	}
+	return nil, fmt.Errorf("more than %d pages", maxPages)
+}
