@@ -17,6 +17,9 @@ type badServer struct {
 	reasons []string
 	// ends: the server's process ends with it, or is ended.
 	ends bool
+	// alone: others ask only after the call is answered; the gateway cannot tell
+	// answers that a server gives in their names from those that it owes them.
+	alone bool
 	// flags are sse-server's.
 	flags []string
 }
@@ -26,7 +29,7 @@ func badServers() []badServer {
 	return []badServer{
 		{how: "twice", wants: "done"},
 		{how: "strangers", wants: "done"},
-		{how: "ahead", wants: "done"},
+		{how: "ahead", wants: "done", alone: true},
 		{how: "null", reasons: []string{"timeout"}, flags: impatient},
 		{how: "late", reasons: []string{"timeout"}, flags: impatient},
 		{how: "both", reasons: []string{"invalid_response"}},
@@ -65,6 +68,9 @@ func (bad badServer) test(t *testing.T, g *gateway) {
 	}
 	files := openFiles(t, g)
 	guilty.accepted(requestJSON("1", "tools/call", callParams("misbehave", fmt.Sprintf(`{"how":%q}`, bad.how))))
+	if bad.alone {
+		guilty.await("response to 1", answers("message", "1"))
+	}
 	for id := 1; id <= 20; id++ {
 		innocent.accepted(echoRequest(id, "innocent"))
 	}

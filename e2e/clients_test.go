@@ -44,7 +44,7 @@ type traffic struct {
 type kind struct {
 	name string
 	// open makes a client that does not connect yet. With a name it declares
-	// sampling, elicitation and roots, and answers each with the name.
+	// sampling, elicitation and roots, and answers each with the name, if it can.
 	open func(t *testing.T, url, name string) client
 	// discovers: it sends server/discover before initialize.
 	discovers bool
@@ -52,18 +52,20 @@ type kind struct {
 	reconnects bool
 	// oneShot: every step is a process and a connection of its own.
 	oneShot bool
+	// answers: it takes requests of the server over SSE.
+	answers bool
 	// noErrorData: it does not show the data of an error.
 	noErrorData bool
 }
 
 func kinds() []kind {
 	return []kind{
-		{name: "TypeScriptSDK1", open: openNode("sdk1"), reconnects: true},
-		{name: "TypeScriptClient2", open: openNode("client2"), reconnects: true},
-		{name: "TypeScriptClient2Auto", open: openNode("client2-auto"), reconnects: true, discovers: true},
+		{name: "TypeScriptSDK1", answers: true, open: openNode("sdk1"), reconnects: true},
+		{name: "TypeScriptClient2", answers: true, open: openNode("client2"), reconnects: true},
+		{name: "TypeScriptClient2Auto", answers: true, open: openNode("client2-auto"), reconnects: true, discovers: true},
 		{name: "Inspector", open: openInspector("legacy"), oneShot: true},
 		{name: "InspectorAuto", open: openInspector("auto"), oneShot: true, discovers: true},
-		{name: "GoSDK", open: openGoSDK, discovers: true},
+		{name: "GoSDK", open: openGoSDK, answers: true, discovers: true},
 		{name: "MCPGo", open: openMCPGo, noErrorData: true},
 	}
 }

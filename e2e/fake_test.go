@@ -57,6 +57,7 @@ type fakeMessage struct {
 //	crash           ends the process with code 3
 //	fragile, solid {file}  end it too, unless the file exists, which they create:
 //	                the second time they answer; solid is annotated idempotentHint
+//	ask {how}       sends the client a request of that method, answers its reply
 //	misbehave {how} see hostile_test.go
 func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	flags := flag.NewFlagSet(fakeServerArg, flag.ExitOnError)
@@ -103,8 +104,9 @@ type fakeState struct {
 	silent, eager      bool
 	crashOn, crashMark string
 	capabilities       json.RawMessage
-	replies            int         // to what an eager server asked
-	hello              fakeMessage // the initialize that an eager server has not answered
+	replies            int             // to what an eager server asked
+	asking             json.RawMessage // the call of ask that waits for a reply; one at a time
+	hello              fakeMessage     // the initialize that an eager server has not answered
 }
 
 // lockedWriter writes each message in one piece, whoever writes.
@@ -133,6 +135,9 @@ func serveFake(in io.Reader, f *fakeState) int {
 		}
 		switch {
 		case f.silent || m.ID == nil:
+		case m.Method == "" && f.asking != nil:
+			f.out.printf("%s", answerOf(f.asking, lines.Text()))
+			f.asking = nil
 		case m.Method == "":
 			f.replies++
 			f.helloWhenReplied()
@@ -156,6 +161,10 @@ func (f *fakeState) serve(m fakeMessage, line string) {
 		f.capabilities = m.Params.Capabilities
 	case m.Method == "tools/call" && m.Params.Name == "misbehave":
 		f.misbehave(m)
+		return
+	case m.Method == "tools/call" && m.Params.Name == "ask":
+		f.asking = m.ID
+		f.out.printf(`{"jsonrpc":"2.0","id":"asked","method":%q,"params":{}}`+"\n", m.Params.Arguments.How)
 		return
 	}
 	if result := fakeResult(m, line, f); result != "" {
@@ -206,7 +215,7 @@ func fakeTools() []string {
 		fmt.Sprintf(tool, "echo", `{"readOnlyHint":true}`),
 		fmt.Sprintf(tool, "solid", `{"idempotentHint":true}`),
 	}
-	for _, name := range []string{"pid", "wire", "hang", "crash", "capabilities", "fragile", "misbehave"} {
+	for _, name := range []string{"pid", "wire", "hang", "crash", "capabilities", "fragile", "ask", "misbehave"} {
 		all = append(all, fmt.Sprintf(tool, name, `{}`))
 	}
 	return all

@@ -16,33 +16,15 @@ import (
 type mcpGo struct {
 	*observer
 	url    string
-	name   string // "" for a client that declares nothing
 	client *mcpgo.Client
 	steps  steps
 }
 
-func openMCPGo(t *testing.T, url, name string) client {
+func openMCPGo(t *testing.T, url, _ string) client {
 	t.Helper()
-	c := &mcpGo{observer: newObserver(t), url: url, name: name, steps: newSteps()}
+	c := &mcpGo{observer: newObserver(t), url: url, steps: newSteps()}
 	t.Cleanup(c.close)
 	return c
-}
-
-// mcpGoAnswers answers what a server may ask with the name.
-type mcpGoAnswers string
-
-func (a mcpGoAnswers) CreateMessage(context.Context, mcpgotypes.CreateMessageRequest) (*mcpgotypes.CreateMessageResult, error) {
-	message := mcpgotypes.SamplingMessage{Role: mcpgotypes.RoleAssistant, Content: mcpgotypes.NewTextContent(string(a))}
-	return &mcpgotypes.CreateMessageResult{SamplingMessage: message, Model: "none"}, nil
-}
-
-func (a mcpGoAnswers) Elicit(context.Context, mcpgotypes.ElicitationRequest) (*mcpgotypes.ElicitationResult, error) {
-	return &mcpgotypes.ElicitationResult{ElicitationResponse: mcpgotypes.ElicitationResponse{
-		Action: mcpgotypes.ElicitationResponseActionAccept, Content: map[string]any{"name": string(a)}}}, nil
-}
-
-func (a mcpGoAnswers) ListRoots(context.Context, mcpgotypes.ListRootsRequest) (*mcpgotypes.ListRootsResult, error) {
-	return &mcpgotypes.ListRootsResult{Roots: []mcpgotypes.Root{{URI: "file:///" + string(a)}}}, nil
 }
 
 func (c *mcpGo) connect(ctx context.Context) (err error) {
@@ -50,11 +32,7 @@ func (c *mcpGo) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	var options []mcpgo.ClientOption
-	if a := mcpGoAnswers(c.name); c.name != "" {
-		options = append(options, mcpgo.WithSamplingHandler(a), mcpgo.WithElicitationHandler(a), mcpgo.WithRootsHandler(a))
-	}
-	c.client = mcpgo.NewClient(sse, options...)
+	c.client = mcpgo.NewClient(sse)
 	c.client.OnNotification(func(n mcpgotypes.JSONRPCNotification) {
 		if n.Method == "notifications/progress" {
 			c.steps.add()

@@ -24,8 +24,14 @@ type server struct {
 	// prompt answers the greeting for the arguments; "" for a server without.
 	prompt, greeting string
 	wants            map[string]string
-	// asks: it has the tools sampling, elicitation and roots.
-	asks bool
+	// questions are its tools that ask the client something.
+	questions []question
+}
+
+// question is a tool that answers what the client answered.
+type question struct {
+	tool string
+	args map[string]any
 }
 
 // ours completes a server that has the tools of ./everything.
@@ -36,7 +42,7 @@ func ours(name string, start func(t *testing.T) []string) server {
 		walk: "progress", pace: map[string]any{"steps": 5}, steps: 5,
 		uri: "test://greeting", text: "hello",
 		prompt: "greet", wants: map[string]string{"name": "anna"}, greeting: "Greet anna",
-		asks: true,
+		questions: []question{{tool: "sampling"}, {tool: "elicitation"}, {tool: "roots"}},
 	}
 }
 
@@ -77,6 +83,10 @@ func serverEverything(name string, start func(t *testing.T) []string) server {
 		walk: "trigger-long-running-operation", pace: map[string]any{"duration": 0.1, "steps": 5}, steps: 5,
 		uri: "demo://resource/dynamic/text/1", text: "Resource 1",
 		prompt: "args-prompt", wants: map[string]string{"city": "Rome"}, greeting: "weather in Rome",
+		questions: []question{
+			{tool: "trigger-sampling-request", args: map[string]any{"prompt": "who are you?"}},
+			{tool: "trigger-elicitation-request"}, {tool: "get-roots-list"},
+		},
 	}
 }
 

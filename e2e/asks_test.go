@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Sampling, elicitation and roots, from the server to the one client that is
+// meant and back. All clients are connected at the same time.
+func TestEachChildAsksItsClient(t *testing.T) { eachAsks(t, stdioServers()) }
+
+func eachAsks(t *testing.T, servers []server) {
+	t.Parallel()
+	for _, s := range servers {
+		if len(s.questions) == 0 {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, s.start(t)...)
+			forEachAsked(t, g, s, func(who, tool, text string, err error) {
+				if err != nil || !strings.Contains(text, who) {
+					t.Errorf("%s: %s = %q, error %v, want %s in it", who, tool, text, err, who)
+				}
+			})
+		})
+	}
+}
+
+// A shared session promises the server nothing, so it must not ask; and what it
+// asks all the same is refused: no client gets what was meant for another.
+func TestEachSharedChildAsksNobody(t *testing.T) { eachAsksNobody(t, stdioServers()) }
+
+func eachAsksNobody(t *testing.T, servers []server) {
+	t.Parallel()
+	for _, s := range servers {
+		if len(s.questions) == 0 {
+			continue
+		}
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, append([]string{"--sessions", "shared"}, s.start(t)...)...)
+			forEachAsked(t, g, s, func(who, tool, text string, err error) {
+				if err == nil {
+					t.Errorf("%s: %s = %q, want an error: nobody may be asked", who, tool, text)
+				}
+			})
+		})
+	}
+}
+
+// forEachAsked has each question asked of each client, by two of a kind.
+func forEachAsked(t *testing.T, g *gateway, s server, check func(who, tool, text string, err error)) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, k := range kinds() {
+		if !k.answers {
+			continue
+		}
+		for _, name := range []string{"anna", "ben"} {
+			wg.Go(func() {
+				who := name + "-" + k.name
+				c := k.open(t, g.url, who)
+				if err := c.connect(within(t)); err != nil {
+					t.Errorf("%s: connect: %v", who, err)
+					return
+				}
+				for _, q := range s.questions {
+					args := q.args
+					if args == nil {
+						args = map[string]any{}
+					}
+					text, err := c.callTool(within(t), q.tool, args)
+					check(who, q.tool, text, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+}
+
+// The fake server asks whatever was declared: the gateway decides who may be asked.
+func TestUndeclaredQuestionIsRefused(t *testing.T) {
+	t.Parallel()
+	for mode, flags := range modes() {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, slices.Concat(flags, fake(t))...)
+			anna, ben := openStream(t, g.url), openStream(t, g.url)
+			anna.request("1", "tools/list", "{}")
+			for i, method := range []string{"sampling/createMessage", "elicitation/create", "roots/list"} {
+				got := ben.call(fmt.Sprint(i+10), "ask", fmt.Sprintf(`{"how":%q}`, method))
+				if !strings.Contains(got, `"error"`) || !strings.Contains(got, "-32601") {
+					t.Errorf("%s was answered with %s, want error -32601", method, got)
+				}
+				for _, s := range []*stream{anna, ben} {
+					for _, e := range s.seen() {
+						if hasMethod(e, method) {
+							t.Errorf("a client that has declared nothing got %s", e.data)
+						}
+					}
+				}
+			}
+			if got := ben.call("20", "ask", `{"how":"ping"}`); !strings.Contains(got, `"result":{}`) {
+				t.Errorf("ping was answered with %s, want an empty result", got)
+			}
+		})
+	}
+}
