@@ -317,10 +317,14 @@ func (c *modernConn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.inbox.popF
 // end ends the session for a reason that the server gave.
 func (c *modernConn) end(err error) {
 	c.mu.Lock()
-	if c.closed == nil {
+	first := c.closed == nil
+	if first {
 		c.closed = err
 	}
 	c.mu.Unlock()
+	if first {
+		c.x.log.Warn("server not reached", "err", err)
+	}
 	c.inbox.end(err)
 	c.cancel()
 }

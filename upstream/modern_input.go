@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -49,16 +48,16 @@ func (c *modernConn) input(k *modernCall, result json.RawMessage, round int) (js
 	switch k.m.Method {
 	case methodToolsCall, "prompts/get", "resources/read":
 	default:
-		return nil, invalidInput("asks for input to %.64s", k.m.Method)
+		return nil, invalidResponse("it asks for input to %.64s", k.m.Method)
 	}
 	if round >= maxInputRounds {
-		return nil, reasonError(fmt.Sprintf("the server asked for input more than %d times", maxInputRounds), "input_rounds", false)
+		return nil, remoteError(remoteData{Reason: reasonRounds}, "the server asked for input more than %d times", maxInputRounds)
 	}
 	params := k.m.Params()
 	requests, asks := jsonrpc.Member(result, "inputRequests")
 	state, stateful := jsonrpc.Member(result, "requestState")
 	if !asks && !stateful {
-		return nil, invalidInput("asks for input and does not say for which")
+		return nil, invalidResponse("it asks for input and does not say for which")
 	}
 	if asks && !emptyObject(requests) {
 		responses, err := c.gather(k, requests)
@@ -76,11 +75,6 @@ func (c *modernConn) input(k *modernCall, result json.RawMessage, round int) (js
 }
 
 func emptyObject(raw json.RawMessage) bool { return string(jsonrpc.Compact(raw)) == "{}" }
-
-// invalidInput is the answer to a request for which the server broke the rules.
-func invalidInput(format string, args ...any) *jsonrpc.Error {
-	return reasonError("the server "+fmt.Sprintf(format, args...), "invalid_response", false)
-}
 
 // inputPause is drawn at random between zero and a bound that doubles each round.
 func inputPause(round int) time.Duration {
@@ -149,10 +143,10 @@ func (c *modernConn) plan(requests json.RawMessage) ([]*ask, error) {
 		Params json.RawMessage `json:"params"`
 	}
 	if err := json.Unmarshal(requests, &byKey); err != nil {
-		return nil, invalidInput("asks for input that is no object of requests")
+		return nil, invalidResponse("it asks for input that is no object of requests")
 	}
 	if len(byKey) > maxInputs {
-		return nil, invalidInput("asks for %d inputs at once, more than %d", len(byKey), maxInputs)
+		return nil, invalidResponse("it asks for %d inputs at once, more than %d", len(byKey), maxInputs)
 	}
 	c.mu.Lock()
 	meta := c.meta
@@ -161,7 +155,7 @@ func (c *modernConn) plan(requests json.RawMessage) ([]*ask, error) {
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		r := byKey[key]
 		if !meta.serves(r.Method, r.Params) {
-			return nil, invalidInput("asks for %.64q, which the client has not declared", r.Method)
+			return nil, invalidResponse("it asks for %.64q, which the client has not declared", r.Method)
 		}
 		a := &ask{key: key, method: r.Method, params: r.Params, reply: make(chan *jsonrpc.Message, 1)}
 		if a.method == methodElicit && elicitMode(a.params) == "url" && !has(a.params, "elicitationId") {
@@ -206,7 +200,7 @@ func (c *modernConn) register(asks []*ask) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.asks)+len(asks) > maxAsks {
-		return reasonError(fmt.Sprintf("over %d requests to the client are unanswered", maxAsks), "server_busy", false)
+		return remoteError(remoteData{Reason: reasonAsks}, "over %d requests to the client are unanswered", maxAsks)
 	}
 	if c.asks == nil {
 		c.asks = make(map[jsonrpc.ID]*ask)

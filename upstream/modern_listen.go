@@ -266,7 +266,7 @@ func (c *modernConn) apply(batch []*modernCall) error {
 		size += len(uri)
 	}
 	if len(uris) > maxSubscriptions || size > maxSubscriptionBytes {
-		return reasonError("too many resources are subscribed to", "too_many_subscriptions", false)
+		return remoteError(remoteData{Reason: reasonSubscriptions}, "too many resources are subscribed to")
 	}
 	if l.now == nil || !maps.Equal(uris, l.uris) {
 		if err := c.replace(l.filter(uris)); err != nil {
@@ -277,7 +277,7 @@ func (c *modernConn) apply(batch []*modernCall) error {
 	for _, k := range batch {
 		if uri := uriOf(k.m); k.m.Method == methodSubscribe && uris[uri] && !slices.Contains(l.now.honoured.URIs, uri) {
 			delete(uris, uri)
-			c.settle(k, reasonError("the server does not tell of changes of this resource", "not_subscribed", false))
+			c.settle(k, remoteError(remoteData{Reason: reasonUnsubscribed}, "the server does not tell of changes of this resource"))
 			continue
 		}
 		c.settle(k, nil)
@@ -336,7 +336,7 @@ func (c *modernConn) openStream(f changeFilter) (*changeStream, error) {
 	case <-s.done:
 	case <-timer.C:
 		cancel()
-		return nil, reasonError("the server does not acknowledge a subscription", "not_subscribed", false)
+		return nil, remoteError(remoteData{Reason: reasonUnsubscribed}, "the server does not acknowledge a subscription")
 	}
 	select { // it may have ended right after that
 	case s.honoured = <-s.acked:
@@ -344,7 +344,7 @@ func (c *modernConn) openStream(f changeFilter) (*changeStream, error) {
 	default:
 	}
 	if s.err == nil {
-		return nil, reasonError("the server ended a subscription at once", "not_subscribed", false)
+		return nil, remoteError(remoteData{Reason: reasonUnsubscribed}, "the server ended a subscription at once")
 	}
 	return nil, s.err
 }

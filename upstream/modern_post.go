@@ -2,12 +2,9 @@ package upstream
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
@@ -49,7 +46,7 @@ func (c *modernConn) forward(k *modernCall) {
 		}
 		c.running.Go(release) // its end may take time, and the client is asked meanwhile
 		if !ok {
-			c.fail(k, reasonError(fmt.Sprintf("the server's result has the type %.64q, which is not known", kind), "invalid_response", false))
+			c.fail(k, invalidResponse("its result has the type %.64q, which is not known", kind))
 			return
 		}
 		if params, err = c.input(k, m.Result(), round); err != nil {
@@ -189,103 +186,91 @@ func (c *modernConn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMess
 	return jsonrpc.SetMember(m.WithID(id), params, "params"), header, nil
 }
 
-// errDone ends the reading of a response whose answer is there.
-var errDone = errors.New("answered")
-
 // readAnswer reads the response to the request with that id.
 func (c *modernConn) readAnswer(ctx context.Context, resp *http.Response, id jsonrpc.ID,
 	each func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
-	var (
-		answer  *jsonrpc.Message
-		invalid error
-	)
-	err := c.x.read(resp, func(in incoming) error {
-		if in.tooLong {
-			c.x.metrics.Dropped(metrics.DroppedTooLong)
-			return reasonError("the server's answer is over the size limit", "invalid_response", false)
-		}
-		if in.data == nil {
-			return nil
-		}
-		m, err := jsonrpc.Parse(in.data)
-		switch {
-		case err != nil && m != nil && m.ID == id:
-			return invalidAnswer(err)
-		case err != nil:
-			invalid = err
-			c.drop(metrics.DroppedInvalidMessage, err.Error())
-		case m.Kind == jsonrpc.Response && (m.ID == id || m.ID == jsonrpc.Null): // nobody else can be meant
-			answer = m
-			return errDone
-		case m.Kind == jsonrpc.Notification && each != nil:
-			return each(m)
-		case m.Kind == jsonrpc.Response:
-			c.drop(metrics.DroppedUnknownResponse, "response to another request")
-		default: // servers of this version must not send requests
-			c.drop(metrics.DroppedUnknownRequest, m.String())
-		}
-		return nil
-	})
-	if answer != nil {
-		return answer, nil
+	r := answerReader{c: c, id: id, each: each}
+	if kind := contentType(resp); kind != typeJSON && kind != typeEvents {
+		return nil, notAnAnswer(resp)
 	}
-	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
-		return nil, e
-	}
+	err := c.x.read(resp, r.take)
+	failure, known := errors.AsType[*jsonrpc.Error](err)
 	switch {
+	case r.answer != nil:
+		return r.answer, nil
+	case known:
+		return nil, failure
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
-	case err == nil && invalid != nil: // the response is whole, so that was to be the answer
-		return nil, invalidAnswer(invalid)
+	case err != nil:
+		return nil, lostResponse(plainCause(err))
+	case r.invalid != nil: // the response is whole, so that was to be the answer
+		return nil, invalidResponse("%v", r.invalid)
 	}
-	return nil, modernLost(err)
+	return nil, lostResponse("the response ended without it")
 }
 
-func invalidAnswer(err error) *jsonrpc.Error {
-	return reasonError("the server's answer is no valid JSON-RPC response: "+err.Error(), "invalid_response", false)
+// answerReader takes the messages of a response.
+type answerReader struct {
+	c       *modernConn
+	id      jsonrpc.ID // of the request
+	each    func(*jsonrpc.Message) error
+	answer  *jsonrpc.Message
+	invalid error // of the last one that was no JSON-RPC message
 }
 
-// modernLost is the answer to a request whose response ended before the answer:
-// nobody knows what the server did.
-func modernLost(err error) *jsonrpc.Error {
-	if err == nil {
-		err = io.EOF
+func (r *answerReader) take(in incoming) error {
+	switch {
+	case in.tooLong:
+		r.c.x.metrics.Dropped(metrics.DroppedTooLong)
+		return tooLongResponse(r.c.x.limit)
+	case in.data == nil:
+		return nil
 	}
-	return reasonError(fmt.Sprintf("the server's response ended without an answer: %v", err), "response_lost", false)
+	m, err := jsonrpc.Parse(in.data)
+	switch {
+	case err != nil && m != nil && m.ID == r.id:
+		return invalidResponse("%v", err)
+	case err != nil:
+		r.invalid = err
+		r.c.drop(metrics.DroppedInvalidMessage, err.Error())
+	case m.Kind == jsonrpc.Response && (m.ID == r.id || m.ID == jsonrpc.Null): // nobody else can be meant
+		r.answer = m
+		return errAnswered
+	case m.Kind == jsonrpc.Notification && r.each != nil:
+		return r.each(m)
+	case m.Kind == jsonrpc.Response:
+		r.c.drop(metrics.DroppedUnknownResponse, "response to another request")
+	default: // servers of this version must not send requests
+		r.c.drop(metrics.DroppedUnknownRequest, m.String())
+	}
+	return nil
 }
 
-// unsent says what a failed POST means. What fails before there is a connection
-// means that the server is gone. After that only this response is.
+// unsent says what a failed POST means: without a connection the server is gone,
+// else only this response is.
 func (c *modernConn) unsent(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return ctx.Err()
+	case unreached(err):
+		return lostSession(err)
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op != "read" && op.Op != "write" {
-		return err
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return err
-	}
-	return modernLost(err)
+	return lostResponse(plainCause(err))
 }
 
-// readRefusal reads the response to a POST that was not taken. An error of
-// JSON-RPC is the answer, with any status; else the status decides.
+// readRefusal reads the response to a POST that is no success. It is the answer to
+// the request, or ends the session.
 func (c *modernConn) readRefusal(resp *http.Response, id jsonrpc.ID) (*jsonrpc.Message, error) {
-	status := resp.StatusCode
-	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		return nil, reasonError(fmt.Sprintf("the remote server refused the gateway's credentials (HTTP %d): configure the headers or the token that it wants", status), "unauthorized", false)
+	r := refused(resp, id, false)
+	if r.over != nil {
+		return nil, r.over
 	}
-	if contentType(resp) == typeJSON {
-		data, _ := io.ReadAll(io.LimitReader(resp.Body, errorBodyLimit)) // half a body is no message
-		if m, err := jsonrpc.Parse(data); err == nil && m.Error() != nil && (m.ID == id || m.ID == jsonrpc.Null) {
-			return m, nil
-		}
+	m, err := jsonrpc.Parse(r.answer)
+	if err != nil {
+		return nil, invalidResponse("%v", err)
 	}
-	if status >= 500 {
-		return nil, fmt.Errorf("POST %s: the server answered HTTP %d", c.x.place(), status)
-	}
-	return nil, reasonError(fmt.Sprintf("the remote server answered HTTP %d", status), "http_status", false)
+	return m, nil
 }
 
 // tell sends a notification. Nobody waits for what becomes of it.

@@ -15,6 +15,18 @@ const (
 	codeUnsupportedVersion = -32022
 )
 
+// Reasons of the errors that requests to a stateless server get, besides those of
+// all remote servers.
+const (
+	reasonHeaders       = "header_mismatch"
+	reasonCapability    = "missing_capability"
+	reasonVersion       = "unsupported_version"
+	reasonRounds        = "input_rounds"
+	reasonAsks          = "input_busy"
+	reasonUnsubscribed  = "not_subscribed"
+	reasonSubscriptions = "too_many_subscriptions"
+)
+
 // Types of results (MCP 2026-07-28, basic/index).
 const (
 	resultComplete = "complete"
@@ -59,11 +71,11 @@ func plainError(raw json.RawMessage) json.RawMessage {
 func translateError(raw json.RawMessage) *jsonrpc.Error {
 	switch errorCode(raw) {
 	case codeHeaderMismatch:
-		return reasonError("the server refused the headers of the request: "+errorText(raw), "header_mismatch", false)
+		return remoteError(remoteData{Reason: reasonHeaders}, "the server refused the headers of the request: %s", errorText(raw))
 	case codeMissingCapability:
-		return reasonError("the server needs capabilities that the client has not declared: "+missing(raw), "missing_capability", false)
+		return remoteError(remoteData{Reason: reasonCapability}, "the server needs capabilities that the client has not declared: %s", missing(raw))
 	case codeUnsupportedVersion:
-		return reasonError("the server no longer speaks MCP "+modernVersion, "unsupported_version", false)
+		return remoteError(remoteData{Reason: reasonVersion}, "the server no longer speaks MCP %s", modernVersion)
 	}
 	return nil
 }
@@ -106,20 +118,6 @@ func missing(raw json.RawMessage) string {
 	}
 	slices.Sort(names)
 	return strings.Join(names[:min(16, len(names))], ", ")
-}
-
-// faultData is the data of an error that this side answers with.
-type faultData struct {
-	Reason    string `json:"reason"`
-	Retryable bool   `json:"retryable"`
-}
-
-// reasonError returns an error that this side answers a request with. The reason
-// is for programs; retryable says that repeating the request is safe.
-func reasonError(message, reason string, retryable bool) *jsonrpc.Error {
-	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
-	e.Data = faultData{reason, retryable}
-	return e
 }
 
 func encodeError(e *jsonrpc.Error) json.RawMessage {

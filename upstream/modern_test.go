@@ -275,21 +275,25 @@ func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 		}, []string{"response_lost", `"retryable":false`}},
 		"stream without an answer": {func(p *post) { p.event(`{"jsonrpc":"2.0","id":99,"result":{}}`) }, []string{"response_lost"}},
 		"empty":                    {func(p *post) { p.json(200, ``) }, []string{"response_lost"}},
-		"accepted":                 {func(p *post) { p.w.WriteHeader(http.StatusAccepted) }, []string{"response_lost"}},
+		"accepted":                 {func(p *post) { p.w.WriteHeader(http.StatusAccepted) }, []string{"invalid_response", "202"}},
 		"html": {func(p *post) {
 			p.w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(p.w, "<p>hello")
-		}, []string{"response_lost"}},
+		}, []string{"invalid_response", "text/html"}},
 		"not JSON":          {func(p *post) { p.json(200, `{{`) }, []string{"invalid_response"}},
 		"result and error":  {func(p *post) { p.json(200, `{"jsonrpc":"2.0","id":$ID,"result":1,"error":{}}`) }, []string{"invalid_response"}},
-		"too long":          {func(p *post) { p.result(`"` + strings.Repeat("x", 2<<20) + `"`) }, []string{"size limit"}},
-		"too long an event": {func(p *post) { p.event(`{"x":"` + strings.Repeat("x", 2<<20) + `"}`) }, []string{"size limit"}},
+		"too long":          {func(p *post) { p.result(`"` + strings.Repeat("x", 2<<20) + `"`) }, []string{"over the limit"}},
+		"too long an event": {func(p *post) { p.event(`{"x":"` + strings.Repeat("x", 2<<20) + `"}`) }, []string{"over the limit"}},
 		"unauthorized":      {func(p *post) { p.json(401, `{"error":"invalid_token"}`) }, []string{"unauthorized", "401", "configure"}},
 		"forbidden":         {func(p *post) { p.w.WriteHeader(403) }, []string{"unauthorized", "403", "configure"}},
 		"unknown method":    {func(p *post) { p.fail(404, `{"code":-32601,"message":"what?"}`) }, []string{`"error":{"code":-32601,"message":"what?"}`}},
 		"error without id":  {func(p *post) { p.json(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"m"}}`) }, []string{"-32600"}},
 		"error of 500":      {func(p *post) { p.fail(500, `{"code":-32603,"message":"broken","data":1.50}`) }, []string{`{"code":-32603,"message":"broken","data":1.50}`}},
-		"bad request":       {func(p *post) { http.Error(p.w, "no", 400) }, []string{"-32603", "400"}},
+		"bad request":       {func(p *post) { http.Error(p.w, "no", 400) }, []string{"request_refused", "400", "no"}},
+		"too many": {func(p *post) {
+			p.w.Header().Set("Retry-After", "2")
+			p.w.WriteHeader(http.StatusTooManyRequests)
+		}, []string{"rate_limited", `"retryable":true`, `"retryAfterMs":2000`}},
 		"missing capability": {func(p *post) {
 			p.fail(400, `{"code":-32021,"message":"m","data":{"requiredCapabilities":{"roots":{}}}}`)
 		}, []string{"-32603", "roots"}},
