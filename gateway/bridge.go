@@ -258,6 +258,7 @@ func (b *bridge) leave(l *link, why error) {
 
 // endSession closes a session, which may take a while, in the background.
 func (g *Gateway) endSession(s *session, why error) {
+	s.ending.Store(true)
 	g.sessions.Go(func() {
 		s.Close(why)
 		<-s.Done()

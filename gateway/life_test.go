@@ -311,3 +311,29 @@ func TestSessionLostWhileDraining(t *testing.T) {
 		}
 	})
 }
+
+// Shutdown waits for the end of sessions that have ended by themselves, too: their
+// child may still have to be killed.
+func TestShutdownWaitsForLostSessions(t *testing.T) {
+	for _, sharing := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
+		t.Run(sharing, func(t *testing.T) {
+			u := &server{closing: 3 * time.Second}
+			inFakeTime(t, u, gateway.Options{Sessions: sharing}, func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, plain)
+				p.wantState(connstate.Ready)
+				u.session(t, 1).die()
+				synctest.Wait()
+				p.c.Close("left")
+				if err := g.Shutdown(t.Context()); err != nil {
+					t.Errorf("Shutdown: %v", err)
+				}
+				s := u.session(t, 1)
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if !s.closed {
+					t.Error("Shutdown returned before the lost session was closed")
+				}
+			})
+		})
+	}
+}

@@ -23,6 +23,9 @@ type server struct {
 	// capabilities are declared in the initialize result. "" is {}.
 	capabilities string
 
+	// closing is how long the end of a session takes.
+	closing time.Duration
+
 	// settle is for handle to wait on; nil unless a test makes it.
 	settle chan struct{}
 
@@ -89,8 +92,9 @@ type serverSession struct {
 	done   chan struct{}
 	end    error // set before done is closed
 
-	mu  sync.Mutex
-	got []string
+	mu     sync.Mutex
+	got    []string
+	closed bool // Close has returned
 }
 
 func (s *serverSession) Send(msg []byte) error {
@@ -172,6 +176,10 @@ func (s *serverSession) Recv() ([]byte, error) {
 
 func (s *serverSession) Close() error {
 	s.finish(jsonrpc.ErrClosed)
+	time.Sleep(s.server.closing)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
 	return nil
 }
 

@@ -20,6 +20,7 @@ type session struct {
 	result *handshake.Result // nil without a handshake
 	since  time.Time
 	served atomic.Bool // the server has answered a request of a client
+	ending atomic.Bool // somebody waits for its end
 
 	mu    sync.Mutex      // guards what follows
 	owner func(err error) // is told of the end; nil: nobody is
@@ -29,11 +30,15 @@ type session struct {
 
 // newSession makes a session over conn. The params are those of the handshake
 // that follows; nil: none does.
-func newSession(conn jsonrpc.Conn, opts multiplex.Options, params json.RawMessage) *session {
+func (g *Gateway) newSession(conn jsonrpc.Conn, params json.RawMessage) *session {
+	opts := g.sessionOptions()
 	s := &session{since: time.Now(), params: params}
 	made := make(chan struct{}) // OnClose may come before New returns
 	opts.OnClose = func(err error) {
 		<-made
+		if !s.ending.Load() { // it has ended by itself; Shutdown waits for it all the same
+			g.endSession(s, err)
+		}
 		s.end(err)
 	}
 	s.Session = multiplex.New(conn, opts)

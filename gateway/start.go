@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // launchLocked starts the starting goroutine. b.mu is held.
@@ -94,7 +95,7 @@ func (b *bridge) sleep(d time.Duration) bool {
 
 // attempt gets one session.
 func (b *bridge) attempt() (*link, json.RawMessage, error) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(b.forwarded(context.Background()))
 	defer cancel()
 	b.mu.Lock()
 	b.restart = cancel
@@ -144,6 +145,14 @@ func (b *bridge) reach(ctx context.Context, params json.RawMessage) (l *link, fr
 		return nil, fromStart, err
 	}
 	return l, fromStart, nil
+}
+
+// forwarded adds to ctx what is handed on of the client's request.
+func (b *bridge) forwarded(ctx context.Context) context.Context {
+	if header := b.c.Client().Header; len(header) > 0 {
+		return upstream.WithHeader(ctx, header)
+	}
+	return ctx
 }
 
 // link makes the bridge the owner of a session.

@@ -25,7 +25,7 @@ func (g *Gateway) open(ctx context.Context, params json.RawMessage, attach func(
 	if err != nil {
 		return nil, &handshake.Failure{Phase: handshake.PhaseCreation, Details: "the server could not be started", Err: err}
 	}
-	s := newSession(conn, g.sessionOptions(), params)
+	s := g.newSession(conn, params)
 	if attach != nil {
 		attach(s)
 	}
