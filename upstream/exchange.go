@@ -47,7 +47,10 @@ func (e *exchange) do(ctx context.Context, method string, body []byte, extra htt
 		content = bytes.NewReader(body)
 	}
 	var reached atomic.Bool // a transport of the user's may call it from anywhere
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { reached.Store(true) }})
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { reached.Store(false) }, // another try: the server had closed the connection
+		GotConn: func(httptrace.GotConnInfo) { reached.Store(true) },
+	})
 	req, err := http.NewRequestWithContext(traced, method, e.url, content)
 	if err != nil {
 		return nil, &requestError{method: method, place: e.place(), err: withoutURL(err)}
