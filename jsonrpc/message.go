@@ -361,14 +361,19 @@ func find(obj []byte, names []string) (span, bool) {
 // Text returns the string that raw is the JSON form of, and false when raw is
 // none.
 func Text(raw json.RawMessage) (string, bool) {
+	text, ok := TextBytes(raw)
+	return string(text), ok
+}
+
+// TextBytes is Text, and part of raw when nothing in it is escaped.
+func TextBytes(raw json.RawMessage) ([]byte, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
-		return "", false
+		return nil, false
 	}
-	var v string
-	if err := json.Unmarshal(raw, &v); err != nil {
-		return "", false
+	if end, err := skipString(raw, 0); err != nil || end != len(raw) {
+		return nil, false
 	}
-	return v, true
+	return unquoted(raw, span{0, len(raw)}), true
 }
 
 // String describes the message without its content, for logs.

@@ -1,0 +1,43 @@
+package jsonrpc
+
+import "encoding/json"
+
+// Filter returns the array without the elements that keep refuses. The bytes of
+// the others stay as they are. What is no array is returned as it is.
+func Filter(array json.RawMessage, keep func(element json.RawMessage) bool) json.RawMessage {
+	out := json.RawMessage("[")
+	end := Each(array, func(element json.RawMessage) {
+		if !keep(element) {
+			return
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, element...)
+	})
+	if !end {
+		return array
+	}
+	return append(out, ']')
+}
+
+// Each calls visit with each element of an array, and reports whether it is one.
+// The array is part of a message, so it is valid JSON.
+func Each(array json.RawMessage, visit func(element json.RawMessage)) bool {
+	i := skipSpace(array, 0)
+	if i >= len(array) || array[i] != '[' {
+		return false
+	}
+	for i = skipSpace(array, i+1); i < len(array) && array[i] != ']'; {
+		end, err := skipValue(array, i, 0)
+		if err != nil {
+			return false
+		}
+		visit(array[i:end:end])
+		i = skipSpace(array, end)
+		if i < len(array) && array[i] == ',' {
+			i = skipSpace(array, i+1)
+		}
+	}
+	return true
+}

@@ -1,0 +1,133 @@
+package jsonrpc_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+func TestParam(t *testing.T) {
+	for _, tc := range []struct {
+		params  string
+		want    string
+		certain bool
+	}{
+		{`{"_meta":{"progressToken":"a"}}`, `"a"`, true},
+		{`{"x":1,"_meta":{"y":[],"progressToken":1.50}}`, `1.50`, true},
+		{`{"_me\u0074a":{"progress\u0054oken":7}}`, `7`, true},
+		{`{}`, ``, true},
+		{`{"_meta":1}`, ``, true},
+		{`{"_meta":{}}`, ``, true},
+		{`[{"_meta":{"progressToken":7}}]`, ``, true},
+		{`{"arguments":{"_meta":{"progressToken":7}}}`, ``, true},
+		// Two values, of which another parser may take the other one.
+		{`{"_meta":{"progressToken":1,"progressToken":2}}`, `2`, false},
+		{`{"_meta":{"progressToken":1},"_meta":{}}`, ``, false},
+		{`{"_meta":{"progressToken":1,"PROGRESSTOKEN":2}}`, `1`, false},
+		{`{"_meta":{"progressto\u212Aen":2}}`, ``, false},
+		{`{"_META":{"progressToken":1}}`, ``, false},
+	} {
+		m := mustParse(t, `{"jsonrpc":"2.0","id":1,"method":"a","params":`+tc.params+`}`)
+		p, certain := m.Param("_meta", "progressToken")
+		if got := string(m.At(p)); got != tc.want || certain != tc.certain || p.Found() != (tc.want != "") {
+			t.Errorf("%s: got %q, certain %v, want %q, %v", tc.params, got, certain, tc.want, tc.certain)
+		}
+	}
+	m := mustParse(t, `{"jsonrpc":"2.0","id":1,"method":"a"}`)
+	if p, certain := m.Param("x"); p.Found() || !certain {
+		t.Errorf("without params: found %s, certain %v", m.At(p), certain)
+	}
+}
+
+func TestWithNumberChangesTheIDAndOneValue(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{`{"jsonrpc":"2.0","id":"x","method":"a","params":{"t":1.5,"n":1e2}}`, `{"jsonrpc":"2.0","id":42,"method":"a","params":{"t":42,"n":1e2}}`},
+		{`{ "params" : {"t":"long"}, "method":"a","id": 1 ,"jsonrpc":"2.0"}`, `{ "params" : {"t":42}, "method":"a","id": 42 ,"jsonrpc":"2.0"}`},
+		{`{"jsonrpc":"2.0","id":"x","method":"a","params":{"n":1e2}}`, `{"jsonrpc":"2.0","id":42,"method":"a","params":{"n":1e2}}`},
+	} {
+		m := mustParse(t, tc.in)
+		p, _ := m.Param("t")
+		if got := string(m.WithNumber(42, p)); got != tc.want {
+			t.Errorf("got %s, want %s", got, tc.want)
+		}
+		if got := string(m.WithIDAt("42", p)); got != tc.want {
+			t.Errorf("WithIDAt: got %s, want %s", got, tc.want)
+		}
+	}
+	m := mustParse(t, `{"jsonrpc":"2.0","method":"a","params":{"t":1, "u":2}}`)
+	p, _ := m.Param("t")
+	if got, want := string(m.WithValue(p, json.RawMessage(`"new"`))), `{"jsonrpc":"2.0","method":"a","params":{"t":"new", "u":2}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestFilter(t *testing.T) {
+	short := func(element json.RawMessage) bool { return len(element) < 4 }
+	for in, want := range map[string]string{
+		`[1, 2.50 ,"x",[1,2,3],{}]`: `[1,"x",{}]`,
+		`[]`:                        `[]`,
+		` [ ] `:                     `[]`,
+		`["long"]`:                  `[]`,
+		`{"a":1}`:                   `{"a":1}`,
+		`null`:                      `null`,
+		``:                          ``,
+	} {
+		if got := string(jsonrpc.Filter(json.RawMessage(in), short)); got != want {
+			t.Errorf("Filter(%s) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestInteger(t *testing.T) {
+	for in, want := range map[string]int64{
+		"1": 1, "42": 42, "999999999999999": 999999999999999,
+		"0": 0, "-1": 0, "01": 0, "1.0": 0, "1e3": 0, `"1"`: 0, "": 0, "null": 0, "1000000000000000": 0,
+	} {
+		if got, ok := jsonrpc.Integer(json.RawMessage(in)); got != want || ok != (want > 0) {
+			t.Errorf("Integer(%s) = %d, %v, want %d", in, got, ok, want)
+		}
+	}
+}
+
+// FuzzParseReply holds ParseReply against Parse: it takes nothing that Parse does
+// not, and reads the same in it.
+func FuzzParseReply(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":42,"result":{"content":[]}}`, ` {"id":1,"error":{"code":-1},"jsonrpc":"2.0","x":[1e2]} `,
+		`{"jsonrpc":"2.0","id":0,"result":1}`, `{"jsonrpc":"2.0","id":"1","result":1}`, `{"jsonrpc":"2.0","id":null,"result":1}`,
+		`{"jsonrpc":"2.0","id":1,"result":1,"error":{}}`, `{"jsonrpc":"2.0","id":1,"id":2,"result":1}`, `{"jsonrpc":"2.0","id":1,"method":"a"}`,
+		`{"jsonrpc":"2.0","id":1,"result":1}}`, `{"jsonrpc":"2.0","id":1,"result":1`, `{"jsonrpc":"2.0","id":1,"result":"` + "\xff" + `"}`,
+		"{\"jsonrpc\":\"2.0\",\n\"id\":1,\"result\":1}", `{"jsonrpc":"2.0","\u0069d":7,"result":1}`, `{"jsonrpc":"2.0","id":1,"result":1,"params":{}}`,
+		`{}`, `[]`, ``,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := jsonrpc.Parse(data)
+		plain := err == nil && m.Kind == jsonrpc.Response && m.Params() == nil
+		var n int64
+		if plain {
+			n, plain = jsonrpc.Integer(json.RawMessage(m.ID))
+		}
+		r, ok := jsonrpc.ParseReply(data)
+		if ok && !plain || ok && (r.Number != n || r.Kind != jsonrpc.Response) {
+			t.Fatalf("taken as a reply to %d; Parse: %v, %v", r.Number, m, err)
+		}
+		if !ok {
+			return // Parse is asked then
+		}
+		if string(r.Raw()) != string(m.Raw()) || string(r.Result()) != string(m.Result()) || string(r.Error()) != string(m.Error()) ||
+			string(r.WithID(`"x"`)) != string(m.WithID(`"x"`)) {
+			t.Fatalf("read as %s, Parse: %s", r.Raw(), m.Raw())
+		}
+	})
+}
+
+func TestParseReplyTakesWhatServersSend(t *testing.T) {
+	for _, s := range samples()[1:] {
+		if r, ok := jsonrpc.ParseReply(s.data); !ok || r.Number != 42 {
+			t.Errorf("%s: got %d, %v", s.name, r.Number, ok)
+		}
+	}
+}
