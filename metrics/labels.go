@@ -58,6 +58,7 @@ func gateReasons() []string {
 func droppedReasons() []string {
 	return []string{
 		DroppedUnknownResponse, DroppedUnknownRequest, DroppedInvalidMessage, DroppedTooLong, DroppedNotReady,
+		DroppedUnknownProgress, DroppedUnattributed, DroppedShared,
 	}
 }
 

@@ -20,6 +20,7 @@ type Metrics struct {
 	messages    messageSeries
 	requests    requestSeries
 	children    childSeries
+	multiplex   multiplexSeries
 	pool        poolSeries
 	remote      remoteSeries
 	buildInfo   *prometheus.GaugeVec
@@ -72,6 +73,7 @@ func build() (*Metrics, []prometheus.Collector) {
 		messages:    newMessageSeries(&b),
 		requests:    newRequestSeries(&b),
 		children:    newChildSeries(&b),
+		multiplex:   newMultiplexSeries(&b),
 		pool:        newPoolSeries(&b),
 		remote:      newRemoteSeries(&b),
 		buildInfo: b.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",

@@ -53,6 +53,14 @@ var moves = []struct {
 	{"StateChanged to what is no state", func(m *metrics.Metrics) { m.StateChanged("", "asleep") }, map[string]float64{
 		"mcp_sse_connection_state{state=other}": 1,
 	}},
+	{"ResponseMatched", func(m *metrics.Metrics) { m.ResponseMatched(metrics.MatchedOrphan) }, map[string]float64{
+		"mcp_sse_responses_matched_total{by=orphan}": 1,
+	}},
+	{"RequestWaits", func(m *metrics.Metrics) { m.RequestWaits() }, map[string]float64{"mcp_sse_requests_queued_total{}": 1}},
+	{"QueueFull", func(m *metrics.Metrics) { m.QueueFull() }, map[string]float64{"mcp_sse_queue_full_total{}": 1}},
+	{"HangSuspected", func(m *metrics.Metrics) { m.HangSuspected() }, map[string]float64{"mcp_sse_hang_suspected_total{}": 1}},
+	{"HangCleared", func(m *metrics.Metrics) { m.HangCleared() }, map[string]float64{"mcp_sse_hang_cleared_total{}": 1}},
+	{"Hung", func(m *metrics.Metrics) { m.Hung() }, map[string]float64{"mcp_sse_hang_ended_total{}": 1}},
 	{"HandshakeAttempt", func(m *metrics.Metrics) { m.HandshakeAttempt() }, map[string]float64{
 		"mcp_sse_handshake_attempts_total{}": 1,
 	}},

@@ -83,6 +83,9 @@ const (
 	DroppedInvalidMessage  = "invalid_message"  // not a JSON-RPC message
 	DroppedTooLong         = "too_long"         // over the message limit
 	DroppedNotReady        = "not_ready"        // there was no session that it could belong to
+	DroppedUnknownProgress = "unknown_progress" // progress of no request in flight
+	DroppedUnattributed    = "unattributed"     // from a shared session, and it is not known for which client
+	DroppedShared          = "shared"           // a client's notification that a shared session does not take
 )
 
 // How a child process ended: the reasons of [Metrics.ChildExited].

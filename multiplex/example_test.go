@@ -47,7 +47,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	session := multiplex.New(conn, multiplex.Options{})
+	session := multiplex.New(conn, multiplex.Options{Shared: true})
 	for _, name := range []string{"ann", "bob"} {
 		client := &printer{name: name, answered: make(chan struct{})}
 		m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"from":"` + name + `"}}`))

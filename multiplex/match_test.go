@@ -116,7 +116,7 @@ func TestUnusableMessagesOfTheServer(t *testing.T) {
 		}},
 		{name: "invalid answer to a call of our own", steps: []step{
 			own("tools/list", time.Minute), sent(sentPrefix + "1*"), server(`{"id":1,"result":{}}`),
-			got("own tools/list: "), dropped(metrics.DroppedInvalidMessage, 0),
+			got(`own tools/list failed: the server's answer is no valid JSON-RPC response: member "jsonrpc" must be "2.0" (code -32600) (code -32603)`), dropped(metrics.DroppedInvalidMessage, 0),
 		}},
 	})
 }
@@ -134,7 +134,7 @@ func TestTooLongMessages(t *testing.T) {
 		}},
 		{name: "with several waiting the session ends, so that none waits in vain", steps: []step{
 			forward(callA, listA[:len(listA)-1]+`,"x":1}`), sent(call("1"), sentPrefix+"2*"), fault(jsonrpc.ErrTooLong),
-			got(`fail "a": session_lost, final (session_lost)`, `fail "a": session_lost, retryable (session_lost)`),
+			got(`fail "a": session_lost, final (session_lost)`, "lost "+listA[:len(listA)-1]+`,"x":1}`),
 		}},
 		{name: "serialized, the next one is sent", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
 			forward(callA, callB), sent(call("1")), fault(jsonrpc.ErrTooLong), got(`fail "a": invalid_response, final (invalid_response)`),
@@ -148,7 +148,7 @@ func TestSessionEnd(t *testing.T) {
 	runScenarios(t, []scenario{
 		{name: "the server's end answers all, and says what may be repeated", steps: []step{
 			forward(callB, listA), sent(call("1"), sentPrefix+"2*"), fault(io.EOF),
-			got(`fail "b": session_lost, final (session_lost)`, `fail "a": session_lost, retryable (session_lost)`),
+			got(`fail "b": session_lost, final (session_lost)`, "lost "+listA),
 			forward(callC), got(`not taken "c": the session is over`), sent(),
 			endedWith(io.EOF),
 		}},
@@ -176,9 +176,9 @@ func TestSessionEnd(t *testing.T) {
 				`{"jsonrpc":"2.0","id":5,"method":"resources/templates/list"}`, `{"jsonrpc":"2.0","id":6,"method":"completion/complete"}`,
 				`{"jsonrpc":"2.0","id":7,"method":"resources/subscribe"}`, `{"jsonrpc":"2.0","id":8,"method":"vendor/x"}`),
 			func(w *world) { w.conn.take() }, fault(errors.New("exit status 1")),
-			got(`fail 1: session_lost, retryable (session_lost)`, `fail 2: session_lost, retryable (session_lost)`,
-				`fail 3: session_lost, retryable (session_lost)`, `fail 4: session_lost, retryable (session_lost)`,
-				`fail 5: session_lost, retryable (session_lost)`, `fail 6: session_lost, retryable (session_lost)`,
+			got(`lost {"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, `lost {"jsonrpc":"2.0","id":2,"method":"prompts/get"}`,
+				`lost {"jsonrpc":"2.0","id":3,"method":"resources/list"}`, `lost {"jsonrpc":"2.0","id":4,"method":"resources/read"}`,
+				`lost {"jsonrpc":"2.0","id":5,"method":"resources/templates/list"}`, `lost {"jsonrpc":"2.0","id":6,"method":"completion/complete"}`,
 				`fail 7: session_lost, final (session_lost)`, `fail 8: session_lost, final (session_lost)`),
 		}},
 	})

@@ -1,25 +1,20 @@
 package multiplex
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// cancelGrace is how long the server may still answer a request after the
-// client has taken it back, before the gateway answers it.
-const cancelGrace = 2 * time.Second
-
 // MethodCancelled takes a request back.
 const MethodCancelled = "notifications/cancelled"
 
-// Client is a caller on a session. Its methods are called from the reader loop
-// and from timers; while Answer and Deliver wait, the session's reader does.
+// Client is a caller on a session. Its methods are called from the reader loop,
+// from timers, and from inside Forward; while Answer and Deliver wait, the
+// session's reader does, so those of a shared session must not.
 type Client interface {
 	// Answer gets the response to one of the client's requests, with the
 	// client's id, once. errorType is what the metrics call the outcome.
@@ -43,35 +38,94 @@ type Port struct {
 	client    Client
 	name      string
 	principal string
+
+	// Guarded by Session.mu:
+	requests   *pending // that are not answered; a list
+	subscribed int      // resources, on a shared session
+	level      int8     // of the log messages it wants, on a shared session; 0: all
+	left       bool
 }
 
 // Attach puts a client on the session. The name is for the logs; the principal
 // is who was authenticated, empty when that is not known.
 func (s *Session) Attach(c Client, name, principal string) *Port {
-	p := &Port{session: s, client: c, name: name, principal: principal}
+	t := &Port{session: s, client: c, name: name, principal: principal}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ports = append(s.ports, p)
-	return p
+	s.mixed = s.mixed || s.inhabited && s.principal != principal
+	s.principal, s.inhabited = principal, true
+	s.ports = append(s.ports, t)
+	return t
 }
 
 // Detach takes a client off the session: its requests are cancelled at the
 // server and no longer answered, what the server asked it is refused, and what
-// it has subscribed to ends.
+// it has subscribed to ends. It is idempotent.
 func (t *Port) Detach() {
-	t.session.mu.Lock()
-	defer t.session.mu.Unlock()
-	t.session.ports = slices.DeleteFunc(slices.Clone(t.session.ports), func(p *Port) bool { return p == t })
+	s := t.session
+	s.mu.Lock()
+	if t.left {
+		s.mu.Unlock()
+		return
+	}
+	t.left = true
+	s.ports = slices.DeleteFunc(slices.Clone(s.ports), func(other *Port) bool { return other == t })
+	taken := s.withdrawLocked(t)
+	var asked []*serverCall
+	for id, call := range s.calls.open {
+		if call.port == t {
+			asked = append(asked, s.endCallLocked(id, t))
+		}
+	}
+	s.tasks.leave(t)
+	s.elicitations.leave(t)
+	s.endSubscriptionsLocked(t, subscribing(taken))
+	s.relevelLocked()
+	s.mu.Unlock()
+	for _, p := range taken {
+		if p.sent {
+			s.tellCancelled(p, "the client has left")
+		}
+		if p.reply != nil {
+			p.reply <- outcome{err: errLeft}
+		}
+	}
+	for _, call := range asked {
+		s.refuse(call.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client has left"))
+	}
+	s.next()
 }
 
-// Call is Session.Call for a request that is made in the name of the client, as
-// the subscriptions that a new session must be told: what holds for requests of
-// the client holds for it.
-func (t *Port) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
-	return t.session.Call(ctx, method, params)
+// errLeft is ErrOver for one port.
+var errLeft = fmt.Errorf("%w for a client that has left", ErrOver)
+
+// withdrawLocked takes all requests of a port out of the table.
+func (s *Session) withdrawLocked(t *Port) []*pending {
+	var taken []*pending
+	for t.requests != nil {
+		p := t.requests
+		s.removeLocked(p)
+		if p.sent {
+			s.abandonLocked(p.id)
+		}
+		taken = append(taken, p)
+	}
+	slices.Reverse(taken) // as they came
+	return taken
 }
 
-// ErrOver reports that the session was over before it took a message.
+// subscribing returns the URIs that the server was being asked to watch.
+func subscribing(taken []*pending) (uris []string) {
+	for _, p := range taken {
+		if p.sent && p.method == methodSubscribe && p.lane != nil {
+			uris = append(uris, p.uri)
+		}
+	}
+	return uris
+}
+
+// ErrOver reports that the session was over before it took a message, or that the
+// port was left.
 var ErrOver = errors.New("the session is over")
 
 // Forward sends a client's message to the server. It does not wait for the
@@ -80,190 +134,19 @@ var ErrOver = errors.New("the session is over")
 func (t *Port) Forward(m *jsonrpc.Message) error {
 	switch {
 	case m.Kind == jsonrpc.Request:
-		return t.request(m)
+		return t.session.forward(t, m)
 	case m.Kind == jsonrpc.Response:
 		t.response(m)
 	case m.Method == MethodCancelled:
 		t.cancel(m)
+	case m.Method == methodProgress:
+		t.progress(m)
+	case t.session.opts.Shared:
+		// The server would take it for all (roots/list_changed), or has had it
+		// (initialized), or it is not known what it would do.
+		t.session.drop(metrics.DroppedShared, "notification that a shared session does not take", m)
 	default:
-		if err := t.session.conn.Send(m.Raw()); err != nil {
-			t.session.drop(metrics.DroppedNotReady, "notification was not sent", m)
-		}
-	}
-	return nil
-}
-
-func (t *Port) request(m *jsonrpc.Message) error {
-	s := t.session
-	p := &pending{method: m.Method, started: time.Now(), port: t, client: m.ID}
-	if s.debug() {
-		s.opts.Logger.Debug("mcp POST start", "connectionId", t.name, "requestId", shortID(m.ID), "method", shortText(m.Method))
-	}
-	s.mu.Lock()
-	if s.err != nil {
-		s.mu.Unlock()
-		return ErrOver
-	}
-	if s.opts.MaxInFlight > 0 && (s.inFlight >= s.opts.MaxInFlight || len(s.waiting) > 0) {
-		defer s.mu.Unlock()
-		return s.waitLocked(p, m)
-	}
-	s.addLocked(p)
-	p.sent = true
-	s.inFlight++
-	s.mu.Unlock()
-	return s.send(p, m)
-}
-
-// addLocked puts a request into the table. From then on whoever takes it out
-// answers it.
-func (s *Session) addLocked(p *pending) {
-	s.nextID++
-	p.id = s.nextID
-	s.pending[p.id] = p
-	p.timer = time.AfterFunc(s.opts.RequestTimeout, func() { s.timeout(p) })
-}
-
-// waitBytes bounds the requests that wait for their turn.
-const waitBytes = 8 << 20
-
-// waitLocked has a request wait for its turn; one that is large waits alone.
-func (s *Session) waitLocked(p *pending, m *jsonrpc.Message) error {
-	held := 0
-	for _, w := range s.waiting {
-		held += len(w.request.Raw())
-	}
-	if held > 0 && held+len(m.Raw()) > waitBytes {
-		go p.port.busy(p) // not under the lock; ends at once
-		return nil
-	}
-	s.addLocked(p)
-	p.request = m
-	s.waiting = append(s.waiting, p)
-	return nil
-}
-
-// busy answers a request that there is no room for.
-func (t *Port) busy(p *pending) {
-	t.fail(p, ReasonError(jsonrpc.ErrBusy.Error(), "server_busy", true), metrics.ErrorBusy)
-}
-
-// send gives a request to the server.
-func (s *Session) send(p *pending, m *jsonrpc.Message) error {
-	err := s.conn.Send(m.WithID(wireID(p.id)))
-	if err == nil || !s.remove(p) {
-		return nil
-	}
-	s.next()
-	if errors.Is(err, jsonrpc.ErrBusy) {
-		p.port.busy(p)
-		return nil
-	}
-	return ErrOver
-}
-
-// next sends requests that waited for their turn.
-func (s *Session) next() {
-	if s.opts.MaxInFlight <= 0 {
-		return
-	}
-	for {
-		s.mu.Lock()
-		if len(s.waiting) == 0 || s.inFlight >= s.opts.MaxInFlight || s.err != nil {
-			s.mu.Unlock()
-			return
-		}
-		p := s.waiting[0]
-		s.waiting = s.waiting[1:]
-		m := p.request
-		p.sent, p.request = true, nil
-		s.inFlight++
-		s.mu.Unlock()
-		if s.send(p, m) != nil { // it waited in a session that has ended
-			p.port.fail(p, ReasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
-		}
-	}
-}
-
-// timeout answers a request whose time is up, and takes it back at the server.
-func (s *Session) timeout(p *pending) {
-	s.mu.Lock()
-	sent, canceled := p.sent, p.canceled
-	if !s.removeLocked(p) {
-		s.mu.Unlock()
-		return
-	}
-	if sent {
-		s.abandonLocked(p.id)
-	}
-	s.mu.Unlock()
-	if canceled {
-		p.port.fail(p, canceledError(p), metrics.ErrorCanceled)
-	} else {
-		if sent {
-			s.tellCancelled(p, "the gateway's request timeout")
-		}
-		p.port.fail(p, ReasonError("the server did not answer in "+s.opts.RequestTimeout.String(), "timeout", !sent || readOnly(p.method)), metrics.ErrorTimeout)
-	}
-	s.next()
-}
-
-func canceledError(p *pending) *jsonrpc.Error {
-	return ReasonError("the request was cancelled by the client", "cancelled", !p.sent || readOnly(p.method))
-}
-
-// tellCancelled takes a request back at the server, except for initialize, for
-// which that is not allowed.
-func (s *Session) tellCancelled(p *pending, reason string) {
-	if p.method == "initialize" {
-		return
-	}
-	params, _ := json.Marshal(struct { // numbers and strings always have a JSON form
-		RequestID json.RawMessage `json:"requestId"`
-		Reason    string          `json:"reason"`
-	}{json.RawMessage(wireID(p.id)), reason})
-	_ = s.conn.Send(jsonrpc.NewNotification(MethodCancelled, params)) // best effort: the client has its answer
-}
-
-// fail answers a client's request with an error of ours.
-func (t *Port) fail(p *pending, e *jsonrpc.Error, errorType string) {
-	t.session.opts.Logger.Debug("mcp POST failed", "connectionId", t.name, "requestId", shortID(p.client),
-		"method", shortText(p.method), "duration", time.Since(p.started), "err", e)
-	t.client.Fail(p.client, e, errorType)
-}
-
-// cancel passes a client's cancellation on, with the id that the server knows.
-// The request is answered by the server, or soon by the gateway.
-func (t *Port) cancel(m *jsonrpc.Message) {
-	s := t.session
-	id, _ := jsonrpc.Member(m.Params(), "requestId")
-	s.mu.Lock()
-	p := s.findLocked(t, jsonrpc.ID(id))
-	if p == nil || p.canceled || p.method == "initialize" { // initialize must not be cancelled
-		s.mu.Unlock()
-		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request in flight", m)
-		return
-	}
-	p.canceled = true
-	if !p.sent {
-		s.removeLocked(p)
-		s.mu.Unlock()
-		t.fail(p, canceledError(p), metrics.ErrorCanceled)
-		s.next()
-		return
-	}
-	p.timer.Stop()
-	p.timer = time.AfterFunc(cancelGrace, func() { s.timeout(p) })
-	s.mu.Unlock()
-	params := jsonrpc.ReplaceMember(m.Params(), json.RawMessage(wireID(p.id)), "requestId")
-	_ = s.conn.Send(m.WithParams(params)) // when it cannot be sent, the grace period answers
-}
-
-func (s *Session) findLocked(t *Port, id jsonrpc.ID) *pending {
-	for _, p := range s.pending {
-		if p.port == t && p.client == id {
-			return p
-		}
+		t.session.pass(m, m.Raw())
 	}
 	return nil
 }

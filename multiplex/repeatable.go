@@ -1,11 +1,96 @@
 package multiplex
 
-import "github.com/mcp-sse/mcp-sse/jsonrpc"
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// maxSafeTools bounds how many tools are known to be safe to call again, and
+	// maxSafeBytes their names. Those beyond are not called again.
+	maxSafeTools = 4096
+	maxSafeBytes = 256 << 10
+)
 
 // Repeatable knows which requests to a server may be made again without
 // changing anything: lists, reads, and the tools that the last tools/list has
 // annotated so. It is safe for concurrent use.
-type Repeatable struct{}
+type Repeatable struct {
+	mu    sync.RWMutex // guards what follows
+	tools map[string]struct{}
+	bytes int // of their names
+}
 
-// Safe reports whether a request may be made again.
-func (r *Repeatable) Safe(m *jsonrpc.Message) bool { return readOnly(m.Method) }
+// Safe reports whether a request may be made again: it only reads, or calls a tool
+// that the server has annotated with readOnlyHint or idempotentHint. The server's
+// word is all there is for that.
+func (r *Repeatable) Safe(m *jsonrpc.Message) bool {
+	if m.Method != methodCallTool {
+		return readOnly(m.Method)
+	}
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if len(r.tools) == 0 {
+		return false
+	}
+	at, certain := m.Param("name")
+	name, ok := jsonrpc.TextBytes(m.At(at))
+	_, safe := r.tools[string(name)]
+	return ok && certain && safe
+}
+
+// learn takes the answer to a tools/list. What a first page does not name is not
+// known any more.
+func (r *Repeatable) learn(first bool, result json.RawMessage) {
+	list, _ := jsonrpc.Member(result, "tools")
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if first {
+		r.tools, r.bytes = nil, 0
+	}
+	jsonrpc.Each(list, func(tool json.RawMessage) {
+		raw, _ := jsonrpc.Member(tool, "name")
+		if name, ok := jsonrpc.Text(raw); ok {
+			r.setLocked(name, annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"))
+		}
+	})
+}
+
+func annotated(tool json.RawMessage, hint string) bool {
+	v, _ := jsonrpc.Member(tool, "annotations", hint)
+	return string(v) == "true"
+}
+
+func (r *Repeatable) setLocked(name string, safe bool) {
+	_, known := r.tools[name]
+	switch {
+	case known && !safe:
+		delete(r.tools, name)
+		r.bytes -= len(name)
+	case !known && safe && len(r.tools) < maxSafeTools && r.bytes+len(name) <= maxSafeBytes:
+		if r.tools == nil {
+			r.tools = make(map[string]struct{})
+		}
+		r.tools[name] = struct{}{}
+		r.bytes += len(name)
+	}
+}
+
+const (
+	methodInitialize = "initialize"
+	methodCallTool   = "tools/call"
+	methodListTools  = "tools/list"
+	methodPing       = "ping"
+)
+
+// readOnly reports whether repeating a request changes nothing at the server.
+func readOnly(method string) bool {
+	switch method {
+	case methodListTools, "prompts/list", "prompts/get", "resources/list", "resources/read",
+		"resources/templates/list", "completion/complete", methodPing:
+		return true
+	}
+	return false
+}

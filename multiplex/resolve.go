@@ -1,63 +1,112 @@
 package multiplex
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strconv"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// How a response was matched to its request, for the log.
-const (
-	matchedByID   = "id"
-	matchedByFIFO = "fifo"
-)
-
 func wireID(id int64) jsonrpc.ID { return jsonrpc.ID(strconv.FormatInt(id, 10)) }
 
-// resolve gives a response to the request that it answers.
-func (s *Session) resolve(m *jsonrpc.Message) {
-	p, by := s.match(m.ID)
+// resolve gives a response to the request that it answers. The id is 0 when it
+// has none, -1 when it is none of ours.
+func (s *Session) resolve(m *jsonrpc.Message, id int64) {
+	var same []*pending
+	s.mu.Lock()
+	cleared := s.heardLocked()
+	p, by := s.matchLocked(id)
+	if p != nil && p.lane != nil {
+		same = s.settleLocked(p, m.Error() != nil)
+	}
+	more := s.moreLocked()
+	s.mu.Unlock()
+	s.opts.Metrics.ResponseMatched(by)
+	if cleared {
+		s.cleared()
+	} else if more {
+		s.next()
+	}
 	if p == nil {
 		s.drop(metrics.DroppedUnknownResponse, "response matches no request", m)
 		return
 	}
-	s.next()
-	if p.reply != nil {
-		p.reply <- m
-		return
+	s.answer(p, m, by)
+	for _, w := range same {
+		s.finish(w, m.WithID(w.client), ErrorType(m))
 	}
-	s.logResolve(p, by)
-	p.port.client.Answer(p.client, m.WithID(p.client), ErrorType(m))
 }
 
-// match finds and removes the request that a response with that id answers. A
-// response without an id can only be matched when a single request is out.
-func (s *Session) match(id jsonrpc.ID) (*pending, string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if id == jsonrpc.Null {
+// answer passes a response on to who waits for it.
+func (s *Session) answer(p *pending, m *jsonrpc.Message, by string) {
+	switch {
+	case p.reply != nil:
+		s.learn(p, m)
+		s.finish(p, m.WithID(wireID(p.id)), "")
+	case p.port != nil:
+		s.logResolve(p, by)
+		response := s.learn(p, m)
+		p.port.client.Answer(p.client, response, ErrorType(m))
+	}
+}
+
+// learn notes what a response says that matters later, and returns its bytes for
+// the client.
+func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
+	result := m.Result()
+	switch {
+	case p.port == nil:
+	case result == nil:
+		s.learnElicitations(p.port, m.Error())
+	case p.method == methodListTools:
+		s.opts.Repeatable.learn(!p.more, result)
+	case p.method == methodTasksList && s.opts.Shared:
+		return s.ownTasks(p, m)
+	case p.task != "":
+		s.learnStatus(p, result)
+	default:
+		s.learnTask(p, result)
+	}
+	return m.WithID(p.client)
+}
+
+// matchLocked finds and removes the request that a response with that id answers.
+// One without an id can only be matched when a single request is out.
+func (s *Session) matchLocked(id int64) (*pending, string) {
+	if id == 0 {
+		if s.opts.MaxInFlight != 1 {
+			return nil, metrics.MatchedOrphan
+		}
 		p := s.onlyLocked()
-		if s.opts.MaxInFlight != 1 || p == nil {
-			return nil, ""
+		if p == nil {
+			return nil, metrics.MatchedOrphan
 		}
 		s.removeLocked(p)
-		return p, matchedByFIFO
+		return p, metrics.MatchedFIFO
 	}
-	n, err := strconv.ParseInt(string(id), 10, 64)
-	if err != nil || s.pending[n] == nil || !s.pending[n].sent {
-		if err == nil && n > 0 {
-			delete(s.abandoned, n)
+	p := s.pending[id]
+	if p == nil || !p.sent {
+		if id > 0 {
+			delete(s.abandoned, id)
 		}
-		return nil, ""
+		return nil, metrics.MatchedOrphan
 	}
-	p := s.pending[n]
 	s.removeLocked(p)
-	return p, matchedByID
+	return p, metrics.MatchedID
+}
+
+// numberOf is the id of a response as resolve wants it.
+func numberOf(id jsonrpc.ID) int64 {
+	if id == jsonrpc.Null {
+		return 0
+	}
+	n, ok := jsonrpc.Integer([]byte(id))
+	if !ok {
+		return -1
+	}
+	return n
 }
 
 // onlyLocked returns the one request that the server has, and nil when there
@@ -84,7 +133,10 @@ func (s *Session) onlyLocked() *pending {
 // server's own, whatever else is wrong.
 func (s *Session) invalid(m *jsonrpc.Message, err error) {
 	if m != nil && !isCall(m) {
-		if p, _ := s.match(m.ID); p != nil {
+		s.mu.Lock()
+		p, _ := s.matchLocked(numberOf(m.ID))
+		s.mu.Unlock()
+		if p != nil {
 			s.next()
 			s.unusable(p, "the server's answer is no valid JSON-RPC response: "+err.Error())
 			return
@@ -123,11 +175,7 @@ func (s *Session) tooLong() error {
 // unusable answers a request whose answer cannot be passed on.
 func (s *Session) unusable(p *pending, message string) {
 	s.opts.Logger.Warn("server sent an unusable answer", "method", shortText(p.method), "why", message)
-	if p.reply != nil {
-		p.reply <- &jsonrpc.Message{Kind: jsonrpc.Response, ID: wireID(p.id)}
-		return
-	}
-	p.port.fail(p, ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
+	s.fail(p, ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
 }
 
 // drop counts a message that is thrown away, and says why in the log.
@@ -138,7 +186,7 @@ func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 
 // logResolve writes the life of a request: at debug level, slow ones at warn.
 func (s *Session) logResolve(p *pending, by string) {
-	took := time.Since(p.started)
+	took := s.now() - p.started
 	slow := s.opts.SlowRequest > 0 && took >= s.opts.SlowRequest
 	if !slow && !s.debug() {
 		return
@@ -162,49 +210,3 @@ func shortID(id jsonrpc.ID) string { return shortText(string(id)) }
 
 // shortText bounds what a peer can put into a log line.
 func shortText(s string) string { return s[:min(64, len(s))] }
-
-// ErrorType names the outcome of a response for the metrics: "" for a result,
-// metrics.ErrorTool for a tool's own error, else the JSON-RPC code.
-func ErrorType(m *jsonrpc.Message) string {
-	if raw := m.Error(); raw != nil {
-		code, _ := jsonrpc.Member(raw, "code")
-		return string(code)
-	}
-	result := m.Result()
-	if !bytes.Contains(result, []byte(`"isError"`)) {
-		return ""
-	}
-	if v, _ := jsonrpc.Member(result, "isError"); string(v) == "true" {
-		return metrics.ErrorTool
-	}
-	return ""
-}
-
-// errorData is the data member of the errors that the gateway answers with.
-type errorData struct {
-	Reason    string `json:"reason"`
-	Retryable bool   `json:"retryable"`
-}
-
-// ReasonError returns an error of the gateway's own for a client's request: the
-// reason is for programs, and retryable says that the request had no effect, or
-// that repeating it has none.
-func ReasonError(message, reason string, retryable bool) *jsonrpc.Error {
-	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
-	e.Data = errorData{reason, retryable}
-	return e
-}
-
-func lostError(p *pending, cause error) *jsonrpc.Error {
-	return ReasonError(cause.Error(), "session_lost", !p.sent || readOnly(p.method))
-}
-
-// readOnly reports whether repeating a request changes nothing at the server.
-func readOnly(method string) bool {
-	switch method {
-	case "tools/list", "prompts/list", "prompts/get", "resources/list", "resources/read",
-		"resources/templates/list", "completion/complete":
-		return true
-	}
-	return false
-}

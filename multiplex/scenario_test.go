@@ -245,7 +245,7 @@ func TestMaxInFlight(t *testing.T) {
 		}},
 		{name: "lost with the session, waiting ones may be repeated", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
 			forward(callA, callB), sent(call("1")), fault(io.EOF),
-			got(`fail "a": session_lost, final (session_lost)`, `fail "b": session_lost, retryable (session_lost)`),
+			got(`fail "a": session_lost, final (session_lost)`, "lost "+callB),
 		}},
 	})
 }

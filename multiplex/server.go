@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strconv"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -22,74 +21,110 @@ type serverCalls struct {
 }
 
 type serverCall struct {
+	timed
 	id    jsonrpc.ID // the server's
+	ours  jsonrpc.ID
 	port  *Port
-	timer *time.Timer
+	token json.RawMessage // the server's progress token; nil: none
 }
 
-func (c *serverCalls) clear() {
-	for _, call := range c.open {
-		call.timer.Stop()
+// expire refuses a request that the client has not answered in time.
+func (c *serverCall) expire(s *Session) {
+	if s.endCall(c.ours, nil) == c {
+		s.refuse(c.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client did not answer in %s", s.opts.RequestTimeout))
 	}
-	c.open = nil
 }
 
 // serverRequest answers a request of the server or passes it to the client that
-// it belongs to. What no client has said it serves is refused at once.
-func (s *Session) serverRequest(m *jsonrpc.Message) {
-	if m.Method == "ping" {
-		_ = s.conn.Send(jsonrpc.NewResult(m.ID, json.RawMessage("{}"))) // a lost session shows by itself
+// it belongs to. What no client has said it serves is refused at once, and so is
+// what cannot be attributed: it is never guessed.
+func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
+	if m.Method == methodPing {
+		s.pass(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
 		return
 	}
-	port := s.target()
-	if port == nil || !port.client.Serves(m) {
+	s.mu.Lock()
+	port := s.ownerLocked(m, related)
+	s.mu.Unlock()
+	if port == nil {
+		s.drop(metrics.DroppedUnattributed, "it is not known which client this request is for", m)
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "it is not known which client %.64s is for", m.Method))
+		return
+	}
+	if !port.client.Serves(m) {
 		s.drop(metrics.DroppedUnknownRequest, "request of the server refused", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the client does not serve %.64s", m.Method))
 		return
 	}
-	id, ok := s.beginCall(m.ID, port)
-	if !ok {
+	s.call(m, port)
+}
+
+// call passes a request of the server to a client.
+func (s *Session) call(m *jsonrpc.Message, port *Port) {
+	at, _ := m.Param("_meta", "progressToken")
+	call := &serverCall{id: m.ID, port: port}
+	if at.Found() {
+		call.token = append(call.token, m.At(at)...) // not the message that it is part of
+	}
+	if !s.beginCall(call) {
 		s.drop(metrics.DroppedNotReady, "too many requests of the server", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered", maxServerCalls))
 		return
 	}
-	port.client.Deliver(m.Method, m.WithID(id))
+	if m.Method == methodElicit {
+		id, _ := jsonrpc.Member(m.Params(), "elicitationId")
+		s.learnElicitation(port, id)
+	}
+	port.client.Deliver(m.Method, m.WithIDAt(call.ours, at))
 }
 
-// target is the client that a message of the server belongs to. Messages do not
-// say, so with more than one client there is none.
-func (s *Session) target() *Port {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.ports) != 1 {
-		return nil
+// ownerLocked is the client that a message of the server belongs to; nil when that
+// is not certain. Over some transports it is known which request the message came
+// with; the messages of a task name it; and a session that is not shared has one
+// client only.
+func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Port {
+	if n, ok := jsonrpc.Integer([]byte(related)); ok {
+		if p := s.pending[n]; p != nil && p.port != nil {
+			return p.port
+		}
 	}
-	return s.ports[0]
+	if !s.opts.Shared {
+		if len(s.ports) != 1 {
+			return nil
+		}
+		return s.ports[0]
+	}
+	if related != "" {
+		return nil // whoever asked for it is not there any more
+	}
+	at, _ := m.Param("_meta", relatedTask, "taskId")
+	id, _ := jsonrpc.Text(m.At(at))
+	if ports := s.taskPortsLocked(id); len(ports) == 1 {
+		return ports[0]
+	}
+	return nil
 }
 
 func (s *Session) refuse(id jsonrpc.ID, e *jsonrpc.Error) {
 	_ = s.conn.Send(jsonrpc.NewError(id, e)) // a lost session shows by itself
 }
 
-func (s *Session) beginCall(serverID jsonrpc.ID, port *Port) (jsonrpc.ID, bool) {
+func (s *Session) beginCall(call *serverCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := &s.calls
-	if s.err != nil || len(c.open) >= maxServerCalls {
-		return "", false
+	if s.err != nil || call.port.left || len(c.open) >= maxServerCalls {
+		return false
 	}
 	if c.open == nil {
 		c.open = make(map[jsonrpc.ID]*serverCall)
 		c.prefix = "gw-" + rand.Text()[:8] + "-"
 	}
 	c.next++
-	id := jsonrpc.ID(strconv.Quote(c.prefix + strconv.Itoa(c.next)))
-	c.open[id] = &serverCall{id: serverID, port: port, timer: time.AfterFunc(s.opts.RequestTimeout, func() {
-		if call := s.endCall(id, nil); call != nil {
-			s.refuse(call.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client did not answer in %s", s.opts.RequestTimeout))
-		}
-	})}
-	return id, true
+	call.ours = jsonrpc.ID(strconv.Quote(c.prefix + strconv.Itoa(c.next)))
+	c.open[call.ours] = call
+	s.deadlineLocked(&call.timed, call, s.now()+s.opts.RequestTimeout)
+	return true
 }
 
 // endCall removes the server's request with that id of ours; with a port, only
@@ -97,11 +132,15 @@ func (s *Session) beginCall(serverID jsonrpc.ID, port *Port) (jsonrpc.ID, bool) 
 func (s *Session) endCall(id jsonrpc.ID, port *Port) *serverCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.endCallLocked(id, port)
+}
+
+func (s *Session) endCallLocked(id jsonrpc.ID, port *Port) *serverCall {
 	call := s.calls.open[id]
 	if call == nil || port != nil && call.port != port {
 		return nil
 	}
-	call.timer.Stop()
+	s.deadlines.drop(&call.timed)
 	delete(s.calls.open, id)
 	return call
 }
@@ -113,40 +152,27 @@ func (t *Port) response(m *jsonrpc.Message) {
 		t.session.drop(metrics.DroppedUnknownResponse, "response answers no request of the server", m)
 		return
 	}
-	_ = t.session.conn.Send(m.WithID(call.id)) // a lost session shows by itself
+	t.session.pass(m, m.WithID(call.id))
 }
 
-// serverNotification passes a notification to the clients.
-func (s *Session) serverNotification(m *jsonrpc.Message) {
-	raw := m.Raw()
-	if m.Method == MethodCancelled {
-		if raw = s.cancelCall(m); raw == nil {
-			s.drop(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
-			return
+// cancelCall takes a server's request back, and tells the client.
+func (s *Session) cancelCall(m *jsonrpc.Message) {
+	at, _ := m.Param("requestId")
+	want := jsonrpc.ID(m.At(at))
+	s.mu.Lock()
+	var found *serverCall
+	for _, call := range s.calls.open {
+		if call.id == want {
+			found = call
 		}
 	}
-	s.mu.Lock()
-	ports := s.ports
-	s.mu.Unlock()
-	for _, port := range ports {
-		port.client.Deliver(m.Method, raw)
-	}
-}
-
-// cancelCall takes a server's request back and returns the cancellation with
-// the id that the client knows.
-func (s *Session) cancelCall(m *jsonrpc.Message) []byte {
-	want, _ := jsonrpc.Member(m.Params(), "requestId")
-	s.mu.Lock()
-	var found jsonrpc.ID
-	for id, call := range s.calls.open {
-		if call.id == jsonrpc.ID(want) {
-			found = id
-		}
+	if found != nil {
+		s.endCallLocked(found.ours, nil)
 	}
 	s.mu.Unlock()
-	if found == "" || s.endCall(found, nil) == nil {
-		return nil
+	if found == nil {
+		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
+		return
 	}
-	return m.WithParams(jsonrpc.ReplaceMember(m.Params(), json.RawMessage(found), "requestId"))
+	deliver([]*Port{found.port}, m.Method, m.WithValue(at, json.RawMessage(found.ours)))
 }

@@ -59,13 +59,16 @@ func TestServerPingIsAnsweredHere(t *testing.T) {
 }
 
 func TestServerRequestIsRefused(t *testing.T) {
-	const refusal = `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"the client does not serve roots/list"}}`
+	const (
+		refusal   = `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"the client does not serve roots/list"}}`
+		uncertain = `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"it is not known which client roots/list is for"}}`
+	)
 	runScenarios(t, []scenario{
 		{name: "without the capability", steps: []step{
 			server(roots), sent(refusal), got(), dropped(metrics.DroppedUnknownRequest, 1),
 		}},
 		{name: "when it is not certain whose it is", clients: 2, steps: []step{
-			serving, server(roots), sent(refusal), at(0), at(1), dropped(metrics.DroppedUnknownRequest, 1),
+			serving, server(roots), sent(uncertain), at(0), at(1), dropped(metrics.DroppedUnattributed, 1),
 		}},
 	})
 }

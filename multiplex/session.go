@@ -1,12 +1,10 @@
 package multiplex
 
 import (
-	"context"
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -51,57 +49,72 @@ type Options struct {
 
 // Session is one session with an MCP server. It is safe for concurrent use.
 type Session struct {
-	conn jsonrpc.Conn
-	opts Options
-	done chan struct{} // closed when the session has ended
+	conn  jsonrpc.Conn
+	opts  Options
+	epoch time.Time     // instants of the session are counted from here
+	done  chan struct{} // closed when the session has ended
 
-	mu       sync.Mutex // guards what follows; not held while sending
+	mu       sync.Mutex // guards what follows; not held while sending or calling a client
 	nextID   int64
-	pending  map[int64]*pending
-	waiting  []*pending // requests beyond MaxInFlight, in order
-	inFlight int        // client requests that the server has
+	pending  map[int64]*pending // by id on the wire
+	out      int                // those that the server has
+	inFlight int                // those of them that MaxInFlight bounds
+	blocked  int                // those of them that may take any time
+	kept     int                // bytes of those of them that may be made again
+	queue    queue
 	// abandoned are the requests that were given up and the server may still
 	// answer. 0 stands for those beyond maxAbandoned; no answer takes it out.
 	abandoned map[int64]struct{}
-	ports     []*Port
+	deadlines deadlines
+	hang      suspicion
 	calls     serverCalls
 	err       error // why the session is over; nil while it is not
-}
 
-// pending is a request that the server has not answered.
-type pending struct {
-	id      int64
-	method  string
-	started time.Time
-	// port and client, the id that the client gave it, are set for a client's
-	// request, reply for our own.
-	port   *Port
-	client jsonrpc.ID
-	reply  chan *jsonrpc.Message
-	timer  *time.Timer
-	// request waits for its turn; nil once it is sent: it may be large.
-	request *jsonrpc.Message
-	// canceled: the client has taken the request back.
-	canceled bool
-	// sent: the server has it.
-	sent bool
+	// ports are replaced when one leaves, so that who has them may go through
+	// them without the lock. There has been one if inhabited; principal is that
+	// of all there have been, unless mixed.
+	ports            []*Port
+	principal        string
+	inhabited, mixed bool
+
+	// What follows is of shared sessions, tasks aside.
+	lanes         lanes
+	level         int8 // of log messages that the server was told; 0: none
+	subscriptions subscriptions
+	tasks         tasks
+	elicitations  elicitations
 }
 
 // New starts a session over conn, which it then owns.
 func New(conn jsonrpc.Conn, opts Options) *Session {
-	if opts.RequestTimeout <= 0 {
-		opts.RequestTimeout = 60 * time.Second
+	s := &Session{
+		conn: conn, opts: opts.withDefaults(), epoch: time.Now(),
+		done: make(chan struct{}), pending: make(map[int64]*pending),
 	}
-	if opts.Logger == nil {
-		opts.Logger = slog.New(slog.DiscardHandler)
-	}
-	s := &Session{conn: conn, opts: opts, done: make(chan struct{}), pending: make(map[int64]*pending)}
-	if p, ok := conn.(jsonrpc.Pusher); ok {
-		p.Push(s.take)
-	} else {
-		go s.read() // ends when the Conn does, at the latest by Close
+	switch c := conn.(type) {
+	case jsonrpc.Pusher:
+		c.Push(func(data []byte, err error) bool { return s.take(data, "", err) })
+	case jsonrpc.Attributed:
+		go s.readFor(c) // ends when the Conn does, at the latest by Close
+	default:
+		go s.read() // as above
 	}
 	return s
+}
+
+func (o Options) withDefaults() Options {
+	o.RequestTimeout = cmp.Or(max(0, o.RequestTimeout), 60*time.Second)
+	o.MaxRequestTimeout = max(cmp.Or(o.MaxRequestTimeout, 10*time.Minute), o.RequestTimeout)
+	if o.MaxWaiting <= 0 {
+		o.MaxWaiting = 1024
+	}
+	if o.Repeatable == nil {
+		o.Repeatable = &Repeatable{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
 }
 
 // Done is closed when the session is over and all its requests are answered.
@@ -120,17 +133,29 @@ func (s *Session) Close(reason error) {
 
 // read is the reader loop.
 func (s *Session) read() {
-	for s.take(s.conn.Recv()) {
+	for {
+		data, err := s.conn.Recv()
+		if !s.take(data, "", err) {
+			return
+		}
 	}
 }
 
-// take takes what the Conn gives, and reports whether there may be more.
-func (s *Session) take(data []byte, err error) bool {
+// readFor is read for a Conn that knows what its messages came with.
+func (s *Session) readFor(conn jsonrpc.Attributed) {
+	for s.take(conn.RecvFor()) {
+	}
+}
+
+// take takes what the Conn gives, and reports whether there may be more. The
+// message came with the request related, empty when that is not known.
+func (s *Session) take(data []byte, related jsonrpc.ID, err error) bool {
 	switch {
 	case err == nil:
-		s.receive(data)
+		s.receive(data, related)
 		return true
 	case errors.Is(err, jsonrpc.ErrTooLong):
+		s.heard()
 		if err = s.tooLong(); err == nil {
 			return true
 		}
@@ -140,6 +165,28 @@ func (s *Session) take(data []byte, err error) bool {
 	return false
 }
 
+// receive takes one message of the server.
+func (s *Session) receive(data []byte, related jsonrpc.ID) {
+	if r, ok := jsonrpc.ParseReply(data); ok {
+		s.resolve(&r.Message, r.Number)
+		return
+	}
+	m, err := jsonrpc.Parse(data)
+	if err == nil && m.Kind == jsonrpc.Response {
+		s.resolve(m, numberOf(m.ID))
+		return
+	}
+	s.heard()
+	switch {
+	case err != nil:
+		s.invalid(m, err)
+	case m.Kind == jsonrpc.Request:
+		s.serverRequest(m, related)
+	default:
+		s.serverNotification(m, related)
+	}
+}
+
 // end tells the owner and answers all that waits.
 func (s *Session) end(err error) {
 	s.mu.Lock()
@@ -147,94 +194,35 @@ func (s *Session) end(err error) {
 		s.err = fmt.Errorf("the session with the server was lost: %w", err)
 	}
 	reason := s.err
-	open := make([]*pending, 0, len(s.pending))
-	for _, p := range s.pending {
-		open = append(open, p)
-	}
-	clear(s.pending)
-	s.waiting = nil
-	s.calls.clear()
+	open := s.openLocked()
+	s.clearLocked()
 	s.mu.Unlock()
 	if s.opts.OnClose != nil {
 		s.opts.OnClose(reason)
 	}
-	slices.SortFunc(open, func(a, b *pending) int { return int(a.id - b.id) })
 	for _, p := range open {
-		if p.reply != nil {
-			close(p.reply)
-			continue
+		switch {
+		case p.reply != nil:
+			p.reply <- outcome{err: reason}
+		case p.canceled:
+			s.fail(p, lostError(p, reason), metrics.ErrorSessionLost)
+		default:
+			s.lost(p, p.request, lostError(p, reason))
 		}
-		p.timer.Stop()
-		p.port.fail(p, lostError(p, reason), metrics.ErrorSessionLost)
 	}
 	_ = s.conn.Close() // how the peer ended does not matter to those who waited
 }
 
-// receive takes one message of the server.
-func (s *Session) receive(data []byte) {
-	m, err := jsonrpc.Parse(data)
-	switch {
-	case err != nil:
-		s.invalid(m, err)
-	case m.Kind == jsonrpc.Response:
-		s.resolve(m)
-	case m.Kind == jsonrpc.Request:
-		s.serverRequest(m)
-	default:
-		s.serverNotification(m)
+// clearLocked empties all tables: what they have is over with the session.
+func (s *Session) clearLocked() {
+	clear(s.pending)
+	for _, t := range s.ports {
+		t.requests = nil
 	}
-}
-
-// Call sends a request of the gateway's own and returns the response, which may
-// be an error response. It fails with ctx, or when the session ends.
-func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
-	p := &pending{method: method, started: time.Now(), reply: make(chan *jsonrpc.Message, 1)}
-	s.mu.Lock()
-	if s.err != nil {
-		defer s.mu.Unlock()
-		return nil, s.err
-	}
-	s.nextID++
-	p.id, p.sent = s.nextID, true
-	s.pending[p.id] = p
-	s.mu.Unlock()
-	if err := s.conn.Send(jsonrpc.NewRequest(wireID(p.id), method, params)); err != nil {
-		s.remove(p)
-		return nil, s.why(ctx, err)
-	}
-	select {
-	case m, ok := <-p.reply:
-		if !ok {
-			return nil, s.Err()
-		}
-		return m, nil
-	case <-ctx.Done():
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.removeLocked(p) {
-			s.abandonLocked(p.id)
-		}
-		return nil, ctx.Err()
-	}
-}
-
-// why returns the reason of the session's end after a failed send, which knows
-// less of it.
-func (s *Session) why(ctx context.Context, err error) error {
-	if errors.Is(err, jsonrpc.ErrBusy) {
-		return err
-	}
-	select {
-	case <-s.done:
-		return s.Err()
-	case <-ctx.Done():
-		return err
-	}
-}
-
-// Notify sends a notification of the gateway's own.
-func (s *Session) Notify(method string, params json.RawMessage) error {
-	return s.conn.Send(jsonrpc.NewNotification(method, params))
+	s.queue, s.lanes, s.calls.open, s.abandoned = queue{}, lanes{}, nil, nil
+	s.subscriptions, s.tasks, s.elicitations = nil, tasks{}, elicitations{}
+	s.out, s.inFlight, s.blocked, s.kept, s.hang = 0, 0, 0, 0, suspicion{}
+	s.deadlines.clear()
 }
 
 // Err returns why the session is over, nil while it is not.
@@ -242,44 +230,4 @@ func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
-}
-
-// remove takes a request out of the table and reports whether it was there:
-// whoever gets true answers it.
-func (s *Session) remove(p *pending) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.removeLocked(p)
-}
-
-// maxAbandoned bounds how many requests are remembered as given up.
-const maxAbandoned = 1024
-
-// abandonLocked remembers that the server may still answer a request that has
-// been taken out of the table.
-func (s *Session) abandonLocked(id int64) {
-	if s.abandoned == nil {
-		s.abandoned = make(map[int64]struct{})
-	}
-	if len(s.abandoned) >= maxAbandoned {
-		id = 0
-	}
-	s.abandoned[id] = struct{}{}
-}
-
-func (s *Session) removeLocked(p *pending) bool {
-	if s.pending[p.id] != p {
-		return false
-	}
-	delete(s.pending, p.id)
-	if p.port != nil && p.sent {
-		s.inFlight--
-	}
-	if p.timer != nil {
-		p.timer.Stop()
-	}
-	if !p.sent {
-		s.waiting = slices.DeleteFunc(s.waiting, func(w *pending) bool { return w == p })
-	}
-	return true
 }

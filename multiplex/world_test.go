@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -125,7 +126,10 @@ func suffix(errorType string) string {
 func (c *fakeClient) Deliver(_ string, message []byte) { c.note("deliver %s", message) }
 
 func (c *fakeClient) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
-	c.Fail(m.ID, e, metrics.ErrorSessionLost)
+	if raw, _ := json.Marshal(e.Data); string(raw) != `{"reason":"session_lost","retryable":true}` {
+		c.note("lost with data %s", raw)
+	}
+	c.note("lost %s", m.Raw())
 }
 
 func (c *fakeClient) Serves(m *jsonrpc.Message) bool { return slices.Contains(c.serves, m.Method) }
@@ -158,7 +162,7 @@ func newWorld(t testing.TB, opts multiplex.Options, clients int) *world {
 	for i := range clients {
 		c := &fakeClient{}
 		w.clients = append(w.clients, c)
-		w.ports = append(w.ports, w.session.Attach(c, fmt.Sprintf("client-%d", i), ""))
+		w.ports = append(w.ports, w.session.Attach(c, fmt.Sprintf("client-%d", i), fmt.Sprintf("user-%d", i)))
 	}
 	return w
 }
@@ -308,16 +312,28 @@ func compare(w *world, what string, got, want []string) {
 // count returns a counter's value for its only label value.
 func count(t testing.TB, reg *prometheus.Registry, name, label string) int {
 	t.Helper()
+	return value(t, reg, name, func(m *dto.Metric) bool { return m.GetLabel()[0].GetValue() == label })
+}
+
+// plainCount is count for one without labels.
+func plainCount(t testing.TB, reg *prometheus.Registry, name string) int {
+	t.Helper()
+	return value(t, reg, name, func(*dto.Metric) bool { return true })
+}
+
+func value(t testing.TB, reg *prometheus.Registry, name string, is func(*dto.Metric) bool) int {
+	t.Helper()
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == name && m.GetLabel()[0].GetValue() == label {
+			if f.GetName() == name && is(m) {
 				return int(m.GetCounter().GetValue())
 			}
 		}
 	}
+	t.Fatalf("there is no %s", name)
 	return 0
 }

@@ -1,0 +1,44 @@
+package multiplex
+
+import (
+	"bytes"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// ErrorType names the outcome of a response for the metrics: "" for a result,
+// metrics.ErrorTool for a tool's own error, else the JSON-RPC code.
+func ErrorType(m *jsonrpc.Message) string {
+	if raw := m.Error(); raw != nil {
+		code, _ := jsonrpc.Member(raw, "code")
+		return string(code)
+	}
+	result := m.Result()
+	if !bytes.Contains(result, []byte(`"isError"`)) {
+		return ""
+	}
+	if v, _ := jsonrpc.Member(result, "isError"); string(v) == "true" {
+		return metrics.ErrorTool
+	}
+	return ""
+}
+
+// errorData is the data member of the errors that the gateway answers with.
+type errorData struct {
+	Reason    string `json:"reason"`
+	Retryable bool   `json:"retryable"`
+}
+
+// ReasonError returns an error of the gateway's own for a client's request: the
+// reason is for programs, and retryable says that the request had no effect, or
+// that repeating it has none.
+func ReasonError(message, reason string, retryable bool) *jsonrpc.Error {
+	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
+	e.Data = errorData{reason, retryable}
+	return e
+}
+
+func lostError(p *pending, cause error) *jsonrpc.Error {
+	return ReasonError(cause.Error(), "session_lost", !p.sent || p.safe)
+}

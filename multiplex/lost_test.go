@@ -1,0 +1,136 @@
+package multiplex_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+const (
+	tools    = `{"jsonrpc":"2.0","id":"t","method":"tools/list"}`
+	toolsB   = `{"jsonrpc":"2.0","id":"t","method":"tools/list","params":{"cursor":"b"}}`
+	listHead = `{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"other"},{"name":"x","annotations":{%s}}]}}`
+)
+
+// listed has the server list its tools, x with the annotations.
+func listed(request, id, annotations string) step {
+	return func(w *world) {
+		play(w, []step{
+			forward(request), func(w *world) { w.conn.take() },
+			server(fmt.Sprintf(listHead, id, annotations)), func(w *world) { w.clients[0].take() },
+		})
+	}
+}
+
+// What a lost session leaves is handed back to be made again only where that
+// changes nothing.
+func TestLost(t *testing.T) {
+	large := `{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{"x":"` + strings.Repeat("x", 64<<10) + `"}}`
+	sentAny := func(w *world) { w.conn.take() }
+	runScenarios(t, []scenario{
+		{name: "lists and reads", steps: []step{
+			forward(listA, callB), sentAny, fault(io.EOF), got("lost "+listA, `fail "b": session_lost, final (session_lost)`),
+		}},
+		{name: "what was not sent", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(callA, callB), sentAny, fault(io.EOF), got(`fail "a": session_lost, final (session_lost)`, "lost "+callB),
+		}},
+		{name: "not what is large, though it may be repeated", steps: []step{
+			forward(large), sentAny, fault(io.EOF), got(`fail "l": session_lost, retryable (session_lost)`),
+		}},
+		{name: "not what the client has taken back", steps: []step{
+			forward(listA, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}`), sentAny,
+			fault(io.EOF), got(`fail "a": session_lost, retryable (session_lost)`),
+		}},
+		{name: "tools that only read", steps: []step{
+			listed(tools, "1", `"readOnlyHint":true`), forward(callA), sentAny, fault(io.EOF), got("lost " + callA),
+		}},
+		{name: "tools that may be called twice", steps: []step{
+			listed(tools, "1", `"readOnlyHint":false,"idempotentHint":true`), forward(callA), sentAny, fault(io.EOF), got("lost " + callA),
+		}},
+		{name: "no other tools", steps: []step{
+			listed(tools, "1", `"destructiveHint":false`), forward(callA), sentAny, fault(io.EOF),
+			got(`fail "a": session_lost, final (session_lost)`),
+		}},
+		{name: "of several pages all count", steps: []step{
+			listed(tools, "1", `"readOnlyHint":true`),
+			forward(toolsB), sentAny, server(`{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"y"}]}}`),
+			func(w *world) { w.clients[0].take() },
+			forward(callA), sentAny, fault(io.EOF), got("lost " + callA),
+		}},
+		{name: "a new list counts alone", steps: []step{
+			listed(tools, "1", `"readOnlyHint":true`),
+			forward(tools), sentAny, server(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`), func(w *world) { w.clients[0].take() },
+			forward(callA), sentAny, fault(io.EOF), got(`fail "a": session_lost, final (session_lost)`),
+		}},
+		{name: "a later page may take a tool back", steps: []step{
+			listed(tools, "1", `"readOnlyHint":true`), listed(toolsB, "2", `"readOnlyHint":false`),
+			forward(callA), sentAny, fault(io.EOF), got(`fail "a": session_lost, final (session_lost)`),
+		}},
+		{name: "an error is no list", steps: []step{
+			listed(tools, "1", `"readOnlyHint":true`),
+			forward(tools), sentAny, server(`{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"m"}}`), func(w *world) { w.clients[0].take() },
+			forward(callA), sentAny, fault(io.EOF), got("lost " + callA),
+		}},
+		{name: "errors say so too", opts: multiplex.Options{RequestTimeout: time.Second}, steps: []step{
+			listed(tools, "1", `"readOnlyHint":true`), forward(callA), after(time.Second), sentAny,
+			got(`fail "a": timeout, retryable (timeout)`),
+		}},
+	})
+}
+
+// Sessions with one server share what they know of its tools.
+func TestRepeatableIsSharedBetweenSessions(t *testing.T) {
+	known := &multiplex.Repeatable{}
+	call := parse(t, callA)
+	if known.Safe(call) || !known.Safe(parse(t, `{"jsonrpc":"2.0","id":1,"method":"ping"}`)) {
+		t.Error("nothing but reads is safe from the start")
+	}
+	runScenarios(t, []scenario{{name: "one learns", opts: multiplex.Options{Repeatable: known}, steps: []step{
+		listed(tools, "1", `"readOnlyHint":true`),
+	}}})
+	if !known.Safe(call) {
+		t.Error("a tool that the server has annotated is not safe")
+	}
+	for _, unsafe := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"other"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"y","name":"x"}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":["x"]}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{"name":"x"}}`,
+	} {
+		if known.Safe(parse(t, unsafe)) {
+			t.Errorf("%s counts as safe", unsafe)
+		}
+	}
+}
+
+func TestRepeatableIsBounded(t *testing.T) {
+	known := &multiplex.Repeatable{}
+	list := func(n int, name string) step {
+		var all strings.Builder
+		for i := range n {
+			fmt.Fprintf(&all, `{"name":"%s-%d","annotations":{"readOnlyHint":true}},`, name, i)
+		}
+		return func(w *world) {
+			play(w, []step{forward(tools), func(w *world) { w.conn.take() }, func(w *world) {
+				w.conn.in <- incoming{data: []byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[` + strings.TrimSuffix(all.String(), ",") + `]}}`)}
+			}, func(w *world) { w.clients[0].take() }})
+		}
+	}
+	safe := func(name string) bool {
+		return known.Safe(parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+name+`"}}`))
+	}
+	runScenarios(t, []scenario{{name: "by number", opts: multiplex.Options{Repeatable: known}, steps: []step{list(5000, "n")}}})
+	if !safe("n-4095") || safe("n-4096") {
+		t.Error("the names are not bounded at 4096")
+	}
+	long := strings.Repeat("x", 64<<10)
+	runScenarios(t, []scenario{{name: "by bytes", opts: multiplex.Options{Repeatable: known}, steps: []step{list(6, long)}}})
+	if !safe(long+"-2") || safe(long+"-5") || safe("n-1") {
+		t.Error("the names are not bounded at 256 KiB, or the old ones count still")
+	}
+}
