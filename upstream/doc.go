@@ -49,4 +49,19 @@
 // On other Unix systems there is no parent-death signal. On Windows there are
 // no process groups either: Close ends the process itself, at the step at which
 // it would get SIGTERM elsewhere.
+//
+// # Servers without sessions
+//
+// A server of MCP 2026-07-28 has neither an initialize nor a session. It is
+// presented as a session of 2025-11-25 all the same, so that the hops above need
+// not know:
+//
+//	initialize, logging/setLevel       answered here; what they say is in each later request
+//	ping                               server/discover: the answer means that the server is there
+//	any other request                  one POST, with _meta and the headers that mirror it
+//	input_required                     requests to the client, and the same request again with the answers
+//	resources/subscribe, list_changed  one subscriptions/listen for all
+//	notifications/cancelled, Close     the response is closed
+//
+// All that is not named there passes byte for byte.
 package upstream

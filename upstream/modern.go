@@ -32,6 +32,9 @@ const (
 // so it only counts for an HTTP client that does not heed it.
 const modernCloseTimeout = 2 * time.Second
 
+// errOtherVersion is why a session is over whose server speaks another version now.
+var errOtherVersion = errors.New("the server no longer speaks MCP " + modernVersion)
+
 // modernConn presents a stateless server (MCP 2026-07-28, Streamable HTTP) as one
 // session of 2025-11-25. Nothing is opened at the server: what an initialize says
 // once is said anew in each request.
@@ -281,10 +284,14 @@ func (c *modernConn) fail(k *modernCall, e *jsonrpc.Error) {
 	c.answer(k, jsonrpc.NewError(k.m.ID, e))
 }
 
-// refuse answers a request with an error of the server.
+// refuse answers a request with an error of the server. A server that has been
+// replaced by one of another version refuses all that follows too: the session is
+// over then, and the next one finds out what it speaks.
 func (c *modernConn) refuse(k *modernCall, raw json.RawMessage) {
-	m, _ := jsonrpc.Parse(jsonrpc.NewError(k.m.ID, &jsonrpc.Error{})) // is a response
-	c.answer(k, jsonrpc.ReplaceMember(m.Raw(), plainError(raw), "error"))
+	c.answer(k, jsonrpc.ReplaceMember(jsonrpc.NewError(k.m.ID, &jsonrpc.Error{}), plainError(raw), "error"))
+	if errorCode(raw) == codeUnsupportedVersion {
+		c.end(errOtherVersion)
+	}
 }
 
 // failed answers a request that has not been answered by the server. An error

@@ -75,7 +75,7 @@ func translateError(raw json.RawMessage) *jsonrpc.Error {
 	case codeMissingCapability:
 		return remoteError(remoteData{Reason: reasonCapability}, "the server needs capabilities that the client has not declared: %s", missing(raw))
 	case codeUnsupportedVersion:
-		return remoteError(remoteData{Reason: reasonVersion}, "the server no longer speaks MCP %s", modernVersion)
+		return remoteError(remoteData{Reason: reasonVersion}, "%v", errOtherVersion)
 	}
 	return nil
 }

@@ -297,7 +297,6 @@ func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 		"missing capability": {func(p *post) {
 			p.fail(400, `{"code":-32021,"message":"m","data":{"requiredCapabilities":{"roots":{}}}}`)
 		}, []string{"-32603", "roots"}},
-		"version": {func(p *post) { p.fail(400, `{"code":-32022,"message":"m"}`) }, []string{"-32603", "unsupported_version"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStateless(t, discovered, func(p *post) {
@@ -337,6 +336,13 @@ func TestServerThatCannotBeReachedEndsTheSession(t *testing.T) {
 	if err := s.conn.Send([]byte(ping)); err == nil || errors.Is(err, jsonrpc.ErrBusy) {
 		t.Errorf("Send after the end: got %v", err)
 	}
+}
+
+func TestServerOfAnotherVersionEndsTheSession(t *testing.T) {
+	s := newStateless(t, discovered, func(p *post) { p.fail(400, `{"code":-32022,"message":"m","data":{"supported":["2025-11-25"]}}`) })
+	s.send(toolCall("1", "a"))
+	s.wantError("1", "-32603", "unsupported_version")
+	s.wantEnd("no longer speaks")
 }
 
 func TestStatus5xxEndsTheSession(t *testing.T) {

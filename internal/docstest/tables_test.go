@@ -145,6 +145,14 @@ func TestReasonsAreTheCode(t *testing.T) {
 	same(t, "reason", docs, code)
 }
 
+func TestRemoteReasonsAreTheCode(t *testing.T) {
+	code := make(map[string]bool)
+	for _, m := range regexp.MustCompile(`\sreason\w+\s*=\s*"([a-z_]+)"`).FindAllStringSubmatch(source(t, "upstream"), -1) {
+		code[m[1]] = true
+	}
+	same(t, "reason", firstCells(rows(t, "docs/reference/errors.md", "### Requests to remote servers")), code)
+}
+
 func TestPhasesAreTheCode(t *testing.T) {
 	code := make(map[string]bool)
 	for _, m := range regexp.MustCompile(`Phase\w+\s*=\s*"([a-z_]+)"`).FindAllStringSubmatch(source(t, "metrics"), -1) {
