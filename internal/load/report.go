@@ -64,8 +64,8 @@ func (f Faults) Total() (sum int64) {
 	return sum
 }
 
-// maxEvidence bounds what a report tells of single faults.
-const maxEvidence = 20
+// maxEvidence bounds what a report tells of the faults of one kind.
+const maxEvidence = 5
 
 // Report is what a run has seen.
 type Report struct {
@@ -90,7 +90,7 @@ type Report struct {
 	Announcements int64 `json:"announcements"`
 
 	Faults Faults `json:"faults"`
-	// Evidence describes the first faults.
+	// Evidence describes the first faults of each kind.
 	Evidence []string `json:"evidence,omitempty"`
 
 	Seconds   float64 `json:"seconds"`
@@ -143,7 +143,7 @@ func (t *tally) fault(f Fault, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Faults[f]++
-	if len(t.report.Evidence) < maxEvidence {
+	if t.report.Faults[f] <= maxEvidence {
 		t.report.Evidence = append(t.report.Evidence, f.String()+": "+fmt.Sprintf(format, args...))
 	}
 }
