@@ -16,7 +16,7 @@ ARGS      ?=
 # A test that hangs shows its goroutines before CI's own limit.
 TIMEOUT   ?= 9m
 
-.PHONY: help run build test race e2e fuzz bench lint golangci clean
+.PHONY: help run build test race e2e fuzz bench bench-compare lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
@@ -26,6 +26,7 @@ help:
 	@echo 'e2e       the built binary against real clients and servers (Node.js >= 20)'
 	@echo 'fuzz      each fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'bench     the benchmarks'
+	@echo 'bench-compare  against a proxy made of mcp-go, and starts with and without a pool (Node.js >= 20)'
 	@echo 'lint      gofmt, go vet, staticcheck'
 	@echo 'golangci  golangci-lint with .golangci.yml; builds it first, which takes minutes'
 
@@ -44,7 +45,7 @@ race:
 	go run $(GOTESTSUM) --format pkgname -- -race -count=1 -timeout $(TIMEOUT) $$(go list ./... | grep -v /e2e)
 
 e2e:
-	go run $(GOTESTSUM) --format testname -- -race -count=1 -timeout $(TIMEOUT) ./e2e
+	go run $(GOTESTSUM) --format testname -- -race -count=1 -timeout $(TIMEOUT) ./e2e/...
 
 # go test fuzzes one target of one package at a time.
 fuzz:
@@ -58,6 +59,14 @@ fuzz:
 
 bench:
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+# bench/README.md says how to read it.
+bench-compare:
+	go build -trimpath -o bin/ ./cmd/sse-server ./bench/...
+	bin/compare --rounds 5 --clients 64 --in-flight 1 --calls 50000
+	[ -d e2e/clients/node_modules ] || (cd e2e/clients && npm ci)
+	bin/compare --mode connect --rounds 30 --warm 2 \
+		--server e2e/clients/node_modules/@modelcontextprotocol/server-everything/dist/index.js
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \

@@ -30,7 +30,9 @@ var layers = [][]string{
 // they may import of the module. They see a server as its clients do: no layer
 // imports them, and they import no gateway.
 var outside = map[string][]string{
+	"bench/compare":  {"internal/load"},
 	"bench/echo":     {"jsonrpc"},
+	"bench/proxy":    {},
 	"e2e":            {},
 	"e2e/everything": {},
 	"e2e/leaktest":   {"internal/load"},

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/load"
+)
+
+// series is what the rounds of one server have given.
+type series struct {
+	name     string
+	rates    []float64 // calls per second
+	p50, p99 []time.Duration
+}
+
+// compareCalls loads the gateway and the proxy by turns, with one child process
+// behind each. The first round of each is not counted.
+func (a *arguments) compareCalls(ctx context.Context, w io.Writer) (err error) {
+	var servers []*process
+	defer func() { err = errors.Join(err, stopAll(servers)) }()
+	for _, s := range []struct {
+		name    string
+		command []string
+	}{
+		{"sse-server --sessions shared", a.gateway("--sessions", "shared", "--", a.binary("echo"))},
+		{"mcp-go client + SSEServer", []string{a.binary("proxy"), a.binary("echo")}},
+	} {
+		p, err := start(s.name, s.command, a.Timeout)
+		if err != nil {
+			return err
+		}
+		servers = append(servers, p)
+	}
+	all := make([]series, len(servers))
+	for round := range a.Rounds + 1 {
+		for i, p := range servers {
+			r, err := a.callRound(ctx, p)
+			if err != nil {
+				return fmt.Errorf("no result: round %d of %s: %w", round, p.name, err)
+			}
+			if all[i].name = p.name; round > 0 {
+				all[i].rates = append(all[i].rates, r.PerSecond)
+				all[i].p50, all[i].p99 = append(all[i].p50, r.P50), append(all[i].p99, r.P99)
+			}
+		}
+	}
+	fmt.Fprintf(w, "%d clients, %d call(s) in flight each, %d rounds of %d calls, alternated; medians\n\n", a.Clients, a.InFlight, a.Rounds, a.Calls)
+	return printCalls(w, all)
+}
+
+// callRound loads one server. A round that is not clean is an error.
+func (a *arguments) callRound(ctx context.Context, p *process) (*load.Report, error) {
+	r, err := load.Run(ctx, p.url, load.Options{
+		Clients: a.Clients, Calls: a.Calls, InFlight: a.InFlight, FreeRunning: true,
+		Timeout: a.Timeout, Settle: 200 * time.Millisecond,
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Verdict() != load.Clean:
+		return nil, fmt.Errorf("%d faults %q, %d calls refused %.300s", r.Faults.Total(), r.Evidence, r.Refused, r.Refusal)
+	}
+	return r, nil
+}
+
+func printCalls(w io.Writer, all []series) error {
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "\tcalls/s\tp50\tp99\trounds")
+	for _, s := range all {
+		fmt.Fprintf(t, "%s\t%.0f\t%v\t%v\t%.0f\n", s.name, median(s.rates), micros(median(s.p50)), micros(median(s.p99)), s.rates)
+	}
+	fmt.Fprintf(t, "ratio\t%.2f\n", median(all[0].rates)/median(all[1].rates))
+	return t.Flush()
+}
