@@ -164,7 +164,7 @@ func TestEndpointOfAbsoluteRequestLine(t *testing.T) {
 }
 
 func TestPrefixOption(t *testing.T) {
-	for _, prefix := range []string{"mcp", "/mcp/", "//mcp", "/", "/a/../b", "/a b", "/a?b", "http://x", "/a\n", "/{id}", "/%2e%2e/x"} {
+	for _, prefix := range []string{"mcp", "/mcp/", "//mcp", "/", "/a/../b", "/a b", "/a?b", "http://x", "/a\n", "/{id}", "/%2e%2e/x", "/a//b", "/a%20b"} {
 		if _, err := sse.New(&backend{}, nil, sse.Options{Prefix: prefix}); err == nil || !strings.Contains(err.Error(), "prefix") {
 			t.Errorf("%q: got error %v", prefix, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"path"
 	"strings"
 	"time"
 
@@ -68,11 +69,13 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return o, errors.Join(checkPrefix(o.Prefix), checkDialect(string(o.Dialect)))
+	return o, errors.Join(CheckPrefix(o.Prefix), checkDialect(string(o.Dialect)))
 }
 
-func checkPrefix(p string) error {
-	if p != "" && (!safePath(p) || strings.HasSuffix(p, "/")) {
+// CheckPrefix reports why p cannot be Options.Prefix: it is compared with the path
+// of requests as it stands, so it must be clean, and hold nothing that is escaped.
+func CheckPrefix(p string) error {
+	if p != "" && (!safePath(p) || strings.Contains(p, "%") || p == "/" || path.Clean(p) != p) {
 		return fmt.Errorf(`prefix %q: must be empty or a path like "/mcp", without a slash at the end`, p)
 	}
 	return nil

@@ -24,7 +24,7 @@ const (
 // allowed. It returns an empty reason when all is well.
 func (h *Handler) checkSite(r *http.Request) (reason, message string) {
 	if onLoopback(r) {
-		if host := hostname(r.Host); !isLoopback(host) && !contains(h.opts.AllowedHosts, host) {
+		if host := hostname(r.Host); !IsLoopback(host) && !contains(h.opts.AllowedHosts, host) {
 			return reasonHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
 		}
 	}
@@ -40,7 +40,7 @@ func onLoopback(r *http.Request) bool {
 	case *net.TCPAddr:
 		return local.IP.IsLoopback()
 	case net.Addr:
-		return isLoopback(local.String())
+		return IsLoopback(local.String())
 	}
 	return false
 }
@@ -91,8 +91,9 @@ func hostname(host string) string {
 	return strings.Trim(host, "[]")
 }
 
-// isLoopback reports whether a host, with or without a port, is this machine.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host, with or without a port, is this machine. A
+// name other than localhost is not: what it resolves to may change.
+func IsLoopback(host string) bool {
 	name := hostname(host)
 	if strings.EqualFold(name, "localhost") {
 		return true
