@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -110,7 +112,9 @@ func (o Options) validateSessions() []error {
 		"must be {} with SessionsShared: a request of the server could not be given to one client")
 	refuse(o.Name != "" && !serverName.MatchString(o.Name), "Name", "must match "+serverName.String())
 	for _, name := range o.ForwardHeaders {
-		refuse(!headerName.MatchString(name), "ForwardHeaders", fmt.Sprintf("%q is no name of a header", name))
+		if err := CheckHeaderName(name); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", "ForwardHeaders", err))
+		}
 	}
 	return errs
 }
@@ -122,6 +126,24 @@ var (
 	// headerName is a field name (RFC 9110, 5.6.2).
 	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 )
+
+// CheckHeaderName reports why a header cannot be set on the requests to a remote
+// server, by its operator or by a client: it is no name, or one that HTTP or MCP
+// give a meaning of their own.
+func CheckHeaderName(name string) error {
+	if !headerName.MatchString(name) {
+		return fmt.Errorf("%.64q is no name of a header", name)
+	}
+	switch name = http.CanonicalHeaderKey(name); name {
+	case "Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Host",
+		"Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+	default:
+		if !strings.HasPrefix(name, "Mcp-") {
+			return nil
+		}
+	}
+	return fmt.Errorf("the transport sets %s itself", name)
+}
 
 func (o Options) limits() connstate.Limits {
 	return connstate.Limits{

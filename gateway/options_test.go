@@ -88,6 +88,18 @@ func TestContradictoryOptions(t *testing.T) {
 	}
 }
 
+func TestHeadersThatCanBeSet(t *testing.T) {
+	for name, free := range map[string]bool{
+		"Authorization": true, "x-api-key": true, "X_User": true, "Cookie": true, "Mcpx": true,
+		"": false, "a b": false, "a:": false, "é": false, "a\n": false,
+		"host": false, "Content-Type": false, "LAST-EVENT-ID": false, "mcp-session-id": false, "MCP-Protocol-Version": false,
+	} {
+		if err := gateway.CheckHeaderName(name); (err == nil) != free {
+			t.Errorf("%q: got %v, want it free: %v", name, err, free)
+		}
+	}
+}
+
 func TestLimitsThatCanBeSwitchedOff(t *testing.T) {
 	g, err := gateway.New(&server{}, gateway.Options{
 		HeartbeatInterval: -1, AnnounceDelay: -1, SlowRequest: -1, MaxConnections: -1, ConnectRate: -1,

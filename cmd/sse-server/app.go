@@ -31,8 +31,9 @@ type Main struct {
 	LookupEnv func(string) (string, bool)
 	// Signals asks to stop; a second signal, to stop at once.
 	Signals <-chan os.Signal
-	// Ready, if not nil, is called with the URL of the stream, and the address
-	// of the admin server or "", once both accept connections.
+	// Ready, if not nil, is called with the URL of the stream (of the first
+	// server), and the address of the admin server or "", once both accept
+	// connections.
 	Ready func(url, admin string)
 }
 

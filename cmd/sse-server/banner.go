@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"slices"
@@ -14,24 +15,42 @@ import (
 // announce says where the daemon is: in the log for machines, on stdout for
 // whoever started it.
 func (m *Main) announce(d *daemon, l *loaded) {
-	url := d.main.scheme() + "://" + reachable(d.main.listener.Addr().String()) + l.Prefix.value + "/sse"
+	base := d.main.scheme() + "://" + reachable(d.main.listener.Addr().String())
+	url := base + l.each()[0].Prefix.value + "/sse"
 	admin := ""
-	attrs := []any{"url", url, "addr", d.main.listener.Addr().String(), "version", buildinfo.Read().Version, "server", l.served()}
+	attrs := []any{"addr", d.main.listener.Addr().String(), "version", buildinfo.Read().Version}
+	if len(l.servers) == 0 {
+		attrs = append(attrs, "url", url, "server", l.served())
+	} else {
+		attrs = append(attrs, slog.Group("servers", urls(base, l.servers)...))
+	}
 	if d.admin != nil {
 		admin = d.admin.scheme() + "://" + reachable(d.admin.listener.Addr().String())
 		attrs = append(attrs, "admin", admin)
 	}
 	d.log.Info("serving", attrs...)
-	banner(m.Stdout, url, l)
+	banner(m.Stdout, base, l)
 	if m.Ready != nil {
 		m.Ready(url, admin)
 	}
 }
 
+// urls are the streams of several servers, by name.
+func urls(base string, servers []*loaded) []any {
+	var attrs []any
+	for _, s := range servers {
+		attrs = append(attrs, s.server, base+s.Prefix.value+"/sse")
+	}
+	return attrs
+}
+
 // served names what is behind the gateway.
 func (l *loaded) served() string {
-	if len(l.command) == 0 {
+	switch l.kind() {
+	case kindDemo:
 		return "demo"
+	case kindRemote:
+		return l.place()
 	}
 	return l.command[0]
 }
@@ -54,21 +73,23 @@ func isUnspecified(host string) bool {
 	return host == "" || err == nil && ip.IsUnspecified()
 }
 
-// banner shows the URL and how each client takes it.
-func banner(w io.Writer, url string, l *loaded) {
+// banner shows the URLs and how each client takes one.
+func banner(w io.Writer, base string, l *loaded) {
+	first := l.each()[0]
 	name, what := "my-server", "what "+l.served()+" offers"
-	if len(l.command) == 0 {
+	if first.kind() == kindDemo {
 		name, what = "demo", "the demo server (tools echo, sleep, server_info)"
+	}
+	url := base + first.Prefix.value + "/sse"
+	places := []string{"    " + url}
+	if len(l.servers) > 0 {
+		name, what, places = first.server, fmt.Sprintf("%d servers", len(l.servers)), listServers(base, l.servers)
 	}
 	flag, member := "", ""
 	if l.tokens != nil {
 		flag, member = ` --header "Authorization: Bearer TOKEN"`, `,"headers":{"Authorization":"Bearer TOKEN"}`
 	}
 	lines := []string{
-		fmt.Sprintf("sse-server serves %s at", what),
-		"",
-		"    " + url,
-		"",
 		fmt.Sprintf("Claude Code   claude mcp add --transport sse %s %s%s", name, url, flag),
 		fmt.Sprintf(`Cursor, Trae  {"mcpServers":{%q:{"url":%q%s}}}`, name, url, member),
 		fmt.Sprintf(`VS Code       {"servers":{%q:{"type":"sse","url":%q%s}}}`, name, url, member),
@@ -82,8 +103,26 @@ func banner(w io.Writer, url string, l *loaded) {
 	if l.exposed(l.Addr.value) {
 		notes = append(notes, "WARNING: no token is asked for. Whoever reaches this port can run the tools.")
 	}
-	if len(notes) > 0 {
-		lines = slices.Insert(lines, 4, append(notes, "")...)
+	if len(l.servers) > 1 {
+		notes = append(notes, "For the other servers put their names and URLs in.")
 	}
+	if len(notes) > 0 {
+		lines = slices.Insert(lines, 0, append(notes, "")...)
+	}
+	head := append([]string{fmt.Sprintf("sse-server serves %s at", what), ""}, places...)
+	lines = slices.Concat(head, []string{""}, lines)
 	fmt.Fprintln(w, strings.Join(lines, "\n"))
+}
+
+// listServers has a line for each server: its name, its URL and what it is.
+func listServers(base string, servers []*loaded) []string {
+	width := 0
+	for _, s := range servers {
+		width = max(width, len(s.server))
+	}
+	var lines []string
+	for _, s := range servers {
+		lines = append(lines, fmt.Sprintf("    %-*s  %s/sse  (%s)", width, s.server, base+s.Prefix.value, s.served()))
+	}
+	return lines
 }

@@ -18,7 +18,7 @@ func TestBanner(t *testing.T) {
 			l := mustLoad(t, nil, args...)
 			const url = "http://localhost:1/sse"
 			var out bytes.Buffer
-			banner(&out, url, l)
+			banner(&out, "http://localhost:1", l)
 			text := out.String()
 			if lines := strings.Count(text, "\n"); lines > 12 {
 				t.Errorf("got %d lines, want 12 at most", lines)

@@ -7,11 +7,12 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/mcp-sse/mcp-sse/sse"
 )
 
 // checkText returns what is allowed if value is not; the name is that of a
@@ -31,6 +32,8 @@ func checkText(name, value string) string {
 		return checkPrefix(value)
 	case "origin":
 		return checkOrigin(value)
+	case "header":
+		return checkHeader(value)
 	case "host":
 		return checkHost(value)
 	case "cidr":
@@ -64,12 +67,7 @@ func checkDir(value string) string {
 }
 
 func checkPrefix(value string) string {
-	if value == "" {
-		return ""
-	}
-	plain := !strings.ContainsAny(value, "?#%{}\"\\<>") &&
-		strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r >= 0x7f }) < 0
-	if !plain || !strings.HasPrefix(value, "/") || value == "/" || path.Clean(value) != value {
+	if sse.CheckPrefix(value) != nil {
 		return "want a path that starts with / and does not end with it, such as /mcp"
 	}
 	return ""
@@ -106,20 +104,6 @@ func parsePrefix(value string) (netip.Prefix, error) {
 		return netip.PrefixFrom(addr, addr.BitLen()), nil
 	}
 	return netip.ParsePrefix(value)
-}
-
-// isLoopback says whether only this machine reaches an address. A name other
-// than localhost counts as reachable: what it resolves to may change.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return false
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }
 
 // object is an option that is a JSON object.

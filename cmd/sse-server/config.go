@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -15,7 +16,8 @@ import (
 // Tags of our own, beside kong's: zero says in words what 0 means (without it 0
 // is refused), off marks those zeros that gateway.Options writes as a negative
 // number, allowed and check restrict a text, min a duration, and only:"flag"
-// keeps an option out of the environment and the file.
+// keeps an option out of the environment and the file. The tag of lists the kinds
+// of server that an option has an effect on; without it, all.
 type config struct {
 	Addr          text     `group:"server" default:"127.0.0.1:8080" placeholder:"HOST:PORT" check:"addr" help:"Address to serve on. Port 0 takes a free one; the host 0.0.0.0, [::] or none takes all addresses, of IPv4 and IPv6."`
 	AdminAddr     text     `group:"server" placeholder:"HOST:PORT" check:"optional-addr" help:"Separate address for /healthz, /readyz, /metrics and /connections. None: the first three are on the main address and /connections is not served."`
@@ -30,9 +32,15 @@ type config struct {
 	Version       toggle   `group:"server" only:"flag" help:"Print the version and leave."`
 	Help          toggle   `group:"server" short:"h" only:"flag" help:"Print this help and leave."`
 
-	Env          pairs `group:"child" placeholder:"KEY=VALUE" help:"Environment variable of the child process, added to this program's own. The flag may be repeated; in the variable one entry a line."`
-	Dir          text  `group:"child" placeholder:"DIR" check:"dir" help:"Working directory of the child process. None: this program's own."`
-	MaxLineBytes size  `group:"child" default:"16MiB" placeholder:"BYTES" help:"Longest line that is read from the child's stdout, in bytes. 0 is refused."`
+	Env          pairs `group:"child" of:"child" placeholder:"KEY=VALUE" help:"Environment variable of the child process, added to this program's own. The flag may be repeated; in the variable one entry a line."`
+	Dir          text  `group:"child" of:"child" placeholder:"DIR" check:"dir" help:"Working directory of the child process. None: this program's own."`
+	MaxLineBytes size  `group:"child" of:"child remote" default:"16MiB" placeholder:"BYTES" help:"Longest line that is read from the child's stdout, or message from a remote server, in bytes. 0 is refused."`
+
+	URL             text    `group:"remote" name:"url" placeholder:"URL" help:"Serve the remote MCP server at this address instead of a command. $${NAME} stands for an environment variable."`
+	Header          headers `group:"remote" of:"remote" placeholder:"'NAME: VALUE'" help:"Header of each request to the remote server, such as 'Authorization: Bearer $${TOKEN}', where $${NAME} stands for an environment variable. The flag may be repeated; in the variable one entry a line."`
+	BearerTokenFile text    `group:"remote" of:"remote" placeholder:"FILE" help:"File of the bearer token for the remote server, alone on a line. It is read at the start. None: no token."`
+	ForwardHeader   list    `group:"remote" of:"remote" placeholder:"NAME,..." check:"header" help:"Headers of a client's GET that are handed on to the remote server with each request of its session. None: nothing of a client's is."`
+	URLTransport    text    `group:"remote" name:"url-transport" of:"remote" default:"auto" placeholder:"NAME" allowed:"auto|streamable|stateless|sse" help:"What the remote server speaks: streamable (MCP 2025-03-26 to 2025-11-25), stateless (2026-07-28), sse (2024-11-05), or auto, which finds out."`
 
 	Prefix               text   `group:"mcp" placeholder:"PATH" check:"prefix" help:"Path before every route: with /mcp the stream is at /mcp/sse. None: /sse."`
 	TrustForwardedPrefix toggle `group:"mcp" help:"Put X-Forwarded-Prefix before the path in the endpoint event. Only behind a proxy that sets or removes it."`
@@ -84,6 +92,7 @@ func groups() []kong.Group {
 	return []kong.Group{
 		{Key: "server", Title: "Server"},
 		{Key: "child", Title: "Child process"},
+		{Key: "remote", Title: "Remote server"},
 		{Key: "mcp", Title: "Protocol"},
 		{Key: "sessions", Title: "Sessions"},
 		{Key: "times", Title: "Times"},
@@ -101,28 +110,48 @@ func envName(flag string) string {
 func inEnv(flag *kong.Flag) bool  { return flag.Tag.Get("only") != "flag" }
 func inFile(flag *kong.Flag) bool { return !flag.Tag.Has("only") }
 
-// ofChild says whether an option has no effect on the demo server.
-func ofChild(flag *kong.Flag) bool { return flag.Group.Key == "child" }
+// The kinds of server.
+const (
+	kindDemo   = "demo"
+	kindChild  = "child"
+	kindRemote = "remote"
+)
 
-// loaded is a configuration and where each part of it came from.
+// isFor says whether an option has an effect on a kind of server.
+func isFor(flag *kong.Flag, kind string) bool {
+	return !flag.Tag.Has("of") || slices.Contains(strings.Fields(flag.Tag.Get("of")), kind)
+}
+
+// loaded is a configuration and where each part of it came from: that of the
+// daemon, or of one of its servers.
 type loaded struct {
 	config
-	// command is what the gateway serves; empty: the demo server.
+	// server is the name of the server; empty for the daemon.
+	server string
+	// servers are those of the file; none: the daemon has one, without a name.
+	servers []*loaded
+	// command is what the gateway serves, if it is a child process.
 	command       []string
 	commandFaulty bool // the file has one that cannot be used
+	// address and header are those of a remote server, with what the environment
+	// and files hold. Secrets.
+	address string
+	header  http.Header
 	// tokens maps bearer tokens to principals; nil: no authentication.
 	tokens map[string]string
 	// warnings do not stop the daemon but belong in its log.
 	warnings []string
 
-	flags  []*kong.Flag
-	origin map[string]string // flag name → how a message names the option; missing: default
+	flags     []*kong.Flag
+	origin    map[string]string // flag name → how a message names the option; missing: default
+	own       map[string]bool   // what is given for this server itself; nil for the daemon: all of origin
+	lookupEnv func(string) (string, bool)
 }
 
 // load reads the configuration from the arguments, the environment and the
 // file. It returns all that is wrong with it, one line each.
 func load(args []string, lookupEnv func(string) (string, bool), help io.Writer) (*loaded, []string, error) {
-	l := &loaded{origin: map[string]string{}}
+	l := &loaded{origin: map[string]string{}, lookupEnv: lookupEnv}
 	sources := &sources{lookupEnv: lookupEnv, origin: l.origin}
 	parser, err := newParser(&l.config, sources, help)
 	if err != nil {
@@ -145,9 +174,7 @@ func load(args []string, lookupEnv func(string) (string, bool), help io.Writer) 
 		l.command = sources.command
 	}
 	faults = append(faults, l.faults()...)
-	if !l.given("max-request-timeout") {
-		l.MaxRequestTimeout.value = max(l.MaxRequestTimeout.value, l.RequestTimeout.value)
-	}
+	faults = append(faults, l.addServers(sources.file)...)
 	faults = append(faults, l.validate()...)
 	sortByLine(faults, sources.file.path)
 	return l, faults, nil
@@ -264,6 +291,9 @@ func noteFlags(ctx *kong.Context, origin map[string]string) {
 func (l *loaded) faults() []string {
 	var out []string
 	for _, flag := range l.flags {
+		if !l.given(flag.Name) {
+			continue // a default, or told before
+		}
 		given, want := flag.Target.Addr().Interface().(setting).fault()
 		if want == "" {
 			continue
@@ -286,8 +316,12 @@ func (l *loaded) name(flag string) string {
 	return "--" + flag
 }
 
-// given says whether an option was set by anything but its default.
+// given says whether an option was set by anything but its default, or that of
+// all servers.
 func (l *loaded) given(flag string) bool {
+	if l.own != nil {
+		return l.own[flag]
+	}
 	_, ok := l.origin[flag]
 	return ok
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -25,11 +26,26 @@ const (
 // daemon is the gateway with the servers in front of it.
 type daemon struct {
 	log   *slog.Logger
-	gw    *gateway.Gateway
+	gw    service
 	main  *endpoint
 	admin *endpoint // nil: the admin routes are on main
 	grace time.Duration
 }
+
+// service is a gateway.Gateway, or gateway.Servers.
+type service interface {
+	http.Handler
+	Admin() http.Handler
+	Start()
+	Drain()
+	Shutdown(ctx context.Context) error
+	Abort()
+}
+
+var (
+	_ service = (*gateway.Gateway)(nil)
+	_ service = (*gateway.Servers)(nil)
+)
 
 // endpoint is one address that is served.
 type endpoint struct {
@@ -42,44 +58,81 @@ type endpoint struct {
 
 // newDaemon builds the gateway. It listens on nothing yet.
 func newDaemon(l *loaded, log *slog.Logger) (*daemon, error) {
-	options := l.options()
-	options.Logger = log
+	var authenticate authenticator
 	if l.tokens != nil {
-		authenticate, err := sse.BearerTokens(l.tokens)
-		if err != nil {
+		var err error
+		if authenticate, err = sse.BearerTokens(l.tokens); err != nil {
 			return nil, err
 		}
-		options.Authenticate = authenticate
 	}
-	up := newUpstream(l)
-	if command, ok := up.(upstream.Command); ok { // better told now than to the first client
-		if err := command.Check(); err != nil {
-			return nil, fmt.Errorf("command: %w", err)
-		}
-	}
-	gw, err := gateway.New(up, options)
+	gw, err := newService(l, authenticate, log)
 	if err != nil {
 		return nil, err
 	}
 	d := &daemon{log: log, gw: gw, grace: l.ShutdownGrace.value}
-	d.main = newEndpoint("addr", l.Addr.value, l, d.mainRoutes(options.Authenticate, l.AdminAddr.value == ""), log)
+	d.main = newEndpoint("addr", l.Addr.value, l, d.mainRoutes(authenticate, l.AdminAddr.value == ""), log)
 	if l.AdminAddr.value != "" {
-		d.admin = newEndpoint("admin-addr", l.AdminAddr.value, l, d.adminRoutes(options.Authenticate), log)
+		d.admin = newEndpoint("admin-addr", l.AdminAddr.value, l, d.adminRoutes(authenticate), log)
 	}
 	return d, nil
 }
 
+// newService builds the gateway of each server.
+func newService(l *loaded, authenticate authenticator, log *slog.Logger) (service, error) {
+	registry := metrics.NewRegistry()
+	var all []*gateway.Gateway
+	threads := 0
+	for _, s := range l.each() {
+		options := s.options()
+		options.Logger, options.Registry, options.Authenticate = log, registry, authenticate
+		up := newUpstream(s)
+		if command, ok := up.(upstream.Command); ok {
+			threads += 2 * s.MaxConnections.value
+			if err := missing(s, command, log); err != nil {
+				return nil, err
+			}
+		}
+		gw, err := gateway.New(up, options)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, gw)
+	}
+	// Each child holds a thread while it runs, and Go ends a program with 10,000.
+	debug.SetMaxThreads(max(10_000, threads))
+	if len(l.servers) == 0 {
+		return all[0], nil
+	}
+	return gateway.NewServers(all...)
+}
+
+// missing reports a program that is not there: better told now than to the first
+// client. Of several servers one that is down does not keep the others from
+// being served, so there it is a warning.
+func missing(s *loaded, command upstream.Command, log *slog.Logger) error {
+	err := command.Check()
+	switch {
+	case err == nil:
+		return nil
+	case s.server == "":
+		return fmt.Errorf("command: %w", err)
+	}
+	log.Warn("configuration warning", "warning", fmt.Sprintf("%s: command: %v", s.origin[serversKey], err))
+	return nil
+}
+
 // newUpstream is what the gateway serves, which gives it its log and metrics.
 func newUpstream(l *loaded) upstream.Upstream {
-	if len(l.command) == 0 {
+	switch l.kind() {
+	case kindDemo:
 		return upstream.Serve(newDemo().serve)
+	case kindRemote:
+		return l.remote()
 	}
 	var env []string // nil: this program's own
 	if len(l.Env.values) > 0 {
 		env = append(os.Environ(), l.Env.values...) // of two with one name the last counts
 	}
-	// Each child holds a thread while it runs, and Go ends a program with 10,000.
-	debug.SetMaxThreads(max(10_000, 2*l.MaxConnections.value))
 	return upstream.Command{
 		Path:         l.command[0],
 		Args:         l.command[1:],

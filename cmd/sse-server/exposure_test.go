@@ -30,7 +30,7 @@ func TestExposureIsWarnedOf(t *testing.T) {
 				t.Errorf("got the warnings %q, want %q", got, tc.want)
 			}
 			var out bytes.Buffer
-			banner(&out, "http://localhost:1/sse", l)
+			banner(&out, "http://localhost:1", l)
 			if strings.Contains(out.String(), "WARNING: no token is asked for") != tc.banner {
 				t.Errorf("want the warning: %v in\n%s", tc.banner, out.String())
 			}

@@ -31,6 +31,8 @@ const (
 // file: decoding them would turn the version number 1.10 into 1.1.
 type fileValue struct {
 	kind valueKind
+	// key names the value: that of the option, in a server after its name.
+	key string
 	// line is the line of the file, 0 for a value from elsewhere.
 	line  int
 	text  string      // of a scalar
@@ -53,8 +55,14 @@ func (v fileValue) String() string {
 
 // configFile is a parsed configuration file.
 type configFile struct {
-	path   string
-	values map[string]fileValue
+	path    string
+	values  map[string]fileValue
+	servers []fileServer
+}
+
+// at is the place of a value.
+func (f *configFile) at(value fileValue) string {
+	return fmt.Sprintf("%s:%d: %s", f.path, value.line, value.key)
 }
 
 // readConfigFile reads the YAML file at path. All its faults are returned, each
@@ -129,39 +137,54 @@ func sortByLine(faults []string, path string) {
 
 // collect takes the top-level mapping apart.
 func (f *configFile) collect(body ast.Node, known func(string) bool) []string {
-	switch node := body.(type) {
+	switch body.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
 		return nil
-	case *ast.MappingNode:
-		return f.collectPairs(node.Values, known)
-	case *ast.MappingValueNode:
-		return f.collectPairs([]*ast.MappingValueNode{node}, known)
-	default:
+	}
+	pairs, ok := mappingOf(body)
+	if !ok {
 		return []string{f.path + ": want a mapping of option names to values"}
 	}
-}
-
-func (f *configFile) collectPairs(nodes []*ast.MappingValueNode, known func(string) bool) []string {
 	var faults []string
-	for _, node := range nodes {
-		line := node.Key.GetToken().Position.Line
-		key := node.Key.GetToken().Value
-		if !known(key) {
-			faults = append(faults, fmt.Sprintf("%s:%d: unknown key %q%s", f.path, line, key, keyHint(key, known)))
+	for _, pair := range pairs {
+		if pair.Key.GetToken().Value == serversKey {
+			faults = append(faults, f.collectServers(pair, known)...)
 			continue
 		}
-		if _, null := node.Value.(*ast.NullNode); null {
-			continue
-		}
-		value, err := convert(node.Value)
-		if err != nil {
-			faults = append(faults, fmt.Sprintf("%s:%d: %s: %v", f.path, line, key, err))
-			continue
-		}
-		value.line = line
-		f.values[key] = value
+		faults = append(faults, f.collectPair(pair, "", known, f.values)...)
 	}
 	return faults
+}
+
+// mappingOf returns the pairs of a mapping.
+func mappingOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
+	switch node := node.(type) {
+	case *ast.MappingNode:
+		return node.Values, true
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{node}, true
+	}
+	return nil, false
+}
+
+// collectPair puts one option of a mapping, whose keys have the prefix under in
+// messages, into values.
+func (f *configFile) collectPair(node *ast.MappingValueNode, under string, known func(string) bool, values map[string]fileValue) []string {
+	line := node.Key.GetToken().Position.Line
+	key := node.Key.GetToken().Value
+	if !known(key) {
+		return []string{fmt.Sprintf("%s:%d: unknown key %q%s", f.path, line, under+key, keyHint(key, known))}
+	}
+	if _, null := node.Value.(*ast.NullNode); null {
+		return nil
+	}
+	value, err := convert(node.Value)
+	if err != nil {
+		return []string{fmt.Sprintf("%s:%d: %s: %v", f.path, line, under+key, err)}
+	}
+	value.key, value.line = under+key, line
+	values[key] = value
+	return nil
 }
 
 // keyHint points to the option that a key in another spelling means.

@@ -52,15 +52,34 @@ func defaultText(flag *kong.Flag) string {
 }
 
 // effective lists the settings as a configuration file that has the same
-// effect, with the origin of each that is not the default. The options of a
-// child process are left out without one, as the file would be refused. The
-// environment is a comment: its values may be secrets and are not shown.
+// effect, with the origin of each that is not the default. The options of another
+// kind of server are left out, as the file would be refused; of one of several
+// servers all that are not its own. The environment and the headers are a
+// comment: their values may be secrets and are not shown.
 func (l *loaded) effective() string {
 	var b strings.Builder
+	l.writeOptions(&b, "", func(flag *kong.Flag) bool {
+		if len(l.servers) > 0 { // the options of a kind are in its servers
+			return flag.Group.Key != "remote"
+		}
+		return isFor(flag, l.kind()) && (flag.Name != "url" || l.kind() == kindRemote)
+	})
+	if len(l.servers) > 0 {
+		fmt.Fprintf(&b, "%s:\n", serversKey)
+	}
+	for _, s := range l.servers {
+		fmt.Fprintf(&b, "  %s:\n", s.server)
+		s.writeOptions(&b, "    ", func(flag *kong.Flag) bool { return s.given(flag.Name) })
+	}
+	return b.String()
+}
+
+// writeOptions writes the command and those options that are wanted.
+func (l *loaded) writeOptions(b *strings.Builder, indent string, wanted func(*kong.Flag) bool) {
 	line := func(key, value, origin string) {
-		fmt.Fprintf(&b, "%s: %s", key, value)
+		fmt.Fprintf(b, "%s%s: %s", indent, key, value)
 		if origin != "" {
-			fmt.Fprintf(&b, "  # %s", origin)
+			fmt.Fprintf(b, "  # %s", origin)
 		}
 		b.WriteByte('\n')
 	}
@@ -68,13 +87,16 @@ func (l *loaded) effective() string {
 		line(commandKey, yamlList(l.command), "")
 	}
 	for _, flag := range l.flags {
-		switch {
-		case !inFile(flag), ofChild(flag) && len(l.command) == 0:
-		case len(l.Env.values) > 0 && flag.Name == "env":
-			line("# env", l.Env.String(), l.origin["env"])
-		default:
-			line(flag.Name, flag.Target.Addr().Interface().(setting).String(), l.origin[flag.Name])
+		if !inFile(flag) || !wanted(flag) {
+			continue
 		}
+		key, value := flag.Name, flag.Target.Addr().Interface().(setting).String()
+		switch {
+		case flag.Name == "env" && len(l.Env.values) > 0, flag.Name == "header" && len(l.Header.names) > 0:
+			key = "# " + key
+		case flag.Name == "url" && l.place() != l.address: // as are its query and its password
+			key, value = "# "+key, yamlText(l.place())
+		}
+		line(key, value, l.origin[flag.Name])
 	}
-	return b.String()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"io"
 	"os"
@@ -13,7 +14,16 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference/config.md from the flags")
 
+// childVariable makes this test's own program the demo server on stdin and stdout.
+const childVariable = "SSE_SERVER_TEST_CHILD"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		if err := newDemo().serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -17,6 +17,8 @@ func (l *loaded) options() gateway.Options {
 		Quiet:                !l.Announce.value,
 		EventName:            l.Event.value,
 		Capabilities:         l.Capabilities.value,
+		ForwardHeaders:       l.ForwardHeader.values,
+		Name:                 l.server,
 
 		Sessions:         l.Sessions.value,
 		SessionsSize:     l.SessionsSize.value,

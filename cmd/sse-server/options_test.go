@@ -29,6 +29,7 @@ func optionCases() map[string]optionCase {
 		"Quiet":                 {"announce", "false", true},
 		"EventName":             {"event", "message", "message"},
 		"Capabilities":          {"capabilities", `{"roots":{}}`, `{"roots":{}}`},
+		"ForwardHeaders":        {"forward-header", "X-User", []string{"X-User"}},
 		"Sessions":              {"sessions", "shared", "shared"},
 		"SessionsSize":          {"sessions-size", "3", 3},
 		"Warm":                  {"warm", "2", 2},
@@ -67,7 +68,7 @@ func optionCases() map[string]optionCase {
 // TestEveryOptionHasAFlag fails when gateway.Options gains a field that no flag
 // sets, or options() forgets one.
 func TestEveryOptionHasAFlag(t *testing.T) {
-	notTheUsers := map[string]bool{"Logger": true, "Registry": true, "Authenticate": true, "Name": true, "ForwardHeaders": true}
+	notTheUsers := map[string]bool{"Logger": true, "Registry": true, "Authenticate": true, "Name": true}
 	cases := optionCases()
 	fields := reflect.TypeFor[gateway.Options]()
 	defaults := reflect.ValueOf(mustLoad(t, nil).options())
@@ -84,6 +85,8 @@ func TestEveryOptionHasAFlag(t *testing.T) {
 		switch name { // what has an effect only with another
 		case "CORS":
 			args = append(args, "--allowed-origins=*")
+		case "ForwardHeaders":
+			args = append(args, "--url=https://a")
 		case "SessionsSize":
 			args = append(args, "--sessions=shared")
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -17,66 +16,12 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
-
-// program is a Main that runs in this process.
-type program struct {
-	t          *testing.T
-	url, admin string
-	signals    chan os.Signal
-	code       chan int
-	ended      chan struct{} // closed after code has been sent
-	out, log   lockedBuffer
-}
-
-// start runs the program until it is ready. The cleanup stops it.
-func start(t *testing.T, args ...string) *program {
-	t.Helper()
-	p := launch(t, args...)
-	if p.url == "" {
-		t.Fatalf("ended with %d before it was ready:\n%s", <-p.code, p.log.String())
-	}
-	t.Cleanup(func() {
-		select {
-		case p.signals <- syscall.SIGTERM: // waits until the program does
-			<-p.code
-		case <-p.ended: // the test has sent its signals itself
-		}
-	})
-	return p
-}
-
-// launch runs the program until it is ready or has ended.
-func launch(t *testing.T, args ...string) *program {
-	t.Helper()
-	p := &program{t: t, signals: make(chan os.Signal), code: make(chan int, 1), ended: make(chan struct{})}
-	ready := make(chan struct{})
-	m := &Main{
-		Args: args, Stdout: &p.out, Stderr: &p.log, LookupEnv: environment(nil), Signals: p.signals,
-		Ready: func(url, admin string) {
-			p.url, p.admin = url, admin
-			close(ready)
-		},
-	}
-	go func() {
-		p.code <- m.Run()
-		close(p.ended)
-	}()
-	select {
-	case <-ready:
-	case <-p.ended:
-	}
-	return p
-}
-
-// base is the URL without /sse.
-func (p *program) base() string { return strings.TrimSuffix(p.url, "/sse") }
 
 // get returns the status and the body of a GET.
 func get(t *testing.T, client *http.Client, url, token string) (int, string) {
@@ -376,22 +321,4 @@ func certificate(t *testing.T) (cert, key string) {
 	}
 	return writeFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
 		writeFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
-}
-
-// lockedBuffer is a buffer that the program writes while the test reads.
-type lockedBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }

@@ -45,7 +45,7 @@ func (s *sources) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any
 		}
 	}
 	if value, ok := s.file.values[flag.Name]; ok {
-		s.origin[flag.Name] = fmt.Sprintf("%s:%d: %s", s.file.path, value.line, flag.Name)
+		s.origin[flag.Name] = s.file.at(value)
 		return value, nil
 	}
 	return nil, nil
@@ -70,20 +70,23 @@ func (s *sources) readFile(ctx *kong.Context) {
 			return f.Name == key && inFile(f)
 		})
 	})
-	s.takeCommand()
+	command, want := takeCommand(s.file.values)
+	if s.command, s.commandFaulty = command, want != ""; s.commandFaulty {
+		s.faults = append(s.faults, fmt.Sprintf("%s:%s", s.file.path, want))
+	}
 }
 
-func (s *sources) takeCommand() {
-	value, ok := s.file.values[commandKey]
+// takeCommand takes the command out of the values of a file. What is wrong with
+// it begins with its line.
+func takeCommand(values map[string]fileValue) (command []string, want string) {
+	value, ok := values[commandKey]
 	if !ok {
-		return
+		return nil, ""
 	}
-	delete(s.file.values, commandKey)
+	delete(values, commandKey)
 	if value.kind != listValue || value.nested || len(value.list) == 0 || value.list[0] == "" {
-		s.commandFaulty = true
-		s.faults = append(s.faults, fmt.Sprintf("%s:%d: %s %q: want a list of the program and its arguments, such as [npx, -y, server]",
-			s.file.path, value.line, commandKey, value.String()))
-		return
+		return nil, fmt.Sprintf("%d: %s %q: want a list of the program and its arguments, such as [npx, -y, server]",
+			value.line, value.key, value.String())
 	}
-	s.command = value.list
+	return value.list, ""
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"crypto/tls"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/sse"
 )
 
 // validate returns the contradictions between options and what is wrong with
@@ -13,35 +15,81 @@ import (
 // reported and are passed over.
 func (l *loaded) validate() []string {
 	var faults []string
-	add := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	l.checkCommand(add)
+	add := func(format string, args ...any) {
+		// What is wrong with the options of all servers is told once.
+		if fault := fmt.Sprintf(format, args...); !slices.Contains(faults, fault) {
+			faults = append(faults, fault)
+		}
+	}
 	l.checkTLS(add)
 	l.checkTokens(add)
 	l.checkExposure(add)
-	l.checkRelations(add)
-	l.checkSessions(add)
+	if l.CORS.value && len(l.AllowedOrigins.values) == 0 && l.AllowedOrigins.want == "" {
+		add("%s: has no effect without --allowed-origins", l.name("cors"))
+	}
+	if len(l.servers) > 0 {
+		l.checkServers(add)
+	}
+	for _, s := range l.each() {
+		s.checkUpstream(add)
+		s.checkRelations(add)
+		s.checkSessions(add)
+		if s != l {
+			l.warnings = append(l.warnings, s.warnings...)
+		}
+	}
 	return faults
 }
 
 type addFault func(format string, args ...any)
 
-func (l *loaded) checkCommand(add addFault) {
-	if len(l.command) > 0 {
-		if l.Demo.value {
-			add("%s and the command %q: want one of them, as both say what to serve", l.name("demo"), l.command[0])
-		}
-		if l.command[0] == "" {
-			add("command: the program's name after -- is empty")
-		}
-		return
+// kind is what kind of server there is.
+func (l *loaded) kind() string {
+	switch {
+	case len(l.command) > 0:
+		return kindChild
+	case l.URL.value != "":
+		return kindRemote
 	}
-	if l.commandFaulty {
+	return kindDemo
+}
+
+// checkUpstream refuses a server that is not one, or has options of another.
+func (l *loaded) checkUpstream(add addFault) {
+	const both = "want one of them, as both say what to serve"
+	switch {
+	case l.commandFaulty:
 		return
+	case len(l.command) > 0 && l.Demo.value:
+		add("%s and the command %q: "+both, l.name("demo"), l.command[0])
+	case len(l.command) > 0 && l.URL.value != "":
+		add("%s and the command %q: "+both, l.name("url"), l.command[0])
+	case l.URL.value != "" && l.Demo.value:
+		add("%s and %s: "+both, l.name("url"), l.name("demo"))
+	case len(l.command) > 0 && l.command[0] == "":
+		add("command: the program's name after -- is empty")
+	case l.server != "" && l.kind() == kindDemo && !l.Demo.value:
+		add("%s: want what to serve: command, url or demo: true", l.origin[serversKey])
+	default:
+		l.checkKind(add)
 	}
+}
+
+func (l *loaded) checkKind(add addFault) {
+	kind := l.kind()
 	for _, flag := range l.flags {
-		if ofChild(flag) && l.given(flag.Name) {
+		switch {
+		case isFor(flag, kind) || !l.given(flag.Name):
+		case !isFor(flag, kindChild):
+			add("%s: has no effect without --url", l.name(flag.Name))
+		case kind == kindRemote:
+			add("%s: has no effect on a remote server, which is not started here", l.name(flag.Name))
+		default:
 			add("%s: has no effect on the demo server, want a command after -- or in the file", l.name(flag.Name))
 		}
+	}
+	if kind == kindRemote {
+		l.checkRemote(add)
 	}
 }
 
@@ -74,7 +122,7 @@ func (l *loaded) checkTokens(add addFault) {
 
 // exposed says whether others reach an address without authentication.
 func (l *loaded) exposed(addr string) bool {
-	return addr != "" && l.AuthTokensFile.value == "" && !isLoopback(addr)
+	return addr != "" && l.AuthTokensFile.value == "" && !sse.IsLoopback(addr)
 }
 
 // checkExposure refuses an exposed address, and with --insecure warns of it:
@@ -100,6 +148,9 @@ func (l *loaded) checkExposure(add addFault) {
 }
 
 func (l *loaded) checkRelations(add addFault) {
+	if _, given := l.origin["max-request-timeout"]; !given {
+		l.MaxRequestTimeout.value = max(l.MaxRequestTimeout.value, l.RequestTimeout.value)
+	}
 	if l.InitializationTimeout.value > l.StartTimeout.value && l.StartTimeout.value > 0 {
 		add("%s %v: want at most %s, which is %v", l.name("initialization-timeout"), &l.InitializationTimeout,
 			l.name("start-timeout"), &l.StartTimeout)
@@ -111,9 +162,6 @@ func (l *loaded) checkRelations(add addFault) {
 	if most := l.MaxConnections.value; most > 0 && l.MaxConnectionsPerIP.value > most {
 		add("%s %v: want at most %s, which is %d", l.name("max-connections-per-ip"), &l.MaxConnectionsPerIP,
 			l.name("max-connections"), most)
-	}
-	if l.CORS.value && len(l.AllowedOrigins.values) == 0 && l.AllowedOrigins.want == "" {
-		add("%s: has no effect without --allowed-origins", l.name("cors"))
 	}
 }
 
@@ -138,7 +186,15 @@ func (l *loaded) checkSessions(add addFault) {
 		add("%s: want {} with %s shared, as a request of the server could not be given to one client",
 			l.name("capabilities"), l.name("sessions"))
 	}
-	if !shared && l.Sessions.want == "" && l.SessionsSize.value > 1 {
+	if l.Warm.value > 0 && len(l.ForwardHeader.values) > 0 {
+		add("%s %v: has no effect with %s, as a session that is started ahead has no client yet",
+			l.name("warm"), &l.Warm, l.name("forward-header"))
+	}
+	if shared && len(l.ForwardHeader.values) > 0 {
+		add("%s: has no effect with %s shared, as a session of all cannot have the headers of one",
+			l.name("forward-header"), l.name("sessions"))
+	}
+	if !shared && l.given("sessions-size") && l.Sessions.want == "" && l.SessionsSize.value > 1 {
 		add("%s %v: has no effect without --sessions shared", l.name("sessions-size"), &l.SessionsSize)
 	}
 }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// program is a Main that runs in this process.
+type program struct {
+	t          *testing.T
+	url, admin string
+	signals    chan os.Signal
+	code       chan int
+	ended      chan struct{} // closed after code has been sent
+	out, log   lockedBuffer
+}
+
+// start runs the program until it is ready. The cleanup stops it.
+func start(t *testing.T, args ...string) *program {
+	t.Helper()
+	return startWith(t, nil, args...)
+}
+
+// startWith is start with environment variables.
+func startWith(t *testing.T, env map[string]string, args ...string) *program {
+	t.Helper()
+	p := launchWith(t, env, args...)
+	if p.url == "" {
+		t.Fatalf("ended with %d before it was ready:\n%s", <-p.code, p.log.String())
+	}
+	t.Cleanup(p.stop)
+	return p
+}
+
+// stop ends the program, if the test has not sent its signals itself.
+func (p *program) stop() {
+	select {
+	case p.signals <- syscall.SIGTERM: // waits until the program does
+		<-p.ended
+	case <-p.ended:
+	}
+}
+
+// launch runs the program until it is ready or has ended.
+func launch(t *testing.T, args ...string) *program {
+	t.Helper()
+	return launchWith(t, nil, args...)
+}
+
+func launchWith(t *testing.T, env map[string]string, args ...string) *program {
+	t.Helper()
+	p := &program{t: t, signals: make(chan os.Signal), code: make(chan int, 1), ended: make(chan struct{})}
+	ready := make(chan struct{})
+	m := &Main{
+		Args: args, Stdout: &p.out, Stderr: &p.log, LookupEnv: environment(env), Signals: p.signals,
+		Ready: func(url, admin string) {
+			p.url, p.admin = url, admin
+			close(ready)
+		},
+	}
+	go func() {
+		p.code <- m.Run()
+		close(p.ended)
+	}()
+	select {
+	case <-ready:
+	case <-p.ended:
+	}
+	return p
+}
+
+// base is the URL without /sse.
+func (p *program) base() string { return strings.TrimSuffix(p.url, "/sse") }
+
+// lockedBuffer is a buffer that the program writes while the test reads.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer // guarded by mu
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
