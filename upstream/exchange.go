@@ -22,6 +22,7 @@ import (
 const (
 	typeJSON   = "application/json"
 	typeEvents = "text/event-stream"
+	userAgent  = "mcp-sse"
 	// errorBodyLimit bounds what is read of the body of a response that is an
 	// error: enough for a JSON-RPC error with its data.
 	errorBodyLimit = 64 << 10
@@ -55,6 +56,7 @@ func (e *exchange) do(ctx context.Context, method string, body []byte, extra htt
 	if err != nil {
 		return nil, &requestError{method: method, place: e.place(), err: withoutURL(err)}
 	}
+	req.Header.Set("User-Agent", userAgent)
 	maps.Copy(req.Header, e.header)
 	switch method {
 	case http.MethodPost:

@@ -99,7 +99,7 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 			u.become(s, nil)
 			return
 		}
-	case resp.StatusCode < 300:
+	case resp.StatusCode < 300 && u.asked: // else the date of what is remembered stays
 		u.site.remember(TransportStreamable)
 	}
 	s.start(k, func(k *remoteCall) { s.take(k, resp, err) })

@@ -1,0 +1,430 @@
+package upstream_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+type handler = func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)
+
+// The kinds of server that there are.
+
+// legacyServer is one of MCP 2025: it does not know server/discover.
+func legacyServer(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		switch {
+		case m == nil:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case m.Method == "server/discover":
+			http.Error(w, "Bad Request: no session", http.StatusBadRequest)
+		default:
+			answerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
+		}
+	})(w, r, m)
+}
+
+// modernServer is one of MCP 2026-07-28 alone.
+func modernServer(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	switch {
+	case m == nil:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case r.Header.Get("MCP-Protocol-Version") != "2026-07-28" || r.Header.Get("Mcp-Method") != m.Method:
+		w.WriteHeader(http.StatusBadRequest)
+		answerJSON(w, string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32020, "HeaderMismatch"))))
+	case m.Method == "server/discover":
+		answerJSON(w, string(jsonrpc.NewResult(m.ID, []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`))))
+	default:
+		answerJSON(w, string(jsonrpc.NewResult(m.ID, []byte(`{"resultType":"complete"}`))))
+	}
+}
+
+// sseOnly is one of MCP 2024-11-05, which answers a POST to its stream with code.
+func sseOnly(code int) handler {
+	stream1 := make(chan string, 10)
+	return func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		switch {
+		case r.Method == http.MethodGet:
+			send := stream(w)
+			send("event: endpoint\ndata: /messages")
+			for {
+				select {
+				case text := <-stream1:
+					send("data: %s", text)
+				case <-r.Context().Done():
+					return
+				}
+			}
+		case r.URL.Path != "/messages":
+			w.WriteHeader(code)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+			if m.Method == "initialize" {
+				stream1 <- string(initAnswer(m))
+			} else if m.Kind == jsonrpc.Request {
+				stream1 <- string(jsonrpc.NewResult(m.ID, []byte("{}")))
+			}
+		}
+	}
+}
+
+// asked says in short what a server was asked.
+func asked(s *scripted) (all []string) {
+	for _, v := range s.seen() {
+		m, err := jsonrpc.Parse([]byte(v.body))
+		switch {
+		case err != nil:
+			all = append(all, v.method)
+		default:
+			all = append(all, m.Method)
+		}
+	}
+	return all
+}
+
+// greet opens a session, calls something in it, and closes it.
+func greet(t *testing.T, up upstream.Upstream) {
+	t.Helper()
+	k := dialTalk(t, up)
+	k.send(initialize)
+	if got, _ := k.recv(); !strings.Contains(got, `"id":1,"result"`) && !strings.Contains(got, `"result":{"protocolVersion"`) {
+		t.Fatalf("initialize got %s", got)
+	}
+	k.send(initialized)
+	k.ping(2)
+	if err := k.conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// facts 5.1, "order of probing"; the initialize that decides is the session's own.
+func TestServerIsFoundOutInOrderAndRemembered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do            handler
+		first, second []string
+	}{
+		"stateless": {modernServer, []string{"server/discover"}, []string{"server/discover"}},
+		"streamable": {legacyServer,
+			[]string{"server/discover", "initialize", "notifications/initialized"}, []string{"initialize", "notifications/initialized"}},
+		"SSE, POST is 405": {sseOnly(405), []string{"server/discover", "initialize", "GET", "initialize"}, []string{"GET", "initialize"}},
+		"SSE, POST is 404": {sseOnly(404), []string{"server/discover", "initialize", "GET", "initialize"}, []string{"GET", "initialize"}},
+		"SSE, POST is 400": {sseOnly(400), []string{"server/discover", "initialize", "GET", "initialize"}, []string{"GET", "initialize"}},
+		"SSE, POST is 501": {sseOnly(501), []string{"server/discover", "initialize", "GET", "initialize"}, []string{"GET", "initialize"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, tt.do)
+			up := upstream.URL{Address: s.URL + "/mcp"}.Observed(nil, nil)
+			greet(t, up)
+			if got := asked(s); len(got) < len(tt.first) || !slices.Equal(got[:len(tt.first)], tt.first) {
+				t.Errorf("first asked %q, want %q", got, tt.first)
+			}
+			n := len(s.seen())
+			greet(t, up)
+			if got := asked(s)[n:]; len(got) < len(tt.second) || !slices.Equal(got[:len(tt.second)], tt.second) {
+				t.Errorf("then asked %q, want %q", got, tt.second)
+			}
+		})
+	}
+}
+
+func TestNothingIsFoundOutWhereTheTransportIsGiven(t *testing.T) {
+	for transport, tt := range map[string]struct {
+		do   handler
+		want string
+	}{
+		upstream.TransportStreamable: {legacyServer, "initialize"},
+		upstream.TransportSSE:        {sseOnly(405), "GET"},
+		upstream.TransportStateless:  {modernServer, "server/discover"},
+	} {
+		s := serve(t, tt.do)
+		greet(t, upstream.URL{Address: s.URL, Transport: transport})
+		if got := asked(s); got[0] != tt.want {
+			t.Errorf("%s asked %q", transport, got)
+		}
+	}
+	s := serve(t, legacyServer)
+	_, err := upstream.URL{Address: s.URL, Transport: upstream.TransportStateless}.Dial(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the server does not speak MCP 2026-07-28: set another transport, or none") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// go-sdk with sessions opens one for each POST without.
+func TestSessionOfTheQuestionIsEnded(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m != nil && m.Method == "server/discover" {
+			w.Header().Set("Mcp-Session-Id", "wasted")
+			answerJSON(w, string(jsonrpc.NewResult(m.ID, []byte(`{"supportedVersions":["2025-11-25"],"capabilities":{}}`))))
+			return
+		}
+		legacyServer(w, r, m)
+	})
+	greet(t, upstream.URL{Address: s.URL})
+	ended := s.find(method("DELETE"))
+	if len(ended) != 2 || ended[0].header.Get("Mcp-Session-Id") != "wasted" || ended[1].header.Get("Mcp-Session-Id") != "s-1" {
+		t.Errorf("DELETEs: %+v", ended)
+	}
+}
+
+func TestErrorsOfModernServersAreUnderstood(t *testing.T) {
+	for _, tt := range []struct {
+		body string
+		want string // of the error; empty: an initialize follows
+	}{
+		{`{"code":-32022,"message":"Unsupported","data":{"supported":["2025-11-25","2025-06-18"],"requested":"2026-07-28"}}`, ""},
+		{`{"code":-32022,"message":"Unsupported","data":{"supported":["2027-01-01"]}}`, "the server refused server/discover: Unsupported (code -32022)"},
+		{`{"code":-32020,"message":"HeaderMismatch"}`, "the server refused server/discover: HeaderMismatch (code -32020)"},
+		{`{"code":-32601,"message":"Method not found"}`, ""},
+		{`{"code":-32000,"message":"Bad Request: Server not initialized"}`, ""},
+	} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m != nil && m.Method == "server/discover" {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":%s}`, tt.body)
+				return
+			}
+			legacyServer(w, r, m)
+		})
+		conn, err := upstream.URL{Address: s.URL}.Dial(t.Context())
+		if tt.want != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: got %v", tt.body, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.body, err)
+			continue
+		}
+		_ = conn.Close()
+		greet(t, upstream.URL{Address: s.URL})
+	}
+}
+
+// 401, 403 and 5xx tell nothing of what a server speaks.
+func TestDialFailsWhereNothingCanBeFoundOut(t *testing.T) {
+	for code, want := range map[int]string{
+		401: "the server refused access (401 Unauthorized): configure the credentials that it wants, for example as an Authorization header",
+		403: "the server refused access (403 Forbidden): configure the credentials",
+		429: "the server takes no more requests now (429 Too Many Requests)",
+		500: "(500 Internal Server Error)",
+		502: "(502 Bad Gateway)",
+		307: "the server redirects elsewhere (307 Temporary Redirect): configure the address that it leads to",
+	} {
+		broken := true
+		s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if broken {
+				w.Header().Set("Location", "https://evil.example/mcp")
+				w.WriteHeader(code)
+				return
+			}
+			legacyServer(w, r, m)
+		})
+		up := upstream.URL{Address: strings.Replace(s.URL, "//", "//user:hunter2@", 1) + "/mcp?key=hunter2"}.Observed(nil, nil)
+		_, err := up.Dial(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), s.URL+"/mcp") {
+			t.Errorf("%d: got %v", code, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%d: tells %v", code, err)
+		}
+		broken = false
+		greet(t, up) // nothing wrong has been remembered
+	}
+}
+
+func TestDialOfAnUnreachableServerSaysSo(t *testing.T) {
+	s := serve(t, legacyServer)
+	s.Server.Close()
+	_, err := upstream.URL{Address: s.URL + "/mcp"}.Dial(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "connect: POST "+s.URL+"/mcp: ") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("got %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (upstream.URL{Address: s.URL + "/mcp"}).Dial(ended); err == nil {
+		t.Error("Dial works with a context that has ended")
+	}
+}
+
+func TestNoServerAtTheAddressIsSaid(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if r.Method == http.MethodGet {
+			answerJSON(w, "{}")
+			return
+		}
+		http.NotFound(w, r)
+	})
+	k := dialTalk(t, upstream.URL{Address: s.URL + "/mpc?key=hunter2"})
+	k.send(initialize)
+	want := "no MCP server at " + s.URL + "/mpc: it answered 404 Not Found to POST and 200 OK to GET: check the path, usually /mcp or /sse"
+	if f := k.fails(); string(f.ID) != "1" || f.Error.Message != want {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// A server that has an error of its own for the initialize is heard.
+func TestRefusalOfTheInitializeIsPassedOn(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["1"]}}}`
+	for code, body := range map[int]string{400: refusal, 200: refusal, 401: "", 403: ""} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m == nil || m.Method == "server/discover" {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			io.WriteString(w, body)
+		})
+		k := dialTalk(t, upstream.URL{Address: s.URL})
+		k.send(initialize)
+		got, _ := k.recv()
+		if body != "" && got != body || body == "" && !strings.Contains(got, "configure the credentials") {
+			t.Errorf("%d: got %s", code, got)
+		}
+	}
+}
+
+func TestWhatIsRememberedMayTurnOutWrong(t *testing.T) {
+	kinds := map[string]handler{"stateless": modernServer, "streamable": legacyServer, "SSE": sseOnly(405)}
+	for was, before := range kinds {
+		for is, after := range kinds {
+			t.Run(was+" to "+is, func(t *testing.T) {
+				var renewed atomic.Bool
+				s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+					if renewed.Load() {
+						after(w, r, m)
+					} else {
+						before(w, r, m)
+					}
+				})
+				up := upstream.URL{Address: s.URL}.Observed(nil, nil)
+				greet(t, up)
+				renewed.Store(true)
+				greet(t, up)
+				greet(t, up)
+			})
+		}
+	}
+}
+
+// A verdict of old would succeed silently for ever with a server of both kinds.
+func TestLegacyServerIsAskedAgainAfterAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		discovers := 0
+		up := inProcess(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m != nil && m.Method == "server/discover" {
+				discovers++
+			}
+			legacyServer(w, r, m)
+		})
+		for i, want := range []int{1, 1, 2} {
+			greet(t, up)
+			if discovers != want {
+				t.Errorf("session %d: asked %d times, want %d", i, discovers, want)
+			}
+			time.Sleep(45 * time.Minute)
+		}
+	})
+}
+
+// Silence is what an old server may have for a method that it does not know.
+func TestServerThatDoesNotAnswerTheQuestionGetsAnInitialize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		greet(t, inProcess(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m != nil && m.Method == "server/discover" {
+				<-r.Context().Done()
+				return
+			}
+			legacyServer(w, r, m)
+		}))
+		if took := time.Since(begin); took > 11*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestMessagesBeforeTheDecisionWaitForIt(t *testing.T) {
+	for name, do := range map[string]handler{"streamable": legacyServer, "SSE": sseOnly(404)} {
+		t.Run(name, func(t *testing.T) {
+			decide := make(chan struct{})
+			s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if m != nil && m.Method == "initialize" {
+					<-decide
+				}
+				do(w, r, m)
+			})
+			k := dialTalk(t, upstream.URL{Address: s.URL})
+			k.send(initialize)
+			k.send(initialized)
+			k.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+			close(decide)
+			got := map[bool]bool{}
+			for range 2 {
+				msg, _ := k.recv()
+				got[strings.Contains(msg, "serverInfo")] = true
+			}
+			if len(got) != 2 {
+				t.Errorf("got %v", got)
+			}
+			if n := len(s.wait(t, 1, posted("notifications/initialized"))); n != 1 {
+				t.Errorf("initialized was posted %d times", n)
+			}
+		})
+	}
+}
+
+func TestFirstMessageThatIsNoInitializeIsPosted(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m == nil || m.Method == "server/discover" {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		answerJSON(w, result2)
+	})
+	k := dialTalk(t, upstream.URL{Address: s.URL})
+	k.send(call2)
+	if got, _ := k.recv(); got != result2 {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestCloseBeforeTheDecision(t *testing.T) {
+	for name, first := range map[string]string{"nothing sent": "", "initialize under way": initialize} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if m != nil && m.Method == "initialize" {
+					<-r.Context().Done()
+					return
+				}
+				legacyServer(w, r, m)
+			})
+			k := dialTalk(t, upstream.URL{Address: s.URL})
+			if first != "" {
+				k.send(first)
+				s.wait(t, 1, posted("initialize"))
+			}
+			if err := k.conn.Close(); err != nil {
+				t.Error(err)
+			}
+			if a := k.next(); a.err == nil {
+				t.Errorf("Recv gives %s", a.msg)
+			}
+			if err := k.conn.Send([]byte(initialize)); err == nil {
+				t.Error("Send works")
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package upstream_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+func TestCheckOfAURL(t *testing.T) {
+	good := upstream.URL{Address: "https://example.com/mcp", Header: http.Header{"X-Key": {"a b\tc"}}}
+	for name, tt := range map[string]struct {
+		change func(*upstream.URL)
+		want   string // empty: nothing is wrong
+	}{
+		"good":            {func(*upstream.URL) {}, ""},
+		"with transport":  {func(u *upstream.URL) { u.Transport = "sse" }, ""},
+		"with a client":   {func(u *upstream.URL) { u.Client = &http.Client{} }, ""},
+		"empty":           {func(u *upstream.URL) { u.Address = "" }, "must begin with http:// or https://"},
+		"no scheme":       {func(u *upstream.URL) { u.Address = "example.com/mcp" }, "must begin with http:// or https://"},
+		"other scheme":    {func(u *upstream.URL) { u.Address = "ftp://example.com" }, "must begin with http:// or https://"},
+		"no host":         {func(u *upstream.URL) { u.Address = "http:///mcp" }, "names no host"},
+		"no URL":          {func(u *upstream.URL) { u.Address = "http://u:hunter2@[/" }, "is no URL"},
+		"bad port":        {func(u *upstream.URL) { u.Address = "http://u:hunter2@h:x/" }, "is no URL"},
+		"transport":       {func(u *upstream.URL) { u.Transport = "stdio" }, `there is no transport "stdio"`},
+		"timeout":         {func(u *upstream.URL) { u.Client = &http.Client{Timeout: 1} }, "has a Timeout"},
+		"header's name":   {func(u *upstream.URL) { u.Header = http.Header{"X Key": {"hunter2"}} }, `the header "X Key"`},
+		"no header":       {func(u *upstream.URL) { u.Header = http.Header{"": {"hunter2"}} }, "cannot be sent"},
+		"header's value":  {func(u *upstream.URL) { u.Header = http.Header{"X": {"hunter2\n"}} }, "cannot be sent"},
+		"header's value2": {func(u *upstream.URL) { u.Header = http.Header{"X": {"a", "hunter2\x00"}} }, "cannot be sent"},
+	} {
+		u := good
+		tt.change(&u)
+		err := u.Check()
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: tells %v", name, err)
+		}
+		if _, dialErr := u.Dial(t.Context()); err != nil && (dialErr == nil || dialErr.Error() != err.Error()) {
+			t.Errorf("%s: Dial gives %v", name, dialErr)
+		}
+	}
+}
+
+// MCP security best practices, token passthrough: nothing of a client's goes on
+// unless it was named.
+func TestOnlyNamedHeadersAreSent(t *testing.T) {
+	s := serve(t, session(nil))
+	up := streamable(s)
+	up.Header = http.Header{"X-Own": {"own"}, "X-Both": {"own"}}
+	ctx := upstream.WithHeader(t.Context(), http.Header{"x-both": {"old"}, "X-More": {"more"}})
+	ctx = upstream.WithHeader(ctx, http.Header{"X-Both": {"client"}})
+	conn, err := up.Dial(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	k := &talk{t, conn.(jsonrpc.Attributed)}
+	k.send(initialize)
+	k.recv()
+	k.send(initialized)
+	s.wait(t, 1, method("GET"))
+	for _, v := range s.seen() {
+		if got := v.header; got.Get("X-Own") != "own" || got.Get("X-More") != "more" || strings.Join(got.Values("X-Both"), ",") != "client" {
+			t.Errorf("%s %s has %v", v.method, v.body, got)
+		}
+	}
+	_ = conn.Close()
+	n := len(s.seen())
+	open(t, up) // another session has none of them
+	for _, v := range s.seen()[n:] {
+		if v.header.Get("X-More") != "" || v.header.Get("X-Both") != "own" {
+			t.Errorf("%s %s has %v", v.method, v.body, v.header)
+		}
+	}
+}
+
+func TestRedirectsAreFollowedWithinTheOrigin(t *testing.T) {
+	other := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {})
+	for name, tt := range map[string]struct {
+		to   string
+		code int
+		ok   bool
+	}{
+		"path":             {"/moved", 307, true},
+		"permanent":        {"/moved", 308, true},
+		"method is lost":   {"/moved", 302, false},
+		"see other":        {"/moved", 303, false},
+		"another origin":   {other.URL + "/moved", 307, false},
+		"round and round":  {"/mcp", 307, false},
+		"another protocol": {"https://127.0.0.1/moved", 308, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if r.URL.Path != "/moved" {
+					http.Redirect(w, r, tt.to, tt.code)
+					return
+				}
+				session(nil)(w, r, m)
+			})
+			for _, client := range []*http.Client{nil, {}, {CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}} {
+				up := streamable(s)
+				up.Header = http.Header{"Authorization": {"Bearer hunter2"}}
+				up.Client = client
+				k := dialTalk(t, up)
+				k.send(initialize)
+				got, _ := k.recv()
+				if ok := got == initResult; ok != tt.ok {
+					t.Errorf("got %s", got)
+				}
+				if !tt.ok && !strings.Contains(got, "the server redirects elsewhere") {
+					t.Errorf("got %s", got)
+				}
+				_ = k.conn.Close()
+				if client != nil {
+					client.CloseIdleConnections()
+				}
+			}
+		})
+	}
+	if got := other.seen(); len(got) > 0 {
+		t.Errorf("the other origin got %+v", got)
+	}
+}
+
+func TestHeadersOfTheProtocolCannotBeReplaced(t *testing.T) {
+	s := serve(t, session(nil))
+	up := streamable(s)
+	up.Header = http.Header{"accept": {"x"}, "CONTENT-TYPE": {"text/html"}, "mcp-session-id": {"x"}, "mcp-protocol-version": {"x"}}
+	open(t, up)
+	v := s.wait(t, 1, posted("notifications/initialized"))[0].header
+	if v.Get("Accept") != "application/json, text/event-stream" || v.Get("Content-Type") != "application/json" ||
+		v.Get("Mcp-Session-Id") != "s-1" || v.Get("Mcp-Protocol-Version") != "2025-06-18" {
+		t.Errorf("got %v", v)
+	}
+}
