@@ -12,8 +12,14 @@ import (
 const (
 	MaxInputRounds   = maxInputRounds
 	MaxInputs        = maxInputs
+	MaxAsks          = maxAsks
 	MaxSubscriptions = maxSubscriptions
 )
+
+// HandlerClient returns a client that calls h without a socket.
+func HandlerClient(h http.Handler) *http.Client {
+	return &http.Client{Transport: handlerTransport{h}}
+}
 
 // NewModern opens a session with the stateless server at an address. discovered is
 // its answer to server/discover; empty: it is asked.

@@ -196,7 +196,7 @@ func TestErrorsOfTheNewVersionAreTranslated(t *testing.T) {
 			`"message":"the server needs capabilities that the client has not declared: elicitation, sampling","data":{"reason":"missing_capability","retryable":false}}`,
 		`{"code":-32021,"message":"needs roots"}`: `{"code":-32603,"message":"the server needs capabilities that the client has not declared: needs roots",` +
 			`"data":{"reason":"missing_capability","retryable":false}}`,
-		`{"code":-32022,"message":"m"}`: `{"code":-32603,"message":"the server no longer speaks MCP 2026-07-28","data":{"reason":"unsupported_version","retryable":false}}`,
+		`{"code":-32022,"message":"m"}`: `{"code":-32603,"message":"the server no longer speaks MCP 2026-07-28","data":{"reason":"unsupported_version","retryable":true}}`,
 	} {
 		if got := string(plainError(json.RawMessage(raw))); got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", raw, got, want)

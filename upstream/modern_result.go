@@ -75,7 +75,7 @@ func translateError(raw json.RawMessage) *jsonrpc.Error {
 	case codeMissingCapability:
 		return remoteError(remoteData{Reason: reasonCapability}, "the server needs capabilities that the client has not declared: %s", missing(raw))
 	case codeUnsupportedVersion:
-		return remoteError(remoteData{Reason: reasonVersion}, "%v", errOtherVersion)
+		return remoteError(remoteData{Reason: reasonVersion, Retryable: true}, "%v", errOtherVersion)
 	}
 	return nil
 }

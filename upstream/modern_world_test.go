@@ -28,6 +28,8 @@ type post struct {
 	w http.ResponseWriter
 	r *http.Request
 	m *jsonrpc.Message
+
+	at time.Time
 }
 
 // json answers with a status and a body, in which $ID is the id of the request.
@@ -78,39 +80,21 @@ type stateless struct {
 	server *httptest.Server
 	conn   jsonrpc.Attributed
 	logs   *syncBuffer
+	// patience bounds the waits for a message; 0: the constant.
+	patience time.Duration
 
 	mu    sync.Mutex
 	posts []*post
 }
 
-// newStateless starts a server that answers server/discover, and all else by
-// handle.
+// newStateless starts a server that answers by handle. discovered is what it has
+// said of itself; empty: it will be asked.
 func newStateless(t *testing.T, discovered string, handle func(*post)) *stateless {
 	t.Helper()
 	s := &stateless{t: t, logs: &syncBuffer{}}
-	s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return // the client gave up
-		}
-		m, err := jsonrpc.Parse(body)
-		if err != nil {
-			t.Errorf("the server got %s: %v", body, err)
-			return
-		}
-		p := &post{t, w, r, m}
-		s.mu.Lock()
-		s.posts = append(s.posts, p)
-		s.mu.Unlock()
-		if m.Method == "server/discover" && handle == nil {
-			p.result(discovered)
-			return
-		}
-		handle(p)
-	}))
+	s.server = httptest.NewServer(s.handler(handle))
 	client := s.server.Client()
-	log := slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s.conn = upstream.NewModern(s.server.URL, discovered, client, log)
+	s.conn = upstream.NewModern(s.server.URL, discovered, client, s.log())
 	t.Cleanup(func() {
 		_ = s.conn.Close()
 		client.CloseIdleConnections()
@@ -118,6 +102,39 @@ func newStateless(t *testing.T, discovered string, handle func(*post)) *stateles
 		s.server.Close()
 	})
 	return s
+}
+
+// newStatelessHere is newStateless without a socket, for fake time.
+func newStatelessHere(t *testing.T, discovered string, handle func(*post)) *stateless {
+	t.Helper()
+	s := &stateless{t: t, logs: &syncBuffer{}}
+	s.conn = upstream.NewModern("http://handler.invalid/mcp", discovered, upstream.HandlerClient(s.handler(handle)), s.log())
+	t.Cleanup(func() { _ = s.conn.Close() })
+	return s
+}
+
+func (s *stateless) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// handler notes each post and hands it to handle.
+func (s *stateless) handler(handle func(*post)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client gave up
+		}
+		m, err := jsonrpc.Parse(body)
+		if err != nil {
+			s.t.Errorf("the server got %s: %v", body, err)
+			return
+		}
+		p := &post{s.t, w, r, m, time.Now()}
+		s.mu.Lock()
+		s.posts = append(s.posts, p)
+		s.mu.Unlock()
+		handle(p)
+	})
 }
 
 // seen returns the posts of a method so far.
@@ -167,7 +184,7 @@ func (s *stateless) next() (string, jsonrpc.ID) {
 			s.t.Fatalf("Recv: %v", r.err)
 		}
 		return string(r.msg), r.request
-	case <-time.After(patience):
+	case <-time.After(max(s.patience, patience)):
 		_ = s.conn.Close()
 		s.t.Fatal("no message came")
 	}
