@@ -2,11 +2,14 @@ package multiplex_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -43,14 +46,28 @@ type scenario struct {
 	name    string
 	opts    multiplex.Options
 	clients int // 0: one
-	steps   []step
+	// attributed: the Conn knows which request a message came with.
+	attributed bool
+	steps      []step
+}
+
+func (s scenario) world(t *testing.T) *world {
+	if !s.attributed {
+		return newWorld(t, s.opts, max(1, s.clients))
+	}
+	w := &world{TB: t, conn: newFakeConn(), metrics: prometheus.NewRegistry()}
+	w.open(attributedConn{w.conn}, s.opts)
+	for i := range max(1, s.clients) {
+		w.attach(fmt.Sprintf("user-%d", i))
+	}
+	return w
 }
 
 func runScenarios(t *testing.T, scenarios []scenario) {
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, s.opts, max(1, s.clients))
+				w := s.world(t)
 				play(w, s.steps)
 				w.finish()
 			})

@@ -31,8 +31,23 @@ type fakeConn struct {
 }
 
 type incoming struct {
-	data []byte
-	err  error
+	data    []byte
+	related jsonrpc.ID // the request that it came with, for an attributedConn
+	err     error
+}
+
+// attributedConn is a fakeConn that tells which request its messages came with.
+type attributedConn struct{ *fakeConn }
+
+var _ jsonrpc.Attributed = attributedConn{}
+
+func (c attributedConn) RecvFor() ([]byte, jsonrpc.ID, error) {
+	select {
+	case m := <-c.in:
+		return m.data, m.related, m.err
+	case <-c.done:
+		return nil, "", jsonrpc.ErrClosed
+	}
 }
 
 func newFakeConn() *fakeConn {
@@ -156,15 +171,37 @@ type world struct {
 
 func newWorld(t testing.TB, opts multiplex.Options, clients int) *world {
 	w := &world{TB: t, conn: newFakeConn(), metrics: prometheus.NewRegistry()}
-	opts.Metrics = metrics.New(w.metrics)
-	opts.OnClose = func(err error) { w.ended = append(w.ended, err) }
-	w.session = multiplex.New(w.conn, opts)
+	w.open(w.conn, opts)
 	for i := range clients {
-		c := &fakeClient{}
-		w.clients = append(w.clients, c)
-		w.ports = append(w.ports, w.session.Attach(c, fmt.Sprintf("client-%d", i), fmt.Sprintf("user-%d", i)))
+		w.attach(fmt.Sprintf("user-%d", i))
 	}
 	return w
+}
+
+func (w *world) open(conn jsonrpc.Conn, opts multiplex.Options) {
+	opts.Metrics = metrics.New(w.metrics)
+	opts.OnClose = func(err error) { w.ended = append(w.ended, err) }
+	w.session = multiplex.New(conn, opts)
+}
+
+func (w *world) attach(principal string) {
+	c := &fakeClient{}
+	name := fmt.Sprintf("client-%d", len(w.clients))
+	w.clients = append(w.clients, c)
+	w.ports = append(w.ports, w.session.Attach(c, name, principal))
+}
+
+// joins has one more client come, leaves has one go.
+func joins(principal string) step { return func(w *world) { w.attach(principal) } }
+func leaves(client int) step      { return func(w *world) { w.ports[client].Detach() } }
+
+// with is server for a Conn that knows the request that a message came with.
+func with(related string, msgs ...string) step {
+	return func(w *world) {
+		for _, m := range msgs {
+			w.conn.in <- incoming{data: []byte(m), related: jsonrpc.ID(related)}
+		}
+	}
 }
 
 // finish ends the session and checks that nothing happened that no step asked
@@ -336,4 +373,24 @@ func value(t testing.TB, reg *prometheus.Registry, name string, is func(*dto.Met
 	}
 	t.Fatalf("there is no %s", name)
 	return 0
+}
+
+// matched expects so many responses to have been matched in that way.
+func matched(by string, want int) step {
+	return func(w *world) {
+		w.Helper()
+		if n := count(w, w.metrics, "mcp_sse_responses_matched_total", by); n != want {
+			w.Errorf("matched by %s: %d, want %d", by, n, want)
+		}
+	}
+}
+
+// synctestWorld runs a conversation that needs what was seen to go on.
+func synctestWorld(t *testing.T, s scenario, talk func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := s.world(t)
+		talk(w)
+		w.finish()
+	})
 }

@@ -1,0 +1,256 @@
+package multiplex_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+func elicit(id, more string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":{"message":"m"` + more + `}}`
+}
+
+// uncertain is how a request is refused of which it is not known whose it is.
+func uncertain(id, method string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"it is not known which client ` + method + ` is for"}}`
+}
+
+func TestRule06ServerRequestGoesToWhomItBelongsOrToNobody(t *testing.T) {
+	const ofTask = `,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"k"}}`
+	serves := func(w *world) {
+		for _, c := range w.clients {
+			c.serves = []string{"elicitation/create"}
+		}
+	}
+	task := func(w *world) {
+		play(w, []step{serves, from(1, callA), with("", `{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"k","status":"working"}}}`), discard})
+	}
+	runScenarios(t, []scenario{
+		{name: "refused, also with one client in flight: it may be late", opts: shared, clients: 2, steps: []step{
+			serves, from(0, callA), sent(call("1")), server(elicit("5", "")), sent(uncertain("5", "elicitation/create")), at(0), at(1),
+			dropped(metrics.DroppedUnattributed, 1), server(result("1")), at(0, answer(`"a"`)),
+		}},
+		{name: "refused, also with one client there", opts: shared, steps: []step{
+			serves, server(elicit("5", "")), sent(uncertain("5", "elicitation/create")), got(),
+		}},
+		{name: "refused when the request that it came with is over", opts: shared, clients: 2, attributed: true, steps: []step{
+			serves, from(0, callA), with("", result("1")), from(1, callB), discard,
+			with("1", elicit("5", "")), sent(uncertain("5", "elicitation/create")), at(0), at(1),
+			with("2", result("2")), at(1, answer(`"b"`)),
+		}},
+		{name: "refused when the client has not declared it", opts: shared, clients: 2, attributed: true, steps: []step{
+			from(0, callA), discard, with("1", elicit("5", "")), at(0), at(1),
+			sent(`{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"the client does not serve elicitation/create"}}`),
+			with("1", result("1")), at(0, answer(`"a"`)),
+		}},
+		{name: "refused for a task that nobody has", opts: shared, clients: 2, steps: []step{
+			serves, server(elicit("5", ofTask)), sent(uncertain("5", "elicitation/create")), at(0), at(1),
+		}},
+		{name: "ping is answered here", opts: shared, clients: 2, steps: []step{
+			server(`{"jsonrpc":"2.0","id":"p","method":"ping"}`), sent(`{"jsonrpc":"2.0","id":"p","result":{}}`), at(0), at(1),
+		}},
+	})
+	for name, route := range map[string]struct {
+		before step
+		send   step
+	}{
+		"by the request that it came with": {func(w *world) { play(w, []step{serves, from(0, callA), from(1, callA), discard}) }, with("2", elicit("5", ""))},
+		"by its task":                      {task, with("", elicit("5", ofTask))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctestWorld(t, scenario{opts: shared, clients: 2, attributed: true}, func(w *world) {
+				play(w, []step{route.before, route.send, at(0)})
+				id := gatewayID.FindString(strings.Join(w.clients[1].take(), ""))
+				if id == "" {
+					t.Fatal("the request did not reach its client")
+				}
+				play(w, []step{
+					from(0, result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1), // of another client
+					from(1, result(id)), sent(result("5")), from(1, result(id)), sent(),
+				})
+				w.session.Close(errTestOver)
+				<-w.session.Done()
+				discard(w)
+			})
+		})
+	}
+}
+
+// What the client says of its work on a server's request goes back under the
+// server's token, from that client alone.
+func TestRule06ProgressOnAServerRequest(t *testing.T) {
+	for _, token := range []string{`1`, `"a"`, `1.50`} {
+		synctestWorld(t, scenario{opts: shared, clients: 2, attributed: true}, func(w *world) {
+			play(w, []step{serving, from(0, callA), discard, with("1",
+				`{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"_meta":{"progressToken":`+token+`,"x":1.0}}}`)})
+			lines := w.clients[0].take()
+			id := gatewayID.FindString(strings.Join(lines, ""))
+			want := delivery(`{"jsonrpc":"2.0","id":` + id + `,"method":"roots/list","params":{"_meta":{"progressToken":` + id + `,"x":1.0}}}`)
+			if len(lines) != 1 || lines[0] != want {
+				t.Fatalf("got %q, want %s", lines, want)
+			}
+			play(w, []step{
+				from(1, progress(id, "1")), from(0, progress(token, "1")), sent(), dropped(metrics.DroppedUnknownProgress, 2),
+				from(0, progress(id, "1.0")), sent(progress(token, "1.0")),
+				from(0, result(id), progress(id, "2")), sent(result("7")), dropped(metrics.DroppedUnknownProgress, 3),
+				with("1", result("1")), at(0, answer(`"a"`)),
+			})
+		})
+	}
+	runScenarios(t, []scenario{{name: "what else a client reports passes on a session of its own", steps: []step{
+		forward(progress("9", "1")), sent(progress("9", "1")),
+	}}})
+}
+
+func logged(level, more string) string {
+	return notification("notifications/message", `{"level":"`+level+`","data":"x"`+more+`}`)
+}
+
+func setLevel(id, level string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"logging/setLevel","params":{"level":"` + level + `"}}`
+}
+
+func TestRule10LogLevelOfTheSessionIsTheMostVerbose(t *testing.T) {
+	runScenarios(t, []scenario{
+		{name: "sent only when that changes", opts: shared, clients: 3, steps: []step{
+			from(0, setLevel("8", "warning")), sent(setLevel("1", "warning")), server(result("1")), at(0, answer("8")),
+			from(1, setLevel("8", "error")), sent(), at(1, answer("8")),
+			from(2, setLevel("8", "info")), sent(setLevel("4", "info")[:0] + setLevel("3", "info")), server(result("3")), at(2, answer("8")),
+			from(2, setLevel("8", "error")), sent(setLevel("4", "warning")), server(result("4")), at(2, answer("8")),
+		}},
+		{name: "those behind wait for the first", opts: shared, clients: 2, steps: []step{
+			from(0, setLevel("8", "debug")), from(1, setLevel("8", "debug")), sent(setLevel("1", "debug")), at(0), at(1),
+			server(result("1")), at(0, answer("8")), at(1, answer("8")), sent(),
+		}},
+		{name: "a level that the server refuses is none", opts: shared, clients: 2, steps: []step{
+			from(0, setLevel("8", "debug")), from(1, setLevel("9", "debug")), sent(setLevel("1", "debug")),
+			server(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"m"}}`),
+			at(0, `answer 8: {"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"m"}} (-32601)`), at(1),
+			sent(setLevel("2", "debug")), server(result("2")), at(1, answer("9")),
+		}},
+		{name: "one that does not answer holds up nobody for ever", opts: multiplex.Options{Shared: true, RequestTimeout: 10 * time.Second}, clients: 2, steps: []step{
+			from(0, setLevel("8", "debug")), after(time.Second), from(1, setLevel("9", "debug")), sent(setLevel("1", "debug")), after(9 * time.Second),
+			at(0, "fail 8: timeout, final (timeout)"), sentInAnyOrder(cancelled("1", timedOut), setLevel("2", "debug")),
+			server(result("2")), at(1, answer("9")),
+		}},
+		{name: "what is no level is refused here", opts: shared, steps: []step{
+			forward(setLevel("8", "loud")), sent(), got("fail 8: , final (-32602)"),
+		}},
+		{name: "passes as it is on a session of one's own", steps: []step{
+			forward(setLevel("8", "loud")), sent(setLevel("1", "loud")), server(result("1")), got(answer("8")),
+		}},
+	})
+}
+
+func TestRule10LogMessagesReachWhomTheyConcern(t *testing.T) {
+	levels := []step{
+		from(0, setLevel("8", "warning")), with("", result("1")), from(1, setLevel("8", "debug")), with("", result("2")), discard,
+	}
+	runScenarios(t, []scenario{
+		{name: "nobody, when it is not known whose they are", opts: shared, clients: 2, steps: []step{
+			from(0, callA), discard, server(logged("error", "")), at(0), at(1), dropped(metrics.DroppedUnattributed, 1),
+			server(result("1")), at(0, answer(`"a"`)),
+		}},
+		{name: "who made the request that they came with", opts: shared, clients: 2, attributed: true, steps: append(levels,
+			from(0, callA), from(1, callA), discard, with("4", logged("info", "")), with("3", logged("info", "")), with("3", logged("error", "")),
+			at(0, delivery(logged("error", ""))), at(1, delivery(logged("info", ""))),
+			with("", result("3"), result("4")), discard),
+		},
+		{name: "all, when all have always been one principal's", opts: shared, clients: 1, steps: []step{
+			joins("user-0"), from(1, setLevel("8", "error")), server(result("1")), discard,
+			server(logged("info", ""), logged("alert", ""), logged("odd", "")),
+			at(0, delivery(logged("info", "")), delivery(logged("alert", "")), delivery(logged("odd", ""))),
+			at(1, delivery(logged("alert", "")), delivery(logged("odd", ""))),
+			joins("user-1"), leaves(2), server(logged("alert", "")), at(0), at(1), at(2), dropped(metrics.DroppedUnattributed, 1),
+		}},
+		{name: "not those whose principal is not known", opts: shared, clients: 0, steps: []step{
+			leaves(0), joins(""), joins(""), server(logged("alert", "")), at(1), at(2), dropped(metrics.DroppedUnattributed, 1),
+		}},
+		{name: "the one client of its own session", steps: []step{server(logged("debug", "")), got(delivery(logged("debug", "")))}},
+	})
+}
+
+func subscribe(id, uri string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"resources/subscribe","params":{"uri":"` + uri + `"}}`
+}
+
+func unsubscribe(id, uri string) string {
+	return strings.Replace(subscribe(id, uri), "resources/subscribe", "resources/unsubscribe", 1)
+}
+
+func TestRule11SubscriptionsAreCounted(t *testing.T) {
+	const failed = `{"jsonrpc":"2.0","id":%s,"error":{"code":-32002,"message":"m"}}`
+	runScenarios(t, []scenario{
+		{name: "the server hears of the first and of the last", opts: shared, clients: 2, steps: []step{
+			from(0, subscribe("8", "f:/a")), sent(subscribe("1", "f:/a")), server(result("1")), at(0, answer("8")),
+			from(1, subscribe("8", "f:/a"), subscribe("9", "f:/a")), sent(), at(1, answer("8"), answer("9")),
+			from(0, unsubscribe("8", "f:/a"), unsubscribe("9", "f:/a")), sent(), at(0, answer("8"), answer("9")),
+			from(1, unsubscribe("8", "f:/a")), sent(unsubscribe("6", "f:/a")), server(result("6")), at(1, answer("8")),
+		}},
+		{name: "those behind wait for the answer to the first", opts: shared, clients: 3, steps: []step{
+			from(0, subscribe("8", "f:/a")), from(1, subscribe("8", "f:/a")), from(2, subscribe("8", "f:/b")),
+			sent(subscribe("1", "f:/a"), subscribe("3", "f:/b")), server(result("3")), at(0), at(1), at(2, answer("8")),
+			server(result("1")), at(0, answer("8")), at(1, answer("8")), sent(),
+		}},
+		{name: "and get its error, but nobody after them", opts: shared, clients: 3, steps: []step{
+			from(0, subscribe("7", "f:/a")), from(1, subscribe("8", "f:/a")), sent(subscribe("1", "f:/a")),
+			server(fmt.Sprintf(failed, "1")), at(0, "answer 7: "+fmt.Sprintf(failed, "7")+" (-32002)"), at(1, "answer 8: "+fmt.Sprintf(failed, "8")+" (-32002)"),
+			from(2, subscribe("9", "f:/a")), sent(subscribe("3", "f:/a")), server(result("3")), at(2, answer("9")),
+		}},
+		{name: "one that leaves while it waits is nobody's", opts: shared, clients: 3, steps: []step{
+			from(0, subscribe("7", "f:/a")), from(1, subscribe("8", "f:/a")), sent(subscribe("1", "f:/a")), leaves(0),
+			sent(cancelled("1", "the client has left"), subscribe("2", "f:/a")), server(result("1"), result("2")), at(0), at(1, answer("8")),
+			server(notification("notifications/resources/updated", `{"uri":"f:/a"}`)),
+			at(1, delivery(notification("notifications/resources/updated", `{"uri":"f:/a"}`))), at(2),
+		}},
+		{name: "is bounded for each client", opts: shared, clients: 2, steps: []step{
+			func(w *world) {
+				for i := range 1025 {
+					play(w, []step{from(0, subscribe("8", fmt.Sprint("f:/", i)))})
+					if i < 1024 {
+						play(w, []step{server(result(fmt.Sprint(i + 1)))})
+					}
+				}
+				lines := w.clients[0].take()
+				if last := lines[len(lines)-1]; len(lines) != 1025 || last != "fail 8: too_many_subscriptions, final (-32603)" {
+					w.Errorf("the last of %d answers is %s", len(lines), last)
+				}
+				w.conn.take()
+			},
+			from(1, subscribe("8", "f:/x")), sent(subscribe("1026", "f:/x")), server(result("1026")), at(1, answer("8")),
+		}},
+		{name: "passes as it is on a session of one's own", steps: []step{
+			forward(subscribe("8", "f:/a"), subscribe("9", "f:/a")), sent(subscribe("1", "f:/a"), subscribe("2", "f:/a")),
+			server(result("1"), result("2")), got(answer("8"), answer("9")),
+		}},
+	})
+}
+
+func TestRule12UpdatesReachTheSubscribers(t *testing.T) {
+	updated := func(uri string) string { return notification("notifications/resources/updated", `{"uri":"`+uri+`"}`) }
+	subscribed := func(w *world) {
+		for i, uri := range []string{"f:/a", "f:/a/b", "g:/"} {
+			play(w, []step{from(i, subscribe("8", uri)), server(result(fmt.Sprint(i + 1))), discard})
+		}
+	}
+	for uri, want := range map[string][]int{
+		"f:/a": {0}, "f:/a/b": {0, 1}, "f:/a/c": {0}, "f:/a/b/c": {0, 1}, "f:/a?x": {0}, "f:/a#x": {0}, "g:/x": {2},
+		"f:/ab": {0, 1, 2}, "h:/": {0, 1, 2}, "f:": {0, 1, 2}, // of none: it may be known under another name
+	} {
+		t.Run(uri, func(t *testing.T) {
+			synctestWorld(t, scenario{opts: shared, clients: 4}, func(w *world) {
+				play(w, []step{subscribed, server(updated(uri))})
+				for i, c := range w.clients {
+					n := len(c.take())
+					if told := strings.Contains(fmt.Sprint(want), fmt.Sprint(i)); told && n != 1 || !told && n != 0 {
+						t.Errorf("client %d was told %d times, want %v to be told once", i, n, want)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,175 @@
+package multiplex_test
+
+import (
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+func TestRule13ListChangedReachesAllOnce(t *testing.T) {
+	var steps []step
+	for _, list := range []string{"tools", "prompts", "resources"} {
+		changed := `{"jsonrpc":"2.0","method":"notifications/` + list + `/list_changed"}`
+		steps = append(steps, server(changed), at(0, delivery(changed)), at(1, delivery(changed)))
+	}
+	runScenarios(t, []scenario{{name: "each list", opts: shared, clients: 2, steps: steps}})
+}
+
+func made(wire, task string) string {
+	return `{"jsonrpc":"2.0","id":` + wire + `,"result":{"task":{"taskId":"` + task + `","status":"working"}}}`
+}
+
+func TestRule14TasksBelongToWhoMadeThem(t *testing.T) {
+	foreign := []string{`fail "t": , final (-32602)`, `fail "t": , final (-32602)`, `fail "t": , final (-32602)`}
+	all := func(id string) []string {
+		return []string{taskRequest("tasks/get", id), taskRequest("tasks/result", id), taskRequest("tasks/cancel", id)}
+	}
+	list := func(wire, entries string) string {
+		return `{"jsonrpc":"2.0","id":` + wire + `,"result":{"tasks":[` + entries + `],"nextCursor":"c"}}`
+	}
+	runScenarios(t, []scenario{
+		{name: "requests of others about them are refused here", opts: shared, clients: 2, steps: []step{
+			from(0, callA), server(made("1", "k")), discard,
+			from(1, all("k")...), at(1, foreign...), from(1, all("unknown")...), at(1, foreign...), sent(),
+			from(1, `{"jsonrpc":"2.0","id":"t","method":"tasks/get","params":{"taskId":"k","taskID":"k"}}`), at(1, foreign[0]), sent(),
+			from(0, taskRequest("tasks/get", "k")), sent(`{"jsonrpc":"2.0","id":9,"method":"tasks/get","params":{"taskId":"k"}}`[:0] +
+				`{"jsonrpc":"2.0","id":8,"method":"tasks/get","params":{"taskId":"k"}}`), server(result("8")), at(0, answer(`"t"`)),
+		}},
+		{name: "a list has one's own alone, as they came", opts: shared, clients: 2, steps: []step{
+			from(0, callA), from(1, callA), server(made("1", "k"), made("2", "l")), discard,
+			from(0, `{"jsonrpc":"2.0","id":"t","method":"tasks/list"}`), discard,
+			server(list("3", `{"taskId":"k", "n":1e2},{"taskId":"l"},{"taskId":"other"},{},1`)),
+			at(0, `answer "t": `+list(`"t"`, `{"taskId":"k", "n":1e2}`)), at(1),
+			from(1, `{"jsonrpc":"2.0","id":"t","method":"tasks/list"}`), discard, server(list("4", `{"taskId":"k"}`)),
+			at(1, `answer "t": `+list(`"t"`, ``)),
+		}},
+		{name: "their news reach the owner", opts: shared, clients: 2, steps: []step{
+			from(0, callA), from(1, callA), server(made("1", "k"), made("2", "l")), discard,
+			server(taskStatus("l", "working"), taskStatus("x", "working")), at(0), at(1, delivery(taskStatus("l", "working"))),
+			dropped(metrics.DroppedUnattributed, 1),
+		}},
+		{name: "of a principal they stay when the client leaves", opts: shared, clients: 2, steps: []step{
+			from(0, callA), server(made("1", "k")), leaves(0), discard, joins("user-0"),
+			server(taskStatus("k", "working")), at(1), at(2, delivery(taskStatus("k", "working"))),
+			from(2, taskRequest("tasks/get", "k")), sent(sentPrefix + "2*"), server(result("2")), at(2, answer(`"t"`)),
+			from(1, taskRequest("tasks/get", "k")), at(1, foreign[0]),
+		}},
+		{name: "of nobody known they go with the client", opts: shared, clients: 0, steps: []step{
+			leaves(0), joins(""), joins(""), from(1, callA), server(made("1", "k")), discard,
+			from(2, taskRequest("tasks/get", "k")), at(2, foreign[0]), leaves(1), joins(""),
+			from(3, taskRequest("tasks/get", "k")), at(3, foreign[0]), sent(),
+		}},
+		{name: "those that are over are forgotten first", opts: shared, steps: []step{
+			func(w *world) {
+				for i := range 4097 {
+					if i == 4096 {
+						play(w, []step{server(taskStatus("k-5", "failed"))})
+					}
+					play(w, []step{forward(callA), server(made(fmt.Sprint(i+1), fmt.Sprint("k-", i)))})
+				}
+				discard(w)
+			},
+			forward(taskRequest("tasks/get", "k-5")), got(foreign[0]),
+			forward(taskRequest("tasks/get", "k-0")), sent(sentPrefix + "4099*"), server(result("4099")), got(answer(`"t"`)),
+		}},
+		{name: "pass on a session of one's own", steps: []step{
+			forward(taskRequest("tasks/get", "any")), sent(sentPrefix + "1*"), server(result("1")), got(answer(`"t"`)),
+			server(taskStatus("any", "working")), got(delivery(taskStatus("any", "working"))),
+		}},
+	})
+}
+
+func TestRule15EndOfAnElicitationReachesItsClientAlone(t *testing.T) {
+	over := func(id string) string {
+		return notification("notifications/elicitation/complete", `{"elicitationId":"`+id+`"}`)
+	}
+	required := `{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m","data":{"elicitations":[{"elicitationId":"e"},{"elicitationId":"f"},{}]}}}`
+	runScenarios(t, []scenario{
+		{name: "by the error that demanded it, once", opts: shared, clients: 2, steps: []step{
+			from(0, callA), server(required), discard, server(over("f"), over("e"), over("e"), over("x")),
+			at(0, delivery(over("f")), delivery(over("e"))), at(1), dropped(metrics.DroppedUnattributed, 2),
+		}},
+		{name: "by the request for it", opts: shared, clients: 2, attributed: true, steps: []step{
+			func(w *world) { w.clients[1].serves = []string{"elicitation/create"} },
+			from(1, callA), with("1", elicit("5", `,"elicitationId":"e"`)), discard, with("", over("e")), at(0), at(1, delivery(over("e"))),
+			leaves(1), discard,
+		}},
+		{name: "not when the client has left", opts: shared, clients: 2, steps: []step{
+			from(0, callA), server(required), leaves(0), discard, server(over("e")), at(0), at(1), dropped(metrics.DroppedUnattributed, 1),
+		}},
+		{name: "passes on a session of one's own", steps: []step{server(over("e")), got(delivery(over("e")))}},
+	})
+}
+
+func TestRule16CursorsPassAsTheyAre(t *testing.T) {
+	runScenarios(t, []scenario{{name: "both ways", opts: shared, clients: 2, steps: []step{
+		from(1, `{"jsonrpc":"2.0","id":"a","method":"resources/list","params":{"cursor":"\u0041=="}}`),
+		sent(`{"jsonrpc":"2.0","id":1,"method":"resources/list","params":{"cursor":"\u0041=="}}`),
+		server(`{"jsonrpc":"2.0","id":1,"result":{"resources":[],"nextCursor":"\/x"}}`),
+		at(1, `answer "a": {"jsonrpc":"2.0","id":"a","result":{"resources":[],"nextCursor":"\/x"}}`), at(0),
+	}}})
+}
+
+func TestRule17UnknownMessages(t *testing.T) {
+	odd := notification("vendor/odd", `{"_meta":{"traceparent":"00-1"},"n":1.0}`)
+	request := `{"jsonrpc":"2.0","id":%s,"method":"vendor/ask","params":{"_meta":{"traceparent":"00-1"},"n":1.0}}`
+	runScenarios(t, []scenario{
+		{name: "a request passes, with another id", opts: shared, steps: []step{
+			forward(fmt.Sprintf(request, `"a"`)), sent(fmt.Sprintf(request, "1")), server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "a notification of the server reaches nobody when it is not known whose it is", opts: shared, clients: 2, steps: []step{
+			server(odd), at(0), at(1), dropped(metrics.DroppedUnattributed, 1),
+		}},
+		{name: "or who made the request that it came with", opts: shared, clients: 2, attributed: true, steps: []step{
+			from(0, callA), from(1, callA), discard, with("2", odd), at(0), at(1, delivery(odd)),
+			with("", result("1"), result("2")), discard,
+		}},
+		{name: "or all, of one principal", opts: shared, steps: []step{joins("user-0"), server(odd), at(0, delivery(odd)), at(1, delivery(odd))}},
+		{name: "or the one client", steps: []step{server(odd), got(delivery(odd))}},
+	})
+}
+
+func TestRule20ClientThatLeaves(t *testing.T) {
+	const left = "the client has left"
+	runScenarios(t, []scenario{
+		{name: "its requests are taken back at the server, and no other's", opts: shared, clients: 2, steps: []step{
+			from(0, callA), from(1, callA), from(0, callB), sent(call("1"), call("2"), call("3")), leaves(0),
+			sent(cancelled("1", left), cancelled("3", left)), leaves(0), sent(),
+			server(result("1"), result("3")), at(0), dropped(metrics.DroppedUnknownResponse, 2), server(result("2")), at(1, answer(`"a"`)),
+			from(0, callC), at(0, `not taken "c": the session is over for a client that has left`), sent(),
+		}},
+		{name: "what waits for its turn leaves the queue", opts: multiplex.Options{Shared: true, MaxInFlight: 1}, clients: 2, steps: []step{
+			from(0, callA, callB), from(1, callC), sent(call("1")), leaves(0), sent(cancelled("1", left), call("3")),
+			server(result("3")), at(0), at(1, answer(`"c"`)), after(time.Hour), at(0),
+		}},
+		{name: "its subscriptions end where they are the last", opts: shared, clients: 2, steps: []step{
+			from(0, subscribe("8", "f:/a"), subscribe("8", "f:/b")), from(1, subscribe("8", "f:/b")), server(result("1"), result("2")), discard,
+			leaves(0), sent(unsubscribe("4", "f:/a")), server(result("4")), at(0), at(1),
+		}},
+		{name: "one that was being asked for too", opts: shared, clients: 2, steps: []step{
+			from(0, subscribe("8", "f:/a")), discard, leaves(0), sent(cancelled("1", left), unsubscribe("2", "f:/a")), server(result("1"), result("2")), at(0),
+		}},
+		{name: "the log level is that of those left", opts: shared, clients: 3, steps: []step{
+			from(0, setLevel("8", "debug")), from(1, setLevel("8", "error")), server(result("1")), discard,
+			leaves(0), sent(setLevel("3", "error")), server(result("3")), leaves(1), sent(),
+		}},
+		{name: "the session has ended before", opts: shared, clients: 2, steps: []step{
+			from(0, callA), discard, fault(io.EOF), discard, leaves(0), sent(), at(0),
+		}},
+	})
+}
+
+func TestRule20RequestsOfTheServerAreRefusedForAClientThatLeaves(t *testing.T) {
+	synctestWorld(t, scenario{opts: shared, clients: 2, attributed: true}, func(w *world) {
+		play(w, []step{serving, from(0, callA), discard, with("1", roots)})
+		id := delivered(w, "roots/list")
+		play(w, []step{
+			leaves(0), sent(cancelled("1", "the client has left"), `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the client has left"}}`),
+			from(0, result(id)), from(1, result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 2), after(time.Hour), sent(),
+		})
+	})
+}
