@@ -11,10 +11,12 @@ import (
 const usage = `Usage: sse-server [flags] [-- command args...]
 
 Serves an MCP server over HTTP+SSE at /sse: the command given after --, started
-once for each client, or a built-in demo server without one.
+once for each client; the remote server of --url; or a built-in demo server.
+Several servers stand in a file under servers, each at /NAME/sse.
 
   sse-server                                        the demo server
   sse-server -- npx -y @modelcontextprotocol/server-everything
+  sse-server --url https://mcp.example.com/mcp --header 'Authorization: Bearer ${TOKEN}'
 
 Each flag below may also be given as an environment variable (its name in
 capitals after SSE_SERVER_, as shown) and as a key of the file that --config

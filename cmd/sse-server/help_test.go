@@ -112,23 +112,30 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 }
 
-// TestReferenceExample checks that the example file of the reference is taken.
-func TestReferenceExample(t *testing.T) {
-	data, err := os.ReadFile("../../docs/reference/config.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(data), "```yaml\n")
-	example, _, ok := strings.Cut(rest, "```")
-	if !ok {
-		t.Fatal("no example")
-	}
-	tokens := writeFile(t, "tokens", "alice:0123456789abcdef\n")
-	example = strings.ReplaceAll(example, "/etc/sse-server/tokens", tokens)
-	example = strings.ReplaceAll(example, "/var/lib/sse-server", t.TempDir())
-	l := mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", example))
-	if len(l.origin) < 8 || len(l.command) == 0 {
-		t.Errorf("the example sets only %v", l.origin)
+// TestExamplesAreTaken checks that the files which the pages show are taken.
+func TestExamplesAreTaken(t *testing.T) {
+	env := map[string]string{"TOKEN": "x", "SEARCH_TOKEN": "x", "GITHUB_TOKEN": "x"}
+	places := strings.NewReplacer(
+		"/etc/sse-server/tokens", writeFile(t, "tokens", "alice:0123456789abcdef\n"),
+		"/run/credentials/sse-server.service/tokens", writeFile(t, "tokens", "alice:0123456789abcdef\n"),
+		"dir: /var/lib/sse-server", "dir: "+t.TempDir())
+	for path, least := range map[string]int{
+		"docs/reference/config.md": 2, "docs/getting-started.md": 1, "docs/operations.md": 1, "deploy/README.md": 1,
+	} {
+		data, err := os.ReadFile("../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples := regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```").FindAllStringSubmatch(string(data), -1)
+		if len(examples) < least {
+			t.Errorf("%s has %d examples, want at least %d", path, len(examples), least)
+		}
+		for _, example := range examples {
+			l := mustLoad(t, env, "--config", writeFile(t, "gw.yaml", places.Replace(example[1])))
+			if len(l.origin) < 1 && len(l.servers) < 1 {
+				t.Errorf("%s: the example sets nothing:\n%s", path, example[1])
+			}
+		}
 	}
 }
 
