@@ -37,7 +37,7 @@ func (c *client) take(e event) {
 		c.progress(m, e)
 	case m.Method != "":
 		c.run.tally.count(func(r *Report) *int64 { return &r.Notifications })
-		c.own(e.data, "notification "+m.Method)
+		c.own(e.data, "the notification "+m.Method)
 	default:
 		c.response(m, e, at)
 	}
@@ -55,17 +55,17 @@ func (c *client) response(m message, e event, at time.Time) {
 	case !numeric && e.name == "mcp-response" && bytes.HasPrefix(m.ID, []byte(`"`)):
 		// The result of an initialize that the server has run by itself.
 		c.run.tally.count(func(r *Report) *int64 { return &r.Announcements })
-		c.own(e.data, "announcement")
+		c.own(e.data, "an announcement")
 	case k == nil:
 		c.run.tally.fault(Unknown, "client %d got an answer to id %.100s, which it has not used", c.number, m.ID)
-		c.own(e.data, "unknown answer")
+		c.own(e.data, "an unknown answer")
 	case first:
 		a := refusalOrResult(m)
 		a.at = at
-		a.wrong = !c.check(k, e.data, k.marked && a.result != nil, "answer")
+		a.wrong = !c.check(k, e.data, k.marked && a.result != nil, "the answer to")
 		k.done <- a
 	default:
-		c.check(k, e.data, k.marked && m.Error == nil, "another answer")
+		c.check(k, e.data, k.marked && m.Error == nil, "another answer to")
 	}
 }
 
@@ -145,13 +145,13 @@ func (c *client) progress(m message, e event) {
 	case s != waiting:
 		c.run.tally.fault(StrayProgress, "client %d got progress for id %d after the end of that call", c.number, k.id)
 	}
-	c.check(k, e.data, k.reports && params.Message != "", "progress")
+	c.check(k, e.data, k.reports && params.Message != "", "progress of")
 }
 
 // request answers a request of the server: this client can do nothing.
 func (c *client) request(m message, e event) {
 	c.run.tally.count(func(r *Report) *int64 { return &r.Requests })
-	c.own(e.data, "request "+m.Method)
+	c.own(e.data, "the request "+m.Method)
 	reply := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, m.ID)
 	if m.Method == "ping" {
 		reply = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
@@ -172,11 +172,11 @@ func (c *client) check(k *call, text []byte, must bool, what string) bool {
 			continue
 		}
 		right = false
-		c.crossed(secret, fmt.Sprintf("%s of id %d", what, k.id))
+		c.crossed(secret, fmt.Sprintf("%s id %d", what, k.id))
 	}
 	if must && !held && right {
 		right = false
-		c.run.tally.fault(Unmarked, "client %d got the %s of id %d without the secret: %.300s", c.number, what, k.id, text)
+		c.run.tally.fault(Unmarked, "client %d got %s id %d without the secret: %.300s", c.number, what, k.id, text)
 	}
 	return right
 }
@@ -195,5 +195,5 @@ func (c *client) crossed(secret []byte, what string) {
 	if k := c.run.register.caller(secret); k != nil {
 		from = fmt.Sprintf("of client %d, id %d", k.client.number, k.id)
 	}
-	c.run.tally.fault(Crossed, "client %d got the %s with the secret %s", c.number, what, from)
+	c.run.tally.fault(Crossed, "client %d got %s with the secret %s", c.number, what, from)
 }
