@@ -16,13 +16,31 @@ type series struct {
 	name     string
 	rates    []float64 // calls per second
 	p50, p99 []time.Duration
+	// cpu is that of the server and its child for a call, over all rounds.
+	cpu time.Duration
 }
 
 // compareCalls loads the gateway and the proxy by turns, with one child process
 // behind each. The first round of each is not counted.
-func (a *arguments) compareCalls(ctx context.Context, w io.Writer) (err error) {
-	var servers []*process
-	defer func() { err = errors.Join(err, stopAll(servers)) }()
+func (a *arguments) compareCalls(ctx context.Context, w io.Writer) error {
+	servers, err := a.startServers()
+	if err != nil {
+		return errors.Join(err, stopAll(servers))
+	}
+	all, err := a.callRounds(ctx, servers)
+	if err = errors.Join(err, stopAll(servers)); err != nil {
+		return err
+	}
+	for i, p := range servers {
+		all[i].cpu = p.cpu() / time.Duration(a.Calls*(a.Rounds+1))
+	}
+	fmt.Fprintf(w, "%d clients, %d call(s) in flight each, %d rounds of %d calls, alternated; medians\n\n", a.Clients, a.InFlight, a.Rounds, a.Calls)
+	return printCalls(w, all)
+}
+
+// startServers starts what is compared, and returns what it could start also when
+// it fails.
+func (a *arguments) startServers() (servers []*process, err error) {
 	for _, s := range []struct {
 		name    string
 		command []string
@@ -32,16 +50,20 @@ func (a *arguments) compareCalls(ctx context.Context, w io.Writer) (err error) {
 	} {
 		p, err := start(s.name, s.command, a.Timeout)
 		if err != nil {
-			return err
+			return servers, err
 		}
 		servers = append(servers, p)
 	}
+	return servers, nil
+}
+
+func (a *arguments) callRounds(ctx context.Context, servers []*process) ([]series, error) {
 	all := make([]series, len(servers))
 	for round := range a.Rounds + 1 {
 		for i, p := range servers {
 			r, err := a.callRound(ctx, p)
 			if err != nil {
-				return fmt.Errorf("no result: round %d of %s: %w", round, p.name, err)
+				return nil, fmt.Errorf("no result: round %d of %s: %w", round, p.name, err)
 			}
 			if all[i].name = p.name; round > 0 {
 				all[i].rates = append(all[i].rates, r.PerSecond)
@@ -49,8 +71,7 @@ func (a *arguments) compareCalls(ctx context.Context, w io.Writer) (err error) {
 			}
 		}
 	}
-	fmt.Fprintf(w, "%d clients, %d call(s) in flight each, %d rounds of %d calls, alternated; medians\n\n", a.Clients, a.InFlight, a.Rounds, a.Calls)
-	return printCalls(w, all)
+	return all, nil
 }
 
 // callRound loads one server. A round that is not clean is an error.
@@ -70,10 +91,10 @@ func (a *arguments) callRound(ctx context.Context, p *process) (*load.Report, er
 
 func printCalls(w io.Writer, all []series) error {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(t, "\tcalls/s\tp50\tp99\trounds")
+	fmt.Fprintln(t, "\tcalls/s\tp50\tp99\tCPU/call\trounds")
 	for _, s := range all {
-		fmt.Fprintf(t, "%s\t%.0f\t%v\t%v\t%.0f\n", s.name, median(s.rates), micros(median(s.p50)), micros(median(s.p99)), s.rates)
+		fmt.Fprintf(t, "%s\t%.0f\t%v\t%v\t%v\t%.0f\n", s.name, median(s.rates), micros(median(s.p50)), micros(median(s.p99)), micros(s.cpu), s.rates)
 	}
-	fmt.Fprintf(t, "ratio\t%.2f\n", median(all[0].rates)/median(all[1].rates))
+	fmt.Fprintf(t, "ratio\t%.2f\t\t\t%.2f\n", median(all[0].rates)/median(all[1].rates), float64(all[0].cpu)/float64(all[1].cpu))
 	return t.Flush()
 }

@@ -45,8 +45,8 @@ func compare(t *testing.T, args ...string) (code int, stdout, stderr string) {
 func TestCompareCalls(t *testing.T) {
 	code, out, errors := compare(t, "--rounds", "2", "--clients", "4", "--calls", "40")
 	want := regexp.MustCompile(`(?s)^4 clients, 1 call\(s\) in flight each, 2 rounds of 40 calls.*` +
-		`\nsse-server --sessions shared +\d+ +\S+s +\S+s +\[\d+ \d+\]` +
-		`\nmcp-go client \+ SSEServer +\d+ +\S+s +\S+s +\[\d+ \d+\]\nratio +\d+\.\d\d\n$`)
+		`\nsse-server --sessions shared +\d+ +\S+s +\S+s +\S+s +\[\d+ \d+\]` +
+		`\nmcp-go client \+ SSEServer +\d+ +\S+s +\S+s +\S+s +\[\d+ \d+\]\nratio +\d+\.\d\d +\d+\.\d\d\n$`)
 	if code != 0 || !want.MatchString(out) {
 		t.Errorf("exit code %d, output:\n%s%s", code, out, errors)
 	}

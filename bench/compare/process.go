@@ -68,6 +68,11 @@ func (p *process) stop() error {
 	return nil
 }
 
+// cpu returns the CPU time of a process that has ended, and of its children.
+func (p *process) cpu() time.Duration {
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
+}
+
 // findURL sends the first URL of a stream, or closes found without it, and reads on
 // to the end: a server must not wait for its stdout.
 func findURL(stdout io.Reader, found chan<- string) {
