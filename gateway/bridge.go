@@ -298,7 +298,7 @@ func (b *bridge) answered(id jsonrpc.ID, errorType string) {
 	b.repeated.forget(id)
 	if m := b.opened.Load(); m != nil && m.ID == id && errorType == "" {
 		b.mu.Lock()
-		b.params = bytes.Clone(m.Params()) // of a session that takes the place of this one
+		b.params = ownParams(m) // of a session that takes the place of this one
 		b.mu.Unlock()
 	}
 }

@@ -49,7 +49,7 @@ func (b *bridge) initialize(m *jsonrpc.Message) {
 	}
 	b.openings = append(b.openings, reduced(m))
 	if fresh {
-		b.own, b.params, b.attempts = true, bytes.Clone(m.Params()), 0
+		b.own, b.params, b.attempts = true, ownParams(m), 0
 		b.current.Store(nil)
 		if b.restart != nil {
 			b.restart()
@@ -60,6 +60,17 @@ func (b *bridge) initialize(m *jsonrpc.Message) {
 	if s != nil {
 		b.leave(s, errSuperseded)
 	}
+}
+
+// ownParams are a client's initialize params for a request of the gateway's own.
+// A progress token in them would be taken for one of another request.
+func ownParams(m *jsonrpc.Message) json.RawMessage {
+	params := bytes.Clone(m.Params())
+	meta, _ := jsonrpc.Member(params, "_meta")
+	if _, ok := jsonrpc.Member(meta, "progressToken"); !ok {
+		return params
+	}
+	return jsonrpc.ReplaceMember(params, jsonrpc.RemoveMember(meta, "progressToken"), "_meta")
 }
 
 // reduced is an initialize request without what its answer does not depend on:

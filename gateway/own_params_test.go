@@ -13,6 +13,21 @@ import (
 
 // A client that asks again while a start with its own params is under way waits
 // for that start: it is not begun anew, and does not fail.
+// A progress token in a client's initialize means nothing to the session that is
+// opened with its params: there the gateway asks, under ids of its own.
+func TestProgressTokenOfInitializeIsNotPassedOn(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","_meta":{"progressToken":2,"x":1.0},"capabilities":{"roots":{}}}}`)
+		p.want("0 *")
+		const want = `{"protocolVersion":"2025-11-25","_meta":{"x":1.0},"capabilities":{"roots":{}}}`
+		if got := string(u.session(t, 2).message(t, "initialize").Params()); got != want {
+			t.Errorf("the session was initialized with %s, want %s", got, want)
+		}
+	})
+}
+
 func TestRepeatedInitializeWaitsForTheStartUnderWay(t *testing.T) {
 	u := &server{dial: func(ctx context.Context, n int) error {
 		switch n {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,13 +24,22 @@ type chaos struct {
 	mu   sync.Mutex // guards rng: the server draws from timers' goroutines
 	rng  *rand.Rand
 	next int
+	// serial: the server works on one request at a time.
+	serial bool
+	// well: the server does all that it is asked, at once.
+	well atomic.Bool
 	// clients are those whose streams are open, and what each has asked.
 	clients []*chaosClient
 }
 
 type chaosClient struct {
 	*peer
-	asked map[string]string // by id: a token that only this client sent
+	asked map[string]string // by id: a secret that only this client sent
+}
+
+// A secret is JSON that a careless hand would write anew: its bytes must stay.
+func secret(n int) string {
+	return fmt.Sprintf(`{"of":"\u0063lient","n":%d.500,"big":12345678901234567890}`, n)
 }
 
 func (c *chaos) draw(n int) int {
@@ -40,6 +50,9 @@ func (c *chaos) draw(n int) int {
 
 // dial is slow, or fails, or works.
 func (c *chaos) dial(ctx context.Context, _ int) error {
+	if c.well.Load() {
+		return nil
+	}
 	if err := slow(time.Duration(c.draw(1500))*time.Millisecond)(ctx, 0); err != nil {
 		return err
 	}
@@ -49,14 +62,27 @@ func (c *chaos) dial(ctx context.Context, _ int) error {
 	return nil
 }
 
-// handle answers with the params, soon, late, twice, never, or dies.
+// handle answers with the secret: soon, late, twice, never, to nobody, or dies.
+// Before, it may tell progress, after it too.
 func (c *chaos) handle(s *serverSession, m *jsonrpc.Message) bool {
 	if m.Kind != jsonrpc.Request {
 		return true
 	}
-	response := string(jsonrpc.NewResult(m.ID, m.Params()))
-	if m.Method == "initialize" {
+	if c.well.Load() {
+		return false
+	}
+	told, _ := jsonrpc.Member(m.Params(), "secret")
+	if token, ok := jsonrpc.Member(m.Params(), "_meta", "progressToken"); ok {
+		for range c.draw(4) {
+			c.later(s, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`+string(token)+`,"progress":1,"secret":`+string(told)+`}}`)
+		}
+	}
+	response := string(jsonrpc.NewResult(m.ID, told))
+	switch m.Method {
+	case "initialize":
 		response = string(jsonrpc.NewResult(m.ID, []byte(serverResult)))
+	case "ping":
+		response = string(jsonrpc.NewResult(m.ID, []byte("{}")))
 	}
 	times := 1
 	switch c.draw(20) {
@@ -68,11 +94,23 @@ func (c *chaos) handle(s *serverSession, m *jsonrpc.Message) bool {
 		s.die()
 	case 3:
 		response = `{"id":` + string(m.ID) + `}`
+	case 4:
+		if c.serial { // there it is somebody's
+			break
+		}
+		c.later(s, `{"jsonrpc":"2.0","id":null,"result":`+secret(-1)+`}`)
+	case 5:
+		c.later(s, `{"jsonrpc":"2.0","id":1000000,"result":`+secret(-1)+`}`)
 	}
 	for range times {
-		time.AfterFunc(time.Duration(c.draw(4000))*time.Millisecond, func() { s.say(response) })
+		c.later(s, response)
 	}
 	return true
+}
+
+// later has a session say something within four seconds.
+func (c *chaos) later(s *serverSession, msg string) {
+	time.AfterFunc(time.Duration(c.draw(4000))*time.Millisecond, func() { s.say(msg) })
 }
 
 // step does one thing.
@@ -108,9 +146,10 @@ func (c *chaos) step() {
 func (p *chaosClient) ask(c *chaos, method string) {
 	c.next++
 	id := fmt.Sprint(len(p.asked)) // small numbers: all clients use the same
-	token := fmt.Sprintf(`{"protocolVersion":"2025-11-25","capabilities":%s,"token":%d}`, []string{"{}", `{"roots":{}}`}[c.draw(2)], c.next)
-	p.asked[id] = token
-	p.post(`{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + token + `}`)
+	p.asked[id] = secret(c.next)
+	meta := []string{"{}", `{"progressToken":` + id + `}`, `{"progressToken":"` + id + `"}`}[c.draw(3)]
+	p.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"%s","params":{"protocolVersion":"2025-11-25","capabilities":%s,"secret":%s,"_meta":%s}}`,
+		id, method, []string{"{}", `{"roots":{}}`}[c.draw(2)], p.asked[id], meta))
 }
 
 // killSession ends some session.
@@ -124,20 +163,24 @@ func (p *chaosClient) killSession(c *chaos) {
 }
 
 // check expects each request of a client to have been answered exactly once, by
-// an error or by what only that client can have asked.
+// an error or by what only that client can have asked, and after its progress.
 func (p *chaosClient) check(seed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	answers := map[string]int{}
 	for _, e := range p.got {
 		m, err := jsonrpc.Parse(e.Data)
-		if err != nil || m.Kind != jsonrpc.Response {
+		switch {
+		case err == nil && m.Method == "notifications/progress":
+			p.checkProgress(seed, m, answers)
+			continue
+		case err != nil || m.Kind != jsonrpc.Response:
 			p.t.Errorf("seed %d: a client got %s", seed, e.Data)
 			continue
 		}
 		answers[string(m.ID)]++
 		result := string(m.Result())
-		if strings.Contains(result, "token") && result != p.asked[string(m.ID)] {
+		if strings.Contains(result, "big") && result != p.asked[string(m.ID)] {
 			p.t.Errorf("seed %d: crossed: request %s was %s, the answer is %s", seed, m.ID, p.asked[string(m.ID)], result)
 		}
 	}
@@ -151,18 +194,59 @@ func (p *chaosClient) check(seed uint64) {
 	}
 }
 
-// P1 and P2 under a scheduler that knows no mercy: calls, cancellations, deaths
-// of sessions, slow and failing starts, late, double and missing answers,
-// clients that come and go. Each request is answered exactly once, in time.
+// checkWell expects a connection to work again once the server does.
+func (p *chaosClient) checkWell(c *chaos, seed uint64) {
+	c.well.Store(true)
+	for _, id := range []string{`"again"`, `"well"`} { // what has given up may need to be asked twice
+		time.Sleep(20 * time.Second)
+		p.post(request(id, "tools/call"))
+	}
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if last := describe(p.t, p.got[len(p.got)-1]); !strings.HasPrefix(last, `"well" {`) {
+		p.t.Errorf("seed %d: with a server that is well the answer is %s", seed, last)
+	}
+}
+
+func (p *chaosClient) checkProgress(seed uint64, m *jsonrpc.Message, answers map[string]int) {
+	token, _ := jsonrpc.Member(m.Params(), "progressToken")
+	told, _ := jsonrpc.Member(m.Params(), "secret")
+	id := strings.Trim(string(token), `"`)
+	if p.asked[id] != string(told) {
+		p.t.Errorf("seed %d: crossed: request %s was %s, its progress is %s", seed, id, p.asked[id], told)
+	}
+	if answers[id] > 0 {
+		p.t.Errorf("seed %d: request %s made progress after its answer", seed, id)
+	}
+}
+
+// P1, P2, P3 and P6 under a scheduler that knows no mercy: calls, progress,
+// cancellations, deaths of sessions, slow and failing starts, answers that are
+// late, double, missing or nobody's, clients that come and go, a gateway that is
+// shut down in the middle. Each request is answered exactly once, in time, with
+// the bytes that the server said to it.
 func TestEveryRequestIsAnsweredOnce(t *testing.T) {
+	for name, opts := range map[string]gateway.Options{
+		"per connection":  {},
+		"warm":            {Warm: 2},
+		"shared":          {Sessions: gateway.SessionsShared},
+		"two shared ones": {Sessions: gateway.SessionsShared, SessionsSize: 2, Warm: 1},
+	} {
+		t.Run(name, func(t *testing.T) { runChaos(t, opts) })
+	}
+}
+
+func runChaos(t *testing.T, opts gateway.Options) {
 	seeds, steps := uint64(60), 300
 	if raceEnabled {
-		seeds = 20
+		seeds = 12
 	}
 	for seed := range seeds {
-		c := &chaos{t: t, rng: rand.New(rand.NewPCG(seed, 1))}
+		c := &chaos{t: t, rng: rand.New(rand.NewPCG(seed, 1)), serial: seed%3 == 1}
 		c.u = &server{dial: c.dial, handle: c.handle}
-		opts := gateway.Options{RequestTimeout: 5 * time.Second, MaxHandshakeAttempts: 3, MaxInFlight: int(seed % 3)}
+		opts.RequestTimeout, opts.MaxRequestTimeout, opts.MaxHandshakeAttempts = 5*time.Second, 8*time.Second, 3
+		opts.MaxInFlight, opts.HangTimeout = int(seed%3), 3*time.Second
 		inFakeTime(t, c.u, opts, func(t *testing.T, g *gateway.Gateway) {
 			c.t, c.g = t, g
 			for range steps {
@@ -171,21 +255,34 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 					synctest.Wait()
 				}
 			}
-			// The longest that a request may take: a start, and its timeout.
-			time.Sleep(61*time.Second + opts.RequestTimeout)
-			synctest.Wait()
-			for _, client := range c.clients {
-				client.check(seed)
-				if n := client.c.InFlight(); n != 0 {
-					t.Errorf("seed %d: %d requests are unanswered in state %s", seed, n, client.c.State())
-				}
-				if s := client.c.State(); s == connstate.Closed {
-					t.Errorf("seed %d: the stream was closed for %s", seed, client.c.Reason())
-				}
-			}
+			c.finish(seed, opts)
 		})
 		if t.Failed() {
 			return
+		}
+	}
+}
+
+// finish lets all that is under way end, and checks what every client got.
+func (c *chaos) finish(seed uint64, opts gateway.Options) {
+	if seed%4 == 3 {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.g.Shutdown(ctx) // says what it cut
+	} else { // the longest that a request may take: a start, its timeout, and both again
+		time.Sleep(2 * (61*time.Second + opts.MaxRequestTimeout))
+	}
+	synctest.Wait()
+	for _, client := range c.clients {
+		client.check(seed)
+		if seed%4 != 3 {
+			defer client.checkWell(c, seed)
+		}
+		if n := client.c.InFlight(); n != 0 {
+			c.t.Errorf("seed %d: %d requests are unanswered in state %s", seed, n, client.c.State())
+		}
+		if s := client.c.State(); s == connstate.Closed && seed%4 != 3 {
+			c.t.Errorf("seed %d: the stream was closed for %s", seed, client.c.Reason())
 		}
 	}
 }

@@ -1,0 +1,124 @@
+package gateway_test
+
+import (
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// diesOf is the handler of a server whose first sessions die of a method.
+func diesOf(method string, sessions int) func(*serverSession, *jsonrpc.Message) bool {
+	return func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method != method || s.n > sessions {
+			return false
+		}
+		s.die()
+		return true
+	}
+}
+
+func TestSafeRequestsAreRepeatedOnTheNewSession(t *testing.T) {
+	for _, method := range []string{"tools/list", "resources/list", "resources/templates/list", "prompts/list", "resources/read", "prompts/get", "completion/complete"} {
+		t.Run(method, func(t *testing.T) {
+			u := &server{handle: diesOf(method, 1)}
+			inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, plain)
+				p.post(request("1", method))
+				time.Sleep(2 * time.Second)
+				p.want(answered("1", 2, method))
+				if n := metric(t, g, "mcp_sse_requests_repeated_total"); n != 1 {
+					t.Errorf("%g requests repeated, want 1", n)
+				}
+				p.post(request("1", method)) // the id may be used again
+				p.want(answered("1", 2, method))
+			})
+		})
+	}
+}
+
+func TestRequestsAreRepeatedOnce(t *testing.T) {
+	u := &server{handle: diesOf("tools/list", 99)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		time.Sleep(5 * time.Second)
+		p.want("1 session_lost retryable=true")
+	})
+}
+
+func TestCallsAreNotRepeated(t *testing.T) {
+	u := &server{handle: diesOf("tools/call", 1)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/call"))
+		p.want("1 session_lost retryable=false")
+	})
+}
+
+func TestNothingIsRepeatedWhenNotWanted(t *testing.T) {
+	u := &server{handle: diesOf("tools/list", 1)}
+	inFakeTime(t, u, gateway.Options{Retry: gateway.RetryNever}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		p.want("1 session_lost retryable=true")
+	})
+}
+
+// Tools that say they change nothing, or nothing more the second time, are safe.
+func TestAnnotatedToolsAreRepeated(t *testing.T) {
+	const list = `{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},{"name":"set","annotations":{"idempotentHint":true}},{"name":"add"}]}`
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		switch {
+		case m.Method == "tools/list":
+			s.say(string(jsonrpc.NewResult(m.ID, []byte(list))))
+			return true
+		case m.Method == "tools/call" && s.n%2 == 1:
+			s.die()
+			return true
+		}
+		return false
+	}}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		call := func(id int, tool string) string {
+			return `{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"tools/call","params":{"name":"` + tool + `"}}`
+		}
+		for i, tt := range []struct{ tool, want string }{
+			{"read", answered("1", 2, "tools/call")},
+			{"set", answered("1", 4, "tools/call")},
+			{"add", "1 session_lost retryable=false"},
+		} {
+			p := connect(t, g, plain) // sessions 1, 3 and 5
+			p.post(request("0", "tools/list"))
+			p.want("0 " + list)
+			p.post(call(1, tt.tool))
+			time.Sleep(2 * time.Second)
+			p.want(tt.want)
+			p.c.Close("left")
+			synctest.Wait()
+			if i == 2 {
+				return
+			}
+		}
+	})
+}
+
+// A request that its client takes back while it waits for its second chance is
+// answered as cancelled.
+func TestRepeatedRequestCanBeCancelled(t *testing.T) {
+	u := &server{handle: diesOf("tools/list", 1)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		synctest.Wait()
+		u.dial = slow(time.Second)
+		p.post(request("1", "tools/list"))
+		synctest.Wait()
+		p.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		p.want("1 cancelled retryable=true")
+		time.Sleep(5 * time.Second)
+		p.want()
+	})
+}
