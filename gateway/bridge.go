@@ -185,6 +185,7 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 		if s.place.lost(s.session, errTakesNoMore) {
 			b.g.retire(s.session, nil)
 		}
+		b.lost(s, errTakesNoMore) // who tells all of the loss may not have come to us yet
 	case b.lost(s, errTakesNoMore):
 		b.g.retire(s.session, b.c.Done())
 	}
