@@ -105,3 +105,11 @@ func TestShutdownLetsChildrenEndInGoodOrder(t *testing.T) {
 		})
 	}
 }
+
+// freeze stops a process, as a debugger would.
+func freeze(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatalf("stop %d: %v", pid, err)
+	}
+}

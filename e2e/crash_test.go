@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -112,21 +111,6 @@ func assertSessionLost(t *testing.T, k kind, err error) {
 	}
 	if !k.noErrorData && !got.names("session_lost") {
 		t.Errorf("the call that lost its server: %v, want session_lost named", got)
-	}
-}
-
-func TestNextCallAfterACrashIsServedHoweverSoonItComes(t *testing.T) {
-	t.Parallel()
-	s := openStream(t, startGateway(t, fake(t)...).url)
-	s.request("0", "ping", "{}")
-	for round := range 20 {
-		crash, echo := fmt.Sprint(2*round+1), fmt.Sprint(2*round+2)
-		if lost := s.request(crash, "tools/call", callParams("crash", "{}")); lost.Error == nil || !lost.Error.names("session_lost") {
-			t.Errorf("round %d: crash = %+v (error %v), want session_lost", round, lost.Result, lost.Error)
-		}
-		if got := s.call(echo, "echo", `{"message":"m"}`); got != "m" {
-			t.Errorf("round %d: echo = %q, want m", round, got)
-		}
 	}
 }
 

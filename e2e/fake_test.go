@@ -55,6 +55,7 @@ type fakeMessage struct {
 //	capabilities    answers the client capabilities of its initialize
 //	hang {file}     creates the file and never answers
 //	crash           ends the process with code 3
+//	cursed          the same, and is annotated readOnlyHint
 //	fragile, solid {file}  end it too, unless the file exists, which they create:
 //	                the second time they answer; solid is annotated idempotentHint
 //	ask {how}       sends the client a request of that method, answers its reply
@@ -207,13 +208,14 @@ func fakeResult(m fakeMessage, line string, f *fakeState) string {
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
 
-// fakeTools returns the tools, as JSON. Only the first promise that repeating
+// fakeTools returns the tools, as JSON. The first ones promise that repeating
 // them is harmless.
 func fakeTools() []string {
 	const tool = `{"name":%q,"inputSchema":{"type":"object"},"annotations":%s}`
 	all := []string{
 		fmt.Sprintf(tool, "echo", `{"readOnlyHint":true}`),
 		fmt.Sprintf(tool, "solid", `{"idempotentHint":true}`),
+		fmt.Sprintf(tool, "cursed", `{"readOnlyHint":true}`),
 	}
 	for _, name := range []string{"pid", "wire", "hang", "crash", "capabilities", "fragile", "ask", "misbehave"} {
 		all = append(all, fmt.Sprintf(tool, name, `{}`))
@@ -236,7 +238,7 @@ func fakeCall(m fakeMessage, line string, f *fakeState) string {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
 		}
 		return ""
-	case "crash":
+	case "crash", "cursed":
 		os.Exit(3)
 	case "fragile", "solid":
 		if first(m.Params.Arguments.File) {

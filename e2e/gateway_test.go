@@ -126,6 +126,29 @@ func (g *gateway) wait() error {
 // unreaped returns the children of which the log tells the start but not the end.
 func (g *gateway) unreaped() map[int]bool {
 	started := map[int]bool{}
+	g.lives(func(pid int, began bool) {
+		if began {
+			started[pid] = true
+		} else {
+			delete(started, pid)
+		}
+	})
+	return started
+}
+
+// started returns the children of which the log tells the start, in order.
+func (g *gateway) started() []int {
+	var all []int
+	g.lives(func(pid int, began bool) {
+		if began {
+			all = append(all, pid)
+		}
+	})
+	return all
+}
+
+// lives calls each for the start and the end of each child.
+func (g *gateway) lives(each func(pid int, began bool)) {
 	for line := range strings.Lines(g.log.String()) {
 		var entry struct {
 			Msg string `json:"msg"`
@@ -136,12 +159,11 @@ func (g *gateway) unreaped() map[int]bool {
 		}
 		switch entry.Msg {
 		case "server started":
-			started[entry.PID] = true
+			each(entry.PID, true)
 		case "server exited":
-			delete(started, entry.PID)
+			each(entry.PID, false)
 		}
 	}
-	return started
 }
 
 // children returns the processes below the gateway.

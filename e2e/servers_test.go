@@ -120,5 +120,5 @@ func memory(t *testing.T) []string {
 
 // modes are the ways to give sessions to connections.
 func modes() map[string][]string {
-	return map[string][]string{"PerConnection": nil}
+	return map[string][]string{"PerConnection": nil, "Shared": {"--sessions", "shared"}}
 }
