@@ -142,7 +142,7 @@ func (c *client) progress(m message, e event) {
 		c.run.tally.fault(StrayProgress, "client %d got progress for the token %.100s, which it has not given", c.number, params.ProgressToken)
 		c.own(e.data, "progress")
 		return
-	case s != waiting:
+	case s == answered: // of one that was given up, the server could not know
 		c.run.tally.fault(StrayProgress, "client %d got progress for id %d after the end of that call", c.number, k.id)
 	}
 	c.check(k, e.data, k.reports && params.Message != "", "progress of")

@@ -13,7 +13,7 @@ import (
 
 // quick are options of a run that takes no longer than it must.
 func quick() load.Options {
-	return load.Options{Clients: 8, Calls: 400, InFlight: 2, Timeout: 20 * time.Second, Settle: time.Millisecond}
+	return load.Options{Clients: 8, Calls: 160, InFlight: 2, Timeout: 20 * time.Second, Settle: time.Millisecond}
 }
 
 func mustRun(t *testing.T, url string, opts load.Options) *load.Report {
@@ -45,14 +45,14 @@ func TestRightServerIsClean(t *testing.T) {
 			opts := quick()
 			c.change(&opts)
 			r := mustRun(t, s.url, opts)
-			if r.Verdict() != load.Clean || r.Calls != 400 || r.Answered != 400 || r.Refused != 0 {
-				t.Errorf("report = %+v, want 400 right answers", r)
+			if r.Verdict() != load.Clean || r.Calls != 160 || r.Answered != 160 || r.Refused != 0 {
+				t.Errorf("report = %+v, want 160 right answers", r)
 			}
 			if r.Seconds <= 0 || r.PerSecond <= 0 || r.P50 <= 0 || r.P99 < r.P50 {
 				t.Errorf("report = %+v, want times", r)
 			}
-			if r.Tool != "echo" || opts.ProgressTool != "" && r.Progress != 200 || c.both && r.Announcements != 8 {
-				t.Errorf("report = %+v, want the tool echo, 200 progress with it, and 8 announcements", r)
+			if r.Tool != "echo" || opts.ProgressTool != "" && r.Progress != 80 || c.both && r.Announcements != 8 {
+				t.Errorf("report = %+v, want the tool echo, 80 progress with it, and 8 announcements", r)
 			}
 		})
 	}
@@ -73,8 +73,8 @@ func TestIDsAreTheSameInLockStep(t *testing.T) {
 			t.Fatalf("call %d has id %s and token %s, want %s: %q", i, id, tokens[i], want, ids)
 		}
 	}
-	if len(ids) != 400 {
-		t.Errorf("%d calls, want 400", len(ids))
+	if len(ids) != 160 {
+		t.Errorf("%d calls, want 160", len(ids))
 	}
 }
 
@@ -123,7 +123,7 @@ func TestRefusalsProveNothing(t *testing.T) {
 	}{
 		"Error":     {&fakeServer{call: refusal(`"error":{"code":-1,"message":"busy"}`)}, 1, "busy"},
 		"ToolError": {&fakeServer{call: refusal(`"result":{"isError":true,"content":[{"type":"text","text":"broken"}]}`)}, 1, "broken"},
-		"Status":    {&fakeServer{refuse: http.StatusTooManyRequests}, 400, "429"},
+		"Status":    {&fakeServer{refuse: http.StatusTooManyRequests}, 160, "429"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -93,6 +93,7 @@ var wrongs = map[string]wrong{
 		// The next calls are made when this one was given up.
 		for _, h := range s.held {
 			if r.number() > h.number()+1 {
+				h.from.progress(h.Params.Meta.Token, h.secret())
 				s.text(h.from, h.ID, h.secret())
 				s.held = nil
 			}
