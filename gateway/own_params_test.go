@@ -19,6 +19,7 @@ func TestProgressTokenOfInitializeIsNotPassedOn(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
 		p.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","_meta":{"progressToken":2,"x":1.0},"capabilities":{"roots":{}}}}`)
 		p.want("0 *")
 		const want = `{"protocolVersion":"2025-11-25","_meta":{"x":1.0},"capabilities":{"roots":{}}}`
