@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -311,5 +312,48 @@ func TestRealServersAtTheSameTime(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// SEP-1699: the server ends the stream of a call and has the client come back.
+func TestRealServerThatEndsAStreamIsAskedAgain(t *testing.T) {
+	s := goSDK(make(chan struct{}))
+	mcp.AddTool(s, &mcp.Tool{Name: "poll"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		r.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: 20 * time.Millisecond})
+		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})
+		return text(in.Text), nil, err
+	})
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
+	r := assemble(t, upstream.HTTPHandler(h))
+	for i := range 5 {
+		r.call(fmt.Sprint(i), "poll", "done", `,"_meta":{"progressToken":"p"}`)
+		r.want(r.answers, `"done"`, fmt.Sprintf(`"id":%d`, i))
+		r.want(r.told, `"notifications/progress"`)
+	}
+}
+
+// A server that starts anew knows no sessions: what is in flight gets an error, and
+// a new session works.
+func TestRealServerThatForgetsASession(t *testing.T) {
+	var h atomic.Pointer[http.Handler]
+	renew := func() {
+		s := goSDK(make(chan struct{}))
+		next := http.Handler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+		h.Store(&next)
+		t.Cleanup(func() {
+			for session := range s.Sessions() {
+				session.Close()
+			}
+		})
+	}
+	renew()
+	up := upstream.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*h.Load()).ServeHTTP(w, r) }))
+	for range 3 {
+		r := assemble(t, up)
+		r.call("1", "echo", "hello", "")
+		r.want(r.answers, `"hello"`)
+		renew()
+		r.call("2", "echo", "hello", "")
+		r.want(r.answers, `"id":2`, `"session_lost"`, "forgotten the session")
 	}
 }
