@@ -1,12 +1,14 @@
 // Package upstream reaches MCP servers.
 //
 // An [Upstream] opens sessions; each session is a [jsonrpc.Conn]. There are
-// three kinds: [Handle] calls a function for each message, [Serve] runs a
-// server over an in-memory pair of streams, and [Command] starts a child
-// process for each session and speaks to it over stdio. None of them knows who
-// the clients are, or looks at more of a message than its id and method.
+// these kinds: [Handle] calls a function for each message, [Serve] runs a
+// server over an in-memory pair of streams, [Command] starts a child process for
+// each session and speaks to it over stdio, [URL] reaches a server over HTTP, and
+// [HTTPHandler] does so without a socket. None of them knows who the clients are,
+// or changes what is in a message; only sessions with servers of MCP 2026-07-28
+// translate, because those know no sessions.
 //
-// All three keep the contract of jsonrpc.Conn. Send never waits: what the
+// All keep the contract of jsonrpc.Conn. Send never waits: what the
 // server has not taken yet is kept up to 8 MiB, then Send fails with
 // jsonrpc.ErrBusy; one message over that size passes when it is alone. Recv
 // returns one message at a time, without line breaks, and at the end says why
@@ -64,4 +66,17 @@
 //	notifications/cancelled, Close     the response is closed
 //
 // All that is not named there passes byte for byte.
+//
+// # Sessions over HTTP
+//
+//	exchange       one request at a time: headers, limits, errors without secrets
+//	undecided      finds out what the server speaks, by its answer to initialize
+//	streamable     MCP 2025-03-26 to 2025-11-25: a POST for each message, resumption, GET
+//	remoteSSE      MCP 2024-11-05: one stream, POSTs to the endpoint that it names
+//	modernConn     MCP 2026-07-28: no session at the server, one presented here
+//
+// A request that fails as HTTP gets an error response, with data that says why
+// (docs/reference/errors.md). The session ends when the server has forgotten it,
+// cannot be reached, or fails. A response that breaks off is resumed from its last
+// event, where events have ids; no request is ever posted twice.
 package upstream

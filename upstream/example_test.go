@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net/http"
 	"os"
 	"time"
 
@@ -78,6 +79,41 @@ func ExampleHandle() {
 	converse(up, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`)
 	// Output:
 	// {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Hello, Ada"}]}}
+}
+
+// A server at a URL is asked what it speaks.
+func ExampleURL() {
+	up := upstream.URL{
+		Address: "https://mcp.example.com/mcp",
+		Header:  http.Header{"Authorization": {"Bearer " + os.Getenv("TOKEN")}},
+	}
+	conn, err := up.Dial(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer conn.Close()
+}
+
+// A handler of Streamable HTTP is called without a socket.
+func ExampleHTTPHandler() {
+	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	type input struct {
+		Name string `json:"name"`
+	}
+	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
+	})
+
+	up := upstream.HTTPHandler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, nil))
+
+	converse(up,
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"example","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`,
+	)
+	// Output:
+	// {"jsonrpc":"2.0","id":1,"result":{"capabilities":{"logging":{},"tools":{"listChanged":true}},"protocolVersion":"2025-06-18","serverInfo":{"name":"greeter","version":"1"}}}
+	// {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"Hello, Ada"}]}}
 }
 
 // A server that is a program of its own gets a process for each session.
