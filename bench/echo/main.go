@@ -12,8 +12,11 @@ import (
 
 func main() {
 	shuffle := flag.Bool("shuffle", false, "answer what came together in random order")
+	dieAt := flag.Int("die-at", 0, "end without an answer at the `N`th call; 0: never")
 	flag.Parse()
-	if err := newServer(os.Stdin, os.Stdout, *shuffle).run(); err != nil {
+	s := newServer(os.Stdin, os.Stdout, *shuffle)
+	s.dieAt = *dieAt
+	if err := s.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "echo:", err)
 		os.Exit(1)
 	}

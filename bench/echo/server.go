@@ -12,6 +12,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
+var errDied = errors.New("this call ends the server, as it was told to")
+
 // maxLine bounds a message, and what is answered in one write.
 const maxLine = 1 << 20
 
@@ -21,6 +23,8 @@ type server struct {
 	in      *bufio.Reader
 	out     io.Writer
 	shuffle bool
+	dieAt   int // the call at which run fails; 0: never
+	calls   int // that came
 
 	reports, answers [][]byte // what came together; reports are sent first
 	buf              bytes.Buffer
@@ -30,8 +34,9 @@ func newServer(in io.Reader, out io.Writer, shuffle bool) *server {
 	return &server{in: bufio.NewReaderSize(in, maxLine), out: out, shuffle: shuffle}
 }
 
-// run serves until stdin ends. It fails on a line over maxLine and on what cannot
-// be read or written.
+// run serves until stdin ends. It fails on a line over maxLine, on what cannot be
+// read or written, and at the call dieAt: what came together with it has no answer
+// either.
 func (s *server) run() error {
 	for {
 		line, err := s.in.ReadSlice('\n')
@@ -42,6 +47,9 @@ func (s *server) run() error {
 			return fmt.Errorf("read: %w", err)
 		}
 		s.receive(line)
+		if s.dieAt > 0 && s.calls >= s.dieAt {
+			return errDied
+		}
 		if s.more() {
 			continue
 		}
@@ -103,6 +111,7 @@ func (s *server) receive(line []byte) {
 
 // call runs a tool. The message is copied as the JSON string it is.
 func (s *server) call(m *jsonrpc.Message) {
+	s.calls++
 	name, _ := jsonrpc.Member(m.Params(), "name")
 	message, ok := jsonrpc.Member(m.Params(), "arguments", "message")
 	switch {

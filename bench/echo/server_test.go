@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,5 +110,19 @@ func TestShuffleReportsProgressBeforeItsAnswer(t *testing.T) {
 			t.Fatalf("progress came after an answer: %s", line)
 		}
 		answered = answered || !report
+	}
+}
+
+func TestDiesAtACall(t *testing.T) {
+	var out bytes.Buffer
+	s := newServer(strings.NewReader(strings.Join(calls("echo"), "\n")+"\n"), &out, false)
+	s.dieAt = 100
+	if err := s.run(); !errors.Is(err, errDied) || out.Len() > 0 {
+		t.Errorf("run = %v, answers %q, want %v and none", err, &out, errDied)
+	}
+	s = newServer(strings.NewReader(strings.Join(calls("echo"), "\n")+"\n"), &out, false)
+	s.dieAt = 101
+	if err := s.run(); err != nil || strings.Count(out.String(), "\n") != 100 {
+		t.Errorf("run = %v, answers %q, want 100", err, &out)
 	}
 }
