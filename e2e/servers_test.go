@@ -46,12 +46,17 @@ func ours(name string, start func(t *testing.T) []string) server {
 	}
 }
 
+// oursLate is ours for mcp-go, whose notifications go another way than its answers.
+func oursLate(name string, start func(t *testing.T) []string) server {
+	s := ours(name, start)
+	s.late = true
+	return s
+}
+
 func message(token string) map[string]any { return map[string]any{"message": token} }
 
 // stdioServers are started by the gateway.
 func stdioServers() []server {
-	late := ours("MCPGo", func(t *testing.T) []string { return []string{"--", everythingGo(t), "-sdk", "mcp-go"} })
-	late.late = true // its notifications go another way than its answers
 	return []server{
 		{
 			name: "Demo", start: func(*testing.T) []string { return []string{"--demo"} },
@@ -71,7 +76,7 @@ func stdioServers() []server {
 			uri: "memory://knowledge-graph", text: "entities",
 		},
 		ours("GoSDK", func(t *testing.T) []string { return []string{"--", everythingGo(t)} }),
-		late,
+		oursLate("MCPGo", func(t *testing.T) []string { return []string{"--", everythingGo(t), "-sdk", "mcp-go"} }),
 	}
 }
 
