@@ -59,6 +59,7 @@ type modernConn struct {
 	count      int                        // of running messages
 	held       int                        // their bytes
 	tools      map[string][]paramHeader   // those with mirrored arguments, by name
+	left       map[string]bool            // tools that are left out, and logged as that
 	asks       map[jsonrpc.ID]*ask        // by our id
 	listening  listening
 }
@@ -83,7 +84,7 @@ func newModernConn(x *exchange, discovered json.RawMessage) *modernConn {
 }
 
 // Send hands one message over. It fails with jsonrpc.ErrBusy while the messages
-// that are being worked on hold more than 8 MiB, or are 16,384.
+// that are being worked on hold more than 8 MiB, or are as many as maxCalls.
 func (c *modernConn) Send(msg []byte) error {
 	m, err := jsonrpc.Parse(msg)
 	switch {
@@ -106,7 +107,7 @@ func (c *modernConn) begin(m *jsonrpc.Message, work func(*modernCall)) error {
 	switch {
 	case c.closed != nil:
 		return c.closed
-	case c.count > 0 && (c.held+len(m.Raw()) > sendLimit || c.count >= maxRunning):
+	case c.count >= maxCalls, c.held > 0 && c.held+len(m.Raw())+itemCost > sendLimit:
 		return jsonrpc.ErrBusy
 	case m.Kind == jsonrpc.Request && c.calls[m.ID] != nil:
 		return fmt.Errorf("send: a request with the id %.64s is in flight", m.ID)
@@ -114,7 +115,7 @@ func (c *modernConn) begin(m *jsonrpc.Message, work func(*modernCall)) error {
 	k := &modernCall{m: m}
 	k.ctx, k.cancel = context.WithCancel(c.ctx)
 	c.count++
-	c.held += len(m.Raw())
+	c.held += len(m.Raw()) + itemCost
 	if m.Kind == jsonrpc.Request {
 		c.calls[m.ID] = k
 	}
@@ -148,7 +149,7 @@ func (c *modernConn) finish(k *modernCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.count--
-	c.held -= len(k.m.Raw())
+	c.held -= len(k.m.Raw()) + itemCost
 	c.removeLocked(k)
 }
 

@@ -106,11 +106,11 @@ func (c *modernConn) listTools(ctx context.Context) bool {
 // without the tools that break the rules for it.
 func (c *modernConn) learn(result json.RawMessage) json.RawMessage {
 	page := readTools(result)
-	for name, why := range page.dropped {
-		c.x.log.Warn("tool left out: its x-mcp-header is invalid", "tool", name[:min(64, len(name))], "err", why)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for name, why := range page.dropped {
+		c.leaveOutLocked(name[:min(64, len(name))], why)
+	}
 	for name, headers := range page.headers {
 		if headers == nil {
 			delete(c.tools, name)
@@ -124,6 +124,18 @@ func (c *modernConn) learn(result json.RawMessage) json.RawMessage {
 		}
 	}
 	return page.result
+}
+
+// leaveOutLocked logs that a tool is left out, once in a session.
+func (c *modernConn) leaveOutLocked(name string, why error) {
+	if c.left[name] || len(c.left) >= maxTools {
+		return
+	}
+	if c.left == nil {
+		c.left = make(map[string]bool)
+	}
+	c.left[name] = true
+	c.x.log.Warn("tool left out: its x-mcp-header is invalid", "tool", name, "err", why)
 }
 
 // post sends m, with an id of its own and other params, and returns the response.

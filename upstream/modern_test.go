@@ -190,10 +190,12 @@ func TestToolsWithInvalidHeadersAreNotListed(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) {
 		p.result(`{"tools":[{"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}},{"name":"good"}],"resultType":"complete"}`)
 	})
-	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-	s.want(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"good"}]}}`)
-	if logs := s.logs.String(); !strings.Contains(logs, "tool=bad") || !strings.Contains(logs, "level=WARN") {
-		t.Errorf("the log says %s", logs)
+	for range 2 {
+		s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		s.want(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"good"}]}}`)
+	}
+	if logs := s.logs.String(); strings.Count(logs, "tool=bad") != 1 || !strings.Contains(logs, "level=WARN") {
+		t.Errorf("the log says %s, want one warning for a session", logs)
 	}
 }
 

@@ -104,6 +104,21 @@ func TestServerWithoutListenIsNotAskedAgain(t *testing.T) {
 	})
 }
 
+// A server that honours nothing says so and ends the stream.
+func TestServerWithNothingToTellIsNotAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, changing, func(p *post) {
+			p.event(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}`)
+			p.event(`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete"}}`)
+		})
+		s.initialize(`{}`)
+		time.Sleep(time.Hour)
+		if n := len(s.seen("subscriptions/listen")); n != 1 {
+			t.Errorf("there were %d listens", n)
+		}
+	})
+}
+
 func TestSubscriptionThatIsNotAcknowledgedFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStatelessHere(t, subscribable, func(p *post) {
