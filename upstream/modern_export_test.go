@@ -13,6 +13,7 @@ const (
 	MaxInputRounds   = maxInputRounds
 	MaxInputs        = maxInputs
 	MaxAsks          = maxAsks
+	MaxCalls         = maxCalls
 	MaxSubscriptions = maxSubscriptions
 )
 

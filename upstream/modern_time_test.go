@@ -1,7 +1,9 @@
 package upstream_test
 
 import (
+	"errors"
 	"net/http"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -196,6 +198,23 @@ func TestCloseIsBounded(t *testing.T) {
 			t.Errorf("Close took %v", took)
 		}
 		close(d.release)
+		synctest.Wait()
+	})
+}
+
+func TestSendIsBoundedInRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, discovered, func(p *post) { <-p.r.Context().Done() })
+		for i := range upstream.MaxCalls {
+			s.send(toolCall(strconv.Itoa(i), "hangs"))
+		}
+		if err := s.conn.Send([]byte(toolCall(`"more"`, "hangs"))); !errors.Is(err, jsonrpc.ErrBusy) {
+			t.Errorf("Send over the bound: got %v, want ErrBusy", err)
+		}
+		s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+		synctest.Wait()
+		s.send(toolCall(`"more"`, "hangs"))
+		_ = s.conn.Close()
 		synctest.Wait()
 	})
 }
