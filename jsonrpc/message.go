@@ -49,7 +49,13 @@ type Message struct {
 
 	raw                       []byte
 	id, params, result, fault span
+	twofold                   bool
 }
+
+// Certain reports whether all parsers read the same in the message. Some do not
+// tell upper from lower case in the names of members, and would take "ID" for the
+// id.
+func (m *Message) Certain() bool { return !m.twofold }
 
 // Raw returns the whole message on one line. The caller must not change it.
 func (m *Message) Raw() []byte { return m.raw }
@@ -189,6 +195,7 @@ func (p *parser) member(name, value span) error {
 	case "error":
 		at = &p.m.fault
 	default:
+		p.m.twofold = p.m.twofold || resembles(key)
 		return nil
 	}
 	if at.present() {
@@ -196,6 +203,16 @@ func (p *parser) member(name, value span) error {
 	}
 	*at = value
 	return nil
+}
+
+// resembles reports whether a name is one of JSON-RPC's but for the case.
+func resembles(key []byte) bool {
+	for _, name := range [...]string{"jsonrpc", "id", "method", "params", "result", "error"} {
+		if bytes.EqualFold(key, []byte(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *parser) classify() error {

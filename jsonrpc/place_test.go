@@ -62,6 +62,20 @@ func TestWithNumberChangesTheIDAndOneValue(t *testing.T) {
 	}
 }
 
+func TestCertain(t *testing.T) {
+	for in, want := range map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"method":"a","params":{"ID":2},"x":1,"ids":1}`: true,
+		`{"jsonrpc":"2.0","id":1,"method":"a","ID":2}`:                          false,
+		`{"jsonrpc":"2.0","id":1,"method":"a","Param\u0073":{}}`:                false,
+		`{"jsonrpc":"2.0","id":1,"method":"a","param\u017f":{}}`:                false,
+		`{"jsonrpc":"2.0","id":1,"result":1,"Error":{}}`:                        false,
+	} {
+		if got := mustParse(t, in).Certain(); got != want {
+			t.Errorf("%s: got %v, want %v", in, got, want)
+		}
+	}
+}
+
 func TestFilter(t *testing.T) {
 	short := func(element json.RawMessage) bool { return len(element) < 4 }
 	for in, want := range map[string]string{

@@ -135,6 +135,8 @@ func (t *Port) Forward(m *jsonrpc.Message) error {
 	switch {
 	case m.Kind == jsonrpc.Request:
 		return t.session.forward(t, m)
+	case t.session.opts.Shared && !m.Certain():
+		t.session.drop(metrics.DroppedShared, "message that can be read in two ways", m)
 	case m.Kind == jsonrpc.Response:
 		t.response(m)
 	case m.Method == MethodCancelled:

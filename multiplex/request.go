@@ -51,6 +51,9 @@ func (s *Session) start(p *pending) error {
 // inspect takes from a request what is needed on its way back. It fails when the
 // request cannot be made on this session.
 func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
+	if s.opts.Shared && !m.Certain() {
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a member stands there twice, in another case")
+	}
 	at, certain := m.Param("_meta", "progressToken")
 	if s.opts.Shared && !certain {
 		// One of them would reach the server as it is: another client's, perhaps.

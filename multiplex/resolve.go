@@ -152,7 +152,8 @@ func isCall(m *jsonrpc.Message) bool {
 }
 
 // tooLong answers the request whose response was over the limit. When that is
-// not certain the session cannot go on: someone would wait for nothing.
+// not certain the session cannot go on: someone would wait for nothing. A shared
+// one goes on: the end would harm all, and who waits has its timeout.
 func (s *Session) tooLong() error {
 	s.opts.Metrics.Dropped(metrics.DroppedTooLong)
 	s.mu.Lock()
@@ -166,7 +167,7 @@ func (s *Session) tooLong() error {
 	case p != nil:
 		s.next()
 		s.unusable(p, "the server's answer is over the size limit")
-	case waiters > 0:
+	case waiters > 0 && !s.opts.Shared:
 		return jsonrpc.ErrTooLong
 	}
 	return nil
