@@ -46,6 +46,14 @@ func TestResponsesWithoutID(t *testing.T) {
 			server(nullID), got(answer(`"b"`)), sent(call("3")),
 			server(nullID), got(answer(`"c"`)), dropped(metrics.DroppedUnknownResponse, 0),
 		}},
+		{name: "in order for the clients of a shared session", opts: multiplex.Options{MaxInFlight: 1, Shared: true}, clients: 2, steps: []step{
+			from(0, callA), from(1, callA), sent(call("1")), server(nullID), at(0, answer(`"a"`)), at(1), sent(call("2")),
+			server(nullID), at(0), at(1, answer(`"a"`)), matched("fifo", 2),
+		}},
+		{name: "not when the server of a shared session has named an answer before: it may be one to that", opts: multiplex.Options{MaxInFlight: 1, Shared: true}, clients: 2, steps: []step{
+			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)), from(1, callA), sent(call("2")),
+			server(nullID), at(1), server(result("2")), at(1, answer(`"a"`)), matched("fifo", 0),
+		}},
 		{name: "dropped when not serialized", steps: []step{
 			forward(callA), sent(call("1")), server(nullID, noID), got(), dropped(metrics.DroppedUnknownResponse, 2),
 			server(result("1")), got(answer(`"a"`)),

@@ -73,10 +73,12 @@ func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
 }
 
 // matchLocked finds and removes the request that a response with that id answers.
-// One without an id can only be matched when a single request is out.
+// One without an id can only be matched when a single request is out. On a shared
+// session the server must not have given an id ever: else it may be another answer
+// to what it has answered, and somebody else's.
 func (s *Session) matchLocked(id int64) (*pending, string) {
 	if id == 0 {
-		if s.opts.MaxInFlight != 1 {
+		if s.opts.MaxInFlight != 1 || s.opts.Shared && s.named {
 			return nil, metrics.MatchedOrphan
 		}
 		p := s.onlyLocked()
@@ -94,6 +96,7 @@ func (s *Session) matchLocked(id int64) (*pending, string) {
 		return nil, metrics.MatchedOrphan
 	}
 	s.removeLocked(p)
+	s.named = true
 	return p, metrics.MatchedID
 }
 

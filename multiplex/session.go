@@ -65,6 +65,7 @@ type Session struct {
 	// abandoned are the requests that were given up and the server may still
 	// answer. 0 stands for those beyond maxAbandoned; no answer takes it out.
 	abandoned map[int64]struct{}
+	named     bool // the server has answered with an id
 	deadlines deadlines
 	hang      suspicion
 	calls     serverCalls
