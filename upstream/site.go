@@ -11,8 +11,11 @@ import (
 )
 
 const (
-	dialTimeout  = 10 * time.Second // of a TCP connection, and again of TLS on it
-	idleTimeout  = 90 * time.Second // of a connection that nothing uses
+	dialTimeout = 10 * time.Second // of a TCP connection, and again of TLS on it
+	// idleTimeout is how long a connection is kept that nothing uses. Node.js and
+	// uvicorn close theirs after 5 s; a request that meets that end on its way is
+	// lost, because it must not be sent twice.
+	idleTimeout  = 4 * time.Second
 	maxRedirects = 5
 	// pingInterval is how long an HTTP/2 connection may be silent before it is
 	// asked for a sign of life. On HTTP/1.1 TCP's keep-alive does that.

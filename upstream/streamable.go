@@ -218,7 +218,9 @@ func (c *streamable) deliverOut(ctx context.Context, msg []byte) {
 }
 
 func (c *streamable) postOut(ctx context.Context, m *jsonrpc.Message) {
-	resp, err := c.x.do(ctx, http.MethodPost, m.Raw(), c.header(""))
+	header := c.header("")
+	header["Idempotency-Key"] = nil // not sent: net/http may repeat it on another connection
+	resp, err := c.x.do(ctx, http.MethodPost, m.Raw(), header)
 	switch {
 	case unreached(err):
 		c.unreachable(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // remoteCall is a request to a server over Streamable HTTP.
@@ -148,6 +149,7 @@ func (c *streamable) receive(k *remoteCall, in incoming) error {
 	k.cursor.note(in)
 	switch {
 	case in.tooLong:
+		c.x.metrics.Dropped(metrics.DroppedTooLong)
 		c.fail(k, tooLongResponse(c.x.limit))
 		return errAnswered
 	case in.data == nil:
@@ -167,8 +169,10 @@ func (c *streamable) deliver(k *remoteCall, data []byte) error {
 	m, err := jsonrpc.Parse(data)
 	switch {
 	case err != nil && (m == nil || m.ID == ""):
+		if !k.invalid { // once for a response: there may be many
+			c.x.log.Warn("server sent an invalid message", "err", err)
+		}
 		k.invalid = true
-		c.x.log.Warn("server sent an invalid message", "err", err)
 		return nil
 	case m.ID == k.id && m.Kind != jsonrpc.Request:
 		k.answered = true

@@ -8,6 +8,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 const (
@@ -114,6 +115,7 @@ func (c *streamable) listen() {
 func (c *streamable) pushed(at *cursor, in incoming) error {
 	at.note(in)
 	if in.tooLong { // no answer comes here, so nobody waits for it
+		c.x.metrics.Dropped(metrics.DroppedTooLong)
 		c.x.log.Warn("server sent a message over the limit", "limit", c.x.limit)
 	}
 	return handOn(c.x, c.in, in)
