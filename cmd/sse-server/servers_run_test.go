@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -155,7 +156,11 @@ func TestServersAreApart(t *testing.T) {
 		t.Errorf("after SIGTERM: got exit code %d, want 0", code)
 	}
 	for pid := range pids {
-		if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
+		process, err := os.FindProcess(pid)
+		if err == nil {
+			err = process.Signal(syscall.Signal(0))
+		}
+		if !errors.Is(err, os.ErrProcessDone) {
 			t.Errorf("process %d: got %v, want that it is gone", pid, err)
 		}
 	}
