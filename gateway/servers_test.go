@@ -311,7 +311,15 @@ func TestShutdownOfServers(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
 		defer cancel()
-		err := s.Shutdown(ctx)
+		done := make(chan error, 1)
+		go func() { done <- s.Shutdown(ctx) }()
+		synctest.Wait()
+		for i, g := range all {
+			if err := g.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "shutting down") {
+				t.Errorf("server %d: got %v, want all to drain from the beginning", i, err)
+			}
+		}
+		err := <-done
 		if err == nil || strings.Count(err.Error(), "1 connections cut, 1 requests answered") != 2 ||
 			!strings.Contains(err.Error(), `server "a": `) || !strings.Contains(err.Error(), `server "b": `) || strings.Contains(err.Error(), `"c"`) {
 			t.Errorf("got %v, want what was cut of a and of b", err)
