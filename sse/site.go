@@ -74,7 +74,8 @@ func (h *Handler) setCORS(w http.ResponseWriter, r *http.Request) {
 	header.Set("Access-Control-Expose-Headers", "X-Connection-ID, WWW-Authenticate, Retry-After")
 	if r.Method == http.MethodOptions {
 		header.Set("Access-Control-Allow-Methods", "GET, POST")
-		header.Set("Access-Control-Allow-Headers", "Accept, Authorization, Cache-Control, Content-Type, Last-Event-ID, MCP-Protocol-Version")
+		header.Set("Access-Control-Allow-Headers", strings.Join(append([]string{
+			"Accept", "Authorization", "Cache-Control", "Content-Type", "Last-Event-ID", "MCP-Protocol-Version"}, h.opts.ForwardHeaders...), ", "))
 		header.Set("Access-Control-Max-Age", "600")
 	}
 }

@@ -191,7 +191,7 @@ func TestOrigins(t *testing.T) {
 
 func TestCORS(t *testing.T) {
 	const app = "https://app.example"
-	f := newFixture(t, config{sse: sse.Options{CORS: true, AllowedOrigins: []string{app}, Authenticate: bearer(t)}})
+	f := newFixture(t, config{sse: sse.Options{CORS: true, AllowedOrigins: []string{app}, ForwardHeaders: []string{"X-User"}, Authenticate: bearer(t)}})
 	preflight := func(origin string) *httptest.ResponseRecorder {
 		return ask(f, "", http.MethodOptions, "/sse/x/message", func(r *http.Request) {
 			r.Header.Set("Origin", origin)
@@ -211,7 +211,7 @@ func TestCORS(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	for _, name := range []string{"Authorization", "Content-Type", "Last-Event-ID", "MCP-Protocol-Version", "Cache-Control"} {
+	for _, name := range []string{"Authorization", "Content-Type", "Last-Event-ID", "MCP-Protocol-Version", "Cache-Control", "X-User"} {
 		if !strings.Contains(w.Header().Get("Access-Control-Allow-Headers"), name) {
 			t.Errorf("%s is not among the allowed headers", name)
 		}
