@@ -33,14 +33,14 @@ func text(s string) *mcp.CallToolResult {
 // realServer is a server under test.
 type realServer struct {
 	http.Handler
-	canceled  chan struct{} // closed when its tool "wait" is cancelled
+	waiting   chan struct{} // gets one when its tool "wait" runs, and is closed when that is cancelled
 	transport string        // empty: it is found out
 	progress  bool          // it sends all progress before the answer
 	asks      bool          // its tool "ask" works
 }
 
 // goSDK makes a server of go-sdk with a tool for each way a message can go.
-func goSDK(canceled chan struct{}) *mcp.Server {
+func goSDK(waiting chan struct{}) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "real", Version: "1"}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
 		return text(in.Text), nil, nil
@@ -61,9 +61,10 @@ func goSDK(canceled chan struct{}) *mcp.Server {
 		return text(got.Action), nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ textInput) (*mcp.CallToolResult, any, error) {
+		waiting <- struct{}{}
 		select {
 		case <-ctx.Done():
-			close(canceled)
+			close(waiting)
 		case <-time.After(patience): // the test has failed
 		}
 		return text("stopped"), nil, nil
@@ -72,7 +73,7 @@ func goSDK(canceled chan struct{}) *mcp.Server {
 }
 
 // mcpGo makes the same of mcp-go, as far as it can.
-func mcpGo(canceled chan struct{}) *mcpgoserver.MCPServer {
+func mcpGo(waiting chan struct{}) *mcpgoserver.MCPServer {
 	s := mcpgoserver.NewMCPServer("real", "1", mcpgoserver.WithToolCapabilities(true), mcpgoserver.WithElicitation())
 	s.AddTool(mcpgo.NewTool("echo", mcpgo.WithString("text")), func(_ context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 		return mcpgo.NewToolResultText(r.GetString("text", "")), nil
@@ -94,9 +95,10 @@ func mcpGo(canceled chan struct{}) *mcpgoserver.MCPServer {
 		return mcpgo.NewToolResultText(string(got.Action)), nil
 	})
 	s.AddTool(mcpgo.NewTool("wait"), func(ctx context.Context, _ mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		waiting <- struct{}{}
 		select {
 		case <-ctx.Done():
-			close(canceled)
+			close(waiting)
 		case <-time.After(patience): // the test has failed
 		}
 		return mcpgo.NewToolResultText("stopped"), nil
@@ -108,16 +110,16 @@ func mcpGo(canceled chan struct{}) *mcpgoserver.MCPServer {
 func realServers() map[string]func() realServer {
 	ofGoSDK := func(kind realServer, opts *mcp.StreamableHTTPOptions) func() realServer {
 		return func() realServer {
-			kind.canceled = make(chan struct{})
-			s := goSDK(kind.canceled)
+			kind.waiting = make(chan struct{}, 1)
+			s := goSDK(kind.waiting)
 			kind.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, opts)
 			return kind
 		}
 	}
 	ofMCPGo := func(kind realServer) func() realServer {
 		return func() realServer {
-			kind.canceled = make(chan struct{})
-			kind.Handler = mcpgoserver.NewStreamableHTTPServer(mcpGo(kind.canceled))
+			kind.waiting = make(chan struct{}, 1)
+			kind.Handler = mcpgoserver.NewStreamableHTTPServer(mcpGo(kind.waiting))
 			return kind
 		}
 	}
@@ -129,18 +131,18 @@ func realServers() map[string]func() realServer {
 		// MCP 2026-07-28 has servers ask otherwise.
 		"go-sdk stateless": ofGoSDK(realServer{progress: true}, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}),
 		"go-sdk SSE": func() realServer {
-			canceled := make(chan struct{})
-			s := goSDK(canceled)
-			return realServer{mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil), canceled, "", true, true}
+			waiting := make(chan struct{}, 1)
+			s := goSDK(waiting)
+			return realServer{mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil), waiting, "", true, true}
 		},
 		// mcp-go sends progress on whichever stream comes first, some of it behind the
 		// answer, and asks nothing over SSE.
 		"mcp-go, found out":  ofMCPGo(realServer{}),
 		"mcp-go, streamable": ofMCPGo(realServer{transport: upstream.TransportStreamable, asks: true}),
 		"mcp-go SSE": func() realServer {
-			canceled := make(chan struct{})
-			return realServer{Handler: mcpgoserver.NewSSEServer(mcpGo(canceled), mcpgoserver.WithUseFullURLForMessageEndpoint(false),
-				mcpgoserver.WithSSEEndpoint("/mcp")), canceled: canceled}
+			waiting := make(chan struct{}, 1)
+			return realServer{Handler: mcpgoserver.NewSSEServer(mcpGo(waiting), mcpgoserver.WithUseFullURLForMessageEndpoint(false),
+				mcpgoserver.WithSSEEndpoint("/mcp")), waiting: waiting}
 		},
 	}
 }
@@ -278,11 +280,12 @@ func converseWith(t *testing.T, real realServer, up upstream.Upstream) {
 	}
 
 	r.call("7", "wait", "", "")
+	<-real.waiting
 	r.call("8", "echo", "between", "")
 	r.want(r.answers, `"id":8`, `"between"`)
 	r.forward(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
 	select {
-	case <-real.canceled:
+	case <-real.waiting:
 	case <-time.After(patience):
 		t.Error("the call was not cancelled at the server")
 	}
@@ -317,7 +320,7 @@ func TestRealServersAtTheSameTime(t *testing.T) {
 
 // SEP-1699: the server ends the stream of a call and has the client come back.
 func TestRealServerThatEndsAStreamIsAskedAgain(t *testing.T) {
-	s := goSDK(make(chan struct{}))
+	s := goSDK(make(chan struct{}, 1))
 	mcp.AddTool(s, &mcp.Tool{Name: "poll"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
 		r.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: 20 * time.Millisecond})
 		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -171,7 +170,9 @@ func WithHeader(ctx context.Context, h http.Header) context.Context {
 	if all == nil {
 		all = make(http.Header)
 	}
-	maps.Copy(all, h)
+	for name, values := range h {
+		all[http.CanonicalHeaderKey(name)] = values
+	}
 	return context.WithValue(ctx, headerKey{}, all)
 }
 
