@@ -37,7 +37,7 @@ func Run(ctx context.Context, c Caller, params json.RawMessage) (*Result, error)
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, failed("the server did not answer initialize in time", err)
 	case err != nil:
-		return nil, failed("the server ended before it answered initialize", err)
+		return nil, failed("the server did not answer initialize", err)
 	case response.Error() != nil:
 		return nil, refused(response.Error())
 	}
