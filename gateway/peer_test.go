@@ -116,6 +116,21 @@ func (p *peer) post(msgs ...string) {
 // describe. A * at the end stands for anything.
 func (p *peer) want(want ...string) {
 	p.t.Helper()
+	p.compare(p.take(), want)
+}
+
+// wantInAnyOrder is want for events of which it is not said which comes first.
+// The wanted ones must be in the order of strings.
+func (p *peer) wantInAnyOrder(want ...string) {
+	p.t.Helper()
+	got := p.take()
+	slices.Sort(got)
+	p.compare(got, want)
+}
+
+// take returns the events since the last call, in short.
+func (p *peer) take() []string {
+	p.t.Helper()
 	synctest.Wait()
 	p.mu.Lock()
 	events := p.got
@@ -128,6 +143,11 @@ func (p *peer) want(want ...string) {
 			p.ids = append(p.ids, m.ID)
 		}
 	}
+	return got
+}
+
+func (p *peer) compare(got, want []string) {
+	p.t.Helper()
 	equal := slices.EqualFunc(got, want, func(g, w string) bool {
 		if begin, ok := strings.CutSuffix(w, "*"); ok {
 			return strings.HasPrefix(g, begin)

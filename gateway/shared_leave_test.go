@@ -4,6 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
@@ -13,6 +14,8 @@ func TestClientLeavesASharedSession(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared}, func(t *testing.T, g *gateway.Gateway) {
 		p, q := connect(t, g, plain), connect(t, g, plain)
+		p.wantState(connstate.Ready) // or the messages of both wait at their gates
+		q.wantState(connstate.Ready)
 		subscribe := `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a://1"}}`
 		p.post(request("1", "hang"), subscribe)
 		q.post(request("1", "hang"))

@@ -115,7 +115,7 @@ func TestSharedSessionLost(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		for _, p := range peers {
-			p.want("notifications/tools/list_changed", answered("2", 2, "tools/call"))
+			p.wantInAnyOrder(answered("2", 2, "tools/call"), "notifications/tools/list_changed")
 		}
 		if got := u.session(t, 2).methods(); len(got) < 3 || got[2] != "resources/subscribe" && !strings.Contains(fmt.Sprint(got), "resources/subscribe") {
 			t.Errorf("the new session got %q, want the subscription of one client restored", got)
