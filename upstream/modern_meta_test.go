@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -330,4 +331,40 @@ func sameObject(t *testing.T, before, after map[string]json.RawMessage) {
 			t.Fatalf("member %q became %q, was %q", name, after[name], value)
 		}
 	}
+}
+
+// FuzzModernHeader: whatever an argument is, its header is plain, and says the
+// same once it is decoded.
+func FuzzModernHeader(f *testing.F) {
+	for _, seed := range []string{"", "a", " a", "=?base64?YQ==?=", "=?base64?=", "\x00", "é", "a\r\nX: y", strings.Repeat("x", 1000)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		raw, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		value, _ = jsonrpc.Text(raw) // what is no UTF-8 has become so
+		params := json.RawMessage(`{"name":` + string(raw) + `,"arguments":{"a":` + string(raw) + `}}`)
+		h, e := modernHeader(methodToolsCall, params, []paramHeader{{[]string{"a"}, "A"}})
+		if e != nil {
+			t.Fatal(e)
+		}
+		for _, name := range []string{headerName, headerParam + "A"} {
+			got := h.Get(name)
+			if got == "" || !plainHeader(got) {
+				t.Fatalf("header %s is %q", name, got)
+			}
+			if encoded, ok := strings.CutPrefix(got, encodedPrefix); ok && strings.HasSuffix(encoded, encodedSuffix) {
+				decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(encoded, encodedSuffix))
+				if err != nil {
+					t.Fatalf("header %s is %q: %v", name, got, err)
+				}
+				got = string(decoded)
+			}
+			if got != value {
+				t.Fatalf("header %s says %q, want %q", name, got, value)
+			}
+		}
+	})
 }
