@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"bytes"
 	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,4 +123,44 @@ func TestRepeatedRequestCanBeCancelled(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		p.want()
 	})
+}
+
+// Requests that come while a session is being lost find the gate shut, or a
+// session that does not take them: each is repeated, whatever the moment.
+func TestRequestsDuringALossAreRepeated(t *testing.T) {
+	for _, sessions := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
+		t.Run(sessions, func(t *testing.T) {
+			u := &server{}
+			inFakeTime(t, u, gateway.Options{Sessions: sessions}, func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, plain)
+				for round := range 300 {
+					time.Sleep(time.Minute)
+					var wg sync.WaitGroup
+					for client := range 4 {
+						wg.Go(func() {
+							for i := range 10 {
+								p.post(request(strconv.Itoa(1000*round+100*client+i), "tools/list"))
+							}
+						})
+					}
+					u.session(t, u.starts()).die()
+					wg.Wait()
+				}
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				results, lost := 0, 0
+				for _, e := range p.got {
+					switch {
+					case bytes.Contains(e.Data, []byte(`"session_lost"`)):
+						lost++
+					case bytes.Contains(e.Data, []byte(`"method":"tools/list"`)):
+						results++
+					}
+				}
+				if results != 12_000 || lost > 0 {
+					t.Errorf("%d requests got results and %d session_lost, want 12000 and none", results, lost)
+				}
+			})
+		})
+	}
 }

@@ -312,10 +312,15 @@ func (b *bridge) lost(l *link, err error) (news bool) {
 // lostLocked closes the gate after the loss of the current session. It reports
 // whether the session was that, and whether another one is wanted.
 func (b *bridge) lostLocked(l *link, err error) (news, wanted bool) {
-	if b.over() || !b.current.CompareAndSwap(l, nil) {
+	if b.over() || b.current.Load() != l {
 		return false, false
 	}
-	if b.c.State() != connstate.Initializing && b.c.Move(connstate.Initializing) != nil {
+	// The gate first: who finds no session behind it must find it shut the next time.
+	shut := b.c.State() == connstate.Initializing || b.c.Move(connstate.Initializing) == nil
+	if !b.current.CompareAndSwap(l, nil) {
+		return false, false // closed meanwhile
+	}
+	if !shut {
 		return true, false // draining: there will be no other
 	}
 	if l.place == nil { // that of a shared session has been told, once for all
