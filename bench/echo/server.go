@@ -156,8 +156,10 @@ func initializeResult(params json.RawMessage) json.RawMessage {
 	return fmt.Appendf(nil, `{"protocolVersion":%s,"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1.0"}}`, version)
 }
 
+// toolList declares progress as safe to repeat, and echo not, so that both kinds can
+// be lost.
 var toolList = json.RawMessage(`{"tools":[` +
 	`{"name":"echo","description":"Returns the message.","inputSchema":` + messageSchema + `},` +
-	`{"name":"progress","description":"Returns the message, and reports it as progress before.","inputSchema":` + messageSchema + `}]}`)
+	`{"name":"progress","description":"Returns the message, and reports it as progress before.","annotations":{"readOnlyHint":true},"inputSchema":` + messageSchema + `}]}`)
 
 const messageSchema = `{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}`
