@@ -16,8 +16,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-type handler = func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)
-
 // The kinds of server that there are.
 
 // legacyServer is one of MCP 2025: it does not know server/discover.

@@ -230,13 +230,16 @@ func (r *rig) call(id, tool, text, meta string) {
 func TestRealServers(t *testing.T) {
 	for name, begin := range realServers() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			t.Run("socket", func(t *testing.T) {
+				t.Parallel() // each waits for a cancelled call
 				real := begin()
 				s := httptest.NewServer(real)
 				t.Cleanup(s.Close)
 				converseWith(t, real, upstream.URL{Address: s.URL + "/mcp", Transport: real.transport}.Observed(slog.New(slog.DiscardHandler), nil))
 			})
 			t.Run("in process", func(t *testing.T) {
+				t.Parallel()
 				real := begin()
 				up := upstream.HTTPHandler(real).(upstream.URL)
 				up.Transport = real.transport

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -33,18 +34,29 @@ type visit struct {
 
 // scripted is a server that does what a test says, and notes what it was asked.
 type scripted struct {
-	*httptest.Server
-	mu     sync.Mutex
-	visits []visit
-	came   chan struct{} // there may be more visits
+	*httptest.Server // nil: without a socket
+	handler          http.Handler
+	mu               sync.Mutex
+	visits           []visit
+	came             chan struct{} // there may be more visits
 }
+
+type handler = func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)
 
 // serve starts a server that answers with do, which gets the JSON-RPC message of a
 // POST, nil of other methods.
-func serve(t *testing.T, do func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)) *scripted {
+func serve(t *testing.T, do handler) *scripted {
 	t.Helper()
+	s := serveHere(do)
+	s.Server = httptest.NewServer(s.handler)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// serveHere is serve without a socket, for tests in fake time.
+func serveHere(do handler) *scripted {
 	s := &scripted{came: make(chan struct{}, 1)}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
 		s.visits = append(s.visits, visit{r.Method, string(body), r.Header, time.Now()})
@@ -55,8 +67,7 @@ func serve(t *testing.T, do func(w http.ResponseWriter, r *http.Request, m *json
 		}
 		m, _ := jsonrpc.Parse(body)
 		do(w, r, m)
-	}))
-	t.Cleanup(s.Close)
+	})
 	return s
 }
 
@@ -126,9 +137,14 @@ func stream(w http.ResponseWriter) func(format string, args ...any) {
 	}
 }
 
+// testInBubble runs a subtest in fake time.
+func testInBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 // session answers what opens and ends a session with the id s-1, and leaves the
 // rest to do. GET is 405.
-func session(do func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)) func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+func session(do handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		switch {
 		case r.Method == http.MethodDelete:
@@ -259,5 +275,10 @@ func (k *talk) fails() failure {
 }
 
 func streamable(s *scripted) upstream.URL {
-	return upstream.URL{Address: s.URL + "/mcp", Transport: upstream.TransportStreamable}
+	up := upstream.HTTPHandler(s.handler).(upstream.URL)
+	if s.Server != nil {
+		up = upstream.URL{Address: s.URL + "/mcp"}
+	}
+	up.Transport = upstream.TransportStreamable
+	return up
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -15,16 +16,15 @@ import (
 const note = `{"jsonrpc":"2.0","method":"notifications/x","params":{"n":%d}}`
 
 // gets is a session whose GETs are answered by get, with their number from 1.
-func gets(t *testing.T, get func(n int, w http.ResponseWriter, r *http.Request)) *scripted {
-	t.Helper()
+func gets(get func(n int, w http.ResponseWriter, r *http.Request)) handler {
 	var n atomic.Int32
-	return serve(t, session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	return session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		if r.Method == http.MethodGet {
 			get(int(n.Add(1)), w, r)
 			return
 		}
 		answerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
-	}))
+	})
 }
 
 func (k *talk) gets(want string) {
@@ -43,22 +43,24 @@ func (k *talk) ping(id int) {
 }
 
 func TestServersMessagesComeOnTheStreamOfAGet(t *testing.T) {
-	s := gets(t, func(_ int, w http.ResponseWriter, r *http.Request) {
-		send := stream(w)
-		send(": hello")
-		send("event: ping\ndata: x")
-		send("data: no JSON")
-		send("event: message\ndata: "+note, 1)
-		send("data: ["+note+","+note+"]", 2, 3)
-		<-r.Context().Done()
+	synctest.Test(t, func(t *testing.T) {
+		s := serveHere(gets(func(_ int, w http.ResponseWriter, r *http.Request) {
+			send := stream(w)
+			send(": hello")
+			send("event: ping\ndata: x")
+			send("data: no JSON")
+			send("event: message\ndata: "+note, 1)
+			send("data: ["+note+","+note+"]", 2, 3)
+			<-r.Context().Done()
+		}))
+		k := open(t, streamable(s))
+		for i := range 3 {
+			k.gets(fmt.Sprintf(note, i+1))
+		}
+		if got := s.find(method("GET")); len(got) != 1 || got[0].header.Get("Last-Event-ID") != "" {
+			t.Errorf("GETs: %+v", got)
+		}
 	})
-	k := open(t, streamable(s))
-	for i := range 3 {
-		k.gets(fmt.Sprintf(note, i+1))
-	}
-	if got := s.find(method("GET")); len(got) != 1 || got[0].header.Get("Last-Event-ID") != "" {
-		t.Errorf("GETs: %+v", got)
-	}
 }
 
 // 405 is how a server says that it sends nothing unasked (MCP 2025-11-25,
@@ -66,7 +68,7 @@ func TestServersMessagesComeOnTheStreamOfAGet(t *testing.T) {
 func TestServerWithoutAStreamIsAskedOnce(t *testing.T) {
 	for _, code := range []int{405, 400, 404, 406, 501, 200} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
-			s := gets(t, func(_ int, w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) })
+			s := serveHere(gets(func(_ int, w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) }))
 			k := open(t, streamable(s))
 			s.wait(t, 1, method("GET"))
 			k.ping(2)
@@ -79,85 +81,91 @@ func TestServerWithoutAStreamIsAskedOnce(t *testing.T) {
 }
 
 func TestStreamOfAGetIsOpenedAgainWhereItBrokeOff(t *testing.T) {
-	s := gets(t, func(n int, w http.ResponseWriter, r *http.Request) {
-		switch n {
-		case 1:
-			send := stream(w)
-			send("id: a\nretry: 300\ndata: "+note, 1)
-			send("id: b\ndata:")
-		case 2:
-			w.WriteHeader(http.StatusConflict)
-		case 3:
-			w.WriteHeader(http.StatusServiceUnavailable)
-		case 4:
-			stream(w)
-			panic(http.ErrAbortHandler)
-		default:
-			stream(w)("data: "+note, n)
-			<-r.Context().Done()
+	synctest.Test(t, func(t *testing.T) {
+		s := serveHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
+			switch n {
+			case 1:
+				send := stream(w)
+				send("id: a\nretry: 300\ndata: "+note, 1)
+				send("id: b\ndata:")
+			case 2:
+				w.WriteHeader(http.StatusConflict)
+			case 3:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			case 4:
+				stream(w)
+				panic(http.ErrAbortHandler)
+			default:
+				stream(w)("data: "+note, n)
+				<-r.Context().Done()
+			}
+		}))
+		k := open(t, streamable(s))
+		k.gets(fmt.Sprintf(note, 1))
+		k.gets(fmt.Sprintf(note, 5))
+		got := s.find(method("GET"))
+		for i, v := range got[1:] {
+			if id := v.header.Get("Last-Event-ID"); id != "b" {
+				t.Errorf("GET %d has Last-Event-ID %q", i+2, id)
+			}
+			if gap := v.at.Sub(got[i].at); gap < 300*time.Millisecond {
+				t.Errorf("GET %d came after %s, the server asked for 300ms", i+2, gap)
+			}
 		}
+		k.ping(2)
 	})
-	k := open(t, streamable(s))
-	k.gets(fmt.Sprintf(note, 1))
-	k.gets(fmt.Sprintf(note, 5))
-	got := s.find(method("GET"))
-	for i, v := range got[1:] {
-		if id := v.header.Get("Last-Event-ID"); id != "b" {
-			t.Errorf("GET %d has Last-Event-ID %q", i+2, id)
-		}
-		if gap := v.at.Sub(got[i].at); gap < 300*time.Millisecond {
-			t.Errorf("GET %d came after %s, the server asked for 300ms", i+2, gap)
-		}
-	}
-	k.ping(2)
 }
 
 func TestStreamThatCannotBeResumedIsBegunAnew(t *testing.T) {
-	s := gets(t, func(n int, w http.ResponseWriter, r *http.Request) {
-		switch n {
-		case 1:
-			stream(w)("id: a\ndata: "+note, 1)
-		case 2:
-			http.Error(w, "stream replay unsupported", http.StatusBadRequest)
-		default:
-			stream(w)("data: "+note, n)
-			<-r.Context().Done()
+	synctest.Test(t, func(t *testing.T) {
+		s := serveHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
+			switch n {
+			case 1:
+				stream(w)("id: a\ndata: "+note, 1)
+			case 2:
+				http.Error(w, "stream replay unsupported", http.StatusBadRequest)
+			default:
+				stream(w)("data: "+note, n)
+				<-r.Context().Done()
+			}
+		}))
+		k := open(t, streamable(s))
+		k.gets(fmt.Sprintf(note, 1))
+		k.gets(fmt.Sprintf(note, 3))
+		if got := s.find(method("GET")); got[2].header.Get("Last-Event-ID") != "" {
+			t.Errorf("the third GET has Last-Event-ID %q", got[2].header.Get("Last-Event-ID"))
 		}
 	})
-	k := open(t, streamable(s))
-	k.gets(fmt.Sprintf(note, 1))
-	k.gets(fmt.Sprintf(note, 3))
-	if got := s.find(method("GET")); got[2].header.Get("Last-Event-ID") != "" {
-		t.Errorf("the third GET has Last-Event-ID %q", got[2].header.Get("Last-Event-ID"))
-	}
 }
 
 func TestSessionIsOverWhenAGetSaysThatItIsForgotten(t *testing.T) {
-	s := gets(t, func(n int, w http.ResponseWriter, r *http.Request) {
-		if n > 1 {
-			w.WriteHeader(http.StatusNotFound)
-			return
+	synctest.Test(t, func(t *testing.T) {
+		s := serveHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
+			if n > 1 {
+				w.WriteHeader(http.StatusNotFound)
+				return
+			}
+			stream(w)("data: "+note, n)
+		}))
+		k := open(t, streamable(s))
+		k.gets(fmt.Sprintf(note, 1))
+		if err := k.ended(); !strings.Contains(err.Error(), "forgotten the session") {
+			t.Errorf("ended with %v", err)
 		}
-		stream(w)("data: "+note, n)
+		_ = k.conn.Close()
+		if got := s.find(method("DELETE")); len(got) != 0 {
+			t.Error("a DELETE of a session that the server has forgotten")
+		}
 	})
-	k := open(t, streamable(s))
-	k.gets(fmt.Sprintf(note, 1))
-	if err := k.ended(); !strings.Contains(err.Error(), "forgotten the session") {
-		t.Errorf("ended with %v", err)
-	}
-	_ = k.conn.Close()
-	if got := s.find(method("DELETE")); len(got) != 0 {
-		t.Error("a DELETE of a session that the server has forgotten")
-	}
 }
 
 func TestMessageOverTheLimitOnTheStreamOfAGetIsDroppedAlone(t *testing.T) {
-	s := gets(t, func(n int, w http.ResponseWriter, r *http.Request) {
+	s := serveHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
 		send := stream(w)
 		send("data: %s", strings.Repeat("x", 2000))
 		send("data: "+note, n)
 		<-r.Context().Done()
-	})
+	}))
 	up := streamable(s)
 	up.MaxMessageBytes = 1000
 	k := open(t, up)
@@ -166,10 +174,9 @@ func TestMessageOverTheLimitOnTheStreamOfAGetIsDroppedAlone(t *testing.T) {
 
 // resumable is a session whose tools/call is answered by post, and whose GETs with a
 // Last-Event-ID by get.
-func resumable(t *testing.T, post func(w http.ResponseWriter), get func(n int, w http.ResponseWriter, r *http.Request)) *scripted {
-	t.Helper()
+func resumable(post func(w http.ResponseWriter), get func(n int, w http.ResponseWriter, r *http.Request)) handler {
 	var n atomic.Int32
-	return serve(t, session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	return session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		switch {
 		case r.Method == http.MethodGet && r.Header.Get("Last-Event-ID") == "":
 			w.WriteHeader(http.StatusMethodNotAllowed)
@@ -180,7 +187,7 @@ func resumable(t *testing.T, post func(w http.ResponseWriter), get func(n int, w
 		default:
 			answerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
 		}
-	}))
+	})
 }
 
 func resumptions(v visit) bool { return v.method == "GET" && v.header.Get("Last-Event-ID") != "" }
@@ -188,8 +195,8 @@ func resumptions(v visit) bool { return v.method == "GET" && v.header.Get("Last-
 // MCP 2025-11-25, basic/transports, "resumability and redelivery"; SEP-1699.
 func TestBrokenStreamIsResumedFromItsLastEvent(t *testing.T) {
 	for name, end := range map[string]func(){"cut": func() { panic(http.ErrAbortHandler) }, "closed": func() {}} {
-		t.Run(name, func(t *testing.T) {
-			s := resumable(t, func(w http.ResponseWriter) {
+		testInBubble(t, name, func(t *testing.T) {
+			s := serveHere(resumable(func(w http.ResponseWriter) {
 				send := stream(w)
 				send("id: p-0\nretry: 200\ndata:")
 				send("id: p-1\ndata: "+note, 1)
@@ -202,7 +209,7 @@ func TestBrokenStreamIsResumedFromItsLastEvent(t *testing.T) {
 				send := stream(w)
 				send("id: p-2\ndata: "+note, 2)
 				send("id: p-3\ndata: %s", result2)
-			})
+			}))
 			k := open(t, streamable(s))
 			k.send(call2)
 			for _, want := range []string{fmt.Sprintf(note, 1), fmt.Sprintf(note, 2), result2} {
@@ -239,9 +246,9 @@ func TestResponseThatCannotBeResumedIsLost(t *testing.T) {
 		"no stream":     {"id: a\ndata: " + fmt.Sprintf(note, 1), func(w http.ResponseWriter) { answerJSON(w, "{}") }, 1},
 		"always fails":  {"id: a\ndata: " + fmt.Sprintf(note, 1), func(w http.ResponseWriter) { w.WriteHeader(503) }, 5},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := resumable(t, func(w http.ResponseWriter) { stream(w)("%s", tt.first) },
-				func(_ int, w http.ResponseWriter, r *http.Request) { tt.get(w) })
+		testInBubble(t, name, func(t *testing.T) {
+			s := serveHere(resumable(func(w http.ResponseWriter) { stream(w)("%s", tt.first) },
+				func(_ int, w http.ResponseWriter, r *http.Request) { tt.get(w) }))
 			k := open(t, streamable(s))
 			k.send(call2)
 			k.recv()
@@ -258,71 +265,77 @@ func TestResponseThatCannotBeResumedIsLost(t *testing.T) {
 }
 
 func TestResumptionThatIsNotFoundEndsTheSession(t *testing.T) {
-	s := resumable(t, func(w http.ResponseWriter) { stream(w)("id: a\ndata:") },
-		func(_ int, w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) })
-	k := open(t, streamable(s))
-	k.send(call2)
-	if err := k.ended(); !strings.Contains(err.Error(), "forgotten the session") {
-		t.Errorf("ended with %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := serveHere(resumable(func(w http.ResponseWriter) { stream(w)("id: a\ndata:") },
+			func(_ int, w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) }))
+		k := open(t, streamable(s))
+		k.send(call2)
+		if err := k.ended(); !strings.Contains(err.Error(), "forgotten the session") {
+			t.Errorf("ended with %v", err)
+		}
+	})
 }
 
 func TestCancelIsPostedAndEndsTheResponse(t *testing.T) {
-	gone := make(chan struct{})
-	s := serve(t, session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		switch {
-		case m == nil:
-			w.WriteHeader(http.StatusMethodNotAllowed)
-		case m.Kind == jsonrpc.Request:
-			stream(w)(": working")
-			<-r.Context().Done()
-			close(gone)
-		default:
-			w.WriteHeader(http.StatusAccepted)
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan struct{})
+		s := serveHere(session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			switch {
+			case m == nil:
+				w.WriteHeader(http.StatusMethodNotAllowed)
+			case m.Kind == jsonrpc.Request:
+				stream(w)(": working")
+				<-r.Context().Done()
+				close(gone)
+			default:
+				w.WriteHeader(http.StatusAccepted)
+			}
+		}))
+		k := open(t, streamable(s))
+		k.send(call2)
+		s.wait(t, 1, posted("tools/call"))
+		k.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+		s.wait(t, 1, posted("notifications/cancelled"))
+		select {
+		case <-gone:
+		case <-time.After(patience):
+			t.Error("the response is still open")
 		}
-	}))
-	k := open(t, streamable(s))
-	k.send(call2)
-	s.wait(t, 1, posted("tools/call"))
-	k.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
-	s.wait(t, 1, posted("notifications/cancelled"))
-	select {
-	case <-gone:
-	case <-time.After(patience):
-		t.Error("the response is still open")
-	}
+	})
 }
 
 // The server SHOULD close the stream after the response: one that does not must not
 // hold a connection for ever.
 func TestStreamThatStaysOpenAfterItsAnswerIsClosed(t *testing.T) {
-	gone := make(chan struct{})
-	s := serve(t, session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if m == nil {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan struct{})
+		s := serveHere(session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m == nil {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			stream(w)("data: %s", result2)
+			<-r.Context().Done()
+			close(gone)
+		}))
+		k := open(t, streamable(s))
+		k.send(call2)
+		if got, _ := k.recv(); got != result2 {
+			t.Errorf("got %s", got)
 		}
-		stream(w)("data: %s", result2)
-		<-r.Context().Done()
-		close(gone)
-	}))
-	k := open(t, streamable(s))
-	k.send(call2)
-	if got, _ := k.recv(); got != result2 {
-		t.Errorf("got %s", got)
-	}
-	select {
-	case <-gone:
-	case <-time.After(patience):
-		t.Error("the response is still open")
-	}
+		select {
+		case <-gone:
+		case <-time.After(patience):
+			t.Error("the response is still open")
+		}
+	})
 }
 
 // What nobody takes from the session must not be kept without a bound.
 func TestStreamIsNotReadFurtherThanItsMessagesAreTaken(t *testing.T) {
 	const size, many = 1 << 20, 64
 	stalled := make(chan int, 1)
-	s := gets(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+	s := serve(t, gets(func(_ int, w http.ResponseWriter, r *http.Request) {
 		stream(w)
 		block := fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{\"x\":\"%s\"}}\n\n", strings.Repeat("x", size))
 		for n := range many {
@@ -333,7 +346,7 @@ func TestStreamIsNotReadFurtherThanItsMessagesAreTaken(t *testing.T) {
 			}
 		}
 		stalled <- many
-	})
+	}))
 	open(t, streamable(s))
 	if n := <-stalled; n > many/2 {
 		t.Errorf("%d MiB were read, nobody has taken one", n)

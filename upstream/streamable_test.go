@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -159,19 +160,21 @@ func TestRequestsArePostedAtTheSameTime(t *testing.T) {
 // A server that answers its POST only when it has had the next message must not
 // hang the session.
 func TestASlowPostHoldsUpTheNextForASecondOnly(t *testing.T) {
-	release := make(chan struct{})
-	s := serve(t, session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if m != nil && m.Method == "notifications/first" {
-			<-release
-		} else if m != nil && m.Method == "notifications/second" {
-			close(release)
-		}
-		w.WriteHeader(http.StatusAccepted)
-	}))
-	k := open(t, streamable(s))
-	k.send(`{"jsonrpc":"2.0","method":"notifications/first"}`)
-	k.send(`{"jsonrpc":"2.0","method":"notifications/second"}`)
-	s.wait(t, 2, func(v visit) bool { return strings.Contains(v.body, "first") || strings.Contains(v.body, "second") })
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := serveHere(session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m != nil && m.Method == "notifications/first" {
+				<-release
+			} else if m != nil && m.Method == "notifications/second" {
+				close(release)
+			}
+			w.WriteHeader(http.StatusAccepted)
+		}))
+		k := open(t, streamable(s))
+		k.send(`{"jsonrpc":"2.0","method":"notifications/first"}`)
+		k.send(`{"jsonrpc":"2.0","method":"notifications/second"}`)
+		s.wait(t, 2, func(v visit) bool { return strings.Contains(v.body, "first") || strings.Contains(v.body, "second") })
+	})
 }
 
 func TestAnswersWithoutAnIDBelongToTheirPost(t *testing.T) {
@@ -303,19 +306,21 @@ func TestCloseEndsEverything(t *testing.T) {
 }
 
 func TestCloseOfAServerThatHangsIsBounded(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if r.Method == http.MethodDelete {
-			<-r.Context().Done()
-			return
+	synctest.Test(t, func(t *testing.T) {
+		s := serveHere(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if r.Method == http.MethodDelete {
+				<-r.Context().Done()
+				return
+			}
+			session(nil)(w, r, m)
+		})
+		k := open(t, streamable(s))
+		begin := time.Now()
+		_ = k.conn.Close()
+		if took := time.Since(begin); took > 4*time.Second {
+			t.Errorf("Close took %s", took)
 		}
-		session(nil)(w, r, m)
 	})
-	k := open(t, streamable(s))
-	begin := time.Now()
-	_ = k.conn.Close()
-	if took := time.Since(begin); took > 4*time.Second {
-		t.Errorf("Close took %s", took)
-	}
 }
 
 func TestSendIsBounded(t *testing.T) {
