@@ -124,7 +124,7 @@ func (c *caller) run(port *multiplex.Port) (answered int) {
 }
 
 func stress(t *testing.T, opts multiplex.Options, die bool) {
-	opts.RequestTimeout = 30 * time.Millisecond
+	opts.RequestTimeout, opts.Shared = 30*time.Millisecond, true
 	synctest.Test(t, func(t *testing.T) {
 		conn := &slowConn{in: make(chan []byte), done: make(chan struct{}), die: die}
 		s := multiplex.New(conn, opts)

@@ -1,0 +1,106 @@
+package multiplex_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+const full = `fail "c": queue_full, retryable (busy)`
+
+// Waiting is in order, bounded and timed.
+func TestQueueIsBounded(t *testing.T) {
+	one := multiplex.Options{MaxInFlight: 1, MaxWaiting: 1, RequestTimeout: 10 * time.Second}
+	huge := func(id string) string {
+		return `{"jsonrpc":"2.0","id":"` + id + `","method":"x","params":{"x":"` + strings.Repeat("x", 5<<20) + `"}}`
+	}
+	runScenarios(t, []scenario{
+		{name: "in number", opts: one, steps: []step{
+			forward(callA, callB, callC), sent(call("1")), got(full),
+			counted("mcp_sse_requests_queued_total", 1), counted("mcp_sse_queue_full_total", 1),
+			server(result("1")), got(answer(`"a"`)), sent(call("2")), forward(callC), server(result("2")),
+			got(answer(`"b"`)), sent(call("4")), server(result("4")), got(answer(`"c"`)),
+		}},
+		{name: "in bytes, but one that is large waits alone", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
+			forward(callA, huge("h"), huge("c"), callB), sent(call("1")), got(full),
+			forward(cancelOf(`"h"`)), got(`fail "h": cancelled, retryable (canceled)`),
+			forward(huge("c")), got(), forward(cancelOf(`"c"`)), got(`fail "c": cancelled, retryable (canceled)`),
+			server(result("1")), got(answer(`"a"`)), sent(call("4")), server(result("4")), got(answer(`"b"`)),
+		}},
+		{name: "in time", opts: one, steps: []step{
+			forward(callA), after(time.Second), forward(callB), after(9 * time.Second), got(`fail "a": timeout, final (timeout)`),
+			sent(call("1"), cancelled("1", timedOut), call("2")), forward(callC), after(time.Second),
+			got(`fail "b": timeout, final (timeout)`), sent(cancelled("2", timedOut), call("3")), server(result("3")), got(answer(`"c"`)),
+		}},
+		{name: "by a client that takes back", opts: one, steps: []step{
+			forward(callA, callB, cancelOf(`"b"`)), got(`fail "b": cancelled, retryable (canceled)`),
+			forward(callC), sent(call("1")), server(result("1")), got(answer(`"a"`)), sent(call("3")), server(result("3")), got(answer(`"c"`)),
+		}},
+		{name: "by a client that leaves", opts: multiplex.Options{Shared: true, MaxInFlight: 1, MaxWaiting: 1}, clients: 2, steps: []step{
+			from(0, callA), from(1, callB), leaves(1), from(0, callC), sent(call("1")), server(result("1")), at(0, answer(`"a"`)),
+			sent(call("3")), server(result("3")), at(0, answer(`"c"`)), at(1),
+		}},
+		{name: "for turns at a subscription too", opts: multiplex.Options{Shared: true, MaxWaiting: 1}, clients: 3, steps: []step{
+			from(0, subscribe("8", "f:/a")), from(1, subscribe("8", "f:/a")), from(2, subscribe("8", "f:/a")), sent(subscribe("1", "f:/a")),
+			at(2, "fail 8: queue_full, retryable (busy)"), server(result("1")), at(0, answer("8")), at(1, answer("8")),
+		}},
+	})
+}
+
+// A session that has nothing to do holds no timer for long, and no deadline.
+func TestIdleSessionHoldsNothing(t *testing.T) {
+	idle := func(w *world) {
+		for name, n := range w.session.Tables() {
+			if n != 0 && name != "ports" {
+				w.Errorf("%d %s are left", n, name)
+			}
+		}
+		if w.session.Timer() {
+			w.Error("a timer is left")
+		}
+	}
+	runScenarios(t, []scenario{{name: "after requests", opts: multiplex.Options{RequestTimeout: time.Second, HangTimeout: time.Second}, steps: []step{
+		idle, forward(callA, tokenCall("7")), server(progress("2", "1"), result("1"), result("2")), discard, after(time.Second), idle,
+	}}})
+}
+
+// Deadlines are kept in order whatever order they are set and dropped in.
+func TestDeadlinesOfManyRequests(t *testing.T) {
+	opts := multiplex.Options{Shared: true, RequestTimeout: 100 * time.Second, MaxRequestTimeout: 1000 * time.Second}
+	session(t, opts, 1, func(w *world) {
+		begun := make(map[string]int) // at which second, by id
+		for i := range 100 {
+			id := fmt.Sprintf(`"%d"`, i)
+			begun[id] = i
+			play(w, []step{forward(`{"jsonrpc":"2.0","id":` + id + `,"method":"x","params":{"_meta":{"progressToken":1}}}`), after(time.Second)})
+		}
+		discard(w) // of which the first has just ended
+		delete(begun, `"0"`)
+		for i := 1; i < 100; i += 3 {
+			play(w, []step{server(result(fmt.Sprint(i + 1)))})
+			delete(begun, fmt.Sprintf(`"%d"`, i))
+		}
+		for i := 98; i > 0; i -= 9 { // these get until second 200
+			play(w, []step{server(progress(fmt.Sprint(i+1), "1"))})
+			begun[fmt.Sprintf(`"%d"`, i)] = 100
+		}
+		discard(w)
+		for second := 101; second <= 200; second++ {
+			play(w, []step{after(time.Second)})
+			for _, line := range w.clients[0].take() {
+				id := strings.TrimSuffix(strings.Fields(line)[1], ":")
+				if begun[id]+100 != second {
+					t.Errorf("at second %d: %s, which began or made progress at %d", second, line, begun[id])
+				}
+				delete(begun, id)
+			}
+		}
+		if len(begun) > 0 {
+			t.Errorf("not ended: %v", begun)
+		}
+		discard(w)
+	})
+}
