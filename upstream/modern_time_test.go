@@ -251,3 +251,56 @@ func TestQuestionsOfASessionAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A session may be closed at any moment of its work: Recv ends with the reason,
+// nothing is left behind, and nothing panics.
+func TestCloseAtAnyMoment(t *testing.T) {
+	for round := range 200 {
+		s := newStatelessHere(t, changing, func(p *post) {
+			switch p.m.Method {
+			case "subscriptions/listen":
+				p.acknowledge()
+				p.event(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				<-p.r.Context().Done()
+			case "tools/call":
+				p.result(input(`{"a":{"method":"roots/list"}}`, `"s"`))
+			default:
+				p.result(`{}`)
+			}
+		})
+		ended := make(chan error, 1)
+		go func() { // ends with the session
+			for received := 0; ; received++ {
+				if received == round%20 {
+					go s.conn.Close()
+				}
+				if _, _, err := s.conn.RecvFor(); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}()
+		for _, msg := range []string{
+			initializeWithRoots, initialized, toolCall("1", "a"), subscribe("2", "a://1"), `{"jsonrpc":"2.0","id":3,"method":"ping"}`,
+			unsubscribe("4", "a://1"), toolCall("5", "b"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`,
+			`{"jsonrpc":"2.0","method":"vendor/x"}`, subscribe("6", "a://2"),
+		} {
+			if err := s.conn.Send([]byte(msg)); err != nil && !errors.Is(err, jsonrpc.ErrClosed) {
+				t.Fatalf("Send(%s): %v", msg, err)
+			}
+		}
+		if round%20 >= 5 { // fewer messages than that always come
+			_ = s.conn.Close()
+		}
+		select {
+		case err := <-ended:
+			if !errors.Is(err, jsonrpc.ErrClosed) {
+				t.Fatalf("round %d: the session ended with %v", round, err)
+			}
+		case <-time.After(patience):
+			t.Fatalf("round %d: Recv did not end", round)
+		}
+	}
+}
+
+const initializeWithRoots = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"capabilities":{"roots":{}}}}`
