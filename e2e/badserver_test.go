@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -33,7 +34,8 @@ func badServers() []badServer {
 		{how: "null", reasons: []string{"timeout"}, flags: impatient},
 		{how: "late", reasons: []string{"timeout"}, flags: impatient},
 		{how: "both", reasons: []string{"invalid_response"}},
-		{how: "huge", reasons: []string{"invalid_response", "session_lost"}},
+		// Whose answer it was is certain only while nobody else waits.
+		{how: "huge", reasons: []string{"invalid_response", "session_lost", "timeout"}, flags: []string{"--request-timeout", "10s"}},
 		{how: "text", wants: "done"},
 		{how: "binary", wants: "done"},
 		{how: "half", reasons: []string{"session_lost"}, ends: true},
@@ -139,6 +141,32 @@ func openFiles(t *testing.T, g *gateway) int {
 		t.Fatalf("these tests need /proc: %v", err)
 	}
 	return len(all)
+}
+
+// What a server says in the name of another client's request in flight is that
+// request's answer, which nobody can see through. But it is no more than that: one
+// answer to one request, and the call that it was stolen from gets its timeout.
+func TestAnswerForAnotherClientEndsWithThatRequest(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, slices.Concat([]string{"--sessions", "shared", "--request-timeout", "3s"}, fake(t))...)
+	victim, thief := openStream(t, g.url), openStream(t, g.url)
+	reached := filepath.Join(t.TempDir(), "reached")
+	victim.accepted(requestJSON("1", "tools/call", callParams("hang", fmt.Sprintf(`{"file":%q}`, reached))))
+	g.eventually("the call reaches the server", func() bool {
+		_, err := os.Stat(reached)
+		return err == nil
+	})
+	got := thief.request("1", "tools/call", callParams("misbehave", `{"how":"steal"}`))
+	if got.Error == nil || !got.Error.names("timeout") {
+		t.Errorf("the call that was not answered = %+v (error %v), want timeout", got.Result, got.Error)
+	}
+	victim.await("response to 1", answers("message", "1"))
+	for id := 2; id <= 20; id++ {
+		assertEchoes(t, victim, id, "victim")
+		assertEchoes(t, thief, id, "thief")
+	}
+	assertEachAnsweredOnce(t, victim)
+	assertEachAnsweredOnce(t, thief)
 }
 
 // A server that asks before it is initialized, and answers nothing before it has

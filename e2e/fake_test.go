@@ -106,6 +106,7 @@ type fakeState struct {
 	crashOn, crashMark string
 	capabilities       json.RawMessage
 	replies            int             // to what an eager server asked
+	hanging            json.RawMessage // the last call of hang
 	asking             json.RawMessage // the call of ask that waits for a reply; one at a time
 	hello              fakeMessage     // the initialize that an eager server has not answered
 }
@@ -234,6 +235,7 @@ func fakeCall(m fakeMessage, line string, f *fakeState) string {
 	case "capabilities":
 		text = string(f.capabilities)
 	case "hang":
+		f.hanging = m.ID
 		if err := os.WriteFile(m.Params.Arguments.File, nil, 0o600); err != nil {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
 		}

@@ -17,6 +17,7 @@ import (
 //	twice      answers, and once more with "again"
 //	strangers  answers that nobody asked for come first
 //	ahead      answers the next 50 requests before they are there
+//	steal      gives the answer to the last call of hang, and so to another client
 //	null       answers with the id null, and so nobody
 //	late       answers after 3 s
 //	both       answers with a result and an error
@@ -47,6 +48,8 @@ func (f *fakeState) misbehave(m fakeMessage) {
 			}
 		}
 		f.out.printf("%s", done)
+	case "steal":
+		f.out.printf("%s", answerOf(f.hanging, "stolen"))
 	case "null":
 		f.out.printf("%s", answerOf(json.RawMessage("null"), "done"))
 	case "late":

@@ -205,7 +205,8 @@ func answers(name, id string) func(event) bool {
 			ID     json.RawMessage `json:"id"`
 			Method *string         `json:"method"`
 		}
-		return e.name == name && json.Unmarshal([]byte(e.data), &m) == nil && m.Method == nil && string(m.ID) == id
+		// Most events are for others: only what may match is parsed.
+		return e.name == name && strings.Contains(e.data, id) && json.Unmarshal([]byte(e.data), &m) == nil && m.Method == nil && string(m.ID) == id
 	}
 }
 
