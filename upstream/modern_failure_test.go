@@ -99,6 +99,15 @@ func TestServerOfAnotherVersionEndsTheSession(t *testing.T) {
 	s.wantEnd("no longer speaks")
 }
 
+// A server of this version says as JSON-RPC what it does not find.
+func TestPlain404EndsTheSession(t *testing.T) {
+	for _, code := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
+		s := newStateless(t, discovered, func(p *post) { http.Error(p.w, "page not found", code) })
+		s.send(toolCall("1", "a"))
+		s.wantEnd("any more")
+	}
+}
+
 func TestStatus5xxEndsTheSession(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) { p.w.WriteHeader(http.StatusBadGateway) })
 	s.send(toolCall("1", "a"))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -272,7 +273,8 @@ func (c *modernConn) unsent(ctx context.Context, err error) error {
 }
 
 // readRefusal reads the response to a POST that is no success. It is the answer to
-// the request, or ends the session.
+// the request, or ends the session. So does a 404 or 405 that no server of this
+// version gives, because it tells why as JSON-RPC: something else is there now.
 func (c *modernConn) readRefusal(resp *http.Response, id jsonrpc.ID) (*jsonrpc.Message, error) {
 	r := refused(resp, id, false)
 	if r.over != nil {
@@ -281,6 +283,11 @@ func (c *modernConn) readRefusal(resp *http.Response, id jsonrpc.ID) (*jsonrpc.M
 	m, err := jsonrpc.Parse(r.answer)
 	if err != nil {
 		return nil, invalidResponse("%v", err)
+	}
+	reason, _ := jsonrpc.Member(m.Error(), "data", "reason")
+	code := resp.StatusCode
+	if (code == http.StatusNotFound || code == http.StatusMethodNotAllowed) && string(reason) == `"`+reasonRefused+`"` {
+		return nil, fmt.Errorf("no server of MCP %s is there any more: it answered %s", modernVersion, status(resp))
 	}
 	return m, nil
 }
