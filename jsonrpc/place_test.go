@@ -145,3 +145,55 @@ func TestParseReplyTakesWhatServersSend(t *testing.T) {
 		}
 	}
 }
+
+// FuzzPlace holds Param, WithNumber and Filter against Member and encoding/json.
+func FuzzPlace(f *testing.F) {
+	for _, seed := range []string{
+		`{"_meta":{"progressToken":"a"},"x":[1,{},"y"]}`, `{"x":[]}`, `{"x":[1e2 , [2]]}`, `{"_meta":{"progressToken":1,"progressToken":2}}`,
+		`{"_Meta":{},"_meta":{"progressToken":1}}`, `{"_m\u0065ta":{"progressToken":null}}`, `[1,2]`, `{}`, `null`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, params []byte) {
+		m, err := jsonrpc.Parse(append(append([]byte(`{"jsonrpc":"2.0","id":"x","method":"a","params":`), params...), '}'))
+		if err != nil || m.Kind != jsonrpc.Request {
+			return
+		}
+		p, certain := m.Param("_meta", "progressToken")
+		want, found := jsonrpc.Member(m.Params(), "_meta", "progressToken")
+		if p.Found() != found || string(m.At(p)) != string(want) {
+			t.Fatalf("found %s, Member %s", m.At(p), want)
+		}
+		sent := mustParse(t, string(m.WithNumber(42, p)))
+		token, still := jsonrpc.Member(sent.Params(), "_meta", "progressToken")
+		if sent.ID != "42" || still != found || found && string(token) != "42" {
+			t.Fatalf("sent %s", sent.Raw())
+		}
+		var decoded struct { // it takes names in any case, and the last of several
+			Meta struct {
+				ProgressToken json.RawMessage `json:"progressToken"`
+			} `json:"_meta"`
+		}
+		if json.Unmarshal(m.Params(), &decoded) == nil && certain && string(decoded.Meta.ProgressToken) != string(want) {
+			t.Fatalf("certain of %s, another parser reads %s", want, decoded.Meta.ProgressToken)
+		}
+		list, _ := jsonrpc.Member(m.Params(), "x")
+		var before, after []json.RawMessage
+		if json.Unmarshal(list, &before) != nil || before == nil {
+			return
+		}
+		kept := jsonrpc.Filter(list, func(e json.RawMessage) bool { return e[0] != '{' })
+		if err := json.Unmarshal(kept, &after); err != nil {
+			t.Fatalf("filtered to %s: %v", kept, err)
+		}
+		for _, e := range before {
+			if e[0] == '{' {
+				continue
+			}
+			if len(after) == 0 || string(after[0]) != string(e) {
+				t.Fatalf("filtered %s to %s", list, kept)
+			}
+			after = after[1:]
+		}
+	})
+}

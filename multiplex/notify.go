@@ -16,7 +16,7 @@ func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 	case methodProgress:
 		s.serverProgress(m)
 		return
-	case methodTaskStatus:
+	case methodTaskStatus, methodTask:
 		s.taskStatus(m)
 		return
 	}

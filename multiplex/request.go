@@ -68,7 +68,7 @@ func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	case methodListTools:
 		cursor, _ := m.Param("cursor")
 		p.more = cursor.Found() && string(m.At(cursor)) != "null"
-	case methodTasksGet, methodTasksResult, methodTasksCancel:
+	case methodTasksGet, methodTasksResult, methodTasksCancel, methodTasksUpdate:
 		id, certain := m.Param("taskId")
 		p.task, _ = jsonrpc.Text(m.At(id))
 		if s.opts.Shared && !certain {
@@ -107,7 +107,7 @@ func (s *Session) enterLocked(p *pending) verdict {
 		return s.admitLocked(p)
 	}
 	switch p.method {
-	case methodTasksGet, methodTasksResult, methodTasksCancel:
+	case methodTasksGet, methodTasksResult, methodTasksCancel, methodTasksUpdate:
 		if !s.tasks.byID[p.task].ownedBy(p.port) {
 			s.removeLocked(p)
 			return refused

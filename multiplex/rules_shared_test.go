@@ -75,6 +75,13 @@ func TestRule14TasksBelongToWhoMadeThem(t *testing.T) {
 			forward(taskRequest("tasks/get", "k-5")), got(foreign[0]),
 			forward(taskRequest("tasks/get", "k-0")), sent(sentPrefix + "4099*"), server(result("4099")), got(answer(`"t"`)),
 		}},
+		{name: "of the extension of 2026-07-28 too", opts: shared, clients: 2, steps: []step{
+			from(0, callA), server(`{"jsonrpc":"2.0","id":1,"result":{"resultType":"task","taskId":"k","status":"working"}}`), discard,
+			from(1, taskRequest("tasks/update", "k")), at(1, foreign[0]), sent(),
+			server(notification("notifications/tasks", `{"taskId":"k","status":"working"}`)),
+			at(0, delivery(notification("notifications/tasks", `{"taskId":"k","status":"working"}`))), at(1),
+			from(0, taskRequest("tasks/update", "k")), sent(sentPrefix + "3*"), server(result("3")), at(0, answer(`"t"`)),
+		}},
 		{name: "pass on a session of one's own", steps: []step{
 			forward(taskRequest("tasks/get", "any")), sent(sentPrefix + "1*"), server(result("1")), got(answer(`"t"`)),
 			server(taskStatus("any", "working")), got(delivery(taskStatus("any", "working"))),

@@ -13,7 +13,9 @@ const (
 	methodTasksResult = "tasks/result"
 	methodTasksCancel = "tasks/cancel"
 	methodTasksList   = "tasks/list"
+	methodTasksUpdate = "tasks/update" // of the tasks extension of MCP 2026-07-28
 	methodTaskStatus  = "notifications/tasks/status"
+	methodTask        = "notifications/tasks" // of the extension
 
 	// relatedTask names the task that a message belongs to, in its _meta.
 	relatedTask = "io.modelcontextprotocol/related-task"
@@ -130,7 +132,10 @@ func (s *Session) learnTask(p *pending, result json.RawMessage) {
 	if !s.opts.Shared && p.token == nil || !bytes.Contains(result, []byte(`"taskId"`)) {
 		return
 	}
-	raw, _ := jsonrpc.Member(result, "task", "taskId")
+	raw, found := jsonrpc.Member(result, "task", "taskId")
+	if kind, _ := jsonrpc.Member(result, "resultType"); !found && string(kind) == `"task"` {
+		raw, _ = jsonrpc.Member(result, "taskId")
+	}
 	id, ok := jsonrpc.Text(raw)
 	if !ok || len(id) > jsonrpc.MaxIDBytes {
 		return
