@@ -136,7 +136,7 @@ type incoming struct {
 func (e *exchange) read(resp *http.Response, each func(incoming) error) error {
 	switch contentType(resp) {
 	case typeEvents:
-		return e.readEvents(resp.Body, each)
+		return e.readEvents(resp.Body, "", each)
 	case typeJSON:
 		data, err := io.ReadAll(io.LimitReader(resp.Body, int64(e.limit)+1))
 		switch {
@@ -152,8 +152,11 @@ func (e *exchange) read(resp *http.Response, each func(incoming) error) error {
 	return fmt.Errorf("its answer is neither JSON nor an event stream, but %.64q", resp.Header.Get("Content-Type"))
 }
 
-func (e *exchange) readEvents(body io.Reader, each func(incoming) error) error {
+// readEvents reads an event stream; lastID is the id of the last event of the
+// stream that it goes on with.
+func (e *exchange) readEvents(body io.Reader, lastID string, each func(incoming) error) error {
 	events := newEventReader(body, e.limit)
+	events.id, events.next.id = lastID, lastID
 	for {
 		ev, err := events.read()
 		switch {

@@ -110,6 +110,7 @@ func mcpGo(waiting chan struct{}) *mcpgoserver.MCPServer {
 func realServers() map[string]func() realServer {
 	ofGoSDK := func(kind realServer, opts *mcp.StreamableHTTPOptions) func() realServer {
 		return func() realServer {
+			kind := kind
 			kind.waiting = make(chan struct{}, 1)
 			s := goSDK(kind.waiting)
 			kind.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, opts)
@@ -118,6 +119,7 @@ func realServers() map[string]func() realServer {
 	}
 	ofMCPGo := func(kind realServer) func() realServer {
 		return func() realServer {
+			kind := kind
 			kind.waiting = make(chan struct{}, 1)
 			kind.Handler = mcpgoserver.NewStreamableHTTPServer(mcpGo(kind.waiting))
 			return kind

@@ -33,11 +33,10 @@ type remoteCall struct {
 type cursor struct {
 	id    string        // of the last event; empty: it cannot be resumed
 	retry time.Duration // the pause before that which the server asks for; 0: none
-	fresh bool          // there was an event since a resumption
 }
 
 func (c *cursor) note(in incoming) {
-	c.id, c.fresh = in.id, true
+	c.id = in.id
 	if in.retry > 0 {
 		c.retry = in.retry
 	}

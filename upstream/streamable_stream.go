@@ -14,27 +14,42 @@ import (
 const (
 	// maxResumes bounds the attempts in a row to resume a response that fail.
 	maxResumes = 5
-	// The pauses before another GET: doubled from the first up to the last, each
-	// drawn at random between zero and twice its mean, and never shorter than the
-	// server asks for.
+	// The pauses before another GET: what the server asks for, but not less than the
+	// first. If it asks for none, or fails: doubled from the first up to the last,
+	// each drawn at random between zero and twice its mean.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 15 * time.Second
+	// steadyTime is how long a stream has to last for the pauses to begin anew.
+	steadyTime = 5 * time.Second
 )
 
 // pauses gives the pauses between GETs.
-type pauses struct{ exp *backoff.ExponentialBackOff }
+type pauses struct {
+	exp    *backoff.ExponentialBackOff
+	opened time.Time // when the last stream began; zero: the GET failed
+}
 
-func newPauses() pauses {
+func newPauses() *pauses {
 	exp := backoff.NewExponentialBackOff()
 	exp.InitialInterval, exp.MaxInterval = firstPause, lastPause
 	exp.Multiplier, exp.RandomizationFactor = 2, 1
 	exp.Reset()
-	return pauses{exp}
+	return &pauses{exp: exp, opened: time.Now()}
 }
 
-// wait waits for the next pause, and reports whether ctx still goes on.
-func (p pauses) wait(ctx context.Context, atLeast time.Duration) bool {
-	timer := time.NewTimer(max(p.exp.NextBackOff(), atLeast))
+// wait waits for the next pause, and reports whether ctx still goes on. retry is
+// what the server asks for; 0: nothing.
+func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
+	open := !p.opened.IsZero()
+	if open && time.Since(p.opened) > steadyTime {
+		p.exp.Reset()
+	}
+	d := max(p.exp.NextBackOff(), retry)
+	if open && retry > 0 {
+		d = max(firstPause, retry)
+	}
+	p.opened = time.Time{}
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -48,37 +63,33 @@ func (p pauses) wait(ctx context.Context, atLeast time.Duration) bool {
 // request, unless nobody waits any more.
 func (c *streamable) resume(k *remoteCall) {
 	pause := newPauses()
-	for failed := 0; failed < maxResumes; {
-		if k.cursor.fresh {
-			failed, k.cursor.fresh = 0, false
-			pause.exp.Reset()
-		}
+	for failed := 0; failed < maxResumes && k.cursor.id != ""; {
 		if !pause.wait(k.ctx, k.cursor.retry) {
 			return
 		}
 		resp, err := c.x.do(k.ctx, http.MethodGet, nil, c.header(k.cursor.id))
-		if k.ctx.Err() != nil {
-			return
-		}
 		if err != nil {
 			failed++
 			continue
 		}
 		switch c.streamed(resp, true) {
 		case streamOpen:
+			failed, pause.opened = 0, time.Now()
 			c.x.metrics.RemoteResumed()
-			_ = c.x.readEvents(resp.Body, func(in incoming) error { return c.receive(k, in) }) // what matters is whether it had the answer
+			_ = c.x.readEvents(resp.Body, k.cursor.id, func(in incoming) error { return c.receive(k, in) }) // what matters is whether it had the answer
 		case streamLater:
 			failed++
 		case streamNever:
 			failed = maxResumes
 		}
 		resp.Body.Close()
-		if k.answered || k.ctx.Err() != nil {
+		if k.answered {
 			return
 		}
 	}
-	c.lose(k, nil)
+	if k.ctx.Err() == nil {
+		c.lose(k, nil)
+	}
 }
 
 // listen keeps the stream open on which the server sends what belongs to no
@@ -91,11 +102,8 @@ func (c *streamable) listen() {
 		if err == nil {
 			switch state := c.streamed(resp, opened); {
 			case state == streamOpen:
-				opened, at.fresh = true, false
-				_ = c.x.readEvents(resp.Body, func(in incoming) error { return c.pushed(&at, in) }) // any end is a reason to go on
-				if at.fresh {
-					pause.exp.Reset()
-				}
+				opened, pause.opened = true, time.Now()
+				_ = c.x.readEvents(resp.Body, at.id, func(in incoming) error { return c.pushed(&at, in) }) // any end is a reason to go on
 			case state == streamNever && at.id != "":
 				at.id = "" // it cannot be resumed; a new one may do
 			case state == streamNever:

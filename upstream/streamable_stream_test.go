@@ -352,3 +352,67 @@ func TestStreamIsNotReadFurtherThanItsMessagesAreTaken(t *testing.T) {
 		t.Errorf("%d MiB were read, nobody has taken one", n)
 	}
 }
+
+// The last id outlives the stream that it came on (WHATWG HTML, section 9.2.4).
+func TestLastEventIDOutlivesItsStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serveHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
+			send := stream(w)
+			if n == 1 {
+				send("id: a\ndata:")
+			}
+			send("data: "+note, n)
+			if n == 3 {
+				<-r.Context().Done()
+			}
+		}))
+		k := open(t, streamable(s))
+		for n := range 3 {
+			k.gets(fmt.Sprintf(note, n+1))
+		}
+		for i, v := range s.find(method("GET"))[1:] {
+			if id := v.header.Get("Last-Event-ID"); id != "a" {
+				t.Errorf("GET %d has Last-Event-ID %q", i+2, id)
+			}
+		}
+	})
+}
+
+// A resumed stream that takes its id away cannot be resumed again: a GET without it
+// would open another stream.
+func TestResumedStreamThatTakesItsIDAwayIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serveHere(resumable(func(w http.ResponseWriter) { stream(w)("id: a\ndata:") },
+			func(_ int, w http.ResponseWriter, r *http.Request) { stream(w)("id:\ndata: "+note, 1) }))
+		k := open(t, streamable(s))
+		k.send(call2)
+		k.recv()
+		if f := k.fails(); f.Error.Data.Reason != "response_lost" {
+			t.Errorf("got %+v", f)
+		}
+		if n := len(s.find(method("GET"))); n != 2 { // that of the session, and one resumption
+			t.Errorf("%d GETs", n)
+		}
+	})
+}
+
+// A server that ends each stream at once must not be asked all the time.
+func TestStreamsThatEndAtOnceAreAskedForLessAndLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serveHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
+			stream(w)("id: %d\ndata: "+note, n, n)
+		}))
+		k := open(t, streamable(s))
+		go func() { // ends with the session
+			for {
+				if _, err := k.conn.Recv(); err != nil {
+					return
+				}
+			}
+		}()
+		time.Sleep(10 * time.Minute)
+		if n := len(s.find(method("GET"))); n > 200 {
+			t.Errorf("%d GETs in 10 minutes", n)
+		}
+	})
+}
