@@ -64,7 +64,8 @@ type Options struct {
 	// hand on to a remote server. Default none. Only per connection.
 	ForwardHeaders []string
 	// Name names the server where several are served: in logs, and as the label
-	// server of all metrics. Default none.
+	// server of all metrics. At most 64 of a-z, 0-9, _ and -, a letter or a digit
+	// first. Default none.
 	Name string
 
 	// Capabilities are the client capabilities that the gateway's own

@@ -78,7 +78,8 @@ func checkHeader(name string) string {
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}?`)
 
-// expand puts environment variables in the place of ${NAME}.
+// expand puts environment variables in the place of ${NAME}. Blanks at the ends
+// are cut off: many a secret ends with a newline.
 func (l *loaded) expand(text string) (string, error) {
 	var wrong error
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
@@ -92,7 +93,7 @@ func (l *loaded) expand(text string) (string, error) {
 		}
 		return value
 	})
-	return expanded, wrong
+	return strings.TrimSpace(expanded), wrong
 }
 
 // checkRemote takes together how a remote server is reached.
@@ -111,10 +112,15 @@ func (l *loaded) checkRemote(add addFault) {
 		l.header.Add(name, value)
 	}
 	l.readBearerToken(add)
+	at, err := url.Parse(l.address)
+	if err != nil { // whose text would have a part of it
+		add("%s: want a URL, such as https://example.com/mcp, with what is special in a password escaped", l.name("url"))
+		return
+	}
 	if err := l.remote().Check(); err != nil && l.URLTransport.want == "" {
 		add("%s: %v", l.name("url"), err)
 	}
-	if at, err := url.Parse(l.address); err == nil && at.Scheme == "http" && !sse.IsLoopback(at.Host) && (len(l.header) > 0 || at.User != nil) {
+	if at.Scheme == "http" && !sse.IsLoopback(at.Host) && (len(l.header) > 0 || at.User != nil) {
 		l.warnings = append(l.warnings, fmt.Sprintf("%s %s: what is in the headers goes over the network in plain text", l.name("url"), l.place()))
 	}
 	for _, name := range l.ForwardHeader.values {

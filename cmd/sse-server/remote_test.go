@@ -16,7 +16,7 @@ const secret = "s3cret-0123456789"
 
 func TestRemoteServer(t *testing.T) {
 	token := writeFile(t, "token", "  "+secret+"\n")
-	vars := map[string]string{"TOKEN": secret, "HOST": "mcp.example", "SSE_SERVER_HEADER": "X-A: 1\nX-B:  ${HOST}: 2 "}
+	vars := map[string]string{"TOKEN": secret, "HOST": "mcp.example", "LINE": "a\n", "SSE_SERVER_HEADER": "X-A: 1\nX-B:  ${HOST}: 2 "}
 	file := writeFile(t, "gw.yaml", "url: https://${HOST}/mcp?key=${TOKEN}\nheader: {Authorization: \"Bearer ${TOKEN}\", x-number: 1.10}\n")
 	for name, tc := range map[string]struct {
 		args          []string
@@ -28,6 +28,7 @@ func TestRemoteServer(t *testing.T) {
 		"file":         {[]string{"-c", file, "--header", "X-A: 1"}, "https://mcp.example/mcp?key=" + secret, "X-A: 1\r\n"},
 		"token file":   {[]string{"--url", "https://a", "--bearer-token-file", token, "--header=A:b"}, "https://a", "A: b\r\nAuthorization: Bearer " + secret + "\r\n"},
 		"a lone $":     {[]string{"--url", "https://a", "--header", "A: $TOKEN$ {TOKEN}"}, "https://a", "A: $TOKEN$ {TOKEN}\r\n"},
+		"newlines":     {[]string{"--url", "https://${LINE}", "--header", "A: b ${LINE}"}, "https://a", "A: b a\r\n"},
 		"every header": {[]string{"--url", "https://a", "--header", "A:"}, "https://a", "A: \r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +73,8 @@ func TestRemoteServersThatAreRefused(t *testing.T) {
 		"forwarded to none":       {[]string{"--forward-header", "A"}, "--forward-header: has no effect without --url"},
 		"transport of none":       {[]string{"--url-transport", "sse", "--", "x"}, "--url-transport: has no effect without --url"},
 		"no such transport":       {url("--url-transport", "http"), `--url-transport "http": want one of auto, streamable, stateless, sse`},
-		"no URL":                  {[]string{"--url", "::" + secret}, "--url: the address of the server"},
+		"no URL":                  {[]string{"--url", "::" + secret}, "--url: want a URL, such as https://"},
+		"password with a slash":   {[]string{"--url", "https://u:" + secret + "/x@a/mcp"}, "--url: want a URL, such as https://"},
 		"no scheme":               {[]string{"--url", secret + "/mcp"}, "--url: the address of the server must begin with http"},
 		"no host":                 {[]string{"--url", "http:///" + secret}, "--url: the address of the server names no host"},
 		"header without a colon":  {url("--header", secret), "--header: want 'NAME: VALUE'"},
