@@ -76,6 +76,20 @@ func TestLeakTest(t *testing.T) {
 	}
 }
 
+// The same over one session with a server at a URL.
+func TestLeakTestOverRemoteServers(t *testing.T) {
+	bin := leakPrograms(t)
+	for _, transport := range []string{"streamable", "stateless", "sse"} {
+		t.Run(transport, func(t *testing.T) {
+			remote := startProgram(t, nil, everythingGo(t), "-transport", transport)
+			g := startQuietGateway(t, "--sessions", "shared", "--url", remote.url)
+			if r := leaktest(t, bin, "--calls", "2000", g.url); r.Verdict != "clean" || r.Answered < 2000 {
+				t.Errorf("report = %+v, want 2000 right answers", r)
+			}
+		})
+	}
+}
+
 // The child dies in the middle of what it is asked, again and again. Nothing crosses
 // between its sessions either. The calls of progress, which is safe to repeat, are all
 // answered; those of echo get an error.
