@@ -155,8 +155,8 @@ func streamEnd(err error) error {
 
 // over ends the session for a reason that is not ours.
 func (c *remoteSSE) over(err error) {
+	c.out.queue.end(err) // first: who has seen the end cannot send any more
 	c.in.end(err)
-	c.out.queue.end(err)
 	c.cancel()
 }
 

@@ -70,8 +70,8 @@ func (c *serveConn) run(ctx context.Context, fn Serve) {
 			err = fmt.Errorf("server function panicked: %v", p)
 		}
 		c.flush()
+		c.in.abort(err) // first: who has seen the end cannot send any more
 		c.out.end(err)
-		c.in.abort(err)
 		c.cancel()
 		close(c.done)
 	}()
