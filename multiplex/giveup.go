@@ -59,6 +59,8 @@ func (s *Session) giveUp(p *pending) {
 // tooSlow says which limit a request has come to.
 func (s *Session) tooSlow(p *pending) string {
 	switch {
+	case !p.sent:
+		return fmt.Sprintf("the request waited for its turn for %s", s.now()-p.started)
 	case !p.progressed && !blocks(p):
 		return "the server did not answer in " + s.opts.RequestTimeout.String()
 	case s.now()-p.started < s.opts.MaxRequestTimeout:

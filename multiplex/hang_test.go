@@ -58,6 +58,11 @@ func TestHang(t *testing.T) {
 			forward(callA), sent(call("1")), after(31 * time.Second), server("not even JSON"), after(29 * time.Second),
 			got(gaveUpA), sent(cancelled("1", timedOut)), counted("mcp_sse_hang_suspected_total", 0),
 		}},
+		{name: "any message clears it, the ping unanswered", opts: opts, steps: []step{
+			forward(callA), sent(call("1")), after(60 * time.Second), got(gaveUpA), sent(cancelled("1", timedOut), ping),
+			forward(callB), sent(), server("not even JSON"), sent(call("3")), counted("mcp_sse_hang_cleared_total", 1),
+			after(10 * time.Second), endedNot(), sent(), server(result("3"), result("2")), got(answer(`"b"`)), after(time.Hour), sent(),
+		}},
 		{name: "silence without requests is none", opts: opts, steps: []step{
 			after(time.Hour), forward(callA, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}`),
 			after(2 * time.Second), got(`fail "a": cancelled, final (canceled)`),

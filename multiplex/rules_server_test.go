@@ -223,6 +223,12 @@ func TestRule11SubscriptionsAreCounted(t *testing.T) {
 			},
 			from(1, subscribe("8", "f:/x")), sent(subscribe("1026", "f:/x")), server(result("1026")), at(1, answer("8")),
 		}},
+		{name: "what is no URI, or one that can be read in two ways, is refused here", opts: shared, steps: []step{
+			forward(subscribe("8", strings.Repeat("u", 8<<10+1)), subscribe("8", `a","uri":"b`), subscribe("8", `a","URI":"b`),
+				`{"jsonrpc":"2.0","id":8,"method":"resources/subscribe"}`),
+			sent(), got("fail 8: , final (-32602)", "fail 8: , final (-32602)", "fail 8: , final (-32602)", "fail 8: , final (-32602)"),
+			forward(setLevel("8", `debug","Level":"error`)), sent(), got("fail 8: , final (-32602)"),
+		}},
 		{name: "passes as it is on a session of one's own", steps: []step{
 			forward(subscribe("8", "f:/a"), subscribe("9", "f:/a")), sent(subscribe("1", "f:/a"), subscribe("2", "f:/a")),
 			server(result("1"), result("2")), got(answer("8"), answer("9")),

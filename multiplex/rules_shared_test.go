@@ -107,6 +107,16 @@ func TestRule15EndOfAnElicitationReachesItsClientAlone(t *testing.T) {
 		{name: "not when the client has left", opts: shared, clients: 2, steps: []step{
 			from(0, callA), server(required), leaves(0), discard, server(over("e")), at(0), at(1), dropped(metrics.DroppedUnattributed, 1),
 		}},
+		{name: "those of long ago are forgotten", opts: shared, steps: []step{
+			func(w *world) {
+				for i := range 1025 {
+					play(w, []step{forward(callA), server(fmt.Sprintf(
+						`{"jsonrpc":"2.0","id":%d,"error":{"code":-32042,"message":"m","data":{"elicitations":[{"elicitationId":"e-%d"}]}}}`, i+1, i))})
+				}
+				discard(w)
+			},
+			server(over("e-0"), over("e-1")), got(delivery(over("e-1"))), dropped(metrics.DroppedUnattributed, 1),
+		}},
 		{name: "passes on a session of one's own", steps: []step{server(over("e")), got(delivery(over("e")))}},
 	})
 }
