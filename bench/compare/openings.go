@@ -30,16 +30,32 @@ type opener struct {
 
 // compareOpenings opens a stream of each server by turns, when all that was
 // started for the one before has come to rest. The first round is not counted.
-func (a *arguments) compareOpenings(ctx context.Context, w io.Writer) (err error) {
+func (a *arguments) compareOpenings(ctx context.Context, w io.Writer) error {
 	if a.Server == "" {
 		return errors.New("--mode connect needs --server")
 	}
+	openers, err := a.startOpeners()
+	var servers []*process
+	for _, o := range openers {
+		servers = append(servers, o.process)
+	}
+	if err == nil {
+		err = a.openRounds(ctx, openers)
+	}
+	if err = errors.Join(err, stopAll(servers)); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "from GET to the mcp-response event, %d streams of each, alternated\n\n", a.Rounds)
+	return printOpenings(w, openers)
+}
+
+// startOpeners starts what is compared, and returns what it could start also when
+// it fails. The second has the pool.
+func (a *arguments) startOpeners() (openers []*opener, err error) {
 	// Without the delay that is there for clients which lose what shares a
 	// packet with the endpoint event.
 	plain := a.gateway("--announce-delay", "0")
 	child := []string{"--", a.Node, a.Server}
-	var servers []*process
-	defer func() { err = errors.Join(err, stopAll(servers)) }()
 	for _, s := range []struct {
 		name    string
 		command []string
@@ -50,14 +66,17 @@ func (a *arguments) compareOpenings(ctx context.Context, w io.Writer) (err error
 	} {
 		p, err := start(s.name, s.command, a.Timeout)
 		if err != nil {
-			return err
+			return openers, err
 		}
-		servers = append(servers, p)
+		openers = append(openers, &opener{process: p})
 	}
-	openers := []*opener{{process: servers[0]}, {process: servers[1]}, {process: servers[2]}}
+	return openers, nil
+}
+
+func (a *arguments) openRounds(ctx context.Context, openers []*opener) error {
 	for round := range a.Rounds + 1 {
 		for _, o := range openers {
-			if err := a.awaitPool(ctx, servers[1].url); err != nil {
+			if err := a.awaitPool(ctx, openers[1].url); err != nil {
 				return err
 			}
 			opening, err := load.Connect(ctx, o.url, load.Options{Timeout: a.Timeout})
@@ -69,8 +88,7 @@ func (a *arguments) compareOpenings(ctx context.Context, w io.Writer) (err error
 			}
 		}
 	}
-	fmt.Fprintf(w, "from GET to the mcp-response event, %d streams of each, alternated\n\n", a.Rounds)
-	return printOpenings(w, openers)
+	return nil
 }
 
 func join(parts ...[]string) (all []string) {
