@@ -168,7 +168,7 @@ func TestCompressedResponsesAreRead(t *testing.T) {
 		defer z.Close()
 		if m.Method == "ping" {
 			w.Header().Set("Content-Type", "application/json")
-			io.WriteString(z, string(jsonrpc.NewResult(m.ID, json.RawMessage("{}"))))
+			z.Write(jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")

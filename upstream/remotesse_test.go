@@ -239,7 +239,9 @@ func TestSSEDialSaysWhatIsWrong(t *testing.T) {
 		"no answer": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
 		"no event":  {func(w http.ResponseWriter, r *http.Request) { stream(w)(": hello"); <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
 		"cut":       {func(w http.ResponseWriter, r *http.Request) { stream(w)(": hello"); panic(http.ErrAbortHandler) }, "no endpoint event came"},
-		"elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://evil.example/", 302) }, "but 302 Found"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
+		}, "but 302 Found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { tt.do(w, r) })

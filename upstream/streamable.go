@@ -213,7 +213,7 @@ func (c *streamable) deliverOut(ctx context.Context, msg []byte) {
 		}
 	case methodCancelled:
 		id, _ := jsonrpc.Member(m.Params(), "requestId")
-		c.linger(jsonrpc.ID(id))
+		c.canceled(jsonrpc.ID(id))
 	}
 }
 

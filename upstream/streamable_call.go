@@ -68,18 +68,42 @@ func (c *streamable) finish(k *remoteCall) {
 	k.cancel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.calls, k.id)
+	c.removeLocked(k)
 	c.held -= k.size
 	if k.timer != nil {
 		k.timer.Stop()
 	}
 }
 
-// linger lets the response to a request go on for a moment only.
-func (c *streamable) linger(id jsonrpc.ID) {
+func (c *streamable) removeLocked(k *remoteCall) {
+	if c.calls[k.id] == k {
+		delete(c.calls, k.id)
+	}
+}
+
+// canceled lets the response to a request that was taken back go on for a moment
+// only.
+func (c *streamable) canceled(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.calls[id]; k != nil && k.timer == nil {
+	if k := c.calls[id]; k != nil {
+		k.lingerLocked()
+	}
+}
+
+// answer hands on the answer to a request, whose id is free from then on. The
+// response may go on for a moment.
+func (c *streamable) answer(k *remoteCall, response []byte) error {
+	c.mu.Lock()
+	k.answered = true
+	c.removeLocked(k)
+	k.lingerLocked()
+	c.mu.Unlock()
+	return c.in.pushFor(response, k.id)
+}
+
+func (k *remoteCall) lingerLocked() {
+	if k.timer == nil {
 		k.timer = time.AfterFunc(lingerTimeout, k.cancel)
 	}
 }
@@ -173,19 +197,14 @@ func (c *streamable) deliver(k *remoteCall, data []byte) error {
 		}
 		k.invalid = true
 		return nil
-	case m.ID == k.id && m.Kind != jsonrpc.Request:
-		k.answered = true
 	case m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null:
-		k.answered = true
-		data = m.WithID(k.id)
+		return c.answer(k, m.WithID(k.id))
+	case m.ID != k.id || m.Kind == jsonrpc.Request:
+		return c.in.pushFor(data, k.id)
+	case k.method == methodInitialize:
+		c.negotiated(m)
 	}
-	if k.answered {
-		if k.method == methodInitialize {
-			c.negotiated(m)
-		}
-		c.linger(k.id)
-	}
-	return c.in.pushFor(data, k.id)
+	return c.answer(k, data)
 }
 
 // negotiated notes the protocol version, which later requests carry (MCP
@@ -208,8 +227,7 @@ func (c *streamable) refuse(k *remoteCall, resp *http.Response) {
 		c.over(r.over, resp.StatusCode == http.StatusNotFound)
 		return
 	}
-	k.answered = true
-	_ = c.in.pushFor(r.answer, k.id) // fails when nobody waits any more
+	_ = c.answer(k, r.answer) // fails when nobody waits any more
 }
 
 // lose answers a request whose answer did not come.
@@ -226,8 +244,7 @@ func (c *streamable) lose(k *remoteCall, err error) {
 
 // fail answers a request with an error of ours.
 func (c *streamable) fail(k *remoteCall, e *jsonrpc.Error) {
-	k.answered = true
-	_ = c.in.pushFor(jsonrpc.NewError(k.id, e), k.id) // fails when nobody waits any more
+	_ = c.answer(k, jsonrpc.NewError(k.id, e)) // fails when nobody waits any more
 }
 
 // unbatch returns the messages in a batch, which servers of MCP 2025-03-26 may
