@@ -75,7 +75,6 @@ func TestCallInTheNameOfAClient(t *testing.T) {
 
 // meddler calls the session back from inside each of its methods.
 type meddler struct {
-	fakeClient
 	session *multiplex.Session
 	port    *multiplex.Port
 	request *jsonrpc.Message

@@ -165,46 +165,58 @@ func (x *run) speak() {
 		x.say(result(k.wire), "")
 		return
 	}
+	if n := x.r.IntN(16); n < 6 {
+		x.aside(k, n)
+	} else {
+		x.reply(k, n)
+	}
+}
+
+// aside has the server say something besides its answer. The caller holds mu.
+func (x *run) aside(k *told, kind int) {
 	secret := `"secret":"` + k.secret + `"`
-	switch x.r.IntN(16) {
-	case 0: // twice
+	with := []string{k.wire, ""}[x.r.IntN(2)]
+	switch kind {
+	case 0:
+		x.serial++
+		id := fmt.Sprint(x.serial)
+		x.server.offers[id] = k.asked
+		x.say(`{"jsonrpc":"2.0","id":`+id+`,"method":"roots/list","params":{`+secret+`}}`, with)
+	case 1:
+		x.say(notification("notifications/message", `{"level":"error",`+secret+`}`), with)
+	case 2:
+		x.say(notification("notifications/elicitation/complete", `{"elicitationId":"`+k.secret+`"}`), "")
+	case 3:
+		status := []string{"working", "completed"}[x.r.IntN(2)]
+		x.say(notification("notifications/tasks/status", `{"taskId":"`+k.task+`","status":"`+status+`",`+secret+`}`), "")
+	default:
+		x.say(notification("notifications/progress", `{"progressToken":`+k.wire+`,`+secret+`}`), k.wire)
+	}
+}
+
+// reply has the server answer, in one way or another. The caller holds mu.
+func (x *run) reply(k *told, kind int) {
+	s, secret := x.server, `"secret":"`+k.secret+`"`
+	switch kind {
+	case 6: // twice
 		m := s.reply(k, k.wire, `"result":{`+secret+`,"twice":1.0}`)
 		x.say(m, k.wire)
 		x.say(m, "")
-	case 1: // without saying to what
+	case 7: // without saying to what
 		if !slices.Contains(s.open, k) {
 			return // no way to tell it from an answer to another request
 		}
 		x.say(s.reply(k, "null", `"result":{`+secret+`}`), "")
-	case 2:
+	case 8:
 		x.say(s.reply(k, k.wire, `"error":{"code":1e0,"message":"`+k.secret+`"}`), "")
-	case 3:
+	case 9:
 		x.serial++
 		k.task = fmt.Sprint("task-", x.serial)
 		x.say(s.reply(k, k.wire, `"result":{`+secret+`,"task":{"taskId":"`+k.task+`","status":"working"}}`), "")
-	case 4:
+	case 10:
 		x.say(`{"jsonrpc":"2.0","id":`+k.wire+`,"result":{},"error":{}}`, "")
-	case 5:
-		x.serial++
-		id := fmt.Sprint(x.serial)
-		s.offers[id] = k.asked
-		x.say(`{"jsonrpc":"2.0","id":`+id+`,"method":"roots/list","params":{`+secret+`}}`, []string{k.wire, ""}[x.r.IntN(2)])
-		return
-	case 6:
-		x.say(notification("notifications/message", `{"level":"error",`+secret+`}`), []string{k.wire, ""}[x.r.IntN(2)])
-		return
-	case 7:
+	case 11:
 		x.say(s.reply(k, k.wire, `"error":{"code":-32042,"message":"m","data":{"elicitations":[{"elicitationId":"`+k.secret+`"}]}}`), "")
-	case 8:
-		x.say(notification("notifications/elicitation/complete", `{"elicitationId":"`+k.secret+`"}`), "")
-		return
-	case 9:
-		status := []string{"working", "completed"}[x.r.IntN(2)]
-		x.say(notification("notifications/tasks/status", `{"taskId":"`+k.task+`","status":"`+status+`",`+secret+`}`), "")
-		return
-	case 10, 11:
-		x.say(notification("notifications/progress", `{"progressToken":`+k.wire+`,`+secret+`}`), k.wire)
-		return
 	default:
 		x.say(s.reply(k, k.wire, `"result":{`+secret+`}`), k.wire)
 	}
