@@ -20,7 +20,7 @@ func eachAsks(t *testing.T, servers []server) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			g := startGateway(t, append([]string{"--initialization-timeout", patience.String()}, s.start(t)...)...)
+			g := startGateway(t, s.start(t)...)
 			forEachAsked(t, g, s, func(who, tool, text string, err error) {
 				if err != nil || !strings.Contains(text, who) {
 					t.Errorf("%s: %s = %q, error %v, want %s in it", who, tool, text, err, who)

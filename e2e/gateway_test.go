@@ -61,6 +61,8 @@ func launch(t *testing.T, args ...string) *gateway {
 	all := append([]string{
 		"--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0",
 		"--log-level", "debug", "--log-format", "json", "--shutdown-timeout", "3s",
+		// A program may take long to start where much else runs.
+		"--initialization-timeout", patience.String(),
 	}, args...)
 	g := &gateway{t: t, cmd: exec.Command(binary(t), all...), ended: make(chan struct{})}
 	g.cmd.Stdout, g.cmd.Stderr = &g.out, &g.log

@@ -43,7 +43,7 @@ func TestStreamsOutliveARemoteServer(t *testing.T) {
 				anna, ben := openStream(t, g.url), openStream(t, g.url)
 				for round := range 2 {
 					for _, s := range []*stream{anna, ben} {
-						awaitService(t, s, fmt.Sprint("up-", round))
+						awaitService(g, s, fmt.Sprint("up-", round))
 					}
 					p.kill()
 					for _, s := range []*stream{anna, ben} {
@@ -59,7 +59,7 @@ func TestStreamsOutliveARemoteServer(t *testing.T) {
 					p.start(fmt.Sprintf(again, u.Port()))
 				}
 				for _, s := range []*stream{anna, ben} {
-					awaitService(t, s, "at last")
+					awaitService(g, s, "at last")
 					assertEachAnsweredOnce(t, s)
 				}
 			})
@@ -68,18 +68,17 @@ func TestStreamsOutliveARemoteServer(t *testing.T) {
 }
 
 // awaitService calls until the server answers: the next start may wait.
-func awaitService(t *testing.T, s *stream, prefix string) {
-	t.Helper()
-	for n := range 200 {
+func awaitService(g *gateway, s *stream, prefix string) {
+	g.t.Helper()
+	n := 0
+	g.eventually("the server serves again", func() bool {
+		n++
 		got := s.request(fmt.Sprintf(`"%s-%d"`, prefix, n), "tools/call", callParams("echo", `{"message":"m"}`))
-		if got.Error == nil {
-			return
+		if got.Error != nil && !got.Error.names("initialization_error") && !got.Error.names("session_lost") {
+			g.t.Fatalf("echo = %v, want it to work, or an error that says that there is no session", got.Error)
 		}
-		if !got.Error.names("initialization_error") && !got.Error.names("session_lost") {
-			t.Fatalf("echo = %v, want it to work, or an error that says that there is no session", got.Error)
-		}
-	}
-	t.Fatal("the server is back and does not answer")
+		return got.Error == nil
+	})
 }
 
 // A server that has forgotten a session answers 404, one in trouble 5xx. What may
