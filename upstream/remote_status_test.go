@@ -56,6 +56,7 @@ func TestRefusedRequestsGetErrors(t *testing.T) {
 		{"JSON-RPC of its own", 400, strings.Replace(rpc, "null", "2", 1), -32000, "Bad Request: no", "", false},
 		{"JSON-RPC of its own with 500", 500, strings.Replace(rpc, "null", "2", 1), -32000, "Bad Request: no", "", false},
 		{"unknown method with 404", 404, `{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"gone"}}`, -32601, "gone", "", false},
+		{"argument of a tool", 400, `{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"no such session"}}`, -32602, "no such session", "", false},
 		{"unauthorized", 401, "secret", -32603, "refused access (401 Unauthorized): configure the credentials", "unauthorized", false},
 		{"forbidden", 403, rpc, -32603, "refused access (403 Forbidden): configure the credentials", "unauthorized", false},
 		{"rate", 429, "", -32603, "takes no more requests now (429 Too Many Requests)", "rate_limited", true},
@@ -112,7 +113,7 @@ func TestRetryAfterIsPassedOn(t *testing.T) {
 
 func TestSomeStatusesEndTheSession(t *testing.T) {
 	for code, want := range map[int]string{
-		404: "the server has forgotten the session (404 Not Found)",
+		404: "the server has forgotten the session",
 		500: "the server answered 500 Internal Server Error",
 		502: "the server answered 502 Bad Gateway",
 		503: "the server answered 503 Service Unavailable",
@@ -131,6 +132,24 @@ func TestNotFoundWithTheRequestsIDEndsTheSessionToo(t *testing.T) {
 	k.send(call2)
 	if err := k.ended(); !strings.Contains(err.Error(), "forgotten the session") {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// Servers that have started anew say 400 where 404 is meant: server-everything and
+// what was made after the same example, and older ones of the Python SDK.
+func TestBadRequestAboutTheSessionEndsIt(t *testing.T) {
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":2}`,
+		`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`,
+		`{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`,
+		"Bad Request: No valid session ID provided",
+		"Invalid or missing session ID\n",
+	} {
+		k := answered(t, 400, body)
+		k.send(call2)
+		if err := k.ended(); !strings.Contains(err.Error(), "forgotten the session") {
+			t.Errorf("%s: ended with %v", body, err)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 
 var (
 	// errForgotten is why a session is over that its server does not know any more.
-	errForgotten = errors.New("the server has forgotten the session (404 Not Found)")
+	errForgotten = errors.New("the server has forgotten the session")
 	// errAnswered ends the reading of a response whose request has been answered.
 	errAnswered = errors.New("the request is answered")
 )
@@ -101,7 +101,8 @@ func refused(resp *http.Response, id jsonrpc.ID, session bool) refusal {
 	m, own := errorBody(text, id)
 	switch code := resp.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-	case code == http.StatusNotFound && session && !(own && methodUnknown(m)):
+	case code == http.StatusNotFound && session && !(own && methodUnknown(m)),
+		code == http.StatusBadRequest && session && namesSession(m, text):
 		return refusal{over: errForgotten}
 	case own:
 		return refusal{answer: m.Raw()}
@@ -112,6 +113,20 @@ func refused(resp *http.Response, id jsonrpc.ID, session bool) refusal {
 		return refusal{answer: m.WithID(id)}
 	}
 	return refusal{answer: jsonrpc.NewError(id, statusError(resp, text))}
+}
+
+// namesSession reports whether a 400 is about the id of the session. Servers say so
+// that know only what they keep in memory, and have started anew: the example that
+// most TypeScript servers were made from, and Python's SDK before it said 404.
+func namesSession(m *jsonrpc.Message, text []byte) bool {
+	said := firstLine(text)
+	if m != nil {
+		switch errorCode(m.Error()) {
+		case -32000, -32001, jsonrpc.CodeInvalidRequest: // of a transport: no method has read the request
+			said = errorText(m.Error())
+		}
+	}
+	return strings.Contains(strings.ToLower(said), "session")
 }
 
 // errorBody returns the JSON-RPC error response in a body, nil for none, and

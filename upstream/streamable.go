@@ -233,7 +233,7 @@ func (c *streamable) postOut(ctx context.Context, m *jsonrpc.Message) {
 		r := refused(resp, jsonrpc.Null, c.hasSession())
 		c.x.log.Debug("message not posted", "err", status(resp))
 		if r.over != nil {
-			c.over(r.over, resp.StatusCode == http.StatusNotFound)
+			c.over(r.over, r.over == errForgotten)
 		}
 	}
 }

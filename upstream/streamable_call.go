@@ -224,7 +224,7 @@ func (c *streamable) negotiated(m *jsonrpc.Message) {
 func (c *streamable) refuse(k *remoteCall, resp *http.Response) {
 	r := refused(resp, k.id, c.hasSession())
 	if r.over != nil {
-		c.over(r.over, resp.StatusCode == http.StatusNotFound)
+		c.over(r.over, r.over == errForgotten)
 		return
 	}
 	_ = c.answer(k, r.answer) // fails when nobody waits any more

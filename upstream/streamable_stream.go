@@ -156,13 +156,15 @@ const (
 )
 
 // streamed tells what the response to a GET means. With lost, 404 means that the
-// server has forgotten the session, which is over then; it also is what a server
-// without such streams may say.
+// server has forgotten the session, which is over then, and so does a 400 that says
+// so; both also are what a server without such streams may say.
 func (c *streamable) streamed(resp *http.Response, lost bool) streamState {
 	switch code := resp.StatusCode; {
 	case code < 300 && contentType(resp) == typeEvents:
 		return streamOpen
 	case code == http.StatusNotFound && lost && c.hasSession():
+		c.over(errForgotten, true)
+	case code == http.StatusBadRequest && lost && refused(resp, jsonrpc.Null, c.hasSession()).over != nil:
 		c.over(errForgotten, true)
 	case code >= 500 && code != http.StatusNotImplemented,
 		code == http.StatusConflict, // it has not noticed the end of the last one

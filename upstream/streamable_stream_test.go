@@ -138,24 +138,31 @@ func TestStreamThatCannotBeResumedIsBegunAnew(t *testing.T) {
 }
 
 func TestSessionIsOverWhenAGetSaysThatItIsForgotten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := serveHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
-			if n > 1 {
-				w.WriteHeader(http.StatusNotFound)
-				return
+	for name, forget := range map[string]func(w http.ResponseWriter){
+		"404": func(w http.ResponseWriter) { w.WriteHeader(http.StatusNotFound) },
+		"400": func(w http.ResponseWriter) {
+			http.Error(w, "Invalid or missing session ID", http.StatusBadRequest)
+		},
+	} {
+		testInBubble(t, name, func(t *testing.T) {
+			s := serveHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
+				if n > 1 {
+					forget(w)
+					return
+				}
+				stream(w)("data: "+note, n)
+			}))
+			k := open(t, streamable(s))
+			k.gets(fmt.Sprintf(note, 1))
+			if err := k.ended(); !strings.Contains(err.Error(), "forgotten the session") {
+				t.Errorf("ended with %v", err)
 			}
-			stream(w)("data: "+note, n)
-		}))
-		k := open(t, streamable(s))
-		k.gets(fmt.Sprintf(note, 1))
-		if err := k.ended(); !strings.Contains(err.Error(), "forgotten the session") {
-			t.Errorf("ended with %v", err)
-		}
-		_ = k.conn.Close()
-		if got := s.find(method("DELETE")); len(got) != 0 {
-			t.Error("a DELETE of a session that the server has forgotten")
-		}
-	})
+			_ = k.conn.Close()
+			if got := s.find(method("DELETE")); len(got) != 0 {
+				t.Error("a DELETE of a session that the server has forgotten")
+			}
+		})
+	}
 }
 
 func TestMessageOverTheLimitOnTheStreamOfAGetIsDroppedAlone(t *testing.T) {
