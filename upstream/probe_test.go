@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -45,15 +47,22 @@ func modernServer(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 
 // sseOnly is one of MCP 2024-11-05, which answers a POST to its stream with code.
 func sseOnly(code int) handler {
-	stream1 := make(chan string, 10)
+	var mu sync.Mutex
+	var streams []chan string // of the sessions: an old one may not have noticed its end
 	return func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		mu.Lock()
+		defer mu.Unlock()
 		switch {
 		case r.Method == http.MethodGet:
+			mine, n := make(chan string, 10), len(streams)
+			streams = append(streams, mine)
+			mu.Unlock()
+			defer mu.Lock()
 			send := stream(w)
-			send("event: endpoint\ndata: /messages")
+			send("event: endpoint\ndata: /messages?session=%d", n)
 			for {
 				select {
-				case text := <-stream1:
+				case text := <-mine:
 					send("data: %s", text)
 				case <-r.Context().Done():
 					return
@@ -62,11 +71,12 @@ func sseOnly(code int) handler {
 		case r.URL.Path != "/messages":
 			w.WriteHeader(code)
 		default:
+			n, _ := strconv.Atoi(r.URL.Query().Get("session"))
 			w.WriteHeader(http.StatusAccepted)
 			if m.Method == "initialize" {
-				stream1 <- string(initAnswer(m))
+				streams[n] <- string(initAnswer(m))
 			} else if m.Kind == jsonrpc.Request {
-				stream1 <- string(jsonrpc.NewResult(m.ID, []byte("{}")))
+				streams[n] <- string(jsonrpc.NewResult(m.ID, []byte("{}")))
 			}
 		}
 	}
