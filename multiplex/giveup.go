@@ -16,7 +16,7 @@ const cancelGrace = 2 * time.Second
 // expire answers a request whose time is up, and takes it back at the server.
 func (p *pending) expire(s *Session) {
 	s.mu.Lock()
-	if p.index != 0 || !s.removeLocked(p) { // it has got more time, or is over
+	if s.prolongedLocked(p) || p.index != 0 || !s.removeLocked(p) { // it has got more time, or is over
 		s.mu.Unlock()
 		return
 	}
@@ -41,6 +41,17 @@ func (p *pending) expire(s *Session) {
 		return
 	}
 	s.next()
+}
+
+// prolongedLocked gives a request more time while its client has to answer the
+// server: a person who fills in a form must not make the call fail that needs it.
+func (s *Session) prolongedLocked(p *pending) bool {
+	most := p.started + s.opts.MaxRequestTimeout
+	if p.index != 0 || s.pending[p.id] != p || !p.sent || p.canceled || p.port == nil || p.port.asked == 0 || s.now() >= most {
+		return false
+	}
+	s.deadlineLocked(&p.timed, p, min(s.now()+s.opts.RequestTimeout, most))
+	return true
 }
 
 // giveUp answers a request that has been taken out of the table, without an answer

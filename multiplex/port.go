@@ -41,6 +41,7 @@ type Port struct {
 
 	// Guarded by Session.mu:
 	requests   *pending // that are not answered; a list
+	asked      int      // requests of the server that the client has not answered
 	subscribed int      // resources, on a shared session
 	level      int8     // of the log messages it wants, on a shared session; 0: all
 	left       bool

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"strconv"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -26,12 +27,13 @@ type serverCall struct {
 	ours  jsonrpc.ID
 	port  *Port
 	token json.RawMessage // the server's progress token; nil: none
+	limit time.Duration   // how long the client may take
 }
 
 // expire refuses a request that the client has not answered in time.
 func (c *serverCall) expire(s *Session) {
 	if s.endCall(c.ours, nil) == c {
-		s.refuse(c.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client did not answer in %s", s.opts.RequestTimeout))
+		s.refuse(c.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client did not answer in %s", c.limit))
 	}
 }
 
@@ -62,7 +64,10 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 // call passes a request of the server to a client.
 func (s *Session) call(m *jsonrpc.Message, port *Port) {
 	at, _ := m.Param("_meta", "progressToken")
-	call := &serverCall{id: m.ID, port: port}
+	call := &serverCall{id: m.ID, port: port, limit: s.opts.RequestTimeout}
+	if m.Method == methodElicit || m.Method == "sampling/createMessage" { // a person may have to decide
+		call.limit = s.opts.MaxRequestTimeout
+	}
 	if at.Found() {
 		call.token = append(call.token, m.At(at)...) // not the message that it is part of
 	}
@@ -123,7 +128,8 @@ func (s *Session) beginCall(call *serverCall) bool {
 	c.next++
 	call.ours = jsonrpc.ID(strconv.Quote(c.prefix + strconv.Itoa(c.next)))
 	c.open[call.ours] = call
-	s.deadlineLocked(&call.timed, call, s.now()+s.opts.RequestTimeout)
+	call.port.asked++
+	s.deadlineLocked(&call.timed, call, s.now()+call.limit)
 	return true
 }
 
@@ -142,6 +148,7 @@ func (s *Session) endCallLocked(id jsonrpc.ID, port *Port) *serverCall {
 	}
 	s.deadlines.drop(&call.timed)
 	delete(s.calls.open, id)
+	call.port.asked--
 	return call
 }
 

@@ -102,6 +102,47 @@ func TestServerRequestTimesOut(t *testing.T) {
 	})
 }
 
+// A person who fills in a form takes longer than a server may: until there is an
+// answer, or MaxRequestTimeout is over, the call that waits for it goes on.
+func TestCallWaitsForTheAnswerOfItsClient(t *testing.T) {
+	opts := multiplex.Options{RequestTimeout: 10 * time.Second, MaxRequestTimeout: time.Minute}
+	ask := func(w *world) {
+		w.clients[0].serves = []string{"elicitation/create"}
+		play(w, []step{forward(callA), sent(call("1")), after(5 * time.Second), server(elicit("7", ""))})
+	}
+	t.Run("answered", func(t *testing.T) {
+		session(t, opts, 1, func(w *world) {
+			ask(w)
+			id := delivered(w, "elicitation/create")
+			play(w, []step{
+				after(37 * time.Second), got(), sent(), forward(result(id)), sent(result("7")),
+				after(7 * time.Second), got(), server(result("1")), got(answer(`"a"`)),
+			})
+		})
+	})
+	t.Run("answered, then the server is slow", func(t *testing.T) {
+		session(t, opts, 1, func(w *world) {
+			ask(w)
+			id := delivered(w, "elicitation/create")
+			play(w, []step{
+				after(20 * time.Second), forward(result(id)), sent(result("7")), after(10 * time.Second),
+				sent(cancelled("1", timedOut)), got(`fail "a": timeout, final (timeout)`),
+			})
+		})
+	})
+	t.Run("never answered", func(t *testing.T) {
+		session(t, opts, 1, func(w *world) {
+			ask(w)
+			delivered(w, "elicitation/create")
+			play(w, []step{
+				after(55*time.Second - 1), got(), sent(), after(1),
+				sent(cancelled("1", timedOut)), got(`fail "a": timeout, final (timeout)`),
+				after(5 * time.Second), sent(`{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the client did not answer in 1m0s"}}`),
+			})
+		})
+	})
+}
+
 func TestServerTakesItsRequestBack(t *testing.T) {
 	session(t, multiplex.Options{}, 1, func(w *world) {
 		play(w, []step{server(roots)})
