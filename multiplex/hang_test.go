@@ -63,6 +63,10 @@ func TestHang(t *testing.T) {
 			forward(callB), sent(), server("not even JSON"), sent(call("3")), counted("mcp_sse_hang_cleared_total", 1),
 			after(10 * time.Second), endedNot(), sent(), server(result("3"), result("2")), got(answer(`"b"`)), after(time.Hour), sent(),
 		}},
+		{name: "a ping that cannot be sent is one that is missed", opts: opts, steps: []step{
+			forward(callA), sent(call("1")), sending(jsonrpc.ErrClosed), after(60 * time.Second), got(gaveUpA), sent(),
+			after(10*time.Second - 1), endedNot(), after(1), endedWith(multiplex.ErrHung),
+		}},
 		{name: "silence without requests is none", opts: opts, steps: []step{
 			after(time.Hour), forward(callA, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a"}}`),
 			after(2 * time.Second), got(`fail "a": cancelled, final (canceled)`),

@@ -118,10 +118,11 @@ func (s *Session) enterLocked(p *pending) verdict {
 	return s.admitLocked(p)
 }
 
-// send gives a request to the server.
+// send gives a request to the server. A ping that cannot be sent is missed: it
+// stays in the table until its time is up, or each would make the next one.
 func (s *Session) send(p *pending, m *jsonrpc.Message) error {
 	err := s.conn.Send(m.WithNumber(p.id, p.place))
-	if err == nil || p.probes() && errors.Is(err, jsonrpc.ErrBusy) || !s.remove(p) {
+	if err == nil || p.probes() || !s.remove(p) {
 		return nil
 	}
 	s.next()
