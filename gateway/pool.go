@@ -145,8 +145,10 @@ func (p *pool) refill() {
 	p.refillLocked()
 }
 
+// refillLocked starts as many as may run at a time: more would stand in front of
+// the connections that wait for a start.
 func (p *pool) refillLocked() {
-	for !p.closed && p.pause == nil && len(p.idle)+p.opening < p.size {
+	for !p.closed && p.pause == nil && p.opening < cap(p.g.starts) && len(p.idle)+p.opening < p.size {
 		p.opening++
 		p.g.sessions.Go(p.open) // ends with the start
 	}

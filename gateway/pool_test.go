@@ -238,3 +238,20 @@ func TestStartThatNobodyWaitsForIsNotMade(t *testing.T) {
 		}
 	})
 }
+
+// A pool that fills does not stand in the way of connections: each waits for at
+// most the starts that may run at a time, twice.
+func TestFillingThePoolDoesNotHoldUpConnections(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	inFakeTime(t, u, gateway.Options{Warm: 40, StartConcurrency: 2}, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		synctest.Wait()
+		p := connect(t, g, plain)
+		time.Sleep(3*time.Second + time.Millisecond)
+		p.wantState(connstate.Ready)
+		time.Sleep(20 * time.Second)
+		if n := metric(t, g, "mcp_sse_pool_idle"); n != 40 {
+			t.Errorf("%g warm sessions, want 40", n)
+		}
+	})
+}
