@@ -89,7 +89,7 @@ func (b *bridge) Receive(m *jsonrpc.Message) {
 		b.request(m)
 	case jsonrpc.Response:
 		// It belongs to the session that asked, or to none.
-		if s := b.current.Load(); s == nil || s.port.Forward(m) != nil {
+		if s := b.current.Load(); s == nil || !s.claim() || s.port.Forward(m) != nil {
 			b.g.metrics.Dropped(metrics.DroppedNotReady)
 		}
 	default:
@@ -169,7 +169,7 @@ func (b *bridge) admit(m *jsonrpc.Message) {
 // sent sends a message to the server. False: there is no session that takes it.
 func (b *bridge) sent(m *jsonrpc.Message) bool {
 	s := b.current.Load()
-	if s == nil {
+	if s == nil || !s.claim() {
 		return false
 	}
 	b.memory.note(m)
@@ -246,7 +246,7 @@ func (b *bridge) leave(l *link, why error) {
 	switch {
 	case l.place != nil:
 		l.place.leave(l)
-	case !b.used.Load() && bytes.Equal(l.params, b.g.params) && b.g.pool != nil:
+	case b.g.pool != nil && !b.used.Load() && bytes.Equal(l.params, b.g.params) && l.giveBack():
 		l.port.Detach()
 		if b.g.pool.put(l.session) {
 			return
@@ -267,7 +267,8 @@ func (g *Gateway) endSession(s *session, why error) {
 }
 
 // retire ends a session that takes no more messages, once it has handed over the
-// answers that were on their way, or the one client that it has is gone.
+// answers that were on their way, or the one client that it has is gone, or the
+// gateway ends.
 func (g *Gateway) retire(s *session, gone <-chan struct{}) {
 	g.sessions.Go(func() {
 		timer := time.NewTimer(g.opts.RequestTimeout)
@@ -276,6 +277,7 @@ func (g *Gateway) retire(s *session, gone <-chan struct{}) {
 		case <-s.Done():
 			return
 		case <-gone:
+		case <-g.life.Done():
 		case <-timer.C:
 		}
 		s.Close(errTakesNoMore)

@@ -278,3 +278,15 @@ func (p *peer) await(t testing.TB, want connstate.State) {
 		runtime.Gosched()
 	}
 }
+
+// awaitAnswers waits, in real time, until no request is unanswered.
+func (p *peer) awaitAnswers(t testing.TB) {
+	t.Helper()
+	deadline := time.Now().Add(5 * time.Second)
+	for p.c.InFlight() > 0 {
+		if time.Now().After(deadline) {
+			t.Fatalf("%q are not answered", p.c.Unanswered())
+		}
+		runtime.Gosched()
+	}
+}

@@ -20,6 +20,8 @@ type server struct {
 	dial func(ctx context.Context, n int) error
 	// handle answers one message; nil or false: the standard answer is given.
 	handle func(s *serverSession, m *jsonrpc.Message) bool
+	// deaf reports whether a session takes no more messages; nil: none does.
+	deaf func(s *serverSession) bool
 	// capabilities are declared in the initialize result. "" is {}.
 	capabilities string
 
@@ -98,7 +100,7 @@ type serverSession struct {
 }
 
 func (s *serverSession) Send(msg []byte) error {
-	if s.over() {
+	if s.over() || s.server.deaf != nil && s.server.deaf(s) {
 		return jsonrpc.ErrClosed
 	}
 	m, err := jsonrpc.Parse(msg)

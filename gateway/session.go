@@ -79,8 +79,28 @@ type link struct {
 	*session
 	client *client
 	port   *multiplex.Port
-	place  *place // of a shared session; nil: the session is the connection's own
+	place  *place       // of a shared session; nil: the session is the connection's own
+	use    atomic.Int32 // unused, inUse or returned
 }
+
+// The values of link.use.
+const (
+	unused   int32 = iota
+	inUse          // a message of the client has gone to the session, or is about to
+	returned       // the session is somebody else's
+)
+
+// claim is called before a message goes to the session. False: it went back to
+// the pool.
+func (l *link) claim() bool {
+	if l.use.Load() == unused {
+		l.use.CompareAndSwap(unused, inUse)
+	}
+	return l.use.Load() == inUse
+}
+
+// giveBack has no message go to the session any more. False: one has.
+func (l *link) giveBack() bool { return l.use.CompareAndSwap(unused, returned) }
 
 // newLink attaches a bridge to a session.
 func newLink(b *bridge, s *session) *link {

@@ -280,12 +280,12 @@ func (b *bridge) open(l *link) (release func(func(*jsonrpc.Message) bool)) {
 // settle ends the starting goroutine, unless the session it started is lost
 // already or no longer wanted.
 func (b *bridge) settle(l *link) bool {
+	if b.over() && b.current.CompareAndSwap(l, nil) { // closed while we took it into use
+		b.leave(l, errGone)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over() { // closed while we took the session into use
-		if b.current.CompareAndSwap(l, nil) {
-			b.leave(l, errGone)
-		}
+	if b.over() { // from here on Closed has found it
 		b.starting = false
 		return true
 	}

@@ -1,0 +1,88 @@
+package gateway_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// A server keeps what a client has answered it, as its roots: such a session is
+// not given to another client.
+func TestSessionThatAClientHasAnsweredDoesNotGoBackToThePool(t *testing.T) {
+	u := &server{}
+	opts := gateway.Options{Warm: 1, Capabilities: []byte(`{"roots":{}}`)}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		synctest.Wait()
+		u.dial = slow(time.Hour) // nothing new from now on
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		u.session(t, 1).say(request("1", "roots/list"))
+		p.want("request roots/list")
+		p.post(`{"jsonrpc":"2.0","id":` + string(p.lastRequest(t)) + `,"result":{"roots":[{"uri":"file:///secret"}]}}`)
+		synctest.Wait()
+		p.c.Close("left")
+		synctest.Wait()
+		if !u.session(t, 1).over() {
+			t.Error("the session went back to the pool, with the roots of the client that has left")
+		}
+	})
+}
+
+// A request that comes at the moment in which an unused session is given back is
+// answered all the same.
+func TestRequestBesideTheReturnOfASession(t *testing.T) {
+	u := &server{}
+	g, err := gateway.New(u, gateway.Options{Warm: 1, ConnectRate: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		p := connect(t, g, plain)
+		p.await(t, connstate.Ready)
+		var both sync.WaitGroup
+		both.Go(func() { p.post(initialize("0", "2025-06-18", `{"roots":{}}`)) })
+		both.Go(func() { p.post(request("1", "tools/list")) })
+		both.Wait()
+		p.awaitAnswers(t)
+		p.c.Close("left")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := g.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// A shared session that takes no more messages is kept for the answers that are
+// on their way, but not beyond the end of the gateway.
+func TestShutdownBesideASharedSessionThatTakesNoMore(t *testing.T) {
+	u := &server{deaf: func(s *serverSession) bool { return s.n == 1 && s.count("deafen") > 0 }}
+	u.handle = func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "deafen" }
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(request("1", "deafen"))
+		time.Sleep(proven)
+		p.post(request("2", "tools/call"))
+		p.want(answered("2", 2, "tools/call"))
+		if u.session(t, 1).over() {
+			t.Fatal("the first session is over, its answer may still come")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		p.c.Close("left")
+		if err := g.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if n := u.open(); n > 0 {
+			t.Errorf("%d sessions are open after Shutdown", n)
+		}
+	})
+}
