@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // A client that leaves takes its server with it.
@@ -36,13 +35,9 @@ func TestChildrenDieWithAKilledGateway(t *testing.T) {
 	if len(children) != 1 {
 		t.Fatalf("children = %v, want one", children)
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); children[0].alive(); <-tick.C {
-		if time.Now().After(deadline) {
-			_ = syscall.Kill(children[0].pid, syscall.SIGKILL)
-			t.Fatalf("process %d outlived the killed gateway", children[0].pid)
-		}
+	if !children[0].endsSoon() {
+		_ = syscall.Kill(children[0].pid, syscall.SIGKILL)
+		t.Fatalf("process %d outlived the killed gateway", children[0].pid)
 	}
 }
 

@@ -106,7 +106,7 @@ func (g *gateway) stop() {
 		g.t.Errorf("sse-server did not wait for the end of its child %d", pid)
 	}
 	for _, p := range left {
-		if p.alive() {
+		if !p.endsSoon() {
 			g.t.Errorf("process %d outlived sse-server", p.pid)
 			_ = syscall.Kill(p.pid, syscall.SIGKILL)
 		}

@@ -156,23 +156,26 @@ func TestBadRemoteServerHarmsOnlyTheRequestThatItFails(t *testing.T) {
 		for _, how := range slices.Concat(works, fails) {
 			t.Run(how+"/"+mode, func(t *testing.T) {
 				t.Parallel()
-				g := startGateway(t, slices.Concat([]string{"--request-timeout", "5s", "--url", startHostileHTTP(t).server.URL}, flags)...)
+				h := startHostileHTTP(t)
+				g := startGateway(t, slices.Concat([]string{"--request-timeout", "5s", "--url", h.server.URL}, flags)...)
 				wants := ""
 				if slices.Contains(works, how) {
 					wants = "done"
 				}
-				harmsOne(t, g, how, wants)
+				h.harmsOne(t, g, how, wants)
 			})
 		}
 	}
 }
 
-// harmsOne has one client make the server misbehave, while another one works.
-func harmsOne(t *testing.T, g *gateway, how, wants string) {
+// harmsOne has one client make the server misbehave, while another one works. When
+// the server has closed its connections, none is left open.
+func (h *hostileHTTP) harmsOne(t *testing.T, g *gateway, how, wants string) {
 	innocent, guilty := openStream(t, g.url), openStream(t, g.url)
 	for _, s := range []*stream{innocent, guilty} {
 		s.request("0", "tools/list", "{}")
 	}
+	files := openFiles(t, g)
 	guilty.accepted(requestJSON("1", "tools/call", callParams("misbehave", fmt.Sprintf(`{"how":%q}`, how))))
 	for id := 1; id <= 10; id++ {
 		assertEchoes(t, innocent, id, "innocent")
@@ -190,4 +193,14 @@ func harmsOne(t *testing.T, g *gateway, how, wants string) {
 	}
 	assertEachAnsweredOnce(t, innocent)
 	assertEachAnsweredOnce(t, guilty)
+	if !strings.Contains(how, "huge") {
+		for id := 101; id <= 105; id++ { // more than the connections that may be idle now
+			guilty.accepted(requestJSON(fmt.Sprint(id), "tools/call", callParams("misbehave", fmt.Sprintf(`{"how":%q}`, how))))
+		}
+		for id := 101; id <= 105; id++ {
+			guilty.await("response", answers("message", fmt.Sprint(id)))
+		}
+	}
+	h.server.CloseClientConnections()
+	g.eventually(fmt.Sprintf("no more than the %d open files of before", files), func() bool { return openFiles(t, g) <= files })
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // process is one process, told from a later one with the same number by when it
@@ -41,6 +42,20 @@ func readProcess(pid int) (p process, ok bool) {
 func (p process) alive() bool {
 	now, ok := readProcess(p.pid)
 	return ok && now.started == p.started && now.state != "Z"
+}
+
+// endsSoon reports whether the process ends without further ado: the gateway does
+// not reap what its children have started and it has killed, and a killed process
+// may need a moment to be gone.
+func (p process) endsSoon() bool {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(5 * time.Second); p.alive(); <-tick.C {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
 }
 
 // descendants returns the processes below pid.
