@@ -25,9 +25,11 @@ const (
 // had to be given up; it is asked when it has nothing to do, never while calls
 // run; and whatever it says clears it.
 type suspicion struct {
-	// heard is when the server last said something, or got something to do when
-	// it had nothing.
+	// heard is when the server last said something. What it was silent for without
+	// anything to do does not count: silent is what counted when it last had
+	// something, and heard is moved on when it has again.
 	heard  time.Duration
+	silent time.Duration
 	on     bool
 	missed int
 	ping   *pending // nil: none under way
@@ -37,7 +39,7 @@ type suspicion struct {
 // clears a suspicion; the caller then calls cleared.
 func (s *Session) heardLocked() bool {
 	h := &s.hang
-	h.heard = s.now()
+	h.heard, h.silent = s.now(), 0
 	if !h.on {
 		return false
 	}

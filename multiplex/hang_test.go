@@ -63,6 +63,12 @@ func TestHang(t *testing.T) {
 			forward(callB), sent(), server("not even JSON"), sent(call("3")), counted("mcp_sse_hang_cleared_total", 1),
 			after(10 * time.Second), endedNot(), sent(), server(result("3"), result("2")), got(answer(`"b"`)), after(time.Hour), sent(),
 		}},
+		{name: "silence adds up over requests that are given up earlier", opts: multiplex.Options{RequestTimeout: 20 * time.Second, HangTimeout: 30 * time.Second}, steps: []step{
+			forward(callA), sent(call("1")), after(20 * time.Second), got(gaveUpA), sent(cancelled("1", timedOut)),
+			after(time.Hour), forward(callB), sent(call("2")), after(20 * time.Second), got(`fail "b": timeout, final (timeout)`),
+			sent(cancelled("2", timedOut), `{"jsonrpc":"2.0","id":3,"method":"ping"}`), server(result("3")), counted("mcp_sse_hang_cleared_total", 1),
+			forward(callC), after(20 * time.Second), got(`fail "c": timeout, final (timeout)`), sent(call("4"), cancelled("4", timedOut)),
+		}},
 		{name: "a ping that cannot be sent is one that is missed", opts: opts, steps: []step{
 			forward(callA), sent(call("1")), sending(jsonrpc.ErrClosed), after(60 * time.Second), got(gaveUpA), sent(),
 			after(10*time.Second - 1), endedNot(), after(1), endedWith(multiplex.ErrHung),

@@ -76,7 +76,7 @@ func (s *Session) sentLocked(p *pending) *jsonrpc.Message {
 	m := p.request
 	p.sent = true
 	if s.out == 0 {
-		s.hang.heard = s.now() // silence counts from here
+		s.hang.heard = s.now() - s.hang.silent // silence counts on from here
 	}
 	s.out++
 	if p.counted {
@@ -113,6 +113,9 @@ func (s *Session) removeLocked(p *pending) bool {
 	}
 	if p.sent {
 		s.out--
+		if s.out == 0 {
+			s.hang.silent = s.now() - s.hang.heard
+		}
 		if p.counted {
 			s.inFlight--
 		}
