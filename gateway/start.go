@@ -242,12 +242,7 @@ func (b *bridge) established(l *link) bool {
 	}
 	b.mu.Unlock()
 
-	if l.result != nil && !again {
-		b.announce(l.result.Response(b.autoID()))
-	}
-	for _, m := range openings {
-		b.c.AnswerNow(m.ID, l.result.Answer(m), "")
-	}
+	b.greet(l, openings, !again)
 	l.client.use()
 	if replaces {
 		b.g.metrics.SessionRestarted()
@@ -262,6 +257,17 @@ func (b *bridge) established(l *link) bool {
 		}
 	}
 	return b.settle(l)
+}
+
+// greet tells the client of its session, the first one, and answers its initialize
+// requests.
+func (b *bridge) greet(l *link, openings []*jsonrpc.Message, first bool) {
+	if l.result != nil && first {
+		b.announce(l.result.Response(b.autoID()))
+	}
+	for _, m := range openings {
+		b.c.AnswerNow(m.ID, l.result.Answer(m), "")
+	}
 }
 
 // open opens the gate for a session, unless that is lost or replaced already, or
