@@ -156,7 +156,7 @@ func TestRemoteServerGetsTheHeadersThatAreMeantForIt(t *testing.T) {
 					t.Errorf("the server got %v", h)
 				}
 			}
-			if len(f.headers()) < 3 {
+			if len(f.headers()) < 2 { // stateless: who are you, and the call
 				t.Errorf("requests = %d: the proxy is not in between", len(f.headers()))
 			}
 			if strings.Contains(g.log.String(), "of-the-") {
