@@ -60,6 +60,30 @@ func TestSharedSessionAnswersInitializeFromTheStoredResult(t *testing.T) {
 	})
 }
 
+// What all clients together can serve is nothing: the server is told so, and what
+// it asks for all the same reaches nobody.
+func TestRule07SharedSessionDeclaresNoCapabilities(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{},"sampling":{},"elicitation":{}}`))
+		p.want("0 *")
+		params := u.session(t, 1).message(t, "initialize").Params()
+		if got, _ := jsonrpc.Member(params, "capabilities"); string(got) != "{}" {
+			t.Errorf("the shared session declares %s, want {}", got)
+		}
+		p.post(request("1", "hang"))
+		for _, method := range []string{"roots/list", "sampling/createMessage", "elicitation/create"} {
+			u.session(t, 1).say(request(`"s"`, method))
+			p.want()
+			last := u.session(t, 1).last()
+			if m, err := jsonrpc.Parse([]byte(last)); err != nil || m.ID != `"s"` || !strings.Contains(string(m.Error()), "-32601") {
+				t.Errorf("the server got %s for %s, want a refusal", last, method)
+			}
+		}
+	})
+}
+
 func TestConnectionsAreSpreadOverSharedSessions(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, SessionsSize: 3}, func(t *testing.T, g *gateway.Gateway) {
@@ -191,7 +215,7 @@ func TestSharedStartThatFails(t *testing.T) {
 }
 
 // What one client does not take must not hold up what is for another.
-func TestSlowClientOfASharedSession(t *testing.T) {
+func TestRule18SlowClientOfASharedSession(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "big" {
 			s.say(string(jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 1000)+`"`))))

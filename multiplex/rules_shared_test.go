@@ -149,6 +149,21 @@ func TestRule17UnknownMessages(t *testing.T) {
 	})
 }
 
+func TestRule18ProgressComesInItsOrderAndBeforeTheAnswer(t *testing.T) {
+	first, second := delivery(progress("7", "1")), delivery(progress("7", "2"))
+	runScenarios(t, []scenario{
+		{name: "as the server sends it", opts: shared, clients: 2, steps: []step{
+			from(0, tokenCall("7")), from(1, tokenCall("7")), discard,
+			server(progress("2", "1"), progress("1", "1"), progress("1", "2"), result("1"), progress("2", "2"), result("2")),
+			at(0, first, second, answer(`"a"`)), at(1, first, second, answer(`"a"`)),
+		}},
+		{name: "and never after it", opts: shared, clients: 2, steps: []step{
+			from(0, tokenCall("7")), discard, server(result("1"), progress("1", "1")), at(0, answer(`"a"`)), at(1),
+			dropped(metrics.DroppedUnknownProgress, 1),
+		}},
+	})
+}
+
 func TestRule20ClientThatLeaves(t *testing.T) {
 	const left = "the client has left"
 	runScenarios(t, []scenario{

@@ -72,7 +72,7 @@ func TestEachRequestSaysWhoAsks(t *testing.T) {
 	}
 }
 
-func TestLogLevelTravelsWithEachRequest(t *testing.T) {
+func TestRule21LogLevelTravelsWithEachRequest(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) {
 		p.event(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
 		p.event(`{"jsonrpc":"2.0","id":$ID,"result":{}}`)
@@ -303,7 +303,7 @@ func TestSendIsBoundedInBytes(t *testing.T) {
 	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 }
 
-func TestConcurrentRequestsNeverCross(t *testing.T) {
+func TestRule21ConcurrentRequestsNeverCross(t *testing.T) {
 	const calls = 200
 	s := newStateless(t, discovered, func(p *post) {
 		p.event(`{"jsonrpc":"2.0","method":"notifications/message","params":` + p.param("arguments") + `}`)
