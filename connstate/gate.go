@@ -38,6 +38,16 @@ type waiting struct {
 // [Connection.Open], [Connection.Withdraw] or expires. An error: it is
 // refused; ErrGateFull, ErrDraining, ErrClosed, or what [Connection.Fail] gave.
 func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
+	return c.admit(m, c.opts.GateQueue)
+}
+
+// Readmit is Admit for an unanswered request that has been through the gate: there
+// is room for all of those, within the bound in bytes.
+func (c *Connection) Readmit(m *jsonrpc.Message) (bool, error) {
+	return c.admit(m, c.opts.GateQueue+c.opts.MaxPending)
+}
+
+func (c *Connection) admit(m *jsonrpc.Message, room int) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -53,7 +63,7 @@ func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
 		return false, c.gate.refusal
 	case c.state == Draining:
 		return false, ErrDraining
-	case len(c.gate.queue) >= c.opts.GateQueue || c.gate.bytes > 0 && c.gate.bytes+len(m.Raw()) > gateBytes:
+	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(m.Raw()) > gateBytes:
 		c.opts.Metrics.GateRejected(metrics.GateFull, 0)
 		return false, ErrGateFull
 	}

@@ -158,6 +158,11 @@ func (b *bridge) admit(m *jsonrpc.Message) {
 	if _, failed := errors.AsType[*handshake.Failure](err); failed && m.Kind == jsonrpc.Request && b.revive() {
 		pass, err = b.c.Admit(m)
 	}
+	b.admitted(m, pass, err)
+}
+
+// admitted takes what the gate has decided about a message.
+func (b *bridge) admitted(m *jsonrpc.Message, pass bool, err error) {
 	switch {
 	case err != nil:
 		b.Refused(m, err)
@@ -195,7 +200,7 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 // again brings a message to the gate that found no session behind it: the next
 // one is being started.
 func (b *bridge) again(m *jsonrpc.Message) {
-	pass, err := b.c.Admit(m)
+	pass, err := b.c.Readmit(m)
 	switch {
 	case err != nil:
 		b.Refused(m, err)

@@ -51,5 +51,6 @@ func (b *bridge) repeat(m *jsonrpc.Message, e *jsonrpc.Error) {
 		return
 	}
 	b.g.metrics.RequestRepeated()
-	b.admit(m)
+	pass, err := b.c.Readmit(m)
+	b.admitted(m, pass, err)
 }

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -40,6 +41,25 @@ func TestSafeRequestsAreRepeatedOnTheNewSession(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The gate has room for all that had passed it, however many that are.
+func TestAllThatWasInFlightIsRepeated(t *testing.T) {
+	const many = 300
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 && m.Method == "tools/list" }}
+	inFakeTime(t, u, gateway.Options{MaxInFlight: 200}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		var want []string
+		for i := range many {
+			p.post(request(strconv.Itoa(i), "tools/list"))
+			want = append(want, answered(strconv.Itoa(i), 2, "tools/list"))
+		}
+		synctest.Wait()
+		u.session(t, 1).die()
+		time.Sleep(2 * time.Second)
+		p.want(want...)
+	})
 }
 
 func TestRequestsAreRepeatedOnce(t *testing.T) {
