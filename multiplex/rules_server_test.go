@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -137,6 +138,11 @@ func TestRule10LogLevelOfTheSessionIsTheMostVerbose(t *testing.T) {
 			at(0, "fail 8: timeout, final (timeout)"), sentInAnyOrder(cancelled("1", timedOut), setLevel("2", "debug")),
 			server(result("2")), at(1, answer("9")),
 		}},
+		{name: "one that may have been taken is not taken for granted", opts: multiplex.Options{Shared: true, RequestTimeout: 10 * time.Second}, steps: []step{
+			forward(setLevel("8", "info")), sent(setLevel("1", "info")), server(result("1")), got(answer("8")),
+			forward(setLevel("9", "debug")), after(10 * time.Second), sent(setLevel("2", "debug"), cancelled("2", timedOut)), discard,
+			forward(setLevel("8", "info")), sent(setLevel("3", "info")), server(result("3")), got(answer("8")),
+		}},
 		{name: "what is no level is refused here", opts: shared, steps: []step{
 			forward(setLevel("8", "loud")), sent(), got("fail 8: , final (-32602)"),
 		}},
@@ -167,10 +173,16 @@ func TestRule10LogMessagesReachWhomTheyConcern(t *testing.T) {
 			at(1, delivery(logged("alert", "")), delivery(logged("odd", ""))),
 			joins("user-1"), leaves(2), server(logged("alert", "")), at(0), at(1), at(2), dropped(metrics.DroppedUnattributed, 1),
 		}},
-		{name: "not those whose principal is not known", opts: shared, clients: 0, steps: []step{
-			leaves(0), joins(""), joins(""), server(logged("alert", "")), at(1), at(2), dropped(metrics.DroppedUnattributed, 1),
-		}},
 		{name: "the one client of its own session", steps: []step{server(logged("debug", "")), got(delivery(logged("debug", "")))}},
+	})
+}
+
+// Clients of whom nothing is known are not one principal.
+func TestRule10LogMessagesReachNobodyWithoutAuthentication(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, shared, 0)
+		play(w, []step{joins(""), joins(""), server(logged("alert", "")), at(0), at(1), dropped(metrics.DroppedUnattributed, 1)})
+		w.finish()
 	})
 }
 
