@@ -104,6 +104,24 @@ func TestConnectionsAreSpreadOverSharedSessions(t *testing.T) {
 	})
 }
 
+// A client that has left does not count.
+func TestConnectionsGoWhereFewAre(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, SessionsSize: 2}, func(t *testing.T, g *gateway.Gateway) {
+		joined := func(want int) *peer {
+			p := connect(t, g, plain)
+			p.post(request("1", "tools/list"))
+			p.want(answered("1", want, "tools/list"))
+			return p
+		}
+		first := []*peer{joined(1), joined(2), joined(1)}
+		first[0].c.Close("left")
+		first[2].c.Close("left")
+		synctest.Wait()
+		joined(1)
+	})
+}
+
 func TestSharedSessionsAreStartedAhead(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
 	opts := gateway.Options{Sessions: gateway.SessionsShared, SessionsSize: 2, Warm: 1}

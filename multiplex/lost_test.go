@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -83,6 +84,29 @@ func TestLost(t *testing.T) {
 }
 
 // Sessions with one server share what they know of its tools.
+// Of all that could be made again at most 8 MiB are kept.
+func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
+	const size, many = 60 << 10, 200
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, multiplex.Options{}, 1)
+		pad := strings.Repeat("x", size)
+		for i := range many {
+			forward(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"x":"%s"}}`, i, pad))(w)
+		}
+		play(w, []step{func(w *world) { w.conn.take() }, fault(io.EOF)})
+		kept := 0
+		for _, line := range w.clients[0].take() {
+			if strings.HasPrefix(line, "lost ") {
+				kept++
+			}
+		}
+		if bytes := kept * size; bytes > 8<<20 || bytes < 7<<20 {
+			t.Errorf("%d of %d requests were kept, %d bytes, want about 8 MiB", kept, many, bytes)
+		}
+		w.finish()
+	})
+}
+
 func TestRepeatableIsSharedBetweenSessions(t *testing.T) {
 	known := &multiplex.Repeatable{}
 	call := parse(t, callA)
