@@ -31,7 +31,7 @@ func TestCheckFindsWhatDialWouldStart(t *testing.T) {
 		{"no such file", upstream.Command{Path: dir + "/nothing"}, "no such file"},
 		{"not relative to it", upstream.Command{Path: "./nothing", Dir: dir}, "no such file"},
 		{"not executable", upstream.Command{Path: text}, "chmod +x"},
-		{"a directory", upstream.Command{Path: dir}, "may not be executed"},
+		{"a directory", upstream.Command{Path: dir}, "it is a directory: give the path of a program"},
 		{"nothing", upstream.Command{}, "no program is given"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

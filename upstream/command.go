@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -79,7 +80,9 @@ func (c Command) Check() error {
 	switch {
 	case err != nil:
 		return c.explain(err)
-	case info.IsDir() || info.Mode()&0o111 == 0 && runtime.GOOS != "windows":
+	case info.IsDir():
+		return c.explain(syscall.EISDIR)
+	case info.Mode()&0o111 == 0 && runtime.GOOS != "windows":
 		return c.explain(fs.ErrPermission)
 	}
 	return nil
@@ -149,6 +152,8 @@ func (c Command) explain(err error) error {
 		why = "it was found in the current directory only: give it as a path, with ./ in front"
 	case errors.Is(err, fs.ErrNotExist):
 		why = "there is no such file, or the interpreter in its first line is missing: check the path"
+	case errors.Is(err, syscall.EISDIR):
+		why = "it is a directory: give the path of a program"
 	case errors.Is(err, fs.ErrPermission):
 		why = "it may not be executed: check its permissions (chmod +x) and those of its folder"
 	default:

@@ -77,7 +77,7 @@ func discover(ctx context.Context, x *exchange) (json.RawMessage, error) {
 	m := discovered(x, resp)
 	switch {
 	case refusesAccess(resp):
-		return nil, accessError(x, resp)
+		return nil, newAccessError(x, resp)
 	case m == nil && saysNothing(resp):
 		return nil, fmt.Errorf("connect to %s: %s", x.place(), statusError(resp, nil).Message)
 	case m != nil && m.Result() != nil && slices.Contains(versions(m.Result(), "supportedVersions"), modernVersion):
@@ -163,6 +163,16 @@ func refusesAccess(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 }
 
-func accessError(x *exchange, resp *http.Response) error {
-	return fmt.Errorf("connect to %s: %s", x.place(), statusError(resp, nil).Message)
+// accessError is the refusal of a server to speak with these credentials.
+type accessError struct {
+	place string
+	why   *jsonrpc.Error
+}
+
+func newAccessError(x *exchange, resp *http.Response) *accessError {
+	return &accessError{x.place(), statusError(resp, nil)}
+}
+
+func (e *accessError) Error() string {
+	return "connect to " + e.place + ": " + e.why.Message
 }

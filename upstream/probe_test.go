@@ -222,8 +222,9 @@ func TestDialFailsWhereNothingCanBeFoundOut(t *testing.T) {
 		401: "the server refused access (401 Unauthorized): configure the credentials that it wants, for example as an Authorization header",
 		403: "the server refused access (403 Forbidden): configure the credentials",
 		429: "the server takes no more requests now (429 Too Many Requests)",
-		500: "(500 Internal Server Error)",
-		502: "(502 Bad Gateway)",
+		500: "the server failed (500 Internal Server Error)",
+		502: "the server failed (502 Bad Gateway)",
+		503: "the server takes no more requests now (503 Service Unavailable)",
 		307: "the server redirects elsewhere (307 Temporary Redirect): configure the address that it leads to",
 	} {
 		broken := true

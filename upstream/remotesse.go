@@ -86,7 +86,7 @@ func openSSE(ctx context.Context, x *exchange) (body io.Closer, events *eventRea
 		}
 	}()
 	if refusesAccess(resp) {
-		return nil, nil, "", accessError(x, resp)
+		return nil, nil, "", newAccessError(x, resp)
 	}
 	if resp.StatusCode >= 300 || contentType(resp) != typeEvents {
 		return nil, nil, "", &notSSEError{x.place(), status(resp), resp.StatusCode}

@@ -154,6 +154,8 @@ func statusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
 		data.Reason = reasonUnauthorized
 		return remoteError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header", status(resp))
+	case code >= 500 && code != http.StatusServiceUnavailable && retryAfter(resp) == 0:
+		return remoteError(data, "the server failed (%s)", status(resp))
 	case code == http.StatusTooManyRequests, code >= 500:
 		data.Reason, data.Retryable, data.RetryAfterMs = reasonRateLimited, true, retryAfter(resp).Milliseconds()
 		return remoteError(data, "the server takes no more requests now (%s)", status(resp))

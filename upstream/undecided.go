@@ -139,7 +139,13 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 		u.site.remember(TransportSSE)
 		return c, nil
 	}
-	if m, _ := errorBody(text, id); m != nil {
+	m, own := errorBody(text, id)
+	if denied, ok := errors.AsType[*accessError](err); ok && !own { // the POST may be refused for its method alone
+		e := *denied.why
+		e.Message = denied.Error()
+		return nil, &e
+	}
+	if m != nil {
 		return nil, nil
 	}
 	return nil, noServer(u.x, status(resp), err)

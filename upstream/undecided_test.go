@@ -29,6 +29,28 @@ func TestNoServerAtTheAddressIsSaid(t *testing.T) {
 	}
 }
 
+// A server of HTTP+SSE refuses the POST for its method, whatever the credentials
+// are: what counts is why it refuses the stream.
+func TestRefusedAccessToTheStreamIsSaid(t *testing.T) {
+	for _, body := range []string{"", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"use GET here"}}`} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if r.Method == http.MethodGet {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			_, _ = io.WriteString(w, body)
+		})
+		k := dialTalk(t, upstream.URL{Address: s.URL + "/sse?key=hunter2"})
+		k.send(initialize)
+		want := "connect to " + s.URL + "/sse: the server refused access (401 Unauthorized): configure the credentials"
+		if f := k.fails(); string(f.ID) != "1" || !strings.HasPrefix(f.Error.Message, want) || f.Error.Data.Reason != "unauthorized" {
+			t.Errorf("%q: got %+v", body, f)
+		}
+	}
+}
+
 // A server that has an error of its own for the initialize is heard.
 func TestRefusalOfTheInitializeIsPassedOn(t *testing.T) {
 	const refusal = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["1"]}}}`
