@@ -23,7 +23,7 @@ type config struct {
 	AdminAddr     text     `group:"server" placeholder:"HOST:PORT" check:"optional-addr" help:"Separate address for /healthz, /readyz, /metrics and /connections. None: the first three are on the main address and /connections is not served."`
 	TLSCert       text     `group:"server" name:"tls-cert" placeholder:"FILE" help:"PEM file of the TLS certificate chain. None: plain HTTP."`
 	TLSKey        text     `group:"server" name:"tls-key" placeholder:"FILE" help:"PEM file of the key of --tls-cert."`
-	Config        text     `group:"server" short:"c" only:"flag+env" placeholder:"FILE" help:"YAML file of options: the names in this list without the dashes, and command."`
+	Config        text     `group:"server" short:"c" only:"flag+env" placeholder:"FILE" help:"YAML file of options: the names in this list without the dashes, command and servers."`
 	LogLevel      text     `group:"server" default:"info" placeholder:"LEVEL" allowed:"debug|info|warn|error" help:"Least level that is logged to stderr: debug, info, warn or error."`
 	LogFormat     text     `group:"server" default:"text" placeholder:"FORMAT" allowed:"text|json" help:"Form of the log: text or json."`
 	ShutdownGrace duration `group:"server" name:"shutdown-timeout" default:"15s" placeholder:"DURATION" help:"How long a stop waits for requests in flight before it cuts them. 0 is refused."`

@@ -187,8 +187,15 @@ func (f *configFile) collectPair(node *ast.MappingValueNode, under string, known
 	return nil
 }
 
-// keyHint points to the option that a key in another spelling means.
+// keyHint points to the option that a key in another spelling means, or in the
+// files of MCP clients.
 func keyHint(key string, known func(string) bool) string {
+	switch key {
+	case "mcpServers", "server":
+		return ": want servers, " + serversForm
+	case "args":
+		return ": put the arguments into command, such as [npx, -y, server]"
+	}
 	var b strings.Builder
 	for i, r := range key {
 		switch {

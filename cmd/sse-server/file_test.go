@@ -16,6 +16,9 @@ func TestFileFaults(t *testing.T) {
 		{"flags that are no keys", "config: x\nversion: true\nhelp: true\ncheck-config: true\nwarmth: 1\n", []string{
 			`:1: unknown key "config"`, `:2: unknown key "version"`, `:3: unknown key "help"`,
 			`:4: unknown key "check-config"`, `:5: unknown key "warmth"`}},
+		{"servers as others write them", "mcpServers:\n  a: {command: npx, args: [-y, server]}\n", []string{
+			`:1: unknown key "mcpServers": want servers, a mapping of names to options, such as {docs: {command: [npx, -y, server]}}`}},
+		{"one letter less", "server: {a: {demo: true}}\n", []string{`:1: unknown key "server": want servers, a mapping`}},
 		{"in the order of the lines", "gate-queue: 0\nnope: 1\ntls-cert: c\ncommand: x\nlog-level: loud\n", []string{
 			":1: gate-queue", `:2: unknown key "nope"`, ":3: tls-cert", ":4: command", ":5: log-level"}},
 		{"syntax", "a: [\n", []string{":1:4: "}},

@@ -15,6 +15,9 @@ import (
 // of names to options.
 const serversKey = "servers"
 
+// serversForm says what its value is.
+const serversForm = "a mapping of names to options, such as {docs: {command: [npx, -y, server]}}"
+
 // serverName is what a server may be called; gateway.Options.Name has the same
 // rule.
 var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
@@ -36,8 +39,7 @@ func (f *configFile) collectServers(node *ast.MappingValueNode, known func(strin
 	}
 	pairs, ok := mappingOf(node.Value)
 	if !ok || len(pairs) == 0 {
-		return []string{fmt.Sprintf("%s:%d: %s: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}",
-			f.path, node.Key.GetToken().Position.Line, serversKey)}
+		return []string{fmt.Sprintf("%s:%d: %s: want %s", f.path, node.Key.GetToken().Position.Line, serversKey, serversForm)}
 	}
 	var faults []string
 	for _, pair := range pairs {

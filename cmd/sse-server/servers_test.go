@@ -82,6 +82,8 @@ func TestServersThatAreRefused(t *testing.T) {
 			":2: servers.sse: want another name", ":3: servers.healthz", ":4: servers.readyz", ":5: servers.metrics", ":6: servers.connections"}},
 		"unknown keys": {"servers:\n  a:\n    demo: true\n    gateQueue: 1\n    nope: 1\n    servers: {}\n", nil, []string{
 			`:4: unknown key "servers.a.gateQueue", did you mean "gate-queue"?`, `:5: unknown key "servers.a.nope"`, `:6: unknown key "servers.a.servers"`}},
+		"arguments by themselves": {"servers:\n  a:\n    command: [npx]\n    args: [-y, server]\n", nil, []string{
+			`:4: unknown key "servers.a.args": put the arguments into command, such as [npx, -y, server]`}},
 		"options of all": {"servers:\n  a:\n    demo: true\n    addr: 127.0.0.1:1\n    prefix: /x\n    insecure: true\n", nil, []string{
 			":4: servers.a.addr: want it at the top level", ":5: servers.a.prefix: want it", ":6: servers.a.insecure: want it"}},
 		"values": {"servers:\n  a:\n    command: npx\n    gate-queue: 0\n  b:\n    url: [x]\n    demo: true\n", nil, []string{
