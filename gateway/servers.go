@@ -43,7 +43,7 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 			errs = append(errs, fmt.Errorf("servers: the gateway with the prefix %q has no Name", g.opts.Prefix))
 		}
 		if g.promReg != gateways[0].promReg {
-			errs = append(errs, fmt.Errorf("servers: %q has another Registry than %q", g.opts.Name, gateways[0].opts.Name))
+			errs = append(errs, fmt.Errorf("servers: %q has another Registry than %q: give all the same in Options.Registry", g.opts.Name, gateways[0].opts.Name))
 		}
 		for _, other := range gateways[:i] {
 			errs = append(errs, collision(g, other))

@@ -93,7 +93,8 @@ func TestServersThatDoNotGoTogether(t *testing.T) {
 		"one at the root":  {[]*gateway.Gateway{made("a", "", reg), made("b", "/b", reg)}, []string{`servers: the Prefix "/b" of "b" and "" of "a" overlap`}},
 		"a longer name":    {[]*gateway.Gateway{made("a", "/a", reg), made("b", "/ab", reg)}, nil},
 		"two registries": {[]*gateway.Gateway{made("a", "/a", reg), made("b", "/b", nil), made("b", "/a", nil)}, []string{
-			`servers: "b" has another Registry than "a"`, `servers: "b" has another Registry than "a"`,
+			`servers: "b" has another Registry than "a": give all the same in Options.Registry`,
+			`servers: "b" has another Registry than "a": give all the same in Options.Registry`,
 			`servers: the Prefix "/a" of "b" and "/a" of "a" overlap`, `servers: the Name "b" is there twice`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -77,11 +77,8 @@ func (o Options) check() error {
 // parseTarget returns the URL of a stream.
 func parseTarget(target string) (*url.URL, error) {
 	u, err := url.Parse(target)
-	if err != nil {
-		return nil, err
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%q is no http or https URL", target)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%q is no http or https URL, such as http://127.0.0.1:8080/sse", target)
 	}
 	return u, nil
 }

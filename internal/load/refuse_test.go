@@ -54,21 +54,28 @@ func TestServersThatCannotBeTested(t *testing.T) {
 }
 
 func TestBadTargetsAndOptions(t *testing.T) {
+	const example = "such as http://127.0.0.1:8080/sse"
 	for name, c := range map[string]struct {
 		target string
 		opts   load.Options
+		want   string
 	}{
-		"NoURL":            {"://", load.Options{}},
-		"NoHTTP":           {"ftp://127.0.0.1/sse", load.Options{}},
-		"NoHost":           {"http:///sse", load.Options{}},
-		"NobodyListens":    {"http://127.0.0.1:1/sse", load.Options{}},
-		"Clients":          {"http://127.0.0.1:1/sse", load.Options{Clients: -1}},
-		"Rate":             {"http://127.0.0.1:1/sse", load.Options{Rate: -1}},
-		"ProgressArgument": {"http://127.0.0.1:1/sse", load.Options{ProgressArgument: "x"}},
+		"NoURL":            {"://", load.Options{}, example},
+		"NoScheme":         {"127.0.0.1:1/sse", load.Options{}, example},
+		"NoHTTP":           {"ftp://127.0.0.1/sse", load.Options{}, example},
+		"NoHost":           {"http:///sse", load.Options{}, example},
+		"NobodyListens":    {"http://127.0.0.1:1/sse", load.Options{}, "refused"},
+		"Clients":          {"http://127.0.0.1:1/sse", load.Options{Clients: -1}, "at least 1"},
+		"Rate":             {"http://127.0.0.1:1/sse", load.Options{Rate: -1}, "not be negative"},
+		"ProgressArgument": {"http://127.0.0.1:1/sse", load.Options{ProgressArgument: "x"}, "needs its tool"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if r, err := load.Run(t.Context(), c.target, c.opts); err == nil {
-				t.Errorf("run = %+v, want an error", r)
+			r, err := load.Run(t.Context(), c.target, c.opts)
+			if err == nil {
+				t.Fatalf("run = %+v, want an error", r)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q in it", err, c.want)
 			}
 		})
 	}
