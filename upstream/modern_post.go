@@ -31,7 +31,7 @@ func (c *modernConn) forward(k *modernCall) {
 	for round := 0; ; round++ {
 		m, release, err := c.request(k, params)
 		if err != nil {
-			c.failed(k, err)
+			c.failed(k, c.lives(k, err))
 			return
 		}
 		if m.Error() != nil {

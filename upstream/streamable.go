@@ -48,9 +48,10 @@ type streamable struct {
 	// before that is sent. Requests that are sent later wait for it.
 	accepted chan struct{}
 	calls    map[jsonrpc.ID]*remoteCall
-	held     int   // bytes of calls
-	err      error // why the session is over; nil while it is not
-	gone     bool  // the server does not have the session any more
+	held     int           // bytes of calls
+	err      error         // why the session is over; nil while it is not
+	gone     bool          // the server does not have the session any more
+	asking   chan struct{} // closed when the server has been asked whether it lives; nil while it is not
 }
 
 var _ jsonrpc.Attributed = (*streamable)(nil)

@@ -134,7 +134,7 @@ func (c *streamable) take(k *remoteCall, resp *http.Response, err error) {
 		c.unreachable(err)
 		return
 	default:
-		c.fail(k, lostResponse(plainCause(err)))
+		c.lose(k, err)
 		return
 	}
 	defer func() { resp.Body.Close() }()
@@ -230,11 +230,13 @@ func (c *streamable) refuse(k *remoteCall, resp *http.Response) {
 	_ = c.answer(k, r.answer) // fails when nobody waits any more
 }
 
-// lose answers a request whose answer did not come.
+// lose answers a request whose answer did not come, unless the session turns out to
+// be over: then it is lost with all others.
 func (c *streamable) lose(k *remoteCall, err error) {
 	switch {
 	case k.invalid:
 		c.fail(k, invalidResponse("it is no JSON-RPC message"))
+	case !c.lives(k):
 	case err != nil:
 		c.fail(k, lostResponse(plainCause(err)))
 	default:
