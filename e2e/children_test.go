@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -101,10 +102,17 @@ func TestShutdownLetsChildrenEndInGoodOrder(t *testing.T) {
 	}
 }
 
-// freeze stops a process, as a debugger would.
-func freeze(t *testing.T, pid int) {
+// freeze stops a process, as a debugger would, and returns when it has stopped.
+func freeze(t *testing.T, g *gateway, pid int) {
 	t.Helper()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatalf("stop %d: %v", pid, err)
 	}
+	g.eventually("each thread has stopped", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*/stat", pid))
+		return err == nil && !slices.ContainsFunc(threads, func(stat string) bool {
+			thread, ok := parseProcess(0, stat)
+			return ok && thread.state != "T"
+		})
+	})
 }

@@ -20,7 +20,12 @@ type process struct {
 
 // readProcess reads /proc; ok is false when there is no such process.
 func readProcess(pid int) (p process, ok bool) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return parseProcess(pid, fmt.Sprintf("/proc/%d/stat", pid))
+}
+
+// parseProcess reads the stat file of a process or thread.
+func parseProcess(pid int, file string) (p process, ok bool) {
+	raw, err := os.ReadFile(file)
 	if err != nil {
 		return process{}, false
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -163,5 +164,33 @@ func TestRemoteServerGetsTheHeadersThatAreMeantForIt(t *testing.T) {
 				t.Error("the log has a token in it")
 			}
 		})
+	}
+}
+
+// A remote server that is there and answers nothing more: its sessions are given
+// up, and begun anew when it has come to itself.
+func TestRemoteServerThatHangsLosesItsSessions(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"streamable", "stateless", "sse"} {
+		for mode, flags := range modes() {
+			t.Run(kind+"/"+mode, func(t *testing.T) {
+				t.Parallel()
+				p := startProgram(t, nil, everythingGo(t), "-transport", kind)
+				g := startGateway(t, slices.Concat(hangs, []string{"--initialization-timeout", "1s", "--url", p.url}, flags)...)
+				s := openStream(t, g.url)
+				awaitService(g, s, "before")
+				freeze(t, g, p.cmd.Process.Pid)
+				got := s.request("1", "tools/call", callParams("echo", `{"message":"m"}`))
+				if got.Error == nil || !got.Error.names("timeout") && !got.Error.names("session_lost") {
+					t.Errorf("echo of a server that hangs = %+v (error %v), want timeout or session_lost", got.Result, got.Error)
+				}
+				g.eventually("the session is given up", func() bool { return strings.Contains(g.log.String(), `session lost"`) })
+				if err := syscall.Kill(p.cmd.Process.Pid, syscall.SIGCONT); err != nil {
+					t.Fatal(err)
+				}
+				awaitService(g, s, "after")
+				assertEachAnsweredOnce(t, s)
+			})
+		}
 	}
 }

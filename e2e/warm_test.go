@@ -76,7 +76,7 @@ func TestHungWarmSessionIsNotHandedOut(t *testing.T) {
 	g.idle(1)
 	for _, child := range g.children() {
 		if fmt.Sprint(child.pid) != pid {
-			freeze(t, child.pid)
+			freeze(t, g, child.pid)
 		}
 	}
 	first.request("2", "tools/call", callParams("misbehave", `{"how":"late"}`)) // takes 3 s
