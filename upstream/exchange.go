@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -107,12 +108,17 @@ func (e *exchange) place() string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// withoutURL returns an error of net/http without the URL in it.
+// withoutURL returns an error of net/http without the URL in it, or that of a
+// redirect.
 func withoutURL(err error) error {
-	if of, ok := errors.AsType[*url.Error](err); ok {
-		return of.Err
+	of, ok := errors.AsType[*url.Error](err)
+	switch {
+	case !ok:
+		return err
+	case strings.HasPrefix(of.Err.Error(), "failed to parse Location header"): // net/http quotes it
+		return errors.New("it redirects to what is no URL")
 	}
-	return err
+	return of.Err
 }
 
 // incoming is one message of a response: a JSON body is one, an event stream has

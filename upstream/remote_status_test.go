@@ -248,3 +248,20 @@ func TestBrokenResponseHarmsItsRequestAlone(t *testing.T) {
 		})
 	}
 }
+
+// Where a redirect leads to may hold the key that was sent.
+func TestErrorsDoNotTellWhereABrokenRedirectLeads(t *testing.T) {
+	s := serve(t, session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m != nil && m.Method == "tools/call" {
+			w.Header().Set("Location", "http://[::1/mcp?key=hunter2")
+			w.WriteHeader(http.StatusTemporaryRedirect)
+			return
+		}
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	}))
+	k := open(t, streamable(s))
+	k.send(call2)
+	if f := k.fails(); strings.Contains(f.Error.Message, "hunter2") || !strings.Contains(f.Error.Message, "redirect") {
+		t.Errorf("tells %q", f.Error.Message)
+	}
+}

@@ -79,6 +79,8 @@ func (u URL) Check() error {
 		return errors.New("the address of the server must begin with http:// or https://")
 	case at.Hostname() == "":
 		return errors.New("the address of the server names no host")
+	case at.Fragment != "": // no server gets it; it is the rest of a password with a # in it
+		return errors.New("the address of the server has a #, which must be written as %23")
 	}
 	switch u.Transport {
 	case "", TransportStreamable, TransportStateless, TransportSSE:

@@ -24,6 +24,7 @@ func TestCheckOfAURL(t *testing.T) {
 		"no host":             {func(u *upstream.URL) { u.Address = "http:///mcp" }, "names no host"},
 		"no URL":              {func(u *upstream.URL) { u.Address = "http://u:hunter2@[/" }, "is no URL"},
 		"bad port":            {func(u *upstream.URL) { u.Address = "http://u:hunter2@h:x/" }, "is no URL"},
+		"hash in a password":  {func(u *upstream.URL) { u.Address = "http://u:12#hunter2@h/" }, "has a #"},
 		"slash in a password": {func(u *upstream.URL) { u.Address = "http://u:hunter2/x@h/" }, "is no URL"},
 		"transport":           {func(u *upstream.URL) { u.Transport = "stdio" }, `there is no transport "stdio"`},
 		"timeout":             {func(u *upstream.URL) { u.Client = &http.Client{Timeout: 1} }, "has a Timeout"},
