@@ -182,10 +182,11 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 		b.opened.Store(m)
 	}
 	b.used.Store(true)
-	if s.port.Forward(m) == nil {
-		return true
-	}
+	err := s.port.Forward(m)
 	switch { // known before its reader says so
+	case err == nil:
+		return true
+	case errors.Is(err, multiplex.ErrLeft): // the connection is closed, the session need not be over
 	case s.place != nil:
 		if s.place.lost(s.session, errTakesNoMore) {
 			b.g.retire(s.session, nil)

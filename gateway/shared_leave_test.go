@@ -1,8 +1,12 @@
 package gateway_test
 
 import (
+	"context"
+	"strconv"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -30,4 +34,33 @@ func TestClientLeavesASharedSession(t *testing.T) {
 		q.post(request("2", "tools/call"))
 		q.want(answered("2", 1, "tools/call"))
 	})
+}
+
+// A client that leaves while it asks is no loss of the session.
+func TestClientLeavesASharedSessionWhileItAsks(t *testing.T) {
+	u := &server{}
+	g, err := gateway.New(u, gateway.Options{Sessions: gateway.SessionsShared, ConnectRate: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		p := connect(t, g, plain)
+		p.await(t, connstate.Ready)
+		var both sync.WaitGroup
+		both.Go(func() {
+			for i := 0; i < 1000 && p.c.State() != connstate.Closed; i++ {
+				p.post(request(strconv.Itoa(i), "hang"))
+			}
+		})
+		both.Go(func() { p.c.Close("left") })
+		both.Wait()
+	}
+	if n := u.starts(); n != 1 {
+		t.Errorf("%d starts, want one: clients that left have ended the session of all", n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := g.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
 }

@@ -76,7 +76,7 @@ func (s *Session) await(ctx context.Context, p *pending) (*jsonrpc.Message, erro
 // why returns the reason of the session's end after a failed send, which knows
 // less of it.
 func (s *Session) why(ctx context.Context, err error) error {
-	if errors.Is(err, jsonrpc.ErrBusy) || errors.Is(err, errLeft) {
+	if errors.Is(err, jsonrpc.ErrBusy) || errors.Is(err, ErrLeft) {
 		return err
 	}
 	select {

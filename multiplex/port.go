@@ -88,7 +88,7 @@ func (t *Port) Detach() {
 			s.tellCancelled(p, "the client has left")
 		}
 		if p.reply != nil {
-			p.reply <- outcome{err: errLeft}
+			p.reply <- outcome{err: ErrLeft}
 		}
 	}
 	for _, call := range asked {
@@ -97,8 +97,8 @@ func (t *Port) Detach() {
 	s.next()
 }
 
-// errLeft is ErrOver for one port.
-var errLeft = fmt.Errorf("%w for a client that has left", ErrOver)
+// ErrLeft is ErrOver for one port: it was left, which says nothing of the session.
+var ErrLeft = fmt.Errorf("%w for a client that has left", ErrOver)
 
 // withdrawLocked takes all requests of a port out of the table.
 func (s *Session) withdrawLocked(t *Port) []*pending {
@@ -131,7 +131,8 @@ var ErrOver = errors.New("the session is over")
 
 // Forward sends a client's message to the server. It does not wait for the
 // server. A request is answered through the port's Client, whatever happens,
-// unless Forward fails: with ErrOver, the session is over and has not taken it.
+// unless Forward fails: with ErrOver, the session is over and has not taken it, or
+// with ErrLeft, which is an ErrOver, the port was left.
 func (t *Port) Forward(m *jsonrpc.Message) error {
 	switch {
 	case m.Kind == jsonrpc.Request:

@@ -28,7 +28,7 @@ func (s *Session) start(p *pending) error {
 	if s.err != nil || p.port.left {
 		defer s.mu.Unlock()
 		if p.port.left {
-			return errLeft
+			return ErrLeft
 		}
 		return ErrOver
 	}
