@@ -43,7 +43,7 @@ func TestRequestBesideTheReturnOfASession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 500 {
+	for range 150 {
 		p := connect(t, g, plain)
 		p.await(t, connstate.Ready)
 		var both sync.WaitGroup

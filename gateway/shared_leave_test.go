@@ -43,12 +43,12 @@ func TestClientLeavesASharedSessionWhileItAsks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 500 {
+	for range 150 {
 		p := connect(t, g, plain)
 		p.await(t, connstate.Ready)
 		var both sync.WaitGroup
 		both.Go(func() {
-			for i := 0; i < 1000 && p.c.State() != connstate.Closed; i++ {
+			for i := 0; i < 100 && p.c.State() != connstate.Closed; i++ {
 				p.post(request(strconv.Itoa(i), "hang"))
 			}
 		})
