@@ -27,6 +27,7 @@ type place struct {
 	links   map[*link]bool // the connections on the session
 	joining int            // connections that are about to be
 	opening *opening       // the start that runs; nil: none does
+	lostOne bool           // the next session replaces one that was lost
 	backoff *handshake.Backoff
 	notYet  time.Time // no start before; after one that failed
 }
@@ -157,6 +158,10 @@ func (p *place) open(o *opening, wait time.Duration) {
 		return
 	}
 	p.session = s
+	if p.lostOne {
+		p.lostOne = false
+		g.metrics.SessionRestarted()
+	}
 	if !s.own(func(err error) { p.lost(s, err) }) {
 		p.session = nil // who waits starts another
 		p.waitLocked()
@@ -192,7 +197,7 @@ func (p *place) lost(s *session, err error) bool {
 		return false
 	}
 	links := p.links
-	p.session, p.links = nil, make(map[*link]bool)
+	p.session, p.links, p.lostOne = nil, make(map[*link]bool), true
 	if s.proven() {
 		p.backoff = nil
 	} else {

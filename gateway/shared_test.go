@@ -165,6 +165,9 @@ func TestSharedSessionLost(t *testing.T) {
 		if n := u.starts(); n != 2 {
 			t.Errorf("%d starts, want 2", n)
 		}
+		if n := metric(t, g, "mcp_sse_session_restarts_total"); n != 1 {
+			t.Errorf("mcp_sse_session_restarts_total = %g, want 1: one session was lost, whoever was on it", n)
+		}
 	})
 }
 

@@ -244,7 +244,7 @@ func (b *bridge) established(l *link) bool {
 
 	b.greet(l, openings, !again)
 	l.client.use()
-	if replaces {
+	if replaces && b.g.shared == nil { // a shared one is counted where it is, once
 		b.g.metrics.SessionRestarted()
 	}
 	if again {
