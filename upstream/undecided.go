@@ -158,7 +158,7 @@ func noServer(x *exchange, post string, get error) *jsonrpc.Error {
 		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "no MCP server found: POST %s: %s; %v", x.place(), post, get)
 	}
 	return jsonrpc.Errorf(jsonrpc.CodeInternalError,
-		"no MCP server at %s: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse", x.place(), post, of.status)
+		"no MCP server at %s: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", x.place(), post, of.status)
 }
 
 // leadsElsewhere reports whether a response to initialize is that of a server which

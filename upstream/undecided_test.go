@@ -23,7 +23,7 @@ func TestNoServerAtTheAddressIsSaid(t *testing.T) {
 	})
 	k := dialTalk(t, upstream.URL{Address: s.URL + "/mpc?key=hunter2"})
 	k.send(initialize)
-	want := "no MCP server at " + s.URL + "/mpc: it answered 404 Not Found to POST and 200 OK to GET: check the path, usually /mcp or /sse"
+	want := "no MCP server at " + s.URL + "/mpc: it answered 404 Not Found to POST and 200 OK to GET: check the path, usually /mcp or /sse, and whether it is http or https"
 	if f := k.fails(); string(f.ID) != "1" || f.Error.Message != want {
 		t.Errorf("got %+v", f)
 	}
