@@ -329,7 +329,7 @@ func (c *Connection) Close(reason string) bool {
 	}
 	_ = c.moveLocked(Closed) // every state may go to Closed
 	c.reason = reason
-	c.drainGateLocked(metrics.GateClosed)
+	c.drainGateLocked(metrics.GateClosed, false)
 	c.announceLocked(announceNever)
 	open, stop, handler := c.requests, c.stop, c.handler
 	c.requests = nil

@@ -46,7 +46,7 @@ type warm struct {
 	seen time.Time // when it was last known to answer
 }
 
-// take gives a session that is alive, or nil when there is none.
+// take gives a session that is alive, or nil when there is none, or one that hangs.
 func (p *pool) take(ctx context.Context) *session {
 	if p == nil {
 		return nil
@@ -61,9 +61,14 @@ func (p *pool) take(ctx context.Context) *session {
 			p.g.metrics.PoolTake(true)
 			return w.session
 		}
+		hung := w.Err() == nil
 		p.g.metrics.PoolDiscarded()
 		p.g.log.Warn("warm session discarded", "age", time.Since(w.since))
 		p.g.endSession(w.session, errNotAlive)
+		if hung { // so may be the others: to start one is quicker than to try them all
+			p.g.metrics.PoolTake(false)
+			return nil
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bytes"
+	"context"
 	"strconv"
 	"sync"
 	"testing"
@@ -183,4 +184,44 @@ func TestRequestsDuringALossAreRepeated(t *testing.T) {
 			})
 		})
 	}
+}
+
+// downUntil is the dial of a server that cannot be reached from its second start to
+// the one with that number.
+func downUntil(until int) func(context.Context, int) error {
+	return func(_ context.Context, n int) error {
+		if n > 1 && n <= until {
+			return errNoServer
+		}
+		return nil
+	}
+}
+
+// That the first start after a loss fails is no reason to give up what is being
+// repeated: a remote server needs a moment to be back.
+func TestRepeatedRequestsOutliveAFailedStart(t *testing.T) {
+	u := &server{handle: diesOf("tools/list", 1), dial: downUntil(2)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(proven)
+		p.post(request("1", "tools/list"))
+		synctest.Wait()
+		p.post(request("2", "ping"))
+		p.want("2 {}")
+		time.Sleep(5 * time.Second)
+		p.want(answered("1", 3, "tools/list"))
+	})
+}
+
+func TestRepeatedRequestsDoNotWaitForEver(t *testing.T) {
+	u := &server{handle: diesOf("tools/list", 1), dial: downUntil(1000)}
+	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1000}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(proven)
+		p.post(request("1", "tools/list"))
+		time.Sleep(5*time.Second - time.Millisecond)
+		p.want()
+		time.Sleep(2 * time.Millisecond)
+		p.want("1 initialization_error request_creation*")
+	})
 }
