@@ -98,15 +98,8 @@ func unreached(err error) bool {
 	return ok && of.unreached
 }
 
-// place is the URL without what may be secret in it, for errors and logs: a
-// password, or a key in the query.
-func (e *exchange) place() string {
-	u, err := url.Parse(e.url)
-	if err != nil {
-		return "the URL"
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
+// place is the URL for errors and logs.
+func (e *exchange) place() string { return URL{Address: e.url}.Place() }
 
 // withoutURL returns an error of net/http without the URL in it, or that of a
 // redirect.

@@ -69,6 +69,26 @@ func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) Upstream {
 	return u
 }
 
+// maxShown is the longest part of a path that Place shows, in bytes.
+const maxShown = 20
+
+// Place returns the address for people to read, without what may be secret in it:
+// user and password, the query, and long parts of the path, which hosted servers
+// use as keys.
+func (u URL) Place() string {
+	at, err := url.Parse(u.Address)
+	if err != nil {
+		return "the server's URL"
+	}
+	parts := strings.Split(at.Path, "/")
+	for i, part := range parts {
+		if len(part) > maxShown {
+			parts[i] = "..."
+		}
+	}
+	return (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: strings.Join(parts, "/")}).String()
+}
+
 // Check reports what is wrong with u, without asking the server.
 func (u URL) Check() error {
 	at, err := url.Parse(u.Address)

@@ -165,13 +165,4 @@ func (l *loaded) remote() upstream.URL {
 }
 
 // place is the address of the remote server without what may be secret in it.
-func (l *loaded) place() string {
-	u, err := url.Parse(l.address)
-	switch {
-	case err != nil:
-		return "the remote server"
-	case u.User == nil && u.RawQuery == "":
-		return l.address
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
+func (l *loaded) place() string { return upstream.URL{Address: l.address}.Place() }
