@@ -71,7 +71,7 @@ func (s *Session) giveUp(p *pending) {
 func (s *Session) tooSlow(p *pending) string {
 	switch {
 	case !p.sent:
-		return fmt.Sprintf("the request waited for its turn for %s", s.now()-p.started)
+		return fmt.Sprintf("the request waited for its turn for %s", (s.now() - p.started).Round(time.Millisecond))
 	case !p.progressed && !blocks(p):
 		return "the server did not answer in " + s.opts.RequestTimeout.String()
 	case s.now()-p.started < s.opts.MaxRequestTimeout:
