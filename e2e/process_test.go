@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -43,8 +42,7 @@ func (p *program) start(more ...string) {
 	p.cmd.Dir = clientsDir
 	p.cmd.Env = append(append(os.Environ(), "GORACE=atexit_sleep_ms=0"), p.env...)
 	p.cmd.Stderr = &p.errOut
-	// It must not live on when the test binary is killed.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = endsWithParent()
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		p.t.Fatalf("start %s: %v", p.command, err)
