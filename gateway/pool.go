@@ -51,12 +51,7 @@ func (p *pool) take(ctx context.Context) *session {
 	if p == nil {
 		return nil
 	}
-	for {
-		w, ok := p.pop()
-		if !ok {
-			p.g.metrics.PoolTake(false)
-			return nil
-		}
+	for w, ok := p.pop(); ok; w, ok = p.pop() {
 		if w.alive(ctx) {
 			p.g.metrics.PoolTake(true)
 			return w.session
@@ -66,10 +61,11 @@ func (p *pool) take(ctx context.Context) *session {
 		p.g.log.Warn("warm session discarded", "age", time.Since(w.since))
 		p.g.endSession(w.session, errNotAlive)
 		if hung { // so may be the others: to start one is quicker than to try them all
-			p.g.metrics.PoolTake(false)
-			return nil
+			break
 		}
 	}
+	p.g.metrics.PoolTake(false)
+	return nil
 }
 
 func (p *pool) pop() (warm, bool) {
@@ -173,8 +169,7 @@ func (p *pool) open() {
 	case !abandoned(err):
 		p.g.log.Warn("warm session start failed", "duration", time.Since(began), "err", err)
 	}
-	kept := err == nil && p.put(s)
-	if err == nil && !kept {
+	if err == nil && !p.put(s) {
 		p.g.endSession(s, errNotNeeded)
 	}
 	p.mu.Lock()

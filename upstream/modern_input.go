@@ -1,15 +1,12 @@
 package upstream
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -78,25 +75,11 @@ func emptyObject(raw json.RawMessage) bool { return string(jsonrpc.Compact(raw))
 
 // inputPause is drawn at random between zero and a bound that doubles each round.
 func inputPause(round int) time.Duration {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = 100*time.Millisecond, 2*time.Second
-	b.Multiplier, b.RandomizationFactor = 2, 1
-	b.Reset()
+	b := newBackoff(100*time.Millisecond, 2*time.Second)
 	for range round {
 		b.NextBackOff()
 	}
 	return b.NextBackOff()
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // gather asks the client for all that the server wants, and returns the answers

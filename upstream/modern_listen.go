@@ -117,10 +117,7 @@ func (c *modernConn) settle(k *modernCall, err error) {
 func (c *modernConn) listen() {
 	l := &c.listening
 	l.uris = make(map[string]bool)
-	l.pause = backoff.NewExponentialBackOff()
-	l.pause.InitialInterval, l.pause.MaxInterval = firstListenPause, maxListenPause
-	l.pause.Multiplier, l.pause.RandomizationFactor = 2, 1
-	l.pause.Reset()
+	l.pause = newBackoff(firstListenPause, maxListenPause)
 	if !l.lists.empty() {
 		c.relisten()
 	}

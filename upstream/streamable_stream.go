@@ -30,11 +30,7 @@ type pauses struct {
 }
 
 func newPauses() *pauses {
-	exp := backoff.NewExponentialBackOff()
-	exp.InitialInterval, exp.MaxInterval = firstPause, lastPause
-	exp.Multiplier, exp.RandomizationFactor = 2, 1
-	exp.Reset()
-	return &pauses{exp: exp, opened: time.Now()}
+	return &pauses{exp: newBackoff(firstPause, lastPause), opened: time.Now()}
 }
 
 // wait waits for the next pause, and reports whether ctx still goes on. retry is
@@ -49,14 +45,7 @@ func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
 		d = max(firstPause, retry)
 	}
 	p.opened = time.Time{}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return pause(ctx, d) == nil
 }
 
 // resume goes on with the response to a request where it broke off. It answers the
