@@ -3,6 +3,7 @@ package connstate
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"sync"
@@ -121,8 +122,10 @@ type Connection struct {
 	ready           time.Time
 	attempts        int
 	failures        map[string]int // by phase
-	stop            func()         // ends the stream; nil until it is served
-	quiet           chan struct{}  // closed when draining and nothing is unanswered; else nil
+	lastFailure     *Failure
+	server          *Server
+	stop            func()        // ends the stream; nil until it is served
+	quiet           chan struct{} // closed when draining and nothing is unanswered; else nil
 
 	spoken, versioned                          atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
@@ -329,14 +332,18 @@ func (c *Connection) Close(reason string) bool {
 	}
 	_ = c.moveLocked(Closed) // every state may go to Closed
 	c.reason = reason
-	c.drainGateLocked(metrics.GateClosed, false)
-	c.announceLocked(announceNever)
+	c.drainGateLocked(metrics.GateClosed)
+	undelivered := c.undeliveredLocked(reason)
+	c.endAnnouncementLocked()
 	open, stop, handler := c.requests, c.stop, c.handler
 	c.requests = nil
 	c.quietLocked()
 	c.mu.Unlock()
 	for _, r := range open {
 		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, time.Since(r.Started), c.ShortID())
+	}
+	if undelivered != nil {
+		undelivered(fmt.Errorf("%w: %s", ErrClosed, reason))
 	}
 	c.outbox.close()
 	close(c.done)

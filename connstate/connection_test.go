@@ -200,8 +200,9 @@ func TestSnapshot(t *testing.T) {
 		time.Sleep(time.Second)
 		w.c.SawFirstByte()
 		w.c.SawAttempt()
-		w.c.SawFailure(metrics.PhaseRequestProcessing)
+		w.c.SawFailure(metrics.PhaseRequestProcessing, metrics.ReasonTimeout)
 		w.c.SawAttempt()
+		w.c.SawServer(connstate.Server{Name: "played", Version: "1.0", ProtocolVersion: "2025-11-25"})
 		w.c.Observe(parse(t, list), "")
 		must(t, w.c.Begin("1", "tools/list"))
 		w.admit(parse(t, list), "wait")
@@ -217,10 +218,12 @@ func TestSnapshot(t *testing.T) {
 			Opened: opened, FirstByte: opened.Add(time.Second), LastIn: opened.Add(time.Second), LastOut: opened.Add(2 * time.Second),
 			Queued: 1, InFlight: 1, UnwrittenBytes: connstate.Event{Data: []byte("xyz")}.Size(),
 			MessagesIn: 1, BytesIn: int64(len(list)), MessagesOut: 2, BytesOut: 5, Heartbeats: 1, Attempts: 2,
-			Failures: map[string]int{metrics.PhaseRequestProcessing: 1},
+			Failures:    map[string]int{metrics.PhaseRequestProcessing: 1},
+			LastFailure: &connstate.Failure{Phase: metrics.PhaseRequestProcessing, Reason: metrics.ReasonTimeout, At: opened.Add(time.Second)},
+			Initialized: &connstate.Server{Name: "played", Version: "1.0", ProtocolVersion: "2025-11-25"},
 		}
 		checkSameJSON(t, got, want)
-		w.c.SawFailure(metrics.PhaseRequestProcessing)
+		w.c.SawFailure(metrics.PhaseRequestProcessing, metrics.ReasonTimeout)
 		if n := got.Failures[metrics.PhaseRequestProcessing]; n != 1 {
 			t.Errorf("the snapshot changed to %d failures", n)
 		}

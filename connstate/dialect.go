@@ -1,9 +1,11 @@
 package connstate
 
 import (
+	"errors"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // The event names of an HTTP+SSE stream. EventMessage is the standard's (MCP
@@ -41,20 +43,26 @@ func (c *Connection) Observe(m *jsonrpc.Message, version string) {
 	if c.spoken.Load() && (version == "" || c.versioned.Load()) {
 		return
 	}
+	if c.first(m, version) && !isOpening(m) {
+		c.announceNow()
+	}
+}
+
+// first reports whether a message is the client's first, and learns from it.
+func (c *Connection) first(m *jsonrpc.Message, version string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.versionLocked(version)
 	if c.spoken.Swap(true) {
-		return
+		return false
 	}
-	if !isOpening(m) {
-		c.announceLocked(announceNow)
-		return
+	if isOpening(m) {
+		c.endAnnouncementLocked()
+		if c.dialect == "" {
+			c.dialect = EventMessage
+		}
 	}
-	c.announceLocked(announceNever)
-	if c.dialect == "" {
-		c.dialect = EventMessage
-	}
+	return true
 }
 
 // SawVersion notes the MCP-Protocol-Version that came with the stream's GET.
@@ -86,6 +94,12 @@ type announcement struct {
 	mode  announceMode
 	held  [][]byte
 	timer *time.Timer
+	// failed is told of an announcement that cannot be delivered; nil: there has
+	// been none.
+	failed func(error)
+	// mark is what the outbox has written once the last one is out; 0: there is none
+	// in it.
+	mark int
 }
 
 type announceMode uint8
@@ -99,63 +113,101 @@ const (
 // StartAnnounceDelay begins the least time between the endpoint event and the
 // announcement. The stream calls it when the endpoint has been written.
 func (c *Connection) StartAnnounceDelay() {
+	if c.opts.AnnounceDelay <= 0 {
+		c.announceNow()
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.announcement.mode != announceHold || c.state == Closed {
-		return
+	if c.announcement.mode == announceHold && c.state != Closed {
+		c.announcement.timer = time.AfterFunc(c.opts.AnnounceDelay, c.announceNow)
 	}
-	if c.opts.AnnounceDelay <= 0 {
-		c.announceLocked(announceNow)
-		return
-	}
-	c.announcement.timer = time.AfterFunc(c.opts.AnnounceDelay, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.announceLocked(announceNow)
-	})
 }
 
 // Announce sends the response of the synthetic handshake as an mcp-response
 // event: now, when the announce delay is over, or never, when the client opened
-// by itself or the events are withheld. It does not wait: ErrSlow says that the
-// outbox had no room for it. The connection goes on.
-func (c *Connection) Announce(response []byte) error {
+// by itself or the events are withheld. It does not wait. The connection goes on
+// when the outbox has no room for the event. failed is called, at most once for
+// each Announce and without a lock held, when the event cannot be delivered: with
+// ErrSlow, or, when the connection is closed because the client does not read,
+// with the reason.
+func (c *Connection) Announce(response []byte, failed func(error)) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch c.announcement.mode {
-	case announceNever:
-		return nil
-	case announceHold:
-		c.announcement.held = append(c.announcement.held, response)
-		return nil
-	}
-	return c.pushAnnouncementLocked(response)
-}
-
-func (c *Connection) announceLocked(mode announceMode) {
 	a := &c.announcement
-	if a.mode != announceHold {
+	if a.mode == announceNever {
+		c.mu.Unlock()
 		return
 	}
-	a.mode = mode
-	held := a.held
+	a.failed = failed
+	if a.mode == announceHold {
+		a.held = append(a.held, response)
+		c.mu.Unlock()
+		return
+	}
+	err := c.pushAnnouncementLocked(response)
+	c.mu.Unlock()
+	if errors.Is(err, ErrSlow) {
+		failed(err)
+	}
+}
+
+// announceNow ends the delay, and sends what it held back.
+func (c *Connection) announceNow() {
+	c.mu.Lock()
+	a := &c.announcement
+	if a.mode != announceHold {
+		c.mu.Unlock()
+		return
+	}
+	held, failed := a.held, a.failed
+	c.endAnnouncementLocked()
+	a.mode = announceNow
+	var errs []error
+	for _, response := range held {
+		if err := c.pushAnnouncementLocked(response); errors.Is(err, ErrSlow) {
+			errs = append(errs, err)
+		}
+	}
+	c.mu.Unlock()
+	for _, err := range errs {
+		failed(err)
+	}
+}
+
+// endAnnouncementLocked has nothing announced that is not on its way.
+func (c *Connection) endAnnouncementLocked() {
+	a := &c.announcement
 	a.held = nil
+	if a.mode == announceHold {
+		a.mode = announceNever
+	}
 	if a.timer != nil {
 		a.timer.Stop()
 		a.timer = nil
-	}
-	if mode == announceNow {
-		for _, response := range held {
-			_ = c.pushAnnouncementLocked(response) // without room the client learns it from its first request
-		}
 	}
 }
 
 // pushAnnouncementLocked does not wait: what is sent this early finds room.
 func (c *Connection) pushAnnouncementLocked(response []byte) error {
-	err := c.outbox.push(Event{Name: EventResponse, Data: response})
+	mark, err := c.outbox.pushMarked(Event{Name: EventResponse, Data: response})
 	if err == nil {
+		c.announcement.mark = mark
 		c.countOut(len(response))
 	}
 	return err
+}
+
+// undeliveredLocked returns who is to be told that an announcement has not
+// reached a client that does not read; nil: nobody. The outbox is not closed yet.
+func (c *Connection) undeliveredLocked(reason string) func(error) {
+	switch reason {
+	case metrics.ClosedSlow, metrics.ClosedWriteTimeout, metrics.ClosedWriteError:
+	default:
+		return nil
+	}
+	a := &c.announcement
+	if len(a.held) == 0 && (a.mark == 0 || c.outbox.hasWritten(a.mark)) {
+		return nil
+	}
+	return a.failed
 }

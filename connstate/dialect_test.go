@@ -1,7 +1,6 @@
 package connstate_test
 
 import (
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -87,7 +86,7 @@ func TestAnnouncement(t *testing.T) {
 	opening := func(w *world) { w.c.Observe(parse(t, initialize), "") }
 	other := func(w *world) { w.c.Observe(parse(t, list), "") }
 	announce := func(text string) func(*world) {
-		return func(w *world) { must(t, w.c.Announce([]byte(text))) }
+		return func(w *world) { w.announce(text) }
 	}
 	endpoint := func(w *world) { w.c.StartAnnounceDelay() }
 	sleep := func(d time.Duration) func(*world) {
@@ -133,7 +132,7 @@ func TestAnnounceDelayOption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, connstate.Options{AnnounceDelay: -1}, connstate.Client{})
 		w.attach(100)
-		must(t, w.c.Announce([]byte("a")))
+		w.announce("a")
 		w.stream.check(t)
 		w.c.StartAnnounceDelay() // none: at once
 		w.stream.check(t, "mcp-response:a")
@@ -141,7 +140,7 @@ func TestAnnounceDelayOption(t *testing.T) {
 		w = newWorld(t, connstate.Options{AnnounceDelay: time.Minute}, connstate.Client{Dialect: connstate.EventMessage})
 		w.attach(100)
 		w.c.StartAnnounceDelay()
-		must(t, w.c.Announce([]byte("a")))
+		w.announce("a")
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		w.stream.check(t, "mcp-response:a") // in every dialect
@@ -151,16 +150,74 @@ func TestAnnounceDelayOption(t *testing.T) {
 	})
 }
 
-func TestAnnounceDoesNotWaitForRoom(t *testing.T) {
-	w := newWorld(t, connstate.Options{OutboxBytes: 1000, AnnounceDelay: -1}, connstate.Client{})
-	w.c.StartAnnounceDelay()
-	must(t, w.c.Send(sized("a", 1000)))
-	if err := w.c.Announce([]byte("x")); !errors.Is(err, connstate.ErrSlow) {
-		t.Errorf("got %v, want ErrSlow", err)
+// An announcement that cannot be delivered is reported, with the reason, and only
+// then: at once, when the delay is over, and when the client does not read it.
+func TestAnnouncementThatIsNotDelivered(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		steps func(w *world, announce func())
+		want  int
+	}{
+		{"no room", func(w *world, announce func()) {
+			w.c.StartAnnounceDelay()
+			must(t, w.c.Send(sized("a", 1000)))
+			announce()
+		}, 1},
+		{"no room after the delay", func(w *world, announce func()) {
+			announce()
+			must(t, w.c.Send(sized("a", 1000)))
+			w.c.StartAnnounceDelay()
+		}, 1},
+		{"not read", func(w *world, announce func()) {
+			w.c.StartAnnounceDelay()
+			announce()
+			w.c.Close(metrics.ClosedWriteTimeout)
+		}, 1},
+		{"held until the end of a client that does not read", func(w *world, announce func()) {
+			announce()
+			w.c.Close(metrics.ClosedWriteError)
+		}, 1},
+		{"written", func(w *world, announce func()) {
+			w.attach(100)
+			w.c.StartAnnounceDelay()
+			announce()
+			w.stream.write(1)
+			w.c.Close(metrics.ClosedWriteTimeout)
+		}, 0},
+		{"the client has left", func(w *world, announce func()) {
+			w.c.StartAnnounceDelay()
+			announce()
+			w.c.Close(metrics.ClosedClient)
+			announce()
+		}, 0},
+		{"not wanted", func(w *world, announce func()) {
+			w.c.Observe(parse(t, initialize), "")
+			announce()
+			w.c.Close(metrics.ClosedSlow)
+		}, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, connstate.Options{OutboxBytes: 1000, AnnounceDelay: -1}, connstate.Client{})
+			var failed int
+			tc.steps(w, func() {
+				w.c.Announce([]byte("x"), func(err error) {
+					failed++
+					w.c.SawFailure(metrics.PhaseResponseSending, metrics.ReasonSendFailed) // no lock is held
+					if err == nil {
+						t.Error("no reason")
+					}
+				})
+			})
+			if failed != tc.want {
+				t.Errorf("reported %d times, want %d", failed, tc.want)
+			}
+		})
 	}
-	if w.c.State() != connstate.Initializing {
-		t.Error("the connection was closed for it")
-	}
+}
+
+// announce sends an announcement that is delivered.
+func (w *world) announce(text string) {
+	w.c.Announce([]byte(text), func(err error) { w.t.Errorf("announcement %s: %v", text, err) })
 }
 
 // Many POSTs at once: one of them is the first, and decides alone.
@@ -169,7 +226,7 @@ func TestObserveDecidesOnce(t *testing.T) {
 	for range 300 {
 		w := newWorld(t, connstate.Options{}, connstate.Client{})
 		w.attach(100)
-		must(t, w.c.Announce([]byte("a")))
+		w.announce("a")
 		var posts sync.WaitGroup
 		for _, m := range []*jsonrpc.Message{opening, other, opening, other} {
 			posts.Go(func() { w.c.Observe(m, "") })

@@ -31,7 +31,6 @@ const gateBytes = 8 << 20
 type waiting struct {
 	msg   *jsonrpc.Message
 	since time.Time
-	again bool // it has been through the gate before
 }
 
 // Admit decides what becomes of a client's message. True: the caller hands it
@@ -39,17 +38,16 @@ type waiting struct {
 // [Connection.Open], [Connection.Withdraw] or expires. An error: it is
 // refused; ErrGateFull, ErrDraining, ErrClosed, or what [Connection.Fail] gave.
 func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
-	return c.admit(m, c.opts.GateQueue, false)
+	return c.admit(m, c.opts.GateQueue)
 }
 
 // Readmit is Admit for an unanswered request that has been through the gate: there
-// is room for all of those, within the bound in bytes, and a start that fails does
-// not end their wait as long as another one is due.
+// is room for all of those, within the bound in bytes.
 func (c *Connection) Readmit(m *jsonrpc.Message) (bool, error) {
-	return c.admit(m, c.opts.GateQueue+c.opts.MaxPending, true)
+	return c.admit(m, c.opts.GateQueue+c.opts.MaxPending)
 }
 
-func (c *Connection) admit(m *jsonrpc.Message, room int, again bool) (bool, error) {
+func (c *Connection) admit(m *jsonrpc.Message, room int) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -69,7 +67,7 @@ func (c *Connection) admit(m *jsonrpc.Message, room int, again bool) (bool, erro
 		c.opts.Metrics.GateRejected(metrics.GateFull, 0)
 		return false, ErrGateFull
 	}
-	c.gate.queue = append(c.gate.queue, waiting{m, time.Now(), again})
+	c.gate.queue = append(c.gate.queue, waiting{m, time.Now()})
 	c.gate.bytes += len(m.Raw())
 	c.opts.Metrics.GateQueued()
 	if c.gate.timer == nil {
@@ -209,7 +207,7 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 		c.mu.Unlock()
 		return nil, err
 	}
-	waited := c.drainGateLocked(metrics.GateClosed, false)
+	waited := c.drainGateLocked(metrics.GateClosed)
 	c.quiet = make(chan struct{})
 	quiet := c.quiet
 	c.quietLocked()
@@ -229,10 +227,10 @@ func (c *Connection) quietLocked() {
 	}
 }
 
-// Fail moves the connection to Failed and returns the messages that waited, for
-// the caller to answer. With a refusal, messages that come from now on are
-// refused with it until the connection is initializing again; without, they
-// wait, because another start is due, and so does what was readmitted.
+// Fail moves the connection to Failed. With a refusal, no start is due: it returns
+// the messages that waited, for the caller to answer, and messages that come from
+// now on are refused until the connection is initializing again. Without, another
+// start is due: what waits goes on waiting, and so does what comes.
 func (c *Connection) Fail(refusal error) ([]*jsonrpc.Message, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -240,24 +238,21 @@ func (c *Connection) Fail(refusal error) ([]*jsonrpc.Message, error) {
 		return nil, err
 	}
 	c.gate.refusal = refusal
-	return c.drainGateLocked(metrics.GateFailed, refusal == nil), nil
+	if refusal == nil {
+		return nil, nil
+	}
+	return c.drainGateLocked(metrics.GateFailed), nil
 }
 
-// drainGateLocked empties the gate for a counted reason, or leaves there what was
-// readmitted.
-func (c *Connection) drainGateLocked(reason string, keep bool) []*jsonrpc.Message {
+// drainGateLocked empties the gate for a counted reason.
+func (c *Connection) drainGateLocked(reason string) []*jsonrpc.Message {
 	var out []*jsonrpc.Message
-	var kept []waiting
 	for _, w := range c.gate.queue {
-		if keep && w.again {
-			kept = append(kept, w)
-			continue
-		}
 		c.opts.Metrics.GateRejected(reason, time.Since(w.since))
 		c.gate.bytes -= len(w.msg.Raw())
 		out = append(out, w.msg)
 	}
-	c.gate.queue = kept
+	c.gate.queue = nil
 	c.stopTimerLocked()
 	return out
 }

@@ -164,23 +164,36 @@ func TestWithdraw(t *testing.T) {
 	})
 }
 
-func TestFailGivesBackWhatWaited(t *testing.T) {
+// While another start is due a failed one ends nobody's wait.
+func TestFailLeavesWhatWaits(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
 	w.admit(request(t, "1", "a"), "wait")
 	w.admit(notification(t, "b"), "wait")
 	waited, err := w.c.Fail(nil)
 	must(t, err)
+	if waited != nil {
+		t.Errorf("got %v, want nothing given back", waited)
+	}
+	w.checkGate(2, nil)
+	w.admit(request(t, "2", "c"), "wait")
+	must(t, w.c.Move(connstate.Initializing))
+	w.admit(request(t, "3", "d"), "wait")
+	if got, want := w.release(), []string{"a#1", "b#", "c#2", "d#3"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// The last start that fails gives back what waited, for its caller to answer.
+func TestFailGivesBackWhatWaited(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	w.admit(request(t, "1", "a"), "wait")
+	w.admit(notification(t, "b"), "wait")
+	waited, err := w.c.Fail(errors.New("no more starts"))
+	must(t, err)
 	if len(waited) != 2 || label(waited[0]) != "a#1" || label(waited[1]) != "b#" {
 		t.Errorf("got %v", waited)
 	}
 	w.checkGate(0, map[string]float64{metrics.GateFailed: 2})
-	// Another start is due: what comes waits for it.
-	w.admit(request(t, "2", "c"), "wait")
-	must(t, w.c.Move(connstate.Initializing))
-	w.admit(request(t, "3", "d"), "wait")
-	if got, want := w.release(), []string{"c#2", "d#3"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
 	if got := w.handler.refusals(); got != nil {
 		t.Errorf("got %q refused: Fail's caller answers", got)
 	}

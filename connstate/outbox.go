@@ -62,16 +62,30 @@ func newOutbox(limit int) *outbox {
 
 // push adds an event if there is room for it now, and reports ErrSlow if not.
 func (o *outbox) push(e Event) error {
+	_, err := o.pushMarked(e)
+	return err
+}
+
+// pushMarked is push, and returns a mark for hasWritten.
+func (o *outbox) pushMarked(e Event) (mark int, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.closed:
-		return ErrClosed
+		return 0, ErrClosed
 	case len(o.waiters) > 0 || !o.fitsLocked(e.Size()):
-		return ErrSlow
+		return 0, ErrSlow
 	}
+	mark = o.wrote + o.bytes + e.Size()
 	o.addLocked(e.Size(), e)
-	return nil
+	return mark, nil
+}
+
+// hasWritten reports whether the event with that mark has been written.
+func (o *outbox) hasWritten(mark int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.wrote >= mark
 }
 
 // enter adds events that stay together, or gives them a place in the line, for

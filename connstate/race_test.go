@@ -37,7 +37,7 @@ func TestAllMethodsAtOnce(t *testing.T) {
 		run(func(int) { _ = w.c.Release(func(*jsonrpc.Message) {}) })
 		run(func(int) { _ = w.c.Move(connstate.Initializing); _, _ = w.c.Fail(nil) })
 		run(func(int) { _ = w.c.Send([]byte("x")); w.c.RespondNow([]byte("y")) })
-		run(func(int) { _ = w.c.Push(connstate.Event{Name: "z"}); _ = w.c.Announce([]byte("a")) })
+		run(func(int) { _ = w.c.Push(connstate.Event{Name: "z"}); w.c.Announce([]byte("a"), func(error) {}) })
 		run(func(int) { w.stream.writeAll() })
 		run(func(int) { w.c.Observe(m, "2025-06-18"); w.c.SawVersion("2025-06-18"); w.c.StartAnnounceDelay() })
 		run(func(int) {
@@ -45,7 +45,7 @@ func TestAllMethodsAtOnce(t *testing.T) {
 			w.c.SawWrite()
 			w.c.SawHeartbeat()
 			w.c.SawAttempt()
-			w.c.SawFailure(metrics.PhaseRequestCreation)
+			w.c.SawFailure(metrics.PhaseRequestCreation, metrics.ReasonTimeout)
 		})
 		run(func(int) {
 			w.c.Snapshot()

@@ -42,23 +42,44 @@ func (c *Connection) SawHeartbeat() {
 	c.opts.Metrics.Heartbeat()
 }
 
-// SawAttempt counts a start of the handshake; SawFailure one that failed, by
-// its phase.
+// SawAttempt notes a start of a session for the connection.
 func (c *Connection) SawAttempt() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.attempts++
-	c.mu.Unlock()
-	c.opts.Metrics.HandshakeAttempt()
 }
 
-// SawFailure counts a handshake that failed in that phase.
-func (c *Connection) SawFailure(phase string) {
+// Failure is an initialization that failed.
+type Failure struct {
+	// Phase is where it failed, Reason how: constants of package metrics.
+	Phase  string    `json:"phase"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// SawFailure notes an initialization that failed, by phase and reason.
+func (c *Connection) SawFailure(phase, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.failures == nil {
 		c.failures = make(map[string]int)
 	}
 	c.failures[phase]++
+	c.lastFailure = &Failure{phase, reason, time.Now()}
+}
+
+// Server is what the server says of itself when it is initialized.
+type Server struct {
+	Name            string `json:"name,omitempty"`
+	Version         string `json:"version,omitempty"`
+	ProtocolVersion string `json:"protocolVersion"`
+}
+
+// SawServer notes who the connection's session is with.
+func (c *Connection) SawServer(s Server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server = &s
 }
 
 // Silence returns how long nothing has been written to the client.
@@ -84,31 +105,37 @@ func since(nanos int64, fallback time.Time) time.Duration {
 // what has not happened.
 type Snapshot struct {
 	// ID is the shortened id, as in the logs.
-	ID              string         `json:"id"`
-	State           State          `json:"state"`
-	Since           time.Time      `json:"since"`
-	Remote          string         `json:"remote,omitempty"`
-	Principal       string         `json:"principal,omitempty"`
-	UserAgent       string         `json:"userAgent,omitempty"`
-	Dialect         Dialect        `json:"dialect,omitempty"`
-	ProtocolVersion string         `json:"protocolVersion,omitempty"`
-	Reason          string         `json:"reason,omitempty"`
-	Opened          time.Time      `json:"opened"`
-	Ready           time.Time      `json:"ready,omitzero"`
-	FirstByte       time.Time      `json:"firstByte,omitzero"`
-	LastIn          time.Time      `json:"lastIn,omitzero"`
-	LastOut         time.Time      `json:"lastOut,omitzero"`
-	Queued          int            `json:"queued"`
-	InFlight        int            `json:"inFlight"`
-	RequestsDone    int64          `json:"requestsDone"`
-	UnwrittenBytes  int            `json:"unwrittenBytes"`
-	MessagesIn      int64          `json:"messagesIn"`
-	MessagesOut     int64          `json:"messagesOut"`
-	BytesIn         int64          `json:"bytesIn"`
-	BytesOut        int64          `json:"bytesOut"`
-	Heartbeats      int64          `json:"heartbeats"`
-	Attempts        int            `json:"handshakeAttempts"`
-	Failures        map[string]int `json:"handshakeFailures,omitempty"`
+	ID              string    `json:"id"`
+	State           State     `json:"state"`
+	Since           time.Time `json:"since"`
+	Remote          string    `json:"remote,omitempty"`
+	Principal       string    `json:"principal,omitempty"`
+	UserAgent       string    `json:"userAgent,omitempty"`
+	Dialect         Dialect   `json:"dialect,omitempty"`
+	ProtocolVersion string    `json:"protocolVersion,omitempty"`
+	// Initialized is the server of the last session, as it presented itself.
+	Initialized *Server   `json:"initialized,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
+	Opened      time.Time `json:"opened"`
+	// Ready is when the connection first had a session; Since tells how long it has
+	// had the one that it has.
+	Ready          time.Time `json:"ready,omitzero"`
+	FirstByte      time.Time `json:"firstByte,omitzero"`
+	LastIn         time.Time `json:"lastIn,omitzero"`
+	LastOut        time.Time `json:"lastOut,omitzero"`
+	Queued         int       `json:"queued"`
+	InFlight       int       `json:"inFlight"`
+	RequestsDone   int64     `json:"requestsDone"`
+	UnwrittenBytes int       `json:"unwrittenBytes"`
+	MessagesIn     int64     `json:"messagesIn"`
+	MessagesOut    int64     `json:"messagesOut"`
+	BytesIn        int64     `json:"bytesIn"`
+	BytesOut       int64     `json:"bytesOut"`
+	Heartbeats     int64     `json:"heartbeats"`
+	Attempts       int       `json:"handshakeAttempts"`
+	// Failures counts initializations that failed, by phase.
+	Failures    map[string]int `json:"handshakeFailures,omitempty"`
+	LastFailure *Failure       `json:"lastFailure,omitempty"`
 }
 
 // Snapshot returns what is known of the connection now.
@@ -126,6 +153,7 @@ func (c *Connection) Snapshot() Snapshot {
 		MessagesIn:     c.messagesIn.Load(), MessagesOut: c.messagesOut.Load(),
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),
 		Heartbeats: c.heartbeats.Load(), Attempts: c.attempts,
+		Initialized: c.server, LastFailure: c.lastFailure,
 	}
 	if c.client.Addr.IsValid() {
 		s.Remote = c.client.Addr.String()

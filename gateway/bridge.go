@@ -1,12 +1,9 @@
 package gateway
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,48 +20,26 @@ var errTakesNoMore = errors.New("the server takes no more messages")
 // errGone is the reason of sessions that end with their connection.
 var errGone = errors.New("the client's connection was closed")
 
-// bridge is the life of one connection behind its gate. At most one goroutine,
-// starting (start.go), brings the connection to ready; it runs while there is
-// no session, and ends with success, for good, or with the connection.
+// bridge is what stands behind the gate of one connection: it passes messages
+// between the client and its session, and answers what the gateway answers
+// itself. Its start gets it the session.
 type bridge struct {
-	g *Gateway
-	c *connstate.Connection
+	g     *Gateway
+	c     *connstate.Connection
+	start *start
 
-	// current is the session that messages go to; nil while there is none.
-	current atomic.Pointer[link]
 	// used: a client's message has gone to a session.
 	used atomic.Bool
 	// opened is the client's own initialize on a transport without ours.
-	opened atomic.Pointer[jsonrpc.Message]
-
-	mu       sync.Mutex         // guards what follows
-	params   json.RawMessage    // of initialize on the next session; nil: no handshake
-	own      bool               // params are the client's own
-	openings []*jsonrpc.Message // the client's initialize requests that wait for the start
-	starting bool               // the starting goroutine runs
-	restart  context.CancelFunc // ends the start that is under way; nil when none is
-	kick     chan struct{}      // ends the pause before the next start
-	attempts int                // starts since the last one that proved itself
-	backoff  *handshake.Backoff // made with the first failure
-	wait     time.Duration      // the pause before the next start
-	late     *time.Timer        // announces that the start takes long
-	known    bool               // a session has been ready before
-	failure  *handshake.Failure // of the last start; nil: it worked
-	failedAt time.Time
-	lostOne  bool   // the session before was lost, not replaced
-	lossErr  error  // why that one was lost
+	opened   atomic.Pointer[jsonrpc.Message]
 	memory   memory // what a new session must be told
 	repeated repeated
 }
 
 func newBridge(g *Gateway, c *connstate.Connection) *bridge {
-	b := &bridge{g: g, c: c, params: g.params, kick: make(chan struct{}, 1)}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.params != nil {
-		b.late = time.AfterFunc(g.opts.InitializationTimeout, b.announceLate)
-	}
-	b.launchLocked()
+	b := &bridge{g: g, c: c}
+	b.start = newStart(b)
+	b.start.begin()
 	return b
 }
 
@@ -89,7 +64,7 @@ func (b *bridge) Receive(m *jsonrpc.Message) {
 		b.request(m)
 	case jsonrpc.Response:
 		// It belongs to the session that asked, or to none.
-		if s := b.current.Load(); s == nil || !s.claim() || s.port.Forward(m) != nil {
+		if l := b.start.current.Load(); l == nil || l.port.Forward(m) != nil {
 			b.g.metrics.Dropped(metrics.DroppedNotReady)
 		}
 	default:
@@ -110,8 +85,9 @@ func (b *bridge) request(m *jsonrpc.Message) {
 		// try it fall back to initialize at once (MCP 2026-07-28, versioning).
 		b.Fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on HTTP+SSE: use initialize"), "-32601")
 	case m.Method == handshake.MethodInitialize && b.g.params != nil:
-		b.initialize(m)
+		b.start.initialize(m)
 	default:
+		b.start.choose()
 		b.admit(m)
 	}
 }
@@ -147,7 +123,7 @@ func (b *bridge) cancelled(m *jsonrpc.Message) {
 		b.Fail(jsonrpc.ID(id), multiplex.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
 		return
 	}
-	if s := b.current.Load(); s == nil || s.port.Forward(m) != nil {
+	if l := b.start.current.Load(); l == nil || l.port.Forward(m) != nil {
 		b.g.metrics.Dropped(metrics.DroppedNotReady)
 	}
 }
@@ -155,7 +131,7 @@ func (b *bridge) cancelled(m *jsonrpc.Message) {
 // admit brings a message to the gate, and through it when it is open.
 func (b *bridge) admit(m *jsonrpc.Message) {
 	pass, err := b.c.Admit(m)
-	if _, failed := errors.AsType[*handshake.Failure](err); failed && m.Kind == jsonrpc.Request && b.revive() {
+	if _, failed := errors.AsType[*handshake.Failure](err); failed && m.Kind == jsonrpc.Request && b.start.revive() {
 		pass, err = b.c.Admit(m)
 	}
 	b.admitted(m, pass, err)
@@ -173,8 +149,8 @@ func (b *bridge) admitted(m *jsonrpc.Message, pass bool, err error) {
 
 // sent sends a message to the server. False: there is no session that takes it.
 func (b *bridge) sent(m *jsonrpc.Message) bool {
-	s := b.current.Load()
-	if s == nil || !s.claim() {
+	l := b.start.current.Load()
+	if l == nil {
 		return false
 	}
 	b.memory.note(m)
@@ -182,18 +158,18 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 		b.opened.Store(m)
 	}
 	b.used.Store(true)
-	err := s.port.Forward(m)
+	err := l.port.Forward(m)
 	switch { // known before its reader says so
 	case err == nil:
 		return true
 	case errors.Is(err, multiplex.ErrLeft): // the connection is closed, the session need not be over
-	case s.place != nil:
-		if s.place.lost(s.session, errTakesNoMore) {
-			b.g.retire(s.session, nil)
+	case l.place != nil:
+		if l.place.lost(l.session, errTakesNoMore) {
+			b.g.retire(l.session, nil)
 		}
-		b.lost(s, errTakesNoMore) // who tells all of the loss may not have come to us yet
-	case b.lost(s, errTakesNoMore):
-		b.g.retire(s.session, b.c.Done())
+		b.start.lose(l, errTakesNoMore) // who tells all of the loss may not have come to us yet
+	case b.start.lose(l, errTakesNoMore):
+		b.g.retire(l.session, b.c.Done())
 	}
 	return false
 }
@@ -219,9 +195,9 @@ func (b *bridge) Refused(m *jsonrpc.Message, err error) {
 	failure, isFailure := errors.AsType[*handshake.Failure](err)
 	switch {
 	case isFailure:
-		b.Fail(m.ID, failure.RPC(), metrics.ErrorInitialization)
+		b.Fail(m.ID, b.start.remaining(failure).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrGateTimeout):
-		b.Fail(m.ID, b.whyLate().RPC(), metrics.ErrorInitialization)
+		b.Fail(m.ID, b.start.whyLate(b.g.opts.InitializationTimeout).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrDraining):
 		b.Fail(m.ID, multiplex.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
 	case errors.Is(err, connstate.ErrGateFull):
@@ -232,34 +208,22 @@ func (b *bridge) Refused(m *jsonrpc.Message, err error) {
 }
 
 // Closed ends what stands behind the connection.
-func (b *bridge) Closed() {
-	b.mu.Lock()
-	if b.late != nil {
-		b.late.Stop()
-	}
-	if b.restart != nil {
-		b.restart()
-	}
-	b.mu.Unlock()
-	if l := b.current.Swap(nil); l != nil {
-		b.leave(l, errGone)
-	}
-}
+func (b *bridge) Closed() { b.start.close() }
 
 // leave ends what the connection has of a session: its place on a shared one, or
-// the session itself, which goes back to the pool when it is as good as new.
+// the session itself.
 func (b *bridge) leave(l *link, why error) {
-	switch {
-	case l.place != nil:
+	if l.place != nil {
 		l.place.leave(l)
-	case b.g.pool != nil && !b.used.Load() && bytes.Equal(l.params, b.g.params) && l.giveBack():
-		l.port.Detach()
-		if b.g.pool.put(l.session) {
-			return
-		}
-		fallthrough
-	default:
-		b.g.endSession(l.session, why)
+		return
+	}
+	b.g.endSession(l.session, why)
+}
+
+// discard ends a session that is not taken into use.
+func (b *bridge) discard(l *link) {
+	if l != nil {
+		b.leave(l, errGone)
 	}
 }
 
@@ -306,9 +270,7 @@ func (b *bridge) AnswerNow(id jsonrpc.ID, response []byte, errorType string) {
 func (b *bridge) answered(id jsonrpc.ID, errorType string) {
 	b.repeated.forget(id)
 	if m := b.opened.Load(); m != nil && m.ID == id && errorType == "" {
-		b.mu.Lock()
-		b.params = ownParams(m) // of a session that takes the place of this one
-		b.mu.Unlock()
+		b.start.initializedBy(m)
 	}
 }
 

@@ -116,10 +116,11 @@ func (c *client) use() {
 // was initialized with the capability that it needs (MCP 2025-11-25, client
 // features). What no rule speaks of passes.
 func (c *client) Serves(m *jsonrpc.Message) bool {
-	if c.link.params == nil {
-		return true
+	params := c.link.params.Load()
+	if params == nil { // the client's own initialize is not ours to read
+		return c.bridge.g.params == nil
 	}
-	declares := func(names ...string) bool { return handshake.Declares(c.link.params, names...) }
+	declares := func(names ...string) bool { return handshake.Declares(*params, names...) }
 	switch m.Method {
 	case "roots/list":
 		return declares("roots")

@@ -20,6 +20,7 @@ import (
 func (o Options) withDefaults() Options {
 	o.InitializationTimeout = cmp.Or(o.InitializationTimeout, 5*time.Second)
 	o.StartTimeout = cmp.Or(o.StartTimeout, 60*time.Second)
+	o.InitializeTimeout = cmp.Or(o.InitializeTimeout, 50*time.Second)
 	o.MaxHandshakeAttempts = cmp.Or(o.MaxHandshakeAttempts, 5)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
 	o.Sessions = cmp.Or(o.Sessions, SessionsPerConnection)
@@ -61,6 +62,7 @@ func (o Options) validate() error {
 	}
 	positive("InitializationTimeout", float64(o.InitializationTimeout))
 	positive("StartTimeout", float64(o.StartTimeout))
+	positive("InitializeTimeout", float64(o.InitializeTimeout))
 	positive("MaxHandshakeAttempts", float64(o.MaxHandshakeAttempts))
 	positive("RequestTimeout", float64(o.RequestTimeout))
 	positive("SessionsSize", float64(o.SessionsSize))
@@ -104,8 +106,6 @@ func (o Options) validateSessions() []error {
 	refuse(o.Retry != RetrySafe && o.Retry != RetryNever, "Retry", `must be "safe" or "never"`)
 	refuse(o.Warm < 0, "Warm", "must not be negative; 0 is none")
 	refuse(o.SessionsSize > 1 && !shared, "SessionsSize", "has no effect without SessionsShared")
-	refuse(o.Warm > 0 && o.NoAutoInitialize, "Warm", "has no effect with NoAutoInitialize")
-	refuse(o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm", "a session started ahead has no client whose ForwardHeaders it could send")
 	refuse(shared && o.NoAutoInitialize, "Sessions", "shared ones need the gateway's own initialize: no NoAutoInitialize")
 	refuse(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders", "a shared session cannot send the headers of one client")
 	refuse(shared && len(o.Capabilities) > 0 && string(o.Capabilities) != "{}", "Capabilities",

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -32,6 +33,10 @@ type Gateway struct {
 	transport *sse.Handler
 	params    json.RawMessage // of the synthetic initialize; nil: there is none
 	health    health
+	startLog  startLog
+	moved     func(from, to startState) // for tests
+	// oddVersion is the unknown protocol version that was warned of last.
+	oddVersion atomic.Pointer[string]
 
 	repeatable multiplex.Repeatable // what may be asked twice
 	shared     *shared              // nil: each connection has its own session
@@ -43,6 +48,9 @@ type Gateway struct {
 	end  context.CancelFunc
 	// starts holds a token for each start that runs.
 	starts chan struct{}
+	// boots: a start keeps its turn until the server has answered, because a
+	// process is busy meanwhile.
+	boots bool
 	// sessions counts the goroutines that start and end sessions.
 	sessions sync.WaitGroup
 }
@@ -67,12 +75,16 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if !opts.NoAutoInitialize {
 		g.params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: build.Version}, opts.Capabilities)
 	}
+	_, g.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {
 		g.up = o.Observed(g.log, g.metrics)
 	}
 	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics))
 	var err error
 	g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics))
+	if _, remote := up.(upstream.URL); remote && opts.Warm > 0 && opts.Sessions != SessionsShared {
+		err = errors.Join(err, errors.New("Warm: there is nothing to keep warm for a remote server, which is not started: leave it out"))
+	}
 	if err = errors.Join(opts.validate(), unregistered, err); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}

@@ -99,15 +99,14 @@ func (g *Gateway) probe() (*probe, error) {
 	return h.probe, nil
 }
 
-// tryStart starts a session, for nothing but to see it; where sessions are kept
-// it is kept.
+// tryStart starts a session, for nothing but to see it; a shared one is kept.
 func (g *Gateway) tryStart(ctx context.Context) error {
 	if g.shared != nil {
 		_, err := g.shared.places[0].get(ctx)
 		return err
 	}
-	s, err := g.open(ctx, g.params, nil)
-	if err == nil && !g.pool.put(s) {
+	s, err := g.open(ctx)
+	if err == nil {
 		g.endSession(s, errProbed)
 	}
 	return err

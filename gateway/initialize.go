@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -21,45 +20,117 @@ var errSuperseded = errors.New("the client has opened a session with capabilitie
 // sessions to come, in bytes; with larger ones a client gets the stored result.
 const maxParams = 64 << 10
 
-// lateRetry is when it may be worth to ask again for a server that still starts.
-const lateRetry = time.Second
+// waitingInitialize is an initialize request of the client that waits for a session.
+type waitingInitialize struct {
+	m   *jsonrpc.Message // reduced
+	due time.Time        // when the client is told that it takes too long
+}
 
-// initialize answers a client's own initialize request: from the stored result,
-// or from a fresh session when the client declares more than the session's
-// handshake did, or when a session is there at last.
-func (b *bridge) initialize(m *jsonrpc.Message) {
-	b.mu.Lock()
-	s := b.current.Load()
-	if s == nil && b.failure != nil && (b.restart == nil || handshake.Exceeds(m.Params(), b.params)) {
-		// What was tried last may be what failed. A start with the same params
-		// that is under way goes on: late is not failed.
-		b.own, b.params = false, b.g.params
-	}
-	fresh := b.g.shared == nil && !b.own && (s == nil || !b.used.Load()) &&
-		len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), b.params)
-	if s != nil && !fresh {
-		b.mu.Unlock()
-		b.c.AnswerNow(m.ID, s.result.Answer(m), "")
+// initialize takes a client's own initialize request. As long as no initialize
+// has gone to the server, the client's params do. Once there is a session, the
+// request is answered from the stored result, unless the client declares more
+// than the session's handshake did and has not used it: then it gets a fresh one.
+func (s *start) initialize(m *jsonrpc.Message) {
+	s.mu.Lock()
+	l := s.current.Load()
+	exceeds := s.exceedsLocked(m)
+	fresh := l != nil && exceeds && !s.own && !s.b.used.Load()
+	switch {
+	case l != nil && !fresh:
+		s.mu.Unlock()
+		s.b.c.AnswerNow(m.ID, l.result.Answer(m), "")
+		return
+	case s.state == over, s.b.c.State() == connstate.Draining:
+		s.mu.Unlock()
+		s.b.Refused(m, connstate.ErrDraining)
 		return
 	}
-	if b.c.State() == connstate.Draining {
-		b.mu.Unlock()
-		b.Refused(m, connstate.ErrDraining)
-		return
+	s.waitLocked(m)
+	switch {
+	case fresh:
+		s.adoptLocked(m)
+		s.attempts = 0
+		s.current.Store(nil)
+	case s.state != initializing:
+		s.renewParamsLocked()
+		s.adoptLocked(m)
+	case exceeds && !s.own: // the server has been told less: it is asked anew
+		s.adoptLocked(m)
+		s.attempts, s.again = 1, true
+		s.cancel()
 	}
-	b.openings = append(b.openings, reduced(m))
+	s.wakeLocked()
+	s.mu.Unlock()
 	if fresh {
-		b.own, b.params, b.attempts = true, ownParams(m), 0
-		b.current.Store(nil)
-		if b.restart != nil {
-			b.restart()
-		}
+		s.b.leave(l, errSuperseded)
 	}
-	b.wakeLocked()
-	b.mu.Unlock()
-	if s != nil {
-		b.leave(s, errSuperseded)
+}
+
+// exceedsLocked reports whether a client declares more than the handshake does
+// that goes out next, or went out last.
+func (s *start) exceedsLocked(m *jsonrpc.Message) bool {
+	return s.b.g.shared == nil && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), s.params)
+}
+
+// adoptLocked has the client's params be those of the sessions to come. Those of
+// a shared session are nobody's.
+func (s *start) adoptLocked(m *jsonrpc.Message) {
+	s.chosen.Store(true)
+	if s.b.g.shared == nil && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
+		s.own, s.params = true, ownParams(m)
 	}
+}
+
+// renewParamsLocked goes back to the synthetic params after the server refused
+// those of the client.
+func (s *start) renewParamsLocked() {
+	if s.own && s.failure != nil && s.failure.Reason == metrics.ReasonRejected {
+		s.own, s.params = false, s.b.g.params
+	}
+}
+
+// waitLocked has a client's initialize wait for a session, for a bounded time.
+func (s *start) waitLocked(m *jsonrpc.Message) {
+	limit := s.b.g.opts.InitializeTimeout
+	s.waiting = append(s.waiting, waitingInitialize{reduced(m), time.Now().Add(limit)})
+	if s.patience == nil {
+		s.patience = time.AfterFunc(limit, s.expire)
+	}
+}
+
+// expire answers the initialize requests that have waited too long.
+func (s *start) expire() {
+	s.mu.Lock()
+	var late []waitingInitialize
+	now := time.Now()
+	for len(s.waiting) > 0 && !s.waiting[0].due.After(now) {
+		late = append(late, s.waiting[0])
+		s.waiting = s.waiting[1:]
+	}
+	if len(s.waiting) > 0 {
+		s.patience.Reset(s.waiting[0].due.Sub(now))
+	} else {
+		s.patience = nil
+	}
+	s.mu.Unlock()
+	if len(late) == 0 {
+		return
+	}
+	why := s.whyLate(s.b.g.opts.InitializeTimeout)
+	for _, o := range late {
+		s.b.Refused(o.m, why)
+	}
+}
+
+// takeWaitingLocked returns the initialize requests that wait; they wait no more.
+func (s *start) takeWaitingLocked() []waitingInitialize {
+	waiting := s.waiting
+	s.waiting = nil
+	if s.patience != nil {
+		s.patience.Stop()
+		s.patience = nil
+	}
+	return waiting
 }
 
 // ownParams are a client's initialize params for a request of the gateway's own.
@@ -86,87 +157,4 @@ func reduced(m *jsonrpc.Message) *jsonrpc.Message {
 		return m
 	}
 	return r
-}
-
-// wakeLocked has a start made now. b.mu is held.
-func (b *bridge) wakeLocked() {
-	if b.starting {
-		if b.current.Load() == nil && b.c.State() == connstate.Ready {
-			_ = b.c.Move(connstate.Initializing) // the session that made it ready has been replaced
-		}
-		select {
-		case b.kick <- struct{}{}:
-		default: // it is awake
-		}
-		return
-	}
-	_ = b.c.Move(connstate.Initializing) // from ready, failed; when it is closed nothing starts
-	b.backoff, b.wait = nil, 0
-	b.launchLocked()
-}
-
-// reviveAfter is how long after the last failed start a client's request has
-// another one made.
-const reviveAfter = 15 * time.Second
-
-// revive has a start made on a connection that had given up, if that was a while
-// ago: the server may be there again, and the client cannot know. It reports
-// whether there is a start to wait for.
-func (b *bridge) revive() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.starting && time.Since(b.failedAt) < reviveAfter {
-		return false
-	}
-	b.wakeLocked()
-	return true
-}
-
-// autoID is the id of the synthetic initialize towards the client.
-func (b *bridge) autoID() jsonrpc.ID {
-	return jsonrpc.ID(strconv.Quote("auto-initialize-" + b.c.ID()))
-}
-
-// announce sends the response of the synthetic initialize.
-func (b *bridge) announce(response []byte) {
-	if err := b.c.Announce(response); err != nil {
-		b.c.SawFailure(string(handshake.PhaseSending))
-		b.g.metrics.HandshakeDone(metrics.HandshakeError, string(handshake.PhaseSending), time.Since(b.c.Opened()), b.c.ShortID())
-		b.log().Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
-	}
-}
-
-// announceLate tells the client that the start takes longer than it may wait.
-// The start goes on: late is not failed.
-func (b *bridge) announceLate() {
-	failure := b.lateFailure()
-	b.mu.Lock()
-	defer b.mu.Unlock() // with it, so that this cannot follow the result
-	if b.known || b.c.State() != connstate.Initializing {
-		return
-	}
-	b.log().Info("session start takes long", "waited", b.g.opts.InitializationTimeout)
-	b.announce(failure.Response(b.autoID()))
-}
-
-// whyLate is what those are told who waited for a start in vain: how the last
-// one failed, or that it takes long.
-func (b *bridge) whyLate() *handshake.Failure {
-	b.mu.Lock()
-	failure := b.failure
-	b.mu.Unlock()
-	if failure != nil {
-		return failure
-	}
-	return b.lateFailure()
-}
-
-func (b *bridge) lateFailure() *handshake.Failure {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return &handshake.Failure{
-		Phase:   handshake.PhaseProcessing,
-		Details: "the server is still starting: it did not answer within " + b.g.opts.InitializationTimeout.String(),
-		Attempt: b.attempts, RetryAfter: lateRetry,
-	}
 }

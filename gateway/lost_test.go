@@ -281,6 +281,9 @@ func TestAttemptsCountFromAProvenSession(t *testing.T) {
 		u.session(t, 1).die()
 		p.wantState(connstate.Failed)
 		p.post(initialize("0", "2025-11-25", emptyDeclared))
-		p.want("0 initialization_error request_creation attempt 2")
+		p.want()
+		p.wantState(connstate.Failed) // the second start of three failed
+		time.Sleep(time.Minute)
+		p.want("0 initialization_error request_creation attempt 3")
 	})
 }

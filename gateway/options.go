@@ -50,9 +50,10 @@ type Options struct {
 	// SessionsSize is how many shared sessions there are; connections are spread
 	// over them. Default 1. Only with SessionsShared.
 	SessionsSize int
-	// Warm is how many sessions are kept initialized ahead of connections. Default
-	// 0: none. With SessionsShared, one or more has the shared sessions started
-	// ahead.
+	// Warm is how many servers are kept started ahead of connections, and not
+	// initialized: the handshake is the connection's own. Default 0: none. With
+	// SessionsShared, one or more has the shared sessions started ahead. A remote
+	// server needs no start, so there is nothing to keep for it but shared sessions.
 	Warm int
 	// StartConcurrency bounds the starts of sessions that run at a time. Default 16.
 	StartConcurrency int
@@ -78,6 +79,10 @@ type Options struct {
 	// StartTimeout bounds how long one start of the server may take, handshake
 	// included. Default 60 s.
 	StartTimeout time.Duration
+	// InitializeTimeout bounds how long a client's own initialize waits for the
+	// server, failed starts and pauses included. Default 50 s: the SDKs of clients
+	// give up after 60 s, and then show no reason.
+	InitializeTimeout time.Duration
 	// MaxHandshakeAttempts bounds the starts of the server in a row that fail
 	// before the connection gives up. Default 5.
 	MaxHandshakeAttempts int

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 func TestNewNeedsAnUpstream(t *testing.T) {
@@ -65,8 +66,7 @@ func TestContradictoryOptions(t *testing.T) {
 		"shared with capabilities":   {gateway.Options{Sessions: shared, Capabilities: json.RawMessage(`{"roots":{}}`)}, "Capabilities: must be {}"},
 		"shared with none, in words": {gateway.Options{Sessions: shared, Capabilities: json.RawMessage(` { } `)}, ""},
 		"shared with headers":        {gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: a shared session"},
-		"warm, plain transport":      {gateway.Options{Warm: 1, NoAutoInitialize: true}, "Warm: has no effect"},
-		"warm with headers":          {gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: a session started ahead"},
+		"warm, plain transport":      {gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
 		"a short maximum":            {gateway.Options{RequestTimeout: time.Minute, MaxRequestTimeout: time.Second}, "MaxRequestTimeout: must be at least"},
 		"a long request":             {gateway.Options{RequestTimeout: time.Hour}, ""},
 		"never a hang":               {gateway.Options{HangTimeout: -1}, ""},
@@ -85,6 +85,26 @@ func TestContradictoryOptions(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// There is nothing to keep warm for a server that is not started here.
+func TestRemoteServerIsNotKeptWarm(t *testing.T) {
+	for name, up := range map[string]upstream.Upstream{
+		"URL":     upstream.URL{Address: "https://example.com/mcp"},
+		"handler": upstream.HTTPHandler(http.NotFoundHandler()),
+	} {
+		if _, err := gateway.New(up, gateway.Options{Warm: 1}); err == nil || !strings.Contains(err.Error(), "Warm: there is nothing to keep warm") {
+			t.Errorf("%s: got %v, want a refusal", name, err)
+		}
+		g, err := gateway.New(up, gateway.Options{Warm: 1, Sessions: gateway.SessionsShared})
+		if err != nil {
+			t.Errorf("%s, shared: %v", name, err)
+			continue
+		}
+		if err := g.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

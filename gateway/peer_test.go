@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,9 +23,11 @@ import (
 
 // inFakeTime runs a test with a gateway in front of a played server, in a
 // synctest bubble: connections are opened without HTTP. At the end all is shut
-// down and nothing may be left.
+// down and nothing may be left. Without an AnnounceDelay there is none: the
+// synthetic initialize goes out at once.
 func inFakeTime(t *testing.T, u *server, opts gateway.Options, test func(t *testing.T, g *gateway.Gateway)) {
 	t.Helper()
+	opts.AnnounceDelay = cmp.Or(opts.AnnounceDelay, -1)
 	synctest.Test(t, func(t *testing.T) {
 		g, err := gateway.New(u, opts)
 		if err != nil {

@@ -11,55 +11,54 @@ import (
 )
 
 const (
-	// freshFor is how long a warm session that was seen alive is believed to be.
+	// freshFor is how long a server that has answered a ping is believed to live.
 	freshFor = 2 * time.Second
-	// aliveTimeout bounds the answer to the ping that shows it.
+	// aliveTimeout bounds the answer to a ping of a server that has answered one.
 	aliveTimeout = time.Second
+	// bootTimeout bounds the answer to the first one. A server that is silent that
+	// long does not answer pings before initialize, and is kept all the same.
+	bootTimeout = 10 * time.Second
 )
 
 var (
-	// errNotAlive is the reason of a warm session that did not answer a ping.
-	errNotAlive = errors.New("the session in the pool did not answer a ping")
+	// errNotAlive is the reason of a warm server that did not answer a ping.
+	errNotAlive = errors.New("the server in the pool did not answer a ping")
 	// errNotNeeded is the reason of a session that nobody needs any more.
 	errNotNeeded = errors.New("the session is not needed")
 )
 
-// pool keeps sessions that are initialized ahead of the connections that will
-// take them: the synthetic params are the same for all, so any session fits any
-// connection. Each missing session is started by a goroutine of its own, which
-// ends with it; after a start that failed the next one waits.
+// pool keeps servers that are started ahead of the connections that will take
+// them, and proved alive by a ping, which MCP allows before initialize (MCP
+// 2025-11-25, basic/lifecycle). None is initialized: the handshake is the
+// connection's own, so a server of the pool fits any client. Each missing one is
+// started by a goroutine of its own, which ends with that; after a start that
+// failed the next one waits.
 type pool struct {
 	g    *Gateway
 	size int
 
 	mu      sync.Mutex         // guards what follows
-	idle    []warm             // the last one is taken first
-	opening int                // starts that run
+	idle    []*session         // the last one is taken first
+	opening int                // goroutines that start one, or prove it alive
 	backoff *handshake.Backoff // since a session last proved itself; nil: nothing failed
 	pause   *time.Timer        // until the next start; nil: none is needed
 	closed  bool
 }
 
-// warm is a session in the pool.
-type warm struct {
-	*session
-	seen time.Time // when it was last known to answer
-}
-
-// take gives a session that is alive, or nil when there is none, or one that hangs.
+// take gives a server that is alive, or nil when there is none, or one that hangs.
 func (p *pool) take(ctx context.Context) *session {
 	if p == nil {
 		return nil
 	}
-	for w, ok := p.pop(); ok; w, ok = p.pop() {
-		if w.alive(ctx) {
+	for s := p.pop(); s != nil; s = p.pop() {
+		if s.alive(ctx) {
 			p.g.metrics.PoolTake(true)
-			return w.session
+			return s
 		}
-		hung := w.Err() == nil
+		hung := s.Err() == nil
 		p.g.metrics.PoolDiscarded()
-		p.g.log.Warn("warm session discarded", "age", time.Since(w.since))
-		p.g.endSession(w.session, errNotAlive)
+		p.g.log.Warn("warm server discarded", "age", time.Since(s.since))
+		p.g.endSession(s, errNotAlive)
 		if hung { // so may be the others: to start one is quicker than to try them all
 			break
 		}
@@ -68,51 +67,91 @@ func (p *pool) take(ctx context.Context) *session {
 	return nil
 }
 
-func (p *pool) pop() (warm, bool) {
+func (p *pool) pop() *session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.refillLocked()
 	if len(p.idle) == 0 {
-		return warm{}, false
+		return nil
 	}
 	last := len(p.idle) - 1
-	w := p.idle[last]
-	p.idle[last] = warm{}
+	s := p.idle[last]
+	p.idle[last] = nil
 	p.idle = p.idle[:last]
-	if w.proven() {
+	if s.proven() {
 		p.backoff = nil
 	}
 	p.g.metrics.PoolIdle(-1)
-	return w, true
+	return s
 }
 
-// alive reports whether the server answers on the session. Any answer shows it.
-func (w warm) alive(ctx context.Context) bool {
-	if w.Err() != nil {
+// alive reports whether the server still answers.
+func (s *session) alive(ctx context.Context) bool {
+	if s.Err() != nil {
 		return false
 	}
-	if time.Since(w.seen) < freshFor {
+	if s.mute || time.Since(s.seen) < freshFor {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, aliveTimeout)
-	defer cancel()
-	_, err := w.Call(ctx, "ping", nil)
-	return err == nil
+	return s.ping(ctx, aliveTimeout) == nil
 }
 
-// put takes a session that no client has used, and reports whether it did.
-func (p *pool) put(s *session) bool {
-	if p == nil {
-		return false
+// prove waits until the server has answered a ping, so has booted, or does not
+// answer pings. It fails when the session ends, or with ctx.
+func (s *session) prove(ctx context.Context) error {
+	err := s.ping(ctx, bootTimeout)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		s.mute = true
+		return s.Err()
 	}
+	return err
+}
+
+// ping asks the server for a sign of life. Any answer is one, also an error.
+func (s *session) ping(ctx context.Context, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if _, err := s.Call(ctx, "ping", nil); err != nil {
+		return err
+	}
+	s.seen = time.Now()
+	return nil
+}
+
+// put takes a session that is not initialized, and reports whether it did.
+func (p *pool) put(s *session) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed || len(p.idle) >= p.size || !s.own(func(error) { p.lost(s) }) {
 		return false
 	}
-	p.idle = append(p.idle, warm{s, time.Now()})
+	p.idle = append(p.idle, s)
 	p.g.metrics.PoolIdle(1)
 	return true
+}
+
+// adopt takes a session from a connection that has left before initialize went
+// out, if there is room for it, and reports whether it did.
+func (p *pool) adopt(s *session) bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || len(p.idle) >= p.size || !s.own(nil) {
+		return false
+	}
+	p.opening++
+	p.g.sessions.Go(func() { p.opened(s, s.booted(p.g.life)) }) // ends with the ping
+	return true
+}
+
+// booted is prove for a session that may have been proved before.
+func (s *session) booted(ctx context.Context) error {
+	if s.mute || !s.seen.IsZero() {
+		return s.Err()
+	}
+	return s.prove(ctx)
 }
 
 // lost takes the end of a session in the pool. One that ends soon after its
@@ -120,7 +159,7 @@ func (p *pool) put(s *session) bool {
 func (p *pool) lost(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.idle, func(w warm) bool { return w.session == s })
+	i := slices.Index(p.idle, s)
 	if i < 0 {
 		return // it is being taken, or was
 	}
@@ -155,21 +194,45 @@ func (p *pool) refillLocked() {
 	}
 }
 
-// open starts one session for the pool.
+// open starts one server for the pool.
 func (p *pool) open() {
 	began := time.Now()
-	s, err := p.g.open(p.g.life, p.g.params, nil)
-	if !abandoned(err) {
-		p.g.health.started(err)
-		p.g.metrics.PoolStart(err == nil)
-	}
+	s, err := p.start()
 	switch {
 	case err == nil:
-		p.g.log.Info("warm session started", "duration", time.Since(began))
+		p.g.metrics.PoolStart(true)
+		p.g.log.Info("warm server started", "duration", time.Since(began), "answersPing", !s.mute)
 	case !abandoned(err):
-		p.g.log.Warn("warm session start failed", "duration", time.Since(began), "err", err)
+		p.g.metrics.PoolStart(false)
+		p.g.health.started(err)
+		level, attrs := p.g.startLog.failed(err, false, "duration", time.Since(began))
+		p.g.log.Log(context.Background(), level, "warm server start failed", attrs...)
 	}
-	if err == nil && !p.put(s) {
+	p.opened(s, err)
+}
+
+// start starts a server, in its turn, and waits until it has booted.
+func (p *pool) start() (*session, error) {
+	turn := &turn{g: p.g}
+	defer turn.end()
+	s, left, err := p.g.startOne(p.g.life, turn)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(p.g.life, left)
+	defer cancel()
+	if err := s.prove(ctx); err != nil {
+		p.g.endSession(s, err)
+		return nil, &handshake.Failure{
+			Phase: handshake.PhaseCreation, Reason: reasonOf(err), Details: "the server ended before it was needed", Err: err,
+		}
+	}
+	return s, nil
+}
+
+// opened takes what open or adopt came to.
+func (p *pool) opened(s *session, err error) {
+	if s != nil && (err != nil || !p.put(s)) {
 		p.g.endSession(s, errNotNeeded)
 	}
 	p.mu.Lock()
@@ -208,8 +271,8 @@ func (p *pool) close() {
 	if p.pause != nil {
 		p.pause.Stop()
 	}
-	for _, w := range p.idle {
-		p.g.endSession(w.session, errNotNeeded)
+	for _, s := range p.idle {
+		p.g.endSession(s, errNotNeeded)
 	}
 	p.g.metrics.PoolIdle(-len(p.idle))
 	p.idle = nil

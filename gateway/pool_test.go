@@ -58,14 +58,15 @@ func TestNothingIsStartedBeforeTheFirstConnection(t *testing.T) {
 	})
 }
 
-// A session whose client asked nothing is as good as new.
-func TestUnusedSessionsGoBackToThePool(t *testing.T) {
+// A server that has heard nothing of its client is as good as new.
+func TestServersThatHeardNothingGoBackToThePool(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		g.Start()
 		synctest.Wait()
 		full := connect(t, g, plain) // takes the first; a second is started
-		full.wantState(connstate.Ready)
+		synctest.Wait()
 		full.c.Close("left") // the pool is full by now
 		synctest.Wait()
 		if n := u.open(); n != 1 {
@@ -73,7 +74,8 @@ func TestUnusedSessionsGoBackToThePool(t *testing.T) {
 		}
 		u.dial = slow(time.Hour) // nothing new from now on
 		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
+		p.post(request("1", "ping"), request("2", "server/discover")) // answered by the gateway
+		p.take()
 		p.c.Close("left")
 		synctest.Wait()
 		q := connect(t, g, plain)
@@ -82,26 +84,97 @@ func TestUnusedSessionsGoBackToThePool(t *testing.T) {
 		q.c.Close("left")
 		synctest.Wait()
 		if n := u.open(); n != 0 {
-			t.Errorf("%d sessions are open, want none: a used one does not go back", n)
+			t.Errorf("%d sessions are open, want none: one that was initialized does not go back", n)
 		}
 	})
 }
 
-// A client with capabilities gets a session of its own; the warm one goes back.
-func TestWarmSessionOfAClientWithCapabilitiesGoesBack(t *testing.T) {
-	u := &server{dial: slow(time.Second)}
+// What one client has initialized is never given to another, whoever's initialize
+// it was, and whether the client said anything or not.
+func TestInitializedSessionsAreNotPassedOn(t *testing.T) {
+	u := &server{}
 	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
 		g.Start()
-		time.Sleep(2 * time.Second)
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		p.post(initialize("0", "2025-06-18", `{"roots":{}}`))
-		time.Sleep(5 * time.Second)
-		p.want("0 *")
-		if idle, open := metric(t, g, "mcp_sse_pool_idle"), u.open(); idle != 1 || open != 2 {
-			t.Errorf("%g sessions in the pool and %d open, want 1 and 2", idle, open)
+		synctest.Wait()
+		for n := 1; n <= 5; n++ {
+			p := connect(t, g, plain)
+			if n%2 == 0 {
+				p.post(initialize("0", "2025-06-18", `{"roots":{}}`))
+			}
+			p.wantState(connstate.Ready)
+			p.c.Close("left")
+			synctest.Wait()
+			time.Sleep(time.Minute)
+		}
+		for n := 1; n <= u.starts(); n++ {
+			if got := u.session(t, n).count("initialize"); got > 1 {
+				t.Errorf("session %d was initialized %d times", n, got)
+			}
+		}
+		if n := u.open(); n != 1 {
+			t.Errorf("%d sessions are open, want the one in the pool", n)
 		}
 	})
+}
+
+// A server from the pool is initialized by the client itself: with its params,
+// once.
+func TestWarmServerGetsTheClientsOwnInitialize(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		time.Sleep(2 * time.Second)
+		began := time.Now()
+		p := connect(t, g, plain)
+		const own = `{"roots":{},"sampling":{},"elicitation":{}}`
+		p.post(initialize("0", "2025-06-18", own), initialized, request("1", "tools/list"))
+		p.want(asVersion("0", "2025-06-18"), answered("1", 1, "tools/list"))
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %s, want no time", took)
+		}
+		u.session(t, 1).wantMethods(t, "ping", "initialize", "notifications/initialized", "tools/list")
+		if got, _ := jsonrpc.Member(u.session(t, 1).message(t, "initialize").Params(), "capabilities"); string(got) != own {
+			t.Errorf("the server was told the capabilities %s, want the client's", got)
+		}
+	})
+}
+
+// A server that answers no ping before initialize is handed out all the same,
+// after a while; one that answers with an error has answered.
+func TestWarmServersThatDoNotAnswerPings(t *testing.T) {
+	for name, tc := range map[string]struct {
+		handle func(*serverSession, *jsonrpc.Message) bool
+		idle   time.Duration
+	}{
+		"silent": {func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "ping" }, 10 * time.Second},
+		"error": {func(s *serverSession, m *jsonrpc.Message) bool {
+			if m.Method == "ping" {
+				s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32600, "not initialized"))))
+			}
+			return m.Method == "ping"
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{handle: tc.handle}
+			inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+				g.Start()
+				synctest.Wait()
+				if n := metric(t, g, "mcp_sse_pool_idle"); tc.idle > 0 && n != 0 {
+					t.Errorf("%g warm servers at once, want none", n)
+				}
+				time.Sleep(tc.idle)
+				synctest.Wait()
+				if n := metric(t, g, "mcp_sse_pool_idle"); n != 1 {
+					t.Fatalf("%g warm servers after %s, want 1", n, tc.idle)
+				}
+				time.Sleep(time.Hour)
+				p := connect(t, g, plain)
+				p.post(request("1", "tools/list"))
+				p.want(answered("1", 1, "tools/list"))
+			})
+		})
+	}
 }
 
 // A session that has waited is only given to a client once it has answered a ping.
@@ -119,7 +192,7 @@ func TestWarmSessionsAreVerified(t *testing.T) {
 		p.post(request("1", "tools/list"))
 		time.Sleep(3 * time.Second)
 		p.want(answered("1", 3, "tools/list")) // its own; the pool has its second meanwhile
-		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized", "ping")
+		u.session(t, 1).wantMethods(t, "ping", "ping")
 		if !u.session(t, 1).over() {
 			t.Error("the session that does not answer is not over")
 		}
@@ -130,7 +203,7 @@ func TestWarmSessionsAreVerified(t *testing.T) {
 		q := connect(t, g, plain)
 		q.post(request("1", "tools/list"))
 		q.want(answered("1", 2, "tools/list"))
-		u.session(t, 2).wantMethods(t, "initialize", "notifications/initialized", "ping", "tools/list")
+		u.session(t, 2).wantMethods(t, "ping", "ping", "initialize", "notifications/initialized", "tools/list")
 	})
 }
 
@@ -156,8 +229,11 @@ func TestDeadWarmSessionsAreReplaced(t *testing.T) {
 // A server that does not start, or dies at once, is not started in a loop.
 func TestFailedWarmStartsBackOff(t *testing.T) {
 	for name, u := range map[string]*server{
-		"no start":     {dial: func(context.Context, int) error { return errors.New("no such program") }},
-		"dies at once": {handle: crashesOnceInitialized},
+		"no start": {dial: func(context.Context, int) error { return errors.New("no such program") }},
+		"dies at once": {handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			s.die()
+			return true
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFakeTime(t, u, gateway.Options{Warm: 4}, func(t *testing.T, g *gateway.Gateway) {

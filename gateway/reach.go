@@ -1,37 +1,75 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"time"
 
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// Where sessions come from, for the log.
+// Where sessions come from, for log and metrics.
 const (
-	fromStart  = "start"
-	fromPool   = "pool"
-	fromShared = "shared"
+	fromStart  = metrics.FromStart
+	fromPool   = metrics.FromPool
+	fromShared = metrics.FromShared
 )
 
-// reach gets a session from where sessions are: the shared ones, the pool, or a
-// start of its own.
-func (b *bridge) reach(ctx context.Context, params json.RawMessage) (l *link, from string, err error) {
+// session gets the connection a session that is initialized: a shared one, or
+// one of its own on a server from the pool or one that it starts. With an error
+// nothing is left of it.
+func (b *bridge) session(ctx context.Context) (l *link, from string, err error) {
 	if b.g.shared != nil {
 		l, err = b.g.shared.join(ctx, b)
 		return l, fromShared, err
 	}
-	if bytes.Equal(params, b.g.params) && len(b.c.Client().Header) == 0 {
-		if s := b.g.pool.take(ctx); s != nil {
-			return b.link(s), fromPool, nil
+	turn := &turn{g: b.g}
+	defer turn.end()
+	s, from := b.g.pool.take(ctx), fromPool
+	left := b.g.opts.StartTimeout
+	if s == nil {
+		from = fromStart
+		if s, left, err = b.g.startOne(ctx, turn); err != nil {
+			return nil, from, err
 		}
 	}
-	_, err = b.g.open(ctx, params, func(s *session) { l = b.link(s) })
-	if err != nil {
-		return nil, fromStart, err
+	l = b.link(s)
+	if b.start.plain() {
+		return l, from, nil
 	}
-	return l, fromStart, nil
+	if err := b.initialize(ctx, l, turn, left); err != nil {
+		return nil, from, err
+	}
+	return l, from, nil
+}
+
+// initialize runs the handshake on a session of the connection's own, once it is
+// known whose initialize goes out, in the time that is left of the start.
+func (b *bridge) initialize(ctx context.Context, l *link, turn *turn, left time.Duration) error {
+	params, err := b.start.hold(ctx, turn)
+	if err == nil {
+		err = turn.begin(ctx)
+	}
+	if err != nil {
+		b.giveBack(l)
+		return notStarted(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	if err := l.initialize(ctx, params); err != nil {
+		b.g.endSession(l.session, err)
+		return err
+	}
+	return nil
+}
+
+// giveBack returns a server that has heard nothing of the client: another
+// connection may have it.
+func (b *bridge) giveBack(l *link) {
+	l.port.Detach()
+	if !b.g.pool.adopt(l.session) {
+		b.g.endSession(l.session, errGone)
+	}
 }
 
 // forwarded adds to ctx what is handed on of the client's request.
@@ -44,7 +82,8 @@ func (b *bridge) forwarded(ctx context.Context) context.Context {
 
 // link makes the bridge the owner of a session.
 func (b *bridge) link(s *session) *link {
+	s.since = time.Now()
 	l := newLink(b, s)
-	s.own(func(err error) { b.lost(l, err) }) // if it is over already, settle finds out
+	s.own(func(err error) { b.start.lose(l, err) }) // if it is over already, the handshake or settle finds out
 	return l
 }

@@ -27,7 +27,7 @@ func several(t testing.TB, change func(name string, opts *gateway.Options), serv
 	var all []*gateway.Gateway
 	for i, u := range servers {
 		name := string(rune('a' + i))
-		opts := gateway.Options{Name: name, Prefix: "/mcp/" + name, Registry: reg}
+		opts := gateway.Options{Name: name, Prefix: "/mcp/" + name, Registry: reg, AnnounceDelay: -1}
 		if change != nil {
 			change(name, &opts)
 		}
@@ -283,7 +283,7 @@ func TestMetricsOfServers(t *testing.T) {
 		_, body := ask(s.Admin(), "/metrics")
 		for _, want := range []string{
 			`mcp_sse_connections{server="a"} 0`, `mcp_sse_connections{server="b"} 1`,
-			`mcp_sse_handshakes_total{phase="",result="ok",server="b"} 1`,
+			`mcp_sse_handshakes_total{phase="",reason="",result="ok",server="b"} 1`,
 		} {
 			if !strings.Contains(body, "\n"+want+"\n") {
 				t.Errorf("%s is missing", want)

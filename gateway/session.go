@@ -12,15 +12,19 @@ import (
 )
 
 // session is a session with the server, and what the gateway knows of it. It
-// belongs to one owner at a time: a connection, the pool, or a place for a shared
-// one; the owner ends it.
+// belongs to one owner at a time: the pool, as long as it is not initialized, a
+// connection, or a place for a shared one; the owner ends it.
 type session struct {
 	*multiplex.Session
-	params json.RawMessage   // of its initialize; nil: there is none
+	params atomic.Pointer[json.RawMessage] // of its initialize; nil: there has been none
+	served atomic.Bool                     // the server has answered a request of a client
+	ending atomic.Bool                     // somebody waits for its end
+
+	// Of the owner:
 	result *handshake.Result // nil without a handshake
-	since  time.Time
-	served atomic.Bool // the server has answered a request of a client
-	ending atomic.Bool // somebody waits for its end
+	since  time.Time         // when it was started, then when the owner had it initialized
+	seen   time.Time         // when the server last answered a ping; zero: never
+	mute   bool              // the server does not answer pings
 
 	mu    sync.Mutex      // guards what follows
 	owner func(err error) // is told of the end; nil: nobody is
@@ -28,11 +32,10 @@ type session struct {
 	err   error
 }
 
-// newSession makes a session over conn. The params are those of the handshake
-// that follows; nil: none does.
-func (g *Gateway) newSession(conn jsonrpc.Conn, params json.RawMessage) *session {
+// newSession makes a session over conn.
+func (g *Gateway) newSession(conn jsonrpc.Conn) *session {
 	opts := g.sessionOptions()
-	s := &session{since: time.Now(), params: params}
+	s := &session{since: time.Now()}
 	made := make(chan struct{}) // OnClose may come before New returns
 	opts.OnClose = func(err error) {
 		<-made
@@ -79,28 +82,8 @@ type link struct {
 	*session
 	client *client
 	port   *multiplex.Port
-	place  *place       // of a shared session; nil: the session is the connection's own
-	use    atomic.Int32 // unused, inUse or returned
+	place  *place // of a shared session; nil: the session is the connection's own
 }
-
-// The values of link.use.
-const (
-	unused   int32 = iota
-	inUse          // a message of the client has gone to the session, or is about to
-	returned       // the session is somebody else's
-)
-
-// claim is called before a message goes to the session. False: it went back to
-// the pool.
-func (l *link) claim() bool {
-	if l.use.Load() == unused {
-		l.use.CompareAndSwap(unused, inUse)
-	}
-	return l.use.Load() == inUse
-}
-
-// giveBack has no message go to the session any more. False: one has.
-func (l *link) giveBack() bool { return l.use.CompareAndSwap(unused, returned) }
 
 // newLink attaches a bridge to a session.
 func newLink(b *bridge, s *session) *link {

@@ -104,7 +104,7 @@ func (p *place) get(ctx context.Context) (*session, error) {
 	case <-o.done:
 		return o.session, o.err
 	case <-ctx.Done():
-		return nil, &handshake.Failure{Phase: handshake.PhaseCreation, Details: "the start was not waited for", Err: ctx.Err()}
+		return nil, &handshake.Failure{Phase: handshake.PhaseCreation, Reason: reasonOf(ctx.Err()), Details: "the start was not waited for", Err: ctx.Err()}
 	}
 }
 
@@ -134,16 +134,9 @@ func (p *place) openLocked() *opening {
 
 func (p *place) open(o *opening, wait time.Duration) {
 	g := p.of.g
-	began := time.Now()
+	began := time.Now().Add(max(0, wait))
 	o.session, o.err = p.opened(wait)
-	switch {
-	case o.err == nil:
-		g.health.started(nil)
-		g.log.Info("shared session started", "duration", time.Since(began))
-	case !abandoned(o.err):
-		g.health.started(o.err)
-		g.log.Warn("shared session start failed", "duration", time.Since(began), "err", o.err)
-	}
+	g.countShared(o.session, o.err, time.Since(began))
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
 	p.opening = nil
@@ -178,7 +171,8 @@ func (p *place) opened(wait time.Duration) (*session, error) {
 		case <-g.life.Done():
 		}
 	}
-	return g.open(g.life, g.params, nil)
+	g.metrics.HandshakeAttempt()
+	return g.open(g.life)
 }
 
 func (p *place) waitLocked() {
@@ -206,7 +200,7 @@ func (p *place) lost(s *session, err error) bool {
 	p.of.mu.Unlock()
 	p.of.g.log.Warn("shared session lost", "connections", len(links), "duration", time.Since(s.since), "err", err)
 	for l := range links {
-		l.client.bridge.lost(l, err)
+		l.client.bridge.start.lose(l, err)
 	}
 	return true
 }

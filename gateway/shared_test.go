@@ -46,7 +46,7 @@ func TestAllConnectionsShareASession(t *testing.T) {
 func TestSharedSessionAnswersInitializeFromTheStoredResult(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, connstate.Client{})
+		p := connect(t, g, plain)
 		p.post(initialize("7", "2025-03-26", `{"roots":{},"sampling":{}}`), initialized, request("8", "tools/list"))
 		p.want(`7 {"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`,
 			answered("8", 1, "tools/list"))

@@ -1,82 +1,177 @@
 package gateway
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// launchLocked starts the starting goroutine. b.mu is held.
-func (b *bridge) launchLocked() {
-	b.starting = true
-	b.g.sessions.Go(b.start) // ends with a session, after the last attempt, or with the connection
+// start gives one connection its session with the server, and a new one when
+// that is lost. One goroutine, run, owns it while there is no session: it
+// reaches the server, holds initialize back until it is known whose goes out,
+// runs the handshake, takes the session into use, and ends.
+//
+//	| state        | what it means                                         | run | what follows                      |
+//	|--------------|-------------------------------------------------------|-----|-----------------------------------|
+//	| pausing      | the next start is due, at once or after a failure     | yes | reaching, gaveUp                  |
+//	| reaching     | the server is being started, or taken from the pool   | yes | holding, taking, pausing, gaveUp  |
+//	| holding      | the server runs; initialize waits for the client      | yes | initializing                      |
+//	| initializing | initialize is out, the server has not answered        | yes | taking, reaching, pausing, gaveUp |
+//	| taking       | the client is told of the session, the gate is opened | yes | serving, reaching, gaveUp         |
+//	| serving      | messages go to the session                            | no  | pausing                           |
+//	| gaveUp       | the last start failed; a request makes the next one   | no  | pausing                           |
+//	| over         | the connection is closed, or drains without a session | no  | nothing                           |
+//
+// Every state may go to over. A shared session, and one without the gateway's
+// initialize, are taken as they are reached.
+type start struct {
+	b *bridge
+
+	// current is the session that messages go to; nil while there is none.
+	current atomic.Pointer[link]
+	// chosen: it is decided whose initialize goes out first. Written under mu.
+	chosen atomic.Bool
+
+	mu     sync.Mutex // guards what follows
+	state  startState
+	params json.RawMessage    // of the next initialize; nil: the client sends its own as any message
+	own    bool               // params are the client's own
+	wake   chan struct{}      // ends holding and pausing
+	cancel context.CancelFunc // ends reaching, holding and initializing; nil in other states
+
+	waiting  []waitingInitialize // the client's initialize requests that wait
+	patience *time.Timer         // runs out for the first of them; nil without one
+
+	attempts int                // starts since a session proved itself
+	backoff  *handshake.Backoff // nil until a start fails
+	wait     time.Duration      // the next pause
+	late     *time.Timer        // announces that the first session is late; nil afterwards
+	told     bool               // this start has been counted as late
+	again    bool               // the client has come with other params after initialize went out
+	served   bool               // there has been a session
+	lost     bool               // the last session was lost, not replaced
+	unproven error              // why the last session was lost, if it was of no use; else nil
+	failure  *handshake.Failure // of the last start; nil: it worked
+	retryAt  time.Time          // in gaveUp: a request before it gets the failure
 }
 
-// start opens sessions until one works: the starting goroutine.
-func (b *bridge) start() {
+type startState uint8
+
+const (
+	pausing startState = iota
+	reaching
+	holding
+	initializing
+	taking
+	serving
+	gaveUp
+	over
+	numStartStates
+)
+
+// startMoves is the table above.
+var startMoves = [numStartStates][]startState{
+	pausing:      {reaching, gaveUp},
+	reaching:     {holding, taking, pausing, gaveUp},
+	holding:      {initializing},
+	initializing: {taking, reaching, pausing, gaveUp},
+	taking:       {serving, reaching, gaveUp},
+	serving:      {pausing},
+	gaveUp:       {pausing},
+}
+
+var startStateNames = [numStartStates]string{
+	"pausing", "reaching", "holding", "initializing", "taking", "serving", "gave up", "over",
+}
+
+func (s startState) String() string { return startStateNames[s] }
+
+// running reports whether run owns the start in that state.
+func (s startState) running() bool { return s <= taking }
+
+func newStart(b *bridge) *start {
+	return &start{b: b, params: b.g.params, wake: make(chan struct{}, 1)}
+}
+
+// begin starts run for a connection that has just been opened.
+func (s *start) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.params != nil {
+		s.late = time.AfterFunc(s.b.g.opts.InitializationTimeout, s.announceLate)
+	}
+	s.b.g.sessions.Go(s.run) // ends with a session, after the last attempt, or with the connection
+}
+
+// moveLocked changes the state. A move that the table does not have is a
+// mistake in this file: it is logged, and made.
+func (s *start) moveLocked(to startState) {
+	if s.state == over {
+		return
+	}
+	if to != over && !slices.Contains(startMoves[s.state], to) {
+		s.b.log().Error("start made a move that it must not make", "from", s.state.String(), "to", to.String())
+	}
+	if s.b.g.moved != nil {
+		s.b.g.moved(s.state, to)
+	}
+	s.state = to
+}
+
+// run opens sessions until one works.
+func (s *start) run() {
 	for {
-		if gaveUp := b.crashes(); gaveUp != nil {
-			b.c.SawFailure(string(gaveUp.Phase))
-			b.g.health.started(gaveUp)
-			if b.failed(gaveUp) {
+		if failure := s.crashes(); failure != nil {
+			s.b.countStart(nil, failure, fromStart, s.b.g.opts.MaxHandshakeAttempts, 0)
+			if s.failed(failure) {
 				return
 			}
 		}
-		if !b.pause() {
-			b.stopStarting(errGone)
+		if !s.pause() {
+			s.stop(errGone)
 			return
 		}
-		l, params, err := b.attempt()
+		l, err := s.attempt()
 		switch {
-		case b.over():
-			b.discard(l)
-			b.stopStarting(errGone)
+		case s.b.over():
+			s.b.discard(l)
+			s.stop(errGone)
 			return
-		case b.superseded(params):
-			b.discard(l) // the client has come with params of its own
+		case s.superseded():
+			s.b.discard(l)
 		case err != nil:
-			if b.failed(err) {
+			if s.failed(err) {
 				return
 			}
 		default:
-			if b.established(l) {
+			if s.established(l) {
 				return
 			}
 		}
 	}
-}
-
-// crashes returns a failure when the server has started as often as it may and
-// ended soon after each start. For clients that is as if it did not start. It does
-// not hold for a shared session: that one client makes the server crash must not
-// have the others give up.
-func (b *bridge) crashes() *handshake.Failure {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.g.shared != nil || !b.lostOne || b.attempts < b.g.opts.MaxHandshakeAttempts {
-		return nil
-	}
-	return &handshake.Failure{Phase: handshake.PhaseCreation, Details: "the server ends soon after each start", Err: b.lossErr}
 }
 
 // pause waits before a start that follows a failed one, and reports whether to
 // start at all.
-func (b *bridge) pause() bool {
-	b.mu.Lock()
-	wait := b.wait
-	b.wait = 0
-	b.mu.Unlock()
-	return b.sleep(wait) && !b.over()
+func (s *start) pause() bool {
+	s.mu.Lock()
+	wait := s.wait
+	s.wait = 0
+	s.mu.Unlock()
+	return s.sleep(wait) && !s.b.over()
 }
 
-func (b *bridge) sleep(d time.Duration) bool {
+// sleep waits for d, for a wake, or for the end of the connection, and reports
+// false for the last.
+func (s *start) sleep(d time.Duration) bool {
 	if d <= 0 {
 		return true
 	}
@@ -85,289 +180,151 @@ func (b *bridge) sleep(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-b.kick:
+	case <-s.wake:
 		return true
-	case <-b.c.Done():
+	case <-s.b.c.Done():
 		return false
 	}
 }
 
-// attempt gets one session.
-func (b *bridge) attempt() (*link, json.RawMessage, error) {
-	ctx, cancel := context.WithCancel(b.forwarded(context.Background()))
+// attempt makes one start.
+func (s *start) attempt() (*link, error) {
+	ctx, cancel := context.WithCancel(s.b.forwarded(context.Background()))
 	defer cancel()
-	b.mu.Lock()
-	b.restart = cancel
-	if b.over() {
-		cancel() // Closed came before there was something to cancel
+	if err := s.reach(cancel); err != nil {
+		return nil, err
 	}
-	b.attempts++
-	params, attempt := b.params, b.attempts
-	b.mu.Unlock()
-	if state := b.c.State(); state != connstate.Initializing {
-		if err := b.c.Move(connstate.Initializing); err != nil {
-			return nil, params, err
-		}
+	s.b.c.SawAttempt()
+	if s.b.g.shared == nil {
+		s.b.g.metrics.HandshakeAttempt()
 	}
-	b.c.SawAttempt()
 	began := time.Now()
-	l, from, err := b.reach(ctx, params)
-	took := time.Since(began)
-	b.mu.Lock()
-	b.restart = nil
-	b.mu.Unlock()
-	b.count(ctx, err, attempt, took, from)
-	return l, params, err
-}
-
-// count tells metrics, health and log how a start went.
-func (b *bridge) count(ctx context.Context, err error, attempt int, took time.Duration, from string) {
-	failure, isFailure := errors.AsType[*handshake.Failure](err)
-	switch {
-	case err == nil:
-		b.g.metrics.HandshakeDone(metrics.HandshakeOK, "", took, b.c.ShortID())
-		if from != fromStart { // its start has been told
-			b.log().Debug("session taken", "from", from, "attempt", attempt, "duration", took)
-			return
-		}
-		b.g.health.started(nil)
-		b.log().Info("session started", "attempt", attempt, "duration", took)
-	case errors.Is(ctx.Err(), context.Canceled) || !isFailure:
-		b.g.metrics.HandshakeDone(metrics.HandshakeCanceled, "", took, b.c.ShortID())
-	default:
-		if from == fromStart {
-			b.g.health.started(err)
-		}
-		b.c.SawFailure(string(failure.Phase))
-		b.g.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), took, b.c.ShortID())
-		b.log().Warn("session start failed", "attempt", attempt, "phase", string(failure.Phase), "duration", took, "err", err)
+	l, from, err := s.b.session(ctx)
+	s.mu.Lock()
+	s.cancel = nil
+	attempt, told := s.attempts, s.told
+	s.mu.Unlock()
+	if abandoned(ctx.Err()) && err != nil {
+		s.b.countAbandoned(from, time.Since(began), told)
+		return l, err
 	}
+	s.b.countStart(l, err, from, attempt, time.Since(began))
+	return l, err
 }
 
-// superseded reports whether the params of a start are not wanted any more.
-// Such a start does not count as an attempt.
-func (b *bridge) superseded(params json.RawMessage) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.supersededLocked(params)
+// reach begins an attempt, which cancel ends.
+func (s *start) reach(cancel context.CancelFunc) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moveLocked(reaching)
+	s.cancel = cancel
+	if s.b.over() {
+		cancel() // close came before there was something to cancel
+	}
+	s.attempts++
+	s.told = false
+	if s.b.c.State() != connstate.Initializing {
+		return s.b.c.Move(connstate.Initializing)
+	}
+	return nil
 }
 
-func (b *bridge) supersededLocked(params json.RawMessage) bool {
-	if bytes.Equal(params, b.params) {
+// superseded reports whether the client has come with other params after the
+// initialize of this start went out. Such a start does not count as an attempt.
+func (s *start) superseded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.supersededLocked()
+}
+
+func (s *start) supersededLocked() bool {
+	if !s.again {
 		return false
 	}
-	b.attempts = max(0, b.attempts-1)
+	s.again = false
+	s.attempts--
 	return true
 }
 
-// failed takes a failed start: who waits is told, and another one is due unless
-// it was the last. It reports whether it was.
-func (b *bridge) failed(err error) bool {
-	failure, ok := errors.AsType[*handshake.Failure](err)
-	if !ok { // the connection is draining or closed
-		b.stopStarting(err)
-		return true
-	}
-	b.mu.Lock()
-	last := b.attempts >= b.g.opts.MaxHandshakeAttempts
-	told := *failure
-	told.Attempt = b.attempts
-	if !last {
-		told.RetryAfter = b.pauseLocked()
-	} else {
-		b.starting = false
-		b.attempts = b.g.opts.MaxHandshakeAttempts - 1 // the client's own initialize may try once more
-	}
-	b.failure, b.failedAt = &told, time.Now()
-	select {
-	case <-b.kick: // it was for the start that has failed
-	default:
-	}
-	openings := b.openings
-	b.openings = nil
-	announce := !b.known && b.g.params != nil
-	var refusal error
-	if last {
-		refusal = &told
-	}
-	waited, moveErr := b.c.Fail(refusal) // under the lock: a client that asks again starts anew after it
-	b.mu.Unlock()
-
-	if announce {
-		b.announce(told.Response(b.autoID()))
-	}
-	for _, m := range append(openings, waited...) {
-		b.Refused(m, &told)
-	}
-	return last || moveErr != nil && b.stopStarting(moveErr)
-}
-
-// stopStarting ends the starting goroutine and answers the client's initialize
-// requests that wait for it. It reports true.
-func (b *bridge) stopStarting(why error) bool {
-	b.mu.Lock()
-	b.starting = false
-	openings := b.openings
-	b.openings = nil
-	b.mu.Unlock()
+// stop ends run for good and answers the initialize requests that wait for it.
+func (s *start) stop(why error) {
+	s.mu.Lock()
+	s.moveLocked(over)
+	waiting := s.takeWaitingLocked()
+	s.mu.Unlock()
 	if _, ok := errors.AsType[*connstate.MoveError](why); ok {
 		why = connstate.ErrDraining
 	}
-	for _, m := range openings {
-		b.Refused(m, why)
+	for _, o := range waiting {
+		s.b.Refused(o.m, why)
 	}
-	return true
 }
 
-// established takes a session into use and reports whether it still stands.
-func (b *bridge) established(l *link) bool {
-	b.mu.Lock()
-	if b.supersededLocked(l.params) { // after all
-		b.mu.Unlock()
-		b.discard(l)
-		return false
+// relaunchLocked starts run again.
+func (s *start) relaunchLocked() {
+	s.moveLocked(pausing)
+	s.b.g.sessions.Go(s.run) // ends as that of begin does
+}
+
+// wakeLocked has a start made now: by run if it runs, else by a new one.
+func (s *start) wakeLocked() {
+	b := s.b
+	switch {
+	case s.state.running():
+		if s.current.Load() == nil && b.c.State() == connstate.Ready {
+			_ = b.c.Move(connstate.Initializing) // the session that made it ready has been replaced
+		}
+		select {
+		case s.wake <- struct{}{}:
+		default: // it is awake
+		}
+	case s.state != over:
+		_ = b.c.Move(connstate.Initializing) // from ready or failed; when it is closed nothing starts
+		s.wait = 0
+		s.relaunchLocked()
 	}
-	again, replaces := b.known, b.lostOne
-	b.known, b.lostOne, b.failure = true, false, nil
-	b.current.Store(l)
+}
+
+func (s *start) drainWakeLocked() {
 	select {
-	case <-b.kick: // it was for this start
+	case <-s.wake:
 	default:
 	}
-	openings := b.openings
-	b.openings = nil
-	if b.late != nil {
-		b.late.Stop()
-		b.late = nil
-	}
-	b.mu.Unlock()
-
-	b.greet(l, openings, !again)
-	l.client.use()
-	if replaces && b.g.shared == nil { // a shared one is counted where it is, once
-		b.g.metrics.SessionRestarted()
-	}
-	if again {
-		b.memory.restore(l, b.log())
-	}
-	if release := b.open(l); release != nil {
-		release(b.sent)
-		if replaces {
-			b.tellListChanged(l)
-		}
-	}
-	return b.settle(l)
 }
 
-// greet tells the client of its session, the first one, and answers its initialize
-// requests.
-func (b *bridge) greet(l *link, openings []*jsonrpc.Message, first bool) {
-	if l.result != nil && first {
-		b.announce(l.result.Response(b.autoID()))
+// drawLocked draws the pause before the next start and returns it.
+func (s *start) drawLocked() time.Duration {
+	if s.backoff == nil {
+		s.backoff = handshake.NewBackoff()
 	}
-	for _, m := range openings {
-		b.c.AnswerNow(m.ID, l.result.Answer(m), "")
+	s.wait = s.backoff.Next()
+	return s.wait
+}
+
+// close ends the start with its connection.
+func (s *start) close() {
+	s.mu.Lock()
+	if s.late != nil {
+		s.late.Stop()
+	}
+	if s.cancel != nil {
+		s.cancel()
+	}
+	if !s.state.running() {
+		s.moveLocked(over)
+	}
+	s.takeWaitingLocked() // the requests are gone with the connection
+	s.mu.Unlock()
+	if l := s.current.Swap(nil); l != nil {
+		s.b.leave(l, errGone)
 	}
 }
 
-// open opens the gate for a session, unless that is lost or replaced already, or
-// the connection will not be ready any more. It returns what releases the
-// messages that wait.
-func (b *bridge) open(l *link) (release func(func(*jsonrpc.Message) bool)) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.current.Load() != l {
-		return nil
-	}
-	release, _ = b.c.Open() // draining or closed: nil
-	return release
-}
-
-// settle ends the starting goroutine, unless the session it started is lost
-// already or no longer wanted.
-func (b *bridge) settle(l *link) bool {
-	if b.over() && b.current.CompareAndSwap(l, nil) { // closed while we took it into use
-		b.leave(l, errGone)
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.over() { // from here on Closed has found it
-		b.starting = false
-		return true
-	}
-	if b.current.Load() == l && l.Err() == nil {
-		b.starting = false
-		return true
-	}
-	b.lostLocked(l, l.Err())
-	return false
-}
-
-// lost is called when a session is over, before its requests are answered. It
-// reports whether that was news.
-func (b *bridge) lost(l *link, err error) (news bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	news, wanted := b.lostLocked(l, err)
-	if wanted && !b.starting {
-		b.launchLocked()
-	}
-	return news
-}
-
-// lostLocked closes the gate after the loss of the current session. It reports
-// whether the session was that, and whether another one is wanted.
-func (b *bridge) lostLocked(l *link, err error) (news, wanted bool) {
-	if b.over() || b.current.Load() != l {
-		return false, false
-	}
-	// The gate first: who finds no session behind it must find it shut the next time.
-	shut := b.c.State() == connstate.Initializing || b.c.Move(connstate.Initializing) == nil
-	if !b.current.CompareAndSwap(l, nil) {
-		return false, false // closed meanwhile
-	}
-	if !shut {
-		return true, false // draining: there will be no other
-	}
-	if l.place == nil { // that of a shared session has been told, once for all
-		b.log().Warn("session lost", "duration", time.Since(l.since), "err", err)
-	}
-	b.lossLocked(l, err)
-	return true, true
-}
-
-// lossLocked decides whether the loss of a session counts as a failed start.
-func (b *bridge) lossLocked(l *link, err error) {
-	b.lostOne, b.lossErr = true, err
-	if l.place != nil || l.proven() {
-		b.attempts = 0
-		b.backoff = nil
-		return
-	}
-	b.pauseLocked()
-}
-
-// pauseLocked draws the pause before the next start and returns it.
-func (b *bridge) pauseLocked() time.Duration {
-	if b.backoff == nil {
-		b.backoff = handshake.NewBackoff()
-	}
-	b.wait = b.backoff.Next()
-	return b.wait
-}
-
-// discard closes a session that is not taken into use.
-func (b *bridge) discard(l *link) {
-	if l != nil {
-		b.leave(l, errGone)
-	}
-}
-
-// tellListChanged tells the client that a new session may have other lists.
-func (b *bridge) tellListChanged(l *link) {
-	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if l.result != nil && l.result.Advertises(kind, "listChanged") {
-			l.client.pass(jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
-		}
-	}
+// initializedBy notes the client's own initialize, which has worked, for the
+// session that takes the place of this one. It is for a transport without the
+// gateway's own.
+func (s *start) initializedBy(m *jsonrpc.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.params = ownParams(m)
 }

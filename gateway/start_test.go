@@ -39,10 +39,8 @@ func failing(n int) func(context.Context, int) error {
 
 func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Options{AnnounceDelay: 100 * time.Millisecond}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, connstate.Client{})
-		p.wantState(connstate.Ready)
-		p.want() // held back for the announce delay
 		time.Sleep(100*time.Millisecond - 1)
 		p.want()
 		time.Sleep(time.Nanosecond)
@@ -198,7 +196,7 @@ func TestLateIsNotFailed(t *testing.T) {
 
 func TestInitializeWaitsForTheStartItself(t *testing.T) {
 	inFakeTime(t, &server{dial: slow(20 * time.Second)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, connstate.Client{})
+		p := connect(t, g, plain)
 		p.post(initialize("0", "2025-06-18", emptyDeclared))
 		time.Sleep(20*time.Second - 1)
 		p.want()
@@ -212,9 +210,10 @@ func TestStartTimeout(t *testing.T) {
 	inFakeTime(t, u, gateway.Options{StartTimeout: 10 * time.Second, MaxHandshakeAttempts: 2}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.post(initialize("0", "2025-06-18", emptyDeclared))
-		time.Sleep(10 * time.Second)
-		p.want("0 initialization_error request_creation attempt 1")
+		time.Sleep(20*time.Second - 1)
+		p.want()
 		time.Sleep(time.Minute)
+		p.want("0 initialization_error request_creation attempt 2")
 		p.wantState(connstate.Failed)
 		if u.starts() != 2 {
 			t.Errorf("%d starts, want 2", u.starts())

@@ -4,56 +4,114 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
-// open starts one session: dial and handshake, bounded by the start timeout. It
-// waits before that until fewer than StartConcurrency starts run: ctx, which is
-// the end of who wants the session, ends that wait and the start. attach, if not
-// nil, is given the session before the handshake. The caller owns the session.
-// The error is a *handshake.Failure.
-func (g *Gateway) open(ctx context.Context, params json.RawMessage, attach func(*session)) (*session, error) {
-	if err := g.takeTurn(ctx); err != nil {
-		return nil, &handshake.Failure{Phase: handshake.PhaseCreation, Details: "the server was not started", Err: err}
+// turn is one of the starts that may run at a time, from begin to end. It belongs
+// to one goroutine.
+type turn struct {
+	g    *Gateway
+	held bool
+}
+
+// begin waits until fewer than StartConcurrency starts run. It fails with ctx,
+// and does nothing for a turn that has begun.
+func (t *turn) begin(ctx context.Context) error {
+	if t.held {
+		return nil
 	}
-	defer func() { <-g.starts }()
+	select {
+	case t.g.starts <- struct{}{}:
+		t.held = true
+		return nil
+	default:
+	}
+	t.g.metrics.StartQueued()
+	defer t.g.metrics.StartUnqueued()
+	select {
+	case t.g.starts <- struct{}{}:
+		t.held = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// end lets another start begin. It is idempotent.
+func (t *turn) end() {
+	if t.held {
+		t.held = false
+		<-t.g.starts
+	}
+}
+
+// startOne waits for its turn, within ctx, and starts the server for one session,
+// which is not initialized. It returns what is left of the start timeout. The
+// caller owns the session and ends the turn. The error is a *handshake.Failure.
+func (g *Gateway) startOne(ctx context.Context, turn *turn) (s *session, left time.Duration, err error) {
+	if err := turn.begin(ctx); err != nil {
+		return nil, 0, notStarted(err)
+	}
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, g.opts.StartTimeout)
 	defer cancel()
 	conn, err := g.up.Dial(ctx)
 	if err != nil {
-		return nil, &handshake.Failure{Phase: handshake.PhaseCreation, Details: "the server could not be started", Err: err}
+		return nil, 0, &handshake.Failure{
+			Phase: handshake.PhaseCreation, Reason: reasonOf(ctx.Err()), Details: "the server could not be started", Err: err,
+		}
 	}
-	s := g.newSession(conn, params)
-	if attach != nil {
-		attach(s)
+	return g.newSession(conn), g.opts.StartTimeout - time.Since(began), nil
+}
+
+// notStarted is the failure of a start that ended before there was anything to
+// fail.
+func notStarted(err error) error {
+	return &handshake.Failure{
+		Phase: handshake.PhaseCreation, Reason: reasonOf(err), Details: "the server was not started", Err: err,
 	}
-	if params == nil {
-		return s, nil
+}
+
+// reasonOf is the reason of a start that err ended.
+func reasonOf(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return metrics.ReasonTimeout
 	}
-	if s.result, err = handshake.Run(ctx, s, params); err != nil {
+	return metrics.ReasonStartFailed
+}
+
+// open starts one session with the synthetic handshake, which no client has a say
+// in: a shared one, or one of a probe. The error is a *handshake.Failure.
+func (g *Gateway) open(ctx context.Context) (*session, error) {
+	turn := &turn{g: g}
+	defer turn.end()
+	s, left, err := g.startOne(ctx, turn)
+	if err != nil || g.params == nil {
+		return s, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	if err := s.initialize(ctx, g.params); err != nil {
 		g.endSession(s, err)
 		return nil, err
 	}
 	return s, nil
 }
 
-// takeTurn waits for a place among the starts that may run at a time.
-func (g *Gateway) takeTurn(ctx context.Context) error {
-	select {
-	case g.starts <- struct{}{}:
-		return nil
-	default:
+// initialize runs the handshake.
+func (s *session) initialize(ctx context.Context, params json.RawMessage) error {
+	s.params.Store(&params)
+	result, err := handshake.Run(ctx, s, params)
+	if err != nil {
+		return err
 	}
-	g.metrics.StartQueued()
-	defer g.metrics.StartUnqueued()
-	select {
-	case g.starts <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	s.result = result
+	s.since = time.Now()
+	return nil
 }
 
 // abandoned reports whether a start ended because nobody wants it any more.

@@ -25,11 +25,14 @@ const (
 // [Failure.Response].
 type Failure struct {
 	Phase Phase
+	// Reason is how it failed: one of the Reason constants of package metrics.
+	Reason string
 	// Details says in words what happened.
 	Details string
 	// Attempt is the number of the start that failed, from 1.
 	Attempt int
-	// RetryAfter is when the next start is due; 0: none is.
+	// RetryAfter is when the next start is due, or, after the last one, when a
+	// request of the client causes another.
 	RetryAfter time.Duration
 	// Err is the cause, or nil.
 	Err error

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // Caller is the session on which a handshake is run.
@@ -35,9 +36,9 @@ func Run(ctx context.Context, c Caller, params json.RawMessage) (*Result, error)
 	response, err := c.Call(ctx, MethodInitialize, params)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, failed("the server did not answer initialize in time", err)
+		return nil, failed(metrics.ReasonTimeout, "the server did not answer initialize in time", err)
 	case err != nil:
-		return nil, failed("the server did not answer initialize", err)
+		return nil, failed(reasonOf(err), "the server did not answer initialize", err)
 	case response.Error() != nil:
 		return nil, refused(response.Error())
 	}
@@ -45,37 +46,64 @@ func Run(ctx context.Context, c Caller, params json.RawMessage) (*Result, error)
 	member, _ := jsonrpc.Member(raw, "protocolVersion")
 	version, ok := jsonrpc.Text(member)
 	if !ok {
-		return nil, failed("the server's initialize result has no protocolVersion", nil)
+		return nil, failed(metrics.ReasonBadAnswer, "the server's initialize result has no protocolVersion", nil)
 	}
 	if err := c.Notify(MethodInitialized, nil); err != nil {
-		return nil, failed("the server ended during the handshake", err)
+		return nil, failed(metrics.ReasonStartFailed, "the server ended during the handshake", err)
 	}
 	return &Result{Raw: raw, Params: params, Version: version}, nil
 }
 
-func failed(details string, cause error) *Failure {
-	return &Failure{Phase: PhaseProcessing, Details: details, Err: cause}
+func failed(reason, details string, cause error) *Failure {
+	return &Failure{Phase: PhaseProcessing, Reason: reason, Details: details, Err: cause}
+}
+
+// reasonOf tells a server that answered with what is no response from one that is
+// gone.
+func reasonOf(err error) string {
+	if _, answered := errors.AsType[*jsonrpc.Error](err); answered {
+		return metrics.ReasonBadAnswer
+	}
+	return metrics.ReasonStartFailed
 }
 
 // refused tells what the server said, as far as it is short enough to tell.
 func refused(raw json.RawMessage) *Failure {
 	var e jsonrpc.Error
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return failed("the server refused initialize", nil)
+		return failed(metrics.ReasonRejected, "the server refused initialize", nil)
 	}
-	return failed(fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code), nil)
+	return failed(metrics.ReasonRejected, fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code), nil)
 }
 
 // Response returns the answer to the synthetic request, under the given id.
 func (r *Result) Response(id jsonrpc.ID) []byte { return jsonrpc.NewResult(id, r.Raw) }
 
-// Answer returns the answer to a client's own initialize request: the stored
-// result under the client's id, with the version negotiated for that client.
+// Answer returns the answer to a client's own initialize request: the result
+// under the client's id, with the version negotiated for that client.
 func (r *Result) Answer(request *jsonrpc.Message) []byte {
 	member, _ := jsonrpc.Member(request.Params(), "protocolVersion")
 	requested, _ := jsonrpc.Text(member)
-	version, _ := json.Marshal(Negotiate(requested)) // a string always has a JSON form
-	return jsonrpc.NewResult(request.ID, jsonrpc.ReplaceMember(r.Raw, version, "protocolVersion"))
+	if negotiated := Negotiate(requested, r.Version); negotiated != r.Version {
+		version, _ := json.Marshal(negotiated) // a string always has a JSON form
+		return jsonrpc.NewResult(request.ID, jsonrpc.ReplaceMember(r.Raw, version, "protocolVersion"))
+	}
+	return r.Response(request.ID)
+}
+
+// maxServerText bounds what is taken of a server's name and version, in bytes.
+const maxServerText = 64
+
+// Server returns what the server calls itself, shortened; empty for what it does
+// not say.
+func (r *Result) Server() (name, version string) {
+	return r.serverText("name"), r.serverText("version")
+}
+
+func (r *Result) serverText(member string) string {
+	raw, _ := jsonrpc.Member(r.Raw, "serverInfo", member)
+	text, _ := jsonrpc.Text(raw)
+	return text[:min(maxServerText, len(text))]
 }
 
 // Advertises reports whether the server declared a capability, for example

@@ -116,27 +116,30 @@ func TestResponseKeepsTheResult(t *testing.T) {
 	}
 }
 
-// A client's own initialize: its id, its version if we know it, and every other
-// byte as the server sent it.
+// answered is the protocol version in stored.
+const answered = "2025-06-18"
+
+// A client's own initialize: its id, the older one of its version and the server's
+// if both are known, and every other byte as the server sent it.
 func TestAnswer(t *testing.T) {
 	for _, id := range []string{"1", "0", "9007199254740993", "1.5", "1e3", `"x"`, `"\u0061"`} {
 		for requested, want := range map[string]string{
-			`"2024-11-05"`: "2024-11-05", `"2025-03-26"`: "2025-03-26", `"2025-06-18"`: "2025-06-18", `"2025-11-25"`: "2025-11-25",
+			`"2024-11-05"`: "2024-11-05", `"2025-03-26"`: "2025-03-26", `"2025-06-18"`: answered, `"2025-11-25"`: answered,
 			`"2025\u002d03-26"`: "2025-03-26",
-			`"2026-07-28"`:      handshake.Newest, `"1.0"`: handshake.Newest, `""`: handshake.Newest, `" 2025-06-18"`: handshake.Newest,
-			`null`: handshake.Newest, `20250618`: handshake.Newest, `["2025-06-18"]`: handshake.Newest,
+			`"2026-07-28"`:      answered, `"1.0"`: answered, `""`: answered, `" 2025-03-26"`: answered,
+			`null`: answered, `20250326`: answered, `["2025-03-26"]`: answered,
 		} {
 			checkAnswer(t, id, `,"params":{"protocolVersion":`+requested+`,"capabilities":{}}`, want)
 		}
 		for _, params := range []string{"", `,"params":null`, `,"params":[]`, `,"params":{}`, `,"params":{"x":{"protocolVersion":"2024-11-05"}}`} {
-			checkAnswer(t, id, params, handshake.Newest)
+			checkAnswer(t, id, params, answered)
 		}
 	}
 }
 
 func checkAnswer(t *testing.T, id, params, version string) {
 	t.Helper()
-	r := &handshake.Result{Raw: json.RawMessage(stored)}
+	r := &handshake.Result{Raw: json.RawMessage(stored), Version: answered}
 	got := string(r.Answer(parse(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"initialize"`+params+`}`)))
 	want := `{"jsonrpc":"2.0","id":` + id + `,"result":` + strings.Replace(stored, `"2025-06-18"`, `"`+version+`"`, 1) + `}`
 	if got != want {

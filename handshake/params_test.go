@@ -91,14 +91,19 @@ func TestExceeds(t *testing.T) {
 }
 
 func TestNegotiate(t *testing.T) {
-	for requested, want := range map[string]string{
-		"2024-11-05": "2024-11-05", "2025-03-26": "2025-03-26", "2025-06-18": "2025-06-18", "2025-11-25": "2025-11-25",
-		"":           handshake.Newest,
-		"2026-07-28": handshake.Newest, // has no initialize
-		"2024-10-07": handshake.Newest, "2025-6-18": handshake.Newest, "2025-06-18 ": handshake.Newest, "DRAFT-2025-v2": handshake.Newest,
+	for _, tc := range []struct{ requested, answered, want string }{
+		{"2024-11-05", "2025-11-25", "2024-11-05"},
+		{"2025-06-18", "2025-06-18", "2025-06-18"},
+		{"2025-11-25", "2024-11-05", "2024-11-05"}, // the client is not told more than the server speaks
+		{"", "2025-03-26", "2025-03-26"},
+		{"2026-07-28", "2025-11-25", "2025-11-25"}, // has no initialize
+		{"2025-6-18", "2025-11-25", "2025-11-25"},
+		{"2025-06-18", "2024-10-07", "2024-10-07"}, // an unknown version of the server passes as it is
+		{"2025-06-18", "DRAFT-2027", "DRAFT-2027"},
+		{"x", "y", "y"},
 	} {
-		if got := handshake.Negotiate(requested); got != want {
-			t.Errorf("Negotiate(%q): got %s, want %s", requested, got, want)
+		if got := handshake.Negotiate(tc.requested, tc.answered); got != tc.want {
+			t.Errorf("Negotiate(%q, %q): got %s, want %s", tc.requested, tc.answered, got, tc.want)
 		}
 	}
 	if handshake.Newest != "2025-11-25" {

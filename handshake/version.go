@@ -9,12 +9,16 @@ const Newest = "2025-11-25"
 // versions are the protocol versions with an initialize.
 var versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", Newest}
 
-// Negotiate returns the protocol version to answer a client with that asks for
-// requested: the same if it is known, else Newest (MCP 2025-11-25,
+// Known reports whether a protocol version is one of those with an initialize.
+func Known(version string) bool { return slices.Contains(versions, version) }
+
+// Negotiate returns the protocol version that a client is told which asks for
+// requested, on a session for which the server answered with answered: the older
+// one, where both are known, else what the server answered (MCP 2025-11-25,
 // basic/lifecycle, version negotiation).
-func Negotiate(requested string) string {
-	if slices.Contains(versions, requested) {
-		return requested
+func Negotiate(requested, answered string) string {
+	if Known(requested) && Known(answered) {
+		return min(requested, answered) // dates in this form order as text
 	}
-	return Newest
+	return answered
 }

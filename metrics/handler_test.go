@@ -36,7 +36,7 @@ func TestOpenMetricsCarriesExemplars(t *testing.T) {
 	reg := metrics.NewRegistry()
 	m := metrics.New(reg)
 	m.ConnectionClosed(metrics.ClosedClient, time.Second, "c0ffee01")
-	m.HandshakeDone(metrics.HandshakeOK, "", time.Second, "c0ffee02")
+	m.HandshakeDone(metrics.HandshakeOK, "", "", time.Second, "c0ffee02")
 	m.Ready(time.Second, "c0ffee03")
 	m.RequestDone("tools/call", "", time.Second, "c0ffee04")
 

@@ -6,39 +6,56 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// handshakeSeries are the series of the gateway's own initialize.
+// handshakeSeries are the series of initializations.
 type handshakeSeries struct {
 	attempts prometheus.Counter
-	done     closedSet[closedSet[prometheus.Counter]] // by result, then phase
-	duration closedSet[*histogram]                    // by result
+	done     map[handshakeEnd]prometheus.Counter
+	rest     prometheus.Counter            // of ends that are not in done
+	duration closedSet[*histogram]         // by result
+	taken    closedSet[prometheus.Counter] // by where the session came from
 }
 
-func newHandshakeSeries(b *builder) handshakeSeries {
-	d := b.histogramVec("mcp_sse_handshake_duration_seconds", "Time that handshakes took, by result.",
-		fineBuckets(), "result")
-	return handshakeSeries{
-		attempts: b.counter("mcp_sse_handshake_attempts_total", "Handshakes begun, retries included."),
-		done:     newHandshakesDone(b),
-		duration: newClosedSet(handshakeResults(), other,
-			func(result string) *histogram { return newHistogram(d.WithLabelValues(result)) }),
+// handshakeEnd is how an initialization ended.
+type handshakeEnd struct{ result, phase, reason string }
+
+// handshakeEnds are those that can occur.
+func handshakeEnds() []handshakeEnd {
+	return []handshakeEnd{
+		{HandshakeOK, "", ""},
+		{HandshakeCanceled, "", ""},
+		{HandshakeError, PhaseRequestCreation, ReasonStartFailed},
+		{HandshakeError, PhaseRequestCreation, ReasonTimeout},
+		{HandshakeError, PhaseRequestCreation, ReasonGaveUp},
+		{HandshakeError, PhaseRequestProcessing, ReasonTimeout},
+		{HandshakeError, PhaseRequestProcessing, ReasonStartFailed},
+		{HandshakeError, PhaseRequestProcessing, ReasonRejected},
+		{HandshakeError, PhaseRequestProcessing, ReasonBadAnswer},
+		{HandshakeError, PhaseResponseSending, ReasonSendFailed},
 	}
 }
 
-// newHandshakesDone gives errors and cancellations a counter for each phase;
-// what succeeded has no phase, and neither has what is none of these results.
-func newHandshakesDone(b *builder) closedSet[closedSet[prometheus.Counter]] {
-	v := b.counterVec("mcp_sse_handshakes_total", "Handshakes that ended, by result and by the phase in which they failed.",
-		"result", "phase")
-	return newClosedSet(handshakeResults(), other, func(result string) closedSet[prometheus.Counter] {
-		if result != HandshakeError && result != HandshakeCanceled {
-			return closedSet[prometheus.Counter]{rest: v.WithLabelValues(result, "")}
-		}
-		return newClosedSet(phases(), other,
-			func(phase string) prometheus.Counter { return v.WithLabelValues(result, phase) })
-	})
+func newHandshakeSeries(b *builder) handshakeSeries {
+	d := b.histogramVec("mcp_sse_handshake_duration_seconds", "Time that initializations took, by result.",
+		fineBuckets(), "result")
+	v := b.counterVec("mcp_sse_handshakes_total",
+		"Initializations that ended, or failed for a client, by result, and by the phase and reason of the failure.",
+		"result", "phase", "reason")
+	s := handshakeSeries{
+		attempts: b.counter("mcp_sse_handshake_attempts_total", "Starts of sessions, retries included."),
+		done:     make(map[handshakeEnd]prometheus.Counter),
+		rest:     v.WithLabelValues(other, other, other),
+		duration: newClosedSet(handshakeResults(), other,
+			func(result string) *histogram { return newHistogram(d.WithLabelValues(result)) }),
+		taken: b.counters("mcp_sse_sessions_taken_total", "Connections that got a session, by where it came from.",
+			"from", []string{FromStart, FromPool, FromShared}),
+	}
+	for _, end := range handshakeEnds() { // from the start: an alert must see the first failure
+		s.done[end] = v.WithLabelValues(end.result, end.phase, end.reason)
+	}
+	return s
 }
 
-// HandshakeAttempt counts a handshake that begins.
+// HandshakeAttempt counts a start of a session.
 func (m *Metrics) HandshakeAttempt() {
 	if m == nil {
 		return
@@ -46,15 +63,29 @@ func (m *Metrics) HandshakeAttempt() {
 	m.handshakes.attempts.Inc()
 }
 
-// HandshakeDone counts a handshake that ended: its result is one of the
-// Handshake constants, its phase empty or one of the Phase constants. The id
-// becomes an exemplar; it may be empty.
-func (m *Metrics) HandshakeDone(result, phase string, d time.Duration, id string) {
+// HandshakeDone counts an initialization that ended, or that failed for a client
+// though the server goes on starting. result is one of the Handshake constants;
+// phase and reason are constants of those names where the result is
+// HandshakeError, else empty. The id becomes an exemplar; it may be empty.
+func (m *Metrics) HandshakeDone(result, phase, reason string, d time.Duration, id string) {
 	if m == nil {
 		return
 	}
-	m.handshakes.done.of(result).of(phase).Inc()
+	c, ok := m.handshakes.done[handshakeEnd{result, phase, reason}]
+	if !ok {
+		c = m.handshakes.rest
+	}
+	c.Inc()
 	m.handshakes.duration.of(result).observe(d, id)
+}
+
+// SessionTaken counts a connection that got a session, by one of the From
+// constants.
+func (m *Metrics) SessionTaken(from string) {
+	if m == nil {
+		return
+	}
+	m.handshakes.taken.of(from).Inc()
 }
 
 // gateSeries are the series of messages that wait for the handshake.

@@ -47,10 +47,6 @@ const stateClosed = "closed"
 
 func handshakeResults() []string { return []string{HandshakeOK, HandshakeError, HandshakeCanceled} }
 
-func phases() []string {
-	return []string{"", PhaseRequestCreation, PhaseRequestProcessing, PhaseResponseSending}
-}
-
 func gateReasons() []string {
 	return []string{GateFull, GateTimeout, GateFailed, GateCanceled, GateClosed}
 }

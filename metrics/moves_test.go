@@ -64,24 +64,27 @@ var moves = []struct {
 	{"HandshakeAttempt", func(m *metrics.Metrics) { m.HandshakeAttempt() }, map[string]float64{
 		"mcp_sse_handshake_attempts_total{}": 1,
 	}},
-	{"HandshakeDone ok", func(m *metrics.Metrics) { m.HandshakeDone(metrics.HandshakeOK, "", second, "a") }, map[string]float64{
+	{"HandshakeDone ok", func(m *metrics.Metrics) { m.HandshakeDone(metrics.HandshakeOK, "", "", second, "a") }, map[string]float64{
 		"mcp_sse_handshakes_total{result=ok}":           1,
 		"mcp_sse_handshake_duration_seconds{result=ok}": 1, "mcp_sse_handshake_duration_seconds_sum{result=ok}": 1,
 	}},
-	{"HandshakeDone ok has no phase", func(m *metrics.Metrics) {
-		m.HandshakeDone(metrics.HandshakeOK, metrics.PhaseResponseSending, second, "")
+	{"HandshakeDone that cannot be", func(m *metrics.Metrics) {
+		m.HandshakeDone(metrics.HandshakeOK, metrics.PhaseResponseSending, "", second, "")
 	}, map[string]float64{
-		"mcp_sse_handshakes_total{result=ok}":           1,
-		"mcp_sse_handshake_duration_seconds{result=ok}": 1, "mcp_sse_handshake_duration_seconds_sum{result=ok}": 1,
+		"mcp_sse_handshakes_total{phase=other,reason=other,result=other}": 1,
+		"mcp_sse_handshake_duration_seconds{result=ok}":                   1, "mcp_sse_handshake_duration_seconds_sum{result=ok}": 1,
+	}},
+	{"SessionTaken", func(m *metrics.Metrics) { m.SessionTaken(metrics.FromPool) }, map[string]float64{
+		"mcp_sse_sessions_taken_total{from=pool}": 1,
 	}},
 	{"HandshakeDone error", func(m *metrics.Metrics) {
-		m.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestProcessing, second, "a")
+		m.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestProcessing, metrics.ReasonRejected, second, "a")
 	}, map[string]float64{
-		"mcp_sse_handshakes_total{phase=request_processing,result=error}": 1,
-		"mcp_sse_handshake_duration_seconds{result=error}":                1,
-		"mcp_sse_handshake_duration_seconds_sum{result=error}":            1,
+		"mcp_sse_handshakes_total{phase=request_processing,reason=rejected,result=error}": 1,
+		"mcp_sse_handshake_duration_seconds{result=error}":                                1,
+		"mcp_sse_handshake_duration_seconds_sum{result=error}":                            1,
 	}},
-	{"HandshakeDone canceled", func(m *metrics.Metrics) { m.HandshakeDone(metrics.HandshakeCanceled, "", second, "a") }, map[string]float64{
+	{"HandshakeDone canceled", func(m *metrics.Metrics) { m.HandshakeDone(metrics.HandshakeCanceled, "", "", second, "a") }, map[string]float64{
 		"mcp_sse_handshakes_total{result=canceled}":               1,
 		"mcp_sse_handshake_duration_seconds{result=canceled}":     1,
 		"mcp_sse_handshake_duration_seconds_sum{result=canceled}": 1,

@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// poolSeries are the series of sessions that are started ahead of connections,
+// poolSeries are the series of servers that are started ahead of connections,
 // of the starts that wait, and of repeated requests.
 type poolSeries struct {
 	idle        prometheus.Gauge
@@ -16,21 +16,21 @@ type poolSeries struct {
 }
 
 func newPoolSeries(b *builder) poolSeries {
-	starts := b.counterVec("mcp_sse_pool_starts_total", "Starts of sessions for the pool, by result.", "result")
-	takes := b.counterVec("mcp_sse_pool_takes_total", "Connections that asked the pool for a session, by result.", "result")
+	starts := b.counterVec("mcp_sse_pool_starts_total", "Starts of servers for the pool, by result.", "result")
+	takes := b.counterVec("mcp_sse_pool_takes_total", "Connections that asked the pool for a server, by result.", "result")
 	return poolSeries{
-		idle:        b.gauge("mcp_sse_pool_idle", "Initialized sessions that wait for a connection."),
+		idle:        b.gauge("mcp_sse_pool_idle", "Started servers that wait for a connection."),
 		hit:         takes.WithLabelValues("hit"),
 		miss:        takes.WithLabelValues("miss"),
 		started:     starts.WithLabelValues("ok"),
 		startFailed: starts.WithLabelValues("error"),
-		discarded:   b.counter("mcp_sse_pool_discarded_total", "Sessions of the pool that died or did not answer before they were taken."),
+		discarded:   b.counter("mcp_sse_pool_discarded_total", "Servers of the pool that died or did not answer before they were taken."),
 		queued:      b.gauge("mcp_sse_starts_waiting", "Starts of sessions that wait for others to end."),
 		repeated:    b.counter("mcp_sse_requests_repeated_total", "Requests that were asked again because their session was lost."),
 	}
 }
 
-// PoolIdle counts sessions that enter the pool, or with a negative number leave it.
+// PoolIdle counts servers that enter the pool, or with a negative number leave it.
 func (m *Metrics) PoolIdle(n int) {
 	if m == nil {
 		return
@@ -38,7 +38,7 @@ func (m *Metrics) PoolIdle(n int) {
 	m.pool.idle.Add(float64(n))
 }
 
-// PoolTake counts a connection that asks the pool for a session, and whether it
+// PoolTake counts a connection that asks the pool for a server, and whether it
 // got one.
 func (m *Metrics) PoolTake(hit bool) {
 	if m == nil {
@@ -51,7 +51,7 @@ func (m *Metrics) PoolTake(hit bool) {
 	m.pool.miss.Inc()
 }
 
-// PoolStart counts a start of a session for the pool that ended.
+// PoolStart counts a start of a server for the pool that ended.
 func (m *Metrics) PoolStart(ok bool) {
 	if m == nil {
 		return
@@ -63,7 +63,7 @@ func (m *Metrics) PoolStart(ok bool) {
 	m.pool.startFailed.Inc()
 }
 
-// PoolDiscarded counts a session of the pool that was of no use.
+// PoolDiscarded counts a server of the pool that was of no use.
 func (m *Metrics) PoolDiscarded() {
 	if m == nil {
 		return

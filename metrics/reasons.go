@@ -52,6 +52,23 @@ const (
 	PhaseResponseSending   = "response_sending"   // the answer could not be written
 )
 
+// How a handshake failed: the reasons of [Metrics.HandshakeDone].
+const (
+	ReasonTimeout     = "timeout"      // it took longer than the client waits, or than a start may take
+	ReasonStartFailed = "start_failed" // the server could not be reached, or ended before it answered
+	ReasonRejected    = "rejected"     // the server answered initialize with an error
+	ReasonBadAnswer   = "bad_answer"   // the server's answer is no initialize result
+	ReasonSendFailed  = "send_failed"  // the announcement could not be delivered
+	ReasonGaveUp      = "gave_up"      // the server ended soon after each of its starts
+)
+
+// Where a connection's session came from: values of from of [Metrics.SessionTaken].
+const (
+	FromStart  = "start"  // the server was started for it
+	FromPool   = "pool"   // the server had been started ahead
+	FromShared = "shared" // others are on it
+)
+
 // Why a message that waited for the handshake, or was to wait, was answered
 // with an error: the reasons of [Metrics.GateRejected].
 const (

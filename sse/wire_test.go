@@ -17,7 +17,7 @@ import (
 
 // announce makes a fixture whose backend announces itself at once.
 func announce(f *fixture, g *get) {
-	_ = g.c.Announce([]byte(`{"jsonrpc":"2.0","id":"auto-initialize-` + g.c.ID() + `","result":{}}`))
+	g.c.Announce([]byte(`{"jsonrpc":"2.0","id":"auto-initialize-`+g.c.ID()+`","result":{}}`), func(error) {})
 }
 
 func TestStreamBytes(t *testing.T) {

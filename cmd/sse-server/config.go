@@ -51,12 +51,13 @@ type config struct {
 
 	Sessions         text  `group:"sessions" default:"per-connection" placeholder:"MODE" allowed:"per-connection|shared" help:"Who gets a session with the server: per-connection, each its own; shared, all the same, with capabilities {}."`
 	SessionsSize     count `group:"sessions" default:"1" placeholder:"N" help:"Shared sessions that connections are spread over, as a number. Only with --sessions shared. 0 is refused."`
-	Warm             count `group:"sessions" default:"0" placeholder:"N" zero:"none" help:"Sessions that are kept initialized ahead of connections, as a number. With --sessions shared, one or more has the shared ones started ahead. 0: none."`
+	Warm             count `group:"sessions" default:"0" placeholder:"N" zero:"none" help:"Servers that are kept started ahead of connections, as a number. With --sessions shared, one or more has the shared sessions started ahead. 0: none."`
 	StartConcurrency count `group:"sessions" default:"16" placeholder:"N" help:"Sessions that are started at a time, as a number; more wait. 0 is refused."`
 	Retry            text  `group:"sessions" default:"safe" placeholder:"WHICH" allowed:"safe|never" help:"Requests in flight when their session is lost: safe repeats once those that change nothing; never answers all with an error."`
 
 	InitializationTimeout duration `group:"times" default:"5s" placeholder:"DURATION" help:"How long a client's message waits for the handshake. 0 is refused."`
 	StartTimeout          duration `group:"times" default:"60s" placeholder:"DURATION" help:"How long one start of the server may take, handshake included. 0 is refused."`
+	InitializeTimeout     duration `group:"times" default:"50s" placeholder:"DURATION" help:"How long a client's own initialize waits for the server, failed starts included. Most clients give up after 60s. 0 is refused."`
 	MaxHandshakeAttempts  count    `group:"times" default:"5" placeholder:"N" help:"Failed starts in a row after which a connection gives up, as a number. 0 is refused."`
 	HeartbeatInterval     duration `group:"times" default:"15s" placeholder:"DURATION" min:"100ms" zero:"no heartbeats" off:"" help:"Longest silence on a stream before a heartbeat. 0: no heartbeats."`
 	ConnectionTimeout     duration `group:"times" default:"0" placeholder:"DURATION" zero:"never" help:"Close a connection without any POST or request in flight for that long. 0: never."`

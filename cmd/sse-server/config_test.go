@@ -198,7 +198,9 @@ func TestContradictions(t *testing.T) {
 		{"many shared sessions", []string{"--sessions", "shared", "--sessions-size", "2", "--warm", "1"}, ""},
 		{"sharing without a handshake", []string{"--sessions", "shared", "--no-auto-initialize"}, "--sessions shared: needs --auto-initialize on"},
 		{"sharing with capabilities", []string{"--sessions", "shared", "--capabilities", `{"roots":{}}`}, "--capabilities: want {} with --sessions shared"},
-		{"warm without a handshake", []string{"--warm", "2", "--no-auto-initialize"}, "--warm 2: has no effect with --auto-initialize off"},
+		{"warm without a handshake", []string{"--warm", "2", "--no-auto-initialize"}, ""},
+		{"warm and remote", []string{"--warm", "2", "--url", "https://a/mcp"}, "--warm 2: has no effect on a remote server"},
+		{"warm, remote and shared", []string{"--warm", "2", "--url", "https://a/mcp", "--sessions", "shared"}, ""},
 		{"capabilities of no handshake", []string{"--no-auto-initialize", "--capabilities", `{"roots":{}}`}, "--capabilities: has no effect with --auto-initialize off"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

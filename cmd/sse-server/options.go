@@ -22,12 +22,13 @@ func (l *loaded) options() gateway.Options {
 
 		Sessions:         l.Sessions.value,
 		SessionsSize:     l.SessionsSize.value,
-		Warm:             l.Warm.value,
+		Warm:             l.warm(),
 		StartConcurrency: l.StartConcurrency.value,
 		Retry:            l.Retry.value,
 
 		InitializationTimeout: l.InitializationTimeout.value,
 		StartTimeout:          l.StartTimeout.value,
+		InitializeTimeout:     l.InitializeTimeout.value,
 		MaxHandshakeAttempts:  l.MaxHandshakeAttempts.value,
 		HeartbeatInterval:     l.HeartbeatInterval.value,
 		ConnectionTimeout:     l.ConnectionTimeout.value,
@@ -56,6 +57,15 @@ func (l *loaded) options() gateway.Options {
 		AllowedHosts:   l.allowedHosts(),
 		CORS:           l.CORS.value,
 	}
+}
+
+// warm is how many servers are kept started. What the options of all servers say
+// of it is not meant for one that is not started here.
+func (l *loaded) warm() int {
+	if l.kind() == kindRemote && l.Sessions.value != gateway.SessionsShared && !l.given("warm") {
+		return 0
+	}
+	return l.Warm.value
 }
 
 // allowedHosts are the names; an IPv6 address is compared without brackets.

@@ -37,6 +37,7 @@ func optionCases() map[string]optionCase {
 		"Retry":                 {"retry", "never", "never"},
 		"InitializationTimeout": {"initialization-timeout", "2s", 2 * time.Second},
 		"StartTimeout":          {"start-timeout", "2m", 2 * time.Minute},
+		"InitializeTimeout":     {"initialize-timeout", "9s", 9 * time.Second},
 		"MaxHandshakeAttempts":  {"max-handshake-attempts", "3", 3},
 		"HeartbeatInterval":     {"heartbeat-interval", "0", time.Duration(-1)},
 		"ConnectionTimeout":     {"connection-timeout", "9s", 9 * time.Second},

@@ -92,7 +92,7 @@ func TestRemoteServersThatAreRefused(t *testing.T) {
 		"token twice":             {url("--header", "authorization: x", "--bearer-token-file", writeFile(t, "token", secret)), "--bearer-token-file and an Authorization in --header: want one"},
 		"tokens of the gateway":   {url("--forward-header", "authorization", "--auth-tokens-file", tokens), "--forward-header: Authorization: the remote server would get the tokens of --auth-tokens-file"},
 		"forwarded, shared":       {url("--forward-header", "A", "--sessions", "shared"), "--forward-header: has no effect with --sessions shared"},
-		"forwarded, warm":         {url("--forward-header", "A", "--warm", "1"), "--warm 1: has no effect with --forward-header"},
+		"forwarded, warm":         {url("--forward-header", "A", "--warm", "1"), "--warm 1: has no effect on a remote server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, faults := loadWith(t, vars, tc.args...)

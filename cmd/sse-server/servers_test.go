@@ -41,7 +41,11 @@ servers:
 		if o.Name != want.server || o.Prefix != want.path || want.s.kind() != want.kind {
 			t.Errorf("server %d: got %s at %s of kind %s, want %+v", i, o.Name, o.Prefix, want.s.kind(), want)
 		}
-		if o.Warm != 3 || o.MaxPending != 5 {
+		warm := 3
+		if want.kind == kindRemote { // there is nothing to keep warm for it
+			warm = 0
+		}
+		if o.Warm != warm || o.MaxPending != 5 {
 			t.Errorf("%s: got warm %d and max-pending %d, want those of the variable and the flag", want.server, o.Warm, o.MaxPending)
 		}
 	}

@@ -174,9 +174,9 @@ func (l *loaded) checkSessions(add addFault) {
 		add("%s: has no effect with %s off, as only the gateway's own initialize declares them",
 			l.name("capabilities"), l.name("auto-initialize"))
 	}
-	if plain && l.Warm.value > 0 {
-		add("%s %v: has no effect with %s off, as a session is initialized ahead by the gateway's own initialize",
-			l.name("warm"), &l.Warm, l.name("auto-initialize"))
+	if l.kind() == kindRemote && !shared && l.Warm.value > 0 && (l.server == "" || l.given("warm")) {
+		add("%s %v: has no effect on a remote server, which is not started here: leave it out, or want --sessions shared",
+			l.name("warm"), &l.Warm)
 	}
 	if shared && plain {
 		add("%s shared: needs %s on, as many clients cannot initialize one session",
@@ -185,10 +185,6 @@ func (l *loaded) checkSessions(add addFault) {
 	if shared && declares {
 		add("%s: want {} with %s shared, as a request of the server could not be given to one client",
 			l.name("capabilities"), l.name("sessions"))
-	}
-	if l.Warm.value > 0 && len(l.ForwardHeader.values) > 0 {
-		add("%s %v: has no effect with %s, as a session that is started ahead has no client yet",
-			l.name("warm"), &l.Warm, l.name("forward-header"))
 	}
 	if shared && len(l.ForwardHeader.values) > 0 {
 		add("%s: has no effect with %s shared, as a session of all cannot have the headers of one",

@@ -1,0 +1,211 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// failing initializations, by how the server or the client behaves.
+type failure struct {
+	server *server
+	opts   gateway.Options
+	leave  time.Duration // when the client leaves; 0: it stays
+	phase  string
+	reason string
+}
+
+// silence is a server that never answers initialize.
+func silence(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "initialize" }
+
+// says is a server that answers initialize so.
+func says(response func(id jsonrpc.ID) []byte) func(*serverSession, *jsonrpc.Message) bool {
+	return func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" {
+			s.say(string(response(m.ID)))
+		}
+		return m.Method == "initialize"
+	}
+}
+
+func failures() map[string]failure {
+	once := gateway.Options{MaxHandshakeAttempts: 1}
+	return map[string]failure{
+		"hangs, the client stays":  {server: &server{handle: silence}, phase: "request_processing", reason: "timeout"},
+		"hangs, the client leaves": {server: &server{handle: silence}, leave: 6 * time.Second, phase: "request_processing", reason: "timeout"},
+		"exits at once": {server: &server{handle: func(s *serverSession, _ *jsonrpc.Message) bool {
+			s.die()
+			return true
+		}}, phase: "request_processing", reason: "start_failed"},
+		"exits after each start": {server: &server{handle: crashesOnceInitialized}, phase: "request_creation", reason: "gave_up"},
+		"answers with an error": {server: &server{handle: says(func(id jsonrpc.ID) []byte {
+			return jsonrpc.NewError(id, jsonrpc.Errorf(-32603, "no"))
+		})}, phase: "request_processing", reason: "rejected"},
+		"is no MCP server": {server: &server{handle: says(func(id jsonrpc.ID) []byte {
+			return jsonrpc.NewResult(id, []byte(`"hello"`))
+		})}, phase: "request_processing", reason: "bad_answer"},
+		"binary missing": {server: &server{dial: failing(1000)}, phase: "request_creation", reason: "start_failed"},
+		"remote refuses": {
+			server: &server{dial: func(context.Context, int) error { return context.DeadlineExceeded }},
+			opts:   once, phase: "request_creation", reason: "start_failed",
+		},
+		"takes too long to start": {server: &server{dial: slow(time.Hour)}, phase: "request_creation", reason: "timeout"},
+	}
+}
+
+// The documented alert fires whenever clients get no session, and the labels say
+// why, with whatever the admin address really serves.
+func TestAlertFiresWhenInitializationFails(t *testing.T) {
+	for name, f := range failures() {
+		t.Run(name, func(t *testing.T) {
+			inFakeTime(t, f.server, f.opts, func(t *testing.T, g *gateway.Gateway) {
+				for range 3 {
+					p := connect(t, g, connstate.Client{})
+					if f.leave > 0 {
+						time.Sleep(f.leave)
+						p.c.Close("left")
+					}
+				}
+				time.Sleep(5 * time.Minute)
+				all, why := handshakes(t, g)
+				if !alert(all) {
+					t.Errorf("the alert is silent: %v", all)
+				}
+				if why[f.phase+" "+f.reason] == 0 {
+					t.Errorf("no failure with phase %s and reason %s: %v", f.phase, f.reason, why)
+				}
+				if n := all["canceled"]; n > 0 {
+					t.Errorf("%g failures count as canceled", n)
+				}
+			})
+		})
+	}
+}
+
+// Clients that come and go do not cause it: neither those that are served, nor
+// those that leave before the server is up.
+func TestAlertIsSilentWhenClientsComeAndGo(t *testing.T) {
+	u := &server{dial: slow(2 * time.Second)}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		for i := range 40 {
+			p := connect(t, g, plain)
+			if i%2 == 0 {
+				p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+			}
+			time.Sleep(time.Duration(i) * 100 * time.Millisecond)
+			p.c.Close("left")
+		}
+		all, why := handshakes(t, g)
+		if alert(all) || all["ok"] == 0 || all["canceled"] == 0 {
+			t.Errorf("%v %v, want no alert", all, why)
+		}
+	})
+}
+
+// The failure of a start that was late is counted when the client is told, and
+// not again when the client leaves.
+func TestLateStartIsCountedWhenItIsLate(t *testing.T) {
+	inFakeTime(t, &server{handle: silence}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage})
+		time.Sleep(5*time.Second - time.Nanosecond)
+		if all, _ := handshakes(t, g); all["error"] != 0 {
+			t.Errorf("counted before it was late: %v", all)
+		}
+		time.Sleep(time.Nanosecond)
+		p.want("mcp-response: auto initialization_error*")
+		p.post(request("1", "tools/list"))
+		time.Sleep(5 * time.Second)
+		p.want("1 initialization_error*") // told again, counted once
+		if s := p.c.Snapshot(); s.LastFailure == nil || s.LastFailure.Reason != "timeout" || s.Failures["request_processing"] != 1 {
+			t.Errorf("the snapshot has %+v and %v", s.LastFailure, s.Failures)
+		}
+		p.c.Close("left")
+		time.Sleep(time.Minute)
+		if all, _ := handshakes(t, g); all["error"] != 1 || all["canceled"] != 0 {
+			t.Errorf("counted %v, want one error", all)
+		}
+	})
+}
+
+// An announcement that the client does not take is a failure of its own phase.
+func TestAnnouncementThatCannotBeSentIsCounted(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
+		c, err := g.Registry().Open(connstate.Client{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Registry().Remove(c)
+		defer c.Close("left")
+		if err := c.Push(connstate.Event{Name: "connection", Data: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		c.Bind(g.Accept(c))
+		c.StartAnnounceDelay() // the stream is there, and nobody reads it
+		time.Sleep(time.Second)
+		if _, why := handshakes(t, g); why["response_sending send_failed"] != 1 {
+			t.Errorf("counted %v", why)
+		}
+	})
+}
+
+// A shared session counts its handshake once, and the connections that take it by
+// themselves.
+func TestSharedHandshakeIsCountedOnce(t *testing.T) {
+	inFakeTime(t, &server{}, sharing, func(t *testing.T, g *gateway.Gateway) {
+		for range 5 {
+			connect(t, g, plain).wantState(connstate.Ready)
+		}
+		all, _ := handshakes(t, g)
+		if n := metric(t, g, "mcp_sse_handshake_attempts_total"); all["ok"] != 1 || n != 1 {
+			t.Errorf("%g handshakes after %g attempts, want 1 after 1", all["ok"], n)
+		}
+		if n := metric(t, g, "mcp_sse_sessions_taken_total"); n != 5 {
+			t.Errorf("%g connections took a session, want 5", n)
+		}
+	})
+}
+
+// alert is the documented one: errors / all > 0.1.
+func alert(all map[string]float64) bool {
+	var sum float64
+	for _, n := range all {
+		sum += n
+	}
+	return all["error"]/sum > 0.1
+}
+
+// handshakes scrapes the gateway: how its handshakes ended, by result, and those
+// that failed, by phase and reason.
+func handshakes(t *testing.T, g *gateway.Gateway) (all, why map[string]float64) {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	g.Admin().ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(rec.Body.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, why = map[string]float64{}, map[string]float64{}
+	for _, m := range families["mcp_sse_handshakes_total"].GetMetric() {
+		labels := map[string]string{}
+		for _, l := range m.GetLabel() {
+			labels[l.GetName()] = l.GetValue()
+		}
+		n := m.GetCounter().GetValue()
+		all[labels["result"]] += n
+		if labels["result"] == "error" {
+			why[labels["phase"]+" "+labels["reason"]] += n
+		}
+	}
+	return all, why
+}

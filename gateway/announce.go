@@ -1,0 +1,50 @@
+package gateway
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// autoID is the id of the synthetic initialize towards the client.
+func (b *bridge) autoID() jsonrpc.ID {
+	return jsonrpc.ID(strconv.Quote("auto-initialize-" + b.c.ID()))
+}
+
+// announce sends the response of the synthetic initialize, now or when the
+// announce delay is over.
+func (b *bridge) announce(response []byte) { b.c.Announce(response, b.notAnnounced) }
+
+// notAnnounced takes an announcement that could not be delivered.
+func (b *bridge) notAnnounced(err error) {
+	b.count(&handshake.Failure{
+		Phase: handshake.PhaseSending, Reason: metrics.ReasonSendFailed,
+		Details: "the announcement could not be delivered", Err: err,
+	}, time.Since(b.c.Opened()))
+	b.log().Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
+}
+
+// greet tells the client of its first session, and answers its initialize requests.
+func (b *bridge) greet(l *link, waiting []waitingInitialize, first bool) {
+	if l.result == nil {
+		return
+	}
+	if first {
+		b.announce(l.result.Response(b.autoID()))
+	}
+	for _, o := range waiting {
+		b.c.AnswerNow(o.m.ID, l.result.Answer(o.m), "")
+	}
+}
+
+// tellListChanged tells the client that a new session may have other lists.
+func (b *bridge) tellListChanged(l *link) {
+	for _, kind := range []string{"tools", "prompts", "resources"} {
+		if l.result != nil && l.result.Advertises(kind, "listChanged") {
+			l.client.pass(jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package gateway
+
+import (
+	"errors"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// crashes returns a failure when the server has started as often as it may and
+// ended soon after the last start. For clients that is as if it did not start.
+// It does not hold for a shared session: one client that makes the server crash
+// must not have the others give up.
+func (s *start) crashes() *handshake.Failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	why := s.unproven
+	s.unproven = nil
+	if why == nil || s.b.g.shared != nil || s.attempts < s.b.g.opts.MaxHandshakeAttempts {
+		return nil
+	}
+	return &handshake.Failure{
+		Phase: handshake.PhaseCreation, Reason: metrics.ReasonGaveUp,
+		Details: "the server ends soon after each start", Err: why,
+	}
+}
+
+// failed takes a failed start. It reports whether that was the last one for now:
+// then all who wait are told. Otherwise they go on waiting for the next.
+func (s *start) failed(err error) bool {
+	failure, ok := errors.AsType[*handshake.Failure](err)
+	if !ok { // the connection is draining or closed
+		s.stop(err)
+		return true
+	}
+	s.mu.Lock()
+	last := s.attempts >= s.b.g.opts.MaxHandshakeAttempts
+	told := *failure
+	told.Attempt, told.RetryAfter = s.attempts, s.drawLocked()
+	s.failure = &told
+	s.drainWakeLocked() // it was for the start that has failed
+	announce := !s.served && s.b.g.params != nil
+	var waiting []waitingInitialize
+	var refusal error
+	if last {
+		s.moveLocked(gaveUp)
+		s.retryAt = time.Now().Add(told.RetryAfter)
+		waiting, refusal = s.takeWaitingLocked(), &told
+	} else {
+		s.moveLocked(pausing)
+	}
+	gated, moveErr := s.b.c.Fail(refusal) // under the lock: a client that asks again starts anew after it
+	s.mu.Unlock()
+
+	if announce {
+		s.b.announce(told.Response(s.b.autoID()))
+	}
+	for _, o := range waiting {
+		s.b.Refused(o.m, &told)
+	}
+	for _, m := range gated {
+		s.b.Refused(m, &told)
+	}
+	if moveErr != nil {
+		s.stop(moveErr)
+	}
+	return last || moveErr != nil
+}
+
+// revive has a start made on a connection that has given up, if the time for a
+// retry has come: the server may be there again, and the client cannot know. It
+// reports whether there is a start to wait for.
+func (s *start) revive() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.state == over:
+		return false
+	case s.state != gaveUp:
+		return true
+	case time.Now().Before(s.retryAt):
+		return false
+	}
+	s.renewParamsLocked()
+	s.wakeLocked()
+	return true
+}

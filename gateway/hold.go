@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// hold waits until it is known whose initialize goes out, and returns its
+// params: the client's own, or the synthetic ones when it asks for something
+// else or stays silent for the announce delay. Where that is known already, as
+// after the loss of a session, it waits for nothing. While it waits others may
+// start, unless a process is booting meanwhile: then the turn is kept.
+func (s *start) hold(ctx context.Context, turn *turn) (json.RawMessage, error) {
+	s.mu.Lock()
+	s.moveLocked(holding)
+	silence := s.b.g.opts.AnnounceDelay - time.Since(s.b.c.Opened())
+	held := !s.chosen.Load() && silence > 0
+	s.mu.Unlock()
+	if held {
+		if !s.b.g.boots {
+			turn.end()
+		}
+		timer := time.NewTimer(silence)
+		defer timer.Stop()
+		for held {
+			select {
+			case <-timer.C:
+				held = false
+			case <-s.wake:
+				held = !s.chosen.Load()
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.chosen.Store(true)
+	s.moveLocked(initializing)
+	return s.params, nil
+}
+
+// choose is called for a request that needs the server: if nothing else is known
+// yet, the synthetic initialize goes out for it.
+func (s *start) choose() {
+	if s.chosen.Load() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.chosen.Store(true)
+	if s.state == holding {
+		s.wakeLocked()
+	}
+}
+
+// plain reports whether the next session gets no initialize of the gateway's.
+func (s *start) plain() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.params == nil
+}

@@ -1,0 +1,242 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// withHold is a gateway that holds initialize back for the default time.
+var withHold = gateway.Options{AnnounceDelay: 100 * time.Millisecond}
+
+// With the GET the server is started, and hears nothing until the delay is over.
+func TestInitializeIsHeldBackForASilentClient(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, connstate.Client{})
+		time.Sleep(100*time.Millisecond - time.Nanosecond)
+		synctest.Wait()
+		if u.starts() != 1 {
+			t.Fatalf("%d starts, want the server to be started with the GET", u.starts())
+		}
+		u.session(t, 1).wantMethods(t)
+		time.Sleep(time.Nanosecond)
+		p.want("mcp-response: auto " + serverResult)
+		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
+		p.wantState(connstate.Ready)
+	})
+}
+
+// The client's own initialize goes to the server as it is, at once, and once; the
+// server's answer is its answer.
+func TestClientsOwnInitializeGoesToTheServer(t *testing.T) {
+	const own = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{},"experimental":{"x":{"n":1.50}}}`
+	for name, dial := range map[string]func(context.Context, int) error{"at once": nil, "after a boot": slow(3 * time.Second)} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{dial: dial}
+			inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, connstate.Client{})
+				time.Sleep(5 * time.Millisecond)
+				p.post(initialize("0", "2025-06-18", own), initialized, request("1", "tools/list"))
+				if dial != nil {
+					p.want()
+					time.Sleep(3 * time.Second)
+				}
+				p.want(asVersion("0", "2025-06-18"), answered("1", 1, "tools/list"))
+				s := u.session(t, 1)
+				s.wantMethods(t, "initialize", "notifications/initialized", "tools/list")
+				want := `{"protocolVersion":"2025-06-18","capabilities":` + own + `,"clientInfo":{"name":"peer","version":"0"}}`
+				if got := string(s.message(t, "initialize").Params()); got != want {
+					t.Errorf("the server got the params %s, want %s", got, want)
+				}
+				time.Sleep(time.Minute)
+				p.want() // no announcement
+				if u.starts() != 1 {
+					t.Errorf("%d starts, want 1", u.starts())
+				}
+				if n := metric(t, g, "mcp_sse_handshake_attempts_total"); n != 1 {
+					t.Errorf("mcp_sse_handshake_attempts_total = %g, want 1", n)
+				}
+			})
+		})
+	}
+}
+
+// A request that needs the server does not wait for the delay.
+func TestRequestEndsTheHold(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		began := time.Now()
+		p.post(request("1", "tools/list"))
+		p.want(answered("1", 1, "tools/list"))
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %s, want no time", took)
+		}
+	})
+}
+
+// What the gateway answers itself does not need the server: a client that begins
+// with it may still send its own initialize.
+func TestPingAndDiscoverDoNotEndTheHold(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "server/discover"), request("2", "ping"))
+		p.want("1 error -32601", "2 {}")
+		time.Sleep(50 * time.Millisecond)
+		synctest.Wait()
+		u.session(t, 1).wantMethods(t)
+		p.post(initialize("3", "2025-11-25", `{"roots":{}}`))
+		p.want("3 " + serverResult)
+		if got := string(u.session(t, 1).message(t, "initialize").Params()); !strings.Contains(got, "roots") {
+			t.Errorf("the server was told %s, want the client's params", got)
+		}
+		if u.starts() != 1 {
+			t.Errorf("%d starts, want 1", u.starts())
+		}
+	})
+}
+
+// A client that comes after the delay with more capabilities gets a fresh session.
+func TestLateInitializeOpensAFreshSession(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(200 * time.Millisecond)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
+		p.want("0 "+serverResult, answered("1", 2, "tools/list"))
+		if !u.session(t, 1).over() {
+			t.Error("the first session is not over")
+		}
+	})
+}
+
+// A client that leaves while initialize is held back has cost the server a start,
+// and no handshake.
+func TestClientLeavesDuringTheHold(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		synctest.Wait()
+		p.c.Close("left")
+		synctest.Wait()
+		u.session(t, 1).wantMethods(t)
+		if !u.session(t, 1).over() {
+			t.Error("the session is not over")
+		}
+	})
+}
+
+// A server in process that is held back does not keep others from starting.
+func TestHeldStartsAreNotCounted(t *testing.T) {
+	u := &server{}
+	opts := gateway.Options{AnnounceDelay: time.Second, StartConcurrency: 1}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		for range 3 {
+			connect(t, g, plain)
+		}
+		p := connect(t, g, plain)
+		p.post(request("1", "tools/list"))
+		synctest.Wait()
+		if u.starts() != 4 {
+			t.Errorf("%d starts, want 4", u.starts())
+		}
+		if p.wantState(connstate.Ready); t.Failed() {
+			t.Log("a request waits for the hold of other clients")
+		}
+	})
+}
+
+// A server that ends while it is held back is started again.
+func TestServerDiesDuringTheHold(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		synctest.Wait()
+		u.session(t, 1).die()
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		time.Sleep(2 * time.Second)
+		p.want("0 " + serverResult)
+		if got := string(u.session(t, 2).message(t, "initialize").Params()); !strings.Contains(got, "roots") {
+			t.Errorf("the second session was told %s, want the client's params", got)
+		}
+	})
+}
+
+// A client's own initialize is answered within its own time, whatever it waits
+// for: here the starts of others.
+func TestOwnInitializeIsBounded(t *testing.T) {
+	u := &server{dial: slow(40 * time.Second)}
+	inFakeTime(t, u, gateway.Options{StartConcurrency: 1}, func(t *testing.T, g *gateway.Gateway) {
+		for range 3 {
+			connect(t, g, plain)
+		}
+		synctest.Wait()
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", emptyDeclared))
+		time.Sleep(50*time.Second - time.Nanosecond)
+		p.want()
+		time.Sleep(time.Nanosecond)
+		p.want("0 initialization_error request_processing attempt 1")
+		time.Sleep(3 * time.Minute)
+		p.post(initialize("0", "2025-11-25", emptyDeclared))
+		p.want("0 " + serverResult) // the start went on
+	})
+}
+
+// What one fresh session takes counts for the same wait.
+func TestFreshSessionIsInsideTheWaitOfInitialize(t *testing.T) {
+	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "initialize" }}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(20 * time.Second)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`)) // the synthetic one is out
+		synctest.Wait()
+		if u.starts() != 2 {
+			t.Fatalf("%d starts, want a fresh one", u.starts())
+		}
+		time.Sleep(50*time.Second - time.Nanosecond)
+		p.want()
+		time.Sleep(time.Nanosecond)
+		p.want("0 initialization_error*")
+	})
+}
+
+// The version that a client is told is the older one of what it asked for and
+// what the server answered; one that is unknown passes as it is.
+func TestProtocolVersionIsTheOlderOne(t *testing.T) {
+	for _, tc := range []struct{ requested, answered, want string }{
+		{"2025-11-25", "2024-11-05", "2024-11-05"},
+		{"2024-11-05", "2025-11-25", "2024-11-05"},
+		{"2025-06-18", "2024-10-07", "2024-10-07"},
+		{"1999-01-01", "2025-03-26", "2025-03-26"},
+	} {
+		handle := says(func(id jsonrpc.ID) []byte {
+			return jsonrpc.NewResult(id, []byte(`{"protocolVersion":"`+tc.answered+`","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`))
+		})
+		for name, opts := range map[string]gateway.Options{"own": withHold, "stored": {}} {
+			t.Run(name+" "+tc.requested+" "+tc.answered, func(t *testing.T) {
+				inFakeTime(t, &server{handle: handle}, opts, func(t *testing.T, g *gateway.Gateway) {
+					p := connect(t, g, plain)
+					if name == "stored" {
+						p.wantState(connstate.Ready)
+					}
+					p.post(initialize("0", tc.requested, emptyDeclared))
+					p.want(asVersion("0", tc.want))
+					got := p.c.Snapshot().Initialized
+					want := connstate.Server{Name: "played", Version: "1.0", ProtocolVersion: tc.answered}
+					if got == nil || *got != want {
+						t.Errorf("the snapshot has the server %+v, want %+v", got, want)
+					}
+				})
+			})
+		}
+	}
+}

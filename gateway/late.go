@@ -1,0 +1,64 @@
+package gateway
+
+import (
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// lateRetry is when it may be worth to ask again for a server that still starts.
+const lateRetry = time.Second
+
+// announceLate tells the client that the start takes longer than it may wait.
+// The start goes on: late is not failed.
+func (s *start) announceLate() {
+	s.mu.Lock()
+	defer s.mu.Unlock() // with it, so that this cannot follow the result
+	if s.served || s.b.c.State() != connstate.Initializing {
+		return
+	}
+	limit := s.b.g.opts.InitializationTimeout
+	s.b.log().Info("session start takes long", "waited", limit)
+	s.b.announce(s.lateLocked(limit).Response(s.b.autoID()))
+}
+
+// whyLate is what a request is told that has waited for a start in vain: how the
+// last one failed, or that it takes long.
+func (s *start) whyLate(limit time.Duration) *handshake.Failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure != nil {
+		return s.failure
+	}
+	return s.lateLocked(limit)
+}
+
+// lateLocked is what is told of a start that takes long, and counts it as a
+// failure, once.
+func (s *start) lateLocked(limit time.Duration) *handshake.Failure {
+	failure := &handshake.Failure{
+		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
+		Details: "the server is still starting: it did not answer within " + limit.String(),
+		Attempt: s.attempts, RetryAfter: lateRetry,
+	}
+	if !s.told {
+		s.told = true
+		s.b.count(failure, limit)
+	}
+	return failure
+}
+
+// remaining is the failure of a connection that has given up as a request is
+// told of it now: with the time that is left until another start may be made.
+func (s *start) remaining(failure *handshake.Failure) *handshake.Failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != gaveUp {
+		return failure
+	}
+	told := *failure
+	told.RetryAfter = max(0, time.Until(s.retryAt))
+	return &told
+}
