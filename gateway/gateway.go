@@ -83,7 +83,7 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	var err error
 	g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics))
 	if _, remote := up.(upstream.URL); remote && opts.Warm > 0 && opts.Sessions != SessionsShared {
-		err = errors.Join(err, errors.New("Warm: there is nothing to keep warm for a remote server, which is not started: leave it out"))
+		err = errors.Join(err, fmt.Errorf("%s: there is nothing to keep warm for a remote server, which is not started: leave it out", "Warm"))
 	}
 	if err = errors.Join(opts.validate(), unregistered, err); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)

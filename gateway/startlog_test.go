@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ import (
 // A start that can never work is said when it is news, once more when the first
 // connection gives up, and then once a minute, each time with what was left out.
 func TestStartThatNeverWorksIsSaidOnceWithItsCount(t *testing.T) {
-	var log bytes.Buffer
+	var log logText
 	u := &server{dial: failing(1000)}
 	opts := gateway.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
@@ -24,10 +25,9 @@ func TestStartThatNeverWorksIsSaidOnceWithItsCount(t *testing.T) {
 			connect(t, g, plain)
 		}
 		time.Sleep(59 * time.Second) // 10 connections, 5 attempts each
-		synctest.Wait()
-		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		lines := strings.Split(strings.TrimSpace(log.take()), "\n")
 		if len(lines) != 2 {
-			t.Fatalf("%d lines:\n%s", len(lines), &log)
+			t.Fatalf("%d lines: %q", len(lines), lines)
 		}
 		if !strings.Contains(lines[0], "attempt=1 ") || strings.Contains(lines[0], "notLogged") {
 			t.Errorf("first: %s", lines[0])
@@ -35,24 +35,43 @@ func TestStartThatNeverWorksIsSaidOnceWithItsCount(t *testing.T) {
 		if !strings.Contains(lines[1], "gaveUp=true") || !strings.Contains(lines[1], "attempt=5 ") || !strings.Contains(lines[1], "notLogged=") {
 			t.Errorf("second: %s", lines[1])
 		}
-		log.Reset()
+		log.take()
 		time.Sleep(time.Minute)
 		connect(t, g, plain)
 		time.Sleep(time.Second)
-		synctest.Wait()
-		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "notLogged=") {
+		if got := log.take(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "notLogged=") {
 			t.Errorf("after a minute: %s", got)
 		}
-		log.Reset()
+		log.take()
 		time.Sleep(time.Minute)
+		log.take()
 		synctest.Wait()
-		log.Reset()
 		u.dial = func(context.Context, int) error { return errors.New("another cause") }
 		connect(t, g, plain)
 		time.Sleep(time.Millisecond)
-		synctest.Wait()
-		if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "another cause") {
+		if got := log.take(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "another cause") {
 			t.Errorf("another cause: %s", got)
 		}
 	})
+}
+
+// logText is a log that is read while it is written.
+type logText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// take returns what has been logged since the last call.
+func (l *logText) take() string {
+	synctest.Wait()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	defer l.text.Reset()
+	return l.text.String()
 }
