@@ -17,7 +17,7 @@ import (
 
 // arguments are the command line.
 type arguments struct {
-	Mode   string `enum:"call,connect" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server. connect: from GET to ready, with servers of three kinds."`
+	Mode   string `enum:"call,connect" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server. connect: from GET to the result of initialize, with servers and clients of three kinds."`
 	Bin    string `default:"bin" placeholder:"DIR" help:"Where sse-server, echo and proxy are."`
 	Rounds int    `default:"5" help:"Rounds of each."`
 
@@ -27,7 +27,7 @@ type arguments struct {
 
 	Server string `placeholder:"FILE" help:"connect: script of a Node MCP server on stdio."`
 	Node   string `default:"node" help:"connect: Node."`
-	Warm   int    `default:"2" help:"connect: sessions that are kept ready."`
+	Warm   int    `default:"2" help:"connect: servers that are kept started."`
 
 	Timeout time.Duration `default:"30s" help:"For each start, connection and answer."`
 }

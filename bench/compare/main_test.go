@@ -56,7 +56,8 @@ func TestCompareCalls(t *testing.T) {
 // know: what is tested here is the measuring.
 func TestCompareOpenings(t *testing.T) {
 	code, out, errors := compare(t, "--mode", "connect", "--rounds", "3", "--warm", "1", "--node", filepath.Join(bin, "echo"), "--server", "x")
-	want := regexp.MustCompile(`(?s)3 streams of each.*\nin process +\S+s +\S+s +0s\nNode, --warm 1 +\S+s +\S+s +\S+s\nNode, cold +\S+s +\S+s +\S+s\n$`)
+	const rows = `\n +p50[^\n]*\nin process +\S+s +\S+s +0s +-\nNode, --warm 1 +\S+s +\S+s +\S+s +1.00\nNode, cold +\S+s +\S+s +\S+s +1.00\n`
+	want := regexp.MustCompile(`3 streams of each[^\n]*\n\nsilent[^\n]*` + rows + `\nown initialize` + rows + `\nown initialize with[^\n]*` + rows + `$`)
 	if code != 0 || !want.MatchString(out) {
 		t.Errorf("exit code %d, output:\n%s%s", code, out, errors)
 	}

@@ -11,19 +11,22 @@ import (
 // Opening is how long a stream took, from before its GET was sent.
 type Opening struct {
 	Endpoint time.Duration // to the endpoint event
-	Ready    time.Duration // to the result of the initialize that the server has run by itself
+	Ready    time.Duration // to the result of initialize
 }
 
-// Connect opens one stream, waits for the result that the server announces as
-// mcp-response, and closes it. It fails when the server announces an error or,
-// within opts.Timeout, nothing. Of the options only Timeout and Header matter.
-func Connect(ctx context.Context, target string, opts Options) (Opening, error) {
+// Connect opens one stream, waits for the result of initialize, and closes it.
+// With capabilities, a JSON object, it sends its own initialize, which declares
+// them; with an empty text it is silent, and waits for the result that the server
+// announces as mcp-response. It fails when the server answers with an error or,
+// within opts.Timeout, not at all. Of the options only Timeout and Header matter.
+func Connect(ctx context.Context, target, capabilities string, opts Options) (Opening, error) {
 	opts = opts.withDefaults()
 	u, err := parseTarget(target)
 	if err != nil {
 		return Opening{}, err
 	}
-	st, err := (&site{u, opts.Header, opts.Timeout}).open(ctx)
+	site := &site{u, opts.Header, opts.Timeout}
+	st, err := site.open(ctx)
 	if err != nil {
 		return Opening{}, err
 	}
@@ -32,18 +35,35 @@ func Connect(ctx context.Context, target string, opts Options) (Opening, error) 
 	if err := st.conn.SetDeadline(st.asked.Add(opts.Timeout)); err != nil {
 		return Opening{}, err
 	}
+	wanted := "mcp-response"
+	if capabilities != "" {
+		wanted = "message"
+		p := site.poster(st.endpoint)
+		defer p.close()
+		own := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,`+
+			`"clientInfo":{"name":"compare","version":"1.0"}}}`, capabilities)
+		if err := p.send(ctx, own); err != nil {
+			return Opening{}, err
+		}
+	}
+	return st.awaitInitialized(ctx, wanted)
+}
+
+// awaitInitialized reads the stream up to the first event of that name, which
+// must hold a result.
+func (st *stream) awaitInitialized(ctx context.Context, event string) (Opening, error) {
 	for {
 		e, err := st.events.next()
 		if err != nil {
-			return Opening{}, errors.Join(ctx.Err(), fmt.Errorf("no announcement: %w", err))
+			return Opening{}, errors.Join(ctx.Err(), fmt.Errorf("no result of initialize: %w", err))
 		}
-		if e.name != "mcp-response" {
+		if e.name != event {
 			continue
 		}
 		ready := time.Since(st.asked)
 		var m message
 		if err := json.Unmarshal(e.data, &m); err != nil || m.Result == nil {
-			return Opening{}, fmt.Errorf("the server announces no result: %.300s", e.data)
+			return Opening{}, fmt.Errorf("no result of initialize, but %.300s", e.data)
 		}
 		return Opening{Endpoint: st.pointed.Sub(st.asked), Ready: ready}, nil
 	}

@@ -116,11 +116,13 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-func TestConnectMeasuresTheAnnouncement(t *testing.T) {
+func TestConnectMeasuresTheInitialization(t *testing.T) {
 	s := (&fakeServer{both: true}).serve(t)
-	o, err := load.Connect(t.Context(), s.url, quick())
-	if err != nil || o.Endpoint <= 0 || o.Ready < o.Endpoint {
-		t.Errorf("connect = %+v, %v, want two times", o, err)
+	for _, capabilities := range []string{"", "{}", `{"roots":{}}`} {
+		o, err := load.Connect(t.Context(), s.url, capabilities, quick())
+		if err != nil || o.Endpoint <= 0 || o.Ready < o.Endpoint {
+			t.Errorf("connect with %q = %+v, %v, want two times", capabilities, o, err)
+		}
 	}
 }
 
@@ -133,7 +135,7 @@ func TestConnectFailsWithoutAnAnnouncement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(page("text/event-stream", body))
 			defer srv.Close()
-			if o, err := load.Connect(t.Context(), srv.URL, quick()); err == nil {
+			if o, err := load.Connect(t.Context(), srv.URL, "", quick()); err == nil {
 				t.Errorf("connect = %+v, want an error", o)
 			}
 		})
