@@ -92,6 +92,9 @@ type Client struct {
 	Dialect Dialect
 	// Quiet withholds the announcement.
 	Quiet bool
+	// Local says that the client is on this machine, as far as its request tells: it
+	// came from a loopback address to one, through no proxy that says so.
+	Local bool
 	// Header is what the operator has named of the client's request to be handed
 	// on to the server; nil: nothing. It must not be logged.
 	Header map[string][]string

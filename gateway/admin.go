@@ -18,12 +18,13 @@ var errUnknownServer = errors.New("there is no server of that name")
 // /readyz (sessions can be started), /metrics, and /connections with a snapshot
 // of each. Host and Origin are checked as for the transport. They are not
 // authenticated, and not part of ServeHTTP. /readyz?server=NAME is 404 for any
-// name but Options.Name.
+// name but Options.Name. Why a server is not ready it tells by category, unless
+// Options.ErrorDetails or an authenticated request want more.
 func (g *Gateway) Admin() http.Handler {
 	ready := func(w http.ResponseWriter, r *http.Request) {
 		err := errUnknownServer
 		if name, named := askedServer(r); !named || name == g.opts.Name && name != "" {
-			err = g.Ready(r.Context())
+			err = g.readiness(r, g.Ready(r.Context()))
 		}
 		writeStatus(w, err)
 	}
@@ -65,7 +66,7 @@ func (s *Servers) serveReady(w http.ResponseWriter, r *http.Request) {
 	}
 	body, code := status{Status: notReady, Servers: map[string]status{}}, http.StatusServiceUnavailable
 	for name, err := range s.Ready(r.Context()) {
-		body.Servers[name] = statusOf(err)
+		body.Servers[name] = statusOf(s.byName(name).readiness(r, err))
 		if err == nil {
 			body.Status, code = isReady, http.StatusOK
 		}
@@ -74,12 +75,20 @@ func (s *Servers) serveReady(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Servers) readyOne(r *http.Request, name string) error {
-	for _, g := range s.all {
-		if g.opts.Name == name {
-			return g.Ready(r.Context())
-		}
+	if g := s.byName(name); g != nil {
+		return g.readiness(r, g.Ready(r.Context()))
 	}
 	return errUnknownServer
+}
+
+// byName returns the gateway of that name, or nil.
+func (s *Servers) byName(name string) *Gateway {
+	for _, g := range s.all {
+		if g.opts.Name == name {
+			return g
+		}
+	}
+	return nil
 }
 
 // The values of status.Status.

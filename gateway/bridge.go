@@ -195,9 +195,9 @@ func (b *bridge) Refused(m *jsonrpc.Message, err error) {
 	failure, isFailure := errors.AsType[*handshake.Failure](err)
 	switch {
 	case isFailure:
-		b.Fail(m.ID, b.start.remaining(failure).RPC(), metrics.ErrorInitialization)
+		b.Fail(m.ID, b.tell(b.start.remaining(failure)).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrGateTimeout):
-		b.Fail(m.ID, b.start.whyLate(b.g.opts.InitializationTimeout).RPC(), metrics.ErrorInitialization)
+		b.Fail(m.ID, b.tell(b.start.whyLate(b.g.opts.InitializationTimeout)).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrDraining):
 		b.Fail(m.ID, multiplex.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
 	case errors.Is(err, connstate.ErrGateFull):
@@ -277,5 +277,5 @@ func (b *bridge) answered(id jsonrpc.ID, errorType string) {
 // Fail answers a client's request with an error of the gateway's.
 func (b *bridge) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
 	b.repeated.forget(id)
-	b.c.AnswerNow(id, jsonrpc.NewError(id, e), errorType)
+	b.c.AnswerNow(id, jsonrpc.NewError(id, b.safe(e, errorType)), errorType)
 }

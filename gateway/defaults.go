@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ func (o Options) withDefaults() Options {
 	o.SessionsSize = cmp.Or(o.SessionsSize, 1)
 	o.StartConcurrency = cmp.Or(o.StartConcurrency, 16)
 	o.Retry = cmp.Or(o.Retry, RetrySafe)
+	o.ErrorDetails = cmp.Or(o.ErrorDetails, ErrorDetailsAuto)
 	o.RequestTimeout = cmp.Or(o.RequestTimeout, 60*time.Second)
 	o.MaxRequestTimeout = cmp.Or(o.MaxRequestTimeout, max(10*time.Minute, o.RequestTimeout))
 	o.HangTimeout = cmp.Or(o.HangTimeout, 30*time.Second)
@@ -104,6 +106,8 @@ func (o Options) validateSessions() []error {
 	shared := o.Sessions == SessionsShared
 	refuse(!shared && o.Sessions != SessionsPerConnection, "Sessions", `must be "per-connection" or "shared"`)
 	refuse(o.Retry != RetrySafe && o.Retry != RetryNever, "Retry", `must be "safe" or "never"`)
+	refuse(!slices.Contains([]string{ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe}, o.ErrorDetails),
+		"ErrorDetails", `must be "auto", "full" or "safe"`)
 	refuse(o.Warm < 0, "Warm", "must not be negative; 0 is none")
 	refuse(o.SessionsSize > 1 && !shared, "SessionsSize", "has no effect without SessionsShared")
 	refuse(shared && o.NoAutoInitialize, "Sessions", "shared ones need the gateway's own initialize: no NoAutoInitialize")

@@ -54,7 +54,7 @@ func (s *start) failed(err error) bool {
 	s.mu.Unlock()
 
 	if announce {
-		s.b.announce(told.Response(s.b.autoID()))
+		s.b.announce(s.b.tell(&told).Response(s.b.autoID()))
 	}
 	for _, o := range waiting {
 		s.b.Refused(o.m, &told)

@@ -21,7 +21,7 @@ func (s *start) announceLate() {
 	}
 	limit := s.b.g.opts.InitializationTimeout
 	s.b.log().Info("session start takes long", "waited", limit)
-	s.b.announce(s.lateLocked(limit).Response(s.b.autoID()))
+	s.b.announce(s.b.tell(s.lateLocked(limit)).Response(s.b.autoID()))
 }
 
 // whyLate is what a request is told that has waited for a start in vain: how the

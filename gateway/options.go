@@ -22,6 +22,13 @@ const (
 	RetryNever = "never"
 )
 
+// The values of Options.ErrorDetails.
+const (
+	ErrorDetailsAuto = "auto"
+	ErrorDetailsFull = "full"
+	ErrorDetailsSafe = "safe"
+)
+
 // Options configure a Gateway. The zero value is the documented default of
 // every option; where a limit can be switched off, a negative value does it.
 type Options struct {
@@ -61,6 +68,14 @@ type Options struct {
 	// RetrySafe repeats once, on the new session, those that change nothing,
 	// RetryNever answers all with an error. Default "safe".
 	Retry string
+	// ErrorDetails says what errors tell clients of the server: ErrorDetailsFull its
+	// exit status, the last of its stderr, its command or address and what it said
+	// when it refused; ErrorDetailsSafe the category alone. The log has all of it.
+	// ErrorDetailsAuto is full for clients on this machine while there is no
+	// Authenticate, else safe. Why a server is not ready, /readyz tells in full only
+	// with ErrorDetailsFull, or to a request that Authenticate accepts. Default
+	// "auto".
+	ErrorDetails string
 	// ForwardHeaders are the names of request headers that a client's GET may
 	// hand on to a remote server. Default none. Only per connection.
 	ForwardHeaders []string

@@ -238,7 +238,7 @@ func TestAdmin(t *testing.T) {
 			}
 		}
 		want(http.MethodGet, "/healthz", 200, `{"status":"ok"}`)
-		want(http.MethodGet, "/readyz", 503, `{"status":"not ready","reason":"initialization failed: the server could not be started: no such file"}`)
+		want(http.MethodGet, "/readyz", 503, `{"status":"not ready","reason":"initialization failed: the server could not be started or reached"}`)
 		time.Sleep(2 * time.Second)
 		want(http.MethodGet, "/readyz", 200, `{"status":"ready"}`)
 		want(http.MethodHead, "/readyz", 200, "")

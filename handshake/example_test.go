@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // server answers initialize, as an MCP server does.
@@ -52,10 +53,10 @@ func Example() {
 
 // What a client gets when no session came about.
 func ExampleFailure() {
-	f := &handshake.Failure{Phase: handshake.PhaseCreation, Details: "no server is configured", Attempt: 1}
+	f := &handshake.Failure{Phase: handshake.PhaseCreation, Reason: metrics.ReasonStartFailed, Details: "no server is configured", Attempt: 1}
 	fmt.Println(f)
 	fmt.Printf("%s\n", f.Response("7"))
 	// Output:
 	// initialization failed: no server is configured
-	// {"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"initialization failed: no server is configured","data":{"type":"initialization_error","phase":"request_creation","details":"no server is configured","attempt":1,"retryAfterMs":0}}}
+	// {"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"initialization failed: no server is configured","data":{"type":"initialization_error","phase":"request_creation","reason":"start_failed","details":"no server is configured","attempt":1,"retryAfterMs":0}}}
 }

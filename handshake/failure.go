@@ -1,6 +1,7 @@
 package handshake
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -51,10 +52,32 @@ func (f *Failure) cause() string {
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
+// categories are what a client is told of a failure that may not have its
+// details, by reason.
+var categories = map[string]string{
+	metrics.ReasonTimeout:     "the server did not answer in time",
+	metrics.ReasonStartFailed: "the server could not be started or reached",
+	metrics.ReasonRejected:    "the server refused to initialize",
+	metrics.ReasonBadAnswer:   "the server gave no valid answer",
+	metrics.ReasonSendFailed:  "the answer could not be delivered",
+	metrics.ReasonGaveUp:      "the server ends soon after each start",
+}
+
+// Safe returns the failure without what is for the operator alone: the command,
+// its stderr and exit status, the address of a remote server, and what the server
+// said. Phase and reason remain.
+func (f *Failure) Safe() *Failure {
+	safe := *f
+	safe.Err = nil
+	safe.Details = cmp.Or(categories[f.Reason], "no session with the server came about")
+	return &safe
+}
+
 // failureData is the data member of the error that a client gets.
 type failureData struct {
 	Type         string `json:"type"`
 	Phase        Phase  `json:"phase"`
+	Reason       string `json:"reason"`
 	Details      string `json:"details"`
 	Attempt      int    `json:"attempt"`
 	RetryAfterMs int64  `json:"retryAfterMs"`
@@ -64,7 +87,7 @@ type failureData struct {
 func (f *Failure) RPC() *jsonrpc.Error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", f.Error())
 	e.Data = failureData{
-		Type: "initialization_error", Phase: f.Phase, Details: f.cause(),
+		Type: "initialization_error", Phase: f.Phase, Reason: f.Reason, Details: f.cause(),
 		Attempt: f.Attempt, RetryAfterMs: f.RetryAfter.Milliseconds(),
 	}
 	return e

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // stored is an InitializeResult as no encoder of ours would write it.
@@ -180,16 +181,16 @@ func TestFailureTellsTheClient(t *testing.T) {
 		want    string
 	}{
 		{
-			handshake.Failure{Phase: handshake.PhaseCreation, Details: "no handler", Attempt: 1}, "1",
-			`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"initialization failed: no handler","data":{"type":"initialization_error","phase":"request_creation","details":"no handler","attempt":1,"retryAfterMs":0}}}`,
+			handshake.Failure{Phase: handshake.PhaseCreation, Reason: metrics.ReasonStartFailed, Details: "no handler", Attempt: 1}, "1",
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"initialization failed: no handler","data":{"type":"initialization_error","phase":"request_creation","reason":"start_failed","details":"no handler","attempt":1,"retryAfterMs":0}}}`,
 		},
 		{
-			handshake.Failure{Phase: handshake.PhaseProcessing, Details: "the server ended", Attempt: 3, RetryAfter: 1500 * time.Millisecond, Err: errors.New("exit \"1\"\n")}, `"auto-initialize-x"`,
-			`{"jsonrpc":"2.0","id":"auto-initialize-x","error":{"code":-32603,"message":"initialization failed: the server ended: exit \"1\"\n","data":{"type":"initialization_error","phase":"request_processing","details":"the server ended: exit \"1\"\n","attempt":3,"retryAfterMs":1500}}}`,
+			handshake.Failure{Phase: handshake.PhaseProcessing, Reason: metrics.ReasonStartFailed, Details: "the server ended", Attempt: 3, RetryAfter: 1500 * time.Millisecond, Err: errors.New("exit \"1\"\n")}, `"auto-initialize-x"`,
+			`{"jsonrpc":"2.0","id":"auto-initialize-x","error":{"code":-32603,"message":"initialization failed: the server ended: exit \"1\"\n","data":{"type":"initialization_error","phase":"request_processing","reason":"start_failed","details":"the server ended: exit \"1\"\n","attempt":3,"retryAfterMs":1500}}}`,
 		},
 		{
-			handshake.Failure{Phase: handshake.PhaseSending, Details: "100% lost"}, "9007199254740993",
-			`{"jsonrpc":"2.0","id":9007199254740993,"error":{"code":-32603,"message":"initialization failed: 100% lost","data":{"type":"initialization_error","phase":"response_sending","details":"100% lost","attempt":0,"retryAfterMs":0}}}`,
+			handshake.Failure{Phase: handshake.PhaseSending, Reason: metrics.ReasonStartFailed, Details: "100% lost"}, "9007199254740993",
+			`{"jsonrpc":"2.0","id":9007199254740993,"error":{"code":-32603,"message":"initialization failed: 100% lost","data":{"type":"initialization_error","phase":"response_sending","reason":"start_failed","details":"100% lost","attempt":0,"retryAfterMs":0}}}`,
 		},
 	} {
 		got := tc.failure.Response(tc.id)
@@ -207,5 +208,29 @@ func TestFailureIsAnError(t *testing.T) {
 	var err error = f
 	if got, want := err.Error(), "initialization failed: no answer: EOF"; got != want || !errors.Is(err, io.EOF) {
 		t.Errorf("got %q, want %q and io.EOF in it", got, want)
+	}
+}
+
+// What a client that may not know more is told: no command, no address, no words
+// of the server.
+func TestSafeFailureKeepsNothingOfTheServer(t *testing.T) {
+	for _, reason := range []string{
+		metrics.ReasonTimeout, metrics.ReasonStartFailed, metrics.ReasonRejected, metrics.ReasonBadAnswer,
+		metrics.ReasonSendFailed, metrics.ReasonGaveUp, "", "unknown",
+	} {
+		f := &handshake.Failure{
+			Phase: handshake.PhaseProcessing, Reason: reason, Details: "swordfish", Attempt: 2, RetryAfter: time.Second,
+			Err: errors.New("swordfish"),
+		}
+		safe := f.Safe()
+		if text := safe.Error() + string(safe.Response("1")); strings.Contains(text, "swordfish") || safe.Unwrap() != nil {
+			t.Errorf("%s: got %s", reason, text)
+		}
+		if safe.Details == "" || safe.Phase != f.Phase || safe.Reason != reason || safe.Attempt != 2 || safe.RetryAfter != time.Second {
+			t.Errorf("%s: got %+v, want all but details and cause", reason, safe)
+		}
+		if f.Err == nil {
+			t.Error("the failure itself was changed")
+		}
 	}
 }

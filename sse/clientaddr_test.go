@@ -1,6 +1,8 @@
 package sse_test
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -68,5 +70,41 @@ func TestForwardedForIsNotBelievedByDefault(t *testing.T) {
 	r.Header.Set("X-Forwarded-For", "198.51.100.1")
 	if got := f.ClientAddr(r).String(); got != "127.0.0.1" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A client is local when it came from this machine to this machine, and no proxy
+// says that it asks for somebody else.
+func TestIsLocal(t *testing.T) {
+	loopback := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
+	for name, tc := range map[string]struct {
+		remote string
+		local  net.Addr
+		header string
+		want   bool
+	}{
+		"both":               {"127.0.0.1:5", loopback, "", true},
+		"IPv6":               {"[::1]:5", &net.TCPAddr{IP: net.IPv6loopback}, "", true},
+		"another machine":    {"192.0.2.1:5", loopback, "", false},
+		"another address":    {"127.0.0.1:5", &net.TCPAddr{IP: net.IPv4(192, 0, 2, 9)}, "", false},
+		"nothing is known":   {"", nil, "", false},
+		"a proxy, forwarded": {"127.0.0.1:5", loopback, "X-Forwarded-For", false},
+		"a proxy, host":      {"127.0.0.1:5", loopback, "X-Forwarded-Host", false},
+		"a proxy, real IP":   {"127.0.0.1:5", loopback, "X-Real-IP", false},
+		"a proxy, standard":  {"127.0.0.1:5", loopback, "Forwarded", false},
+		"a proxy, via":       {"127.0.0.1:5", loopback, "Via", false},
+		"another header":     {"127.0.0.1:5", loopback, "X-Request-Id", true},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/sse", nil)
+		r.RemoteAddr = tc.remote
+		if tc.local != nil {
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, tc.local))
+		}
+		if tc.header != "" {
+			r.Header.Set(tc.header, "192.0.2.7")
+		}
+		if got := sse.IsLocal(r); got != tc.want {
+			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
 	}
 }

@@ -15,6 +15,9 @@ const (
 // ClientAddr is what the limits and logs take for the client's address.
 func (h *Handler) ClientAddr(r *http.Request) netip.Addr { return h.clientAddr(r) }
 
+// IsLocal reports whether a request counts as one from this machine.
+func IsLocal(r *http.Request) bool { return isLocal(r) }
+
 // Endpoint is the path that the endpoint event would carry.
 func (h *Handler) Endpoint(r *http.Request, id string) string { return h.endpoint(r, id) }
 

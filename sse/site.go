@@ -45,6 +45,21 @@ func onLoopback(r *http.Request) bool {
 	return false
 }
 
+// isLocal reports whether a request comes from this machine, and not by a proxy on
+// it for somebody else.
+func isLocal(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) {
+		return false
+	}
+	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Forwarded", "Via"} {
+		if len(r.Header[name]) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 func (h *Handler) originAllowed(r *http.Request) bool {
 	switch origins := r.Header["Origin"]; len(origins) {
 	case 0:

@@ -85,6 +85,7 @@ type config struct {
 	TrustedProxies list   `group:"access" placeholder:"CIDR,..." check:"cidr" help:"Networks or addresses of the proxies whose X-Forwarded-For is believed. None: it is ignored."`
 	AllowedOrigins list   `group:"access" placeholder:"ORIGIN,..." check:"origin" help:"Origins of web pages that are allowed beside the server's own, such as https://app.example.com; * allows any. None: only its own."`
 	AllowedHosts   list   `group:"access" placeholder:"HOST,..." check:"host" help:"Host headers, without port, that are allowed on a loopback address beside loopback names; * allows any. None: only loopback names."`
+	ErrorDetails   text   `group:"access" default:"auto" placeholder:"WHICH" allowed:"auto|full|safe" help:"What errors tell clients of the server: full, its exit status, the last of its stderr, its command or address; safe, the category alone; auto, full for clients on this machine while there is no --auth-tokens-file. The log has all of it."`
 	CORS           toggle `group:"access" name:"cors" help:"Answer preflights and send CORS headers for --allowed-origins."`
 }
 

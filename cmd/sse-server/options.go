@@ -19,6 +19,7 @@ func (l *loaded) options() gateway.Options {
 		Capabilities:         l.Capabilities.value,
 		ForwardHeaders:       l.ForwardHeader.values,
 		Name:                 l.server,
+		ErrorDetails:         l.ErrorDetails.value,
 
 		Sessions:         l.Sessions.value,
 		SessionsSize:     l.SessionsSize.value,

@@ -30,6 +30,7 @@ func optionCases() map[string]optionCase {
 		"EventName":             {"event", "message", "message"},
 		"Capabilities":          {"capabilities", `{"roots":{}}`, `{"roots":{}}`},
 		"ForwardHeaders":        {"forward-header", "X-User", []string{"X-User"}},
+		"ErrorDetails":          {"error-details", "safe", "safe"},
 		"Sessions":              {"sessions", "shared", "shared"},
 		"SessionsSize":          {"sessions-size", "3", 3},
 		"Warm":                  {"warm", "2", 2},

@@ -207,7 +207,7 @@ func TestServeARemoteServer(t *testing.T) {
 // A remote server that refuses access is told by its status, not by the token.
 func TestRemoteServerThatRefuses(t *testing.T) {
 	url, _ := remoteDemo(t)
-	p := start(t, "--addr", "127.0.0.1:0", "--log-level", "debug", "--url", url+"?key="+secret, "--header", "X-Key: "+secret)
+	p := start(t, "--addr", "127.0.0.1:0", "--log-level", "debug", "--error-details", "full", "--url", url+"?key="+secret, "--header", "X-Key: "+secret)
 	client := newClient(t, &http.Transport{})
 	code, body := get(t, client, p.base()+"/readyz", "")
 	if code != http.StatusServiceUnavailable || !strings.Contains(body, "401") {

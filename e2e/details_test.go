@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What a server says before it dies is for the operator: with tokens, clients and
+// /readyz get the category, and the log gets all. On this machine and without
+// tokens it is the developer's best help.
+func TestPasswordOfADyingServer(t *testing.T) {
+	t.Parallel()
+	const password = "swordfish"
+	dying := []string{"--max-handshake-attempts", "1", "--initialization-timeout", "20s", "--", "sh", "-c", "echo " + password + " >&2; exit 3"}
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte("ada:0123456789abcdef0123\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args   []string
+		header []string
+		sees   bool
+	}{
+		"Local":  {nil, nil, true},
+		"Tokens": {[]string{"--auth-tokens-file", file}, []string{"Authorization", "Bearer 0123456789abcdef0123"}, false},
+		"Safe":   {[]string{"--error-details", "safe"}, nil, false},
+		"Full":   {[]string{"--error-details", "full", "--auth-tokens-file", file}, []string{"Authorization", "Bearer 0123456789abcdef0123"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, append(tc.args, dying...)...)
+			s := openStream(t, g.url, tc.header...)
+			got := s.request("1", "tools/list", "{}")
+			if got.Error == nil || strings.Contains(got.Error.Error(), password) != tc.sees {
+				t.Errorf("POST: %v, want the details %v", got.Error, tc.sees)
+			}
+			hello := s.await("the announcement", func(e event) bool { return strings.Contains(e.data, `"auto-initialize-`) })
+			if strings.Contains(hello.data, password) != tc.sees {
+				t.Errorf("GET: %s, want the details %v", hello.data, tc.sees)
+			}
+			for _, path := range []string{"/readyz", "/healthz", "/connections"} {
+				if body := g.adminGet(path); strings.Contains(body, password) != (name == "Full" && path == "/readyz") {
+					t.Errorf("%s: %s", path, body)
+				}
+			}
+			if !strings.Contains(g.log.String(), password) {
+				t.Error("the log does not have what the server said")
+			}
+		})
+	}
+}

@@ -1,0 +1,125 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const password = "swordfish"
+
+// A server that says a password before it dies: only who may see it does, in
+// announcements, in errors of requests, and at the routes for operators.
+func TestErrorDetails(t *testing.T) {
+	accept := func(r *http.Request) (string, error) {
+		if r.Header.Get("Authorization") == "Bearer t" {
+			return "ada", nil
+		}
+		return "", errors.New("no token")
+	}
+	for name, tc := range map[string]struct {
+		opts          gateway.Options
+		local         bool
+		client, ready bool // see details
+		withToken     bool // sees them at /readyz
+	}{
+		"on this machine":           {local: true, client: true},
+		"elsewhere":                 {},
+		"on this machine, tokens":   {opts: gateway.Options{Authenticate: accept}, local: true, withToken: true},
+		"full":                      {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsFull}, client: true, ready: true, withToken: true},
+		"full, tokens":              {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsFull, Authenticate: accept}, client: true, ready: true, withToken: true},
+		"safe, on this machine":     {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsSafe}, local: true},
+		"safe, with another's word": {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsSafe, Authenticate: accept}, withToken: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := &server{dial: func(context.Context, int) error { return errors.New("exit status 1: " + password) }}
+			inFakeTime(t, u, tc.opts, func(t *testing.T, g *gateway.Gateway) {
+				p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Local: tc.local})
+				p.post(request("1", "tools/list"), initialize("2", "2025-11-25", emptyDeclared))
+				time.Sleep(6 * time.Second)
+				synctest.Wait()
+				p.mu.Lock()
+				for _, e := range p.got {
+					m, err := jsonrpc.Parse(e.Data)
+					if err != nil || m.Error() == nil {
+						t.Errorf("got %s, want an error", e.Data)
+						continue
+					}
+					if sees(string(e.Data)) != tc.client {
+						t.Errorf("details in %s: want them %v", e.Data, tc.client)
+					}
+				}
+				if len(p.got) < 2 {
+					t.Errorf("%d events, want an announcement and an answer at least", len(p.got))
+				}
+				p.mu.Unlock()
+				if body := readyz(g, ""); sees(body) != tc.ready {
+					t.Errorf("details in /readyz: %s: want them %v", body, tc.ready)
+				}
+				if body := readyz(g, "Bearer t"); sees(body) != tc.withToken {
+					t.Errorf("details in /readyz with a token: %s: want them %v", body, tc.withToken)
+				}
+				if _, body := ask(g.Admin(), "/connections"); sees(body) || !strings.Contains(body, `"reason":"start_failed"`) {
+					t.Errorf("/connections: %s", body)
+				}
+				if _, body := ask(g.Admin(), "/healthz"); sees(body) {
+					t.Errorf("/healthz: %s", body)
+				}
+			})
+		})
+	}
+}
+
+// What a server says before it dies under a request is told in the same way.
+func TestErrorDetailsOfALostSession(t *testing.T) {
+	for _, local := range []bool{true, false} {
+		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			if m.Method == "tools/call" {
+				s.finish(errors.New("exit status 1: " + password))
+			}
+			return m.Method == "tools/call"
+		}}
+		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Quiet: true, Local: local})
+			p.wantState(connstate.Ready)
+			p.post(request("1", "tools/call"))
+			synctest.Wait()
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if len(p.got) != 1 || sees(string(p.got[0].Data)) != local {
+				t.Fatalf("got %v, want details %v", p.got, local)
+			}
+			m, err := jsonrpc.Parse(p.got[0].Data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var e struct {
+				Message string
+				Data    struct{ Reason string }
+			}
+			if err := json.Unmarshal(m.Error(), &e); err != nil || e.Message == "" || e.Data.Reason != "session_lost" {
+				t.Errorf("got %s, want the category", m.Raw())
+			}
+		})
+	}
+}
+
+func sees(text string) bool { return strings.Contains(text, password) }
+
+func readyz(g *gateway.Gateway, authorization string) string {
+	r := httptest.NewRequest(http.MethodGet, "/readyz", nil)
+	r.Header.Set("Authorization", authorization)
+	rec := httptest.NewRecorder()
+	g.Admin().ServeHTTP(rec, r)
+	return rec.Body.String()
+}
