@@ -136,10 +136,10 @@ func inOneWord(path string) bool {
 func (l *loaded) separate(command upstream.Command) error {
 	line := strings.Join(append([]string{command.Path}, command.Args...), " ")
 	if l.commandInFile {
-		return fmt.Errorf("there is no program of the name %q: give the program and its arguments as entries of their own, as in: command: %s",
+		return fmt.Errorf("there is no program named %q: give the program and its arguments as separate entries, as in: command: %s",
 			command.Path, yamlList(strings.Fields(line)))
 	}
-	return fmt.Errorf("there is no program of the name %q: give the program and its arguments as words of their own, without quotes around them all, as in: sse-server -- %s",
+	return fmt.Errorf("there is no program named %q: give the program and its arguments as separate words, without quotes around them all, as in: sse-server -- %s",
 		command.Path, line)
 }
 

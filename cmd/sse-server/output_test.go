@@ -137,14 +137,14 @@ func TestMisspelledFlagsAreSuggested(t *testing.T) {
 // for the name of a program.
 func TestCommandInOneWord(t *testing.T) {
 	_, stderr, code := output(t, "--", "npx -y foo")
-	want := `  command: there is no program of the name "npx -y foo": give the program and its arguments as words of their own, ` +
+	want := `  command: there is no program named "npx -y foo": give the program and its arguments as separate words, ` +
 		"without quotes around them all, as in: sse-server -- npx -y foo\n"
 	if code != exitConfig || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, prints\n%swant %q", code, stderr, want)
 	}
 	path := writeFile(t, "gw.yaml", `command: ["npx -y", foo]`)
 	_, stderr, code = output(t, "--config", path)
-	want = `  command: there is no program of the name "npx -y": give the program and its arguments as entries of their own, ` +
+	want = `  command: there is no program named "npx -y": give the program and its arguments as separate entries, ` +
 		`as in: command: [npx, "-y", foo]` + "\n"
 	if code != exitConfig || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, prints\n%swant %q", code, stderr, want)
