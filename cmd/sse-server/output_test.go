@@ -91,6 +91,7 @@ func TestMisspelledKeysAreSuggested(t *testing.T) {
 		{"a variable", "SSE_SERVER_GATE_QUEUE: 1\n", `:1: unknown key "SSE_SERVER_GATE_QUEUE", did you mean "gate-queue"?`},
 		{"nothing near", "colour: red\n", `:1: unknown key "colour"` + "\n"},
 		{"options under server", "server: {addr: x}\n", `:1: unknown key "server": options have no heading, put addr at the top level`},
+		{"a long one", strings.Repeat("command-", 10) + ": red\n", `:1: unknown key "` + strings.Repeat("command-", 10) + "\"\n"},
 		{"servers", "servrs: {a: {demo: true}}\n", `:1: unknown key "servrs", did you mean "servers"?`},
 		{"in an entry", "servers:\n  a: {comand: [x], demo: true}\n", `:2: unknown key "servers.a.comand", did you mean "command"?`},
 		{"in an entry, of all", "servers:\n  a: {auth-tokens: x, demo: true}\n",

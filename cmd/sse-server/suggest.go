@@ -10,11 +10,13 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// maxEdits is how many letters of a name may be wrong, and maxSuggestions how many
-// names are suggested for one: more are no help.
+// maxEdits is how many letters of a name may be wrong, maxSuggestions how many
+// names are suggested for one (more are no help), and maxNameBytes how long a name
+// may be: a key of a megabyte would take seconds.
 const (
 	maxEdits       = 2
 	maxSuggestions = 4
+	maxNameBytes   = 64
 )
 
 // otherNames are the names that other servers have for an option of ours.
@@ -26,6 +28,9 @@ var otherNames = map[string]string{
 // spelling, else those with the fewest letters that differ, else those of which it
 // is a part.
 func nearest(unknown string, names []string) []string {
+	if len(unknown) > maxNameBytes {
+		return nil
+	}
 	unknown = kebab(unknown)
 	if slices.Contains(names, unknown) {
 		return []string{unknown}

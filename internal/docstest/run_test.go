@@ -73,7 +73,13 @@ func newWorkshop(t *testing.T, sseServer string) workshop {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		if err := os.Symlink(filepath.Join(here, entry.Name()), filepath.Join(w.dir, entry.Name())); err != nil {
+		from, to := filepath.Join(here, entry.Name()), filepath.Join(w.dir, entry.Name())
+		if entry.IsDir() {
+			err = os.Symlink(from, to)
+		} else { // a command may change it
+			err = copyFile(from, to)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -92,6 +98,29 @@ func newWorkshop(t *testing.T, sseServer string) workshop {
 		w.env = append(w.env, strings.ToUpper(name)+"_PROGRAM="+program)
 	}
 	return w
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
+}
+
+// fill puts in place what the patterns of the pages tell a reader to have: a
+// server, a file of tokens, one of servers, and tokens in the environment.
+func (w *workshop) fill(t *testing.T) {
+	t.Helper()
+	for name, content := range map[string]string{
+		"my-server": "#!/bin/sh\n", "tokens": "alice:0123456789abcdef\n",
+		"servers.yaml": "servers: {a: {demo: true}}\n", "config.yaml": "auth-tokens-file: tokens\n",
+	} {
+		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.env = append(w.env, "TOKEN=x", "SEARCH_TOKEN=x")
 }
 
 // build builds a program of the module, or a file, into a folder of the test's own.
@@ -140,6 +169,31 @@ func TestShellBlocksRunAsPrinted(t *testing.T) {
 		if ran[path] == 0 {
 			t.Errorf("%s has no shell block that runs as printed", path)
 		}
+	}
+}
+
+// TestPatternsNeedOnlyTheirNames runs the lines of patterns that begin with
+// sse-server, with the names that they have in place.
+func TestPatternsNeedOnlyTheirNames(t *testing.T) {
+	sseServer := build(t, "./cmd/sse-server")
+	ran := 0
+	for _, p := range pages(t) {
+		w := newWorkshop(t, sseServer)
+		w.fill(t)
+		for _, b := range p.blocks {
+			if !b.isPattern() || !shells[b.language] {
+				continue
+			}
+			for _, line := range b.text {
+				if strings.HasPrefix(line, "sse-server ") {
+					ran++
+					w.run(t, b, strings.ReplaceAll(line, "/etc/sse-server/", ""))
+				}
+			}
+		}
+	}
+	if ran == 0 {
+		t.Error("no pattern has a line with sse-server")
 	}
 }
 
