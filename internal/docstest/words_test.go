@@ -8,7 +8,7 @@ import (
 
 // ourWords are those that mean something of this project's own. The glossary
 // explains them.
-var ourWords = regexp.MustCompile(`(?i)\b(announcement|dialect|gate|warm sessions?|shared sessions?)\b`)
+var ourWords = regexp.MustCompile(`(?i)\b(announcement|dialect|gate|warm (?:servers?|sessions?)|shared sessions?)\b`)
 
 const glossary = "architecture.md#words"
 
