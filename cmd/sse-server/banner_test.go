@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 )
@@ -63,5 +64,19 @@ func TestReachable(t *testing.T) {
 		if got := reachable(addr); got != want {
 			t.Errorf("%s: got %s, want %s", addr, got, want)
 		}
+	}
+}
+
+// TestReadmeShowsTheBanner compares the first output in README.md with what the
+// demo prints.
+func TestReadmeShowsTheBanner(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	banner(&out, "http://127.0.0.1:8080", mustLoad(t, nil))
+	if want := "\n```text\n" + strings.TrimSuffix(out.String(), "\n") + "```\n"; !strings.Contains(string(readme), want) {
+		t.Errorf("README.md does not have this block:%s", want)
 	}
 }

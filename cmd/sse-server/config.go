@@ -134,6 +134,7 @@ type loaded struct {
 	servers []*loaded
 	// command is what the gateway serves, if it is a child process.
 	command       []string
+	commandInFile bool // it is that of the file
 	commandFaulty bool // the file has one that cannot be used
 	// address and header are those of a remote server, with what the environment
 	// and files hold. Secrets.
@@ -173,7 +174,7 @@ func load(args []string, lookupEnv func(string) (string, bool), help io.Writer) 
 	faults = append(faults, sources.faults...)
 	l.command, l.commandFaulty = command, sources.commandFaulty
 	if len(command) == 0 {
-		l.command = sources.command
+		l.command, l.commandInFile = sources.command, true
 	}
 	faults = append(faults, l.faults()...)
 	faults = append(faults, l.addServers(sources.file)...)
@@ -205,6 +206,10 @@ func splitCommand(args []string) (own, command []string) {
 	return args, nil
 }
 
+// words are the arguments that stand for a flag, as other programs have them for
+// commands. A program of such a name is given after "--".
+var words = map[string]string{"help": "--help", "version": "--version", "check": "--check-config"}
+
 // cleanArgs takes out what kong would stop at, and returns what is wrong with
 // it, so that the rest can still be checked.
 func cleanArgs(parser *kong.Kong, args []string) (clean, faults []string) {
@@ -213,7 +218,10 @@ func cleanArgs(parser *kong.Kong, args []string) (clean, faults []string) {
 	}
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
-		if isValue(i) {
+		if flag, ok := words[arg]; ok {
+			arg = flag
+		}
+		if isValue(i) && arg == args[i] {
 			return clean, append(faults, fmt.Sprintf(
 				"unexpected argument %q: the command to serve goes after --, as in: sse-server [flags] -- %s",
 				arg, strings.Join(args[i:], " ")))
@@ -259,25 +267,6 @@ func findFlag(parser *kong.Kong, arg string) *kong.Flag {
 		}
 	}
 	return nil
-}
-
-// unknownFlag is kong's message with its suggestion, which compares letters: for
-// the names that other servers have for an option of ours it is a wrong one.
-func unknownFlag(parser *kong.Kong, arg string) string {
-	name, _, _ := strings.Cut(arg, "=")
-	meant := map[string]string{
-		"--port": "--addr HOST:PORT", "-p": "--addr HOST:PORT", "--host": "--addr HOST:PORT",
-		"--listen": "--addr HOST:PORT", "--bind": "--addr HOST:PORT",
-		"--cert": "--tls-cert", "--key": "--tls-key",
-	}
-	if flag, ok := meant[name]; ok {
-		return fmt.Sprintf("unknown flag %s, did you mean %q?", name, flag)
-	}
-	ctx, err := kong.Trace(parser, []string{name})
-	if err == nil && ctx.Error != nil {
-		return ctx.Error.Error()
-	}
-	return "unknown flag " + name
 }
 
 // noteFlags records which options the command line set.

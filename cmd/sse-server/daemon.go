@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -111,6 +112,9 @@ func newService(l *loaded, authenticate authenticator, log *slog.Logger) (servic
 // being served, so there it is a warning.
 func missing(s *loaded, command upstream.Command, log *slog.Logger) error {
 	err := command.Check()
+	if err != nil && inOneWord(command.Path) {
+		err = s.separate(command)
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -119,6 +123,24 @@ func missing(s *loaded, command upstream.Command, log *slog.Logger) error {
 	}
 	log.Warn("configuration warning", "warning", fmt.Sprintf("%s: command: %v", s.origin[serversKey], err))
 	return nil
+}
+
+// inOneWord says whether a program that cannot be started has its arguments in its
+// name: there is no shell that would take them apart.
+func inOneWord(path string) bool {
+	_, err := os.Stat(path)
+	return err != nil && len(strings.Fields(path)) > 1
+}
+
+// separate says how to give such a command, where it stands.
+func (l *loaded) separate(command upstream.Command) error {
+	line := strings.Join(append([]string{command.Path}, command.Args...), " ")
+	if l.commandInFile {
+		return fmt.Errorf("there is no program named %q: give the program and its arguments as separate entries, as in: command: %s",
+			command.Path, yamlList(strings.Fields(line)))
+	}
+	return fmt.Errorf("there is no program named %q: give the program and its arguments as separate words, without quotes around them all, as in: sse-server -- %s",
+		command.Path, line)
 }
 
 // newUpstream is what the gateway serves, which gives it its log and metrics.

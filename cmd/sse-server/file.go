@@ -58,6 +58,7 @@ type configFile struct {
 	path    string
 	values  map[string]fileValue
 	servers []fileServer
+	several bool // there is a key servers
 }
 
 // at is the place of a value.
@@ -66,8 +67,8 @@ func (f *configFile) at(value fileValue) string {
 }
 
 // readConfigFile reads the YAML file at path. All its faults are returned, each
-// with the line; known says which keys there are.
-func readConfigFile(path string, known func(key string) bool) (configFile, []string) {
+// with the line.
+func readConfigFile(path string, known fileKeys) (configFile, []string) {
 	file := configFile{path: path, values: map[string]fileValue{}}
 	data, err := readLimited(path, maxFileBytes)
 	if err != nil {
@@ -136,7 +137,7 @@ func sortByLine(faults []string, path string) {
 }
 
 // collect takes the top-level mapping apart.
-func (f *configFile) collect(body ast.Node, known func(string) bool) []string {
+func (f *configFile) collect(body ast.Node, known fileKeys) []string {
 	switch body.(type) {
 	case nil, *ast.NullNode, *ast.CommentGroupNode:
 		return nil
@@ -145,6 +146,7 @@ func (f *configFile) collect(body ast.Node, known func(string) bool) []string {
 	if !ok {
 		return []string{f.path + ": want a mapping of option names to values"}
 	}
+	f.several = slices.ContainsFunc(pairs, func(pair *ast.MappingValueNode) bool { return pair.Key.GetToken().Value == serversKey })
 	var faults []string
 	for _, pair := range pairs {
 		if pair.Key.GetToken().Value == serversKey {
@@ -169,11 +171,11 @@ func mappingOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
 
 // collectPair puts one option of a mapping, whose keys have the prefix under in
 // messages, into values.
-func (f *configFile) collectPair(node *ast.MappingValueNode, under string, known func(string) bool, values map[string]fileValue) []string {
+func (f *configFile) collectPair(node *ast.MappingValueNode, under string, known fileKeys, values map[string]fileValue) []string {
 	line := node.Key.GetToken().Position.Line
 	key := node.Key.GetToken().Value
-	if !known(key) {
-		return []string{fmt.Sprintf("%s:%d: unknown key %q%s", f.path, line, under+key, keyHint(key, known))}
+	if !known.has(key) {
+		return []string{fmt.Sprintf("%s:%d: unknown key %q%s", f.path, line, under+key, known.hint(node, under, f.several))}
 	}
 	if _, null := node.Value.(*ast.NullNode); null {
 		return nil
@@ -185,34 +187,6 @@ func (f *configFile) collectPair(node *ast.MappingValueNode, under string, known
 	value.key, value.line = under+key, line
 	values[key] = value
 	return nil
-}
-
-// keyHint points to the option that a key in another spelling means, or in the
-// files of MCP clients.
-func keyHint(key string, known func(string) bool) string {
-	switch key {
-	case "mcpServers", "server":
-		return ": want servers, " + serversForm
-	case "args":
-		return ": put the arguments into command, such as [npx, -y, server]"
-	}
-	var b strings.Builder
-	for i, r := range key {
-		switch {
-		case r == '_':
-			r = '-'
-		case r >= 'A' && r <= 'Z':
-			if i > 0 {
-				b.WriteByte('-')
-			}
-			r += 'a' - 'A'
-		}
-		b.WriteRune(r)
-	}
-	if known(b.String()) {
-		return fmt.Sprintf(", did you mean %q?", b.String())
-	}
-	return ""
 }
 
 // convert keeps a node's scalars as text.

@@ -9,6 +9,8 @@ import (
 )
 
 const usage = `Usage: sse-server [flags] [-- command args...]
+       sse-server check [flags] [-- command args...]
+       sse-server help | version
 
 Serves an MCP server over HTTP+SSE at /sse: the command given after --, started
 once for each client; the remote server of --url; or a built-in demo server.
@@ -20,7 +22,8 @@ Several servers stand in a file under servers, each at /NAME/sse.
 
 Each flag below may also be given as an environment variable (its name in
 capitals after SSE_SERVER_, as shown) and as a key of the file that --config
-names. A flag wins over a variable, a variable over the file. A DURATION has a
+names. The words check, help and version stand for --check-config, --help and
+--version. A flag wins over a variable, a variable over the file. A DURATION has a
 unit: 500ms, 15s, 2m, 1h. BYTES may: 1048576, 512KiB, 4MiB, 1GiB.
 `
 

@@ -14,10 +14,17 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/reference/config.md from the flags")
 
-// childVariable makes this test's own program the demo server on stdin and stdout.
-const childVariable = "SSE_SERVER_TEST_CHILD"
+// childVariable makes this test's own program the demo server on stdin and stdout,
+// programVariable makes it sse-server.
+const (
+	childVariable   = "SSE_SERVER_TEST_CHILD"
+	programVariable = "SSE_SERVER_TEST_PROGRAM"
+)
 
 func TestMain(m *testing.M) {
+	if os.Getenv(programVariable) != "" {
+		main()
+	}
 	if os.Getenv(childVariable) != "" {
 		if err := newDemo().serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)

@@ -33,7 +33,7 @@ type fileServer struct {
 }
 
 // collectServers takes the mapping of servers apart.
-func (f *configFile) collectServers(node *ast.MappingValueNode, known func(string) bool) []string {
+func (f *configFile) collectServers(node *ast.MappingValueNode, known fileKeys) []string {
 	if _, null := node.Value.(*ast.NullNode); null {
 		return nil
 	}
@@ -92,7 +92,7 @@ func (l *loaded) addServers(file configFile) []string {
 }
 
 func (l *loaded) newServer(file configFile, s fileServer) (*loaded, []string, error) {
-	entry := &loaded{server: s.name, origin: maps.Clone(l.origin), own: map[string]bool{}, lookupEnv: l.lookupEnv}
+	entry := &loaded{server: s.name, commandInFile: true, origin: maps.Clone(l.origin), own: map[string]bool{}, lookupEnv: l.lookupEnv}
 	parser, err := newParser(&entry.config, &sources{}, io.Discard)
 	if err != nil {
 		return nil, nil, fmt.Errorf("build options of a server: %w", err)

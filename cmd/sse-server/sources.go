@@ -65,11 +65,7 @@ func (s *sources) readFile(ctx *kong.Context) {
 	if path == "" {
 		return
 	}
-	s.file, s.faults = readConfigFile(path, func(key string) bool {
-		return key == commandKey || slices.ContainsFunc(flags, func(f *kong.Flag) bool {
-			return f.Name == key && inFile(f)
-		})
-	})
+	s.file, s.faults = readConfigFile(path, newFileKeys(flags))
 	command, want := takeCommand(s.file.values)
 	if s.command, s.commandFaulty = command, want != ""; s.commandFaulty {
 		s.faults = append(s.faults, fmt.Sprintf("%s:%s", s.file.path, want))

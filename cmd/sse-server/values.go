@@ -57,7 +57,7 @@ func (r *raw) scalar(ctx *kong.DecodeContext) (string, bool) {
 }
 
 // text is an option of free or enumerated text. Its tag allowed lists the
-// values, separated by commas; check, if set, names a function of checks.go.
+// values, separated by "|"; check, if set, names a function of checks.go.
 type text struct {
 	raw
 	value string

@@ -48,6 +48,7 @@ var reserved = map[string][]string{
 	"github.com/mark3labs/mcp-go":            {},
 	"github.com/alecthomas/kong":             {"cmd/sse-server"},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server"},
+	"github.com/agnivade/levenshtein":        {"cmd/sse-server"},
 	"net/http":                               {"metrics", "upstream", "sse", "gateway", "cmd/sse-server"},
 }
 

@@ -219,8 +219,8 @@ func TestGoBlocksAreExamples(t *testing.T) {
 	}
 	for _, p := range pages(t) {
 		for _, b := range p.blocks {
-			if b.language != "go" {
-				continue
+			if b.language != "go" || b.wholeProgram() {
+				continue // TestWholeProgramsServe runs those
 			}
 			want, found := flatten(b.text), false
 			for _, file := range files {

@@ -2,6 +2,7 @@ package docstest_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -25,9 +26,20 @@ func greeter() *mcp.Server {
 	return srv
 }
 
+// home is the page that an application has at / already.
+func home(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "home") }
+
+// application is an http.ServeMux as users have one, with a route that takes all
+// paths that no other does.
+func application() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", home)
+	return mux
+}
+
 // A server of the official Go SDK, mounted under /mcp.
 func Example_goSDK() {
-	srv, mux := greeter(), http.NewServeMux()
+	srv, mux := greeter(), application()
 
 	gw, err := gateway.New(upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 		return srv.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
@@ -38,7 +50,9 @@ func Example_goSDK() {
 	mux.Handle("/mcp/", http.StripPrefix("/mcp", gw))
 
 	try(mux, gw, "/mcp/sse")
-	// Output: Hello, Ada
+	// Output:
+	// Hello, Ada
+	// home
 }
 
 func newGateway(options gateway.Options) *gateway.Gateway {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -32,27 +33,58 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// call is a client: it connects, calls greet and prints the answer.
-func call(url string) {
+// greet is a client: it connects, calls greet and returns the answer.
+func greet(url string, header http.Header) (string, error) {
 	ctx := context.Background()
 	client := mcp.NewClient(&mcp.Implementation{Name: "docs", Version: "1"}, nil)
-	session, err := client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: url}, nil)
+	session, err := client.Connect(ctx, &mcp.SSEClientTransport{
+		Endpoint: url, HTTPClient: &http.Client{Transport: withHeader{header}},
+	}, nil)
 	if err != nil {
-		log.Fatal(err)
+		return "", err
 	}
 	defer session.Close()
 	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "greet", Arguments: greeting{Name: "Ada"}})
 	if err != nil {
-		log.Fatal(err)
+		return "", err
 	}
-	fmt.Println(result.Content[0].(*mcp.TextContent).Text)
+	return result.Content[0].(*mcp.TextContent).Text, nil
 }
 
-// try serves a handler, calls greet over it, and shuts the gateway down.
+// call prints what greet returns.
+func call(url string) { callWith(url, nil) }
+
+func callWith(url string, header http.Header) {
+	answer, err := greet(url, header)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(answer)
+}
+
+// withHeader adds headers to each request.
+type withHeader struct{ header http.Header }
+
+func (t withHeader) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	maps.Copy(r.Header, t.header)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// try serves an application, calls greet over the gateway in it, prints the
+// application's own page, and shuts the gateway down.
 func try(h http.Handler, gw *gateway.Gateway, path string) {
 	ts := httptest.NewServer(h)
 	defer ts.Close()
 	call(ts.URL + path)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	fmt.Print(w.Body)
+	shutDown(gw)
+}
+
+// shutDown shuts a gateway down.
+func shutDown(gw *gateway.Gateway) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	if err := gw.Shutdown(ctx); err != nil {
@@ -61,9 +93,9 @@ func try(h http.Handler, gw *gateway.Gateway, path string) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// A server of mcp-go, mounted at the root.
+// A server of mcp-go, mounted at /sse beside other routes.
 func Example_mcpGo() {
-	s, mux := server.NewMCPServer("greeter", "1"), http.NewServeMux()
+	s, mux := server.NewMCPServer("greeter", "1"), application()
 	s.AddTool(mcpgo.NewTool("greet", mcpgo.WithString("name")), func(_ context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
 		return mcpgo.NewToolResultText("Hello, " + r.GetString("name", "nobody")), nil
 	})
@@ -74,20 +106,87 @@ func Example_mcpGo() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	mux.Handle("/", gw)
+	mux.Handle("/sse", gw)  // the stream
+	mux.Handle("/sse/", gw) // the messages
 
 	try(mux, gw, "/sse")
-	// Output: Hello, Ada
+	// Output:
+	// Hello, Ada
+	// home
 }
 
-// With gorilla/mux the gateway has a prefix of its own.
+// With gorilla/mux, the gateway stands before a route that takes all paths.
 func Example_gorilla() {
-	gw := newGateway(gateway.Options{Prefix: "/mcp"})
 	r := mux.NewRouter()
+	r.HandleFunc("/about", home)
+
+	gw := newGateway(gateway.Options{})
+	r.Handle("/sse", gw)
+	r.PathPrefix("/sse/").Handler(gw)
+
+	r.PathPrefix("/").HandlerFunc(home)
+	try(r, gw, "/sse")
+	// Output:
+	// Hello, Ada
+	// home
+}
+
+// With gorilla/mux under a prefix, which the gateway is told.
+func Example_gorillaPrefix() {
+	r := mux.NewRouter()
+	r.HandleFunc("/", home)
+
+	gw := newGateway(gateway.Options{Prefix: "/mcp"})
 	r.PathPrefix("/mcp/").Handler(gw)
 
 	try(r, gw, "/mcp/sse")
-	// Output: Hello, Ada
+	// Output:
+	// Hello, Ada
+	// home
+}
+
+// A tool that knows who calls it. Middleware of the application says so in a
+// header, which the gateway hands to the server's handler.
+func Example_user() {
+	tokens := map[string]string{"s3cret": "ada"} // yours: a database, a JWT, a session cookie
+
+	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(_ context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+		user := req.Extra.Header.Get("X-User")
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + user}}}, nil, nil
+	})
+
+	gw, err := gateway.New(
+		upstream.HTTPHandler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, nil)),
+		gateway.Options{
+			ForwardHeaders: []string{"X-User"},
+			Authenticate:   func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil },
+		})
+	if err != nil {
+		log.Fatal(err)
+	}
+	authenticated := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		user, ok := tokens[token]
+		if !ok {
+			http.Error(w, "log in first", http.StatusUnauthorized)
+			return
+		}
+		r = r.Clone(r.Context())
+		r.Header.Set("X-User", user) // in place of what the client may have sent
+		gw.ServeHTTP(w, r)
+	})
+
+	ts := httptest.NewServer(authenticated)
+	defer ts.Close()
+	callWith(ts.URL+"/sse", http.Header{"Authorization": {"Bearer s3cret"}, "X-User": {"eve"}})
+	w := httptest.NewRecorder()
+	authenticated.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/sse", nil))
+	fmt.Print(w.Code, " ", w.Body)
+	shutDown(gw)
+	// Output:
+	// Hello, ada
+	// 401 log in first
 }
 
 // statusWriter is what logging middleware wraps around a ResponseWriter. It
@@ -97,42 +196,47 @@ type statusWriter struct {
 	status int
 }
 
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
 // Middleware that wraps the ResponseWriter needs an Unwrap method.
 func Example_middleware() {
 	gw := newGateway(gateway.Options{})
+	mux := application()
+	mux.Handle("/sse", gw)
+	mux.Handle("/sse/", gw)
 	logged := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		gw.ServeHTTP(&statusWriter{ResponseWriter: w}, r)
+		mux.ServeHTTP(&statusWriter{ResponseWriter: w}, r)
 	})
 
 	try(logged, gw, "/sse")
-	// Output: Hello, Ada
+	// Output:
+	// Hello, Ada
+	// home
 }
 
 // Admin routes, a registry and a logger of one's own, and the order of the end.
 func Example_lifecycle() {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
 	registry := prometheus.NewRegistry()
-	gw := newGateway(gateway.Options{Logger: logger, Registry: registry})
+	mux, addr, adminAddr := application(), "127.0.0.1:0", "127.0.0.1:0"
 
-	routes := http.NewServeMux()
-	routes.Handle("/", gw)
-	srv := &http.Server{Addr: "127.0.0.1:0", Handler: routes, ReadHeaderTimeout: 10 * time.Second}
-	admin := &http.Server{Addr: "127.0.0.1:0", Handler: gw.Admin(), ReadHeaderTimeout: 10 * time.Second}
-	go srv.ListenAndServe()
+	gw := newGateway(gateway.Options{Logger: logger, Registry: registry})
+	mux.Handle("/mcp/", http.StripPrefix("/mcp", gw))
+	public := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	admin := &http.Server{Addr: adminAddr, Handler: gw.Admin(), ReadHeaderTimeout: 10 * time.Second}
+	go public.ListenAndServe()
 	go admin.ListenAndServe()
 
 	// At the end, in this order:
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()
 	err := gw.Shutdown(ctx)                            // not ready, no new streams; finishes, closes streams, ends children
-	err = errors.Join(err, srv.Shutdown(ctx))          // only short requests are left
+	err = errors.Join(err, public.Shutdown(ctx))       // only short requests are left
 	fmt.Println(errors.Join(err, admin.Shutdown(ctx))) // last, so that /readyz and /metrics tell how far it is
 	// Output: <nil>
 }

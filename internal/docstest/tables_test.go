@@ -177,3 +177,22 @@ func TestStatusesAreTheCode(t *testing.T) {
 	}
 	same(t, "status", firstCells(rows(t, "docs/reference/errors.md", "## HTTP status codes")), code)
 }
+
+// TestPausesAreTheCode compares the mean of the pauses between starts in
+// docs/reference/states.md with the constants.
+func TestPausesAreTheCode(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(root, "docs/reference/states.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := regexp.MustCompile(`mean, which is (\d+) ms and doubles with\s+each failure in a row, up to (\d+) s`).FindStringSubmatch(string(data))
+	code := source(t, "handshake")
+	first := regexp.MustCompile(`firstPause = (\d+) \* time\.Millisecond`).FindStringSubmatch(code)
+	most := regexp.MustCompile(`maxPause\s+= (\d+) \* time\.Second`).FindStringSubmatch(code)
+	if docs == nil || first == nil || most == nil {
+		t.Fatalf("found %q in the docs, %q and %q in the code: correct this test's patterns", docs, first, most)
+	}
+	if docs[1] != first[1] || docs[2] != most[1] {
+		t.Errorf("docs/reference/states.md says %q, the code %s ms and %s s", docs[0], first[1], most[1])
+	}
+}

@@ -1,0 +1,44 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTypeScriptClientsOfTheDocs runs what docs/clients.md shows for the
+// TypeScript SDKs, against a gateway that asks for a token.
+func TestTypeScriptClientsOfTheDocs(t *testing.T) {
+	page, err := os.ReadFile("../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)\n```js\n(.*?)```\n").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) == 0 {
+		t.Fatal("docs/clients.md has no block of js")
+	}
+	const token = "token-of-anna-0123456789"
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("anna:"+token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := startGateway(t, "--auth-tokens-file", tokens)
+	program := node(t)
+	for _, block := range blocks {
+		code := strings.NewReplacer(`"URL"`, `"`+g.url+`"`, "TOKEN", token).Replace(block[1]) +
+			"console.log((await client.listTools()).tools.map((tool) => tool.name).sort().join());\nawait client.close();\n"
+		for _, sdk := range []string{code, strings.NewReplacer(
+			"@modelcontextprotocol/sdk/client/index.js", "@modelcontextprotocol/client",
+			"@modelcontextprotocol/sdk/client/sse.js", "@modelcontextprotocol/client").Replace(code)} {
+			cmd := exec.CommandContext(t.Context(), program, "--input-type=module", "--eval", sdk)
+			cmd.Dir = clientsDir
+			out, err := cmd.CombinedOutput()
+			if got, want := strings.TrimSpace(string(out)), "echo,server_info,sleep"; err != nil || got != want {
+				t.Errorf("got %v, %s\nwant %s of\n%s", err, got, want, sdk)
+			}
+		}
+	}
+}

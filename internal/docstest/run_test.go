@@ -1,0 +1,339 @@
+package docstest_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// at is the place of a block.
+func (b block) at() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
+
+// code is the text of a block.
+func (b block) code() string { return strings.Join(b.text, "\n") + "\n" }
+
+// isPattern says whether the reader is told to replace something in the block.
+func (b block) isPattern() bool {
+	return len(b.text) > 0 && strings.HasPrefix(strings.TrimSpace(b.text[0]), "# Pattern")
+}
+
+// wholeProgram says whether a Go block is a file that one can run.
+func (b block) wholeProgram() bool {
+	return b.language == "go" && len(b.text) > 0 && b.text[0] == "package main"
+}
+
+// fakes stand for the programs that shell blocks name: sse-server checks its
+// configuration, make that it has the targets, go makes a module and does not fetch
+// what it needs, and all others check at most their arguments.
+var fakes = map[string]string{
+	"sse-server": `case "$1" in help|version|check) exec "$SSE_SERVER" "$@";; *) exec "$SSE_SERVER" check "$@";; esac`,
+	"go": `case "$*" in
+		"run ./cmd/sse-server"*) shift 2; exec sse-server "$@";;
+		"mod init "*|"mod edit "*) exec "$GO_PROGRAM" "$@" 2>go.log;;
+		"mod tidy"|"run .") test -f go.mod;;
+		*) echo "go $*: not expected" >&2; exit 1;;
+		esac`,
+	"make":   `exec "$MAKE_PROGRAM" -n "$@"`,
+	"npx":    `test $# -gt 0`,
+	"claude": `test "$1 $2 $3 $4" = "mcp add --transport sse" -a $# -ge 6`,
+	"curl":   `test $# -gt 0`,
+}
+
+// workshop is a folder in which blocks run: it has what the root of a clone has,
+// and a PATH of fakes.
+type workshop struct {
+	dir string
+	env []string
+}
+
+func newWorkshop(t *testing.T, sseServer string) workshop {
+	t.Helper()
+	here, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := workshop{dir: filepath.Join(t.TempDir(), "mcp-sse")}
+	if err := os.Mkdir(w.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		from, to := filepath.Join(here, entry.Name()), filepath.Join(w.dir, entry.Name())
+		if entry.IsDir() {
+			err = os.Symlink(from, to)
+		} else { // a command may change it
+			err = copyFile(from, to)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := t.TempDir()
+	for name, script := range fakes {
+		if err := os.WriteFile(filepath.Join(path, name), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.env = []string{"PATH=" + path + ":/usr/bin:/bin", "HOME=" + t.TempDir(), "SSE_SERVER=" + sseServer}
+	for _, name := range []string{"make", "go"} {
+		program, err := exec.LookPath(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.env = append(w.env, strings.ToUpper(name)+"_PROGRAM="+program)
+	}
+	return w
+}
+
+func copyFile(from, to string) error {
+	data, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, data, 0o600)
+}
+
+// fill puts in place what the patterns of the pages tell a reader to have: a
+// server, a file of tokens, one of servers, and tokens in the environment.
+func (w *workshop) fill(t *testing.T) {
+	t.Helper()
+	for name, content := range map[string]string{
+		"my-server": "#!/bin/sh\n", "tokens": "alice:0123456789abcdef\n",
+		"servers.yaml": "servers: {a: {demo: true}}\n", "config.yaml": "auth-tokens-file: tokens\n",
+	} {
+		if err := os.WriteFile(filepath.Join(w.dir, name), []byte(content), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.env = append(w.env, "TOKEN=x", "SEARCH_TOKEN=x")
+}
+
+// build builds a program of the module, or a file, into a folder of the test's own.
+func build(t *testing.T, what string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, what)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("go build %s: %v\n%s", what, err, out)
+	}
+	return program
+}
+
+// fileName is the first line of a block of YAML that says which file it is.
+var fileName = regexp.MustCompile(`^# ([\w./-]+\.yaml)$`)
+
+// TestShellBlocksRunAsPrinted runs each shell block of each page, after the files
+// that the page shows before it have been written. Blocks that are patterns are
+// left out.
+func TestShellBlocksRunAsPrinted(t *testing.T) {
+	sseServer := build(t, "./cmd/sse-server")
+	ran := map[string]int{}
+	for _, p := range pages(t) {
+		w := newWorkshop(t, sseServer)
+		for _, b := range p.blocks {
+			switch {
+			case b.isPattern():
+			case b.language == "yaml":
+				name := fileName.FindStringSubmatch(b.text[0])
+				if name == nil {
+					t.Errorf("%s: want the first line to be # Pattern, or the name of the file as in # servers.yaml", b.at())
+					continue
+				}
+				if err := os.WriteFile(filepath.Join(w.dir, name[1]), []byte(b.code()), 0o600); err != nil {
+					t.Errorf("%s: %v", b.at(), err)
+				}
+				w.run(t, b, "sse-server --config "+name[1])
+			case shells[b.language]:
+				ran[p.path]++
+				w.run(t, b, b.code())
+			}
+		}
+	}
+	for _, path := range []string{"README.md", "docs/getting-started.md", "docs/architecture.md"} {
+		if ran[path] == 0 {
+			t.Errorf("%s has no shell block that runs as printed", path)
+		}
+	}
+}
+
+// TestPatternsNeedOnlyTheirNames runs the lines of patterns that begin with
+// sse-server, with the names that they have in place.
+func TestPatternsNeedOnlyTheirNames(t *testing.T) {
+	sseServer := build(t, "./cmd/sse-server")
+	ran := 0
+	for _, p := range pages(t) {
+		w := newWorkshop(t, sseServer)
+		w.fill(t)
+		for _, b := range p.blocks {
+			if !b.isPattern() || !shells[b.language] {
+				continue
+			}
+			for _, line := range b.text {
+				if strings.HasPrefix(line, "sse-server ") {
+					ran++
+					w.run(t, b, strings.ReplaceAll(line, "/etc/sse-server/", ""))
+				}
+			}
+		}
+	}
+	if ran == 0 {
+		t.Error("no pattern has a line with sse-server")
+	}
+}
+
+// run runs a script, which has to end well and to write nothing to stderr.
+func (w workshop) run(t *testing.T, b block, script string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
+		t.Errorf("%s: does not run as printed: %v\n%s", b.at(), err, stderr.String())
+	}
+}
+
+// TestJSONBlocksAreJSON checks what readers copy into configuration files.
+func TestJSONBlocksAreJSON(t *testing.T) {
+	for _, p := range pages(t) {
+		for _, b := range p.blocks {
+			if b.language == "json" && !json.Valid([]byte(b.code())) {
+				t.Errorf("%s: the block is no JSON", b.at())
+			}
+		}
+	}
+}
+
+// TestWholeProgramsServe builds and runs each Go block that is a whole program,
+// calls the tool that it serves, and asks for the page beside it.
+func TestWholeProgramsServe(t *testing.T) {
+	tested := 0
+	for _, p := range pages(t) {
+		for _, b := range p.blocks {
+			if b.wholeProgram() {
+				tested++
+				t.Run(b.at(), func(t *testing.T) { serves(t, b) })
+			}
+		}
+	}
+	if tested == 0 {
+		t.Error("no page has a whole program")
+	}
+}
+
+func serves(t *testing.T, b block) {
+	file := filepath.Join(t.TempDir(), "main.go")
+	code := strings.Replace(b.code(), "127.0.0.1:8080", "127.0.0.1:0", 1)
+	if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), build(t, file))
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Kill() // it serves until then
+		_ = cmd.Wait()         // says that it was killed
+		http.DefaultClient.CloseIdleConnections()
+	}()
+	first, err := bufio.NewReader(log).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := regexp.MustCompile(`http://\S+`).FindString(first)
+	if got, err := greet(url, nil); err != nil || got != "Hello, Ada" {
+		t.Errorf("the program at %s answers greet with %q, %v", url, got, err)
+	}
+	response, err := http.Get(strings.TrimSuffix(url, "/mcp/sse") + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "home\n" {
+		t.Errorf("the page beside it is %q, %v", body, err)
+	}
+}
+
+// packages are those that Go blocks may use without an import in view: the
+// standard library's, and what the whole program of library.md imports.
+var packages = map[string]bool{
+	"connstate": true, "context": true, "errors": true, "fmt": true, "gateway": true, "http": true, "io": true,
+	"json": true, "log": true, "mcp": true, "os": true, "prometheus": true, "sse": true, "strings": true,
+	"time": true, "upstream": true,
+}
+
+var undefined = regexp.MustCompile(`^undefined: (\w+)$`)
+
+// TestGoBlocksSayWhatTheirNamesAre checks that each name in a Go block is declared
+// in a block of the same page, or stands in its prose as code, as in `srv`.
+func TestGoBlocksSayWhatTheirNamesAre(t *testing.T) {
+	for _, p := range pages(t) {
+		declared := map[string]bool{}
+		for _, b := range p.blocks {
+			if b.language != "go" {
+				continue
+			}
+			names, missing := check(t, b)
+			for name := range names {
+				declared[name] = true
+			}
+			prose := strings.Join(p.prose[:b.line], "\n")
+			for name := range missing {
+				if !packages[name] && !declared[name] && !strings.Contains(prose, "`"+name+"`") {
+					t.Errorf("%s: %s is used, and nothing above says what it is", b.at(), name)
+				}
+			}
+		}
+	}
+}
+
+// check type-checks a Go block by itself and returns the names that it declares
+// and those that it does not.
+func check(t *testing.T, b block) (declared, missing map[string]bool) {
+	t.Helper()
+	files := token.NewFileSet()
+	code := b.code()
+	if !b.wholeProgram() {
+		code = "package p\n" + code
+	}
+	file, err := parser.ParseFile(files, b.page, code, parser.SkipObjectResolution)
+	if err != nil { // statements
+		file, err = parser.ParseFile(files, b.page, "package p\nfunc _() {\n"+b.code()+"}\n", parser.SkipObjectResolution)
+	}
+	if err != nil {
+		t.Errorf("%s: %v", b.at(), err)
+		return nil, nil
+	}
+	declared, missing = map[string]bool{}, map[string]bool{}
+	info := types.Info{Defs: map[*ast.Ident]types.Object{}}
+	config := types.Config{Error: func(err error) {
+		if m := undefined.FindStringSubmatch(err.(types.Error).Msg); m != nil {
+			missing[m[1]] = true
+		}
+	}}
+	_, _ = config.Check("p", files, []*ast.File{file}, &info) // what matters goes to Error
+	for name := range info.Defs {
+		declared[name.Name] = true
+	}
+	return declared, missing
+}
