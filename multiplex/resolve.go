@@ -188,21 +188,12 @@ func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 	s.opts.Logger.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", shortText(m.Method))
 }
 
-// logResolve writes the life of a request: at debug level, slow ones at warn.
+// logResolve logs how a client's request was found. The rest of its life is
+// logged where it began, in connstate.
 func (s *Session) logResolve(p *pending, by string) {
-	took := s.now() - p.started
-	slow := s.opts.SlowRequest > 0 && took >= s.opts.SlowRequest
-	if !slow && !s.debug() {
-		return
+	if s.debug() {
+		s.opts.Logger.Debug("mcp transport send resolve", "connectionId", p.port.name, "requestId", shortID(p.client), "matchedBy", by)
 	}
-	attrs := []any{"connectionId", p.port.name, "requestId", shortID(p.client), "method", shortText(p.method)}
-	s.opts.Logger.Debug("mcp transport send resolve", append(attrs, "matchedBy", by)...)
-	attrs = append(attrs, "duration", took)
-	if slow {
-		s.opts.Logger.Warn("mcp POST slow", attrs...)
-		return
-	}
-	s.opts.Logger.Debug("mcp POST ok", attrs...)
 }
 
 // debug reports whether to build the attributes of debug lines at all.

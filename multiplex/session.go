@@ -34,9 +34,6 @@ type Options struct {
 	// Repeatable knows which tools may be called again. Sessions with the same
 	// server share one. nil: the session has its own.
 	Repeatable *Repeatable
-	// SlowRequest is the duration from which a request is logged as slow.
-	// 0: never.
-	SlowRequest time.Duration
 	// OnClose is called once when the session is over, with the reason, before
 	// its requests are answered: who reads such an answer and asks again finds
 	// that already known.
