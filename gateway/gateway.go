@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -39,6 +40,7 @@ type Gateway struct {
 	oddVersion atomic.Pointer[string]
 
 	repeatable multiplex.Repeatable // what may be asked twice
+	nameless   *throttle.Line       // the warning about answers without ids
 	shared     *shared              // nil: each connection has its own session
 	pool       *pool                // nil: no session is started ahead
 	started    sync.Once            // what Start does
@@ -63,7 +65,7 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")
 	}
 	opts = opts.withDefaults()
-	g := &Gateway{opts: opts, up: up, log: opts.Logger, promReg: opts.Registry}
+	g := &Gateway{opts: opts, up: up, log: opts.Logger, promReg: opts.Registry, nameless: multiplex.NewNameless()}
 	g.life, g.end = context.WithCancel(context.Background())
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()

@@ -122,7 +122,7 @@ func (g *Gateway) sessionOptions() multiplex.Options {
 		RequestTimeout: g.opts.RequestTimeout, MaxRequestTimeout: g.opts.MaxRequestTimeout,
 		MaxInFlight: g.opts.MaxInFlight, MaxWaiting: g.opts.MaxWaiting,
 		HangTimeout: max(0, g.opts.HangTimeout),
-		Shared:      g.shared != nil, Repeatable: &g.repeatable,
+		Shared:      g.shared != nil, Repeatable: &g.repeatable, Nameless: g.nameless,
 		Logger: g.log, Metrics: g.metrics,
 	}
 }

@@ -56,3 +56,70 @@ func TestLog(t *testing.T) {
 		})
 	}
 }
+
+// Answers that reach nobody because they have no id are a warning, at most once a
+// minute for all sessions of a server, and it says what to do.
+func TestAnswersWithoutIDAreAWarning(t *testing.T) {
+	const message = `level=WARN msg="answer without an id dropped" `
+	tests := []struct {
+		name  string
+		opts  multiplex.Options
+		steps []step
+		want  []string
+	}{
+		{"several requests are out", multiplex.Options{}, []step{
+			forward(callA, callB), server(nullID, nullID), after(30 * time.Second), server(noID), after(29 * time.Second), server(result("1"), result("2")),
+			forward(callA, callB), after(time.Second), server(nullID), server(result("3"), result("4")),
+		}, []string{
+			`why="several requests can be meant: run with max-in-flight 1" suppressed=0`,
+			`why="several requests can be meant: run with max-in-flight 1" suppressed=2`,
+		}},
+		{"one at a time already", multiplex.Options{MaxInFlight: 1, RequestTimeout: time.Second}, []step{
+			forward(callA), after(time.Second), server(nullID),
+		}, []string{`why="a request that was given up can be meant" suppressed=0`}},
+		{"shared", multiplex.Options{MaxInFlight: 1, Shared: true}, []step{
+			forward(callA), server(result("1")), forward(callB), server(nullID, result("2")),
+		}, []string{`why="the server of a shared session has answered with ids before" suppressed=0`}},
+		{"nothing is out", multiplex.Options{}, []step{server(nullID)}, nil},
+		{"matched", multiplex.Options{}, []step{forward(callA), server(nullID)}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				tt.opts.Logger = slog.New(slog.NewTextHandler(&out, nil))
+				w := newWorld(t, tt.opts, 1)
+				play(w, tt.steps)
+				w.conn.take()
+				w.clients[0].take()
+				w.finish()
+				var got []string
+				for line := range strings.Lines(out.String()) {
+					if _, why, ok := strings.Cut(strings.TrimSpace(line), message); ok {
+						got = append(got, why)
+					}
+				}
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+				}
+			})
+		})
+	}
+}
+
+func TestSessionsOfAServerShareTheWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		opts := multiplex.Options{Nameless: multiplex.NewNameless(), Logger: slog.New(slog.NewTextHandler(&out, nil))}
+		for range 3 {
+			w := newWorld(t, opts, 1)
+			play(w, []step{forward(callA, callB), server(nullID, result("1"), result("2"))})
+			w.conn.take()
+			w.clients[0].take()
+			w.finish()
+		}
+		if n := strings.Count(out.String(), "answer without an id dropped"); n != 1 {
+			t.Errorf("got %d warnings, want 1:\n%s", n, out.String())
+		}
+	})
+}

@@ -54,9 +54,30 @@ func TestResponsesWithoutID(t *testing.T) {
 			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)), from(1, callA), sent(call("2")),
 			server(nullID), at(1), server(result("2")), at(1, answer(`"a"`)), matched("fifo", 0),
 		}},
-		{name: "dropped when not serialized", steps: []step{
+		{name: "on a session of one client whenever one request is out", steps: []step{
+			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)),
+			forward(callB), sent(call("2")), server(result("2")), got(answer(`"b"`)), // the server has named one
+			forward(callC), sent(call("3")), server(noID), got(`answer "c": {"id":"c","jsonrpc":"2.0","result":{}}`), matched("fifo", 2),
+		}},
+		{name: "an answer to a call of our own is one", steps: []step{
+			own("initialize", time.Minute), sent(sentPrefix + "1*"), server(nullID), got("own initialize: " + result("1")),
+		}},
+		{name: "dropped when several requests are out", steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")), server(nullID, noID), got(), dropped(metrics.DroppedUnknownResponse, 2),
+			server(result("1"), nullID), got(answer(`"a"`), answer(`"b"`)),
+		}},
+		{name: "dropped when a request was given up, until it is answered", opts: multiplex.Options{RequestTimeout: 10 * time.Second}, steps: []step{
+			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
+			forward(callB), server(nullID), got(), server(result("1"), nullID), got(answer(`"b"`)),
+			func(w *world) { w.conn.take() },
+		}},
+		{name: "dropped on a shared session that is not serialized", opts: multiplex.Options{Shared: true}, steps: []step{
 			forward(callA), sent(call("1")), server(nullID, noID), got(), dropped(metrics.DroppedUnknownResponse, 2),
 			server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "what is no response is no answer: a server that logs JSON to stdout", steps: []step{
+			forward(callA), sent(call("1")), server(`{"level":30,"msg":"listening"}`, `{"jsonrpc":"2.0"}`), got(),
+			dropped(metrics.DroppedInvalidMessage, 2), server(result("1")), got(answer(`"a"`)),
 		}},
 		{name: "dropped when nothing waits", opts: serial, steps: []step{
 			server(nullID), dropped(metrics.DroppedUnknownResponse, 1),

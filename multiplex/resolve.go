@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -18,6 +20,10 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	s.mu.Lock()
 	cleared := s.heardLocked()
 	p, by := s.matchLocked(id)
+	var doubt string
+	if p == nil && id == 0 {
+		doubt = s.doubtLocked()
+	}
 	if p != nil && p.lane != nil {
 		same = s.settleLocked(p, m.Error() != nil)
 	}
@@ -31,6 +37,7 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	}
 	if p == nil {
 		s.drop(metrics.DroppedUnknownResponse, "response matches no request", m)
+		s.warnNameless(doubt)
 		return
 	}
 	s.answer(p, m, by)
@@ -73,16 +80,14 @@ func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
 }
 
 // matchLocked finds and removes the request that a response with that id answers.
-// One without an id can only be matched when a single request is out. On a shared
-// session the server must not have given an id ever: else it may be another answer
-// to what it has answered, and somebody else's.
+// One without an id is matched when it can mean a single request only: one is out
+// and none was given up. On a shared session a second answer to what it has
+// answered would reach somebody else, so there the server must work on one request
+// at a time and must never have given an id.
 func (s *Session) matchLocked(id int64) (*pending, string) {
 	if id == 0 {
-		if s.opts.MaxInFlight != 1 || s.opts.Shared && s.named {
-			return nil, metrics.MatchedOrphan
-		}
 		p := s.onlyLocked()
-		if p == nil {
+		if p == nil || s.opts.Shared && (s.opts.MaxInFlight != 1 || s.named) {
 			return nil, metrics.MatchedOrphan
 		}
 		s.removeLocked(p)
@@ -131,13 +136,48 @@ func (s *Session) onlyLocked() *pending {
 	return only
 }
 
+// doubtLocked says why a response without an id was not matched; "" when no
+// request can have been meant.
+func (s *Session) doubtLocked() string {
+	switch {
+	case s.out == 0 && len(s.abandoned) == 0:
+		return ""
+	case s.opts.MaxInFlight != 1:
+		return "several requests can be meant: run with max-in-flight 1"
+	case len(s.abandoned) > 0:
+		return "a request that was given up can be meant"
+	}
+	return "the server of a shared session has answered with ids before"
+}
+
+// namelessEvery is the least time between two warnings about answers without ids.
+const namelessEvery = time.Minute
+
+// NewNameless returns what Options.Nameless is by default.
+func NewNameless() *throttle.Line { return throttle.NewLine(namelessEvery, 1) }
+
+// warnNameless warns that an answer without an id reaches nobody: its request ends
+// by its timeout.
+func (s *Session) warnNameless(doubt string) {
+	if doubt == "" {
+		return
+	}
+	if suppressed, due := s.opts.Nameless.Due(); due {
+		s.opts.Logger.Warn("answer without an id dropped", "why", doubt, "suppressed", suppressed)
+	}
+}
+
 // invalid takes what the server sent and is no JSON-RPC. If it is certain which
 // request was meant, that one is answered. An id beside a method is one of the
-// server's own, whatever else is wrong.
+// server's own, whatever else is wrong. What has no id need not be an answer, but
+// a line of a log on stdout.
 func (s *Session) invalid(m *jsonrpc.Message, err error) {
 	if m != nil && !isCall(m) {
+		var p *pending
 		s.mu.Lock()
-		p, _ := s.matchLocked(numberOf(m.ID))
+		if id := numberOf(m.ID); id != 0 || s.opts.MaxInFlight == 1 {
+			p, _ = s.matchLocked(id)
+		}
 		s.mu.Unlock()
 		if p != nil {
 			s.next()

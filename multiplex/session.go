@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -34,6 +35,9 @@ type Options struct {
 	// Repeatable knows which tools may be called again. Sessions with the same
 	// server share one. nil: the session has its own.
 	Repeatable *Repeatable
+	// Nameless holds back the warning about answers without an id. Sessions with
+	// the same server share one. nil: the session has its own.
+	Nameless *throttle.Line
 	// OnClose is called once when the session is over, with the reason, before
 	// its requests are answered: who reads such an answer and asks again finds
 	// that already known.
@@ -108,6 +112,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Repeatable == nil {
 		o.Repeatable = &Repeatable{}
+	}
+	if o.Nameless == nil {
+		o.Nameless = NewNameless()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
