@@ -28,6 +28,7 @@ type Gateway struct {
 	opts      Options
 	up        upstream.Upstream
 	log       *slog.Logger
+	plainLog  *slog.Logger // without the attribute server; may be nil
 	metrics   *metrics.Metrics
 	promReg   *prometheus.Registry
 	registry  *connstate.Registry
@@ -64,8 +65,9 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if up == nil {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")
 	}
+	plainLog := opts.Logger
 	opts = opts.withDefaults()
-	g := &Gateway{opts: opts, up: up, log: opts.Logger, promReg: opts.Registry, nameless: multiplex.NewNameless()}
+	g := &Gateway{plainLog: plainLog, opts: opts, up: up, log: opts.Logger, promReg: opts.Registry, nameless: multiplex.NewNameless()}
 	g.life, g.end = context.WithCancel(context.Background())
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()

@@ -8,12 +8,11 @@ import (
 
 // connectionSeries are the series of the life of streams.
 type connectionSeries struct {
-	open          prometheus.Gauge
-	opened        prometheus.Counter
-	closed        closedSet[prometheus.Counter]
-	duration      closedSet[*histogram] // by close reason
-	rejected      closedSet[prometheus.Counter]
-	postRejected  closedSet[prometheus.Counter]
+	open     prometheus.Gauge
+	opened   prometheus.Counter
+	closed   closedSet[prometheus.Counter]
+	duration closedSet[*histogram] // by close reason
+	refusalSeries
 	state         closedSet[prometheus.Gauge]
 	ready         *histogram
 	heartbeats    prometheus.Counter
@@ -28,12 +27,9 @@ func newConnectionSeries(b *builder) connectionSeries {
 		opened: b.counter("mcp_sse_connections_opened_total", "Connections opened."),
 		closed: b.counters("mcp_sse_connections_closed_total", "Connections closed, by reason.",
 			"reason", closedReasons()),
-		duration: newSessionDuration(b),
-		rejected: b.counters("mcp_sse_connections_rejected_total", "GETs that got no stream, by reason.",
-			"reason", rejectedReasons()),
-		postRejected: b.counters("mcp_sse_posts_rejected_total", "POSTs that got no 202, by reason.",
-			"reason", postReasons()),
-		state: states,
+		duration:      newSessionDuration(b),
+		refusalSeries: newRefusalSeries(b),
+		state:         states,
 		ready: b.histogram("mcp_sse_ready_seconds", "Time from a GET until its connection was ready.",
 			fineBuckets()),
 		heartbeats: b.counter("mcp_sse_heartbeats_total", "Heartbeats written to streams."),
@@ -87,8 +83,8 @@ func (m *Metrics) ConnectionClosed(reason string, age time.Duration, id string) 
 	m.connections.duration.of(reason).observe(age, id)
 }
 
-// ConnectionRejected counts a GET that got no stream, by one of the Rejected
-// constants.
+// ConnectionRejected counts a GET that got no stream, or a request with another
+// method but POST, by one of the Rejected constants.
 func (m *Metrics) ConnectionRejected(reason string) {
 	if m == nil {
 		return

@@ -30,6 +30,7 @@ func rejectedReasons() []string {
 	return []string{
 		RejectedMaxConnections, RejectedPerIP, RejectedRate, RejectedDraining,
 		RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest,
+		RejectedNotFound, RejectedMethod,
 	}
 }
 
@@ -37,6 +38,7 @@ func postReasons() []string {
 	return []string{
 		PostUnknownConnection, PostTooLarge, PostInvalidJSON, PostInvalidRequest, PostMediaType,
 		PostOrigin, PostHost, PostAuth, PostClosed, PostBadRequest,
+		PostNotFound, PostMethod,
 	}
 }
 

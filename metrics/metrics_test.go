@@ -216,3 +216,36 @@ func TestNamedSeries(t *testing.T) {
 		t.Errorf("without a registry: got %v, %v", m, err)
 	}
 }
+
+// Requests that reach no server are counted beside those that do.
+func TestUnservedCountsUnderNoName(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	if _, err := metrics.Named(reg, "docs"); err != nil {
+		t.Fatal(err)
+	}
+	u, err := metrics.NewUnserved(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := metrics.NewUnserved(reg); again != u || err != nil {
+		t.Errorf("a second call returned another, %v", err)
+	}
+	before := gatherSeries(t, reg)
+	u.ConnectionRejected(metrics.RejectedNotFound)
+	u.PostRejected(metrics.PostNotFound)
+	u.PostRejected(metrics.PostNotFound)
+	want := map[string]float64{
+		"mcp_sse_connections_rejected_total{reason=not_found}": 1, "mcp_sse_posts_rejected_total{reason=not_found}": 2,
+	}
+	if got := moved(before, gatherSeries(t, reg)); !maps.Equal(got, want) {
+		t.Errorf("moved\n%v\nwant\n%v", got, want)
+	}
+	if _, err := metrics.NewUnserved(prometheus.NewRegistry()); err != nil {
+		t.Errorf("alone: %v", err)
+	}
+	plain := prometheus.NewRegistry()
+	metrics.New(plain)
+	if _, err := metrics.NewUnserved(plain); err == nil {
+		t.Error("series with the label were taken beside those without")
+	}
+}
