@@ -81,19 +81,9 @@ func TestLogAndMetricHaveOneDuration(t *testing.T) {
 		if !strings.HasSuffix(lines[1], "duration=2.5s") {
 			t.Errorf("got %s, want 2.5s", lines[1])
 		}
-		families, err := w.prom.Gather()
-		must(t, err)
-		for _, f := range families {
-			if f.GetName() != "mcp_server_operation_duration_seconds" {
-				continue
-			}
-			sum := 0.0
-			for _, m := range f.GetMetric() {
-				sum += m.GetHistogram().GetSampleSum()
-			}
-			if sum != 2.5 {
-				t.Errorf("the metric has %v s, want 2.5", sum)
-			}
+		const name = `mcp_server_operation_duration_seconds{error_type="",mcp_method_name="ping",network_transport="tcp"}`
+		if got := sums(t, w.prom)[name]; got != 2.5 {
+			t.Errorf("the metric has %v s, want 2.5", got)
 		}
 	})
 }

@@ -13,6 +13,7 @@ type connectionSeries struct {
 	closed   closedSet[prometheus.Counter]
 	duration closedSet[*histogram] // by close reason
 	refusalSeries
+	initialized   *histogram
 	state         closedSet[prometheus.Gauge]
 	ready         *histogram
 	heartbeats    prometheus.Counter
@@ -29,7 +30,9 @@ func newConnectionSeries(b *builder) connectionSeries {
 			"reason", closedReasons()),
 		duration:      newSessionDuration(b),
 		refusalSeries: newRefusalSeries(b),
-		state:         states,
+		initialized: b.histogram("mcp_sse_initialized_seconds",
+			"Time from when a connection was first ready until it ended.", otelBuckets()),
+		state: states,
 		ready: b.histogram("mcp_sse_ready_seconds", "Time from a GET until its connection was ready.",
 			fineBuckets()),
 		heartbeats: b.counter("mcp_sse_heartbeats_total", "Heartbeats written to streams."),
@@ -47,7 +50,7 @@ func newStateGauges(b *builder) closedSet[prometheus.Gauge] {
 // newSessionDuration maps every close reason to the histogram of its
 // error_type: the reasons that are no error share the empty one.
 func newSessionDuration(b *builder) closedSet[*histogram] {
-	v := b.histogramVec("mcp_server_session_duration_seconds", "How long connections lasted, by how they ended.",
+	v := b.histogramVec("mcp_server_session_duration_seconds", "How long connections lasted that were ready once, by how they ended.",
 		otelBuckets(), "network_transport", "error_type")
 	child := func(errorType string) *histogram { return newHistogram(v.WithLabelValues(transport, errorType)) }
 	byError := newClosedSet(closedErrors(), otelOther, child)
@@ -71,16 +74,26 @@ func (m *Metrics) ConnectionOpened() {
 	m.connections.open.Inc()
 }
 
-// ConnectionClosed counts the end of an opened connection: why it ended, one of
-// the Closed constants, and how long it lasted. The id, already shortened as it
-// may be seen by who reads the metrics, becomes an exemplar; it may be empty.
-func (m *Metrics) ConnectionClosed(reason string, age time.Duration, id string) {
+// ConnectionClosed counts the end of an opened connection, by one of the Closed
+// constants.
+func (m *Metrics) ConnectionClosed(reason string) {
 	if m == nil {
 		return
 	}
 	m.connections.closed.of(reason).Inc()
 	m.connections.open.Dec()
+}
+
+// SessionEnded observes a closed connection that was ready once: why it ended, as
+// ConnectionClosed has it, how long it lasted, and how much of that was after it
+// was ready for the first time. The id, already shortened as it may be seen by who
+// reads the metrics, becomes an exemplar; it may be empty.
+func (m *Metrics) SessionEnded(reason string, age, initialized time.Duration, id string) {
+	if m == nil {
+		return
+	}
 	m.connections.duration.of(reason).observe(age, id)
+	m.connections.initialized.observe(initialized, id)
 }
 
 // ConnectionRejected counts a GET that got no stream, or a request with another

@@ -83,7 +83,8 @@ func TestNothingMakesNewSeries(t *testing.T) {
 	want := len(gatherSeries(t, reg))
 	for i := range 10_000 {
 		junk := "x" + strconv.Itoa(i) + "\xff\x00\n\""
-		m.ConnectionClosed(junk, 0, junk)
+		m.ConnectionClosed(junk)
+		m.SessionEnded(junk, 0, 0, junk)
 		m.ConnectionRejected(junk)
 		m.PostRejected(junk)
 		m.StateChanged(junk, junk)
