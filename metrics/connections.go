@@ -10,7 +10,7 @@ import (
 type connectionSeries struct {
 	open     prometheus.Gauge
 	opened   prometheus.Counter
-	closed   closedSet[prometheus.Counter]
+	closed   closedSet[lazyCounter]
 	duration closedSet[*histogram] // by close reason
 	refusalSeries
 	initialized   *histogram
@@ -26,8 +26,8 @@ func newConnectionSeries(b *builder) connectionSeries {
 	return connectionSeries{
 		open:   b.gauge("mcp_sse_connections", "Open connections."),
 		opened: b.counter("mcp_sse_connections_opened_total", "Connections opened."),
-		closed: b.counters("mcp_sse_connections_closed_total", "Connections closed, by reason.",
-			"reason", closedReasons()),
+		closed: b.lazyCounters("mcp_sse_connections_closed_total", "Connections closed, by reason.",
+			"reason", closedReasons(), ClosedSlow, ClosedWriteTimeout, ClosedError, other),
 		duration:      newSessionDuration(b),
 		refusalSeries: newRefusalSeries(b),
 		initialized: b.histogram("mcp_sse_initialized_seconds",
