@@ -16,6 +16,8 @@ import (
 const (
 	noID   = `{"jsonrpc":"2.0","result":{}}`
 	nullID = `{"jsonrpc":"2.0","id":null,"result":{}}`
+
+	nullError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m"}}`
 )
 
 // own has the gateway itself call the server; what it got is written down as
@@ -74,6 +76,21 @@ func TestResponsesWithoutID(t *testing.T) {
 		{name: "dropped on a shared session that is not serialized", opts: multiplex.Options{Shared: true}, steps: []step{
 			forward(callA), sent(call("1")), server(nullID, noID), got(), dropped(metrics.DroppedUnknownResponse, 2),
 			server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "an error after a notification may be about that, until a later request is answered", steps: []step{
+			forward(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, callA),
+			sent(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, call("1")),
+			server(nullError), got(), server(result("1")), got(answer(`"a"`)),
+			forward(callB), sent(call("2")), server(nullError), got(`answer "b": {"jsonrpc":"2.0","id":"b","error":{"code":-32601,"message":"m"}} (-32601)`),
+		}},
+		{name: "a notification after the request too", steps: []step{
+			forward(callA, `{"jsonrpc":"2.0","method":"notifications/x"}`), sent(call("1"), `{"jsonrpc":"2.0","method":"notifications/x"}`),
+			server(nullError), got(), server(nullID), got(answer(`"a"`)), // a result answers no notification
+			forward(callB), sent(call("2")), server(nullError), got(), server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "an error is believed when serialized", opts: serial, steps: []step{
+			forward(`{"jsonrpc":"2.0","method":"notifications/x"}`, callA), sent(`{"jsonrpc":"2.0","method":"notifications/x"}`, call("1")),
+			server(nullError), got(`answer "a": {"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"m"}} (-32601)`),
 		}},
 		{name: "what is no response is no answer: a server that logs JSON to stdout", steps: []step{
 			forward(callA), sent(call("1")), server(`{"level":30,"msg":"listening"}`, `{"jsonrpc":"2.0"}`), got(),

@@ -19,7 +19,7 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	var same []*pending
 	s.mu.Lock()
 	cleared := s.heardLocked()
-	p, by := s.matchLocked(id)
+	p, by := s.matchLocked(id, m.Error() != nil)
 	var doubt string
 	if p == nil && id == 0 {
 		doubt = s.doubtLocked()
@@ -80,17 +80,18 @@ func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
 }
 
 // matchLocked finds and removes the request that a response with that id answers.
-// One without an id is matched when it can mean a single request only: one is out
-// and none was given up. On a shared session a second answer to what it has
-// answered would reach somebody else, so there the server must work on one request
-// at a time and must never have given an id.
-func (s *Session) matchLocked(id int64) (*pending, string) {
+// One without an id is matched when it can mean a single request only: one is out,
+// none was given up, and an error is not about a notification. On a shared session
+// a second answer to what it has answered would reach somebody else, so there the
+// server must work on one request at a time and must never have given an id.
+func (s *Session) matchLocked(id int64, failed bool) (*pending, string) {
 	if id == 0 {
 		p := s.onlyLocked()
-		if p == nil || s.opts.Shared && (s.opts.MaxInFlight != 1 || s.named) {
+		serial := s.opts.MaxInFlight == 1
+		if p == nil || s.opts.Shared && (!serial || s.named) || failed && s.told > 0 && !serial {
 			return nil, metrics.MatchedOrphan
 		}
-		s.removeLocked(p)
+		s.matchedLocked(p)
 		return p, metrics.MatchedFIFO
 	}
 	p := s.pending[id]
@@ -100,9 +101,16 @@ func (s *Session) matchLocked(id int64) (*pending, string) {
 		}
 		return nil, metrics.MatchedOrphan
 	}
-	s.removeLocked(p)
+	s.matchedLocked(p)
 	s.named = true
 	return p, metrics.MatchedID
+}
+
+func (s *Session) matchedLocked(p *pending) {
+	s.removeLocked(p)
+	if p.id >= s.told {
+		s.told = 0
+	}
 }
 
 // numberOf is the id of a response as resolve wants it.
@@ -143,7 +151,7 @@ func (s *Session) doubtLocked() string {
 	case s.out == 0 && len(s.abandoned) == 0:
 		return ""
 	case s.opts.MaxInFlight != 1:
-		return "several requests can be meant: run with max-in-flight 1"
+		return "several messages can be meant: run with max-in-flight 1"
 	case len(s.abandoned) > 0:
 		return "a request that was given up can be meant"
 	}
@@ -176,7 +184,7 @@ func (s *Session) invalid(m *jsonrpc.Message, err error) {
 		var p *pending
 		s.mu.Lock()
 		if id := numberOf(m.ID); id != 0 || s.opts.MaxInFlight == 1 {
-			p, _ = s.matchLocked(id)
+			p, _ = s.matchLocked(id, false)
 		}
 		s.mu.Unlock()
 		if p != nil {

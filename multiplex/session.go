@@ -67,6 +67,9 @@ type Session struct {
 	// answer. 0 stands for those beyond maxAbandoned; no answer takes it out.
 	abandoned map[int64]struct{}
 	named     bool // the server has answered with an id
+	// told is the id that the next request had when a notification was last sent. 0:
+	// none was, or a later request has been answered.
+	told      int64
 	deadlines deadlines
 	hang      suspicion
 	calls     serverCalls
