@@ -49,7 +49,10 @@ type Options struct {
 	AnnounceDelay time.Duration
 	// MaxPending bounds the unanswered requests. Default 4096.
 	MaxPending int
-	// Logger receives the state changes; nil: silent.
+	// SlowRequest is the duration, from the POST to the answer, from which a
+	// request is logged as slow. 0: never.
+	SlowRequest time.Duration
+	// Logger receives the state changes and the life of requests; nil: silent.
 	Logger *slog.Logger
 	// Metrics counts; nil: nothing is counted.
 	Metrics *metrics.Metrics
@@ -192,6 +195,14 @@ func (c *Connection) State() State {
 	return c.state
 }
 
+// firstReady returns when the connection was ready for the first time; zero:
+// never.
+func (c *Connection) firstReady() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ready
+}
+
 // Reason returns why the connection was closed, "" before.
 func (c *Connection) Reason() string {
 	c.mu.Lock()
@@ -237,9 +248,16 @@ func (c *Connection) moveLocked(to State) error {
 // Receive gives the handler a client's message.
 func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
 
-// Begin notes a client's request as unanswered. It fails with ErrDuplicate,
-// ErrTooManyPending or ErrClosed.
+// Begin notes a client's request as unanswered, from when its POST arrives: its
+// duration counts from here. It fails with ErrDuplicate, ErrTooManyPending or
+// ErrClosed.
 func (c *Connection) Begin(id jsonrpc.ID, method string) error {
+	err := c.begin(id, method)
+	c.logBegun(id, method, err)
+	return err
+}
+
+func (c *Connection) begin(id jsonrpc.ID, method string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == Closed {
@@ -263,6 +281,10 @@ func (c *Connection) Begin(id jsonrpc.ID, method string) error {
 // answered already, and nothing more may be sent for it. errorType is "" for a
 // result; see docs/reference/metrics.md for the others.
 func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
+	return c.finish(id, errorType, nil)
+}
+
+func (c *Connection) finish(id jsonrpc.ID, errorType string, response []byte) (Request, bool) {
 	now := time.Now()
 	c.mu.Lock()
 	r, ok := c.requests[id]
@@ -276,7 +298,9 @@ func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
 		return Request{}, false
 	}
 	c.requestsDone.Add(1)
-	c.opts.Metrics.RequestDone(r.Method, errorType, now.Sub(r.Started), c.ShortID())
+	took := now.Sub(r.Started)
+	c.opts.Metrics.RequestDone(r.Method, errorType, took, c.ShortID())
+	c.logDone(id, r, errorType, response, took)
 	return r, true
 }
 
@@ -284,19 +308,19 @@ func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
 // ones. False: it has been answered already, and nothing was sent. It waits for
 // room as Respond does. A connection that drains is quiet only after it.
 func (c *Connection) Answer(id jsonrpc.ID, response []byte, errorType string) bool {
-	return c.answer(id, errorType, func() { _ = c.Respond(response) }) // a connection that is slow or gone has been closed
+	return c.answer(id, errorType, response, func() { _ = c.Respond(response) }) // a connection that is slow or gone has been closed
 }
 
 // AnswerNow is Answer for callers that must not wait, as RespondNow is.
 func (c *Connection) AnswerNow(id jsonrpc.ID, response []byte, errorType string) bool {
-	return c.answer(id, errorType, func() { c.RespondNow(response) })
+	return c.answer(id, errorType, response, func() { c.RespondNow(response) })
 }
 
-func (c *Connection) answer(id jsonrpc.ID, errorType string, send func()) bool {
+func (c *Connection) answer(id jsonrpc.ID, errorType string, response []byte, send func()) bool {
 	c.mu.Lock()
 	c.answering++
 	c.mu.Unlock()
-	_, ok := c.Finish(id, errorType)
+	_, ok := c.finish(id, errorType, response)
 	if ok {
 		send()
 	}
@@ -342,8 +366,10 @@ func (c *Connection) Close(reason string) bool {
 	c.requests = nil
 	c.quietLocked()
 	c.mu.Unlock()
-	for _, r := range open {
-		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, time.Since(r.Started), c.ShortID())
+	for id, r := range open {
+		took := time.Since(r.Started)
+		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, took, c.ShortID())
+		c.logDone(id, r, metrics.ErrorClosed, nil, took)
 	}
 	if undelivered != nil {
 		undelivered(fmt.Errorf("%w: %s", ErrClosed, reason))

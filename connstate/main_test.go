@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -71,6 +72,17 @@ func (w *world) series(name string) float64 {
 
 func gather(t testing.TB, reg *prometheus.Registry) map[string]float64 {
 	t.Helper()
+	return gatherBy(t, reg, func(h *dto.Histogram) float64 { return float64(h.GetSampleCount()) })
+}
+
+// sums is gather with the sums of histograms.
+func sums(t testing.TB, reg *prometheus.Registry) map[string]float64 {
+	t.Helper()
+	return gatherBy(t, reg, (*dto.Histogram).GetSampleSum)
+}
+
+func gatherBy(t testing.TB, reg *prometheus.Registry, histogram func(*dto.Histogram) float64) map[string]float64 {
+	t.Helper()
 	families, err := reg.Gather()
 	must(t, err)
 	all := make(map[string]float64)
@@ -90,7 +102,7 @@ func gather(t testing.TB, reg *prometheus.Registry) map[string]float64 {
 			case m.GetCounter() != nil:
 				all[name] = m.GetCounter().GetValue()
 			default:
-				all[name] = float64(m.GetHistogram().GetSampleCount())
+				all[name] = histogram(m.GetHistogram())
 			}
 		}
 	}

@@ -135,7 +135,10 @@ func (r *Registry) Remove(c *Connection) {
 		return
 	}
 	r.opts.Metrics.StateChanged(c.State().String(), "")
-	r.opts.Metrics.ConnectionClosed(c.Reason(), time.Since(c.opened), c.ShortID())
+	r.opts.Metrics.ConnectionClosed(c.Reason())
+	if ready := c.firstReady(); !ready.IsZero() {
+		r.opts.Metrics.SessionEnded(c.Reason(), time.Since(c.opened), time.Since(ready), c.ShortID())
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := network(c.client.Addr)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -114,13 +115,50 @@ func TestRemoveForgetsOnce(t *testing.T) {
 		`mcp_sse_connections_rejected_total{reason="max_connections"}`:                   2,
 		`mcp_sse_connections_rejected_total{reason="other"}`:                             0,
 		`mcp_sse_connection_state{state="initializing"}`:                                 0,
-		`mcp_server_session_duration_seconds{error_type="",network_transport="tcp"}`:     2,
-		`mcp_server_session_duration_seconds{error_type="slow",network_transport="tcp"}`: 1,
+		`mcp_server_session_duration_seconds{error_type="",network_transport="tcp"}`:     0,
+		`mcp_server_session_duration_seconds{error_type="slow",network_transport="tcp"}`: 0,
 	} {
 		if all[name] != want {
 			t.Errorf("%s: got %v, want %v", name, all[name], want)
 		}
 	}
+}
+
+// Sessions are connections that were ready once: what failed before must not make
+// them look shorter. The time after that is observed by itself.
+func TestOnlyConnectionsThatWereReadyAreSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never := newWorld(t, connstate.Options{}, connstate.Client{})
+		time.Sleep(time.Minute)
+		never.c.Close(metrics.ClosedClient)
+		never.registry.Remove(never.c)
+		w := newWorld(t, connstate.Options{}, connstate.Client{})
+		time.Sleep(2 * time.Second)
+		must(t, w.c.Move(connstate.Ready))
+		time.Sleep(time.Minute)
+		must(t, w.c.Move(connstate.Initializing)) // a session is lost
+		must(t, w.c.Move(connstate.Ready))
+		time.Sleep(time.Minute)
+		w.c.Close(metrics.ClosedSlow)
+		w.registry.Remove(w.c)
+		for name, want := range map[string]float64{
+			`mcp_server_session_duration_seconds{error_type="slow",network_transport="tcp"}`: 122,
+			"mcp_sse_initialized_seconds": 120,
+		} {
+			if got := sums(t, w.prom)[name]; got != want {
+				t.Errorf("the sum of %s: got %v, want %v", name, got, want)
+			}
+		}
+		for name, n := range gather(t, never.prom) {
+			session := strings.HasPrefix(name, "mcp_server_session_duration_seconds") || name == "mcp_sse_initialized_seconds"
+			if session && n != 0 {
+				t.Errorf("%s has %v observations of a connection that was never ready", name, n)
+			}
+		}
+		if n := never.series(`mcp_sse_connections_closed_total{reason="client"}`); n != 1 {
+			t.Errorf("the connection that was never ready was counted %v times as closed, want 1", n)
+		}
+	})
 }
 
 // One address is one IPv4 address, however written, or one IPv6 /64.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -56,6 +57,17 @@ func hopeless(t *testing.T) map[string][]string {
 	return map[string][]string{
 		"EndsAtOnce":   slices.Concat(bounds, fake(t, "--exit")),
 		"NeverAnswers": slices.Concat(bounds, fake(t, "--silent")),
+	}
+}
+
+// A program that is no MCP server and sends back what it gets, as cat: a client
+// that says nothing is told so at once, not after the time for a start.
+func TestProgramThatOnlyEchoesIsNamed(t *testing.T) {
+	t.Parallel()
+	s := openStream(t, startGateway(t, "--", "cat").url)
+	hello := parseResponse(t, s.await("the synthetic initialize", func(e event) bool { return e.name == "mcp-response" }).data)
+	if hello.Error == nil || !strings.Contains(hello.Error.Message, "only sends back what it gets") {
+		t.Errorf("the client is told %v, want that the program only sends back what it gets", hello.Error)
 	}
 }
 

@@ -160,7 +160,7 @@ func (o Options) connections(m *metrics.Metrics) connstate.Options {
 	return connstate.Options{
 		GateQueue: o.GateQueue, GateTimeout: o.InitializationTimeout,
 		OutboxBytes: o.OutboxBytes, OutboxWait: o.WriteTimeout,
-		AnnounceDelay: o.AnnounceDelay, MaxPending: o.MaxPending,
+		AnnounceDelay: o.AnnounceDelay, MaxPending: o.MaxPending, SlowRequest: max(0, o.SlowRequest),
 		Logger: o.Logger, Metrics: m,
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -27,6 +28,7 @@ type Gateway struct {
 	opts      Options
 	up        upstream.Upstream
 	log       *slog.Logger
+	plainLog  *slog.Logger // without the attribute server; may be nil
 	metrics   *metrics.Metrics
 	promReg   *prometheus.Registry
 	registry  *connstate.Registry
@@ -39,6 +41,7 @@ type Gateway struct {
 	oddVersion atomic.Pointer[string]
 
 	repeatable multiplex.Repeatable // what may be asked twice
+	nameless   *throttle.Line       // the warning about answers without ids
 	shared     *shared              // nil: each connection has its own session
 	pool       *pool                // nil: no session is started ahead
 	started    sync.Once            // what Start does
@@ -62,8 +65,9 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if up == nil {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")
 	}
+	plainLog := opts.Logger
 	opts = opts.withDefaults()
-	g := &Gateway{opts: opts, up: up, log: opts.Logger, promReg: opts.Registry}
+	g := &Gateway{plainLog: plainLog, opts: opts, up: up, log: opts.Logger, promReg: opts.Registry, nameless: multiplex.NewNameless()}
 	g.life, g.end = context.WithCancel(context.Background())
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()

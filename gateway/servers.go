@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 const (
@@ -27,7 +27,8 @@ const (
 // http.Handler, safe for concurrent use. Make it with NewServers and end it with
 // Shutdown.
 type Servers struct {
-	all []*Gateway
+	all       []*Gateway
+	elsewhere http.Handler // of requests that reach none of them
 }
 
 // NewServers puts gateways together. Each needs a Name and a Prefix, which no
@@ -52,7 +53,31 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return &Servers{all: gateways}, nil
+	unserved, err := metrics.NewUnserved(gateways[0].promReg)
+	if err != nil {
+		return nil, fmt.Errorf("servers: %w", err)
+	}
+	first := gateways[0]
+	return &Servers{all: gateways, elsewhere: first.transport.Elsewhere(served(gateways), first.plainLog, unserved)}, nil
+}
+
+// maxServed bounds the servers that a client is told of that asks for none.
+const maxServed = 16
+
+// served says where the servers are.
+func served(gateways []*Gateway) string {
+	var b strings.Builder
+	b.WriteString("no such route: there are several servers, each with its own path: ")
+	for i, g := range gateways[:min(len(gateways), maxServed)] {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("GET " + g.opts.Prefix + "/sse")
+	}
+	if more := len(gateways) - maxServed; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
+	}
+	return b.String()
 }
 
 // collision reports what two gateways must not have in common.
@@ -80,11 +105,7 @@ func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(http.StatusNotFound)
-	_, _ = w.Write(jsonrpc.NewError(jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest,
-		"no such route: there are several servers, each with its name before /sse"))) // a client that is gone needs no answer
+	s.elsewhere.ServeHTTP(w, r)
 }
 
 // Start starts what each gateway has ahead of its connections; see Gateway.Start.

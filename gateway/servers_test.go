@@ -1,9 +1,11 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -110,12 +112,60 @@ func TestServersThatDoNotGoTogether(t *testing.T) {
 	}
 }
 
+// A path of no server is answered with those of all, and leaves a trace that is no
+// server's.
+func TestPathOfNoServerLeavesATrace(t *testing.T) {
+	var out bytes.Buffer
+	reg := prometheus.NewRegistry()
+	s, _ := several(t, func(_ string, opts *gateway.Options) {
+		opts.Registry = reg
+		opts.Logger = slog.New(slog.NewTextHandler(&out, nil))
+	}, &server{}, &server{})
+	defer s.Shutdown(t.Context())
+	const told = "no such route: there are several servers, each with its own path: GET /mcp/a/sse, GET /mcp/b/sse"
+	if code, body := ask(s, "/sse?token=secret"); code != http.StatusNotFound || !strings.Contains(body, told) {
+		t.Errorf("got %d %s, want 404 and %q", code, body, told)
+	}
+	if line := out.String(); !strings.Contains(line, `level=WARN msg="client refused" reason=not_found status=404 method=GET remote=192.0.2.1 path=/sse err="`+told) ||
+		strings.Contains(line, "server=") || strings.Contains(line, "secret") {
+		t.Errorf("got the log %q", line)
+	}
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]float64{} // by server
+	for _, f := range families {
+		if f.GetName() != "mcp_sse_connections_rejected_total" {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == "server" {
+					counted[l.GetValue()] += m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	if counted[""] != 1 || counted["a"] != 0 || counted["b"] != 0 {
+		t.Errorf("counted %v by server, want 1 for none", counted)
+	}
+}
+
+func TestManyServersAreNotAllNamed(t *testing.T) {
+	s, _ := several(t, nil, make([]*server, 18)...)
+	defer s.Shutdown(t.Context())
+	if _, body := ask(s, "/"); !strings.Contains(body, "GET /mcp/p/sse and 2 more") {
+		t.Errorf("got %s, want 16 servers and the number of the others", body)
+	}
+}
+
 func TestServersRouteByPrefix(t *testing.T) {
 	s, _ := several(t, nil, &server{}, &server{})
 	defer s.Shutdown(t.Context())
 	for path, want := range map[string]string{
-		"/mcp/a/x":    "the stream is at GET /mcp/a/sse",
-		"/mcp/b/sse/": "the stream is at GET /mcp/b/sse",
+		"/mcp/a/x":    "this gateway serves GET /mcp/a/sse and POST",
+		"/mcp/b/sse/": "this gateway serves GET /mcp/b/sse and POST",
 		"/mcp/c/sse":  "there are several servers",
 		"/mcp/a":      "there are several servers",
 		"/mcp/ab/x":   "there are several servers",

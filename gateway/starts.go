@@ -121,8 +121,8 @@ func (g *Gateway) sessionOptions() multiplex.Options {
 	return multiplex.Options{
 		RequestTimeout: g.opts.RequestTimeout, MaxRequestTimeout: g.opts.MaxRequestTimeout,
 		MaxInFlight: g.opts.MaxInFlight, MaxWaiting: g.opts.MaxWaiting,
-		SlowRequest: max(0, g.opts.SlowRequest), HangTimeout: max(0, g.opts.HangTimeout),
-		Shared: g.shared != nil, Repeatable: &g.repeatable,
+		HangTimeout: max(0, g.opts.HangTimeout),
+		Shared:      g.shared != nil, Repeatable: &g.repeatable, Nameless: g.nameless,
 		Logger: g.log, Metrics: g.metrics,
 	}
 }

@@ -13,7 +13,7 @@ type childSeries struct {
 	started       prometheus.Counter
 	startFailed   prometheus.Counter
 	startTime     *histogram
-	exits         closedSet[prometheus.Counter]
+	exits         closedSet[lazyCounter]
 	stderrBytes   prometheus.Counter
 	stderrDropped prometheus.Counter
 	invalidLines  prometheus.Counter
@@ -27,7 +27,7 @@ func newChildSeries(b *builder) childSeries {
 		started:     starts.WithLabelValues("ok"),
 		startFailed: starts.WithLabelValues("error"),
 		startTime:   b.histogram("mcp_sse_child_start_seconds", "Time to start a child process.", fineBuckets()),
-		exits: b.counters("mcp_sse_child_exits_total", "Child processes that ended, by reason.",
+		exits: b.lazyCounters("mcp_sse_child_exits_total", "Child processes that ended, by reason.",
 			"reason", childReasons()),
 		stderrBytes: b.counter("mcp_sse_child_stderr_bytes_total", "Bytes that child processes wrote to stderr."),
 		stderrDropped: b.counter("mcp_sse_child_stderr_dropped_lines_total",

@@ -8,12 +8,12 @@ import (
 
 // connectionSeries are the series of the life of streams.
 type connectionSeries struct {
-	open          prometheus.Gauge
-	opened        prometheus.Counter
-	closed        closedSet[prometheus.Counter]
-	duration      closedSet[*histogram] // by close reason
-	rejected      closedSet[prometheus.Counter]
-	postRejected  closedSet[prometheus.Counter]
+	open     prometheus.Gauge
+	opened   prometheus.Counter
+	closed   closedSet[lazyCounter]
+	duration closedSet[*histogram] // by close reason
+	refusalSeries
+	initialized   *histogram
 	state         closedSet[prometheus.Gauge]
 	ready         *histogram
 	heartbeats    prometheus.Counter
@@ -26,13 +26,12 @@ func newConnectionSeries(b *builder) connectionSeries {
 	return connectionSeries{
 		open:   b.gauge("mcp_sse_connections", "Open connections."),
 		opened: b.counter("mcp_sse_connections_opened_total", "Connections opened."),
-		closed: b.counters("mcp_sse_connections_closed_total", "Connections closed, by reason.",
-			"reason", closedReasons()),
-		duration: newSessionDuration(b),
-		rejected: b.counters("mcp_sse_connections_rejected_total", "GETs that got no stream, by reason.",
-			"reason", rejectedReasons()),
-		postRejected: b.counters("mcp_sse_posts_rejected_total", "POSTs that got no 202, by reason.",
-			"reason", postReasons()),
+		closed: b.lazyCounters("mcp_sse_connections_closed_total", "Connections closed, by reason.",
+			"reason", closedReasons(), ClosedSlow, ClosedWriteTimeout, ClosedError, other),
+		duration:      newSessionDuration(b),
+		refusalSeries: newRefusalSeries(b),
+		initialized: b.histogram("mcp_sse_initialized_seconds",
+			"Time from when a connection was first ready until it ended.", otelBuckets()),
 		state: states,
 		ready: b.histogram("mcp_sse_ready_seconds", "Time from a GET until its connection was ready.",
 			fineBuckets()),
@@ -51,7 +50,7 @@ func newStateGauges(b *builder) closedSet[prometheus.Gauge] {
 // newSessionDuration maps every close reason to the histogram of its
 // error_type: the reasons that are no error share the empty one.
 func newSessionDuration(b *builder) closedSet[*histogram] {
-	v := b.histogramVec("mcp_server_session_duration_seconds", "How long connections lasted, by how they ended.",
+	v := b.histogramVec("mcp_server_session_duration_seconds", "How long connections lasted that were ready once, by how they ended.",
 		otelBuckets(), "network_transport", "error_type")
 	child := func(errorType string) *histogram { return newHistogram(v.WithLabelValues(transport, errorType)) }
 	byError := newClosedSet(closedErrors(), otelOther, child)
@@ -75,20 +74,30 @@ func (m *Metrics) ConnectionOpened() {
 	m.connections.open.Inc()
 }
 
-// ConnectionClosed counts the end of an opened connection: why it ended, one of
-// the Closed constants, and how long it lasted. The id, already shortened as it
-// may be seen by who reads the metrics, becomes an exemplar; it may be empty.
-func (m *Metrics) ConnectionClosed(reason string, age time.Duration, id string) {
+// ConnectionClosed counts the end of an opened connection, by one of the Closed
+// constants.
+func (m *Metrics) ConnectionClosed(reason string) {
 	if m == nil {
 		return
 	}
 	m.connections.closed.of(reason).Inc()
 	m.connections.open.Dec()
-	m.connections.duration.of(reason).observe(age, id)
 }
 
-// ConnectionRejected counts a GET that got no stream, by one of the Rejected
-// constants.
+// SessionEnded observes a closed connection that was ready once: why it ended, as
+// ConnectionClosed has it, how long it lasted, and how much of that was after it
+// was ready for the first time. The id, already shortened as it may be seen by who
+// reads the metrics, becomes an exemplar; it may be empty.
+func (m *Metrics) SessionEnded(reason string, age, initialized time.Duration, id string) {
+	if m == nil {
+		return
+	}
+	m.connections.duration.of(reason).observe(age, id)
+	m.connections.initialized.observe(initialized, id)
+}
+
+// ConnectionRejected counts a GET that got no stream, or a request with another
+// method but POST, by one of the Rejected constants.
 func (m *Metrics) ConnectionRejected(reason string) {
 	if m == nil {
 		return

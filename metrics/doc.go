@@ -4,8 +4,8 @@
 // happened, in the words of the gateway, and move the series. No other package
 // builds a collector. Every method is safe for concurrent use, works on a nil
 // *Metrics (and does nothing), and is cheap enough for the path of a message:
-// the children of all vectors are looked up when New runs, not when a message
-// passes.
+// the child of a vector is looked up once, when New runs or when it is first
+// needed, not when a message passes.
 //
 // # Names
 //
@@ -24,10 +24,10 @@
 // connection is found by its exemplar: where OpenMetrics is scraped, the
 // histograms carry the connection_id of a recent observation.
 //
-// Series whose labels are known beforehand exist from the start with the value
-// 0, so that rate() sees the first event. The exception is the product of
-// methods and errors of mcp_server_operation_duration_seconds: an error there
-// has a series from its first occurrence on.
+// A series exists from the start with the value 0 if it has no label, or if an
+// alert of the docs needs the zero: rate() does not see the event that makes a
+// series. All others are made when they first move (lazyCounter, histogramVec):
+// there are hundreds, a histogram alone has twenty, and most never occur.
 //
 // docs/reference/metrics.md lists all of it for operators; a test compares.
 package metrics

@@ -35,7 +35,7 @@ func scrape(t *testing.T, h http.Handler, accept, wantType string) *httptest.Res
 func TestOpenMetricsCarriesExemplars(t *testing.T) {
 	reg := metrics.NewRegistry()
 	m := metrics.New(reg)
-	m.ConnectionClosed(metrics.ClosedClient, time.Second, "c0ffee01")
+	m.SessionEnded(metrics.ClosedClient, time.Second, time.Second, "c0ffee01")
 	m.HandshakeDone(metrics.HandshakeOK, "", "", time.Second, "c0ffee02")
 	m.Ready(time.Second, "c0ffee03")
 	m.RequestDone("tools/call", "", time.Second, "c0ffee04")
@@ -43,6 +43,7 @@ func TestOpenMetricsCarriesExemplars(t *testing.T) {
 	body := scrape(t, metrics.Handler(reg), "application/openmetrics-text; version=1.0.0", "application/openmetrics-text").Body.String()
 	for name, id := range map[string]string{
 		"mcp_server_session_duration_seconds":   "c0ffee01",
+		"mcp_sse_initialized_seconds":           "c0ffee01",
 		"mcp_sse_handshake_duration_seconds":    "c0ffee02",
 		"mcp_sse_ready_seconds":                 "c0ffee03",
 		"mcp_server_operation_duration_seconds": "c0ffee04",
@@ -82,8 +83,8 @@ func TestProtobufCarriesNativeHistograms(t *testing.T) {
 		histograms++
 		checkNative(t, &f)
 	}
-	if histograms != 6 {
-		t.Errorf("%d histograms, want 6", histograms)
+	if histograms != 7 {
+		t.Errorf("%d histograms, want 7", histograms)
 	}
 }
 

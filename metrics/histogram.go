@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -48,6 +49,28 @@ func histogramOpts(name, help string, buckets []float64) prometheus.HistogramOpt
 type exemplarObserver interface {
 	prometheus.Observer
 	prometheus.ExemplarObserver
+}
+
+// histogramVec makes histograms by their labels.
+type histogramVec struct{ vec *prometheus.HistogramVec }
+
+// WithLabelValues returns the histogram of these labels. Its series are made by
+// the first observation: there are as many as buckets, and most labels never occur.
+func (v histogramVec) WithLabelValues(labels ...string) prometheus.Observer {
+	return lazyObserver(sync.OnceValue(func() exemplarObserver {
+		return v.vec.WithLabelValues(labels...).(exemplarObserver)
+	}))
+}
+
+// lazyObserver is a histogram that is made by its first observation.
+type lazyObserver func() exemplarObserver
+
+// Observe observes a value.
+func (o lazyObserver) Observe(v float64) { o().Observe(v) }
+
+// ObserveWithExemplar observes a value, with an exemplar.
+func (o lazyObserver) ObserveWithExemplar(v float64, e prometheus.Labels) {
+	o().ObserveWithExemplar(v, e)
 }
 
 // histogram observes durations and gives some of them an exemplar.

@@ -1,6 +1,11 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 const (
 	// other stands for a value that is not in the list of an mcp_sse_ label.
@@ -30,6 +35,7 @@ func rejectedReasons() []string {
 	return []string{
 		RejectedMaxConnections, RejectedPerIP, RejectedRate, RejectedDraining,
 		RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest,
+		RejectedNotFound, RejectedMethod,
 	}
 }
 
@@ -37,6 +43,7 @@ func postReasons() []string {
 	return []string{
 		PostUnknownConnection, PostTooLarge, PostInvalidJSON, PostInvalidRequest, PostMediaType,
 		PostOrigin, PostHost, PostAuth, PostClosed, PostBadRequest,
+		PostNotFound, PostMethod,
 	}
 }
 
@@ -87,7 +94,7 @@ func errorTypes() []string {
 }
 
 // closedSet maps a label's values to what they move. It is not changed after
-// New, so it needs no lock.
+// New, so it needs no lock: what is made on first use sees to that itself.
 type closedSet[T any] struct {
 	known map[string]T
 	rest  T // of every value that is not known
@@ -126,10 +133,35 @@ func (b *builder) counterVec(name, help string, labels ...string) *prometheus.Co
 	return v
 }
 
-// counters makes one counter for each value of a label, and one for all others.
+// counters makes one counter for each value of a label, and one for all others:
+// rate() and increase() in an alert see the first event only of a series that was
+// there before.
 func (b *builder) counters(name, help, label string, values []string) closedSet[prometheus.Counter] {
 	v := b.counterVec(name, help, label)
 	return newClosedSet(values, other, func(value string) prometheus.Counter { return v.WithLabelValues(value) })
+}
+
+// lazyCounter is a counter whose series is made when it counts for the first time.
+type lazyCounter func() prometheus.Counter
+
+func newLazyCounter(v *prometheus.CounterVec, labels ...string) lazyCounter {
+	return sync.OnceValue(func() prometheus.Counter { return v.WithLabelValues(labels...) })
+}
+
+// Inc counts one.
+func (c lazyCounter) Inc() { c().Inc() }
+
+// lazyCounters is counters for what is in no alert: each is made when it counts
+// for the first time, but those in zeros.
+func (b *builder) lazyCounters(name, help, label string, values []string, zeros ...string) closedSet[lazyCounter] {
+	v := b.counterVec(name, help, label)
+	return newClosedSet(values, other, func(value string) lazyCounter {
+		c := newLazyCounter(v, value)
+		if slices.Contains(zeros, value) {
+			c()
+		}
+		return c
+	})
 }
 
 func (b *builder) gauge(name, help string) prometheus.Gauge {
@@ -145,13 +177,11 @@ func (b *builder) gaugeVec(name, help string, labels ...string) *prometheus.Gaug
 }
 
 func (b *builder) histogram(name, help string, buckets []float64) *histogram {
-	h := prometheus.NewHistogram(histogramOpts(name, help, buckets))
-	b.add(h)
-	return newHistogram(h)
+	return newHistogram(b.histogramVec(name, help, buckets).WithLabelValues())
 }
 
-func (b *builder) histogramVec(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+func (b *builder) histogramVec(name, help string, buckets []float64, labels ...string) histogramVec {
 	v := prometheus.NewHistogramVec(histogramOpts(name, help, buckets), labels)
 	b.add(v)
-	return v
+	return histogramVec{v}
 }

@@ -11,7 +11,7 @@ import (
 type messageSeries struct {
 	in, out           prometheus.Counter
 	bytesIn, bytesOut prometheus.Counter
-	dropped           closedSet[prometheus.Counter]
+	dropped           closedSet[lazyCounter]
 }
 
 func newMessageSeries(b *builder) messageSeries {
@@ -23,7 +23,7 @@ func newMessageSeries(b *builder) messageSeries {
 		out:      n.WithLabelValues("out"),
 		bytesIn:  size.WithLabelValues("in"),
 		bytesOut: size.WithLabelValues("out"),
-		dropped: b.counters("mcp_sse_messages_dropped_total", "Messages that were thrown away, by reason.",
+		dropped: b.lazyCounters("mcp_sse_messages_dropped_total", "Messages that were thrown away, by reason.",
 			"reason", droppedReasons()),
 	}
 }
@@ -58,7 +58,7 @@ func (m *Metrics) Dropped(reason string) {
 // requestSeries are the series of clients' requests.
 type requestSeries struct {
 	inFlight prometheus.Gauge
-	vec      *prometheus.HistogramVec
+	vec      histogramVec
 	methods  closedSet[*operation]
 	errors   closedSet[int] // index of operation.byError
 }
@@ -67,8 +67,7 @@ type requestSeries struct {
 type operation struct {
 	method string
 	// byError holds one histogram for each error type, at the index that
-	// requestSeries.errors gives it. The one without error is there from the
-	// start, the others are nil until they are needed.
+	// requestSeries.errors gives it; nil until it is needed.
 	byError []atomic.Pointer[histogram]
 }
 
@@ -81,9 +80,7 @@ func newRequestSeries(b *builder) requestSeries {
 	index := -1
 	r.errors = newClosedSet(errorTypes(), otelOther, func(string) int { index++; return index })
 	r.methods = newClosedSet(methods(), otelOther, func(method string) *operation {
-		op := &operation{method: method, byError: make([]atomic.Pointer[histogram], index+1)}
-		r.histogram(op, "")
-		return op
+		return &operation{method: method, byError: make([]atomic.Pointer[histogram], index+1)}
 	})
 	return r
 }

@@ -51,13 +51,19 @@ func Named(reg *prometheus.Registry, server string) (*Metrics, error) {
 	if server != "" {
 		to = prometheus.WrapRegistererWith(prometheus.Labels{serverLabel: server}, reg)
 	}
-	err := to.Register(&collector{metrics: m, all: all})
+	return register(to, m, all)
+}
+
+// register registers series and returns what they belong to: what an earlier call
+// registered the same ones for, if there was one.
+func register[T any](to prometheus.Registerer, owner *T, all []prometheus.Collector) (*T, error) {
+	err := to.Register(&collector[T]{owner: owner, all: all})
 	if err == nil {
-		return m, nil
+		return owner, nil
 	}
 	if are, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if earlier, ok := are.ExistingCollector.(*collector); ok {
-			return earlier.metrics, nil
+		if earlier, ok := are.ExistingCollector.(*collector[T]); ok {
+			return earlier.owner, nil
 		}
 	}
 	return nil, fmt.Errorf("register: %w", err)
@@ -94,24 +100,24 @@ func (m *Metrics) BuildInfo(version, revision, goVersion string) {
 // labelText makes s fit for a label: Prometheus panics on invalid UTF-8.
 func labelText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// collector is all series of one Metrics as the registry sees them: registered
+// collector is all series of one owner as the registry sees them: registered
 // together or not at all.
-type collector struct {
-	metrics *Metrics
-	all     []prometheus.Collector
+type collector[T any] struct {
+	owner *T
+	all   []prometheus.Collector
 }
 
-var _ prometheus.Collector = (*collector)(nil)
+var _ prometheus.Collector = (*collector[Metrics])(nil)
 
 // Describe sends the descriptions of all series.
-func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+func (c *collector[T]) Describe(ch chan<- *prometheus.Desc) {
 	for _, s := range c.all {
 		s.Describe(ch)
 	}
 }
 
 // Collect sends all series.
-func (c *collector) Collect(ch chan<- prometheus.Metric) {
+func (c *collector[T]) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range c.all {
 		s.Collect(ch)
 	}

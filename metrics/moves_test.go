@@ -17,20 +17,26 @@ var moves = []struct {
 	{"ConnectionOpened", func(m *metrics.Metrics) { m.ConnectionOpened() }, map[string]float64{
 		"mcp_sse_connections_opened_total{}": 1, "mcp_sse_connections{}": 1,
 	}},
-	{"ConnectionClosed as it should", func(m *metrics.Metrics) { m.ConnectionClosed(metrics.ClosedClient, second, "a") }, map[string]float64{
+	{"ConnectionClosed", func(m *metrics.Metrics) { m.ConnectionClosed(metrics.ClosedClient) }, map[string]float64{
 		"mcp_sse_connections_closed_total{reason=client}": 1, "mcp_sse_connections{}": -1,
-		"mcp_server_session_duration_seconds{network_transport=tcp}":     1,
-		"mcp_server_session_duration_seconds_sum{network_transport=tcp}": 1,
 	}},
-	{"ConnectionClosed by an error", func(m *metrics.Metrics) { m.ConnectionClosed(metrics.ClosedSlow, second, "") }, map[string]float64{
-		"mcp_sse_connections_closed_total{reason=slow}": 1, "mcp_sse_connections{}": -1,
-		"mcp_server_session_duration_seconds{error_type=slow,network_transport=tcp}":     1,
-		"mcp_server_session_duration_seconds_sum{error_type=slow,network_transport=tcp}": 1,
-	}},
-	{"ConnectionClosed for no known reason", func(m *metrics.Metrics) { m.ConnectionClosed("?", second, "") }, map[string]float64{
+	{"ConnectionClosed for no known reason", func(m *metrics.Metrics) { m.ConnectionClosed("?") }, map[string]float64{
 		"mcp_sse_connections_closed_total{reason=other}": 1, "mcp_sse_connections{}": -1,
+	}},
+	{"SessionEnded as it should", func(m *metrics.Metrics) { m.SessionEnded(metrics.ClosedClient, 3*second, second, "a") }, map[string]float64{
+		"mcp_server_session_duration_seconds{network_transport=tcp}":     1,
+		"mcp_server_session_duration_seconds_sum{network_transport=tcp}": 3,
+		"mcp_sse_initialized_seconds{}":                                  1, "mcp_sse_initialized_seconds_sum{}": 1,
+	}},
+	{"SessionEnded by an error", func(m *metrics.Metrics) { m.SessionEnded(metrics.ClosedSlow, 3*second, second, "") }, map[string]float64{
+		"mcp_server_session_duration_seconds{error_type=slow,network_transport=tcp}":     1,
+		"mcp_server_session_duration_seconds_sum{error_type=slow,network_transport=tcp}": 3,
+		"mcp_sse_initialized_seconds{}": 1, "mcp_sse_initialized_seconds_sum{}": 1,
+	}},
+	{"SessionEnded for no known reason", func(m *metrics.Metrics) { m.SessionEnded("?", 3*second, second, "") }, map[string]float64{
 		"mcp_server_session_duration_seconds{error_type=_other,network_transport=tcp}":     1,
-		"mcp_server_session_duration_seconds_sum{error_type=_other,network_transport=tcp}": 1,
+		"mcp_server_session_duration_seconds_sum{error_type=_other,network_transport=tcp}": 3,
+		"mcp_sse_initialized_seconds{}": 1, "mcp_sse_initialized_seconds_sum{}": 1,
 	}},
 	{"ConnectionRejected", func(m *metrics.Metrics) { m.ConnectionRejected(metrics.RejectedRate) }, map[string]float64{
 		"mcp_sse_connections_rejected_total{reason=rate}": 1,

@@ -14,7 +14,7 @@ func matches() []string { return []string{MatchedID, MatchedFIFO, MatchedOrphan}
 
 // multiplexSeries are the series of sessions with servers.
 type multiplexSeries struct {
-	matched   closedSet[prometheus.Counter]
+	matched   closedSet[lazyCounter]
 	waits     prometheus.Counter
 	queueFull prometheus.Counter
 	suspected prometheus.Counter
@@ -24,7 +24,7 @@ type multiplexSeries struct {
 
 func newMultiplexSeries(b *builder) multiplexSeries {
 	return multiplexSeries{
-		matched: b.counters("mcp_sse_responses_matched_total", "Responses of servers, by how their request was found.",
+		matched: b.lazyCounters("mcp_sse_responses_matched_total", "Responses of servers, by how their request was found.",
 			"by", matches()),
 		waits: b.counter("mcp_sse_requests_queued_total",
 			"Requests that had to wait for their turn on a session."),

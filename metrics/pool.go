@@ -6,10 +6,10 @@ import "github.com/prometheus/client_golang/prometheus"
 // of the starts that wait, and of repeated requests.
 type poolSeries struct {
 	idle        prometheus.Gauge
-	hit         prometheus.Counter
-	miss        prometheus.Counter
-	started     prometheus.Counter
-	startFailed prometheus.Counter
+	hit         lazyCounter
+	miss        lazyCounter
+	started     lazyCounter
+	startFailed lazyCounter
 	discarded   prometheus.Counter
 	queued      prometheus.Gauge
 	repeated    prometheus.Counter
@@ -20,10 +20,10 @@ func newPoolSeries(b *builder) poolSeries {
 	takes := b.counterVec("mcp_sse_pool_takes_total", "Connections that asked the pool for a server, by result.", "result")
 	return poolSeries{
 		idle:        b.gauge("mcp_sse_pool_idle", "Started servers that wait for a connection."),
-		hit:         takes.WithLabelValues("hit"),
-		miss:        takes.WithLabelValues("miss"),
-		started:     starts.WithLabelValues("ok"),
-		startFailed: starts.WithLabelValues("error"),
+		hit:         newLazyCounter(takes, "hit"),
+		miss:        newLazyCounter(takes, "miss"),
+		started:     newLazyCounter(starts, "ok"),
+		startFailed: newLazyCounter(starts, "error"),
 		discarded:   b.counter("mcp_sse_pool_discarded_total", "Servers of the pool that died or did not answer before they were taken."),
 		queued:      b.gauge("mcp_sse_starts_waiting", "Starts of sessions that wait for others to end."),
 		repeated:    b.counter("mcp_sse_requests_repeated_total", "Requests that were asked again because their session was lost."),

@@ -21,6 +21,8 @@ const (
 	RejectedHost           = "host"            // the Host header is not allowed
 	RejectedAuth           = "auth"            // not authenticated
 	RejectedBadRequest     = "bad_request"     // the query or a header makes no sense
+	RejectedNotFound       = "not_found"       // no such route
+	RejectedMethod         = "method"          // the route has another method
 )
 
 // Why a POST got no 202: the reasons of [Metrics.PostRejected].
@@ -35,6 +37,8 @@ const (
 	PostAuth              = "auth"               // not authenticated
 	PostClosed            = "closed"             // the connection was closing
 	PostBadRequest        = "bad_request"        // anything else, as a body that ended early
+	PostNotFound          = "not_found"          // no such route
+	PostMethod            = "method"             // the route has another method
 )
 
 // How a handshake ended: the results of [Metrics.HandshakeDone].

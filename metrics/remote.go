@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // remoteSeries are the series of servers that are reached over HTTP.
 type remoteSeries struct {
-	responses closedSet[prometheus.Counter]
+	responses closedSet[lazyCounter]
 	resumed   prometheus.Counter
 }
 
@@ -23,7 +23,7 @@ func remoteClasses() []string {
 
 func newRemoteSeries(b *builder) remoteSeries {
 	return remoteSeries{
-		responses: b.counters("mcp_sse_remote_responses_total", "HTTP responses of remote servers, by class of their status.",
+		responses: b.lazyCounters("mcp_sse_remote_responses_total", "HTTP responses of remote servers, by class of their status.",
 			"status", remoteClasses()),
 		resumed: b.counter("mcp_sse_remote_resumptions_total", "Responses of remote servers that broke off and were resumed."),
 	}

@@ -89,5 +89,6 @@ func (s *Session) why(ctx context.Context, err error) error {
 
 // Notify sends a notification of the gateway's own.
 func (s *Session) Notify(method string, params json.RawMessage) error {
+	s.telling()
 	return s.conn.Send(jsonrpc.NewNotification(method, params))
 }

@@ -94,6 +94,7 @@ func (s *Session) tellCancelled(p *pending, reason string) {
 		RequestID int64  `json:"requestId"`
 		Reason    string `json:"reason"`
 	}{p.id, reason})
+	s.telling()
 	_ = s.conn.Send(jsonrpc.NewNotification(MethodCancelled, params)) // best effort: the client has its answer
 }
 

@@ -3,6 +3,7 @@ package multiplex_test
 import (
 	"bytes"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,8 +12,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
-// The life of a request can be read from the log, under the names of design
-// section 7.
+// How a request was found by its answer is in the log; the rest of its life is
+// logged by connstate.
 func TestLog(t *testing.T) {
 	long := `"` + strings.Repeat("x", 500) + `"`
 	tests := []struct {
@@ -22,23 +23,15 @@ func TestLog(t *testing.T) {
 		steps []step
 		want  []string // one after the other, parts of lines
 	}{
-		{"debug", slog.LevelDebug, multiplex.Options{}, []step{forward(callA), after(time.Second), server(result("1"))}, []string{
-			`msg="mcp POST start" connectionId=client-0 requestId="\"a\"" method=tools/call`,
-			`msg="mcp transport send resolve" connectionId=client-0 requestId="\"a\"" method=tools/call matchedBy=id`,
-			`msg="mcp POST ok" connectionId=client-0 requestId="\"a\"" method=tools/call duration=1s`,
+		{"by id", slog.LevelDebug, multiplex.Options{}, []step{forward(callA), after(time.Second), server(result("1"))}, []string{
+			`msg="mcp transport send resolve" connectionId=client-0 requestId="\"a\"" matchedBy=id`,
 		}},
-		{"fifo", slog.LevelDebug, multiplex.Options{MaxInFlight: 1}, []step{forward(callA), server(nullID)}, []string{
-			"start", "matchedBy=fifo", "ok",
-		}},
-		{"slow", slog.LevelInfo, multiplex.Options{SlowRequest: time.Second}, []step{
-			forward(callA), after(time.Second - 1), server(result("1")), forward(callB), after(time.Second), server(result("2")),
-		}, []string{`level=WARN msg="mcp POST slow" connectionId=client-0 requestId="\"b\"" method=tools/call duration=1s`}},
-		{"failed", slog.LevelDebug, multiplex.Options{RequestTimeout: time.Second}, []step{forward(callA), after(time.Second)}, []string{
-			"start", `msg="mcp POST failed" connectionId=client-0 requestId="\"a\"" method=tools/call duration=1s err=`,
-		}},
+		{"fifo", slog.LevelDebug, multiplex.Options{MaxInFlight: 1}, []step{forward(callA), server(nullID)}, []string{"matchedBy=fifo"}},
+		{"info", slog.LevelInfo, multiplex.Options{}, []step{forward(callA), after(time.Minute - 1), server(result("1"))}, nil},
+		{"no answer", slog.LevelDebug, multiplex.Options{RequestTimeout: time.Second}, []step{forward(callA), after(time.Second)}, nil},
 		{"what a peer puts into a line is bounded", slog.LevelDebug, multiplex.Options{}, []step{
 			forward(`{"jsonrpc":"2.0","id":` + long + `,"method":` + long + `}`), server(result("1")),
-		}, []string{"start", "resolve", "ok"}},
+		}, []string{"resolve"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,7 +43,7 @@ func TestLog(t *testing.T) {
 				w.conn.take()
 				w.clients[0].take()
 				w.finish()
-				lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+				lines := slices.Collect(strings.Lines(out.String()))
 				if len(lines) != len(tt.want) {
 					t.Fatalf("got %d lines:\n%s\nwant %d", len(lines), out.String(), len(tt.want))
 				}
@@ -62,4 +55,71 @@ func TestLog(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Answers that reach nobody because they have no id are a warning, at most once a
+// minute for all sessions of a server, and it says what to do.
+func TestAnswersWithoutIDAreAWarning(t *testing.T) {
+	const message = `level=WARN msg="answer without an id dropped" `
+	tests := []struct {
+		name  string
+		opts  multiplex.Options
+		steps []step
+		want  []string
+	}{
+		{"several requests are out", multiplex.Options{}, []step{
+			forward(callA, callB), server(nullID, nullID), after(30 * time.Second), server(noID), after(29 * time.Second), server(result("1"), result("2")),
+			forward(callA, callB), after(time.Second), server(nullID), server(result("3"), result("4")),
+		}, []string{
+			`why="several messages can be meant: run with max-in-flight 1" suppressed=0`,
+			`why="several messages can be meant: run with max-in-flight 1" suppressed=2`,
+		}},
+		{"one at a time already", multiplex.Options{MaxInFlight: 1, RequestTimeout: time.Second}, []step{
+			forward(callA), after(time.Second), server(nullID),
+		}, []string{`why="a request that was given up can be meant" suppressed=0`}},
+		{"shared", multiplex.Options{MaxInFlight: 1, Shared: true}, []step{
+			forward(callA), server(result("1")), forward(callB), server(nullID, result("2")),
+		}, []string{`why="the server of a shared session has answered with ids before" suppressed=0`}},
+		{"nothing is out", multiplex.Options{}, []step{server(nullID)}, nil},
+		{"matched", multiplex.Options{}, []step{forward(callA), server(nullID)}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var out bytes.Buffer
+				tt.opts.Logger = slog.New(slog.NewTextHandler(&out, nil))
+				w := newWorld(t, tt.opts, 1)
+				play(w, tt.steps)
+				w.conn.take()
+				w.clients[0].take()
+				w.finish()
+				var got []string
+				for line := range strings.Lines(out.String()) {
+					if _, why, ok := strings.Cut(strings.TrimSpace(line), message); ok {
+						got = append(got, why)
+					}
+				}
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+				}
+			})
+		})
+	}
+}
+
+func TestSessionsOfAServerShareTheWarning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		opts := multiplex.Options{Nameless: multiplex.NewNameless(), Logger: slog.New(slog.NewTextHandler(&out, nil))}
+		for range 3 {
+			w := newWorld(t, opts, 1)
+			play(w, []step{forward(callA, callB), server(nullID, result("1"), result("2"))})
+			w.conn.take()
+			w.clients[0].take()
+			w.finish()
+		}
+		if n := strings.Count(out.String(), "answer without an id dropped"); n != 1 {
+			t.Errorf("got %d warnings, want 1:\n%s", n, out.String())
+		}
+	})
 }

@@ -16,6 +16,8 @@ import (
 const (
 	noID   = `{"jsonrpc":"2.0","result":{}}`
 	nullID = `{"jsonrpc":"2.0","id":null,"result":{}}`
+
+	nullError = `{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m"}}`
 )
 
 // own has the gateway itself call the server; what it got is written down as
@@ -54,9 +56,45 @@ func TestResponsesWithoutID(t *testing.T) {
 			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)), from(1, callA), sent(call("2")),
 			server(nullID), at(1), server(result("2")), at(1, answer(`"a"`)), matched("fifo", 0),
 		}},
-		{name: "dropped when not serialized", steps: []step{
+		{name: "on a session of one client whenever one request is out", steps: []step{
+			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)),
+			forward(callB), sent(call("2")), server(result("2")), got(answer(`"b"`)), // the server has named one
+			forward(callC), sent(call("3")), server(noID), got(`answer "c": {"id":"c","jsonrpc":"2.0","result":{}}`), matched("fifo", 2),
+		}},
+		{name: "an answer to a call of our own is one", steps: []step{
+			own("initialize", time.Minute), sent(sentPrefix + "1*"), server(nullID), got("own initialize: " + result("1")),
+		}},
+		{name: "dropped when several requests are out", steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")), server(nullID, noID), got(), dropped(metrics.DroppedUnknownResponse, 2),
+			server(result("1"), nullID), got(answer(`"a"`), answer(`"b"`)),
+		}},
+		{name: "dropped when a request was given up, until it is answered", opts: multiplex.Options{RequestTimeout: 10 * time.Second}, steps: []step{
+			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
+			forward(callB), server(nullID), got(), server(result("1"), nullID), got(answer(`"b"`)),
+			func(w *world) { w.conn.take() },
+		}},
+		{name: "dropped on a shared session that is not serialized", opts: multiplex.Options{Shared: true}, steps: []step{
 			forward(callA), sent(call("1")), server(nullID, noID), got(), dropped(metrics.DroppedUnknownResponse, 2),
 			server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "an error after a notification may be about that, until a later request is answered", steps: []step{
+			forward(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, callA),
+			sent(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, call("1")),
+			server(nullError), got(), server(result("1")), got(answer(`"a"`)),
+			forward(callB), sent(call("2")), server(nullError), got(`answer "b": {"jsonrpc":"2.0","id":"b","error":{"code":-32601,"message":"m"}} (-32601)`),
+		}},
+		{name: "a notification after the request too", steps: []step{
+			forward(callA, `{"jsonrpc":"2.0","method":"notifications/x"}`), sent(call("1"), `{"jsonrpc":"2.0","method":"notifications/x"}`),
+			server(nullError), got(), server(nullID), got(answer(`"a"`)), // a result answers no notification
+			forward(callB), sent(call("2")), server(nullError), got(), server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "an error is believed when serialized", opts: serial, steps: []step{
+			forward(`{"jsonrpc":"2.0","method":"notifications/x"}`, callA), sent(`{"jsonrpc":"2.0","method":"notifications/x"}`, call("1")),
+			server(nullError), got(`answer "a": {"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"m"}} (-32601)`),
+		}},
+		{name: "what is no response is no answer: a server that logs JSON to stdout", steps: []step{
+			forward(callA), sent(call("1")), server(`{"level":30,"msg":"listening"}`, `{"jsonrpc":"2.0"}`), got(),
+			dropped(metrics.DroppedInvalidMessage, 2), server(result("1")), got(answer(`"a"`)),
 		}},
 		{name: "dropped when nothing waits", opts: serial, steps: []step{
 			server(nullID), dropped(metrics.DroppedUnknownResponse, 1),

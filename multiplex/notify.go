@@ -77,7 +77,18 @@ func deliver(ports []*Port, method string, message []byte) {
 
 // pass sends what answers m, or what m has become, to the server.
 func (s *Session) pass(m *jsonrpc.Message, message []byte) {
+	if m.Kind == jsonrpc.Notification {
+		s.telling()
+	}
 	if err := s.conn.Send(message); err != nil { // a lost session shows by itself
 		s.drop(metrics.DroppedNotReady, m.Kind.String()+" was not sent", m)
 	}
+}
+
+// telling notes that the server gets a notification. One that does not know it may
+// answer with an error without an id.
+func (s *Session) telling() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told = s.nextID + 1
 }

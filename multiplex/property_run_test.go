@@ -37,8 +37,9 @@ func interleave(t *testing.T, seed uint64) {
 	x.opts = multiplex.Options{
 		Shared: r.IntN(5) > 0, MaxInFlight: []int{0, 0, 1, 3}[r.IntN(4)], MaxWaiting: []int{0, 4}[r.IntN(2)],
 		RequestTimeout: 10 * time.Second, MaxRequestTimeout: 30 * time.Second,
-		HangTimeout: time.Duration(r.IntN(2)) * 8 * time.Second, SlowRequest: time.Duration(r.IntN(2)),
+		HangTimeout: time.Duration(r.IntN(2)) * 8 * time.Second,
 	}
+	x.single = r.IntN(2) > 0
 	x.session = multiplex.New(x.server, x.opts)
 	x.join()
 	for x.opts.Shared && len(x.actors) < 4 {

@@ -21,6 +21,7 @@ type run struct {
 	opts    multiplex.Options
 	session *multiplex.Session
 	server  *chaosServer
+	single  bool // all clients are of one principal
 
 	actors []*actor
 	ports  []*multiplex.Port
@@ -52,7 +53,7 @@ func (x *run) say(message, related string) {
 func (x *run) join() {
 	x.serial++
 	principal := fmt.Sprint("user-", x.r.IntN(3))
-	if x.opts.SlowRequest > 0 { // all of one principal
+	if x.single {
 		principal = "user"
 	}
 	c := &actor{run: x, name: fmt.Sprint("client-", x.serial), principal: principal, open: make(map[string]*asked)}

@@ -3,7 +3,6 @@ package multiplex
 import (
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -11,9 +10,6 @@ import (
 
 // forward takes a request of a client.
 func (s *Session) forward(t *Port, m *jsonrpc.Message) error {
-	if s.debug() {
-		s.opts.Logger.Debug("mcp POST start", "connectionId", t.name, "requestId", shortID(m.ID), "method", shortText(m.Method))
-	}
 	p := &pending{method: m.Method, port: t, client: m.ID, request: m, counted: true}
 	if e := s.inspect(p, m); e != nil {
 		s.fail(p, e, strconv.Itoa(e.Code))
@@ -150,7 +146,6 @@ func (s *Session) fail(p *pending, e *jsonrpc.Error, errorType string) {
 	case p.reply != nil:
 		p.reply <- outcome{err: e}
 	case p.port != nil:
-		s.logFailed(p, e)
 		p.port.client.Fail(p.client, e, errorType)
 	}
 }
@@ -162,18 +157,5 @@ func (s *Session) lost(p *pending, m *jsonrpc.Message, e *jsonrpc.Error) {
 		s.fail(p, e, metrics.ErrorSessionLost)
 		return
 	}
-	s.logFailed(p, e)
 	p.port.client.Lost(m, e)
-}
-
-func (s *Session) logFailed(p *pending, e *jsonrpc.Error) {
-	if !s.debug() {
-		return
-	}
-	var took time.Duration
-	if p.id != 0 {
-		took = s.now() - p.started
-	}
-	s.opts.Logger.Debug("mcp POST failed", "connectionId", p.port.name, "requestId", shortID(p.client),
-		"method", shortText(p.method), "duration", took, "err", e)
 }

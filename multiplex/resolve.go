@@ -4,7 +4,9 @@ import (
 	"context"
 	"log/slog"
 	"strconv"
+	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -17,7 +19,11 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	var same []*pending
 	s.mu.Lock()
 	cleared := s.heardLocked()
-	p, by := s.matchLocked(id)
+	p, by := s.matchLocked(id, m.Error() != nil)
+	var doubt string
+	if p == nil && id == 0 {
+		doubt = s.doubtLocked()
+	}
 	if p != nil && p.lane != nil {
 		same = s.settleLocked(p, m.Error() != nil)
 	}
@@ -31,6 +37,7 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	}
 	if p == nil {
 		s.drop(metrics.DroppedUnknownResponse, "response matches no request", m)
+		s.warnNameless(doubt)
 		return
 	}
 	s.answer(p, m, by)
@@ -73,19 +80,18 @@ func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
 }
 
 // matchLocked finds and removes the request that a response with that id answers.
-// One without an id can only be matched when a single request is out. On a shared
-// session the server must not have given an id ever: else it may be another answer
-// to what it has answered, and somebody else's.
-func (s *Session) matchLocked(id int64) (*pending, string) {
+// One without an id is matched when it can mean a single request only: one is out,
+// none was given up, and an error is not about a notification. On a shared session
+// a second answer to what it has answered would reach somebody else, so there the
+// server must work on one request at a time and must never have given an id.
+func (s *Session) matchLocked(id int64, failed bool) (*pending, string) {
 	if id == 0 {
-		if s.opts.MaxInFlight != 1 || s.opts.Shared && s.named {
-			return nil, metrics.MatchedOrphan
-		}
 		p := s.onlyLocked()
-		if p == nil {
+		serial := s.opts.MaxInFlight == 1
+		if p == nil || s.opts.Shared && (!serial || s.named) || failed && s.told > 0 && !serial {
 			return nil, metrics.MatchedOrphan
 		}
-		s.removeLocked(p)
+		s.matchedLocked(p)
 		return p, metrics.MatchedFIFO
 	}
 	p := s.pending[id]
@@ -95,9 +101,16 @@ func (s *Session) matchLocked(id int64) (*pending, string) {
 		}
 		return nil, metrics.MatchedOrphan
 	}
-	s.removeLocked(p)
+	s.matchedLocked(p)
 	s.named = true
 	return p, metrics.MatchedID
+}
+
+func (s *Session) matchedLocked(p *pending) {
+	s.removeLocked(p)
+	if p.id >= s.told {
+		s.told = 0
+	}
 }
 
 // numberOf is the id of a response as resolve wants it.
@@ -131,13 +144,48 @@ func (s *Session) onlyLocked() *pending {
 	return only
 }
 
+// doubtLocked says why a response without an id was not matched; "" when no
+// request can have been meant.
+func (s *Session) doubtLocked() string {
+	switch {
+	case s.out == 0 && len(s.abandoned) == 0:
+		return ""
+	case s.opts.MaxInFlight != 1:
+		return "several messages can be meant: run with max-in-flight 1"
+	case len(s.abandoned) > 0:
+		return "a request that was given up can be meant"
+	}
+	return "the server of a shared session has answered with ids before"
+}
+
+// namelessEvery is the least time between two warnings about answers without ids.
+const namelessEvery = time.Minute
+
+// NewNameless returns what Options.Nameless is by default.
+func NewNameless() *throttle.Line { return throttle.NewLine(namelessEvery, 1) }
+
+// warnNameless warns that an answer without an id reaches nobody: its request ends
+// by its timeout.
+func (s *Session) warnNameless(doubt string) {
+	if doubt == "" {
+		return
+	}
+	if suppressed, due := s.opts.Nameless.Due(); due {
+		s.opts.Logger.Warn("answer without an id dropped", "why", doubt, "suppressed", suppressed)
+	}
+}
+
 // invalid takes what the server sent and is no JSON-RPC. If it is certain which
 // request was meant, that one is answered. An id beside a method is one of the
-// server's own, whatever else is wrong.
+// server's own, whatever else is wrong. What has no id need not be an answer, but
+// a line of a log on stdout.
 func (s *Session) invalid(m *jsonrpc.Message, err error) {
 	if m != nil && !isCall(m) {
+		var p *pending
 		s.mu.Lock()
-		p, _ := s.matchLocked(numberOf(m.ID))
+		if id := numberOf(m.ID); id != 0 || s.opts.MaxInFlight == 1 {
+			p, _ = s.matchLocked(id, false)
+		}
 		s.mu.Unlock()
 		if p != nil {
 			s.next()
@@ -188,21 +236,12 @@ func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 	s.opts.Logger.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", shortText(m.Method))
 }
 
-// logResolve writes the life of a request: at debug level, slow ones at warn.
+// logResolve logs how a client's request was found. The rest of its life is
+// logged where it began, in connstate.
 func (s *Session) logResolve(p *pending, by string) {
-	took := s.now() - p.started
-	slow := s.opts.SlowRequest > 0 && took >= s.opts.SlowRequest
-	if !slow && !s.debug() {
-		return
+	if s.debug() {
+		s.opts.Logger.Debug("mcp transport send resolve", "connectionId", p.port.name, "requestId", shortID(p.client), "matchedBy", by)
 	}
-	attrs := []any{"connectionId", p.port.name, "requestId", shortID(p.client), "method", shortText(p.method)}
-	s.opts.Logger.Debug("mcp transport send resolve", append(attrs, "matchedBy", by)...)
-	attrs = append(attrs, "duration", took)
-	if slow {
-		s.opts.Logger.Warn("mcp POST slow", attrs...)
-		return
-	}
-	s.opts.Logger.Debug("mcp POST ok", attrs...)
 }
 
 // debug reports whether to build the attributes of debug lines at all.

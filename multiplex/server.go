@@ -45,6 +45,9 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 		s.pass(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
 		return
 	}
+	if m.Method == methodInitialize && s.echoed(m) {
+		return
+	}
 	s.mu.Lock()
 	port := s.ownerLocked(m, related)
 	s.mu.Unlock()
@@ -59,6 +62,25 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 		return
 	}
 	s.call(m, port)
+}
+
+// echoes is why an initialize fails that comes back as it was sent.
+const echoes = "the program only sends back what it gets: it is no MCP server"
+
+// echoed fails the initialize that a request of the server repeats, and reports
+// whether there is one. No server sends initialize; a program like cat does, and
+// would let the start wait for its timeout.
+func (s *Session) echoed(m *jsonrpc.Message) bool {
+	s.mu.Lock()
+	p := s.pending[numberOf(m.ID)]
+	echo := p != nil && p.sent && p.method == methodInitialize && s.removeLocked(p)
+	s.mu.Unlock()
+	if !echo {
+		return false
+	}
+	s.next()
+	s.unusable(p, echoes)
+	return true
 }
 
 // call passes a request of the server to a client.

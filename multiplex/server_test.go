@@ -291,3 +291,30 @@ type rawClient struct {
 }
 
 func (c *rawClient) Fail(_ jsonrpc.ID, e *jsonrpc.Error, _ string) { c.failed = e }
+
+// A program that only echoes, like cat, sends back the request to initialize. No
+// server does: what waits for the answer is told at once.
+func TestEchoedInitializeFailsAtOnce(t *testing.T) {
+	const params = `{"protocolVersion":"2025-11-25"}`
+	initialize := func(id string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"initialize","params":` + params + `}`
+	}
+	runScenarios(t, []scenario{
+		{name: "of our own", steps: []step{
+			own("initialize", time.Minute), sent(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`),
+			server(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`), got("own initialize failed: the program only sends back what it gets: it is no MCP server (code -32603)"), sent(),
+		}},
+		{name: "of the client", steps: []step{
+			forward(initialize(`"a"`)), sent(initialize("1")), server(initialize("1")), got(`fail "a": invalid_response, final (invalid_response)`), sent(),
+		}},
+		{name: "another id is no echo", steps: []step{
+			own("initialize", time.Minute), sent(sentPrefix + "1*"), server(initialize("2")),
+			sent(`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"the client does not serve initialize"}}`),
+			server(result("1")), got("own initialize: " + result("1")),
+		}},
+		{name: "another method is no echo: a server may use the same ids", steps: []step{
+			own("initialize", time.Minute), sent(sentPrefix + "1*"), server(`{"jsonrpc":"2.0","id":1,"method":"ping"}`),
+			sent(`{"jsonrpc":"2.0","id":1,"result":{}}`), server(result("1")), got("own initialize: " + result("1")),
+		}},
+	})
+}

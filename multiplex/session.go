@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -34,9 +35,9 @@ type Options struct {
 	// Repeatable knows which tools may be called again. Sessions with the same
 	// server share one. nil: the session has its own.
 	Repeatable *Repeatable
-	// SlowRequest is the duration from which a request is logged as slow.
-	// 0: never.
-	SlowRequest time.Duration
+	// Nameless holds back the warning about answers without an id. Sessions with
+	// the same server share one. nil: the session has its own.
+	Nameless *throttle.Line
 	// OnClose is called once when the session is over, with the reason, before
 	// its requests are answered: who reads such an answer and asks again finds
 	// that already known.
@@ -66,6 +67,9 @@ type Session struct {
 	// answer. 0 stands for those beyond maxAbandoned; no answer takes it out.
 	abandoned map[int64]struct{}
 	named     bool // the server has answered with an id
+	// told is the id that the next request had when a notification was last sent. 0:
+	// none was, or a later request has been answered.
+	told      int64
 	deadlines deadlines
 	hang      suspicion
 	calls     serverCalls
@@ -111,6 +115,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Repeatable == nil {
 		o.Repeatable = &Repeatable{}
+	}
+	if o.Nameless == nil {
+		o.Nameless = NewNameless()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -151,8 +151,7 @@ func value(t testing.TB, reg *prometheus.Registry, name string, is func(*dto.Met
 			}
 		}
 	}
-	t.Fatalf("there is no %s", name)
-	return 0
+	return 0 // what has not happened has no series
 }
 
 // matched expects so many responses to have been matched in that way.

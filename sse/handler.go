@@ -25,6 +25,7 @@ type Handler struct {
 	registry *connstate.Registry
 	engine   *engine
 	routes   *mux.Router
+	refusals *refusals
 }
 
 // New returns a Handler that opens its connections in registry. It fails when
@@ -35,6 +36,7 @@ func New(backend Backend, registry *connstate.Registry, opts Options) (*Handler,
 		return nil, err
 	}
 	h := &Handler{opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout, opts.Metrics)}
+	h.refusals = newRefusals(opts.Logger, opts.Metrics)
 	h.routes = mux.NewRouter()
 	h.routes.MatcherFunc(matchMessage(opts.Prefix + "/sse/")).Name(routeMessage).Handler(http.NotFoundHandler())
 	h.routes.Path(opts.Prefix + "/sse").Name(routeStream).Handler(http.NotFoundHandler())
@@ -45,14 +47,19 @@ func New(backend Backend, registry *connstate.Registry, opts Options) (*Handler,
 // regular expression that each message would run.
 func matchMessage(prefix string) mux.MatcherFunc {
 	return func(r *http.Request, match *mux.RouteMatch) bool {
-		rest, inside := strings.CutPrefix(r.URL.Path, prefix)
-		id, message := strings.CutSuffix(rest, "/message")
-		if !inside || !message || id == "" || strings.Contains(id, "/") {
-			return false
+		id, ok := messageID(prefix, r.URL.Path)
+		if ok {
+			match.Vars = map[string]string{"id": id}
 		}
-		match.Vars = map[string]string{"id": id}
-		return true
+		return ok
 	}
+}
+
+// messageID returns the id in the path of a message.
+func messageID(prefix, path string) (id string, ok bool) {
+	rest, inside := strings.CutPrefix(path, prefix)
+	id, message := strings.CutSuffix(rest, "/message")
+	return id, inside && message && id != "" && !strings.Contains(id, "/")
 }
 
 // The names of the routes.
@@ -68,7 +75,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var match mux.RouteMatch
 	switch {
 	case !h.routes.Match(r, &match) || match.Route == nil:
-		refuse(w, http.StatusNotFound, "no such route: the stream is at GET "+h.streamPath(r))
+		if h.siteAllowed(w, r) {
+			h.notFound(w, r)
+		}
 	case match.Route.GetName() == routeStream:
 		h.serveStream(w, r)
 	default:
@@ -88,12 +97,19 @@ func (h *Handler) Guard(next http.Handler) http.Handler {
 	})
 }
 
+// siteAllowed checks Host and Origin, and answers a request that fails.
+func (h *Handler) siteAllowed(w http.ResponseWriter, r *http.Request) bool {
+	reason, message := h.checkSite(r)
+	if reason != "" {
+		h.refuseClient(w, r, http.StatusForbidden, reason, message)
+	}
+	return reason == ""
+}
+
 // admit answers what does not depend on the route: preflights, wrong methods,
 // Host, Origin and authentication. It reports whether to go on, and who asks.
-func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string, reject func(string)) (string, bool) {
-	if reason, message := h.checkSite(r); reason != "" {
-		reject(reason)
-		refuse(w, http.StatusForbidden, message)
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string) (string, bool) {
+	if !h.siteAllowed(w, r) {
 		return "", false
 	}
 	h.setCORS(w, r)
@@ -103,7 +119,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string, r
 	}
 	if r.Method != method {
 		w.Header().Set("Allow", method)
-		refuse(w, http.StatusMethodNotAllowed, "use "+method+" here")
+		h.refuseClient(w, r, http.StatusMethodNotAllowed, reasonMethod, "use "+method+" here: the transport is HTTP+SSE")
 		return "", false
 	}
 	if h.opts.Authenticate == nil {
@@ -111,8 +127,7 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string, r
 	}
 	principal, err := h.opts.Authenticate(r)
 	if err != nil {
-		reject(reasonAuth)
-		challenge(w, r, err)
+		h.challenge(w, r, err)
 		return "", false
 	}
 	return principal, true

@@ -19,14 +19,13 @@ const headerVersion = "Mcp-Protocol-Version"
 
 // serveMessage is POST /sse/{id}/message.
 func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string) {
-	principal, ok := h.admit(w, r, http.MethodPost, h.opts.Metrics.PostRejected)
+	principal, ok := h.admit(w, r, http.MethodPost)
 	if !ok {
 		return
 	}
 	c, ok := h.registry.Find(id)
 	if !ok || c.Client().Principal != principal {
-		h.opts.Metrics.PostRejected(metrics.PostUnknownConnection)
-		refuse(w, http.StatusNotFound, "no such connection: open a new one with GET "+h.streamPath(r))
+		h.refuseClient(w, r, http.StatusNotFound, metrics.PostUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
 		return
 	}
 	m, refusal := h.readMessage(w, r)
@@ -36,8 +35,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		return
 	}
 	if c.State() == connstate.Closed {
-		h.opts.Metrics.PostRejected(metrics.PostClosed)
-		refuse(w, http.StatusNotFound, "the connection is closed: open a new one with GET "+h.streamPath(r))
+		h.refuseClient(w, r, http.StatusNotFound, metrics.PostClosed, "the connection is closed: open a new one with GET "+h.streamPath(r))
 		return
 	}
 	c.Observe(m, r.Header.Get(headerVersion))

@@ -29,7 +29,7 @@ func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
 }
 
 // challenge answers a request that is not authenticated (RFC 6750 section 3).
-func challenge(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handler) challenge(w http.ResponseWriter, r *http.Request, err error) {
 	value := `Bearer realm="mcp-sse"`
 	if r.Header.Get("Authorization") != "" {
 		value += `, error="invalid_token"`
@@ -39,5 +39,5 @@ func challenge(w http.ResponseWriter, r *http.Request, err error) {
 	if known, ok := errors.AsType[*AuthError](err); ok {
 		message = known.Message
 	}
-	refuse(w, http.StatusUnauthorized, message)
+	h.refuseClient(w, r, http.StatusUnauthorized, reasonAuth, message)
 }

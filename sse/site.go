@@ -13,9 +13,11 @@ import (
 
 // The reasons of a refusal; connections and POSTs are counted under the same.
 const (
-	reasonHost   = metrics.RejectedHost
-	reasonOrigin = metrics.RejectedOrigin
-	reasonAuth   = metrics.RejectedAuth
+	reasonHost     = metrics.RejectedHost
+	reasonOrigin   = metrics.RejectedOrigin
+	reasonAuth     = metrics.RejectedAuth
+	reasonNotFound = metrics.RejectedNotFound
+	reasonMethod   = metrics.RejectedMethod
 )
 
 // checkSite refuses requests that a web page made a browser send (MCP

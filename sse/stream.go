@@ -32,7 +32,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 
 // open returns a connection for the client, or answers why there is none.
 func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connection {
-	principal, ok := h.admit(w, r, http.MethodGet, h.opts.Metrics.ConnectionRejected)
+	principal, ok := h.admit(w, r, http.MethodGet)
 	if !ok {
 		return nil
 	}

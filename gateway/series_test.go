@@ -1,0 +1,41 @@
+package gateway_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// A gateway that has served one connection exports what has happened there, what
+// alerts need the zero of, and the figures of the process: not a series for each
+// thing that could happen.
+func TestOneConnectionMakesFewSeries(t *testing.T) {
+	const most = 250
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(request("1", "tools/list"))
+		p.want(answered("1", 1, "tools/list"))
+		time.Sleep(time.Minute)
+		p.c.Close(metrics.ClosedClient)
+		g.Registry().Remove(p.c)
+		w := httptest.NewRecorder()
+		g.Admin().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		series := 0
+		for line := range strings.Lines(w.Body.String()) {
+			if !strings.HasPrefix(line, "#") {
+				series++
+			}
+		}
+		if series > most || w.Code != http.StatusOK {
+			t.Errorf("%d series, status %d, want at most %d", series, w.Code, most)
+		}
+		t.Logf("%d series", series)
+	})
+}
