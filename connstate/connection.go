@@ -118,6 +118,7 @@ type Connection struct {
 	state           State
 	since           time.Time
 	reason          string // why it was closed
+	last            State  // before it was closed
 	gate            gate
 	dialect         Dialect
 	protocolVersion string
@@ -357,6 +358,7 @@ func (c *Connection) Close(reason string) bool {
 		c.mu.Unlock()
 		return false
 	}
+	c.last = c.state
 	_ = c.moveLocked(Closed) // every state may go to Closed
 	c.reason = reason
 	c.drainGateLocked(metrics.GateClosed)

@@ -272,3 +272,41 @@ func TestSnapshotKeepsTheIDSecret(t *testing.T) {
 		t.Errorf("got short id %q of %q", short, w.c.ID())
 	}
 }
+
+// How a connection came to its sessions, for the log line of its end.
+func TestStartSaysWhatWasReached(t *testing.T) {
+	for name, tc := range map[string]struct {
+		steps func(w *world)
+		want  connstate.Start
+	}{
+		"nothing": {func(w *world) {}, connstate.Start{Reached: connstate.Initializing}},
+		"failed": {func(w *world) {
+			w.c.SawAttempt()
+			w.c.SawFailure("a", "x")
+			w.c.SawAttempt()
+			w.c.SawFailure("b", "y")
+			_, err := w.c.Fail(errors.New("last"))
+			must(t, err)
+		}, connstate.Start{Reached: connstate.Failed, Attempts: 2, Failures: 2, LastFailure: &connstate.Failure{Phase: "b", Reason: "y"}}},
+		"ready, then lost": {func(w *world) {
+			w.c.SawAttempt()
+			w.release()
+			must(t, w.c.Move(connstate.Initializing))
+		}, connstate.Start{Reached: connstate.Ready, Attempts: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, connstate.Options{}, connstate.Client{})
+			tc.steps(w)
+			for _, closed := range []bool{false, true} {
+				if closed {
+					w.c.Close(metrics.ClosedClient)
+				}
+				got := w.c.Start()
+				if got.LastFailure != nil {
+					got.LastFailure = &connstate.Failure{Phase: got.LastFailure.Phase, Reason: got.LastFailure.Reason}
+				}
+				checkSameJSON(t, got, tc.want)
+			}
+		})
+	}
+}

@@ -68,6 +68,34 @@ func (c *Connection) SawFailure(phase, reason string) {
 	c.lastFailure = &Failure{phase, reason, time.Now()}
 }
 
+// Start is how a connection came to its sessions, or did not.
+type Start struct {
+	// Reached is Ready if the connection ever was, else its last state before it
+	// was closed.
+	Reached State
+	// Attempts counts starts of sessions, Failures initializations that failed.
+	Attempts, Failures int
+	// LastFailure is the last of those; nil for none.
+	LastFailure *Failure
+}
+
+// Start returns how the connection came to its sessions.
+func (c *Connection) Start() Start {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Start{Reached: c.state, Attempts: c.attempts, LastFailure: c.lastFailure}
+	if c.state == Closed {
+		s.Reached = c.last
+	}
+	if !c.ready.IsZero() {
+		s.Reached = Ready
+	}
+	for _, n := range c.failures {
+		s.Failures += n
+	}
+	return s
+}
+
 // Server is what the server says of itself when it is initialized.
 type Server struct {
 	Name            string `json:"name,omitempty"`

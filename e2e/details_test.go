@@ -51,3 +51,39 @@ func TestPasswordOfADyingServer(t *testing.T) {
 		})
 	}
 }
+
+// The end of a connection says how its session started, or did not.
+func TestClosedConnectionSaysHowItStarted(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		server []string
+		want   []string
+	}{
+		"Dying": {[]string{"--max-handshake-attempts", "1", "--", "sh", "-c", "exit 3"}, []string{
+			`"reached":"failed"`, `"attempts":1`, `"failures":1`, `"lastFailure":"request_processing start_failed"`,
+		}},
+		"Works": {fake(t), []string{`"reached":"ready"`, `"attempts":1`, `"failures":0`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, tc.server...)
+			s := openStream(t, g.url)
+			s.request("1", "tools/list", "{}")
+			s.close()
+			var line string
+			g.eventually("the end of the connection is in the log", func() bool {
+				for l := range strings.Lines(g.log.String()) {
+					if strings.Contains(l, `"connection closed"`) {
+						line = l
+					}
+				}
+				return line != ""
+			})
+			for _, want := range tc.want {
+				if !strings.Contains(line, want) {
+					t.Errorf("%s has no %s", line, want)
+				}
+			}
+		})
+	}
+}

@@ -77,7 +77,15 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Con
 func (h *Handler) end(c *connstate.Connection) {
 	c.Close(metrics.ClosedError) // only counts when something has panicked
 	h.registry.Remove(c)
-	h.opts.Logger.Info("connection closed", "connectionId", c.ShortID(), "reason", c.Reason(), "duration", time.Since(c.Opened()))
+	start := c.Start()
+	attrs := []any{
+		"connectionId", c.ShortID(), "reason", c.Reason(), "duration", time.Since(c.Opened()),
+		"reached", start.Reached.String(), "attempts", start.Attempts, "failures", start.Failures,
+	}
+	if last := start.LastFailure; last != nil {
+		attrs = append(attrs, "lastFailure", last.Phase+" "+last.Reason)
+	}
+	h.opts.Logger.Info("connection closed", attrs...)
 }
 
 // forwarded returns those headers of a GET that are to be handed on, nil for none.
