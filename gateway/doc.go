@@ -5,7 +5,8 @@
 //
 //	gw, err := gateway.New(upstream.Command{Path: "my-mcp-server"}, gateway.Options{})
 //	…
-//	http.Handle("/", gw)
+//	http.Handle("/sse", gw)
+//	http.Handle("/sse/", gw)
 //
 // A [Gateway] wires the hops that a message travels:
 //
