@@ -101,23 +101,29 @@ func TestParseOfAHundredMegabytes(t *testing.T) {
 	copy(data[size-2:], `"}`)
 
 	allocated := allocates(func() {
-		began := time.Now()
 		m, err := jsonrpc.Parse(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		took := time.Since(began)
 		if m.ID != "1" || len(m.Result()) != size-len(`{"jsonrpc":"2.0","id":1,"result":}`) {
 			t.Errorf("got id %s and a result of %d bytes", m.ID, len(m.Result()))
 		}
+	})
+	// The quickest of some runs by turns: whatever else runs here takes from both.
+	took, valid := time.Hour, time.Hour
+	for range 5 {
+		began := time.Now()
+		_, _ = jsonrpc.Parse(data) // works, as above
+		took = min(took, time.Since(began))
 		began = time.Now()
 		if !json.Valid(data) {
 			t.Fatal("encoding/json does not agree")
 		}
-		if valid := time.Since(began); took > valid {
-			t.Errorf("took %v, json.Valid %v", took, valid)
-		}
-	})
+		valid = min(valid, time.Since(began))
+	}
+	if took > valid {
+		t.Errorf("took %v, json.Valid %v", took, valid)
+	}
 	if allocated > 1<<20 {
 		t.Errorf("allocated %d bytes for a message on one line", allocated)
 	}
