@@ -19,7 +19,7 @@ func (s *start) hold(ctx context.Context, turn *turn) (json.RawMessage, error) {
 	s.mu.Unlock()
 	if held {
 		if !s.b.g.boots {
-			turn.end()
+			turn.lend()
 		}
 		timer := time.NewTimer(silence)
 		defer timer.Stop()

@@ -140,6 +140,23 @@ func TestWarmServerGetsTheClientsOwnInitialize(t *testing.T) {
 	})
 }
 
+// A connection that finds a warm server does not wait for the starts of others.
+func TestWarmServerDoesNotWaitForStarts(t *testing.T) {
+	u := &server{}
+	opts := gateway.Options{Warm: 1, StartConcurrency: 1, AnnounceDelay: 100 * time.Millisecond}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		synctest.Wait()
+		u.dial = slow(time.Hour) // the pool's next start takes the only turn
+		p := connect(t, g, plain)
+		time.Sleep(100 * time.Millisecond)
+		p.wantState(connstate.Ready)
+		if n := metric(t, g, "mcp_sse_starts_waiting"); n != 0 {
+			t.Errorf("%g starts wait, want 0", n)
+		}
+	})
+}
+
 // A server that answers no ping before initialize is handed out all the same,
 // after a while; one that answers with an error has answered.
 func TestWarmServersThatDoNotAnswerPings(t *testing.T) {

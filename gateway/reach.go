@@ -48,7 +48,7 @@ func (b *bridge) session(ctx context.Context) (l *link, from string, err error) 
 func (b *bridge) initialize(ctx context.Context, l *link, turn *turn, left time.Duration) error {
 	params, err := b.start.hold(ctx, turn)
 	if err == nil {
-		err = turn.begin(ctx)
+		err = turn.resume(ctx)
 	}
 	if err != nil {
 		b.giveBack(l)

@@ -16,6 +16,7 @@ import (
 type turn struct {
 	g    *Gateway
 	held bool
+	lent bool // others start meanwhile
 }
 
 // begin waits until fewer than StartConcurrency starts run. It fails with ctx,
@@ -39,6 +40,21 @@ func (t *turn) begin(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// lend lets another start begin, until resume.
+func (t *turn) lend() {
+	t.lent = t.held
+	t.end()
+}
+
+// resume begins a turn again that was lent. It fails with ctx.
+func (t *turn) resume(ctx context.Context) error {
+	if !t.lent {
+		return nil
+	}
+	t.lent = false
+	return t.begin(ctx)
 }
 
 // end lets another start begin. It is idempotent.
