@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -123,19 +125,15 @@ func (o Options) validateSessions() []error {
 	return errs
 }
 
-var (
-	// serverName is what a server may be called: it is a part of a path and the
-	// value of a label.
-	serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
-	// headerName is a field name (RFC 9110, 5.6.2).
-	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
-)
+// serverName is what a server may be called: it is a part of a path and the value
+// of a label.
+var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 // CheckHeaderName reports why a header cannot be set on the requests to a remote
 // server, by its operator or by a client: it is no name, or one that HTTP or MCP
 // give a meaning of their own.
 func CheckHeaderName(name string) error {
-	if !headerName.MatchString(name) {
+	if !httpguts.ValidHeaderFieldName(name) {
 		return fmt.Errorf("%.64q is no name of a header", name)
 	}
 	switch name = http.CanonicalHeaderKey(name); name {

@@ -28,16 +28,27 @@ func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
 	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 }
 
-// challenge answers a request that is not authenticated (RFC 6750 section 3).
+// challenge answers a request that is not authenticated, and leaves a trace of it.
 func (h *Handler) challenge(w http.ResponseWriter, r *http.Request, err error) {
+	h.refusals.refused(h, r, http.StatusUnauthorized, reasonAuth, authMessage(err))
+	Challenge(w, r, err)
+}
+
+// Challenge answers a request that Options.Authenticate refused with err: 401, what
+// to send (RFC 6750, section 3), and a JSON-RPC error body. The body has the
+// message of an AuthError, and nothing of any other error.
+func Challenge(w http.ResponseWriter, r *http.Request, err error) {
 	value := `Bearer realm="mcp-sse"`
 	if r.Header.Get("Authorization") != "" {
 		value += `, error="invalid_token"`
 	}
 	w.Header().Set("WWW-Authenticate", value)
-	message := "not authenticated"
+	refuse(w, http.StatusUnauthorized, authMessage(err))
+}
+
+func authMessage(err error) string {
 	if known, ok := errors.AsType[*AuthError](err); ok {
-		message = known.Message
+		return known.Message
 	}
-	h.refuseClient(w, r, http.StatusUnauthorized, reasonAuth, message)
+	return "not authenticated"
 }

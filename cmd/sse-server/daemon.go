@@ -198,8 +198,7 @@ func protect(auth authenticator, next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := auth(r); err != nil {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="sse-server"`)
-			http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
+			sse.Challenge(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)
