@@ -71,7 +71,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Handler is what stands behind a connection. Its methods are called
+// Handler receives what happens on a connection. Its methods are called
 // concurrently and must not block for long: Receive runs inside a client's POST.
 type Handler interface {
 	// Receive gets each message of the client.
@@ -350,7 +350,7 @@ func (c *Connection) InFlight() int {
 	return len(c.requests)
 }
 
-// Close ends the connection. The first call's reason stands, and only that call
+// Close ends the connection. Close keeps the reason of the first call, and only that call
 // reports true. The stream, the handler and all that waits are told.
 func (c *Connection) Close(reason string) bool {
 	c.mu.Lock()
@@ -379,7 +379,7 @@ func (c *Connection) Close(reason string) bool {
 	c.outbox.close()
 	close(c.done)
 	if handler != nil {
-		handler.Closed() // before the stream ends: who waits for streams finds all of it begun
+		handler.Closed() // before the stream ends: Shutdown waits for streams, and must find all of this begun
 	}
 	if stop != nil {
 		stop()

@@ -145,7 +145,7 @@ func (c *Connection) Open() (release func(forward func(*jsonrpc.Message) bool), 
 }
 
 // nextWaiting takes the oldest message for a release. When there is none left
-// the gate stands open from then on.
+// the gate is open from then on.
 func (c *Connection) nextWaiting(opening int) (waiting, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -31,8 +31,8 @@ func (e Event) Size() int { return len(e.Data) + eventOverhead }
 
 // outbox holds the events that wait to be written to one client, bounded in
 // bytes. Pushers fill it; the stream takes events through the sink and says
-// when they were written. What the stream has taken counts until then. Who
-// finds no room stands in a line, and enters in its order.
+// when they were written. An event counts until then. Senders that find no room
+// wait in a queue, and enter in its order.
 type outbox struct {
 	limit int
 
@@ -143,7 +143,7 @@ func (o *outbox) addLocked(size int, events ...Event) {
 	o.pumpLocked()
 }
 
-// admitLocked lets in who stands first, as long as there is room.
+// admitLocked moves waiting events into the outbox, oldest first, while there is room.
 func (o *outbox) admitLocked() {
 	for len(o.waiters) > 0 && o.fitsLocked(o.waiters[0].size) {
 		w := o.waiters[0]
@@ -218,7 +218,7 @@ func (o *outbox) pending() int {
 	return o.bytes
 }
 
-// close drops what was not taken and fails all who stand in the line.
+// close drops the events that were not taken and fails all that wait.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

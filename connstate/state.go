@@ -2,7 +2,7 @@ package connstate
 
 import "fmt"
 
-// State is where a connection stands in its life.
+// State is the state of a connection.
 type State uint8
 
 // The states of a connection. See docs/reference/states.md for the drawing.

@@ -103,7 +103,7 @@ type Server struct {
 	ProtocolVersion string `json:"protocolVersion"`
 }
 
-// SawServer notes who the connection's session is with.
+// SawServer notes what the server of the connection's session says of itself.
 func (c *Connection) SawServer(s Server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

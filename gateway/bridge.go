@@ -20,7 +20,7 @@ var errTakesNoMore = errors.New("the server takes no more messages")
 // errGone is the reason of sessions that end with their connection.
 var errGone = errors.New("the client's connection was closed")
 
-// bridge is what stands behind the gate of one connection: it passes messages
+// bridge is one connection behind its gate: it passes messages
 // between the client and its session, and answers what the gateway answers
 // itself. Its start gets it the session.
 type bridge struct {
@@ -115,8 +115,8 @@ func (b *bridge) notification(m *jsonrpc.Message) {
 	}
 }
 
-// cancelled takes back a request that waits at the gate, or tells the session
-// that has it.
+// cancelled withdraws a request that waits at the gate, or passes the
+// cancellation on to the session.
 func (b *bridge) cancelled(m *jsonrpc.Message) {
 	id, _ := jsonrpc.Member(m.Params(), "requestId")
 	if b.c.Withdraw(jsonrpc.ID(id)) {
@@ -167,7 +167,7 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 		if l.place.lost(l.session, errTakesNoMore) {
 			b.g.retire(l.session, nil)
 		}
-		b.start.lose(l, errTakesNoMore) // who tells all of the loss may not have come to us yet
+		b.start.lose(l, errTakesNoMore) // the session may not have told this connection yet
 	case b.start.lose(l, errTakesNoMore):
 		b.g.retire(l.session, b.c.Done())
 	}
@@ -207,7 +207,7 @@ func (b *bridge) Refused(m *jsonrpc.Message, err error) {
 	}
 }
 
-// Closed ends what stands behind the connection.
+// Closed ends the connection's session.
 func (b *bridge) Closed() { b.start.close() }
 
 // leave ends what the connection has of a session: its place on a shared one, or

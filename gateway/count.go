@@ -62,8 +62,8 @@ func (b *bridge) count(failure *handshake.Failure, took time.Duration) {
 	b.g.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took, b.c.ShortID())
 }
 
-// countShared tells how the start of a shared session went, once for all who wait
-// for it.
+// countShared tells how the start of a shared session went, once for all the
+// connections that wait for it.
 func (g *Gateway) countShared(s *session, err error, took time.Duration) {
 	failure, failed := errors.AsType[*handshake.Failure](err)
 	switch {

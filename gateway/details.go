@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// detailed reports whether the client may see what is for the operator: a person
-// who develops on this machine needs it, a stranger does not get it.
+// detailed reports whether the client may see the details of errors. A developer
+// on this machine needs them; a stranger must not get them.
 func (b *bridge) detailed() bool {
 	opts := &b.g.opts
 	return opts.ErrorDetails == ErrorDetailsFull ||
@@ -36,8 +36,8 @@ func (b *bridge) safe(e *jsonrpc.Error, errorType string) *jsonrpc.Error {
 	return &safe
 }
 
-// readiness is the reason why a gateway is not ready as whoever asks over HTTP
-// may see it.
+// readiness returns the reason why the gateway is not ready, without the details
+// that the client of an HTTP request may not see.
 func (g *Gateway) readiness(r *http.Request, err error) error {
 	failure, ok := errors.AsType[*handshake.Failure](err)
 	if !ok || g.opts.ErrorDetails == ErrorDetailsFull || g.authenticated(r) {

@@ -102,9 +102,9 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Start starts the sessions that Options.Warm wants ahead of connections. The
-// first connection does it as well: who calls Start before gives that one a
-// warm session too. It does not wait for them, and is idempotent.
+// Start starts the servers and shared sessions that Options.Warm asks for. The
+// first connection starts them too; call Start earlier to have them ready for that
+// one. Start does not wait for them, and is idempotent.
 func (g *Gateway) Start() {
 	g.started.Do(func() {
 		if g.shared != nil && g.opts.Warm > 0 {
@@ -122,8 +122,7 @@ type observable interface {
 // ServeHTTP serves GET /sse and POST /sse/{id}/message under Options.Prefix.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.transport.ServeHTTP(w, r) }
 
-// Accept starts what stands behind a new connection; it makes the Gateway an
-// sse.Backend.
+// Accept starts the session of a new connection. It implements sse.Backend.
 func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 	b := newBridge(g, c)
 	g.Start()

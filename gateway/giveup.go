@@ -26,8 +26,9 @@ func (s *start) crashes() *handshake.Failure {
 	}
 }
 
-// failed takes a failed start. It reports whether that was the last one for now:
-// then all who wait are told. Otherwise they go on waiting for the next.
+// failed handles a failed start and reports whether it was the last one for now.
+// After the last one, failed answers every request that waits with the failure;
+// otherwise they go on waiting for the next start.
 func (s *start) failed(err error) bool {
 	failure, ok := errors.AsType[*handshake.Failure](err)
 	if !ok { // the connection is draining or closed

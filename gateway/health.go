@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// probeEvery is how long the result of a failed probe stands.
+// probeEvery is how long the result of a failed probe is valid.
 const probeEvery = 2 * time.Second
 
 var (
@@ -63,7 +63,7 @@ func (h *health) verdictLocked() (error, bool) {
 
 // Ready returns nil if a session with the server can be started: the last start
 // worked, or a probe made now does. While the gateway drains it is not ready.
-// All who ask at one time share one probe, which the start timeout bounds; the
+// Concurrent callers share one probe, which the start timeout bounds; the
 // wait for it is bounded by ctx and by the initialization timeout.
 func (g *Gateway) Ready(ctx context.Context) error {
 	p, err := g.probe()

@@ -172,8 +172,8 @@ type Options struct {
 	AllowedHosts []string
 	// CORS answers preflights and sets CORS headers for the allowed origins.
 	CORS bool
-	// Authenticate returns who makes a request, or an error for a 401. A
-	// connection belongs to who opened it. Default nil: no authentication. It
+	// Authenticate returns the principal that makes a request, or an error for a
+	// 401. A connection belongs to the principal that opened it. Default nil: no authentication. It
 	// is called concurrently. See sse.BearerTokens.
 	Authenticate func(*http.Request) (principal string, err error)
 

@@ -185,8 +185,8 @@ func (p *pool) refill() {
 	p.refillLocked()
 }
 
-// refillLocked starts as many as may run at a time: more would stand in front of
-// the connections that wait for a start.
+// refillLocked starts the missing servers, at most as many at a time as may run:
+// more would delay the connections that wait for a start.
 func (p *pool) refillLocked() {
 	for !p.closed && p.pause == nil && p.opening < cap(p.g.starts) && len(p.idle)+p.opening < p.size {
 		p.opening++

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// established takes a session into use and reports whether it still stands.
+// established takes a session into use and reports whether it is still usable.
 func (s *start) established(l *link) bool {
 	s.mu.Lock()
 	if s.supersededLocked() { // after all
@@ -77,23 +77,23 @@ func (s *start) settle(l *link) bool {
 }
 
 // lose is called when a session is over, before its requests are answered. It
-// reports whether that was news.
-func (s *start) lose(l *link, err error) (news bool) {
+// reports whether l was the current session; a second call reports false.
+func (s *start) lose(l *link, err error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	news, wanted := s.loseLocked(l, err)
+	lost, wanted := s.loseLocked(l, err)
 	switch {
 	case wanted && !s.state.running():
 		s.relaunchLocked()
-	case news && !wanted && !s.state.running():
+	case lost && !wanted && !s.state.running():
 		s.moveLocked(over)
 	}
-	return news
+	return lost
 }
 
 // loseLocked closes the gate after the loss of the current session. It reports
-// whether the session was that, and whether another one is wanted.
-func (s *start) loseLocked(l *link, err error) (news, wanted bool) {
+// whether l was that session, and whether the connection wants another one.
+func (s *start) loseLocked(l *link, err error) (lost, wanted bool) {
 	b := s.b
 	if b.over() || s.current.Load() != l {
 		return false, false

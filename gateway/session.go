@@ -49,8 +49,8 @@ func (g *Gateway) newSession(conn jsonrpc.Conn) *session {
 	return s
 }
 
-// own gives the session an owner, who is told of its end. It reports false when
-// the session is over already.
+// own registers the function that is called when the session ends. It reports
+// false when the session is over already.
 func (s *session) own(owner func(err error)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

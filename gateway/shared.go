@@ -10,7 +10,7 @@ import (
 
 // shared are the sessions that all connections share: places, each with one
 // session or none. A session is started when the first connection needs it, by
-// one start that all who need it wait for, and again when it is lost.
+// one start that every waiting connection shares, and again when it is lost.
 type shared struct {
 	g      *Gateway
 	mu     sync.Mutex // guards what follows
@@ -32,7 +32,7 @@ type place struct {
 	notYet  time.Time // no start before; after one that failed
 }
 
-// opening is one start that all who need the session wait for.
+// opening is one start, which every connection that needs the session waits for.
 type opening struct {
 	done    chan struct{} // closed when it is over
 	session *session      // set before done is closed, as err is
@@ -156,7 +156,7 @@ func (p *place) open(o *opening, wait time.Duration) {
 		g.metrics.SessionRestarted()
 	}
 	if !s.own(func(err error) { p.lost(s, err) }) {
-		p.session = nil // who waits starts another
+		p.session = nil // a connection that waits starts another
 		p.waitLocked()
 	}
 }
@@ -182,8 +182,8 @@ func (p *place) waitLocked() {
 	p.notYet = time.Now().Add(p.backoff.Next())
 }
 
-// lost takes the loss of the session, for all who are on it. It reports whether
-// that was news.
+// lost handles the loss of the session for all connections on it. It reports
+// whether s was the current session; a second call reports false.
 func (p *place) lost(s *session, err error) bool {
 	p.of.mu.Lock()
 	if p.session != s {

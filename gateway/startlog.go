@@ -22,8 +22,8 @@ type startLog struct {
 	gaveUp bool // it has been said of a connection that gave up
 }
 
-// failed returns how to log a start that failed: at level warn when it is news.
-// last says that a connection gives up.
+// failed returns the level and the attributes for a start that failed. The level
+// is warn when the cause is new. last says that a connection gives up.
 func (l *startLog) failed(err error, last bool, attrs ...any) (slog.Level, []any) {
 	attrs = append(attrs, "gaveUp", last, "err", err)
 	l.mu.Lock()
@@ -44,7 +44,7 @@ func (l *startLog) failed(err error, last bool, attrs ...any) (slog.Level, []any
 	return slog.LevelWarn, attrs
 }
 
-// worked makes the next failure news.
+// worked notes a start that worked: the next failure is a new cause.
 func (l *startLog) worked() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

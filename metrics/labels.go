@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// other stands for a value that is not in the list of an mcp_sse_ label.
+	// other replaces a value that is not in the list of an mcp_sse_ label.
 	other = "other"
 	// otelOther is its counterpart in the OpenTelemetry histograms.
 	otelOther = "_other"

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
-// Backend is what stands behind the connections.
+// Backend provides the handlers of new connections.
 type Backend interface {
 	// Accept is called for each new connection, before the client learns its
 	// id. It must not block. The handler gets the client's messages and is
@@ -167,7 +167,7 @@ func (h *Handler) outerPrefix(r *http.Request) string {
 	return forwarded + strings.TrimRight(stripped, "/")
 }
 
-// safePath reports whether p may stand in an endpoint event: an absolute path
+// safePath reports whether p may be the data of an endpoint event: an absolute path
 // that no client can take for another host, of characters that need no escape.
 func safePath(p string) bool {
 	if !strings.HasPrefix(p, "/") || strings.HasPrefix(p, "//") || len(p) > 1024 {
