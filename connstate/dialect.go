@@ -200,10 +200,8 @@ func (c *Connection) pushAnnouncementLocked(response []byte) error {
 // undeliveredLocked returns who is to be told that an announcement has not
 // reached a client that does not read; nil: nobody. The outbox is not closed yet.
 func (c *Connection) undeliveredLocked(reason string) func(error) {
-	switch reason {
-	case metrics.ClosedSlow, metrics.ClosedWriteTimeout, metrics.ClosedWriteError:
-	default:
-		return nil
+	if reason != metrics.ClosedSlow && reason != metrics.ClosedWriteTimeout {
+		return nil // the client has left, as one that resets its connection has
 	}
 	a := &c.announcement
 	if len(a.held) == 0 && (a.mark == 0 || c.outbox.hasWritten(a.mark)) {

@@ -175,8 +175,13 @@ func TestAnnouncementThatIsNotDelivered(t *testing.T) {
 		}, 1},
 		{"held until the end of a client that does not read", func(w *world, announce func()) {
 			announce()
-			w.c.Close(metrics.ClosedWriteError)
+			w.c.Close(metrics.ClosedSlow)
 		}, 1},
+		{"reset by a client that leaves", func(w *world, announce func()) {
+			w.c.StartAnnounceDelay()
+			announce()
+			w.c.Close(metrics.ClosedWriteError)
+		}, 0},
 		{"written", func(w *world, announce func()) {
 			w.attach(100)
 			w.c.StartAnnounceDelay()

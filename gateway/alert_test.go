@@ -48,6 +48,10 @@ func failures() map[string]failure {
 			return true
 		}}, phase: "request_processing", reason: "start_failed"},
 		"exits after each start": {server: &server{handle: crashesOnceInitialized}, phase: "request_creation", reason: "gave_up"},
+		"exits after each start, many attempts": {
+			server: &server{handle: crashesOnceInitialized}, opts: gateway.Options{MaxHandshakeAttempts: 12}, phase: "request_creation", reason: "start_failed",
+		},
+		"exits after each start, shared": {server: &server{handle: crashesOnceInitialized}, opts: sharing, phase: "request_creation", reason: "start_failed"},
 		"answers with an error": {server: &server{handle: says(func(id jsonrpc.ID) []byte {
 			return jsonrpc.NewError(id, jsonrpc.Errorf(-32603, "no"))
 		})}, phase: "request_processing", reason: "rejected"},
@@ -137,6 +141,34 @@ func TestLateStartIsCountedWhenItIsLate(t *testing.T) {
 	})
 }
 
+// A restart that hangs is as late as a first start.
+func TestLateRestartIsCounted(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n > 1 && m.Method == "initialize" }}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(time.Minute)
+		u.session(t, 1).die()
+		time.Sleep(10 * time.Second)
+		p.c.Close("left")
+		time.Sleep(time.Second)
+		if all, why := handshakes(t, g); all["error"] != 1 || why["request_processing timeout"] != 1 || all["canceled"] != 0 {
+			t.Errorf("counted %v %v, want one timeout", all, why)
+		}
+	})
+}
+
+// What is told of a start that hangs is that, not how the one before it failed.
+func TestRequestIsToldOfTheStartThatRuns(t *testing.T) {
+	u := &server{dial: failing(1), handle: silence}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(30 * time.Second)
+		p.post(request("1", "tools/list"))
+		time.Sleep(5 * time.Second)
+		p.want("1 initialization_error request_processing attempt 2")
+	})
+}
+
 // An announcement that the client does not take is a failure of its own phase.
 func TestAnnouncementThatCannotBeSentIsCounted(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
@@ -171,6 +203,20 @@ func TestSharedHandshakeIsCountedOnce(t *testing.T) {
 		}
 		if n := metric(t, g, "mcp_sse_sessions_taken_total"); n != 5 {
 			t.Errorf("%g connections took a session, want 5", n)
+		}
+	})
+}
+
+// A shared start that is late is so once, for all who wait for it.
+func TestLateSharedStartIsCountedOnce(t *testing.T) {
+	inFakeTime(t, &server{handle: silence}, sharing, func(t *testing.T, g *gateway.Gateway) {
+		for range 20 {
+			p := connect(t, g, plain)
+			p.post(request("1", "tools/list"))
+		}
+		time.Sleep(30 * time.Second)
+		if all, why := handshakes(t, g); all["error"] != 1 || why["request_processing timeout"] != 1 {
+			t.Errorf("counted %v %v, want one timeout", all, why)
 		}
 	})
 }

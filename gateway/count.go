@@ -22,7 +22,9 @@ func (b *bridge) countStart(l *link, err error, from string, attempt int, took t
 	case from == fromShared:
 		b.c.SawFailure(string(failure.Phase), failure.Reason)
 	default:
-		b.g.health.started(err)
+		if failure.Refusal == nil || !b.start.isOwn() { // what one client wants says nothing of the server
+			b.g.health.started(err)
+		}
 		b.count(failure, took)
 		level, attrs := b.g.startLog.failed(failure, attempt >= b.g.opts.MaxHandshakeAttempts, "attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took)
 		b.log().Log(context.Background(), level, "session start failed", attrs...)
@@ -45,6 +47,14 @@ func (b *bridge) countSession(l *link, from string, attempt int, took time.Durat
 	b.g.health.started(nil)
 	b.g.startLog.worked()
 	b.log().Info("session started", attrs...)
+}
+
+// endedSoon is the failure of a server that ended before it was of use. It counts
+// as a start that failed.
+func endedSoon(err error) *handshake.Failure {
+	return &handshake.Failure{
+		Phase: handshake.PhaseCreation, Reason: metrics.ReasonStartFailed, Details: "the server ended soon after its start", Err: err,
+	}
 }
 
 // countAbandoned counts a start that nobody wants any more. One that was late

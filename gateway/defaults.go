@@ -87,6 +87,9 @@ func (o Options) validate() error {
 	if o.MaxRequestTimeout < o.RequestTimeout {
 		errs = append(errs, fmt.Errorf("%s: must be at least RequestTimeout", "MaxRequestTimeout"))
 	}
+	if o.AnnounceDelay >= o.InitializationTimeout && o.InitializationTimeout > 0 {
+		errs = append(errs, fmt.Errorf("%s: must be less than InitializationTimeout", "AnnounceDelay"))
+	}
 	unlimited("ConnectionTimeout", int64(o.ConnectionTimeout))
 	unlimited("MaxConnectionsPerIP", int64(o.MaxConnectionsPerIP))
 	unlimited("MaxInFlight", int64(o.MaxInFlight))
@@ -112,6 +115,7 @@ func (o Options) validateSessions() []error {
 		"ErrorDetails", `must be "auto", "full" or "safe"`)
 	refuse(o.Warm < 0, "Warm", "must not be negative; 0 is none")
 	refuse(o.SessionsSize > 1 && !shared, "SessionsSize", "has no effect without SessionsShared")
+	refuse(o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm", "a server started ahead has no client whose ForwardHeaders it could send")
 	refuse(shared && o.NoAutoInitialize, "Sessions", "shared ones need the gateway's own initialize: no NoAutoInitialize")
 	refuse(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders", "a shared session cannot send the headers of one client")
 	refuse(shared && len(o.Capabilities) > 0 && string(o.Capabilities) != "{}", "Capabilities",

@@ -81,7 +81,7 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	}
 	_, g.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {
-		g.up = o.Observed(g.log, g.metrics)
+		g.up = o.Observed(slog.New(children{g.log.Handler(), &g.startLog}), g.metrics)
 	}
 	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics))
 	var err error

@@ -36,6 +36,10 @@ func (s *start) failed(err error) bool {
 		return true
 	}
 	s.mu.Lock()
+	if s.supersededLocked() { // after all
+		s.mu.Unlock()
+		return false
+	}
 	last := s.attempts >= s.b.g.opts.MaxHandshakeAttempts
 	told := *failure
 	told.Attempt, told.RetryAfter = s.attempts, s.drawLocked()
@@ -51,11 +55,22 @@ func (s *start) failed(err error) bool {
 	} else {
 		s.moveLocked(pausing)
 	}
+	var refused []waitingInitialize
+	if s.own && failure.Refusal != nil {
+		// The server has answered the client's own initialize. What else waits is
+		// for a session with the synthetic one.
+		refused = append(waiting, s.takeWaitingLocked()...)
+		waiting = nil
+		s.own, s.params = false, s.b.g.params
+	}
 	gated, moveErr := s.b.c.Fail(refusal) // under the lock: a client that asks again starts anew after it
 	s.mu.Unlock()
 
 	if announce {
 		s.b.announce(s.b.tell(&told).Response(s.b.autoID()))
+	}
+	for _, o := range refused {
+		s.b.c.AnswerNow(o.m.ID, failure.Refusal.WithID(o.m.ID), metrics.ErrorInitialization)
 	}
 	for _, o := range waiting {
 		s.b.Refused(o.m, &told)
@@ -83,7 +98,6 @@ func (s *start) revive() bool {
 	case time.Now().Before(s.retryAt):
 		return false
 	}
-	s.renewParamsLocked()
 	s.wakeLocked()
 	return true
 }

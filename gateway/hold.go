@@ -34,6 +34,9 @@ func (s *start) hold(ctx context.Context, turn *turn) (json.RawMessage, error) {
 			}
 		}
 	}
+	if err := turn.resume(ctx); err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := ctx.Err(); err != nil {

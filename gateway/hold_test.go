@@ -2,7 +2,9 @@ package gateway_test
 
 import (
 	"context"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -239,4 +241,95 @@ func TestProtocolVersionIsTheOlderOne(t *testing.T) {
 			})
 		}
 	}
+}
+
+// onLine calls a function once, when a line with that message is logged.
+type onLine struct {
+	slog.Handler
+	msg  string
+	once *sync.Once
+	call func()
+}
+
+func (o onLine) Enabled(context.Context, slog.Level) bool { return true }
+func (o onLine) WithAttrs([]slog.Attr) slog.Handler       { return o }
+func (o onLine) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == o.msg {
+		o.once.Do(o.call)
+	}
+	return nil
+}
+
+// A client that comes with more capabilities at the very end of a start, when the
+// server has answered and nobody has been told, gets a fresh session.
+func TestInitializeAtTheEndOfAStart(t *testing.T) {
+	for msg, handle := range map[string]func(*serverSession, *jsonrpc.Message) bool{
+		"session started": nil,
+		"session start failed": func(s *serverSession, m *jsonrpc.Message) bool {
+			if m.Method == "initialize" && s.n == 1 {
+				s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32603, "no"))))
+				return true
+			}
+			return false
+		},
+	} {
+		t.Run(msg, func(t *testing.T) {
+			var p *peer
+			connected := make(chan struct{})
+			log := slog.New(onLine{slog.DiscardHandler, msg, new(sync.Once), func() {
+				<-connected
+				p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+			}})
+			u := &server{handle: handle}
+			g, err := gateway.New(u, gateway.Options{AnnounceDelay: -1, Logger: log})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p = connect(t, g, plain)
+			close(connected)
+			p.await(t, connstate.Ready)
+			p.awaitAnswers(t)
+			p.post(initialize("1", "2025-11-25", `{"roots":{}}`), request("2", "tools/list"))
+			p.awaitAnswers(t)
+			last := u.session(t, u.starts())
+			if got := string(last.message(t, "initialize").Params()); !strings.Contains(got, "roots") {
+				t.Errorf("the session was initialized with %s, want the client's params", got)
+			}
+			p.c.Close("left")
+			if err := g.Shutdown(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A server that refuses one client's own initialize has answered it: byte for byte,
+// at once. What else waits gets a session with the synthetic one, and the refusal
+// says nothing of the server's health.
+func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
+	const refusal = `{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["1.50"],"n":9007199254740993}}`
+	u := &server{}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" && strings.Contains(string(m.Params()), "roots") {
+			s.say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":` + refusal + `}`)
+			return true
+		}
+		return false
+	}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize(`"own"`, "2025-11-25", `{"roots":{}}`), request("2", "tools/list"))
+		synctest.Wait()
+		p.mu.Lock()
+		if want := `{"jsonrpc":"2.0","id":"own","error":` + refusal + `}`; len(p.got) != 1 || string(p.got[0].Data) != want {
+			t.Errorf("got %v, want %s", p.got, want)
+		}
+		p.got = nil
+		p.mu.Unlock()
+		if err := g.Ready(t.Context()); err != nil {
+			t.Errorf("not ready: %v", err)
+		}
+		time.Sleep(3 * time.Second)
+		p.want(answered("2", u.starts(), "tools/list"))
+	})
 }

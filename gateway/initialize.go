@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // errSuperseded is the reason of a session that the client's own initialize has
@@ -52,12 +51,13 @@ func (s *start) initialize(m *jsonrpc.Message) {
 		s.attempts = 0
 		s.current.Store(nil)
 	case s.state != initializing:
-		s.renewParamsLocked()
 		s.adoptLocked(m)
 	case exceeds && !s.own: // the server has been told less: it is asked anew
 		s.adoptLocked(m)
 		s.attempts, s.again = 1, true
-		s.cancel()
+		if s.cancel != nil { // else it is over, and about to be taken or counted
+			s.cancel()
+		}
 	}
 	s.wakeLocked()
 	s.mu.Unlock()
@@ -72,20 +72,19 @@ func (s *start) exceedsLocked(m *jsonrpc.Message) bool {
 	return s.b.g.shared == nil && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), s.params)
 }
 
+// isOwn reports whether the handshake is the client's own.
+func (s *start) isOwn() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.own
+}
+
 // adoptLocked has the client's params be those of the sessions to come. Those of
 // a shared session are nobody's.
 func (s *start) adoptLocked(m *jsonrpc.Message) {
 	s.chosen.Store(true)
 	if s.b.g.shared == nil && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
 		s.own, s.params = true, ownParams(m)
-	}
-}
-
-// renewParamsLocked goes back to the synthetic params after the server refused
-// those of the client.
-func (s *start) renewParamsLocked() {
-	if s.own && s.failure != nil && s.failure.Reason == metrics.ReasonRejected {
-		s.own, s.params = false, s.b.g.params
 	}
 }
 

@@ -137,7 +137,8 @@ func TestPlainSessionGetsOneInitialize(t *testing.T) {
 	})
 }
 
-// Params that the server refuses are not kept when the client comes with others.
+// What the server says to the client's own initialize is the client's answer, a
+// refusal too. The params are not kept.
 func TestRefusedParamsAreReplaced(t *testing.T) {
 	u := &server{}
 	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
@@ -151,7 +152,7 @@ func TestRefusedParamsAreReplaced(t *testing.T) {
 		p := connect(t, g, plain)
 		p.wantState(connstate.Ready)
 		p.post(initialize("1", "2025-06-18", `{"bad":{}}`))
-		p.want("1 initialization_error request_processing attempt 1")
+		p.want("1 error -32602")
 		p.post(initialize("2", "2025-06-18", `{"roots":{}}`))
 		p.want("2 *")
 		p.wantState(connstate.Ready)

@@ -11,25 +11,28 @@ import (
 // lateRetry is when it may be worth to ask again for a server that still starts.
 const lateRetry = time.Second
 
-// announceLate tells the client that the start takes longer than it may wait.
-// The start goes on: late is not failed.
-func (s *start) announceLate() {
+// beLate counts the start that began then as late, and tells the client so as
+// long as it has had no session. The start goes on: late is not failed.
+func (s *start) beLate(began time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // with it, so that this cannot follow the result
-	if s.served || s.b.c.State() != connstate.Initializing {
+	if s.began != began || s.cancel == nil || s.b.c.State() != connstate.Initializing {
 		return
 	}
 	limit := s.b.g.opts.InitializationTimeout
 	s.b.log().Info("session start takes long", "waited", limit)
-	s.b.announce(s.b.tell(s.lateLocked(limit)).Response(s.b.autoID()))
+	failure := s.lateLocked(limit)
+	if !s.served && s.b.g.params != nil {
+		s.b.announce(s.b.tell(failure).Response(s.b.autoID()))
+	}
 }
 
 // whyLate is what a request is told that has waited for a start in vain: how the
-// last one failed, or that it takes long.
+// last one failed, or that the one that runs takes long.
 func (s *start) whyLate(limit time.Duration) *handshake.Failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failure != nil {
+	if s.failure != nil && (s.cancel == nil || time.Since(s.began) < limit) {
 		return s.failure
 	}
 	return s.lateLocked(limit)
@@ -43,7 +46,12 @@ func (s *start) lateLocked(limit time.Duration) *handshake.Failure {
 		Details: "the server is still starting: it did not answer within " + limit.String(),
 		Attempt: s.attempts, RetryAfter: lateRetry,
 	}
-	if !s.told {
+	switch {
+	case s.told:
+	case s.b.g.shared != nil: // the start is counted where it is, once for all
+		s.told = true
+		s.b.c.SawFailure(string(failure.Phase), failure.Reason)
+	default:
 		s.told = true
 		s.b.count(failure, limit)
 	}

@@ -112,8 +112,8 @@ func TestCrashLoopIsAFailedStart(t *testing.T) {
 		p := connect(t, g, plain)
 		time.Sleep(time.Minute)
 		p.wantState(connstate.Failed)
-		if n := p.c.Snapshot().Failures["request_creation"]; n != 1 {
-			t.Errorf("the snapshot counts %d failures, want 1", n)
+		if n := p.c.Snapshot().Failures["request_creation"]; n != 6 {
+			t.Errorf("the snapshot counts %d failures, want each of 5 starts and the giving up", n)
 		}
 		u.dial = func(context.Context, int) error { return errNoServer }
 		if g.Ready(t.Context()) == nil {

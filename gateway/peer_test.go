@@ -285,7 +285,12 @@ func (p *peer) await(t testing.TB, want connstate.State) {
 // awaitAnswers waits, in real time, until no request is unanswered.
 func (p *peer) awaitAnswers(t testing.TB) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	p.awaitAnswersFor(t, 5*time.Second)
+}
+
+func (p *peer) awaitAnswersFor(t testing.TB, most time.Duration) {
+	t.Helper()
+	deadline := time.Now().Add(most)
 	for p.c.InFlight() > 0 {
 		if time.Now().After(deadline) {
 			t.Fatalf("%q are not answered", p.c.Unanswered())

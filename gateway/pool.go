@@ -42,6 +42,7 @@ type pool struct {
 	opening int                // goroutines that start one, or prove it alive
 	backoff *handshake.Backoff // since a session last proved itself; nil: nothing failed
 	pause   *time.Timer        // until the next start; nil: none is needed
+	mute    bool               // a server of it did not answer pings
 	closed  bool
 }
 
@@ -54,6 +55,12 @@ func (p *pool) take(ctx context.Context) *session {
 		if s.alive(ctx) {
 			p.g.metrics.PoolTake(true)
 			return s
+		}
+		if ctx.Err() != nil { // the connection left while the server was asked
+			if !p.adopt(s) {
+				p.g.endSession(s, errNotNeeded)
+			}
+			return nil
 		}
 		hung := s.Err() == nil
 		p.g.metrics.PoolDiscarded()
@@ -96,10 +103,10 @@ func (s *session) alive(ctx context.Context) bool {
 	return s.ping(ctx, aliveTimeout) == nil
 }
 
-// prove waits until the server has answered a ping, so has booted, or does not
-// answer pings. It fails when the session ends, or with ctx.
-func (s *session) prove(ctx context.Context) error {
-	err := s.ping(ctx, bootTimeout)
+// prove waits until the server has answered a ping, so has booted, or at most for
+// wait: then it does not answer pings. It fails when the session ends, or with ctx.
+func (s *session) prove(ctx context.Context, wait time.Duration) error {
+	err := s.ping(ctx, wait)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		s.mute = true
 		return s.Err()
@@ -131,27 +138,23 @@ func (p *pool) put(s *session) bool {
 }
 
 // adopt takes a session from a connection that has left before initialize went
-// out, if there is room for it, and reports whether it did.
+// out, if the pool needs it, and reports whether it did. One that has not booted
+// yet counts as a start of the pool's own.
 func (p *pool) adopt(s *session) bool {
-	if p == nil {
+	switch {
+	case p == nil:
 		return false
+	case s.mute || !s.seen.IsZero():
+		return p.put(s)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.idle) >= p.size || !s.own(nil) {
+	if p.closed || len(p.idle)+p.opening >= p.size || !s.own(nil) {
 		return false
 	}
 	p.opening++
-	p.g.sessions.Go(func() { p.opened(s, s.booted(p.g.life)) }) // ends with the ping
+	p.g.sessions.Go(func() { p.opened(s, s.prove(p.g.life, bootTimeout)) }) // ends with the ping
 	return true
-}
-
-// booted is prove for a session that may have been proved before.
-func (s *session) booted(ctx context.Context) error {
-	if s.mute || !s.seen.IsZero() {
-		return s.Err()
-	}
-	return s.prove(ctx)
 }
 
 // lost takes the end of a session in the pool. One that ends soon after its
@@ -219,9 +222,10 @@ func (p *pool) start() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(p.g.life, left)
-	defer cancel()
-	if err := s.prove(ctx); err != nil {
+	if p.isMute() { // nothing tells when the next one has booted: it must not keep others from starting
+		turn.end()
+	}
+	if err := s.prove(p.g.life, min(left, bootTimeout)); err != nil {
 		p.g.endSession(s, err)
 		return nil, &handshake.Failure{
 			Phase: handshake.PhaseCreation, Reason: reasonOf(err), Details: "the server ended before it was needed", Err: err,
@@ -230,14 +234,24 @@ func (p *pool) start() (*session, error) {
 	return s, nil
 }
 
+func (p *pool) isMute() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mute
+}
+
 // opened takes what open or adopt came to.
 func (p *pool) opened(s *session, err error) {
 	if s != nil && (err != nil || !p.put(s)) {
+		if err == nil {
+			err = s.Err() // it died at the last moment, or the pool is full
+		}
 		p.g.endSession(s, errNotNeeded)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.opening--
+	p.mute = p.mute || s != nil && s.mute
 	if err != nil {
 		p.waitLocked()
 	}

@@ -140,6 +140,63 @@ func TestWarmServerGetsTheClientsOwnInitialize(t *testing.T) {
 	})
 }
 
+// The boot of a server that answers no ping may take as long as a start.
+func TestMuteServersAndShortStarts(t *testing.T) {
+	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "ping" }}
+	inFakeTime(t, u, gateway.Options{Warm: 1, StartTimeout: 5 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		time.Sleep(5 * time.Minute)
+		if n := metric(t, g, "mcp_sse_pool_idle"); n != 1 || u.starts() != 1 {
+			t.Errorf("%g warm servers after %d starts, want 1 after 1", n, u.starts())
+		}
+	})
+}
+
+// A client that leaves while a warm server is asked for a sign of life does not
+// cost the server.
+func TestClientLeavesWhileTheWarmServerIsAsked(t *testing.T) {
+	var slow atomic.Bool
+	u := &server{}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method != "ping" || !slow.Load() {
+			return false
+		}
+		time.AfterFunc(500*time.Millisecond, func() { s.answer(m) })
+		return true
+	}
+	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		time.Sleep(time.Minute)
+		slow.Store(true)
+		for range 5 {
+			p := connect(t, g, plain)
+			time.Sleep(100 * time.Millisecond)
+			p.c.Close("left")
+			time.Sleep(time.Minute)
+		}
+		if n := metric(t, g, "mcp_sse_pool_discarded_total"); n != 0 {
+			t.Errorf("%g servers discarded, want none: all of them live", n)
+		}
+	})
+}
+
+// Clients that leave while their servers boot do not make the pool grow.
+func TestPoolTakesNoMoreThanItNeeds(t *testing.T) {
+	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "ping" }} // boots for ever
+	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond, ConnectRate: -1}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		for range 50 {
+			p := connect(t, g, plain)
+			time.Sleep(10 * time.Millisecond)
+			p.c.Close("left")
+		}
+		synctest.Wait()
+		if n := u.open(); n > 2 {
+			t.Errorf("%d servers run for no client, want the pool's", n)
+		}
+	})
+}
+
 // A connection that finds a warm server does not wait for the starts of others.
 func TestWarmServerDoesNotWaitForStarts(t *testing.T) {
 	u := &server{}

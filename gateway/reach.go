@@ -25,8 +25,11 @@ func (b *bridge) session(ctx context.Context) (l *link, from string, err error) 
 	}
 	turn := &turn{g: b.g}
 	defer turn.end()
-	s, from := b.g.pool.take(ctx), fromPool
-	left := b.g.opts.StartTimeout
+	var s *session
+	from, left := fromPool, b.g.opts.StartTimeout
+	if b.anyone() {
+		s = b.g.pool.take(ctx)
+	}
 	if s == nil {
 		from = fromStart
 		if s, left, err = b.g.startOne(ctx, turn); err != nil {
@@ -47,9 +50,6 @@ func (b *bridge) session(ctx context.Context) (l *link, from string, err error) 
 // known whose initialize goes out, in the time that is left of the start.
 func (b *bridge) initialize(ctx context.Context, l *link, turn *turn, left time.Duration) error {
 	params, err := b.start.hold(ctx, turn)
-	if err == nil {
-		err = turn.resume(ctx)
-	}
 	if err != nil {
 		b.giveBack(l)
 		return notStarted(err)
@@ -67,10 +67,14 @@ func (b *bridge) initialize(ctx context.Context, l *link, turn *turn, left time.
 // connection may have it.
 func (b *bridge) giveBack(l *link) {
 	l.port.Detach()
-	if !b.g.pool.adopt(l.session) {
+	if !b.anyone() || !b.g.pool.adopt(l.session) {
 		b.g.endSession(l.session, errGone)
 	}
 }
+
+// anyone reports whether a server that is started for this client would be the
+// same for any other: nothing of the client's request is handed on to it.
+func (b *bridge) anyone() bool { return len(b.c.Client().Header) == 0 }
 
 // forwarded adds to ctx what is handed on of the client's request.
 func (b *bridge) forwarded(ctx context.Context) context.Context {

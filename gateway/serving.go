@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -21,10 +23,6 @@ func (s *start) established(l *link) bool {
 	s.current.Store(l)
 	s.drainWakeLocked() // it was for this start
 	waiting := s.takeWaitingLocked()
-	if s.late != nil {
-		s.late.Stop()
-		s.late = nil
-	}
 	s.mu.Unlock()
 
 	s.b.greet(l, waiting, !again)
@@ -91,6 +89,16 @@ func (s *start) lose(l *link, err error) (lost bool) {
 	return lost
 }
 
+// logLoss logs the loss of a session. That of one that was of no use repeats like a
+// start that fails.
+func (b *bridge) logLoss(l *link, err error) {
+	level, attrs := slog.LevelWarn, []any{"err", err}
+	if !l.proven() {
+		level, attrs = b.g.startLog.failed(endedSoon(err), false)
+	}
+	b.log().Log(context.Background(), level, "session lost", append([]any{"duration", time.Since(l.since)}, attrs...)...)
+}
+
 // loseLocked closes the gate after the loss of the current session. It reports
 // whether l was that session, and whether the connection wants another one.
 func (s *start) loseLocked(l *link, err error) (lost, wanted bool) {
@@ -107,15 +115,16 @@ func (s *start) loseLocked(l *link, err error) (lost, wanted bool) {
 	if !shut {
 		return true, false // draining: there will be no other
 	}
-	if l.place == nil { // the loss of a shared one is logged once, where that is
-		b.log().Warn("session lost", "duration", time.Since(l.since), "err", err)
-	}
 	s.lost = true
+	if l.place == nil { // the loss of a shared one is logged once, where that is
+		b.logLoss(l, err)
+	}
 	if l.place != nil || l.proven() {
 		s.attempts, s.backoff = 0, nil
 	} else {
 		s.unproven = err
 		s.drawLocked()
+		b.count(endedSoon(err), time.Since(l.since))
 	}
 	return true, true
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // shared are the sessions that all connections share: places, each with one
@@ -172,6 +173,10 @@ func (p *place) opened(wait time.Duration) (*session, error) {
 		}
 	}
 	g.metrics.HandshakeAttempt()
+	limit := g.opts.InitializationTimeout
+	defer time.AfterFunc(limit, func() {
+		g.metrics.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestProcessing, metrics.ReasonTimeout, limit, "")
+	}).Stop()
 	return g.open(g.life)
 }
 
@@ -196,6 +201,8 @@ func (p *place) lost(s *session, err error) bool {
 		p.backoff = nil
 	} else {
 		p.waitLocked()
+		failure := endedSoon(err)
+		p.of.g.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, time.Since(s.since), "")
 	}
 	p.of.mu.Unlock()
 	p.of.g.log.Warn("shared session lost", "connections", len(links), "duration", time.Since(s.since), "err", err)

@@ -53,8 +53,9 @@ type start struct {
 	attempts int                // starts since a session proved itself
 	backoff  *handshake.Backoff // nil until a start fails
 	wait     time.Duration      // the next pause
-	late     *time.Timer        // announces that the first session is late; nil afterwards
-	told     bool               // this start has been counted as late
+	began    time.Time          // when this start began
+	late     *time.Timer        // runs while it does: it is late then
+	told     bool               // it has been counted as late
 	again    bool               // the client has come with other params after initialize went out
 	served   bool               // there has been a session
 	lost     bool               // the last session was lost, not replaced
@@ -105,9 +106,6 @@ func newStart(b *bridge) *start {
 func (s *start) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.params != nil {
-		s.late = time.AfterFunc(s.b.g.opts.InitializationTimeout, s.announceLate)
-	}
 	s.b.g.sessions.Go(s.run) // ends with a session, after the last attempt, or with the connection
 }
 
@@ -202,6 +200,7 @@ func (s *start) attempt() (*link, error) {
 	l, from, err := s.b.session(ctx)
 	s.mu.Lock()
 	s.cancel = nil
+	s.late.Stop()
 	attempt, told := s.attempts, s.told
 	s.mu.Unlock()
 	if abandoned(ctx.Err()) && err != nil {
@@ -222,11 +221,18 @@ func (s *start) reach(cancel context.CancelFunc) error {
 		cancel() // close came before there was something to cancel
 	}
 	s.attempts++
-	s.told = false
-	if s.b.c.State() != connstate.Initializing {
-		return s.b.c.Move(connstate.Initializing)
+	s.told, s.began = false, time.Now()
+	attempt := s.began
+	s.late = time.AfterFunc(s.b.g.opts.InitializationTimeout, func() { s.beLate(attempt) })
+	if s.b.c.State() == connstate.Initializing {
+		return nil
 	}
-	return nil
+	err := s.b.c.Move(connstate.Initializing)
+	if err != nil {
+		s.cancel = nil
+		s.late.Stop()
+	}
+	return err
 }
 
 // superseded reports whether the client has come with other params after the

@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // A start that can never work is said when it is news, once more when the first
@@ -53,6 +56,57 @@ func TestStartThatNeverWorksIsSaidOnceWithItsCount(t *testing.T) {
 			t.Errorf("another cause: %s", got)
 		}
 	})
+}
+
+// What differs from start to start, as times and ports do, does not make a cause
+// new; and what was left out of one cause is not told of the next.
+func TestCauseIsTheSameButForNumbers(t *testing.T) {
+	var log logText
+	var another atomic.Bool
+	u := &server{dial: func(_ context.Context, n int) error {
+		if another.Load() {
+			return errors.New("another cause")
+		}
+		return fmt.Errorf("12:00:%02d port %d in use", n, 40000+n)
+	}}
+	opts := gateway.Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})), MaxHandshakeAttempts: 100}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		connect(t, g, plain)
+		time.Sleep(30 * time.Second)
+		if got := log.take(); strings.Count(got, "\n") != 1 {
+			t.Errorf("got %s, want one line", got)
+		}
+		another.Store(true)
+		time.Sleep(20 * time.Second)
+		if got := log.take(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "another cause") || strings.Contains(got, "notLogged") {
+			t.Errorf("got %s, want one line of the new cause", got)
+		}
+	})
+}
+
+// Processes that start and exit again and again are no news either, and what the
+// server says last does not make a cause new.
+func TestProcessesThatExitAreSaidOnce(t *testing.T) {
+	var log logText
+	g, err := gateway.New(upstream.Command{Path: "sh", Args: []string{"-c", "echo $(od -An -N8 -tx8 /dev/urandom) >&2; exit 3"}}, gateway.Options{
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})), AnnounceDelay: -1, MaxHandshakeAttempts: 3,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := connect(t, g, plain)
+	p.post(request("1", "tools/list"))
+	p.awaitAnswersFor(t, 20*time.Second)
+	p.c.Close("left")
+	if err := g.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	text := log.text.String()
+	if exited, failed := strings.Count(text, "server exited"), strings.Count(text, "session start failed"); exited != 1 || failed != 2 {
+		t.Errorf("%d lines of exits and %d of starts, want 1 and 2:\n%s", exited, failed, text)
+	}
 }
 
 // logText is a log that is read while it is written.

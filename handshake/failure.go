@@ -37,6 +37,8 @@ type Failure struct {
 	RetryAfter time.Duration
 	// Err is the cause, or nil.
 	Err error
+	// Refusal is the server's answer, where that is an error; else nil.
+	Refusal *jsonrpc.Message
 }
 
 // Error says in which phase it failed and why.
@@ -68,7 +70,7 @@ var categories = map[string]string{
 // said. Phase and reason remain.
 func (f *Failure) Safe() *Failure {
 	safe := *f
-	safe.Err = nil
+	safe.Err, safe.Refusal = nil, nil
 	safe.Details = cmp.Or(categories[f.Reason], "no session with the server came about")
 	return &safe
 }

@@ -40,7 +40,7 @@ func Run(ctx context.Context, c Caller, params json.RawMessage) (*Result, error)
 	case err != nil:
 		return nil, failed(reasonOf(err), "the server did not answer initialize", err)
 	case response.Error() != nil:
-		return nil, refused(response.Error())
+		return nil, refused(response)
 	}
 	raw := response.Result()
 	member, _ := jsonrpc.Member(raw, "protocolVersion")
@@ -68,12 +68,14 @@ func reasonOf(err error) string {
 }
 
 // refused tells what the server said, as far as it is short enough to tell.
-func refused(raw json.RawMessage) *Failure {
+func refused(response *jsonrpc.Message) *Failure {
+	f := failed(metrics.ReasonRejected, "the server refused initialize", nil)
+	f.Refusal = response
 	var e jsonrpc.Error
-	if err := json.Unmarshal(raw, &e); err != nil {
-		return failed(metrics.ReasonRejected, "the server refused initialize", nil)
+	if err := json.Unmarshal(response.Error(), &e); err == nil {
+		f.Details = fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code)
 	}
-	return failed(metrics.ReasonRejected, fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code), nil)
+	return f
 }
 
 // Response returns the answer to the synthetic request, under the given id.

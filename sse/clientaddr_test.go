@@ -93,6 +93,8 @@ func TestIsLocal(t *testing.T) {
 		"a proxy, real IP":   {"127.0.0.1:5", loopback, "X-Real-IP", false},
 		"a proxy, standard":  {"127.0.0.1:5", loopback, "Forwarded", false},
 		"a proxy, via":       {"127.0.0.1:5", loopback, "Via", false},
+		"a proxy, scheme":    {"127.0.0.1:5", loopback, "X-Forwarded-Proto", false},
+		"a proxy, CDN":       {"127.0.0.1:5", loopback, "Cf-Connecting-Ip", false},
 		"another header":     {"127.0.0.1:5", loopback, "X-Request-Id", true},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/sse", nil)
@@ -103,8 +105,12 @@ func TestIsLocal(t *testing.T) {
 		if tc.header != "" {
 			r.Header.Set(tc.header, "192.0.2.7")
 		}
-		if got := sse.IsLocal(r); got != tc.want {
+		if got := newFixture(t, config{}).IsLocal(r); got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
+		}
+		proxied := newFixture(t, config{sse: sse.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
+		if proxied.IsLocal(r) {
+			t.Errorf("%s: local behind a proxy that the gateway knows of", name)
 		}
 	}
 }

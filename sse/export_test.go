@@ -16,7 +16,7 @@ const (
 func (h *Handler) ClientAddr(r *http.Request) netip.Addr { return h.clientAddr(r) }
 
 // IsLocal reports whether a request counts as one from this machine.
-func IsLocal(r *http.Request) bool { return isLocal(r) }
+func (h *Handler) IsLocal(r *http.Request) bool { return h.isLocal(r) }
 
 // Endpoint is the path that the endpoint event would carry.
 func (h *Handler) Endpoint(r *http.Request, id string) string { return h.endpoint(r, id) }

@@ -48,18 +48,26 @@ func onLoopback(r *http.Request) bool {
 }
 
 // isLocal reports whether a request comes from this machine, and not by a proxy on
-// it for somebody else.
-func isLocal(r *http.Request) bool {
+// it for somebody else. A proxy that adds no header, while the gateway is not told
+// of any, cannot be noticed.
+func (h *Handler) isLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) {
+	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) ||
+		len(h.opts.TrustedProxies) > 0 || h.opts.TrustForwardedPrefix {
 		return false
 	}
-	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Forwarded", "Via"} {
-		if len(r.Header[name]) > 0 {
+	for name := range r.Header {
+		switch {
+		case strings.HasPrefix(name, "X-Forwarded-"), slices.Contains(proxyHeaders, name):
 			return false
 		}
 	}
 	return true
+}
+
+// proxyHeaders are what proxies add to a request beside X-Forwarded-….
+var proxyHeaders = []string{
+	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Cf-Ray", "Fastly-Client-Ip", "X-Original-Forwarded-For",
 }
 
 func (h *Handler) originAllowed(r *http.Request) bool {

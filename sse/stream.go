@@ -109,7 +109,7 @@ func (h *Handler) client(r *http.Request, principal string) (connstate.Client, e
 	client := connstate.Client{
 		Addr: h.clientAddr(r), Principal: principal, UserAgent: r.UserAgent(),
 		Dialect: h.opts.Dialect, Quiet: h.opts.Quiet || diesOfUnknownEvents(r.UserAgent()),
-		Local: isLocal(r), Header: h.forwarded(r.Header),
+		Local: h.isLocal(r), Header: h.forwarded(r.Header),
 	}
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {

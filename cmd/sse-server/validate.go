@@ -155,6 +155,10 @@ func (l *loaded) checkRelations(add addFault) {
 		add("%s %v: want at most %s, which is %v", l.name("initialization-timeout"), &l.InitializationTimeout,
 			l.name("start-timeout"), &l.StartTimeout)
 	}
+	if l.AnnounceDelay.value >= l.InitializationTimeout.value && l.InitializationTimeout.value > 0 {
+		add("%s %v: want less than %s, which is %v", l.name("announce-delay"), &l.AnnounceDelay,
+			l.name("initialization-timeout"), &l.InitializationTimeout)
+	}
 	if l.MaxRequestTimeout.value < l.RequestTimeout.value && l.MaxRequestTimeout.value > 0 {
 		add("%s %v: want at least %s, which is %v", l.name("max-request-timeout"), &l.MaxRequestTimeout,
 			l.name("request-timeout"), &l.RequestTimeout)
