@@ -45,6 +45,9 @@ func TestPasswordOfADyingServer(t *testing.T) {
 					t.Errorf("%s: %s", path, body)
 				}
 			}
+			if name == "Tokens" && !strings.Contains(g.log.String(), `"client refused","reason":"auth","status":401`) {
+				t.Error("the refusal of /connections without a token is not in the log")
+			}
 			if !strings.Contains(g.log.String(), password) {
 				t.Error("the log does not have what the server said")
 			}

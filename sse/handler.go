@@ -86,10 +86,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Guard serves next only to requests that no web page made a browser send: the
-// checks of Host and Origin that the transport's own routes have.
+// checks of Host and Origin that the transport's own routes have. What it refuses
+// is logged as there, and not counted.
 func (h *Handler) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if reason, message := h.checkSite(r); reason != "" {
+			h.refusals.trace(h, r, http.StatusForbidden, reason, message)
 			refuse(w, http.StatusForbidden, message)
 			return
 		}

@@ -57,6 +57,11 @@ func (f *refusals) refused(h *Handler, r *http.Request, status int, reason, mess
 	} else {
 		f.count.ConnectionRejected(reason)
 	}
+	f.trace(h, r, status, reason, message)
+}
+
+// trace logs a refusal.
+func (f *refusals) trace(h *Handler, r *http.Request, status int, reason, message string) {
 	if suppressed, due := f.lines[reason].Due(); due {
 		f.log.Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
 			"remote", h.clientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message, "suppressed", suppressed)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -175,7 +176,7 @@ func (d *daemon) mainRoutes(auth authenticator, withAdmin bool) http.Handler {
 		admin := d.gw.Admin()
 		mux.Handle("/healthz", admin)
 		mux.Handle("/readyz", admin)
-		mux.Handle("/metrics", protect(auth, admin))
+		mux.Handle("/metrics", d.protect(auth, admin))
 	}
 	return mux
 }
@@ -185,19 +186,25 @@ func (d *daemon) mainRoutes(auth authenticator, withAdmin bool) http.Handler {
 func (d *daemon) adminRoutes(auth authenticator) http.Handler {
 	mux := http.NewServeMux()
 	admin := d.gw.Admin()
-	mux.Handle("/", protect(auth, admin))
+	mux.Handle("/", d.protect(auth, admin))
 	mux.Handle("/healthz", admin)
 	mux.Handle("/readyz", admin)
 	return mux
 }
 
 // protect lets only authenticated requests through, if there is authentication.
-func protect(auth authenticator, next http.Handler) http.Handler {
+// It logs those that it refuses, at a limited rate.
+func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 	if auth == nil {
 		return next
 	}
+	line := throttle.NewLine(30*time.Second, 3)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := auth(r); err != nil {
+			if suppressed, due := line.Due(); due {
+				d.log.Warn("client refused", "reason", "auth", "status", http.StatusUnauthorized, "method", r.Method[:min(16, len(r.Method))],
+					"remote", r.RemoteAddr, "path", r.URL.Path[:min(128, len(r.URL.Path))], "err", err, "suppressed", suppressed)
+			}
 			sse.Challenge(w, r, err)
 			return
 		}
