@@ -109,8 +109,5 @@ func (r *Result) serverText(member string) string {
 }
 
 // Advertises reports whether the server declared a capability, for example
-// "tools", "listChanged", as true or as an object.
-func (r *Result) Advertises(names ...string) bool {
-	value, ok := jsonrpc.Member(r.Raw, append([]string{"capabilities"}, names...)...)
-	return ok && string(value) != "false" && string(value) != "null"
-}
+// "tools", "listChanged", by the rule of [mcp.Declares].
+func (r *Result) Advertises(names ...string) bool { return Declares(r.Raw, names...) }

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // Method names of the handshake.
 const (
-	MethodInitialize  = "initialize"
-	MethodInitialized = "notifications/initialized"
+	MethodInitialize  = mcp.MethodInitialize
+	MethodInitialized = mcp.MethodInitialized
 )
 
 // ClientInfo names the client in an initialize request.
@@ -37,16 +38,15 @@ func Synthetic(info ClientInfo, capabilities json.RawMessage) json.RawMessage {
 }
 
 // Declares reports whether initialize params declare the client capability, or
-// the part of it that the names lead to. Null declares nothing: it is how some
-// encoders write what is not there.
+// the part of it that the names lead to, by the rule of [mcp.Declares].
 func Declares(params json.RawMessage, names ...string) bool {
-	value, ok := jsonrpc.Member(params, append([]string{"capabilities"}, names...)...)
-	return ok && string(value) != "null"
+	capabilities, _ := jsonrpc.Member(params, "capabilities")
+	return mcp.Declares(capabilities, names...)
 }
 
 // Exceeds reports whether a client declares capabilities that the session's
 // initialize params do not: one that is missing there, or that is not the same.
-// An empty "experimental" declares nothing, and neither does null.
+// An empty "experimental" declares nothing, and neither do null and false.
 func Exceeds(client, session json.RawMessage) bool {
 	raw, ok := jsonrpc.Member(client, "capabilities")
 	if !ok {
@@ -57,7 +57,7 @@ func Exceeds(client, session json.RawMessage) bool {
 		return false
 	}
 	for name, value := range declared {
-		if string(value) == "null" || name == "experimental" && string(jsonrpc.Compact(value)) == "{}" {
+		if !mcp.IsDeclared(value) || name == "experimental" && string(jsonrpc.Compact(value)) == "{}" {
 			continue
 		}
 		have, ok := jsonrpc.Member(session, "capabilities", name)

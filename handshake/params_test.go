@@ -29,9 +29,9 @@ func TestSynthetic(t *testing.T) {
 }
 
 func TestDeclares(t *testing.T) {
-	params := json.RawMessage(`{"capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":null}}`)
+	params := json.RawMessage(`{"capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":null,"tasks":false}}`)
 	for capability, want := range map[string]bool{
-		"roots": true, "sampling": true, "elicitation": false, "listChanged": false, "": false,
+		"roots": true, "sampling": true, "elicitation": false, "tasks": false, "listChanged": false, "": false,
 	} {
 		if got := handshake.Declares(params, capability); got != want {
 			t.Errorf("Declares(%q): got %v, want %v", capability, got, want)
@@ -69,6 +69,7 @@ func TestExceeds(t *testing.T) {
 		{`{"experimental":{"x":{}}}`, `{}`, true},
 		{`{"experimental":{},"roots":{}}`, `{}`, true},
 		{`{"sampling":null}`, `{}`, false},
+		{`{"sampling":false}`, `{}`, false},
 		{`{"sampling":null,"roots":{}}`, `{}`, true},
 		{`{"\u0072oots":{}}`, `{"roots":{}}`, false},
 	} {

@@ -1,16 +1,13 @@
 package handshake
 
-import "slices"
+import "github.com/mcp-sse/mcp-sse/internal/mcp"
 
 // Newest is the newest protocol version that begins with initialize; later
 // ones have no handshake.
-const Newest = "2025-11-25"
-
-// versions are the protocol versions with an initialize.
-var versions = []string{"2024-11-05", "2025-03-26", "2025-06-18", Newest}
+const Newest = mcp.VersionNewest
 
 // Known reports whether a protocol version is one of those with an initialize.
-func Known(version string) bool { return slices.Contains(versions, version) }
+func Known(version string) bool { return mcp.HasInitialize(version) }
 
 // Negotiate returns the protocol version that a client is told which asks for
 // requested, on a session for which the server answered with answered: the older

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -17,7 +18,7 @@ const aliveTimeout = 5 * time.Second
 // is over: the requests are lost with it, and those that may be are repeated on the
 // next. One question at a time is asked, for all of them.
 func (c *streamable) lives(k *remoteCall) bool {
-	if k.method == methodInitialize { // there is no session to be asked about
+	if k.method == mcp.MethodInitialize { // there is no session to be asked about
 		return true
 	}
 	c.mu.Lock()
@@ -27,7 +28,7 @@ func (c *streamable) lives(k *remoteCall) bool {
 		c.work.Go(func() { // ends after aliveTimeout, or with the session
 			ctx, cancel := context.WithTimeout(c.ctx, aliveTimeout)
 			defer cancel()
-			question, _ := jsonrpc.Parse(jsonrpc.NewRequest(`"alive"`, methodPing, nil)) // is one
+			question, _ := jsonrpc.Parse(jsonrpc.NewRequest(`"alive"`, mcp.MethodPing, nil)) // is one
 			c.postOut(ctx, question)
 			c.mu.Lock()
 			c.asking = nil
@@ -60,7 +61,7 @@ func (c *modernConn) lives(k *modernCall, err error) error {
 	}
 	ctx, cancel := context.WithTimeout(k.ctx, aliveTimeout)
 	defer cancel()
-	_, release, gone := c.post(ctx, own(methodDiscover), nil, nil)
+	_, release, gone := c.post(ctx, own(mcp.MethodDiscover), nil, nil)
 	release()
 	if _, answered := errors.AsType[*jsonrpc.Error](gone); gone == nil || answered || ctx.Err() != nil {
 		return err

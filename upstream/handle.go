@@ -7,16 +7,13 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-const (
-	// maxRunning bounds the requests of one Handle session that are being
-	// handled: each has a goroutine.
-	maxRunning = 16384
-
-	methodCancelled = "notifications/cancelled"
-)
+// maxRunning bounds the requests of one Handle session that are being handled:
+// each has a goroutine.
+const maxRunning = 16384
 
 // Handle serves in process: it is called for each message of a session, and the
 // value that it returns is the response.
@@ -101,7 +98,7 @@ func (c *handleConn) notify(m *jsonrpc.Message) (err error) {
 	if c.ctx.Err() != nil {
 		return jsonrpc.ErrClosed
 	}
-	if m.Method == methodCancelled {
+	if m.Method == mcp.MethodCancelled {
 		if id, ok := jsonrpc.Member(m.Params(), "requestId"); ok {
 			c.cancelCalls(jsonrpc.ID(id))
 		}

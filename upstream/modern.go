@@ -11,21 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-)
-
-// Methods that this side answers itself, or that it sends.
-const (
-	methodInitialize  = "initialize"
-	methodInitialized = "notifications/initialized"
-	methodPing        = "ping"
-	methodSetLevel    = "logging/setLevel"
-	methodSubscribe   = "resources/subscribe"
-	methodUnsubscribe = "resources/unsubscribe"
-	methodToolsList   = "tools/list"
-	methodToolsCall   = "tools/call"
-	methodDiscover    = "server/discover"
-	methodListen      = "subscriptions/listen"
 )
 
 // modernCloseTimeout bounds Close. All that runs ends with the session's context,
@@ -33,7 +20,7 @@ const (
 const modernCloseTimeout = 2 * time.Second
 
 // errOtherVersion is why a session is over whose server speaks another version now.
-var errOtherVersion = errors.New("the server no longer speaks MCP " + modernVersion)
+var errOtherVersion = errors.New("the server no longer speaks MCP " + mcp.VersionStateless)
 
 // modernConn presents a stateless server (MCP 2026-07-28, Streamable HTTP) as one
 // session of 2025-11-25. Nothing is opened at the server: what an initialize says
@@ -130,15 +117,15 @@ func (c *modernConn) begin(m *jsonrpc.Message, work func(*modernCall)) error {
 // noteLocked takes from a message what the session must remember.
 func (c *modernConn) noteLocked(k *modernCall) {
 	switch k.m.Method {
-	case methodInitialize:
+	case mcp.MethodInitialize:
 		level := c.meta.logLevel
 		c.meta = newRequestMeta(k.m.Params())
 		c.meta.logLevel = level
-	case methodSetLevel:
+	case mcp.MethodSetLevel:
 		if level, ok := jsonrpc.Member(k.m.Params(), "level"); ok && level[0] == '"' {
 			c.meta.logLevel = level
 		}
-	case methodSubscribe, methodUnsubscribe:
+	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		c.listening.changes = append(c.listening.changes, k)
 	}
 }
@@ -165,17 +152,17 @@ func (c *modernConn) removeLocked(k *modernCall) bool {
 // serve answers a request.
 func (c *modernConn) serve(k *modernCall) {
 	switch method := k.m.Method; {
-	case method == methodInitialize:
+	case method == mcp.MethodInitialize:
 		c.initialize(k)
-	case method == methodPing:
+	case method == mcp.MethodPing:
 		c.ping(k)
-	case method == methodSetLevel:
+	case method == mcp.MethodSetLevel:
 		c.result(k, json.RawMessage("{}"))
-	case method == methodSubscribe, method == methodUnsubscribe:
+	case method == mcp.MethodSubscribe, method == mcp.MethodUnsubscribe:
 		c.subscription(k)
-	case method == methodDiscover, method == methodListen, strings.HasPrefix(method, "tasks/"):
+	case method == mcp.MethodDiscover, method == mcp.MethodListen, strings.HasPrefix(method, "tasks/"):
 		c.fail(k, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %.64s", method))
-	case method == methodToolsCall && has(k.m.Params(), "task"):
+	case method == mcp.MethodCallTool && has(k.m.Params(), "task"):
 		c.fail(k, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server has no tasks of MCP 2025-11-25"))
 	default:
 		c.forward(k)
@@ -193,7 +180,7 @@ func (c *modernConn) initialize(k *modernCall) {
 	discovered := c.discovered
 	c.mu.Unlock()
 	if discovered == nil {
-		m, release, err := c.post(k.ctx, own(methodDiscover), nil, nil)
+		m, release, err := c.post(k.ctx, own(mcp.MethodDiscover), nil, nil)
 		defer release()
 		switch {
 		case err != nil:
@@ -223,7 +210,7 @@ func (c *modernConn) host() string {
 // ping asks the server for the least that it must answer, because the answer to a
 // ping means that the server is there. What it answers does not matter.
 func (c *modernConn) ping(k *modernCall) {
-	_, release, err := c.post(k.ctx, own(methodDiscover), nil, nil)
+	_, release, err := c.post(k.ctx, own(mcp.MethodDiscover), nil, nil)
 	defer release()
 	if err != nil {
 		c.failed(k, err)
@@ -241,12 +228,12 @@ func own(method string) *jsonrpc.Message {
 // notify takes a notification.
 func (c *modernConn) notify(m *jsonrpc.Message) error {
 	switch m.Method {
-	case methodCancelled:
+	case mcp.MethodCancelled:
 		id, _ := jsonrpc.Member(m.Params(), "requestId")
 		c.takeBack(jsonrpc.ID(id))
-	case methodInitialized:
+	case mcp.MethodInitialized:
 		return c.startListening()
-	case "notifications/roots/list_changed", "notifications/progress":
+	case mcp.MethodRootsChanged, mcp.MethodProgress:
 		// Nobody asks for either any more.
 	default:
 		return c.begin(m, c.tell)
@@ -261,7 +248,7 @@ func (c *modernConn) notify(m *jsonrpc.Message) error {
 func (c *modernConn) takeBack(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.calls[id]; k != nil && k.m.Method != methodInitialize {
+	if k := c.calls[id]; k != nil && k.m.Method != mcp.MethodInitialize {
 		c.removeLocked(k)
 		k.cancel()
 	}
@@ -290,7 +277,7 @@ func (c *modernConn) fail(k *modernCall, e *jsonrpc.Error) {
 // over then, and the next one finds out what it speaks.
 func (c *modernConn) refuse(k *modernCall, raw json.RawMessage) {
 	c.answer(k, jsonrpc.ReplaceMember(jsonrpc.NewError(k.m.ID, &jsonrpc.Error{}), plainError(raw), "error"))
-	if errorCode(raw) == codeUnsupportedVersion {
+	if errorCode(raw) == mcp.CodeUnsupportedVersion {
 		c.end(errOtherVersion)
 	}
 }

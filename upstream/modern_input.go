@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -19,14 +20,6 @@ const (
 	maxInputs = 32
 	// maxAsks bounds the requests to the client that are unanswered.
 	maxAsks = 256
-)
-
-// Requests that a server can ask for as input (MCP 2026-07-28,
-// basic/patterns/mrtr).
-const (
-	methodElicit = "elicitation/create"
-	methodSample = "sampling/createMessage"
-	methodRoots  = "roots/list"
 )
 
 // ask is a request to the client that stands for an input request of the server.
@@ -43,7 +36,7 @@ type ask struct {
 // back.
 func (c *modernConn) input(k *modernCall, result json.RawMessage, round int) (json.RawMessage, error) {
 	switch k.m.Method {
-	case methodToolsCall, "prompts/get", "resources/read":
+	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
 	default:
 		return nil, invalidResponse("it asks for input to %.64s", k.m.Method)
 	}
@@ -107,7 +100,7 @@ func (c *modernConn) gather(k *modernCall, requests json.RawMessage) (json.RawMe
 			return nil, k.ctx.Err()
 		}
 		answer := m.Result()
-		if answer == nil && a.method == methodElicit {
+		if answer == nil && a.method == mcp.MethodElicit {
 			answer = json.RawMessage(`{"action":"cancel"}`)
 		}
 		if answer == nil {
@@ -141,7 +134,7 @@ func (c *modernConn) plan(requests json.RawMessage) ([]*ask, error) {
 			return nil, invalidResponse("it asks for %.64q, which the client has not declared", r.Method)
 		}
 		a := &ask{key: key, method: r.Method, params: r.Params, reply: make(chan *jsonrpc.Message, 1)}
-		if a.method == methodElicit && elicitMode(a.params) == "url" && !has(a.params, "elicitationId") {
+		if a.method == mcp.MethodElicit && elicitMode(a.params) == "url" && !has(a.params, "elicitationId") {
 			// 2025-11-25 demands one.
 			a.params = jsonrpc.SetMember(a.params, json.RawMessage(strconv.Quote(rand.Text())), "elicitationId")
 		}
@@ -153,11 +146,11 @@ func (c *modernConn) plan(requests json.RawMessage) ([]*ask, error) {
 // serves reports whether the client has declared that it answers a request.
 func (m requestMeta) serves(method string, params json.RawMessage) bool {
 	switch method {
-	case methodRoots:
+	case mcp.MethodListRoots:
 		return m.declares("roots")
-	case methodSample:
+	case mcp.MethodSample:
 		return m.declares("sampling") && (!has(params, "tools") || m.declares("sampling", "tools"))
-	case methodElicit:
+	case mcp.MethodElicit:
 		url := m.declares("elicitation", "url")
 		if elicitMode(params) == "url" {
 			return url
@@ -205,7 +198,7 @@ func (c *modernConn) withdraw(k *modernCall, asks []*ask) {
 		c.mu.Unlock()
 		if open {
 			params := json.RawMessage(`{"requestId":` + string(a.id) + `,"reason":"no longer needed"}`)
-			_ = c.inbox.pushFor(jsonrpc.NewNotification(methodCancelled, params), k.m.ID) // fails at the end of the session
+			_ = c.inbox.pushFor(jsonrpc.NewNotification(mcp.MethodCancelled, params), k.m.ID) // fails at the end of the session
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -63,10 +64,8 @@ func (f changeFilter) empty() bool {
 
 // changingLists returns the lists of which a server says that they may change.
 func changingLists(discovered json.RawMessage) changeFilter {
-	changes := func(list string) bool {
-		v, ok := jsonrpc.Member(discovered, "capabilities", list, "listChanged")
-		return ok && string(v) == "true"
-	}
+	capabilities, _ := jsonrpc.Member(discovered, "capabilities")
+	changes := func(list string) bool { return mcp.Declares(capabilities, list, "listChanged") }
 	return changeFilter{Tools: changes("tools"), Prompts: changes("prompts"), Resources: changes("resources")}
 }
 
@@ -184,17 +183,17 @@ func (c *modernConn) tellMissed() {
 	}
 	f := c.listening.now.honoured
 	if f.Tools {
-		tell("notifications/tools/list_changed", nil)
+		tell(mcp.MethodToolsChanged, nil)
 	}
 	if f.Prompts {
-		tell("notifications/prompts/list_changed", nil)
+		tell(mcp.MethodPromptsChanged, nil)
 	}
 	if f.Resources {
-		tell("notifications/resources/list_changed", nil)
+		tell(mcp.MethodResourcesChanged, nil)
 	}
 	for _, uri := range f.URIs {
 		raw, _ := json.Marshal(uri) // a string always has a JSON form
-		tell("notifications/resources/updated", jsonrpc.SetMember(json.RawMessage("{}"), raw, "uri"))
+		tell(mcp.MethodResourceUpdated, jsonrpc.SetMember(json.RawMessage("{}"), raw, "uri"))
 	}
 }
 
@@ -230,7 +229,7 @@ func (c *modernConn) applyChanges() {
 // unsubscribable answers a change that failed. To unsubscribe never fails for the
 // client: what still comes it will not want.
 func (c *modernConn) unsubscribable(k *modernCall, err error) {
-	if k.m.Method == methodUnsubscribe {
+	if k.m.Method == mcp.MethodUnsubscribe {
 		delete(c.listening.uris, uriOf(k.m))
 		err = nil
 	}
@@ -253,7 +252,7 @@ func (c *modernConn) apply(batch []*modernCall) error {
 		switch {
 		case uri == "":
 			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be a string")
-		case k.m.Method == methodUnsubscribe:
+		case k.m.Method == mcp.MethodUnsubscribe:
 			delete(uris, uri)
 		default:
 			uris[uri] = true
@@ -272,7 +271,7 @@ func (c *modernConn) apply(batch []*modernCall) error {
 	}
 	l.uris = uris
 	for _, k := range batch {
-		if uri := uriOf(k.m); k.m.Method == methodSubscribe && uris[uri] && !slices.Contains(l.now.honoured.URIs, uri) {
+		if uri := uriOf(k.m); k.m.Method == mcp.MethodSubscribe && uris[uri] && !slices.Contains(l.now.honoured.URIs, uri) {
 			delete(uris, uri)
 			c.settle(k, remoteError(remoteData{Reason: reasonUnsubscribed}, "the server does not tell of changes of this resource"))
 			continue
@@ -350,8 +349,8 @@ func (c *modernConn) openStream(f changeFilter) (*changeStream, error) {
 // response.
 func (c *modernConn) readStream(ctx context.Context, s *changeStream, params json.RawMessage) error {
 	acked := false
-	m, release, err := c.post(ctx, own(methodListen), params, func(n *jsonrpc.Message) error {
-		if n.Method == "notifications/subscriptions/acknowledged" {
+	m, release, err := c.post(ctx, own(mcp.MethodListen), params, func(n *jsonrpc.Message) error {
+		if n.Method == mcp.MethodAcknowledged {
 			if !acked {
 				acked = true
 				s.acked <- acknowledged(n.Params())

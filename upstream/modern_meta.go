@@ -6,11 +6,9 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
-
-// modernVersion is the protocol version without sessions.
-const modernVersion = "2026-07-28"
 
 // Members of _meta (MCP 2026-07-28, basic/index).
 const (
@@ -53,8 +51,7 @@ func newRequestMeta(params json.RawMessage) requestMeta {
 // declares reports whether the client has declared a capability, for example
 // "sampling", "tools".
 func (m requestMeta) declares(names ...string) bool {
-	v, ok := jsonrpc.Member(m.capabilities, names...)
-	return ok && string(v) != "null" && string(v) != "false"
+	return mcp.Declares(m.capabilities, names...)
 }
 
 // into returns params with the members of _meta that each request must have; all
@@ -74,7 +71,7 @@ func (m requestMeta) into(params json.RawMessage) (json.RawMessage, bool) {
 	if capabilities == nil {
 		capabilities = json.RawMessage("{}")
 	}
-	meta = jsonrpc.SetMember(meta, json.RawMessage(`"`+modernVersion+`"`), metaVersion)
+	meta = jsonrpc.SetMember(meta, json.RawMessage(`"`+mcp.VersionStateless+`"`), metaVersion)
 	meta = jsonrpc.SetMember(meta, capabilities, metaCapabilities)
 	if m.clientInfo != nil {
 		meta = jsonrpc.SetMember(meta, m.clientInfo, metaClientInfo)
@@ -91,7 +88,7 @@ func modernHeader(method string, params json.RawMessage, mirrored []paramHeader)
 	if !plainHeader(method) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")
 	}
-	h := http.Header{headerVersion: {modernVersion}, headerMethod: {method}}
+	h := http.Header{headerVersion: {mcp.VersionStateless}, headerMethod: {method}}
 	if member := nameMember(method); member != "" {
 		raw, _ := jsonrpc.Member(params, member)
 		name, ok := jsonrpc.Text(raw)
@@ -118,9 +115,9 @@ func modernHeader(method string, params json.RawMessage, mirrored []paramHeader)
 // for none.
 func nameMember(method string) string {
 	switch method {
-	case "tools/call", "prompts/get":
+	case mcp.MethodCallTool, mcp.MethodGetPrompt:
 		return "name"
-	case "resources/read":
+	case mcp.MethodReadResource:
 		return "uri"
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -221,18 +222,18 @@ func TestOnlyWhatIsDeclaredIsServed(t *testing.T) {
 		capabilities, method, params string
 		want                         bool
 	}{
-		{`{}`, methodElicit, `{}`, false},
-		{`{"elicitation":{}}`, methodElicit, `{"mode":"form"}`, true},
-		{`{"elicitation":{}}`, methodElicit, `{"mode":"url"}`, false},
-		{`{"elicitation":null}`, methodElicit, `{}`, false},
-		{`{"elicitation":{"url":{}}}`, methodElicit, `{"mode":"url"}`, true},
-		{`{"elicitation":{"url":{}}}`, methodElicit, `{}`, false},
-		{`{"elicitation":{"url":{},"form":{}}}`, methodElicit, `{}`, true},
-		{`{"sampling":{}}`, methodSample, `{"messages":[]}`, true},
-		{`{"sampling":{}}`, methodSample, `{"tools":[]}`, false},
-		{`{"sampling":{"tools":{}}}`, methodSample, `{"tools":[]}`, true},
-		{`{"roots":{}}`, methodRoots, ``, true},
-		{`{"sampling":{}}`, methodRoots, ``, false},
+		{`{}`, mcp.MethodElicit, `{}`, false},
+		{`{"elicitation":{}}`, mcp.MethodElicit, `{"mode":"form"}`, true},
+		{`{"elicitation":{}}`, mcp.MethodElicit, `{"mode":"url"}`, false},
+		{`{"elicitation":null}`, mcp.MethodElicit, `{}`, false},
+		{`{"elicitation":{"url":{}}}`, mcp.MethodElicit, `{"mode":"url"}`, true},
+		{`{"elicitation":{"url":{}}}`, mcp.MethodElicit, `{}`, false},
+		{`{"elicitation":{"url":{},"form":{}}}`, mcp.MethodElicit, `{}`, true},
+		{`{"sampling":{}}`, mcp.MethodSample, `{"messages":[]}`, true},
+		{`{"sampling":{}}`, mcp.MethodSample, `{"tools":[]}`, false},
+		{`{"sampling":{"tools":{}}}`, mcp.MethodSample, `{"tools":[]}`, true},
+		{`{"roots":{}}`, mcp.MethodListRoots, ``, true},
+		{`{"sampling":{}}`, mcp.MethodListRoots, ``, false},
 		{`{"roots":{},"ping":{}}`, "ping", ``, false},
 	} {
 		m := newRequestMeta(json.RawMessage(`{"capabilities":` + tc.capabilities + `}`))
@@ -346,7 +347,7 @@ func FuzzModernHeader(f *testing.F) {
 		}
 		value, _ = jsonrpc.Text(raw) // what is no UTF-8 has become so
 		params := json.RawMessage(`{"name":` + string(raw) + `,"arguments":{"a":` + string(raw) + `}}`)
-		h, e := modernHeader(methodToolsCall, params, []paramHeader{{[]string{"a"}, "A"}})
+		h, e := modernHeader(mcp.MethodCallTool, params, []paramHeader{{[]string{"a"}, "A"}})
 		if e != nil {
 			t.Fatal(e)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -60,7 +61,7 @@ func (c *modernConn) forward(k *modernCall) {
 // complete gives a result to the client.
 func (c *modernConn) complete(k *modernCall, m *jsonrpc.Message) {
 	result := m.Result()
-	if k.m.Method == methodToolsList {
+	if k.m.Method == mcp.MethodListTools {
 		result = c.learn(result)
 	}
 	c.answer(k, jsonrpc.ReplaceMember(m.WithID(k.m.ID), plainResult(result), "result"))
@@ -72,7 +73,7 @@ func (c *modernConn) complete(k *modernCall, m *jsonrpc.Message) {
 func (c *modernConn) request(k *modernCall, params json.RawMessage) (*jsonrpc.Message, func(), error) {
 	each := func(n *jsonrpc.Message) error { return c.inbox.pushFor(n.Raw(), k.m.ID) }
 	m, release, err := c.post(k.ctx, k.m, params, each)
-	if err != nil || k.m.Method != methodToolsCall || m.Error() == nil || errorCode(m.Error()) != codeHeaderMismatch {
+	if err != nil || k.m.Method != mcp.MethodCallTool || m.Error() == nil || errorCode(m.Error()) != mcp.CodeHeaderMismatch {
 		return m, release, err
 	}
 	if !c.listTools(k.ctx) {
@@ -87,7 +88,7 @@ func (c *modernConn) request(k *modernCall, params json.RawMessage) (*jsonrpc.Me
 func (c *modernConn) listTools(ctx context.Context) bool {
 	var params json.RawMessage
 	for range maxToolPages {
-		m, release, err := c.post(ctx, own(methodToolsList), params, nil)
+		m, release, err := c.post(ctx, own(mcp.MethodListTools), params, nil)
 		if err != nil || m.Error() != nil {
 			release()
 			return false
@@ -182,7 +183,7 @@ func (c *modernConn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMess
 	c.mu.Lock()
 	meta := c.meta
 	var mirrored []paramHeader
-	if m.Method == methodToolsCall && c.tools != nil {
+	if m.Method == mcp.MethodCallTool && c.tools != nil {
 		member, _ := jsonrpc.Member(params, "name")
 		name, _ := jsonrpc.Text(member)
 		mirrored = c.tools[name]
@@ -287,7 +288,7 @@ func (c *modernConn) readRefusal(resp *http.Response, id jsonrpc.ID) (*jsonrpc.M
 	reason, _ := jsonrpc.Member(m.Error(), "data", "reason")
 	code := resp.StatusCode
 	if (code == http.StatusNotFound || code == http.StatusMethodNotAllowed) && string(reason) == `"`+reasonRefused+`"` {
-		return nil, fmt.Errorf("no server of MCP %s is there any more: it answered %s", modernVersion, status(resp))
+		return nil, fmt.Errorf("no server of MCP %s is there any more: it answered %s", mcp.VersionStateless, status(resp))
 	}
 	return m, nil
 }
@@ -297,7 +298,7 @@ func (c *modernConn) tell(k *modernCall) {
 	if !plainHeader(k.m.Method) {
 		return
 	}
-	header := http.Header{headerVersion: {modernVersion}, headerMethod: {k.m.Method}}
+	header := http.Header{headerVersion: {mcp.VersionStateless}, headerMethod: {k.m.Method}}
 	ctx, cancel := context.WithTimeout(k.ctx, tellTimeout)
 	defer cancel()
 	resp, err := c.x.do(ctx, http.MethodPost, k.m.Raw(), header)

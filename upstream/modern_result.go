@@ -5,14 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-)
-
-// Errors of MCP 2026-07-28 (schema) that clients of earlier versions do not know.
-const (
-	codeHeaderMismatch     = -32020
-	codeMissingCapability  = -32021
-	codeUnsupportedVersion = -32022
 )
 
 // Reasons of the errors that requests to a stateless server get, besides those of
@@ -70,11 +64,11 @@ func plainError(raw json.RawMessage) json.RawMessage {
 
 func translateError(raw json.RawMessage) *jsonrpc.Error {
 	switch errorCode(raw) {
-	case codeHeaderMismatch:
+	case mcp.CodeHeaderMismatch:
 		return remoteError(remoteData{Reason: reasonHeaders}, "the server refused the headers of the request: %s", errorText(raw))
-	case codeMissingCapability:
+	case mcp.CodeMissingCapability:
 		return remoteError(remoteData{Reason: reasonCapability}, "the server needs capabilities that the client has not declared: %s", missing(raw))
-	case codeUnsupportedVersion:
+	case mcp.CodeUnsupportedVersion:
 		return remoteError(remoteData{Reason: reasonVersion, Retryable: true}, "%v", errOtherVersion)
 	}
 	return nil
@@ -125,16 +119,13 @@ func encodeError(e *jsonrpc.Error) json.RawMessage {
 	return m
 }
 
-// legacyVersions are the protocol versions with an initialize, the newest last.
-var legacyVersions = []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"}
-
 // initializeResult makes the answer to an initialize out of what the server said
 // of itself. The name stands in for that of a server that has none.
 func initializeResult(discovered, params json.RawMessage, name string) json.RawMessage {
 	member, _ := jsonrpc.Member(params, "protocolVersion")
 	version, _ := jsonrpc.Text(member)
-	if !slices.Contains(legacyVersions, version) {
-		version = legacyVersions[len(legacyVersions)-1]
+	if !mcp.HasInitialize(version) {
+		version = mcp.VersionNewest
 	}
 	capabilities, ok := jsonrpc.Member(discovered, "capabilities")
 	if !ok || capabilities[0] != '{' {

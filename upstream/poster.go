@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -65,7 +66,7 @@ func (p *poster) run(ctx context.Context) {
 // session.
 func (p *poster) turn(ctx context.Context, msg []byte, done <-chan struct{}) {
 	var limit <-chan time.Time
-	if m, err := jsonrpc.Parse(msg); err != nil || m.Method != methodInitialize && m.Method != methodInitialized {
+	if m, err := jsonrpc.Parse(msg); err != nil || m.Method != mcp.MethodInitialize && m.Method != mcp.MethodInitialized {
 		timer := time.NewTimer(postTurn)
 		defer timer.Stop()
 		limit = timer.C

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -46,7 +47,7 @@ func (u URL) connect(ctx context.Context, x *exchange) (jsonrpc.Attributed, erro
 		u.site.remember(TransportStateless)
 		return newModernConn(x, found), nil
 	case u.Transport == TransportStateless:
-		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none", x.place(), modernVersion)
+		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none", x.place(), mcp.VersionStateless)
 	}
 	return newUndecided(x, u.site, true), nil
 }
@@ -65,7 +66,7 @@ func discover(ctx context.Context, x *exchange) (json.RawMessage, error) {
 	asked, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
 	resp, err := x.do(asked, http.MethodPost, discoverRequest(), http.Header{
-		headerVersion: {modernVersion}, headerMethod: {methodDiscover},
+		headerVersion: {mcp.VersionStateless}, headerMethod: {mcp.MethodDiscover},
 	})
 	switch {
 	case err != nil && asked.Err() != nil && ctx.Err() == nil:
@@ -80,7 +81,7 @@ func discover(ctx context.Context, x *exchange) (json.RawMessage, error) {
 		return nil, newAccessError(x, resp)
 	case m == nil && saysNothing(resp):
 		return nil, fmt.Errorf("connect to %s: %s", x.place(), statusError(resp, nil).Message)
-	case m != nil && m.Result() != nil && slices.Contains(versions(m.Result(), "supportedVersions"), modernVersion):
+	case m != nil && m.Result() != nil && slices.Contains(versions(m.Result(), "supportedVersions"), mcp.VersionStateless):
 		return m.Result(), nil
 	case m != nil && m.Error() != nil:
 		err = modernError(x, m.Error())
@@ -92,7 +93,7 @@ func discover(ctx context.Context, x *exchange) (json.RawMessage, error) {
 func discoverRequest() []byte {
 	info, _ := json.Marshal(map[string]string{"name": "mcp-sse", "version": buildinfo.Read().Version}) // strings have a JSON form
 	params, _ := requestMeta{clientInfo: info}.into(nil)                                               // which are an object
-	return jsonrpc.NewRequest(discoverID, methodDiscover, params)
+	return jsonrpc.NewRequest(discoverID, mcp.MethodDiscover, params)
 }
 
 // discovered returns the response to the request, nil when there is none.
@@ -125,10 +126,10 @@ func modernError(x *exchange, raw json.RawMessage) error {
 		return nil
 	}
 	switch e.Code {
-	case codeHeaderMismatch, codeMissingCapability:
-	case codeUnsupportedVersion:
+	case mcp.CodeHeaderMismatch, mcp.CodeMissingCapability:
+	case mcp.CodeUnsupportedVersion:
 		data, _ := jsonrpc.Member(raw, "data")
-		if slices.ContainsFunc(versions(data, "supported"), func(v string) bool { return v < modernVersion }) {
+		if slices.ContainsFunc(versions(data, "supported"), func(v string) bool { return v < mcp.VersionStateless }) {
 			return nil
 		}
 	default:

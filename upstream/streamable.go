@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -86,7 +87,7 @@ func (c *streamable) Send(msg []byte) error {
 	if err := c.out.queue.offer(msg); err != nil {
 		return err
 	}
-	if m.Method == methodInitialized && c.accepted == nil {
+	if m.Method == mcp.MethodInitialized && c.accepted == nil {
 		c.accepted = make(chan struct{})
 	}
 	return nil
@@ -201,7 +202,7 @@ func (c *streamable) deliverOut(ctx context.Context, msg []byte) {
 	}
 	c.postOut(ctx, m)
 	switch m.Method {
-	case methodInitialized:
+	case mcp.MethodInitialized:
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		select {
@@ -212,7 +213,7 @@ func (c *streamable) deliverOut(ctx context.Context, msg []byte) {
 				c.work.Go(c.listen)
 			}
 		}
-	case methodCancelled:
+	case mcp.MethodCancelled:
 		id, _ := jsonrpc.Member(m.Params(), "requestId")
 		c.canceled(jsonrpc.ID(id))
 	}

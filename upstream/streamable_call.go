@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -55,7 +56,7 @@ func (c *streamable) enter(m *jsonrpc.Message) (*remoteCall, error) {
 	case len(c.calls) >= maxCalls, c.held > 0 && c.held+k.size > sendLimit:
 		return nil, jsonrpc.ErrBusy
 	}
-	if m.Method != methodInitialize {
+	if m.Method != mcp.MethodInitialize {
 		k.wait = c.accepted
 	}
 	k.ctx, k.cancel = context.WithCancel(c.ctx)
@@ -146,7 +147,7 @@ func (c *streamable) take(k *remoteCall, resp *http.Response, err error) {
 	case kind != typeJSON && kind != typeEvents:
 		c.fail(k, notAnAnswer(resp))
 		return
-	case k.method == methodInitialize:
+	case k.method == mcp.MethodInitialize:
 		c.opened(resp)
 	}
 	err = c.x.read(resp, func(in incoming) error { return c.receive(k, in) })
@@ -201,7 +202,7 @@ func (c *streamable) deliver(k *remoteCall, data []byte) error {
 		return c.answer(k, m.WithID(k.id))
 	case m.ID != k.id || m.Kind == jsonrpc.Request:
 		return c.in.pushFor(data, k.id)
-	case k.method == methodInitialize:
+	case k.method == mcp.MethodInitialize:
 		c.negotiated(m)
 	}
 	return c.answer(k, data)

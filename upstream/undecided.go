@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -72,7 +73,7 @@ func (u *undecided) Send(msg []byte) error {
 // decide sends the first message, in one way after the other.
 func (u *undecided) decide(m *jsonrpc.Message) {
 	s := newStreamable(u.x)
-	if m.Method != methodInitialize {
+	if m.Method != mcp.MethodInitialize {
 		u.become(s, m)
 		return
 	}

@@ -1,0 +1,90 @@
+// Package mcp holds the vocabulary of the Model Context Protocol that more than
+// one package needs: method names, protocol versions, error codes, and the rule
+// that says when a capability is declared.
+package mcp
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Methods of requests.
+const (
+	MethodInitialize   = "initialize"
+	MethodPing         = "ping"
+	MethodSetLevel     = "logging/setLevel"
+	MethodSubscribe    = "resources/subscribe"
+	MethodUnsubscribe  = "resources/unsubscribe"
+	MethodReadResource = "resources/read"
+	MethodListTools    = "tools/list"
+	MethodCallTool     = "tools/call"
+	MethodGetPrompt    = "prompts/get"
+)
+
+// Methods of requests that MCP 2026-07-28 added.
+const (
+	MethodDiscover = "server/discover"
+	MethodListen   = "subscriptions/listen"
+)
+
+// Methods of requests from servers to clients.
+const (
+	MethodElicit    = "elicitation/create"
+	MethodSample    = "sampling/createMessage"
+	MethodListRoots = "roots/list"
+)
+
+// Methods of notifications.
+const (
+	MethodInitialized      = "notifications/initialized"
+	MethodCancelled        = "notifications/cancelled"
+	MethodProgress         = "notifications/progress"
+	MethodRootsChanged     = "notifications/roots/list_changed"
+	MethodToolsChanged     = "notifications/tools/list_changed"
+	MethodPromptsChanged   = "notifications/prompts/list_changed"
+	MethodResourcesChanged = "notifications/resources/list_changed"
+	MethodResourceUpdated  = "notifications/resources/updated"
+	MethodAcknowledged     = "notifications/subscriptions/acknowledged"
+)
+
+// Error codes of MCP 2026-07-28 (schema), which clients of earlier versions do
+// not know.
+const (
+	CodeHeaderMismatch     = -32020
+	CodeMissingCapability  = -32021
+	CodeUnsupportedVersion = -32022
+)
+
+const (
+	// VersionNewest is the newest protocol version that begins with initialize.
+	VersionNewest = "2025-11-25"
+	// VersionStateless is the protocol version that has neither initialize nor
+	// sessions.
+	VersionStateless = "2026-07-28"
+)
+
+// withInitialize are the protocol versions that begin with initialize.
+var withInitialize = []string{"2024-11-05", "2025-03-26", "2025-06-18", VersionNewest}
+
+// HasInitialize reports whether version is a known protocol version that begins
+// with initialize.
+func HasInitialize(version string) bool { return slices.Contains(withInitialize, version) }
+
+// Declares reports whether a capabilities object declares the capability that
+// names lead to, such as "tools", "listChanged". A capability is declared by an
+// object or by true (MCP 2025-11-25, schema, ClientCapabilities and
+// ServerCapabilities). It is not declared by false, nor by null, which some
+// encoders write for what is absent. Any other value counts as declared: PHP, for
+// one, encodes an empty object as [].
+func Declares(capabilities json.RawMessage, names ...string) bool {
+	value, ok := jsonrpc.Member(capabilities, names...)
+	return ok && IsDeclared(value)
+}
+
+// IsDeclared reports whether a member of a capabilities object with this value
+// is declared; see [Declares].
+func IsDeclared(value json.RawMessage) bool {
+	return string(value) != "null" && string(value) != "false"
+}

@@ -1,0 +1,59 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+)
+
+func TestDeclares(t *testing.T) {
+	capabilities := json.RawMessage(`{
+		"object":{},"true":true,"false":false,"null":null,"list":[],"text":"",
+		"outer":{"object":{"deep":true},"true":true,"false":false,"null":null}}`)
+	for _, tc := range []struct {
+		names []string
+		want  bool
+	}{
+		{[]string{"object"}, true},
+		{[]string{"true"}, true},
+		{[]string{"false"}, false},
+		{[]string{"null"}, false},
+		{[]string{"list"}, true},
+		{[]string{"text"}, true},
+		{[]string{"missing"}, false},
+		{[]string{""}, false},
+		{[]string{"outer"}, true},
+		{[]string{"outer", "object"}, true},
+		{[]string{"outer", "object", "deep"}, true},
+		{[]string{"outer", "true"}, true},
+		{[]string{"outer", "false"}, false},
+		{[]string{"outer", "null"}, false},
+		{[]string{"outer", "missing"}, false},
+		{[]string{"true", "below"}, false},
+		{[]string{"list", "below"}, false},
+	} {
+		if got := mcp.Declares(capabilities, tc.names...); got != tc.want {
+			t.Errorf("Declares(%q): got %v, want %v", tc.names, got, tc.want)
+		}
+	}
+}
+
+func TestNothingIsDeclaredByWhatIsNoObject(t *testing.T) {
+	for _, raw := range []string{"", "null", "true", "[]", `["tools"]`, `"tools"`, "{}"} {
+		if mcp.Declares(json.RawMessage(raw), "tools") {
+			t.Errorf("%s declares tools", raw)
+		}
+	}
+}
+
+func TestHasInitialize(t *testing.T) {
+	for version, want := range map[string]bool{
+		"2024-11-05": true, "2025-03-26": true, "2025-06-18": true, mcp.VersionNewest: true,
+		mcp.VersionStateless: false, "2025-01-01": false, "": false,
+	} {
+		if got := mcp.HasInitialize(version); got != want {
+			t.Errorf("HasInitialize(%q): got %v, want %v", version, got, want)
+		}
+	}
+}
