@@ -1,6 +1,9 @@
 package jsonrpc
 
-import "errors"
+import (
+	"context"
+	"errors"
+)
 
 var (
 	// ErrClosed reports that a Conn was closed by its own side.
@@ -53,4 +56,13 @@ type Attributed interface {
 	// under which it was sent. It is empty where that is not known. RecvFor is
 	// called instead of Recv, by one goroutine at a time.
 	RecvFor() (msg []byte, request ID, err error)
+}
+
+// Dialer reaches one peer. It is safe for concurrent use.
+type Dialer interface {
+	// Dial opens one session with the peer. ctx bounds only the dialling: its
+	// end does not end the session, and its values are not passed on, because a
+	// session may be used for others than the one who caused the dialling. The
+	// caller must Close the Conn, also after Recv has returned a final error.
+	Dial(ctx context.Context) (Conn, error)
 }

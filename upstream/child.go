@@ -64,7 +64,7 @@ type child struct {
 	readMu   sync.Mutex // held by the one who reads stdout; guards below
 	buf      []byte
 	unread   []byte // part of buf
-	split    splitter
+	split    *splitter
 	messages int  // received
 	late     int  // bytes read after the exit
 	last     bool // a read after the exit has timed out once
@@ -82,7 +82,7 @@ func newChild(c Command) *child {
 		drained: make(chan struct{}),
 		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
-		split:   splitter{max: c.MaxLineBytes},
+		split:   newSplitter(c.MaxLineBytes),
 		invalid: rate.NewLimiter(rate.Every(time.Second), 5),
 	}
 }

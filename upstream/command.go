@@ -19,7 +19,7 @@ import (
 
 const defaultCloseTimeout = 2 * time.Second
 
-var _ Upstream = Command{}
+var _ jsonrpc.Dialer = Command{}
 
 // Command starts a child process for each session and speaks newline-delimited
 // JSON-RPC over its stdin and stdout. No shell is involved: Path and Args reach
@@ -50,7 +50,7 @@ type Command struct {
 
 // Observed returns a copy of c that logs to l and counts in m where c has no
 // Logger and no Metrics of its own.
-func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) Upstream {
+func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 	if c.Logger == nil {
 		c.Logger = l
 	}

@@ -3,6 +3,7 @@ package upstream
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,9 +13,12 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -27,6 +31,24 @@ const (
 	// errorBodyLimit bounds what is read of the body of a response that is an
 	// error: enough for a JSON-RPC error with its data.
 	errorBodyLimit = 64 << 10
+)
+
+// Headers of Streamable HTTP, in the form that http.Header wants.
+const (
+	headerSession = "Mcp-Session-Id"
+	headerVersion = "Mcp-Protocol-Version"
+	headerLastID  = "Last-Event-Id"
+)
+
+// Bounds of all sessions over HTTP.
+const (
+	// maxCalls bounds the requests of a session that are not answered.
+	maxCalls = 4096
+	// closeTimeout bounds the end of a session.
+	closeTimeout = 2 * time.Second
+	// aliveTimeout bounds the question whether a server is still there. A server
+	// that is slow to answer it is.
+	aliveTimeout = 5 * time.Second
 )
 
 // exchange asks one HTTP endpoint. All requests of a session go through one. It
@@ -99,7 +121,7 @@ func unreached(err error) bool {
 }
 
 // place is the URL for errors and logs.
-func (e *exchange) place() string { return URL{Address: e.url}.Place() }
+func (e *exchange) place() string { return publicURL(e.url) }
 
 // withoutURL returns an error of net/http without the URL in it, or that of a
 // redirect.
@@ -190,4 +212,54 @@ func contentType(resp *http.Response) string {
 		return ""
 	}
 	return media
+}
+
+// validHeader reports whether a header can be sent.
+func validHeader(name string, values []string) bool {
+	return httpguts.ValidHeaderFieldName(name) && !slices.ContainsFunc(values, func(v string) bool {
+		return !httpguts.ValidHeaderFieldValue(v)
+	})
+}
+
+// handOn puts what came with no request into a queue.
+func handOn(x *exchange, to *queue, in incoming) error {
+	if in.data == nil {
+		return nil
+	}
+	for _, data := range unbatch(in.data) {
+		if m, err := jsonrpc.Parse(data); err != nil && m == nil {
+			x.log.Warn("server sent an invalid message", "err", err)
+			continue
+		}
+		if err := to.push(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unbatch returns the messages in a batch, which servers of MCP 2025-03-26 may
+// send, and any other message as it is.
+func unbatch(data []byte) [][]byte {
+	if !bytes.HasPrefix(data, []byte("[")) {
+		return [][]byte{data}
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(data, &batch) != nil {
+		return [][]byte{data}
+	}
+	all := make([][]byte, len(batch))
+	for i, one := range batch {
+		all[i] = one
+	}
+	return all
+}
+
+// discard reads the rest of a short response, so that its connection can be used
+// again, and closes it.
+func discard(resp *http.Response) {
+	if contentType(resp) != typeEvents { // which may go on for ever
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, errorBodyLimit))
+	}
+	resp.Body.Close()
 }

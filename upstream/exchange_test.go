@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -8,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 func testExchange(url string) *exchange {
@@ -134,4 +137,35 @@ func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
+}
+
+// FuzzRefused checks that any response that is no success is either an answer with
+// the id of the request, on one line, or the end of the session.
+func FuzzRefused(f *testing.F) {
+	for _, body := range []string{"", "JSON RPC not handled: x", "invalid request: y", `{"jsonrpc":"2.0","id":2,"error":{}}`, `{"jsonrpc":"2.0",
+"error":{"code":1,"message":"m"}}`, "<", strings.Repeat("é", 300)} {
+		for _, code := range []uint16{300, 400, 401, 404, 429, 500, 503} {
+			f.Add(code, "5", body, true)
+			f.Add(code, "", body, false)
+		}
+	}
+	f.Fuzz(func(t *testing.T, code uint16, after, body string, session bool) {
+		if code < 300 || code > 999 {
+			return
+		}
+		resp := response("text/plain", body)
+		resp.StatusCode = int(code)
+		resp.Header.Set("Retry-After", after)
+		r := refused(resp, "2", session)
+		if (r.answer == nil) == (r.over == nil) {
+			t.Fatalf("answer %q and over %v", r.answer, r.over)
+		}
+		if r.over != nil {
+			return
+		}
+		m, err := jsonrpc.Parse(r.answer)
+		if err != nil || m.Kind != jsonrpc.Response || m.ID != "2" || bytes.ContainsAny(r.answer, "\r\n") {
+			t.Errorf("answer %q: %v", r.answer, err)
+		}
+	})
 }

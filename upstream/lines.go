@@ -13,6 +13,8 @@ type splitter struct {
 	skip bool   // the current line was too long; drop the rest of it
 }
 
+func newSplitter(max int) *splitter { return &splitter{max: max} }
+
 // next reads p up to the end of the current line and returns what follows. The
 // line has no newline and is a copy that the caller owns; it is nil when p ends
 // before it does. A line over max bytes is dropped: ErrTooLong is returned once
@@ -43,6 +45,9 @@ func (s *splitter) next(p []byte) (line, rest []byte, err error) {
 	}
 	return line, rest, nil
 }
+
+// partial returns what is there of the current line.
+func (s *splitter) partial() []byte { return s.part }
 
 // last returns the line that the end of the stream cut off, if any.
 func (s *splitter) last() []byte {

@@ -15,10 +15,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// modernCloseTimeout bounds Close. All that runs ends with the session's context,
-// so it only counts for an HTTP client that does not heed it.
-const modernCloseTimeout = 2 * time.Second
-
 // errOtherVersion is why a session is over whose server speaks another version now.
 var errOtherVersion = errors.New("the server no longer speaks MCP " + mcp.VersionStateless)
 
@@ -28,7 +24,7 @@ var errOtherVersion = errors.New("the server no longer speaks MCP " + mcp.Versio
 //
 // Each request is a POST of its own, and has a goroutine until it is answered. A
 // second kind of goroutine reads the changes that the server tells: see listening.
-// All of them end with ctx, and Close waits for them, modernCloseTimeout at most.
+// All of them end with ctx, and Close waits for them, closeTimeout at most.
 type modernConn struct {
 	x      *exchange
 	ctx    context.Context // the session's: no caller's, so it is kept
@@ -340,7 +336,7 @@ func (c *modernConn) Close() error {
 	}()
 	select {
 	case <-done:
-	case <-time.After(modernCloseTimeout):
+	case <-time.After(closeTimeout):
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func BenchmarkStatelessCall(b *testing.B) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write(jsonrpc.NewResult(m.ID, result))
 	})
-	conn := upstream.NewModern("http://handler.invalid/", discovered, upstream.HandlerClient(handler), slog.New(slog.DiscardHandler))
+	conn := upstream.NewModern("http://handler.invalid/", discovered, upstream.HTTPHandler(handler).(upstream.URL).Client, slog.New(slog.DiscardHandler))
 	b.Cleanup(func() { _ = conn.Close() })
 	call := []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"},"_meta":{"progressToken":1}}}`)
 	b.ReportAllocs()

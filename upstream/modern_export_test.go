@@ -17,11 +17,6 @@ const (
 	MaxSubscriptions = maxSubscriptions
 )
 
-// HandlerClient returns a client that calls h without a socket.
-func HandlerClient(h http.Handler) *http.Client {
-	return &http.Client{Transport: handlerTransport{h}}
-}
-
 // NewModern opens a session with the stateless server at an address. discovered is
 // its answer to server/discover; empty: it is asked.
 func NewModern(address, discovered string, client *http.Client, log *slog.Logger) jsonrpc.Attributed {

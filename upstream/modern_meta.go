@@ -23,10 +23,9 @@ const (
 // Headers of a request (MCP 2026-07-28, basic/transports/streamable-http), in the
 // form that http.Header wants.
 const (
-	headerVersion = "Mcp-Protocol-Version"
-	headerMethod  = "Mcp-Method"
-	headerName    = "Mcp-Name"
-	headerParam   = "Mcp-Param-"
+	headerMethod = "Mcp-Method"
+	headerName   = "Mcp-Name"
+	headerParam  = "Mcp-Param-"
 )
 
 // requestMeta is what each request tells a stateless server of the client: what

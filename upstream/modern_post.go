@@ -306,3 +306,23 @@ func (c *modernConn) tell(k *modernCall) {
 		_ = resp.Body.Close()
 	}
 }
+
+// lives returns why the server of a stateless session is gone, when that is why a
+// response broke off with err; else err.
+func (c *modernConn) lives(k *modernCall, err error) error {
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		return err
+	}
+	if data, ok := e.Data.(remoteData); !ok || data.Reason != reasonLost {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(k.ctx, aliveTimeout)
+	defer cancel()
+	_, release, gone := c.post(ctx, own(mcp.MethodDiscover), nil, nil)
+	release()
+	if _, answered := errors.AsType[*jsonrpc.Error](gone); gone == nil || answered || ctx.Err() != nil {
+		return err
+	}
+	return gone
+}

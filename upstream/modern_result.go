@@ -44,14 +44,6 @@ func plainResult(result json.RawMessage) json.RawMessage {
 	return jsonrpc.RemoveMember(result, "resultType")
 }
 
-// errorCode returns the code of an error object; 0 where there is none.
-func errorCode(raw json.RawMessage) int {
-	var code int
-	member, _ := jsonrpc.Member(raw, "code")
-	_ = json.Unmarshal(member, &code) // 0 stays, which stands for no error of ours
-	return code
-}
-
 // plainError returns an error object as clients of earlier versions know it:
 // those that only the gateway can understand become errors of the gateway.
 func plainError(raw json.RawMessage) json.RawMessage {
@@ -89,14 +81,6 @@ func errorFrom(raw json.RawMessage) *jsonrpc.Error {
 		out.Data = e.Data
 	}
 	return out
-}
-
-// errorText is the message of an error object, as far as it is short enough to be
-// told.
-func errorText(raw json.RawMessage) string {
-	member, _ := jsonrpc.Member(raw, "message")
-	text, _ := jsonrpc.Text(member)
-	return text[:min(200, len(text))]
 }
 
 // missing names the capabilities that an error asks for.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -143,7 +145,7 @@ func (w *schemaWalk) annotation(schema map[string]any, path []string, reachable 
 	switch {
 	case !reachable || len(path) == 0:
 		return errors.New("it stands where no argument is")
-	case !isToken(name):
+	case !httpguts.ValidHeaderFieldName(name):
 		return fmt.Errorf("argument %.64q: %.64q is no header name", strings.Join(path, "."), name)
 	case !primitive(schema["type"]):
 		return fmt.Errorf("argument %.64q is no string, integer or boolean", strings.Join(path, "."))
@@ -162,18 +164,6 @@ func primitive(v any) bool {
 		return len(list) == 1 && primitive(list[0])
 	}
 	return v == "string" || v == "integer" || v == "boolean"
-}
-
-// isToken reports whether name is a field name of HTTP (RFC 9110, section 5.6.2).
-func isToken(name string) bool {
-	for i := range len(name) {
-		c := name[i]
-		letter := c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
-		}
-	}
-	return name != ""
 }
 
 // maxInteger is the largest integer that all JSON parsers agree on.

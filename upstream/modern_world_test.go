@@ -19,9 +19,6 @@ import (
 const discovered = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private",` +
 	`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"scripted","version":"1"}}}`
 
-// patience bounds each wait for something that must happen, over real sockets.
-const patience = 10 * time.Second
-
 // post is one request that a scripted server got.
 type post struct {
 	t testing.TB
@@ -108,7 +105,7 @@ func newStateless(t *testing.T, discovered string, handle func(*post)) *stateles
 func newStatelessHere(t *testing.T, discovered string, handle func(*post)) *stateless {
 	t.Helper()
 	s := &stateless{t: t, logs: &syncBuffer{}}
-	s.conn = upstream.NewModern("http://handler.invalid/mcp", discovered, upstream.HandlerClient(s.handler(handle)), s.log())
+	s.conn = upstream.NewModern("http://handler.invalid/mcp", discovered, upstream.HTTPHandler(s.handler(handle)).(upstream.URL).Client, s.log())
 	t.Cleanup(func() { _ = s.conn.Close() })
 	return s
 }

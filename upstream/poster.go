@@ -2,8 +2,6 @@ package upstream
 
 import (
 	"context"
-	"io"
-	"net/http"
 	"sync"
 	"time"
 
@@ -84,13 +82,4 @@ func (p *poster) drained(ctx context.Context) {
 	case <-p.done:
 	case <-ctx.Done():
 	}
-}
-
-// discard reads the rest of a short response, so that its connection can be used
-// again, and closes it.
-func discard(resp *http.Response) {
-	if contentType(resp) != typeEvents { // which may go on for ever
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, errorBodyLimit))
-	}
-	resp.Body.Close()
 }

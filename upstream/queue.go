@@ -7,6 +7,11 @@ import (
 )
 
 const (
+	// sendLimit is how many bytes of messages a session keeps for a peer that does
+	// not take them.
+	sendLimit = 8 << 20
+	// defaultMaxLineBytes is the longest message that is taken from a server.
+	defaultMaxLineBytes = 16 << 20
 	// itemCost is added to the length of each queued message, so that very many
 	// very small ones are bounded as well.
 	itemCost = 64

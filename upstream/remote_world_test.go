@@ -177,7 +177,7 @@ type talk struct {
 }
 
 // dialTalk opens a session that is closed with the test.
-func dialTalk(t *testing.T, up upstream.Upstream) *talk {
+func dialTalk(t *testing.T, up jsonrpc.Dialer) *talk {
 	t.Helper()
 	conn, err := up.Dial(t.Context())
 	if err != nil {
@@ -188,7 +188,7 @@ func dialTalk(t *testing.T, up upstream.Upstream) *talk {
 }
 
 // open is dialTalk with the handshake done.
-func open(t *testing.T, up upstream.Upstream) *talk {
+func open(t *testing.T, up jsonrpc.Dialer) *talk {
 	t.Helper()
 	k := dialTalk(t, up)
 	k.send(initialize)
@@ -282,3 +282,20 @@ func streamable(s *scripted) upstream.URL {
 	up.Transport = upstream.TransportStreamable
 	return up
 }
+
+func (k *talk) gets(want string) {
+	k.t.Helper()
+	if got, id := k.recv(); got != want || id != "" {
+		k.t.Fatalf("got %s with request %q, want %s", got, id, want)
+	}
+}
+
+func (k *talk) ping(id int) {
+	k.t.Helper()
+	k.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id))
+	if got, _ := k.recv(); !strings.Contains(got, fmt.Sprintf(`"id":%d,"result"`, id)) {
+		k.t.Fatalf("ping got %s", got)
+	}
+}
+
+const note = `{"jsonrpc":"2.0","method":"notifications/x","params":{"n":%d}}`

@@ -38,11 +38,11 @@ func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, fmt.Errorf("dial server function: %w", err)
 	}
 	c := &serveConn{
-		in:   newQueue(sendLimit),
-		out:  newQueue(sendLimit),
-		done: make(chan struct{}),
+		in:    newQueue(sendLimit),
+		out:   newQueue(sendLimit),
+		done:  make(chan struct{}),
+		split: newSplitter(defaultMaxLineBytes),
 	}
-	c.split.max = defaultMaxLineBytes
 	run, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	go c.run(run, s) // ends when the function returns
@@ -60,7 +60,7 @@ type serveConn struct {
 	closeErr error
 
 	writeMu sync.Mutex // serialises Write; guards split
-	split   splitter
+	split   *splitter
 }
 
 func (c *serveConn) run(ctx context.Context, fn Serve) {

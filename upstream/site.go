@@ -3,7 +3,6 @@ package upstream
 import (
 	"net"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -112,20 +111,6 @@ func redirect(next func(*http.Request, []*http.Request) error) func(*http.Reques
 		}
 		return nil
 	}
-}
-
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && a.Hostname() == b.Hostname() && port(a) == port(b)
-}
-
-func port(u *url.URL) string {
-	switch {
-	case u.Port() != "":
-		return u.Port()
-	case u.Scheme == "https":
-		return "443"
-	}
-	return "80"
 }
 
 // remote is a session with what has to be given back at its end.

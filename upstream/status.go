@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -210,4 +211,38 @@ func retryAfter(resp *http.Response) time.Duration {
 		return max(time.Until(at), time.Millisecond)
 	}
 	return 0
+}
+
+func refusesAccess(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+}
+
+// accessError is the refusal of a server to speak with these credentials.
+type accessError struct {
+	place string
+	why   *jsonrpc.Error
+}
+
+func newAccessError(x *exchange, resp *http.Response) *accessError {
+	return &accessError{x.place(), statusError(resp, nil)}
+}
+
+func (e *accessError) Error() string {
+	return "connect to " + e.place + ": " + e.why.Message
+}
+
+// errorCode returns the code of an error object; 0 where there is none.
+func errorCode(raw json.RawMessage) int {
+	var code int
+	member, _ := jsonrpc.Member(raw, "code")
+	_ = json.Unmarshal(member, &code) // 0 stays, which stands for no error of ours
+	return code
+}
+
+// errorText is the message of an error object, as far as it is short enough to be
+// told.
+func errorText(raw json.RawMessage) string {
+	member, _ := jsonrpc.Member(raw, "message")
+	text, _ := jsonrpc.Text(member)
+	return text[:min(200, len(text))]
 }

@@ -45,7 +45,7 @@ func (c *child) drain() {
 }
 
 func (s *stderrLog) read(r io.Reader) {
-	split := splitter{max: maxStderrLine}
+	split := newSplitter(maxStderrLine)
 	buf := make([]byte, maxStderrLine)
 	for {
 		n, err := r.Read(buf)
@@ -55,7 +55,7 @@ func (s *stderrLog) read(r io.Reader) {
 				line []byte
 				cut  error
 			)
-			before := string(split.part)
+			before := string(split.partial())
 			at := rest
 			line, rest, cut = split.next(rest)
 			switch {

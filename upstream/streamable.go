@@ -12,19 +12,9 @@ import (
 )
 
 const (
-	// maxCalls bounds the requests of a session that are not answered.
-	maxCalls = 4096
-	// closeTimeout bounds the end of a session with a remote server.
-	closeTimeout = 2 * time.Second
 	// lingerTimeout is how long a response may stay open after its answer, so that
 	// the connection can be used again, and after its request was cancelled.
 	lingerTimeout = 2 * time.Second
-)
-
-// Headers of Streamable HTTP, in the form that http.Header wants.
-const (
-	headerSession = "Mcp-Session-Id"
-	headerLastID  = "Last-Event-Id"
 )
 
 // streamable is a session over Streamable HTTP, MCP 2025-03-26 to 2025-11-25. Each

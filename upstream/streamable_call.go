@@ -1,9 +1,7 @@
 package upstream
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -250,19 +248,38 @@ func (c *streamable) fail(k *remoteCall, e *jsonrpc.Error) {
 	_ = c.answer(k, jsonrpc.NewError(k.id, e)) // fails when nobody waits any more
 }
 
-// unbatch returns the messages in a batch, which servers of MCP 2025-03-26 may
-// send, and any other message as it is.
-func unbatch(data []byte) [][]byte {
-	if !bytes.HasPrefix(data, []byte("[")) {
-		return [][]byte{data}
+// lives finds out whether the server still has the session, after a response of it
+// has broken off. A server that dies takes all responses along, and then the session
+// is over: the requests are lost with it, and those that may be are repeated on the
+// next. One question at a time is asked, for all of them.
+func (c *streamable) lives(k *remoteCall) bool {
+	if k.method == mcp.MethodInitialize { // there is no session to be asked about
+		return true
 	}
-	var batch []json.RawMessage
-	if json.Unmarshal(data, &batch) != nil {
-		return [][]byte{data}
+	c.mu.Lock()
+	if c.err == nil && c.asking == nil {
+		asking := make(chan struct{})
+		c.asking = asking
+		c.work.Go(func() { // ends after aliveTimeout, or with the session
+			ctx, cancel := context.WithTimeout(c.ctx, aliveTimeout)
+			defer cancel()
+			question, _ := jsonrpc.Parse(jsonrpc.NewRequest(`"alive"`, mcp.MethodPing, nil)) // is one
+			c.postOut(ctx, question)
+			c.mu.Lock()
+			c.asking = nil
+			c.mu.Unlock()
+			close(asking)
+		})
 	}
-	all := make([][]byte, len(batch))
-	for i, one := range batch {
-		all[i] = one
+	asking := c.asking
+	c.mu.Unlock()
+	if asking != nil {
+		select {
+		case <-asking:
+		case <-k.ctx.Done():
+		}
 	}
-	return all
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err == nil
 }

@@ -118,23 +118,6 @@ func (c *streamable) pushed(at *cursor, in incoming) error {
 	return handOn(c.x, c.in, in)
 }
 
-// handOn puts what came with no request into a queue.
-func handOn(x *exchange, to *queue, in incoming) error {
-	if in.data == nil {
-		return nil
-	}
-	for _, data := range unbatch(in.data) {
-		if m, err := jsonrpc.Parse(data); err != nil && m == nil {
-			x.log.Warn("server sent an invalid message", "err", err)
-			continue
-		}
-		if err := to.push(data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // streamState is what the response to a GET means.
 type streamState int
 

@@ -12,8 +12,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-const note = `{"jsonrpc":"2.0","method":"notifications/x","params":{"n":%d}}`
-
 // gets is a session whose GETs are answered by get, with their number from 1.
 func gets(get func(n int, w http.ResponseWriter, r *http.Request)) handler {
 	var n atomic.Int32
@@ -24,21 +22,6 @@ func gets(get func(n int, w http.ResponseWriter, r *http.Request)) handler {
 		}
 		answerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
 	})
-}
-
-func (k *talk) gets(want string) {
-	k.t.Helper()
-	if got, id := k.recv(); got != want || id != "" {
-		k.t.Fatalf("got %s with request %q, want %s", got, id, want)
-	}
-}
-
-func (k *talk) ping(id int) {
-	k.t.Helper()
-	k.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id))
-	if got, _ := k.recv(); !strings.Contains(got, fmt.Sprintf(`"id":%d,"result"`, id)) {
-		k.t.Fatalf("ping got %s", got)
-	}
 }
 
 func TestServersMessagesComeOnTheStreamOfAGet(t *testing.T) {

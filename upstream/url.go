@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -24,7 +23,7 @@ const (
 	TransportSSE = "sse"
 )
 
-var _ Upstream = URL{}
+var _ jsonrpc.Dialer = URL{}
 
 // URL reaches an MCP server over HTTP. It must not change while it is in use.
 type URL struct {
@@ -56,7 +55,7 @@ type URL struct {
 // Observed returns a copy of u that logs to l and counts in m where u has no
 // Logger and no Metrics of its own. Sessions through it and its copies share what
 // is known of the server.
-func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) Upstream {
+func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 	if u.Logger == nil {
 		u.Logger = l
 	}
@@ -69,25 +68,10 @@ func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) Upstream {
 	return u
 }
 
-// maxShown is the longest part of a path that Place shows, in bytes.
-const maxShown = 20
-
 // Place returns the address for people to read, without what may be secret in it:
 // user and password, the query, and long parts of the path, which hosted servers
 // use as keys.
-func (u URL) Place() string {
-	at, err := url.Parse(u.Address)
-	if err != nil {
-		return "the server's URL"
-	}
-	parts := strings.Split(at.Path, "/")
-	for i, part := range parts {
-		if len(part) > maxShown {
-			parts[i] = "..."
-		}
-	}
-	return (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: strings.Join(parts, "/")}).String()
-}
+func (u URL) Place() string { return publicURL(u.Address) }
 
 // Check reports what is wrong with u, without asking the server.
 func (u URL) Check() error {
@@ -117,22 +101,6 @@ func (u URL) Check() error {
 		}
 	}
 	return nil
-}
-
-func validHeader(name string, values []string) bool {
-	for _, c := range []byte(name) {
-		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	for _, v := range values {
-		for _, c := range []byte(v) {
-			if c < ' ' && c != '\t' || c == 0x7f {
-				return false
-			}
-		}
-	}
-	return name != ""
 }
 
 // Dial opens a session. Without a Transport it asks first what the server speaks,

@@ -140,3 +140,18 @@ func TestHeadersOfTheProtocolCannotBeReplaced(t *testing.T) {
 		t.Errorf("got %v", v)
 	}
 }
+
+func TestPlaceTellsNoSecret(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://mcp.example.com/mcp":                                  "https://mcp.example.com/mcp",
+		"http://[::1]:8080/v1/servers/docs/sse":                        "http://[::1]:8080/v1/servers/docs/sse",
+		"https://user:secret@a.example/mcp?key=secret":                 "https://a.example/mcp",
+		"https://a.example/s/0123456789abcdef0123456789abcdef/mcp?x=1": "https://a.example/s/.../mcp",
+		"https://a.example":                                            "https://a.example",
+		"http://a b":                                                   "the server's URL",
+	} {
+		if got := (upstream.URL{Address: address}).Place(); got != want {
+			t.Errorf("%s is shown as %s, want %s", address, got, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -19,46 +20,6 @@ const (
 	discoverTimeout = 10 * time.Second
 	discoverID      = jsonrpc.ID("1")
 )
-
-// connect opens a session in the way that the URL names, that was found before, or
-// that the server tells.
-func (u URL) connect(ctx context.Context, x *exchange) (jsonrpc.Attributed, error) {
-	switch u.Transport {
-	case TransportStreamable:
-		return newStreamable(x), nil
-	case TransportSSE:
-		return sseConn(ctx, x)
-	}
-	known := u.site.recall()
-	switch {
-	case u.Transport == TransportStateless:
-	case known == TransportStreamable:
-		return newUndecided(x, u.site, false), nil
-	case known == TransportSSE:
-		if c, err := dialSSE(ctx, x); err == nil {
-			return c, nil
-		}
-	}
-	found, err := discover(ctx, x)
-	switch {
-	case err != nil:
-		return nil, err
-	case found != nil:
-		u.site.remember(TransportStateless)
-		return newModernConn(x, found), nil
-	case u.Transport == TransportStateless:
-		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none", x.place(), mcp.VersionStateless)
-	}
-	return newUndecided(x, u.site, true), nil
-}
-
-func sseConn(ctx context.Context, x *exchange) (jsonrpc.Attributed, error) {
-	c, err := dialSSE(ctx, x)
-	if err != nil { // not a nil *remoteSSE
-		return nil, err
-	}
-	return c, nil
-}
 
 // discover asks the server whether it speaks MCP 2026-07-28, and returns the
 // result if so. nil without an error is a server that needs a handshake, or none.
@@ -158,22 +119,4 @@ func forget(ctx context.Context, x *exchange, resp *http.Response) {
 	if err == nil { // else the server's own timeout ends it
 		discard(ended)
 	}
-}
-
-func refusesAccess(resp *http.Response) bool {
-	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
-}
-
-// accessError is the refusal of a server to speak with these credentials.
-type accessError struct {
-	place string
-	why   *jsonrpc.Error
-}
-
-func newAccessError(x *exchange, resp *http.Response) *accessError {
-	return &accessError{x.place(), statusError(resp, nil)}
-}
-
-func (e *accessError) Error() string {
-	return "connect to " + e.place + ": " + e.why.Message
 }
