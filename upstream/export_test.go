@@ -1,7 +1,9 @@
 package upstream
 
+import "github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+
 // The bounds that tests run into.
 const (
-	SendLimit           = sendLimit
-	DefaultMaxLineBytes = defaultMaxLineBytes
+	SendLimit           = buffer.SendLimit
+	DefaultMaxLineBytes = buffer.MaxMessageBytes
 )

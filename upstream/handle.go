@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 // maxRunning bounds the requests of one Handle session that are being handled:
@@ -60,7 +61,7 @@ type handleConn struct {
 
 	mu      sync.Mutex // guards all below
 	ready   sync.Cond  // there is an answer, or the session is closed
-	answers fifo
+	answers buffer.FIFO
 	running *call                    // the requests being handled: a doubly linked list
 	count   int                      // of running
 	held    int                      // bytes of running
@@ -119,8 +120,8 @@ func (c *handleConn) admit(m *jsonrpc.Message) (*call, error) {
 	if c.closed {
 		return nil, jsonrpc.ErrClosed
 	}
-	load := c.held + c.answers.bytes
-	if load > 0 && (load+len(m.Raw()) > sendLimit || c.count >= maxRunning) {
+	load := c.held + c.answers.Bytes
+	if load > 0 && (load+len(m.Raw()) > buffer.SendLimit || c.count >= maxRunning) {
 		return nil, jsonrpc.ErrBusy
 	}
 	k.ctx, k.cancel = context.WithCancel(c.ctx)
@@ -172,7 +173,7 @@ func (c *handleConn) finish(k *call, answer []byte) {
 	defer c.mu.Unlock()
 	c.unlinkLocked(k)
 	if receive == nil && !closed {
-		c.answers.push(answer)
+		c.answers.Push(answer)
 		c.ready.Signal()
 	}
 }
@@ -232,13 +233,13 @@ func fault(id jsonrpc.ID, format string, args ...any) []byte {
 func (c *handleConn) Recv() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for c.answers.len() == 0 && !c.closed {
+	for c.answers.Len() == 0 && !c.closed {
 		c.ready.Wait()
 	}
 	if c.closed {
 		return nil, jsonrpc.ErrClosed
 	}
-	return c.answers.pop(), nil
+	return c.answers.Pop(), nil
 }
 
 // Push has receive called with the responses, by the goroutines that handle the
@@ -254,7 +255,7 @@ func (c *handleConn) Close() error {
 	c.mu.Lock()
 	closed, receive := c.closed, c.receive
 	c.closed = true
-	c.answers = fifo{}
+	c.answers = buffer.FIFO{}
 	c.ready.Broadcast()
 	c.mu.Unlock()
 	c.cancel()

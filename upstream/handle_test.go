@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
 
 func TestHandleAnswers(t *testing.T) {
@@ -42,9 +43,9 @@ func TestHandleAnswers(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			conn := dial(t, test.handle)
-			send(t, conn, ping)
-			got := recv(t, conn)
+			conn := upstreamtest.Dial(t, test.handle)
+			upstreamtest.Send(t, conn, upstreamtest.Ping)
+			got := upstreamtest.Recv(t, conn)
 			if test.want[0] == '{' {
 				if got != test.want {
 					t.Errorf("got %s\nwant %s", got, test.want)
@@ -73,20 +74,20 @@ func (panics) MarshalJSON() ([]byte, error) { panic("boom") }
 func TestHandleRunsRequestsConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
+		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
 			m, _ := jsonrpc.Parse(msg)
 			if m.ID == "1" {
 				<-release
 			}
 			return jsonrpc.NewResult(m.ID, json.RawMessage(`{}`))
 		}))
-		send(t, conn, ping)
-		send(t, conn, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-		if got, want := recv(t, conn), `{"jsonrpc":"2.0","id":2,"result":{}}`; got != want {
+		upstreamtest.Send(t, conn, upstreamtest.Ping)
+		upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+		if got, want := upstreamtest.Recv(t, conn), `{"jsonrpc":"2.0","id":2,"result":{}}`; got != want {
 			t.Errorf("got %s, want %s while request 1 is handled", got, want)
 		}
 		close(release)
-		if got, want := recv(t, conn), `{"jsonrpc":"2.0","id":1,"result":{}}`; got != want {
+		if got, want := upstreamtest.Recv(t, conn), `{"jsonrpc":"2.0","id":1,"result":{}}`; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})
@@ -94,21 +95,21 @@ func TestHandleRunsRequestsConcurrently(t *testing.T) {
 
 func TestHandleKeepsTheOrderOfNotifications(t *testing.T) {
 	var got []string
-	conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
+	conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
 		got = append(got, string(msg)) // no lock: called inside Send
 		return json.RawMessage(`{"dropped":true}`)
 	}))
 	for i := range 100 {
-		send(t, conn, fmt.Sprintf(`{"jsonrpc":"2.0","method":"n/%d"}`, i))
+		upstreamtest.Send(t, conn, fmt.Sprintf(`{"jsonrpc":"2.0","method":"n/%d"}`, i))
 	}
-	send(t, conn, `{"jsonrpc":"2.0","id":5,"result":{}}`)
+	upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":5,"result":{}}`)
 	if len(got) != 101 || !strings.Contains(got[42], "n/42") || !strings.Contains(got[100], "result") {
 		t.Errorf("got %d messages: %v", len(got), got)
 	}
 }
 
 func TestHandleNotificationPanicIsReturned(t *testing.T) {
-	conn := dial(t, upstream.Handle(func(context.Context, json.RawMessage) any { panic("boom") }))
+	conn := upstreamtest.Dial(t, upstream.Handle(func(context.Context, json.RawMessage) any { panic("boom") }))
 	err := conn.Send([]byte(`{"jsonrpc":"2.0","method":"n"}`))
 	if err == nil || !strings.Contains(err.Error(), "handler panicked: boom") {
 		t.Errorf("Send: got %v, want the panic", err)
@@ -118,7 +119,7 @@ func TestHandleNotificationPanicIsReturned(t *testing.T) {
 func TestHandleCancelsOnlyTheNamedRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []string
-		conn := dial(t, upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
+		conn := upstreamtest.Dial(t, upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
 			m, _ := jsonrpc.Parse(msg)
 			if m.Kind == jsonrpc.Notification {
 				seen = append(seen, m.Method)
@@ -128,11 +129,11 @@ func TestHandleCancelsOnlyTheNamedRequest(t *testing.T) {
 			return jsonrpc.NewResult(m.ID, json.RawMessage(`{}`))
 		}))
 		for _, id := range []string{`1`, `2`, `"2"`, `3`} {
-			send(t, conn, `{"jsonrpc":"2.0","id":`+id+`,"method":"wait"}`)
+			upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":`+id+`,"method":"wait"}`)
 		}
 		for _, id := range []string{`"2"`, `3`, `1`, `2`} { // middle, head, tail, only one
-			send(t, conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`)
-			if got, want := recv(t, conn), `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`; got != want {
+			upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`)
+			if got, want := upstreamtest.Recv(t, conn), `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
 		}
@@ -143,15 +144,15 @@ func TestHandleCancelsOnlyTheNamedRequest(t *testing.T) {
 }
 
 func TestHandleCancelledWithoutAnswerSaysSo(t *testing.T) {
-	conn := dial(t, upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
+	conn := upstreamtest.Dial(t, upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
 		if m, _ := jsonrpc.Parse(msg); m.Kind == jsonrpc.Request {
 			<-ctx.Done()
 		}
 		return nil
 	}))
-	send(t, conn, ping)
-	send(t, conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	if got := recv(t, conn); !strings.Contains(got, "handler returned no response: context canceled") {
+	upstreamtest.Send(t, conn, upstreamtest.Ping)
+	upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	if got := upstreamtest.Recv(t, conn); !strings.Contains(got, "handler returned no response: context canceled") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -164,9 +165,9 @@ func TestHandleCloseEndsAll(t *testing.T) {
 			ended <- ctx.Err()
 			return msg
 		})
-		conn := dial(t, obey)
+		conn := upstreamtest.Dial(t, obey)
 		for range 3 {
-			send(t, conn, ping)
+			upstreamtest.Send(t, conn, upstreamtest.Ping)
 		}
 		failed := make(chan error, 1)
 		go func() {
@@ -185,7 +186,7 @@ func TestHandleCloseEndsAll(t *testing.T) {
 		if err := <-failed; !errors.Is(err, jsonrpc.ErrClosed) {
 			t.Errorf("Recv: got %v, want ErrClosed", err)
 		}
-		for _, msg := range []string{ping, `{"jsonrpc":"2.0","method":"n"}`} {
+		for _, msg := range []string{upstreamtest.Ping, `{"jsonrpc":"2.0","method":"n"}`} {
 			if err := conn.Send([]byte(msg)); !errors.Is(err, jsonrpc.ErrClosed) {
 				t.Errorf("Send: got %v, want ErrClosed", err)
 			}
@@ -198,11 +199,11 @@ func TestHandleCloseEndsAll(t *testing.T) {
 func TestHandleLateReturnLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
+		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
 			<-release
 			return msg
 		}))
-		send(t, conn, ping)
+		upstreamtest.Send(t, conn, upstreamtest.Ping)
 		if err := conn.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -218,24 +219,24 @@ func TestHandleIsBounded(t *testing.T) {
 	big := strings.Repeat("x", upstream.SendLimit)
 	msg := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"pad":"` + big + `"}}`
 	synctest.Test(t, func(t *testing.T) {
-		conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg }))
-		send(t, conn, msg) // over the limit, but alone
+		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg }))
+		upstreamtest.Send(t, conn, msg) // over the limit, but alone
 		synctest.Wait()
-		if err := conn.Send([]byte(ping)); !errors.Is(err, jsonrpc.ErrBusy) {
+		if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, jsonrpc.ErrBusy) {
 			t.Errorf("Send while an answer of 8 MiB waits: got %v, want ErrBusy", err)
 		}
-		if got := recv(t, conn); got != msg {
+		if got := upstreamtest.Recv(t, conn); got != msg {
 			t.Errorf("got %d bytes, want the %d sent", len(got), len(msg))
 		}
-		send(t, conn, ping)
-		if got := recv(t, conn); got != ping {
-			t.Errorf("got %s, want %s", got, ping)
+		upstreamtest.Send(t, conn, upstreamtest.Ping)
+		if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
+			t.Errorf("got %s, want %s", got, upstreamtest.Ping)
 		}
 	})
 }
 
 func TestHandleRefusesWhatIsNoMessage(t *testing.T) {
-	conn := dial(t, upstream.Handle(func(context.Context, json.RawMessage) any {
+	conn := upstreamtest.Dial(t, upstream.Handle(func(context.Context, json.RawMessage) any {
 		t.Error("function called")
 		return nil
 	}))
@@ -269,10 +270,10 @@ func TestHandleIdleSessionIsSmall(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	for i := range conns {
-		conns[i] = dial(t, echo)
+		conns[i] = upstreamtest.Dial(t, echo)
 		for range 3 {
-			send(t, conns[i], ping)
-			recv(t, conns[i])
+			upstreamtest.Send(t, conns[i], upstreamtest.Ping)
+			upstreamtest.Recv(t, conns[i])
 		}
 	}
 	runtime.GC()
@@ -291,7 +292,7 @@ func TestHandleIdleSessionIsSmall(t *testing.T) {
 func BenchmarkHandle(b *testing.B) {
 	const answer = `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hello"}]}}`
 	raw := json.RawMessage(answer)
-	conn := dial(b, upstream.Handle(func(context.Context, json.RawMessage) any { return raw }))
+	conn := upstreamtest.Dial(b, upstream.Handle(func(context.Context, json.RawMessage) any { return raw }))
 	msg := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`)
 	b.ReportAllocs()
 	for b.Loop() {

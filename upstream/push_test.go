@@ -9,11 +9,12 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
 
 func TestHandlePushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn := dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg }))
+		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg }))
 		type event struct {
 			msg string
 			err error
@@ -24,8 +25,8 @@ func TestHandlePushes(t *testing.T) {
 			return true
 		})
 		for range 3 {
-			send(t, conn, ping)
-			if got := <-events; got.msg != ping || got.err != nil {
+			upstreamtest.Send(t, conn, upstreamtest.Ping)
+			if got := <-events; got.msg != upstreamtest.Ping || got.err != nil {
 				t.Errorf("got %q, %v, want the answer", got.msg, got.err)
 			}
 		}
@@ -46,7 +47,7 @@ func TestHandlePushCountsWhatIsNotTaken(t *testing.T) {
 	}
 	msg := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping","params":["` + string(big) + `"]}`)
 	synctest.Test(t, func(t *testing.T) {
-		conn := dial(t, upstream.Handle(func(_ context.Context, _ json.RawMessage) any { return []byte(`{}`) }))
+		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, _ json.RawMessage) any { return []byte(`{}`) }))
 		take := make(chan struct{})
 		conn.(jsonrpc.Pusher).Push(func([]byte, error) bool {
 			<-take
@@ -56,12 +57,12 @@ func TestHandlePushCountsWhatIsNotTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if err := conn.Send([]byte(ping)); !errors.Is(err, jsonrpc.ErrBusy) {
+		if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, jsonrpc.ErrBusy) {
 			t.Errorf("Send: got %v, want ErrBusy", err)
 		}
 		take <- struct{}{}
 		synctest.Wait()
-		if err := conn.Send([]byte(ping)); err != nil {
+		if err := conn.Send([]byte(upstreamtest.Ping)); err != nil {
 			t.Errorf("Send after the answer was taken: %v", err)
 		}
 		close(take)
@@ -70,7 +71,7 @@ func TestHandlePushCountsWhatIsNotTaken(t *testing.T) {
 
 func BenchmarkHandlePush(b *testing.B) {
 	raw := json.RawMessage(`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hello"}]}}`)
-	conn := dial(b, upstream.Handle(func(context.Context, json.RawMessage) any { return raw }))
+	conn := upstreamtest.Dial(b, upstream.Handle(func(context.Context, json.RawMessage) any { return raw }))
 	done := make(chan struct{}, 1)
 	conn.(jsonrpc.Pusher).Push(func([]byte, error) bool {
 		select {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 // serveCloseTimeout bounds each of the two waits of Close for the function: for
@@ -38,10 +39,10 @@ func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, fmt.Errorf("dial server function: %w", err)
 	}
 	c := &serveConn{
-		in:    newQueue(sendLimit),
-		out:   newQueue(sendLimit),
+		in:    buffer.NewQueue(buffer.SendLimit),
+		out:   buffer.NewQueue(buffer.SendLimit),
 		done:  make(chan struct{}),
-		split: newSplitter(defaultMaxLineBytes),
+		split: buffer.NewSplitter(buffer.MaxMessageBytes),
 	}
 	run, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
@@ -51,7 +52,7 @@ func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 
 // serveConn is one session of a Serve.
 type serveConn struct {
-	in, out *queue        // a nil message in out stands for a line over the limit
+	in, out *buffer.Queue // a nil message in out stands for a line over the limit
 	done    chan struct{} // closed when the function has returned
 	cancel  context.CancelFunc
 
@@ -60,7 +61,7 @@ type serveConn struct {
 	closeErr error
 
 	writeMu sync.Mutex // serialises Write; guards split
-	split   *splitter
+	split   *buffer.Splitter
 }
 
 func (c *serveConn) run(ctx context.Context, fn Serve) {
@@ -70,8 +71,8 @@ func (c *serveConn) run(ctx context.Context, fn Serve) {
 			err = fmt.Errorf("server function panicked: %v", p)
 		}
 		c.flush()
-		c.in.abort(err) // first: who has seen the end cannot send any more
-		c.out.end(err)
+		c.in.Abort(err) // first: who has seen the end cannot send any more
+		c.out.End(err)
 		c.cancel()
 		close(c.done)
 	}()
@@ -84,8 +85,8 @@ func (c *serveConn) run(ctx context.Context, fn Serve) {
 func (c *serveConn) flush() {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
-	if line := bytes.TrimSpace(c.split.last()); json.Valid(line) {
-		_ = c.out.offer(line) // full or closed: nobody is there for it
+	if line := bytes.TrimSpace(c.split.Last()); json.Valid(line) {
+		_ = c.out.Offer(line) // full or closed: nobody is there for it
 	}
 }
 
@@ -94,12 +95,12 @@ func (c *serveConn) Send(msg []byte) error {
 	if c.closed.Load() {
 		return jsonrpc.ErrClosed
 	}
-	return c.in.offer(msg)
+	return c.in.Offer(msg)
 }
 
 // Recv returns the next line that the function wrote.
 func (c *serveConn) Recv() ([]byte, error) {
-	line, err := c.out.pop()
+	line, err := c.out.Pop()
 	if err == nil && line == nil {
 		err = jsonrpc.ErrTooLong
 	}
@@ -110,8 +111,8 @@ func (c *serveConn) Recv() ([]byte, error) {
 func (c *serveConn) Close() error {
 	c.closing.Do(func() {
 		c.closed.Store(true)
-		c.in.end(jsonrpc.ErrClosed)
-		c.out.abort(jsonrpc.ErrClosed)
+		c.in.End(jsonrpc.ErrClosed)
+		c.out.Abort(jsonrpc.ErrClosed)
 		c.closeErr = c.stop()
 	})
 	return c.closeErr
@@ -137,7 +138,7 @@ func (c *serveConn) stop() error {
 
 // serveReader is what the function reads: the queued messages, a line each.
 type serveReader struct {
-	q    *queue
+	q    *buffer.Queue
 	mu   sync.Mutex // serialises Read; guards rest and tail
 	rest []byte     // of the current message
 	tail bool       // the newline of the current message is still to be read
@@ -151,7 +152,7 @@ func (r *serveReader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.tail {
-		msg, err := r.q.pop()
+		msg, err := r.q.Pop()
 		if err != nil {
 			return 0, io.EOF
 		}
@@ -169,7 +170,7 @@ func (r *serveReader) Read(p []byte) (int, error) {
 
 // Close tells that the function reads no more: Send fails from then on.
 func (r *serveReader) Close() error {
-	r.q.abort(errors.New("server function closed its input"))
+	r.q.Abort(errors.New("server function closed its input"))
 	return nil
 }
 
@@ -189,7 +190,7 @@ func (w *serveWriter) Write(p []byte) (int, error) {
 			err  error
 		)
 		at := len(p) - len(rest)
-		line, rest, err = w.c.split.next(rest)
+		line, rest, err = w.c.split.Next(rest)
 		line = bytes.TrimSpace(line)
 		if err == nil && len(line) == 0 {
 			continue
@@ -197,7 +198,7 @@ func (w *serveWriter) Write(p []byte) (int, error) {
 		if err != nil {
 			line = nil // ErrTooLong, told by Recv
 		}
-		if w.c.out.push(line) != nil {
+		if w.c.out.Push(line) != nil {
 			return at, io.ErrClosedPipe
 		}
 	}
@@ -217,6 +218,6 @@ func (w *serveWriter) expire() {
 	select {
 	case <-w.c.done:
 	case <-timer.C:
-		w.c.out.end(errors.New("server function closed its output and did not return"))
+		w.c.out.End(errors.New("server function closed its output and did not return"))
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
 
 // echoLines is a server that sends each line back.
@@ -24,10 +25,10 @@ func echoLines(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
 
 func TestServeRoundTrip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn := dial(t, upstream.Serve(echoLines))
-		for _, msg := range []string{ping, `{"long":"` + strings.Repeat("x", 100_000) + `"}`, `{}`} {
-			send(t, conn, msg)
-			if got := recv(t, conn); got != msg {
+		conn := upstreamtest.Dial(t, upstream.Serve(echoLines))
+		for _, msg := range []string{upstreamtest.Ping, `{"long":"` + strings.Repeat("x", 100_000) + `"}`, `{}`} {
+			upstreamtest.Send(t, conn, msg)
+			if got := upstreamtest.Recv(t, conn); got != msg {
 				t.Errorf("got %.80s, want %.80s", got, msg)
 			}
 		}
@@ -37,15 +38,15 @@ func TestServeRoundTrip(t *testing.T) {
 func TestServeReadsInAnyChunk(t *testing.T) {
 	for size := 1; size < 12; size++ {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			conn := dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
+			conn := upstreamtest.Dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
 				_, err := io.CopyBuffer(struct{ io.Writer }{out}, struct{ io.Reader }{in}, make([]byte, size))
 				return err
 			}))
 			for _, msg := range []string{`{"a":1}`, `{}`, `{"ab":12}`} {
-				send(t, conn, msg)
+				upstreamtest.Send(t, conn, msg)
 			}
 			for _, want := range []string{`{"a":1}`, `{}`, `{"ab":12}`} {
-				if got := recv(t, conn); got != want {
+				if got := upstreamtest.Recv(t, conn); got != want {
 					t.Errorf("got %s, want %s", got, want)
 				}
 			}
@@ -66,7 +67,7 @@ func TestServeOutputLines(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			conn := dial(t, upstream.Serve(func(_ context.Context, _ io.ReadCloser, out io.WriteCloser) error {
+			conn := upstreamtest.Dial(t, upstream.Serve(func(_ context.Context, _ io.ReadCloser, out io.WriteCloser) error {
 				n, err := io.WriteString(out, test.out)
 				if err == nil && n != len(test.out) {
 					return io.ErrShortWrite
@@ -85,7 +86,7 @@ func TestServeOutputLines(t *testing.T) {
 			if _, err := conn.Recv(); !errors.Is(err, io.EOF) {
 				t.Errorf("at the end: got %v, want io.EOF", err)
 			}
-			if err := conn.Send([]byte(ping)); !errors.Is(err, io.EOF) {
+			if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, io.EOF) {
 				t.Errorf("Send after the end: got %v, want io.EOF", err)
 			}
 		})
@@ -107,19 +108,19 @@ func TestServeEnds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conn := dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
-					fmt.Fprintln(out, ping)
+				conn := upstreamtest.Dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
+					fmt.Fprintln(out, upstreamtest.Ping)
 					in.Close()
 					return test.end()
 				}))
 				synctest.Wait()
-				if got := recv(t, conn); got != ping {
+				if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
 					t.Errorf("got %s, want what was written before the end", got)
 				}
 				if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("Recv: got %v, want %s", err, test.want)
 				}
-				if err := conn.Send([]byte(ping)); err == nil || !strings.Contains(err.Error(), test.want) {
+				if err := conn.Send([]byte(upstreamtest.Ping)); err == nil || !strings.Contains(err.Error(), test.want) {
 					t.Errorf("Send: got %v, want %s", err, test.want)
 				}
 			})
@@ -129,7 +130,7 @@ func TestServeEnds(t *testing.T) {
 
 func TestServeSendNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn := dial(t, upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+		conn := upstreamtest.Dial(t, upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 			<-ctx.Done() // never reads
 			return nil
 		}))
@@ -150,7 +151,7 @@ func TestServeWriteWaitsForRecv(t *testing.T) {
 	msg := `{"pad":"` + strings.Repeat("x", 1<<20) + `"}`
 	synctest.Test(t, func(t *testing.T) {
 		written := 0
-		conn := dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
+		conn := upstreamtest.Dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
 			for range lines {
 				if _, err := io.WriteString(out, msg+"\n"); err != nil {
 					return err
@@ -164,7 +165,7 @@ func TestServeWriteWaitsForRecv(t *testing.T) {
 			t.Errorf("%d MiB written ahead of Recv, want at most 8", written)
 		}
 		for i := range lines {
-			if got := recv(t, conn); got != msg {
+			if got := upstreamtest.Recv(t, conn); got != msg {
 				t.Fatalf("line %d: got %d bytes", i, len(got))
 			}
 		}
@@ -177,7 +178,7 @@ func TestServeWriteWaitsForRecv(t *testing.T) {
 func TestServeCloseReleasesABlockedWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := make(chan error, 1)
-		conn := dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
+		conn := upstreamtest.Dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
 			msg := strings.Repeat("x", 1<<20) + "\n"
 			for {
 				if _, err := io.WriteString(out, msg); err != nil {
@@ -219,7 +220,7 @@ func TestServeClose(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				defer close(release)
-				conn := dial(t, upstream.Serve(func(ctx context.Context, in io.ReadCloser, _ io.WriteCloser) error {
+				conn := upstreamtest.Dial(t, upstream.Serve(func(ctx context.Context, in io.ReadCloser, _ io.WriteCloser) error {
 					test.obey(ctx, in, release)
 					return ctx.Err()
 				}))
@@ -243,7 +244,7 @@ func TestServeClose(t *testing.T) {
 				if err := <-unblocked; !errors.Is(err, jsonrpc.ErrClosed) {
 					t.Errorf("Recv: got %v, want ErrClosed", err)
 				}
-				if err := conn.Send([]byte(ping)); !errors.Is(err, jsonrpc.ErrClosed) {
+				if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, jsonrpc.ErrClosed) {
 					t.Errorf("Send: got %v, want ErrClosed", err)
 				}
 			})
@@ -254,14 +255,14 @@ func TestServeClose(t *testing.T) {
 func TestServeCloseDeliversWhatIsQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
-		conn := dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, _ io.WriteCloser) error {
+		conn := upstreamtest.Dial(t, upstream.Serve(func(_ context.Context, in io.ReadCloser, _ io.WriteCloser) error {
 			for lines := bufio.NewScanner(in); lines.Scan(); {
 				got = append(got, lines.Text())
 			}
 			return nil
 		}))
 		for i := range 10 {
-			send(t, conn, fmt.Sprintf(`{"n":%d}`, i))
+			upstreamtest.Send(t, conn, fmt.Sprintf(`{"n":%d}`, i))
 		}
 		if err := conn.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -274,7 +275,7 @@ func TestServeCloseDeliversWhatIsQueued(t *testing.T) {
 
 func TestServeClosedOutputEndsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn := dial(t, upstream.Serve(func(ctx context.Context, _ io.ReadCloser, out io.WriteCloser) error {
+		conn := upstreamtest.Dial(t, upstream.Serve(func(ctx context.Context, _ io.ReadCloser, out io.WriteCloser) error {
 			out.Close()
 			out.Close()
 			<-ctx.Done()
@@ -288,7 +289,7 @@ func TestServeClosedOutputEndsTheSession(t *testing.T) {
 
 func TestServeClosedInputFailsSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		conn := dial(t, upstream.Serve(func(ctx context.Context, in io.ReadCloser, _ io.WriteCloser) error {
+		conn := upstreamtest.Dial(t, upstream.Serve(func(ctx context.Context, in io.ReadCloser, _ io.WriteCloser) error {
 			in.Close()
 			if n, err := in.Read(make([]byte, 10)); n != 0 || err != io.EOF {
 				t.Errorf("Read after Close: got %d, %v, want io.EOF", n, err)
@@ -297,7 +298,7 @@ func TestServeClosedInputFailsSend(t *testing.T) {
 			return nil
 		}))
 		synctest.Wait()
-		if err := conn.Send([]byte(ping)); err == nil || !strings.Contains(err.Error(), "closed its input") {
+		if err := conn.Send([]byte(upstreamtest.Ping)); err == nil || !strings.Contains(err.Error(), "closed its input") {
 			t.Errorf("Send: got %v", err)
 		}
 	})

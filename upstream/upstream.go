@@ -1,11 +1,47 @@
 package upstream
 
-import "github.com/mcp-sse/mcp-sse/jsonrpc"
+import (
+	"context"
+	"net/http"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
+	"github.com/mcp-sse/mcp-sse/upstream/stdio"
+)
 
 // Upstream reaches one MCP server. It is safe for concurrent use.
 type Upstream = jsonrpc.Dialer
 
+// Command starts a child process for each session and speaks to it over stdio.
+type Command = stdio.Command
+
+// URL reaches a server over HTTP.
+type URL = remote.URL
+
 var (
 	_ Upstream = Handle(nil)
 	_ Upstream = Serve(nil)
+	_ Upstream = Command{}
+	_ Upstream = URL{}
 )
+
+// Transports of a URL that Dial does not probe for.
+const (
+	// TransportStreamable is Streamable HTTP with a handshake: MCP 2025-03-26 to
+	// 2025-11-25.
+	TransportStreamable = remote.TransportStreamable
+	// TransportStateless is Streamable HTTP without one: MCP 2026-07-28.
+	TransportStateless = remote.TransportStateless
+	// TransportSSE is HTTP+SSE: MCP 2024-11-05.
+	TransportSSE = remote.TransportSSE
+)
+
+// HTTPHandler reaches a server that is an http.Handler of this program, without a
+// socket; see [remote.HTTPHandler].
+func HTTPHandler(h http.Handler) Upstream { return remote.HTTPHandler(h) }
+
+// WithHeader returns a context with which Dial sends h too, with each request of
+// the session; see [remote.WithHeader].
+func WithHeader(ctx context.Context, h http.Header) context.Context {
+	return remote.WithHeader(ctx, h)
+}

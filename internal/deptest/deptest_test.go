@@ -21,11 +21,18 @@ var layers = [][]string{
 	{"jsonrpc", "metrics", "internal/buildinfo", "internal/throttle"},
 	{"internal/mcp"},
 	{"connstate"},
-	{"handshake", "multiplex", "upstream"},
+	{"upstream/internal/buffer", "upstream/internal/inprocess"},
+	{"upstream/stdio", "upstream/internal/exchange"},
+	{"upstream/internal/streamable", "upstream/internal/stateless", "upstream/internal/httpsse"},
+	{"upstream/remote"},
+	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
 	{"sse"},
 	{"gateway"},
 	{"cmd/sse-server"},
 }
+
+// apart are folders whose packages may not import those of one another.
+var apart = []string{"connstate", "handshake", "multiplex", "upstream"}
 
 // outside are the programs that prove and measure, and what they share, with what
 // they may import of the module. They see a server as its clients do: no layer
@@ -43,14 +50,19 @@ var outside = map[string][]string{
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
 	"github.com/r3labs/sse/v2":               {"sse"},
-	"os/exec":                                {"upstream"},
+	"os/exec":                                {"upstream/stdio"},
 	"github.com/prometheus/client_golang":    {"metrics", "gateway"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server"}, // the demo server
 	"github.com/mark3labs/mcp-go":            {},
 	"github.com/alecthomas/kong":             {"cmd/sse-server"},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server"},
 	"github.com/agnivade/levenshtein":        {"cmd/sse-server"},
-	"net/http":                               {"metrics", "upstream", "sse", "gateway", "cmd/sse-server"},
+	"net/http": {
+		"metrics", "upstream", "upstream/remote",
+		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
+		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
+		"sse", "gateway", "cmd/sse-server",
+	},
 }
 
 type goPackage struct {
@@ -114,6 +126,35 @@ func TestImportsPointDownwards(t *testing.T) {
 			if ours && layer(short) >= at {
 				t.Errorf("%s imports %s, which is not below it", p.short(), short)
 			}
+		}
+	}
+}
+
+// Handshake, multiplex and upstream do not know each other, nor the clients.
+func TestNeighboursStayApart(t *testing.T) {
+	folder := func(short string) string {
+		first, _, _ := strings.Cut(short, "/")
+		return first
+	}
+	for _, p := range load(t) {
+		mine := folder(p.short())
+		if !slices.Contains(apart, mine) {
+			continue
+		}
+		for _, imported := range p.Imports {
+			short, ours := strings.CutPrefix(imported, module+"/")
+			if other := folder(short); ours && other != mine && slices.Contains(apart, other) {
+				t.Errorf("%s imports %s", p.short(), short)
+			}
+		}
+	}
+}
+
+// What is for tests only stays out of the program.
+func TestTestHelpersAreImportedByTestsOnly(t *testing.T) {
+	for _, p := range load(t) {
+		if slices.Contains(p.Imports, module+"/upstream/internal/upstreamtest") {
+			t.Errorf("%s imports upstreamtest", p.short())
 		}
 	}
 }

@@ -15,7 +15,7 @@ var (
 // the code logs, both ways.
 func TestLogLinesAreTheCode(t *testing.T) {
 	code := make(map[string]string) // level by message
-	text := source(t, "cmd/sse-server", "connstate", "gateway", "handshake", "multiplex", "sse", "upstream")
+	text := source(t, append(upstreamFolders, "cmd/sse-server", "connstate", "gateway", "handshake", "multiplex", "sse")...)
 	for _, m := range logCall.FindAllStringSubmatch(text, -1) {
 		code[m[2]] += " " + strings.ToLower(m[1])
 	}

@@ -75,6 +75,12 @@ func TestStatesTableIsTheCode(t *testing.T) {
 	}
 }
 
+// upstreamFolders are those of the packages that make up upstream.
+var upstreamFolders = []string{
+	"upstream", "upstream/stdio", "upstream/remote", "upstream/internal/exchange",
+	"upstream/internal/streamable", "upstream/internal/stateless", "upstream/internal/httpsse",
+}
+
 // source returns the code of packages, tests left out.
 func source(t *testing.T, folders ...string) string {
 	t.Helper()
@@ -147,7 +153,7 @@ func TestReasonsAreTheCode(t *testing.T) {
 
 func TestRemoteReasonsAreTheCode(t *testing.T) {
 	code := make(map[string]bool)
-	for _, m := range regexp.MustCompile(`\sreason\w+\s*=\s*"([a-z_]+)"`).FindAllStringSubmatch(source(t, "upstream"), -1) {
+	for _, m := range regexp.MustCompile(`\s[rR]eason\w+\s*=\s*"([a-z_]+)"`).FindAllStringSubmatch(source(t, upstreamFolders...), -1) {
 		code[m[1]] = true
 	}
 	same(t, "reason", firstCells(rows(t, "docs/reference/errors.md", "### Requests to remote servers")), code)

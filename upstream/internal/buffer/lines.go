@@ -1,0 +1,57 @@
+package buffer
+
+import (
+	"bytes"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// splitter cuts a stream of bytes into lines of at most max bytes.
+type Splitter struct {
+	max  int
+	part []byte // of the current line, from earlier calls
+	skip bool   // the current line was too long; drop the rest of it
+}
+
+func NewSplitter(max int) *Splitter { return &Splitter{max: max} }
+
+// next reads p up to the end of the current line and returns what follows. The
+// line has no newline and is a copy that the caller owns; it is nil when p ends
+// before it does. A line over max bytes is dropped: ErrTooLong is returned once
+// for it, as soon as the limit is passed.
+func (s *Splitter) Next(p []byte) (line, rest []byte, err error) {
+	end := bytes.IndexByte(p, '\n')
+	complete := end >= 0
+	if !complete {
+		end = len(p)
+	}
+	head := p[:end]
+	rest = p[min(end+1, len(p)):]
+	if s.skip {
+		s.skip = !complete
+		return nil, rest, nil
+	}
+	if len(s.part)+len(head) > s.max {
+		s.part, s.skip = nil, !complete
+		return nil, rest, jsonrpc.ErrTooLong
+	}
+	s.part = append(s.part, head...)
+	if !complete {
+		return nil, rest, nil
+	}
+	line, s.part = s.part, nil
+	if line == nil {
+		line = []byte{}
+	}
+	return line, rest, nil
+}
+
+// partial returns what is there of the current line.
+func (s *Splitter) Partial() []byte { return s.part }
+
+// last returns the line that the end of the stream cut off, if any.
+func (s *Splitter) Last() []byte {
+	line := s.part
+	s.part = nil
+	return line
+}

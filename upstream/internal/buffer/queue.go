@@ -1,0 +1,185 @@
+// Package buffer holds what one side of a session has sent and the other has not
+// taken: queues of messages that are bounded in bytes, and a splitter that cuts a
+// stream into lines.
+package buffer
+
+import (
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// sendLimit is how many bytes of messages a session keeps for a peer that does
+	// not take them.
+	SendLimit = 8 << 20
+	// defaultMaxLineBytes is the longest message that is taken from a server.
+	MaxMessageBytes = 16 << 20
+	// itemCost is added to the length of each queued message, so that very many
+	// very small ones are bounded as well.
+	ItemCost = 64
+	// keepItems is the largest capacity that an empty fifo keeps: idle sessions
+	// must be small, but one call after the other must not allocate anew.
+	keepItems = 8
+)
+
+// item is a message, and the request that it came with: empty where there is none.
+type item struct {
+	msg     []byte
+	request jsonrpc.ID
+}
+
+// fifo is a first-in first-out list of messages that counts their bytes. It is
+// not safe for concurrent use.
+type FIFO struct {
+	items []item
+	head  int
+	Bytes int // of the items, itemCost included
+}
+
+func (f *FIFO) Len() int { return len(f.items) - f.head }
+
+// fits reports whether a message may be added under limit, where one message
+// over it passes alone.
+func (f *FIFO) Fits(msg []byte, limit int) bool {
+	return f.Len() == 0 || f.Bytes+len(msg)+ItemCost <= limit
+}
+
+func (f *FIFO) Push(msg []byte) { f.add(item{msg: msg}) }
+
+func (f *FIFO) add(it item) {
+	if f.head > 0 && len(f.items) == cap(f.items) && f.head >= len(f.items)/2 {
+		n := copy(f.items, f.items[f.head:])
+		clear(f.items[n:])
+		f.items, f.head = f.items[:n], 0
+	}
+	f.items = append(f.items, it)
+	f.Bytes += len(it.msg) + ItemCost
+}
+
+// pop must not be called on an empty fifo.
+func (f *FIFO) Pop() []byte { return f.take().msg }
+
+func (f *FIFO) take() item {
+	it := f.items[f.head]
+	f.items[f.head] = item{}
+	f.head++
+	f.Bytes -= len(it.msg) + ItemCost
+	if f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+		if cap(f.items) > keepItems {
+			f.items = nil
+		}
+	}
+	return it
+}
+
+// queue is a fifo between goroutines, bounded in bytes.
+type Queue struct {
+	mu    sync.Mutex // guards all below
+	ready sync.Cond  // there is a message, or the queue is closed
+	room  sync.Cond  // there is room, or the queue is closed
+	fifo  FIFO
+	limit int
+	err   error // why it is closed; nil while open
+}
+
+func NewQueue(limit int) *Queue {
+	q := &Queue{limit: limit}
+	q.ready.L, q.room.L = &q.mu, &q.mu
+	return q
+}
+
+// offer adds msg without waiting. It fails with ErrBusy when the queue is full
+// and with the reason of its end when it is closed.
+func (q *Queue) Offer(msg []byte) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch {
+	case q.err != nil:
+		return q.err
+	case !q.fifo.Fits(msg, q.limit):
+		return jsonrpc.ErrBusy
+	}
+	q.fifo.Push(msg)
+	q.ready.Signal()
+	return nil
+}
+
+// push adds msg and waits for room.
+func (q *Queue) Push(msg []byte) error { return q.PushFor(msg, "") }
+
+// pushFor is push for a message that came with a request.
+func (q *Queue) PushFor(msg []byte, request jsonrpc.ID) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.err == nil && !q.fifo.Fits(msg, q.limit) {
+		q.room.Wait()
+	}
+	if q.err != nil {
+		return q.err
+	}
+	q.fifo.add(item{msg, request})
+	q.ready.Signal()
+	return nil
+}
+
+// pop waits for the next message. Once the queue is closed and empty it returns
+// the reason.
+func (q *Queue) Pop() ([]byte, error) {
+	msg, _, err := q.PopFor()
+	return msg, err
+}
+
+// popFor is pop, and names the request that the message came with.
+func (q *Queue) PopFor() ([]byte, jsonrpc.ID, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.fifo.Len() == 0 {
+		if q.err != nil {
+			return nil, "", q.err
+		}
+		q.ready.Wait()
+	}
+	it := q.fifo.take()
+	q.room.Broadcast()
+	return it.msg, it.request, nil
+}
+
+// poll is pop without waiting; false when there is no message.
+func (q *Queue) Poll() ([]byte, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.fifo.Len() == 0 {
+		return nil, false
+	}
+	msg := q.fifo.Pop()
+	q.room.Broadcast()
+	return msg, true
+}
+
+// end closes the queue for writers; what is in it can still be read. The first
+// reason stays.
+func (q *Queue) End(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.err == nil {
+		q.err = why
+	}
+	q.wakeLocked()
+}
+
+// abort closes the queue and drops what is in it. Its reason takes the place of
+// an earlier one.
+func (q *Queue) Abort(why error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.err = why
+	q.fifo = FIFO{}
+	q.wakeLocked()
+}
+
+func (q *Queue) wakeLocked() {
+	q.ready.Broadcast()
+	q.room.Broadcast()
+}

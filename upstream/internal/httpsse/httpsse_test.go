@@ -1,0 +1,288 @@
+package httpsse_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
+)
+
+// sseServer is a server of HTTP+SSE under test.
+type sseServer struct {
+	*upstreamtest.Scripted
+	out chan string // what is written to the stream; closing it ends that
+}
+
+// serveSSE serves a stream with an endpoint event, and what is sent to out; POSTs
+// are answered by post, nil is 202.
+func serveSSE(t *testing.T, post func(w http.ResponseWriter, m *jsonrpc.Message)) *sseServer {
+	t.Helper()
+	s := &sseServer{out: make(chan string, 100)}
+	s.Scripted = upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/sse":
+			send := upstreamtest.Stream(w)
+			send("event: endpoint\ndata: /messages?sessionId=1")
+			for {
+				select {
+				case text, ok := <-s.out:
+					if !ok {
+						return
+					}
+					send("%s", text)
+				case <-r.Context().Done():
+					return
+				}
+			}
+		case r.Method != http.MethodPost || r.URL.Path != "/messages" || r.URL.RawQuery != "sessionId=1":
+			http.NotFound(w, r)
+		case post != nil:
+			post(w, m)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	})
+	return s
+}
+
+func overSSE(s *sseServer) remote.URL {
+	return remote.URL{Address: s.URL + "/sse", Transport: remote.TransportSSE}
+}
+
+func TestSSEMessagesGoBothWaysUnchanged(t *testing.T) {
+	s := serveSSE(t, nil)
+	up := overSSE(s)
+	up.Header = http.Header{"X-Key": {"k"}}
+	k := upstreamtest.DialTalk(t, up)
+	k.Send(upstreamtest.Call2)
+	s.Wait(t, 1, upstreamtest.Posted(upstreamtest.Call2))
+	s.out <- "event: message\ndata: " + upstreamtest.Result2
+	if got, id := k.Recv(); got != upstreamtest.Result2 || id != "" {
+		t.Errorf("got %s with request %q", got, id)
+	}
+	for _, v := range s.Seen() {
+		if v.Header.Get("X-Key") != "k" || v.Header.Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s has %v", v.Method, v.Header)
+		}
+	}
+}
+
+// facts 1.2, 1.4, 5.1: what servers really send.
+func TestSSEStreamIsReadAsServersWriteIt(t *testing.T) {
+	s := serveSSE(t, nil)
+	k := upstreamtest.DialTalk(t, overSSE(s))
+	s.out <- ": heartbeat"
+	s.out <- "data: " + fmt.Sprintf(upstreamtest.Note, 1) // unnamed
+	s.out <- "event: ping\ndata: " + fmt.Sprintf(upstreamtest.Note, 2)
+	s.out <- "event: mcp-response\ndata: " + fmt.Sprintf(upstreamtest.Note, 3)
+	s.out <- "event: endpoint\ndata: http://evil.example/steal"
+	s.out <- "retry: 5\nid: 9\ndata:"
+	s.out <- "event: message\ndata: not JSON"
+	s.out <- "event: message\r\ndata: " + fmt.Sprintf(upstreamtest.Note, 4) + "\r\nid: 1"
+	s.out <- "data: [" + fmt.Sprintf(upstreamtest.Note, 5) + "]"
+	for _, n := range []int{1, 4, 5} {
+		k.Gets(fmt.Sprintf(upstreamtest.Note, n))
+	}
+	k.Send(upstreamtest.Call2)
+	s.Wait(t, 1, upstreamtest.Posted(upstreamtest.Call2)) // where it went before the second endpoint
+}
+
+func TestSSEEndOfTheStreamIsTheEndOfTheSession(t *testing.T) {
+	s := serveSSE(t, nil)
+	k := upstreamtest.DialTalk(t, overSSE(s))
+	s.out <- "data: " + fmt.Sprintf(upstreamtest.Note, 1)
+	close(s.out)
+	k.Gets(fmt.Sprintf(upstreamtest.Note, 1))
+	if err := k.Ended(); !errors.Is(err, io.EOF) || err.Error() != "the server ended the event stream: EOF" {
+		t.Errorf("ended with %v", err)
+	}
+	if err := k.Conn.Send([]byte(upstreamtest.Call2)); err == nil {
+		t.Error("Send works afterwards")
+	}
+}
+
+func TestSSEFailedPostIsTheAnswer(t *testing.T) {
+	for code, want := range map[int]string{
+		400: "the server refused the request (400 Bad Request): no",
+		401: "the server refused access (401 Unauthorized)",
+		413: "the server refused the request (413 Request Entity Too Large): no",
+		429: "the server takes no more requests now (429 Too Many Requests)",
+		500: "the server answered 500 Internal Server Error",
+	} {
+		s := serveSSE(t, func(w http.ResponseWriter, m *jsonrpc.Message) {
+			if m.ID == "2" || m.Kind == jsonrpc.Notification {
+				http.Error(w, "no", code)
+				return
+			}
+			w.WriteHeader(http.StatusOK) // some do
+		})
+		k := upstreamtest.DialTalk(t, overSSE(s))
+		k.Send(upstreamtest.Initialized) // its failure is nobody's
+		k.Send(upstreamtest.Call2)
+		if f := k.Fails(); string(f.ID) != "2" || !strings.Contains(f.Error.Message, want) {
+			t.Errorf("%d: got %+v", code, f)
+		}
+		k.Send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+		s.Wait(t, 1, upstreamtest.Posted("ping"))
+		s.out <- `data: {"jsonrpc":"2.0","id":3,"result":{}}`
+		if got, _ := k.Recv(); got != `{"jsonrpc":"2.0","id":3,"result":{}}` {
+			t.Errorf("%d: afterwards got %s", code, got)
+		}
+	}
+}
+
+func TestSSEPostThatIsNotFoundEndsTheSession(t *testing.T) {
+	s := serveSSE(t, func(w http.ResponseWriter, m *jsonrpc.Message) { w.WriteHeader(http.StatusNotFound) })
+	k := upstreamtest.DialTalk(t, overSSE(s))
+	k.Send(upstreamtest.Call2)
+	if err := k.Ended(); !strings.Contains(err.Error(), "forgotten the session") {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestSSEPostsKeepTheirOrder(t *testing.T) {
+	s := serveSSE(t, nil)
+	k := upstreamtest.DialTalk(t, overSSE(s))
+	const n = 50
+	for i := range n {
+		k.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i+1))
+	}
+	for i, v := range s.Wait(t, n, upstreamtest.Posted("ping")) {
+		if !strings.Contains(v.Body, fmt.Sprintf(`"id":%d,`, i+1)) {
+			t.Errorf("number %d is %s", i, v.Body)
+		}
+	}
+}
+
+func TestSSEMessageOverTheLimitIsTold(t *testing.T) {
+	s := serveSSE(t, nil)
+	up := overSSE(s)
+	up.MaxMessageBytes = 1000
+	k := upstreamtest.DialTalk(t, up)
+	s.out <- "data: " + strings.Repeat("x", 1001)
+	s.out <- "data: " + fmt.Sprintf(upstreamtest.Note, 1)
+	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrTooLong) {
+		t.Errorf("got %s, %v", a.Msg, a.Err)
+	}
+	k.Gets(fmt.Sprintf(upstreamtest.Note, 1))
+}
+
+// TypeScript's rule (facts 1.3): credentials go to no other origin.
+func TestSSEEndpointOfAnotherOriginIsRefused(t *testing.T) {
+	other := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {})
+	for name, endpoint := range map[string]string{
+		"other port": other.URL + "/messages", "other host": "http://evil.example/messages",
+		"other scheme": "https://127.0.0.1/messages", "network path": "//evil.example/messages", "file": "file:///etc/passwd",
+	} {
+		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			upstreamtest.Stream(w)("event: endpoint\ndata: %s", endpoint)
+		})
+		_, err := remote.URL{Address: s.URL, Transport: remote.TransportSSE}.Dial(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "another origin") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if got := other.Seen(); len(got) > 0 {
+		t.Errorf("the other origin got %+v", got)
+	}
+}
+
+func TestSSEEndpointIsRelativeToTheStream(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"/m?s=1": "/m?s=1", "m?s=1": "/a/m?s=1", "?s=1": "/a/sse?s=1", " /m ": "/m", "%s/m": "/m", "": "/a/sse",
+	} {
+		at := make(chan string, 1)
+		var s *upstreamtest.Scripted
+		s = upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if user, password, ok := r.BasicAuth(); !ok || user != "u" || password != "p" {
+				http.Error(w, "who?", http.StatusUnauthorized)
+				return
+			}
+			if m != nil {
+				at <- r.URL.RequestURI()
+				return
+			}
+			send := upstreamtest.Stream(w)
+			send("event: endpoint\ndata: %s", strings.Replace(endpoint, "%s", s.URL, 1))
+			<-r.Context().Done()
+		})
+		k := upstreamtest.DialTalk(t, remote.URL{Address: strings.Replace(s.URL, "//", "//u:p@", 1) + "/a/sse", Transport: remote.TransportSSE})
+		k.Send(upstreamtest.Call2)
+		select {
+		case got := <-at:
+			if got != want {
+				t.Errorf("%q leads to %q, want %q", endpoint, got, want)
+			}
+		case <-time.After(upstreamtest.Patience):
+			t.Errorf("%q leads nowhere", endpoint)
+		}
+	}
+}
+
+func TestSSEDialSaysWhatIsWrong(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   func(w http.ResponseWriter, r *http.Request)
+		want string
+	}{
+		"not found": {http.NotFound, "the answer is no event stream, but 404 Not Found"},
+		"JSON":      {func(w http.ResponseWriter, r *http.Request) { upstreamtest.AnswerJSON(w, "{}") }, "the answer is no event stream, but 200 OK"},
+		"ended":     {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)("event: hello\ndata: x") }, "the stream ended without an endpoint event"},
+		"no access": {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(401) }, "the server refused access (401 Unauthorized): configure the credentials"},
+		"no URL": {func(w http.ResponseWriter, r *http.Request) {
+			upstreamtest.Stream(w)("event: endpoint\ndata: http://[")
+		}, "the endpoint event holds no URL"},
+		"no answer": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
+		"no event":  {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)(": hello"); <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
+		"cut": {func(w http.ResponseWriter, r *http.Request) {
+			upstreamtest.Stream(w)(": hello")
+			panic(http.ErrAbortHandler)
+		}, "no endpoint event came"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
+		}, "but 302 Found"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { tt.do(w, r) })
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := remote.URL{Address: s.URL + "/sse?key=hunter2", Transport: remote.TransportSSE}.Dial(ctx)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestSSECloseEndsTheStream(t *testing.T) {
+	gone := make(chan struct{})
+	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m == nil {
+			upstreamtest.Stream(w)("event: endpoint\ndata: /m")
+			<-r.Context().Done()
+			close(gone)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+	})
+	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL, Transport: remote.TransportSSE})
+	k.Send(upstreamtest.Initialized)
+	if err := k.Conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := s.Find(upstreamtest.Posted("initialized")); len(got) != 1 {
+		t.Error("what was sent before Close was not posted")
+	}
+	<-gone
+	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrClosed) {
+		t.Errorf("Recv gives %v", a.Err)
+	}
+	_ = k.Conn.Close()
+}

@@ -1,0 +1,222 @@
+package stateless
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+)
+
+const (
+	// maxInputRounds is how often a server may ask for input to one request.
+	maxInputRounds = 10
+	// maxInputs is for how much at a time.
+	maxInputs = 32
+	// maxAsks bounds the requests to the client that are unanswered.
+	maxAsks = 256
+)
+
+// ask is a request to the client that stands for an input request of the server.
+type ask struct {
+	id     jsonrpc.ID
+	key    string // the server's name for it
+	method string
+	params json.RawMessage // nil: none
+	reply  chan *jsonrpc.Message
+}
+
+// input gets what the server wants to know, and returns the params of the next
+// round: those of the client, the answers, and the state that the server wants
+// back.
+func (c *Conn) input(k *call, result json.RawMessage, round int) (json.RawMessage, error) {
+	switch k.m.Method {
+	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
+	default:
+		return nil, exchange.InvalidResponse("it asks for input to %.64s", k.m.Method)
+	}
+	if round >= maxInputRounds {
+		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonRounds}, "the server asked for input more than %d times", maxInputRounds)
+	}
+	params := k.m.Params()
+	requests, asks := jsonrpc.Member(result, "inputRequests")
+	state, stateful := jsonrpc.Member(result, "requestState")
+	if !asks && !stateful {
+		return nil, exchange.InvalidResponse("it asks for input and does not say for which")
+	}
+	if asks && !emptyObject(requests) {
+		responses, err := c.gather(k, requests)
+		if err != nil {
+			return nil, err
+		}
+		params = jsonrpc.SetMember(params, responses, "inputResponses")
+	} else if err := exchange.Pause(k.ctx, inputPause(round)); err != nil { // it only asks to come again
+		return nil, err
+	}
+	if stateful {
+		params = jsonrpc.SetMember(params, state, "requestState")
+	}
+	return params, nil
+}
+
+func emptyObject(raw json.RawMessage) bool { return string(jsonrpc.Compact(raw)) == "{}" }
+
+// inputPause is drawn at random between zero and a bound that doubles each round.
+func inputPause(round int) time.Duration {
+	b := exchange.NewBackoff(100*time.Millisecond, 2*time.Second)
+	for range round {
+		b.NextBackOff()
+	}
+	return b.NextBackOff()
+}
+
+// gather asks the client for all that the server wants, and returns the answers
+// under the server's names. When one is missing the others are taken back.
+func (c *Conn) gather(k *call, requests json.RawMessage) (json.RawMessage, error) {
+	asks, err := c.plan(requests)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.register(asks); err != nil {
+		return nil, err
+	}
+	defer c.withdraw(k, asks)
+	for _, a := range asks {
+		if err := c.inbox.PushFor(jsonrpc.NewRequest(a.id, a.method, a.params), k.m.ID); err != nil {
+			return nil, err
+		}
+	}
+	responses := json.RawMessage("{}")
+	for _, a := range asks {
+		var m *jsonrpc.Message
+		select {
+		case m = <-a.reply:
+		case <-k.ctx.Done():
+			return nil, k.ctx.Err()
+		}
+		answer := m.Result()
+		if answer == nil && a.method == mcp.MethodElicit {
+			answer = json.RawMessage(`{"action":"cancel"}`)
+		}
+		if answer == nil {
+			return nil, errorFrom(m.Error()) // of the call, then
+		}
+		responses = jsonrpc.SetMember(responses, answer, a.key)
+	}
+	return responses, nil
+}
+
+// plan reads input requests, in the order of their names. What the client has not
+// declared is never asked of it.
+func (c *Conn) plan(requests json.RawMessage) ([]*ask, error) {
+	var byKey map[string]struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	if err := json.Unmarshal(requests, &byKey); err != nil {
+		return nil, exchange.InvalidResponse("it asks for input that is no object of requests")
+	}
+	if len(byKey) > maxInputs {
+		return nil, exchange.InvalidResponse("it asks for %d inputs at once, more than %d", len(byKey), maxInputs)
+	}
+	c.mu.Lock()
+	meta := c.meta
+	c.mu.Unlock()
+	var asks []*ask
+	for _, key := range slices.Sorted(maps.Keys(byKey)) {
+		r := byKey[key]
+		if !meta.serves(r.Method, r.Params) {
+			return nil, exchange.InvalidResponse("it asks for %.64q, which the client has not declared", r.Method)
+		}
+		a := &ask{key: key, method: r.Method, params: r.Params, reply: make(chan *jsonrpc.Message, 1)}
+		if a.method == mcp.MethodElicit && elicitMode(a.params) == "url" && !has(a.params, "elicitationId") {
+			// 2025-11-25 demands one.
+			a.params = jsonrpc.SetMember(a.params, json.RawMessage(strconv.Quote(rand.Text())), "elicitationId")
+		}
+		asks = append(asks, a)
+	}
+	return asks, nil
+}
+
+// serves reports whether the client has declared that it answers a request.
+func (m requestMeta) serves(method string, params json.RawMessage) bool {
+	switch method {
+	case mcp.MethodListRoots:
+		return m.declares("roots")
+	case mcp.MethodSample:
+		return m.declares("sampling") && (!has(params, "tools") || m.declares("sampling", "tools"))
+	case mcp.MethodElicit:
+		url := m.declares("elicitation", "url")
+		if elicitMode(params) == "url" {
+			return url
+		}
+		return m.declares("elicitation") && (!url || m.declares("elicitation", "form"))
+	}
+	return false
+}
+
+// elicitMode is form unless the params say otherwise (MCP 2026-07-28,
+// client/elicitation).
+func elicitMode(params json.RawMessage) string {
+	raw, _ := jsonrpc.Member(params, "mode")
+	mode, ok := jsonrpc.Text(raw)
+	if !ok {
+		return "form"
+	}
+	return mode
+}
+
+// register makes ids for requests to the client.
+func (c *Conn) register(asks []*ask) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.asks)+len(asks) > maxAsks {
+		return exchange.NewError(exchange.ErrorData{Reason: reasonAsks}, "over %d requests to the client are unanswered", maxAsks)
+	}
+	if c.asks == nil {
+		c.asks = make(map[jsonrpc.ID]*ask)
+	}
+	for _, a := range asks {
+		c.nextID++
+		a.id = jsonrpc.ID(strconv.Quote("input-" + strconv.FormatInt(c.nextID, 10)))
+		c.asks[a.id] = a
+	}
+	return nil
+}
+
+// withdraw tells the client which of the requests are no longer wanted.
+func (c *Conn) withdraw(k *call, asks []*ask) {
+	for _, a := range asks {
+		c.mu.Lock()
+		open := c.asks[a.id] == a
+		delete(c.asks, a.id)
+		c.mu.Unlock()
+		if open {
+			params := json.RawMessage(`{"requestId":` + string(a.id) + `,"reason":"no longer needed"}`)
+			_ = c.inbox.PushFor(jsonrpc.NewNotification(mcp.MethodCancelled, params), k.m.ID) // fails at the end of the session
+		}
+	}
+}
+
+// answered takes the client's answer to a request of the server.
+func (c *Conn) answered(m *jsonrpc.Message) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed != nil {
+		return c.closed
+	}
+	a := c.asks[m.ID]
+	if a == nil {
+		c.x.Metrics.Dropped(metrics.DroppedUnknownResponse)
+		return nil
+	}
+	delete(c.asks, m.ID)
+	a.reply <- m // has room for the one
+	return nil
+}

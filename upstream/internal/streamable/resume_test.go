@@ -1,0 +1,264 @@
+package streamable_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+)
+
+// resumable is a session whose tools/call is answered by post, and whose GETs with a
+// Last-Event-ID by get.
+func resumable(post func(w http.ResponseWriter), get func(n int, w http.ResponseWriter, r *http.Request)) upstreamtest.Handler {
+	var n atomic.Int32
+	return upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		switch {
+		case r.Method == http.MethodGet && r.Header.Get("Last-Event-ID") == "":
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case r.Method == http.MethodGet:
+			get(int(n.Add(1)), w, r)
+		case m.Method == "tools/call":
+			post(w)
+		default:
+			upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
+		}
+	})
+}
+
+func resumptions(v upstreamtest.Visit) bool {
+	return v.Method == "GET" && v.Header.Get("Last-Event-ID") != ""
+}
+
+// MCP 2025-11-25, basic/transports, "resumability and redelivery"; SEP-1699.
+func TestBrokenStreamIsResumedFromItsLastEvent(t *testing.T) {
+	for name, end := range map[string]func(){"cut": func() { panic(http.ErrAbortHandler) }, "closed": func() {}} {
+		upstreamtest.TestInBubble(t, name, func(t *testing.T) {
+			s := upstreamtest.ServeHere(resumable(func(w http.ResponseWriter) {
+				send := upstreamtest.Stream(w)
+				send("id: p-0\nretry: 200\ndata:")
+				send("id: p-1\ndata: "+upstreamtest.Note, 1)
+				end()
+			}, func(n int, w http.ResponseWriter, r *http.Request) {
+				if n == 1 { // polling: nothing yet
+					upstreamtest.Stream(w)(": wait")
+					return
+				}
+				send := upstreamtest.Stream(w)
+				send("id: p-2\ndata: "+upstreamtest.Note, 2)
+				send("id: p-3\ndata: %s", upstreamtest.Result2)
+			}))
+			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+			k.Send(upstreamtest.Call2)
+			for _, want := range []string{fmt.Sprintf(upstreamtest.Note, 1), fmt.Sprintf(upstreamtest.Note, 2), upstreamtest.Result2} {
+				if got, id := k.Recv(); got != want || id != "2" {
+					t.Errorf("got %s with request %q, want %s", got, id, want)
+				}
+			}
+			before := s.Find(upstreamtest.Posted("tools/call"))[0].At
+			for _, v := range s.Find(resumptions) {
+				if id := v.Header.Get("Last-Event-ID"); id != "p-1" {
+					t.Errorf("Last-Event-ID %q", id)
+				}
+				if v.Header.Get("Mcp-Session-Id") != "s-1" || v.At.Sub(before) < 200*time.Millisecond {
+					t.Errorf("resumed with %v after %s", v.Header, v.At.Sub(before))
+				}
+				before = v.At
+			}
+			if n := len(s.Find(upstreamtest.Posted("tools/call"))); n != 1 {
+				t.Errorf("the call was posted %d times", n)
+			}
+		})
+	}
+}
+
+func TestResponseThatCannotBeResumedIsLost(t *testing.T) {
+	for name, tt := range map[string]struct {
+		first string
+		get   func(w http.ResponseWriter)
+		tries int
+	}{
+		"no id":         {"data: " + fmt.Sprintf(upstreamtest.Note, 1), nil, 0},
+		"id taken away": {"id: a\ndata: " + fmt.Sprintf(upstreamtest.Note, 1) + "\n\nid:\n", nil, 0},
+		"not supported": {"id: a\ndata: " + fmt.Sprintf(upstreamtest.Note, 1), func(w http.ResponseWriter) { w.WriteHeader(400) }, 1},
+		"no stream":     {"id: a\ndata: " + fmt.Sprintf(upstreamtest.Note, 1), func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, "{}") }, 1},
+		"always fails":  {"id: a\ndata: " + fmt.Sprintf(upstreamtest.Note, 1), func(w http.ResponseWriter) { w.WriteHeader(503) }, 5},
+	} {
+		upstreamtest.TestInBubble(t, name, func(t *testing.T) {
+			s := upstreamtest.ServeHere(resumable(func(w http.ResponseWriter) { upstreamtest.Stream(w)("%s", tt.first) },
+				func(_ int, w http.ResponseWriter, r *http.Request) { tt.get(w) }))
+			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+			k.Send(upstreamtest.Call2)
+			k.Recv()
+			f := k.Fails()
+			if string(f.ID) != "2" || f.Error.Code != -32603 || f.Error.Data.Reason != "response_lost" || f.Error.Data.Retryable {
+				t.Errorf("got %+v", f)
+			}
+			if n := len(s.Find(resumptions)); n != tt.tries {
+				t.Errorf("%d attempts to resume, want %d", n, tt.tries)
+			}
+			k.Ping(3)
+		})
+	}
+}
+
+func TestResumptionThatIsNotFoundEndsTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := upstreamtest.ServeHere(resumable(func(w http.ResponseWriter) { upstreamtest.Stream(w)("id: a\ndata:") },
+			func(_ int, w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) }))
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		k.Send(upstreamtest.Call2)
+		if err := k.Ended(); !strings.Contains(err.Error(), "forgotten the session") {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}
+
+func TestCancelIsPostedAndEndsTheResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan struct{})
+		s := upstreamtest.ServeHere(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			switch {
+			case m == nil:
+				w.WriteHeader(http.StatusMethodNotAllowed)
+			case m.Kind == jsonrpc.Request:
+				upstreamtest.Stream(w)(": working")
+				<-r.Context().Done()
+				close(gone)
+			default:
+				w.WriteHeader(http.StatusAccepted)
+			}
+		}))
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		k.Send(upstreamtest.Call2)
+		s.Wait(t, 1, upstreamtest.Posted("tools/call"))
+		k.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+		s.Wait(t, 1, upstreamtest.Posted("notifications/cancelled"))
+		select {
+		case <-gone:
+		case <-time.After(upstreamtest.Patience):
+			t.Error("the response is still open")
+		}
+	})
+}
+
+// The server SHOULD close the stream after the response: one that does not must not
+// hold a connection for ever.
+func TestStreamThatStaysOpenAfterItsAnswerIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan struct{})
+		s := upstreamtest.ServeHere(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m == nil {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			upstreamtest.Stream(w)("data: %s", upstreamtest.Result2)
+			<-r.Context().Done()
+			close(gone)
+		}))
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		k.Send(upstreamtest.Call2)
+		if got, _ := k.Recv(); got != upstreamtest.Result2 {
+			t.Errorf("got %s", got)
+		}
+		select {
+		case <-gone:
+		case <-time.After(upstreamtest.Patience):
+			t.Error("the response is still open")
+		}
+	})
+}
+
+// What nobody takes from the session must not be kept without a bound.
+func TestStreamIsNotReadFurtherThanItsMessagesAreTaken(t *testing.T) {
+	const size, many = 1 << 20, 64
+	stalled := make(chan int, 1)
+	s := upstreamtest.Serve(t, gets(func(_ int, w http.ResponseWriter, r *http.Request) {
+		upstreamtest.Stream(w)
+		block := fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{\"x\":\"%s\"}}\n\n", strings.Repeat("x", size))
+		for n := range many {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Second))
+			if _, err := io.WriteString(w, block); err != nil {
+				stalled <- n
+				return
+			}
+		}
+		stalled <- many
+	}))
+	upstreamtest.Open(t, upstreamtest.Streamable(s))
+	if n := <-stalled; n > many/2 {
+		t.Errorf("%d MiB were read, nobody has taken one", n)
+	}
+}
+
+// The last id outlives the stream that it came on (WHATWG HTML, section 9.2.4).
+func TestLastEventIDOutlivesItsStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := upstreamtest.ServeHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
+			send := upstreamtest.Stream(w)
+			if n == 1 {
+				send("id: a\ndata:")
+			}
+			send("data: "+upstreamtest.Note, n)
+			if n == 3 {
+				<-r.Context().Done()
+			}
+		}))
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		for n := range 3 {
+			k.Gets(fmt.Sprintf(upstreamtest.Note, n+1))
+		}
+		for i, v := range s.Find(upstreamtest.Method("GET"))[1:] {
+			if id := v.Header.Get("Last-Event-ID"); id != "a" {
+				t.Errorf("GET %d has Last-Event-ID %q", i+2, id)
+			}
+		}
+	})
+}
+
+// A resumed stream that takes its id away cannot be resumed again: a GET without it
+// would open another stream.
+func TestResumedStreamThatTakesItsIDAwayIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := upstreamtest.ServeHere(resumable(func(w http.ResponseWriter) { upstreamtest.Stream(w)("id: a\ndata:") },
+			func(_ int, w http.ResponseWriter, r *http.Request) {
+				upstreamtest.Stream(w)("id:\ndata: "+upstreamtest.Note, 1)
+			}))
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		k.Send(upstreamtest.Call2)
+		k.Recv()
+		if f := k.Fails(); f.Error.Data.Reason != "response_lost" {
+			t.Errorf("got %+v", f)
+		}
+		if n := len(s.Find(upstreamtest.Method("GET"))); n != 2 { // that of the session, and one resumption
+			t.Errorf("%d GETs", n)
+		}
+	})
+}
+
+// A server that ends each stream at once must not be asked all the time.
+func TestStreamsThatEndAtOnceAreAskedForLessAndLess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := upstreamtest.ServeHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
+			upstreamtest.Stream(w)("id: %d\ndata: "+upstreamtest.Note, n, n)
+		}))
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		go func() { // ends with the session
+			for {
+				if _, err := k.Conn.Recv(); err != nil {
+					return
+				}
+			}
+		}()
+		time.Sleep(10 * time.Minute)
+		if n := len(s.Find(upstreamtest.Method("GET"))); n > 200 {
+			t.Errorf("%d GETs in 10 minutes", n)
+		}
+	})
+}

@@ -1,0 +1,343 @@
+package streamable_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+)
+
+// MCP 2025-11-25, basic/transports: "session management" and "protocol version
+// header".
+func TestRequestsCarryWhatTheInitializeSettled(t *testing.T) {
+	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m == nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		upstreamtest.AnswerJSON(w, upstreamtest.Result2)
+	}))
+	up := upstreamtest.Streamable(s)
+	up.Header = http.Header{"authorization": {"Bearer k"}}
+	k := upstreamtest.Open(t, up)
+	k.Send(upstreamtest.Call2)
+	if got, id := k.Recv(); got != upstreamtest.Result2 || id != "2" {
+		t.Errorf("got %s with request %s", got, id)
+	}
+	s.Wait(t, 1, upstreamtest.Method("GET"))
+	if err := k.Conn.Close(); err != nil {
+		t.Error(err)
+	}
+	for _, v := range s.Seen() {
+		want := [2]string{"s-1", "2025-06-18"}
+		if strings.Contains(v.Body, `"initialize"`) {
+			want = [2]string{}
+		}
+		if got := [2]string{v.Header.Get("Mcp-Session-Id"), v.Header.Get("MCP-Protocol-Version")}; got != want {
+			t.Errorf("%s %.60s: session and version %q, want %q", v.Method, v.Body, got, want)
+		}
+		if got := v.Header.Get("Authorization"); got != "Bearer k" {
+			t.Errorf("%s: Authorization %q", v.Method, got)
+		}
+	}
+	var order []string
+	for _, v := range s.Seen() {
+		if v.Method != "GET" {
+			order = append(order, v.Method)
+		}
+	}
+	if want := []string{"POST", "POST", "POST", "DELETE"}; !slices.Equal(order, want) {
+		t.Errorf("the server got %q, want %q", order, want)
+	}
+}
+
+func TestBytesPassUnchanged(t *testing.T) {
+	const call = `{"jsonrpc":"2.0","id":2,"x":1,"method":"t","params":{"z":1.0,"a":9007199254740993,"e":"\u003c"},"y":null}`
+	const event = `{"jsonrpc":"2.0","method":"notifications/x","params":{"z":1.0,"a":9007199254740993},"y":1e3}`
+	const ask = `{"jsonrpc":"2.0","id":9007199254740993,"method":"sampling/createMessage","q":1,"params":{"z":1.0}}`
+	const answer = `{"jsonrpc":"2.0","result":{"z":1.0,"a":9007199254740993},"id":9007199254740993,"x":1}`
+	const fault = `{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"m","more":1,"data":9007199254740993},"x":2}`
+	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m == nil || m.Kind == jsonrpc.Response {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		send := upstreamtest.Stream(w)
+		send("event: message\ndata: %s", event)
+		send("data: %s", ask)
+		send("data: %s", fault)
+	}))
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	k.Send(call)
+	for _, want := range []string{event, ask, fault} {
+		if got, id := k.Recv(); got != want || id != "2" {
+			t.Errorf("got %s with request %q, want %s", got, id, want)
+		}
+	}
+	k.Send(answer)
+	s.Wait(t, 1, upstreamtest.Posted(answer))
+	s.Wait(t, 1, upstreamtest.Posted(call))
+}
+
+func TestNothingIsPostedBeforeInitializedIsAccepted(t *testing.T) {
+	accept := make(chan struct{})
+	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m != nil && m.Method == "notifications/initialized" {
+			<-accept
+		}
+		upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m == nil {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+			} else {
+				upstreamtest.AnswerJSON(w, upstreamtest.Result2)
+			}
+		})(w, r, m)
+	})
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	k.Send(upstreamtest.Call2)
+	s.Wait(t, 1, upstreamtest.Posted("notifications/initialized"))
+	if got := s.Find(upstreamtest.Posted("tools/call")); len(got) > 0 {
+		t.Errorf("posted before: %+v", got)
+	}
+	close(accept)
+	if got, _ := k.Recv(); got != upstreamtest.Result2 {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestNotificationsArePostedInOrder(t *testing.T) {
+	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	const n = 50
+	for i := range n {
+		k.Send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/n","params":{"i":%d}}`, i))
+	}
+	got := s.Wait(t, n, upstreamtest.Posted("notifications/n"))
+	for i, v := range got {
+		if !strings.Contains(v.Body, fmt.Sprintf(`"i":%d}`, i)) {
+			t.Errorf("number %d is %s", i, v.Body)
+		}
+	}
+}
+
+func TestRequestsArePostedAtTheSameTime(t *testing.T) {
+	const n = 20
+	var all sync.WaitGroup
+	all.Add(n)
+	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m == nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		all.Done()
+		all.Wait()
+		upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
+	}))
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	for i := range n {
+		k.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i+2))
+	}
+	seen := make(map[jsonrpc.ID]bool)
+	for range n {
+		_, id := k.Recv()
+		seen[id] = true
+	}
+	if len(seen) != n {
+		t.Errorf("%d of %d answered", len(seen), n)
+	}
+}
+
+// A server that answers its POST only when it has had the next message must not
+// hang the session.
+func TestASlowPostHoldsUpTheNextForASecondOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		s := upstreamtest.ServeHere(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m != nil && m.Method == "notifications/first" {
+				<-release
+			} else if m != nil && m.Method == "notifications/second" {
+				close(release)
+			}
+			w.WriteHeader(http.StatusAccepted)
+		}))
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		k.Send(`{"jsonrpc":"2.0","method":"notifications/first"}`)
+		k.Send(`{"jsonrpc":"2.0","method":"notifications/second"}`)
+		s.Wait(t, 2, func(v upstreamtest.Visit) bool {
+			return strings.Contains(v.Body, "first") || strings.Contains(v.Body, "second")
+		})
+	})
+}
+
+func TestAnswersWithoutAnIDBelongToTheirPost(t *testing.T) {
+	for name, body := range map[string]string{
+		"null":    `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}`,
+		"missing": `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { upstreamtest.AnswerJSON(w, body) }))
+			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+			k.Send(upstreamtest.Call2)
+			if f := k.Fails(); string(f.ID) != "2" || f.Error.Code != -32000 {
+				t.Errorf("got %+v", f)
+			}
+		})
+	}
+}
+
+// MCP 2025-03-26 lets a server batch what it sends.
+func TestBatchesAreTakenApart(t *testing.T) {
+	const note = `{"jsonrpc":"2.0","method":"notifications/x"}`
+	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m == nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		upstreamtest.Stream(w)("data: [%s, %s]", note, upstreamtest.Result2)
+	}))
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	k.Send(upstreamtest.Call2)
+	for _, want := range []string{note, upstreamtest.Result2} {
+		if got, id := k.Recv(); got != want || id != "2" {
+			t.Errorf("got %s with %s", got, id)
+		}
+	}
+}
+
+func TestUnusableAnswersAreErrorsOfTheirRequest(t *testing.T) {
+	for _, tt := range []struct {
+		name, kind, body string
+		status           int
+		want             string
+	}{
+		{"accepted", "", "", 202, "it is an empty 202 Accepted"},
+		{"page", "text/html", "<html>", 200, "neither JSON nor an event stream"},
+		{"no JSON", "application/json", "hello", 200, "it is no JSON-RPC message"},
+		{"half", "application/json", `{"jsonrpc":"2.0","id":2,"result":{`, 200, "it is no JSON-RPC message"},
+		{"binary", "application/json", "\x00\xff\xfe", 200, "it is no JSON-RPC message"},
+		{"empty", "application/json", "", 200, "the response ended without it"},
+		{"empty stream", "text/event-stream", ": nothing\n\n", 200, "the response ended without it"},
+		{"bad event", "text/event-stream", "data: hello\n\n", 200, "it is no JSON-RPC message"},
+		{"half an event", "text/event-stream", "data: " + upstreamtest.Result2, 200, "the response ended without it"},
+		{"another's", "application/json", `{"jsonrpc":"2.0","id":77,"result":{}}`, 200, "the response ended without it"},
+		{"too long", "application/json", `{"x":"` + strings.Repeat("x", 2000) + `"}`, 200, "it is over the limit of 2000 bytes"},
+		{"too long an event", "text/event-stream", "data: " + strings.Repeat("x", 2001) + "\n\n", 200, "it is over the limit of 2000 bytes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				switch {
+				case m == nil:
+					w.WriteHeader(http.StatusMethodNotAllowed)
+				case m.ID == "3":
+					upstreamtest.AnswerJSON(w, `{"jsonrpc":"2.0","id":3,"result":{}}`)
+				default:
+					w.Header().Set("Content-Type", tt.kind)
+					w.WriteHeader(tt.status)
+					io.WriteString(w, tt.body)
+				}
+			}))
+			up := upstreamtest.Streamable(s)
+			up.MaxMessageBytes = 2000
+			k := upstreamtest.Open(t, up)
+			k.Send(upstreamtest.Call2)
+			for {
+				msg, _ := k.Recv()
+				if strings.Contains(msg, `"id":77`) {
+					continue // dropped by who knows what is in flight
+				}
+				if !strings.Contains(msg, `"id":2,`) || !strings.Contains(msg, tt.want) || !strings.Contains(msg, `"retryable":false`) {
+					t.Errorf("got %s, want %q", msg, tt.want)
+				}
+				break
+			}
+			k.Send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
+			if got, _ := k.Recv(); !strings.Contains(got, `"id":3,"result"`) {
+				t.Errorf("afterwards got %s", got)
+			}
+		})
+	}
+}
+
+func TestSendAfterTheEndSaysWhy(t *testing.T) {
+	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { w.WriteHeader(http.StatusNotFound) }))
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	k.Send(upstreamtest.Call2)
+	err := k.Ended()
+	if got := k.Conn.Send([]byte(upstreamtest.Call2)); got == nil || got.Error() != err.Error() {
+		t.Errorf("Send gives %v, Recv %v", got, err)
+	}
+	_ = k.Conn.Close()
+	if got := k.Conn.Send([]byte(upstreamtest.Initialized)); got == nil {
+		t.Error("Send works after Close")
+	}
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		upstreamtest.Stream(w)
+		<-r.Context().Done()
+	}))
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	k.Send(upstreamtest.Call2)
+	s.Wait(t, 1, upstreamtest.Posted("tools/call"))
+	s.Wait(t, 1, upstreamtest.Method("GET"))
+	begin := time.Now()
+	if err := k.Conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(begin); took > 3*time.Second {
+		t.Errorf("Close took %s", took)
+	}
+	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrClosed) {
+		t.Errorf("Recv gives %v", a.Err)
+	}
+	if got := s.Find(upstreamtest.Method("DELETE")); len(got) != 1 {
+		t.Errorf("%d DELETEs", len(got))
+	}
+	_ = k.Conn.Close()
+}
+
+func TestCloseOfAServerThatHangsIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := upstreamtest.ServeHere(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if r.Method == http.MethodDelete {
+				<-r.Context().Done()
+				return
+			}
+			upstreamtest.Session(nil)(w, r, m)
+		})
+		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+		begin := time.Now()
+		_ = k.Conn.Close()
+		if took := time.Since(begin); took > 4*time.Second {
+			t.Errorf("Close took %s", took)
+		}
+	})
+}
+
+func TestSendIsBounded(t *testing.T) {
+	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		<-r.Context().Done()
+	}))
+	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+	large := strings.Repeat("x", 1<<20)
+	var err error
+	n := 0
+	for ; err == nil && n < 100; n++ {
+		err = k.Conn.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"m","params":{"a":"%s"}}`, n+10, large))
+	}
+	if !errors.Is(err, jsonrpc.ErrBusy) || n != 8 {
+		t.Errorf("after %d got %v", n, err)
+	}
+}

@@ -1,0 +1,53 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/streamable"
+)
+
+// connect opens a session in the way that the URL names, that was found before, or
+// that the server tells.
+func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
+	switch u.Transport {
+	case TransportStreamable:
+		return streamable.New(x), nil
+	case TransportSSE:
+		return sseConn(ctx, x)
+	}
+	known := u.site.recall()
+	switch {
+	case u.Transport == TransportStateless:
+	case known == TransportStreamable:
+		return newUndecided(x, u.site, false), nil
+	case known == TransportSSE:
+		if c, err := httpsse.Dial(ctx, x); err == nil {
+			return c, nil
+		}
+	}
+	found, err := stateless.Discover(ctx, x)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != nil:
+		u.site.remember(TransportStateless)
+		return stateless.New(x, found), nil
+	case u.Transport == TransportStateless:
+		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none", x.Place(), mcp.VersionStateless)
+	}
+	return newUndecided(x, u.site, true), nil
+}
+
+func sseConn(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
+	c, err := httpsse.Dial(ctx, x)
+	if err != nil { // not a nil *remoteSSE
+		return nil, err
+	}
+	return c, nil
+}

@@ -1,0 +1,265 @@
+package remote_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
+)
+
+// The kinds of server that there are.
+
+// legacyServer is one of MCP 2025: it does not know server/discover.
+func legacyServer(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		switch {
+		case m == nil:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case m.Method == "server/discover":
+			http.Error(w, "Bad Request: no session", http.StatusBadRequest)
+		default:
+			upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
+		}
+	})(w, r, m)
+}
+
+// modernServer is one of MCP 2026-07-28 alone.
+func modernServer(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	switch {
+	case m == nil:
+		w.WriteHeader(http.StatusMethodNotAllowed)
+	case r.Header.Get("MCP-Protocol-Version") != "2026-07-28" || r.Header.Get("Mcp-Method") != m.Method:
+		w.WriteHeader(http.StatusBadRequest)
+		upstreamtest.AnswerJSON(w, string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32020, "HeaderMismatch"))))
+	case m.Method == "server/discover":
+		upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte(`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private"}`))))
+	default:
+		upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte(`{"resultType":"complete"}`))))
+	}
+}
+
+// sseOnly is one of MCP 2024-11-05, which answers a POST to its stream with code.
+func sseOnly(code int) upstreamtest.Handler {
+	var mu sync.Mutex
+	var streams []chan string // of the sessions: an old one may not have noticed its end
+	return func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case r.Method == http.MethodGet:
+			mine, n := make(chan string, 10), len(streams)
+			streams = append(streams, mine)
+			mu.Unlock()
+			defer mu.Lock()
+			send := upstreamtest.Stream(w)
+			send("event: endpoint\ndata: /messages?session=%d", n)
+			for {
+				select {
+				case text := <-mine:
+					send("data: %s", text)
+				case <-r.Context().Done():
+					return
+				}
+			}
+		case r.URL.Path != "/messages":
+			w.WriteHeader(code)
+		default:
+			n, _ := strconv.Atoi(r.URL.Query().Get("session"))
+			w.WriteHeader(http.StatusAccepted)
+			if m.Method == "initialize" {
+				streams[n] <- string(upstreamtest.InitAnswer(m))
+			} else if m.Kind == jsonrpc.Request {
+				streams[n] <- string(jsonrpc.NewResult(m.ID, []byte("{}")))
+			}
+		}
+	}
+}
+
+// asked says in short what a server was asked.
+func asked(s *upstreamtest.Scripted) (all []string) {
+	for _, v := range s.Seen() {
+		m, err := jsonrpc.Parse([]byte(v.Body))
+		switch {
+		case err != nil:
+			all = append(all, v.Method)
+		default:
+			all = append(all, m.Method)
+		}
+	}
+	return all
+}
+
+// greet opens a session, calls something in it, and closes it.
+func greet(t *testing.T, up jsonrpc.Dialer) {
+	t.Helper()
+	k := upstreamtest.DialTalk(t, up)
+	k.Send(upstreamtest.Initialize)
+	if got, _ := k.Recv(); !strings.Contains(got, `"id":1,"result"`) && !strings.Contains(got, `"result":{"protocolVersion"`) {
+		t.Fatalf("initialize got %s", got)
+	}
+	k.Send(upstreamtest.Initialized)
+	k.Ping(2)
+	if err := k.Conn.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// facts 5.1, "order of probing"; the initialize that decides is the session's own.
+func TestServerIsFoundOutInOrderAndRemembered(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do            upstreamtest.Handler
+		first, second []string
+	}{
+		"stateless": {modernServer, []string{"server/discover"}, []string{"server/discover"}},
+		"streamable": {legacyServer,
+			[]string{"server/discover", "initialize", "notifications/initialized"}, []string{"initialize", "notifications/initialized"}},
+		"SSE, POST is 405": {sseOnly(405), []string{"server/discover", "initialize", "GET", "initialize"}, []string{"GET", "initialize"}},
+		"SSE, POST is 404": {sseOnly(404), []string{"server/discover", "initialize", "GET", "initialize"}, []string{"GET", "initialize"}},
+		"SSE, POST is 400": {sseOnly(400), []string{"server/discover", "initialize", "GET", "initialize"}, []string{"GET", "initialize"}},
+		"SSE, POST is 501": {sseOnly(501), []string{"server/discover", "initialize", "GET", "initialize"}, []string{"GET", "initialize"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := upstreamtest.Serve(t, tt.do)
+			up := remote.URL{Address: s.URL + "/mcp"}.Observed(nil, nil)
+			greet(t, up)
+			if got := asked(s); len(got) < len(tt.first) || !slices.Equal(got[:len(tt.first)], tt.first) {
+				t.Errorf("first asked %q, want %q", got, tt.first)
+			}
+			n := len(s.Seen())
+			greet(t, up)
+			if got := asked(s)[n:]; len(got) < len(tt.second) || !slices.Equal(got[:len(tt.second)], tt.second) {
+				t.Errorf("then asked %q, want %q", got, tt.second)
+			}
+		})
+	}
+}
+
+func TestNothingIsFoundOutWhereTheTransportIsGiven(t *testing.T) {
+	for transport, tt := range map[string]struct {
+		do   upstreamtest.Handler
+		want string
+	}{
+		remote.TransportStreamable: {legacyServer, "initialize"},
+		remote.TransportSSE:        {sseOnly(405), "GET"},
+		remote.TransportStateless:  {modernServer, "server/discover"},
+	} {
+		s := upstreamtest.Serve(t, tt.do)
+		greet(t, remote.URL{Address: s.URL, Transport: transport})
+		if got := asked(s); got[0] != tt.want {
+			t.Errorf("%s asked %q", transport, got)
+		}
+	}
+	s := upstreamtest.Serve(t, legacyServer)
+	_, err := remote.URL{Address: s.URL, Transport: remote.TransportStateless}.Dial(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the server does not speak MCP 2026-07-28: set another transport, or none") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// go-sdk with sessions opens one for each POST without.
+func TestSessionOfTheQuestionIsEnded(t *testing.T) {
+	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m != nil && m.Method == "server/discover" {
+			w.Header().Set("Mcp-Session-Id", "wasted")
+			upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte(`{"supportedVersions":["2025-11-25"],"capabilities":{}}`))))
+			return
+		}
+		legacyServer(w, r, m)
+	})
+	greet(t, remote.URL{Address: s.URL})
+	ended := s.Find(upstreamtest.Method("DELETE"))
+	if len(ended) != 2 || ended[0].Header.Get("Mcp-Session-Id") != "wasted" || ended[1].Header.Get("Mcp-Session-Id") != "s-1" {
+		t.Errorf("DELETEs: %+v", ended)
+	}
+}
+
+func TestErrorsOfModernServersAreUnderstood(t *testing.T) {
+	for _, tt := range []struct {
+		body string
+		want string // of the error; empty: an initialize follows
+	}{
+		{`{"code":-32022,"message":"Unsupported","data":{"supported":["2025-11-25","2025-06-18"],"requested":"2026-07-28"}}`, ""},
+		{`{"code":-32022,"message":"Unsupported","data":{"supported":["2027-01-01"]}}`, "the server refused server/discover: Unsupported (code -32022)"},
+		{`{"code":-32020,"message":"HeaderMismatch"}`, "the server refused server/discover: HeaderMismatch (code -32020)"},
+		{`{"code":-32601,"message":"Method not found"}`, ""},
+		{`{"code":-32000,"message":"Bad Request: Server not initialized"}`, ""},
+	} {
+		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m != nil && m.Method == "server/discover" {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":null,"error":%s}`, tt.body)
+				return
+			}
+			legacyServer(w, r, m)
+		})
+		conn, err := remote.URL{Address: s.URL}.Dial(t.Context())
+		if tt.want != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%s: got %v", tt.body, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", tt.body, err)
+			continue
+		}
+		_ = conn.Close()
+		greet(t, remote.URL{Address: s.URL})
+	}
+}
+
+// 401, 403 and 5xx tell nothing of what a server speaks.
+func TestDialFailsWhereNothingCanBeFoundOut(t *testing.T) {
+	for code, want := range map[int]string{
+		401: "the server refused access (401 Unauthorized): configure the credentials that it wants, for example as an Authorization header",
+		403: "the server refused access (403 Forbidden): configure the credentials",
+		429: "the server takes no more requests now (429 Too Many Requests)",
+		500: "the server failed (500 Internal Server Error)",
+		502: "the server failed (502 Bad Gateway)",
+		503: "the server takes no more requests now (503 Service Unavailable)",
+		307: "the server redirects elsewhere (307 Temporary Redirect): configure the address that it leads to",
+	} {
+		broken := true
+		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if broken {
+				w.Header().Set("Location", "https://evil.example/mcp")
+				w.WriteHeader(code)
+				return
+			}
+			legacyServer(w, r, m)
+		})
+		up := remote.URL{Address: strings.Replace(s.URL, "//", "//user:hunter2@", 1) + "/mcp?key=hunter2"}.Observed(nil, nil)
+		_, err := up.Dial(t.Context())
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), s.URL+"/mcp") {
+			t.Errorf("%d: got %v", code, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%d: tells %v", code, err)
+		}
+		broken = false
+		greet(t, up) // nothing wrong has been remembered
+	}
+}
+
+func TestDialOfAnUnreachableServerSaysSo(t *testing.T) {
+	s := upstreamtest.Serve(t, legacyServer)
+	s.Server.Close()
+	_, err := remote.URL{Address: s.URL + "/mcp"}.Dial(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "connect: POST "+s.URL+"/mcp: ") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("got %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (remote.URL{Address: s.URL + "/mcp"}).Dial(ended); err == nil {
+		t.Error("Dial works with a context that has ended")
+	}
+}

@@ -1,0 +1,370 @@
+package remote_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
+
+	mcpgo "github.com/mark3labs/mcp-go/mcp"
+
+	mcpgoserver "github.com/mark3labs/mcp-go/server"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+)
+
+type textInput struct {
+	Text string `json:"text"`
+}
+
+func text(s string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: s}}}
+}
+
+// realServer is a server under test.
+type realServer struct {
+	http.Handler
+	waiting   chan struct{} // gets one when its tool "wait" runs, and is closed when that is cancelled
+	transport string        // empty: it is found out
+	progress  bool          // it sends all progress before the answer
+	asks      bool          // its tool "ask" works
+}
+
+// goSDK makes a server of go-sdk with a tool for each way a message can go.
+func goSDK(waiting chan struct{}) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "real", Version: "1"}, nil)
+	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		return text(in.Text), nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "progress"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		for i := range 3 {
+			if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i)}); err != nil {
+				return nil, nil, err
+			}
+		}
+		return text(in.Text), nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: in.Text})
+		if err != nil {
+			return nil, nil, err
+		}
+		return text(got.Action), nil, nil
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ textInput) (*mcp.CallToolResult, any, error) {
+		waiting <- struct{}{}
+		select {
+		case <-ctx.Done():
+			close(waiting)
+		case <-time.After(upstreamtest.Patience): // the test has failed
+		}
+		return text("stopped"), nil, nil
+	})
+	return s
+}
+
+// mcpGo makes the same of mcp-go, as far as it can.
+func mcpGo(waiting chan struct{}) *mcpgoserver.MCPServer {
+	s := mcpgoserver.NewMCPServer("real", "1", mcpgoserver.WithToolCapabilities(true), mcpgoserver.WithElicitation())
+	s.AddTool(mcpgo.NewTool("echo", mcpgo.WithString("text")), func(_ context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		return mcpgo.NewToolResultText(r.GetString("text", "")), nil
+	})
+	s.AddTool(mcpgo.NewTool("progress", mcpgo.WithString("text")), func(ctx context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		for i := range 3 {
+			err := s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": i})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return mcpgo.NewToolResultText(r.GetString("text", "")), nil
+	})
+	s.AddTool(mcpgo.NewTool("ask", mcpgo.WithString("text")), func(ctx context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		got, err := s.RequestElicitation(ctx, mcpgo.ElicitationRequest{Params: mcpgo.ElicitationParams{Message: r.GetString("text", ""), RequestedSchema: map[string]any{"type": "object"}}})
+		if err != nil {
+			return nil, err
+		}
+		return mcpgo.NewToolResultText(string(got.Action)), nil
+	})
+	s.AddTool(mcpgo.NewTool("wait"), func(ctx context.Context, _ mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
+		waiting <- struct{}{}
+		select {
+		case <-ctx.Done():
+			close(waiting)
+		case <-time.After(upstreamtest.Patience): // the test has failed
+		}
+		return mcpgo.NewToolResultText("stopped"), nil
+	})
+	return s
+}
+
+// realServers are the servers that Go programs have, by name.
+func realServers() map[string]func() realServer {
+	ofGoSDK := func(kind realServer, opts *mcp.StreamableHTTPOptions) func() realServer {
+		return func() realServer {
+			kind := kind
+			kind.waiting = make(chan struct{}, 1)
+			s := goSDK(kind.waiting)
+			kind.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, opts)
+			return kind
+		}
+	}
+	ofMCPGo := func(kind realServer) func() realServer {
+		return func() realServer {
+			kind := kind
+			kind.waiting = make(chan struct{}, 1)
+			kind.Handler = mcpgoserver.NewStreamableHTTPServer(mcpGo(kind.waiting))
+			return kind
+		}
+	}
+	return map[string]func() realServer{
+		"go-sdk streamable":          ofGoSDK(realServer{progress: true, asks: true}, nil),
+		"go-sdk streamable, resumes": ofGoSDK(realServer{progress: true, asks: true}, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}),
+		// These have no place for messages beside the answer.
+		"go-sdk streamable, JSON": ofGoSDK(realServer{}, &mcp.StreamableHTTPOptions{JSONResponse: true}),
+		// MCP 2026-07-28 has servers ask otherwise.
+		"go-sdk stateless": ofGoSDK(realServer{progress: true}, &mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}),
+		"go-sdk SSE": func() realServer {
+			waiting := make(chan struct{}, 1)
+			s := goSDK(waiting)
+			return realServer{mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil), waiting, "", true, true}
+		},
+		// mcp-go sends progress on whichever stream comes first, some of it behind the
+		// answer, and asks nothing over SSE.
+		"mcp-go, found out":  ofMCPGo(realServer{}),
+		"mcp-go, streamable": ofMCPGo(realServer{transport: remote.TransportStreamable, asks: true}),
+		"mcp-go SSE": func() realServer {
+			waiting := make(chan struct{}, 1)
+			return realServer{Handler: mcpgoserver.NewSSEServer(mcpGo(waiting), mcpgoserver.WithUseFullURLForMessageEndpoint(false),
+				mcpgoserver.WithSSEEndpoint("/mcp")), waiting: waiting}
+		},
+	}
+}
+
+// muxClient is a client on a session.
+type muxClient struct {
+	answers chan string // with our errors
+	told    chan string // notifications and requests of the server
+}
+
+func (c *muxClient) Answer(_ jsonrpc.ID, response []byte, _ string) { c.answers <- string(response) }
+func (c *muxClient) Fail(id jsonrpc.ID, e *jsonrpc.Error, _ string) {
+	c.answers <- string(jsonrpc.NewError(id, e))
+}
+func (c *muxClient) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
+	c.answers <- string(jsonrpc.NewError(m.ID, e))
+}
+func (c *muxClient) Deliver(_ string, message []byte) { c.told <- string(message) }
+func (c *muxClient) Serves(*jsonrpc.Message) bool     { return true }
+
+// rig is a client on a session with a real server.
+type rig struct {
+	*muxClient
+	t    *testing.T
+	port *multiplex.Port
+	init *handshake.Result
+}
+
+func assemble(t *testing.T, up jsonrpc.Dialer) *rig {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), upstreamtest.Patience)
+	defer cancel()
+	conn, err := up.Dial(ctx)
+	if err != nil {
+		t.Fatalf("Dial: %v", err)
+	}
+	s := multiplex.New(conn, multiplex.Options{RequestTimeout: upstreamtest.Patience})
+	t.Cleanup(func() {
+		s.Close(jsonrpc.ErrClosed)
+		<-s.Done()
+	})
+	init, err := handshake.Run(ctx, s, handshake.Synthetic(handshake.ClientInfo{Name: "t", Version: "1"}, json.RawMessage(`{"elicitation":{}}`)))
+	if err != nil {
+		t.Fatalf("handshake: %v", err)
+	}
+	c := &muxClient{answers: make(chan string, 100), told: make(chan string, 100)}
+	return &rig{c, t, s.Attach(c, "t", ""), init}
+}
+
+func (r *rig) forward(msg string) {
+	r.t.Helper()
+	m, err := jsonrpc.Parse([]byte(msg))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if err := r.port.Forward(m); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// want takes the next message of a channel, which has to hold all parts.
+func (r *rig) want(from <-chan string, parts ...string) string {
+	r.t.Helper()
+	select {
+	case got := <-from:
+		for _, part := range parts {
+			if !strings.Contains(got, part) {
+				r.t.Fatalf("got %s, want %q in it", got, part)
+			}
+		}
+		return got
+	case <-time.After(upstreamtest.Patience):
+		r.t.Fatalf("nothing came, want %q", parts)
+		return ""
+	}
+}
+
+func (r *rig) call(id, tool, text, meta string) {
+	r.t.Helper()
+	r.forward(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":{"text":%q}%s}}`, id, tool, text, meta))
+}
+
+// TestRealServers has each message that there is go each way, over sockets and
+// without.
+func TestRealServers(t *testing.T) {
+	for name, begin := range realServers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			t.Run("socket", func(t *testing.T) {
+				t.Parallel() // each waits for a cancelled call
+				real := begin()
+				s := httptest.NewServer(real)
+				t.Cleanup(s.Close)
+				converseWith(t, real, remote.URL{Address: s.URL + "/mcp", Transport: real.transport}.Observed(slog.New(slog.DiscardHandler), nil))
+			})
+			t.Run("in process", func(t *testing.T) {
+				t.Parallel()
+				real := begin()
+				up := remote.HTTPHandler(real).(remote.URL)
+				up.Transport = real.transport
+				converseWith(t, real, up)
+			})
+		})
+	}
+}
+
+func converseWith(t *testing.T, real realServer, up jsonrpc.Dialer) {
+	r := assemble(t, up)
+	if !r.init.Advertises("tools") {
+		t.Errorf("initialize got %s", r.init.Raw)
+	}
+	r.call(`"a"`, "echo", "hello", "")
+	r.want(r.answers, `"id":"a"`, `"hello"`)
+	r.forward(`{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/list"}`)
+	r.want(r.answers, `"id":9007199254740993`, `"echo"`)
+	r.forward(`{"jsonrpc":"2.0","id":1.5,"method":"no/such"}`)
+	r.want(r.answers, `"id":1.5`, `-32601`)
+	r.call("4", "no such tool", "", "")
+	r.want(r.answers, `"id":4`, `"error"`)
+
+	r.call("5", "progress", "done", `,"_meta":{"progressToken":"p"}`)
+	r.want(r.answers, `"id":5`, `"done"`)
+	for i := 0; real.progress && i < 3; i++ {
+		r.want(r.told, `"notifications/progress"`, `"progressToken":"p"`, fmt.Sprintf(`"progress":%d`, i))
+	}
+	if real.asks {
+		r.call("6", "ask", "really?", "")
+		question := r.want(r.told)
+		for strings.Contains(question, `"notifications/progress"`) {
+			question = r.want(r.told)
+		}
+		asked, err := jsonrpc.Parse([]byte(question))
+		if err != nil || asked.Method != "elicitation/create" || !strings.Contains(question, "really?") {
+			t.Fatalf("the server asks %s", question)
+		}
+		r.forward(string(jsonrpc.NewResult(asked.ID, json.RawMessage(`{"action":"accept","content":{}}`))))
+		r.want(r.answers, `"id":6`, `"accept"`)
+	}
+
+	r.call("7", "wait", "", "")
+	<-real.waiting
+	r.call("8", "echo", "between", "")
+	r.want(r.answers, `"id":8`, `"between"`)
+	r.forward(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	select {
+	case <-real.waiting:
+	case <-time.After(upstreamtest.Patience):
+		t.Error("the call was not cancelled at the server")
+	}
+	r.want(r.answers, `"id":7`)
+}
+
+// Requests of one session must not wait for each other, nor get each other's
+// answers.
+func TestRealServersAtTheSameTime(t *testing.T) {
+	for name, begin := range realServers() {
+		t.Run(name, func(t *testing.T) {
+			real := begin()
+			s := httptest.NewServer(real)
+			t.Cleanup(s.Close)
+			r := assemble(t, remote.URL{Address: s.URL + "/mcp", Transport: real.transport})
+			const n = 64
+			for i := range n {
+				r.call(fmt.Sprint(i), "echo", fmt.Sprintf("text-%d.", i), "")
+			}
+			for range n {
+				m, err := jsonrpc.Parse([]byte(r.want(r.answers, `"result"`)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.Contains(string(m.Raw()), fmt.Sprintf(`"text-%s."`, m.ID)) {
+					t.Errorf("crossed: %s", m.Raw())
+				}
+			}
+		})
+	}
+}
+
+// SEP-1699: the server ends the stream of a call and has the client come back.
+func TestRealServerThatEndsAStreamIsAskedAgain(t *testing.T) {
+	s := goSDK(make(chan struct{}, 1))
+	mcp.AddTool(s, &mcp.Tool{Name: "poll"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
+		r.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: 20 * time.Millisecond})
+		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})
+		return text(in.Text), nil, err
+	})
+	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
+	r := assemble(t, remote.HTTPHandler(h))
+	for i := range 5 {
+		r.call(fmt.Sprint(i), "poll", "done", `,"_meta":{"progressToken":"p"}`)
+		r.want(r.answers, `"done"`, fmt.Sprintf(`"id":%d`, i))
+		r.want(r.told, `"notifications/progress"`)
+	}
+}
+
+// A server that starts anew knows no sessions: what is in flight gets an error, and
+// a new session works.
+func TestRealServerThatForgetsASession(t *testing.T) {
+	var h atomic.Pointer[http.Handler]
+	renew := func() {
+		s := goSDK(make(chan struct{}))
+		next := http.Handler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
+		h.Store(&next)
+		t.Cleanup(func() {
+			for session := range s.Sessions() {
+				session.Close()
+			}
+		})
+	}
+	renew()
+	up := remote.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*h.Load()).ServeHTTP(w, r) }))
+	for range 3 {
+		r := assemble(t, up)
+		r.call("1", "echo", "hello", "")
+		r.want(r.answers, `"hello"`)
+		renew()
+		r.call("2", "echo", "hello", "")
+		r.want(r.answers, `"id":2`, `"session_lost"`, "forgotten the session")
+	}
+}

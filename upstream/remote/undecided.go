@@ -1,0 +1,209 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/streamable"
+)
+
+// undecided is a session with a server of which it is not known how it speaks. What
+// it says to the first message, which has to be initialize, decides: asking for less
+// would leave a session of no use behind at the server.
+type undecided struct {
+	x     *exchange.Endpoint
+	site  *site
+	asked bool // server/discover has led nowhere
+	// ctx ends when the session is closed: it is no caller's, so it is kept here.
+	ctx    context.Context
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+	done   chan struct{} // closed when conn is set
+
+	mu    sync.Mutex // guards all below
+	begun bool
+	early buffer.FIFO        // what was sent before the decision
+	conn  jsonrpc.Attributed // what was decided for; nil before
+	over  bool
+}
+
+var _ jsonrpc.Attributed = (*undecided)(nil)
+
+func newUndecided(x *exchange.Endpoint, s *site, asked bool) *undecided {
+	u := &undecided{x: x, site: s, asked: asked, done: make(chan struct{})}
+	u.ctx, u.cancel = context.WithCancel(context.Background())
+	return u
+}
+
+// Send sends msg, or keeps it until it is decided how.
+func (u *undecided) Send(msg []byte) error {
+	select {
+	case <-u.done:
+		return u.conn.Send(msg)
+	default:
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.over:
+		return jsonrpc.ErrClosed
+	case u.conn != nil: // decided just now
+		return u.conn.Send(msg)
+	case u.begun && !u.early.Fits(msg, buffer.SendLimit):
+		return jsonrpc.ErrBusy
+	case u.begun:
+		u.early.Push(msg)
+		return nil
+	}
+	m, err := jsonrpc.Parse(msg)
+	if err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	u.begun = true
+	u.work.Go(func() { u.decide(m) }) // ends with the first response, and by Close
+	return nil
+}
+
+// decide sends the first message, in one way after the other.
+func (u *undecided) decide(m *jsonrpc.Message) {
+	s := streamable.New(u.x)
+	if m.Method != mcp.MethodInitialize {
+		u.become(s, m)
+		return
+	}
+	defer context.AfterFunc(u.ctx, func() { s.End(jsonrpc.ErrClosed, false) })()
+	k, err := s.Begin(m)
+	if err != nil { // closed
+		u.become(s, nil)
+		return
+	}
+	resp, err := u.x.Do(k.Ctx, http.MethodPost, m.Raw(), nil)
+	switch {
+	case err != nil:
+	case leadsElsewhere(resp):
+		other, failure := u.another(m.ID, resp)
+		if other != nil {
+			s.Finish(k)
+			_ = s.Close() // it has nothing to end
+			u.become(other, m)
+			return
+		}
+		if failure != nil {
+			s.Fail(k, failure)
+			s.Finish(k)
+			u.become(s, nil)
+			return
+		}
+	case resp.StatusCode < 300 && u.asked: // else the date of what is remembered stays
+		u.site.remember(TransportStreamable)
+	}
+	s.Go(k, func(k *streamable.Call) { s.Take(k, resp, err) })
+	u.become(s, nil)
+}
+
+// become takes conn into use, and sends it first, unless that is nil, and what has
+// been sent since.
+func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if first != nil {
+		_ = conn.Send(first.Raw()) // Recv tells why it cannot
+	}
+	for u.early.Len() > 0 {
+		_ = conn.Send(u.early.Pop())
+	}
+	u.conn = conn
+	close(u.done)
+}
+
+// another returns a session of another kind than the one whose response to an
+// initialize this is. Without one it returns what to answer; nil for what the
+// response itself says.
+func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attributed, *jsonrpc.Error) {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, exchange.ErrorBodyLimit)) // of half a body half is told
+	resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	if !u.asked {
+		if found, err := stateless.Discover(u.ctx, u.x); err == nil && found != nil {
+			u.site.remember(TransportStateless)
+			return stateless.New(u.x, found), nil
+		}
+	}
+	c, err := httpsse.Dial(u.ctx, u.x)
+	if err == nil {
+		u.site.remember(TransportSSE)
+		return c, nil
+	}
+	m, own := exchange.ErrorResponse(text, id)
+	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && !own { // the POST may be refused for its method alone
+		e := *denied.Reason
+		e.Message = denied.Error()
+		return nil, &e
+	}
+	if m != nil {
+		return nil, nil
+	}
+	return nil, noServer(u.x, exchange.Status(resp), err)
+}
+
+// noServer says that no way leads to a server.
+func noServer(x *exchange.Endpoint, post string, get error) *jsonrpc.Error {
+	of, ok := errors.AsType[*httpsse.NotStreamError](get)
+	if !ok {
+		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "no MCP server found: POST %s: %s; %v", x.Place(), post, get)
+	}
+	return jsonrpc.Errorf(jsonrpc.CodeInternalError,
+		"no MCP server at %s: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", x.Place(), post, of.Status)
+}
+
+// leadsElsewhere reports whether a response to initialize is that of a server which
+// does not take it there (MCP 2025-11-25, basic/transports, backwards compatibility).
+func leadsElsewhere(resp *http.Response) bool {
+	switch code := resp.StatusCode; code {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired,
+		http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 400 && code < 500 || code == http.StatusNotImplemented
+	}
+}
+
+// Recv is RecvFor without the request.
+func (u *undecided) Recv() ([]byte, error) {
+	msg, _, err := u.RecvFor()
+	return msg, err
+}
+
+// RecvFor returns the next message, once it is decided where from.
+func (u *undecided) RecvFor() ([]byte, jsonrpc.ID, error) {
+	select {
+	case <-u.done:
+		return u.conn.RecvFor()
+	case <-u.ctx.Done():
+		return nil, "", jsonrpc.ErrClosed
+	}
+}
+
+// Close ends the session. It takes at most 2 s.
+func (u *undecided) Close() error {
+	u.mu.Lock()
+	u.over = true
+	u.mu.Unlock()
+	u.cancel()
+	u.work.Wait()
+	if u.conn == nil { // it was never begun; and nobody sets it any more
+		return nil
+	}
+	return u.conn.Close()
+}

@@ -1,0 +1,208 @@
+package remote_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
+)
+
+func TestNoServerAtTheAddressIsSaid(t *testing.T) {
+	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if r.Method == http.MethodGet {
+			upstreamtest.AnswerJSON(w, "{}")
+			return
+		}
+		http.NotFound(w, r)
+	})
+	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL + "/mpc?key=hunter2"})
+	k.Send(upstreamtest.Initialize)
+	want := "no MCP server at " + s.URL + "/mpc: it answered 404 Not Found to POST and 200 OK to GET: check the path, usually /mcp or /sse, and whether it is http or https"
+	if f := k.Fails(); string(f.ID) != "1" || f.Error.Message != want {
+		t.Errorf("got %+v", f)
+	}
+}
+
+// A server of HTTP+SSE refuses the POST for its method, whatever the credentials
+// are: what counts is why it refuses the stream.
+func TestRefusedAccessToTheStreamIsSaid(t *testing.T) {
+	for _, body := range []string{"", `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"use GET here"}}`} {
+		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if r.Method == http.MethodGet {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			_, _ = io.WriteString(w, body)
+		})
+		k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL + "/sse?key=hunter2"})
+		k.Send(upstreamtest.Initialize)
+		want := "connect to " + s.URL + "/sse: the server refused access (401 Unauthorized): configure the credentials"
+		if f := k.Fails(); string(f.ID) != "1" || !strings.HasPrefix(f.Error.Message, want) || f.Error.Data.Reason != "unauthorized" {
+			t.Errorf("%q: got %+v", body, f)
+		}
+	}
+}
+
+// A server that has an error of its own for the initialize is heard.
+func TestRefusalOfTheInitializeIsPassedOn(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["1"]}}}`
+	for code, body := range map[int]string{400: refusal, 200: refusal, 401: "", 403: ""} {
+		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m == nil || m.Method == "server/discover" {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(code)
+			io.WriteString(w, body)
+		})
+		k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL})
+		k.Send(upstreamtest.Initialize)
+		got, _ := k.Recv()
+		if body != "" && got != body || body == "" && !strings.Contains(got, "configure the credentials") {
+			t.Errorf("%d: got %s", code, got)
+		}
+	}
+}
+
+func TestWhatIsRememberedMayTurnOutWrong(t *testing.T) {
+	kinds := map[string]upstreamtest.Handler{"stateless": modernServer, "streamable": legacyServer, "SSE": sseOnly(405)}
+	for was, before := range kinds {
+		for is, after := range kinds {
+			t.Run(was+" to "+is, func(t *testing.T) {
+				var renewed atomic.Bool
+				s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+					if renewed.Load() {
+						after(w, r, m)
+					} else {
+						before(w, r, m)
+					}
+				})
+				up := remote.URL{Address: s.URL}.Observed(nil, nil)
+				greet(t, up)
+				renewed.Store(true)
+				greet(t, up)
+				greet(t, up)
+			})
+		}
+	}
+}
+
+// A verdict of old would succeed silently for ever with a server of both kinds.
+func TestLegacyServerIsAskedAgainAfterAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		discovers := 0
+		up := inProcess(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m != nil && m.Method == "server/discover" {
+				discovers++
+			}
+			legacyServer(w, r, m)
+		})
+		for i, want := range []int{1, 1, 2} {
+			greet(t, up)
+			if discovers != want {
+				t.Errorf("session %d: asked %d times, want %d", i, discovers, want)
+			}
+			time.Sleep(45 * time.Minute)
+		}
+	})
+}
+
+// Silence is what an old server may have for a method that it does not know.
+func TestServerThatDoesNotAnswerTheQuestionGetsAnInitialize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		greet(t, inProcess(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m != nil && m.Method == "server/discover" {
+				<-r.Context().Done()
+				return
+			}
+			legacyServer(w, r, m)
+		}))
+		if took := time.Since(begin); took > 11*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+func TestMessagesBeforeTheDecisionWaitForIt(t *testing.T) {
+	for name, do := range map[string]upstreamtest.Handler{"streamable": legacyServer, "SSE": sseOnly(404)} {
+		t.Run(name, func(t *testing.T) {
+			decide := make(chan struct{})
+			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if m != nil && m.Method == "initialize" {
+					<-decide
+				}
+				do(w, r, m)
+			})
+			k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL})
+			k.Send(upstreamtest.Initialize)
+			k.Send(upstreamtest.Initialized)
+			k.Send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+			close(decide)
+			got := map[bool]bool{}
+			for range 2 {
+				msg, _ := k.Recv()
+				got[strings.Contains(msg, "serverInfo")] = true
+			}
+			if len(got) != 2 {
+				t.Errorf("got %v", got)
+			}
+			if n := len(s.Wait(t, 1, upstreamtest.Posted("notifications/initialized"))); n != 1 {
+				t.Errorf("initialized was posted %d times", n)
+			}
+		})
+	}
+}
+
+func TestFirstMessageThatIsNoInitializeIsPosted(t *testing.T) {
+	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m == nil || m.Method == "server/discover" {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		upstreamtest.AnswerJSON(w, upstreamtest.Result2)
+	})
+	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL})
+	k.Send(upstreamtest.Call2)
+	if got, _ := k.Recv(); got != upstreamtest.Result2 {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestCloseBeforeTheDecision(t *testing.T) {
+	for name, first := range map[string]string{"nothing sent": "", "initialize under way": upstreamtest.Initialize} {
+		t.Run(name, func(t *testing.T) {
+			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if m != nil && m.Method == "initialize" {
+					<-r.Context().Done()
+					return
+				}
+				legacyServer(w, r, m)
+			})
+			k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL})
+			if first != "" {
+				k.Send(first)
+				s.Wait(t, 1, upstreamtest.Posted("initialize"))
+			}
+			if err := k.Conn.Close(); err != nil {
+				t.Error(err)
+			}
+			if a := k.Next(); a.Err == nil {
+				t.Errorf("Recv gives %s", a.Msg)
+			}
+			if err := k.Conn.Send([]byte(upstreamtest.Initialize)); err == nil {
+				t.Error("Send works")
+			}
+		})
+	}
+}

@@ -1,0 +1,181 @@
+// Package remote reaches MCP servers over HTTP: at a [URL], whose transport it
+// finds out, or in process, as an http.Handler.
+//
+// A request that fails as HTTP gets an error response, with data that says why
+// (docs/reference/errors.md). The session ends when the server has forgotten it,
+// cannot be reached, or fails. A response that breaks off is resumed from its last
+// event, where events have ids; no request is ever posted twice.
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+)
+
+// Transports of a URL that are not probed for.
+const (
+	// TransportStreamable is Streamable HTTP with a handshake: MCP 2025-03-26 to
+	// 2025-11-25.
+	TransportStreamable = "streamable"
+	// TransportStateless is Streamable HTTP without one: MCP 2026-07-28.
+	TransportStateless = "stateless"
+	// TransportSSE is HTTP+SSE: MCP 2024-11-05.
+	TransportSSE = "sse"
+)
+
+var _ jsonrpc.Dialer = URL{}
+
+// URL reaches an MCP server over HTTP. It must not change while it is in use.
+type URL struct {
+	// Address is where the server is, with http or https and the path, such as
+	// https://example.com/mcp. A user and password in it are sent as Basic
+	// authentication. They, and the query, are neither logged nor told in errors.
+	Address string
+	// Header is sent with each request: a bearer token, a key. It is never logged,
+	// and never sent to another origin.
+	Header http.Header
+	// Transport is one of the constants above. Empty: Dial finds out.
+	Transport string
+	// Client sends the requests. It must have no Timeout, which would end streams.
+	// Redirects to another origin are not followed, whatever its own rule. nil: one
+	// that bounds dialling and the TLS handshake, shared by the copies that Observed
+	// makes, whose idle connections are closed when the last session is.
+	Client *http.Client
+	// MaxMessageBytes is the longest message that the server may send. The request
+	// that a longer one answers gets an error. Default 16 MiB.
+	MaxMessageBytes int
+	// Logger receives the life of sessions. nil: silent.
+	Logger *slog.Logger
+	// Metrics counts responses and resumptions. nil: nothing is counted.
+	Metrics *metrics.Metrics
+
+	site *site // nil: nothing is shared
+}
+
+// Observed returns a copy of u that logs to l and counts in m where u has no
+// Logger and no Metrics of its own. Sessions through it and its copies share what
+// is known of the server.
+func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
+	if u.Logger == nil {
+		u.Logger = l
+	}
+	if u.Metrics == nil {
+		u.Metrics = m
+	}
+	if u.site == nil {
+		u.site = &site{}
+	}
+	return u
+}
+
+// Place returns the address for people to read, without what may be secret in it:
+// user and password, the query, and long parts of the path, which hosted servers
+// use as keys.
+func (u URL) Place() string { return exchange.PublicURL(u.Address) }
+
+// Check reports what is wrong with u, without asking the server.
+func (u URL) Check() error {
+	at, err := url.Parse(u.Address)
+	switch {
+	case err != nil: // which quotes a password with a slash in it as the port
+		return errors.New("the address of the server is no URL")
+	case at.Scheme != "http" && at.Scheme != "https":
+		return errors.New("the address of the server must begin with http:// or https://")
+	case at.Hostname() == "":
+		return errors.New("the address of the server names no host")
+	case at.Fragment != "": // no server gets it; it is the rest of a password with a # in it
+		return errors.New("the address of the server has a #, which must be written as %23")
+	}
+	switch u.Transport {
+	case "", TransportStreamable, TransportStateless, TransportSSE:
+	default:
+		return fmt.Errorf("there is no transport %.64q: it is %q, %q or %q, or is found out", u.Transport,
+			TransportStreamable, TransportStateless, TransportSSE)
+	}
+	if u.Client != nil && u.Client.Timeout != 0 {
+		return errors.New("the HTTP client has a Timeout, which would end streams: leave it at 0")
+	}
+	for name, values := range u.Header {
+		if !exchange.ValidHeader(name, values) {
+			return fmt.Errorf("the header %.64q has a name or value that cannot be sent", name)
+		}
+	}
+	return nil
+}
+
+// Dial opens a session. Without a Transport it asks first what the server speaks,
+// newest first, and remembers it: server/discover, then what the first message
+// gets, which has to be initialize, then a GET for the endpoint of HTTP+SSE. It
+// fails when the server is not reached, refuses access, or does not speak MCP;
+// where only the initialize can tell, that gets the error, or Recv.
+//
+// The session ends, and Recv says why, when the server has forgotten it (404),
+// cannot be reached or answers 5xx. Any other failure is that of one request,
+// which gets an error response.
+//
+// Close tells a server with sessions that this one is over. It takes at most 2 s.
+func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if err := u.Check(); err != nil {
+		return nil, err
+	}
+	if u.site == nil {
+		u.site = &site{}
+	}
+	x, release := u.exchange(ctx)
+	c, err := u.connect(ctx, x)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	return &session{c, release}, nil
+}
+
+// exchange returns what the requests of one session go through.
+func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
+	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger, Metrics: u.Metrics}
+	for _, from := range []http.Header{u.Header, headerFrom(ctx)} {
+		for name, values := range from {
+			x.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
+	if x.Limit <= 0 {
+		x.Limit = buffer.MaxMessageBytes
+	}
+	if x.Log == nil {
+		x.Log = slog.New(slog.DiscardHandler)
+	}
+	x.Client, release = u.site.client(u.Client)
+	return x, release
+}
+
+type headerKey struct{}
+
+// WithHeader returns a context with which Dial sends h too, with each request of
+// the session, in the place of headers with the same name. It is for what an
+// operator has named to be passed on from a client. Nothing of a client's own is
+// sent otherwise: a token is for the server that it was issued for (MCP
+// 2025-11-25, security best practices, token passthrough).
+func WithHeader(ctx context.Context, h http.Header) context.Context {
+	all := headerFrom(ctx).Clone()
+	if all == nil {
+		all = make(http.Header)
+	}
+	for name, values := range h {
+		all[http.CanonicalHeaderKey(name)] = values
+	}
+	return context.WithValue(ctx, headerKey{}, all)
+}
+
+func headerFrom(ctx context.Context) http.Header {
+	h, _ := ctx.Value(headerKey{}).(http.Header)
+	return h
+}

@@ -1,0 +1,158 @@
+package remote_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
+)
+
+func TestCheckOfAURL(t *testing.T) {
+	good := remote.URL{Address: "https://example.com/mcp", Header: http.Header{"X-Key": {"a b\tc"}}}
+	for name, tt := range map[string]struct {
+		change func(*remote.URL)
+		want   string // empty: nothing is wrong
+	}{
+		"good":                {func(*remote.URL) {}, ""},
+		"with transport":      {func(u *remote.URL) { u.Transport = "sse" }, ""},
+		"with a client":       {func(u *remote.URL) { u.Client = &http.Client{} }, ""},
+		"empty":               {func(u *remote.URL) { u.Address = "" }, "must begin with http:// or https://"},
+		"no scheme":           {func(u *remote.URL) { u.Address = "example.com/mcp" }, "must begin with http:// or https://"},
+		"other scheme":        {func(u *remote.URL) { u.Address = "ftp://example.com" }, "must begin with http:// or https://"},
+		"no host":             {func(u *remote.URL) { u.Address = "http:///mcp" }, "names no host"},
+		"no URL":              {func(u *remote.URL) { u.Address = "http://u:hunter2@[/" }, "is no URL"},
+		"bad port":            {func(u *remote.URL) { u.Address = "http://u:hunter2@h:x/" }, "is no URL"},
+		"hash in a password":  {func(u *remote.URL) { u.Address = "http://u:12#hunter2@h/" }, "has a #"},
+		"slash in a password": {func(u *remote.URL) { u.Address = "http://u:hunter2/x@h/" }, "is no URL"},
+		"transport":           {func(u *remote.URL) { u.Transport = "stdio" }, `there is no transport "stdio"`},
+		"timeout":             {func(u *remote.URL) { u.Client = &http.Client{Timeout: 1} }, "has a Timeout"},
+		"header's name":       {func(u *remote.URL) { u.Header = http.Header{"X Key": {"hunter2"}} }, `the header "X Key"`},
+		"no header":           {func(u *remote.URL) { u.Header = http.Header{"": {"hunter2"}} }, "cannot be sent"},
+		"header's value":      {func(u *remote.URL) { u.Header = http.Header{"X": {"hunter2\n"}} }, "cannot be sent"},
+		"header's value2":     {func(u *remote.URL) { u.Header = http.Header{"X": {"a", "hunter2\x00"}} }, "cannot be sent"},
+	} {
+		u := good
+		tt.change(&u)
+		err := u.Check()
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: tells %v", name, err)
+		}
+		if _, dialErr := u.Dial(t.Context()); err != nil && (dialErr == nil || dialErr.Error() != err.Error()) {
+			t.Errorf("%s: Dial gives %v", name, dialErr)
+		}
+	}
+}
+
+// MCP security best practices, token passthrough: nothing of a client's goes on
+// unless it was named.
+func TestOnlyNamedHeadersAreSent(t *testing.T) {
+	s := upstreamtest.Serve(t, upstreamtest.Session(nil))
+	up := upstreamtest.Streamable(s)
+	up.Header = http.Header{"X-Own": {"own"}, "X-Both": {"own"}}
+	ctx := remote.WithHeader(t.Context(), http.Header{"x-both": {"old"}, "X-More": {"more"}})
+	ctx = remote.WithHeader(ctx, http.Header{"X-Both": {"client"}})
+	conn, err := up.Dial(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	k := upstreamtest.NewTalk(t, conn)
+	k.Send(upstreamtest.Initialize)
+	k.Recv()
+	k.Send(upstreamtest.Initialized)
+	s.Wait(t, 1, upstreamtest.Method("GET"))
+	for _, v := range s.Seen() {
+		if got := v.Header; got.Get("X-Own") != "own" || got.Get("X-More") != "more" || strings.Join(got.Values("X-Both"), ",") != "client" {
+			t.Errorf("%s %s has %v", v.Method, v.Body, got)
+		}
+	}
+	_ = conn.Close()
+	n := len(s.Seen())
+	upstreamtest.Open(t, up) // another session has none of them
+	for _, v := range s.Seen()[n:] {
+		if v.Header.Get("X-More") != "" || v.Header.Get("X-Both") != "own" {
+			t.Errorf("%s %s has %v", v.Method, v.Body, v.Header)
+		}
+	}
+}
+
+func TestRedirectsAreFollowedWithinTheOrigin(t *testing.T) {
+	other := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {})
+	for name, tt := range map[string]struct {
+		to   string
+		code int
+		ok   bool
+	}{
+		"path":             {"/moved", 307, true},
+		"permanent":        {"/moved", 308, true},
+		"method is lost":   {"/moved", 302, false},
+		"see other":        {"/moved", 303, false},
+		"another origin":   {other.URL + "/moved", 307, false},
+		"round and round":  {"/mcp", 307, false},
+		"another protocol": {"https://127.0.0.1/moved", 308, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if r.URL.Path != "/moved" {
+					http.Redirect(w, r, tt.to, tt.code)
+					return
+				}
+				upstreamtest.Session(nil)(w, r, m)
+			})
+			for _, client := range []*http.Client{nil, {}, {CheckRedirect: func(*http.Request, []*http.Request) error { return nil }}} {
+				up := upstreamtest.Streamable(s)
+				up.Header = http.Header{"Authorization": {"Bearer hunter2"}}
+				up.Client = client
+				k := upstreamtest.DialTalk(t, up)
+				k.Send(upstreamtest.Initialize)
+				got, _ := k.Recv()
+				if ok := got == upstreamtest.InitResult; ok != tt.ok {
+					t.Errorf("got %s", got)
+				}
+				if !tt.ok && !strings.Contains(got, "the server redirects elsewhere") {
+					t.Errorf("got %s", got)
+				}
+				_ = k.Conn.Close()
+				if client != nil {
+					client.CloseIdleConnections()
+				}
+			}
+		})
+	}
+	if got := other.Seen(); len(got) > 0 {
+		t.Errorf("the other origin got %+v", got)
+	}
+}
+
+func TestHeadersOfTheProtocolCannotBeReplaced(t *testing.T) {
+	s := upstreamtest.Serve(t, upstreamtest.Session(nil))
+	up := upstreamtest.Streamable(s)
+	up.Header = http.Header{"accept": {"x"}, "CONTENT-TYPE": {"text/html"}, "mcp-session-id": {"x"}, "mcp-protocol-version": {"x"}}
+	upstreamtest.Open(t, up)
+	v := s.Wait(t, 1, upstreamtest.Posted("notifications/initialized"))[0].Header
+	if v.Get("Accept") != "application/json, text/event-stream" || v.Get("Content-Type") != "application/json" ||
+		v.Get("Mcp-Session-Id") != "s-1" || v.Get("Mcp-Protocol-Version") != "2025-06-18" {
+		t.Errorf("got %v", v)
+	}
+}
+
+func TestPlaceTellsNoSecret(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://mcp.example.com/mcp":                                  "https://mcp.example.com/mcp",
+		"http://[::1]:8080/v1/servers/docs/sse":                        "http://[::1]:8080/v1/servers/docs/sse",
+		"https://user:secret@a.example/mcp?key=secret":                 "https://a.example/mcp",
+		"https://a.example/s/0123456789abcdef0123456789abcdef/mcp?x=1": "https://a.example/s/.../mcp",
+		"https://a.example":                                            "https://a.example",
+		"http://a b":                                                   "the server's URL",
+	} {
+		if got := (remote.URL{Address: address}).Place(); got != want {
+			t.Errorf("%s is shown as %s, want %s", address, got, want)
+		}
+	}
+}

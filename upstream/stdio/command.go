@@ -1,0 +1,204 @@
+// Package stdio reaches MCP servers that are child processes, over their stdin and
+// stdout: a [Command] starts one process for each session.
+//
+// # The life of a child process
+//
+//	Dial ──▶ start ──▶ running ──────────────────────────▶ Close
+//	           │          │ exits by itself                  │ stdin: what is queued, then EOF
+//	           │          │                                  │ CloseTimeout
+//	     not found,       │                                  ▼
+//	     no permission    │                                SIGTERM to its process group
+//	           │          │                                  │ CloseTimeout
+//	           ▼          ▼                                  ▼
+//	         error    SIGKILL to what is left ◀── exit ── SIGKILL to its process group
+//	                  of its process group
+//	                      │
+//	                      ▼
+//	                  reaped; Recv gives what is still in the pipe, then the reason
+//
+// The child is the leader of its own process group, so that servers behind
+// wrappers (npx, uv, sh) die with them. On Linux the kernel kills it when the
+// gateway dies (PR_SET_PDEATHSIG). That signal is tied to the thread that forked
+// (golang/go#27505), hence one goroutine, locked to its thread, starts the child
+// and stays in the wait for it: the thread cannot end before the child does. It
+// costs no thread more, because a wait for a process occupies one anyway. (The Go
+// runtime ends a program that needs more than 10,000 threads; whoever wants more
+// children than that must raise debug.SetMaxThreads.)
+// Grandchildren do not inherit the signal; they see the end of their stdin.
+//
+// Standard error is always read, so that no child can hang on a full pipe, and
+// logged line by line at level info as "server stderr", at a bounded rate: it is
+// the server's own log, and operators need it. Servers must not write secrets
+// to it. Lines on stdout that are not JSON are dropped and counted; their
+// content is logged at level debug only.
+//
+// On other Unix systems there is no parent-death signal. On Windows there are
+// no process groups either: Close ends the process itself, at the step at which
+// it would get SIGTERM elsewhere.
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+)
+
+const defaultCloseTimeout = 2 * time.Second
+
+var _ jsonrpc.Dialer = Command{}
+
+// Command starts a child process for each session and speaks newline-delimited
+// JSON-RPC over its stdin and stdout. No shell is involved: Path and Args reach
+// the operating system as they are. It must not change while it is in use.
+type Command struct {
+	// Path is the program: a name that is looked up in PATH, or a path. A
+	// relative path with a slash in it is relative to Dir.
+	Path string
+	// Args are its arguments, without the program's name.
+	Args []string
+	// Env is its environment, as "key=value". nil: that of this process.
+	Env []string
+	// Dir is its working directory. Empty: that of this process.
+	Dir string
+	// MaxLineBytes is the longest message that it may send; a longer one is
+	// dropped, and Recv tells so with jsonrpc.ErrTooLong. Default 16 MiB.
+	MaxLineBytes int
+	// CloseTimeout is how long Close waits after the end of stdin, and again
+	// after SIGTERM, before its next step. Default 2 s.
+	CloseTimeout time.Duration
+	// Logger receives the child's life and its stderr. nil: silent.
+	Logger *slog.Logger
+	// Metrics counts starts, exits and stderr. nil: nothing is counted.
+	Metrics *metrics.Metrics
+
+	running *running // nil: it is not known what runs
+}
+
+// Observed returns a copy of c that logs to l and counts in m where c has no
+// Logger and no Metrics of its own.
+func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
+	if c.Logger == nil {
+		c.Logger = l
+	}
+	if c.Metrics == nil {
+		c.Metrics = m
+	}
+	c.running = &running{}
+	return c
+}
+
+// Abort kills the processes that were started through c and the copies of it,
+// with all they have started, at once: for a program that ends without closing
+// its sessions. It needs Observed to have made c.
+func (c Command) Abort() { c.running.kill() }
+
+// Check reports whether the program can be found, without starting it: a
+// mistyped name is better told before the first client comes.
+func (c Command) Check() error {
+	cmd := exec.Command(c.Path)
+	if !filepath.IsAbs(c.Path) && filepath.Base(c.Path) != c.Path { // PATH is not searched
+		cmd.Path = filepath.Join(c.Dir, c.Path)
+	}
+	if cmd.Err != nil {
+		return c.explain(cmd.Err)
+	}
+	info, err := os.Stat(cmd.Path)
+	switch {
+	case err != nil:
+		return c.explain(err)
+	case info.IsDir():
+		return c.explain(syscall.EISDIR)
+	case info.Mode()&0o111 == 0 && runtime.GOOS != "windows":
+		return c.explain(fs.ErrPermission)
+	}
+	return nil
+}
+
+// Dial starts the child process. It fails when ctx ends first, and when the
+// process cannot be started; the error then names the program and what to do.
+//
+// Recv returns io.EOF after the process has exited with status 0, else an error
+// such as "exit status 1" or "killed by signal: killed". If it died within its
+// first five seconds, or before it sent any message, the error ends with what it
+// last wrote to stderr; for a process that has sent none, the error of status 0
+// says so and wraps io.EOF. A process that closes its stdin or stdout ends the
+// session as well. Processes that it has left behind in its process group are
+// killed.
+//
+// Close lets the process read what was sent before, then ends its stdin, and
+// sends SIGTERM and SIGKILL to its process group if that does not end it. It
+// takes at most twice CloseTimeout and five seconds, and fails only if the
+// process survives all that.
+func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("start %q: %w", c.Path, err)
+	}
+	child := newChild(c.withDefaults())
+	started := make(chan error, 1)
+	go child.supervise(started) // ends when the process has
+	select {
+	case err := <-started:
+		if err != nil {
+			return nil, err
+		}
+		return child, nil
+	case <-ctx.Done():
+		if <-started == nil { // a start takes no time to speak of
+			child.signal(killGroup) // it has been sent nothing that it might want to finish
+			_ = child.Close()       // logged there
+		}
+		return nil, fmt.Errorf("start %q: %w", c.Path, ctx.Err())
+	}
+}
+
+func (c Command) withDefaults() Command {
+	if c.MaxLineBytes <= 0 {
+		c.MaxLineBytes = buffer.MaxMessageBytes
+	}
+	if c.CloseTimeout <= 0 {
+		c.CloseTimeout = defaultCloseTimeout
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+// explain says in the words of the user's configuration why a start failed.
+func (c Command) explain(err error) error {
+	why := ""
+	switch _, statErr := os.Stat(c.Dir); {
+	case c.Path == "":
+		why = "no program is given"
+	case c.Dir != "" && statErr != nil:
+		why = fmt.Sprintf("its working directory %q cannot be used: create it or give another", c.Dir)
+	case errors.Is(err, exec.ErrNotFound):
+		why = "there is no such program in PATH: install it or give its path"
+	case errors.Is(err, exec.ErrDot):
+		why = "it was found in the current directory only: give it as a path, with ./ in front"
+	case errors.Is(err, fs.ErrNotExist):
+		why = "there is no such file, or the interpreter in its first line is missing: check the path"
+	case errors.Is(err, syscall.EISDIR):
+		why = "it is a directory: give the path of a program"
+	case errors.Is(err, fs.ErrPermission):
+		why = "it may not be executed: check its permissions (chmod +x) and those of its folder"
+	default:
+		return fmt.Errorf("start %q: %w", c.Path, err)
+	}
+	return fmt.Errorf("start %q: %s: %w", c.Path, why, err)
+}
+
+// name is how the command is called in logs: arguments may hold secrets.
+func (c Command) name() string { return filepath.Base(c.Path) }

@@ -1,0 +1,363 @@
+//go:build unix
+
+package stdio_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/upstream/stdio"
+)
+
+// command is the test binary as a child that behaves in the given way.
+func command(t testing.TB, behaviour string, env ...string) stdio.Command {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stdio.Command{
+		Path:         self,
+		Env:          append(append(os.Environ(), "GORACE=atexit_sleep_ms=0", behaviourEnv+"="+behaviour), env...),
+		CloseTimeout: 10 * time.Second, // never reached where the child obeys
+	}
+}
+
+// journal collects logs.
+type journal struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.Write(p)
+}
+
+func (j *journal) String() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.buf.String()
+}
+
+func (j *journal) logger(level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{Level: level}))
+}
+
+// recvAll returns all messages up to the final error.
+func recvAll(t testing.TB, conn jsonrpc.Conn) (msgs []string, final error) {
+	t.Helper()
+	for {
+		msg, err := conn.Recv()
+		switch {
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			msgs = append(msgs, "!")
+		case err != nil:
+			return msgs, err
+		default:
+			msgs = append(msgs, string(msg))
+		}
+	}
+}
+
+func TestCommandRoundTrip(t *testing.T) {
+	conn := upstreamtest.Dial(t, command(t, "echo"))
+	long := `{"long":"` + strings.Repeat("x", 1<<20) + `"}`
+	for _, msg := range []string{upstreamtest.Ping, long, `{"n":9007199254740993,"u":"ü"}`} {
+		upstreamtest.Send(t, conn, msg)
+		if got := upstreamtest.Recv(t, conn); got != msg {
+			t.Errorf("got %.80s, want %.80s", got, msg)
+		}
+	}
+	if err := conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if _, err := conn.Recv(); !errors.Is(err, jsonrpc.ErrClosed) {
+		t.Errorf("Recv after Close: got %v, want ErrClosed", err)
+	}
+	if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, jsonrpc.ErrClosed) {
+		t.Errorf("Send after Close: got %v, want ErrClosed", err)
+	}
+}
+
+func TestCommandWithAProgramOfTheSystem(t *testing.T) {
+	conn := upstreamtest.Dial(t, stdio.Command{Path: "cat", Args: []string{"-"}})
+	for range 3 {
+		upstreamtest.Send(t, conn, upstreamtest.Ping)
+		if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
+			t.Errorf("got %s", got)
+		}
+	}
+	if err := conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestCommandEnvironment(t *testing.T) {
+	dir := t.TempDir()
+	c := command(t, "environment", "A=b c")
+	c.Dir = dir
+	if got, want := upstreamtest.Recv(t, upstreamtest.Dial(t, c)), `["`+dir+`","b c"]`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestCommandArgumentsReachNoShell(t *testing.T) {
+	c := command(t, "arguments")
+	c.Args = []string{"$HOME", "a b", ";", "`id`"}
+	if got, want := upstreamtest.Recv(t, upstreamtest.Dial(t, c)), "[\"$HOME,a b,;,`id`\"]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestCommandOutput(t *testing.T) {
+	tests := []struct {
+		name, output string
+		max          int
+		want         []string // "!" stands for ErrTooLong
+	}{
+		{"line too long", `{"a":"` + strings.Repeat("x", 200) + "\"}\n{}\n", 100, []string{"!", `{}`}},
+		{"longest line", `{"a":"` + strings.Repeat("x", 92) + "\"}\n{}\n", 100, []string{`{"a":"` + strings.Repeat("x", 92) + `"}`, `{}`}},
+		{"long line at the end", "{}\n" + strings.Repeat("x", 100_000), 100, []string{`{}`, "!"}},
+		{"no newline at the end", "{}\n{\"a\":1}", 0, []string{`{}`, `{"a":1}`}},
+		{"dies in the middle of a line", "{}\n{\"a\":", 0, []string{`{}`}},
+		{"starts like JSON", "{}\n{banner}\n", 0, []string{`{}`, `{banner}`}}, // for the reader to refuse
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := command(t, "output", "OUTPUT="+test.output)
+			c.MaxLineBytes = test.max
+			conn := upstreamtest.Dial(t, c)
+			got, err := recvAll(t, conn)
+			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			if err != io.EOF {
+				t.Errorf("at the end: got %v, want io.EOF", err)
+			}
+			if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, io.EOF) {
+				t.Errorf("Send after the end: got %v, want io.EOF", err)
+			}
+		})
+	}
+}
+
+func TestCommandToleratesGarbage(t *testing.T) {
+	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
+		var logs journal
+		m, count := counted(t)
+		got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(level), m)))
+		want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
+		if err != io.EOF || strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+		if n := strings.Count(logs.String(), "level=WARN"); n != 3 || count()["invalid"] != 3 {
+			t.Errorf("%d warnings, %v, want 3:\n%s", n, count(), &logs)
+		}
+		if has := strings.Contains(logs.String(), "Server listening"); has != (level == slog.LevelDebug) {
+			t.Errorf("at level %s the content is logged: %t", level, has)
+		}
+	}
+}
+
+func TestCommandLogsGarbageAtABoundedRate(t *testing.T) {
+	var logs journal
+	c := command(t, "banner-starve")
+	c.Logger = logs.logger(slog.LevelInfo)
+	if got, err := recvAll(t, upstreamtest.Dial(t, c)); len(got) != 1 || err != io.EOF {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if n := strings.Count(logs.String(), "level=WARN"); n < 1 || n > 20 {
+		t.Errorf("%d warnings for 1000 lines, want a few", n)
+	}
+}
+
+func TestCommandEnds(t *testing.T) {
+	tests := []struct {
+		behaviour string
+		want      string
+		eof       bool
+		counted   string
+	}{
+		{"exit-7", "exit status 7; stderr: cannot find module", false, "exits error"},
+		{"exit-0", "exit status 0, wrote no JSON-RPC to stdout; stderr: usage: server [flags]", true, "exits ok"},
+		{"kill-self", "killed by signal: killed", false, "exits signal"},
+		{"no-such", "exit status 99; stderr: no such behaviour: no-such", false, "exits error"},
+	}
+	for _, test := range tests {
+		t.Run(test.behaviour, func(t *testing.T) {
+			m, count := counted(t)
+			conn := upstreamtest.Dial(t, command(t, test.behaviour).Observed(nil, m))
+			_, err := conn.Recv()
+			if err == nil || err.Error() != test.want || errors.Is(err, io.EOF) != test.eof {
+				t.Errorf("Recv: got %v, want %s", err, test.want)
+			}
+			if got := count(); got[test.counted] != 1 || got["starts ok"] != 1 {
+				t.Errorf("counted %v, want one %s", got, test.counted)
+			}
+			if _, again := conn.Recv(); again == nil || again.Error() != err.Error() {
+				t.Errorf("second Recv: got %v, want %v", again, err)
+			}
+			if err := conn.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			if _, err := conn.Recv(); !errors.Is(err, jsonrpc.ErrClosed) {
+				t.Errorf("Recv after Close: got %v, want ErrClosed", err)
+			}
+		})
+	}
+}
+
+// TestCommandThatIsNoServer runs what echo does: it prints, and exits at once.
+func TestCommandThatIsNoServer(t *testing.T) {
+	_, err := upstreamtest.Dial(t, command(t, "output", "OUTPUT=hello\n")).Recv()
+	if want := "exit status 0, wrote no JSON-RPC to stdout"; !errors.Is(err, io.EOF) || err.Error() != want {
+		t.Errorf("Recv: got %v, want %s", err, want)
+	}
+}
+
+func TestCommandDeathFailsSend(t *testing.T) {
+	conn := upstreamtest.Dial(t, command(t, "late-exit"))
+	upstreamtest.Recv(t, conn)
+	upstreamtest.Send(t, conn, upstreamtest.Ping)
+	if _, err := conn.Recv(); err == nil || err.Error() != "exit status 3" {
+		t.Errorf("Recv: got %v, want exit status 3", err)
+	}
+	if err := conn.Send([]byte(upstreamtest.Ping)); err == nil || err.Error() != "exit status 3" {
+		t.Errorf("Send: got %v, want exit status 3", err)
+	}
+}
+
+func TestCommandThatNeverReads(t *testing.T) {
+	c := command(t, "never-read")
+	c.CloseTimeout = 50 * time.Millisecond
+	conn := upstreamtest.Dial(t, c)
+	msg := []byte(`{"pad":"` + strings.Repeat("x", 1<<20) + `"}`)
+	sent := 0
+	var err error
+	for ; err == nil && sent < 100; err = conn.Send(msg) {
+		sent++
+	}
+	if !errors.Is(err, jsonrpc.ErrBusy) || sent > 11 {
+		t.Errorf("after %d MiB: got %v, want ErrBusy after 8 and what is being written", sent, err)
+	}
+	if err := conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestCommandThatClosesItsPipes(t *testing.T) {
+	for behaviour, want := range map[string]string{
+		"close-stdout": "server closed its stdout and went on running",
+		"close-stdin":  "server closed its stdin: broken pipe",
+	} {
+		t.Run(behaviour, func(t *testing.T) {
+			c := command(t, behaviour)
+			c.CloseTimeout = 50 * time.Millisecond
+			conn := upstreamtest.Dial(t, c)
+			upstreamtest.Recv(t, conn)
+			upstreamtest.Send(t, conn, upstreamtest.Ping)
+			if _, err := conn.Recv(); err == nil || err.Error() != want {
+				t.Errorf("Recv: got %v, want %s", err, want)
+			}
+			if err := conn.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+		})
+	}
+}
+
+func TestObservedKeepsWhatIsThere(t *testing.T) {
+	var own, other journal
+	c := command(t, "exit-7")
+	c.Logger = own.logger(slog.LevelInfo)
+	_, _ = upstreamtest.Dial(t, c.Observed(other.logger(slog.LevelInfo), nil)).Recv()
+	if !strings.Contains(own.String(), "cannot find module") || other.String() != "" {
+		t.Errorf("own logger:\n%sother logger:\n%s", &own, &other)
+	}
+}
+
+func TestCommandCannotStart(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := filepath.Join(dir, "script")
+	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	self := command(t, "echo").Path
+	tests := []struct {
+		name string
+		c    stdio.Command
+		want []string
+	}{
+		{"not in PATH", stdio.Command{Path: "no-such-server-xyz"}, []string{`start "no-such-server-xyz"`, "install it"}},
+		{"no such file", stdio.Command{Path: filepath.Join(dir, "none")}, []string{"none", "no such file"}},
+		{"no interpreter", stdio.Command{Path: script}, []string{"interpreter"}},
+		{"not executable", stdio.Command{Path: plain}, []string{"chmod +x"}},
+		{"no such folder", stdio.Command{Path: self, Dir: filepath.Join(dir, "none")}, []string{"working directory"}},
+		{"empty", stdio.Command{}, []string{"no program is given"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m, count := counted(t)
+			conn, err := test.c.Observed(nil, m).Dial(t.Context())
+			if err == nil || conn != nil {
+				t.Fatalf("got %v, %v, want an error", conn, err)
+			}
+			if got := count(); got["starts error"] != 1 {
+				t.Errorf("counted %v", got)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+// counted returns metrics and a function that reads those of children.
+func counted(t testing.TB) (*metrics.Metrics, func() map[string]float64) {
+	reg := metrics.NewRegistry()
+	names := map[string]string{
+		"mcp_sse_child_starts_total":               "starts",
+		"mcp_sse_child_exits_total":                "exits",
+		"mcp_sse_child_stderr_bytes_total":         "stderr bytes",
+		"mcp_sse_child_stderr_dropped_lines_total": "stderr dropped",
+		"mcp_sse_child_invalid_lines_total":        "invalid",
+	}
+	return metrics.New(reg), func() map[string]float64 {
+		families, err := reg.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				name, known := names[f.GetName()]
+				for _, l := range m.GetLabel() {
+					name += " " + l.GetValue()
+				}
+				if v := m.GetCounter().GetValue(); known && v != 0 {
+					got[name] = v
+				}
+			}
+		}
+		return got
+	}
+}

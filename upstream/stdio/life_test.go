@@ -1,0 +1,340 @@
+//go:build linux
+
+package stdio_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/upstream/stdio"
+)
+
+// fifo makes a named pipe and returns it as a variable for a child.
+func fifo(t testing.TB) (path, env string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, fifoEnv + "=" + path
+}
+
+// watch returns two channels: one is closed when some process has marked the
+// named pipe, the other when no process holds it any more.
+func watch(t testing.TB, path string) (marked, gone <-chan struct{}) {
+	m, g := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(g)
+		f, err := os.Open(path) // waits for a writer
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer f.Close()
+		if _, err := f.Read(make([]byte, 1)); err != nil {
+			t.Error(err)
+		}
+		close(m)
+		_, _ = io.Copy(io.Discard, f)
+	}()
+	return m, g
+}
+
+func await(t testing.TB, done <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s is still alive", what)
+	}
+}
+
+func TestCommandCloseSteps(t *testing.T) {
+	for _, behaviour := range []string{"ignore-eof", "ignore-term"} {
+		t.Run(behaviour, func(t *testing.T) {
+			c := command(t, behaviour)
+			c.CloseTimeout = 100 * time.Millisecond
+			m, count := counted(t)
+			c.Metrics = m
+			conn := upstreamtest.Dial(t, c)
+			upstreamtest.Recv(t, conn)
+			blocked := make(chan error, 1)
+			go func() {
+				_, err := conn.Recv()
+				blocked <- err
+			}()
+			var closers sync.WaitGroup
+			for range 3 {
+				closers.Go(func() {
+					if err := conn.Close(); err != nil {
+						t.Errorf("Close: %v", err)
+					}
+				})
+			}
+			closers.Wait()
+			if err := <-blocked; !errors.Is(err, jsonrpc.ErrClosed) {
+				t.Errorf("Recv: got %v, want ErrClosed", err)
+			}
+			if got := count(); got["starts ok"] != 1 || got["exits closed"] != 1 {
+				t.Errorf("counted %v", got)
+			}
+		})
+	}
+}
+
+// A child that flushes its output at the end must not be taken for one that
+// hangs.
+func TestCommandCloseReadsWhatTheChildStillWrites(t *testing.T) {
+	m, _ := counted(t)
+	var logs journal
+	c := command(t, "talk-at-eof")
+	c.Metrics, c.Logger = m, logs.logger(0)
+	if err := upstreamtest.Dial(t, c).Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if !strings.Contains(logs.String(), `status="exit status 0"`) {
+		t.Errorf("the child did not end by itself:\n%s", &logs)
+	}
+}
+
+func TestCommandCloseDeliversWhatIsQueued(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	conn := upstreamtest.Dial(t, stdio.Command{Path: "tee", Args: []string{path}})
+	var want strings.Builder
+	for i := range 1000 {
+		msg := fmt.Sprintf(`{"n":%d}`, i)
+		upstreamtest.Send(t, conn, msg)
+		want.WriteString(msg + "\n")
+	}
+	if err := conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if got, err := os.ReadFile(path); err != nil || string(got) != want.String() {
+		t.Errorf("the child read %d bytes, %v, want %d", len(got), err, want.Len())
+	}
+}
+
+func TestCommandKillsGrandchildren(t *testing.T) {
+	t.Run("after an exit", func(t *testing.T) {
+		path, env := fifo(t)
+		_, end := watch(t, path)
+		conn := upstreamtest.Dial(t, command(t, "grandchild", env))
+		upstreamtest.Recv(t, conn) // from the grandchild
+		upstreamtest.Send(t, conn, upstreamtest.Ping)
+		if _, err := conn.Recv(); !errors.Is(err, io.EOF) {
+			t.Errorf("Recv: got %v, want io.EOF", err)
+		}
+		await(t, end, "the grandchild")
+	})
+	t.Run("at Close", func(t *testing.T) {
+		path, env := fifo(t)
+		_, end := watch(t, path)
+		conn := upstreamtest.Dial(t, command(t, "grandchild", env))
+		upstreamtest.Recv(t, conn)
+		if err := conn.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		await(t, end, "the grandchild")
+	})
+	t.Run("at Abort", func(t *testing.T) {
+		path, env := fifo(t)
+		_, end := watch(t, path)
+		c := command(t, "grandchild", env)
+		c.Abort() // of what nobody knows: nothing
+		up := c.Observed(nil, nil).(stdio.Command)
+		conn := upstreamtest.Dial(t, up)
+		upstreamtest.Recv(t, conn)
+		up.Abort()
+		if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), "killed by signal") {
+			t.Errorf("Recv: got %v, want that it was killed", err)
+		}
+		await(t, end, "the grandchild")
+	})
+}
+
+// A process that left the group cannot be killed, but it must not keep us.
+func TestCommandDaemonDoesNotHoldTheSession(t *testing.T) {
+	for _, name := range []string{"Recv", "Close"} {
+		t.Run(name, func(t *testing.T) {
+			path, env := fifo(t)
+			hold, err := os.OpenFile(path, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer hold.Close() // lets the daemon go
+			others := goleak.IgnoreCurrent()
+			conn := upstreamtest.Dial(t, command(t, "daemon", env))
+			if name == "Recv" {
+				if got, err := recvAll(t, conn); err != io.EOF || len(got) != 1 {
+					t.Errorf("got %q, %v, want a message and io.EOF", got, err)
+				}
+			}
+			if err := conn.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			goleak.VerifyNone(t, others) // while the daemon holds stdout and stderr
+		})
+	}
+}
+
+func TestCommandFloodOfStderrHarmsNobody(t *testing.T) {
+	m, count := counted(t)
+	var logs journal
+	c := command(t, "flood")
+	c.Metrics, c.Logger = m, logs.logger(0)
+	conn := upstreamtest.Dial(t, c)
+	upstreamtest.Send(t, conn, upstreamtest.Ping)
+	if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
+		t.Errorf("got %s", got)
+	}
+	if err := conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	lines := strings.Count(logs.String(), `msg="server stderr"`)
+	if lines < 100 || lines > 2000 {
+		t.Errorf("%d lines logged of 10,002", lines)
+	}
+	if !strings.Contains(logs.String(), `msg="server stderr too fast, lines dropped"`) {
+		t.Error("the dropped lines are not told")
+	}
+	got := count()
+	if got["stderr bytes"] != 1_100_012 || got["stderr dropped"]+float64(lines) != 10_002 {
+		t.Errorf("counted %v, with %d lines logged", got, lines)
+	}
+}
+
+// onDyingThread runs f on a thread that ends afterwards: a goroutine that ends
+// with its thread locked takes it along, unless it is the main thread.
+func onDyingThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if syscall.Gettid() == syscall.Getpid() {
+			onDyingThread(f)
+			runtime.UnlockOSThread()
+			return
+		}
+		f()
+	}()
+	<-done
+}
+
+// The kernel ties PR_SET_PDEATHSIG to the thread that forked: when Dial's own
+// thread ends, the child must live on. A witness that was forked by that thread
+// itself tells when it has ended.
+func TestCommandSurvivesTheThreadThatDialled(t *testing.T) {
+	c := command(t, "echo")
+	witness := exec.Command(c.Path)
+	witness.Env = append(os.Environ(), behaviourEnv+"=never-read")
+	witness.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	var conn jsonrpc.Conn
+	var dialErr, witnessErr error
+	onDyingThread(func() {
+		conn, dialErr = c.Dial(t.Context())
+		witnessErr = witness.Start()
+	})
+	if err := errors.Join(dialErr, witnessErr); err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := witness.Wait(); err == nil || err.Error() != "signal: killed" {
+		t.Errorf("witness: got %v, want it killed", err)
+	}
+	upstreamtest.Send(t, conn, upstreamtest.Ping)
+	if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestCommandChildDiesWithTheGateway(t *testing.T) {
+	path, env := fifo(t)
+	marked, end := watch(t, path)
+	c := command(t, "parent", env)
+	gateway := exec.Command(c.Path)
+	gateway.Env = c.Env
+	if err := gateway.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, marked, "nobody")
+	if err := gateway.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	_ = gateway.Wait()
+	await(t, end, "the child of a killed gateway")
+}
+
+func TestCommandDialIsCancelled(t *testing.T) {
+	for range 20 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		conn, err := command(t, "echo").Dial(ctx)
+		if err == nil {
+			_ = conn.Close()
+		} else if !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want context.Canceled", err)
+		}
+	}
+}
+
+func TestCommandLeavesNothing(t *testing.T) {
+	open := func() int {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	cycle := func(behaviour string) {
+		c := command(t, behaviour)
+		c.CloseTimeout = 20 * time.Millisecond
+		conn, err := c.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if behaviour == "exit-7" {
+			_, _ = conn.Recv()
+		}
+		if err := conn.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	behaviours := []string{"echo", "exit-7", "ignore-term", "never-read"}
+	for _, b := range behaviours {
+		cycle(b)
+	}
+	before := open()
+	for range 5 {
+		for _, b := range behaviours {
+			cycle(b)
+		}
+		if _, err := (stdio.Command{Path: "/no/such"}).Dial(t.Context()); err == nil {
+			t.Error("started what is not there")
+		}
+	}
+	if after := open(); after > before {
+		t.Errorf("%d descriptors open, %d before", after, before)
+	}
+	if kids, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid())); err == nil && len(kids) > 0 {
+		t.Errorf("children left: %s", kids)
+	}
+	var status syscall.WaitStatus
+	if pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); !errors.Is(err, syscall.ECHILD) {
+		t.Errorf("a child is left: pid %d, %v", pid, err)
+	}
+}

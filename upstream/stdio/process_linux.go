@@ -1,0 +1,26 @@
+package stdio
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// processAttr puts the child into a process group of its own, and has the kernel
+// kill it when the thread that forks it ends; see supervise.
+func processAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// awaitExit waits until the process has exited, without reaping it, and reports
+// whether it could: waitid(2) with WNOWAIT.
+func awaitExit(pid int) bool {
+	const byPID = 1     // P_PID
+	var info [16]uint64 // siginfo_t, 128 bytes
+	for {
+		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, byPID, uintptr(pid),
+			uintptr(unsafe.Pointer(&info)), syscall.WEXITED|syscall.WNOWAIT, 0, 0)
+		if errno != syscall.EINTR {
+			return errno == 0
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package stdio
+
+import "sync"
+
+// running are the children of a Command that live.
+type running struct {
+	mu       sync.Mutex // guards children
+	children map[*child]struct{}
+}
+
+func (r *running) add(c *child) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.children == nil {
+		r.children = make(map[*child]struct{})
+	}
+	r.children[c] = struct{}{}
+}
+
+func (r *running) remove(c *child) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.children, c)
+}
+
+func (r *running) kill() {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.children {
+		c.signal(killGroup)
+	}
+}

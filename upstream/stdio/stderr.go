@@ -1,0 +1,137 @@
+package stdio
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/time/rate"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+)
+
+const (
+	// stderrRate and stderrBurst bound the lines of one child that are logged;
+	// the others are counted.
+	stderrRate  = 20 // a second
+	stderrBurst = 100
+	// maxStderrLine is how much of a line is logged, in bytes.
+	maxStderrLine = 4 << 10
+	// maxExcerpt is how much of a line stands in errors and debug logs.
+	maxExcerpt = 500
+)
+
+// stderrLog reads a child's stderr to its end, logs it at a bounded rate, and
+// remembers what may explain a failure. It is owned by one goroutine.
+type stderrLog struct {
+	log     *slog.Logger
+	metrics *metrics.Metrics
+	limit   *rate.Limiter
+	dropped int    // lines since the last one logged
+	last    string // the last line that is not blank
+	fault   string // the last line that names an error
+}
+
+// drain is the goroutine that owns stderr. It ends when the child and its
+// children have closed it, or drainTimeout after the child's exit.
+func (c *child) drain() {
+	defer close(c.drained)
+	defer c.stderr.Close()
+	c.notes = stderrLog{log: c.log, metrics: c.cmd.Metrics, limit: rate.NewLimiter(stderrRate, stderrBurst)}
+	c.notes.read(c.stderr)
+}
+
+func (s *stderrLog) read(r io.Reader) {
+	split := buffer.NewSplitter(maxStderrLine)
+	buf := make([]byte, maxStderrLine)
+	for {
+		n, err := r.Read(buf)
+		s.metrics.ChildStderr(n)
+		for rest := buf[:n]; len(rest) > 0; {
+			var (
+				line []byte
+				cut  error
+			)
+			before := string(split.Partial())
+			at := rest
+			line, rest, cut = split.Next(rest)
+			switch {
+			case errors.Is(cut, jsonrpc.ErrTooLong):
+				head, _, _ := strings.Cut(before+string(at), "\n")
+				s.line(head[:maxStderrLine], true)
+			case line != nil:
+				s.line(string(line), false)
+			}
+		}
+		if err != nil {
+			s.line(string(split.Last()), false)
+			s.tellDropped()
+			return
+		}
+	}
+}
+
+func (s *stderrLog) line(line string, cut bool) {
+	line = strings.TrimRight(strings.ToValidUTF8(line, "\uFFFD"), " \t\r")
+	if strings.TrimSpace(line) == "" {
+		return
+	}
+	s.last = line
+	if namesFault(line) {
+		s.fault = line
+	}
+	if !s.limit.Allow() {
+		s.dropped++
+		s.metrics.ChildStderrDropped(1)
+		return
+	}
+	s.tellDropped()
+	if cut {
+		s.log.Info("server stderr", "line", line, "truncated", true)
+		return
+	}
+	s.log.Info("server stderr", "line", line)
+}
+
+func (s *stderrLog) tellDropped() {
+	if s.dropped == 0 {
+		return
+	}
+	s.log.Warn("server stderr too fast, lines dropped", "lines", s.dropped)
+	s.dropped = 0
+}
+
+// hint returns the line that most likely says why the child died. The very last
+// one often does not: Node ends with its version, after the error and a stack.
+func (s *stderrLog) hint() string {
+	line := s.fault
+	if line == "" {
+		line = s.last
+	}
+	return excerpt([]byte(strings.TrimSpace(line)), maxExcerpt)
+}
+
+func namesFault(line string) bool {
+	line = strings.ToLower(line)
+	for _, word := range []string{"error:", "panic:", "fatal:", "exception:"} {
+		if strings.Contains(line, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// excerpt returns the first bytes of text, at most limit, without half a rune.
+func excerpt(text []byte, limit int) string {
+	if len(text) <= limit {
+		return string(text)
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return string(text[:limit]) + "…"
+}

@@ -1,0 +1,126 @@
+package stdio
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/time/rate"
+)
+
+func newStderrLog(w io.Writer) *stderrLog {
+	drop := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	return &stderrLog{
+		log:   slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: drop})),
+		limit: rate.NewLimiter(stderrRate, stderrBurst),
+	}
+}
+
+func TestStderrLines(t *testing.T) {
+	long := strings.Repeat("é", maxStderrLine)
+	tests := []struct {
+		name, text string
+		want       []string // values of the attribute line
+	}{
+		{"lines", "a\nb c\r\n\n  \n  c  \n", []string{"a", `"b c"`, `"  c"`}},
+		{"no newline at the end", "a\nb", []string{"a", "b"}},
+		{"no line", "", nil},
+		{"longest line", strings.Repeat("x", maxStderrLine) + "\ny\n", []string{strings.Repeat("x", maxStderrLine), "y"}},
+		{"too long", strings.Repeat("x", 3*maxStderrLine) + "\ny\n", []string{strings.Repeat("x", maxStderrLine) + " truncated=true", "y"}},
+		{"too long after a short one", "a\n" + strings.Repeat("x", maxStderrLine+1), []string{"a", strings.Repeat("x", maxStderrLine) + " truncated=true"}},
+		{"cut between bytes of a rune", long + "\n", []string{long[:maxStderrLine] + " truncated=true"}},
+		{"not UTF-8", "a\xffb\n", []string{"\"a\uFFFDb\""}},
+		{"escape sequences are quoted", "\x1b[31mred\n", []string{`"\x1b[31mred"`}},
+	}
+	for _, test := range tests {
+		for _, step := range []int{1, 7, 1 << 20} {
+			var got bytes.Buffer
+			newStderrLog(&got).read(&chunks{[]byte(test.text), step})
+			var want strings.Builder
+			for _, line := range test.want {
+				fmt.Fprintf(&want, "level=INFO msg=\"server stderr\" line=%s\n", line)
+			}
+			if got.String() != want.String() {
+				t.Errorf("%s, %d bytes a read: got\n%.300s\nwant\n%.300s", test.name, step, &got, want.String())
+			}
+		}
+	}
+}
+
+// chunks reads at most step bytes at a time.
+type chunks struct {
+	rest []byte
+	step int
+}
+
+func (c *chunks) Read(p []byte) (int, error) {
+	if len(c.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), c.step)], c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
+
+func TestStderrRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got bytes.Buffer
+		s := newStderrLog(&got)
+		count := func() (lines, dropped int) {
+			lines = strings.Count(got.String(), `msg="server stderr"`)
+			dropped = strings.Count(got.String(), "lines dropped")
+			return lines, dropped
+		}
+		for range 1000 {
+			s.line("x", false)
+		}
+		if lines, dropped := count(); lines != stderrBurst || dropped != 0 {
+			t.Errorf("%d lines, %d summaries in a burst, want %d and 0", lines, dropped, stderrBurst)
+		}
+		<-time.After(time.Second)
+		for range 1000 {
+			s.line("x", false)
+		}
+		if lines, dropped := count(); lines != stderrBurst+stderrRate || dropped != 1 {
+			t.Errorf("%d lines, %d summaries a second later, want %d and 1", lines, dropped, stderrBurst+stderrRate)
+		}
+		if !strings.Contains(got.String(), "lines=900\n") {
+			t.Errorf("no summary of 900 lines in\n%s", &got)
+		}
+		s.read(strings.NewReader(""))
+		if !strings.HasSuffix(got.String(), "lines=980\n") {
+			t.Errorf("no summary at the end in\n%s", &got)
+		}
+	})
+}
+
+func TestStderrHint(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"nothing", "\n \n", ""},
+		{"last line", "starting\n  no config file  \n\n", "no config file"},
+		{"node", "node:internal/modules/cjs/loader:1148\n  throw err;\n  ^\n\nError: Cannot find module '/x.js'\n" +
+			"    at node:internal/main:28:49 {\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v20.20.2\n", "Error: Cannot find module '/x.js'"},
+		{"python", "Traceback (most recent call last):\n  File \"x\"\nModuleNotFoundError: No module named 'x'\n", "ModuleNotFoundError: No module named 'x'"},
+		{"go", "panic: boom\n\ngoroutine 1 [running]:\nexit status 2\n", "panic: boom"},
+		{"long", strings.Repeat("ä", 400), strings.Repeat("ä", maxExcerpt/2) + "…"},
+		{"long with odd start", "x" + strings.Repeat("ä", 400), "x" + strings.Repeat("ä", maxExcerpt/2-1) + "…"},
+	}
+	for _, test := range tests {
+		s := newStderrLog(io.Discard)
+		s.read(strings.NewReader(test.text))
+		if got := s.hint(); got != test.want || !utf8.ValidString(got) {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}

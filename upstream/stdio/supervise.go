@@ -1,0 +1,241 @@
+package stdio
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// youngTime is the age until which a child's death is explained by its stderr.
+const youngTime = 5 * time.Second
+
+// killTimeout is how long a process may take to die of SIGKILL. It is not for
+// the user to choose: only the kernel delays it, where memory or disks are slow.
+const killTimeout = 5 * time.Second
+
+// supervise starts the process and waits for it. It holds its thread from the
+// start to the end of the process: on Linux the kernel kills the child when the
+// thread that forked it ends (golang/go#27505), and while this goroutine holds
+// the thread no other can end it.
+func (c *child) supervise(started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	begin := time.Now()
+	if err := c.start(); err != nil {
+		c.cmd.Metrics.ChildStartFailed()
+		started <- c.cmd.explain(err)
+		return
+	}
+	c.born = time.Now()
+	c.cmd.Metrics.ChildStarted(c.born.Sub(begin))
+	c.log = c.log.With("command", c.cmd.name(), "pid", c.proc.Process.Pid)
+	c.log.Info("server started", "duration", c.born.Sub(begin))
+	c.cmd.running.add(c)
+	defer c.cmd.running.remove(c)
+	go c.write()
+	go c.drain()
+	started <- nil
+	c.reap()
+	c.settle()
+}
+
+// start makes the pipes and the process. Ends that the process inherits are
+// closed here in any case; the others only on failure.
+func (c *child) start() (err error) {
+	var ours, theirs []*os.File
+	defer func() {
+		closeAll(theirs)
+		if err != nil {
+			closeAll(ours)
+		}
+	}()
+	pipe := func() (r, w *os.File) {
+		if err == nil {
+			r, w, err = os.Pipe()
+		}
+		return r, w
+	}
+	inR, inW := pipe()
+	outR, outW := pipe()
+	errR, errW := pipe()
+	ours, theirs = []*os.File{inW, outR, errR}, []*os.File{inR, outW, errW}
+	if err != nil {
+		return err
+	}
+	c.stdin, c.stdout, c.stderr = inW, outR, errR
+	c.proc = exec.Command(c.cmd.Path, c.cmd.Args...)
+	c.proc.Env, c.proc.Dir = c.cmd.Env, c.cmd.Dir
+	c.proc.Stdin, c.proc.Stdout, c.proc.Stderr = inR, outW, errW
+	c.proc.SysProcAttr = processAttr()
+	return c.proc.Start()
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		_ = f.Close() // nothing was written; a nil file is refused
+	}
+}
+
+// reap waits for the end of the process, kills what it left in its group, and
+// frees its id. The order matters: until it is reaped, the id of the process is
+// the id of no other group.
+func (c *child) reap() {
+	waited := awaitExit(c.proc.Process.Pid)
+	if waited {
+		c.leave()
+	}
+	_ = c.proc.Wait() // what it says is in ProcessState
+	if !waited {
+		c.leave()
+	}
+}
+
+func (c *child) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_ = killGroup(c.proc.Process) // there is most often nobody left
+	c.reaped = true
+	c.out.End(errExited) // what is sent from now on reaches nobody
+}
+
+// errExited is why nothing can be sent to a process that has ended.
+var errExited = errors.New("the server has exited")
+
+// settle says why the process ended, once its stderr has been read.
+func (c *child) settle() {
+	_ = c.stdin.Close()
+	_ = c.stderr.SetReadDeadline(time.Now().Add(drainTimeout))
+	hint := ""
+	timer := time.NewTimer(2 * drainTimeout)
+	defer timer.Stop()
+	select {
+	case <-c.drained:
+		hint = c.notes.hint()
+	case <-timer.C: // pipes have no deadlines on this system
+	}
+	var reason string
+	c.young = time.Since(c.born) < youngTime
+	c.hint = hint
+	reason, c.exit = c.verdict()
+	c.cmd.Metrics.ChildExited(reason)
+	level := slog.LevelInfo
+	if reason == metrics.ChildError || reason == metrics.ChildSignal {
+		level = slog.LevelWarn
+	}
+	c.log.Log(context.Background(), level, "server exited", "reason", reason, "status", exitText(c.proc.ProcessState), "duration", time.Since(c.born))
+	c.out.Abort(c.explained(c.young && !errors.Is(c.exit, io.EOF)))
+	close(c.ended)
+	if !c.isClosing() {
+		_ = c.stdout.SetReadDeadline(time.Now().Add(drainTimeout))
+	}
+}
+
+// verdict returns the reason for the metrics and the error for Recv.
+func (c *child) verdict() (string, error) {
+	c.mu.Lock()
+	cause := c.cause
+	c.mu.Unlock()
+	state := c.proc.ProcessState
+	switch {
+	case c.isClosing():
+		return metrics.ChildClosed, jsonrpc.ErrClosed
+	case cause != nil:
+		return metrics.ChildClosed, cause
+	case state.Success():
+		return metrics.ChildOK, io.EOF
+	case signalled(state):
+		return metrics.ChildSignal, errors.New(exitText(state))
+	}
+	return metrics.ChildError, errors.New(exitText(state))
+}
+
+// explained returns exit, with what the child last wrote to stderr where that is
+// likely to be the reason: if it was young or silent.
+func (c *child) explained(likely bool) error {
+	if c.hint == "" || !likely || errors.Is(c.exit, jsonrpc.ErrClosed) {
+		return c.exit
+	}
+	return fmt.Errorf("%w; stderr: %s", c.exit, c.hint)
+}
+
+// Close ends the process.
+func (c *child) Close() error {
+	c.closed.Do(func() {
+		close(c.closing)
+		_ = c.stdin.SetWriteDeadline(time.Now().Add(c.cmd.CloseTimeout))
+		c.out.End(jsonrpc.ErrClosed)
+		past := time.Unix(1, 0)
+		_ = c.stdout.SetReadDeadline(past) // unblocks Recv
+		discarded := make(chan struct{})
+		go c.discard(discarded)
+		if !c.waitEnded(c.cmd.CloseTimeout) {
+			c.closeErr = c.kill()
+		}
+		// Whoever is still at a pipe is ended by this.
+		_ = c.stdin.Close()
+		_ = c.stdout.Close()
+		if c.closeErr == nil {
+			<-c.written
+			<-discarded
+		}
+		c.out.Abort(jsonrpc.ErrClosed)
+	})
+	return c.closeErr
+}
+
+// discard reads what a child writes while it is being closed, so that it is not
+// stuck in a write. It ends when stdout does.
+func (c *child) discard(done chan<- struct{}) {
+	defer close(done)
+	c.readMu.Lock()
+	defer c.readMu.Unlock()
+	_ = c.stdout.SetReadDeadline(time.Time{})
+	_, _ = io.Copy(io.Discard, c.stdout)
+}
+
+// kill ends the process with SIGTERM, then SIGKILL.
+func (c *child) kill() error {
+	c.signal(terminateGroup)
+	if c.waitEnded(c.cmd.CloseTimeout) {
+		return nil
+	}
+	c.signal(killGroup)
+	if c.waitEnded(killTimeout) {
+		return nil
+	}
+	err := fmt.Errorf("close: process %d survived SIGKILL for %s", c.proc.Process.Pid, killTimeout)
+	c.log.Error("server cannot be killed", "err", err)
+	return err
+}
+
+func (c *child) signal(step func(*os.Process) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reaped {
+		return
+	}
+	if err := step(c.proc.Process); err != nil {
+		c.log.Debug("signal server", "err", err)
+	}
+}
+
+// waitEnded waits for the end of the process and reports whether it came.
+func (c *child) waitEnded(limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
