@@ -46,7 +46,7 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 
 func sseConn(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
 	c, err := httpsse.Dial(ctx, x)
-	if err != nil { // not a nil *remoteSSE
+	if err != nil { // not a nil *httpsse.Conn
 		return nil, err
 	}
 	return c, nil

@@ -112,7 +112,7 @@ func greet(t *testing.T, up jsonrpc.Dialer) {
 	}
 }
 
-// facts 5.1, "order of probing"; the initialize that decides is the session's own.
+// TestServerIsFoundOutInOrderAndRemembered 5.1, "order of probing"; the initialize that decides is the session's own.
 func TestServerIsFoundOutInOrderAndRemembered(t *testing.T) {
 	for name, tt := range map[string]struct {
 		do            upstreamtest.Handler
@@ -164,7 +164,7 @@ func TestNothingIsFoundOutWhereTheTransportIsGiven(t *testing.T) {
 	}
 }
 
-// go-sdk with sessions opens one for each POST without.
+// TestSessionOfTheQuestionIsEnded-sdk with sessions opens one for each POST without.
 func TestSessionOfTheQuestionIsEnded(t *testing.T) {
 	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		if m != nil && m.Method == "server/discover" {

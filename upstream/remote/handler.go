@@ -9,7 +9,7 @@ import (
 
 // handlerAddress is where a handler in process seems to be. The name can never be
 // one of a host (RFC 6761).
-const Address = "http://handler.invalid/mcp"
+const handlerAddress = "http://handler.invalid/mcp"
 
 // HTTPHandler reaches a server that is an http.Handler of this program, over
 // Streamable HTTP or HTTP+SSE as [URL] does, without a socket: each request calls
@@ -20,5 +20,5 @@ const Address = "http://handler.invalid/mcp"
 // h may flush, and write while it reads. It has no deadlines to set, and cannot
 // hijack. A panic in it is an error of the request, as in net/http.
 func HTTPHandler(h http.Handler) jsonrpc.Dialer {
-	return URL{Address: Address, Client: &http.Client{Transport: inprocess.Transport{Handler: h}}, site: &site{}}
+	return URL{Address: handlerAddress, Client: &http.Client{Transport: inprocess.Transport{Handler: h}}, site: &site{}}
 }

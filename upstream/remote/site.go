@@ -114,7 +114,7 @@ func redirect(next func(*http.Request, []*http.Request) error) func(*http.Reques
 	}
 }
 
-// remote is a session with what has to be given back at its end.
+// session is a session with what has to be given back at its end.
 type session struct {
 	jsonrpc.Attributed
 	release func()

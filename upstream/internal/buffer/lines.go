@@ -6,16 +6,17 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// splitter cuts a stream of bytes into lines of at most max bytes.
+// Splitter cuts a stream of bytes into lines of at most max bytes.
 type Splitter struct {
 	max  int
 	part []byte // of the current line, from earlier calls
 	skip bool   // the current line was too long; drop the rest of it
 }
 
+// NewSplitter returns a splitter for lines of at most max bytes.
 func NewSplitter(max int) *Splitter { return &Splitter{max: max} }
 
-// next reads p up to the end of the current line and returns what follows. The
+// Next reads p up to the end of the current line and returns what follows. The
 // line has no newline and is a copy that the caller owns; it is nil when p ends
 // before it does. A line over max bytes is dropped: ErrTooLong is returned once
 // for it, as soon as the limit is passed.
@@ -46,10 +47,10 @@ func (s *Splitter) Next(p []byte) (line, rest []byte, err error) {
 	return line, rest, nil
 }
 
-// partial returns what is there of the current line.
+// Partial returns what is there of the current line.
 func (s *Splitter) Partial() []byte { return s.part }
 
-// last returns the line that the end of the stream cut off, if any.
+// Last returns the line that the end of the stream cut off, if any.
 func (s *Splitter) Last() []byte {
 	line := s.part
 	s.part = nil

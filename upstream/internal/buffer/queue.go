@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// sendLimit is how many bytes of messages a session keeps for a peer that does
+	// SendLimit is how many bytes of messages a session keeps for a peer that does
 	// not take them.
 	SendLimit = 8 << 20
-	// defaultMaxLineBytes is the longest message that is taken from a server.
+	// MaxMessageBytes is the longest message that is taken from a server.
 	MaxMessageBytes = 16 << 20
-	// itemCost is added to the length of each queued message, so that very many
+	// ItemCost is added to the length of each queued message, so that very many
 	// very small ones are bounded as well.
 	ItemCost = 64
-	// keepItems is the largest capacity that an empty fifo keeps: idle sessions
+	// keepItems is the largest capacity that an empty FIFO keeps: idle sessions
 	// must be small, but one call after the other must not allocate anew.
 	keepItems = 8
 )
@@ -29,22 +29,24 @@ type item struct {
 	request jsonrpc.ID
 }
 
-// fifo is a first-in first-out list of messages that counts their bytes. It is
+// FIFO is a first-in first-out list of messages that counts their bytes. It is
 // not safe for concurrent use.
 type FIFO struct {
 	items []item
 	head  int
-	Bytes int // of the items, itemCost included
+	Bytes int // of the items, ItemCost included
 }
 
+// Len returns the number of messages.
 func (f *FIFO) Len() int { return len(f.items) - f.head }
 
-// fits reports whether a message may be added under limit, where one message
+// Fits reports whether a message may be added under limit, where one message
 // over it passes alone.
 func (f *FIFO) Fits(msg []byte, limit int) bool {
 	return f.Len() == 0 || f.Bytes+len(msg)+ItemCost <= limit
 }
 
+// Push adds msg as the last.
 func (f *FIFO) Push(msg []byte) { f.add(item{msg: msg}) }
 
 func (f *FIFO) add(it item) {
@@ -57,7 +59,7 @@ func (f *FIFO) add(it item) {
 	f.Bytes += len(it.msg) + ItemCost
 }
 
-// pop must not be called on an empty fifo.
+// Pop must not be called on an empty FIFO.
 func (f *FIFO) Pop() []byte { return f.take().msg }
 
 func (f *FIFO) take() item {
@@ -74,7 +76,7 @@ func (f *FIFO) take() item {
 	return it
 }
 
-// queue is a fifo between goroutines, bounded in bytes.
+// Queue is a FIFO between goroutines, bounded in bytes.
 type Queue struct {
 	mu    sync.Mutex // guards all below
 	ready sync.Cond  // there is a message, or the queue is closed
@@ -84,13 +86,14 @@ type Queue struct {
 	err   error // why it is closed; nil while open
 }
 
+// NewQueue returns an empty queue for limit bytes.
 func NewQueue(limit int) *Queue {
 	q := &Queue{limit: limit}
 	q.ready.L, q.room.L = &q.mu, &q.mu
 	return q
 }
 
-// offer adds msg without waiting. It fails with ErrBusy when the queue is full
+// Offer adds msg without waiting. It fails with ErrBusy when the queue is full
 // and with the reason of its end when it is closed.
 func (q *Queue) Offer(msg []byte) error {
 	q.mu.Lock()
@@ -106,10 +109,10 @@ func (q *Queue) Offer(msg []byte) error {
 	return nil
 }
 
-// push adds msg and waits for room.
+// Push adds msg and waits for room.
 func (q *Queue) Push(msg []byte) error { return q.PushFor(msg, "") }
 
-// pushFor is push for a message that came with a request.
+// PushFor is push for a message that came with a request.
 func (q *Queue) PushFor(msg []byte, request jsonrpc.ID) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -124,14 +127,14 @@ func (q *Queue) PushFor(msg []byte, request jsonrpc.ID) error {
 	return nil
 }
 
-// pop waits for the next message. Once the queue is closed and empty it returns
+// Pop waits for the next message. Once the queue is closed and empty it returns
 // the reason.
 func (q *Queue) Pop() ([]byte, error) {
 	msg, _, err := q.PopFor()
 	return msg, err
 }
 
-// popFor is pop, and names the request that the message came with.
+// PopFor is pop, and names the request that the message came with.
 func (q *Queue) PopFor() ([]byte, jsonrpc.ID, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -146,7 +149,7 @@ func (q *Queue) PopFor() ([]byte, jsonrpc.ID, error) {
 	return it.msg, it.request, nil
 }
 
-// poll is pop without waiting; false when there is no message.
+// Poll is pop without waiting; false when there is no message.
 func (q *Queue) Poll() ([]byte, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -158,7 +161,7 @@ func (q *Queue) Poll() ([]byte, bool) {
 	return msg, true
 }
 
-// end closes the queue for writers; what is in it can still be read. The first
+// End closes the queue for writers; what is in it can still be read. The first
 // reason stays.
 func (q *Queue) End(why error) {
 	q.mu.Lock()
@@ -169,7 +172,7 @@ func (q *Queue) End(why error) {
 	q.wakeLocked()
 }
 
-// abort closes the queue and drops what is in it. Its reason takes the place of
+// Abort closes the queue and drops what is in it. Its reason takes the place of
 // an earlier one.
 func (q *Queue) Abort(why error) {
 	q.mu.Lock()

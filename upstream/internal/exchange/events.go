@@ -19,7 +19,7 @@ const (
 	maxRetry = 5 * time.Minute
 )
 
-// event is one block of an event stream (WHATWG HTML, section 9.2).
+// Event is one block of an event stream (WHATWG HTML, section 9.2).
 type Event struct {
 	Name string
 	Data []byte // nil when there is none; its reader's own
@@ -31,7 +31,7 @@ type Event struct {
 	TooLong bool
 }
 
-// eventReader reads an event stream. The data of one event is bounded, and so is
+// EventReader reads an event stream. The data of one event is bounded, and so is
 // all that is kept of a line.
 type EventReader struct {
 	in    *bufio.Reader
@@ -46,11 +46,12 @@ type EventReader struct {
 	begun bool   // a byte order mark can stand at the begin only
 }
 
+// NewEventReader returns a reader of r that takes at most limit bytes of data in one event.
 func NewEventReader(r io.Reader, limit int) *EventReader {
 	return &EventReader{in: bufio.NewReaderSize(r, eventBuffer), limit: limit}
 }
 
-// read returns the next block that has a field. The error is io.EOF or the
+// Read returns the next block that has a field. The error is io.EOF or the
 // reader's own; of a block that the end of the stream cut off it drops all but the
 // pause it asks for, because its message may be half of one.
 func (r *EventReader) Read() (Event, error) {

@@ -34,7 +34,7 @@ const (
 	TypeJSON   = "application/json"
 	TypeEvents = "text/event-stream"
 	userAgent  = "mcp-sse"
-	// errorBodyLimit bounds what is read of the body of a response that is an
+	// ErrorBodyLimit bounds what is read of the body of a response that is an
 	// error: enough for a JSON-RPC error with its data.
 	ErrorBodyLimit = 64 << 10
 )
@@ -48,16 +48,16 @@ const (
 
 // Bounds of all sessions over HTTP.
 const (
-	// maxCalls bounds the requests of a session that are not answered.
+	// MaxCalls bounds the requests of a session that are not answered.
 	MaxCalls = 4096
-	// closeTimeout bounds the end of a session.
+	// CloseTimeout bounds the end of a session.
 	CloseTimeout = 2 * time.Second
-	// aliveTimeout bounds the question whether a server is still there. A server
+	// AliveTimeout bounds the question whether a server is still there. A server
 	// that is slow to answer it is.
 	AliveTimeout = 5 * time.Second
 )
 
-// exchange asks one HTTP endpoint. All requests of a session go through one. It
+// Endpoint asks one HTTP endpoint. All requests of a session go through one. It
 // is immutable, and safe for concurrent use.
 type Endpoint struct {
 	URL     string // may hold a password or a key: see place
@@ -68,7 +68,7 @@ type Endpoint struct {
 	Metrics *metrics.Metrics
 }
 
-// do sends one request. Its headers are those of the exchange, and over them
+// Do sends one request. Its headers are those of the exchange, and over them
 // extra. The response's body is the caller's to close; ctx ends it too. An error
 // does not hold the URL, which may be a secret.
 func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra http.Header) (*http.Response, error) {
@@ -119,14 +119,14 @@ type requestError struct {
 func (e *requestError) Error() string { return e.method + " " + e.place + ": " + e.err.Error() }
 func (e *requestError) Unwrap() error { return e.err }
 
-// unreached reports whether a request of do failed because there was no connection
+// Unreached reports whether a request of do failed because there was no connection
 // to the server.
 func Unreached(err error) bool {
 	of, ok := errors.AsType[*requestError](err)
 	return ok && of.unreached
 }
 
-// place is the URL for errors and logs.
+// Place is the URL for errors and logs.
 func (e *Endpoint) Place() string { return PublicURL(e.URL) }
 
 // withoutURL returns an error of net/http without the URL in it, or that of a
@@ -142,21 +142,21 @@ func withoutURL(err error) error {
 	return of.Err
 }
 
-// incoming is one message of a response: a JSON body is one, an event stream has
+// Incoming is one message of a response: a JSON body is one, an event stream has
 // many.
 type Incoming struct {
-	// data is the message, nil for an event that only sets id or retry. It is the
+	// Data is the message, nil for an event that only sets id or retry. It is the
 	// receiver's own.
 	Data []byte
-	// id is the last event id of the stream, for a resumption; empty: none so far.
+	// ID is the last event id of the stream, for a resumption; empty: none so far.
 	ID string
-	// retry is the pause before a resumption that the server asks for; 0: none.
+	// Retry is the pause before a resumption that the server asks for; 0: none.
 	Retry time.Duration
 	// tooLong: the message was over the limit and is dropped.
 	TooLong bool
 }
 
-// read reads the body of a response and calls each with what is in it. It returns
+// Read reads the body of a response and calls each with what is in it. It returns
 // the error of each, or that of the body; nil at its end. A body that is neither
 // JSON nor an event stream is an error. Events with a name other than "message"
 // are skipped. The body is not closed.
@@ -179,7 +179,7 @@ func (e *Endpoint) Read(resp *http.Response, each func(Incoming) error) error {
 	return fmt.Errorf("its answer is neither JSON nor an event stream, but %.64q", resp.Header.Get("Content-Type"))
 }
 
-// readEvents reads an event stream; lastID is the id of the last event of the
+// ReadEvents reads an event stream; lastID is the id of the last event of the
 // stream that it goes on with.
 func (e *Endpoint) ReadEvents(body io.Reader, lastID string, each func(Incoming) error) error {
 	events := NewEventReader(body, e.Limit)
@@ -202,7 +202,7 @@ func (e *Endpoint) ReadEvents(body io.Reader, lastID string, each func(Incoming)
 	}
 }
 
-// oneLine returns a message without line breaks.
+// OneLine returns a message without line breaks.
 func OneLine(data []byte) []byte {
 	if bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
 		return data
@@ -210,7 +210,7 @@ func OneLine(data []byte) []byte {
 	return jsonrpc.Compact(data)
 }
 
-// contentType returns the media type of a response in lower case, without its
+// ContentType returns the media type of a response in lower case, without its
 // parameters.
 func ContentType(resp *http.Response) string {
 	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -220,14 +220,14 @@ func ContentType(resp *http.Response) string {
 	return media
 }
 
-// validHeader reports whether a header can be sent.
+// ValidHeader reports whether a header can be sent.
 func ValidHeader(name string, values []string) bool {
 	return httpguts.ValidHeaderFieldName(name) && !slices.ContainsFunc(values, func(v string) bool {
 		return !httpguts.ValidHeaderFieldValue(v)
 	})
 }
 
-// handOn puts what came with no request into a queue.
+// Deliver puts what came with no request into a queue.
 func Deliver(x *Endpoint, to *buffer.Queue, in Incoming) error {
 	if in.Data == nil {
 		return nil
@@ -244,7 +244,7 @@ func Deliver(x *Endpoint, to *buffer.Queue, in Incoming) error {
 	return nil
 }
 
-// unbatch returns the messages in a batch, which servers of MCP 2025-03-26 may
+// SplitBatch returns the messages in a batch, which servers of MCP 2025-03-26 may
 // send, and any other message as it is.
 func SplitBatch(data []byte) [][]byte {
 	if !bytes.HasPrefix(data, []byte("[")) {
@@ -261,7 +261,7 @@ func SplitBatch(data []byte) [][]byte {
 	return all
 }
 
-// discard reads the rest of a short response, so that its connection can be used
+// Discard reads the rest of a short response, so that its connection can be used
 // again, and closes it.
 func Discard(resp *http.Response) {
 	if ContentType(resp) != TypeEvents { // which may go on for ever

@@ -8,7 +8,7 @@ import (
 // maxShown is the longest part of a path that Place shows, in bytes.
 const maxShown = 20
 
-// publicURL returns an address for people to read, without what may be secret in it:
+// PublicURL returns an address for people to read, without what may be secret in it:
 // user and password, the query, and long parts of the path, which hosted servers
 // use as keys.
 func PublicURL(address string) string {
@@ -25,7 +25,7 @@ func PublicURL(address string) string {
 	return (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: strings.Join(parts, "/")}).String()
 }
 
-// sameOrigin reports whether two URLs have the same scheme, host and port.
+// SameOrigin reports whether two URLs have the same scheme, host and port.
 func SameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && a.Hostname() == b.Hostname() && port(a) == port(b)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// newBackoff gives pauses that double from the first to the last, each drawn at
+// NewBackoff gives pauses that double from the first to the last, each drawn at
 // random between zero and twice its mean, so that those who failed together do not
 // come back together.
 func NewBackoff(first, last time.Duration) *backoff.ExponentialBackOff {
@@ -18,7 +18,7 @@ func NewBackoff(first, last time.Duration) *backoff.ExponentialBackOff {
 	return b
 }
 
-// pause waits. It fails with ctx.
+// Pause waits. It fails with ctx.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

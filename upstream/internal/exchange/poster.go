@@ -21,18 +21,19 @@ const (
 	maxPosts = 64
 )
 
-// poster posts messages one after the other.
+// Poster posts messages one after the other.
 type Poster struct {
 	Queue *buffer.Queue
 	post  func(ctx context.Context, msg []byte)
 	done  chan struct{} // closed when the queue is at its end
 }
 
+// NewPoster returns a poster that calls post for each message; the caller must call Run.
 func NewPoster(post func(ctx context.Context, msg []byte)) *Poster {
 	return &Poster{Queue: buffer.NewQueue(buffer.SendLimit), post: post, done: make(chan struct{})}
 }
 
-// run posts what is in the queue, until that is closed and empty, or ctx ends. It
+// Run posts what is in the queue, until that is closed and empty, or ctx ends. It
 // returns when all posts have.
 func (p *Poster) Run(ctx context.Context) {
 	defer close(p.done)
@@ -77,7 +78,7 @@ func (p *Poster) turn(ctx context.Context, msg []byte, done <-chan struct{}) {
 	}
 }
 
-// drained waits until all is posted, or ctx ends. The queue must be closed.
+// Drained waits until all is posted, or ctx ends. The queue must be closed.
 func (p *Poster) Drained(ctx context.Context) {
 	select {
 	case <-p.done:

@@ -24,16 +24,16 @@ const (
 )
 
 var (
-	// errForgotten is why a session is over that its server does not know any more.
+	// ErrForgotten is why a session is over that its server does not know any more.
 	ErrForgotten = errors.New("the server has forgotten the session")
-	// errAnswered ends the reading of a response whose request has been answered.
+	// ErrAnswered ends the reading of a response whose request has been answered.
 	ErrAnswered = errors.New("the request is answered")
 )
 
 // maxErrorText bounds what is passed on of a body that is plain text.
 const maxErrorText = 200
 
-// remoteData is the data of such an error.
+// ErrorData is the data of such an error.
 type ErrorData struct {
 	Reason    string `json:"reason"`
 	Retryable bool   `json:"retryable"`
@@ -43,25 +43,29 @@ type ErrorData struct {
 	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
 }
 
+// NewError returns an error response with data that says why.
 func NewError(data ErrorData, format string, args ...any) *jsonrpc.Error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, format, args...)
 	e.Data = data
 	return e
 }
 
+// LostResponse returns the error of a request whose response did not come.
 func LostResponse(why string) *jsonrpc.Error {
 	return NewError(ErrorData{Reason: ReasonLost}, "the server's answer was lost: %s", why)
 }
 
+// InvalidResponse returns the error of a request whose response cannot be used.
 func InvalidResponse(format string, args ...any) *jsonrpc.Error {
 	return NewError(ErrorData{Reason: reasonInvalid}, "the server's answer cannot be used: "+format, args...)
 }
 
+// TooLong returns the error of a request whose response is over the limit.
 func TooLong(limit int) *jsonrpc.Error {
 	return InvalidResponse("it is over the limit of %d bytes", limit)
 }
 
-// notAnAnswer returns the error for a request whose response is a success, but
+// NotAnAnswer returns the error for a request whose response is a success, but
 // nothing that can be read.
 func NotAnAnswer(resp *http.Response) *jsonrpc.Error {
 	if resp.StatusCode != http.StatusOK {
@@ -70,12 +74,12 @@ func NotAnAnswer(resp *http.Response) *jsonrpc.Error {
 	return InvalidResponse("it is neither JSON nor an event stream, but %.64q: check the address", resp.Header.Get("Content-Type"))
 }
 
-// lostSession returns why a session is over whose server was not reached.
+// LostSession returns why a session is over whose server was not reached.
 func LostSession(err error) error {
 	return fmt.Errorf("the server cannot be reached: %s", PlainCause(err))
 }
 
-// plainCause says why a request failed, for a client: without addresses.
+// PlainCause says why a request failed, for a client: without addresses.
 func PlainCause(err error) string {
 	if of, ok := errors.AsType[*requestError](err); ok {
 		err = of.err
@@ -89,13 +93,13 @@ func PlainCause(err error) string {
 	return err.Error()
 }
 
-// refusal is what a response means that is no success.
+// Refusal is what a response means that is no success.
 type Refusal struct {
 	Answer []byte // for the request; nil: none
 	Over   error  // why the session is over; nil: it goes on
 }
 
-// refused reads a response that is no success. session says that the server has
+// ReadRefusal reads a response that is no success. session says that the server has
 // given the session an id.
 func ReadRefusal(resp *http.Response, id jsonrpc.ID, session bool) Refusal {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, ErrorBodyLimit)) // of half a body half is told
@@ -130,7 +134,7 @@ func namesSession(m *jsonrpc.Message, text []byte) bool {
 	return strings.Contains(strings.ToLower(said), "session")
 }
 
-// errorBody returns the JSON-RPC error response in a body, nil for none, and
+// ErrorResponse returns the JSON-RPC error response in a body, nil for none, and
 // whether it names the request. Servers leave the id out where they have not read
 // the request.
 func ErrorResponse(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
@@ -146,7 +150,7 @@ func methodUnknown(m *jsonrpc.Message) bool {
 	return string(code) == strconv.Itoa(jsonrpc.CodeMethodNotFound)
 }
 
-// statusError returns the error for a request that was answered with a status and
+// StatusError returns the error for a request that was answered with a status and
 // a text.
 func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	data := ErrorData{Reason: ReasonRefused, Status: resp.StatusCode}
@@ -194,6 +198,7 @@ func firstLine(text []byte) string {
 	return line
 }
 
+// Status returns the status of a response as text, such as "404 Not Found".
 func Status(resp *http.Response) string {
 	if text := http.StatusText(resp.StatusCode); text != "" {
 		return strconv.Itoa(resp.StatusCode) + " " + text
@@ -213,25 +218,28 @@ func retryAfter(resp *http.Response) time.Duration {
 	return 0
 }
 
+// RefusesAccess reports whether a response says that the credentials do not suffice.
 func RefusesAccess(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 }
 
-// accessError is the refusal of a server to speak with these credentials.
+// AccessError is the refusal of a server to speak with these credentials.
 type AccessError struct {
 	place  string
 	Reason *jsonrpc.Error
 }
 
+// NewAccessError returns the error for such a response.
 func NewAccessError(x *Endpoint, resp *http.Response) *AccessError {
 	return &AccessError{x.Place(), StatusError(resp, nil)}
 }
 
+// Error names the place and the reason.
 func (e *AccessError) Error() string {
 	return "connect to " + e.place + ": " + e.Reason.Message
 }
 
-// errorCode returns the code of an error object; 0 where there is none.
+// ErrorCode returns the code of an error object; 0 where there is none.
 func ErrorCode(raw json.RawMessage) int {
 	var code int
 	member, _ := jsonrpc.Member(raw, "code")
@@ -239,7 +247,7 @@ func ErrorCode(raw json.RawMessage) int {
 	return code
 }
 
-// errorText is the message of an error object, as far as it is short enough to be
+// ErrorText is the message of an error object, as far as it is short enough to be
 // told.
 func ErrorText(raw json.RawMessage) string {
 	member, _ := jsonrpc.Member(raw, "message")

@@ -22,7 +22,7 @@ import (
 // has no shorter one.
 const endpointTimeout = 30 * time.Second
 
-// remoteSSE is a session over HTTP+SSE, MCP 2024-11-05: a stream of the server's
+// Conn is a session over HTTP+SSE, MCP 2024-11-05: a stream of the server's
 // messages, and POSTs to the endpoint that it names first. The session is as long
 // as the stream: it cannot be resumed.
 type Conn struct {
@@ -38,7 +38,7 @@ type Conn struct {
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
 
-// dialSSE opens the stream and waits for the endpoint. An answer that is no event
+// Dial opens the stream and waits for the endpoint. An answer that is no event
 // stream is a *notSSEError.
 func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	ctx, done := context.WithTimeout(ctx, endpointTimeout)
@@ -67,17 +67,18 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	return c, nil
 }
 
-// notSSEError is the answer to a GET that is no event stream.
+// NotStreamError is the answer to a GET that is no event stream.
 type NotStreamError struct {
 	place, Status string
 	code          int
 }
 
+// Error names the place and what came instead.
 func (e *NotStreamError) Error() string {
 	return "GET " + e.place + ": the answer is no event stream, but " + e.Status
 }
 
-// openSSE opens the stream and reads it up to the endpoint. What comes before that
+// openStream opens the stream and reads it up to the endpoint. What comes before that
 // does not belong there, and is skipped.
 func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, events *exchange.EventReader, endpoint string, err error) {
 	resp, err := x.Do(ctx, http.MethodGet, nil, nil)

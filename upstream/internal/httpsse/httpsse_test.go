@@ -75,7 +75,7 @@ func TestSSEMessagesGoBothWaysUnchanged(t *testing.T) {
 	}
 }
 
-// facts 1.2, 1.4, 5.1: what servers really send.
+// TestSSEStreamIsReadAsServersWriteIt 1.2, 1.4, 5.1: what servers really send.
 func TestSSEStreamIsReadAsServersWriteIt(t *testing.T) {
 	s := serveSSE(t, nil)
 	k := upstreamtest.DialTalk(t, overSSE(s))

@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// handlerTransport is an http.RoundTripper that calls a handler.
+// Transport is an http.RoundTripper that calls a handler.
 type Transport struct{ Handler http.Handler }
 
 // RoundTrip calls the handler and returns when that has written the head of the
@@ -77,7 +77,7 @@ func serverRequest(ctx context.Context, req *http.Request) *http.Request {
 	return r
 }
 
-// handlerBody is the body of a response; closing it ends the handler's context.
+// body is the body of a response; closing it ends the handler's context.
 type body struct {
 	*io.PipeReader
 	cancel context.CancelFunc
@@ -89,7 +89,7 @@ func (b *body) Close() error {
 	return b.PipeReader.Close()
 }
 
-// handlerWriter is the ResponseWriter of a handler in process. What is written is
+// writer is the ResponseWriter of a handler in process. What is written is
 // there for the reader at once.
 type writer struct {
 	header http.Header // the handler's

@@ -21,7 +21,7 @@ const (
 	discoverID      = jsonrpc.ID("1")
 )
 
-// discover asks the server whether it speaks MCP 2026-07-28, and returns the
+// Discover asks the server whether it speaks MCP 2026-07-28, and returns the
 // result if so. nil without an error is a server that needs a handshake, or none.
 func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error) {
 	asked, cancel := context.WithTimeout(ctx, discoverTimeout)
@@ -78,7 +78,7 @@ func saysNothing(resp *http.Response) bool {
 		code >= 300 && code < 400
 }
 
-// modernError returns the error of a server that speaks MCP 2026-07-28 or later
+// discoverError returns the error of a server that speaks MCP 2026-07-28 or later
 // and refuses to say more. nil is for any other error, and for a server that names
 // versions with a handshake.
 func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {

@@ -39,8 +39,8 @@ const (
 // One goroutine, the worker, does all that. It ends with the session.
 type listening struct {
 	wake    chan struct{} // has room for one: there are changes
-	changes []*call       // subscribe and unsubscribe, in order; guarded by modernConn.mu
-	on      bool          // there is a worker; guarded by modernConn.mu
+	changes []*call       // subscribe and unsubscribe, in order; guarded by Conn.mu
+	on      bool          // there is a worker; guarded by Conn.mu
 
 	// The worker's own.
 	lists changeFilter // those that may change

@@ -82,7 +82,7 @@ func (m requestMeta) into(params json.RawMessage) (json.RawMessage, bool) {
 	return jsonrpc.SetMember(params, meta, "_meta"), true
 }
 
-// modernHeader returns the headers that mirror a request. The error is for the
+// requestHeader returns the headers that mirror a request. The error is for the
 // client: what it lacks, the server would refuse.
 func requestHeader(method string, params json.RawMessage, mirrored []paramHeader) (http.Header, *jsonrpc.Error) {
 	if !plainHeader(method) {

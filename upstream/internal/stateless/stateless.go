@@ -32,7 +32,7 @@ import (
 // errOtherVersion is why a session is over whose server speaks another version now.
 var errOtherVersion = errors.New("the server no longer speaks MCP " + mcp.VersionStateless)
 
-// modernConn presents a stateless server (MCP 2026-07-28, Streamable HTTP) as one
+// Conn presents a stateless server (MCP 2026-07-28, Streamable HTTP) as one
 // session of 2025-11-25. Nothing is opened at the server: what an initialize says
 // once is said anew in each request.
 //
@@ -61,14 +61,14 @@ type Conn struct {
 	listening  listening
 }
 
-// modernCall is a message that is being worked on.
+// call is a message that is being worked on.
 type call struct {
 	m      *jsonrpc.Message
 	ctx    context.Context // ends when it is cancelled, and with the session
 	cancel context.CancelFunc
 }
 
-// newModernConn opens a session with the server behind x. discovered is its
+// New opens a session with the server behind x. discovered is its
 // answer to server/discover; nil: it will be asked.
 func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
 	c := &Conn{

@@ -73,7 +73,7 @@ func (p *post) meta(name string) string {
 	return p.param("_meta", "io.modelcontextprotocol/"+name)
 }
 
-// stateless is a scripted server, and a session with it.
+// scripted is a scripted server, and a session with it.
 type scripted struct {
 	t      *testing.T
 	server *httptest.Server

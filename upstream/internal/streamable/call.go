@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
-// remoteCall is a request to a server over Streamable HTTP.
+// Call is a request to a server over Streamable HTTP.
 type Call struct {
 	id     jsonrpc.ID
 	method string
@@ -43,7 +43,7 @@ func (c *cursor) note(in exchange.Incoming) {
 	}
 }
 
-// enter notes a request as in flight. Whoever enters it has it finish.
+// Begin notes a request as in flight. Whoever enters it has it finish.
 func (c *Conn) Begin(m *jsonrpc.Message) (*Call, error) {
 	k := &Call{id: m.ID, method: m.Method, msg: m.Raw(), size: len(m.Raw()) + buffer.ItemCost}
 	c.mu.Lock()
@@ -123,7 +123,7 @@ func (c *Conn) ask(k *Call) {
 	c.Take(k, resp, err)
 }
 
-// take reads the response to a request that was posted.
+// Take reads the response to a request that was posted.
 func (c *Conn) Take(k *Call, resp *http.Response, err error) {
 	defer c.Finish(k)
 	k.msg = nil
@@ -245,7 +245,7 @@ func (c *Conn) lose(k *Call, err error) {
 	}
 }
 
-// fail answers a request with an error of ours.
+// Fail answers a request with an error of ours.
 func (c *Conn) Fail(k *Call, e *jsonrpc.Error) {
 	_ = c.answer(k, jsonrpc.NewError(k.id, e)) // fails when nobody waits any more
 }

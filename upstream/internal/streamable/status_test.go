@@ -33,7 +33,7 @@ func answered(t *testing.T, code int, body string, header ...string) *upstreamte
 	return upstreamtest.Open(t, upstreamtest.Streamable(s))
 }
 
-// facts: non-2xx answers are plain text or JSON-RPC error bodies, and are errors of
+// TestRefusedRequestsGetErrors: non-2xx answers are plain text or JSON-RPC error bodies, and are errors of
 // their request.
 func TestRefusedRequestsGetErrors(t *testing.T) {
 	const rpc = `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: no","data":9007199254740993},"id":null}`

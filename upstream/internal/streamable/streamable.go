@@ -22,7 +22,7 @@ const (
 	lingerTimeout = 2 * time.Second
 )
 
-// streamable is a session over Streamable HTTP, MCP 2025-03-26 to 2025-11-25. Each
+// Conn is a session over Streamable HTTP, MCP 2025-03-26 to 2025-11-25. Each
 // request is a POST in a goroutine of its own; its response may be a stream, on
 // which the server sends other messages before the answer. A stream that breaks is
 // resumed where the server has given its events ids. What is sent unasked comes on
@@ -52,6 +52,7 @@ type Conn struct {
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
 
+// New returns a session with the server behind x.
 func New(x *exchange.Endpoint) *Conn {
 	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit), calls: make(map[jsonrpc.ID]*Call)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -88,7 +89,7 @@ func (c *Conn) Send(msg []byte) error {
 	return nil
 }
 
-// start runs a goroutine of the session, unless that is closed: it ends with the
+// Go runs a goroutine of the session, unless that is closed: it ends with the
 // session at the latest.
 func (c *Conn) Go(k *Call, run func(*Call)) {
 	c.mu.Lock()
@@ -107,7 +108,7 @@ func (c *Conn) Recv() ([]byte, error) {
 // RecvFor is Recv, and names the request on whose response the message came.
 func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.PopFor() }
 
-// over ends the session for a reason that is not ours. gone says that the server
+// End ends the session for a reason that is not ours. gone says that the server
 // need not be told.
 func (c *Conn) End(err error, gone bool) {
 	c.mu.Lock()

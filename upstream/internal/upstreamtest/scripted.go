@@ -27,14 +27,14 @@ const (
 	Result2     = `{"jsonrpc":"2.0","id":2,"result":{"n":9007199254740993,"z":1.50,"x":{"b":1,"a":2}},"extra":[1]}`
 )
 
-// visit is one request that a scripted server got.
+// Visit is one request that a scripted server got.
 type Visit struct {
 	Method, Body string
 	Header       http.Header
 	At           time.Time
 }
 
-// scripted is a server that does what a test says, and notes what it was asked.
+// Scripted is a server that does what a test says, and notes what it was asked.
 type Scripted struct {
 	*httptest.Server // nil: without a socket
 	handler          http.Handler
@@ -43,9 +43,10 @@ type Scripted struct {
 	came             chan struct{} // there may be more visits
 }
 
+// Handler answers a request; m is its JSON-RPC message, nil when there is none.
 type Handler = func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)
 
-// serve starts a server that answers with do, which gets the JSON-RPC message of a
+// Serve starts a server that answers with do, which gets the JSON-RPC message of a
 // POST, nil of other methods.
 func Serve(t *testing.T, do Handler) *Scripted {
 	t.Helper()
@@ -55,7 +56,7 @@ func Serve(t *testing.T, do Handler) *Scripted {
 	return s
 }
 
-// serveHere is serve without a socket, for tests in fake time.
+// ServeHere is serve without a socket, for tests in fake time.
 func ServeHere(do Handler) *Scripted {
 	s := &Scripted{came: make(chan struct{}, 1)}
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +74,7 @@ func ServeHere(do Handler) *Scripted {
 	return s
 }
 
-// newTLS starts a server with a certificate that nobody trusts, and without a log of
+// NewTLS starts a server with a certificate that nobody trusts, and without a log of
 // that.
 func NewTLS(t *testing.T) *httptest.Server {
 	t.Helper()
@@ -84,14 +85,14 @@ func NewTLS(t *testing.T) *httptest.Server {
 	return s
 }
 
-// seen returns what came so far.
+// Seen returns what came so far.
 func (s *Scripted) Seen() []Visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Visit(nil), s.visits...)
 }
 
-// find returns the visits for which is holds.
+// Find returns the visits for which is holds.
 func (s *Scripted) Find(is func(Visit) bool) (found []Visit) {
 	for _, v := range s.Seen() {
 		if is(v) {
@@ -101,7 +102,7 @@ func (s *Scripted) Find(is func(Visit) bool) (found []Visit) {
 	return found
 }
 
-// wait waits until n visits for which is holds have come.
+// Wait waits until n visits for which is holds have come.
 func (s *Scripted) Wait(t *testing.T, n int, is func(Visit) bool) []Visit {
 	t.Helper()
 	late := time.After(Patience)
@@ -117,18 +118,21 @@ func (s *Scripted) Wait(t *testing.T, n int, is func(Visit) bool) []Visit {
 	}
 }
 
+// Method selects the visits with an HTTP method.
 func Method(name string) func(Visit) bool { return func(v Visit) bool { return v.Method == name } }
+
+// Posted selects the POSTs that have part in their body.
 func Posted(part string) func(Visit) bool {
 	return func(v Visit) bool { return v.Method == "POST" && strings.Contains(v.Body, part) }
 }
 
-// answerJSON writes messages as a JSON body each server would write.
+// AnswerJSON writes messages as a JSON body each server would write.
 func AnswerJSON(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	io.WriteString(w, body)
 }
 
-// stream begins an event stream and returns what writes a block.
+// Stream begins an event stream and returns what writes a block.
 func Stream(w http.ResponseWriter) func(format string, args ...any) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
@@ -139,12 +143,12 @@ func Stream(w http.ResponseWriter) func(format string, args ...any) {
 	}
 }
 
-// testInBubble runs a subtest in fake time.
+// TestInBubble runs a subtest in fake time.
 func TestInBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// session answers what opens and ends a session with the id s-1, and leaves the
+// Session answers what opens and ends a session with the id s-1, and leaves the
 // rest to do. GET is 405.
 func Session(do Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
@@ -164,6 +168,7 @@ func Session(do Handler) Handler {
 	}
 }
 
+// InitAnswer returns InitResult as the answer to m.
 func InitAnswer(m *jsonrpc.Message) []byte {
 	parsed, err := jsonrpc.Parse([]byte(InitResult))
 	if err != nil {
@@ -172,13 +177,13 @@ func InitAnswer(m *jsonrpc.Message) []byte {
 	return parsed.WithID(m.ID)
 }
 
-// talk is a session under test.
+// Talk is a session under test.
 type Talk struct {
 	t    *testing.T
 	Conn jsonrpc.Attributed
 }
 
-// dialTalk opens a session that is closed with the test.
+// DialTalk opens a session that is closed with the test.
 func DialTalk(t *testing.T, up jsonrpc.Dialer) *Talk {
 	t.Helper()
 	conn, err := up.Dial(t.Context())
@@ -192,7 +197,7 @@ func DialTalk(t *testing.T, up jsonrpc.Dialer) *Talk {
 // NewTalk returns conn as a session under test.
 func NewTalk(t *testing.T, conn jsonrpc.Conn) *Talk { return &Talk{t, conn.(jsonrpc.Attributed)} }
 
-// open is dialTalk with the handshake done.
+// Open is dialTalk with the handshake done.
 func Open(t *testing.T, up jsonrpc.Dialer) *Talk {
 	t.Helper()
 	k := DialTalk(t, up)
@@ -204,6 +209,7 @@ func Open(t *testing.T, up jsonrpc.Dialer) *Talk {
 	return k
 }
 
+// Send sends msg.
 func (k *Talk) Send(msg string) {
 	k.t.Helper()
 	if err := k.Conn.Send([]byte(msg)); err != nil {
@@ -217,6 +223,7 @@ type arrival struct {
 	Err error
 }
 
+// Next returns what comes next, a message or the end.
 func (k *Talk) Next() arrival {
 	k.t.Helper()
 	got := make(chan arrival, 1)
@@ -233,7 +240,7 @@ func (k *Talk) Next() arrival {
 	}
 }
 
-// recv returns the next message and the request that it came with.
+// Recv returns the next message and the request that it came with.
 func (k *Talk) Recv() (string, jsonrpc.ID) {
 	k.t.Helper()
 	a := k.Next()
@@ -243,7 +250,7 @@ func (k *Talk) Recv() (string, jsonrpc.ID) {
 	return string(a.Msg), a.id
 }
 
-// ended returns the error with which the session ends.
+// Ended returns the error with which the session ends.
 func (k *Talk) Ended() error {
 	k.t.Helper()
 	for {
@@ -268,7 +275,7 @@ type failure struct {
 	}
 }
 
-// fails returns the next message, which has to be an error response.
+// Fails returns the next message, which has to be an error response.
 func (k *Talk) Fails() failure {
 	k.t.Helper()
 	msg, _ := k.Recv()
@@ -279,6 +286,7 @@ func (k *Talk) Fails() failure {
 	return f
 }
 
+// Streamable returns s as an upstream over Streamable HTTP.
 func Streamable(s *Scripted) remote.URL {
 	up := remote.HTTPHandler(s.handler).(remote.URL)
 	if s.Server != nil {
@@ -288,6 +296,7 @@ func Streamable(s *Scripted) remote.URL {
 	return up
 }
 
+// Gets checks that the next message is want, and that it belongs to no request.
 func (k *Talk) Gets(want string) {
 	k.t.Helper()
 	if got, id := k.Recv(); got != want || id != "" {
@@ -295,6 +304,7 @@ func (k *Talk) Gets(want string) {
 	}
 }
 
+// Ping sends a ping and checks its answer.
 func (k *Talk) Ping(id int) {
 	k.t.Helper()
 	k.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id))
@@ -303,4 +313,5 @@ func (k *Talk) Ping(id int) {
 	}
 }
 
+// Note is a notification with a number in it.
 const Note = `{"jsonrpc":"2.0","method":"notifications/x","params":{"n":%d}}`

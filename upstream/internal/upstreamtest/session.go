@@ -7,9 +7,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// patience bounds each wait for something that must happen, over real sockets.
+// Patience bounds each wait for something that must happen, over real sockets.
 const Patience = 10 * time.Second
 
+// Dial opens a session that is closed with the test.
 func Dial(t testing.TB, up jsonrpc.Dialer) jsonrpc.Conn {
 	t.Helper()
 	conn, err := up.Dial(t.Context())
@@ -20,6 +21,7 @@ func Dial(t testing.TB, up jsonrpc.Dialer) jsonrpc.Conn {
 	return conn
 }
 
+// Send sends msg on conn.
 func Send(t testing.TB, conn jsonrpc.Conn, msg string) {
 	t.Helper()
 	if err := conn.Send([]byte(msg)); err != nil {
@@ -27,6 +29,7 @@ func Send(t testing.TB, conn jsonrpc.Conn, msg string) {
 	}
 }
 
+// Recv returns the next message of conn.
 func Recv(t testing.TB, conn jsonrpc.Conn) string {
 	t.Helper()
 	msg, err := conn.Recv()
@@ -36,4 +39,5 @@ func Recv(t testing.TB, conn jsonrpc.Conn) string {
 	return string(msg)
 }
 
+// Ping is a request.
 const Ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
