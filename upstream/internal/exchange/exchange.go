@@ -48,8 +48,6 @@ const (
 
 // Bounds of all sessions over HTTP.
 const (
-	// MaxCalls bounds the requests of a session that are not answered.
-	MaxCalls = 4096
 	// CloseTimeout bounds the end of a session.
 	CloseTimeout = 2 * time.Second
 	// AliveTimeout bounds the question whether a server is still there. A server

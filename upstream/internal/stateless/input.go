@@ -36,10 +36,10 @@ type ask struct {
 // round: those of the client, the answers, and the state that the server wants
 // back.
 func (c *Conn) input(k *call, result json.RawMessage, round int) (json.RawMessage, error) {
-	switch k.m.Method {
+	switch k.Method {
 	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
 	default:
-		return nil, exchange.InvalidResponse("it asks for input to %.64s", k.m.Method)
+		return nil, exchange.InvalidResponse("it asks for input to %.64s", k.Method)
 	}
 	if round >= maxInputRounds {
 		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonRounds}, "the server asked for input more than %d times", maxInputRounds)
@@ -56,7 +56,7 @@ func (c *Conn) input(k *call, result json.RawMessage, round int) (json.RawMessag
 			return nil, err
 		}
 		params = jsonrpc.SetMember(params, responses, "inputResponses")
-	} else if err := exchange.Pause(k.ctx, inputPause(round)); err != nil { // it only asks to come again
+	} else if err := exchange.Pause(k.Ctx, inputPause(round)); err != nil { // it only asks to come again
 		return nil, err
 	}
 	if stateful {
@@ -88,7 +88,7 @@ func (c *Conn) gather(k *call, requests json.RawMessage) (json.RawMessage, error
 	}
 	defer c.withdraw(k, asks)
 	for _, a := range asks {
-		if err := c.inbox.PushFor(jsonrpc.NewRequest(a.id, a.method, a.params), k.m.ID); err != nil {
+		if err := c.inbox.PushFor(jsonrpc.NewRequest(a.id, a.method, a.params), k.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -97,8 +97,8 @@ func (c *Conn) gather(k *call, requests json.RawMessage) (json.RawMessage, error
 		var m *jsonrpc.Message
 		select {
 		case m = <-a.reply:
-		case <-k.ctx.Done():
-			return nil, k.ctx.Err()
+		case <-k.Ctx.Done():
+			return nil, k.Ctx.Err()
 		}
 		answer := m.Result()
 		if answer == nil && a.method == mcp.MethodElicit {
@@ -199,7 +199,7 @@ func (c *Conn) withdraw(k *call, asks []*ask) {
 		c.mu.Unlock()
 		if open {
 			params := json.RawMessage(`{"requestId":` + string(a.id) + `,"reason":"no longer needed"}`)
-			_ = c.inbox.PushFor(jsonrpc.NewNotification(mcp.MethodCancelled, params), k.m.ID) // fails at the end of the session
+			_ = c.inbox.PushFor(jsonrpc.NewNotification(mcp.MethodCancelled, params), k.ID) // fails at the end of the session
 		}
 	}
 }

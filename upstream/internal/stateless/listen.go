@@ -100,7 +100,7 @@ func (c *Conn) subscription(k *call) {
 	case c.listening.wake <- struct{}{}:
 	default: // it will come anyway
 	}
-	<-k.ctx.Done()
+	<-k.Ctx.Done()
 }
 
 // settle answers a subscription.
@@ -110,7 +110,7 @@ func (c *Conn) settle(k *call, err error) {
 	} else {
 		c.result(k, json.RawMessage("{}"))
 	}
-	k.cancel()
+	k.Cancel()
 }
 
 // listen is the worker.
@@ -230,7 +230,7 @@ func (c *Conn) applyChanges() {
 // unsubscribable answers a change that failed. To unsubscribe never fails for the
 // client: what still comes it will not want.
 func (c *Conn) unsubscribable(k *call, err error) {
-	if k.m.Method == mcp.MethodUnsubscribe {
+	if k.Method == mcp.MethodUnsubscribe {
 		delete(c.listening.uris, uriOf(k.m))
 		err = nil
 	}
@@ -253,7 +253,7 @@ func (c *Conn) apply(batch []*call) error {
 		switch {
 		case uri == "":
 			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be a string")
-		case k.m.Method == mcp.MethodUnsubscribe:
+		case k.Method == mcp.MethodUnsubscribe:
 			delete(uris, uri)
 		default:
 			uris[uri] = true
@@ -272,7 +272,7 @@ func (c *Conn) apply(batch []*call) error {
 	}
 	l.uris = uris
 	for _, k := range batch {
-		if uri := uriOf(k.m); k.m.Method == mcp.MethodSubscribe && uris[uri] && !slices.Contains(l.now.honoured.URIs, uri) {
+		if uri := uriOf(k.m); k.Method == mcp.MethodSubscribe && uris[uri] && !slices.Contains(l.now.honoured.URIs, uri) {
 			delete(uris, uri)
 			c.settle(k, exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not tell of changes of this resource"))
 			continue

@@ -62,26 +62,26 @@ func (c *Conn) forward(k *call) {
 // complete gives a result to the client.
 func (c *Conn) complete(k *call, m *jsonrpc.Message) {
 	result := m.Result()
-	if k.m.Method == mcp.MethodListTools {
+	if k.Method == mcp.MethodListTools {
 		result = c.learn(result)
 	}
-	c.answer(k, jsonrpc.ReplaceMember(m.WithID(k.m.ID), plainResult(result), "result"))
+	c.answer(k, jsonrpc.ReplaceMember(m.WithID(k.ID), plainResult(result), "result"))
 }
 
 // request posts a request of the client. When the server misses headers the tools
 // are listed anew, because they say which arguments are mirrored, and it is posted
 // once more.
 func (c *Conn) request(k *call, params json.RawMessage) (*jsonrpc.Message, func(), error) {
-	each := func(n *jsonrpc.Message) error { return c.inbox.PushFor(n.Raw(), k.m.ID) }
-	m, release, err := c.post(k.ctx, k.m, params, each)
-	if err != nil || k.m.Method != mcp.MethodCallTool || m.Error() == nil || exchange.ErrorCode(m.Error()) != mcp.CodeHeaderMismatch {
+	each := func(n *jsonrpc.Message) error { return c.inbox.PushFor(n.Raw(), k.ID) }
+	m, release, err := c.post(k.Ctx, k.m, params, each)
+	if err != nil || k.Method != mcp.MethodCallTool || m.Error() == nil || exchange.ErrorCode(m.Error()) != mcp.CodeHeaderMismatch {
 		return m, release, err
 	}
-	if !c.listTools(k.ctx) {
+	if !c.listTools(k.Ctx) {
 		return m, release, nil
 	}
 	release()
-	return c.post(k.ctx, k.m, params, each)
+	return c.post(k.Ctx, k.m, params, each)
 }
 
 // listTools lists the tools for this side's own sake, and reports whether that
@@ -296,11 +296,11 @@ func (c *Conn) readRefusal(resp *http.Response, id jsonrpc.ID) (*jsonrpc.Message
 
 // tell sends a notification. Nobody waits for what becomes of it.
 func (c *Conn) tell(k *call) {
-	if !plainHeader(k.m.Method) {
+	if !plainHeader(k.Method) {
 		return
 	}
-	header := http.Header{exchange.HeaderVersion: {mcp.VersionStateless}, headerMethod: {k.m.Method}}
-	ctx, cancel := context.WithTimeout(k.ctx, tellTimeout)
+	header := http.Header{exchange.HeaderVersion: {mcp.VersionStateless}, headerMethod: {k.Method}}
+	ctx, cancel := context.WithTimeout(k.Ctx, tellTimeout)
 	defer cancel()
 	resp, err := c.x.Do(ctx, http.MethodPost, k.m.Raw(), header)
 	if err == nil {
@@ -318,7 +318,7 @@ func (c *Conn) lives(k *call, err error) error {
 	if data, ok := e.Data.(exchange.ErrorData); !ok || data.Reason != exchange.ReasonLost {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(k.ctx, exchange.AliveTimeout)
+	ctx, cancel := context.WithTimeout(k.Ctx, exchange.AliveTimeout)
 	defer cancel()
 	_, release, gone := c.post(ctx, own(mcp.MethodDiscover), nil, nil)
 	release()

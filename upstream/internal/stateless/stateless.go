@@ -52,9 +52,7 @@ type Conn struct {
 	discovered json.RawMessage
 	meta       requestMeta
 	nextID     int64
-	calls      map[jsonrpc.ID]*call     // by the id that the session's owner gave it
-	count      int                      // of running messages
-	held       int                      // their bytes
+	calls      exchange.Calls           // by the id that the session's owner gave
 	tools      map[string][]paramHeader // those with mirrored arguments, by name
 	left       map[string]bool          // tools that are left out, and logged as that
 	asks       map[jsonrpc.ID]*ask      // by our id
@@ -63,9 +61,8 @@ type Conn struct {
 
 // call is a message that is being worked on.
 type call struct {
-	m      *jsonrpc.Message
-	ctx    context.Context // ends when it is cancelled, and with the session
-	cancel context.CancelFunc
+	*exchange.Call
+	m *jsonrpc.Message
 }
 
 // New opens a session with the server behind x. discovered is its
@@ -73,7 +70,6 @@ type call struct {
 func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
 	c := &Conn{
 		x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit),
-		calls: make(map[jsonrpc.ID]*call),
 	}
 	c.listening.wake = make(chan struct{}, 1)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -101,23 +97,16 @@ func (c *Conn) Send(msg []byte) error {
 func (c *Conn) begin(m *jsonrpc.Message, work func(*call)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.closed != nil:
+	if c.closed != nil {
 		return c.closed
-	case c.count >= exchange.MaxCalls, c.held > 0 && c.held+len(m.Raw())+buffer.ItemCost > buffer.SendLimit:
-		return jsonrpc.ErrBusy
-	case m.Kind == jsonrpc.Request && c.calls[m.ID] != nil:
-		return fmt.Errorf("send: a request with the id %.64s is in flight", m.ID)
 	}
-	k := &call{m: m}
-	k.ctx, k.cancel = context.WithCancel(c.ctx)
-	c.count++
-	c.held += len(m.Raw()) + buffer.ItemCost
-	if m.Kind == jsonrpc.Request {
-		c.calls[m.ID] = k
+	of, err := c.calls.Begin(c.ctx, m)
+	if err != nil {
+		return err
 	}
+	k := &call{of, m}
 	c.noteLocked(k)
-	c.running.Go(func() { // ends with k.ctx at the latest
+	c.running.Go(func() { // ends with k.Ctx at the latest
 		work(k)
 		c.finish(k)
 	})
@@ -126,7 +115,7 @@ func (c *Conn) begin(m *jsonrpc.Message, work func(*call)) error {
 
 // noteLocked takes from a message what the session must remember.
 func (c *Conn) noteLocked(k *call) {
-	switch k.m.Method {
+	switch k.Method {
 	case mcp.MethodInitialize:
 		level := c.meta.logLevel
 		c.meta = newRequestMeta(k.m.Params())
@@ -142,26 +131,14 @@ func (c *Conn) noteLocked(k *call) {
 
 // finish forgets a message.
 func (c *Conn) finish(k *call) {
-	k.cancel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.count--
-	c.held -= len(k.m.Raw()) + buffer.ItemCost
-	c.removeLocked(k)
-}
-
-// removeLocked reports whether the request was unanswered: who gets true answers.
-func (c *Conn) removeLocked(k *call) bool {
-	if k.m.Kind != jsonrpc.Request || c.calls[k.m.ID] != k {
-		return false
-	}
-	delete(c.calls, k.m.ID)
-	return true
+	c.calls.Finish(k.Call)
 }
 
 // serve answers a request.
 func (c *Conn) serve(k *call) {
-	switch method := k.m.Method; {
+	switch method := k.Method; {
 	case method == mcp.MethodInitialize:
 		c.initialize(k)
 	case method == mcp.MethodPing:
@@ -190,7 +167,7 @@ func (c *Conn) initialize(k *call) {
 	discovered := c.discovered
 	c.mu.Unlock()
 	if discovered == nil {
-		m, release, err := c.post(k.ctx, own(mcp.MethodDiscover), nil, nil)
+		m, release, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil)
 		defer release()
 		switch {
 		case err != nil:
@@ -220,7 +197,7 @@ func (c *Conn) host() string {
 // ping asks the server for the least that it must answer, because the answer to a
 // ping means that the server is there. What it answers does not matter.
 func (c *Conn) ping(k *call) {
-	_, release, err := c.post(k.ctx, own(mcp.MethodDiscover), nil, nil)
+	_, release, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil)
 	defer release()
 	if err != nil {
 		c.failed(k, err)
@@ -258,9 +235,9 @@ func (c *Conn) notify(m *jsonrpc.Message) error {
 func (c *Conn) takeBack(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.calls[id]; k != nil && k.m.Method != mcp.MethodInitialize {
-		c.removeLocked(k)
-		k.cancel()
+	if k := c.calls.Open(id); k != nil && k.Method != mcp.MethodInitialize {
+		c.calls.Answer(k)
+		k.Cancel()
 	}
 }
 
@@ -274,19 +251,19 @@ func (c *Conn) mint() jsonrpc.ID {
 
 // result answers a request.
 func (c *Conn) result(k *call, result json.RawMessage) {
-	c.answer(k, jsonrpc.NewResult(k.m.ID, result))
+	c.answer(k, jsonrpc.NewResult(k.ID, result))
 }
 
 // fail answers a request with an error of this side.
 func (c *Conn) fail(k *call, e *jsonrpc.Error) {
-	c.answer(k, jsonrpc.NewError(k.m.ID, e))
+	c.answer(k, jsonrpc.NewError(k.ID, e))
 }
 
 // refuse answers a request with an error of the server. A server that has been
 // replaced by one of another version refuses all that follows too: the session is
 // over then, and the next one finds out what it speaks.
 func (c *Conn) refuse(k *call, raw json.RawMessage) {
-	c.answer(k, jsonrpc.ReplaceMember(jsonrpc.NewError(k.m.ID, &jsonrpc.Error{}), plainError(raw), "error"))
+	c.answer(k, jsonrpc.ReplaceMember(jsonrpc.NewError(k.ID, &jsonrpc.Error{}), plainError(raw), "error"))
 	if exchange.ErrorCode(raw) == mcp.CodeUnsupportedVersion {
 		c.end(errOtherVersion)
 	}
@@ -298,7 +275,7 @@ func (c *Conn) failed(k *call, err error) {
 	switch e, ok := errors.AsType[*jsonrpc.Error](err); {
 	case ok:
 		c.fail(k, e)
-	case k.ctx.Err() == nil:
+	case k.Ctx.Err() == nil:
 		c.end(err)
 	}
 }
@@ -306,10 +283,10 @@ func (c *Conn) failed(k *call, err error) {
 // answer gives the answer to a request, unless that was taken back.
 func (c *Conn) answer(k *call, msg []byte) {
 	c.mu.Lock()
-	unanswered := c.removeLocked(k)
+	unanswered := c.calls.Answer(k.Call)
 	c.mu.Unlock()
 	if unanswered {
-		_ = c.inbox.PushFor(msg, k.m.ID) // fails at the end of the session, when nobody waits
+		_ = c.inbox.PushFor(msg, k.ID) // fails at the end of the session, when nobody waits
 	}
 }
 

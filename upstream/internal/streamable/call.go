@@ -2,29 +2,21 @@ package streamable
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
-// Call is a request to a server over Streamable HTTP.
+// Call is a request to a server over Streamable HTTP. What it adds to the call of
+// exchange belongs to the goroutine of the request.
 type Call struct {
-	id     jsonrpc.ID
-	method string
-	msg    []byte // nil once it is posted
-	size   int
-	Ctx    context.Context // ends with the session, by cancel, and when all is done
-	cancel context.CancelFunc
-	wait   <-chan struct{} // not to be posted before it is closed; nil: at once
-	timer  *time.Timer     // calls cancel soon; nil while there is no reason. Guarded by the session's mu
-
-	// The rest belongs to the goroutine of the request.
+	*exchange.Call
+	msg      []byte          // nil once it is posted
+	wait     <-chan struct{} // not to be posted before it is closed; nil: at once
 	answered bool
 	invalid  bool // there was a message that is none
 	cursor   cursor
@@ -43,43 +35,29 @@ func (c *cursor) note(in exchange.Incoming) {
 	}
 }
 
-// Begin notes a request as in flight. Whoever enters it has it finish.
+// Begin notes a request as in flight. The caller must call Finish.
 func (c *Conn) Begin(m *jsonrpc.Message) (*Call, error) {
-	k := &Call{id: m.ID, method: m.Method, msg: m.Raw(), size: len(m.Raw()) + buffer.ItemCost}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.err != nil:
+	if c.err != nil {
 		return nil, c.err
-	case c.calls[m.ID] != nil:
-		return nil, fmt.Errorf("send: a request with the id %.64s is in flight", m.ID)
-	case len(c.calls) >= exchange.MaxCalls, c.held > 0 && c.held+k.size > buffer.SendLimit:
-		return nil, jsonrpc.ErrBusy
 	}
+	of, err := c.calls.Begin(c.ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	k := &Call{Call: of, msg: m.Raw()}
 	if m.Method != mcp.MethodInitialize {
 		k.wait = c.accepted
 	}
-	k.Ctx, k.cancel = context.WithCancel(c.ctx)
-	c.calls[k.id] = k
-	c.held += k.size
 	return k, nil
 }
 
+// Finish forgets a request, and ends its response.
 func (c *Conn) Finish(k *Call) {
-	k.cancel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.removeLocked(k)
-	c.held -= k.size
-	if k.timer != nil {
-		k.timer.Stop()
-	}
-}
-
-func (c *Conn) removeLocked(k *Call) {
-	if c.calls[k.id] == k {
-		delete(c.calls, k.id)
-	}
+	c.calls.Finish(k.Call)
 }
 
 // canceled lets the response to a request that was taken back go on for a moment
@@ -87,26 +65,20 @@ func (c *Conn) removeLocked(k *Call) {
 func (c *Conn) canceled(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.calls[id]; k != nil {
-		k.lingerLocked()
+	if k := c.calls.Open(id); k != nil {
+		c.calls.Linger(k)
 	}
 }
 
 // answer hands on the answer to a request, whose id is free from then on. The
 // response may go on for a moment.
 func (c *Conn) answer(k *Call, response []byte) error {
-	c.mu.Lock()
 	k.answered = true
-	c.removeLocked(k)
-	k.lingerLocked()
+	c.mu.Lock()
+	c.calls.Answer(k.Call)
+	c.calls.Linger(k.Call)
 	c.mu.Unlock()
-	return c.in.PushFor(response, k.id)
-}
-
-func (k *Call) lingerLocked() {
-	if k.timer == nil {
-		k.timer = time.AfterFunc(lingerTimeout, k.cancel)
-	}
+	return c.in.PushFor(response, k.ID)
 }
 
 // ask posts a request and reads the response, or what can be had of it.
@@ -147,7 +119,7 @@ func (c *Conn) Take(k *Call, resp *http.Response, err error) {
 	case kind != exchange.TypeJSON && kind != exchange.TypeEvents:
 		c.Fail(k, exchange.NotAnAnswer(resp))
 		return
-	case k.method == mcp.MethodInitialize:
+	case k.Method == mcp.MethodInitialize:
 		c.opened(resp)
 	}
 	err = c.x.Read(resp, func(in exchange.Incoming) error { return c.receive(k, in) })
@@ -199,10 +171,10 @@ func (c *Conn) deliver(k *Call, data []byte) error {
 		k.invalid = true
 		return nil
 	case m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null:
-		return c.answer(k, m.WithID(k.id))
-	case m.ID != k.id || m.Kind == jsonrpc.Request:
-		return c.in.PushFor(data, k.id)
-	case k.method == mcp.MethodInitialize:
+		return c.answer(k, m.WithID(k.ID))
+	case m.ID != k.ID || m.Kind == jsonrpc.Request:
+		return c.in.PushFor(data, k.ID)
+	case k.Method == mcp.MethodInitialize:
 		c.negotiated(m)
 	}
 	return c.answer(k, data)
@@ -223,7 +195,7 @@ func (c *Conn) negotiated(m *jsonrpc.Message) {
 
 // refuse answers a request whose response is no success, or ends the session.
 func (c *Conn) refuse(k *Call, resp *http.Response) {
-	r := exchange.ReadRefusal(resp, k.id, c.hasSession())
+	r := exchange.ReadRefusal(resp, k.ID, c.hasSession())
 	if r.Over != nil {
 		c.End(r.Over, r.Over == exchange.ErrForgotten)
 		return
@@ -247,7 +219,7 @@ func (c *Conn) lose(k *Call, err error) {
 
 // Fail answers a request with an error of ours.
 func (c *Conn) Fail(k *Call, e *jsonrpc.Error) {
-	_ = c.answer(k, jsonrpc.NewError(k.id, e)) // fails when nobody waits any more
+	_ = c.answer(k, jsonrpc.NewError(k.ID, e)) // fails when nobody waits any more
 }
 
 // lives finds out whether the server still has the session, after a response of it
@@ -255,7 +227,7 @@ func (c *Conn) Fail(k *Call, e *jsonrpc.Error) {
 // is over: the requests are lost with it, and those that may be are repeated on the
 // next. One question at a time is asked, for all of them.
 func (c *Conn) lives(k *Call) bool {
-	if k.method == mcp.MethodInitialize { // there is no session to be asked about
+	if k.Method == mcp.MethodInitialize { // there is no session to be asked about
 		return true
 	}
 	c.mu.Lock()

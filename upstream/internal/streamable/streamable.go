@@ -8,18 +8,11 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
-)
-
-const (
-	// lingerTimeout is how long a response may stay open after its answer, so that
-	// the connection can be used again, and after its request was cancelled.
-	lingerTimeout = 2 * time.Second
 )
 
 // Conn is a session over Streamable HTTP, MCP 2025-03-26 to 2025-11-25. Each
@@ -43,8 +36,7 @@ type Conn struct {
 	// accepted is closed when the server has taken notifications/initialized, nil
 	// before that is sent. Requests that are sent later wait for it.
 	accepted chan struct{}
-	calls    map[jsonrpc.ID]*Call
-	held     int           // bytes of calls
+	calls    exchange.Calls
 	err      error         // why the session is over; nil while it is not
 	gone     bool          // the server does not have the session any more
 	asking   chan struct{} // closed when the server has been asked whether it lives; nil while it is not
@@ -54,7 +46,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 
 // New returns a session with the server behind x.
 func New(x *exchange.Endpoint) *Conn {
-	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit), calls: make(map[jsonrpc.ID]*Call)}
+	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = exchange.NewPoster(c.deliverOut)
 	c.work.Go(func() { c.out.Run(c.ctx) })

@@ -1,0 +1,117 @@
+package exchange
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+)
+
+func message(t *testing.T, text string) *jsonrpc.Message {
+	t.Helper()
+	m, err := jsonrpc.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func request(t *testing.T, id int) *jsonrpc.Message {
+	t.Helper()
+	return message(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`, id))
+}
+
+func begin(t *testing.T, c *Calls, m *jsonrpc.Message) *Call {
+	t.Helper()
+	k, err := c.Begin(t.Context(), m)
+	if err != nil {
+		t.Fatalf("Begin: %v", err)
+	}
+	return k
+}
+
+func TestCallIsAnsweredOnce(t *testing.T) {
+	var c Calls
+	k := begin(t, &c, request(t, 1))
+	if _, err := c.Begin(t.Context(), request(t, 1)); err == nil || errors.Is(err, jsonrpc.ErrBusy) {
+		t.Errorf("a second request with the id: %v", err)
+	}
+	if c.Open("1") != k || !c.Answer(k) || c.Answer(k) || c.Open("1") != nil {
+		t.Error("the request is not answered once")
+	}
+	second := begin(t, &c, request(t, 1)) // the id is free before the first is finished
+	c.Finish(k)
+	if c.Open("1") != second || !c.Answer(second) {
+		t.Error("the end of the first call took the second along")
+	}
+	c.Finish(second)
+	if second.Ctx.Err() == nil || c.bytes != 0 || len(c.open) != 0 {
+		t.Errorf("finished calls leave %+v", c)
+	}
+}
+
+func TestNotificationIsNoOpenRequest(t *testing.T) {
+	var c Calls
+	note := message(t, `{"jsonrpc":"2.0","method":"n"}`)
+	a, b := begin(t, &c, note), begin(t, &c, note)
+	if c.Answer(a) || c.Open("") != nil || c.told != 2 {
+		t.Errorf("notifications are %+v", c)
+	}
+	c.Finish(a)
+	c.Finish(b)
+	if c.told != 0 || c.bytes != 0 {
+		t.Errorf("finished notifications leave %+v", c)
+	}
+}
+
+func TestCallsAreBoundedInNumber(t *testing.T) {
+	var c Calls
+	first := begin(t, &c, message(t, `{"jsonrpc":"2.0","method":"n"}`))
+	for i := range MaxCalls - 1 {
+		begin(t, &c, request(t, i))
+	}
+	if _, err := c.Begin(t.Context(), request(t, MaxCalls)); !errors.Is(err, jsonrpc.ErrBusy) {
+		t.Errorf("one over the limit: %v", err)
+	}
+	c.Finish(first)
+	begin(t, &c, request(t, MaxCalls))
+}
+
+func TestCallsAreBoundedInBytesUntilTheyAreFinished(t *testing.T) {
+	var c Calls
+	large := message(t, `{"jsonrpc":"2.0","id":"x","method":"m","params":["`+strings.Repeat("m", buffer.SendLimit)+`"]}`)
+	k := begin(t, &c, large) // alone it passes
+	c.Answer(k)
+	if _, err := c.Begin(t.Context(), request(t, 1)); !errors.Is(err, jsonrpc.ErrBusy) {
+		t.Errorf("beside a call over the limit: %v", err)
+	}
+	c.Finish(k)
+	begin(t, &c, request(t, 1))
+}
+
+func TestLingeringCallEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c Calls
+		k, _ := c.Begin(context.Background(), request(t, 1))
+		c.Linger(k)
+		time.Sleep(lingerTimeout / 2)
+		c.Linger(k) // the first one counts
+		time.Sleep(lingerTimeout/2 - 1)
+		synctest.Wait()
+		if k.Ctx.Err() != nil {
+			t.Error("the call ended early")
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if k.Ctx.Err() == nil {
+			t.Error("the call goes on")
+		}
+		c.Finish(k)
+	})
+}
