@@ -94,21 +94,19 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 	case leadsElsewhere(resp):
 		other, failure := u.another(m.ID, resp)
 		if other != nil {
-			s.Finish(k)
 			_ = s.Close() // it has nothing to end
 			u.become(other, m)
 			return
 		}
 		if failure != nil {
-			s.Fail(k, failure)
-			s.Finish(k)
+			s.Reject(k, failure)
 			u.become(s, nil)
 			return
 		}
 	case resp.StatusCode < 300 && u.asked: // else the date of what is remembered stays
 		u.site.remember(TransportStreamable)
 	}
-	s.Go(k, func(k *streamable.Call) { s.Take(k, resp, err) })
+	s.Continue(k, resp, err)
 	u.become(s, nil)
 }
 

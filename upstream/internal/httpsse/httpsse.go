@@ -143,7 +143,7 @@ func (c *Conn) read(body io.Closer, events *exchange.EventReader) {
 		if ev.TooLong {
 			err = c.in.Push(nil) // Recv tells
 		} else if len(ev.Data) > 0 {
-			err = exchange.Deliver(c.x, c.in, exchange.Incoming{Data: exchange.OneLine(ev.Data)})
+			err = c.x.Deliver(c.in, exchange.Incoming{Data: exchange.OneLine(ev.Data)})
 		}
 		if err != nil {
 			return

@@ -35,7 +35,8 @@ func (c *cursor) note(in exchange.Incoming) {
 	}
 }
 
-// Begin notes a request as in flight. The caller must call Finish.
+// Begin notes a request as in flight. The caller must call Continue or Reject, or
+// close the session.
 func (c *Conn) Begin(m *jsonrpc.Message) (*Call, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,8 +54,20 @@ func (c *Conn) Begin(m *jsonrpc.Message) (*Call, error) {
 	return k, nil
 }
 
-// Finish forgets a request, and ends its response.
-func (c *Conn) Finish(k *Call) {
+// Continue reads the response to a request that the caller has posted, or says why
+// there is none.
+func (c *Conn) Continue(k *Call, resp *http.Response, err error) {
+	c.start(k, func(k *Call) { c.take(k, resp, err) })
+}
+
+// Reject answers a request with an error.
+func (c *Conn) Reject(k *Call, e *jsonrpc.Error) {
+	c.fail(k, e)
+	c.finish(k)
+}
+
+// finish forgets a request, and ends its response.
+func (c *Conn) finish(k *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls.Finish(k.Call)
@@ -87,17 +100,17 @@ func (c *Conn) ask(k *Call) {
 		select {
 		case <-k.wait:
 		case <-k.Ctx.Done():
-			c.Finish(k)
+			c.finish(k)
 			return
 		}
 	}
 	resp, err := c.x.Do(k.Ctx, http.MethodPost, k.msg, c.header(""))
-	c.Take(k, resp, err)
+	c.take(k, resp, err)
 }
 
-// Take reads the response to a request that was posted.
-func (c *Conn) Take(k *Call, resp *http.Response, err error) {
-	defer c.Finish(k)
+// take reads the response to a request that was posted.
+func (c *Conn) take(k *Call, resp *http.Response, err error) {
+	defer c.finish(k)
 	k.msg = nil
 	switch {
 	case err == nil:
@@ -117,7 +130,7 @@ func (c *Conn) Take(k *Call, resp *http.Response, err error) {
 		c.refuse(k, resp)
 		return
 	case kind != exchange.TypeJSON && kind != exchange.TypeEvents:
-		c.Fail(k, exchange.NotAnAnswer(resp))
+		c.fail(k, exchange.NotAnAnswer(resp))
 		return
 	case k.Method == mcp.MethodInitialize:
 		c.opened(resp)
@@ -146,7 +159,7 @@ func (c *Conn) receive(k *Call, in exchange.Incoming) error {
 	switch {
 	case in.TooLong:
 		c.x.Metrics.Dropped(metrics.DroppedTooLong)
-		c.Fail(k, exchange.TooLong(c.x.Limit))
+		c.fail(k, exchange.TooLong(c.x.Limit))
 		return exchange.ErrAnswered
 	case in.Data == nil:
 		return nil
@@ -208,17 +221,17 @@ func (c *Conn) refuse(k *Call, resp *http.Response) {
 func (c *Conn) lose(k *Call, err error) {
 	switch {
 	case k.invalid:
-		c.Fail(k, exchange.InvalidResponse("it is no JSON-RPC message"))
+		c.fail(k, exchange.InvalidResponse("it is no JSON-RPC message"))
 	case !c.lives(k):
 	case err != nil:
-		c.Fail(k, exchange.LostResponse(exchange.PlainCause(err)))
+		c.fail(k, exchange.LostResponse(exchange.PlainCause(err)))
 	default:
-		c.Fail(k, exchange.LostResponse("the response ended without it"))
+		c.fail(k, exchange.LostResponse("the response ended without it"))
 	}
 }
 
-// Fail answers a request with an error of ours.
-func (c *Conn) Fail(k *Call, e *jsonrpc.Error) {
+// fail answers a request with an error of ours.
+func (c *Conn) fail(k *Call, e *jsonrpc.Error) {
 	_ = c.answer(k, jsonrpc.NewError(k.ID, e)) // fails when nobody waits any more
 }
 

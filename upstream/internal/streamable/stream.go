@@ -116,7 +116,7 @@ func (c *Conn) pushed(at *cursor, in exchange.Incoming) error {
 		c.x.Metrics.Dropped(metrics.DroppedTooLong)
 		c.x.Log.Warn("server sent a message over the limit", "limit", c.x.Limit)
 	}
-	return exchange.Deliver(c.x, c.in, in)
+	return c.x.Deliver(c.in, in)
 }
 
 // streamState is what the response to a GET means.

@@ -63,7 +63,7 @@ func (c *Conn) Send(msg []byte) error {
 	if m.Kind == jsonrpc.Request {
 		k, err := c.Begin(m)
 		if err == nil {
-			c.Go(k, c.ask)
+			c.start(k, c.ask)
 		}
 		return err
 	}
@@ -81,9 +81,9 @@ func (c *Conn) Send(msg []byte) error {
 	return nil
 }
 
-// Go runs a goroutine of the session, unless that is closed: it ends with the
+// start runs a goroutine of the session, unless that is closed: it ends with the
 // session at the latest.
-func (c *Conn) Go(k *Call, run func(*Call)) {
+func (c *Conn) start(k *Call, run func(*Call)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil {
