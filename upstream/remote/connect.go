@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/streamable"
 )
 
-// connect opens a session in the way that the URL names, that was found before, or
-// that the server tells.
+// connect opens a session over the transport that the URL names, that was found
+// before, or that the server answers to.
 func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
 	switch u.Transport {
 	case TransportStreamable:

@@ -25,7 +25,7 @@ const (
 	legacyFor = time.Hour
 )
 
-// site is what the sessions with one URL share: the connections, and what is known
+// site is what the sessions with one URL share: the connections, and what they know
 // of the server. It is safe for concurrent use.
 type site struct {
 	mu       sync.Mutex   // guards all below
@@ -114,7 +114,7 @@ func redirect(next func(*http.Request, []*http.Request) error) func(*http.Reques
 	}
 }
 
-// session is a session with what has to be given back at its end.
+// session releases what it shares when it is closed.
 type session struct {
 	jsonrpc.Attributed
 	release func()

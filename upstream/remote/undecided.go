@@ -18,9 +18,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/streamable"
 )
 
-// undecided is a session with a server of which it is not known how it speaks. What
-// it says to the first message, which has to be initialize, decides: asking for less
-// would leave a session of no use behind at the server.
+// undecided is a session with a server whose transport is not known yet. The
+// response to the first message, which must be initialize, decides: a smaller
+// question would leave a useless session behind at the server.
 type undecided struct {
 	x     *exchange.Endpoint
 	site  *site
@@ -75,7 +75,8 @@ func (u *undecided) Send(msg []byte) error {
 	return nil
 }
 
-// decide sends the first message, in one way after the other.
+// decide posts the first message, and tries other transports when the server does
+// not take it.
 func (u *undecided) decide(m *jsonrpc.Message) {
 	s := streamable.New(u.x)
 	if m.Method != mcp.MethodInitialize {
@@ -110,8 +111,8 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 	u.become(s, nil)
 }
 
-// become takes conn into use, and sends it first, unless that is nil, and what has
-// been sent since.
+// become makes conn the session, and sends on it the first message, unless that is
+// nil, and all messages that came since.
 func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -125,9 +126,9 @@ func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
 	close(u.done)
 }
 
-// another returns a session of another kind than the one whose response to an
-// initialize this is. Without one it returns what to answer; nil for what the
-// response itself says.
+// another tries the other transports after resp, the response to an initialize, and
+// returns the session that it opens. Without one it returns the error to answer
+// with; nil means that resp itself is the answer.
 func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attributed, *jsonrpc.Error) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, exchange.ErrorBodyLimit)) // of half a body half is told
 	resp.Body.Close()
@@ -155,7 +156,7 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 	return nil, noServer(u.x, exchange.Status(resp), err)
 }
 
-// noServer says that no way leads to a server.
+// noServer returns the error for an address where no transport finds a server.
 func noServer(x *exchange.Endpoint, post string, get error) *jsonrpc.Error {
 	of, ok := errors.AsType[*httpsse.NotStreamError](get)
 	if !ok {
@@ -165,8 +166,9 @@ func noServer(x *exchange.Endpoint, post string, get error) *jsonrpc.Error {
 		"no MCP server at %s: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", x.Place(), post, of.Status)
 }
 
-// leadsElsewhere reports whether a response to initialize is that of a server which
-// does not take it there (MCP 2025-11-25, basic/transports, backwards compatibility).
+// leadsElsewhere reports whether a response to initialize means that the server
+// does not take messages there (MCP 2025-11-25, basic/transports, backwards
+// compatibility).
 func leadsElsewhere(resp *http.Response) bool {
 	switch code := resp.StatusCode; code {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired,

@@ -24,16 +24,16 @@ const (
 )
 
 var (
-	// ErrForgotten is why a session is over that its server does not know any more.
+	// ErrForgotten ends a session that its server no longer knows.
 	ErrForgotten = errors.New("the server has forgotten the session")
-	// ErrAnswered ends the reading of a response whose request has been answered.
+	// ErrAnswered stops the reading of a response after the answer.
 	ErrAnswered = errors.New("the request is answered")
 )
 
-// maxErrorText bounds what is passed on of a body that is plain text.
+// maxErrorText bounds how much of a plain-text body is passed on.
 const maxErrorText = 200
 
-// ErrorData is the data of such an error.
+// ErrorData is the data of the errors that requests to a remote server get.
 type ErrorData struct {
 	Reason    string `json:"reason"`
 	Retryable bool   `json:"retryable"`
@@ -65,8 +65,7 @@ func TooLong(limit int) *jsonrpc.Error {
 	return InvalidResponse("it is over the limit of %d bytes", limit)
 }
 
-// NotAnAnswer returns the error for a request whose response is a success, but
-// nothing that can be read.
+// NotAnAnswer returns the error for a successful response that holds no messages.
 func NotAnAnswer(resp *http.Response) *jsonrpc.Error {
 	if resp.StatusCode != http.StatusOK {
 		return InvalidResponse("it is an empty %s", Status(resp))
@@ -74,7 +73,7 @@ func NotAnAnswer(resp *http.Response) *jsonrpc.Error {
 	return InvalidResponse("it is neither JSON nor an event stream, but %.64q: check the address", resp.Header.Get("Content-Type"))
 }
 
-// LostSession returns why a session is over whose server was not reached.
+// LostSession returns why a session ends when its server cannot be reached.
 func LostSession(err error) error {
 	return fmt.Errorf("the server cannot be reached: %s", PlainCause(err))
 }
@@ -93,13 +92,13 @@ func PlainCause(err error) string {
 	return err.Error()
 }
 
-// Refusal is what a response means that is no success.
+// Refusal is what an unsuccessful response means.
 type Refusal struct {
 	Answer []byte // for the request; nil: none
 	Over   error  // why the session is over; nil: it goes on
 }
 
-// ReadRefusal reads a response that is no success. session says that the server has
+// ReadRefusal reads an unsuccessful response. session tells whether the server has
 // given the session an id.
 func ReadRefusal(resp *http.Response, id jsonrpc.ID, session bool) Refusal {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, ErrorBodyLimit)) // of half a body half is told
@@ -120,9 +119,9 @@ func ReadRefusal(resp *http.Response, id jsonrpc.ID, session bool) Refusal {
 	return Refusal{Answer: jsonrpc.NewError(id, StatusError(resp, text))}
 }
 
-// namesSession reports whether a 400 is about the id of the session. Servers say so
-// that know only what they keep in memory, and have started anew: the example that
-// most TypeScript servers were made from, and Python's SDK before it said 404.
+// namesSession reports whether a 400 is about the id of the session. Servers that
+// keep sessions in memory say so after a restart: the example that most TypeScript
+// servers were made from, and Python's SDK before it said 404.
 func namesSession(m *jsonrpc.Message, text []byte) bool {
 	said := firstLine(text)
 	if m != nil {
@@ -184,8 +183,7 @@ const (
 	goSDKInvalid = "invalid request: "
 )
 
-// firstLine returns the beginning of a text that is fit to be shown, empty when it
-// is none.
+// firstLine returns the first line of a text, shortened; empty for HTML and JSON.
 func firstLine(text []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	line = strings.ToValidUTF8(strings.TrimSpace(line), "")

@@ -70,8 +70,8 @@ func discovered(x *exchange.Endpoint, resp *http.Response) (found *jsonrpc.Messa
 	return found
 }
 
-// saysNothing reports whether a response is of no use to tell what a server
-// speaks: it has a failure, or sends elsewhere.
+// saysNothing reports whether a response is no evidence of what a server speaks: it
+// is a failure or a redirect.
 func saysNothing(resp *http.Response) bool {
 	code := resp.StatusCode
 	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests ||
@@ -109,7 +109,7 @@ func versions(obj json.RawMessage, member string) []string {
 	return all
 }
 
-// forget ends the session that a server has begun for nothing but the question.
+// forget ends the session that a server has opened for the question alone.
 func forget(ctx context.Context, x *exchange.Endpoint, resp *http.Response) {
 	id := resp.Header.Get(exchange.HeaderSession)
 	if id == "" {

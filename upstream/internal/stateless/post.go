@@ -27,7 +27,8 @@ const (
 	tellTimeout = 30 * time.Second
 )
 
-// forward has the server answer a request, in as many rounds as it wants input.
+// forward posts a request until the server answers it: once more for each round of
+// input.
 func (c *Conn) forward(k *call) {
 	params := k.m.Params()
 	for round := 0; ; round++ {
@@ -59,7 +60,7 @@ func (c *Conn) forward(k *call) {
 	}
 }
 
-// complete gives a result to the client.
+// complete answers the client with a result.
 func (c *Conn) complete(k *call, m *jsonrpc.Message) {
 	result := m.Result()
 	if k.Method == mcp.MethodListTools {

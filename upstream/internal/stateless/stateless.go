@@ -91,9 +91,9 @@ func (c *Conn) Send(msg []byte) error {
 	return c.notify(m)
 }
 
-// begin has work done for a message in a goroutine of its own. What the message
-// changes in the session is changed before begin returns: the next message finds
-// it so.
+// begin runs work for a message in a goroutine of its own. Before it returns it
+// applies what the message changes in the session, so that the next message sees
+// it.
 func (c *Conn) begin(m *jsonrpc.Message, work func(*call)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -113,7 +113,7 @@ func (c *Conn) begin(m *jsonrpc.Message, work func(*call)) error {
 	return nil
 }
 
-// noteLocked takes from a message what the session must remember.
+// noteLocked stores what the session must remember of a message.
 func (c *Conn) noteLocked(k *call) {
 	switch k.Method {
 	case mcp.MethodInitialize:
@@ -269,8 +269,8 @@ func (c *Conn) refuse(k *call, raw json.RawMessage) {
 	}
 }
 
-// failed answers a request that has not been answered by the server. An error
-// that is none of JSON-RPC ends the session.
+// failed answers a request that the server did not answer. An error other than a
+// JSON-RPC error ends the session.
 func (c *Conn) failed(k *call, err error) {
 	switch e, ok := errors.AsType[*jsonrpc.Error](err); {
 	case ok:
@@ -280,7 +280,7 @@ func (c *Conn) failed(k *call, err error) {
 	}
 }
 
-// answer gives the answer to a request, unless that was taken back.
+// answer answers a request, unless the client has cancelled it.
 func (c *Conn) answer(k *call, msg []byte) {
 	c.mu.Lock()
 	unanswered := c.calls.Answer(k.Call)

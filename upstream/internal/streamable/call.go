@@ -73,8 +73,7 @@ func (c *Conn) finish(k *Call) {
 	c.calls.Finish(k.Call)
 }
 
-// canceled lets the response to a request that was taken back go on for a moment
-// only.
+// canceled ends the response to a cancelled request soon.
 func (c *Conn) canceled(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,7 +93,7 @@ func (c *Conn) answer(k *Call, response []byte) error {
 	return c.in.PushFor(response, k.ID)
 }
 
-// ask posts a request and reads the response, or what can be had of it.
+// ask posts a request and reads its response.
 func (c *Conn) ask(k *Call) {
 	if k.wait != nil {
 		select {
@@ -206,7 +205,7 @@ func (c *Conn) negotiated(m *jsonrpc.Message) {
 	c.version = version
 }
 
-// refuse answers a request whose response is no success, or ends the session.
+// refuse answers a request whose response is unsuccessful, or ends the session.
 func (c *Conn) refuse(k *Call, resp *http.Response) {
 	r := exchange.ReadRefusal(resp, k.ID, c.hasSession())
 	if r.Over != nil {
@@ -216,8 +215,8 @@ func (c *Conn) refuse(k *Call, resp *http.Response) {
 	_ = c.answer(k, r.Answer) // fails when nobody waits any more
 }
 
-// lose answers a request whose answer did not come, unless the session turns out to
-// be over: then it is lost with all others.
+// lose answers a request whose response broke off. If the server turns out to be
+// gone, the session ends instead, and with it all requests.
 func (c *Conn) lose(k *Call, err error) {
 	switch {
 	case k.invalid:

@@ -49,8 +49,8 @@ func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
 	return exchange.Pause(ctx, d) == nil
 }
 
-// resume goes on with the response to a request where it broke off. It answers the
-// request, unless nobody waits any more.
+// resume continues the response to a request where it broke off. It answers the
+// request, unless nobody waits for it any more.
 func (c *Conn) resume(k *Call) {
 	pause := newPauses()
 	for failed := 0; failed < maxResumes && k.cursor.id != ""; {
