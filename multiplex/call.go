@@ -17,29 +17,22 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 		return nil, err
 	}
 	p.request = m
-	s.mu.Lock()
-	if s.err != nil {
-		defer s.mu.Unlock()
-		return nil, s.err
+	if _, _, err := s.enter(p); err != nil {
+		return nil, s.Err()
 	}
-	p.started = s.now()
-	s.addLocked(p)
-	s.sentLocked(p)
-	s.mu.Unlock()
-	if err := s.conn.Send(m.WithNumber(p.id, p.place)); err != nil {
-		s.remove(p)
-		s.next()
+	if err := s.conn.Send(m.WithNumber(p.id, p.tokenAt)); err != nil {
+		s.takeOut(func(*table) *pending { return p })
 		return nil, s.why(ctx, err)
 	}
 	return s.await(ctx, p)
 }
 
 // Call is Session.Call for a request that is made in the name of the client, as
-// the subscriptions that a new session must be told: what holds for requests of
-// the client holds for it.
-func (t *Port) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
-	s := t.session
-	p := &pending{method: method, port: t, reply: make(chan outcome, 1), counted: true}
+// the subscriptions that a new session must be told. It is treated as a request of
+// the client.
+func (c *Port) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	s := c.session
+	p := &pending{method: method, port: c, reply: make(chan outcome, 1), counted: true}
 	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", method, params))
 	if err != nil {
 		return nil, err
@@ -48,7 +41,7 @@ func (t *Port) Call(ctx context.Context, method string, params json.RawMessage) 
 	if e := s.inspect(p, m); e != nil {
 		return nil, e
 	}
-	if err := s.start(p); err != nil {
+	if err := s.begin(p); err != nil {
 		return nil, s.why(ctx, err)
 	}
 	return s.await(ctx, p)
@@ -61,20 +54,13 @@ func (s *Session) await(ctx context.Context, p *pending) (*jsonrpc.Message, erro
 		return o.response, o.err
 	case <-ctx.Done():
 	}
-	s.mu.Lock()
-	open := s.removeLocked(p)
-	if open && p.sent {
-		s.abandonLocked(p.id)
-	}
-	s.mu.Unlock()
-	if open {
-		s.next()
-	}
+	s.locked(func(t *table) { t.abandon(p) })
+	s.sendNext()
 	return nil, ctx.Err()
 }
 
-// why returns the reason of the session's end after a failed send, which knows
-// less of it.
+// why returns the error of a send that failed: the reason of the session's end if
+// it is over.
 func (s *Session) why(ctx context.Context, err error) error {
 	if errors.Is(err, jsonrpc.ErrBusy) || errors.Is(err, ErrLeft) {
 		return err
@@ -89,6 +75,6 @@ func (s *Session) why(ctx context.Context, err error) error {
 
 // Notify sends a notification of the gateway's own.
 func (s *Session) Notify(method string, params json.RawMessage) error {
-	s.telling()
+	s.noteNotified()
 	return s.conn.Send(jsonrpc.NewNotification(method, params))
 }

@@ -2,29 +2,34 @@ package multiplex
 
 import "time"
 
-// timed is part of what has a deadline. Guarded by Session.mu.
+// timed is embedded in what has a deadline. Guarded by Session.mu.
 type timed struct {
-	at    time.Duration // since Session.epoch
+	at    time.Duration // since deadlines.epoch
 	index int           // in the heap, from 1; 0: not there
 	owner expiring
 }
 
-// expiring is something with a deadline. expire is called without a lock; by then
-// it may have been given another deadline, or be over.
-type expiring interface{ expire(s *Session) }
+// expiring is something with a deadline. The session calls expireLocked when the
+// deadline has passed, and the function that it returns once it has released the
+// lock; nil: there is nothing to do.
+type expiring interface{ expireLocked(s *Session) func() }
 
 // deadlines are those of one session, behind one timer: a timer for each request
-// would cost more than all else that is done for it. The timer is not stopped when
-// the last deadline goes; it then fires once, for nothing. Guarded by Session.mu.
+// would cost more than everything else that is done for it. The timer is not stopped
+// when the last deadline goes; it then fires once, for nothing. Guarded by Session.mu.
 type deadlines struct {
-	heap  []*timed // what expires first is its first element
+	epoch time.Time // instants of the session are counted from here
+	fire  func()    // called by the timer, without the lock
+	heap  []*timed  // the first element expires first
 	timer *time.Timer
 	armed time.Duration // when the timer fires; 0: it does not
 }
 
-// deadlineLocked sets when t, which is part of owner, expires, or moves that.
-func (s *Session) deadlineLocked(t *timed, owner expiring, at time.Duration) {
-	d := &s.deadlines
+// now is the time since the session began. It needs no lock.
+func (d *deadlines) now() time.Duration { return time.Since(d.epoch) }
+
+// set sets when t, which is part of owner, expires, or moves that.
+func (d *deadlines) set(t *timed, owner expiring, at time.Duration) {
 	t.at, t.owner = at, owner
 	if t.index == 0 {
 		d.heap = append(d.heap, t)
@@ -32,31 +37,28 @@ func (s *Session) deadlineLocked(t *timed, owner expiring, at time.Duration) {
 	}
 	d.up(t.index)
 	d.down(t.index)
-	s.armLocked()
+	d.arm()
 }
 
-// armLocked has the timer fire at the first deadline, or earlier.
-func (s *Session) armLocked() {
-	d := &s.deadlines
+// arm sets the timer to the first deadline, unless it fires earlier.
+func (d *deadlines) arm() {
 	if len(d.heap) == 0 || d.armed != 0 && d.armed <= d.heap[0].at {
 		return
 	}
 	d.armed = max(1, d.heap[0].at)
-	wait := max(0, d.armed-s.now())
+	wait := max(0, d.armed-d.now())
 	if d.timer == nil {
-		d.timer = time.AfterFunc(wait, s.tick)
+		d.timer = time.AfterFunc(wait, d.fire)
 		return
 	}
 	d.timer.Reset(wait)
 }
 
-// tick has all expire that is due.
-func (s *Session) tick() {
-	s.mu.Lock()
-	d := &s.deadlines
+// due removes and returns everything whose deadline has passed. The timer calls
+// for it.
+func (d *deadlines) due() (due []*timed) {
 	d.armed = 0
-	now := s.now()
-	var due []*timed
+	now := d.now()
 	for len(d.heap) > 0 && d.heap[0].at <= now {
 		t := d.heap[0]
 		d.drop(t)
@@ -65,11 +67,8 @@ func (s *Session) tick() {
 	if len(d.heap) == 0 {
 		d.timer = nil
 	}
-	s.armLocked()
-	s.mu.Unlock()
-	for _, t := range due {
-		t.owner.expire(s)
-	}
+	d.arm()
+	return due
 }
 
 // drop forgets a deadline.
@@ -91,7 +90,7 @@ func (d *deadlines) drop(t *timed) {
 	}
 }
 
-// clear forgets all of them.
+// clear forgets all deadlines.
 func (d *deadlines) clear() {
 	for _, t := range d.heap {
 		t.index = 0
@@ -103,7 +102,7 @@ func (d *deadlines) clear() {
 	}
 }
 
-// up and down bring the element at an index, from 1, to its place.
+// up and down restore the order of the heap around the element at index i, from 1.
 func (d *deadlines) up(i int) {
 	for ; i > 1 && d.heap[i-1].at < d.heap[i/2-1].at; i /= 2 {
 		d.swap(i, i/2)
@@ -129,6 +128,3 @@ func (d *deadlines) swap(i, j int) {
 	h[i-1], h[j-1] = h[j-1], h[i-1]
 	h[i-1].index, h[j-1].index = i, j
 }
-
-// now is the time since the session began.
-func (s *Session) now() time.Duration { return time.Since(s.epoch) }

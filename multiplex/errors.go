@@ -38,7 +38,3 @@ func ReasonError(message, reason string, retryable bool) *jsonrpc.Error {
 	e.Data = errorData{reason, retryable}
 	return e
 }
-
-func lostError(p *pending, cause error) *jsonrpc.Error {
-	return ReasonError(cause.Error(), "session_lost", !p.sent || p.safe)
-}

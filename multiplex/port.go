@@ -24,7 +24,8 @@ type Client interface {
 	Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string)
 	// Lost gets, instead of Fail, a request that the session has ended under and
 	// that may be repeated on another one: it has not been sent, or repeating it
-	// changes nothing. Who does not repeat it answers with e. It must not wait.
+	// changes nothing. A client that does not repeat it answers with e. It must not
+	// wait.
 	Lost(m *jsonrpc.Message, e *jsonrpc.Error)
 	// Deliver gets a notification or a request of the server.
 	Deliver(method string, message []byte)
@@ -32,7 +33,7 @@ type Client interface {
 	Serves(request *jsonrpc.Message) bool
 }
 
-// Port is one client's place on a session. It is safe for concurrent use.
+// Port is one client on a session. It is safe for concurrent use.
 type Port struct {
 	session   *Session
 	client    Client
@@ -40,117 +41,95 @@ type Port struct {
 	principal string
 
 	// Guarded by Session.mu:
-	requests   *pending // that are not answered; a list
-	asked      int      // requests of the server that the client has not answered
-	subscribed int      // resources, on a shared session
-	level      int8     // of the log messages it wants, on a shared session; 0: all
-	left       bool
+	requests *pending // that are not answered; a list
+	asked    int      // requests of the server that the client has not answered
+	left     bool
 }
 
 // Attach puts a client on the session. The name is for the logs; the principal
 // is who was authenticated, empty when that is not known.
-func (s *Session) Attach(c Client, name, principal string) *Port {
-	t := &Port{session: s, client: c, name: name, principal: principal}
+func (s *Session) Attach(client Client, name, principal string) *Port {
+	c := &Port{session: s, client: client, name: name, principal: principal}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mixed = s.mixed || s.inhabited && s.principal != principal
 	s.principal, s.inhabited = principal, true
-	s.ports = append(s.ports, t)
-	return t
+	s.ports = append(s.ports, c)
+	return c
 }
 
 // Detach takes a client off the session: its requests are cancelled at the
 // server and no longer answered, what the server asked it is refused, and what
 // it has subscribed to ends. It is idempotent.
-func (t *Port) Detach() {
-	s := t.session
-	s.mu.Lock()
-	if t.left {
-		s.mu.Unlock()
-		return
-	}
-	t.left = true
-	s.ports = slices.DeleteFunc(slices.Clone(s.ports), func(other *Port) bool { return other == t })
-	taken := s.withdrawLocked(t)
-	var asked []*serverCall
-	for id, call := range s.calls.open {
-		if call.port == t {
-			asked = append(asked, s.endCallLocked(id, t))
-		}
-	}
-	s.tasks.leave(t)
-	s.elicitations.leave(t)
-	s.endSubscriptionsLocked(t, subscribing(taken))
-	s.relevelLocked()
-	s.mu.Unlock()
-	for _, p := range taken {
+func (c *Port) Detach() {
+	s := c.session
+	abandoned, calls := s.detach(c)
+	for _, p := range abandoned {
 		if p.sent {
-			s.tellCancelled(p, "the client has left")
+			s.sendCancelled(p, "the client has left")
 		}
 		if p.reply != nil {
 			p.reply <- outcome{err: ErrLeft}
 		}
 	}
-	for _, call := range asked {
+	for _, call := range calls {
 		s.refuse(call.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client has left"))
 	}
-	s.next()
+	s.sendNext()
 }
 
-// ErrLeft is ErrOver for one port: it was left, which says nothing of the session.
+// detach is the locked step of Detach. It returns the client's requests and those
+// that the server has asked it.
+func (s *Session) detach(c *Port) (abandoned []*pending, calls []*serverCall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.left {
+		return nil, nil
+	}
+	c.left = true
+	s.ports = slices.DeleteFunc(slices.Clone(s.ports), func(other *Port) bool { return other == c })
+	abandoned = s.table.abandonAll(c)
+	for _, call := range s.calls.open {
+		if call.port == c {
+			s.removeCallLocked(call)
+			calls = append(calls, call)
+		}
+	}
+	s.table.forget(c, abandoned)
+	return abandoned, calls
+}
+
+// ErrLeft is ErrOver for one client: it was detached, which says nothing of the
+// session.
 var ErrLeft = fmt.Errorf("%w for a client that has left", ErrOver)
 
-// withdrawLocked takes all requests of a port out of the table.
-func (s *Session) withdrawLocked(t *Port) []*pending {
-	var taken []*pending
-	for t.requests != nil {
-		p := t.requests
-		s.removeLocked(p)
-		if p.sent {
-			s.abandonLocked(p.id)
-		}
-		taken = append(taken, p)
-	}
-	slices.Reverse(taken) // as they came
-	return taken
-}
-
-// subscribing returns the URIs that the server was being asked to watch.
-func subscribing(taken []*pending) (uris []string) {
-	for _, p := range taken {
-		if p.sent && p.method == methodSubscribe && p.lane != nil {
-			uris = append(uris, p.uri)
-		}
-	}
-	return uris
-}
-
-// ErrOver reports that the session was over before it took a message, or that the
-// port was left.
+// ErrOver reports that the session was over, or the client detached, before the
+// session took a message.
 var ErrOver = errors.New("the session is over")
 
 // Forward sends a client's message to the server. It does not wait for the
-// server. A request is answered through the port's Client, whatever happens,
-// unless Forward fails: with ErrOver, the session is over and has not taken it, or
-// with ErrLeft, which is an ErrOver, the port was left.
-func (t *Port) Forward(m *jsonrpc.Message) error {
+// server. A request is answered through the Client, whatever happens, unless Forward
+// fails: with ErrOver when the session is over and has not taken it, or with ErrLeft,
+// which is an ErrOver, when the client was detached.
+func (c *Port) Forward(m *jsonrpc.Message) error {
+	s := c.session
 	switch {
 	case m.Kind == jsonrpc.Request:
-		return t.session.forward(t, m)
-	case t.session.opts.Shared && !m.Certain():
-		t.session.drop(metrics.DroppedShared, "message that can be read in two ways", m)
+		return s.forwardRequest(c, m)
+	case s.opts.Shared && !m.Certain():
+		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
 	case m.Kind == jsonrpc.Response:
-		t.response(m)
+		s.forwardResponse(c, m)
 	case m.Method == MethodCancelled:
-		t.cancel(m)
+		s.forwardCancel(c, m)
 	case m.Method == methodProgress:
-		t.progress(m)
-	case t.session.opts.Shared:
-		// The server would take it for all (roots/list_changed), or has had it
+		s.forwardProgress(c, m)
+	case s.opts.Shared:
+		// The server would take it for all clients (roots/list_changed), or has had it
 		// (initialized), or it is not known what it would do.
-		t.session.drop(metrics.DroppedShared, "notification that a shared session does not take", m)
+		s.drop(metrics.DroppedShared, "notification that a shared session does not take", m)
 	default:
-		t.session.pass(m, m.Raw())
+		s.pass(m, m.Raw())
 	}
 	return nil
 }

@@ -8,47 +8,68 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// forward takes a request of a client.
-func (s *Session) forward(t *Port, m *jsonrpc.Message) error {
-	p := &pending{method: m.Method, port: t, client: m.ID, request: m, counted: true}
+// forwardRequest sends a client's request to the server, queues it, or answers it.
+func (s *Session) forwardRequest(c *Port, m *jsonrpc.Message) error {
+	p := &pending{method: m.Method, port: c, client: m.ID, request: m, counted: true}
 	if e := s.inspect(p, m); e != nil {
-		s.fail(p, e, strconv.Itoa(e.Code))
+		p.fail(e, strconv.Itoa(e.Code))
 		return nil
 	}
-	return s.start(p)
+	return s.begin(p)
 }
 
-// start puts a request into the table and sends it, or has it wait.
-func (s *Session) start(p *pending) error {
+// begin puts a request into the table and sends it, queues it, or answers it.
+func (s *Session) begin(p *pending) error {
+	v, m, err := s.enter(p)
+	if err != nil {
+		return err
+	}
+	return s.carryOut(p, v, m)
+}
+
+// enter is the locked step that adds a request to the table and decides what to do
+// with it. It returns the message of one that is to be forwarded. A request of the
+// gateway's own does not wait for its turn.
+func (s *Session) enter(p *pending) (v verdict, m *jsonrpc.Message, err error) {
 	s.mu.Lock()
-	if s.err != nil || p.port.left {
-		defer s.mu.Unlock()
-		if p.port.left {
-			return ErrLeft
-		}
-		return ErrOver
+	defer s.mu.Unlock()
+	t := &s.table
+	switch {
+	case p.port != nil && p.port.left:
+		return nothing, nil, ErrLeft
+	case s.err != nil:
+		return nothing, nil, ErrOver
+	case p.port == nil:
+		t.add(p, 0)
+		return forward, t.markSent(p), nil
 	}
-	p.started = s.now()
-	s.addLocked(p)
-	limit := s.opts.RequestTimeout
-	if blocks(p) {
-		limit = s.opts.MaxRequestTimeout
+	t.add(p, t.timeout(p))
+	if v = t.judge(p); v == forward {
+		m = t.markSent(p)
 	}
-	s.deadlineLocked(&p.timed, p, p.started+limit)
-	v := s.enterLocked(p)
-	var m *jsonrpc.Message
-	if v == goes {
-		m = s.sentLocked(p)
-	}
-	s.mu.Unlock()
-	return s.act(p, v, m)
+	return v, m, nil
 }
 
-// inspect takes from a request what is needed on its way back. It fails when the
-// request cannot be made on this session.
+// takeOut removes the request that find returns, called with the lock held, from
+// the table and sends what may be sent then. It returns nil when find does, or when
+// the request is not in the table any more; else the caller answers it.
+func (s *Session) takeOut(find func(t *table) *pending) *pending {
+	s.mu.Lock()
+	p := find(&s.table)
+	taken := p != nil && s.table.remove(p)
+	s.mu.Unlock()
+	if !taken {
+		return nil
+	}
+	s.sendNext()
+	return p
+}
+
+// inspect notes what the way back of a request needs. It fails when the request
+// cannot be made on this session.
 func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	if s.opts.Shared && !m.Certain() {
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a member stands there twice, in another case")
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a member is there twice, in another case")
 	}
 	at, certain := m.Param("_meta", "progressToken")
 	if s.opts.Shared && !certain {
@@ -56,7 +77,7 @@ func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is ambiguous")
 	}
 	if at.Found() {
-		p.place = at
+		p.tokenAt = at
 		p.token = append(p.tokenBuf[:0], m.At(at)...)
 	}
 	p.safe = s.opts.Repeatable.Safe(m)
@@ -97,65 +118,16 @@ func inspectShared(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	return nil
 }
 
-// enterLocked decides about a request that has just come.
-func (s *Session) enterLocked(p *pending) verdict {
-	if !s.opts.Shared {
-		return s.admitLocked(p)
-	}
-	switch p.method {
-	case methodTasksGet, methodTasksResult, methodTasksCancel, methodTasksUpdate:
-		if !s.tasks.byID[p.task].ownedBy(p.port) {
-			s.removeLocked(p)
-			return refused
-		}
-	case methodSetLevel, methodSubscribe, methodUnsubscribe:
-		return s.enterLaneLocked(p)
-	}
-	return s.admitLocked(p)
-}
-
-// send gives a request to the server. A ping that cannot be sent is missed: it
-// stays in the table until its time is up, or each would make the next one.
+// send gives a request to the server. A ping that cannot be sent stays in the
+// table until its time is up, or each would make the next one.
 func (s *Session) send(p *pending, m *jsonrpc.Message) error {
-	err := s.conn.Send(m.WithNumber(p.id, p.place))
-	if err == nil || p.probes() || !s.remove(p) {
+	err := s.conn.Send(m.WithNumber(p.id, p.tokenAt))
+	if err == nil || p.isProbe() || s.takeOut(func(*table) *pending { return p }) == nil {
 		return nil
 	}
-	s.next()
 	if errors.Is(err, jsonrpc.ErrBusy) {
-		s.fail(p, ReasonError(jsonrpc.ErrBusy.Error(), "server_busy", true), metrics.ErrorBusy)
+		p.fail(ReasonError(jsonrpc.ErrBusy.Error(), "server_busy", true), metrics.ErrorBusy)
 		return nil
 	}
 	return ErrOver
-}
-
-// finish answers what a client has asked.
-func (s *Session) finish(p *pending, response []byte, errorType string) {
-	switch {
-	case p.reply != nil:
-		m, err := jsonrpc.Parse(response)
-		p.reply <- outcome{m, err}
-	case p.port != nil:
-		p.port.client.Answer(p.client, response, errorType)
-	}
-}
-
-// fail answers a request with an error of ours.
-func (s *Session) fail(p *pending, e *jsonrpc.Error, errorType string) {
-	switch {
-	case p.reply != nil:
-		p.reply <- outcome{err: e}
-	case p.port != nil:
-		p.port.client.Fail(p.client, e, errorType)
-	}
-}
-
-// lost answers a request that the session has ended under: m is the request if it
-// may be made again, else nil.
-func (s *Session) lost(p *pending, m *jsonrpc.Message, e *jsonrpc.Error) {
-	if m == nil || p.port == nil || p.reply != nil {
-		s.fail(p, e, metrics.ErrorSessionLost)
-		return
-	}
-	p.port.client.Lost(m, e)
 }

@@ -19,7 +19,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // those of lower layers, not its neighbours.
 var layers = [][]string{
 	{"jsonrpc", "metrics", "internal/buildinfo", "internal/throttle"},
-	{"connstate"},
+	{"connstate", "multiplex/sharing"},
 	{"handshake", "multiplex", "upstream"},
 	{"sse"},
 	{"gateway"},
