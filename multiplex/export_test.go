@@ -16,7 +16,7 @@ func (s *Session) Tables() map[string]int {
 	return map[string]int{
 		"pending": len(t.byID), "out": t.out, "inFlight": t.inFlight, "blocked": t.blocked, "kept": t.kept,
 		"queue": len(t.queue.list), "queue.count": t.queue.count, "queue.bytes": t.queue.bytes,
-		"deadlines": len(t.deadlines.heap), "calls": len(s.calls.open), "lanes": len(t.queue.serial), "lanes.ready": len(t.queue.ready),
+		"deadlines": t.deadlines.Len(), "calls": len(s.calls.open), "lanes": len(t.queue.serial), "lanes.ready": len(t.queue.ready),
 		"subscriptions": t.shared.subscriptions.Len(), "tokens of tasks": progressing, "tasks": tasks,
 		"elicitations": t.shared.elicitations.Len(), "requests of ports": requests, "ports": len(s.ports),
 		"abandoned": len(t.abandoned),
@@ -27,5 +27,5 @@ func (s *Session) Tables() map[string]int {
 func (s *Session) Timer() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.table.deadlines.timer != nil
+	return s.table.deadlines.Running()
 }

@@ -44,7 +44,7 @@ func (h *suspicion) pause(now time.Duration)  { h.silent = now - h.heard }
 // was suspected until now; the caller then calls trust.
 func (t *table) heard() bool {
 	h := &t.hang
-	h.heard, h.silent = t.deadlines.now(), 0
+	h.heard, h.silent = t.deadlines.Now(), 0
 	if !h.on {
 		return false
 	}
@@ -63,7 +63,7 @@ func (s *Session) trust() {
 // silent for long, and reports whether it begins to.
 func (t *table) suspect() bool {
 	h := &t.hang
-	if t.opts.HangTimeout <= 0 || h.on || t.deadlines.now()-h.heard < t.opts.HangTimeout {
+	if t.opts.HangTimeout <= 0 || h.on || t.deadlines.Now()-h.heard < t.opts.HangTimeout {
 		return false
 	}
 	h.on = true

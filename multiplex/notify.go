@@ -22,109 +22,86 @@ func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 	case methodProgress:
 		s.serverProgress(m)
 		return
-	case methodTaskStatus, methodTask:
-		s.deliverOrDrop(m, s.taskObservers(m), "it is not known whose task this is")
-		return
 	}
-	if !s.opts.Shared {
-		deliver(s.all(), m.Method, m.Raw())
-		return
-	}
-	switch m.Method {
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		deliver(s.all(), m.Method, m.Raw())
-	case methodUpdated:
-		deliver(s.subscribers(m), m.Method, m.Raw())
-	case methodElicitationIsOver:
-		s.deliverOrDrop(m, s.elicited(m), "it is not known whose elicitation this is")
-	case methodMessage:
-		ports := s.concerned(m, related)
-		if len(ports) > 0 {
-			deliver(s.listeners(m, ports), m.Method, m.Raw())
-			return
-		}
-		s.deliverOrDrop(m, nil, "it is not known whose log message this is")
-	default: // no rule is known for it
-		s.deliverOrDrop(m, s.concerned(m, related), "it is not known whose notification this is")
-	}
-}
-
-func deliver(ports []*Port, method string, message []byte) {
-	for _, c := range ports {
-		c.client.Deliver(method, message)
-	}
-}
-
-// deliverOrDrop delivers a message that must not be lost silently.
-func (s *Session) deliverOrDrop(m *jsonrpc.Message, ports []*Port, why string) {
-	if len(ports) == 0 {
+	ports, why := s.recipients(m, related)
+	if len(ports) == 0 && why != "" {
 		s.drop(metrics.DroppedUnattributed, why, m)
 	}
-	deliver(ports, m.Method, m.Raw())
+	for _, c := range ports {
+		c.client.Deliver(m.Method, m.Raw())
+	}
 }
 
-// all returns the clients of the session.
-func (s *Session) all() (ports []*Port) {
-	s.locked(func(*table) { ports = s.ports })
-	return ports
+func textParam(m *jsonrpc.Message, name string) string {
+	at, _ := m.Param(name)
+	text, _ := jsonrpc.Text(m.At(at))
+	return text
 }
 
-// concerned returns the clients of a shared session that may see an unaddressed
-// message, which may hold what one of them has sent: the one whose request it came
-// with; or all, if they have always been one principal's.
-func (s *Session) concerned(m *jsonrpc.Message, related jsonrpc.ID) (ports []*Port) {
-	s.locked(func(*table) {
-		if c := s.ownerLocked(m, related); c != nil {
-			ports = []*Port{c}
-		} else if !s.mixed && s.principal != "" {
-			ports = s.ports
+// recipients is the locked step of serverNotification. It returns the clients that
+// a notification is for, and why there are none if that has to be reported.
+func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Port, string) {
+	var id, status string
+	isTask := m.Method == methodTaskStatus || m.Method == methodTask
+	switch {
+	case isTask:
+		id, status = textParam(m, "taskId"), textParam(m, "status")
+	case m.Method == methodUpdated:
+		id = textParam(m, "uri")
+	case m.Method == methodElicitationIsOver:
+		id = textParam(m, "elicitationId")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if isTask {
+		s.table.shared.tasks.SetStatus(id, status)
+		if s.opts.Shared {
+			return s.taskOwnersLocked(id), "it is not known whose task this is"
 		}
-	})
-	return ports
+		return s.ports, "it is not known whose task this is"
+	}
+	if s.opts.Shared {
+		return s.sharedRecipientsLocked(m, related, id)
+	}
+	return s.ports, ""
 }
 
-// listeners returns those of the clients that want a log message of that level.
-func (s *Session) listeners(m *jsonrpc.Message, ports []*Port) (listeners []*Port) {
-	level, _ := levelOf(m)
-	s.locked(func(t *table) {
-		listeners = slices.DeleteFunc(slices.Clone(ports), func(c *Port) bool { return !t.shared.levels.Wants(c, level) })
-	})
-	return listeners
-}
-
-// subscribers returns the clients to tell that a resource has changed.
-func (s *Session) subscribers(m *jsonrpc.Message) (ports []*Port) {
-	at, _ := m.Param("uri")
-	uri, _ := jsonrpc.Text(m.At(at))
-	s.locked(func(t *table) { ports = t.shared.subscriptions.Updated(uri) })
-	return ports
-}
-
-// elicited returns the client whose elicitation is complete.
-func (s *Session) elicited(m *jsonrpc.Message) (ports []*Port) {
-	at, _ := m.Param("elicitationId")
-	id, _ := jsonrpc.Text(m.At(at))
-	s.locked(func(t *table) {
-		if c, ok := t.shared.elicitations.Complete(id); ok {
-			ports = []*Port{c}
+// sharedRecipientsLocked is recipients for a shared session. id is that of the
+// resource or elicitation.
+func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID, id string) ([]*Port, string) {
+	shared := &s.table.shared
+	switch m.Method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		return s.ports, ""
+	case methodUpdated:
+		return shared.subscriptions.Updated(id), ""
+	case methodElicitationIsOver:
+		if c, ok := shared.elicitations.Complete(id); ok {
+			return []*Port{c}, ""
 		}
-	})
-	return ports
+		return nil, "it is not known whose elicitation this is"
+	case methodMessage:
+		ports := s.concernedLocked(m, related)
+		if len(ports) == 0 {
+			return nil, "it is not known whose log message this is"
+		}
+		level, _ := levelOf(m)
+		return slices.DeleteFunc(slices.Clone(ports), func(c *Port) bool { return !shared.levels.Wants(c, level) }), ""
+	}
+	return s.concernedLocked(m, related), "it is not known whose notification this is"
 }
 
-// taskObservers notes the status of a task and returns the clients to tell of it.
-func (s *Session) taskObservers(m *jsonrpc.Message) (ports []*Port) {
-	at, _ := m.Param("taskId")
-	id, _ := jsonrpc.Text(m.At(at))
-	at, _ = m.Param("status")
-	status, _ := jsonrpc.Text(m.At(at))
-	s.locked(func(t *table) {
-		t.shared.tasks.SetStatus(id, status)
-		if ports = s.ports; s.opts.Shared {
-			ports = s.taskOwnersLocked(id)
-		}
-	})
-	return ports
+// concernedLocked returns the clients of a shared session that may see an
+// unaddressed message, which may hold what one of them has sent: the one whose
+// request it came with; or all, if they have always been one principal's.
+func (s *Session) concernedLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Port {
+	if c := s.ownerLocked(m, related); c != nil {
+		return []*Port{c}
+	}
+	if s.mixed || s.principal == "" {
+		return nil
+	}
+	return s.ports
 }
 
 // taskOwnersLocked returns the client that has made a task; when that has left, the

@@ -53,9 +53,7 @@ type outcome struct {
 }
 
 // isProbe reports whether the request is the ping to a server that may hang.
-func (p *pending) isProbe() bool {
-	return p.port == nil && p.reply == nil && p.method == methodPing
-}
+func (p *pending) isProbe() bool { return p.port == nil && p.reply == nil && p.method == methodPing }
 
 // mayBlock reports whether the server may take its time with the request without
 // being slow: it answers tasks/result when the task is over.

@@ -43,12 +43,13 @@ func (s *Session) match(id int64, failed bool) (r matched) {
 	defer s.mu.Unlock()
 	t := &s.table
 	r.suspected = t.heard()
-	r.p, r.by = t.match(id, failed)
+	r.p, r.by = t.find(id, failed)
 	switch {
-	case r.p == nil && id == 0:
-		r.doubt = t.doubt()
-	case r.p != nil && r.p.serial != nil:
+	case r.p != nil:
+		t.remove(r.p)
 		r.same = t.settle(r.p, failed)
+	case id == 0:
+		r.doubt = t.doubt()
 	}
 	r.more = t.hasNext()
 	return r
@@ -80,11 +81,8 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	}
 }
 
-// namelessEvery is the least time between two warnings about answers without ids.
-const namelessEvery = time.Minute
-
-// NewNameless returns what Options.Nameless is by default.
-func NewNameless() *throttle.Line { return throttle.NewLine(namelessEvery, 1) }
+// NewNameless returns what Options.Nameless is by default: one warning a minute.
+func NewNameless() *throttle.Line { return throttle.NewLine(time.Minute, 1) }
 
 // warnNameless warns that an answer without an id is dropped, so that its request
 // ends by its timeout.
@@ -102,7 +100,8 @@ func (s *Session) warnNameless(doubt string) {
 // server's own, whatever else is wrong. A message without an id need not be an
 // answer, but a line of a log on stdout.
 func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
-	if m != nil && !isCall(m) {
+	isCall := func() bool { _, ok := jsonrpc.Member(m.Raw(), "method"); return ok }
+	if m != nil && !isCall() {
 		p := s.takeOut(func(t *table) (p *pending) {
 			if id := numberOf(m.ID); id != 0 || s.opts.MaxInFlight == 1 {
 				p, _ = t.find(id, false)
@@ -116,11 +115,6 @@ func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
 	}
 	s.opts.Metrics.Dropped(metrics.DroppedInvalidMessage)
 	s.opts.Logger.Warn("server sent an invalid message", "err", err)
-}
-
-func isCall(m *jsonrpc.Message) bool {
-	_, ok := jsonrpc.Member(m.Raw(), "method")
-	return ok
 }
 
 // receiveTooLong answers the request whose response was over the limit. When it is
@@ -158,17 +152,10 @@ func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 // logResolve logs how a client's request was matched. The package connstate logs
 // the rest of its life.
 func (s *Session) logResolve(p *pending, by string) {
-	if s.debug() {
-		s.opts.Logger.Debug("mcp transport send resolve", "connectionId", p.port.name, "requestId", shortID(p.client), "matchedBy", by)
+	if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
+		s.opts.Logger.Debug("mcp transport send resolve", "connectionId", p.port.name, "requestId", shortText(string(p.client)), "matchedBy", by)
 	}
 }
-
-// debug reports whether to build the attributes of debug lines at all.
-func (s *Session) debug() bool {
-	return s.opts.Logger.Enabled(context.Background(), slog.LevelDebug)
-}
-
-func shortID(id jsonrpc.ID) string { return shortText(string(id)) }
 
 // shortText bounds what a peer can put into a log line.
 func shortText(s string) string { return s[:min(64, len(s))] }

@@ -64,9 +64,6 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 	s.callClient(c, m)
 }
 
-// echoes is why an initialize fails that comes back as it was sent.
-const echoes = "the program only sends back what it gets: it is no MCP server"
-
 // failEchoed fails the initialize that a request of the server repeats, and reports
 // whether there is one. No server sends initialize; a program like cat does, and
 // the start would wait for its timeout.
@@ -80,7 +77,7 @@ func (s *Session) failEchoed(m *jsonrpc.Message) bool {
 	if p == nil {
 		return false
 	}
-	s.failUnusable(p, echoes)
+	s.failUnusable(p, "the program only sends back what it gets: it is no MCP server")
 	return true
 }
 
@@ -127,7 +124,7 @@ func (s *Session) addCall(call *serverCall) bool {
 	call.ours = jsonrpc.ID(strconv.Quote(calls.prefix + strconv.Itoa(calls.last)))
 	calls.open[call.ours] = call
 	call.port.asked++
-	deadlines.set(&call.timed, call, deadlines.now()+call.limit)
+	deadlines.Put(&call.timed, call, deadlines.Now()+call.limit)
 	return true
 }
 
@@ -146,7 +143,7 @@ func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
 }
 
 func (s *Session) removeCallLocked(call *serverCall) {
-	s.table.deadlines.drop(&call.timed)
+	s.table.deadlines.Drop(&call.timed)
 	delete(s.calls.open, call.ours)
 	call.port.asked--
 }

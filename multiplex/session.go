@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -72,15 +73,18 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
 	s.table = table{
 		opts: &s.opts, byID: make(map[int64]*pending),
-		deadlines: deadlines{epoch: time.Now(), fire: s.expireDue},
+		deadlines: deadline.NewSet[expiring](s.expireDue),
 	}
 	switch c := conn.(type) {
 	case jsonrpc.Pusher:
 		c.Push(func(data []byte, err error) bool { return s.take(data, "", err) })
 	case jsonrpc.Attributed:
-		go s.readAttributed(c) // ends when the Conn does, at the latest by Close
+		go s.read(c.RecvFor) // ends when the Conn does, at the latest by Close
 	default:
-		go s.read() // as above
+		go s.read(func() ([]byte, jsonrpc.ID, error) { // as above
+			data, err := conn.Recv()
+			return data, "", err
+		})
 	}
 	return s
 }
@@ -135,18 +139,8 @@ func (s *Session) locked(f func(t *table)) {
 }
 
 // read is the reader loop.
-func (s *Session) read() {
-	for {
-		data, err := s.conn.Recv()
-		if !s.take(data, "", err) {
-			return
-		}
-	}
-}
-
-// readAttributed is read for a Conn that knows which request a message came with.
-func (s *Session) readAttributed(conn jsonrpc.Attributed) {
-	for s.take(conn.RecvFor()) {
+func (s *Session) read(recv func() ([]byte, jsonrpc.ID, error)) {
+	for s.take(recv()) {
 	}
 }
 

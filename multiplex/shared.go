@@ -98,10 +98,12 @@ func levelOf(m *jsonrpc.Message) (sharing.Level, jsonrpc.Place) {
 	return sharing.ParseLevel(text), at
 }
 
-// settle notes the server's answer to a request of a serial queue that has just
-// been removed. It returns the requests that ask for the same and get the same error.
+// settle notes the server's answer to a request that has just been removed, if it is
+// of a serial queue. It returns the requests that get the same error, as they ask
+// for the same.
 func (t *table) settle(p *pending, failed bool) (same []*pending) {
 	switch {
+	case p.serial == nil:
 	case p.method == methodSetLevel && !failed:
 		t.shared.levels.Told(p.serverLevel)
 		t.shared.levels.Set(p.port, p.level)

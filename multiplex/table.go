@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -32,7 +33,7 @@ type table struct {
 	kept     int // bytes of those of them that may be made again
 
 	queue     queue
-	deadlines deadlines
+	deadlines deadline.Set[expiring]
 	hang      suspicion
 	shared    shared
 
@@ -49,29 +50,21 @@ type table struct {
 // itself waits for it under a context of its own, its deadline.
 func (t *table) add(p *pending, timeout time.Duration) {
 	t.lastID++
-	p.id, p.started = t.lastID, t.deadlines.now()
+	p.id, p.started = t.lastID, t.deadlines.Now()
 	t.byID[p.id] = p
 	if p.port != nil {
 		p.port.link(p)
 	}
 	if timeout > 0 {
-		t.deadlines.set(&p.timed, p, p.started+timeout)
+		t.deadlines.Put(&p.timed, p, p.started+timeout)
 	}
-}
-
-// timeout is how long a request of a client may take without progress.
-func (t *table) timeout(p *pending) time.Duration {
-	if p.mayBlock() {
-		return t.opts.MaxRequestTimeout
-	}
-	return t.opts.RequestTimeout
 }
 
 // extend gives a request another RequestTimeout, up to the maximum, and reports
 // whether it has time left.
 func (t *table) extend(p *pending) bool {
-	now, most := t.deadlines.now(), p.started+t.opts.MaxRequestTimeout
-	t.deadlines.set(&p.timed, p, min(now+t.opts.RequestTimeout, most))
+	now, most := t.deadlines.Now(), p.started+t.opts.MaxRequestTimeout
+	t.deadlines.Put(&p.timed, p, min(now+t.opts.RequestTimeout, most))
 	return now < most
 }
 
@@ -80,7 +73,7 @@ func (t *table) markSent(p *pending) *jsonrpc.Message {
 	m := p.request
 	p.sent = true
 	if t.out == 0 {
-		t.hang.resume(t.deadlines.now())
+		t.hang.resume(t.deadlines.Now())
 	}
 	t.out++
 	if p.counted {
@@ -105,7 +98,7 @@ func (t *table) remove(p *pending) bool {
 		return false
 	}
 	delete(t.byID, p.id)
-	t.deadlines.drop(&p.timed)
+	t.deadlines.Drop(&p.timed)
 	if p.port != nil {
 		p.port.unlink(p)
 	}
@@ -126,7 +119,7 @@ func (t *table) remove(p *pending) bool {
 func (t *table) unmarkSent(p *pending) {
 	t.out--
 	if t.out == 0 {
-		t.hang.pause(t.deadlines.now())
+		t.hang.pause(t.deadlines.Now())
 	}
 	if p.counted {
 		t.inFlight--
@@ -177,23 +170,14 @@ func (t *table) removeAll() []*pending {
 			p.port.requests = nil
 		}
 	}
-	t.deadlines.clear()
+	t.deadlines.Clear()
 	t.byID, t.queue, t.hang, t.shared, t.abandoned = make(map[int64]*pending), queue{}, suspicion{}, shared{}, nil
 	t.out, t.inFlight, t.blocked, t.kept = 0, 0, 0, 0
 	return open
 }
 
-// match removes and returns the request that a response with that id answers, and
-// says how it was found.
-func (t *table) match(id int64, failed bool) (*pending, string) {
-	p, by := t.find(id, failed)
-	if p != nil {
-		t.remove(p)
-	}
-	return p, by
-}
-
-// find is match without removing the request. A response without an id is matched when it can mean a single request only: one is out,
+// find returns the request that a response with that id answers, which the caller
+// then removes, and says how it was found. A response without an id is matched when it can mean a single request only: one is out,
 // none was given up, and an error is not about a notification. On a shared session
 // a second answer to what it has answered would reach somebody else, so there the
 // server must work on one request at a time and must never have given an id.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -12,6 +13,14 @@ import (
 // cancelGrace is how long the server may still answer a request after the
 // client has cancelled it, before the gateway answers it.
 const cancelGrace = 2 * time.Second
+
+// expiring is something with a deadline. The session calls expireLocked when the
+// deadline has passed, and the function that it returns once it has released the
+// lock; nil: there is nothing to do.
+type expiring interface{ expireLocked(s *Session) func() }
+
+// timed is embedded in what has a deadline. Guarded by Session.mu.
+type timed = deadline.Entry[expiring]
 
 // expireDue expires everything due. The timer of the deadlines calls it.
 func (s *Session) expireDue() {
@@ -25,8 +34,8 @@ func (s *Session) expireDue() {
 func (s *Session) takeDue() (after []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.table.deadlines.due() {
-		if f := t.owner.expireLocked(s); f != nil {
+	for _, t := range s.table.deadlines.Due() {
+		if f := t.Owner.expireLocked(s); f != nil {
 			after = append(after, f)
 		}
 	}
@@ -73,7 +82,7 @@ func (s *Session) giveUp(p *pending) {
 
 // limitOf says which limit a request has reached.
 func (s *Session) limitOf(p *pending) string {
-	took := s.table.deadlines.now() - p.started
+	took := s.table.deadlines.Now() - p.started
 	switch {
 	case !p.sent:
 		return fmt.Sprintf("the request waited for its turn for %s", took.Round(time.Millisecond))
@@ -133,7 +142,7 @@ func (s *Session) cancel(c *Port, id jsonrpc.ID) *pending {
 	}
 	p.canceled = true
 	if p.sent {
-		t.deadlines.set(&p.timed, p, t.deadlines.now()+cancelGrace)
+		t.deadlines.Put(&p.timed, p, t.deadlines.Now()+cancelGrace)
 	} else {
 		t.remove(p)
 	}

@@ -18,7 +18,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "internal/buildinfo", "internal/throttle"},
+	{"jsonrpc", "metrics", "internal/buildinfo", "internal/deadline", "internal/throttle"},
 	{"connstate", "multiplex/sharing"},
 	{"handshake", "multiplex", "upstream"},
 	{"sse"},

@@ -6,9 +6,6 @@ import "slices"
 // verbose; the zero Level is none.
 type Level int8
 
-// unknown is the level of a server that may or may not have taken one.
-const unknown Level = -1
-
 // levelNames are the names that MCP gives the levels, from 1.
 var levelNames = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
@@ -28,7 +25,7 @@ func (l Level) String() string {
 // theirs.
 type Levels[C comparable] struct {
 	wanted map[C]Level
-	server Level // the level that the server has taken; unknown while one is on its way
+	server Level // the level that the server has taken; -1 if that is not known
 }
 
 // Needed returns the level that the server must have when client c wants a level.
@@ -58,7 +55,7 @@ func (s *Levels[C]) Set(c C, level Level) {
 func (s *Levels[C]) Told(level Level) { s.server = level }
 
 // Lost notes that it is not known whether the server has taken a level.
-func (s *Levels[C]) Lost() { s.server = unknown }
+func (s *Levels[C]) Lost() { s.server = -1 }
 
 // Leave forgets a client. It returns the level that the server needs from then on,
 // and false when it keeps the one that it has.

@@ -2,6 +2,7 @@ package sharing
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,7 @@ var ErrTooManySubscriptions = errors.New("too many subscriptions")
 // Subscriptions are the clients that subscribe to resources, by URI. The server
 // hears of the first subscriber of a resource and of the last one that leaves.
 type Subscriptions[C comparable] struct {
-	clients map[string][]C // replaced, not changed: readers may hold one
+	clients map[string][]C
 	counts  map[C]int
 }
 
@@ -59,7 +60,7 @@ func (s *Subscriptions[C]) Unsubscribe(uri string, c C) bool {
 		delete(s.clients, uri)
 		return true
 	}
-	s.clients[uri] = slices.Delete(slices.Clone(clients), i, i+1)
+	s.clients[uri] = slices.Delete(clients, i, i+1)
 	return false
 }
 
@@ -79,23 +80,28 @@ func (s *Subscriptions[C]) Leave(c C) (uris []string) {
 // 2025-11-25, schema): these are the subscribers of the resource and of those that
 // it is part of. When there are none, they are all subscribers.
 func (s *Subscriptions[C]) Updated(uri string) []C {
-	var told clientSet[C]
-	told.add(s.clients[uri])
+	told := make(map[C]bool) // a client may subscribe to several of them
+	tell := func(clients []C) {
+		for _, c := range clients {
+			told[c] = true
+		}
+	}
+	tell(s.clients[uri])
 	for i, char := range uri {
 		if !strings.ContainsRune("/?#", char) {
 			continue
 		}
-		told.add(s.clients[uri[:i]])
+		tell(s.clients[uri[:i]])
 		if char == '/' && i+1 < len(uri) {
-			told.add(s.clients[uri[:i+1]])
+			tell(s.clients[uri[:i+1]])
 		}
 	}
-	if len(told.list) == 0 {
-		for _, clients := range s.clients {
-			told.add(clients)
+	if len(told) == 0 {
+		for c := range s.counts {
+			told[c] = true
 		}
 	}
-	return told.list
+	return slices.Collect(maps.Keys(told))
 }
 
 // Len returns the number of subscriptions of all clients.

@@ -1,6 +1,9 @@
 package sharing
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // maxTasks bounds the tasks of a session.
 const maxTasks = 4096
@@ -47,39 +50,17 @@ func (s *Tasks[C]) Add(t *Task[C]) {
 	}
 	s.remove(s.byID[t.ID])
 	if len(s.byID) >= maxTasks || len(s.order) >= 2*maxTasks {
-		s.compact()
+		s.order = slices.DeleteFunc(s.order, func(t *Task[C]) bool { return s.byID[t.ID] != t })
 	}
 	if len(s.byID) >= maxTasks {
-		s.remove(s.oldest())
+		over := slices.IndexFunc(s.order, func(t *Task[C]) bool { return t.over })
+		s.remove(s.order[max(over, 0)])
 	}
 	s.byID[t.ID] = t
 	s.order = append(s.order, t)
 	if t.Wire != 0 {
 		s.tokens[t.Wire] = t
 	}
-}
-
-// compact takes the tasks that have been removed out of the order.
-func (s *Tasks[C]) compact() {
-	kept := s.order[:0]
-	for _, t := range s.order {
-		if s.byID[t.ID] == t {
-			kept = append(kept, t)
-		}
-	}
-	clear(s.order[len(kept):])
-	s.order = kept
-}
-
-// oldest returns the oldest task that is over, or else the oldest. The order must
-// be compact.
-func (s *Tasks[C]) oldest() *Task[C] {
-	for _, t := range s.order {
-		if t.over {
-			return t
-		}
-	}
-	return s.order[0]
 }
 
 func (s *Tasks[C]) remove(t *Task[C]) {
