@@ -6,7 +6,7 @@ func (s *Session) Tables() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	requests := 0
-	for _, c := range s.ports {
+	for _, c := range s.callers {
 		for p := c.requests; p != nil; p = p.next {
 			requests++
 		}
@@ -16,9 +16,9 @@ func (s *Session) Tables() map[string]int {
 	return map[string]int{
 		"pending": len(t.byID), "out": t.out, "inFlight": t.inFlight, "blocked": t.blocked, "kept": t.kept,
 		"queue": len(t.queue.list), "queue.count": t.queue.count, "queue.bytes": t.queue.bytes,
-		"deadlines": t.deadlines.Len(), "calls": len(s.calls.open), "lanes": len(t.queue.serial), "lanes.ready": len(t.queue.ready),
+		"deadlines": t.deadlines.Len(), "calls": len(s.calls.open), "serial": len(t.queue.serial), "serial.ready": len(t.queue.ready),
 		"subscriptions": t.shared.subscriptions.Len(), "tokens of tasks": progressing, "tasks": tasks,
-		"elicitations": t.shared.elicitations.Len(), "requests of ports": requests, "ports": len(s.ports),
+		"elicitations": t.shared.elicitations.Len(), "requests of callers": requests, "callers": len(s.callers),
 		"abandoned": len(t.abandoned),
 	}
 }

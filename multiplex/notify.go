@@ -23,11 +23,11 @@ func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 		s.serverProgress(m)
 		return
 	}
-	ports, why := s.recipients(m, related)
-	if len(ports) == 0 && why != "" {
+	callers, why := s.recipients(m, related)
+	if len(callers) == 0 && why != "" {
 		s.drop(metrics.DroppedUnattributed, why, m)
 	}
-	for _, c := range ports {
+	for _, c := range callers {
 		c.client.Deliver(m.Method, m.Raw())
 	}
 }
@@ -40,7 +40,7 @@ func textParam(m *jsonrpc.Message, name string) string {
 
 // recipients is the locked step of serverNotification. It returns the clients that
 // a notification is for, and why there are none if that has to be reported.
-func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Port, string) {
+func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Caller, string) {
 	var id, status string
 	isTask := m.Method == methodTaskStatus || m.Method == methodTask
 	switch {
@@ -58,35 +58,35 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Port, s
 		if s.opts.Shared {
 			return s.taskOwnersLocked(id), "it is not known whose task this is"
 		}
-		return s.ports, "it is not known whose task this is"
+		return s.callers, "it is not known whose task this is"
 	}
 	if s.opts.Shared {
 		return s.sharedRecipientsLocked(m, related, id)
 	}
-	return s.ports, ""
+	return s.callers, ""
 }
 
 // sharedRecipientsLocked is recipients for a shared session. id is that of the
 // resource or elicitation.
-func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID, id string) ([]*Port, string) {
+func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID, id string) ([]*Caller, string) {
 	shared := &s.table.shared
 	switch m.Method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		return s.ports, ""
+		return s.callers, ""
 	case methodUpdated:
 		return shared.subscriptions.Updated(id), ""
 	case methodElicitationIsOver:
 		if c, ok := shared.elicitations.Complete(id); ok {
-			return []*Port{c}, ""
+			return []*Caller{c}, ""
 		}
 		return nil, "it is not known whose elicitation this is"
 	case methodMessage:
-		ports := s.concernedLocked(m, related)
-		if len(ports) == 0 {
+		callers := s.concernedLocked(m, related)
+		if len(callers) == 0 {
 			return nil, "it is not known whose log message this is"
 		}
 		level, _ := levelOf(m)
-		return slices.DeleteFunc(slices.Clone(ports), func(c *Port) bool { return !shared.levels.Wants(c, level) }), ""
+		return slices.DeleteFunc(slices.Clone(callers), func(c *Caller) bool { return !shared.levels.Wants(c, level) }), ""
 	}
 	return s.concernedLocked(m, related), "it is not known whose notification this is"
 }
@@ -94,56 +94,56 @@ func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID,
 // concernedLocked returns the clients of a shared session that may see an
 // unaddressed message, which may hold what one of them has sent: the one whose
 // request it came with; or all, if they have always been one principal's.
-func (s *Session) concernedLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Port {
+func (s *Session) concernedLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Caller {
 	if c := s.ownerLocked(m, related); c != nil {
-		return []*Port{c}
+		return []*Caller{c}
 	}
 	if s.mixed || s.principal == "" {
 		return nil
 	}
-	return s.ports
+	return s.callers
 }
 
 // taskOwnersLocked returns the client that has made a task; when that has left, the
 // clients of its principal.
-func (s *Session) taskOwnersLocked(id string) (ports []*Port) {
+func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
 	task := s.table.shared.tasks.Find(id)
 	if task == nil {
 		return nil
 	}
 	if task.Client != nil {
-		return []*Port{task.Client}
+		return []*Caller{task.Client}
 	}
-	for _, c := range s.ports {
+	for _, c := range s.callers {
 		if task.OwnedBy(c, c.principal) {
-			ports = append(ports, c)
+			callers = append(callers, c)
 		}
 	}
-	return ports
+	return callers
 }
 
 // ownerLocked returns the client that a message of the server belongs to; nil when
 // that is not certain. Some transports know which request the message came with; the
 // messages of a task name it; and a session that is not shared has one client only.
-func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Port {
+func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Caller {
 	if n, ok := jsonrpc.Integer([]byte(related)); ok {
-		if p := s.table.byID[n]; p != nil && p.port != nil {
-			return p.port
+		if p := s.table.byID[n]; p != nil && p.caller != nil {
+			return p.caller
 		}
 	}
 	if !s.opts.Shared {
-		if len(s.ports) != 1 {
+		if len(s.callers) != 1 {
 			return nil
 		}
-		return s.ports[0]
+		return s.callers[0]
 	}
 	if related != "" {
 		return nil // the client that asked has left
 	}
 	at, _ := m.Param("_meta", relatedTask, "taskId")
 	id, _ := jsonrpc.Text(m.At(at))
-	if ports := s.taskOwnersLocked(id); len(ports) == 1 {
-		return ports[0]
+	if callers := s.taskOwnersLocked(id); len(callers) == 1 {
+		return callers[0]
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Port {
 func (s *Session) serverProgress(m *jsonrpc.Message) {
 	at, _ := m.Param("progressToken")
 	n, _ := jsonrpc.Integer(m.At(at))
-	var c *Port
+	var c *Caller
 	var token json.RawMessage
 	s.locked(func(t *table) { c, token = t.noteProgress(n) })
 	if c == nil {
@@ -166,7 +166,7 @@ func (s *Session) serverProgress(m *jsonrpc.Message) {
 
 // noteProgress extends the request that makes progress, and returns whose request
 // or task that is, and the client's token.
-func (t *table) noteProgress(wire int64) (*Port, json.RawMessage) {
+func (t *table) noteProgress(wire int64) (*Caller, json.RawMessage) {
 	p := t.byID[wire]
 	switch {
 	case p == nil:
@@ -180,17 +180,17 @@ func (t *table) noteProgress(wire int64) (*Port, json.RawMessage) {
 		p.progressed = true
 		t.extend(p)
 	}
-	return p.port, p.token
+	return p.caller, p.token
 }
 
 // forwardProgress passes a client's progress on a request of the server to the
 // server.
-func (s *Session) forwardProgress(c *Port, m *jsonrpc.Message) {
+func (s *Session) forwardProgress(c *Caller, m *jsonrpc.Message) {
 	at, certain := m.Param("progressToken")
 	var call *serverCall
 	s.locked(func(*table) { call = s.calls.open[jsonrpc.ID(m.At(at))] })
 	switch {
-	case call != nil && call.port == c && call.token != nil && certain:
+	case call != nil && call.caller == c && call.token != nil && certain:
 		s.pass(m, m.WithValue(at, call.token))
 	case s.opts.Shared:
 		s.drop(metrics.DroppedUnknownProgress, "progress of no request of the server", m)

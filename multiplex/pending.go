@@ -16,13 +16,13 @@ type pending struct {
 	id      int64 // on the wire
 	method  string
 	started time.Duration // since the session began
-	// port and client, the id that the client gave the request, are set for what is
+	// caller and client, the id that the client gave the request, are set for what is
 	// done in the name of a client; reply for what the gateway itself waits for.
 	// Neither is set for what nobody waits for.
-	port       *Port
+	caller     *Caller
 	client     jsonrpc.ID
 	reply      chan outcome
-	prev, next *pending // of the same port
+	prev, next *pending // of the same caller
 
 	// token is the client's progress token, nil for none; tokenAt is where it was.
 	token    json.RawMessage
@@ -53,7 +53,7 @@ type outcome struct {
 }
 
 // isProbe reports whether the request is the ping to a server that may hang.
-func (p *pending) isProbe() bool { return p.port == nil && p.reply == nil && p.method == methodPing }
+func (p *pending) isProbe() bool { return p.caller == nil && p.reply == nil && p.method == methodPing }
 
 // mayBlock reports whether the server may take its time with the request without
 // being slow: it answers tasks/result when the task is over.
@@ -65,8 +65,8 @@ func (p *pending) respond(response []byte, errorType string) {
 	case p.reply != nil:
 		m, err := jsonrpc.Parse(response)
 		p.reply <- outcome{m, err}
-	case p.port != nil:
-		p.port.client.Answer(p.client, response, errorType)
+	case p.caller != nil:
+		p.caller.client.Answer(p.client, response, errorType)
 	}
 }
 
@@ -75,23 +75,23 @@ func (p *pending) fail(e *jsonrpc.Error, errorType string) {
 	switch {
 	case p.reply != nil:
 		p.reply <- outcome{err: e}
-	case p.port != nil:
-		p.port.client.Fail(p.client, e, errorType)
+	case p.caller != nil:
+		p.caller.client.Fail(p.client, e, errorType)
 	}
 }
 
 // lose tells the caller that the session ended before the answer came. m is the
 // request if it may be made again, else nil.
 func (p *pending) lose(m *jsonrpc.Message, e *jsonrpc.Error) {
-	if m == nil || p.port == nil || p.reply != nil {
+	if m == nil || p.caller == nil || p.reply != nil {
 		p.fail(e, metrics.ErrorSessionLost)
 		return
 	}
-	p.port.client.Lost(m, e)
+	p.caller.client.Lost(m, e)
 }
 
-// link and unlink keep the list of a port's requests. Guarded by Session.mu.
-func (c *Port) link(p *pending) {
+// link and unlink keep the list of a caller's requests. Guarded by Session.mu.
+func (c *Caller) link(p *pending) {
 	p.next = c.requests
 	if p.next != nil {
 		p.next.prev = p
@@ -99,7 +99,7 @@ func (c *Port) link(p *pending) {
 	c.requests = p
 }
 
-func (c *Port) unlink(p *pending) {
+func (c *Caller) unlink(p *pending) {
 	if p.prev != nil {
 		p.prev.next = p.next
 	} else {
@@ -112,7 +112,7 @@ func (c *Port) unlink(p *pending) {
 }
 
 // findLocked returns the request that the client calls id.
-func (c *Port) findLocked(id jsonrpc.ID) *pending {
+func (c *Caller) findLocked(id jsonrpc.ID) *pending {
 	for p := c.requests; p != nil; p = p.next {
 		if p.reply == nil && p.client == id {
 			return p

@@ -103,7 +103,7 @@ func (t *table) judge(p *pending) verdict {
 	if t.opts.Shared {
 		switch p.method {
 		case methodTasksGet, methodTasksResult, methodTasksCancel, methodTasksUpdate:
-			if !t.shared.tasks.Find(p.task).OwnedBy(p.port, p.port.principal) {
+			if !t.shared.tasks.Find(p.task).OwnedBy(p.caller, p.caller.principal) {
 				t.remove(p)
 				return forbid
 			}

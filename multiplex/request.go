@@ -11,8 +11,8 @@ import (
 )
 
 // forwardRequest sends a client's request to the server, queues it, or answers it.
-func (s *Session) forwardRequest(c *Port, m *jsonrpc.Message) error {
-	p := &pending{method: m.Method, port: c, client: m.ID, request: m, counted: true}
+func (s *Session) forwardRequest(c *Caller, m *jsonrpc.Message) error {
+	p := &pending{method: m.Method, caller: c, client: m.ID, request: m, counted: true}
 	if e := s.inspect(p, m); e != nil {
 		p.fail(e, strconv.Itoa(e.Code))
 		return nil
@@ -37,11 +37,11 @@ func (s *Session) enter(p *pending) (v verdict, m *jsonrpc.Message, err error) {
 	defer s.mu.Unlock()
 	t := &s.table
 	switch {
-	case p.port != nil && p.port.left:
+	case p.caller != nil && p.caller.left:
 		return nothing, nil, ErrLeft
 	case s.err != nil:
 		return nothing, nil, ErrOver
-	case p.port == nil:
+	case p.caller == nil:
 		t.add(p, 0)
 		return forward, t.markSent(p), nil
 	}
@@ -160,9 +160,9 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 // Call is Session.Call for a request that is made in the name of the client, as
 // the subscriptions that a new session must be told. It is treated as a request of
 // the client.
-func (c *Port) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+func (c *Caller) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	s := c.session
-	p := &pending{method: method, port: c, reply: make(chan outcome, 1), counted: true}
+	p := &pending{method: method, caller: c, reply: make(chan outcome, 1), counted: true}
 	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", method, params))
 	if err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	case p.reply != nil:
 		s.learn(p, m)
 		p.respond(m.WithID(wireID(p.id)), "")
-	case p.port != nil:
+	case p.caller != nil:
 		s.logResolve(p, r.by)
 		p.respond(s.learn(p, m), ErrorType(m))
 	}
@@ -153,7 +153,7 @@ func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 // the rest of its life.
 func (s *Session) logResolve(p *pending, by string) {
 	if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
-		s.opts.Logger.Debug("mcp transport send resolve", "connectionId", p.port.name, "requestId", shortText(string(p.client)), "matchedBy", by)
+		s.opts.Logger.Debug("mcp transport send resolve", "connectionId", p.caller.name, "requestId", shortText(string(p.client)), "matchedBy", by)
 	}
 }
 

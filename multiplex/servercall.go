@@ -23,11 +23,11 @@ type serverCalls struct {
 
 type serverCall struct {
 	timed
-	id    jsonrpc.ID // the server's
-	ours  jsonrpc.ID
-	port  *Port
-	token json.RawMessage // the server's progress token; nil: none
-	limit time.Duration   // how long the client may take
+	id     jsonrpc.ID // the server's
+	ours   jsonrpc.ID
+	caller *Caller
+	token  json.RawMessage // the server's progress token; nil: none
+	limit  time.Duration   // how long the client may take
 }
 
 // expireLocked refuses a request that the client has not answered in time.
@@ -49,7 +49,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 	if m.Method == methodInitialize && s.failEchoed(m) {
 		return
 	}
-	var c *Port
+	var c *Caller
 	s.locked(func(*table) { c = s.ownerLocked(m, related) })
 	if c == nil {
 		s.drop(metrics.DroppedUnattributed, "it is not known which client this request is for", m)
@@ -82,9 +82,9 @@ func (s *Session) failEchoed(m *jsonrpc.Message) bool {
 }
 
 // callClient passes a request of the server to a client.
-func (s *Session) callClient(c *Port, m *jsonrpc.Message) {
+func (s *Session) callClient(c *Caller, m *jsonrpc.Message) {
 	at, _ := m.Param("_meta", "progressToken")
-	call := &serverCall{id: m.ID, port: c, limit: s.opts.RequestTimeout}
+	call := &serverCall{id: m.ID, caller: c, limit: s.opts.RequestTimeout}
 	if m.Method == methodElicit || m.Method == "sampling/createMessage" { // a person may have to decide
 		call.limit = s.opts.MaxRequestTimeout
 	}
@@ -113,7 +113,7 @@ func (s *Session) addCall(call *serverCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	calls, deadlines := &s.calls, &s.table.deadlines
-	if s.err != nil || call.port.left || len(calls.open) >= maxServerCalls {
+	if s.err != nil || call.caller.left || len(calls.open) >= maxServerCalls {
 		return false
 	}
 	if calls.open == nil {
@@ -123,7 +123,7 @@ func (s *Session) addCall(call *serverCall) bool {
 	calls.last++
 	call.ours = jsonrpc.ID(strconv.Quote(calls.prefix + strconv.Itoa(calls.last)))
 	calls.open[call.ours] = call
-	call.port.asked++
+	call.caller.asked++
 	deadlines.Put(&call.timed, call, deadlines.Now()+call.limit)
 	return true
 }
@@ -145,12 +145,12 @@ func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
 func (s *Session) removeCallLocked(call *serverCall) {
 	s.table.deadlines.Drop(&call.timed)
 	delete(s.calls.open, call.ours)
-	call.port.asked--
+	call.caller.asked--
 }
 
 // forwardResponse passes a client's response to the server that asked.
-func (s *Session) forwardResponse(c *Port, m *jsonrpc.Message) {
-	call := s.takeCall(func(call *serverCall) bool { return call.ours == m.ID && call.port == c })
+func (s *Session) forwardResponse(c *Caller, m *jsonrpc.Message) {
+	call := s.takeCall(func(call *serverCall) bool { return call.ours == m.ID && call.caller == c })
 	if call == nil {
 		s.drop(metrics.DroppedUnknownResponse, "response answers no request of the server", m)
 		return
@@ -167,5 +167,5 @@ func (s *Session) cancelCall(m *jsonrpc.Message) {
 		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
 		return
 	}
-	call.port.client.Deliver(m.Method, m.WithValue(at, json.RawMessage(call.ours)))
+	call.caller.client.Deliver(m.Method, m.WithValue(at, json.RawMessage(call.ours)))
 }

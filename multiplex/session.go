@@ -60,10 +60,10 @@ type Session struct {
 	table table
 	calls serverCalls
 
-	// ports are replaced when one leaves, so that those who have the slice may read
+	// callers are replaced when one leaves, so that those who have the slice may read
 	// it without the lock. inhabited says that there has been one, principal whose
 	// all of them have been, unless mixed.
-	ports            []*Port
+	callers          []*Caller
 	principal        string
 	inhabited, mixed bool
 }

@@ -40,10 +40,10 @@ const (
 // which of them. On a session that is not shared only the tasks that make progress
 // are noted. Guarded by Session.mu.
 type shared struct {
-	levels        sharing.Levels[*Port]
-	subscriptions sharing.Subscriptions[*Port]
-	elicitations  sharing.Elicitations[*Port]
-	tasks         sharing.Tasks[*Port]
+	levels        sharing.Levels[*Caller]
+	subscriptions sharing.Subscriptions[*Caller]
+	elicitations  sharing.Elicitations[*Caller]
+	tasks         sharing.Tasks[*Caller]
 }
 
 // judge decides whether the server must see a request that sets a log level or a
@@ -53,12 +53,12 @@ func (s *shared) judge(p *pending) verdict {
 	case methodSetLevel:
 		return s.judgeLevel(p)
 	case methodUnsubscribe:
-		if !s.subscriptions.Unsubscribe(p.uri, p.port) {
+		if !s.subscriptions.Unsubscribe(p.uri, p.caller) {
 			return confirm
 		}
 		return forward
 	}
-	switch done, err := s.subscriptions.Subscribe(p.uri, p.port); {
+	switch done, err := s.subscriptions.Subscribe(p.uri, p.caller); {
 	case err != nil:
 		return forbid
 	case done:
@@ -70,9 +70,9 @@ func (s *shared) judge(p *pending) verdict {
 // judgeLevel is judge for logging/setLevel: the server gets the most verbose level
 // that a client wants.
 func (s *shared) judgeLevel(p *pending) verdict {
-	level, needed := s.levels.Needed(p.port, p.level)
+	level, needed := s.levels.Needed(p.caller, p.level)
 	if !needed {
-		s.levels.Set(p.port, p.level)
+		s.levels.Set(p.caller, p.level)
 		return confirm
 	}
 	p.serverLevel = level
@@ -106,9 +106,9 @@ func (t *table) settle(p *pending, failed bool) (same []*pending) {
 	case p.serial == nil:
 	case p.method == methodSetLevel && !failed:
 		t.shared.levels.Told(p.serverLevel)
-		t.shared.levels.Set(p.port, p.level)
+		t.shared.levels.Set(p.caller, p.level)
 	case p.method == methodSubscribe && !failed:
-		t.shared.subscriptions.Add(p.uri, p.port)
+		t.shared.subscriptions.Add(p.uri, p.caller)
 	case p.method == methodSubscribe:
 		for _, w := range slices.Clone(p.serial.waiting) {
 			if w.method != methodSubscribe {
@@ -124,7 +124,7 @@ func (t *table) settle(p *pending, failed bool) (same []*pending) {
 // forget removes all that belongs to a client that leaves, and adds the requests
 // that tell the server so. The client's own requests have been abandoned: where one
 // of them was subscribing, the server may have heard of it, so it hears of the end.
-func (t *table) forget(c *Port, abandoned []*pending) {
+func (t *table) forget(c *Caller, abandoned []*pending) {
 	t.shared.tasks.Leave(c)
 	t.shared.elicitations.Leave(c)
 	uris := t.shared.subscriptions.Leave(c)
@@ -147,9 +147,9 @@ func (t *table) forget(c *Port, abandoned []*pending) {
 func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
 	result := m.Result()
 	switch {
-	case p.port == nil:
+	case p.caller == nil:
 	case result == nil:
-		s.learnElicitations(p.port, m.Error())
+		s.learnElicitations(p.caller, m.Error())
 	case p.method == methodListTools:
 		s.opts.Repeatable.learn(!p.more, result)
 	case p.method == methodTasksList && s.opts.Shared:
@@ -175,12 +175,12 @@ func (s *Session) learnTask(p *pending, result json.RawMessage) {
 	if !ok || len(id) > jsonrpc.MaxIDBytes {
 		return
 	}
-	task := &sharing.Task[*Port]{ID: id, Principal: p.port.principal, Client: p.port}
+	task := &sharing.Task[*Caller]{ID: id, Principal: p.caller.principal, Client: p.caller}
 	if p.token != nil {
 		task.Wire, task.Token = p.id, p.token
 	}
 	s.locked(func(t *table) {
-		if !p.port.left && s.err == nil {
+		if !p.caller.left && s.err == nil {
 			t.shared.tasks.Add(task)
 		}
 	})
@@ -202,14 +202,14 @@ func (s *Session) filterTasks(p *pending, m *jsonrpc.Message) []byte {
 	own := jsonrpc.Filter(list, func(element json.RawMessage) (owned bool) {
 		raw, _ := jsonrpc.Member(element, "taskId")
 		id, _ := jsonrpc.Text(raw)
-		s.locked(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(p.port, p.port.principal) })
+		s.locked(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(p.caller, p.caller.principal) })
 		return owned
 	})
 	return jsonrpc.ReplaceMember(m.WithID(p.client), own, "result", "tasks")
 }
 
 // learnElicitations notes those that an error says a request needs first.
-func (s *Session) learnElicitations(c *Port, fault json.RawMessage) {
+func (s *Session) learnElicitations(c *Caller, fault json.RawMessage) {
 	if !s.opts.Shared || !bytes.Contains(fault, []byte(codeElicitationRequired)) {
 		return
 	}
@@ -221,7 +221,7 @@ func (s *Session) learnElicitations(c *Port, fault json.RawMessage) {
 }
 
 // learnElicitation notes an elicitation that a client is told of.
-func (s *Session) learnElicitation(c *Port, rawID json.RawMessage) {
+func (s *Session) learnElicitation(c *Caller, rawID json.RawMessage) {
 	id, ok := jsonrpc.Text(rawID)
 	if !ok || !s.opts.Shared || len(id) > jsonrpc.MaxIDBytes {
 		return

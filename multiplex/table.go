@@ -52,8 +52,8 @@ func (t *table) add(p *pending, timeout time.Duration) {
 	t.lastID++
 	p.id, p.started = t.lastID, t.deadlines.Now()
 	t.byID[p.id] = p
-	if p.port != nil {
-		p.port.link(p)
+	if p.caller != nil {
+		p.caller.link(p)
 	}
 	if timeout > 0 {
 		t.deadlines.Put(&p.timed, p, p.started+timeout)
@@ -99,8 +99,8 @@ func (t *table) remove(p *pending) bool {
 	}
 	delete(t.byID, p.id)
 	t.deadlines.Drop(&p.timed)
-	if p.port != nil {
-		p.port.unlink(p)
+	if p.caller != nil {
+		p.caller.unlink(p)
 	}
 	if p.sent {
 		t.unmarkSent(p)
@@ -151,8 +151,8 @@ func (t *table) abandon(p *pending) bool {
 	return true
 }
 
-// abandonAll abandons the requests of a port and returns them, oldest first.
-func (t *table) abandonAll(c *Port) (abandoned []*pending) {
+// abandonAll abandons the requests of a caller and returns them, oldest first.
+func (t *table) abandonAll(c *Caller) (abandoned []*pending) {
 	for c.requests != nil {
 		p := c.requests
 		t.abandon(p)
@@ -166,8 +166,8 @@ func (t *table) abandonAll(c *Port) (abandoned []*pending) {
 func (t *table) removeAll() []*pending {
 	open := slices.SortedFunc(maps.Values(t.byID), func(a, b *pending) int { return int(a.id - b.id) })
 	for _, p := range open {
-		if p.port != nil {
-			p.port.requests = nil
+		if p.caller != nil {
+			p.caller.requests = nil
 		}
 	}
 	t.deadlines.Clear()

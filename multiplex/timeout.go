@@ -47,7 +47,7 @@ func (p *pending) expireLocked(s *Session) func() {
 	t := &s.table
 	// A person who fills in a form must not make the call fail that needs the form:
 	// while its client has to answer the server, a request gets more time.
-	if p.sent && !p.canceled && p.port != nil && p.port.asked > 0 && t.extend(p) {
+	if p.sent && !p.canceled && p.caller != nil && p.caller.asked > 0 && t.extend(p) {
 		return nil
 	}
 	t.abandon(p)
@@ -113,7 +113,7 @@ func (s *Session) sendCancelled(p *pending, reason string) {
 
 // forwardCancel passes a client's cancellation on, with the id that the server
 // knows. The server answers the request, or soon the gateway does.
-func (s *Session) forwardCancel(c *Port, m *jsonrpc.Message) {
+func (s *Session) forwardCancel(c *Caller, m *jsonrpc.Message) {
 	at, certain := m.Param("requestId")
 	var p *pending
 	if certain {
@@ -132,7 +132,7 @@ func (s *Session) forwardCancel(c *Port, m *jsonrpc.Message) {
 
 // cancel is the locked step of forwardCancel. It returns nil when the client has no
 // such request, or may not cancel it; one that is not sent is removed.
-func (s *Session) cancel(c *Port, id jsonrpc.ID) *pending {
+func (s *Session) cancel(c *Caller, id jsonrpc.ID) *pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.table

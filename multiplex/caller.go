@@ -12,9 +12,9 @@ import (
 // MethodCancelled takes a request back.
 const MethodCancelled = "notifications/cancelled"
 
-// Client is a caller on a session. Its methods are called from the reader loop,
-// from timers, and from inside Forward; while Answer and Deliver wait, the
-// session's reader does, so those of a shared session must not.
+// Client gets what a session has for one client. Its methods are called from the
+// reader loop, from timers, and from inside Forward. While Answer and Deliver wait,
+// so does the session's reader: those of a shared session must not wait.
 type Client interface {
 	// Answer gets the response to one of the client's requests, with the
 	// client's id, once. errorType is what the metrics call the outcome.
@@ -33,8 +33,8 @@ type Client interface {
 	Serves(request *jsonrpc.Message) bool
 }
 
-// Port is one client on a session. It is safe for concurrent use.
-type Port struct {
+// Caller is one client on a session. It is safe for concurrent use.
+type Caller struct {
 	session   *Session
 	client    Client
 	name      string
@@ -48,20 +48,20 @@ type Port struct {
 
 // Attach puts a client on the session. The name is for the logs; the principal
 // is who was authenticated, empty when that is not known.
-func (s *Session) Attach(client Client, name, principal string) *Port {
-	c := &Port{session: s, client: client, name: name, principal: principal}
+func (s *Session) Attach(client Client, name, principal string) *Caller {
+	c := &Caller{session: s, client: client, name: name, principal: principal}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mixed = s.mixed || s.inhabited && s.principal != principal
 	s.principal, s.inhabited = principal, true
-	s.ports = append(s.ports, c)
+	s.callers = append(s.callers, c)
 	return c
 }
 
 // Detach takes a client off the session: its requests are cancelled at the
 // server and no longer answered, what the server asked it is refused, and what
 // it has subscribed to ends. It is idempotent.
-func (c *Port) Detach() {
+func (c *Caller) Detach() {
 	s := c.session
 	abandoned, calls := s.detach(c)
 	for _, p := range abandoned {
@@ -80,17 +80,17 @@ func (c *Port) Detach() {
 
 // detach is the locked step of Detach. It returns the client's requests and those
 // that the server has asked it.
-func (s *Session) detach(c *Port) (abandoned []*pending, calls []*serverCall) {
+func (s *Session) detach(c *Caller) (abandoned []*pending, calls []*serverCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.left {
 		return nil, nil
 	}
 	c.left = true
-	s.ports = slices.DeleteFunc(slices.Clone(s.ports), func(other *Port) bool { return other == c })
+	s.callers = slices.DeleteFunc(slices.Clone(s.callers), func(other *Caller) bool { return other == c })
 	abandoned = s.table.abandonAll(c)
 	for _, call := range s.calls.open {
-		if call.port == c {
+		if call.caller == c {
 			s.removeCallLocked(call)
 			calls = append(calls, call)
 		}
@@ -111,7 +111,7 @@ var ErrOver = errors.New("the session is over")
 // server. A request is answered through the Client, whatever happens, unless Forward
 // fails: with ErrOver when the session is over and has not taken it, or with ErrLeft,
 // which is an ErrOver, when the client was detached.
-func (c *Port) Forward(m *jsonrpc.Message) error {
+func (c *Caller) Forward(m *jsonrpc.Message) error {
 	s := c.session
 	switch {
 	case m.Kind == jsonrpc.Request:
