@@ -176,11 +176,12 @@ func (t *table) removeAll() []*pending {
 	return open
 }
 
-// find returns the request that a response with that id answers, which the caller
-// then removes, and says how it was found. A response without an id is matched when it can mean a single request only: one is out,
-// none was given up, and an error is not about a notification. On a shared session
-// a second answer to what it has answered would reach somebody else, so there the
-// server must work on one request at a time and must never have given an id.
+// find returns the request that a response with that id answers, which must then
+// be removed, and says how it was found. A response without an id is matched when it
+// can mean a single request only: one is out, none was given up, and an error is not
+// about a notification. On a shared session a second answer to the same request would
+// reach another client, so there the server must work on one request at a time and
+// must never have sent an id.
 func (t *table) find(id int64, failed bool) (*pending, string) {
 	p, by := t.byID[id], metrics.MatchedID
 	switch {
