@@ -124,7 +124,6 @@ type Connection struct {
 	protocolVersion string
 	announcement    announcement
 	requests        map[jsonrpc.ID]Request
-	answering       int // responses on their way into the outbox
 	opened          time.Time
 	ready           time.Time
 	attempts        int
@@ -134,7 +133,8 @@ type Connection struct {
 	stop            func()        // ends the stream; nil until it is served
 	quiet           chan struct{} // closed when draining and nothing is unanswered; else nil
 
-	spoken, versioned                          atomic.Bool
+	answering                                  atomic.Int64 // responses on their way into the outbox; raised under mu
+	spoken, versioned, draining                atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone                   atomic.Int64
@@ -282,54 +282,32 @@ func (c *Connection) begin(id jsonrpc.ID, method string) error {
 // answered already, and nothing more may be sent for it. errorType is "" for a
 // result; see docs/reference/metrics.md for the others.
 func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
-	return c.finish(id, errorType, nil)
-}
-
-func (c *Connection) finish(id jsonrpc.ID, errorType string, response []byte) (Request, bool) {
 	now := time.Now()
 	c.mu.Lock()
+	r, ok := c.takeRequestLocked(id, now)
+	c.quietLocked()
+	c.mu.Unlock()
+	if ok {
+		c.reportDone(id, r, errorType, nil, now)
+	}
+	return r, ok
+}
+
+func (c *Connection) takeRequestLocked(id jsonrpc.ID, now time.Time) (Request, bool) {
 	r, ok := c.requests[id]
 	if ok {
 		c.lastDone.Store(now.UnixNano()) // first: Idle must not see neither of both
 		delete(c.requests, id)
 	}
-	c.quietLocked()
-	c.mu.Unlock()
-	if !ok {
-		return Request{}, false
-	}
+	return r, ok
+}
+
+// reportDone counts and logs a request that has just been answered.
+func (c *Connection) reportDone(id jsonrpc.ID, r Request, errorType string, response []byte, now time.Time) {
 	c.requestsDone.Add(1)
 	took := now.Sub(r.Started)
 	c.opts.Metrics.RequestDone(r.Method, errorType, took, c.ShortID())
 	c.logDone(id, r, errorType, response, took)
-	return r, true
-}
-
-// Answer sends the response to a request and takes it out of the unanswered
-// ones. False: it has been answered already, and nothing was sent. It waits for
-// room as Respond does. A connection that drains is quiet only after it.
-func (c *Connection) Answer(id jsonrpc.ID, response []byte, errorType string) bool {
-	return c.answer(id, errorType, response, func() { _ = c.Respond(response) }) // a connection that is slow or gone has been closed
-}
-
-// AnswerNow is Answer for callers that must not wait, as RespondNow is.
-func (c *Connection) AnswerNow(id jsonrpc.ID, response []byte, errorType string) bool {
-	return c.answer(id, errorType, response, func() { c.RespondNow(response) })
-}
-
-func (c *Connection) answer(id jsonrpc.ID, errorType string, response []byte, send func()) bool {
-	c.mu.Lock()
-	c.answering++
-	c.mu.Unlock()
-	_, ok := c.finish(id, errorType, response)
-	if ok {
-		send()
-	}
-	c.mu.Lock()
-	c.answering--
-	c.quietLocked()
-	c.mu.Unlock()
-	return ok
 }
 
 // Unanswered returns the ids of the requests that are not answered yet.

@@ -208,6 +208,7 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 		return nil, err
 	}
 	waited := c.drainGateLocked(metrics.GateClosed)
+	c.draining.Store(true)
 	c.quiet = make(chan struct{})
 	quiet := c.quiet
 	c.quietLocked()
@@ -216,15 +217,6 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 		c.handler.Refused(m, ErrDraining)
 	}
 	return quiet, nil
-}
-
-// quietLocked closes quiet once nothing is unanswered, and no answer on its way
-// into the outbox.
-func (c *Connection) quietLocked() {
-	if c.quiet != nil && len(c.requests) == 0 && c.answering == 0 {
-		close(c.quiet)
-		c.quiet = nil
-	}
 }
 
 // Fail moves the connection to Failed. With a refusal, no start is due: it returns

@@ -9,13 +9,13 @@ import (
 // Respond sends a response under the names of the connection's dialect: both
 // while that is undecided. It waits for room as Send does.
 func (c *Connection) Respond(response []byte) error {
-	return c.send(c.responseEvents(response))
+	return c.send(responseEvents(c.Dialect(), response))
 }
 
 // RespondNow is Respond for callers that must not wait: when the outbox has no
 // room at the moment, the response takes its place in the line and waits there
 // in the background.
-func (c *Connection) RespondNow(response []byte) { c.sendNow(c.responseEvents(response)) }
+func (c *Connection) RespondNow(response []byte) { c.sendNow(responseEvents(c.Dialect(), response)) }
 
 // SendNow is Send for callers that must not wait, as RespondNow is Respond.
 func (c *Connection) SendNow(message []byte) { c.sendNow(c.messageEvents(message)) }
@@ -31,8 +31,8 @@ func (c *Connection) sendNow(events []Event) {
 	}()
 }
 
-func (c *Connection) responseEvents(response []byte) []Event {
-	if dialect := c.Dialect(); dialect != "" {
+func responseEvents(dialect Dialect, response []byte) []Event {
+	if dialect != "" {
 		return []Event{{Name: string(dialect), Data: response}}
 	}
 	return []Event{{Name: EventMessage, Data: response}, {Name: EventResponse, Data: response}}

@@ -64,7 +64,7 @@ func (b *bridge) Receive(m *jsonrpc.Message) {
 		b.request(m)
 	case jsonrpc.Response:
 		// It belongs to the session that asked, or to none.
-		if l := b.start.current.Load(); l == nil || l.port.Forward(m) != nil {
+		if l := b.start.current.Load(); l == nil || l.caller.Forward(m) != nil {
 			b.g.metrics.Dropped(metrics.DroppedNotReady)
 		}
 	default:
@@ -123,7 +123,7 @@ func (b *bridge) cancelled(m *jsonrpc.Message) {
 		b.Fail(jsonrpc.ID(id), multiplex.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
 		return
 	}
-	if l := b.start.current.Load(); l == nil || l.port.Forward(m) != nil {
+	if l := b.start.current.Load(); l == nil || l.caller.Forward(m) != nil {
 		b.g.metrics.Dropped(metrics.DroppedNotReady)
 	}
 }
@@ -158,7 +158,7 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 		b.opened.Store(m)
 	}
 	b.used.Store(true)
-	err := l.port.Forward(m)
+	err := l.caller.Forward(m)
 	switch { // known before its reader says so
 	case err == nil:
 		return true

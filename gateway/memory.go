@@ -80,7 +80,7 @@ func (m *memory) restore(l *link, log *slog.Logger) {
 	}
 	m.mu.Unlock()
 	for _, c := range calls {
-		response, err := l.port.Call(ctx, c.method, c.params)
+		response, err := l.caller.Call(ctx, c.method, c.params)
 		if err != nil || response.Error() != nil {
 			log.Warn("state not restored on the new session", "method", c.method, "err", err)
 		}

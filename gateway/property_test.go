@@ -194,11 +194,13 @@ func (p *chaosClient) check(seed uint64) {
 	}
 }
 
-// checkWell expects a connection to work again once the server does.
+// checkWell expects a connection to work again once the server does. A start whose
+// initialize the server has swallowed before goes on until StartTimeout, and the
+// next one comes after a pause of up to 30 s.
 func (p *chaosClient) checkWell(c *chaos, seed uint64) {
 	c.well.Store(true)
 	for _, id := range []string{`"again"`, `"well"`} { // what has given up may need to be asked twice
-		time.Sleep(20 * time.Second)
+		time.Sleep(60*time.Second + 31*time.Second)
 		p.post(request(id, "tools/call"))
 	}
 	synctest.Wait()

@@ -66,7 +66,7 @@ func (b *bridge) initialize(ctx context.Context, l *link, turn *turn, left time.
 // giveBack returns a server that has heard nothing of the client: another
 // connection may have it.
 func (b *bridge) giveBack(l *link) {
-	l.port.Detach()
+	l.caller.Detach()
 	if !b.anyone() || !b.g.pool.adopt(l.session) {
 		b.g.endSession(l.session, errGone)
 	}

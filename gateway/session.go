@@ -81,7 +81,7 @@ const provenAfter = 10 * time.Second
 type link struct {
 	*session
 	client *client
-	port   *multiplex.Port
+	caller *multiplex.Caller
 	place  *place // of a shared session; nil: the session is the connection's own
 }
 
@@ -89,6 +89,6 @@ type link struct {
 func newLink(b *bridge, s *session) *link {
 	l := &link{session: s}
 	l.client = &client{bridge: b, link: l}
-	l.port = s.Attach(l.client, b.c.ShortID(), b.c.Client().Principal)
+	l.caller = s.Attach(l.client, b.c.ShortID(), b.c.Client().Principal)
 	return l
 }

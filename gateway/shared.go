@@ -217,7 +217,7 @@ func (p *place) leave(l *link) {
 	p.of.mu.Lock()
 	delete(p.links, l)
 	p.of.mu.Unlock()
-	l.port.Detach()
+	l.caller.Detach()
 }
 
 // close ends the sessions.

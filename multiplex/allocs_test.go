@@ -14,7 +14,7 @@ func TestAllocations(t *testing.T) {
 	for _, opts := range []multiplex.Options{{}, {Shared: true}} {
 		for _, meta := range []string{"", `,"_meta":{"progressToken":7}`} {
 			conn, client := &pushConn{}, &countingClient{}
-			port := multiplex.New(conn, opts).Attach(client, "bench", "ann")
+			caller := multiplex.New(conn, opts).Attach(client, "bench", "ann")
 			request := parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo"`+meta+`}}`)
 			const runs = 100
 			answers := make([][]byte, 3*runs)
@@ -23,7 +23,7 @@ func TestAllocations(t *testing.T) {
 			}
 			next := 0
 			roundTrip := testing.AllocsPerRun(runs, func() {
-				_ = port.Forward(request)
+				_ = caller.Forward(request)
 				conn.receive(answers[next], nil)
 				next++
 			})

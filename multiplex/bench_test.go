@@ -38,7 +38,7 @@ const benchBatch = 256
 type benchWorld struct {
 	conn     *pushConn
 	client   *countingClient
-	port     *multiplex.Port
+	caller   *multiplex.Caller
 	requests []*jsonrpc.Message
 	next     int // wire id
 	answers  [][]byte
@@ -46,7 +46,7 @@ type benchWorld struct {
 
 func newBenchWorld(b *testing.B, opts multiplex.Options, meta string) *benchWorld {
 	w := &benchWorld{conn: &pushConn{}, client: &countingClient{}}
-	w.port = multiplex.New(w.conn, opts).Attach(w.client, "bench", "ann")
+	w.caller = multiplex.New(w.conn, opts).Attach(w.client, "bench", "ann")
 	for i := range benchBatch {
 		w.requests = append(w.requests, parse(b, fmt.Sprintf(
 			`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}%s}}`, i, meta)))
@@ -57,7 +57,7 @@ func newBenchWorld(b *testing.B, opts multiplex.Options, meta string) *benchWorl
 
 func (w *benchWorld) forward() {
 	for _, m := range w.requests {
-		_ = w.port.Forward(m)
+		_ = w.caller.Forward(m)
 	}
 }
 

@@ -20,7 +20,7 @@ func callFor(client int, method, params string, timeout time.Duration) step {
 		go func() { // ends with the answer, the timeout, the client or the session
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
-			m, err := w.ports[client].Call(ctx, method, json.RawMessage(params))
+			m, err := w.callers[client].Call(ctx, method, json.RawMessage(params))
 			if err != nil {
 				w.clients[client].note("call failed: %v", err)
 				return
@@ -76,13 +76,13 @@ func TestCallInTheNameOfAClient(t *testing.T) {
 // meddler calls the session back from inside each of its methods.
 type meddler struct {
 	session *multiplex.Session
-	port    *multiplex.Port
+	caller  *multiplex.Caller
 	request *jsonrpc.Message
 }
 
 func (c *meddler) meddle() {
 	_ = c.session.Err()
-	_ = c.port.Forward(c.request)
+	_ = c.caller.Forward(c.request)
 	c.session.Attach(&fakeClient{}, "one more", "").Detach()
 }
 
@@ -116,9 +116,9 @@ func TestNoLockIsHeldOutside(t *testing.T) {
 			s := multiplex.New(conn, opts)
 			conn.session = s
 			c := &meddler{session: s, request: parse(t, tokenCall("7"))}
-			c.port = s.Attach(c, "meddler", "ann")
+			c.caller = s.Attach(c, "meddler", "ann")
 			for _, m := range []string{callA, tokenCall("7"), subscribe("8", "f:/a"), setLevel("9", "debug"), listA, cancelOf(`"a"`)} {
-				if err := c.port.Forward(parse(t, m)); err != nil {
+				if err := c.caller.Forward(parse(t, m)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -130,7 +130,7 @@ func TestNoLockIsHeldOutside(t *testing.T) {
 				synctest.Wait()
 			}
 			time.Sleep(time.Minute)
-			c.port.Detach()
+			c.caller.Detach()
 			s.Close(errTestOver)
 			<-s.Done()
 		})

@@ -152,7 +152,7 @@ func (c *crowdClient) Deliver(_ string, message []byte) {
 	}
 }
 
-func (c *crowdClient) run(port *multiplex.Port) {
+func (c *crowdClient) run(caller *multiplex.Caller) {
 	for i := range crowdCalls {
 		id := <-c.free
 		secret := fmt.Sprintf("%s-%d", c.name, i)
@@ -160,7 +160,7 @@ func (c *crowdClient) run(port *multiplex.Port) {
 		c.open[fmt.Sprint(id)] = secret
 		c.mu.Unlock()
 		m := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"secret":"%s","_meta":{"progressToken":%d}}}`, id, secret, id)
-		if err := port.Forward(parse(c.t, m)); err != nil {
+		if err := caller.Forward(parse(c.t, m)); err != nil {
 			c.t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -183,8 +183,8 @@ func TestNothingIsCrossed(t *testing.T) {
 				c.free <- id
 			}
 			clients[i] = c
-			port := s.Attach(c, c.name, c.name)
-			wg.Go(func() { c.run(port) })
+			caller := s.Attach(c, c.name, c.name)
+			wg.Go(func() { c.run(caller) })
 		}
 		wg.Wait()
 		s.Close(errTestOver)

@@ -24,21 +24,14 @@ func ErrorType(m *jsonrpc.Message) string {
 	return ""
 }
 
-// errorData is the data member of the errors that the gateway answers with.
-type errorData struct {
-	Reason    string `json:"reason"`
-	Retryable bool   `json:"retryable"`
-}
-
 // ReasonError returns an error of the gateway's own for a client's request: the
 // reason is for programs, and retryable says that the request had no effect, or
 // that repeating it has none.
 func ReasonError(message, reason string, retryable bool) *jsonrpc.Error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
-	e.Data = errorData{reason, retryable}
+	e.Data = struct {
+		Reason    string `json:"reason"`
+		Retryable bool   `json:"retryable"`
+	}{reason, retryable}
 	return e
-}
-
-func lostError(p *pending, cause error) *jsonrpc.Error {
-	return ReasonError(cause.Error(), "session_lost", !p.sent || p.safe)
 }

@@ -5,23 +5,21 @@ package multiplex
 func (s *Session) Tables() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	subscribed := 0
-	for _, who := range s.subscriptions {
-		subscribed += len(who)
-	}
 	requests := 0
-	for _, t := range s.ports {
-		for p := t.requests; p != nil; p = p.next {
+	for _, c := range s.callers {
+		for p := c.requests; p != nil; p = p.next {
 			requests++
 		}
 	}
+	t := &s.table
+	tasks, progressing := t.shared.tasks.Len()
 	return map[string]int{
-		"pending": len(s.pending), "out": s.out, "inFlight": s.inFlight, "blocked": s.blocked, "kept": s.kept,
-		"queue": len(s.queue.list), "queue.count": s.queue.count, "queue.bytes": s.queue.bytes,
-		"deadlines": len(s.deadlines.heap), "calls": len(s.calls.open), "lanes": len(s.lanes.byKey), "lanes.ready": len(s.lanes.ready),
-		"subscriptions": subscribed, "tokens of tasks": len(s.tasks.tokens), "tasks": len(s.tasks.byID),
-		"elicitations": len(s.elicitations.ports) + len(s.elicitations.order), "requests of ports": requests, "ports": len(s.ports),
-		"abandoned": len(s.abandoned),
+		"pending": len(t.byID), "out": t.out, "inFlight": t.inFlight, "blocked": t.blocked, "kept": t.kept,
+		"queue": len(t.queue.list), "queue.count": t.queue.count, "queue.bytes": t.queue.bytes,
+		"deadlines": t.deadlines.Len(), "calls": len(s.calls.open), "serial": len(t.queue.serial), "serial.ready": len(t.queue.ready),
+		"subscriptions": t.shared.subscriptions.Len(), "tokens of tasks": progressing, "tasks": tasks,
+		"elicitations": t.shared.elicitations.Len(), "requests of callers": requests, "callers": len(s.callers),
+		"abandoned": len(t.abandoned),
 	}
 }
 
@@ -29,5 +27,5 @@ func (s *Session) Tables() map[string]int {
 func (s *Session) Timer() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.deadlines.timer != nil
+	return s.table.deadlines.Running()
 }

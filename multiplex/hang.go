@@ -15,19 +15,19 @@ var ErrHung = errors.New("the server hangs")
 const (
 	// pingTimeout is how long a ping may take.
 	pingTimeout = 5 * time.Second
-	// maxMissed is how many in a row must be missed.
+	// maxMissed is how many pings in a row must be missed.
 	maxMissed = 2
 )
 
-// suspicion is what is held against a server. Guarded by Session.mu.
+// suspicion is what a session knows of a server that may hang. Guarded by
+// Session.mu.
 //
-// One that is silent may just be at work. So it is suspected only when a request
-// had to be given up; it is asked when it has nothing to do, never while calls
-// run; and whatever it says clears it.
+// A silent server may just be at work. So the session suspects it only when it has
+// to give a request up, pings it only when it has no requests left, and trusts it
+// again at its first message.
 type suspicion struct {
-	// heard is when the server last said something. What it was silent for without
-	// anything to do does not count: silent is what counted when it last had
-	// something, and heard is moved on when it has again.
+	// heard is when the server last sent a message. Idle time is not silence: pause
+	// keeps in silent how long the silence was, and resume moves heard on.
 	heard  time.Duration
 	silent time.Duration
 	on     bool
@@ -35,11 +35,16 @@ type suspicion struct {
 	ping   *pending // nil: none under way
 }
 
-// heardLocked notes that the server has said something. It reports whether that
-// clears a suspicion; the caller then calls cleared.
-func (s *Session) heardLocked() bool {
-	h := &s.hang
-	h.heard, h.silent = s.now(), 0
+// resume starts to count the silence of a server that gets a request to answer,
+// and pause stops when it has none left.
+func (h *suspicion) resume(now time.Duration) { h.heard = now - h.silent }
+func (h *suspicion) pause(now time.Duration)  { h.silent = now - h.heard }
+
+// heard notes that the server has sent a message. It reports whether the server
+// was suspected until now; the caller then calls trust.
+func (t *table) heard() bool {
+	h := &t.hang
+	h.heard, h.silent = t.deadlines.Now(), 0
 	if !h.on {
 		return false
 	}
@@ -47,69 +52,55 @@ func (s *Session) heardLocked() bool {
 	return true
 }
 
-// heard is heardLocked and cleared.
-func (s *Session) heard() {
-	s.mu.Lock()
-	cleared := s.heardLocked()
-	s.mu.Unlock()
-	if cleared {
-		s.cleared()
-	}
-}
-
-// cleared sends what has waited while the server was suspected.
-func (s *Session) cleared() {
+// trust sends what has waited while the server was suspected.
+func (s *Session) trust() {
 	s.opts.Metrics.HangCleared()
 	s.opts.Logger.Info("server is alive")
-	s.next()
+	s.sendNext()
 }
 
-// suspectLocked is called when a request that the server has is given up, and
-// reports whether the server is suspected from now on.
-func (s *Session) suspectLocked() bool {
-	h := &s.hang
-	if s.opts.HangTimeout <= 0 || h.on || s.err != nil || s.now()-h.heard < s.opts.HangTimeout {
+// suspect suspects a server that did not answer a request in time if it has been
+// silent for long, and reports whether it begins to.
+func (t *table) suspect() bool {
+	h := &t.hang
+	if t.opts.HangTimeout <= 0 || h.on || t.deadlines.Now()-h.heard < t.opts.HangTimeout {
 		return false
 	}
 	h.on = true
 	return true
 }
 
-// holdsLocked reports whether requests wait until it is clear whether the server
-// lives: so it comes to have nothing to do, and can be asked. While a request is
-// out that may take any time, that would take too long.
-func (s *Session) holdsLocked() bool { return s.hang.on && s.blocked == 0 }
+// holdsBack reports whether requests wait until the server has shown that it lives:
+// then it comes to have none left, and can be pinged. While it has a request that
+// may block, that would take too long.
+func (t *table) holdsBack() bool { return t.hang.on && t.blocked == 0 }
 
-// pingLocked makes the ping to a server that is suspected, when it is time.
-func (s *Session) pingLocked() (*pending, verdict) {
-	h := &s.hang
-	if !h.on || h.ping != nil || s.out > 0 {
-		return nil, nothing
+// nextPing adds the ping to a server that is suspected, when it is time for one,
+// and returns it; else nil.
+func (t *table) nextPing() *pending {
+	if !t.hang.on || t.hang.ping != nil || t.out > 0 {
+		return nil
 	}
 	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", methodPing, nil))
 	if err != nil { // it is valid
-		return nil, nothing
+		return nil
 	}
-	p := &pending{method: methodPing, started: s.now(), request: m}
-	s.addLocked(p)
-	s.deadlineLocked(&p.timed, p, p.started+pingTimeout)
-	h.ping = p
-	return p, goes
+	t.hang.ping = &pending{method: methodPing, request: m}
+	t.add(t.hang.ping, pingTimeout)
+	return t.hang.ping
 }
 
-// pingMissedLocked notes a ping without an answer, and reports whether the server
-// is given up.
-func (s *Session) pingMissedLocked() bool {
-	h := &s.hang
-	if !h.on {
+// missPing notes a ping without an answer, and reports whether the server hangs.
+func (t *table) missPing() bool {
+	if !t.hang.on {
 		return false
 	}
-	h.missed++
-	return h.missed >= maxMissed
+	t.hang.missed++
+	return t.hang.missed >= maxMissed
 }
 
-// hung ends the session.
-func (s *Session) hung() {
+// closeHung ends a session whose server hangs.
+func (s *Session) closeHung() {
 	s.opts.Metrics.Hung()
 	s.opts.Logger.Warn("server hangs")
 	s.Close(fmt.Errorf("%w: no answer to anything for %s, nor to %d pings", ErrHung, s.opts.HangTimeout, maxMissed))

@@ -45,7 +45,7 @@ func TestBadServerHarmsNoOtherClient(t *testing.T) {
 			from(0, callA), sent(call("3")), server(`{"jsonrpc":"2.0","id":3}`), at(0, `fail "a": invalid_response, final (invalid_response)`),
 		},
 		"sends what is no JSON": {
-			server("Listening on port 1", "\x00\xff\xfe", `{"jsonrpc":"2.0","id":1,"resu`, "", "[]", "null", `"x"`), dropped(metrics.DroppedInvalidMessage, 7),
+			server("Listening on caller 1", "\x00\xff\xfe", `{"jsonrpc":"2.0","id":1,"resu`, "", "[]", "null", `"x"`), dropped(metrics.DroppedInvalidMessage, 7),
 			server(result("1")), at(0, answer(`"a"`)),
 		},
 		"sends a line over the limit": {

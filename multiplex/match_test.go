@@ -144,7 +144,7 @@ func TestUnusableMessagesOfTheServer(t *testing.T) {
 		}},
 		{name: "not JSON is dropped", steps: []step{
 			forward(callA), sent(call("1")),
-			server("Listening on port 1", "", "\x00\xff", `{"jsonrpc":"2.0","id":1,`, `[`+result("1")+`]`),
+			server("Listening on caller 1", "", "\x00\xff", `{"jsonrpc":"2.0","id":1,`, `[`+result("1")+`]`),
 			got(), dropped(metrics.DroppedInvalidMessage, 5),
 			server(result("1")), got(answer(`"a"`)),
 		}},

@@ -1,13 +1,19 @@
 package multiplex
 
 import (
+	"encoding/json"
+	"slices"
+
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
+// methodProgress tells of a request under way, by the token that came with it.
+const methodProgress = "notifications/progress"
+
 // serverNotification passes a notification of the server to the clients that it is
-// for. On a session that is not shared that is the one client; what names a
-// request or a token has names of ours, also there.
+// for. On a session that is not shared that is the one client; a notification that
+// names a request or a token has names of ours, also there.
 func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 	switch m.Method {
 	case MethodCancelled:
@@ -16,79 +22,195 @@ func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 	case methodProgress:
 		s.serverProgress(m)
 		return
-	case methodTaskStatus, methodTask:
-		s.taskStatus(m)
-		return
 	}
-	if !s.opts.Shared {
-		deliver(s.all(), m.Method, m.Raw())
-		return
+	callers, why := s.recipients(m, related)
+	if len(callers) == 0 && why != "" {
+		s.drop(metrics.DroppedUnattributed, why, m)
 	}
-	switch m.Method {
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
-		deliver(s.all(), m.Method, m.Raw())
-	case methodUpdated:
-		s.resourceUpdated(m)
-	case methodElicitationIsOver:
-		s.elicitationOver(m)
-	case methodMessage:
-		s.logMessage(m, s.concerned(m, related))
-	default:
-		s.unknown(m, s.concerned(m, related))
+	for _, c := range callers {
+		c.client.Deliver(m.Method, m.Raw())
 	}
 }
 
-// unknown passes on a notification of which no rule is known.
-func (s *Session) unknown(m *jsonrpc.Message, ports []*Port) {
-	if len(ports) == 0 {
-		s.drop(metrics.DroppedUnattributed, "it is not known whose notification this is", m)
-		return
-	}
-	deliver(ports, m.Method, m.Raw())
+func textParam(m *jsonrpc.Message, name string) string {
+	at, _ := m.Param(name)
+	text, _ := jsonrpc.Text(m.At(at))
+	return text
 }
 
-// concerned returns whom a message of a shared session may concern that says
-// nothing of it: who made the request that it came with; or all, if they have
-// always been one principal's. What it holds may be somebody's.
-func (s *Session) concerned(m *jsonrpc.Message, related jsonrpc.ID) []*Port {
+// recipients is the locked step of serverNotification. It returns the clients that
+// a notification is for, and why there are none if that has to be reported.
+func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Caller, string) {
+	var id, status string
+	isTask := m.Method == methodTaskStatus || m.Method == methodTask
+	switch {
+	case isTask:
+		id, status = textParam(m, "taskId"), textParam(m, "status")
+	case m.Method == methodUpdated:
+		id = textParam(m, "uri")
+	case m.Method == methodElicitationIsOver:
+		id = textParam(m, "elicitationId")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.ownerLocked(m, related); t != nil {
-		return []*Port{t}
+	if isTask {
+		s.table.shared.tasks.SetStatus(id, status)
+		if s.opts.Shared {
+			return s.taskOwnersLocked(id), "it is not known whose task this is"
+		}
+		return s.callers, "it is not known whose task this is"
+	}
+	if s.opts.Shared {
+		return s.sharedRecipientsLocked(m, related, id)
+	}
+	return s.callers, ""
+}
+
+// sharedRecipientsLocked is recipients for a shared session. id is that of the
+// resource or elicitation.
+func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID, id string) ([]*Caller, string) {
+	shared := &s.table.shared
+	switch m.Method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		return s.callers, ""
+	case methodUpdated:
+		return shared.subscriptions.Updated(id), ""
+	case methodElicitationIsOver:
+		if c, ok := shared.elicitations.Complete(id); ok {
+			return []*Caller{c}, ""
+		}
+		return nil, "it is not known whose elicitation this is"
+	case methodMessage:
+		callers := s.concernedLocked(m, related)
+		if len(callers) == 0 {
+			return nil, "it is not known whose log message this is"
+		}
+		level, _ := levelOf(m)
+		return slices.DeleteFunc(slices.Clone(callers), func(c *Caller) bool { return !shared.levels.Wants(c, level) }), ""
+	}
+	return s.concernedLocked(m, related), "it is not known whose notification this is"
+}
+
+// concernedLocked returns the clients of a shared session that may see an
+// unaddressed message, which may hold what one of them has sent: the one whose
+// request it came with; or all, if they have always been one principal's.
+func (s *Session) concernedLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Caller {
+	if c := s.ownerLocked(m, related); c != nil {
+		return []*Caller{c}
 	}
 	if s.mixed || s.principal == "" {
 		return nil
 	}
-	return s.ports
+	return s.callers
 }
 
-// all returns the ports of the session.
-func (s *Session) all() []*Port {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ports
+// taskOwnersLocked returns the client that has made a task; when that has left, the
+// clients of its principal.
+func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
+	task := s.table.shared.tasks.Find(id)
+	if task == nil {
+		return nil
+	}
+	if task.Client != nil {
+		return []*Caller{task.Client}
+	}
+	for _, c := range s.callers {
+		if task.OwnedBy(c, c.principal) {
+			callers = append(callers, c)
+		}
+	}
+	return callers
 }
 
-func deliver(ports []*Port, method string, message []byte) {
-	for _, t := range ports {
-		t.client.Deliver(method, message)
+// ownerLocked returns the client that a message of the server belongs to; nil when
+// that is not certain. Some transports know which request the message came with; the
+// messages of a task name it; and a session that is not shared has one client only.
+func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Caller {
+	if n, ok := jsonrpc.Integer([]byte(related)); ok {
+		if p := s.table.byID[n]; p != nil && p.caller != nil {
+			return p.caller
+		}
+	}
+	if !s.opts.Shared {
+		if len(s.callers) != 1 {
+			return nil
+		}
+		return s.callers[0]
+	}
+	if related != "" {
+		return nil // the client that asked has left
+	}
+	at, _ := m.Param("_meta", relatedTask, "taskId")
+	id, _ := jsonrpc.Text(m.At(at))
+	if callers := s.taskOwnersLocked(id); len(callers) == 1 {
+		return callers[0]
+	}
+	return nil
+}
+
+// serverProgress passes progress to the client whose request it is about, with
+// the token that the client gave it, and gives the request more time. Towards the
+// server the token is the request's id, so it is one of ours, or nobody's.
+func (s *Session) serverProgress(m *jsonrpc.Message) {
+	at, _ := m.Param("progressToken")
+	n, _ := jsonrpc.Integer(m.At(at))
+	var c *Caller
+	var token json.RawMessage
+	s.locked(func(t *table) { c, token = t.noteProgress(n) })
+	if c == nil {
+		s.drop(metrics.DroppedUnknownProgress, "progress of no request in flight", m)
+		return
+	}
+	c.client.Deliver(m.Method, m.WithValue(at, token))
+}
+
+// noteProgress extends the request that makes progress, and returns whose request
+// or task that is, and the client's token.
+func (t *table) noteProgress(wire int64) (*Caller, json.RawMessage) {
+	p := t.byID[wire]
+	switch {
+	case p == nil:
+		if task := t.shared.tasks.Progressing(wire); task != nil {
+			return task.Client, task.Token
+		}
+		return nil, nil
+	case !p.sent || p.token == nil:
+		return nil, nil
+	case !p.canceled && !p.mayBlock():
+		p.progressed = true
+		t.extend(p)
+	}
+	return p.caller, p.token
+}
+
+// forwardProgress passes a client's progress on a request of the server to the
+// server.
+func (s *Session) forwardProgress(c *Caller, m *jsonrpc.Message) {
+	at, certain := m.Param("progressToken")
+	var call *serverCall
+	s.locked(func(*table) { call = s.calls.open[jsonrpc.ID(m.At(at))] })
+	switch {
+	case call != nil && call.caller == c && call.token != nil && certain:
+		s.pass(m, m.WithValue(at, call.token))
+	case s.opts.Shared:
+		s.drop(metrics.DroppedUnknownProgress, "progress of no request of the server", m)
+	default:
+		s.pass(m, m.Raw())
 	}
 }
 
-// pass sends what answers m, or what m has become, to the server.
+// pass sends the server what answers m, or what m has become.
 func (s *Session) pass(m *jsonrpc.Message, message []byte) {
 	if m.Kind == jsonrpc.Notification {
-		s.telling()
+		s.noteNotified()
 	}
 	if err := s.conn.Send(message); err != nil { // a lost session shows by itself
 		s.drop(metrics.DroppedNotReady, m.Kind.String()+" was not sent", m)
 	}
 }
 
-// telling notes that the server gets a notification. One that does not know it may
-// answer with an error without an id.
-func (s *Session) telling() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.told = s.nextID + 1
+// noteNotified notes that the server gets a notification. A server that does not
+// know it may answer with an error without an id.
+func (s *Session) noteNotified() {
+	s.locked(func(t *table) { t.notified = t.lastID + 1 })
 }

@@ -78,7 +78,7 @@ func (x *run) finish() {
 	}
 	synctest.Wait()
 	x.empty("at once when all have left", "tasks", "abandoned", "pending", "out", "inFlight", "queue", "queue.count", "queue.bytes",
-		"deadlines", "lanes")
+		"deadlines", "serial")
 	time.Sleep(time.Minute) // what was asked for those who have left
 	synctest.Wait()
 	x.empty("after all have left", "tasks", "abandoned")

@@ -23,9 +23,9 @@ type run struct {
 	server  *chaosServer
 	single  bool // all clients are of one principal
 
-	actors []*actor
-	ports  []*multiplex.Port
-	serial int
+	actors  []*actor
+	callers []*multiplex.Caller
+	serial  int
 
 	mu      sync.Mutex // guards what follows, and what the actors and the server know
 	secrets map[string]*told
@@ -58,18 +58,18 @@ func (x *run) join() {
 	}
 	c := &actor{run: x, name: fmt.Sprint("client-", x.serial), principal: principal, open: make(map[string]*asked)}
 	x.actors = append(x.actors, c)
-	x.ports = append(x.ports, x.session.Attach(c, c.name, c.principal))
+	x.callers = append(x.callers, x.session.Attach(c, c.name, c.principal))
 }
 
 func (x *run) leave(i int) {
 	x.log = append(x.log, x.actors[i].name+" leaves")
 	synctest.Wait()
-	x.ports[i].Detach()
+	x.callers[i].Detach()
 	x.mu.Lock()
 	x.actors[i].left = true
 	x.server.deserted(x.actors[i])
 	x.mu.Unlock()
-	x.actors, x.ports = slices.Delete(x.actors, i, i+1), slices.Delete(x.ports, i, i+1)
+	x.actors, x.callers = slices.Delete(x.actors, i, i+1), slices.Delete(x.callers, i, i+1)
 }
 
 var chaosMethods = []string{
@@ -114,7 +114,7 @@ func (x *run) ask(i int) {
 	message := a.message(id, a.token)
 	x.log = append(x.log, c.name+": "+message)
 	x.mu.Unlock()
-	if x.ports[i].Forward(parse(x.t, message)) != nil {
+	if x.callers[i].Forward(parse(x.t, message)) != nil {
 		x.mu.Lock()
 		delete(c.open, id)
 		x.mu.Unlock()
@@ -135,7 +135,7 @@ func (x *run) cancel(i int) {
 	slices.Sort(all)
 	message := notification("notifications/cancelled", all[x.r.IntN(len(all))])
 	x.log = append(x.log, c.name+": "+message)
-	_ = x.ports[i].Forward(parse(x.t, message))
+	_ = x.callers[i].Forward(parse(x.t, message))
 }
 
 // offer has a client answer what the server has asked it, or another one.
@@ -149,7 +149,7 @@ func (x *run) offer(i int) {
 	}
 	id := c.offers[x.r.IntN(len(c.offers))]
 	x.mu.Unlock()
-	_ = x.ports[slices.Index(x.actors, from)].Forward(parse(x.t, `{"jsonrpc":"2.0","id":`+id+`,"result":{"from":"`+from.name+`"}}`))
+	_ = x.callers[slices.Index(x.actors, from)].Forward(parse(x.t, `{"jsonrpc":"2.0","id":`+id+`,"result":{"from":"`+from.name+`"}}`))
 }
 
 // speak has the server say something about a request that it has got.

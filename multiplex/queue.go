@@ -7,24 +7,54 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
-// waitBytes bounds the requests of a session that wait, in bytes; one that is
-// larger waits alone.
-const waitBytes = 8 << 20
+// maxQueueBytes bounds the requests of a session that wait, in bytes; a larger one
+// waits alone.
+const maxQueueBytes = 8 << 20
 
-// queue has the requests that wait until the server has room for them: because
-// of MaxInFlight, or because it is suspected to hang. Guarded by Session.mu.
+// queue has the requests that wait until the server has room for them, because of
+// MaxInFlight or because it is suspected to hang, and those that wait for another
+// one that sets the same thing. Guarded by Session.mu.
 type queue struct {
-	list []*pending // in the order in which they came
-	// count and bytes are of all that waits, in lanes too.
+	list   []*pending // oldest first
+	serial map[string]*serialQueue
+	ready  []*serialQueue // those whose next request may have its turn
+	// count and bytes are of all requests that wait, in serial queues too.
 	count, bytes int
 }
 
-// takes reports whether there is room for one more, and takes it.
-func (q *queue) takes(p *pending, limit int) bool {
+// serialQueue has the requests that set one thing of a shared session, as the log
+// level or the subscription to one resource. They go one after the other, because
+// whether the server must see one depends on its answer to those before it.
+type serialQueue struct {
+	key     string
+	busy    *pending   // the one that the server has, or that waits in queue.list
+	waiting []*pending // oldest first
+}
+
+// serialQueueOf returns the serial queue for what a request sets.
+func (q *queue) serialQueueOf(p *pending) *serialQueue {
+	key := p.method
+	if p.method != methodSetLevel {
+		key = "uri " + p.uri
+	}
+	if found := q.serial[key]; found != nil {
+		return found
+	}
+	if q.serial == nil {
+		q.serial = make(map[string]*serialQueue)
+	}
+	made := &serialQueue{key: key}
+	q.serial[key] = made
+	return made
+}
+
+// reserve takes room for one more request, and reports whether there was any.
+func (q *queue) reserve(p *pending, limit int) bool {
 	size := len(p.request.Raw())
-	if q.count >= limit || q.bytes > 0 && q.bytes+size > waitBytes {
+	if q.count >= limit || q.bytes > 0 && q.bytes+size > maxQueueBytes {
 		return false
 	}
 	q.count++
@@ -32,124 +62,234 @@ func (q *queue) takes(p *pending, limit int) bool {
 	return true
 }
 
-// leave takes a request out that has not been sent.
-func (q *queue) leave(p *pending) {
-	if i := slices.Index(q.list, p); i >= 0 {
-		q.list = slices.Delete(q.list, i, i+1)
-		q.freed(p)
-	}
-}
-
-// freed gives the room of a request back.
-func (q *queue) freed(p *pending) {
+// release gives the room of a request back.
+func (q *queue) release(p *pending) {
 	q.count--
 	q.bytes -= len(p.request.Raw())
 }
 
-// verdict is what becomes of a request that comes, or whose turn it is.
+// remove takes a request that has not been sent out of the list.
+func (q *queue) remove(p *pending) {
+	if i := slices.Index(q.list, p); i >= 0 {
+		q.list = slices.Delete(q.list, i, i+1)
+		q.release(p)
+	}
+}
+
+// pop takes the oldest request out of the list.
+func (q *queue) pop() *pending {
+	p := q.list[0]
+	q.list[0] = nil
+	q.list = q.list[1:]
+	q.release(p)
+	return p
+}
+
+// verdict is what to do with a request.
 type verdict uint8
 
 const (
-	nothing  verdict = iota
-	goes             // to the server
-	waits            // for its turn
-	known            // needs no answer of the server: what it asks for is so already
-	overfull         // there is no room for it to wait
-	refused          // the client may not ask for it
+	nothing verdict = iota
+	forward         // send it to the server
+	wait            // keep it: it is in the queue
+	confirm         // answer it: what it asks for is so already
+	full            // refuse it: the queue is full
+	forbid          // refuse it: the client may not ask for that
 )
 
-// admitLocked decides what becomes of a request in the table. One that does not
-// go and does not wait has been taken out again.
-func (s *Session) admitLocked(p *pending) verdict {
-	if !s.mustWaitLocked(p) {
-		return goes
-	}
-	if !s.queue.takes(p, s.opts.MaxWaiting) {
-		s.removeLocked(p)
-		return overfull
-	}
-	s.queue.list = append(s.queue.list, p)
-	return waits
-}
-
-// mustWaitLocked reports whether a request has to wait: for its turn, or for the
-// server to show that it lives.
-func (s *Session) mustWaitLocked(p *pending) bool {
-	return len(s.queue.list) > 0 || !s.roomLocked()
-}
-
-// roomLocked reports whether the server can be given one more request.
-func (s *Session) roomLocked() bool {
-	return (s.opts.MaxInFlight <= 0 || s.inFlight < s.opts.MaxInFlight) && !s.holdsLocked()
-}
-
-// moreLocked reports whether next has anything to do.
-func (s *Session) moreLocked() bool {
-	return len(s.queue.list) > 0 || len(s.lanes.ready) > 0 || s.hang.on
-}
-
-// next sends what has waited: the requests whose turn it is, and the ping to a
-// server that is suspected to hang.
-func (s *Session) next() {
-	for {
-		s.mu.Lock()
-		p, v := s.nextLocked()
-		var m *jsonrpc.Message
-		if v == goes {
-			m = s.sentLocked(p)
+// judge decides what to do with a request that has been added to the table. It
+// takes those that are neither to be forwarded nor to wait out again.
+func (t *table) judge(p *pending) verdict {
+	if t.opts.Shared {
+		switch p.method {
+		case methodTasksGet, methodTasksResult, methodTasksCancel, methodTasksUpdate:
+			if !t.shared.tasks.Find(p.task).OwnedBy(p.caller, p.caller.principal) {
+				t.remove(p)
+				return forbid
+			}
+		case methodSetLevel, methodSubscribe, methodUnsubscribe:
+			return t.enterSerial(p)
 		}
-		s.mu.Unlock()
+	}
+	return t.enqueue(p)
+}
+
+// enqueue puts a request into the queue unless the server can be given it now.
+func (t *table) enqueue(p *pending) verdict {
+	if len(t.queue.list) == 0 && t.hasRoom() {
+		return forward
+	}
+	if !t.queue.reserve(p, t.opts.MaxWaiting) {
+		t.remove(p)
+		return full
+	}
+	t.queue.list = append(t.queue.list, p)
+	return wait
+}
+
+// hasRoom reports whether the server can be given one more request.
+func (t *table) hasRoom() bool {
+	return (t.opts.MaxInFlight <= 0 || t.inFlight < t.opts.MaxInFlight) && !t.holdsBack()
+}
+
+// hasNext reports whether next may return a request.
+func (t *table) hasNext() bool {
+	return len(t.queue.list) > 0 || len(t.queue.ready) > 0 || t.hang.on
+}
+
+// next returns a request that has waited for its turn, and what to do with it; or
+// the ping to a server that is suspected to hang; or nil.
+func (t *table) next() (*pending, verdict) {
+	if p, v := t.nextSerial(); p != nil {
+		return p, v
+	}
+	if len(t.queue.list) > 0 && t.hasRoom() {
+		return t.queue.pop(), forward
+	}
+	if p := t.nextPing(); p != nil {
+		return p, forward
+	}
+	return nil, nothing
+}
+
+// enterSerial gives a request its turn, or lets it wait for those that set the
+// same thing.
+func (t *table) enterSerial(p *pending) verdict {
+	p.serial = t.queue.serialQueueOf(p)
+	if p.serial.busy == nil && len(p.serial.waiting) == 0 {
+		return t.takeTurn(p)
+	}
+	if !t.queue.reserve(p, t.opts.MaxWaiting) {
+		t.remove(p)
+		return full
+	}
+	p.serial.waiting = append(p.serial.waiting, p)
+	return wait
+}
+
+// takeTurn decides what to do with a request once those before it are answered.
+func (t *table) takeTurn(p *pending) verdict {
+	if v := t.shared.judge(p); v != forward {
+		t.remove(p)
+		return v
+	}
+	p.serial.busy = p
+	return t.enqueue(p)
+}
+
+// leaveSerial takes a request that is removed from the table out of its serial
+// queue, and gives the next one its turn.
+func (t *table) leaveSerial(p *pending) {
+	q := p.serial
+	if q.busy == p {
+		q.busy = nil
+		if p.sent && p.method == methodSetLevel {
+			t.shared.levels.Lost() // until the answer says otherwise
+		}
+	}
+	if i := slices.Index(q.waiting, p); i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+		t.queue.release(p)
+	}
+	switch {
+	case q.busy != nil:
+	case len(q.waiting) > 0:
+		t.wake(q)
+	default:
+		delete(t.queue.serial, q.key)
+	}
+}
+
+func (t *table) wake(q *serialQueue) {
+	if !slices.Contains(t.queue.ready, q) {
+		t.queue.ready = append(t.queue.ready, q)
+	}
+}
+
+// nextSerial returns a request of a serial queue that is ready, and what to do
+// with it.
+func (t *table) nextSerial() (*pending, verdict) {
+	for len(t.queue.ready) > 0 {
+		q := t.queue.ready[0]
+		if q.busy != nil || len(q.waiting) == 0 {
+			t.queue.ready = t.queue.ready[1:]
+			continue
+		}
+		p := q.waiting[0]
+		q.waiting = slices.Delete(q.waiting, 0, 1)
+		t.queue.release(p)
+		if v := t.takeTurn(p); v != wait {
+			return p, v
+		}
+	}
+	return nil, nothing
+}
+
+// addOwn adds a request of the gateway's own that nobody waits for. It tells the
+// server what the clients that are left want.
+func (t *table) addOwn(method, params, uri string) {
+	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", method, []byte(params)))
+	if err != nil {
+		return
+	}
+	p := &pending{method: method, request: m, counted: true, uri: uri}
+	t.add(p, t.opts.RequestTimeout)
+	p.serial = t.queue.serialQueueOf(p)
+	p.serial.waiting = append(p.serial.waiting, p)
+	t.queue.count++
+	t.queue.bytes += len(m.Raw())
+	t.wake(p.serial)
+}
+
+// sendNext sends the requests whose turn it is.
+func (s *Session) sendNext() {
+	for {
+		p, v, m := s.takeNext()
 		if p == nil {
 			return
 		}
-		if s.act(p, v, m) != nil { // it waited in a session that has ended
-			s.lost(p, m, ReasonError("the session with the server was lost", "session_lost", true))
+		if s.carryOut(p, v, m) != nil { // it waited in a session that has ended
+			p.lose(m, ReasonError("the session with the server was lost", "session_lost", true))
 		}
 	}
 }
 
-func (s *Session) nextLocked() (*pending, verdict) {
+// takeNext is the locked step of sendNext. It returns the message of a request that
+// is to be forwarded.
+func (s *Session) takeNext() (p *pending, v verdict, m *jsonrpc.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.err != nil {
-		return nil, nothing
+		return nil, nothing, nil
 	}
-	if p, v := s.nextInLaneLocked(); p != nil {
-		return p, v
+	p, v = s.table.next()
+	if v == forward {
+		m = s.table.markSent(p)
 	}
-	if len(s.queue.list) > 0 && s.roomLocked() {
-		p := s.queue.list[0]
-		s.queue.list[0] = nil
-		s.queue.list = s.queue.list[1:]
-		s.queue.freed(p)
-		return p, goes
-	}
-	return s.pingLocked()
+	return p, v, m
 }
 
-// refusal is the error of a request that a shared session does not take.
-func refusal(p *pending) *jsonrpc.Error {
-	if p.method == methodSubscribe {
-		return ReasonError(fmt.Sprintf("the client has %d subscriptions", maxSubscriptions), "too_many_subscriptions", false)
-	}
-	return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such task")
-}
-
-// act does what has been decided about a request. It fails with ErrOver when the
-// request could not be sent because the session is over.
-func (s *Session) act(p *pending, v verdict, m *jsonrpc.Message) error {
+// carryOut does with a request what has been decided. m is its message if it is to
+// be forwarded. It fails with ErrOver when the request cannot be sent because the
+// session is over.
+func (s *Session) carryOut(p *pending, v verdict, m *jsonrpc.Message) error {
 	switch v {
-	case goes:
+	case forward:
 		return s.send(p, m)
-	case waits:
+	case wait:
 		s.opts.Metrics.RequestWaits()
-	case known:
-		s.finish(p, jsonrpc.NewResult(p.client, []byte("{}")), "")
-	case overfull:
+	case confirm:
+		p.respond(jsonrpc.NewResult(p.client, []byte("{}")), "")
+	case full:
 		s.opts.Metrics.QueueFull()
-		why := fmt.Sprintf("over %d requests, or %d MiB of them, wait for the server", s.opts.MaxWaiting, waitBytes>>20)
-		s.fail(p, ReasonError(why, "queue_full", true), metrics.ErrorBusy)
-	case refused:
-		e := refusal(p)
-		s.fail(p, e, strconv.Itoa(e.Code))
+		why := fmt.Sprintf("over %d requests, or %d MiB of them, wait for the server", s.opts.MaxWaiting, maxQueueBytes>>20)
+		p.fail(ReasonError(why, "queue_full", true), metrics.ErrorBusy)
+	case forbid:
+		e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such task")
+		if p.method == methodSubscribe {
+			e = ReasonError(fmt.Sprintf("the client has %d subscriptions", sharing.MaxSubscriptions), "too_many_subscriptions", false)
+		}
+		p.fail(e, strconv.Itoa(e.Code))
 	}
 	return nil
 }

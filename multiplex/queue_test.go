@@ -54,7 +54,7 @@ func TestQueueIsBounded(t *testing.T) {
 func TestIdleSessionHoldsNothing(t *testing.T) {
 	idle := func(w *world) {
 		for name, n := range w.session.Tables() {
-			if n != 0 && name != "ports" {
+			if n != 0 && name != "callers" {
 				w.Errorf("%d %s are left", n, name)
 			}
 		}

@@ -1,6 +1,8 @@
 package multiplex
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"strconv"
 
@@ -8,47 +10,72 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// forward takes a request of a client.
-func (s *Session) forward(t *Port, m *jsonrpc.Message) error {
-	p := &pending{method: m.Method, port: t, client: m.ID, request: m, counted: true}
+// forwardRequest sends a client's request to the server, queues it, or answers it.
+func (s *Session) forwardRequest(c *Caller, m *jsonrpc.Message) error {
+	p := &pending{method: m.Method, caller: c, client: m.ID, request: m, counted: true}
 	if e := s.inspect(p, m); e != nil {
-		s.fail(p, e, strconv.Itoa(e.Code))
+		p.fail(e, strconv.Itoa(e.Code))
 		return nil
 	}
-	return s.start(p)
+	return s.begin(p)
 }
 
-// start puts a request into the table and sends it, or has it wait.
-func (s *Session) start(p *pending) error {
+// begin puts a request into the table and sends it, queues it, or answers it.
+func (s *Session) begin(p *pending) error {
+	v, m, err := s.enter(p)
+	if err != nil {
+		return err
+	}
+	return s.carryOut(p, v, m)
+}
+
+// enter is the locked step that adds a request to the table and decides what to do
+// with it. It returns the message of one that is to be forwarded. A request of the
+// gateway's own does not wait for its turn.
+func (s *Session) enter(p *pending) (v verdict, m *jsonrpc.Message, err error) {
 	s.mu.Lock()
-	if s.err != nil || p.port.left {
-		defer s.mu.Unlock()
-		if p.port.left {
-			return ErrLeft
-		}
-		return ErrOver
+	defer s.mu.Unlock()
+	t := &s.table
+	switch {
+	case p.caller != nil && p.caller.left:
+		return nothing, nil, ErrLeft
+	case s.err != nil:
+		return nothing, nil, ErrOver
+	case p.caller == nil:
+		t.add(p, 0)
+		return forward, t.markSent(p), nil
 	}
-	p.started = s.now()
-	s.addLocked(p)
-	limit := s.opts.RequestTimeout
-	if blocks(p) {
-		limit = s.opts.MaxRequestTimeout
+	timeout := s.opts.RequestTimeout
+	if p.mayBlock() {
+		timeout = s.opts.MaxRequestTimeout
 	}
-	s.deadlineLocked(&p.timed, p, p.started+limit)
-	v := s.enterLocked(p)
-	var m *jsonrpc.Message
-	if v == goes {
-		m = s.sentLocked(p)
+	t.add(p, timeout)
+	if v = t.judge(p); v == forward {
+		m = t.markSent(p)
 	}
-	s.mu.Unlock()
-	return s.act(p, v, m)
+	return v, m, nil
 }
 
-// inspect takes from a request what is needed on its way back. It fails when the
-// request cannot be made on this session.
+// takeOut removes the request that find returns, called with the lock held, from
+// the table and sends what may be sent then. It returns nil when find does, or when
+// the request is not in the table any more; else the caller answers it.
+func (s *Session) takeOut(find func(t *table) *pending) *pending {
+	s.mu.Lock()
+	p := find(&s.table)
+	taken := p != nil && s.table.remove(p)
+	s.mu.Unlock()
+	if !taken {
+		return nil
+	}
+	s.sendNext()
+	return p
+}
+
+// inspect notes what the way back of a request needs. It fails when the request
+// cannot be made on this session.
 func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	if s.opts.Shared && !m.Certain() {
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a member stands there twice, in another case")
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a member is there twice, in another case")
 	}
 	at, certain := m.Param("_meta", "progressToken")
 	if s.opts.Shared && !certain {
@@ -56,7 +83,7 @@ func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is ambiguous")
 	}
 	if at.Found() {
-		p.place = at
+		p.tokenAt = at
 		p.token = append(p.tokenBuf[:0], m.At(at)...)
 	}
 	p.safe = s.opts.Repeatable.Safe(m)
@@ -97,65 +124,87 @@ func inspectShared(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	return nil
 }
 
-// enterLocked decides about a request that has just come.
-func (s *Session) enterLocked(p *pending) verdict {
-	if !s.opts.Shared {
-		return s.admitLocked(p)
-	}
-	switch p.method {
-	case methodTasksGet, methodTasksResult, methodTasksCancel, methodTasksUpdate:
-		if !s.tasks.byID[p.task].ownedBy(p.port) {
-			s.removeLocked(p)
-			return refused
-		}
-	case methodSetLevel, methodSubscribe, methodUnsubscribe:
-		return s.enterLaneLocked(p)
-	}
-	return s.admitLocked(p)
-}
-
-// send gives a request to the server. A ping that cannot be sent is missed: it
-// stays in the table until its time is up, or each would make the next one.
+// send gives a request to the server. A ping that cannot be sent stays in the
+// table until its time is up, or each would make the next one.
 func (s *Session) send(p *pending, m *jsonrpc.Message) error {
-	err := s.conn.Send(m.WithNumber(p.id, p.place))
-	if err == nil || p.probes() || !s.remove(p) {
+	err := s.conn.Send(m.WithNumber(p.id, p.tokenAt))
+	if err == nil || p.isProbe() || s.takeOut(func(*table) *pending { return p }) == nil {
 		return nil
 	}
-	s.next()
 	if errors.Is(err, jsonrpc.ErrBusy) {
-		s.fail(p, ReasonError(jsonrpc.ErrBusy.Error(), "server_busy", true), metrics.ErrorBusy)
+		p.fail(ReasonError(jsonrpc.ErrBusy.Error(), "server_busy", true), metrics.ErrorBusy)
 		return nil
 	}
 	return ErrOver
 }
 
-// finish answers what a client has asked.
-func (s *Session) finish(p *pending, response []byte, errorType string) {
-	switch {
-	case p.reply != nil:
-		m, err := jsonrpc.Parse(response)
-		p.reply <- outcome{m, err}
-	case p.port != nil:
-		p.port.client.Answer(p.client, response, errorType)
+// Call sends a request of the gateway's own and returns the response, which may
+// be an error response. It fails with ctx, or when the session ends.
+func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	p := &pending{method: method, reply: make(chan outcome, 1)}
+	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", method, params))
+	if err != nil {
+		return nil, err
+	}
+	p.request = m
+	if _, _, err := s.enter(p); err != nil {
+		return nil, s.Err()
+	}
+	if err := s.conn.Send(m.WithNumber(p.id, p.tokenAt)); err != nil {
+		s.takeOut(func(*table) *pending { return p })
+		return nil, s.why(ctx, err)
+	}
+	return s.await(ctx, p)
+}
+
+// Call is Session.Call for a request that is made in the name of the client, as
+// the subscriptions that a new session must be told. It is treated as a request of
+// the client.
+func (c *Caller) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	s := c.session
+	p := &pending{method: method, caller: c, reply: make(chan outcome, 1), counted: true}
+	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", method, params))
+	if err != nil {
+		return nil, err
+	}
+	p.client, p.request = m.ID, m
+	if e := s.inspect(p, m); e != nil {
+		return nil, e
+	}
+	if err := s.begin(p); err != nil {
+		return nil, s.why(ctx, err)
+	}
+	return s.await(ctx, p)
+}
+
+// await waits for the answer to a call of the gateway's own.
+func (s *Session) await(ctx context.Context, p *pending) (*jsonrpc.Message, error) {
+	select {
+	case o := <-p.reply:
+		return o.response, o.err
+	case <-ctx.Done():
+	}
+	s.locked(func(t *table) { t.abandon(p) })
+	s.sendNext()
+	return nil, ctx.Err()
+}
+
+// why returns the error of a send that failed: the reason of the session's end if
+// it is over.
+func (s *Session) why(ctx context.Context, err error) error {
+	if errors.Is(err, jsonrpc.ErrBusy) || errors.Is(err, ErrLeft) {
+		return err
+	}
+	select {
+	case <-s.done:
+		return s.Err()
+	case <-ctx.Done():
+		return err
 	}
 }
 
-// fail answers a request with an error of ours.
-func (s *Session) fail(p *pending, e *jsonrpc.Error, errorType string) {
-	switch {
-	case p.reply != nil:
-		p.reply <- outcome{err: e}
-	case p.port != nil:
-		p.port.client.Fail(p.client, e, errorType)
-	}
-}
-
-// lost answers a request that the session has ended under: m is the request if it
-// may be made again, else nil.
-func (s *Session) lost(p *pending, m *jsonrpc.Message, e *jsonrpc.Error) {
-	if m == nil || p.port == nil || p.reply != nil {
-		s.fail(p, e, metrics.ErrorSessionLost)
-		return
-	}
-	p.port.client.Lost(m, e)
+// Notify sends a notification of the gateway's own.
+func (s *Session) Notify(method string, params json.RawMessage) error {
+	s.noteNotified()
+	return s.conn.Send(jsonrpc.NewNotification(method, params))
 }

@@ -274,7 +274,7 @@ func TestNewcomerDoesNotOvertakeWaiting(t *testing.T) {
 		w := newWorld(t, multiplex.Options{MaxInFlight: 1, RequestTimeout: time.Second}, 1)
 		w.clients[0].onFail = func() {
 			w.clients[0].onFail = nil
-			w.ports[0].Forward(parse(t, callC))
+			w.callers[0].Forward(parse(t, callC))
 		}
 		play(w, []step{
 			forward(callA), sent(call("1")), after(time.Second / 2), forward(callB), after(time.Second / 2),

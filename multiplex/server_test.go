@@ -208,7 +208,7 @@ func TestAnswerOfAnotherClientIsDropped(t *testing.T) {
 		play(w, []step{server(roots)})
 		id := delivered(w, "roots/list")
 		w.clients = append(w.clients, &fakeClient{})
-		w.ports = append(w.ports, w.session.Attach(w.clients[1], "late", ""))
+		w.callers = append(w.callers, w.session.Attach(w.clients[1], "late", ""))
 		play(w, []step{
 			from(1, result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
 			from(0, result(id)), sent(result("7")),

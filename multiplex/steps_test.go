@@ -28,7 +28,7 @@ func from(client int, msgs ...string) step {
 	return func(w *world) {
 		for _, m := range msgs {
 			msg := parse(w, m)
-			if err := w.ports[client].Forward(msg); err != nil {
+			if err := w.callers[client].Forward(msg); err != nil {
 				w.clients[client].note("not taken %s: %v", msg.ID, err)
 			}
 		}

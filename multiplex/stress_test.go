@@ -101,15 +101,15 @@ func (c *caller) answered(response string) {
 	}
 }
 
-func (c *caller) run(port *multiplex.Port) (answered int) {
+func (c *caller) run(caller *multiplex.Caller) (answered int) {
 	for i := range stressCalls {
 		id := fmt.Sprint(i % 3)
 		token := fmt.Sprintf(`{"token":"%s-%d"}`, c.name, i)
-		if port.Forward(parse(c.t, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":`+token+`}`)) != nil {
+		if caller.Forward(parse(c.t, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":`+token+`}`)) != nil {
 			continue // the session is over: there is nothing to wait for
 		}
 		if rand.IntN(50) == 0 {
-			_ = port.Forward(parse(c.t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`))
+			_ = caller.Forward(parse(c.t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`+id+`}}`))
 		}
 		response := <-c.got // a request that is never answered is a deadlock, which synctest reports
 		if response == "" {
@@ -135,9 +135,9 @@ func stress(t *testing.T, opts multiplex.Options, die bool) {
 		)
 		for i := range stressCallers {
 			c := &caller{t: t, name: fmt.Sprintf("caller-%d", i), got: make(chan string, 1)}
-			port := s.Attach(c, c.name, "")
+			caller := s.Attach(c, c.name, "")
 			wg.Go(func() {
-				n := c.run(port)
+				n := c.run(caller)
 				mu.Lock()
 				defer mu.Unlock()
 				ok += n
@@ -169,11 +169,11 @@ func TestCloseWhileAClientHoldsUpTheReader(t *testing.T) {
 		conn := newFakeConn()
 		s := multiplex.New(conn, multiplex.Options{})
 		held := &holdingClient{release: make(chan struct{})}
-		port := s.Attach(held, "held", "")
-		port.Forward(parse(t, callA))
+		caller := s.Attach(held, "held", "")
+		caller.Forward(parse(t, callA))
 		conn.in <- incoming{data: []byte(result("1"))}
 		synctest.Wait()
-		port.Forward(parse(t, callB))
+		caller.Forward(parse(t, callB))
 		s.Close(errTestOver)
 		close(held.release)
 		<-s.Done()

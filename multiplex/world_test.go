@@ -160,7 +160,7 @@ type world struct {
 	conn    *fakeConn
 	session *multiplex.Session
 	clients []*fakeClient
-	ports   []*multiplex.Port
+	callers []*multiplex.Caller
 	metrics *prometheus.Registry
 	ended   []error // what OnClose was told
 }
@@ -184,12 +184,12 @@ func (w *world) attach(principal string) {
 	c := &fakeClient{}
 	name := fmt.Sprintf("client-%d", len(w.clients))
 	w.clients = append(w.clients, c)
-	w.ports = append(w.ports, w.session.Attach(c, name, principal))
+	w.callers = append(w.callers, w.session.Attach(c, name, principal))
 }
 
 // joins has one more client come, leaves has one go.
 func joins(principal string) step { return func(w *world) { w.attach(principal) } }
-func leaves(client int) step      { return func(w *world) { w.ports[client].Detach() } }
+func leaves(client int) step      { return func(w *world) { w.callers[client].Detach() } }
 
 // with is server for a Conn that knows the request that a message came with.
 func with(related string, msgs ...string) step {

@@ -18,9 +18,9 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "internal/buildinfo", "internal/throttle"},
+	{"jsonrpc", "metrics", "internal/buildinfo", "internal/deadline", "internal/throttle"},
 	{"internal/mcp"},
-	{"connstate"},
+	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/buffer", "upstream/internal/inprocess"},
 	{"upstream/stdio", "upstream/internal/exchange"},
 	{"upstream/internal/streamable", "upstream/internal/stateless", "upstream/internal/httpsse"},

@@ -171,9 +171,9 @@ func (c *muxClient) Serves(*jsonrpc.Message) bool     { return true }
 // rig is a client on a session with a real server.
 type rig struct {
 	*muxClient
-	t    *testing.T
-	port *multiplex.Port
-	init *handshake.Result
+	t      *testing.T
+	caller *multiplex.Caller
+	init   *handshake.Result
 }
 
 func assemble(t *testing.T, up jsonrpc.Dialer) *rig {
@@ -203,7 +203,7 @@ func (r *rig) forward(msg string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if err := r.port.Forward(m); err != nil {
+	if err := r.caller.Forward(m); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -76,7 +76,7 @@ func newSDKServer() *sdkServer {
 // caller is the client of a session: what reaches it, in order.
 type caller struct {
 	t        *testing.T
-	port     *multiplex.Port
+	mux      *multiplex.Caller
 	received chan string
 }
 
@@ -92,7 +92,7 @@ func (c *caller) send(msg string) {
 	c.t.Helper()
 	m, err := jsonrpc.Parse([]byte(msg))
 	if err == nil {
-		err = c.port.Forward(m)
+		err = c.mux.Forward(m)
 	}
 	if err != nil {
 		c.t.Fatalf("forward %s: %v", msg, err)
@@ -142,7 +142,7 @@ func overSDK(t *testing.T, s *sdkServer, opts *mcp.StreamableHTTPOptions) (*call
 		t.Fatalf("handshake: %v", err)
 	}
 	c := &caller{t: t, received: make(chan string, 100)}
-	c.port = session.Attach(c, "test", "")
+	c.mux = session.Attach(c, "test", "")
 	return c, result
 }
 

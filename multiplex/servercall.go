@@ -1,0 +1,171 @@
+package multiplex
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// maxServerCalls bounds the requests of a server that no client has answered.
+const maxServerCalls = 256
+
+// serverCalls are the requests of the server that wait for a client's answer.
+// Guarded by Session.mu.
+type serverCalls struct {
+	prefix string // of our ids; drawn at random, so that no two sessions share ids
+	last   int
+	open   map[jsonrpc.ID]*serverCall // by our id
+}
+
+type serverCall struct {
+	timed
+	id     jsonrpc.ID // the server's
+	ours   jsonrpc.ID
+	caller *Caller
+	token  json.RawMessage // the server's progress token; nil: none
+	limit  time.Duration   // how long the client may take
+}
+
+// expireLocked refuses a request that the client has not answered in time.
+func (call *serverCall) expireLocked(s *Session) func() {
+	s.removeCallLocked(call)
+	return func() {
+		s.refuse(call.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client did not answer in %s", call.limit))
+	}
+}
+
+// serverRequest answers a request of the server or passes it to the client that
+// it belongs to. It refuses at once what the client has not said it serves, and what
+// cannot be attributed.
+func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
+	if m.Method == methodPing {
+		s.pass(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
+		return
+	}
+	if m.Method == methodInitialize && s.failEchoed(m) {
+		return
+	}
+	var c *Caller
+	s.locked(func(*table) { c = s.ownerLocked(m, related) })
+	if c == nil {
+		s.drop(metrics.DroppedUnattributed, "it is not known which client this request is for", m)
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "it is not known which client %.64s is for", m.Method))
+		return
+	}
+	if !c.client.Serves(m) {
+		s.drop(metrics.DroppedUnknownRequest, "request of the server refused", m)
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the client does not serve %.64s", m.Method))
+		return
+	}
+	s.callClient(c, m)
+}
+
+// failEchoed fails the initialize that a request of the server repeats, and reports
+// whether there is one. No server sends initialize; a program like cat does, and
+// the start would wait for its timeout.
+func (s *Session) failEchoed(m *jsonrpc.Message) bool {
+	p := s.takeOut(func(t *table) *pending {
+		if p := t.byID[numberOf(m.ID)]; p != nil && p.sent && p.method == methodInitialize {
+			return p
+		}
+		return nil
+	})
+	if p == nil {
+		return false
+	}
+	s.failUnusable(p, "the program only sends back what it gets: it is no MCP server")
+	return true
+}
+
+// callClient passes a request of the server to a client.
+func (s *Session) callClient(c *Caller, m *jsonrpc.Message) {
+	at, _ := m.Param("_meta", "progressToken")
+	call := &serverCall{id: m.ID, caller: c, limit: s.opts.RequestTimeout}
+	if m.Method == methodElicit || m.Method == "sampling/createMessage" { // a person may have to decide
+		call.limit = s.opts.MaxRequestTimeout
+	}
+	if at.Found() {
+		call.token = append(call.token, m.At(at)...) // not the message that it is part of
+	}
+	if !s.addCall(call) {
+		s.drop(metrics.DroppedNotReady, "too many requests of the server", m)
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered", maxServerCalls))
+		return
+	}
+	if m.Method == methodElicit {
+		id, _ := jsonrpc.Member(m.Params(), "elicitationId")
+		s.learnElicitation(c, id)
+	}
+	c.client.Deliver(m.Method, m.WithIDAt(call.ours, at))
+}
+
+// refuse answers a request of the server with an error.
+func (s *Session) refuse(id jsonrpc.ID, e *jsonrpc.Error) {
+	_ = s.conn.Send(jsonrpc.NewError(id, e)) // a lost session shows by itself
+}
+
+// addCall notes a request of the server, with an id of ours and a deadline.
+func (s *Session) addCall(call *serverCall) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls, deadlines := &s.calls, &s.table.deadlines
+	if s.err != nil || call.caller.left || len(calls.open) >= maxServerCalls {
+		return false
+	}
+	if calls.open == nil {
+		calls.open = make(map[jsonrpc.ID]*serverCall)
+		calls.prefix = "gw-" + rand.Text()[:8] + "-"
+	}
+	calls.last++
+	call.ours = jsonrpc.ID(strconv.Quote(calls.prefix + strconv.Itoa(calls.last)))
+	calls.open[call.ours] = call
+	call.caller.asked++
+	deadlines.Put(&call.timed, call, deadlines.Now()+call.limit)
+	return true
+}
+
+// takeCall removes the request of the server for which match, called with the lock
+// held, is true, and returns it; nil: there is none.
+func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, call := range s.calls.open {
+		if match(call) {
+			s.removeCallLocked(call)
+			return call
+		}
+	}
+	return nil
+}
+
+func (s *Session) removeCallLocked(call *serverCall) {
+	s.table.deadlines.Drop(&call.timed)
+	delete(s.calls.open, call.ours)
+	call.caller.asked--
+}
+
+// forwardResponse passes a client's response to the server that asked.
+func (s *Session) forwardResponse(c *Caller, m *jsonrpc.Message) {
+	call := s.takeCall(func(call *serverCall) bool { return call.ours == m.ID && call.caller == c })
+	if call == nil {
+		s.drop(metrics.DroppedUnknownResponse, "response answers no request of the server", m)
+		return
+	}
+	s.pass(m, m.WithID(call.id))
+}
+
+// cancelCall takes a server's request back, and tells the client.
+func (s *Session) cancelCall(m *jsonrpc.Message) {
+	at, _ := m.Param("requestId")
+	id := jsonrpc.ID(m.At(at))
+	call := s.takeCall(func(call *serverCall) bool { return call.id == id })
+	if call == nil {
+		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
+		return
+	}
+	call.caller.client.Deliver(m.Method, m.WithValue(at, json.RawMessage(call.ours)))
+}

@@ -1,0 +1,234 @@
+package multiplex
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
+)
+
+const (
+	methodSetLevel          = "logging/setLevel"
+	methodMessage           = "notifications/message"
+	methodSubscribe         = "resources/subscribe"
+	methodUnsubscribe       = "resources/unsubscribe"
+	methodUpdated           = "notifications/resources/updated"
+	methodElicit            = "elicitation/create"
+	methodElicitationIsOver = "notifications/elicitation/complete"
+	methodTasksGet          = "tasks/get"
+	methodTasksResult       = "tasks/result"
+	methodTasksCancel       = "tasks/cancel"
+	methodTasksList         = "tasks/list"
+	methodTasksUpdate       = "tasks/update" // of the tasks extension of MCP 2026-07-28
+	methodTaskStatus        = "notifications/tasks/status"
+	methodTask              = "notifications/tasks" // of the extension
+
+	// relatedTask names the task that a message belongs to, in its _meta.
+	relatedTask = "io.modelcontextprotocol/related-task"
+
+	// codeElicitationRequired is the error of a request that needs the user to
+	// visit URLs first (MCP 2025-11-25).
+	codeElicitationRequired = "-32042"
+
+	// maxURI bounds the URI of a subscription, in bytes.
+	maxURI = 8 << 10
+)
+
+// shared is what the clients of a session want of the server, and what belongs to
+// which of them. On a session that is not shared only the tasks that make progress
+// are noted. Guarded by Session.mu.
+type shared struct {
+	levels        sharing.Levels[*Caller]
+	subscriptions sharing.Subscriptions[*Caller]
+	elicitations  sharing.Elicitations[*Caller]
+	tasks         sharing.Tasks[*Caller]
+}
+
+// judge decides whether the server must see a request that sets a log level or a
+// subscription. If not, it notes here what the client wants.
+func (s *shared) judge(p *pending) verdict {
+	switch p.method {
+	case methodSetLevel:
+		return s.judgeLevel(p)
+	case methodUnsubscribe:
+		if !s.subscriptions.Unsubscribe(p.uri, p.caller) {
+			return confirm
+		}
+		return forward
+	}
+	switch done, err := s.subscriptions.Subscribe(p.uri, p.caller); {
+	case err != nil:
+		return forbid
+	case done:
+		return confirm
+	}
+	return forward
+}
+
+// judgeLevel is judge for logging/setLevel: the server gets the most verbose level
+// that a client wants.
+func (s *shared) judgeLevel(p *pending) verdict {
+	level, needed := s.levels.Needed(p.caller, p.level)
+	if !needed {
+		s.levels.Set(p.caller, p.level)
+		return confirm
+	}
+	p.serverLevel = level
+	if level != p.level {
+		_, at := levelOf(p.request)
+		m, err := jsonrpc.Parse(p.request.WithValue(at, []byte(`"`+level.String()+`"`)))
+		if err != nil { // it was valid before
+			return confirm
+		}
+		p.request = m
+	}
+	return forward
+}
+
+// levelOf returns the level in a message's params, none when it is ambiguous, and
+// where it is.
+func levelOf(m *jsonrpc.Message) (sharing.Level, jsonrpc.Place) {
+	at, certain := m.Param("level")
+	text, _ := jsonrpc.Text(m.At(at))
+	if !certain {
+		return 0, at
+	}
+	return sharing.ParseLevel(text), at
+}
+
+// settle notes the server's answer to a request that has just been removed, if it is
+// of a serial queue. It returns the requests that get the same error, as they ask
+// for the same.
+func (t *table) settle(p *pending, failed bool) (same []*pending) {
+	switch {
+	case p.serial == nil:
+	case p.method == methodSetLevel && !failed:
+		t.shared.levels.Told(p.serverLevel)
+		t.shared.levels.Set(p.caller, p.level)
+	case p.method == methodSubscribe && !failed:
+		t.shared.subscriptions.Add(p.uri, p.caller)
+	case p.method == methodSubscribe:
+		for _, w := range slices.Clone(p.serial.waiting) {
+			if w.method != methodSubscribe {
+				break
+			}
+			t.remove(w)
+			same = append(same, w)
+		}
+	}
+	return same
+}
+
+// forget removes all that belongs to a client that leaves, and adds the requests
+// that tell the server so. The client's own requests have been abandoned: where one
+// of them was subscribing, the server may have heard of it, so it hears of the end.
+func (t *table) forget(c *Caller, abandoned []*pending) {
+	t.shared.tasks.Leave(c)
+	t.shared.elicitations.Leave(c)
+	uris := t.shared.subscriptions.Leave(c)
+	for _, p := range abandoned {
+		if p.sent && p.method == methodSubscribe && p.serial != nil {
+			uris = append(uris, p.uri)
+		}
+	}
+	for _, uri := range uris {
+		quoted, _ := json.Marshal(uri) // a string always has a JSON form
+		t.addOwn(methodUnsubscribe, `{"uri":`+string(quoted)+`}`, uri)
+	}
+	if level, needed := t.shared.levels.Leave(c); needed {
+		t.addOwn(methodSetLevel, `{"level":"`+level.String()+`"}`, "")
+	}
+}
+
+// learn notes what a response says that matters later, and returns its bytes for
+// the client.
+func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
+	result := m.Result()
+	switch {
+	case p.caller == nil:
+	case result == nil:
+		s.learnElicitations(p.caller, m.Error())
+	case p.method == methodListTools:
+		s.opts.Repeatable.learn(!p.more, result)
+	case p.method == methodTasksList && s.opts.Shared:
+		return s.filterTasks(p, m)
+	case p.task != "":
+		s.learnStatus(p, result)
+	default:
+		s.learnTask(p, result)
+	}
+	return m.WithID(p.client)
+}
+
+// learnTask notes the task that a response says was made of its request.
+func (s *Session) learnTask(p *pending, result json.RawMessage) {
+	if !s.opts.Shared && p.token == nil || !bytes.Contains(result, []byte(`"taskId"`)) {
+		return
+	}
+	raw, found := jsonrpc.Member(result, "task", "taskId")
+	if kind, _ := jsonrpc.Member(result, "resultType"); !found && string(kind) == `"task"` {
+		raw, _ = jsonrpc.Member(result, "taskId")
+	}
+	id, ok := jsonrpc.Text(raw)
+	if !ok || len(id) > jsonrpc.MaxIDBytes {
+		return
+	}
+	task := &sharing.Task[*Caller]{ID: id, Principal: p.caller.principal, Client: p.caller}
+	if p.token != nil {
+		task.Wire, task.Token = p.id, p.token
+	}
+	s.locked(func(t *table) {
+		if !p.caller.left && s.err == nil {
+			t.shared.tasks.Add(task)
+		}
+	})
+}
+
+// learnStatus notes the status that the answer to a request about a task has.
+func (s *Session) learnStatus(p *pending, result json.RawMessage) {
+	status := "completed" // the server answers tasks/result when the task is over
+	if p.method != methodTasksResult {
+		raw, _ := jsonrpc.Member(result, "status")
+		status, _ = jsonrpc.Text(raw)
+	}
+	s.locked(func(t *table) { t.shared.tasks.SetStatus(p.task, status) })
+}
+
+// filterTasks returns the answer to a client's tasks/list with its own tasks alone.
+func (s *Session) filterTasks(p *pending, m *jsonrpc.Message) []byte {
+	list, _ := jsonrpc.Member(m.Result(), "tasks")
+	own := jsonrpc.Filter(list, func(element json.RawMessage) (owned bool) {
+		raw, _ := jsonrpc.Member(element, "taskId")
+		id, _ := jsonrpc.Text(raw)
+		s.locked(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(p.caller, p.caller.principal) })
+		return owned
+	})
+	return jsonrpc.ReplaceMember(m.WithID(p.client), own, "result", "tasks")
+}
+
+// learnElicitations notes those that an error says a request needs first.
+func (s *Session) learnElicitations(c *Caller, fault json.RawMessage) {
+	if !s.opts.Shared || !bytes.Contains(fault, []byte(codeElicitationRequired)) {
+		return
+	}
+	list, _ := jsonrpc.Member(fault, "data", "elicitations")
+	jsonrpc.Each(list, func(element json.RawMessage) {
+		id, _ := jsonrpc.Member(element, "elicitationId")
+		s.learnElicitation(c, id)
+	})
+}
+
+// learnElicitation notes an elicitation that a client is told of.
+func (s *Session) learnElicitation(c *Caller, rawID json.RawMessage) {
+	id, ok := jsonrpc.Text(rawID)
+	if !ok || !s.opts.Shared || len(id) > jsonrpc.MaxIDBytes {
+		return
+	}
+	s.locked(func(t *table) {
+		if !c.left {
+			t.shared.elicitations.Add(id, c)
+		}
+	})
+}

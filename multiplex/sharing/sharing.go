@@ -1,0 +1,7 @@
+// Package sharing keeps what one session with a server must know to serve several
+// clients: the log level that each wants, the resources that each subscribes to,
+// and which client each task and each elicitation belongs to.
+//
+// The type parameter C identifies a client; its zero value is none. The types
+// have no lock: the session that owns them guards them.
+package sharing

@@ -1,0 +1,114 @@
+package sharing
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// MaxSubscriptions bounds the subscriptions of one client.
+const MaxSubscriptions = 1024
+
+// ErrTooManySubscriptions reports a client that has MaxSubscriptions.
+var ErrTooManySubscriptions = errors.New("too many subscriptions")
+
+// Subscriptions are the clients that subscribe to resources, by URI. The server
+// hears of the first subscriber of a resource and of the last one that leaves.
+type Subscriptions[C comparable] struct {
+	clients map[string][]C
+	counts  map[C]int
+}
+
+// Subscribe adds a client to the subscribers of a resource if it has any. False:
+// it has none, so the server must be asked first; the caller then calls Add.
+func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
+	clients := s.clients[uri]
+	switch {
+	case slices.Contains(clients, c):
+		return true, nil
+	case s.counts[c] >= MaxSubscriptions:
+		return false, ErrTooManySubscriptions
+	case len(clients) == 0:
+		return false, nil
+	}
+	s.Add(uri, c)
+	return true, nil
+}
+
+// Add adds a client to the subscribers of a resource.
+func (s *Subscriptions[C]) Add(uri string, c C) {
+	if s.clients == nil {
+		s.clients, s.counts = make(map[string][]C), make(map[C]int)
+	}
+	s.clients[uri] = append(s.clients[uri], c)
+	s.counts[c]++
+}
+
+// Unsubscribe removes a client from the subscribers of a resource, and reports
+// whether none are left: then the server must be told.
+func (s *Subscriptions[C]) Unsubscribe(uri string, c C) bool {
+	clients := s.clients[uri]
+	i := slices.Index(clients, c)
+	if i < 0 {
+		return len(clients) == 0
+	}
+	if s.counts[c]--; s.counts[c] == 0 {
+		delete(s.counts, c)
+	}
+	if len(clients) == 1 {
+		delete(s.clients, uri)
+		return true
+	}
+	s.clients[uri] = slices.Delete(clients, i, i+1)
+	return false
+}
+
+// Leave removes a client from all subscriptions, and returns the URIs that have
+// no subscribers left.
+func (s *Subscriptions[C]) Leave(c C) (uris []string) {
+	for uri, clients := range s.clients {
+		if slices.Contains(clients, c) && s.Unsubscribe(uri, c) {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
+}
+
+// Updated returns the clients to tell that a resource has changed. The URI "might
+// be a sub-resource of the one that the client actually subscribed to" (MCP
+// 2025-11-25, schema): these are the subscribers of the resource and of those that
+// it is part of. When there are none, they are all subscribers.
+func (s *Subscriptions[C]) Updated(uri string) []C {
+	told := make(map[C]bool) // a client may subscribe to several of them
+	tell := func(clients []C) {
+		for _, c := range clients {
+			told[c] = true
+		}
+	}
+	tell(s.clients[uri])
+	for i, char := range uri {
+		if !strings.ContainsRune("/?#", char) {
+			continue
+		}
+		tell(s.clients[uri[:i]])
+		if char == '/' && i+1 < len(uri) {
+			tell(s.clients[uri[:i+1]])
+		}
+	}
+	if len(told) == 0 {
+		for c := range s.counts {
+			told[c] = true
+		}
+	}
+	return slices.Collect(maps.Keys(told))
+}
+
+// Len returns the number of subscriptions of all clients.
+func (s *Subscriptions[C]) Len() int {
+	n := 0
+	for _, clients := range s.clients {
+		n += len(clients)
+	}
+	return n
+}

@@ -1,0 +1,234 @@
+package multiplex
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/deadline"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+const (
+	// maxAbandoned bounds how many requests are remembered as given up.
+	maxAbandoned = 1024
+	// maxKept bounds a request that is kept to be made again, in bytes, and
+	// maxKeptBytes all of a session's.
+	maxKept      = 64 << 10
+	maxKeptBytes = 8 << 20
+)
+
+// table has the requests of a session that are not answered: those that the server
+// has, and those that wait until they may be sent. It sends nothing and calls no
+// client. Guarded by Session.mu.
+type table struct {
+	opts   *Options
+	lastID int64
+	byID   map[int64]*pending // by id on the wire
+
+	out      int // requests that the server has
+	inFlight int // those of them that count towards MaxInFlight
+	blocked  int // those of them that may block
+	kept     int // bytes of those of them that may be made again
+
+	queue     queue
+	deadlines deadline.Set[expiring]
+	hang      suspicion
+	shared    shared
+
+	// abandoned are the requests that were given up and the server may still
+	// answer. 0 stands for those beyond maxAbandoned; no answer takes it out.
+	abandoned map[int64]struct{}
+	named     bool // the server has answered with an id
+	// notified is the id that the next request had when a notification was last sent.
+	// 0: none was, or a later request has been answered.
+	notified int64
+}
+
+// add puts a request into the table and gives it its id and, unless the gateway
+// itself waits for it under a context of its own, its deadline.
+func (t *table) add(p *pending, timeout time.Duration) {
+	t.lastID++
+	p.id, p.started = t.lastID, t.deadlines.Now()
+	t.byID[p.id] = p
+	if p.caller != nil {
+		p.caller.link(p)
+	}
+	if timeout > 0 {
+		t.deadlines.Put(&p.timed, p, p.started+timeout)
+	}
+}
+
+// extend gives a request another RequestTimeout, up to the maximum, and reports
+// whether it has time left.
+func (t *table) extend(p *pending) bool {
+	now, most := t.deadlines.Now(), p.started+t.opts.MaxRequestTimeout
+	t.deadlines.Put(&p.timed, p, min(now+t.opts.RequestTimeout, most))
+	return now < most
+}
+
+// markSent notes that the server is given the request next, and returns it.
+func (t *table) markSent(p *pending) *jsonrpc.Message {
+	m := p.request
+	p.sent = true
+	if t.out == 0 {
+		t.hang.resume(t.deadlines.Now())
+	}
+	t.out++
+	if p.counted {
+		t.inFlight++
+	}
+	if p.mayBlock() {
+		t.blocked++
+	}
+	size := len(m.Raw())
+	if !p.safe || size > maxKept || t.kept+size > maxKeptBytes {
+		p.request = nil
+		return m
+	}
+	t.kept += size
+	return m
+}
+
+// remove takes a request out of the table and reports whether it was there: if so
+// the caller answers it.
+func (t *table) remove(p *pending) bool {
+	if t.byID[p.id] != p {
+		return false
+	}
+	delete(t.byID, p.id)
+	t.deadlines.Drop(&p.timed)
+	if p.caller != nil {
+		p.caller.unlink(p)
+	}
+	if p.sent {
+		t.unmarkSent(p)
+	} else {
+		t.queue.remove(p)
+	}
+	if p.serial != nil {
+		t.leaveSerial(p)
+	}
+	if p == t.hang.ping {
+		t.hang.ping = nil
+	}
+	return true
+}
+
+func (t *table) unmarkSent(p *pending) {
+	t.out--
+	if t.out == 0 {
+		t.hang.pause(t.deadlines.Now())
+	}
+	if p.counted {
+		t.inFlight--
+	}
+	if p.mayBlock() {
+		t.blocked--
+	}
+	if p.request != nil {
+		t.kept -= len(p.request.Raw())
+	}
+}
+
+// abandon removes a request that is given up, and remembers that the server may
+// still answer it if it has it. It reports whether the request was in the table.
+func (t *table) abandon(p *pending) bool {
+	if !t.remove(p) {
+		return false
+	}
+	if p.sent {
+		id := p.id
+		if t.abandoned == nil {
+			t.abandoned = make(map[int64]struct{})
+		}
+		if len(t.abandoned) >= maxAbandoned {
+			id = 0
+		}
+		t.abandoned[id] = struct{}{}
+	}
+	return true
+}
+
+// abandonAll abandons the requests of a caller and returns them, oldest first.
+func (t *table) abandonAll(c *Caller) (abandoned []*pending) {
+	for c.requests != nil {
+		p := c.requests
+		t.abandon(p)
+		abandoned = append(abandoned, p)
+	}
+	slices.Reverse(abandoned)
+	return abandoned
+}
+
+// removeAll empties the table and returns its requests, oldest first.
+func (t *table) removeAll() []*pending {
+	open := slices.SortedFunc(maps.Values(t.byID), func(a, b *pending) int { return int(a.id - b.id) })
+	for _, p := range open {
+		if p.caller != nil {
+			p.caller.requests = nil
+		}
+	}
+	t.deadlines.Clear()
+	t.byID, t.queue, t.hang, t.shared, t.abandoned = make(map[int64]*pending), queue{}, suspicion{}, shared{}, nil
+	t.out, t.inFlight, t.blocked, t.kept = 0, 0, 0, 0
+	return open
+}
+
+// find returns the request that a response with that id answers, which must then
+// be removed, and says how it was found. A response without an id is matched when it
+// can mean a single request only: one is out, none was given up, and an error is not
+// about a notification. On a shared session a second answer to the same request would
+// reach another client, so there the server must work on one request at a time and
+// must never have sent an id.
+func (t *table) find(id int64, failed bool) (*pending, string) {
+	p, by := t.byID[id], metrics.MatchedID
+	switch {
+	case id == 0:
+		p, by = t.only(), metrics.MatchedFIFO
+		serial := t.opts.MaxInFlight == 1
+		if p == nil || t.opts.Shared && (!serial || t.named) || failed && t.notified > 0 && !serial {
+			return nil, metrics.MatchedOrphan
+		}
+	case p == nil || !p.sent:
+		if id > 0 {
+			delete(t.abandoned, id)
+		}
+		return nil, metrics.MatchedOrphan
+	default:
+		t.named = true
+	}
+	if p.id >= t.notified {
+		t.notified = 0
+	}
+	return p, by
+}
+
+// only returns the one request that the server has, and nil when there are
+// others, or may be.
+func (t *table) only() *pending {
+	if t.out != 1 || len(t.abandoned) > 0 {
+		return nil
+	}
+	for _, p := range t.byID {
+		if p.sent {
+			return p
+		}
+	}
+	return nil
+}
+
+// doubt says why a response without an id was not matched; "" when no request can
+// have been meant.
+func (t *table) doubt() string {
+	switch {
+	case t.out == 0 && len(t.abandoned) == 0:
+		return ""
+	case t.opts.MaxInFlight != 1:
+		return "several messages can be meant: run with max-in-flight 1"
+	case len(t.abandoned) > 0:
+		return "a request that was given up can be meant"
+	}
+	return "the server of a shared session has answered with ids before"
+}

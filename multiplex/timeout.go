@@ -1,0 +1,150 @@
+package multiplex
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/deadline"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// cancelGrace is how long the server may still answer a request after the
+// client has cancelled it, before the gateway answers it.
+const cancelGrace = 2 * time.Second
+
+// expiring is something with a deadline. The session calls expireLocked when the
+// deadline has passed, and the function that it returns once it has released the
+// lock; nil: there is nothing to do.
+type expiring interface{ expireLocked(s *Session) func() }
+
+// timed is embedded in what has a deadline. Guarded by Session.mu.
+type timed = deadline.Entry[expiring]
+
+// expireDue expires everything due. The timer of the deadlines calls it.
+func (s *Session) expireDue() {
+	for _, f := range s.takeDue() {
+		f()
+	}
+	s.sendNext()
+}
+
+// takeDue is the locked step of expireDue.
+func (s *Session) takeDue() (after []func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.table.deadlines.Due() {
+		if f := t.Owner.expireLocked(s); f != nil {
+			after = append(after, f)
+		}
+	}
+	return after
+}
+
+// expireLocked gives a request up whose time is up.
+func (p *pending) expireLocked(s *Session) func() {
+	t := &s.table
+	// A person who fills in a form must not make the call fail that needs the form:
+	// while its client has to answer the server, a request gets more time.
+	if p.sent && !p.canceled && p.caller != nil && p.caller.asked > 0 && t.extend(p) {
+		return nil
+	}
+	t.abandon(p)
+	switch {
+	case !p.isProbe():
+	case t.missPing():
+		return s.closeHung
+	default:
+		return nil
+	}
+	suspected := p.sent && s.err == nil && t.suspect()
+	return func() {
+		if suspected {
+			s.opts.Metrics.HangSuspected()
+			s.opts.Logger.Warn("server may hang")
+		}
+		s.giveUp(p)
+	}
+}
+
+// giveUp answers a request that the server has not answered, and cancels it there.
+func (s *Session) giveUp(p *pending) {
+	if p.canceled {
+		p.failCanceled()
+		return
+	}
+	if p.sent {
+		s.sendCancelled(p, "the gateway's request timeout")
+	}
+	p.fail(ReasonError(s.limitOf(p), "timeout", !p.sent || p.safe), metrics.ErrorTimeout)
+}
+
+// limitOf says which limit a request has reached.
+func (s *Session) limitOf(p *pending) string {
+	took := s.table.deadlines.Now() - p.started
+	switch {
+	case !p.sent:
+		return fmt.Sprintf("the request waited for its turn for %s", took.Round(time.Millisecond))
+	case !p.progressed && !p.mayBlock():
+		return "the server did not answer in " + s.opts.RequestTimeout.String()
+	case took < s.opts.MaxRequestTimeout:
+		return fmt.Sprintf("the server has reported no progress for %s", s.opts.RequestTimeout)
+	}
+	return "the server did not answer in " + s.opts.MaxRequestTimeout.String()
+}
+
+func (p *pending) failCanceled() {
+	p.fail(ReasonError("the request was cancelled by the client", "cancelled", !p.sent || p.safe), metrics.ErrorCanceled)
+}
+
+// sendCancelled cancels a request at the server, except for initialize, for which
+// that is not allowed.
+func (s *Session) sendCancelled(p *pending, reason string) {
+	if p.method == methodInitialize {
+		return
+	}
+	params, _ := json.Marshal(struct { // numbers and strings always have a JSON form
+		RequestID int64  `json:"requestId"`
+		Reason    string `json:"reason"`
+	}{p.id, reason})
+	_ = s.Notify(MethodCancelled, params) // best effort: the client has its answer
+}
+
+// forwardCancel passes a client's cancellation on, with the id that the server
+// knows. The server answers the request, or soon the gateway does.
+func (s *Session) forwardCancel(c *Caller, m *jsonrpc.Message) {
+	at, certain := m.Param("requestId")
+	var p *pending
+	if certain {
+		p = s.cancel(c, jsonrpc.ID(m.At(at)))
+	}
+	switch {
+	case p == nil:
+		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request in flight", m)
+	case !p.sent:
+		p.failCanceled()
+		s.sendNext()
+	default:
+		s.pass(m, m.WithValue(at, json.RawMessage(wireID(p.id)))) // when it cannot be sent, the grace period answers
+	}
+}
+
+// cancel is the locked step of forwardCancel. It returns nil when the client has no
+// such request, or may not cancel it; one that is not sent is removed.
+func (s *Session) cancel(c *Caller, id jsonrpc.ID) *pending {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.table
+	p := c.findLocked(id)
+	if p == nil || p.canceled || p.method == methodInitialize { // initialize must not be cancelled
+		return nil
+	}
+	p.canceled = true
+	if p.sent {
+		t.deadlines.Put(&p.timed, p, t.deadlines.Now()+cancelGrace)
+	} else {
+		t.remove(p)
+	}
+	return p
+}
