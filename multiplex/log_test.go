@@ -71,8 +71,8 @@ func TestAnswersWithoutIDAreAWarning(t *testing.T) {
 			forward(callA, callB), server(nullID, nullID), after(30 * time.Second), server(noID), after(29 * time.Second), server(result("1"), result("2")),
 			forward(callA, callB), after(time.Second), server(nullID), server(result("3"), result("4")),
 		}, []string{
-			`why="several messages can be meant: run with max-in-flight 1" suppressed=0`,
-			`why="several messages can be meant: run with max-in-flight 1" suppressed=2`,
+			`why="several messages can be meant: run with --max-in-flight 1" suppressed=0`,
+			`why="several messages can be meant: run with --max-in-flight 1" suppressed=2`,
 		}},
 		{"one at a time already", multiplex.Options{MaxInFlight: 1, RequestTimeout: time.Second}, []step{
 			forward(callA), after(time.Second), server(nullID),

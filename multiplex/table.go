@@ -226,7 +226,7 @@ func (t *table) doubt() string {
 	case t.out == 0 && len(t.abandoned) == 0:
 		return ""
 	case t.opts.MaxInFlight != 1:
-		return "several messages can be meant: run with max-in-flight 1"
+		return "several messages can be meant: run with --max-in-flight 1"
 	case len(t.abandoned) > 0:
 		return "a request that was given up can be meant"
 	}

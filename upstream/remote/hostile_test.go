@@ -52,6 +52,8 @@ func TestHostileAnswersHarmTheirRequestAlone(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begun, beside := make(chan struct{}), make(chan struct{})
+			release := sync.OnceFunc(func() { close(beside) })
+			defer release() // also after a t.Fatal, or the server's end would wait for ever
 			s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 				switch {
 				case m == nil:
@@ -71,7 +73,7 @@ func TestHostileAnswersHarmTheirRequestAlone(t *testing.T) {
 			<-begun
 			r.call(`"a"`, "nonsense", "", "")
 			r.want(r.answers, `"id":"a"`, tt.want)
-			close(beside)
+			release()
 			r.want(r.answers, `"id":"b"`, `"good":true`)
 			r.forward(`{"jsonrpc":"2.0","id":"c","method":"ping"}`)
 			r.want(r.answers, `"id":"c"`)

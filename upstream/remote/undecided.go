@@ -146,24 +146,25 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 	}
 	m, own := exchange.ErrorResponse(text, id)
 	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && !own { // the POST may be refused for its method alone
-		e := *denied.Reason
-		e.Message = denied.Error()
+		e := *denied.Reason // without the address, which is for the operator
 		return nil, &e
 	}
 	if m != nil {
 		return nil, nil
 	}
-	return nil, noServer(u.x, exchange.Status(resp), err)
+	u.x.Log.Warn("no mcp server found", "url", u.x.Place(), "err", err)
+	return nil, noServer(exchange.Status(resp), err)
 }
 
-// noServer returns the error for an address where no transport finds a server.
-func noServer(x *exchange.Endpoint, post string, get error) *jsonrpc.Error {
+// noServer returns the error for an address where no transport finds a server. A
+// client gets it, so it does not name the address.
+func noServer(post string, get error) *jsonrpc.Error {
 	of, ok := errors.AsType[*httpsse.NotStreamError](get)
 	if !ok {
-		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "no MCP server found: POST %s: %s; %v", x.Place(), post, get)
+		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "no MCP server found: it answered %s to POST, and no stream came by GET", post)
 	}
 	return jsonrpc.Errorf(jsonrpc.CodeInternalError,
-		"no MCP server at %s: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", x.Place(), post, of.Status)
+		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", post, of.Status)
 }
 
 // leadsElsewhere reports whether a response to initialize means that the server

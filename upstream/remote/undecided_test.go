@@ -24,7 +24,7 @@ func TestNoServerAtTheAddressIsSaid(t *testing.T) {
 	})
 	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL + "/mpc?key=hunter2"})
 	k.Send(upstreamtest.Initialize)
-	want := "no MCP server at " + s.URL + "/mpc: it answered 404 Not Found to POST and 200 OK to GET: check the path, usually /mcp or /sse, and whether it is http or https"
+	want := "no MCP server found: it answered 404 Not Found to POST and 200 OK to GET: check the path, usually /mcp or /sse, and whether it is http or https"
 	if f := k.Fails(); string(f.ID) != "1" || f.Error.Message != want {
 		t.Errorf("got %+v", f)
 	}
@@ -45,7 +45,7 @@ func TestRefusedAccessToTheStreamIsSaid(t *testing.T) {
 		})
 		k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL + "/sse?key=hunter2"})
 		k.Send(upstreamtest.Initialize)
-		want := "connect to " + s.URL + "/sse: the server refused access (401 Unauthorized): configure the credentials"
+		want := "the server refused access (401 Unauthorized): configure the credentials"
 		if f := k.Fails(); string(f.ID) != "1" || !strings.HasPrefix(f.Error.Message, want) || f.Error.Data.Reason != "unauthorized" {
 			t.Errorf("%q: got %+v", body, f)
 		}
