@@ -26,6 +26,10 @@ func (b *bridge) countStart(l *link, err error, from string, attempt int, took t
 			b.g.health.started(err)
 		}
 		b.count(failure, took)
+		if failure.Refusal != nil && b.start.isOwn() { // nor is it news for the operator
+			b.log().Debug("session start failed", "attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took, "err", failure)
+			return
+		}
 		level, attrs := b.g.startLog.failed(failure, attempt >= b.g.opts.MaxHandshakeAttempts, "attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took)
 		b.log().Log(context.Background(), level, "session start failed", attrs...)
 	}

@@ -55,13 +55,14 @@ func (s *start) failed(err error) bool {
 	} else {
 		s.moveLocked(pausing)
 	}
-	var refused []waitingInitialize
-	if s.own && failure.Refusal != nil {
+	told.Refusal = nil // not kept
+	own := s.own && failure.Refusal != nil
+	author := s.author
+	if own {
 		// The server has answered the client's own initialize. What else waits is
 		// for a session with the synthetic one.
-		refused = append(waiting, s.takeWaitingLocked()...)
-		waiting = nil
-		s.own, s.params = false, s.b.g.params
+		waiting = append(waiting, s.takeRefusedLocked()...)
+		s.own, s.refused, s.params = false, true, s.b.g.params
 	}
 	gated, moveErr := s.b.c.Fail(refusal) // under the lock: a client that asks again starts anew after it
 	s.mu.Unlock()
@@ -69,10 +70,11 @@ func (s *start) failed(err error) bool {
 	if announce {
 		s.b.announce(s.b.tell(&told).Response(s.b.autoID()))
 	}
-	for _, o := range refused {
-		s.b.c.AnswerNow(o.m.ID, failure.Refusal.WithID(o.m.ID), metrics.ErrorInitialization)
-	}
 	for _, o := range waiting {
+		if own && o.m.ID == author {
+			s.b.c.AnswerNow(o.m.ID, failure.Refusal.WithID(o.m.ID), metrics.ErrorInitialization)
+			continue
+		}
 		s.b.Refused(o.m, &told)
 	}
 	for _, m := range gated {

@@ -333,3 +333,52 @@ func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 		p.want(answered("2", u.starts(), "tools/list"))
 	})
 }
+
+// An internal error may pass, and may be the gateway's own word for what an HTTP
+// server answered: the client's initialize waits for the next start.
+func TestInternalErrorIsNoRefusal(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" && s.n == 1 {
+			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32603, "not yet"))))
+			return true
+		}
+		return false
+	}}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+		p.want()
+		time.Sleep(2 * time.Second)
+		p.want("0 " + serverResult)
+		if got := string(u.session(t, 2).message(t, "initialize").Params()); !strings.Contains(got, "roots") {
+			t.Errorf("the second session was told %s, want the client's params", got)
+		}
+	})
+}
+
+// A client whose params were refused does not get a fresh session again and again,
+// and a refusal answers no other initialize than its own.
+func TestRefusedClientCostsOneFreshSession(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" && strings.Contains(string(m.Params()), "bad") {
+			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32602, "no"))))
+			return true
+		}
+		return false
+	}}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(initialize("0", "2025-11-25", `{"bad":{}}`))
+		p.want("0 error -32602")
+		time.Sleep(3 * time.Second)
+		starts := u.starts()
+		for range 10 {
+			p.post(initialize("1", "2025-11-25", `{"bad":{}}`))
+			p.want("1 " + serverResult)
+			time.Sleep(15 * time.Second)
+		}
+		if u.starts() != starts {
+			t.Errorf("%d starts more, want none", u.starts()-starts)
+		}
+	})
+}

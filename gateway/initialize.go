@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -33,7 +34,7 @@ func (s *start) initialize(m *jsonrpc.Message) {
 	s.mu.Lock()
 	l := s.current.Load()
 	exceeds := s.exceedsLocked(m)
-	fresh := l != nil && exceeds && !s.own && !s.b.used.Load()
+	fresh := l != nil && exceeds && !s.own && !s.refused && !s.b.used.Load()
 	switch {
 	case l != nil && !fresh:
 		s.mu.Unlock()
@@ -52,7 +53,7 @@ func (s *start) initialize(m *jsonrpc.Message) {
 		s.current.Store(nil)
 	case s.state != initializing:
 		s.adoptLocked(m)
-	case exceeds && !s.own: // the server has been told less: it is asked anew
+	case exceeds && !s.own && !s.refused: // the server has been told less: it is asked anew
 		s.adoptLocked(m)
 		s.attempts, s.again = 1, true
 		if s.cancel != nil { // else it is over, and about to be taken or counted
@@ -84,7 +85,7 @@ func (s *start) isOwn() bool {
 func (s *start) adoptLocked(m *jsonrpc.Message) {
 	s.chosen.Store(true)
 	if s.b.g.shared == nil && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
-		s.own, s.params = true, ownParams(m)
+		s.own, s.params, s.author = true, ownParams(m), m.ID
 	}
 }
 
@@ -130,6 +131,18 @@ func (s *start) takeWaitingLocked() []waitingInitialize {
 		s.patience = nil
 	}
 	return waiting
+}
+
+// takeRefusedLocked returns the initialize request whose params went out, if it
+// still waits.
+func (s *start) takeRefusedLocked() []waitingInitialize {
+	for i, w := range s.waiting {
+		if w.m.ID == s.author {
+			s.waiting = slices.Delete(s.waiting, i, i+1)
+			return []waitingInitialize{w}
+		}
+	}
+	return nil
 }
 
 // ownParams are a client's initialize params for a request of the gateway's own.

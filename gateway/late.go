@@ -47,7 +47,7 @@ func (s *start) lateLocked(limit time.Duration) *handshake.Failure {
 		Attempt: s.attempts, RetryAfter: lateRetry,
 	}
 	switch {
-	case s.told:
+	case s.told, s.cancel == nil: // counted, or no start runs
 	case s.b.g.shared != nil: // the start is counted where it is, once for all
 		s.told = true
 		s.b.c.SawFailure(string(failure.Phase), failure.Reason)

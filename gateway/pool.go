@@ -251,7 +251,9 @@ func (p *pool) opened(s *session, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.opening--
-	p.mute = p.mute || s != nil && s.mute
+	if err == nil {
+		p.mute = s.mute
+	}
 	if err != nil {
 		p.waitLocked()
 	}

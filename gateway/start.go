@@ -40,12 +40,14 @@ type start struct {
 	// chosen: it is decided whose initialize goes out first. Written under mu.
 	chosen atomic.Bool
 
-	mu     sync.Mutex // guards what follows
-	state  startState
-	params json.RawMessage    // of the next initialize; nil: the client sends its own as any message
-	own    bool               // params are the client's own
-	wake   chan struct{}      // ends holding and pausing
-	cancel context.CancelFunc // ends reaching, holding and initializing; nil in other states
+	mu      sync.Mutex // guards what follows
+	state   startState
+	params  json.RawMessage    // of the next initialize; nil: the client sends its own as any message
+	own     bool               // params are the client's own
+	author  jsonrpc.ID         // of the initialize request that params are of
+	refused bool               // the server has refused params of the client
+	wake    chan struct{}      // ends holding and pausing
+	cancel  context.CancelFunc // ends reaching, holding and initializing; nil in other states
 
 	waiting  []waitingInitialize // the client's initialize requests that wait
 	patience *time.Timer         // runs out for the first of them; nil without one

@@ -37,7 +37,9 @@ type Failure struct {
 	RetryAfter time.Duration
 	// Err is the cause, or nil.
 	Err error
-	// Refusal is the server's answer, where that is an error; else nil.
+	// Refusal is the server's answer, where that is an error about the request. An
+	// internal error (-32603) is none: it may pass, and the transports make such
+	// errors of what HTTP servers answer. Else nil.
 	Refusal *jsonrpc.Message
 }
 

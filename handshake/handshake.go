@@ -70,10 +70,12 @@ func reasonOf(err error) string {
 // refused tells what the server said, as far as it is short enough to tell.
 func refused(response *jsonrpc.Message) *Failure {
 	f := failed(metrics.ReasonRejected, "the server refused initialize", nil)
-	f.Refusal = response
 	var e jsonrpc.Error
 	if err := json.Unmarshal(response.Error(), &e); err == nil {
 		f.Details = fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code)
+		if e.Code != jsonrpc.CodeInternalError {
+			f.Refusal = response
+		}
 	}
 	return f
 }
