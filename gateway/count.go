@@ -22,15 +22,15 @@ func (b *bridge) countStart(l *link, err error, from string, attempt int, took t
 	case from == fromShared:
 		b.c.SawFailure(string(failure.Phase), failure.Reason)
 	default:
-		if failure.Refusal == nil || !b.start.isOwn() { // what one client wants says nothing of the server
-			b.g.health.started(err)
-		}
 		b.count(failure, took)
-		if failure.Refusal != nil && b.start.isOwn() { // nor is it news for the operator
-			b.log().Debug("session start failed", "attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took, "err", failure)
+		attrs := []any{"attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took}
+		if failure.Refusal != nil && b.start.isOwn() {
+			// What one client asks for says nothing about the server.
+			b.log().Debug("session start failed", append(attrs, "err", failure)...)
 			return
 		}
-		level, attrs := b.g.startLog.failed(failure, attempt >= b.g.opts.MaxHandshakeAttempts, "attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took)
+		b.g.health.started(err)
+		level, attrs := b.g.startLog.failed(failure, attempt >= b.g.opts.MaxHandshakeAttempts, attrs...)
 		b.log().Log(context.Background(), level, "session start failed", attrs...)
 	}
 }

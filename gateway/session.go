@@ -22,7 +22,7 @@ type session struct {
 
 	// Of the owner:
 	result *handshake.Result // nil without a handshake
-	since  time.Time         // when it was started, then when the owner had it initialized
+	since  time.Time         // when it was started, and once it is initialized, when that was
 	seen   time.Time         // when the server last answered a ping; zero: never
 	mute   bool              // the server does not answer pings
 
