@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -85,7 +86,7 @@ func (c *Connection) versionLocked(version string) {
 
 // isOpening reports whether a standard client begins with such a message.
 func isOpening(m *jsonrpc.Message) bool {
-	return m.Kind == jsonrpc.Request && (m.Method == "initialize" || m.Method == "server/discover")
+	return m.Kind == jsonrpc.Request && (m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover)
 }
 
 // announcement is the synthetic handshake's response, held back until the

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -78,13 +79,13 @@ func (b *bridge) request(m *jsonrpc.Message) {
 		return
 	}
 	switch {
-	case m.Method == "ping":
+	case m.Method == mcp.MethodPing:
 		b.c.AnswerNow(m.ID, jsonrpc.NewResult(m.ID, json.RawMessage("{}")), "")
-	case m.Method == "server/discover":
+	case m.Method == mcp.MethodDiscover:
 		// This transport has no server/discover; the answer makes clients that
 		// try it fall back to initialize at once (MCP 2026-07-28, versioning).
 		b.Fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on HTTP+SSE: use initialize"), "-32601")
-	case m.Method == handshake.MethodInitialize && b.g.params != nil:
+	case m.Method == mcp.MethodInitialize && b.g.params != nil:
 		b.start.initialize(m)
 	default:
 		b.start.choose()
@@ -106,9 +107,9 @@ func (b *bridge) refuseUncounted(m *jsonrpc.Message, err error) {
 
 func (b *bridge) notification(m *jsonrpc.Message) {
 	switch {
-	case m.Method == handshake.MethodInitialized && b.g.params != nil:
+	case m.Method == mcp.MethodInitialized && b.g.params != nil:
 		// The session has had its own.
-	case m.Method == multiplex.MethodCancelled:
+	case m.Method == mcp.MethodCancelled:
 		b.cancelled(m)
 	default:
 		b.admit(m)
@@ -154,7 +155,7 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 		return false
 	}
 	b.memory.note(m)
-	if b.g.params == nil && m.Kind == jsonrpc.Request && m.Method == handshake.MethodInitialize && len(m.Params()) <= maxParams {
+	if b.g.params == nil && m.Kind == jsonrpc.Request && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
 		b.opened.Store(m)
 	}
 	b.used.Store(true)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -120,14 +120,15 @@ func (c *client) Serves(m *jsonrpc.Message) bool {
 	if params == nil { // the client's own initialize is not ours to read
 		return c.bridge.g.params == nil
 	}
-	declares := func(names ...string) bool { return handshake.Declares(*params, names...) }
+	capabilities, _ := jsonrpc.Member(*params, "capabilities")
+	declares := func(names ...string) bool { return mcp.Declares(capabilities, names...) }
 	switch m.Method {
-	case "roots/list":
+	case mcp.MethodListRoots:
 		return declares("roots")
-	case "sampling/createMessage":
+	case mcp.MethodSample:
 		_, withTools := jsonrpc.Member(m.Params(), "tools")
 		return declares("sampling") && (!withTools || declares("sampling", "tools"))
-	case "elicitation/create":
+	case mcp.MethodElicit:
 		mode, _ := jsonrpc.Member(m.Params(), "mode")
 		if string(mode) == `"url"` {
 			return declares("elicitation", "url")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -101,7 +102,7 @@ func (g *Gateway) countShared(s *session, err error, took time.Duration) {
 func (g *Gateway) sawServer(r *handshake.Result) connstate.Server {
 	name, version := r.Server()
 	s := connstate.Server{Name: name, Version: version, ProtocolVersion: r.Version[:min(64, len(r.Version))]}
-	if last := g.oddVersion.Load(); !handshake.Known(r.Version) && (last == nil || *last != s.ProtocolVersion) {
+	if last := g.oddVersion.Load(); !mcp.HasInitialize(r.Version) && (last == nil || *last != s.ProtocolVersion) {
 		g.oddVersion.Store(&s.ProtocolVersion)
 		g.log.Warn("server speaks an unknown protocol version", serverAttrs(s)...)
 	}

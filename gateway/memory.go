@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -35,14 +36,14 @@ func (m *memory) note(msg *jsonrpc.Message) {
 		return
 	}
 	switch msg.Method {
-	case "logging/setLevel":
+	case mcp.MethodSetLevel:
 		m.mu.Lock()
 		m.level = bytes.Clone(msg.Params()) // not the message that it is part of
 		m.mu.Unlock()
-	case "resources/subscribe", "resources/unsubscribe":
+	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		raw, _ := jsonrpc.Member(msg.Params(), "uri")
 		if uri, ok := jsonrpc.Text(raw); ok {
-			m.subscribe(uri, msg.Params(), msg.Method == "resources/subscribe")
+			m.subscribe(uri, msg.Params(), msg.Method == mcp.MethodSubscribe)
 		}
 	}
 }
@@ -73,10 +74,10 @@ func (m *memory) restore(l *link, log *slog.Logger) {
 	}
 	var calls []call
 	if m.level != nil {
-		calls = append(calls, call{"logging/setLevel", m.level})
+		calls = append(calls, call{mcp.MethodSetLevel, m.level})
 	}
 	for _, params := range m.subscriptions {
-		calls = append(calls, call{"resources/subscribe", params})
+		calls = append(calls, call{mcp.MethodSubscribe, params})
 	}
 	m.mu.Unlock()
 	for _, c := range calls {

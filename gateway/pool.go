@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 )
 
 const (
@@ -37,12 +39,12 @@ type pool struct {
 	g    *Gateway
 	size int
 
-	mu      sync.Mutex         // guards what follows
-	idle    []*session         // the last one is taken first
-	opening int                // goroutines that start one, or prove it alive
-	backoff *handshake.Backoff // since a session last proved itself; nil: nothing failed
-	pause   *time.Timer        // until the next start; nil: none is needed
-	mute    bool               // a server of it did not answer pings
+	mu      sync.Mutex       // guards what follows
+	idle    []*session       // the last one is taken first
+	opening int              // goroutines that start one, or prove it alive
+	backoff *backoff.Backoff // since a session last proved itself; nil: nothing failed
+	pause   *time.Timer      // until the next start; nil: none is needed
+	mute    bool             // a server of it did not answer pings
 	closed  bool
 }
 
@@ -118,7 +120,7 @@ func (s *session) prove(ctx context.Context, wait time.Duration) error {
 func (s *session) ping(ctx context.Context, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if _, err := s.Call(ctx, "ping", nil); err != nil {
+	if _, err := s.Call(ctx, mcp.MethodPing, nil); err != nil {
 		return err
 	}
 	s.seen = time.Now()
@@ -266,7 +268,7 @@ func (p *pool) waitLocked() {
 		return
 	}
 	if p.backoff == nil {
-		p.backoff = handshake.NewBackoff()
+		p.backoff = newBackoff()
 	}
 	p.pause = time.AfterFunc(p.backoff.Next(), func() {
 		p.mu.Lock()

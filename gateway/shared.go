@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -29,7 +30,7 @@ type place struct {
 	joining int            // connections that are about to be
 	opening *opening       // the start that runs; nil: none does
 	lostOne bool           // the next session replaces one that was lost
-	backoff *handshake.Backoff
+	backoff *backoff.Backoff
 	notYet  time.Time // no start before; after one that failed
 }
 
@@ -182,7 +183,7 @@ func (p *place) opened(wait time.Duration) (*session, error) {
 
 func (p *place) waitLocked() {
 	if p.backoff == nil {
-		p.backoff = handshake.NewBackoff()
+		p.backoff = newBackoff()
 	}
 	p.notYet = time.Now().Add(p.backoff.Next())
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -53,7 +54,7 @@ type start struct {
 	patience *time.Timer         // runs out for the first of them; nil without one
 
 	attempts int                // starts since a session proved itself
-	backoff  *handshake.Backoff // nil until a start fails
+	backoff  *backoff.Backoff   // nil until a start fails
 	wait     time.Duration      // the next pause
 	began    time.Time          // when this start began
 	late     *time.Timer        // runs while it does: it is late then
@@ -303,7 +304,7 @@ func (s *start) drainWakeLocked() {
 // drawLocked draws the pause before the next start and returns it.
 func (s *start) drawLocked() time.Duration {
 	if s.backoff == nil {
-		s.backoff = handshake.NewBackoff()
+		s.backoff = newBackoff()
 	}
 	s.wait = s.backoff.Next()
 	return s.wait

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
@@ -83,6 +84,14 @@ func (g *Gateway) startOne(ctx context.Context, turn *turn) (s *session, left ti
 	}
 	return g.newSession(conn), g.opts.StartTimeout - time.Since(began), nil
 }
+
+// The pauses between starts that fail.
+const (
+	firstPause = 500 * time.Millisecond
+	maxPause   = 15 * time.Second
+)
+
+func newBackoff() *backoff.Backoff { return backoff.New(firstPause, maxPause) }
 
 // notStarted is the failure of a start that ended before there was anything to
 // fail.

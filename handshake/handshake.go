@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -33,7 +34,7 @@ type Result struct {
 // *[Failure] in PhaseProcessing. Cancelling ctx does not cancel the request:
 // initialize must not be cancelled (MCP 2025-11-25, basic/utilities/cancellation).
 func Run(ctx context.Context, c Caller, params json.RawMessage) (*Result, error) {
-	response, err := c.Call(ctx, MethodInitialize, params)
+	response, err := c.Call(ctx, mcp.MethodInitialize, params)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, failed(metrics.ReasonTimeout, "the server did not answer initialize in time", err)
@@ -48,7 +49,7 @@ func Run(ctx context.Context, c Caller, params json.RawMessage) (*Result, error)
 	if !ok {
 		return nil, failed(metrics.ReasonBadAnswer, "the server's initialize result has no protocolVersion", nil)
 	}
-	if err := c.Notify(MethodInitialized, nil); err != nil {
+	if err := c.Notify(mcp.MethodInitialized, nil); err != nil {
 		return nil, failed(metrics.ReasonStartFailed, "the server ended during the handshake", err)
 	}
 	return &Result{Raw: raw, Params: params, Version: version}, nil
@@ -88,11 +89,22 @@ func (r *Result) Response(id jsonrpc.ID) []byte { return jsonrpc.NewResult(id, r
 func (r *Result) Answer(request *jsonrpc.Message) []byte {
 	member, _ := jsonrpc.Member(request.Params(), "protocolVersion")
 	requested, _ := jsonrpc.Text(member)
-	if negotiated := Negotiate(requested, r.Version); negotiated != r.Version {
+	if negotiated := negotiate(requested, r.Version); negotiated != r.Version {
 		version, _ := json.Marshal(negotiated) // a string always has a JSON form
 		return jsonrpc.NewResult(request.ID, jsonrpc.ReplaceMember(r.Raw, version, "protocolVersion"))
 	}
 	return r.Response(request.ID)
+}
+
+// negotiate returns the protocol version for a client that requests one, on a
+// session for which the server answered with another: the older one, where both are
+// known, else what the server answered (MCP 2025-11-25, basic/lifecycle, version
+// negotiation).
+func negotiate(requested, answered string) string {
+	if mcp.HasInitialize(requested) && mcp.HasInitialize(answered) {
+		return min(requested, answered) // dates in this form order as text
+	}
+	return answered
 }
 
 // maxServerText bounds what is taken of a server's name and version, in bytes.
@@ -112,4 +124,7 @@ func (r *Result) serverText(member string) string {
 
 // Advertises reports whether the server declared a capability, for example
 // "tools", "listChanged", by the rule of [mcp.Declares].
-func (r *Result) Advertises(names ...string) bool { return Declares(r.Raw, names...) }
+func (r *Result) Advertises(names ...string) bool {
+	capabilities, _ := jsonrpc.Member(r.Raw, "capabilities")
+	return mcp.Declares(capabilities, names...)
+}

@@ -8,12 +8,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Method names of the handshake.
-const (
-	MethodInitialize  = mcp.MethodInitialize
-	MethodInitialized = mcp.MethodInitialized
-)
-
 // ClientInfo names the client in an initialize request.
 type ClientInfo struct {
 	Name    string `json:"name"`
@@ -30,18 +24,11 @@ func Synthetic(info ClientInfo, capabilities json.RawMessage) json.RawMessage {
 		ProtocolVersion string          `json:"protocolVersion"`
 		Capabilities    json.RawMessage `json:"capabilities"`
 		ClientInfo      ClientInfo      `json:"clientInfo"`
-	}{Newest, capabilities, info})
+	}{mcp.VersionNewest, capabilities, info})
 	if err != nil { // the capabilities are no JSON: the caller checks them, and {} is never wrong
 		return Synthetic(info, nil)
 	}
 	return params
-}
-
-// Declares reports whether initialize params declare the client capability, or
-// the part of it that the names lead to, by the rule of [mcp.Declares].
-func Declares(params json.RawMessage, names ...string) bool {
-	capabilities, _ := jsonrpc.Member(params, "capabilities")
-	return mcp.Declares(capabilities, names...)
 }
 
 // Exceeds reports whether a client declares capabilities that the session's

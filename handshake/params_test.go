@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 func TestSynthetic(t *testing.T) {
@@ -25,22 +26,6 @@ func TestSynthetic(t *testing.T) {
 	}
 	if a, b := handshake.Synthetic(info, nil), handshake.Synthetic(info, nil); string(a) != string(b) {
 		t.Error("two synthetic requests differ: sessions could not be shared")
-	}
-}
-
-func TestDeclares(t *testing.T) {
-	params := json.RawMessage(`{"capabilities":{"roots":{"listChanged":true},"sampling":{},"elicitation":null,"tasks":false}}`)
-	for capability, want := range map[string]bool{
-		"roots": true, "sampling": true, "elicitation": false, "tasks": false, "listChanged": false, "": false,
-	} {
-		if got := handshake.Declares(params, capability); got != want {
-			t.Errorf("Declares(%q): got %v, want %v", capability, got, want)
-		}
-	}
-	for _, raw := range []string{"", "null", "{}", "[]", `{"capabilities":null}`, `{"capabilities":["roots"]}`, `{"roots":{}}`} {
-		if handshake.Declares(json.RawMessage(raw), "roots") {
-			t.Errorf("%s declares roots", raw)
-		}
 	}
 }
 
@@ -91,7 +76,7 @@ func TestExceeds(t *testing.T) {
 	}
 }
 
-func TestNegotiate(t *testing.T) {
+func TestClientsAreToldTheOlderVersion(t *testing.T) {
 	for _, tc := range []struct{ requested, answered, want string }{
 		{"2024-11-05", "2025-11-25", "2024-11-05"},
 		{"2025-06-18", "2025-06-18", "2025-06-18"},
@@ -103,11 +88,14 @@ func TestNegotiate(t *testing.T) {
 		{"2025-06-18", "DRAFT-2027", "DRAFT-2027"},
 		{"x", "y", "y"},
 	} {
-		if got := handshake.Negotiate(tc.requested, tc.answered); got != tc.want {
-			t.Errorf("Negotiate(%q, %q): got %s, want %s", tc.requested, tc.answered, got, tc.want)
+		r := &handshake.Result{Raw: json.RawMessage(`{"protocolVersion":"` + tc.answered + `"}`), Version: tc.answered}
+		request, err := jsonrpc.Parse(jsonrpc.NewRequest("1", "initialize", json.RawMessage(`{"protocolVersion":"`+tc.requested+`"}`)))
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if handshake.Newest != "2025-11-25" {
-		t.Errorf("Newest is %s", handshake.Newest)
+		want := `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"` + tc.want + `"}}`
+		if got := string(r.Answer(request)); got != want {
+			t.Errorf("a client of %q, a server of %q: got %s, want %s", tc.requested, tc.answered, got, want)
+		}
 	}
 }

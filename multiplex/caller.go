@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
-
-// MethodCancelled takes a request back.
-const MethodCancelled = "notifications/cancelled"
 
 // Client gets what a session has for one client. Its methods are called from the
 // reader loop, from timers, and from inside Forward. While Answer and Deliver wait,
@@ -120,9 +118,9 @@ func (c *Caller) Forward(m *jsonrpc.Message) error {
 		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
 	case m.Kind == jsonrpc.Response:
 		s.forwardResponse(c, m)
-	case m.Method == MethodCancelled:
+	case m.Method == mcp.MethodCancelled:
 		s.forwardCancel(c, m)
-	case m.Method == methodProgress:
+	case m.Method == mcp.MethodProgress:
 		s.forwardProgress(c, m)
 	case s.opts.Shared:
 		// The server would take it for all clients (roots/list_changed), or has had it

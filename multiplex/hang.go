@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -81,11 +82,11 @@ func (t *table) nextPing() *pending {
 	if !t.hang.on || t.hang.ping != nil || t.out > 0 {
 		return nil
 	}
-	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", methodPing, nil))
+	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", mcp.MethodPing, nil))
 	if err != nil { // it is valid
 		return nil
 	}
-	t.hang.ping = &pending{method: methodPing, request: m}
+	t.hang.ping = &pending{method: mcp.MethodPing, request: m}
 	t.add(t.hang.ping, pingTimeout)
 	return t.hang.ping
 }

@@ -4,22 +4,20 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
-
-// methodProgress tells of a request under way, by the token that came with it.
-const methodProgress = "notifications/progress"
 
 // serverNotification passes a notification of the server to the clients that it is
 // for. On a session that is not shared that is the one client; a notification that
 // names a request or a token has names of ours, also there.
 func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 	switch m.Method {
-	case MethodCancelled:
+	case mcp.MethodCancelled:
 		s.cancelCall(m)
 		return
-	case methodProgress:
+	case mcp.MethodProgress:
 		s.serverProgress(m)
 		return
 	}
@@ -42,13 +40,13 @@ func textParam(m *jsonrpc.Message, name string) string {
 // a notification is for, and why there are none if that has to be reported.
 func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Caller, string) {
 	var id, status string
-	isTask := m.Method == methodTaskStatus || m.Method == methodTask
+	isTask := m.Method == mcp.MethodTaskStatus || m.Method == mcp.MethodTaskChanged
 	switch {
 	case isTask:
 		id, status = textParam(m, "taskId"), textParam(m, "status")
-	case m.Method == methodUpdated:
+	case m.Method == mcp.MethodResourceUpdated:
 		id = textParam(m, "uri")
-	case m.Method == methodElicitationIsOver:
+	case m.Method == mcp.MethodElicitationComplete:
 		id = textParam(m, "elicitationId")
 	}
 	s.mu.Lock()
@@ -71,16 +69,16 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Caller,
 func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID, id string) ([]*Caller, string) {
 	shared := &s.table.shared
 	switch m.Method {
-	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+	case mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged:
 		return s.callers, ""
-	case methodUpdated:
+	case mcp.MethodResourceUpdated:
 		return shared.subscriptions.Updated(id), ""
-	case methodElicitationIsOver:
+	case mcp.MethodElicitationComplete:
 		if c, ok := shared.elicitations.Complete(id); ok {
 			return []*Caller{c}, ""
 		}
 		return nil, "it is not known whose elicitation this is"
-	case methodMessage:
+	case mcp.MethodLogMessage:
 		callers := s.concernedLocked(m, related)
 		if len(callers) == 0 {
 			return nil, "it is not known whose log message this is"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
@@ -53,11 +54,13 @@ type outcome struct {
 }
 
 // isProbe reports whether the request is the ping to a server that may hang.
-func (p *pending) isProbe() bool { return p.caller == nil && p.reply == nil && p.method == methodPing }
+func (p *pending) isProbe() bool {
+	return p.caller == nil && p.reply == nil && p.method == mcp.MethodPing
+}
 
 // mayBlock reports whether the server may take its time with the request without
 // being slow: it answers tasks/result when the task is over.
-func (p *pending) mayBlock() bool { return p.method == methodTasksResult }
+func (p *pending) mayBlock() bool { return p.method == mcp.MethodTaskResult }
 
 // respond gives the caller the server's response.
 func (p *pending) respond(response []byte, errorType string) {

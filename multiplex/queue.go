@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
@@ -37,7 +38,7 @@ type serialQueue struct {
 // serialQueueOf returns the serial queue for what a request sets.
 func (q *queue) serialQueueOf(p *pending) *serialQueue {
 	key := p.method
-	if p.method != methodSetLevel {
+	if p.method != mcp.MethodSetLevel {
 		key = "uri " + p.uri
 	}
 	if found := q.serial[key]; found != nil {
@@ -102,12 +103,12 @@ const (
 func (t *table) judge(p *pending) verdict {
 	if t.opts.Shared {
 		switch p.method {
-		case methodTasksGet, methodTasksResult, methodTasksCancel, methodTasksUpdate:
+		case mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodCancelTask, mcp.MethodUpdateTask:
 			if !t.shared.tasks.Find(p.task).OwnedBy(p.caller, p.caller.principal) {
 				t.remove(p)
 				return forbid
 			}
-		case methodSetLevel, methodSubscribe, methodUnsubscribe:
+		case mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 			return t.enterSerial(p)
 		}
 	}
@@ -183,7 +184,7 @@ func (t *table) leaveSerial(p *pending) {
 	q := p.serial
 	if q.busy == p {
 		q.busy = nil
-		if p.sent && p.method == methodSetLevel {
+		if p.sent && p.method == mcp.MethodSetLevel {
 			t.shared.levels.Lost() // until the answer says otherwise
 		}
 	}
@@ -286,7 +287,7 @@ func (s *Session) carryOut(p *pending, v verdict, m *jsonrpc.Message) error {
 		p.fail(ReasonError(why, "queue_full", true), metrics.ErrorBusy)
 	case forbid:
 		e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such task")
-		if p.method == methodSubscribe {
+		if p.method == mcp.MethodSubscribe {
 			e = ReasonError(fmt.Sprintf("the client has %d subscriptions", sharing.MaxSubscriptions), "too_many_subscriptions", false)
 		}
 		p.fail(e, strconv.Itoa(e.Code))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -27,7 +28,7 @@ type Repeatable struct {
 // that the server has annotated with readOnlyHint or idempotentHint. The server's
 // word is all there is for that.
 func (r *Repeatable) Safe(m *jsonrpc.Message) bool {
-	if m.Method != methodCallTool {
+	if m.Method != mcp.MethodCallTool {
 		return readOnly(m.Method)
 	}
 	r.mu.RLock()
@@ -78,18 +79,11 @@ func (r *Repeatable) setLocked(name string, safe bool) {
 	}
 }
 
-const (
-	methodInitialize = "initialize"
-	methodCallTool   = "tools/call"
-	methodListTools  = "tools/list"
-	methodPing       = "ping"
-)
-
 // readOnly reports whether repeating a request changes nothing at the server.
 func readOnly(method string) bool {
 	switch method {
-	case methodListTools, "prompts/list", "prompts/get", "resources/list", "resources/read",
-		"resources/templates/list", "completion/complete", methodPing:
+	case mcp.MethodListTools, mcp.MethodListPrompts, mcp.MethodGetPrompt, mcp.MethodListResources, mcp.MethodReadResource,
+		mcp.MethodListTemplates, mcp.MethodComplete, mcp.MethodPing:
 		return true
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -88,10 +89,10 @@ func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	}
 	p.safe = s.opts.Repeatable.Safe(m)
 	switch m.Method {
-	case methodListTools:
+	case mcp.MethodListTools:
 		cursor, _ := m.Param("cursor")
 		p.more = cursor.Found() && string(m.At(cursor)) != "null"
-	case methodTasksGet, methodTasksResult, methodTasksCancel, methodTasksUpdate:
+	case mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodCancelTask, mcp.MethodUpdateTask:
 		id, certain := m.Param("taskId")
 		p.task, _ = jsonrpc.Text(m.At(id))
 		if s.opts.Shared && !certain {
@@ -107,13 +108,13 @@ func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 // inspectShared is inspect for what a shared session treats otherwise.
 func inspectShared(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	switch m.Method {
-	case methodInitialize, methodPing, "server/discover":
+	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodDiscover:
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s is not for a shared session", m.Method)
-	case methodSetLevel:
+	case mcp.MethodSetLevel:
 		if p.level, _ = levelOf(m); p.level == 0 {
 			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.level is no log level")
 		}
-	case methodSubscribe, methodUnsubscribe:
+	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		at, certain := m.Param("uri")
 		uri, ok := jsonrpc.Text(m.At(at))
 		if !ok || !certain || len(uri) > maxURI {

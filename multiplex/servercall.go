@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -42,11 +43,11 @@ func (call *serverCall) expireLocked(s *Session) func() {
 // it belongs to. It refuses at once what the client has not said it serves, and what
 // cannot be attributed.
 func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
-	if m.Method == methodPing {
+	if m.Method == mcp.MethodPing {
 		s.pass(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
 		return
 	}
-	if m.Method == methodInitialize && s.failEchoed(m) {
+	if m.Method == mcp.MethodInitialize && s.failEchoed(m) {
 		return
 	}
 	var c *Caller
@@ -69,7 +70,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 // the start would wait for its timeout.
 func (s *Session) failEchoed(m *jsonrpc.Message) bool {
 	p := s.takeOut(func(t *table) *pending {
-		if p := t.byID[numberOf(m.ID)]; p != nil && p.sent && p.method == methodInitialize {
+		if p := t.byID[numberOf(m.ID)]; p != nil && p.sent && p.method == mcp.MethodInitialize {
 			return p
 		}
 		return nil
@@ -85,7 +86,7 @@ func (s *Session) failEchoed(m *jsonrpc.Message) bool {
 func (s *Session) callClient(c *Caller, m *jsonrpc.Message) {
 	at, _ := m.Param("_meta", "progressToken")
 	call := &serverCall{id: m.ID, caller: c, limit: s.opts.RequestTimeout}
-	if m.Method == methodElicit || m.Method == "sampling/createMessage" { // a person may have to decide
+	if m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample { // a person may have to decide
 		call.limit = s.opts.MaxRequestTimeout
 	}
 	if at.Found() {
@@ -96,7 +97,7 @@ func (s *Session) callClient(c *Caller, m *jsonrpc.Message) {
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered", maxServerCalls))
 		return
 	}
-	if m.Method == methodElicit {
+	if m.Method == mcp.MethodElicit {
 		id, _ := jsonrpc.Member(m.Params(), "elicitationId")
 		s.learnElicitation(c, id)
 	}

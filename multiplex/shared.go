@@ -5,26 +5,12 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
 const (
-	methodSetLevel          = "logging/setLevel"
-	methodMessage           = "notifications/message"
-	methodSubscribe         = "resources/subscribe"
-	methodUnsubscribe       = "resources/unsubscribe"
-	methodUpdated           = "notifications/resources/updated"
-	methodElicit            = "elicitation/create"
-	methodElicitationIsOver = "notifications/elicitation/complete"
-	methodTasksGet          = "tasks/get"
-	methodTasksResult       = "tasks/result"
-	methodTasksCancel       = "tasks/cancel"
-	methodTasksList         = "tasks/list"
-	methodTasksUpdate       = "tasks/update" // of the tasks extension of MCP 2026-07-28
-	methodTaskStatus        = "notifications/tasks/status"
-	methodTask              = "notifications/tasks" // of the extension
-
 	// relatedTask names the task that a message belongs to, in its _meta.
 	relatedTask = "io.modelcontextprotocol/related-task"
 
@@ -50,9 +36,9 @@ type shared struct {
 // subscription. If not, it notes here what the client wants.
 func (s *shared) judge(p *pending) verdict {
 	switch p.method {
-	case methodSetLevel:
+	case mcp.MethodSetLevel:
 		return s.judgeLevel(p)
-	case methodUnsubscribe:
+	case mcp.MethodUnsubscribe:
 		if !s.subscriptions.Unsubscribe(p.uri, p.caller) {
 			return confirm
 		}
@@ -104,14 +90,14 @@ func levelOf(m *jsonrpc.Message) (sharing.Level, jsonrpc.Place) {
 func (t *table) settle(p *pending, failed bool) (same []*pending) {
 	switch {
 	case p.serial == nil:
-	case p.method == methodSetLevel && !failed:
+	case p.method == mcp.MethodSetLevel && !failed:
 		t.shared.levels.Told(p.serverLevel)
 		t.shared.levels.Set(p.caller, p.level)
-	case p.method == methodSubscribe && !failed:
+	case p.method == mcp.MethodSubscribe && !failed:
 		t.shared.subscriptions.Add(p.uri, p.caller)
-	case p.method == methodSubscribe:
+	case p.method == mcp.MethodSubscribe:
 		for _, w := range slices.Clone(p.serial.waiting) {
-			if w.method != methodSubscribe {
+			if w.method != mcp.MethodSubscribe {
 				break
 			}
 			t.remove(w)
@@ -129,16 +115,16 @@ func (t *table) forget(c *Caller, abandoned []*pending) {
 	t.shared.elicitations.Leave(c)
 	uris := t.shared.subscriptions.Leave(c)
 	for _, p := range abandoned {
-		if p.sent && p.method == methodSubscribe && p.serial != nil {
+		if p.sent && p.method == mcp.MethodSubscribe && p.serial != nil {
 			uris = append(uris, p.uri)
 		}
 	}
 	for _, uri := range uris {
 		quoted, _ := json.Marshal(uri) // a string always has a JSON form
-		t.addOwn(methodUnsubscribe, `{"uri":`+string(quoted)+`}`, uri)
+		t.addOwn(mcp.MethodUnsubscribe, `{"uri":`+string(quoted)+`}`, uri)
 	}
 	if level, needed := t.shared.levels.Leave(c); needed {
-		t.addOwn(methodSetLevel, `{"level":"`+level.String()+`"}`, "")
+		t.addOwn(mcp.MethodSetLevel, `{"level":"`+level.String()+`"}`, "")
 	}
 }
 
@@ -150,9 +136,9 @@ func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
 	case p.caller == nil:
 	case result == nil:
 		s.learnElicitations(p.caller, m.Error())
-	case p.method == methodListTools:
+	case p.method == mcp.MethodListTools:
 		s.opts.Repeatable.learn(!p.more, result)
-	case p.method == methodTasksList && s.opts.Shared:
+	case p.method == mcp.MethodListTasks && s.opts.Shared:
 		return s.filterTasks(p, m)
 	case p.task != "":
 		s.learnStatus(p, result)
@@ -189,7 +175,7 @@ func (s *Session) learnTask(p *pending, result json.RawMessage) {
 // learnStatus notes the status that the answer to a request about a task has.
 func (s *Session) learnStatus(p *pending, result json.RawMessage) {
 	status := "completed" // the server answers tasks/result when the task is over
-	if p.method != methodTasksResult {
+	if p.method != mcp.MethodTaskResult {
 		raw, _ := jsonrpc.Member(result, "status")
 		status, _ = jsonrpc.Text(raw)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/deadline"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -101,14 +102,14 @@ func (p *pending) failCanceled() {
 // sendCancelled cancels a request at the server, except for initialize, for which
 // that is not allowed.
 func (s *Session) sendCancelled(p *pending, reason string) {
-	if p.method == methodInitialize {
+	if p.method == mcp.MethodInitialize {
 		return
 	}
 	params, _ := json.Marshal(struct { // numbers and strings always have a JSON form
 		RequestID int64  `json:"requestId"`
 		Reason    string `json:"reason"`
 	}{p.id, reason})
-	_ = s.Notify(MethodCancelled, params) // best effort: the client has its answer
+	_ = s.Notify(mcp.MethodCancelled, params) // best effort: the client has its answer
 }
 
 // forwardCancel passes a client's cancellation on, with the id that the server
@@ -137,7 +138,7 @@ func (s *Session) cancel(c *Caller, id jsonrpc.ID) *pending {
 	defer s.mu.Unlock()
 	t := &s.table
 	p := c.findLocked(id)
-	if p == nil || p.canceled || p.method == methodInitialize { // initialize must not be cancelled
+	if p == nil || p.canceled || p.method == mcp.MethodInitialize { // initialize must not be cancelled
 		return nil
 	}
 	p.canceled = true

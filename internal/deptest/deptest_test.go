@@ -18,7 +18,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "internal/buildinfo", "internal/deadline", "internal/throttle"},
+	{"jsonrpc", "metrics", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle"},
 	{"internal/mcp"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/buffer", "upstream/internal/inprocess"},
@@ -51,6 +51,7 @@ var outside = map[string][]string{
 var reserved = map[string][]string{
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
+	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"github.com/prometheus/client_golang":    {"metrics", "gateway"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server"}, // the demo server
 	"github.com/mark3labs/mcp-go":            {},

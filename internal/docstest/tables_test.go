@@ -192,7 +192,7 @@ func TestPausesAreTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs := regexp.MustCompile(`mean, which is (\d+) ms and doubles with\s+each failure in a row, up to (\d+) s`).FindStringSubmatch(string(data))
-	code := source(t, "handshake")
+	code := source(t, "gateway")
 	first := regexp.MustCompile(`firstPause = (\d+) \* time\.Millisecond`).FindStringSubmatch(code)
 	most := regexp.MustCompile(`maxPause\s+= (\d+) \* time\.Second`).FindStringSubmatch(code)
 	if docs == nil || first == nil || most == nil {

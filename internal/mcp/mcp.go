@@ -12,15 +12,28 @@ import (
 
 // Methods of requests.
 const (
-	MethodInitialize   = "initialize"
-	MethodPing         = "ping"
-	MethodSetLevel     = "logging/setLevel"
-	MethodSubscribe    = "resources/subscribe"
-	MethodUnsubscribe  = "resources/unsubscribe"
-	MethodReadResource = "resources/read"
-	MethodListTools    = "tools/list"
-	MethodCallTool     = "tools/call"
-	MethodGetPrompt    = "prompts/get"
+	MethodInitialize    = "initialize"
+	MethodPing          = "ping"
+	MethodSetLevel      = "logging/setLevel"
+	MethodSubscribe     = "resources/subscribe"
+	MethodUnsubscribe   = "resources/unsubscribe"
+	MethodListResources = "resources/list"
+	MethodListTemplates = "resources/templates/list"
+	MethodReadResource  = "resources/read"
+	MethodListTools     = "tools/list"
+	MethodCallTool      = "tools/call"
+	MethodListPrompts   = "prompts/list"
+	MethodGetPrompt     = "prompts/get"
+	MethodComplete      = "completion/complete"
+)
+
+// Methods of requests about tasks, which MCP 2025-11-25 added.
+const (
+	MethodGetTask    = "tasks/get"
+	MethodTaskResult = "tasks/result"
+	MethodCancelTask = "tasks/cancel"
+	MethodListTasks  = "tasks/list"
+	MethodUpdateTask = "tasks/update" // of the tasks extension of MCP 2026-07-28
 )
 
 // Methods of requests that MCP 2026-07-28 added.
@@ -38,15 +51,19 @@ const (
 
 // Methods of notifications.
 const (
-	MethodInitialized      = "notifications/initialized"
-	MethodCancelled        = "notifications/cancelled"
-	MethodProgress         = "notifications/progress"
-	MethodRootsChanged     = "notifications/roots/list_changed"
-	MethodToolsChanged     = "notifications/tools/list_changed"
-	MethodPromptsChanged   = "notifications/prompts/list_changed"
-	MethodResourcesChanged = "notifications/resources/list_changed"
-	MethodResourceUpdated  = "notifications/resources/updated"
-	MethodAcknowledged     = "notifications/subscriptions/acknowledged"
+	MethodInitialized         = "notifications/initialized"
+	MethodCancelled           = "notifications/cancelled"
+	MethodProgress            = "notifications/progress"
+	MethodRootsChanged        = "notifications/roots/list_changed"
+	MethodToolsChanged        = "notifications/tools/list_changed"
+	MethodPromptsChanged      = "notifications/prompts/list_changed"
+	MethodResourcesChanged    = "notifications/resources/list_changed"
+	MethodResourceUpdated     = "notifications/resources/updated"
+	MethodAcknowledged        = "notifications/subscriptions/acknowledged"
+	MethodLogMessage          = "notifications/message"
+	MethodElicitationComplete = "notifications/elicitation/complete"
+	MethodTaskStatus          = "notifications/tasks/status"
+	MethodTaskChanged         = "notifications/tasks" // of the tasks extension of MCP 2026-07-28
 )
 
 // Error codes of MCP 2026-07-28 (schema), which clients of earlier versions do

@@ -48,6 +48,9 @@ func TestNothingIsDeclaredByWhatIsNoObject(t *testing.T) {
 }
 
 func TestHasInitialize(t *testing.T) {
+	if mcp.VersionNewest != "2025-11-25" {
+		t.Errorf("VersionNewest is %s", mcp.VersionNewest)
+	}
 	for version, want := range map[string]bool{
 		"2024-11-05": true, "2025-03-26": true, "2025-06-18": true, mcp.VersionNewest: true,
 		mcp.VersionStateless: false, "2025-01-01": false, "": false,

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -69,11 +70,11 @@ func emptyObject(raw json.RawMessage) bool { return string(jsonrpc.Compact(raw))
 
 // inputPause is drawn at random between zero and a bound that doubles each round.
 func inputPause(round int) time.Duration {
-	b := exchange.NewBackoff(100*time.Millisecond, 2*time.Second)
+	b := backoff.New(100*time.Millisecond, 2*time.Second)
 	for range round {
-		b.NextBackOff()
+		b.Next()
 	}
-	return b.NextBackOff()
+	return b.Next()
 }
 
 // gather asks the client for all that the server wants, and returns the answers

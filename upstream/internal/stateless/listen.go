@@ -8,8 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
@@ -46,7 +45,7 @@ type listening struct {
 	lists changeFilter // those that may change
 	uris  map[string]bool
 	now   *changeStream // nil: there is none
-	pause *backoff.ExponentialBackOff
+	pause *backoff.Backoff
 	again <-chan time.Time // the next try is due; nil: there will be none
 	away  bool             // a try has failed since there was a stream
 }
@@ -117,7 +116,7 @@ func (c *Conn) settle(k *call, err error) {
 func (c *Conn) listen() {
 	l := &c.listening
 	l.uris = make(map[string]bool)
-	l.pause = exchange.NewBackoff(firstListenPause, maxListenPause)
+	l.pause = backoff.New(firstListenPause, maxListenPause)
 	if !l.lists.empty() {
 		c.relisten()
 	}
@@ -151,7 +150,7 @@ func (c *Conn) streamEnded() {
 	if time.Since(s.opened) >= steadyListen {
 		l.pause.Reset()
 	}
-	l.again = time.After(l.pause.NextBackOff())
+	l.again = time.After(l.pause.Next())
 }
 
 // relisten opens a stream for what is wanted, and if that fails plans the next
@@ -173,7 +172,7 @@ func (c *Conn) relisten() {
 	}
 	c.x.Log.Debug("stream of changes failed", "err", err)
 	l.away = true
-	l.again = time.After(l.pause.NextBackOff())
+	l.again = time.After(l.pause.Next())
 }
 
 // tellMissed tells the client of all that may have changed while nobody told: the

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
@@ -45,8 +45,8 @@ func TestKnownVersionsAreThoseOfTheHandshake(t *testing.T) {
 	s := newStateless(t, discovered, func(*post) {})
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "x"} {
 		s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version + `"}}`)
-		want := handshake.Newest
-		if handshake.Known(version) {
+		want := mcp.VersionNewest
+		if mcp.HasInitialize(version) {
 			want = version
 		}
 		if got, _ := s.next(); !strings.Contains(got, `"protocolVersion":"`+want+`"`) {

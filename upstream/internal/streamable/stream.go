@@ -5,8 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
@@ -26,12 +25,12 @@ const (
 
 // pauses gives the pauses between GETs.
 type pauses struct {
-	exp    *backoff.ExponentialBackOff
+	next   *backoff.Backoff
 	opened time.Time // when the last stream began; zero: the GET failed
 }
 
 func newPauses() *pauses {
-	return &pauses{exp: exchange.NewBackoff(firstPause, lastPause), opened: time.Now()}
+	return &pauses{next: backoff.New(firstPause, lastPause), opened: time.Now()}
 }
 
 // wait waits for the next pause, and reports whether ctx still goes on. retry is
@@ -39,9 +38,9 @@ func newPauses() *pauses {
 func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
 	open := !p.opened.IsZero()
 	if open && time.Since(p.opened) > steadyTime {
-		p.exp.Reset()
+		p.next.Reset()
 	}
-	d := max(p.exp.NextBackOff(), retry)
+	d := max(p.next.Next(), retry)
 	if open && retry > 0 {
 		d = max(firstPause, retry)
 	}

@@ -1,10 +1,10 @@
-package handshake_test
+package backoff_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 )
 
 // means are the means of the pauses: doubled, up to a bound.
@@ -23,7 +23,7 @@ func TestBackoffGrowsWithFullJitter(t *testing.T) {
 		sums := make([]time.Duration, len(means()))
 		low, high := make([]int, len(sums)), make([]int, len(sums))
 		for range connections {
-			b := handshake.NewBackoff()
+			b := backoff.New(500*time.Millisecond, 15*time.Second)
 			if again == 1 {
 				for range 20 {
 					b.Next()
@@ -56,7 +56,7 @@ func TestBackoffGrowsWithFullJitter(t *testing.T) {
 }
 
 func TestBackoffNeverEnds(t *testing.T) {
-	b := handshake.NewBackoff()
+	b := backoff.New(500*time.Millisecond, 15*time.Second)
 	for i := range 10_000 {
 		if pause := b.Next(); pause < 0 || pause > 30*time.Second+1 {
 			t.Fatalf("pause %d: got %v", i, pause)

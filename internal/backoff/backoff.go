@@ -1,0 +1,29 @@
+// Package backoff gives the pauses between attempts that fail.
+package backoff
+
+import (
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Backoff gives pauses that double with each attempt, up to a bound. Each is drawn
+// at random between zero and twice its mean, so that those who failed together do
+// not come back together. It is not safe for concurrent use.
+type Backoff struct{ exp *backoff.ExponentialBackOff }
+
+// New returns a Backoff whose pauses have the mean first at the beginning, and last
+// at the end.
+func New(first, last time.Duration) *Backoff {
+	exp := backoff.NewExponentialBackOff()
+	exp.InitialInterval, exp.MaxInterval = first, last
+	exp.Multiplier, exp.RandomizationFactor = 2, 1
+	exp.Reset()
+	return &Backoff{exp}
+}
+
+// Next returns the pause before the next attempt.
+func (b *Backoff) Next() time.Duration { return b.exp.NextBackOff() }
+
+// Reset makes the pauses begin anew, after an attempt that worked.
+func (b *Backoff) Reset() { b.exp.Reset() }
