@@ -8,7 +8,7 @@ import (
 
 // Answer sends the response to a request and takes it out of the unanswered
 // ones. False: it has been answered already, and nothing was sent. It waits for
-// room as Respond does. A connection that drains is quiet only after it.
+// room as Send does. A connection that drains is quiet only after it.
 func (c *Connection) Answer(id jsonrpc.ID, response []byte, errorType string) bool {
 	events, ok := c.beginAnswer(id, response, errorType)
 	if ok {

@@ -278,21 +278,6 @@ func (c *Connection) begin(id jsonrpc.ID, method string) error {
 	return nil
 }
 
-// Finish takes a request out of the unanswered ones. False: it has been
-// answered already, and nothing more may be sent for it. errorType is "" for a
-// result; see docs/reference/metrics.md for the others.
-func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
-	now := time.Now()
-	c.mu.Lock()
-	r, ok := c.takeRequestLocked(id, now)
-	c.quietLocked()
-	c.mu.Unlock()
-	if ok {
-		c.reportDone(id, r, errorType, nil, now)
-	}
-	return r, ok
-}
-
 func (c *Connection) takeRequestLocked(id jsonrpc.ID, now time.Time) (Request, bool) {
 	r, ok := c.requests[id]
 	if ok {

@@ -13,7 +13,6 @@ import (
 // 2024-11-05, transports); EventResponse is what clients written against
 // auto-initializing servers listen to.
 const (
-	EventEndpoint   = "endpoint"
 	EventConnection = "connection"
 	EventMessage    = "message"
 	EventResponse   = "mcp-response"

@@ -1,6 +1,31 @@
 package connstate
 
-import "github.com/mcp-sse/mcp-sse/jsonrpc"
+import (
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Finish takes a request out of the unanswered ones. False: it has been
+// answered already, and nothing more may be sent for it. errorType is "" for a
+// result; see docs/reference/metrics.md for the others.
+func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
+	now := time.Now()
+	c.mu.Lock()
+	r, ok := c.takeRequestLocked(id, now)
+	c.quietLocked()
+	c.mu.Unlock()
+	if ok {
+		c.reportDone(id, r, errorType, nil, now)
+	}
+	return r, ok
+}
+
+// Respond sends a response under the names of the connection's dialect: both
+// while that is undecided. It waits for room as Send does.
+func (c *Connection) Respond(response []byte) error {
+	return c.send(responseEvents(c.Dialect(), response))
+}
 
 // Release opens the gate and releases all that waits to a forward that takes
 // everything.

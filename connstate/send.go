@@ -6,18 +6,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Respond sends a response under the names of the connection's dialect: both
-// while that is undecided. It waits for room as Send does.
-func (c *Connection) Respond(response []byte) error {
-	return c.send(responseEvents(c.Dialect(), response))
-}
-
-// RespondNow is Respond for callers that must not wait: when the outbox has no
-// room at the moment, the response takes its place in the line and waits there
-// in the background.
+// RespondNow sends a response under the names of the connection's dialect: under
+// both while that is undecided. It does not wait: a response that finds no room in
+// the outbox waits in the background, in order.
 func (c *Connection) RespondNow(response []byte) { c.sendNow(responseEvents(c.Dialect(), response)) }
 
-// SendNow is Send for callers that must not wait, as RespondNow is Respond.
+// SendNow is Send for callers that must not wait, as in RespondNow.
 func (c *Connection) SendNow(message []byte) { c.sendNow(c.messageEvents(message)) }
 
 func (c *Connection) sendNow(events []Event) {

@@ -86,12 +86,6 @@ func (m *Message) WithID(id ID) []byte {
 	return splice(m.raw, m.id, string(id))
 }
 
-// WithParams returns the message's bytes with other params in the place of its
-// own. The message must have params.
-func (m *Message) WithParams(params json.RawMessage) []byte {
-	return splice(m.raw, m.params, string(params))
-}
-
 func splice(data []byte, at span, value string) []byte {
 	out := make([]byte, 0, len(data)-(at.to-at.from)+len(value))
 	out = append(out, data[:at.from]...)

@@ -42,17 +42,6 @@ func TestWithIDChangesTheIDAlone(t *testing.T) {
 	}
 }
 
-func TestWithParamsChangesTheParamsAlone(t *testing.T) {
-	for _, tc := range []struct{ in, want string }{
-		{`{"jsonrpc":"2.0","id":1,"method":"a","params":{"x":1}}`, `{"jsonrpc":"2.0","id":1,"method":"a","params":[2]}`},
-		{`{"params":null,"jsonrpc":"2.0", "method":"params"}`, `{"params":[2],"jsonrpc":"2.0", "method":"params"}`},
-	} {
-		if got := string(mustParse(t, tc.in).WithParams(json.RawMessage(`[2]`))); got != tc.want {
-			t.Errorf("got %s, want %s", got, tc.want)
-		}
-	}
-}
-
 func TestMember(t *testing.T) {
 	const obj = ` {"a":{"b":{"c":1.50}},"n":null,"s":"x","\u0065":5,"a b":[{"c":1}],"d":1,"d":2,"":0,"z":{}} `
 	for _, tc := range []struct {

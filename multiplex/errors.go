@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// ErrorType names the outcome of a response for the metrics: "" for a result,
+// errorType names the outcome of a response for the metrics: "" for a result,
 // metrics.ErrorTool for a tool's own error, else the JSON-RPC code.
-func ErrorType(m *jsonrpc.Message) string {
+func errorType(m *jsonrpc.Message) string {
 	if raw := m.Error(); raw != nil {
 		code, _ := jsonrpc.Member(raw, "code")
 		return string(code)

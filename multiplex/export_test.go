@@ -1,5 +1,10 @@
 package multiplex
 
+import "reflect"
+
+// ErrorType names the outcome of a response for the metrics.
+var ErrorType = errorType
+
 // Tables returns the size of all that a session holds, by name, for the tests that
 // nothing is left behind.
 func (s *Session) Tables() map[string]int {
@@ -12,14 +17,28 @@ func (s *Session) Tables() map[string]int {
 		}
 	}
 	t := &s.table
-	tasks, progressing := t.shared.tasks.Len()
-	return map[string]int{
+	sizes := map[string]int{
 		"pending": len(t.byID), "out": t.out, "inFlight": t.inFlight, "blocked": t.blocked, "kept": t.kept,
 		"queue": len(t.queue.list), "queue.count": t.queue.count, "queue.bytes": t.queue.bytes,
-		"deadlines": t.deadlines.Len(), "calls": len(s.calls.open), "serial": len(t.queue.serial), "serial.ready": len(t.queue.ready),
-		"subscriptions": t.shared.subscriptions.Len(), "tokens of tasks": progressing, "tasks": tasks,
-		"elicitations": t.shared.elicitations.Len(), "requests of callers": requests, "callers": len(s.callers),
+		"calls": len(s.calls.open), "serial": len(t.queue.serial), "serial.ready": len(t.queue.ready),
+		"requests of callers": requests, "callers": len(s.callers),
 		"abandoned": len(t.abandoned),
+	}
+	addSizes(sizes, "deadlines", reflect.ValueOf(t.deadlines))
+	addSizes(sizes, "subscriptions", reflect.ValueOf(t.shared.subscriptions))
+	addSizes(sizes, "elicitations", reflect.ValueOf(t.shared.elicitations))
+	addSizes(sizes, "tasks", reflect.ValueOf(t.shared.tasks))
+	delete(sizes, "tasks.order") // it may hold tasks that have been removed
+	return sizes
+}
+
+// addSizes adds the size of each map and slice that a struct of another package
+// has, under its name and that of the field.
+func addSizes(sizes map[string]int, name string, of reflect.Value) {
+	for field, v := range of.Fields() {
+		if k := v.Kind(); k == reflect.Map || k == reflect.Slice {
+			sizes[name+"."+field.Name] = v.Len()
+		}
 	}
 }
 
@@ -27,5 +46,5 @@ func (s *Session) Tables() map[string]int {
 func (s *Session) Timer() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.table.deadlines.Running()
+	return !reflect.ValueOf(s.table.deadlines).FieldByName("timer").IsNil()
 }

@@ -77,11 +77,11 @@ func (x *run) finish() {
 		x.leave(0)
 	}
 	synctest.Wait()
-	x.empty("at once when all have left", "tasks", "abandoned", "pending", "out", "inFlight", "queue", "queue.count", "queue.bytes",
-		"deadlines", "serial")
+	x.empty("at once when all have left", "tasks.byID", "abandoned", "pending", "out", "inFlight", "queue", "queue.count", "queue.bytes",
+		"deadlines.heap", "serial")
 	time.Sleep(time.Minute) // what was asked for those who have left
 	synctest.Wait()
-	x.empty("after all have left", "tasks", "abandoned")
+	x.empty("after all have left", "tasks.byID", "abandoned")
 	x.session.Close(errTestOver)
 	<-x.session.Done()
 	synctest.Wait()

@@ -74,10 +74,10 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 		p.respond(m.WithID(wireID(p.id)), "")
 	case p.caller != nil:
 		s.logResolve(p, r.by)
-		p.respond(s.learn(p, m), ErrorType(m))
+		p.respond(s.learn(p, m), errorType(m))
 	}
 	for _, w := range r.same {
-		w.respond(m.WithID(w.client), ErrorType(m))
+		w.respond(m.WithID(w.client), errorType(m))
 	}
 }
 

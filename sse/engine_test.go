@@ -188,7 +188,7 @@ func TestNothingEmptyReachesTheLibrary(t *testing.T) {
 		synctest.Wait()
 		_ = g.c.Send(nil)
 		_ = g.c.Send([]byte{})
-		_ = g.c.Respond([]byte{})
+		g.c.RespondNow([]byte{})
 		_ = g.c.Push(connstate.Event{})
 		_ = g.c.Push(connstate.Event{Data: []byte{}})
 		_ = g.c.Send([]byte(`{"n":1}`))

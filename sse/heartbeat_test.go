@@ -184,7 +184,7 @@ func TestConnectionWithWorkIsNotIdle(t *testing.T) {
 		if g.c.State() == connstate.Closed {
 			t.Fatal("closed with a request in flight")
 		}
-		g.c.Finish("1", "")
+		g.c.AnswerNow("1", []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`), "")
 		time.Sleep(50 * time.Second)
 		if g.c.State() == connstate.Closed {
 			t.Fatal("closed right after an answer")

@@ -154,7 +154,7 @@ func TestQueryAndHeadersOfTheGET(t *testing.T) {
 				g := f.open(t, test.target, test.header...)
 				announce(f, g)
 				time.Sleep(time.Second)
-				_ = g.c.Respond([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+				g.c.RespondNow([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
 				synctest.Wait()
 				g.leave()
 				if got := names(parse(t, g.text())); got != test.want {

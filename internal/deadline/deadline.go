@@ -30,12 +30,6 @@ func NewSet[O any](fire func()) Set[O] { return Set[O]{epoch: time.Now(), fire: 
 // Now is the time since the set was made. It needs no lock.
 func (d *Set[O]) Now() time.Duration { return time.Since(d.epoch) }
 
-// Len is the number of deadlines.
-func (d *Set[O]) Len() int { return len(d.heap) }
-
-// Running reports whether the timer runs.
-func (d *Set[O]) Running() bool { return d.timer != nil }
-
 // Put sets the deadline of an entry, or moves it. The time is that of Now.
 func (d *Set[O]) Put(t *Entry[O], owner O, at time.Duration) {
 	t.at, t.Owner = at, owner

@@ -47,6 +47,3 @@ func (e *Elicitations[C]) Leave(c C) {
 		return true
 	})
 }
-
-// Len returns the number of elicitations.
-func (e *Elicitations[C]) Len() int { return len(e.order) }

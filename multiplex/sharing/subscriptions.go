@@ -103,12 +103,3 @@ func (s *Subscriptions[C]) Updated(uri string) []C {
 	}
 	return slices.Collect(maps.Keys(told))
 }
-
-// Len returns the number of subscriptions of all clients.
-func (s *Subscriptions[C]) Len() int {
-	n := 0
-	for _, clients := range s.clients {
-		n += len(clients)
-	}
-	return n
-}

@@ -99,6 +99,3 @@ func (s *Tasks[C]) Leave(c C) {
 		}
 	}
 }
-
-// Len returns the number of tasks, and of those among them that make progress.
-func (s *Tasks[C]) Len() (tasks, progressing int) { return len(s.byID), len(s.tokens) }
