@@ -28,23 +28,23 @@ func (b *bridge) notAnnounced(err error) {
 }
 
 // greet tells the client of its first session, and answers its initialize requests.
-func (b *bridge) greet(l *link, waiting []waitingInitialize, first bool) {
-	if l.result == nil {
+func (b *bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
+	if a.Result() == nil {
 		return
 	}
 	if first {
-		b.announce(l.result.Response(b.autoID()))
+		b.announce(a.Result().Response(b.autoID()))
 	}
 	for _, o := range waiting {
-		b.c.AnswerNow(o.m.ID, l.result.Answer(o.m), "")
+		b.c.AnswerNow(o.m.ID, a.Result().Answer(o.m), "")
 	}
 }
 
 // tellListChanged tells the client that a new session may have other lists.
-func (b *bridge) tellListChanged(l *link) {
+func (b *bridge) tellListChanged(a *attachment) {
 	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if l.result != nil && l.result.Advertises(kind, "listChanged") {
-			l.client.pass(jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
+		if a.Result() != nil && a.Result().Advertises(kind, "listChanged") {
+			a.client.pass(jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
 		}
 	}
 }

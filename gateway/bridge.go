@@ -5,18 +5,15 @@ import (
 	"errors"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
-
-// errTakesNoMore is the reason of a session that does not take messages.
-var errTakesNoMore = errors.New("the server takes no more messages")
 
 // errGone is the reason of sessions that end with their connection.
 var errGone = errors.New("the client's connection was closed")
@@ -65,7 +62,7 @@ func (b *bridge) Receive(m *jsonrpc.Message) {
 		b.request(m)
 	case jsonrpc.Response:
 		// It belongs to the session that asked, or to none.
-		if l := b.start.current.Load(); l == nil || l.caller.Forward(m) != nil {
+		if a := b.start.current.Load(); a == nil || a.caller.Forward(m) != nil {
 			b.g.metrics.Dropped(metrics.DroppedNotReady)
 		}
 	default:
@@ -124,7 +121,7 @@ func (b *bridge) cancelled(m *jsonrpc.Message) {
 		b.Fail(jsonrpc.ID(id), multiplex.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
 		return
 	}
-	if l := b.start.current.Load(); l == nil || l.caller.Forward(m) != nil {
+	if a := b.start.current.Load(); a == nil || a.caller.Forward(m) != nil {
 		b.g.metrics.Dropped(metrics.DroppedNotReady)
 	}
 }
@@ -150,8 +147,8 @@ func (b *bridge) admitted(m *jsonrpc.Message, pass bool, err error) {
 
 // sent sends a message to the server. False: there is no session that takes it.
 func (b *bridge) sent(m *jsonrpc.Message) bool {
-	l := b.start.current.Load()
-	if l == nil {
+	a := b.start.current.Load()
+	if a == nil {
 		return false
 	}
 	b.memory.note(m)
@@ -159,18 +156,16 @@ func (b *bridge) sent(m *jsonrpc.Message) bool {
 		b.opened.Store(m)
 	}
 	b.used.Store(true)
-	err := l.caller.Forward(m)
+	err := a.caller.Forward(m)
 	switch { // known before its reader says so
 	case err == nil:
 		return true
 	case errors.Is(err, multiplex.ErrLeft): // the connection is closed, the session need not be over
-	case l.place != nil:
-		if l.place.lost(l.session, errTakesNoMore) {
-			b.g.retire(l.session, nil)
-		}
-		b.start.lose(l, errTakesNoMore) // the session may not have told this connection yet
-	case b.start.lose(l, errTakesNoMore):
-		b.g.retire(l.session, b.c.Done())
+	case a.member != nil:
+		a.member.Replace()
+		b.start.lose(a, sessions.ErrTakesNoMore) // the session may not have told this connection yet
+	case b.start.lose(a, sessions.ErrTakesNoMore):
+		a.Retire(b.c.Done())
 	}
 	return false
 }
@@ -210,51 +205,6 @@ func (b *bridge) Refused(m *jsonrpc.Message, err error) {
 
 // Closed ends the connection's session.
 func (b *bridge) Closed() { b.start.close() }
-
-// leave ends what the connection has of a session: its place on a shared one, or
-// the session itself.
-func (b *bridge) leave(l *link, why error) {
-	if l.place != nil {
-		l.place.leave(l)
-		return
-	}
-	b.g.endSession(l.session, why)
-}
-
-// discard ends a session that is not taken into use.
-func (b *bridge) discard(l *link) {
-	if l != nil {
-		b.leave(l, errGone)
-	}
-}
-
-// endSession closes a session, which may take a while, in the background.
-func (g *Gateway) endSession(s *session, why error) {
-	s.ending.Store(true)
-	g.sessions.Go(func() {
-		s.Close(why)
-		<-s.Done()
-	})
-}
-
-// retire ends a session that takes no more messages, once it has handed over the
-// answers that were on their way, or the one client that it has is gone, or the
-// gateway ends.
-func (g *Gateway) retire(s *session, gone <-chan struct{}) {
-	g.sessions.Go(func() {
-		timer := time.NewTimer(g.opts.RequestTimeout)
-		defer timer.Stop()
-		select {
-		case <-s.Done():
-			return
-		case <-gone:
-		case <-g.life.Done():
-		case <-timer.C:
-		}
-		s.Close(errTakesNoMore)
-		<-s.Done()
-	})
-}
 
 // Answer passes the server's response to a client's request on.
 func (b *bridge) Answer(id jsonrpc.ID, response []byte, errorType string) {

@@ -19,7 +19,7 @@ const maxEarlyBytes = 1 << 20
 // the answer to its initialize. That is kept until then.
 type client struct {
 	bridge *bridge
-	link   *link
+	on     *attachment
 
 	mu     sync.Mutex // guards what follows
 	inUse  bool
@@ -32,9 +32,7 @@ var _ multiplex.Client = (*client)(nil)
 
 // Answer passes the server's response to a request on.
 func (c *client) Answer(id jsonrpc.ID, response []byte, errorType string) {
-	if !c.link.served.Load() {
-		c.link.served.Store(true)
-	}
+	c.on.NoteAnswer()
 	if c.shared() {
 		c.bridge.AnswerNow(id, response, errorType)
 		return
@@ -66,7 +64,7 @@ func (c *client) Deliver(method string, message []byte) {
 // announced reports whether a list that changes was advertised as one that may.
 func (c *client) announced(method string) bool {
 	kind, isList := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
-	return !isList || c.link.result.Advertises(kind, "listChanged")
+	return !isList || c.on.Result().Advertises(kind, "listChanged")
 }
 
 // pass passes a message on. The reader of a shared session does not wait for the
@@ -80,7 +78,7 @@ func (c *client) pass(message []byte) {
 }
 
 // shared reports whether others are on the session.
-func (c *client) shared() bool { return c.bridge.g.shared != nil }
+func (c *client) shared() bool { return c.bridge.g.supplier.Shares() }
 
 func (c *client) keep(message []byte) bool {
 	c.mu.Lock()
@@ -116,11 +114,11 @@ func (c *client) use() {
 // was initialized with the capability that it needs (MCP 2025-11-25, client
 // features). What no rule speaks of passes.
 func (c *client) Serves(m *jsonrpc.Message) bool {
-	params := c.link.params.Load()
+	params := c.on.Params()
 	if params == nil { // the client's own initialize is not ours to read
 		return c.bridge.g.params == nil
 	}
-	capabilities, _ := jsonrpc.Member(*params, "capabilities")
+	capabilities, _ := jsonrpc.Member(params, "capabilities")
 	declares := func(names ...string) bool { return mcp.Declares(capabilities, names...) }
 	switch m.Method {
 	case mcp.MethodListRoots:

@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"sync"
-	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
-	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -26,7 +24,6 @@ import (
 // for concurrent use. Make it with New and end it with Shutdown.
 type Gateway struct {
 	opts      Options
-	up        upstream.Upstream
 	log       *slog.Logger
 	plainLog  *slog.Logger // without the attribute server; may be nil
 	metrics   *metrics.Metrics
@@ -34,28 +31,8 @@ type Gateway struct {
 	registry  *connstate.Registry
 	transport *sse.Handler
 	params    json.RawMessage // of the synthetic initialize; nil: there is none
-	health    health
-	startLog  startLog
+	supplier  *sessions.Supplier
 	moved     func(from, to startState) // for tests
-	// oddVersion is the unknown protocol version that was warned of last.
-	oddVersion atomic.Pointer[string]
-
-	repeatable multiplex.Repeatable // what may be asked twice
-	nameless   *throttle.Line       // the warning about answers without ids
-	shared     *shared              // nil: each connection has its own session
-	pool       *pool                // nil: no session is started ahead
-	started    sync.Once            // what Start does
-
-	// life ends when Shutdown has closed the connections; end ends it.
-	life context.Context
-	end  context.CancelFunc
-	// starts holds a token for each start that runs.
-	starts chan struct{}
-	// boots: a start keeps its turn until the server has answered, because a
-	// process is busy meanwhile.
-	boots bool
-	// sessions counts the goroutines that start and end sessions.
-	sessions sync.WaitGroup
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts
@@ -67,8 +44,7 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	}
 	plainLog := opts.Logger
 	opts = opts.withDefaults()
-	g := &Gateway{plainLog: plainLog, opts: opts, up: up, log: opts.Logger, promReg: opts.Registry, nameless: multiplex.NewNameless()}
-	g.life, g.end = context.WithCancel(context.Background())
+	g := &Gateway{plainLog: plainLog, opts: opts, log: opts.Logger, promReg: opts.Registry}
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()
 	}
@@ -79,10 +55,6 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if !opts.NoAutoInitialize {
 		g.params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: build.Version}, opts.Capabilities)
 	}
-	_, g.boots = up.(upstream.Command)
-	if o, ok := up.(observable); ok {
-		g.up = o.Observed(slog.New(children{g.log.Handler(), &g.startLog}), g.metrics)
-	}
 	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics))
 	var err error
 	g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics))
@@ -92,32 +64,38 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if err = errors.Join(opts.validate(), unregistered, err); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g.starts = make(chan struct{}, opts.StartConcurrency)
-	switch {
-	case opts.Sessions == SessionsShared:
-		g.shared = newShared(g, opts.SessionsSize)
-	case opts.Warm > 0:
-		g.pool = &pool{g: g, size: opts.Warm}
-	}
+	g.supplier = g.newSupplier(up)
 	return g, nil
+}
+
+// newSupplier returns what supplies the sessions with the server that up reaches.
+func (g *Gateway) newSupplier(up upstream.Upstream) *sessions.Supplier {
+	o := g.opts
+	s := sessions.Options{
+		Params: g.params, Warm: o.Warm, StartConcurrency: o.StartConcurrency,
+		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
+		Session: multiplex.Options{
+			RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
+			MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting, HangTimeout: max(0, o.HangTimeout),
+			Logger: g.log, Metrics: g.metrics,
+		},
+	}
+	if o.Sessions == SessionsShared {
+		s.Shared = o.SessionsSize
+	}
+	return sessions.New(up, s)
 }
 
 // Start starts the servers and shared sessions that Options.Warm asks for. The
 // first connection starts them too; call Start earlier to have them ready for that
 // one. Start does not wait for them, and is idempotent.
-func (g *Gateway) Start() {
-	g.started.Do(func() {
-		if g.shared != nil && g.opts.Warm > 0 {
-			g.shared.start()
-		}
-		g.pool.refill()
-	})
-}
+func (g *Gateway) Start() { g.supplier.Start() }
 
-// observable is an upstream that can use the gateway's logger and metrics.
-type observable interface {
-	Observed(*slog.Logger, *metrics.Metrics) upstream.Upstream
-}
+// Ready returns nil if a session with the server can be started: the last start
+// worked, or a probe made now does. While the gateway drains it is not ready.
+// Concurrent callers share one probe, which the start timeout bounds; the
+// wait for it is bounded by ctx and by the initialization timeout.
+func (g *Gateway) Ready(ctx context.Context) error { return g.supplier.Ready(ctx) }
 
 // ServeHTTP serves GET /sse and POST /sse/{id}/message under Options.Prefix.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.transport.ServeHTTP(w, r) }

@@ -17,7 +17,7 @@ func (s *start) crashes() *handshake.Failure {
 	defer s.mu.Unlock()
 	why := s.unproven
 	s.unproven = nil
-	if why == nil || s.b.g.shared != nil || s.attempts < s.b.g.opts.MaxHandshakeAttempts {
+	if why == nil || s.b.g.supplier.Shares() || s.attempts < s.b.g.opts.MaxHandshakeAttempts {
 		return nil
 	}
 	return &handshake.Failure{

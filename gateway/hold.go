@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 )
 
 // hold waits until it is known whose initialize goes out, and returns its
@@ -11,16 +13,14 @@ import (
 // else or stays silent for the announce delay. Where that is known already, as
 // after the loss of a session, it waits for nothing. While it waits others may
 // start, unless a process is booting meanwhile: then the turn is kept.
-func (s *start) hold(ctx context.Context, turn *turn) (json.RawMessage, error) {
+func (s *start) hold(ctx context.Context, attempt *sessions.Attempt) (json.RawMessage, error) {
 	s.mu.Lock()
 	s.moveLocked(holding)
 	silence := s.b.g.opts.AnnounceDelay - time.Since(s.b.c.Opened())
 	held := !s.chosen.Load() && silence > 0
 	s.mu.Unlock()
 	if held {
-		if !s.b.g.boots {
-			turn.lend()
-		}
+		attempt.Lend()
 		timer := time.NewTimer(silence)
 		defer timer.Stop()
 		for held {
@@ -34,7 +34,7 @@ func (s *start) hold(ctx context.Context, turn *turn) (json.RawMessage, error) {
 			}
 		}
 	}
-	if err := turn.resume(ctx); err != nil {
+	if err := attempt.Resume(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()

@@ -32,13 +32,13 @@ type waitingInitialize struct {
 // than the session's handshake did and has not used it: then it gets a fresh one.
 func (s *start) initialize(m *jsonrpc.Message) {
 	s.mu.Lock()
-	l := s.current.Load()
+	a := s.current.Load()
 	exceeds := s.exceedsLocked(m)
-	fresh := l != nil && exceeds && !s.own && !s.refused && !s.b.used.Load()
+	fresh := a != nil && exceeds && !s.own && !s.refused && !s.b.used.Load()
 	switch {
-	case l != nil && !fresh:
+	case a != nil && !fresh:
 		s.mu.Unlock()
-		s.b.c.AnswerNow(m.ID, l.result.Answer(m), "")
+		s.b.c.AnswerNow(m.ID, a.Result().Answer(m), "")
 		return
 	case s.state == over, s.b.c.State() == connstate.Draining:
 		s.mu.Unlock()
@@ -63,14 +63,14 @@ func (s *start) initialize(m *jsonrpc.Message) {
 	s.wakeLocked()
 	s.mu.Unlock()
 	if fresh {
-		s.b.leave(l, errSuperseded)
+		a.leave(errSuperseded)
 	}
 }
 
 // exceedsLocked reports whether a client declares more than the handshake does
 // that goes out next, or went out last.
 func (s *start) exceedsLocked(m *jsonrpc.Message) bool {
-	return s.b.g.shared == nil && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), s.params)
+	return !s.b.g.supplier.Shares() && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), s.params)
 }
 
 // isOwn reports whether the handshake is the client's own.
@@ -84,7 +84,7 @@ func (s *start) isOwn() bool {
 // a shared session are nobody's.
 func (s *start) adoptLocked(m *jsonrpc.Message) {
 	s.chosen.Store(true)
-	if s.b.g.shared == nil && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
+	if !s.b.g.supplier.Shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
 		s.own, s.params, s.author = true, ownParams(m), m.ID
 	}
 }

@@ -48,7 +48,7 @@ func (s *start) lateLocked(limit time.Duration) *handshake.Failure {
 	}
 	switch {
 	case s.told, s.cancel == nil: // counted, or no start runs
-	case s.b.g.shared != nil: // the start is counted where it is, once for all
+	case s.b.g.supplier.Shares(): // the start is counted where it is, once for all
 		s.told = true
 		s.b.c.SawFailure(string(failure.Phase), failure.Reason)
 	default:

@@ -26,7 +26,7 @@ const sessionGrace = 5 * time.Second
 // Drain makes the gateway refuse new connections and report that it is not
 // ready. Connections that are open go on. It is idempotent.
 func (g *Gateway) Drain() {
-	g.health.drain()
+	g.supplier.Drain()
 	g.registry.Drain()
 }
 
@@ -43,7 +43,7 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	}
 	for _, c := range g.registry.All() {
 		if quiet, err := c.Drain(); err == nil {
-			g.sessions.Go(func() { finish(ctx, c, quiet, window) })
+			g.supplier.Go(func() { finish(ctx, c, quiet, window) })
 		}
 	}
 	var err error
@@ -52,26 +52,13 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		err = g.cut()
 	}
-	g.endAhead()
+	g.supplier.Close()
 	return errors.Join(err, g.waitSessions(ctx))
-}
-
-// endAhead ends the sessions that no connection owns.
-func (g *Gateway) endAhead() {
-	g.end()
-	g.pool.close()
-	if g.shared != nil {
-		g.shared.close()
-	}
 }
 
 // Abort kills the server's processes at once, with all they have started. It is
 // for a program that ends without waiting for Shutdown.
-func (g *Gateway) Abort() {
-	if a, ok := g.up.(interface{ Abort() }); ok {
-		a.Abort()
-	}
-}
+func (g *Gateway) Abort() { g.supplier.Abort() }
 
 // finish closes a connection once nothing is in flight on it.
 func finish(ctx context.Context, c *connstate.Connection, quiet <-chan struct{}, window time.Duration) {
@@ -134,7 +121,7 @@ func (g *Gateway) cut() error {
 func (g *Gateway) waitSessions(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
-		g.sessions.Wait()
+		g.supplier.Wait()
 		close(done)
 	}()
 	select {

@@ -64,7 +64,7 @@ func (m *memory) subscribe(uri string, params json.RawMessage, on bool) {
 
 // restore tells a new session what the lost one knew. What it does not take is
 // logged; the client learns nothing of it, as it learned nothing of the loss.
-func (m *memory) restore(l *link, log *slog.Logger) {
+func (m *memory) restore(a *attachment, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout) // the session ends with its connection
 	defer cancel()
 	m.mu.Lock()
@@ -81,7 +81,7 @@ func (m *memory) restore(l *link, log *slog.Logger) {
 	}
 	m.mu.Unlock()
 	for _, c := range calls {
-		response, err := l.caller.Call(ctx, c.method, c.params)
+		response, err := a.caller.Call(ctx, c.method, c.params)
 		if err != nil || response.Error() != nil {
 			log.Warn("state not restored on the new session", "method", c.method, "err", err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -121,7 +122,7 @@ func (s *Servers) Start() {
 func (s *Servers) Ready(ctx context.Context) map[string]error {
 	asking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	giveUp := func() { stop(errStarting) }
+	giveUp := func() { stop(sessions.ErrStarting) }
 	defer time.AfterFunc(s.patience(), giveUp).Stop()
 	hurry := sync.OnceFunc(func() { time.AfterFunc(readyGrace, giveUp) })
 	results := make([]error, len(s.all))

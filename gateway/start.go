@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // start gives one connection its session with the server, and a new one when
@@ -37,7 +39,7 @@ type start struct {
 	b *bridge
 
 	// current is the session that messages go to; nil while there is none.
-	current atomic.Pointer[link]
+	current atomic.Pointer[attachment]
 	// chosen: it is decided whose initialize goes out first. Written under mu.
 	chosen atomic.Bool
 
@@ -109,7 +111,7 @@ func newStart(b *bridge) *start {
 func (s *start) begin() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.b.g.sessions.Go(s.run) // ends with a session, after the last attempt, or with the connection
+	s.b.g.supplier.Go(s.run) // ends with a session, after the last attempt, or with the connection
 }
 
 // moveLocked changes the state. A move that the table does not have is a
@@ -131,7 +133,7 @@ func (s *start) moveLocked(to startState) {
 func (s *start) run() {
 	for {
 		if failure := s.crashes(); failure != nil {
-			s.b.countStart(nil, failure, fromStart, s.b.g.opts.MaxHandshakeAttempts, 0)
+			s.b.countStart(nil, failure, metrics.FromStart, s.b.g.opts.MaxHandshakeAttempts, 0)
 			if s.failed(failure) {
 				return
 			}
@@ -140,20 +142,20 @@ func (s *start) run() {
 			s.stop(errGone)
 			return
 		}
-		l, err := s.attempt()
+		a, err := s.attempt()
 		switch {
 		case s.b.over():
-			s.b.discard(l)
+			discard(a)
 			s.stop(errGone)
 			return
 		case s.superseded():
-			s.b.discard(l)
+			discard(a)
 		case err != nil:
 			if s.failed(err) {
 				return
 			}
 		default:
-			if s.established(l) {
+			if s.established(a) {
 				return
 			}
 		}
@@ -189,29 +191,29 @@ func (s *start) sleep(d time.Duration) bool {
 }
 
 // attempt makes one start.
-func (s *start) attempt() (*link, error) {
+func (s *start) attempt() (*attachment, error) {
 	ctx, cancel := context.WithCancel(s.b.forwarded(context.Background()))
 	defer cancel()
 	if err := s.reach(cancel); err != nil {
 		return nil, err
 	}
 	s.b.c.SawAttempt()
-	if s.b.g.shared == nil {
+	if !s.b.g.supplier.Shares() {
 		s.b.g.metrics.HandshakeAttempt()
 	}
 	began := time.Now()
-	l, from, err := s.b.session(ctx)
+	a, from, err := s.b.session(ctx)
 	s.mu.Lock()
 	s.cancel = nil
 	s.late.Stop()
 	attempt, told := s.attempts, s.told
 	s.mu.Unlock()
-	if abandoned(ctx.Err()) && err != nil {
+	if ctx.Err() != nil && err != nil {
 		s.b.countAbandoned(from, time.Since(began), told)
-		return l, err
+		return a, err
 	}
-	s.b.countStart(l, err, from, attempt, time.Since(began))
-	return l, err
+	s.b.countStart(a, err, from, attempt, time.Since(began))
+	return a, err
 }
 
 // reach begins an attempt, which cancel ends.
@@ -272,7 +274,7 @@ func (s *start) stop(why error) {
 // relaunchLocked starts run again.
 func (s *start) relaunchLocked() {
 	s.moveLocked(pausing)
-	s.b.g.sessions.Go(s.run) // ends as that of begin does
+	s.b.g.supplier.Go(s.run) // ends as that of begin does
 }
 
 // wakeLocked has a start made now: by run if it runs, else by a new one.
@@ -304,7 +306,7 @@ func (s *start) drainWakeLocked() {
 // drawLocked draws the pause before the next start and returns it.
 func (s *start) drawLocked() time.Duration {
 	if s.backoff == nil {
-		s.backoff = newBackoff()
+		s.backoff = sessions.NewBackoff()
 	}
 	s.wait = s.backoff.Next()
 	return s.wait
@@ -324,8 +326,8 @@ func (s *start) close() {
 	}
 	s.takeWaitingLocked() // the requests are gone with the connection
 	s.mu.Unlock()
-	if l := s.current.Swap(nil); l != nil {
-		s.b.leave(l, errGone)
+	if a := s.current.Swap(nil); a != nil {
+		a.leave(errGone)
 	}
 }
 

@@ -110,10 +110,13 @@ func negotiate(requested, answered string) string {
 // maxServerText bounds what is taken of a server's name and version, in bytes.
 const maxServerText = 64
 
-// Server returns what the server calls itself, shortened; empty for what it does
-// not say.
-func (r *Result) Server() (name, version string) {
-	return r.serverText("name"), r.serverText("version")
+// Server is what a server says of itself, shortened; empty for what it does not
+// say.
+type Server struct{ Name, Version, ProtocolVersion string }
+
+// Server returns what the server says of itself.
+func (r *Result) Server() Server {
+	return Server{r.serverText("name"), r.serverText("version"), r.Version[:min(maxServerText, len(r.Version))]}
 }
 
 func (r *Result) serverText(member string) string {

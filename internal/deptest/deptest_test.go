@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"upstream/internal/streamable", "upstream/internal/stateless", "upstream/internal/httpsse"},
 	{"upstream/remote"},
 	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
-	{"sse"},
+	{"sse", "gateway/internal/sessions"},
 	{"gateway"},
 	{"cmd/sse-server"},
 }

@@ -81,6 +81,9 @@ var upstreamFolders = []string{
 	"upstream/internal/streamable", "upstream/internal/stateless", "upstream/internal/httpsse",
 }
 
+// gatewayFolders are those of the packages that make up gateway.
+var gatewayFolders = []string{"gateway", "gateway/internal/sessions"}
+
 // source returns the code of packages, tests left out.
 func source(t *testing.T, folders ...string) string {
 	t.Helper()
@@ -136,7 +139,7 @@ func TestReasonsAreTheCode(t *testing.T) {
 	patterns := []*regexp.Regexp{
 		regexp.MustCompile(`(?:ReasonError|unusable)\([^\n]*, "([a-z_]+)", `),
 	}
-	text := source(t, "gateway", "multiplex")
+	text := source(t, append(gatewayFolders, "multiplex")...)
 	for _, pattern := range patterns {
 		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
 			code[m[1]] = true
@@ -192,7 +195,7 @@ func TestPausesAreTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	docs := regexp.MustCompile(`mean, which is (\d+) ms and doubles with\s+each failure in a row, up to (\d+) s`).FindStringSubmatch(string(data))
-	code := source(t, "gateway")
+	code := source(t, "gateway/internal/sessions")
 	first := regexp.MustCompile(`firstPause = (\d+) \* time\.Millisecond`).FindStringSubmatch(code)
 	most := regexp.MustCompile(`maxPause\s+= (\d+) \* time\.Second`).FindStringSubmatch(code)
 	if docs == nil || first == nil || most == nil {

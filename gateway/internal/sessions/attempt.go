@@ -1,0 +1,165 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Attempt is one start of a session. As long as it starts the server and runs the
+// handshake it has one of the turns, of which there are Options.StartConcurrency.
+// It belongs to one goroutine, which must call End.
+type Attempt struct {
+	supplier *Supplier
+	turn     bool          // it has a turn
+	lent     bool          // it has lent its turn to others
+	left     time.Duration // of the start timeout
+}
+
+// NewAttempt returns an Attempt that has no turn yet.
+func (s *Supplier) NewAttempt() *Attempt { return &Attempt{supplier: s} }
+
+// begin waits for a turn. It fails with ctx, and does nothing for an attempt that
+// has one.
+func (a *Attempt) begin(ctx context.Context) error {
+	if a.turn {
+		return nil
+	}
+	s := a.supplier
+	select {
+	case s.turns <- struct{}{}:
+		a.turn = true
+		return nil
+	default:
+	}
+	s.metrics.StartQueued()
+	defer s.metrics.StartUnqueued()
+	select {
+	case s.turns <- struct{}{}:
+		a.turn = true
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Lend lets others start until Resume, unless the server is a process: that boots
+// meanwhile, and keeps the machine busy.
+func (a *Attempt) Lend() {
+	if !a.supplier.boots {
+		a.lent = a.turn
+		a.End()
+	}
+}
+
+// Resume waits for a turn again if it was lent. It fails with ctx.
+func (a *Attempt) Resume(ctx context.Context) error {
+	if !a.lent {
+		return nil
+	}
+	a.lent = false
+	return a.begin(ctx)
+}
+
+// End gives the turn back. It is idempotent.
+func (a *Attempt) End() {
+	if a.turn {
+		a.turn = false
+		<-a.supplier.turns
+	}
+}
+
+// Take returns a session that is not initialized: on a server from the pool, if
+// pooled allows it and there is one, or on one that it starts. The caller must own
+// the session. from names where it comes from, for log and metrics; the error is a
+// *handshake.Failure.
+func (a *Attempt) Take(ctx context.Context, pooled bool) (session *Session, from string, err error) {
+	from = metrics.FromPool
+	if pooled && a.supplier.pool != nil {
+		session = a.supplier.pool.take(ctx)
+		a.left = a.supplier.opts.StartTimeout
+	}
+	if session == nil {
+		from = metrics.FromStart
+		if session, err = a.start(ctx); err != nil {
+			return nil, from, err
+		}
+	}
+	session.since = time.Now()
+	return session, from, nil
+}
+
+// start waits for a turn, within ctx, and starts the server for one session. The
+// caller owns the session. The error is a *handshake.Failure.
+func (a *Attempt) start(ctx context.Context) (*Session, error) {
+	if err := a.begin(ctx); err != nil {
+		return nil, NotStarted(err)
+	}
+	s, began := a.supplier, time.Now()
+	ctx, cancel := context.WithTimeout(ctx, s.opts.StartTimeout)
+	defer cancel()
+	conn, err := s.up.Dial(ctx)
+	if err != nil {
+		return nil, creationFailure(reasonOf(ctx.Err()), "the server could not be started", err)
+	}
+	a.left = s.opts.StartTimeout - time.Since(began)
+	return s.newSession(conn), nil
+}
+
+// Initialize runs the handshake in the time that is left of the start. If it fails,
+// it ends the session, and the error is a *handshake.Failure.
+func (a *Attempt) Initialize(ctx context.Context, session *Session, params json.RawMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, a.left)
+	defer cancel()
+	err := session.initialize(ctx, params)
+	if err != nil {
+		session.End(err)
+	}
+	return err
+}
+
+// open starts one session with the synthetic handshake, which no client has a say
+// in: a shared one, or one of a probe. The error is a *handshake.Failure.
+func (s *Supplier) open(ctx context.Context) (*Session, error) {
+	a := s.NewAttempt()
+	defer a.End()
+	session, err := a.start(ctx)
+	if err != nil || s.opts.Params == nil {
+		return session, err
+	}
+	if err := a.Initialize(ctx, session, s.opts.Params); err != nil {
+		return nil, err
+	}
+	return session, nil
+}
+
+// NotStarted returns the failure of a start that ended before there was anything
+// to fail.
+func NotStarted(err error) *handshake.Failure {
+	return creationFailure(reasonOf(err), "the server was not started", err)
+}
+
+// EndedSoon returns the failure of a server that ended before it was of use. It
+// counts as a start that failed.
+func EndedSoon(err error) *handshake.Failure {
+	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", err)
+}
+
+func creationFailure(reason, details string, err error) *handshake.Failure {
+	return &handshake.Failure{Phase: handshake.PhaseCreation, Reason: reason, Details: details, Err: err}
+}
+
+// reasonOf is the reason of a start that err ended.
+func reasonOf(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return metrics.ReasonTimeout
+	}
+	return metrics.ReasonStartFailed
+}
+
+// abandoned reports whether a start ended because nobody wants it any more.
+func abandoned(err error) bool { return errors.Is(err, context.Canceled) }

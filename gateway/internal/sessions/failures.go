@@ -1,0 +1,125 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+)
+
+// quietFor is how long the log stays silent about starts that fail as the last
+// one did.
+const quietFor = time.Minute
+
+var digits = regexp.MustCompile(`[0-9]+`)
+
+// failureLog decides how starts that fail are logged: a cause once, and once more
+// with the number of starts that it has failed since when a connection gives up,
+// and again after a minute. So a server that can never start does not fill the log.
+// The zero value is ready. It is safe for concurrent use.
+type failureLog struct {
+	mu     sync.Mutex // guards what follows
+	cause  string     // of the last failure; empty: there has been none since a start worked
+	logged time.Time
+	silent int  // failures since it was logged
+	gaveUp bool // it was logged for a connection that gave up
+}
+
+// level returns the level and the attributes for a start that failed. The level
+// is warn when the cause is new. last says that a connection gives up.
+func (l *failureLog) level(err error, last bool, attrs ...any) (slog.Level, []any) {
+	attrs = append(attrs, "gaveUp", last, "err", err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	cause := causeOf(err)
+	same := cause == l.cause && time.Since(l.logged) < quietFor
+	if same && (!last || l.gaveUp) {
+		l.silent++
+		return slog.LevelDebug, attrs
+	}
+	l.gaveUp = last
+	if l.silent > 0 && cause == l.cause {
+		attrs = append(attrs, "notLogged", l.silent)
+	}
+	if !same {
+		l.cause, l.logged = cause, time.Now()
+	}
+	l.silent = 0
+	return slog.LevelWarn, attrs
+}
+
+// causeOf is what makes two failures the same: not the last words of a server, nor
+// times, ports and process ids.
+func causeOf(err error) string {
+	text := err.Error()
+	if f, ok := errors.AsType[*handshake.Failure](err); ok && f.Phase != handshake.PhaseCreation {
+		text = f.Details
+	}
+	return digits.ReplaceAllLiteralString(text, "0")
+}
+
+// repeats reports whether starts fail for a cause that has been logged.
+func (l *failureLog) repeats() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause != "" && time.Since(l.logged) < quietFor
+}
+
+// reset makes the next failure a new cause, after a start that worked.
+func (l *failureLog) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cause, l.silent, l.gaveUp = "", 0, false
+}
+
+// NoteStart notes a start that worked.
+func (s *Supplier) NoteStart() {
+	s.readiness.note(nil)
+	s.failures.reset()
+}
+
+// NoteFailure notes a start that failed, and returns the level and the attributes
+// to log it with: warn when the cause is new, else debug. last says that a
+// connection gives up.
+func (s *Supplier) NoteFailure(err error, last bool, attrs ...any) (slog.Level, []any) {
+	s.readiness.note(err)
+	return s.failures.level(err, last, attrs...)
+}
+
+// LossAttrs returns the level and the attributes to log the loss of a session with.
+// The loss of one that was of no use is logged as a start that failed.
+func (s *Session) LossAttrs(err error) (slog.Level, []any) {
+	if !s.Proven() {
+		return s.supplier.failures.level(EndedSoon(err), false, "duration", s.Age())
+	}
+	return slog.LevelWarn, []any{"duration", s.Age(), "err", err}
+}
+
+// childLog is a handler for the log of an upstream: while starts fail for a cause
+// that has been logged, that processes start and exit is at level debug.
+type childLog struct {
+	slog.Handler
+	failures *failureLog
+}
+
+func (c childLog) Handle(ctx context.Context, r slog.Record) error {
+	if (r.Message == "server started" || r.Message == "server exited") && c.failures.repeats() {
+		r.Level = slog.LevelDebug
+		if !c.Enabled(ctx, r.Level) {
+			return nil
+		}
+	}
+	return c.Handler.Handle(ctx, r)
+}
+
+func (c childLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return childLog{c.Handler.WithAttrs(attrs), c.failures}
+}
+
+func (c childLog) WithGroup(name string) slog.Handler {
+	return childLog{c.Handler.WithGroup(name), c.failures}
+}
