@@ -10,10 +10,10 @@
 //
 // A [Gateway] wires the hops that a message travels:
 //
-//	sse.Handler ─▶ connstate.Connection ─▶ bridge ─▶ multiplex.Session ─▶ upstream
+//	sse.Handler ─▶ connstate.Connection ─▶ bridge.Bridge ─▶ multiplex.Session ─▶ upstream
 //
-// The bridge is the life of one connection behind its gate: it starts the
-// session, runs the handshake, starts another when the session is lost, and
-// answers what a client may ask about the handshake itself. The states are in
+// This package wires them and ends them; [Servers] puts several gateways together.
+// The life of one connection behind its gate is in internal/bridge, and where its
+// session comes from in internal/sessions. The states are in
 // docs/reference/states.md, the errors in docs/reference/errors.md.
 package gateway

@@ -2,9 +2,11 @@ package gateway
 
 import (
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 )
 
 // Registry returns the gateway's connections, so that tests can open one
@@ -19,7 +21,7 @@ func (o Options) WithDefaults() Options { return o.withDefaults() }
 func (g *Gateway) WatchStarts() func() map[string]bool {
 	var mu sync.Mutex
 	seen := map[string]bool{}
-	g.moved = func(from, to startState) {
+	g.bridges.Moved = func(from, to bridge.State) {
 		mu.Lock()
 		defer mu.Unlock()
 		seen[from.String()+" → "+to.String()] = true
@@ -34,12 +36,13 @@ func (g *Gateway) WatchStarts() func() map[string]bool {
 // StartMoves returns the moves that a start may make.
 func StartMoves() map[string]bool {
 	all := map[string]bool{}
-	for from, tos := range startMoves {
-		for _, to := range tos {
-			all[startState(from).String()+" → "+to.String()] = true
-		}
-		if startState(from) != over {
-			all[startState(from).String()+" → over"] = true
+	states := []bridge.State{0}
+	for i := 0; i < len(states); i++ {
+		for _, to := range states[i].Next() {
+			all[states[i].String()+" → "+to.String()] = true
+			if !slices.Contains(states, to) {
+				states = append(states, to)
+			}
 		}
 	}
 	return all

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
@@ -24,15 +25,13 @@ import (
 // for concurrent use. Make it with New and end it with Shutdown.
 type Gateway struct {
 	opts      Options
-	log       *slog.Logger
 	plainLog  *slog.Logger // without the attribute server; may be nil
 	metrics   *metrics.Metrics
 	promReg   *prometheus.Registry
 	registry  *connstate.Registry
 	transport *sse.Handler
-	params    json.RawMessage // of the synthetic initialize; nil: there is none
 	supplier  *sessions.Supplier
-	moved     func(from, to startState) // for tests
+	bridges   bridge.Options // of the bridge of each connection
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts
@@ -44,7 +43,7 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	}
 	plainLog := opts.Logger
 	opts = opts.withDefaults()
-	g := &Gateway{plainLog: plainLog, opts: opts, log: opts.Logger, promReg: opts.Registry}
+	g := &Gateway{plainLog: plainLog, opts: opts, promReg: opts.Registry}
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()
 	}
@@ -52,9 +51,6 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	g.metrics, unregistered = metrics.Named(g.promReg, opts.Name)
 	build := buildinfo.Read()
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
-	if !opts.NoAutoInitialize {
-		g.params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: build.Version}, opts.Capabilities)
-	}
 	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics))
 	var err error
 	g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics))
@@ -64,26 +60,37 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if err = errors.Join(opts.validate(), unregistered, err); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g.supplier = g.newSupplier(up)
+	g.connect(up, build.Version)
 	return g, nil
 }
 
-// newSupplier returns what supplies the sessions with the server that up reaches.
-func (g *Gateway) newSupplier(up upstream.Upstream) *sessions.Supplier {
+// connect makes what gets connections their sessions with the server that up
+// reaches. version is that of this program.
+func (g *Gateway) connect(up upstream.Upstream, version string) {
 	o := g.opts
-	s := sessions.Options{
-		Params: g.params, Warm: o.Warm, StartConcurrency: o.StartConcurrency,
+	var params json.RawMessage // of the synthetic initialize; nil: there is none
+	if !o.NoAutoInitialize {
+		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version}, o.Capabilities)
+	}
+	supply := sessions.Options{
+		Params: params, Warm: o.Warm, StartConcurrency: o.StartConcurrency,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
 			MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting, HangTimeout: max(0, o.HangTimeout),
-			Logger: g.log, Metrics: g.metrics,
+			Logger: o.Logger, Metrics: g.metrics,
 		},
 	}
 	if o.Sessions == SessionsShared {
-		s.Shared = o.SessionsSize
+		supply.Shared = o.SessionsSize
 	}
-	return sessions.New(up, s)
+	g.supplier = sessions.New(up, supply)
+	g.bridges = bridge.Options{
+		Supplier: g.supplier, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts,
+		InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout,
+		AnnounceDelay: o.AnnounceDelay, Repeat: o.Retry == RetrySafe, Detailed: g.opts.detailed,
+		Logger: o.Logger, Metrics: g.metrics,
+	}
 }
 
 // Start starts the servers and shared sessions that Options.Warm asks for. The
@@ -102,7 +109,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.transpor
 
 // Accept starts the session of a new connection. It implements sse.Backend.
 func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
-	b := newBridge(g, c)
+	b := bridge.New(c, &g.bridges)
 	g.Start()
 	return b
 }

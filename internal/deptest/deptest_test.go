@@ -27,6 +27,7 @@ var layers = [][]string{
 	{"upstream/remote"},
 	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
 	{"sse", "gateway/internal/sessions"},
+	{"gateway/internal/bridge"},
 	{"gateway"},
 	{"cmd/sse-server"},
 }
@@ -49,6 +50,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
+	module + "/connstate":                    {"sse", "gateway", "gateway/internal/bridge"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},

@@ -82,7 +82,7 @@ var upstreamFolders = []string{
 }
 
 // gatewayFolders are those of the packages that make up gateway.
-var gatewayFolders = []string{"gateway", "gateway/internal/sessions"}
+var gatewayFolders = []string{"gateway", "gateway/internal/bridge", "gateway/internal/sessions"}
 
 // source returns the code of packages, tests left out.
 func source(t *testing.T, folders ...string) string {

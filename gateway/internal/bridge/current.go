@@ -1,4 +1,4 @@
-package gateway
+package bridge
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// established takes a session into use and reports whether it is still usable.
-func (s *start) established(a *attachment) bool {
+// takeIntoUse takes a session into use and reports whether it is still usable.
+func (s *start) takeIntoUse(a *attachment) bool {
 	s.mu.Lock()
-	if s.supersededLocked() { // after all
+	if s.supersededLocked() { // between the attempt and now
 		s.mu.Unlock()
 		discard(a)
 		return false
@@ -20,20 +20,20 @@ func (s *start) established(a *attachment) bool {
 	s.moveLocked(taking)
 	s.served, s.lost, s.failure = true, false, nil
 	s.current.Store(a)
-	s.drainWakeLocked() // it was for this start
+	s.clearWakeLocked() // it was for this attempt
 	waiting := s.takeWaitingLocked()
 	s.mu.Unlock()
 
 	s.b.greet(a, waiting, !again)
 	a.client.use()
-	if replaces && !s.b.g.supplier.Shares() { // the loss of a shared one is counted once, where that is
-		s.b.g.metrics.SessionRestarted()
+	if replaces && !s.b.shares() { // the supplier counts the loss of a shared one, once
+		s.b.opts.Metrics.SessionRestarted()
 	}
 	if again {
 		s.b.memory.restore(a, s.b.log())
 	}
 	if release := s.open(a); release != nil {
-		release(s.b.sent)
+		release(s.b.send)
 		if replaces {
 			s.b.tellListChanged(a)
 		}
@@ -41,9 +41,9 @@ func (s *start) established(a *attachment) bool {
 	return s.settle(a)
 }
 
-// open opens the gate for a session, unless that is lost or replaced already, or
-// the connection will not be ready any more. It returns what releases the
-// messages that wait.
+// open opens the gate for a session and returns the function that releases the
+// messages in it; nil when the session is lost or replaced already, or the
+// connection drains.
 func (s *start) open(a *attachment) (release func(func(*jsonrpc.Message) bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,8 @@ func (s *start) open(a *attachment) (release func(func(*jsonrpc.Message) bool)) 
 	return release
 }
 
-// settle ends run, unless the session it got is lost already or no longer wanted.
+// settle moves to serving, and reports whether run may end: false when the session
+// is lost or replaced already.
 func (s *start) settle(a *attachment) bool {
 	if s.b.over() && s.current.CompareAndSwap(a, nil) { // closed while we took it into use
 		a.leave(errGone)
@@ -73,8 +74,8 @@ func (s *start) settle(a *attachment) bool {
 	return false
 }
 
-// lose is called when a session is over, before its requests are answered. It
-// reports whether a was the current session; a second call reports false.
+// lose handles the loss of a session, before its requests are answered. It reports
+// whether a was the current session; a second call reports false.
 func (s *start) lose(a *attachment, err error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *start) loseLocked(a *attachment, err error) (lost, wanted bool) {
 		return true, false // draining: there will be no other
 	}
 	s.lost = true
-	if a.member == nil { // the loss of a shared one is logged once, where that is
+	if a.member == nil { // the supplier logs the loss of a shared one, once
 		level, attrs := a.LossAttrs(err)
 		b.log().Log(context.Background(), level, "session lost", attrs...)
 	}
@@ -113,8 +114,8 @@ func (s *start) loseLocked(a *attachment, err error) (lost, wanted bool) {
 		s.attempts, s.backoff = 0, nil
 	} else {
 		s.unproven = err
-		s.drawLocked()
-		b.count(sessions.EndedSoon(err), a.Age())
+		s.drawPauseLocked()
+		b.countFailure(sessions.EndedSoon(err), a.Age())
 	}
 	return true, true
 }

@@ -1,4 +1,4 @@
-package gateway
+package bridge
 
 import (
 	"context"
@@ -8,15 +8,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 )
 
-// hold waits until it is known whose initialize goes out, and returns its
-// params: the client's own, or the synthetic ones when it asks for something
-// else or stays silent for the announce delay. Where that is known already, as
-// after the loss of a session, it waits for nothing. While it waits others may
-// start, unless a process is booting meanwhile: then the turn is kept.
+// hold waits until it is known whose initialize goes out, and returns its params:
+// the client's own, or the synthetic ones when the client asks for something else or
+// stays silent for the announce delay. It does not wait where that is known already,
+// as after the loss of a session. While it waits it lends its turn to others.
 func (s *start) hold(ctx context.Context, attempt *sessions.Attempt) (json.RawMessage, error) {
 	s.mu.Lock()
 	s.moveLocked(holding)
-	silence := s.b.g.opts.AnnounceDelay - time.Since(s.b.c.Opened())
+	silence := s.b.opts.AnnounceDelay - time.Since(s.b.c.Opened())
 	held := !s.chosen.Load() && silence > 0
 	s.mu.Unlock()
 	if held {
@@ -47,8 +46,8 @@ func (s *start) hold(ctx context.Context, attempt *sessions.Attempt) (json.RawMe
 	return s.params, nil
 }
 
-// choose is called for a request that needs the server: if nothing else is known
-// yet, the synthetic initialize goes out for it.
+// choose sends the synthetic initialize for a request that needs the server, unless
+// it is known already whose initialize goes out.
 func (s *start) choose() {
 	if s.chosen.Load() {
 		return
@@ -57,11 +56,11 @@ func (s *start) choose() {
 	defer s.mu.Unlock()
 	s.chosen.Store(true)
 	if s.state == holding {
-		s.wakeLocked()
+		s.startNowLocked()
 	}
 }
 
-// plain reports whether the next session gets no initialize of the gateway's.
+// plain reports whether the gateway does not initialize the next session.
 func (s *start) plain() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

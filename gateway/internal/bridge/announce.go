@@ -1,4 +1,4 @@
-package gateway
+package bridge
 
 import (
 	"strconv"
@@ -10,17 +10,17 @@ import (
 )
 
 // autoID is the id of the synthetic initialize towards the client.
-func (b *bridge) autoID() jsonrpc.ID {
+func (b *Bridge) autoID() jsonrpc.ID {
 	return jsonrpc.ID(strconv.Quote("auto-initialize-" + b.c.ID()))
 }
 
 // announce sends the response of the synthetic initialize, now or when the
 // announce delay is over.
-func (b *bridge) announce(response []byte) { b.c.Announce(response, b.notAnnounced) }
+func (b *Bridge) announce(response []byte) { b.c.Announce(response, b.reportNotAnnounced) }
 
-// notAnnounced takes an announcement that could not be delivered.
-func (b *bridge) notAnnounced(err error) {
-	b.count(&handshake.Failure{
+// reportNotAnnounced reports an announcement that could not be delivered.
+func (b *Bridge) reportNotAnnounced(err error) {
+	b.countFailure(&handshake.Failure{
 		Phase: handshake.PhaseSending, Reason: metrics.ReasonSendFailed,
 		Details: "the announcement could not be delivered", Err: err,
 	}, time.Since(b.c.Opened()))
@@ -28,7 +28,7 @@ func (b *bridge) notAnnounced(err error) {
 }
 
 // greet tells the client of its first session, and answers its initialize requests.
-func (b *bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
+func (b *Bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
 	if a.Result() == nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (b *bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
 }
 
 // tellListChanged tells the client that a new session may have other lists.
-func (b *bridge) tellListChanged(a *attachment) {
+func (b *Bridge) tellListChanged(a *attachment) {
 	for _, kind := range []string{"tools", "prompts", "resources"} {
 		if a.Result() != nil && a.Result().Advertises(kind, "listChanged") {
 			a.client.pass(jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))

@@ -1,4 +1,4 @@
-package gateway
+package bridge
 
 import (
 	"strings"
@@ -13,12 +13,12 @@ import (
 // maxEarlyBytes bounds what a server may send before its session is in use.
 const maxEarlyBytes = 1 << 20
 
-// client is the bridge as one of its sessions sees it. Servers speak as soon as
-// they are initialized (roots/list is the usual case): before the session is in
-// use, when no answer would find the way back and the client may still wait for
-// the answer to its initialize. That is kept until then.
+// client is the bridge as one of its sessions sees it. Servers send messages as
+// soon as they are initialized (roots/list is the usual case). Before the session
+// is in use no answer would find the way back, and the client may still wait for
+// the answer to its initialize: client keeps those messages until then.
 type client struct {
-	bridge *bridge
+	bridge *Bridge
 	on     *attachment
 
 	mu     sync.Mutex // guards what follows
@@ -33,16 +33,12 @@ var _ multiplex.Client = (*client)(nil)
 // Answer passes the server's response to a request on.
 func (c *client) Answer(id jsonrpc.ID, response []byte, errorType string) {
 	c.on.NoteAnswer()
-	if c.shared() {
-		c.bridge.AnswerNow(id, response, errorType)
-		return
-	}
-	c.bridge.Answer(id, response, errorType)
+	c.bridge.answer(id, response, errorType)
 }
 
 // Fail answers a request with an error of the gateway's.
 func (c *client) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
-	c.bridge.Fail(id, e, errorType)
+	c.bridge.fail(id, e, errorType)
 }
 
 // Lost repeats a request that the session has ended under, or answers it.
@@ -52,8 +48,8 @@ func (c *client) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
 
 // Deliver passes a notification or request of the server on, or keeps it.
 func (c *client) Deliver(method string, message []byte) {
-	if c.shared() && !c.announced(method) {
-		c.bridge.g.metrics.Dropped(metrics.DroppedUnknownRequest)
+	if c.bridge.shares() && !c.advertised(method) {
+		c.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
 	}
 	if !c.keep(message) {
@@ -61,8 +57,9 @@ func (c *client) Deliver(method string, message []byte) {
 	}
 }
 
-// announced reports whether a list that changes was advertised as one that may.
-func (c *client) announced(method string) bool {
+// advertised reports whether the server has said that this list may change. It is
+// true for what is no list.
+func (c *client) advertised(method string) bool {
 	kind, isList := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
 	return !isList || c.on.Result().Advertises(kind, "listChanged")
 }
@@ -70,27 +67,24 @@ func (c *client) announced(method string) bool {
 // pass passes a message on. The reader of a shared session does not wait for the
 // client; that of the client's own does, so that the server is slowed down.
 func (c *client) pass(message []byte) {
-	if c.shared() {
+	if c.bridge.shares() {
 		c.bridge.c.SendNow(message)
 		return
 	}
 	_ = c.bridge.c.Send(message) // a connection that is slow or gone has been closed
 }
 
-// shared reports whether others are on the session.
-func (c *client) shared() bool { return c.bridge.g.supplier.Shares() }
-
 func (c *client) keep(message []byte) bool {
 	c.mu.Lock()
 	if c.inUse {
 		c.mu.Unlock()
-		<-c.passed // the reader waits, as it does in Deliver
+		<-c.passed // the reader waits, as it may in pass
 		return false
 	}
 	defer c.mu.Unlock()
 	switch {
 	case c.bytes+len(message) > maxEarlyBytes:
-		c.bridge.g.metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
+		c.bridge.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
 	default:
 		c.early = append(c.early, message)
 		c.bytes += len(message)
@@ -98,7 +92,7 @@ func (c *client) keep(message []byte) bool {
 	return true
 }
 
-// use delivers what was kept; what comes later follows it directly.
+// use delivers what was kept. Later messages are passed on as they come.
 func (c *client) use() {
 	c.mu.Lock()
 	early, passed := c.early, make(chan struct{})
@@ -110,13 +104,13 @@ func (c *client) use() {
 	close(passed)
 }
 
-// Serves reports whether the client takes such a request: whether the session
-// was initialized with the capability that it needs (MCP 2025-11-25, client
-// features). What no rule speaks of passes.
+// Serves reports whether the session was initialized with the capability that a
+// request of the server needs (MCP 2025-11-25, client features). A request that no
+// rule names needs none.
 func (c *client) Serves(m *jsonrpc.Message) bool {
 	params := c.on.Params()
 	if params == nil { // the client's own initialize is not ours to read
-		return c.bridge.g.params == nil
+		return c.bridge.opts.Params == nil
 	}
 	capabilities, _ := jsonrpc.Member(params, "capabilities")
 	declares := func(names ...string) bool { return mcp.Declares(capabilities, names...) }

@@ -1,4 +1,4 @@
-package gateway
+package bridge
 
 import (
 	"sync"
@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// repeated are the requests of a connection that are asked for the second time,
-// because the session was lost under the first. None is asked a third time.
+// repeated are the requests of a connection that are sent for the second time,
+// because the session was lost under the first. None is sent a third time.
 type repeated struct {
 	some atomic.Bool // ids may have entries
 
@@ -17,7 +17,7 @@ type repeated struct {
 	ids map[jsonrpc.ID]struct{}
 }
 
-// note notes a request, and reports false when it is one already.
+// note notes a request. It reports false when the request was noted before.
 func (r *repeated) note(id jsonrpc.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -32,7 +32,7 @@ func (r *repeated) note(id jsonrpc.ID) bool {
 	return true
 }
 
-// forget is called with each request that is answered.
+// forget forgets a request that is answered.
 func (r *repeated) forget(id jsonrpc.ID) {
 	if !r.some.Load() {
 		return
@@ -43,14 +43,14 @@ func (r *repeated) forget(id jsonrpc.ID) {
 	r.some.Store(len(r.ids) > 0)
 }
 
-// repeat brings a request that its session was lost under to the gate, behind
-// which the next session is being started; or answers it with e.
-func (b *bridge) repeat(m *jsonrpc.Message, e *jsonrpc.Error) {
-	if b.g.opts.Retry != RetrySafe || !b.repeated.note(m.ID) {
-		b.Fail(m.ID, e, metrics.ErrorSessionLost)
+// repeat puts a request under which the session was lost back into the gate, behind
+// which the next session is being started; or it answers the request with e.
+func (b *Bridge) repeat(m *jsonrpc.Message, e *jsonrpc.Error) {
+	if !b.opts.Repeat || !b.repeated.note(m.ID) {
+		b.fail(m.ID, e, metrics.ErrorSessionLost)
 		return
 	}
-	b.g.metrics.RequestRepeated()
+	b.opts.Metrics.RequestRepeated()
 	pass, err := b.c.Readmit(m)
-	b.admitted(m, pass, err)
+	b.passOrRefuse(m, pass, err)
 }

@@ -1,4 +1,4 @@
-package gateway
+package bridge
 
 import (
 	"bytes"
@@ -62,8 +62,8 @@ func (m *memory) subscribe(uri string, params json.RawMessage, on bool) {
 	}
 }
 
-// restore tells a new session what the lost one knew. What it does not take is
-// logged; the client learns nothing of it, as it learned nothing of the loss.
+// restore tells a new session what the lost one knew. It logs what the session
+// refuses; the client is not told, as it was not told of the loss.
 func (m *memory) restore(a *attachment, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout) // the session ends with its connection
 	defer cancel()

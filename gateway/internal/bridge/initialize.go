@@ -1,10 +1,9 @@
-package gateway
+package bridge
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -26,10 +25,10 @@ type waitingInitialize struct {
 	due time.Time        // when the client is told that it takes too long
 }
 
-// initialize takes a client's own initialize request. As long as no initialize
-// has gone to the server, the client's params do. Once there is a session, the
-// request is answered from the stored result, unless the client declares more
-// than the session's handshake did and has not used it: then it gets a fresh one.
+// initialize handles a client's own initialize request. If no initialize has gone to
+// the server yet, this one does. Once there is a session, the request is answered
+// from the stored result, unless the client declares more than the session's
+// handshake did and has not used the session: then it gets a new one.
 func (s *start) initialize(m *jsonrpc.Message) {
 	s.mu.Lock()
 	a := s.current.Load()
@@ -45,7 +44,7 @@ func (s *start) initialize(m *jsonrpc.Message) {
 		s.b.Refused(m, connstate.ErrDraining)
 		return
 	}
-	s.waitLocked(m)
+	s.queueLocked(m)
 	switch {
 	case fresh:
 		s.adoptLocked(m)
@@ -53,24 +52,24 @@ func (s *start) initialize(m *jsonrpc.Message) {
 		s.current.Store(nil)
 	case s.state != initializing:
 		s.adoptLocked(m)
-	case exceeds && !s.own && !s.refused: // the server has been told less: it is asked anew
+	case exceeds && !s.own && !s.refused: // the server has been told less: ask it anew
 		s.adoptLocked(m)
 		s.attempts, s.again = 1, true
 		if s.cancel != nil { // else it is over, and about to be taken or counted
 			s.cancel()
 		}
 	}
-	s.wakeLocked()
+	s.startNowLocked()
 	s.mu.Unlock()
 	if fresh {
 		a.leave(errSuperseded)
 	}
 }
 
-// exceedsLocked reports whether a client declares more than the handshake does
-// that goes out next, or went out last.
+// exceedsLocked reports whether a client declares more than the params of the next
+// initialize, or of the last one.
 func (s *start) exceedsLocked(m *jsonrpc.Message) bool {
-	return !s.b.g.supplier.Shares() && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), s.params)
+	return !s.b.shares() && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), s.params)
 }
 
 // isOwn reports whether the handshake is the client's own.
@@ -80,18 +79,18 @@ func (s *start) isOwn() bool {
 	return s.own
 }
 
-// adoptLocked has the client's params be those of the sessions to come. Those of
-// a shared session are nobody's.
+// adoptLocked uses the client's params for the sessions to come. A shared session
+// has the params of no client.
 func (s *start) adoptLocked(m *jsonrpc.Message) {
 	s.chosen.Store(true)
-	if !s.b.g.supplier.Shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
+	if !s.b.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
 		s.own, s.params, s.author = true, ownParams(m), m.ID
 	}
 }
 
-// waitLocked has a client's initialize wait for a session, for a bounded time.
-func (s *start) waitLocked(m *jsonrpc.Message) {
-	limit := s.b.g.opts.InitializeTimeout
+// queueLocked adds a client's initialize to those that wait for a session.
+func (s *start) queueLocked(m *jsonrpc.Message) {
+	limit := s.b.opts.InitializeTimeout
 	s.waiting = append(s.waiting, waitingInitialize{reduced(m), time.Now().Add(limit)})
 	if s.patience == nil {
 		s.patience = time.AfterFunc(limit, s.expire)
@@ -116,13 +115,13 @@ func (s *start) expire() {
 	if len(late) == 0 {
 		return
 	}
-	why := s.whyLate(s.b.g.opts.InitializeTimeout)
+	why := s.lateFailure(s.b.opts.InitializeTimeout)
 	for _, o := range late {
 		s.b.Refused(o.m, why)
 	}
 }
 
-// takeWaitingLocked returns the initialize requests that wait; they wait no more.
+// takeWaitingLocked removes and returns the initialize requests that wait.
 func (s *start) takeWaitingLocked() []waitingInitialize {
 	waiting := s.waiting
 	s.waiting = nil
@@ -133,20 +132,8 @@ func (s *start) takeWaitingLocked() []waitingInitialize {
 	return waiting
 }
 
-// takeRefusedLocked returns the initialize request whose params went out, if it
-// still waits.
-func (s *start) takeRefusedLocked() []waitingInitialize {
-	for i, w := range s.waiting {
-		if w.m.ID == s.author {
-			s.waiting = slices.Delete(s.waiting, i, i+1)
-			return []waitingInitialize{w}
-		}
-	}
-	return nil
-}
-
-// ownParams are a client's initialize params for a request of the gateway's own.
-// A progress token in them would be taken for one of another request.
+// ownParams returns a client's initialize params for a request that the gateway
+// sends. They have no progress token: it would be taken for that of another request.
 func ownParams(m *jsonrpc.Message) json.RawMessage {
 	params := bytes.Clone(m.Params())
 	meta, _ := jsonrpc.Member(params, "_meta")
@@ -156,8 +143,8 @@ func ownParams(m *jsonrpc.Message) json.RawMessage {
 	return jsonrpc.ReplaceMember(params, jsonrpc.RemoveMember(meta, "progressToken"), "_meta")
 }
 
-// reduced is an initialize request without what its answer does not depend on:
-// many may wait.
+// reduced returns an initialize request without what its answer does not depend on,
+// because many may wait.
 func reduced(m *jsonrpc.Message) *jsonrpc.Message {
 	version, ok := jsonrpc.Member(m.Params(), "protocolVersion")
 	if !ok || len(version) > 64 {
