@@ -11,15 +11,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// errUnknownServer is why /readyz does not tell of a server.
+// errUnknownServer is the answer of /readyz for a name that no server has.
 var errUnknownServer = errors.New("there is no server of that name")
 
 // Admin returns the routes for operators: GET /healthz (the process answers),
 // /readyz (sessions can be started), /metrics, and /connections with a snapshot
 // of each. Host and Origin are checked as for the transport. They are not
 // authenticated, and not part of ServeHTTP. /readyz?server=NAME is 404 for any
-// name but Options.Name. Why a server is not ready it tells by category, unless
-// Options.ErrorDetails or an authenticated request want more.
+// name but Options.Name. It tells why a server is not ready by category, unless
+// Options.ErrorDetails or an authenticated request asks for more.
 func (g *Gateway) Admin() http.Handler {
 	ready := func(w http.ResponseWriter, r *http.Request) {
 		err := errUnknownServer
@@ -32,9 +32,9 @@ func (g *Gateway) Admin() http.Handler {
 }
 
 // Admin returns the routes of Gateway.Admin for all servers together. /readyz is
-// 200 if at least one is ready, and tells the state of each; /readyz?server=NAME
-// is that of one, or 404. Each connection at /connections has a member server.
-// Host and Origin are checked as the first gateway does.
+// 200 if at least one server is ready, and tells the state of each;
+// /readyz?server=NAME is that of one, or 404. Each connection at /connections has a
+// member server. The routes check Host and Origin as the first gateway does.
 func (s *Servers) Admin() http.Handler {
 	return s.all[0].transport.Guard(operatorRoutes(s.serveReady, s.all[0].promReg, s.Snapshot))
 }
@@ -52,13 +52,13 @@ func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot f
 	return routes
 }
 
-// askedServer is the server that a request asks about.
+// askedServer returns the server that a request asks about.
 func askedServer(r *http.Request) (name string, named bool) {
 	query := r.URL.Query()
 	return query.Get("server"), query.Has("server")
 }
 
-// serveReady tells of one server, or of all.
+// serveReady serves the state of one server, or of all.
 func (s *Servers) serveReady(w http.ResponseWriter, r *http.Request) {
 	if name, named := askedServer(r); named {
 		writeStatus(w, s.readyOne(r, name))

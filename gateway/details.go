@@ -15,8 +15,8 @@ func (o *Options) detailed(client connstate.Client) bool {
 		o.ErrorDetails == ErrorDetailsAuto && o.Authenticate == nil && client.Local
 }
 
-// readiness returns the reason why the gateway is not ready, without the details
-// that the client of an HTTP request may not see.
+// readiness returns why the gateway is not ready, without the details that the
+// client of an HTTP request may not see.
 func (g *Gateway) readiness(r *http.Request, err error) error {
 	failure, ok := errors.AsType[*handshake.Failure](err)
 	if !ok || g.opts.ErrorDetails == ErrorDetailsFull || g.authenticated(r) {

@@ -34,9 +34,9 @@ type Gateway struct {
 	bridges   bridge.Options // of the bridge of each connection
 }
 
-// New returns a Gateway in front of the server that up reaches. It starts
-// nothing: sessions are started by connections, by readiness probes and by Start.
-// It fails when an option is wrong, and says which.
+// New returns a Gateway in front of the server that up reaches. It starts nothing:
+// connections, readiness probes and Start start sessions. New fails when an option
+// is wrong, and says which.
 func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if up == nil {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")

@@ -30,10 +30,10 @@ func (g *Gateway) Drain() {
 	g.registry.Drain()
 }
 
-// Shutdown drains the gateway and ends it: requests in flight are finished, new
-// ones refused, streams closed at moments spread at random, sessions and child
-// processes ended. When ctx ends first, what is in flight is answered with an
-// error, what is left is closed, and the returned error says how much that was.
+// Shutdown drains the gateway and ends it: it lets requests in flight finish, refuses
+// new ones, closes the streams at moments spread at random, and ends sessions and
+// child processes. When ctx ends first, it answers what is in flight with an error
+// and closes what is left; the returned error says how much that was.
 // After Shutdown the gateway holds nothing.
 func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.Drain()

@@ -23,18 +23,18 @@ const (
 )
 
 // Servers serves several MCP servers, each by a Gateway of its own under its own
-// prefix. What they share is the routes for operators and the registry of
-// metrics: one that is down, full or slow does not touch the others. It is an
-// http.Handler, safe for concurrent use. Make it with NewServers and end it with
-// Shutdown.
+// prefix. They share the routes for operators and the registry of metrics, and
+// nothing else: a server that is down, full or slow does not affect the others.
+// Servers is an http.Handler, safe for concurrent use. Make it with NewServers and
+// end it with Shutdown.
 type Servers struct {
 	all       []*Gateway
 	elsewhere http.Handler // of requests that reach none of them
 }
 
-// NewServers puts gateways together. Each needs a Name and a Prefix, which no
-// other has and which is not below that of another, and all the same Registry;
-// otherwise it fails, and says what is wrong.
+// NewServers puts gateways together. Each needs a Name of its own, a Prefix that
+// does not overlap with that of another, and the same Registry as all others;
+// otherwise NewServers fails, and says what is wrong.
 func NewServers(gateways ...*Gateway) (*Servers, error) {
 	if len(gateways) == 0 {
 		return nil, errors.New("servers: there is nothing to serve")
@@ -62,10 +62,10 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 	return &Servers{all: gateways, elsewhere: first.transport.Elsewhere(served(gateways), first.plainLog, unserved)}, nil
 }
 
-// maxServed bounds the servers that a client is told of that asks for none.
+// maxServed bounds the servers that the answer to an unknown path lists.
 const maxServed = 16
 
-// served says where the servers are.
+// served returns the answer to an unknown path: where the servers are.
 func served(gateways []*Gateway) string {
 	var b strings.Builder
 	b.WriteString("no such route: there are several servers, each with its own path: ")
@@ -81,7 +81,8 @@ func served(gateways []*Gateway) string {
 	return b.String()
 }
 
-// collision reports what two gateways must not have in common.
+// collision returns an error when two gateways have the same name or overlapping
+// prefixes.
 func collision(a, b *Gateway) error {
 	switch {
 	case a.opts.Name == b.opts.Name:
@@ -109,16 +110,16 @@ func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.elsewhere.ServeHTTP(w, r)
 }
 
-// Start starts what each gateway has ahead of its connections; see Gateway.Start.
+// Start calls Gateway.Start for each gateway.
 func (s *Servers) Start() {
 	for _, g := range s.all {
 		g.Start()
 	}
 }
 
-// Ready returns what Gateway.Ready says of each server, by name. They are asked
-// at the same time. Its wait is bounded by ctx and by the longest initialization
-// timeout; once one server is ready the others have half a second more.
+// Ready returns what Gateway.Ready returns for each server, by name. It asks them
+// at the same time. ctx and the longest initialization timeout bound its wait; once
+// one server is ready the others have half a second more.
 func (s *Servers) Ready(ctx context.Context) map[string]error {
 	asking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -163,7 +164,7 @@ func (s *Servers) patience() time.Duration {
 	return longest
 }
 
-// ServerSnapshot is what is known of a connection, and whose server it is for.
+// ServerSnapshot is what is known of a connection, and the server that it is for.
 type ServerSnapshot struct {
 	// Server is Options.Name.
 	Server string `json:"server,omitempty"`

@@ -6,6 +6,7 @@ package mcp
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -65,6 +66,12 @@ const (
 	MethodTaskStatus          = "notifications/tasks/status"
 	MethodTaskChanged         = "notifications/tasks" // of the tasks extension of MCP 2026-07-28
 )
+
+// ChangedList returns the list, such as "tools", that a notification with this
+// method says has changed. It reports false for another method.
+func ChangedList(method string) (list string, ok bool) {
+	return strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
+}
 
 // Error codes of MCP 2026-07-28 (schema), which clients of earlier versions do
 // not know.

@@ -60,3 +60,19 @@ func TestHasInitialize(t *testing.T) {
 		}
 	}
 }
+
+func TestChangedList(t *testing.T) {
+	for method, want := range map[string]string{
+		mcp.MethodToolsChanged: "tools", mcp.MethodPromptsChanged: "prompts", mcp.MethodResourcesChanged: "resources",
+		mcp.MethodRootsChanged: "roots",
+	} {
+		if got, ok := mcp.ChangedList(method); got != want || !ok {
+			t.Errorf("ChangedList(%q): got %q, %t, want %q", method, got, ok, want)
+		}
+	}
+	for _, method := range []string{mcp.MethodResourceUpdated, mcp.MethodPing, ""} {
+		if _, ok := mcp.ChangedList(method); ok {
+			t.Errorf("%q says that a list has changed", method)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -42,9 +43,12 @@ func (b *Bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
 
 // tellListChanged tells the client that a new session may have other lists.
 func (b *Bridge) tellListChanged(a *attachment) {
-	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if a.Result() != nil && a.Result().Advertises(kind, "listChanged") {
-			a.client.pass(jsonrpc.NewNotification("notifications/"+kind+"/list_changed", nil))
+	if a.Result() == nil {
+		return
+	}
+	for _, method := range []string{mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged} {
+		if kind, _ := mcp.ChangedList(method); a.Result().Advertises(kind, "listChanged") {
+			a.client.pass(jsonrpc.NewNotification(method, nil))
 		}
 	}
 }

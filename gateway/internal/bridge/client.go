@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"strings"
 	"sync"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -60,7 +59,7 @@ func (c *client) Deliver(method string, message []byte) {
 // advertised reports whether the server has said that this list may change. It is
 // true for what is no list.
 func (c *client) advertised(method string) bool {
-	kind, isList := strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
+	kind, isList := mcp.ChangedList(method)
 	return !isList || c.on.Result().Advertises(kind, "listChanged")
 }
 

@@ -138,8 +138,8 @@ func (s *start) relaunchLocked() {
 	s.b.opts.Supplier.Go(s.run) // ends as in New
 }
 
-// startNowLocked makes run make the next attempt now. It starts run if that has
-// ended.
+// startNowLocked makes run go on now: it ends a pause or a hold. It starts run if that
+// has ended.
 func (s *start) startNowLocked() {
 	b := s.b
 	switch {
