@@ -8,6 +8,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -89,6 +90,24 @@ func (s *Servers) byName(name string) *Gateway {
 		}
 	}
 	return nil
+}
+
+// readiness returns why the gateway is not ready, without the details that the
+// client of an HTTP request may not see.
+func (g *Gateway) readiness(r *http.Request, err error) error {
+	failure, ok := errors.AsType[*handshake.Failure](err)
+	if !ok || g.opts.ErrorDetails == ErrorDetailsFull || g.authenticated(r) {
+		return err
+	}
+	return failure.Safe()
+}
+
+func (g *Gateway) authenticated(r *http.Request) bool {
+	if g.opts.Authenticate == nil {
+		return false
+	}
+	_, err := g.opts.Authenticate(r)
+	return err == nil
 }
 
 // The values of status.Status.

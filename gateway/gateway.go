@@ -93,6 +93,13 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 	}
 }
 
+// detailed reports whether a client may see the details of errors. A developer on
+// this machine needs them; a stranger must not get them.
+func (o *Options) detailed(client connstate.Client) bool {
+	return o.ErrorDetails == ErrorDetailsFull ||
+		o.ErrorDetails == ErrorDetailsAuto && o.Authenticate == nil && client.Local
+}
+
 // Start starts the servers and shared sessions that Options.Warm asks for. The
 // first connection starts them too; call Start earlier to have them ready for that
 // one. Start does not wait for them, and is idempotent.

@@ -27,16 +27,11 @@ type Options struct {
 	// Params are those of the synthetic initialize. nil: clients initialize their
 	// sessions themselves, and the initialize of a client is a message like any other.
 	Params json.RawMessage
-	// MaxHandshakeAttempts bounds the starts in a row that fail before the connection
-	// gives up.
-	MaxHandshakeAttempts int
-	// InitializationTimeout is how long a start may take before it is late.
-	InitializationTimeout time.Duration
-	// InitializeTimeout bounds how long a client's own initialize waits.
-	InitializeTimeout time.Duration
-	// AnnounceDelay is how long a client may be silent before the synthetic
-	// initialize goes out.
-	AnnounceDelay time.Duration
+	// The fields of gateway.Options with these names.
+	MaxHandshakeAttempts  int
+	InitializationTimeout time.Duration // then a start is late
+	InitializeTimeout     time.Duration
+	AnnounceDelay         time.Duration // so long initialize waits for that of the client
 	// Repeat makes requests that change nothing be repeated when their session is
 	// lost.
 	Repeat bool
@@ -72,7 +67,7 @@ var _ connstate.Handler = (*Bridge)(nil)
 // get it a session. opts must not change any more.
 func New(c *connstate.Connection, opts *Options) *Bridge {
 	b := &Bridge{opts: opts, c: c}
-	b.start = newStart(b)
+	b.start = &start{b: b, params: opts.Params, wake: make(chan struct{}, 1)}
 	opts.Supplier.Go(b.start.run) // ends with a session, after the last attempt, or with the connection
 	return b
 }

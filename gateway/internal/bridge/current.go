@@ -8,12 +8,13 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// takeIntoUse takes a session into use and reports whether it is still usable.
+// takeIntoUse takes a session into use, unless the attempt is superseded. It reports
+// whether the session is still usable.
 func (s *start) takeIntoUse(a *attachment) bool {
 	s.mu.Lock()
-	if s.supersededLocked() { // between the attempt and now
+	if s.supersededLocked() {
 		s.mu.Unlock()
-		discard(a)
+		a.leave(errGone)
 		return false
 	}
 	again, replaces := s.served, s.lost

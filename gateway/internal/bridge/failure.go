@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -39,7 +39,7 @@ func (s *start) handleFailure(err error) bool {
 		return true
 	}
 	s.mu.Lock()
-	if s.supersededLocked() { // between the attempt and now
+	if s.supersededLocked() {
 		s.mu.Unlock()
 		return false
 	}
@@ -138,21 +138,52 @@ func (s *start) drawPauseLocked() time.Duration {
 	return s.wait
 }
 
-// tell returns a failure as this client may see it.
-func (b *Bridge) tell(f *handshake.Failure) *handshake.Failure {
-	if b.opts.Detailed(b.c.Client()) {
-		return f
+// lateRetry is when clients are told to ask again while a server still starts.
+const lateRetry = time.Second
+
+// reportLate counts the attempt that began then as late, and tells a client that has
+// had no session. The attempt goes on: late is not failed.
+func (s *start) reportLate(began time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock() // held throughout, so that this cannot follow the result
+	if s.began != began || s.cancel == nil || s.b.c.State() != connstate.Initializing {
+		return
 	}
-	return f.Safe()
+	limit := s.b.opts.InitializationTimeout
+	s.b.log().Info("session start takes long", "waited", limit)
+	failure := s.countLateLocked(limit)
+	if !s.served && s.b.opts.Params != nil {
+		s.b.announce(s.b.tell(failure).Response(s.b.autoID()))
+	}
 }
 
-// safe returns an error as this client may see it. That of a lost session contains
-// the exit status of the server and the last of its stderr.
-func (b *Bridge) safe(e *jsonrpc.Error, errorType string) *jsonrpc.Error {
-	if errorType != metrics.ErrorSessionLost || b.opts.Detailed(b.c.Client()) {
-		return e
+// lateFailure returns what to tell a request that has waited too long for a session:
+// how the last attempt failed, or that the current one takes long.
+func (s *start) lateFailure(limit time.Duration) *handshake.Failure {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.failure != nil && (s.cancel == nil || time.Since(s.began) < limit) {
+		return s.failure
 	}
-	safe := *e
-	safe.Message = "the session with the server was lost"
-	return &safe
+	return s.countLateLocked(limit)
+}
+
+// countLateLocked counts an attempt that takes long as a failure, once, and returns
+// that failure.
+func (s *start) countLateLocked(limit time.Duration) *handshake.Failure {
+	failure := &handshake.Failure{
+		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
+		Details: "the server is still starting: it did not answer within " + limit.String(),
+		Attempt: s.attempts, RetryAfter: lateRetry,
+	}
+	switch {
+	case s.told, s.cancel == nil: // counted, or no attempt is made
+	case s.b.shares(): // the supplier counts the start, once for all
+		s.told = true
+		s.b.c.SawFailure(string(failure.Phase), failure.Reason)
+	default:
+		s.told = true
+		s.b.countFailure(failure, limit)
+	}
+	return failure
 }

@@ -53,10 +53,6 @@ type start struct {
 	retryAt  time.Time          // in gaveUp: a request before it gets the failure
 }
 
-func newStart(b *Bridge) *start {
-	return &start{b: b, params: b.opts.Params, wake: make(chan struct{}, 1)}
-}
-
 // run makes attempts until one works.
 func (s *start) run() {
 	for {
@@ -73,11 +69,9 @@ func (s *start) run() {
 		a, err := s.attempt()
 		switch {
 		case s.b.over():
-			discard(a)
+			a.leave(errGone)
 			s.stop(errGone)
 			return
-		case s.superseded():
-			discard(a)
 		case err != nil:
 			if s.handleFailure(err) {
 				return
@@ -90,32 +84,23 @@ func (s *start) run() {
 	}
 }
 
-// pause waits before an attempt that follows a failed one. It reports whether to
-// make it.
+// pause waits before an attempt that follows a failed one, or until startNowLocked
+// ends the pause. It reports false when the connection ends.
 func (s *start) pause() bool {
 	s.mu.Lock()
 	wait := s.wait
 	s.wait = 0
 	s.mu.Unlock()
-	return s.sleep(wait) && !s.b.over()
-}
-
-// sleep waits for d, or until startNowLocked ends the wait. It reports false when
-// the connection ends.
-func (s *start) sleep(d time.Duration) bool {
-	if d <= 0 {
-		return true
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-s.wake:
+		case <-s.b.c.Done():
+		}
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-s.wake:
-		return true
-	case <-s.b.c.Done():
-		return false
-	}
+	return !s.b.over()
 }
 
 // stop ends the start for good and answers the initialize requests that wait.
@@ -179,9 +164,7 @@ func (s *start) close() {
 	}
 	s.takeWaitingLocked() // the requests are gone with the connection
 	s.mu.Unlock()
-	if a := s.current.Swap(nil); a != nil {
-		a.leave(errGone)
-	}
+	s.current.Swap(nil).leave(errGone)
 }
 
 // keepInitialize notes the client's own initialize, which has worked, for the next

@@ -24,13 +24,10 @@ type Options struct {
 	// Warm is how many servers the pool keeps started. With shared sessions, any
 	// number above 0 makes Start start those.
 	Warm int
-	// StartConcurrency bounds the starts that run at a time.
-	StartConcurrency int
-	// StartTimeout bounds one start, handshake included.
-	StartTimeout time.Duration
-	// InitializationTimeout is how long a start may take before it is late, and how
-	// long Ready waits.
-	InitializationTimeout time.Duration
+	// The fields of gateway.Options with these names.
+	StartConcurrency      int
+	StartTimeout          time.Duration
+	InitializationTimeout time.Duration // then a start is late, and Ready waits no longer
 	// Session configures each session. The supplier uses its Logger and Metrics,
 	// which must not be nil, and sets Shared, Repeatable, Nameless and OnClose.
 	Session multiplex.Options

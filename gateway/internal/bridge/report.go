@@ -3,12 +3,57 @@ package bridge
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
+
+// autoID is the id of the synthetic initialize towards the client.
+func (b *Bridge) autoID() jsonrpc.ID {
+	return jsonrpc.ID(strconv.Quote("auto-initialize-" + b.c.ID()))
+}
+
+// announce sends the response of the synthetic initialize, now or when the
+// announce delay is over.
+func (b *Bridge) announce(response []byte) {
+	b.c.Announce(response, func(err error) {
+		b.countFailure(&handshake.Failure{
+			Phase: handshake.PhaseSending, Reason: metrics.ReasonSendFailed,
+			Details: "the announcement could not be delivered", Err: err,
+		}, time.Since(b.c.Opened()))
+		b.log().Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
+	})
+}
+
+// greet tells the client of its first session, and answers its initialize requests.
+func (b *Bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
+	if a.Result() == nil {
+		return
+	}
+	if first {
+		b.announce(a.Result().Response(b.autoID()))
+	}
+	for _, o := range waiting {
+		b.c.AnswerNow(o.m.ID, a.Result().Answer(o.m), "")
+	}
+}
+
+// tellListChanged tells the client that a new session may have other lists.
+func (b *Bridge) tellListChanged(a *attachment) {
+	if a.Result() == nil {
+		return
+	}
+	for _, method := range []string{mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged} {
+		if kind, _ := mcp.ChangedList(method); a.Result().Advertises(kind, "listChanged") {
+			a.client.pass(jsonrpc.NewNotification(method, nil))
+		}
+	}
+}
 
 // reportStart tells metrics, log, supplier and the connection how an attempt went.
 // The supplier reports the start of a shared session, once for all.
@@ -63,4 +108,23 @@ func (b *Bridge) countAbandoned(from string, took time.Duration, late bool) {
 func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
 	b.c.SawFailure(string(failure.Phase), failure.Reason)
 	b.opts.Metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took, b.c.ShortID())
+}
+
+// tell returns a failure as this client may see it.
+func (b *Bridge) tell(f *handshake.Failure) *handshake.Failure {
+	if b.opts.Detailed(b.c.Client()) {
+		return f
+	}
+	return f.Safe()
+}
+
+// safe returns an error as this client may see it. That of a lost session contains
+// the exit status of the server and the last of its stderr.
+func (b *Bridge) safe(e *jsonrpc.Error, errorType string) *jsonrpc.Error {
+	if errorType != metrics.ErrorSessionLost || b.opts.Detailed(b.c.Client()) {
+		return e
+	}
+	safe := *e
+	safe.Message = "the session with the server was lost"
+	return &safe
 }
