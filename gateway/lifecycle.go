@@ -70,10 +70,8 @@ func finish(ctx context.Context, c *connstate.Connection, quiet <-chan struct{},
 		return
 	}
 	if window > 0 {
-		timer := time.NewTimer(rand.N(window))
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(rand.N(window)):
 		case <-c.Done():
 			return
 		case <-ctx.Done():
@@ -129,12 +127,10 @@ func (g *Gateway) waitSessions(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	timer := time.NewTimer(sessionGrace)
-	defer timer.Stop()
 	select {
 	case <-done:
 		return nil
-	case <-timer.C:
+	case <-time.After(sessionGrace):
 		return errors.New("shutdown: time is up: a session with the server did not end")
 	}
 }

@@ -120,11 +120,10 @@ func (s *start) hold(ctx context.Context, attempt *sessions.Attempt) (json.RawMe
 	s.mu.Unlock()
 	if held {
 		attempt.Lend()
-		timer := time.NewTimer(silence)
-		defer timer.Stop()
+		silent := time.After(silence)
 		for held {
 			select {
-			case <-timer.C:
+			case <-silent:
 				held = false
 			case <-s.wake:
 				held = !s.chosen.Load()

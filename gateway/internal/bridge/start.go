@@ -92,10 +92,8 @@ func (s *start) pause() bool {
 	s.wait = 0
 	s.mu.Unlock()
 	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-s.wake:
 		case <-s.b.c.Done():
 		}

@@ -72,12 +72,10 @@ func (s *Supplier) Ready(ctx context.Context) error {
 	if p == nil {
 		return err
 	}
-	timer := time.NewTimer(s.opts.InitializationTimeout)
-	defer timer.Stop()
 	select {
 	case <-p.done:
 		return p.err
-	case <-timer.C:
+	case <-time.After(s.opts.InitializationTimeout):
 		return ErrStarting
 	case <-ctx.Done():
 		return fmt.Errorf("readiness probe: %w", context.Cause(ctx))

@@ -102,14 +102,12 @@ func (s *Session) End(why error) {
 // gone, or the supplier is closed.
 func (s *Session) Retire(gone <-chan struct{}) {
 	s.supplier.Go(func() {
-		timer := time.NewTimer(s.supplier.opts.Session.RequestTimeout)
-		defer timer.Stop()
 		select {
 		case <-s.Done():
 			return
 		case <-gone:
 		case <-s.supplier.life.Done():
-		case <-timer.C:
+		case <-time.After(s.supplier.opts.Session.RequestTimeout):
 		}
 		s.Close(ErrTakesNoMore)
 		<-s.Done()

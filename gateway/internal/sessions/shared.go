@@ -176,10 +176,8 @@ func (s *slot) open(o *opening, wait time.Duration) {
 func (s *slot) startAfter(wait time.Duration) (*Session, error) {
 	supplier := s.of.supplier
 	if wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
 		select {
-		case <-timer.C:
+		case <-time.After(wait):
 		case <-supplier.life.Done():
 		}
 	}
