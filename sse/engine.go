@@ -22,6 +22,9 @@ const engineBuffer = 16
 // gatherBytes bounds what one write gathers, in bytes.
 const gatherBytes = 32 << 10
 
+// chunkBytes is how much a client must take within the write timeout.
+const chunkBytes = 64 << 10
+
 // engine drives one stream for each connection through r3labs/sse/v2, in the
 // only way that neither leaks nor hangs (docs/design/stream-engine.md):
 //
@@ -182,9 +185,9 @@ func (s *stream) gather(p []byte) {
 	*s.buf = append(*s.buf, p...)
 }
 
-// The library calls Flush once for the head and then after each event. While more
-// events are on their way, Flush holds the write back: one write and one flush
-// serve them all.
+// Flush writes what Write has gathered. The library calls it once for the head and
+// then after each event. While more events are on their way, Flush holds the write
+// back: one write and one flush serve them all.
 func (s *stream) Flush() {
 	if !s.begun {
 		s.begun = true
@@ -221,28 +224,38 @@ func (s *stream) writeOut() {
 	if s.err != nil {
 		return
 	}
-	if !s.deadline.begin() {
-		s.err = connstate.ErrClosed
-		return
-	}
-	_, err := s.w.Write(*s.buf)
-	if err == nil {
-		err = s.control.Flush()
-	}
-	reason := s.deadline.end(err)
+	reason, err := s.writeChunks(*s.buf)
 	if cap(*s.buf) <= 2*gatherBytes {
 		*s.buf = (*s.buf)[:0]
 		s.engine.buffers.Put(s.buf)
 	}
 	s.buf = nil
-	if err == nil {
-		s.c.SawWrite()
+	if s.err = err; reason == "" {
 		return
 	}
-	s.err = err
 	if s.c.Close(reason) && reason == metrics.ClosedWriteTimeout {
 		s.engine.metrics.WriteTimeout()
 	}
+}
+
+// writeChunks writes and flushes data. Each chunk has the time of one write, so
+// that a client that reads steadily gets a message of any size. With an error it
+// returns the reason to close the connection, "" if it is over already.
+func (s *stream) writeChunks(data []byte) (reason string, err error) {
+	for len(data) > 0 && err == nil {
+		if !s.deadline.begin() {
+			return "", connstate.ErrClosed
+		}
+		chunk := data[:min(len(data), chunkBytes)]
+		data = data[len(chunk):]
+		if _, err = s.w.Write(chunk); err == nil {
+			err = s.control.Flush()
+		}
+		if reason = s.deadline.end(err); err == nil {
+			s.c.SawWrite()
+		}
+	}
+	return reason, err
 }
 
 var (
