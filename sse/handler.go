@@ -87,13 +87,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Guard checks Host and Origin as the transport's own routes do, and passes on to
-// next only requests that no web page made a browser send. It logs what it refuses,
-// and does not count it.
+// next only requests without a body that no web page made a browser send. It logs
+// what it refuses, and does not count it.
 func (h *Handler) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if reason, message := h.checkSite(r); reason != "" {
 			h.refusals.trace(h, r, http.StatusForbidden, reason, message)
-			refuse(w, http.StatusForbidden, message)
+			refuse(w, r, http.StatusForbidden, message)
+			return
+		}
+		if r.ContentLength != 0 {
+			refuse(w, r, http.StatusBadRequest, errBody.Error())
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -71,7 +71,7 @@ func (f *refusals) trace(h *Handler, r *http.Request, status int, reason, messag
 // refuseClient answers a request with 403, 404 or 405, and leaves a trace of it.
 func (h *Handler) refuseClient(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
 	h.refusals.refused(h, r, status, reason, message)
-	refuse(w, status, message)
+	refuse(w, r, status, message)
 }
 
 // shortPath is a path as it may be logged: bounded, and without the whole id of a
