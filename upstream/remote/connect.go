@@ -13,7 +13,7 @@ import (
 )
 
 // connect opens a session over the transport that the URL names, that was found
-// before, or that the server answers to.
+// before, or that the server answers.
 func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
 	switch u.Transport {
 	case TransportStreamable:

@@ -1,0 +1,132 @@
+package stateless
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+)
+
+// ackTimeout is how long a server may take to acknowledge a subscriptions/listen.
+const ackTimeout = 10 * time.Second
+
+// changeFilter says which changes a stream reports.
+type changeFilter struct {
+	Tools     bool     `json:"toolsListChanged,omitempty"`
+	Prompts   bool     `json:"promptsListChanged,omitempty"`
+	Resources bool     `json:"resourcesListChanged,omitempty"`
+	URIs      []string `json:"resourceSubscriptions,omitempty"`
+}
+
+func (f changeFilter) empty() bool {
+	return !f.Tools && !f.Prompts && !f.Resources && len(f.URIs) == 0
+}
+
+// changingLists returns the lists that may change, as the server declares.
+func changingLists(discovered json.RawMessage) changeFilter {
+	capabilities, _ := jsonrpc.Member(discovered, "capabilities")
+	changes := func(list string) bool { return mcp.Declares(capabilities, list, "listChanged") }
+	return changeFilter{Tools: changes("tools"), Prompts: changes("prompts"), Resources: changes("resources")}
+}
+
+// changeStream is one subscriptions/listen that the server has acknowledged.
+type changeStream struct {
+	cancel   context.CancelFunc
+	opened   time.Time
+	honoured changeFilter      // what the server reports
+	acked    chan changeFilter // has room for one
+	done     chan struct{}     // closed at the end
+	err      error             // why the server refused or the stream broke; nil: neither. Set before done is closed
+}
+
+// openStream opens a stream, and waits until the server acknowledges it.
+func (c *Conn) openStream(f changeFilter) (*changeStream, error) {
+	ctx, cancel := context.WithCancel(c.ctx)
+	s := &changeStream{
+		cancel: cancel, opened: time.Now(), acked: make(chan changeFilter, 1), done: make(chan struct{}),
+	}
+	wanted, err := json.Marshal(f)
+	if err != nil { // strings always have a JSON form
+		return nil, err
+	}
+	params := jsonrpc.SetMember(json.RawMessage("{}"), wanted, "notifications")
+	c.running.Go(func() { // ends with ctx
+		defer close(s.done)
+		defer cancel()
+		s.err = c.readStream(ctx, s, f, params)
+	})
+	timer := time.NewTimer(ackTimeout)
+	defer timer.Stop()
+	select {
+	case s.honoured = <-s.acked:
+		return s, nil
+	case <-s.done:
+	case <-timer.C:
+		cancel()
+		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not acknowledge a subscription")
+	}
+	select { // the stream may have ended right after it
+	case s.honoured = <-s.acked:
+		return s, nil
+	default:
+	}
+	if s.err == nil {
+		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server ended a subscription at once")
+	}
+	return nil, s.err
+}
+
+// readStream posts a subscriptions/listen and passes on the notifications on its
+// response, until that ends.
+func (c *Conn) readStream(ctx context.Context, s *changeStream, wanted changeFilter, params json.RawMessage) error {
+	acked := false
+	m, release, err := c.post(ctx, own(mcp.MethodListen), params, func(n *jsonrpc.Message) error {
+		if n.Method == mcp.MethodAcknowledged {
+			if !acked {
+				acked = true
+				s.acked <- acknowledged(n.Params(), wanted)
+			}
+			return nil
+		}
+		return c.inbox.Push(withoutSubscription(n))
+	})
+	defer release()
+	switch {
+	case err != nil:
+		return err
+	case m.Error() == nil:
+		return nil
+	}
+	if e := translateError(m); e != nil {
+		return e
+	}
+	return errorFrom(m)
+}
+
+// acknowledged returns what the server says that it will report. Resources that
+// nobody asked for do not count: there may be very many.
+func acknowledged(params json.RawMessage, wanted changeFilter) changeFilter {
+	var f changeFilter
+	member, _ := jsonrpc.Member(params, "notifications")
+	_ = json.Unmarshal(member, &f) // another form promises nothing
+	said := make(map[string]bool, len(f.URIs))
+	for _, uri := range f.URIs {
+		said[uri] = true
+	}
+	f.URIs = slices.DeleteFunc(slices.Clone(wanted.URIs), func(uri string) bool { return !said[uri] })
+	return f
+}
+
+// withoutSubscription returns a notification without the mark of its stream.
+func withoutSubscription(n *jsonrpc.Message) []byte {
+	meta, ok := jsonrpc.Member(n.Params(), "_meta")
+	if !ok {
+		return n.Raw()
+	}
+	meta = jsonrpc.RemoveMember(meta, metaSubscription)
+	return jsonrpc.ReplaceMember(n.Raw(), meta, "params", "_meta")
+}
