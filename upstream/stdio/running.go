@@ -2,7 +2,7 @@ package stdio
 
 import "sync"
 
-// running are the children of a Command that live.
+// running holds the living children of a Command and its copies. nil holds none.
 type running struct {
 	mu       sync.Mutex // guards children
 	children map[*child]struct{}
