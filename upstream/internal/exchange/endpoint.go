@@ -35,8 +35,13 @@ const (
 	HeaderLastID  = "Last-Event-Id"
 )
 
-// CloseTimeout bounds the end of a session.
-const CloseTimeout = 2 * time.Second
+const (
+	// CloseTimeout bounds the end of a session.
+	CloseTimeout = 2 * time.Second
+	// AliveTimeout bounds the question to a server whether it is still there. A server
+	// that answers later is alive all the same.
+	AliveTimeout = 5 * time.Second
+)
 
 // Endpoint is where a session sends its HTTP requests. It is immutable, and safe
 // for concurrent use.

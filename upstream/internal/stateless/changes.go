@@ -37,43 +37,34 @@ func changingLists(discovered json.RawMessage) changeFilter {
 type changeStream struct {
 	cancel   context.CancelFunc
 	opened   time.Time
-	honoured changeFilter      // what the server reports
-	acked    chan changeFilter // has room for one
-	done     chan struct{}     // closed at the end
-	err      error             // why the server refused or the stream broke; nil: neither. Set before done is closed
+	honoured changeFilter  // what the server reports
+	done     chan struct{} // closed at the end
+	err      error         // why the stream ended; nil: the server ended it. Set before done is closed
 }
 
 // openStream opens a stream, and waits until the server acknowledges it.
 func (c *Conn) openStream(f changeFilter) (*changeStream, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
-	s := &changeStream{
-		cancel: cancel, opened: time.Now(), acked: make(chan changeFilter, 1), done: make(chan struct{}),
-	}
-	wanted, err := json.Marshal(f)
-	if err != nil { // strings always have a JSON form
-		return nil, err
-	}
-	params := jsonrpc.SetMember(json.RawMessage("{}"), wanted, "notifications")
+	s := &changeStream{cancel: cancel, opened: time.Now(), done: make(chan struct{})}
+	acked := make(chan changeFilter, 1)
 	c.running.Go(func() { // ends with ctx
 		defer close(s.done)
 		defer cancel()
-		s.err = c.readStream(ctx, s, f, params)
+		s.err = c.readStream(ctx, f, acked)
 	})
 	timer := time.NewTimer(ackTimeout)
 	defer timer.Stop()
 	select {
-	case s.honoured = <-s.acked:
-		return s, nil
-	case <-s.done:
+	case honoured, ok := <-acked:
+		if ok {
+			s.honoured = honoured
+			return s, nil
+		}
 	case <-timer.C:
 		cancel()
 		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not acknowledge a subscription")
 	}
-	select { // the stream may have ended right after it
-	case s.honoured = <-s.acked:
-		return s, nil
-	default:
-	}
+	<-s.done
 	if s.err == nil {
 		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server ended a subscription at once")
 	}
@@ -81,18 +72,24 @@ func (c *Conn) openStream(f changeFilter) (*changeStream, error) {
 }
 
 // readStream posts a subscriptions/listen and passes on the notifications on its
-// response, until that ends.
-func (c *Conn) readStream(ctx context.Context, s *changeStream, wanted changeFilter, params json.RawMessage) error {
-	acked := false
-	m, release, err := c.post(ctx, own(mcp.MethodListen), params, func(n *jsonrpc.Message) error {
-		if n.Method == mcp.MethodAcknowledged {
-			if !acked {
-				acked = true
-				s.acked <- acknowledged(n.Params(), wanted)
-			}
-			return nil
+// response, until that ends. It sends the first acknowledgement to acked, and closes
+// acked at the end.
+func (c *Conn) readStream(ctx context.Context, f changeFilter, acked chan<- changeFilter) error {
+	defer close(acked)
+	wanted, err := json.Marshal(f)
+	if err != nil { // strings always have a JSON form
+		return err
+	}
+	first := true
+	m, release, err := c.post(ctx, own(mcp.MethodListen), jsonrpc.SetMember(json.RawMessage("{}"), wanted, "notifications"), func(n *jsonrpc.Message) error {
+		switch {
+		case n.Method != mcp.MethodAcknowledged:
+			return c.inbox.Push(withoutSubscription(n))
+		case first:
+			first = false
+			acked <- acknowledged(n.Params(), f)
 		}
-		return c.inbox.Push(withoutSubscription(n))
+		return nil
 	})
 	defer release()
 	switch {

@@ -53,7 +53,7 @@ func (c *Conn) forward(k *exchange.Call) {
 // the server is gone, which ends the session instead.
 func (c *Conn) unanswered(k *exchange.Call, err error) {
 	if exchange.DataOf(err).Reason == exchange.ReasonLost {
-		c.alive.Settle(k.Ctx, c.ctx, c.endIfGone)
+		_, _, _ = c.alive.Do("", c.endIfGone) // once for all calls
 	}
 	c.failed(k, err)
 }

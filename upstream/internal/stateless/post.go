@@ -120,11 +120,15 @@ func (c *Conn) tell(k *exchange.Call) {
 	}
 }
 
-// endIfGone asks the server whether it is there, and ends the session if not.
-func (c *Conn) endIfGone(ctx context.Context) {
+// endIfGone asks the server whether it is there, and ends the session if not. Its
+// results have no meaning.
+func (c *Conn) endIfGone() (any, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, exchange.AliveTimeout)
+	defer cancel()
 	_, release, err := c.post(ctx, own(mcp.MethodDiscover), nil, nil)
 	release()
 	if _, answered := errors.AsType[*jsonrpc.Error](err); err != nil && !answered && ctx.Err() == nil {
 		c.end(err)
 	}
+	return nil, nil
 }

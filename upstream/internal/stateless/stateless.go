@@ -22,6 +22,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -43,7 +45,7 @@ type Conn struct {
 	inbox  *buffer.Queue // for Recv
 	// running are the goroutines. None is added after closed is set.
 	running sync.WaitGroup
-	alive   exchange.Question
+	alive   singleflight.Group // asks whether the server is there
 
 	mu         sync.Mutex // guards all below
 	closed     error      // why the session is over; nil while it is not

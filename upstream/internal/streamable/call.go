@@ -153,9 +153,12 @@ func (c *Conn) lives(k *Call) bool {
 	if k.Method == mcp.MethodInitialize {
 		return true
 	}
-	c.alive.Settle(k.Ctx, c.ctx, func(ctx context.Context) {
+	_, _, _ = c.alive.Do("", func() (any, error) { // once for all calls; ends the session if the server is gone
+		ctx, cancel := context.WithTimeout(c.ctx, exchange.AliveTimeout)
+		defer cancel()
 		question, _ := jsonrpc.Parse(jsonrpc.NewRequest(`"alive"`, mcp.MethodPing, nil)) // is valid
 		c.post(ctx, question)
+		return nil, nil
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()

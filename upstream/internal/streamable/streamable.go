@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -30,7 +32,7 @@ type Conn struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // the goroutines of the session
 	close  sync.Once
-	alive  exchange.Question
+	alive  singleflight.Group // asks whether the server still has the session
 
 	mu      sync.Mutex // guards all below
 	session string     // the id that the server has given; empty: none
