@@ -118,20 +118,23 @@ func (c *serveConn) Close() error {
 }
 
 func (c *serveConn) stop() error {
-	timer := time.NewTimer(serveCloseTimeout)
-	defer timer.Stop()
-	select {
-	case <-c.done:
+	if c.returned() {
 		return nil
-	case <-timer.C:
 	}
 	c.cancel()
-	timer.Reset(serveCloseTimeout)
+	if c.returned() {
+		return nil
+	}
+	return fmt.Errorf("close: server function did not return within %s of the end of its context", serveCloseTimeout)
+}
+
+// returned waits until the function has returned, and reports false after a second.
+func (c *serveConn) returned() bool {
 	select {
 	case <-c.done:
-		return nil
-	case <-timer.C:
-		return fmt.Errorf("close: server function did not return within %s of the end of its context", serveCloseTimeout)
+		return true
+	case <-time.After(serveCloseTimeout):
+		return false
 	}
 }
 
@@ -213,11 +216,7 @@ func (w *serveWriter) Close() error {
 }
 
 func (w *serveWriter) expire() {
-	timer := time.NewTimer(serveCloseTimeout)
-	defer timer.Stop()
-	select {
-	case <-w.c.done:
-	case <-timer.C:
+	if !w.c.returned() {
 		w.c.out.End(errors.New("server function closed its output and did not return"))
 	}
 }

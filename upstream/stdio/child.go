@@ -120,12 +120,7 @@ func (c *child) write() {
 // unwritable ends the session of a child that has closed its stdin: no request can
 // reach it. Most often the child is about to exit, which then says why.
 func (c *child) unwritable(err error) {
-	select {
-	case <-c.closing:
-		return
-	default:
-	}
-	if c.waitEnded(c.cmd.CloseTimeout) {
+	if c.isClosing() || c.waitEnded(c.cmd.CloseTimeout) {
 		return
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
@@ -253,14 +248,12 @@ func (c *child) fillLocked() error {
 
 // reason returns why the session is over after the end of stdout.
 func (c *child) reason(err error) error {
-	timer := time.NewTimer(c.cmd.CloseTimeout)
-	defer timer.Stop()
 	select {
 	case <-c.closing:
 		return jsonrpc.ErrClosed
 	case <-c.ended:
 		return c.lastWords()
-	case <-timer.C:
+	case <-time.After(c.cmd.CloseTimeout):
 		if errors.Is(err, io.EOF) {
 			return errors.New("server closed its stdout and went on running")
 		}

@@ -101,7 +101,11 @@ func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 // Abort kills at once the process groups of all children that c and its copies have
 // started. It is for a program that ends without closing its sessions. It does nothing
 // unless Observed made c.
-func (c Command) Abort() { c.running.kill() }
+func (c Command) Abort() {
+	if c.running != nil {
+		c.running.kill()
+	}
+}
 
 // Check returns an error if the program cannot be found or executed, without starting
 // it: so that a mistyped name shows before the first client comes.
@@ -169,6 +173,9 @@ func (c Command) withDefaults() Command {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.running == nil {
+		c.running = &running{}
 	}
 	return c
 }

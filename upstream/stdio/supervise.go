@@ -115,12 +115,10 @@ func (c *child) settle() {
 	_ = c.stdin.Close()
 	_ = c.stderr.SetReadDeadline(time.Now().Add(drainTimeout))
 	hint := ""
-	timer := time.NewTimer(2 * drainTimeout)
-	defer timer.Stop()
 	select {
 	case <-c.drained:
 		hint = c.notes.hint()
-	case <-timer.C: // pipes have no deadlines on this system
+	case <-time.After(2 * drainTimeout): // pipes have no deadlines on this system
 	}
 	var reason string
 	c.young = time.Since(c.born) < youngTime
@@ -229,12 +227,10 @@ func (c *child) signal(step func(*os.Process) error) {
 
 // waitEnded waits for the end of the process, and reports false after limit.
 func (c *child) waitEnded(limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-c.ended:
 		return true
-	case <-timer.C:
+	case <-time.After(limit):
 		return false
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// NewBackoff returns pauses that double from the first to the last. Each is drawn at
-// random between zero and twice its mean, so that sessions that failed together do
-// not come back together.
+// NewBackoff gives pauses that double from the first to the last, each drawn at
+// random between zero and twice its mean, so that those who failed together do not
+// come back together.
 func NewBackoff(first, last time.Duration) *backoff.ExponentialBackOff {
 	b := backoff.NewExponentialBackOff()
 	b.InitialInterval, b.MaxInterval = first, last
@@ -18,7 +18,7 @@ func NewBackoff(first, last time.Duration) *backoff.ExponentialBackOff {
 	return b
 }
 
-// Pause waits for d. It fails with the error of ctx when that ends first.
+// Pause waits. It fails with ctx.
 func Pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -70,9 +70,7 @@ func (p *Poster) Run(ctx context.Context) {
 func awaitTurn(ctx context.Context, msg []byte, done <-chan struct{}) {
 	var limit <-chan time.Time
 	if m, err := jsonrpc.Parse(msg); err != nil || m.Method != mcp.MethodInitialize && m.Method != mcp.MethodInitialized {
-		timer := time.NewTimer(postTurn)
-		defer timer.Stop()
-		limit = timer.C
+		limit = time.After(postTurn)
 	}
 	select {
 	case <-done:

@@ -123,10 +123,7 @@ func firstLine(text []byte) string {
 // Status returns the status of a response as text, such as "404 Not Found". Nothing
 // in it comes from the server.
 func Status(resp *http.Response) string {
-	if text := http.StatusText(resp.StatusCode); text != "" {
-		return strconv.Itoa(resp.StatusCode) + " " + text
-	}
-	return strconv.Itoa(resp.StatusCode)
+	return strings.TrimSpace(strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode))
 }
 
 // retryAfter returns the pause that the header asks for; 0: none.

@@ -212,35 +212,31 @@ func (c *Conn) post(ctx context.Context, msg []byte) {
 		c.x.Log.Warn("server not reached", "err", err)
 		c.over(exchange.LostSession(err))
 	case err != nil:
-		c.answer(m, exchange.LostResponse(err))
+		c.respond(m, jsonrpc.NewError(m.ID, exchange.LostResponse(err)))
 	case resp.StatusCode < 300:
 		exchange.Discard(resp)
 	case resp.StatusCode == http.StatusNotFound:
 		resp.Body.Close()
 		c.over(exchange.ErrForgotten)
 	default:
-		defer resp.Body.Close()
-		c.refused(m, resp)
+		c.respond(m, c.refusal(m, resp))
+		resp.Body.Close()
 	}
 }
 
-// refused answers a message with an unsuccessful response. 5xx does not end the
+// refusal returns the answer for an unsuccessful response. 5xx does not end the
 // session: the stream tells whether the server has it.
-func (c *Conn) refused(m *jsonrpc.Message, resp *http.Response) {
+func (c *Conn) refusal(m *jsonrpc.Message, resp *http.Response) []byte {
 	r := exchange.Reader{Endpoint: c.x, ID: m.ID}
 	response, err := r.Read(resp)
-	switch e, ok := errors.AsType[*jsonrpc.Error](err); {
-	case err == nil:
-		c.respond(m, response.Raw())
-	case ok:
-		c.answer(m, e)
-	default:
-		c.answer(m, exchange.NewError(exchange.ErrorData{Reason: exchange.ReasonRefused, Status: resp.StatusCode}, "%v", err))
+	if err == nil {
+		return response.Raw()
 	}
-}
-
-func (c *Conn) answer(m *jsonrpc.Message, e *jsonrpc.Error) {
-	c.respond(m, jsonrpc.NewError(m.ID, e))
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		e = exchange.NewError(exchange.ErrorData{Reason: exchange.ReasonRefused, Status: resp.StatusCode}, "%v", err)
+	}
+	return jsonrpc.NewError(m.ID, e)
 }
 
 // respond delivers the response to a request. Other messages get none.

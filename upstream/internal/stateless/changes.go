@@ -52,15 +52,13 @@ func (c *Conn) openStream(f changeFilter) (*changeStream, error) {
 		defer cancel()
 		s.err = c.readStream(ctx, f, acked)
 	})
-	timer := time.NewTimer(ackTimeout)
-	defer timer.Stop()
 	select {
 	case honoured, ok := <-acked:
 		if ok {
 			s.honoured = honoured
 			return s, nil
 		}
-	case <-timer.C:
+	case <-time.After(ackTimeout):
 		cancel()
 		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not acknowledge a subscription")
 	}

@@ -86,8 +86,12 @@ func (c *Conn) ask(k *Call) {
 func (c *Conn) take(k *Call, resp *http.Response, err error) {
 	defer c.finish(k)
 	k.Msg = nil
-	if err != nil {
-		c.unposted(k, err)
+	switch {
+	case exchange.Unreached(err):
+		c.unreachable(err)
+		return
+	case err != nil:
+		c.unanswered(k, exchange.LostResponse(err))
 		return
 	}
 	if k.Method == mcp.MethodInitialize && resp.StatusCode < 300 {
@@ -119,23 +123,12 @@ func (c *Conn) receive(k *Call, resp *http.Response) error {
 	return nil
 }
 
-// unposted handles a request that got no response.
-func (c *Conn) unposted(k *Call, err error) {
-	switch {
-	case k.Ctx.Err() != nil: // cancelled, or the session is over: nobody waits
-	case exchange.Unreached(err):
-		c.unreachable(err)
-	default:
-		c.unanswered(k, exchange.LostResponse(err))
-	}
-}
-
 // unanswered handles a request whose response holds no answer. The error is the
 // answer, or ends the session. A server that dies breaks all its responses. So after
 // a broken one the server is asked whether it still has the session: if not, the
 // session ends, and safe requests are repeated on the next.
 func (c *Conn) unanswered(k *Call, err error) {
-	if k.Ctx.Err() != nil {
+	if k.Ctx.Err() != nil { // cancelled, or the session is over: nobody waits
 		return
 	}
 	e, ok := errors.AsType[*jsonrpc.Error](err)
