@@ -118,8 +118,8 @@ type Options struct {
 	// any more, and started anew when it misses two pings. Default 30 s; negative:
 	// never.
 	HangTimeout time.Duration
-	// WriteTimeout bounds one write to a client, and the wait for room in its
-	// outbox. Default 10 s.
+	// WriteTimeout bounds how long a client may take to read 64 KiB, and how long a
+	// sender waits for room in its outbox while nothing is written. Default 10 s.
 	WriteTimeout time.Duration
 	// AnnounceDelay is the least time between the endpoint and the mcp-response
 	// event. Default 100 ms; negative: none.

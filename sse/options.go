@@ -34,7 +34,7 @@ type Options struct {
 	// ConnectionTimeout closes a connection without POST and without request
 	// in flight. 0: never.
 	ConnectionTimeout time.Duration
-	// WriteTimeout bounds one write to a client. Default 10 s.
+	// WriteTimeout bounds how long a client may take to read 64 KiB. Default 10 s.
 	WriteTimeout time.Duration
 	// ReadTimeout bounds the reading of one POST body. Default 30 s.
 	ReadTimeout time.Duration

@@ -15,9 +15,8 @@ import (
 
 // serveStream is GET /sse. Its goroutine writes the stream until the end.
 //
-// What stands on its stack stands there as long as the stream is open, for each
-// of many idle clients: the work of the beginning and of the end is in functions
-// that return.
+// Its stack lives as long as the stream, for each of many idle clients. So the work
+// of the beginning and of the end is in functions that return.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	c := h.open(w, r)
 	if c == nil {
@@ -30,7 +29,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	c.Close(metrics.ClosedClient)
 }
 
-// open returns a connection for the client, or answers why there is none.
+// open returns a connection for the client, or refuses the request.
 func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connection {
 	principal, ok := h.admit(w, r, http.MethodGet)
 	if !ok {
@@ -58,8 +57,8 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 	return c
 }
 
-// begin starts what stands behind a connection, and its timers, which the
-// returned function stops.
+// begin starts the backend of a connection, and its timers, which the returned
+// function stops.
 func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Connection) (stop func()) {
 	// The server's own deadlines are for requests that end. Not every
 	// ResponseWriter has deadlines; then there are none to lift.
@@ -102,8 +101,8 @@ func (h *Handler) forwarded(from http.Header) map[string][]string {
 	return kept
 }
 
-// client reads what the GET says about the client. Query parameters that are
-// not ours are left alone.
+// client reads what the GET says about the client. It ignores query parameters that
+// are not ours.
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, error) {
 	query := r.URL.Query()
 	client := connstate.Client{

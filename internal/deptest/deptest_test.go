@@ -38,13 +38,15 @@ var apart = []string{"connstate", "handshake", "multiplex", "upstream"}
 // they may import of the module. They see a server as its clients do: no layer
 // imports them, and they import no gateway.
 var outside = map[string][]string{
-	"bench/compare":  {"internal/load"},
-	"bench/echo":     {"jsonrpc"},
-	"bench/proxy":    {},
-	"e2e":            {},
-	"e2e/everything": {},
-	"e2e/leaktest":   {"internal/load"},
-	"internal/load":  {},
+	"bench/compare":      {"internal/load"},
+	"bench/echo":         {"jsonrpc"},
+	"bench/proxy":        {},
+	"e2e":                {"internal/ssetest"},
+	"e2e/everything":     {},
+	"e2e/leaktest":       {"internal/load"},
+	"internal/load":      {},
+	"internal/ssetest":   {},
+	"internal/scaletest": {},
 }
 
 // reserved are imports that only some packages may have, tests aside.
@@ -153,8 +155,10 @@ func TestNeighboursStayApart(t *testing.T) {
 // What is for tests only stays out of the program.
 func TestTestHelpersAreImportedByTestsOnly(t *testing.T) {
 	for _, p := range load(t) {
-		if slices.Contains(p.Imports, module+"/upstream/internal/upstreamtest") {
-			t.Errorf("%s imports upstreamtest", p.short())
+		for _, helper := range []string{"upstream/internal/upstreamtest", "internal/ssetest", "internal/scaletest"} {
+			if slices.Contains(p.Imports, module+"/"+helper) {
+				t.Errorf("%s imports %s", p.short(), helper)
+			}
 		}
 	}
 }
