@@ -1,11 +1,9 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 
@@ -131,9 +129,7 @@ func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
 // returns a session over one of them. If there is none, it returns the error to answer
 // with; nil: resp itself is the answer.
 func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attributed, *jsonrpc.Error) {
-	text := exchange.ErrorBody(resp)
-	resp.Body.Close()
-	resp.Body = io.NopCloser(bytes.NewReader(text))
+	m, own := exchange.ErrorResponse(resp, id)
 	if !u.asked {
 		if found, err := stateless.Discover(u.ctx, u.x); err == nil && found != nil {
 			u.site.remember(TransportStateless)
@@ -145,7 +141,6 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 		u.site.remember(TransportSSE)
 		return c, nil
 	}
-	m, own := exchange.ErrorResponse(text, id)
 	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && !own { // the server may refuse the POST for its method alone
 		e := *denied.Reason // without the address, which is for the operator
 		return nil, &e

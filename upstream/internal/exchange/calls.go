@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// MaxCalls bounds the calls in flight of a session.
-	MaxCalls = 4096
+	// maxCalls bounds the calls in flight of a session.
+	maxCalls = 4096
 	// lingerTimeout is how long a response may stay open after its answer, so that
 	// its connection can be used again, and after its request was cancelled.
 	lingerTimeout = 2 * time.Second
@@ -48,7 +48,7 @@ func (c *Calls) Begin(ctx context.Context, m *jsonrpc.Message) (*Call, error) {
 	switch {
 	case c.Open(m.ID) != nil:
 		return nil, fmt.Errorf("send: a request with the id %.64s is in flight", m.ID)
-	case len(c.open)+c.told >= MaxCalls, c.bytes > 0 && c.bytes+k.size > buffer.SendLimit:
+	case len(c.open)+c.told >= maxCalls, c.bytes > 0 && c.bytes+k.size > buffer.SendLimit:
 		return nil, jsonrpc.ErrBusy
 	}
 	k.Ctx, k.Cancel = context.WithCancel(ctx)

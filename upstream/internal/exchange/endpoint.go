@@ -32,7 +32,6 @@ const (
 const (
 	HeaderSession = "Mcp-Session-Id"
 	HeaderVersion = "Mcp-Protocol-Version"
-	HeaderLastID  = "Last-Event-Id"
 )
 
 const (

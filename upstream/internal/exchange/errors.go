@@ -98,11 +98,3 @@ func ErrorCode(m *jsonrpc.Message) int {
 	_ = json.Unmarshal(member, &code) // leaves 0, which is no code
 	return code
 }
-
-// ErrorText returns the beginning of the message of an error response, at most 200
-// bytes.
-func ErrorText(m *jsonrpc.Message) string {
-	member, _ := jsonrpc.Member(m.Error(), "message")
-	text, _ := jsonrpc.Text(member)
-	return text[:min(maxErrorText, len(text))]
-}

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +26,8 @@ var ErrForgotten = errors.New("the server has forgotten the session")
 
 // refused is Read for an unsuccessful response.
 func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
-	text := ErrorBody(resp)
-	m, own := ErrorResponse(text, r.ID)
+	text := errorBody(resp)
+	m, own := errorIn(text, r.ID)
 	switch code := resp.StatusCode; {
 	case refusesAccess(resp):
 	case code == http.StatusNotFound && r.HasSession && !(own && ErrorCode(m) == jsonrpc.CodeMethodNotFound),
@@ -43,17 +44,24 @@ func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
 	return nil, StatusError(resp, text)
 }
 
-// ErrorBody reads the body of an unsuccessful response, at most 64 KiB. Half a body
-// is better than none.
-func ErrorBody(resp *http.Response) []byte {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+// ErrorResponse returns the JSON-RPC error in the body of an unsuccessful response,
+// nil for none, and whether it has the id of the request. It reads and closes the
+// body, and replaces it with the first 64 KiB, so that a Reader can read it again.
+func ErrorResponse(resp *http.Response, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
+	text := errorBody(resp)
+	resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return errorIn(text, id)
+}
+
+func errorBody(resp *http.Response) []byte {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // half a body is better than none
 	return text
 }
 
-// ErrorResponse returns the JSON-RPC error in the body of an unsuccessful response,
-// nil for none, and whether it has the id of the request. Servers leave out the id
-// if they did not read the request.
-func ErrorResponse(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
+// errorIn is ErrorResponse for the text of a body. Servers leave out the id if they
+// did not read the request.
+func errorIn(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
 	m, err := jsonrpc.Parse(text)
 	if err != nil || m.Kind != jsonrpc.Response || m.ID != id && m.Error() == nil {
 		return nil, false
@@ -68,7 +76,9 @@ func namesSession(m *jsonrpc.Message, text []byte) bool {
 	said := firstLine(text)
 	switch ErrorCode(m) {
 	case -32000, -32001, jsonrpc.CodeInvalidRequest: // of a transport: no method has read the request
-		said = ErrorText(m)
+		member, _ := jsonrpc.Member(m.Error(), "message")
+		said, _ = jsonrpc.Text(member)
+		said = said[:min(maxErrorText, len(said))]
 	}
 	return strings.Contains(strings.ToLower(said), "session")
 }

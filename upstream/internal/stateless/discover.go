@@ -64,7 +64,7 @@ func discoverRequest() []byte {
 // be read tells nothing.
 func discovered(x *exchange.Endpoint, resp *http.Response) *jsonrpc.Message {
 	if resp.StatusCode >= 300 {
-		m, _ := exchange.ErrorResponse(exchange.ErrorBody(resp), discoverID)
+		m, _ := exchange.ErrorResponse(resp, discoverID)
 		return m
 	}
 	r := exchange.Reader{Endpoint: x, ID: discoverID}

@@ -53,7 +53,7 @@ func plainResult(result json.RawMessage) json.RawMessage {
 func translateError(m *jsonrpc.Message) *jsonrpc.Error {
 	switch exchange.ErrorCode(m) {
 	case mcp.CodeHeaderMismatch:
-		return exchange.NewError(exchange.ErrorData{Reason: reasonHeaders}, "the server refused the headers of the request: %s", exchange.ErrorText(m))
+		return exchange.NewError(exchange.ErrorData{Reason: reasonHeaders}, "the server refused the headers of the request: %s", errorText(m))
 	case mcp.CodeMissingCapability:
 		return exchange.NewError(exchange.ErrorData{Reason: reasonCapability}, "the server needs capabilities that the client has not declared: %s", missing(m))
 	case mcp.CodeUnsupportedVersion:
@@ -67,7 +67,7 @@ func missing(m *jsonrpc.Message) string {
 	member, _ := jsonrpc.Member(m.Error(), "data", "requiredCapabilities")
 	var required map[string]json.RawMessage
 	if json.Unmarshal(member, &required) != nil || len(required) == 0 {
-		return exchange.ErrorText(m)
+		return errorText(m)
 	}
 	names := make([]string, 0, len(required))
 	for name := range required {
@@ -75,6 +75,13 @@ func missing(m *jsonrpc.Message) string {
 	}
 	slices.Sort(names)
 	return strings.Join(names[:min(16, len(names))], ", ")
+}
+
+// errorText returns the beginning of the message of an error response.
+func errorText(m *jsonrpc.Message) string {
+	member, _ := jsonrpc.Member(m.Error(), "message")
+	text, _ := jsonrpc.Text(member)
+	return text[:min(200, len(text))]
 }
 
 // errorFrom returns the error in an error response. Its data stays as it came.
