@@ -33,7 +33,7 @@ func TestMetaIsAddedAndAllElseKept(t *testing.T) {
 		{plain, `{"_meta":null}`, `{"_meta":{` + metaStart + `{}}}`},
 		{full, `{"a":1}`, `{"a":1,"_meta":{` + metaStart +
 			`{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/logLevel":"debug"}}`},
-		// What a client claims about itself in another place does not count.
+		// A client's own claims in _meta do not count.
 		{plain, `{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}`,
 			`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`},
 	} {

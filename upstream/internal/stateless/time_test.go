@@ -20,8 +20,8 @@ func (p *post) acknowledge() {
 	p.event(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":` + p.param("notifications") + `}}`)
 }
 
-// A stream of changes that always breaks is opened anew with pauses that grow, up
-// to a bound, and never stop.
+// A stream of changes that always breaks is opened again and again, with pauses that
+// grow up to a bound.
 func TestListenPausesGrowUpToABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStatelessHere(t, changing, func(p *post) { p.acknowledge() })
@@ -43,7 +43,7 @@ func TestListenPausesGrowUpToABound(t *testing.T) {
 	})
 }
 
-// A stream that lasts is opened anew soon, however often that was.
+// A stream that lasted is opened again soon, however often that was.
 func TestListenThatLastedIsOpenedAnewSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStatelessHere(t, changing, func(p *post) {
@@ -158,7 +158,7 @@ func TestStateAloneIsSentBackWithPauses(t *testing.T) {
 	})
 }
 
-// A server that answers and leaves the response open does not hold it for ever.
+// A server that answers and leaves the response open cannot keep it open.
 func TestResponseIsClosedAfterTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := make(chan time.Duration, 1)
