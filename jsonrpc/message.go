@@ -329,9 +329,13 @@ func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
 	}
 	out := make([]byte, 0, len(obj))
 	kept, removed, last := 0, false, from+1
+	var gap []byte // before the current member, or the removed ones before it; nil: not seen yet
 	end, err := skipObject(obj, from, 0, func(n, value span) error {
 		if last == from+1 { // the first one
 			out = append(out, obj[:n.from]...)
+		}
+		if gap == nil {
+			gap = obj[last:n.from:n.from]
 		}
 		last = value.to
 		if string(unquoted(obj, n)) == name {
@@ -339,9 +343,9 @@ func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
 			return nil
 		}
 		if kept++; kept > 1 {
-			out = append(out, ',')
+			out = append(out, gap...)
 		}
-		out = append(out, obj[n.from:value.to]...)
+		out, gap = append(out, obj[n.from:value.to]...), nil
 		return nil
 	})
 	if err != nil || !removed || skipSpace(obj, end) < len(obj) {
