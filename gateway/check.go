@@ -39,8 +39,8 @@ func Check(up upstream.Upstream, opts Options) []*OptionError { return opts.with
 func (o Options) check(up upstream.Upstream) []*OptionError {
 	c := checks{o: o}
 	c.values()
-	c.sessions()
-	c.relations(up)
+	c.relations()
+	c.sessions(up)
 	return c.wrong
 }
 
@@ -103,8 +103,8 @@ func (c *checks) values() {
 	}
 }
 
-// relations checks options against each other and against the upstream.
-func (c *checks) relations(up upstream.Upstream) {
+// relations checks options against each other.
+func (c *checks) relations() {
 	o := c.o
 	c.relation(o.MaxRequestTimeout > 0 && o.MaxRequestTimeout < o.RequestTimeout,
 		"MaxRequestTimeout", "RequestTimeout", "must be at least RequestTimeout")
@@ -116,16 +116,16 @@ func (c *checks) relations(up upstream.Upstream) {
 		"CORS", "AllowedOrigins", "has no effect without AllowedOrigins")
 	c.relation(o.NoAutoInitialize && o.declares(), "Capabilities", "NoAutoInitialize",
 		"has no effect with NoAutoInitialize: only the gateway's own initialize declares capabilities")
-	_, remote := up.(upstream.URL)
-	c.refuse(remote && o.Warm > 0 && o.Sessions == SessionsPerConnection, "Warm",
-		"has no effect on a remote server, which is not started here, unless sessions are shared")
 }
 
 // sessions checks what shared sessions and servers started ahead cannot do.
-func (c *checks) sessions() {
+func (c *checks) sessions(up upstream.Upstream) {
 	o, shared := c.o, c.o.Sessions == SessionsShared
 	c.relation(o.SessionsSize > 1 && o.Sessions == SessionsPerConnection, "SessionsSize", "Sessions", "has no effect unless Sessions is shared")
-	c.relation(o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm", "ForwardHeaders",
+	_, remote := up.(upstream.URL)
+	needless := remote && o.Warm > 0 && o.Sessions == SessionsPerConnection
+	c.refuse(needless, "Warm", "has no effect on a remote server, which is not started here, unless sessions are shared")
+	c.relation(!needless && o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm", "ForwardHeaders",
 		"contradicts ForwardHeaders: a server started ahead has no client whose headers it could send")
 	c.relation(shared && o.NoAutoInitialize, "Sessions", "NoAutoInitialize",
 		"contradicts NoAutoInitialize: clients that share a session cannot each initialize it")

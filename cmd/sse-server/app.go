@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 )
 
@@ -39,14 +40,12 @@ type Main struct {
 
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
-	l, faults, err := load(m.Args, m.LookupEnv, m.Stdout)
+	c, faults := config.Load(m.Args, m.LookupEnv)
 	switch {
-	case err != nil:
-		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
-		return exitFailure
-	case l.Help.value:
+	case c.Help:
+		fmt.Fprint(m.Stdout, config.Help())
 		return exitOK
-	case l.Version.value:
+	case c.Version:
 		build := buildinfo.Read()
 		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
@@ -55,21 +54,21 @@ func (m *Main) Run() int {
 		m.report(faults)
 		return exitConfig
 	}
-	log := newLogger(m.Stderr, l.LogLevel.value, l.LogFormat.value)
-	for _, warning := range l.warnings {
+	log := newLogger(m.Stderr, c.LogLevel, c.LogFormat)
+	for _, warning := range c.Warnings() {
 		log.Warn("configuration warning", "warning", warning)
 	}
-	d, err := newDaemon(l, log)
+	d, err := newDaemon(c, log)
 	if err != nil {
-		m.report(strings.Split(err.Error(), "\n")) // joined errors stand on a line each
+		m.report(strings.Split(err.Error(), "\n")) // joined errors have a line each
 		return exitConfig
 	}
-	if l.CheckConfig.value {
+	if c.CheckConfig {
 		d.discard()
-		fmt.Fprintf(m.Stdout, "# configuration ok\n%s", l.effective())
+		fmt.Fprintf(m.Stdout, "# configuration ok\n%s", c.Effective())
 		return exitOK
 	}
-	return m.serve(d, l)
+	return m.serve(d, c)
 }
 
 // report prints all faults of the configuration.

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bufio"
@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -24,7 +23,7 @@ func readTokens(path string) (tokens map[string]string, warnings, faults []strin
 	if err != nil {
 		return nil, nil, []string{err.Error()}
 	}
-	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 {
+	if readableByAll(path) {
 		warnings = append(warnings, fmt.Sprintf("auth tokens file %s can be read by every user of this machine", path))
 	}
 	tokens = map[string]string{}
