@@ -90,7 +90,7 @@ func banner(w io.Writer, base string, c *config.Config) {
 	if host, _, err := net.SplitHostPort(c.Addr); err == nil && isUnspecified(host) {
 		notes = append(notes, "From another machine, put this one's name in place of localhost.")
 	}
-	if c.Exposed() {
+	if c.Exposed(c.Addr) {
 		notes = append(notes, "WARNING: no token is asked for. Whoever reaches this port can run the tools.")
 	}
 	if len(c.Servers) > 1 {

@@ -44,11 +44,6 @@ type service interface {
 	Abort()
 }
 
-var (
-	_ service = (*gateway.Gateway)(nil)
-	_ service = (*gateway.Servers)(nil)
-)
-
 // endpoint is one address that is served.
 type endpoint struct {
 	flag, addr string

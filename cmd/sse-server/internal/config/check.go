@@ -16,7 +16,7 @@ import (
 // nothing is said of them again.
 func (c *Config) check() {
 	c.checkTLS()
-	c.checkTokens()
+	c.readTokens()
 	c.checkExposure()
 	if len(c.Servers) > 0 {
 		c.checkServers()
@@ -58,24 +58,8 @@ func (c *Config) checkTLS() {
 	}
 }
 
-func (c *Config) checkTokens() {
-	if c.tokensFile == "" {
-		return
-	}
-	tokens, warnings, faults := readTokens(c.tokensFile)
-	for _, fault := range faults {
-		c.refuse("auth-tokens-file", "%s", fault)
-	}
-	for _, warning := range warnings {
-		c.report.warn("%s", warning)
-	}
-	c.Tokens = tokens
-}
-
-// Exposed reports whether other machines reach Addr without authentication.
-func (c *Config) Exposed() bool { return c.exposes(c.Addr) }
-
-func (c *Config) exposes(addr string) bool {
+// Exposed reports whether other machines reach an address without authentication.
+func (c *Config) Exposed(addr string) bool {
 	return addr != "" && c.tokensFile == "" && !sse.IsLoopback(addr)
 }
 
@@ -84,7 +68,7 @@ func (c *Config) exposes(addr string) bool {
 func (c *Config) checkExposure() {
 	check := func(option, addr, open string) {
 		switch {
-		case !c.exposes(addr):
+		case !c.Exposed(addr):
 		case c.insecure:
 			c.report.warn("%s without authentication: everyone who reaches it can %s", c.describe(option), open)
 		default:
@@ -101,21 +85,21 @@ func (c *Config) checkExposure() {
 // checkUpstream refuses a server that is not one, or has options of another kind.
 // It says nothing of that if it cannot tell what the server is.
 func (c *Config) checkUpstream() {
-	if c.unsure || c.from("url").faulty || c.from("demo").faulty {
-		return
+	var told []string // what to serve
+	for _, name := range []string{"url", "demo", commandKey} {
+		if c.from(name).faulty {
+			return
+		}
+		if c.given(name) && (name != "demo" || c.demo) {
+			told = append(told, name)
+		}
 	}
-	const both = ": want one of them, as both say what to serve"
-	command := fmt.Sprintf(" and the command %.64q", append(c.command, "")[0])
 	switch {
-	case len(c.command) > 0 && c.demo:
-		c.report.add(c.from("demo").line, "%s", c.Name("demo")+command+both)
-	case len(c.command) > 0 && c.address != "":
-		c.report.add(c.from("url").line, "%s", c.Name("url")+command+both)
-	case c.address != "" && c.demo:
-		c.report.add(c.from("url").line, "%s", c.Name("url")+" and "+c.Name("demo")+both)
-	case len(c.command) > 0 && c.command[0] == "":
-		c.report.add(0, "command: the name of the program after -- is empty")
-	case c.daemon != nil && c.Kind() == Demo && !c.demo:
+	case c.unsure:
+	case len(told) > 1:
+		c.report.add(c.from(told[0]).line, "%s and %s: want one of them, as both say what to serve",
+			c.describe(told[0]), c.describe(told[1]))
+	case c.daemon != nil && len(told) == 0:
 		c.report.add(c.from(serversKey).line, "%s: want what to serve: command, url or demo: true", c.Name(serversKey))
 	default:
 		c.checkKind()

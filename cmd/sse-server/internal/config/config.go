@@ -41,7 +41,6 @@ type Config struct {
 
 	// How the server is reached, and what the checks below turn into Tokens and remote.
 	command            []string // of the child process
-	commandInFile      bool
 	env, headers       [][2]string
 	dir                string
 	maxLineBytes       int
@@ -54,8 +53,7 @@ type Config struct {
 	rows   []option          // the table, bound to this Config
 	origin map[string]origin // of the options that were given here
 	daemon *Config           // of a server: the configuration of all; nil for the daemon
-	// unsure is true if what to serve is misspelled or wrong, so that what is served
-	// cannot be told.
+	// unsure is true if a key of the file is misspelled, which may say what to serve.
 	unsure    bool
 	lookupEnv func(string) (string, bool)
 	report    *report // one for the daemon and its servers
@@ -109,14 +107,15 @@ func Load(args []string, lookupEnv func(string) (string, bool)) (c *Config, faul
 		own, command = args[:i], args[i+1:]
 	}
 	flags := c.readFlags(own)
+	if len(command) > 0 {
+		flags[commandKey] = input{kind: sequence, texts: command, from: origin{name: "the command"}}
+	}
 	c.apply(c.row("config"), flags, nil)
 	file := c.readFile(c.path)
 	for i := range c.rows {
 		c.apply(&c.rows[i], flags, file.top.values)
 	}
-	if c.takeCommand(file.top); len(command) > 0 {
-		c.command, c.commandInFile = command, false
-	}
+	c.unsure = file.top.unknown
 	for _, entry := range file.servers {
 		c.addServer(entry)
 	}

@@ -62,7 +62,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"admin-addr", "x", "HOST:PORT"},
 		{"log-level", "INFO", "debug, info, warn, error"},
 		{"log-format", "xml", "text, json"},
-		{"event", "messages", `"", message, mcp-response`},
+		{"event", "messages", "want one of message, mcp-response"},
 		{"prefix", "mcp", "/mcp"},
 		{"prefix", "/", "/mcp"},
 		{"prefix", "/mcp/", "/mcp"},
@@ -205,7 +205,7 @@ func TestContradictions(t *testing.T) {
 		{"key without certificate", []string{"--tls-key", "k.pem"}, `--tls-key "k.pem": needs --tls-cert`},
 		{"TLS files that do not exist", []string{"--tls-cert", "c.pem", "--tls-key", "k.pem"}, `--tls-cert "c.pem" with --tls-key "k.pem": open c.pem`},
 		{"demo and a command", []string{"--demo", "--", "x"}, `--demo and the command "x"`},
-		{"an empty command", []string{"--", ""}, "command: the name of the program after -- is empty"},
+		{"an empty command", []string{"--", ""}, "the command: want a program, whose name is not empty"},
 		{"child options without a child", []string{"--env", "A=1"}, "--env: has no effect on the demo server"},
 		{"all addresses", []string{"--addr", ":8080"}, `--addr ":8080": other machines may reach it`},
 		{"another name", []string{"--addr", "gw.example:8080"}, `--addr "gw.example:8080": other machines may reach it`},
@@ -311,7 +311,7 @@ func TestCommand(t *testing.T) {
 func TestNamesOfOtherServersFlags(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--port": "--addr HOST:PORT", "--port=1": "--addr HOST:PORT", "-p": "--addr HOST:PORT", "--host": "--addr HOST:PORT",
-		"--cert": "--tls-cert", "--key": "--tls-key", "--add": "--addr",
+		"--cert": "--tls-cert FILE", "--key": "--tls-key FILE", "--add": "--addr",
 	} {
 		_, faults := loadWith(t, nil, arg, "9999")
 		name, _, _ := strings.Cut(arg, "=")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,7 +170,7 @@ func (f *file) readServers(node *ast.MappingValueNode) {
 // readOption reads one option, or the command, of a section.
 func (f *file) readOption(s *section, node *ast.MappingValueNode) {
 	key, from := node.Key.GetToken().Value, f.place(node, s.under)
-	if !f.isKey(key) {
+	if !slices.Contains(f.keys(), key) {
 		s.unknown = true
 		f.report.add(from.line, "%s:%d: unknown key %q%s", f.path, from.line, s.under+key, f.hint(s, node))
 		return
@@ -235,12 +236,12 @@ func scalarText(node ast.Node) (string, bool) {
 	}
 }
 
-// yamlText writes s as a YAML scalar: plain where that is safe, else quoted.
+// plain are texts that YAML takes without quotes as what they are.
+var plain = regexp.MustCompile(`^[\w./](?:[\w./+-]|[ :][\w./+-])*$`)
+
+// yamlText writes a text as a YAML scalar.
 func yamlText(s string) string {
-	plain := s != "" && !strings.EqualFold(s, "null") && !strings.ContainsAny(s, "~#{}[]&*!|>'\"%@`,\t\n\\") &&
-		!strings.HasPrefix(s, "-") && !strings.HasPrefix(s, "?") && !strings.HasPrefix(s, ":") &&
-		!strings.Contains(s, ": ") && !strings.HasSuffix(s, ":") && strings.TrimSpace(s) == s
-	if plain {
+	if plain.MatchString(s) && !strings.EqualFold(s, "null") {
 		return s
 	}
 	return strconv.Quote(s)

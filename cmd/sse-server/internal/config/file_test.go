@@ -39,7 +39,7 @@ func TestFileFaults(t *testing.T) {
 		{"a list for an object", "capabilities: [1]\n", []string{`:1: capabilities "[1]": want a JSON object`}},
 		{"a text for the command", "command: npx -y server\n", []string{`:1: command "npx -y server": want a list`}},
 		{"an empty command", "command: []\n", []string{`:1: command "[]": want a list`}},
-		{"an empty program", "command: ['']\n", []string{`:1: command "[\"\"]": want a list`}},
+		{"an empty program", "command: ['']\n", []string{`:1: command "[\"\"]": want a program`}},
 		{"lists in the command", "command: [a, [b]]\n", []string{`:1: command "[\"a\",[\"b\"]]": want a list`}},
 		{"mappings in env", "command: [a]\nenv: {A: {B: c}}\n", []string{":2: env: want a mapping of names to plain values"}},
 		{"a list for env", "command: [a]\nenv: [A=s3cret]\n", []string{":2: env: want a mapping of names to plain values"}},

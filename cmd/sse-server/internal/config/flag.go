@@ -63,13 +63,11 @@ func isNegative(arg string) bool { return len(arg) > 1 && arg[1] >= '0' && arg[1
 // --no-NAME switches it off.
 func (c *Config) flag(name string) (o *option, on bool) {
 	for i := range c.rows {
-		switch o := &c.rows[i]; name {
-		case "--" + o.name, o.short:
+		switch o := &c.rows[i]; {
+		case o.isFlag() && (name == "--"+o.name || name == o.short):
 			return o, true
-		case "--no-" + o.name:
-			if o.value.invertible {
-				return o, false
-			}
+		case o.value.invertible && name == "--no-"+o.name:
+			return o, false
 		}
 	}
 	return nil, false
@@ -80,12 +78,9 @@ func (c *Config) unknownFlag(flag string) string {
 	message := "unknown flag " + flag
 	name := strings.TrimLeft(flag, "-")
 	if meant, ok := otherNames[name]; ok {
-		if meant == "addr" {
-			meant += " HOST:PORT"
-		}
-		return message + didYouMean("--"+meant)
+		return message + didYouMean(c.row(meant).form())
 	}
-	names := []string{commandKey, "args"}
+	names := []string{"args"}
 	for _, o := range c.rows {
 		names = append(names, o.name)
 		if o.value.invertible {

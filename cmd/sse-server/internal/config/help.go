@@ -38,6 +38,9 @@ func Help() string {
 	b.WriteString(usage)
 	group := ""
 	for _, o := range newConfig(nil).rows {
+		if !o.isFlag() {
+			continue
+		}
 		if o.group != group {
 			group = o.group
 			fmt.Fprintf(&b, "\n%s\n", group)
@@ -101,7 +104,7 @@ func (c *Config) Effective() string {
 	several := len(c.Servers) > 0
 	c.writeOptions(&b, "", func(o option) bool {
 		if several {
-			return o.where != serving || o.name == "demo"
+			return o.where != serving
 		}
 		return o.isFor(c.Kind()) && (o.name != "url" || c.Kind() == Remote)
 	})
@@ -115,11 +118,8 @@ func (c *Config) Effective() string {
 	return b.String()
 }
 
-// writeOptions writes the command and those options of the file that are wanted.
+// writeOptions writes those options of the file that are wanted.
 func (c *Config) writeOptions(b *strings.Builder, indent string, wanted func(option) bool) {
-	if len(c.command) > 0 {
-		fmt.Fprintf(b, "%s%s: %s\n", indent, commandKey, yamlList(c.command))
-	}
 	for _, o := range c.rows {
 		if !o.inFile() || !wanted(o) {
 			continue
@@ -129,7 +129,7 @@ func (c *Config) writeOptions(b *strings.Builder, indent string, wanted func(opt
 			comment = "# "
 		}
 		fmt.Fprintf(b, "%s%s%s: %s", indent, comment, o.name, o.value.text())
-		if c.given(o.name) {
+		if c.given(o.name) && o.isFlag() {
 			b.WriteString("  # " + c.Name(o.name))
 		}
 		b.WriteByte('\n')

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func TestHelp(t *testing.T) {
 	if !strings.HasPrefix(help, "Usage: sse-server [flags] [-- command args...]") {
 		t.Errorf("got %.80q, want the usage first", help)
 	}
-	for _, o := range newConfig(nil).rows {
+	for _, o := range flags() {
 		want := o.form() + " " + o.meaning()
 		if o.inEnv() {
 			want += " [default " + o.defaultText() + "] $" + envName(o.name) + " "
@@ -37,7 +38,7 @@ func TestHelp(t *testing.T) {
 // TestEveryFlagStatesItsUnit checks that the help of each number says what it
 // counts and what 0 means, and that each option has a sentence.
 func TestEveryFlagStatesItsUnit(t *testing.T) {
-	for _, o := range newConfig(nil).rows {
+	for _, o := range flags() {
 		unit, number := "", true
 		switch o.value.target.(type) {
 		case *time.Duration:
@@ -90,7 +91,7 @@ func TestReferenceIsComplete(t *testing.T) {
 		t.Errorf("%s is not what the table of options says; run this test with -update", path)
 	}
 	known := map[string]bool{}
-	for _, o := range newConfig(nil).rows {
+	for _, o := range flags() {
 		known["--"+o.name], known["--no-"+o.name] = true, o.value.invertible
 		known[envName(o.name)] = o.inEnv()
 	}
@@ -131,7 +132,7 @@ func TestExamplesAreTaken(t *testing.T) {
 func referenceTables() string {
 	var b strings.Builder
 	group := ""
-	for _, o := range newConfig(nil).rows {
+	for _, o := range flags() {
 		if o.group != group {
 			group = o.group
 			fmt.Fprintf(&b, "\n## %s\n\n| flag | environment | file key | default | meaning |\n|---|---|---|---|---|\n", group)
@@ -151,4 +152,9 @@ func referenceTables() string {
 	}
 	b.WriteString("\n")
 	return b.String()
+}
+
+// flags returns the options that are flags: all but the command.
+func flags() []option {
+	return slices.DeleteFunc(newConfig(nil).rows, func(o option) bool { return !o.isFlag() })
 }

@@ -58,19 +58,11 @@ func (n number[T]) at(p *T, zero meaning) value {
 	return v
 }
 
-// duration is a time with a unit.
-func duration(p *time.Duration, zero meaning) value {
-	return durationFrom(time.Millisecond).at(p, zero)
-}
-
-// heartbeat is a duration that does not flood clients.
-func heartbeat(p *time.Duration, zero meaning) value {
-	return durationFrom(100*time.Millisecond).at(p, zero)
-}
-
-func durationFrom(least time.Duration) number[time.Duration] {
-	return number[time.Duration]{"DURATION", least, math.MaxInt64, time.ParseDuration, formatDuration,
-		fmt.Sprintf("want a number with a unit (ms, s, m, h) of at least %v, such as 15s", least)}
+// duration is a time with a unit. It is at least 1 ms, or least if given.
+func duration(p *time.Duration, zero meaning, least ...time.Duration) value {
+	min := append(least, time.Millisecond)[0]
+	return number[time.Duration]{"DURATION", min, math.MaxInt64, time.ParseDuration, formatDuration,
+		fmt.Sprintf("want a number with a unit (ms, s, m, h) of at least %v, such as 15s", min)}.at(p, zero)
 }
 
 // formatDuration writes 1m and 1h where the standard library has 1m0s and 1h0m0s.

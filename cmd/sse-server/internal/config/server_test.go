@@ -93,7 +93,7 @@ func TestServersThatAreRefused(t *testing.T) {
 		"values": {"servers:\n  a:\n    command: npx\n    gate-queue: 0\n  b:\n    url: [x]\n    demo: true\n", nil, []string{
 			`:3: servers.a.command "npx": want a list`, `:4: servers.a.gate-queue "0": want a whole number`, `:6: servers.b.url "[\"x\"]": want one value`}},
 		"two things to serve": {"servers:\n  a: {demo: true, url: \"https://a\"}\n  b: {command: [x], url: \"https://a\"}\n", nil, []string{
-			":2: servers.a.url and ", `:3: servers.b.url and the command "x"`}},
+			":2: servers.a.url and ", ":3: servers.b.url and "}},
 		"options of another kind": {"servers:\n  a: {demo: true, env: {A: b}}\n  b: {url: \"https://b\", dir: /}\n  c: {command: [x], header: {A: b}}\n", nil, []string{
 			":2: servers.a.env: has no effect on the demo", `:3: servers.b.dir "/": has no effect on a remote`, ":4: servers.c.header: has no effect without --url"}},
 		"a limit of all is told once": {"gate-queue: 0\nservers:\n  a: {demo: true}\n  b: {demo: true}\n", nil, []string{":1: gate-queue"}},
@@ -103,8 +103,8 @@ func TestServersThatAreRefused(t *testing.T) {
 			":2: max-request-timeout 2h: must be at least "}},
 		"sharing of one alone": {"sessions-size: 4\nservers:\n  a: {demo: true}\n  b: {demo: true, sessions: shared}\n  c: {demo: true, sessions-size: 2}\n", nil, []string{
 			":5: servers.c.sessions-size 2: has no effect unless"}},
-		"a command of all":        {"command: [x]\n" + demo, nil, []string{`command "x": want it in an entry of servers`}},
-		"a command":               {demo, []string{"--", "x"}, []string{`command "x": want it in an entry of servers`}},
+		"a command of all":        {"command: [x]\n" + demo, nil, []string{`:1: command "x": want it in an entry of servers`}},
+		"a command":               {demo, []string{"--", "x"}, []string{`the command "x": want it in an entry of servers`}},
 		"a URL":                   {demo, []string{"--url", "https://a"}, []string{"--url: want it in an entry of servers"}},
 		"headers of all":          {"header: {A: b}\n" + demo, nil, []string{":1: header: want it in an entry of servers"}},
 		"forwarded headers":       {"forward-header: [A]\n" + demo, nil, []string{":1: forward-header: want it in an entry of servers"}},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -57,47 +58,32 @@ func nearest(unknown string, names []string) []string {
 	return found
 }
 
+var capital = regexp.MustCompile(`\B[A-Z]`)
+
 // kebab writes a name of another spelling as ours: maxConnections, max_connections
 // and SSE_SERVER_MAX_CONNECTIONS are max-connections.
 func kebab(name string) string {
 	name = strings.TrimPrefix(strings.TrimLeft(name, "-"), envName(""))
-	if strings.ToUpper(name) == name {
-		name = strings.ToLower(name)
+	if strings.ToUpper(name) != name {
+		name = capital.ReplaceAllString(name, "-$0")
 	}
-	var b strings.Builder
-	for i, r := range name {
-		switch {
-		case r == '_':
-			r = '-'
-		case r >= 'A' && r <= 'Z':
-			if i > 0 {
-				b.WriteByte('-')
-			}
-			r += 'a' - 'A'
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+	return strings.ReplaceAll(strings.ToLower(name), "_", "-")
 }
 
 // didYouMean is the end of a message about an unknown name.
 func didYouMean(names ...string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = fmt.Sprintf("%q", name)
-	}
-	switch len(quoted) {
+	switch len(names) {
 	case 0:
 		return ""
 	case 1:
-		return ", did you mean " + quoted[0] + "?"
+		return fmt.Sprintf(", did you mean %q?", names[0])
 	}
-	return ", did you mean one of " + strings.Join(quoted, ", ") + "?"
+	return `, did you mean one of "` + strings.Join(names, `", "`) + `"?`
 }
 
-// keys returns the keys of the file that names of options, and the command, are.
+// keys returns the names of the options that the file may have.
 func (c *Config) keys() []string {
-	keys := []string{commandKey}
+	var keys []string
 	for _, o := range c.rows {
 		if o.inFile() {
 			keys = append(keys, o.name)
@@ -106,32 +92,24 @@ func (c *Config) keys() []string {
 	return keys
 }
 
-func (c *Config) isKey(name string) bool { return slices.Contains(c.keys(), name) }
-
-// belongs reports whether a key may be given in a place only. The command says
-// what to serve.
-func (c *Config) belongs(key string, where place) bool {
-	if key == commandKey {
-		return where == serving
-	}
-	return c.row(key).where == where
-}
-
 // hint is the end of the message about an unknown key: which option it may mean,
 // and where that belongs.
 func (f *file) hint(s *section, node *ast.MappingValueNode) string {
-	key := node.Key.GetToken().Value
-	if inside := f.inside(node.Value); len(inside) > 0 {
-		return f.headingHint(inside, strings.TrimSuffix(s.under, "."))
-	}
-	switch key {
-	case "mcpServers", "server":
+	key, names := node.Key.GetToken().Value, f.keys()
+	serves := func(name string) bool { return name != serversKey && f.row(name).where == serving }
+	inside := f.inside(node.Value)
+	switch list := strings.Join(inside, ", "); {
+	case len(inside) > 0 && s.under != "":
+		return fmt.Sprintf(": options have no heading, put %s directly into %s", list, strings.TrimSuffix(s.under, "."))
+	case slices.ContainsFunc(inside, serves):
+		return ": if it is a server, put it under servers"
+	case len(inside) > 0:
+		return fmt.Sprintf(": options have no heading, put %s at the top level", list)
+	case key == "mcpServers" || key == "server":
 		return ": want servers, " + serversForm
-	case "args":
+	case key == "args":
 		return ": put the arguments into command, such as [npx, -y, server]"
-	}
-	names := f.keys()
-	if s.under == "" {
+	case s.under == "":
 		names = append(names, serversKey)
 	}
 	found := nearest(key, names)
@@ -139,29 +117,14 @@ func (f *file) hint(s *section, node *ast.MappingValueNode) string {
 		found = []string{name}
 	}
 	hint := didYouMean(found...)
-	if len(found) != 1 || found[0] == serversKey {
-		return hint
-	}
 	switch {
-	case s.under != "" && f.belongs(found[0], topLevel):
+	case len(found) != 1:
+	case s.under != "" && f.row(found[0]).where == topLevel:
 		hint = strings.TrimSuffix(hint, "?") + ", at the top level?"
-	case s.under == "" && f.several && f.belongs(found[0], serving):
+	case s.under == "" && f.several && serves(found[0]):
 		hint = strings.TrimSuffix(hint, "?") + ", in an entry of servers?"
 	}
 	return hint
-}
-
-// headingHint is the hint for a key over options, in an entry of servers or, if
-// entry is "", at the top level.
-func (f *file) headingHint(inside []string, entry string) string {
-	list := strings.Join(inside, ", ")
-	switch {
-	case entry != "":
-		return fmt.Sprintf(": options have no heading, put %s directly into %s", list, entry)
-	case slices.ContainsFunc(inside, func(key string) bool { return f.belongs(key, serving) }):
-		return ": if it is a server, put it under servers"
-	}
-	return fmt.Sprintf(": options have no heading, put %s at the top level", list)
 }
 
 // inside returns the keys of a mapping that are options.
@@ -169,7 +132,7 @@ func (f *file) inside(node ast.Node) []string {
 	pairs, _ := mappingOf(node)
 	var names []string
 	for _, pair := range pairs {
-		if key := pair.Key.GetToken().Value; f.isKey(key) {
+		if key := pair.Key.GetToken().Value; slices.Contains(f.keys(), key) {
 			names = append(names, key)
 		}
 	}

@@ -1,11 +1,10 @@
 package config
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
+	"errors"
+	"regexp"
 	"strings"
 )
 
@@ -16,43 +15,46 @@ const (
 	shortToken = 16
 )
 
-// readTokens reads a file of bearer tokens, one a line: TOKEN or
-// PRINCIPAL:TOKEN. It returns all faults, which never show a token.
-func readTokens(path string) (tokens map[string]string, warnings, faults []string) {
+// readTokens reads the file of bearer tokens, one a line: TOKEN or
+// PRINCIPAL:TOKEN. No message shows a token.
+func (c *Config) readTokens() {
+	path := c.tokensFile
+	if path == "" {
+		return
+	}
 	data, err := readLimited(path, maxTokensFileBytes)
 	if err != nil {
-		return nil, nil, []string{err.Error()}
+		c.refuse("auth-tokens-file", "%v", err)
+		return
 	}
 	if readableByAll(path) {
-		warnings = append(warnings, fmt.Sprintf("auth tokens file %s can be read by every user of this machine", path))
+		c.report.warn("auth tokens file %s can be read by every user of this machine", path)
 	}
-	tokens = map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, maxTokensFileBytes+1)
-	for number := 1; lines.Scan(); number++ {
-		line := strings.TrimSpace(lines.Text())
-		if line == "" || strings.HasPrefix(line, "#") {
+	c.Tokens = map[string]string{}
+	number := 0
+	for line := range strings.Lines(string(data)) {
+		number++
+		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		principal, token, err := splitToken(line)
-		if _, twice := tokens[token]; err == nil && twice {
-			err = fmt.Errorf("is there twice")
+		if _, twice := c.Tokens[token]; err == nil && twice {
+			err = errors.New("is there twice")
 		}
 		if err != nil {
-			faults = append(faults, fmt.Sprintf("line %d: the token %v", number, err))
-			continue
+			c.refuse("auth-tokens-file", "line %d: the token %v", number, err)
 		}
-		if len(token) < shortToken {
-			warnings = append(warnings, fmt.Sprintf("auth tokens file %s, line %d: a token of under %d characters can be guessed",
-				path, number, shortToken))
+		if err == nil && len(token) < shortToken {
+			c.report.warn("auth tokens file %s, line %d: a token of under %d characters can be guessed", path, number, shortToken)
 		}
-		tokens[token] = principal
+		c.Tokens[token] = principal
 	}
-	if len(tokens) == 0 && len(faults) == 0 {
-		faults = append(faults, "holds no token, want lines of TOKEN or PRINCIPAL:TOKEN")
+	if len(c.Tokens) == 0 {
+		c.refuse("auth-tokens-file", "holds no token, want lines of TOKEN or PRINCIPAL:TOKEN")
 	}
-	return tokens, warnings, faults
 }
+
+var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
 // splitToken takes a line apart. A token without a principal is its own: the
 // name is made from its hash, so that it stays the same over restarts and two
@@ -67,17 +69,9 @@ func splitToken(line string) (principal, token string, err error) {
 	principal, token = strings.TrimSpace(principal), strings.TrimSpace(token)
 	switch {
 	case principal == "":
-		return "", "", fmt.Errorf("has an empty principal")
-	case !isBearerToken(token):
-		return "", "", fmt.Errorf("may hold letters, digits and -._~+/ with = at the end (RFC 6750 2.1)")
+		return "", "", errors.New("has an empty principal")
+	case !bearerToken.MatchString(token):
+		return "", "", errors.New("may hold letters, digits and -._~+/ with = at the end (RFC 6750 2.1)")
 	}
 	return principal, token, nil
-}
-
-func isBearerToken(token string) bool {
-	body := strings.TrimRight(token, "=")
-	return body != "" && strings.IndexFunc(body, func(r rune) bool {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !letter && !strings.ContainsRune("-._~+/", r)
-	}) < 0
 }

@@ -67,31 +67,21 @@ func (c *Config) CheckCommand() error {
 		return nil
 	}
 	err := c.child().Check()
-	if err != nil && inOneWord(c.command[0]) {
-		err = c.separate()
+	if err == nil {
+		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("command: %w", err)
+	program, line := c.command[0], strings.Join(c.command, " ")
+	_, missing := os.Stat(program)
+	switch {
+	case missing == nil || len(strings.Fields(program)) == 1:
+	case c.from(commandKey).line > 0: // no shell takes the program and its arguments apart
+		err = fmt.Errorf("there is no program named %q: give the program and its arguments as separate entries, as in: command: %s",
+			program, yamlList(strings.Fields(line)))
+	default:
+		err = fmt.Errorf("there is no program named %q: give the program and its arguments as separate words, without quotes around them all, as in: sse-server -- %s",
+			program, line)
 	}
-	return nil
-}
-
-// inOneWord reports whether a program that cannot be started has its arguments in
-// its name: no shell takes them apart.
-func inOneWord(path string) bool {
-	_, err := os.Stat(path)
-	return err != nil && len(strings.Fields(path)) > 1
-}
-
-// separate says how to give such a command, where it was given.
-func (c *Config) separate() error {
-	line := strings.Join(c.command, " ")
-	if c.commandInFile {
-		return fmt.Errorf("there is no program named %q: give the program and its arguments as separate entries, as in: command: %s",
-			c.command[0], yamlList(strings.Fields(line)))
-	}
-	return fmt.Errorf("there is no program named %q: give the program and its arguments as separate words, without quotes around them all, as in: sse-server -- %s",
-		c.command[0], line)
+	return fmt.Errorf("command: %w", err)
 }
 
 // urlValue is the address of a remote server. Its query and password are secret.

@@ -92,31 +92,17 @@ func choice(unit string, p *string, allowed ...string) value {
 		if slices.Contains(allowed, given) {
 			return ""
 		}
-		return "want one of " + strings.Join(quoteEmpty(allowed), ", ")
+		return "want one of " + strings.TrimPrefix(strings.Join(allowed, ", "), ", ")
 	})
 	v.short = func() string { return *p }
 	return v
 }
 
-func quoteEmpty(all []string) []string {
-	out := slices.Clone(all)
-	for i, s := range out {
-		if s == "" {
-			out[i] = `""`
-		}
-	}
-	return out
-}
-
 // toggle is on or off.
 func toggle(p *bool) value { return switched(p, true) }
 
-// inverted is on or off, and is kept as the opposite.
-func inverted(p *bool) value {
-	v := switched(p, false)
-	v.invertible = true
-	return v
-}
+// inverted is on or off, and is kept as the opposite. --no-NAME switches it off.
+func inverted(p *bool) value { return switched(p, false) }
 
 // switched is on when p is on.
 func switched(p *bool, on bool) value {
@@ -132,7 +118,7 @@ func switched(p *bool, on bool) value {
 		}
 		return ""
 	}, show)
-	v.short = show
+	v.short, v.invertible = show, !on
 	return v
 }
 
@@ -227,4 +213,20 @@ func object(unit string, p *json.RawMessage) value {
 		return "", ""
 	}
 	return value{target: p, unit: unit, set: set, text: func() string { return yamlText(string(*p)) }, short: func() string { return "" }}
+}
+
+// command is a program and its arguments.
+func command(p *[]string) value {
+	set := func(in input) (string, string) {
+		switch {
+		case in.kind != sequence || in.nested || len(in.texts) == 0:
+			return in.String(), "want a list of the program and its arguments, such as [npx, -y, server]"
+		case in.texts[0] == "":
+			return in.String(), "want a program, whose name is not empty"
+		}
+		*p = in.texts
+		return "", ""
+	}
+	return value{target: p, unit: "command", set: set, text: func() string { return yamlList(*p) },
+		short: func() string { return strconv.Quote((*p)[0]) }}
 }
