@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -34,6 +35,11 @@ func (c *Config) refuse(option, format string, args ...any) {
 	}
 }
 
+// sound reports whether none of the options is wrong by itself.
+func (c *Config) sound(options ...string) bool {
+	return !slices.ContainsFunc(options, func(option string) bool { return c.from(option).faulty })
+}
+
 // describe returns an option as the user gave it, with its value if that is short
 // and no secret.
 func (c *Config) describe(option string) string {
@@ -46,7 +52,7 @@ func (c *Config) describe(option string) string {
 
 func (c *Config) checkTLS() {
 	switch {
-	case c.TLSCert == "" && c.TLSKey == "":
+	case !c.sound("tls-cert", "tls-key"), c.TLSCert == "" && c.TLSKey == "":
 	case c.TLSKey == "":
 		c.refuse("tls-cert", "needs --tls-key, the file of its key")
 	case c.TLSCert == "":
@@ -68,7 +74,7 @@ func (c *Config) Exposed(addr string) bool {
 func (c *Config) checkExposure() {
 	check := func(option, addr, open string) {
 		switch {
-		case !c.Exposed(addr):
+		case !c.Exposed(addr) || !c.sound("auth-tokens-file", "insecure"):
 		case c.insecure:
 			c.report.warn("%s without authentication: everyone who reaches it can %s", c.describe(option), open)
 		default:
@@ -86,16 +92,16 @@ func (c *Config) checkExposure() {
 // It says nothing of that if it cannot tell what the server is.
 func (c *Config) checkUpstream() {
 	var told []string // what to serve
-	for _, name := range []string{"url", "demo", commandKey} {
-		if c.from(name).faulty {
-			return
-		}
-		if c.given(name) && (name != "demo" || c.demo) {
-			told = append(told, name)
+	tell := func(option string, given bool) {
+		if given {
+			told = append(told, option)
 		}
 	}
+	tell("url", c.address != "")
+	tell("demo", c.demo)
+	tell(commandKey, len(c.command) > 0)
 	switch {
-	case c.unsure:
+	case c.unsure || !c.sound("url", "demo", commandKey):
 	case len(told) > 1:
 		c.report.add(c.from(told[0]).line, "%s and %s: want one of them, as both say what to serve",
 			c.describe(told[0]), c.describe(told[1]))
@@ -142,7 +148,7 @@ func (c *Config) checkGateway() {
 	if c.from("max-request-timeout").unset {
 		o.MaxRequestTimeout = max(o.MaxRequestTimeout, o.RequestTimeout)
 	}
-	if o.InitializationTimeout > o.StartTimeout { // useful for a program that sets both
+	if o.InitializationTimeout > o.StartTimeout { // a program may shorten the start alone
 		c.contradict("initialization-timeout", "start-timeout", "must be at most %s")
 	}
 	for _, wrong := range gateway.Check(up, *o) {
@@ -162,7 +168,7 @@ func (c *Config) checkGateway() {
 // contradict reports that an option contradicts another one, whose place in the
 // problem is %s, unless that is wrong by itself.
 func (c *Config) contradict(option, other, problem string) {
-	if c.from(other).faulty {
+	if !c.sound(other) {
 		return
 	}
 	name := c.Name(other)

@@ -22,6 +22,7 @@ import (
 type Config struct {
 	// Options are those of the gateway, without Logger, Registry and Authenticate.
 	Options gateway.Options
+
 	// The rest is the same for all servers.
 
 	// Addr is the address to serve on, AdminAddr a separate one for operators or "".

@@ -182,6 +182,8 @@ func TestFaultsHaveNoConsequences(t *testing.T) {
 		{"a faulty time of all", "start-timeout: x\nservers: {a: {demo: true, initialization-timeout: 2m}}\n", nil, `start-timeout "x": want a number`},
 		{"faulty sessions", "sessions-size: 2\n", []string{"--sessions", "x"}, `--sessions "x": want one of`},
 		{"faulty origins", "cors: true\n", []string{"--allowed-origins", "x"}, `--allowed-origins "x": want`},
+		{"a faulty key", "tls-cert: c.pem\n", []string{"--tls-key"}, "--tls-key: needs a value"},
+		{"a faulty file of tokens", "addr: 0.0.0.0:1\n", []string{"--auth-tokens-file"}, "--auth-tokens-file: needs a value"},
 		{"a faulty address", "insecure: false\n", []string{"--addr", "0.0.0.0"}, `--addr "0.0.0.0": want`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

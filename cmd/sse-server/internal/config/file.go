@@ -19,10 +19,10 @@ import (
 // maxFileBytes bounds the configuration file; a larger one is a mistake.
 const maxFileBytes = 1 << 20
 
-// The keys of the file that are no options. On the command line the command is
-// after "--".
 const (
+	// commandKey is the one option that is not a flag: the command is after "--".
 	commandKey = "command"
+	// serversKey is the one key of the file that is not an option.
 	serversKey = "servers"
 )
 

@@ -78,6 +78,7 @@ func TestServersThatAreRefused(t *testing.T) {
 		"a list":              {"servers: [a]\n", nil, []string{":1: servers: want a mapping of names to options"}},
 		"a text":              {"servers:\n  a: npx\n", nil, []string{":2: servers.a: want a mapping of option names"}},
 		"an empty one":        {"servers:\n  a:\n", nil, []string{":2: servers.a: want what to serve: command, url or demo: true"}},
+		"an empty URL":        {"servers: {a: {url: \"\"}}\n", nil, []string{":1: servers.a: want what to serve"}},
 		"no demo":             {"servers: {a: {demo: false}}\n", nil, []string{":1: servers.a: want what to serve"}},
 		"the same name twice": {"servers:\n  a: {demo: true}\n  a: {demo: true}\n", nil, []string{":3:3: mapping key"}},
 		"names": {"servers:\n  A: {demo: true}\n  -a: {demo: true}\n  a.b: {demo: true}\n  " + strings.Repeat("a", 65) + ": {demo: true}\n", nil, []string{

@@ -16,7 +16,7 @@ type option struct {
 	value value
 	of    Kind   // the kinds of server that it has an effect on; 0: all
 	where place  // where it may be given
-	help  string // "" for the command, which has no flag: it goes after "--"
+	help  string // "" for the command, which is not a flag
 }
 
 // place is where an option may be given.

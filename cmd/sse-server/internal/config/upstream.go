@@ -88,8 +88,13 @@ func (c *Config) CheckCommand() error {
 func (c *Config) urlValue() value {
 	v := text("URL", &c.address, nil)
 	v.short = func() string { return "" }
-	v.text = func() string { return yamlText(c.remote.Place()) }
 	v.secret = func() bool { return c.remote.Place() != c.remote.Address }
+	v.text = func() string {
+		if v.secret() {
+			return yamlText(c.remote.Place())
+		}
+		return yamlText(c.address)
+	}
 	return v
 }
 

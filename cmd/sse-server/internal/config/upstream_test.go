@@ -129,6 +129,14 @@ func TestPlainTextIsWarnedOf(t *testing.T) {
 	}
 }
 
+// An address without a secret in it is printed as it was given.
+func TestEffectiveURLIsAsGiven(t *testing.T) {
+	text := mustLoad(t, map[string]string{"HOST": "a.example"}, "--url", "https://${HOST}/mcp").Effective()
+	if want := "\nurl: \"https://${HOST}/mcp\"  # --url\n"; !strings.Contains(text, want) {
+		t.Errorf("got\n%s\nwant%s in it", text, want)
+	}
+}
+
 // What is printed takes the place of the file but for what is secret.
 func TestEffectiveSettingsOfARemoteServer(t *testing.T) {
 	for given, want := range map[string]string{
