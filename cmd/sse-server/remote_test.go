@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -8,15 +9,20 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 )
 
-// remoteDemo is the demo server over Streamable HTTP. It wants a token, and notes
-// the header X-User of each request.
-func remoteDemo(t *testing.T) (url string, users func() []string) {
+// remoteEcho is a server with the tool echo over Streamable HTTP. It wants a token,
+// and notes the header X-User of each request.
+func remoteEcho(t *testing.T) (url string, users func() []string) {
 	t.Helper()
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return demo.New().MCP }, nil)
+	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "1"}, nil)
+	type input struct {
+		Message string `json:"message"`
+	}
+	mcp.AddTool(server, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Message}}}, nil, nil
+	})
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	var seen lockedBuffer
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+secret {
@@ -33,7 +39,7 @@ func remoteDemo(t *testing.T) (url string, users func() []string) {
 }
 
 func TestServeARemoteServer(t *testing.T) {
-	url, users := remoteDemo(t)
+	url, users := remoteEcho(t)
 	env := map[string]string{"UPSTREAM_TOKEN": secret}
 	p := startWith(t, env, "--addr", "127.0.0.1:0", "--log-level", "debug", "--url", url+"?key="+secret,
 		"--header", "Authorization: Bearer ${UPSTREAM_TOKEN}", "--forward-header", "X-User")
@@ -62,7 +68,7 @@ func TestServeARemoteServer(t *testing.T) {
 
 // A remote server that refuses access is told by its status, not by the token.
 func TestRemoteServerThatRefuses(t *testing.T) {
-	url, _ := remoteDemo(t)
+	url, _ := remoteEcho(t)
 	p := start(t, "--addr", "127.0.0.1:0", "--log-level", "debug", "--error-details", "full", "--url", url+"?key="+secret, "--header", "X-Key: "+secret)
 	client := newClient(t, &http.Transport{})
 	code, body := get(t, client, p.base()+"/readyz", "")

@@ -211,11 +211,11 @@ func convert(node ast.Node) (input, error) {
 		return in, fmt.Errorf("a YAML %s is not supported here", strings.ToLower(node.Type().String()))
 	}
 	var decoded any
-	if err := yaml.NodeToValue(node, &decoded); err != nil {
-		return in, errors.New("the value cannot be read")
+	err := yaml.NodeToValue(node, &decoded)
+	if err == nil {
+		in.json, err = json.Marshal(decoded)
 	}
-	var err error
-	if in.json, err = json.Marshal(decoded); err != nil {
+	if err != nil { // its text may show the value
 		return in, errors.New("the value has no JSON form")
 	}
 	return in, nil

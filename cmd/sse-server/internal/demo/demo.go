@@ -21,28 +21,27 @@ const maxSleep = 60
 
 // Server is the demo server.
 type Server struct {
-	// MCP is the server of the SDK.
-	MCP     *mcp.Server
+	server  *mcp.Server
 	started time.Time
 }
 
 // New returns a demo server.
 func New() *Server {
 	d := &Server{started: time.Now()}
-	d.MCP = mcp.NewServer(
+	d.server = mcp.NewServer(
 		&mcp.Implementation{Name: "sse-server-demo", Title: "Demo of sse-server", Version: buildinfo.Read().Version},
 		&mcp.ServerOptions{
 			Instructions: "A demo. Call echo with any message; sleep shows progress and can be cancelled.",
 			Capabilities: &mcp.ServerCapabilities{},
 		})
 	quiet := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
-	mcp.AddTool(d.MCP, &mcp.Tool{Name: "echo", Description: "Returns the message.", Annotations: quiet}, d.echo)
-	mcp.AddTool(d.MCP, &mcp.Tool{Name: "sleep", Description: "Sleeps, with progress every second. Can be cancelled.", Annotations: quiet}, d.sleep)
-	mcp.AddTool(d.MCP, &mcp.Tool{Name: "server_info", Description: "Tells which program answers.", Annotations: quiet}, d.info)
-	d.MCP.AddResource(&mcp.Resource{
+	mcp.AddTool(d.server, &mcp.Tool{Name: "echo", Description: "Returns the message.", Annotations: quiet}, d.echo)
+	mcp.AddTool(d.server, &mcp.Tool{Name: "sleep", Description: "Sleeps, with progress every second. Can be cancelled.", Annotations: quiet}, d.sleep)
+	mcp.AddTool(d.server, &mcp.Tool{Name: "server_info", Description: "Tells which program answers.", Annotations: quiet}, d.info)
+	d.server.AddResource(&mcp.Resource{
 		URI: "demo://about", Name: "about", Description: "What this server is.", MIMEType: "text/plain",
 	}, d.about)
-	d.MCP.AddPrompt(&mcp.Prompt{
+	d.server.AddPrompt(&mcp.Prompt{
 		Name: "greet", Description: "Asks for a greeting.",
 		Arguments: []*mcp.PromptArgument{{Name: "name", Description: "Who is greeted.", Required: true}},
 	}, d.greet)
@@ -51,7 +50,7 @@ func New() *Server {
 
 // Serve runs one session until ctx or in ends; it is an upstream.Serve.
 func (d *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := d.MCP.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
+	err := d.server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 	if err == nil || errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
 	}
