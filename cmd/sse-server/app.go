@@ -20,17 +20,17 @@ const (
 	exitSignal  = 128
 )
 
-// Main is the program with everything it takes from its process, so that tests
-// run it in theirs.
+// Main is the program with everything that it takes from its process, so that a
+// test can run it.
 type Main struct {
 	// Args are the arguments without the program's name.
 	Args []string
-	// Stdout takes what was asked for (the help, the address to use), Stderr the
-	// log and faults.
+	// Stdout gets the help, the settings and the address to use, Stderr the log and
+	// faults.
 	Stdout, Stderr io.Writer
 	// LookupEnv is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
-	// Signals asks to stop; a second signal, to stop at once.
+	// Signals stops the program; a second signal stops it at once.
 	Signals <-chan os.Signal
 	// Ready, if not nil, is called with the URL of the stream (of the first
 	// server), and the address of the admin server or "", once both accept

@@ -13,17 +13,19 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 )
 
-// announce says where the daemon is: in the log for machines, on stdout for
-// whoever started it.
+// announce says where the daemon is: in the log for programs, on stdout for people.
 func (m *Main) announce(d *daemon, c *config.Config) {
 	base := d.main.scheme() + "://" + reachable(d.main.listener.Addr().String())
-	url := base + c.Each()[0].Options.Prefix + "/sse"
-	admin := ""
+	url, admin := base+c.Each()[0].Options.Prefix+"/sse", ""
 	attrs := []any{"addr", d.main.listener.Addr().String(), "version", buildinfo.Read().Version}
-	if len(c.Servers) == 0 {
+	var streams []any // of several servers, by name
+	for _, s := range c.Servers {
+		streams = append(streams, s.Options.Name, base+s.Options.Prefix+"/sse")
+	}
+	if streams == nil {
 		attrs = append(attrs, "url", url, "server", c.Served())
 	} else {
-		attrs = append(attrs, slog.Group("servers", urls(base, c.Servers)...))
+		attrs = append(attrs, slog.Group("servers", streams...))
 	}
 	if d.admin != nil {
 		admin = d.admin.scheme() + "://" + reachable(d.admin.listener.Addr().String())
@@ -34,15 +36,6 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 	if m.Ready != nil {
 		m.Ready(url, admin)
 	}
-}
-
-// urls are the streams of several servers, by name.
-func urls(base string, servers []*config.Config) []any {
-	var attrs []any
-	for _, s := range servers {
-		attrs = append(attrs, s.Options.Name, base+s.Options.Prefix+"/sse")
-	}
-	return attrs
 }
 
 // reachable is addr with a host that a client on this machine can use.
@@ -57,7 +50,7 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// isUnspecified says whether a host to listen on means all addresses.
+// isUnspecified reports whether a host to listen on means all addresses.
 func isUnspecified(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "" || err == nil && ip.IsUnspecified()

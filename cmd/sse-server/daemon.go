@@ -135,8 +135,8 @@ func (d *daemon) adminRoutes(auth authenticator) http.Handler {
 	return mux
 }
 
-// protect lets only authenticated requests through, if there is authentication.
-// It logs those that it refuses, at a limited rate.
+// protect serves only authenticated requests, if there is authentication. It logs
+// those that it refuses, at a limited rate.
 func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 	if auth == nil {
 		return next
@@ -206,7 +206,7 @@ func (e *endpoint) scheme() string {
 	return "http"
 }
 
-// discard gives up a daemon that was only built to see whether it can be.
+// discard closes a daemon that was only built to check its configuration.
 func (d *daemon) discard() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
