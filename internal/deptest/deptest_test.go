@@ -28,6 +28,7 @@ var layers = [][]string{
 	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
 	{"sse"},
 	{"gateway"},
+	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo"},
 	{"cmd/sse-server"},
 }
 
@@ -54,16 +55,16 @@ var reserved = map[string][]string{
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/prometheus/client_golang":    {"metrics", "gateway"},
-	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server"}, // the demo server
+	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server/internal/demo"},
 	"github.com/mark3labs/mcp-go":            {},
-	"github.com/alecthomas/kong":             {"cmd/sse-server"},
-	"github.com/goccy/go-yaml":               {"cmd/sse-server"},
-	"github.com/agnivade/levenshtein":        {"cmd/sse-server"},
+	"github.com/alecthomas/kong":             {},
+	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
+	"github.com/agnivade/levenshtein":        {"cmd/sse-server/internal/config"},
 	"net/http": {
 		"metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
 		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
-		"sse", "gateway", "cmd/sse-server",
+		"sse", "gateway", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"maps"
@@ -10,19 +10,19 @@ import (
 func TestTokens(t *testing.T) {
 	path := writeFile(t, "tokens", "# staff\n\n  alice:AAAAAAAAAAAAAAAAAAAA==\r\nbob : BBBBBBBBBBBBBBBBBBBB\nCCCCCCCCCCCCCCCCCCCC\nDDDDDDDDDDDDDDDDDDDD")
 	l := mustLoad(t, nil, "--auth-tokens-file", path)
-	principal := l.tokens["CCCCCCCCCCCCCCCCCCCC"]
+	principal := l.Tokens["CCCCCCCCCCCCCCCCCCCC"]
 	want := map[string]string{
 		"AAAAAAAAAAAAAAAAAAAA==": "alice", "BBBBBBBBBBBBBBBBBBBB": "bob",
-		"CCCCCCCCCCCCCCCCCCCC": principal, "DDDDDDDDDDDDDDDDDDDD": l.tokens["DDDDDDDDDDDDDDDDDDDD"],
+		"CCCCCCCCCCCCCCCCCCCC": principal, "DDDDDDDDDDDDDDDDDDDD": l.Tokens["DDDDDDDDDDDDDDDDDDDD"],
 	}
-	if !maps.Equal(l.tokens, want) {
-		t.Errorf("got %v, want %v", l.tokens, want)
+	if !maps.Equal(l.Tokens, want) {
+		t.Errorf("got %v, want %v", l.Tokens, want)
 	}
 	if !strings.HasPrefix(principal, "token-") || strings.Contains(principal, "C") || principal == want["DDDDDDDDDDDDDDDDDDDD"] {
 		t.Errorf("principal of an unnamed token: got %q, want one of its own that does not show it", principal)
 	}
-	if len(l.warnings) > 0 {
-		t.Errorf("got warnings %q, want none", l.warnings)
+	if len(l.Warnings()) > 0 {
+		t.Errorf("got warnings %q, want none", l.Warnings())
 	}
 }
 
@@ -56,10 +56,10 @@ func TestTokenWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := mustLoad(t, nil, "--auth-tokens-file", path)
-	if len(l.warnings) != 2 || !strings.Contains(l.warnings[0], "read by every user") || !strings.Contains(l.warnings[1], "line 1") {
-		t.Errorf("got %q, want a warning of the mode and one of the length", l.warnings)
+	if len(l.Warnings()) != 2 || !strings.Contains(l.Warnings()[0], "read by every user") || !strings.Contains(l.Warnings()[1], "line 1") {
+		t.Errorf("got %q, want a warning of the mode and one of the length", l.Warnings())
 	}
-	if strings.Contains(strings.Join(l.warnings, ""), "short\n") {
-		t.Errorf("got %q, want no token in it", l.warnings)
+	if strings.Contains(strings.Join(l.Warnings(), ""), "short\n") {
+		t.Errorf("got %q, want no token in it", l.Warnings())
 	}
 }

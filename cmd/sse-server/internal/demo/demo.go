@@ -1,4 +1,6 @@
-package main
+// Package demo is the MCP server that sse-server serves if it has no other, so that
+// the first run needs nothing else.
+package demo
 
 import (
 	"context"
@@ -17,14 +19,15 @@ import (
 // maxSleep bounds the demo's sleep tool.
 const maxSleep = 60
 
-// demo is the built-in MCP server, so that the first run needs nothing else.
-type demo struct {
+// Server is the demo server.
+type Server struct {
 	server  *mcp.Server
 	started time.Time
 }
 
-func newDemo() *demo {
-	d := &demo{started: time.Now()}
+// New returns a demo server.
+func New() *Server {
+	d := &Server{started: time.Now()}
 	d.server = mcp.NewServer(
 		&mcp.Implementation{Name: "sse-server-demo", Title: "Demo of sse-server", Version: buildinfo.Read().Version},
 		&mcp.ServerOptions{
@@ -45,8 +48,8 @@ func newDemo() *demo {
 	return d
 }
 
-// serve runs one session; it is an upstream.Serve.
-func (d *demo) serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+// Serve runs one session until ctx or in ends; it is an upstream.Serve.
+func (d *Server) Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	err := d.server.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 	if err == nil || errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
@@ -58,7 +61,7 @@ type echoInput struct {
 	Message string `json:"message" jsonschema:"the text to return"`
 }
 
-func (*demo) echo(_ context.Context, _ *mcp.CallToolRequest, in echoInput) (*mcp.CallToolResult, any, error) {
+func (*Server) echo(_ context.Context, _ *mcp.CallToolRequest, in echoInput) (*mcp.CallToolResult, any, error) {
 	return textResult(in.Message), nil, nil
 }
 
@@ -67,7 +70,7 @@ type sleepInput struct {
 }
 
 // sleep waits, and reports each second to a client that gave a progress token.
-func (*demo) sleep(ctx context.Context, req *mcp.CallToolRequest, in sleepInput) (*mcp.CallToolResult, any, error) {
+func (*Server) sleep(ctx context.Context, req *mcp.CallToolRequest, in sleepInput) (*mcp.CallToolResult, any, error) {
 	if !(in.Seconds >= 0 && in.Seconds <= maxSleep) {
 		return nil, nil, fmt.Errorf("seconds must be from 0 to %d", maxSleep)
 	}
@@ -104,7 +107,7 @@ type infoOutput struct {
 	UptimeSeconds float64 `json:"uptimeSeconds"`
 }
 
-func (d *demo) info(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, infoOutput, error) {
+func (d *Server) info(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, infoOutput, error) {
 	build := buildinfo.Read()
 	return nil, infoOutput{
 		Version: build.Version, Revision: build.Revision, GoVersion: build.GoVersion,
@@ -113,14 +116,14 @@ func (d *demo) info(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallT
 	}, nil
 }
 
-func (*demo) about(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+func (*Server) about(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{
 		URI: req.Params.URI, MIMEType: "text/plain",
 		Text: "The demo server of sse-server. To serve your own: sse-server -- command args...",
 	}}}, nil
 }
 
-func (*demo) greet(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+func (*Server) greet(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	return &mcp.GetPromptResult{
 		Description: "Asks for a greeting.",
 		Messages: []*mcp.PromptMessage{{

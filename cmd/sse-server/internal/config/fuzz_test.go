@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -39,7 +39,7 @@ func FuzzConfigFile(f *testing.F) {
 		if len(faults) > 0 {
 			return
 		}
-		text := l.effective()
+		text := l.Effective()
 		if strings.Contains(text, secret) && !strings.Contains(content, secret) {
 			t.Errorf("the secret is in\n%s", text)
 		}

@@ -1,13 +1,8 @@
-package main
+package config
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"net/netip"
 	"reflect"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
 
@@ -67,13 +62,13 @@ func optionCases() map[string]optionCase {
 	}
 }
 
-// TestEveryOptionHasAFlag fails when gateway.Options gains a field that no flag
-// sets, or options() forgets one.
+// TestEveryOptionHasAFlag fails when gateway.Options gains a field that no row of
+// the table keeps.
 func TestEveryOptionHasAFlag(t *testing.T) {
 	notTheUsers := map[string]bool{"Logger": true, "Registry": true, "Authenticate": true, "Name": true}
 	cases := optionCases()
 	fields := reflect.TypeFor[gateway.Options]()
-	defaults := reflect.ValueOf(mustLoad(t, nil).options())
+	defaults := mustLoad(t, nil)
 	for i := range fields.NumField() {
 		name := fields.Field(i).Name
 		tc, ok := cases[name]
@@ -82,6 +77,9 @@ func TestEveryOptionHasAFlag(t *testing.T) {
 				t.Errorf("gateway.Options.%s has no flag", name)
 			}
 			continue
+		}
+		if o := defaults.keeping(name); o == nil || o.name != tc.flag {
+			t.Errorf("Options.%s is kept by %v, want --%s", name, o, tc.flag)
 		}
 		args := []string{"--" + tc.flag + "=" + tc.given}
 		switch name { // what has an effect only with another
@@ -92,14 +90,14 @@ func TestEveryOptionHasAFlag(t *testing.T) {
 		case "SessionsSize":
 			args = append(args, "--sessions=shared")
 		}
-		got := reflect.ValueOf(mustLoad(t, nil, args...).options()).Field(i).Interface()
+		got := reflect.ValueOf(mustLoad(t, nil, args...).Options).Field(i).Interface()
 		if name == "Capabilities" {
 			tc.want = reflect.ValueOf(tc.want).Convert(fields.Field(i).Type).Interface()
 		}
 		if !reflect.DeepEqual(got, tc.want) {
 			t.Errorf("--%s=%s: got Options.%s %v, want %v", tc.flag, tc.given, name, got, tc.want)
 		}
-		if reflect.DeepEqual(defaults.Field(i).Interface(), got) {
+		if reflect.DeepEqual(reflect.ValueOf(defaults.Options).Field(i).Interface(), got) {
 			t.Errorf("Options.%s: the case uses the default %v", name, got)
 		}
 	}
@@ -108,45 +106,38 @@ func TestEveryOptionHasAFlag(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreTheGateways compares the defaults of the flags with those that
-// the comments of gateway.Options promise to users of the library.
+// TestDefaultsAreTheGateways checks that a configuration without any option is that
+// of a library's user who sets none. The numbers are in the test of gateway.Defaults.
 func TestDefaultsAreTheGateways(t *testing.T) {
-	source, err := parser.ParseFile(token.NewFileSet(), "../../gateway/options.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
+	got, want := mustLoad(t, nil).Options, gateway.Defaults()
+	got.Logger, want.Logger = nil, nil
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	promise := regexp.MustCompile(`Default (.+?)([:;,]? |\.?\s*$|\. )`)
-	l := mustLoad(t, nil)
-	cases := optionCases()
-	compared := 0
-	ast.Inspect(source, func(node ast.Node) bool {
-		field, ok := node.(*ast.Field)
-		if !ok || len(field.Names) == 0 || field.Doc == nil {
-			return true
+}
+
+// TestDefaultsAreTaken gives each option its default, which changes nothing.
+func TestDefaultsAreTaken(t *testing.T) {
+	for _, o := range mustLoad(t, nil).rows {
+		given := o.defaultText()
+		if given == "none" {
+			continue
 		}
-		name := field.Names[0].Name
-		tc, ok := cases[name]
-		doc := strings.ReplaceAll(strings.Join(strings.Fields(field.Doc.Text()), " "), "10,000", "10000")
-		doc = regexp.MustCompile(`(\d) (s|ms|MiB)\b`).ReplaceAllString(doc, "$1$2")
-		match := promise.FindStringSubmatch(doc)
-		if !ok || match == nil {
-			return true
+		got, faults := loadWith(t, nil, "--"+o.name+"="+given)
+		if len(faults) > 0 && o.isFor(Demo) || settingOf(got, o.name) != o.value.text() {
+			t.Errorf("--%s=%s: got %s, faults %q", o.name, given, settingOf(got, o.name), faults)
 		}
-		got, want := settingOf(t, l, tc.flag).String(), strings.TrimRight(match[1], ".:;")
-		if len(want) > len(`""`) {
-			want = strings.Trim(want, `"`)
+	}
+}
+
+// TestRowsAreWhole checks that each option is in the table once, and that each is
+// kept in a field of its own.
+func TestRowsAreWhole(t *testing.T) {
+	names, targets := map[string]bool{}, map[any]string{}
+	for _, o := range newConfig(nil).rows {
+		if names[o.name] || targets[o.value.target] != "" {
+			t.Errorf("--%s: its name or field is that of another option, %q", o.name, targets[o.value.target])
 		}
-		got = strings.NewReplacer("10m", "600s", "1m", "60s", `"{}"`, "{}", "[]", "none").Replace(got)
-		if got == `""` && want == "none" {
-			got = "none"
-		}
-		if got != want {
-			t.Errorf("--%s: default %s, but gateway.Options.%s says %q", tc.flag, got, name, want)
-		}
-		compared++
-		return true
-	})
-	if compared < 20 {
-		t.Errorf("compared only %d defaults: has the form of the comments changed?", compared)
+		names[o.name], targets[o.value.target] = true, o.name
 	}
 }

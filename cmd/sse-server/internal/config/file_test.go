@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"strings"
@@ -39,7 +39,7 @@ func TestFileFaults(t *testing.T) {
 		{"a list for an object", "capabilities: [1]\n", []string{`:1: capabilities "[1]": want a JSON object`}},
 		{"a text for the command", "command: npx -y server\n", []string{`:1: command "npx -y server": want a list`}},
 		{"an empty command", "command: []\n", []string{`:1: command "[]": want a list`}},
-		{"an empty program", "command: ['']\n", []string{`:1: command "[\"\"]": want a list`}},
+		{"an empty program", "command: ['']\n", []string{`:1: command "[\"\"]": want a program`}},
 		{"lists in the command", "command: [a, [b]]\n", []string{`:1: command "[\"a\",[\"b\"]]": want a list`}},
 		{"mappings in env", "command: [a]\nenv: {A: {B: c}}\n", []string{":2: env: want a mapping of names to plain values"}},
 		{"a list for env", "command: [a]\nenv: [A=s3cret]\n", []string{":2: env: want a mapping of names to plain values"}},
@@ -64,7 +64,7 @@ func TestFilesThatSayNothing(t *testing.T) {
 	for _, content := range []string{"", "\n", "# comment\n", "---\n", "null\n", "addr:\nprefix: ~\nallowed-hosts: null\n"} {
 		path := writeFile(t, "gw.yaml", content)
 		l := mustLoad(t, nil, "--config", path)
-		if got, want := l.Addr.value, "127.0.0.1:8080"; got != want {
+		if got, want := l.Addr, "127.0.0.1:8080"; got != want {
 			t.Errorf("%q: got addr %s, want %s", content, got, want)
 		}
 	}
@@ -99,7 +99,7 @@ func TestCapabilitiesOfFile(t *testing.T) {
 		"capabilities: >-\n  {\"roots\": {\"listChanged\": true},\n  \"x\": [1, 2.5, null, \"1\"]}\n",
 	} {
 		l := mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", content))
-		if got, want := string(l.Capabilities.value), `{"roots":{"listChanged":true},"x":[1,2.5,null,"1"]}`; got != want {
+		if got, want := string(l.Options.Capabilities), `{"roots":{"listChanged":true},"x":[1,2.5,null,"1"]}`; got != want {
 			t.Errorf("%q: got %s, want %s", content, got, want)
 		}
 	}
@@ -107,19 +107,19 @@ func TestCapabilitiesOfFile(t *testing.T) {
 
 // TestEffectiveEnvIsAComment keeps *** from becoming the value of a variable.
 func TestEffectiveEnvIsAComment(t *testing.T) {
-	text := mustLoad(t, nil, "--env", "A=s3cret", "--env", "B=x=y", "--", "server").effective()
+	text := mustLoad(t, nil, "--env", "A=s3cret", "--env", "B=x=y", "--", "server").Effective()
 	if want := "\n# env: {A: \"***\", B: \"***\"}  # --env\n"; !strings.Contains(text, want) || strings.Contains(text, "s3cret") {
 		t.Errorf("got\n%s\nwant%sin it, and no value", text, want)
 	}
-	if l := mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", text)); len(l.Env.values) != 0 {
-		t.Errorf("the file sets %q, want nothing", l.Env.values)
+	if l := mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", text)); len(l.env) != 0 {
+		t.Errorf("the file sets %q, want nothing", l.env)
 	}
 }
 
 // TestEffectiveSettingsOfTheDemo checks that no option of a child is in them.
 func TestEffectiveSettingsOfTheDemo(t *testing.T) {
 	for _, args := range [][]string{nil, {"--demo"}} {
-		mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", mustLoad(t, nil, args...).effective()))
+		mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", mustLoad(t, nil, args...).Effective()))
 	}
 }
 
@@ -129,13 +129,13 @@ func TestEffectiveSettingsAreAFile(t *testing.T) {
 		"--addr", "[::1]:0", "--allowed-origins", "*,https://a.example", "--heartbeat-interval", "0", "--no-announce",
 		"--prefix", "/a", "--capabilities", `{"roots":{"listChanged":true}}`, "--trusted-proxies", "::1",
 		"--", "npx", "-y", "a b", "#c", "null", "~", "", "k: v", "'q\"", "tab\t", "x:", "é")
-	path := writeFile(t, "gw.yaml", first.effective())
+	path := writeFile(t, "gw.yaml", first.Effective())
 	second := mustLoad(t, nil, "--config", path)
-	strip := func(l *loaded) string {
+	strip := func(l *Config) string {
 		for name := range l.origin {
 			delete(l.origin, name)
 		}
-		return l.effective()
+		return l.Effective()
 	}
 	if got, want := strip(second), strip(first); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"slices"
@@ -36,8 +36,8 @@ func TestValuesThatAreTaken(t *testing.T) {
 		{"outbox-bytes", "1048577", "1048577"},
 		{"outbox-bytes", "2097152", "2MiB"},
 		{"capabilities", ` { "roots" : {} } `, `"{\"roots\":{}}"`},
-		{"trusted-proxies", "10.0.0.0/8, ::1,", `[10.0.0.0/8, "::1"]`},
-		{"allowed-hosts", "a.example,[::1]", `[a.example, "[::1]"]`},
+		{"trusted-proxies", "10.0.0.0/8, ::1,", `[10.0.0.0/8, "::1/128"]`},
+		{"allowed-hosts", "a.example,[::1]", `[a.example, "::1"]`},
 		{"allowed-origins", "http://a:1,*", `[http://a:1, "*"]`},
 		{"auto-initialize", "no", "false"},
 		{"env", "A=b=c,d", `{A: "***"}`},
@@ -45,7 +45,7 @@ func TestValuesThatAreTaken(t *testing.T) {
 	} {
 		t.Run(tc.flag+"="+tc.given, func(t *testing.T) {
 			l := mustLoad(t, nil, withCommand("--"+tc.flag+"="+tc.given)...)
-			if got := settingOf(t, l, tc.flag).String(); got != tc.want {
+			if got := settingOf(l, tc.flag); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
@@ -62,7 +62,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"admin-addr", "x", "HOST:PORT"},
 		{"log-level", "INFO", "debug, info, warn, error"},
 		{"log-format", "xml", "text, json"},
-		{"event", "messages", `"", message, mcp-response`},
+		{"event", "messages", "want one of message, mcp-response"},
 		{"prefix", "mcp", "/mcp"},
 		{"prefix", "/", "/mcp"},
 		{"prefix", "/mcp/", "/mcp"},
@@ -77,7 +77,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"heartbeat-interval", "1ms", "at least 100ms"},
 		{"heartbeat-interval", "-1s", "0 for no heartbeats"},
 		{"connection-timeout", "soon", "0 for never"},
-		{"request-timeout", "0", "at least 1ms, such as 60s"},
+		{"request-timeout", "0", "at least 1ms, such as 15s"},
 		{"request-timeout", "1ns", "at least 1ms"},
 		{"sessions", "per-client", "per-connection, shared"},
 		{"sessions-size", "0", "from 1 to"},
@@ -85,7 +85,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"start-concurrency", "0", "from 1 to"},
 		{"retry", "always", "safe, never"},
 		{"hang-timeout", "-1s", "0 for never"},
-		{"max-request-timeout", "0", "such as 600s"},
+		{"max-request-timeout", "0", "such as 15s"},
 		{"max-waiting", "0", "from 1 to"},
 		{"shutdown-timeout", "0s", "at least 1ms, such as 15s"},
 		{"max-connections", "-1", "0 for unlimited"},
@@ -165,6 +165,37 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	}
 }
 
+// TestFaultsHaveNoConsequences checks that an option that is wrong by itself, or
+// misspelled, is not reported again for what follows from it.
+func TestFaultsHaveNoConsequences(t *testing.T) {
+	for _, tc := range []struct {
+		name, content string
+		args          []string
+		want          string
+	}{
+		{"a misspelled command in servers", "servers:\n  a: {comand: [x], env: {A: b}}\n", nil, `unknown key "servers.a.comand"`},
+		{"a misspelled command", "comand: [x]\nenv: {A: b}\n", nil, `unknown key "comand"`},
+		{"a command that is none", "command: x\nenv: {A: b}\n", nil, `command "x": want a list`},
+		{"a URL without a value", "header: {A: b}\n", []string{"--url"}, "--url: needs a value"},
+		{"a demo that is none", "servers: {a: {demo: maybe}}\n", nil, `servers.a.demo "maybe": want true or false`},
+		{"a faulty time", "start-timeout: 2s\n", []string{"--initialization-timeout", "x"}, `--initialization-timeout "x": want a number`},
+		{"a faulty time of all", "start-timeout: x\nservers: {a: {demo: true, initialization-timeout: 2m}}\n", nil, `start-timeout "x": want a number`},
+		{"faulty sessions", "sessions-size: 2\n", []string{"--sessions", "x"}, `--sessions "x": want one of`},
+		{"faulty origins", "cors: true\n", []string{"--allowed-origins", "x"}, `--allowed-origins "x": want`},
+		{"a faulty key", "tls-cert: c.pem\n", []string{"--tls-key"}, "--tls-key: needs a value"},
+		{"a faulty file of tokens", "addr: 0.0.0.0:1\n", []string{"--auth-tokens-file"}, "--auth-tokens-file: needs a value"},
+		{"a faulty address", "insecure: false\n", []string{"--addr", "0.0.0.0"}, `--addr "0.0.0.0": want`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := writeFile(t, "gw.yaml", tc.content)
+			_, faults := loadWith(t, nil, append([]string{"--config", path}, tc.args...)...)
+			if len(faults) != 1 || !strings.Contains(faults[0], tc.want) {
+				t.Errorf("got %q, want only %q", faults, tc.want)
+			}
+		})
+	}
+}
+
 func TestContradictions(t *testing.T) {
 	tokens := writeFile(t, "tokens", "alice:0123456789abcdef\n")
 	for _, tc := range []struct {
@@ -176,7 +207,7 @@ func TestContradictions(t *testing.T) {
 		{"key without certificate", []string{"--tls-key", "k.pem"}, `--tls-key "k.pem": needs --tls-cert`},
 		{"TLS files that do not exist", []string{"--tls-cert", "c.pem", "--tls-key", "k.pem"}, `--tls-cert "c.pem" with --tls-key "k.pem": open c.pem`},
 		{"demo and a command", []string{"--demo", "--", "x"}, `--demo and the command "x"`},
-		{"an empty command", []string{"--", ""}, "command: the program's name after -- is empty"},
+		{"an empty command", []string{"--", ""}, "the command: want a program, whose name is not empty"},
 		{"child options without a child", []string{"--env", "A=1"}, "--env: has no effect on the demo server"},
 		{"all addresses", []string{"--addr", ":8080"}, `--addr ":8080": other machines may reach it`},
 		{"another name", []string{"--addr", "gw.example:8080"}, `--addr "gw.example:8080": other machines may reach it`},
@@ -187,21 +218,21 @@ func TestContradictions(t *testing.T) {
 		{"admin on all addresses", []string{"--admin-addr", "0.0.0.0:9090"}, `--admin-addr "0.0.0.0:9090": other machines may reach it`},
 		{"admin on the main address", []string{"--admin-addr", "127.0.0.1:8080"}, `--admin-addr "127.0.0.1:8080": want another address`},
 		{"two free ports", []string{"--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"}, ""},
-		{"impatient server", []string{"--start-timeout", "2s"}, "--initialization-timeout 5s: want at most --start-timeout, which is 2s"},
-		{"one address above all", []string{"--max-connections", "5", "--max-connections-per-ip", "6"}, "--max-connections-per-ip 6: want at most --max-connections, which is 5"},
+		{"impatient server", []string{"--start-timeout", "2s"}, "--initialization-timeout 5s: must be at most --start-timeout (2s)"},
+		{"one address above all", []string{"--max-connections", "5", "--max-connections-per-ip", "6"}, "--max-connections-per-ip 6: must be at most --max-connections (5)"},
 		{"one address, all unlimited", []string{"--max-connections", "0", "--max-connections-per-ip", "6"}, ""},
 		{"CORS for nobody", []string{"--cors"}, "--cors: has no effect without --allowed-origins"},
 		{"CORS", []string{"--cors", "--allowed-origins", "*"}, ""},
-		{"an impatient maximum", []string{"--request-timeout", "2m", "--max-request-timeout", "1m"}, "--max-request-timeout 1m: want at least --request-timeout, which is 2m"},
+		{"an impatient maximum", []string{"--request-timeout", "2m", "--max-request-timeout", "1m"}, "--max-request-timeout 1m: must be at least --request-timeout (2m)"},
 		{"a long request, the maximum left open", []string{"--request-timeout", "1h"}, ""},
-		{"many shared sessions that are not shared", []string{"--sessions-size", "2"}, "--sessions-size 2: has no effect without --sessions shared"},
+		{"many shared sessions that are not shared", []string{"--sessions-size", "2"}, "--sessions-size 2: has no effect unless --sessions (per-connection) is shared"},
 		{"many shared sessions", []string{"--sessions", "shared", "--sessions-size", "2", "--warm", "1"}, ""},
-		{"sharing without a handshake", []string{"--sessions", "shared", "--no-auto-initialize"}, "--sessions shared: needs --auto-initialize on"},
-		{"sharing with capabilities", []string{"--sessions", "shared", "--capabilities", `{"roots":{}}`}, "--capabilities: want {} with --sessions shared"},
+		{"sharing without a handshake", []string{"--sessions", "shared", "--no-auto-initialize"}, "--sessions shared: contradicts --auto-initialize (false): "},
+		{"sharing with capabilities", []string{"--sessions", "shared", "--capabilities", `{"roots":{}}`}, "--capabilities: contradicts --sessions (shared): "},
 		{"warm without a handshake", []string{"--warm", "2", "--no-auto-initialize"}, ""},
 		{"warm and remote", []string{"--warm", "2", "--url", "https://a/mcp"}, "--warm 2: has no effect on a remote server"},
 		{"warm, remote and shared", []string{"--warm", "2", "--url", "https://a/mcp", "--sessions", "shared"}, ""},
-		{"capabilities of no handshake", []string{"--no-auto-initialize", "--capabilities", `{"roots":{}}`}, "--capabilities: has no effect with --auto-initialize off"},
+		{"capabilities of no handshake", []string{"--no-auto-initialize", "--capabilities", `{"roots":{}}`}, "--capabilities: has no effect with --auto-initialize (false): "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, faults := loadWith(t, nil, tc.args...)
@@ -244,10 +275,10 @@ func TestPrecedence(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := mustLoad(t, tc.env, tc.args...)
-			if got := settingOf(t, l, tc.flag).String(); got != tc.want {
+			if got := settingOf(l, tc.flag); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
-			if got := l.name(tc.flag); got != tc.from {
+			if got := l.Name(tc.flag); got != tc.from {
 				t.Errorf("origin: got %s, want %s", got, tc.from)
 			}
 		})
@@ -260,18 +291,18 @@ func TestCommand(t *testing.T) {
 	if got, want := l.command, []string{"npx", "-y", "1.10", "a b", ""}; !slices.Equal(got, want) {
 		t.Errorf("command of the file: got %q, want %q", got, want)
 	}
-	if got, want := l.Env.values, []string{"VERSION=1.10", "TOKEN=a=b,c", "EMPTY="}; !slices.Equal(got, want) {
+	if got, want := environ(l), []string{"VERSION=1.10", "TOKEN=a=b,c", "EMPTY="}; !slices.Equal(got, want) {
 		t.Errorf("env of the file: got %q, want %q", got, want)
 	}
 	l = mustLoad(t, map[string]string{"SSE_SERVER_ENV": "X=1,2\nY=3"}, "-c", path, "--", "other", "--addr", "--", "-x")
 	if got, want := l.command, []string{"other", "--addr", "--", "-x"}; !slices.Equal(got, want) {
 		t.Errorf("command of the line: got %q, want %q", got, want)
 	}
-	if got, want := l.Env.values, []string{"X=1,2", "Y=3"}; !slices.Equal(got, want) {
+	if got, want := environ(l), []string{"X=1,2", "Y=3"}; !slices.Equal(got, want) {
 		t.Errorf("env of the variable: got %q, want %q", got, want)
 	}
 	l = mustLoad(t, nil, "--env", "A=1,2", "--env=B=3", "--", "x")
-	if got, want := l.Env.values, []string{"A=1,2", "B=3"}; !slices.Equal(got, want) {
+	if got, want := environ(l), []string{"A=1,2", "B=3"}; !slices.Equal(got, want) {
 		t.Errorf("env of the flags: got %q, want %q", got, want)
 	}
 	if l = mustLoad(t, nil, "--"); len(l.command) != 0 {
@@ -282,7 +313,7 @@ func TestCommand(t *testing.T) {
 func TestNamesOfOtherServersFlags(t *testing.T) {
 	for arg, want := range map[string]string{
 		"--port": "--addr HOST:PORT", "--port=1": "--addr HOST:PORT", "-p": "--addr HOST:PORT", "--host": "--addr HOST:PORT",
-		"--cert": "--tls-cert", "--key": "--tls-key", "--add": "--addr",
+		"--cert": "--tls-cert FILE", "--key": "--tls-key FILE", "--add": "--addr",
 	} {
 		_, faults := loadWith(t, nil, arg, "9999")
 		name, _, _ := strings.Cut(arg, "=")

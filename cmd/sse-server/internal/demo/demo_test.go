@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func dialDemo(t *testing.T, options *mcp.ClientOptions) *mcp.ClientSession {
 	fromServer, toClient := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		err := newDemo().serve(t.Context(), fromClient, toClient)
+		err := New().Serve(t.Context(), fromClient, toClient)
 		toClient.Close()
 		served <- err
 	}()
@@ -130,7 +130,7 @@ func TestDemoSleepHonoursCancellation(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}}
-		if _, _, err := new(demo).sleep(ctx, req, sleepInput{Seconds: 60}); err == nil {
+		if _, _, err := new(Server).sleep(ctx, req, sleepInput{Seconds: 60}); err == nil {
 			t.Error("got no error from a cancelled call")
 		}
 		if got, want := time.Since(start), 1500*time.Millisecond; got != want {
