@@ -42,7 +42,8 @@ type Options struct {
 	// OutboxBytes bounds what waits to be written; an event larger than it
 	// passes alone. Default 1 MiB.
 	OutboxBytes int
-	// OutboxWait bounds how long a sender waits for room. Default 10 s.
+	// OutboxWait bounds how long a sender waits for room while nothing is written
+	// to the client. Default 10 s.
 	OutboxWait time.Duration
 	// AnnounceDelay is the least time between endpoint and announcement.
 	// Default 100 ms; negative: none.

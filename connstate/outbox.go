@@ -112,16 +112,22 @@ func (o *outbox) enter(events []Event) (*waiter, error) {
 	return w, nil
 }
 
-// await waits until the events have entered, at most for wait: then they leave
-// the line, and it reports ErrSlow. The client is to be closed for it, so nobody
-// is let in in their place.
-func (o *outbox) await(w *waiter, wait time.Duration) error {
+// await waits until the events have entered. When nothing has been written for
+// the time wait, it takes them out of the line and reports ErrSlow: the client is
+// to be closed for it, so no other sender gets their place. lastWrite returns when
+// something was last written.
+func (o *outbox) await(w *waiter, wait time.Duration, lastWrite func() time.Time) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case <-w.done:
-		return w.err
-	case <-timer.C:
+	for waited := false; !waited; {
+		select {
+		case <-w.done:
+			return w.err
+		case <-timer.C:
+			left := wait - time.Since(lastWrite())
+			waited = left <= 0
+			timer.Reset(max(0, left))
+		}
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -21,7 +21,7 @@ func (c *Connection) sendNow(events []Event) {
 		return
 	}
 	go func() { // ends with room, the wait, or the connection
-		_ = c.sent(events, c.outbox.await(w, c.opts.OutboxWait))
+		_ = c.sent(events, c.outbox.await(w, c.opts.OutboxWait, c.lastWrite))
 	}()
 }
 
@@ -59,7 +59,7 @@ func (c *Connection) Push(e Event) error {
 func (c *Connection) send(events []Event) error {
 	w, err := c.enter(events)
 	if w != nil {
-		err = c.outbox.await(w, c.opts.OutboxWait)
+		err = c.outbox.await(w, c.opts.OutboxWait, c.lastWrite)
 	}
 	return c.sent(events, err)
 }

@@ -97,7 +97,7 @@ func TestUndeclaredQuestionIsRefused(t *testing.T) {
 				for _, s := range []*stream{anna, ben} {
 					for _, e := range s.seen() {
 						if hasMethod(e, method) {
-							t.Errorf("a client that has declared nothing got %s", e.data)
+							t.Errorf("a client that has declared nothing got %s", e.Data)
 						}
 					}
 				}

@@ -85,7 +85,7 @@ func (bad badServer) test(t *testing.T, g *gateway) {
 	for id := 1; id <= 20; id++ {
 		assertOwn(t, innocent, id, "innocent")
 	}
-	bad.assert(t, parseResponse(t, guilty.await("response to 1", answers("message", "1")).data))
+	bad.assert(t, parseResponse(t, guilty.await("response to 1", answers("message", "1")).Data))
 	for id := 21; id <= 80; id++ { // over the ids that are answered ahead
 		assertEchoes(t, innocent, id, "innocent")
 		assertEchoes(t, guilty, id, "guilty")
@@ -125,10 +125,10 @@ func assertEachAnsweredOnce(t *testing.T, s *stream) {
 	t.Helper()
 	seen := map[string]int{}
 	for _, e := range s.seen() {
-		if e.name != "message" {
+		if e.Name != "message" {
 			continue
 		}
-		if m := parseResponse(t, e.data); m.ID != nil && !strings.Contains(e.data, `"method"`) {
+		if m := parseResponse(t, e.Data); m.ID != nil && !strings.Contains(e.Data, `"method"`) {
 			seen[string(m.ID)]++
 		}
 	}
@@ -189,7 +189,7 @@ func TestServerThatAsksBeforeItIsInitialized(t *testing.T) {
 			}
 			for _, e := range s.seen() {
 				if hasMethod(e, "roots/list") || hasMethod(e, "sampling/createMessage") {
-					t.Errorf("the client got %s, which it has not declared", e.data)
+					t.Errorf("the client got %s, which it has not declared", e.Data)
 				}
 			}
 		})

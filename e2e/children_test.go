@@ -76,7 +76,7 @@ func TestShutdownLetsChildrenEndInGoodOrder(t *testing.T) {
 	for name, replace := range map[string]func(s *stream){
 		"OneChild": func(s *stream) { s.request("0", "tools/list", "{}") },
 		"ReplacedWhenReady": func(s *stream) {
-			s.await("the synthetic initialize", func(e event) bool { return strings.Contains(e.data, "auto-initialize") })
+			s.await("the synthetic initialize", func(e event) bool { return strings.Contains(e.Data, "auto-initialize") })
 			s.request("0", "initialize", hello)
 		},
 		"ReplacedWhileStarting": func(s *stream) { s.request("0", "initialize", hello) },

@@ -75,7 +75,7 @@ func echoRequest(id int, owner string) string {
 func assertOwn(t *testing.T, s *stream, id int, owner string) {
 	t.Helper()
 	n := strconv.Itoa(id)
-	got := parseResponse(t, s.await("response to "+n, answers("message", n)).data).text(t)
+	got := parseResponse(t, s.await("response to "+n, answers("message", n)).Data).text(t)
 	if want := fmt.Sprintf("%s-%d", owner, id); got != want && got != "Echo: "+want {
 		t.Errorf("%s asked %d and got %q", owner, id, got)
 	}

@@ -36,9 +36,9 @@ func TestPasswordOfADyingServer(t *testing.T) {
 			if got.Error == nil || strings.Contains(got.Error.Error(), password) != tc.sees {
 				t.Errorf("POST: %v, want the details %v", got.Error, tc.sees)
 			}
-			hello := s.await("the announcement", func(e event) bool { return strings.Contains(e.data, `"auto-initialize-`) })
-			if strings.Contains(hello.data, password) != tc.sees {
-				t.Errorf("GET: %s, want the details %v", hello.data, tc.sees)
+			hello := s.await("the announcement", func(e event) bool { return strings.Contains(e.Data, `"auto-initialize-`) })
+			if strings.Contains(hello.Data, password) != tc.sees {
+				t.Errorf("GET: %s, want the details %v", hello.Data, tc.sees)
 			}
 			for _, path := range []string{"/readyz", "/healthz", "/connections"} {
 				if body := g.adminGet(path); strings.Contains(body, password) != (name == "Full" && path == "/readyz") {

@@ -180,7 +180,7 @@ func (h *hostileHTTP) harmsOne(t *testing.T, g *gateway, how, wants string) {
 	for id := 1; id <= 10; id++ {
 		assertEchoes(t, innocent, id, "innocent")
 	}
-	got := parseResponse(t, guilty.await("response to 1", answers("message", "1")).data)
+	got := parseResponse(t, guilty.await("response to 1", answers("message", "1")).Data)
 	switch {
 	case wants != "" && (got.Error != nil || got.text(t) != wants):
 		t.Errorf("the call = %+v (error %v), want %q", got.Result, got.Error, wants)

@@ -53,7 +53,7 @@ func TestStreamWorksOverEveryHTTP(t *testing.T) {
 			if got := s.call("1", "echo", `{"message":"m"}`); got != "m" {
 				t.Errorf("echo = %q, want m", got)
 			}
-			s.await("heartbeat", func(e event) bool { return e.comment })
+			s.await("heartbeat", func(e event) bool { return e.IsComment() })
 		})
 	}
 }

@@ -19,10 +19,10 @@ func TestStreamsStayAliveWhenIdle(t *testing.T) {
 	s := openStream(t, g.url)
 	r := openReader(t, g.url+"?event=mcp-response")
 	start := time.Now()
-	s.await("a heartbeat after 5 s", func(e event) bool { return e.comment && e.at.Sub(start) >= 5*time.Second })
+	s.await("a heartbeat after 5 s", func(e event) bool { return e.IsComment() && e.at.Sub(start) >= 5*time.Second })
 	comments := 0
 	for _, e := range s.seen() {
-		if e.comment {
+		if e.IsComment() {
 			comments++
 		}
 	}
@@ -48,11 +48,11 @@ func TestHeartbeatIsAnEventInTheMCPResponseDialect(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t, "--heartbeat-interval", "100ms")
 	s := openStream(t, g.url+"?event=mcp-response")
-	beat := s.await("heartbeat", func(e event) bool { return e.name == "heartbeat" })
+	beat := s.await("heartbeat", func(e event) bool { return e.Name == "heartbeat" })
 	assertNotification(t, beat)
 	for _, e := range s.seen() {
-		if e.comment {
-			t.Errorf("came: %q, want no comments in this dialect", e.raw)
+		if e.IsComment() {
+			t.Errorf("came: %q, want no comments in this dialect", e.Raw)
 		}
 	}
 }

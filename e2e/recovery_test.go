@@ -40,7 +40,7 @@ func TestStreamsSurviveAHundredCrashes(t *testing.T) {
 // assertLost asserts that the request was answered with session_lost.
 func assertLost(t *testing.T, s *stream, id string, retryable bool) {
 	t.Helper()
-	got := parseResponse(t, s.await("response to "+id, answers("message", id)).data)
+	got := parseResponse(t, s.await("response to "+id, answers("message", id)).Data)
 	if got.Error == nil || !got.Error.names("session_lost") || !got.Error.names(fmt.Sprintf(`"retryable":%t`, retryable)) {
 		t.Errorf("request %s = %+v (error %v), want session_lost with retryable %t", id, got.Result, got.Error, retryable)
 	}

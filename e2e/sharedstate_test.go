@@ -21,7 +21,7 @@ func sharable(t *testing.T) map[string][]string {
 }
 
 func notification(method string) func(event) bool {
-	return func(e event) bool { return e.name == "message" && hasMethod(e, method) }
+	return func(e event) bool { return e.Name == "message" && hasMethod(e, method) }
 }
 
 // silence asserts that no such notification has come to a client, nor comes while
@@ -30,7 +30,7 @@ func silence(t *testing.T, s *stream, id, method string) {
 	t.Helper()
 	s.call(id, "echo", `{"message":"flush"}`)
 	if i := slices.IndexFunc(s.seen(), notification(method)); i >= 0 {
-		t.Errorf("a client that is not meant got %s", s.seen()[i].data)
+		t.Errorf("a client that is not meant got %s", s.seen()[i].Data)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestListChangeReachesAll(t *testing.T) {
 				s.await("tools/list_changed", notification("notifications/tools/list_changed"))
 			}
 			ben.request("3", "tools/list", "{}")
-			if got := ben.await("response to 3", answers("message", "3")).data; !strings.Contains(got, grown) {
+			if got := ben.await("response to 3", answers("message", "3")).Data; !strings.Contains(got, grown) {
 				t.Errorf("tools = %s, want %s among them", got, grown)
 			}
 		})

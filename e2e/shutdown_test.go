@@ -36,7 +36,7 @@ func TestShutdownAnswersWhatItCannotFinish(t *testing.T) {
 	if took := time.Since(start); took > 8*time.Second {
 		t.Errorf("shutdown took %v, want little more than the 500 ms allowed", took)
 	}
-	got := parseResponse(t, s.await("response to 1", answers("message", "1")).data)
+	got := parseResponse(t, s.await("response to 1", answers("message", "1")).Data)
 	if got.Error == nil {
 		t.Errorf("the call in flight at shutdown = %+v, want an error", got.Result)
 	}

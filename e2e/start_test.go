@@ -43,7 +43,7 @@ func TestLateServerIsUsedOnTheSameStream(t *testing.T) {
 	}
 	s.await("the result of the synthetic initialize", func(e event) bool {
 		var m response
-		return e.name == "mcp-response" && json.Unmarshal([]byte(e.data), &m) == nil && isAutoInitialize(m) && m.Result != nil
+		return e.Name == "mcp-response" && json.Unmarshal([]byte(e.Data), &m) == nil && isAutoInitialize(m) && m.Result != nil
 	})
 	if got := s.call("2", "echo", `{"message":"late"}`); got != "late" {
 		t.Errorf("echo = %q, want late", got)
@@ -65,7 +65,7 @@ func hopeless(t *testing.T) map[string][]string {
 func TestProgramThatOnlyEchoesIsNamed(t *testing.T) {
 	t.Parallel()
 	s := openStream(t, startGateway(t, "--", "cat").url)
-	hello := parseResponse(t, s.await("the synthetic initialize", func(e event) bool { return e.name == "mcp-response" }).data)
+	hello := parseResponse(t, s.await("the synthetic initialize", func(e event) bool { return e.Name == "mcp-response" }).Data)
 	if hello.Error == nil || !strings.Contains(hello.Error.Message, "only sends back what it gets") {
 		t.Errorf("the client is told %v, want that the program only sends back what it gets", hello.Error)
 	}

@@ -14,15 +14,14 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// event is one block of a stream, as it came.
+// event is one block of a stream, and when it came.
 type event struct {
-	raw                   string
-	name, data, id, retry string
-	// comment is set for a block of comments alone.
-	comment bool
-	at      time.Time
+	ssetest.Event
+	at time.Time
 }
 
 // stream is a connection opened by hand: net/http and a parser of a few lines.
@@ -74,7 +73,7 @@ func openStreamWith(t *testing.T, client *http.Client, target string, header ...
 		t.Fatalf("GET %s = %s", target, s.head.Status)
 	}
 	s.id = s.head.Header.Get("X-Connection-ID")
-	path := s.await("endpoint", func(e event) bool { return e.name == "endpoint" }).data
+	path := s.await("endpoint", func(e event) bool { return e.Name == "endpoint" }).Data
 	s.endpoint = resolve(t, target, path)
 	return s
 }
@@ -102,20 +101,13 @@ func (s *stream) read() {
 	defer close(s.ended)
 	defer s.head.Body.Close()
 	in := bufio.NewReader(s.head.Body)
-	var block []string
 	for {
-		line, err := in.ReadString('\n')
-		switch {
-		case err != nil:
+		e, err := ssetest.Read(in)
+		if err != nil {
 			s.add(func() { s.err = err })
 			return
-		case line == "\n":
-			e := parseEvent(block)
-			s.add(func() { s.events = append(s.events, e) })
-			block = nil
-		default:
-			block = append(block, strings.TrimSuffix(line, "\n"))
 		}
+		s.add(func() { s.events = append(s.events, event{e, time.Now()}) })
 	}
 }
 
@@ -125,28 +117,6 @@ func (s *stream) add(change func()) {
 	change()
 	close(s.grown)
 	s.grown = make(chan struct{})
-}
-
-func parseEvent(block []string) event {
-	e := event{raw: strings.Join(block, "\n"), comment: true, at: time.Now()}
-	for _, line := range block {
-		field, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		if field != "" {
-			e.comment = false
-		}
-		switch field {
-		case "event":
-			e.name = value
-		case "data":
-			e.data += value
-		case "id":
-			e.id = value
-		case "retry":
-			e.retry = value
-		}
-	}
-	return e
 }
 
 // await returns the first event, past ones included, that matches.
@@ -192,7 +162,7 @@ func (s *stream) seen() []event {
 func (s *stream) dump() string {
 	var b strings.Builder
 	for _, e := range s.seen() {
-		fmt.Fprintf(&b, "%s\n\n", e.raw)
+		fmt.Fprintf(&b, "%s\n\n", e.Raw)
 	}
 	return b.String()
 }
@@ -206,7 +176,7 @@ func answers(name, id string) func(event) bool {
 			Method *string         `json:"method"`
 		}
 		// Most events are for others: only what may match is parsed.
-		return e.name == name && strings.Contains(e.data, id) && json.Unmarshal([]byte(e.data), &m) == nil && m.Method == nil && string(m.ID) == id
+		return e.Name == name && strings.Contains(e.Data, id) && json.Unmarshal([]byte(e.Data), &m) == nil && m.Method == nil && string(m.ID) == id
 	}
 }
 
@@ -251,7 +221,7 @@ func (s *stream) accepted(message string) {
 func (s *stream) request(id, method, params string) response {
 	s.t.Helper()
 	s.accepted(requestJSON(id, method, params))
-	return parseResponse(s.t, s.await("response to "+id, answers("message", id)).data)
+	return parseResponse(s.t, s.await("response to "+id, answers("message", id)).Data)
 }
 
 // call calls a tool and returns the text of its result.

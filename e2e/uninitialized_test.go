@@ -20,7 +20,7 @@ func TestCallWithoutInitializeIsAnsweredUnderBothNames(t *testing.T) {
 				t.Errorf("echo = %q, want first", got)
 			}
 			again := s.await("the response as mcp-response", answers("mcp-response", "1"))
-			if got := parseResponse(t, again.data).text(t); got != "first" {
+			if got := parseResponse(t, again.Data).text(t); got != "first" {
 				t.Errorf("echo = %q, want first", got)
 			}
 			// A later answer shows that no third copy was on its way.
@@ -36,8 +36,8 @@ func TestCallWithoutInitializeIsAnsweredUnderBothNames(t *testing.T) {
 func namesOf(s *stream, id string) string {
 	var names []string
 	for _, e := range s.seen() {
-		if answers(e.name, id)(e) {
-			names = append(names, e.name)
+		if answers(e.Name, id)(e) {
+			names = append(names, e.Name)
 		}
 	}
 	return strings.Join(names, " ")
@@ -104,8 +104,8 @@ func TestWithoutAutoInitializeTheClientMustInitialize(t *testing.T) {
 		t.Errorf("echo = %q, want m", got)
 	}
 	for _, e := range s.seen() {
-		if strings.Contains(e.data, "auto-initialize") {
-			t.Errorf("came: %s, want no synthetic initialize", e.raw)
+		if strings.Contains(e.Data, "auto-initialize") {
+			t.Errorf("came: %s, want no synthetic initialize", e.Raw)
 		}
 	}
 }

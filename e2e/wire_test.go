@@ -15,14 +15,14 @@ import (
 
 func hasMethod(e event, method string) bool {
 	var m struct{ Method string }
-	return json.Unmarshal([]byte(e.data), &m) == nil && m.Method == method
+	return json.Unmarshal([]byte(e.Data), &m) == nil && m.Method == method
 }
 
 func assertNotification(t *testing.T, e event) {
 	t.Helper()
 	var m map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(e.data), &m); err != nil || string(m["jsonrpc"]) != `"2.0"` || m["method"] == nil || m["id"] != nil {
-		t.Errorf("event %q: want a JSON-RPC notification as data", e.raw)
+	if err := json.Unmarshal([]byte(e.Data), &m); err != nil || string(m["jsonrpc"]) != `"2.0"` || m["method"] == nil || m["id"] != nil {
+		t.Errorf("event %q: want a JSON-RPC notification as data", e.Raw)
 	}
 }
 
@@ -39,24 +39,24 @@ func TestStreamOpensWithEndpointConnectionAndAutoInitialize(t *testing.T) {
 	}
 	got := s.seen()
 	endpoint, connection, hello := got[0], got[1], got[2]
-	if want := "/sse/" + s.id + "/message"; s.id == "" || endpoint.name != "endpoint" || endpoint.data != want || endpoint.retry != "" {
-		t.Errorf("first event:\n%s\nwant endpoint with data %s", endpoint.raw, want)
+	if want := "/sse/" + s.id + "/message"; s.id == "" || endpoint.Name != "endpoint" || endpoint.Data != want || endpoint.Retry != "" {
+		t.Errorf("first event:\n%s\nwant endpoint with data %s", endpoint.Raw, want)
 	}
-	if connection.name != "connection" || connection.retry != "1000" || !strings.Contains(connection.data, s.id) {
-		t.Errorf("second event:\n%s\nwant connection with retry 1000 and the connection's id", connection.raw)
+	if connection.Name != "connection" || connection.Retry != "1000" || !strings.Contains(connection.Data, s.id) {
+		t.Errorf("second event:\n%s\nwant connection with retry 1000 and the connection's id", connection.Raw)
 	}
 	assertNotification(t, connection)
-	m := parseResponse(t, hello.data)
-	if want := `"auto-initialize-` + s.id + `"`; hello.name != "mcp-response" || string(m.ID) != want || m.Result == nil {
-		t.Errorf("third event:\n%s\nwant mcp-response with id %s and a result", hello.raw, want)
+	m := parseResponse(t, hello.Data)
+	if want := `"auto-initialize-` + s.id + `"`; hello.Name != "mcp-response" || string(m.ID) != want || m.Result == nil {
+		t.Errorf("third event:\n%s\nwant mcp-response with id %s and a result", hello.Raw, want)
 	}
 	// The contract says 100 ms; a reader that was late for the first event measures less.
 	if gap := hello.at.Sub(endpoint.at); gap < 50*time.Millisecond {
 		t.Errorf("mcp-response came %v after endpoint, want 100 ms: some clients lose what comes too soon", gap)
 	}
 	for _, e := range got {
-		if e.id == "" || strings.Count(e.raw, "data:") != 1 {
-			t.Errorf("event %q: want an id and one line of data", e.raw)
+		if e.ID == "" || strings.Count(e.Raw, "data:") != 1 {
+			t.Errorf("event %q: want an id and one line of data", e.Raw)
 		}
 	}
 }
@@ -111,8 +111,8 @@ func TestOpeningEventsAreWithheld(t *testing.T) {
 			t.Errorf("%s: echo = %q, want m", name, got)
 		}
 		for _, e := range s.seen() {
-			if e.name == "connection" || strings.Contains(e.data, "auto-initialize") {
-				t.Errorf("%s: came\n%s", name, e.raw)
+			if e.Name == "connection" || strings.Contains(e.Data, "auto-initialize") {
+				t.Errorf("%s: came\n%s", name, e.Raw)
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func TestEventNameIsChosenByTheQuery(t *testing.T) {
 	for chosen, other := range map[string]string{"mcp-response": "message", "message": "mcp-response"} {
 		s := openStream(t, g.url+"?event="+chosen)
 		s.accepted(requestJSON("1", "tools/call", callParams("echo", `{"message":"m"}`)))
-		if got := parseResponse(t, s.await("response", answers(chosen, "1")).data).text(t); got != "m" {
+		if got := parseResponse(t, s.await("response", answers(chosen, "1")).Data).text(t); got != "m" {
 			t.Errorf("?event=%s: echo = %q, want m", chosen, got)
 		}
 		s.accepted(requestJSON("2", "ping", "{}"))

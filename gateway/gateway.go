@@ -43,6 +43,9 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	}
 	plainLog := opts.Logger
 	opts = opts.withDefaults()
+	if err := opts.validate(up); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
 	g := &Gateway{plainLog: plainLog, opts: opts, promReg: opts.Registry}
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()
@@ -54,10 +57,7 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics))
 	var err error
 	g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics))
-	if _, remote := up.(upstream.URL); remote && opts.Warm > 0 && opts.Sessions != SessionsShared {
-		err = errors.Join(err, fmt.Errorf("%s: there is nothing to keep warm for a remote server, which is not started: leave it out", "Warm"))
-	}
-	if err = errors.Join(opts.validate(), unregistered, err); err != nil {
+	if err = errors.Join(unregistered, err); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g.connect(up, build.Version)

@@ -29,12 +29,12 @@ const (
 	ErrorDetailsSafe = "safe"
 )
 
-// Options configure a Gateway. The zero value is the documented default of
-// every option; where a limit can be switched off, a negative value does it.
+// Options configure a Gateway. A field that is zero means its default; Defaults
+// returns all of them. Where a limit can be switched off, a negative value does it.
 type Options struct {
 	// Prefix is put before every route and before the path in the endpoint
-	// event: with "/mcp" the stream is at /mcp/sse. Default none. A prefix that
-	// http.StripPrefix removes is found without it.
+	// event: with "/mcp" the stream is at /mcp/sse. Default none. The gateway also
+	// finds a prefix that http.StripPrefix has removed.
 	Prefix string
 	// TrustForwardedPrefix puts the X-Forwarded-Prefix header of a request
 	// before the path in its endpoint event. Set it only behind a proxy that
@@ -45,102 +45,103 @@ type Options struct {
 	// is then a plain HTTP+SSE transport of 2024-11-05.
 	NoAutoInitialize bool
 	// Quiet withholds the connection and mcp-response events from all clients,
-	// as ?auto=0 does for one. The handshake is still run.
+	// as ?auto=0 does for one. The handshake still runs.
 	Quiet bool
 	// EventName is the name of the events that carry responses: "message" or
-	// "mcp-response". Default "": decided for each connection.
+	// "mcp-response". Default "": the gateway decides for each connection.
 	EventName string
-	// Sessions is who gets a session with the server: SessionsPerConnection, each
-	// connection its own, or SessionsShared, all connections the same. Default
-	// "per-connection".
+	// Sessions says who gets a session with the server: with SessionsPerConnection
+	// each connection has its own, with SessionsShared all connections share one.
+	// Default "per-connection".
 	Sessions string
-	// SessionsSize is how many shared sessions there are; connections are spread
-	// over them. Default 1. Only with SessionsShared.
+	// SessionsSize is the number of shared sessions, over which connections are
+	// spread. Default 1. Only with SessionsShared.
 	SessionsSize int
-	// Warm is how many servers are kept started ahead of connections, and not
-	// initialized: the handshake is the connection's own. Default 0: none. With
-	// SessionsShared, one or more has the shared sessions started ahead. A remote
-	// server needs no start, so there is nothing to keep for it but shared sessions.
+	// Warm is the number of servers to keep started ahead of connections. They are
+	// not initialized: each connection runs its own handshake. Default 0: none. With
+	// SessionsShared, 1 or more starts the shared sessions ahead. A remote server
+	// needs no start: for it, Warm needs SessionsShared.
 	Warm int
-	// StartConcurrency bounds the starts of sessions that run at a time. Default 16.
+	// StartConcurrency bounds the sessions that start at the same time. Default 16.
 	StartConcurrency int
 	// Retry says what happens to requests in flight when their session is lost:
 	// RetrySafe repeats once, on the new session, those that change nothing,
 	// RetryNever answers all with an error. Default "safe".
 	Retry string
-	// ErrorDetails says what errors tell clients of the server: ErrorDetailsFull its
-	// exit status, the last of its stderr, its command or address and what it said
-	// when it refused; ErrorDetailsSafe the category alone. The log has all of it.
-	// ErrorDetailsAuto is full for clients on this machine while there is no
-	// Authenticate, else safe. Why a server is not ready, /readyz tells in full only
-	// with ErrorDetailsFull, or to a request that Authenticate accepts. Default
-	// "auto".
+	// ErrorDetails says what errors tell clients about the server. ErrorDetailsFull
+	// includes its exit status, the end of its stderr, its command or address, and
+	// its reason for a refusal; ErrorDetailsSafe tells only the category.
+	// ErrorDetailsAuto is full for clients on this machine if there is no
+	// Authenticate, else safe. The log always has everything. /readyz tells in full
+	// why a server is not ready only with ErrorDetailsFull, or to a request that
+	// Authenticate accepts. Default "auto".
 	ErrorDetails string
-	// ForwardHeaders are the names of request headers that a client's GET may
-	// hand on to a remote server. Default none. Only per connection.
+	// ForwardHeaders are the names of headers of a client's GET that the gateway
+	// sends to a remote server. Default none. Not with SessionsShared.
 	ForwardHeaders []string
-	// Name names the server where several are served: in logs, and as the label
-	// server of all metrics. At most 64 of a-z, 0-9, _ and -, a letter or a digit
-	// first. Default none.
+	// Name names the server if there are several: in logs, and as the label server
+	// of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and begins
+	// with a letter or a digit. Default none.
 	Name string
 
-	// Capabilities are the client capabilities that the gateway's own
-	// initialize declares: a JSON object. Default {}.
+	// Capabilities are the client capabilities that the gateway's own initialize
+	// declares, as a JSON object. Default {}.
 	Capabilities json.RawMessage
 
 	// InitializationTimeout bounds how long a client's message waits for the
 	// handshake. Default 5 s.
 	InitializationTimeout time.Duration
-	// StartTimeout bounds how long one start of the server may take, handshake
-	// included. Default 60 s.
+	// StartTimeout bounds how long one start of the server may take, including the
+	// handshake. Default 60 s.
 	StartTimeout time.Duration
 	// InitializeTimeout bounds how long a client's own initialize waits for the
-	// server, failed starts and pauses included. Default 50 s: the SDKs of clients
+	// server, including failed starts and pauses. Default 50 s: the SDKs of clients
 	// give up after 60 s, and then show no reason.
 	InitializeTimeout time.Duration
-	// MaxHandshakeAttempts bounds the starts of the server in a row that fail
-	// before the connection gives up. Default 5.
+	// MaxHandshakeAttempts is the number of failed starts in a row after which a
+	// connection gives up. Default 5.
 	MaxHandshakeAttempts int
 	// HeartbeatInterval is the longest silence on a stream before a heartbeat.
 	// Default 15 s; negative: no heartbeats.
 	HeartbeatInterval time.Duration
-	// ConnectionTimeout closes a connection without any POST or request in
-	// flight for that long. Default 0: never.
+	// ConnectionTimeout closes a connection that has had no POST and no request in
+	// flight for this long. Default 0: never.
 	ConnectionTimeout time.Duration
 	// RequestTimeout bounds how long the server may take for one request, or
 	// between two reports of its progress. Default 60 s.
 	RequestTimeout time.Duration
-	// MaxRequestTimeout bounds it whatever progress is reported; never less than
-	// RequestTimeout. Default 600 s.
+	// MaxRequestTimeout bounds how long the server may take for one request, whatever
+	// progress it reports. Default 600 s, or RequestTimeout if that is longer.
 	MaxRequestTimeout time.Duration
-	// HangTimeout is the silence of a server that has requests to answer after
-	// which it is suspected to hang. A suspect is pinged when nothing is in flight
-	// any more, and started anew when it misses two pings. Default 30 s; negative:
-	// never.
+	// HangTimeout is how long a server may be silent with requests in flight before
+	// the gateway suspects that it hangs. It pings a suspect that has no request in
+	// flight any more, and restarts it if it misses two pings. Default 30 s;
+	// negative: never.
 	HangTimeout time.Duration
-	// WriteTimeout bounds one write to a client, and the wait for room in its
-	// outbox. Default 10 s.
+	// WriteTimeout bounds how long a client may take to read 64 KiB, and how long a
+	// sender waits for room in its outbox while nothing is written. Default 10 s.
 	WriteTimeout time.Duration
-	// AnnounceDelay is the least time between the endpoint and the mcp-response
-	// event. Default 100 ms; negative: none.
+	// AnnounceDelay is the least time between the endpoint event and the
+	// mcp-response event. Default 100 ms; negative: none.
 	AnnounceDelay time.Duration
-	// ReconnectDelay is what the stream tells clients to wait before they
+	// ReconnectDelay is how long the stream tells clients to wait before they
 	// reconnect. Default 1 s.
 	ReconnectDelay time.Duration
-	// SlowRequest is the duration from which a request is logged as slow.
-	// Default 5 s; negative: never.
+	// SlowRequest logs requests that take at least this long as slow. Default 5 s;
+	// negative: never.
 	SlowRequest time.Duration
 
 	// MaxConnections bounds the open connections. Default 10,000; negative:
 	// unlimited.
 	MaxConnections int
-	// MaxConnectionsPerIP bounds those of one client address (of one /64 for
-	// IPv6). Default 0: unlimited.
+	// MaxConnectionsPerIP bounds the open connections from one client address (one
+	// /64 for IPv6). Default 0: unlimited.
 	MaxConnectionsPerIP int
-	// ConnectRate bounds new connections a second from one client address
-	// (one /64 for IPv6), loopback exempt. Default 50; negative: unlimited.
+	// ConnectRate bounds new connections a second from one client address (one /64
+	// for IPv6). Loopback addresses are exempt. Default 50; negative: unlimited.
 	ConnectRate float64
-	// ConnectBurst is how many may come at once. Default 100.
+	// ConnectBurst is how many new connections may come at once within ConnectRate.
+	// Default 100.
 	ConnectBurst int
 	// TrustedProxies are the networks whose X-Forwarded-For is believed.
 	// Default none.
@@ -148,38 +149,38 @@ type Options struct {
 
 	// MaxMessageBytes bounds the body of a POST. Default 4 MiB.
 	MaxMessageBytes int64
-	// OutboxBytes bounds what waits to be written to one client. One message
-	// larger than it passes alone. Default 1 MiB.
+	// OutboxBytes bounds the messages that wait to be written to one client. A
+	// larger message passes alone. Default 1 MiB.
 	OutboxBytes int
 	// GateQueue bounds the messages of one connection that wait for the
 	// handshake. Default 64.
 	GateQueue int
-	// MaxInFlight bounds the requests of one session that the server works on
-	// at a time; more wait in order. Default 0: unlimited; 1 serializes.
+	// MaxInFlight bounds the requests of one session that the server works on at
+	// the same time. More wait in order; 1 serializes them. Default 0: unlimited.
 	MaxInFlight int
-	// MaxWaiting bounds the requests of one session that wait for their turn.
-	// Default 1024.
+	// MaxWaiting bounds the requests of one session that wait because of
+	// MaxInFlight. Default 1024.
 	MaxWaiting int
-	// MaxPending bounds the unanswered requests of one connection, waiting ones
-	// included. Default 4096.
+	// MaxPending bounds the unanswered requests of one connection, including those
+	// that wait. Default 4096.
 	MaxPending int
 
-	// AllowedOrigins are the values of the Origin header that are allowed
-	// beside the server's own origin: "https://app.example.com", or "*" for any.
+	// AllowedOrigins are the values of the Origin header to allow beside the
+	// server's own origin, such as "https://app.example.com"; "*" allows any.
 	AllowedOrigins []string
-	// AllowedHosts are values of the Host header, without port, that are
-	// allowed on a loopback address beside loopback names. "*" allows any.
+	// AllowedHosts are the values of the Host header, without port, to allow on a
+	// loopback address beside loopback names; "*" allows any.
 	AllowedHosts []string
 	// CORS answers preflights and sets CORS headers for the allowed origins.
 	CORS bool
 	// Authenticate returns the principal that makes a request, or an error for a
-	// 401. A connection belongs to the principal that opened it. Default nil: no authentication. It
-	// is called concurrently. See sse.BearerTokens.
+	// 401. A connection belongs to the principal that opened it. The function must be
+	// safe for concurrent use. See sse.BearerTokens. Default nil: no authentication.
 	Authenticate func(*http.Request) (principal string, err error)
 
 	// Logger receives the logs. Default nil: silent.
 	Logger *slog.Logger
-	// Registry receives the metrics. Default nil: they are counted, and served
-	// by Admin, but in a registry of the gateway's own.
+	// Registry receives the metrics. Default nil: a registry of the gateway's own,
+	// which Admin serves.
 	Registry *prometheus.Registry
 }

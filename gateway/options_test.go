@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -39,40 +40,41 @@ func TestWrongOptions(t *testing.T) {
 	if err == nil {
 		t.Fatal("New took wrong options")
 	}
+	lines := strings.Replace(err.Error(), "gateway: ", "\n", 1)
 	for name, field := range reflect.ValueOf(wrong).Fields() {
 		if field.IsZero() {
 			continue
 		}
-		text := map[string]string{"Prefix": `prefix "mcp/"`, "EventName": `event "other"`}[name.Name]
-		if text == "" {
-			text = name.Name + ": "
-		}
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("the error does not speak of %s: %v", name.Name, err)
+		if n := strings.Count(lines, "\n"+name.Name+": "); n != 1 {
+			t.Errorf("the error names %s %d times, want once: %v", name.Name, n, err)
 		}
 	}
 }
 
-// Options that contradict each other are told by the name of one.
+// An option that contradicts another names it, in the error and in its text.
 func TestContradictoryOptions(t *testing.T) {
 	shared, header := gateway.SessionsShared, []string{"X-User"}
 	for name, tc := range map[string]struct {
 		opts gateway.Options
 		want string // "" for none
 	}{
-		"many that are not shared":   {gateway.Options{SessionsSize: 2}, "SessionsSize: has no effect without"},
+		"many that are not shared":   {gateway.Options{SessionsSize: 2}, "SessionsSize: has no effect unless Sessions is shared"},
 		"many shared":                {gateway.Options{Sessions: shared, SessionsSize: 2, Warm: 1}, ""},
-		"shared, plain transport":    {gateway.Options{Sessions: shared, NoAutoInitialize: true}, "Sessions: shared ones need"},
-		"shared with capabilities":   {gateway.Options{Sessions: shared, Capabilities: json.RawMessage(`{"roots":{}}`)}, "Capabilities: must be {}"},
+		"shared, plain transport":    {gateway.Options{Sessions: shared, NoAutoInitialize: true}, "Sessions: contradicts NoAutoInitialize"},
+		"shared with capabilities":   {gateway.Options{Sessions: shared, Capabilities: json.RawMessage(`{"roots":{}}`)}, "Capabilities: contradicts Sessions"},
 		"shared with none, in words": {gateway.Options{Sessions: shared, Capabilities: json.RawMessage(` { } `)}, ""},
-		"shared with headers":        {gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: a shared session"},
+		"shared with headers":        {gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: contradicts Sessions"},
 		"warm, plain transport":      {gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
-		"warm with headers":          {gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: a server started ahead"},
+		"warm with headers":          {gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: contradicts ForwardHeaders"},
 		"a short maximum":            {gateway.Options{RequestTimeout: time.Minute, MaxRequestTimeout: time.Second}, "MaxRequestTimeout: must be at least"},
 		"a delay over the wait":      {gateway.Options{AnnounceDelay: 5 * time.Second}, "AnnounceDelay: must be less than"},
 		"a long request":             {gateway.Options{RequestTimeout: time.Hour}, ""},
+		"one address above all":      {gateway.Options{MaxConnections: 5, MaxConnectionsPerIP: 6}, "MaxConnectionsPerIP: must be at most MaxConnections"},
+		"one address, all unlimited": {gateway.Options{MaxConnections: -1, MaxConnectionsPerIP: 6}, ""},
+		"CORS for nobody":            {gateway.Options{CORS: true}, "CORS: has no effect without AllowedOrigins"},
+		"capabilities of nobody":     {gateway.Options{NoAutoInitialize: true, Capabilities: json.RawMessage(`{"roots":{}}`)}, "Capabilities: has no effect with NoAuto"},
 		"never a hang":               {gateway.Options{HangTimeout: -1}, ""},
-		"a long name":                {gateway.Options{Name: strings.Repeat("a", 65)}, "Name: must match"},
+		"a long name":                {gateway.Options{Name: strings.Repeat("a", 65)}, "Name: must be at most 64"},
 		"names":                      {gateway.Options{Name: "0_a-b", ForwardHeaders: header}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,6 +88,15 @@ func TestContradictoryOptions(t *testing.T) {
 			case tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "gateway: "+tc.want) || strings.Contains(err.Error(), "\n")):
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
+			wrong := gateway.Check(&server{}, tc.opts)
+			if (len(wrong) > 0) != (err != nil) {
+				t.Errorf("Check: got %v, but New %v", wrong, err)
+			}
+			for _, e := range wrong {
+				if named, ok := errors.AsType[*gateway.OptionError](err); !ok || *named != *e || !strings.Contains(e.Problem, e.Other) {
+					t.Errorf("Check: got %+v, but New %v", e, err)
+				}
+			}
 		})
 	}
 }
@@ -96,7 +107,7 @@ func TestRemoteServerIsNotKeptWarm(t *testing.T) {
 		"URL":     upstream.URL{Address: "https://example.com/mcp"},
 		"handler": upstream.HTTPHandler(http.NotFoundHandler()),
 	} {
-		if _, err := gateway.New(up, gateway.Options{Warm: 1}); err == nil || !strings.Contains(err.Error(), "Warm: there is nothing to keep warm") {
+		if _, err := gateway.New(up, gateway.Options{Warm: 1}); err == nil || !strings.Contains(err.Error(), "Warm: has no effect on a remote server") {
 			t.Errorf("%s: got %v, want a refusal", name, err)
 		}
 		g, err := gateway.New(up, gateway.Options{Warm: 1, Sessions: gateway.SessionsShared})
@@ -157,8 +168,14 @@ func TestDefaultsAreAsDocumented(t *testing.T) {
 			}
 			continue
 		}
-		if f.Name == "Logger" || f.Name == "Capabilities" {
-			continue // a silent logger and {}, see the other tests
+		if f.Name == "Logger" {
+			continue // a silent one
+		}
+		if f.Name == "Capabilities" {
+			if string(v.Bytes()) != text {
+				t.Errorf("%s is %s, documented as %q", f.Name, v.Bytes(), text)
+			}
+			continue
 		}
 		if ok && !v.IsZero() && text != strconv.Quote(v.String()) {
 			t.Errorf("%s is %v, documented as %q", f.Name, v, text)

@@ -317,35 +317,35 @@ func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 // RemoveMember returns obj without its members of that name, and obj itself when
 // there is none.
 func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
-	for {
-		at, ok := find(obj, []string{name})
-		if !ok {
-			return obj
-		}
-		obj = splice(obj, around(obj, at), "")
+	from := skipSpace(obj, 0)
+	if from >= len(obj) || obj[from] != '{' {
+		return obj
 	}
-}
-
-// around is the member whose value is at, its name and one comma included.
-func around(obj []byte, at span) span {
-	var out, before, last span
-	_, _ = skipObject(obj, skipSpace(obj, 0), 0, func(name, value span) error { // valid: at was found in it
-		if last == at {
-			out.to = name.from // the comma behind goes with it
+	out := make([]byte, 0, len(obj))
+	kept, removed, last := 0, false, from+1
+	var gap []byte // before the current member, or the removed ones before it; nil: not seen yet
+	end, err := skipObject(obj, from, 0, func(n, value span) error {
+		if last == from+1 { // the first one
+			out = append(out, obj[:n.from]...)
 		}
-		if value == at {
-			out.from, before = name.from, last
+		if gap == nil {
+			gap = obj[last:n.from:n.from]
 		}
-		last = value
+		last = value.to
+		if string(unquoted(obj, n)) == name {
+			removed = true
+			return nil
+		}
+		if kept++; kept > 1 {
+			out = append(out, gap...)
+		}
+		out, gap = append(out, obj[n.from:value.to]...), nil
 		return nil
 	})
-	if out.to == 0 { // the last one: the comma before it does
-		out.to = at.to
-		if before.present() {
-			out.from = before.to
-		}
+	if err != nil || !removed || skipSpace(obj, end) < len(obj) {
+		return obj
 	}
-	return out
+	return append(out, obj[last:]...)
 }
 
 func find(obj []byte, names []string) (span, bool) {

@@ -101,7 +101,7 @@ func newGateSeries(b *builder) gateSeries {
 		wait: b.histogram("mcp_sse_gate_wait_seconds",
 			"Time that messages waited for a handshake, the rejected ones included.", fineBuckets()),
 		rejected: b.counters("mcp_sse_gate_rejected_total",
-			"Messages that were refused for want of a finished handshake, by reason.", "reason", gateReasons()),
+			"Messages that were refused because the handshake was not finished, by reason.", "reason", gateReasons()),
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 // past is a deadline that makes a write return at once.
 var past = time.Unix(1, 0)
 
-// deadline bounds the writes to one client. Not every ResponseWriter has
-// deadlines; on one without, a stalled client is only ended by its outbox.
+// deadline bounds the writes to one client. Not every ResponseWriter has deadlines;
+// without them, only a full outbox ends a stalled client.
 type deadline struct {
 	control *http.ResponseController
 	timeout time.Duration
@@ -28,9 +28,9 @@ type deadline struct {
 	over    bool
 }
 
-// begin bounds the write that follows. It reports false when the stream is over
-// and nothing may be written any more. A deadline that is almost as far away as
-// a new one would be stands: writes come in thousands, and each would pay for it.
+// begin bounds the write that follows. It reports false when the stream is over and
+// nothing may be written any more. It keeps a deadline that is almost as far away
+// as a new one: writes come in thousands, and each would pay for a new one.
 func (d *deadline) begin() bool {
 	now := time.Now()
 	d.mu.Lock()
@@ -46,8 +46,8 @@ func (d *deadline) begin() bool {
 	return true
 }
 
-// end is called after the write, with its error, and returns why the connection
-// has to be closed; "" after a write that went well.
+// end takes the error of the write and returns the reason to close the connection;
+// "" after a write that succeeded.
 func (d *deadline) end(err error) (reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -66,9 +66,9 @@ func (d *deadline) end(err error) (reason string) {
 	return metrics.ClosedWriteError
 }
 
-// expire ends the stream: it makes a write that is under way return, and allows
-// no other. When there is none, what net/http writes to end the body in order
-// gets its time.
+// expire ends the stream: it makes a write that is under way return, and allows no
+// other. If no write is under way, net/http gets the time of one write to end the
+// body in order.
 func (d *deadline) expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -9,13 +9,13 @@
 //	event: message       JSON-RPC messages, from then on
 //	: heartbeat          when nothing else has been sent for a while
 //
-// A POST is answered 202 at once; what the message means is answered on the
-// stream. The whole contract is in docs/reference/wire.md.
+// The gateway answers a POST with 202 at once; the answer to the message comes on
+// the stream. The whole contract is in docs/reference/wire.md.
 //
-// One goroutine, that of the GET, writes the response. A client that does not
-// read is closed when its outbox stays full or a write takes too long. What
-// stands behind a connection is the [Backend]'s; this package knows no MCP
-// session and no process.
+// One goroutine, that of the GET, writes the response. It closes a client that does
+// not read when the outbox stays full or a write takes too long. The [Backend]
+// decides what is behind a connection; this package knows no MCP session and no
+// process.
 //
 // The stream engine is r3labs/sse/v2, used in the one way that neither leaks nor
 // hangs; engine.go says how, and docs/design/stream-engine.md why.

@@ -58,7 +58,7 @@ func TestEndpointUnderAPrefix(t *testing.T) {
 			srv := start(t, f, test.wraps...)
 			r := openStream(t, srv.Client(), srv.URL+test.target, f)
 			defer r.Body.Close()
-			endpoint := r.next().data
+			endpoint := r.next().Data
 			if want := test.want + "/sse/" + r.c.ID() + "/message"; endpoint != want {
 				t.Fatalf("got %s, want %s", endpoint, want)
 			}

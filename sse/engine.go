@@ -15,12 +15,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// engineBuffer is how many events of one stream are in the library's hands at
-// most. Its own buffer has that many places, so publishing never finds it full.
+// engineBuffer is the largest number of events of one stream that the library
+// holds. Its buffer has that many places, so publishing never finds it full.
 const engineBuffer = 16
 
-// gatherBytes is how much is gathered at most for one write.
+// gatherBytes bounds what one write gathers, in bytes.
 const gatherBytes = 32 << 10
+
+// chunkBytes is how much a client must take within the write timeout.
+const chunkBytes = 64 << 10
 
 // engine drives one stream for each connection through r3labs/sse/v2, in the
 // only way that neither leaks nor hangs (docs/design/stream-engine.md):
@@ -65,9 +68,9 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Conn
 	e.server.ServeHTTP(s, inner)
 }
 
-// newStream returns what the library is called with: a stream and a request
-// that ends when the connection is closed or the client is gone. stop releases
-// the request.
+// newStream returns the arguments for the library: a stream, and a request that
+// ends when the connection is closed or the client is gone. stop releases the
+// request.
 func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.Connection, endpoint string) (s *stream, inner *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s = &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), endpoint: endpoint, lastID: 1}
@@ -87,8 +90,8 @@ func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.
 	}
 }
 
-// stream is the ResponseWriter that the library writes one connection's events
-// to. All but take and expire runs on the goroutine of the GET.
+// stream is the ResponseWriter that the library writes one connection's events to.
+// All methods but take and expire run on the goroutine of the GET.
 type stream struct {
 	engine  *engine
 	c       *connstate.Connection
@@ -152,7 +155,7 @@ func eventName(name string) []byte {
 	return []byte(name)
 }
 
-// Header is the library's: it sets what it likes, WriteHeader what we mean.
+// Header returns a header for the library to change; WriteHeader sets the real one.
 func (s *stream) Header() http.Header { return s.w.Header() }
 
 // WriteHeader sets the head of the stream; it is sent with the first Flush.
@@ -182,9 +185,9 @@ func (s *stream) gather(p []byte) {
 	*s.buf = append(*s.buf, p...)
 }
 
-// Flush is called by the library once for the head and then after each event.
-// While more events are on their way it holds the write back: one write and one
-// flush serve them all.
+// Flush writes what Write has gathered. The library calls it once for the head and
+// then after each event. While more events are on their way, Flush holds the write
+// back: one write and one flush serve them all.
 func (s *stream) Flush() {
 	if !s.begun {
 		s.begun = true
@@ -206,7 +209,7 @@ func (s *stream) Flush() {
 	s.release()
 }
 
-// release gives the room of the events that were written back to the outbox.
+// release returns the room of the written events to the outbox.
 func (s *stream) release() {
 	size := 0
 	for i := s.written - int64(s.held); i < s.written; i++ {
@@ -221,28 +224,38 @@ func (s *stream) writeOut() {
 	if s.err != nil {
 		return
 	}
-	if !s.deadline.begin() {
-		s.err = connstate.ErrClosed
-		return
-	}
-	_, err := s.w.Write(*s.buf)
-	if err == nil {
-		err = s.control.Flush()
-	}
-	reason := s.deadline.end(err)
+	reason, err := s.writeChunks(*s.buf)
 	if cap(*s.buf) <= 2*gatherBytes {
 		*s.buf = (*s.buf)[:0]
 		s.engine.buffers.Put(s.buf)
 	}
 	s.buf = nil
-	if err == nil {
-		s.c.SawWrite()
+	if s.err = err; reason == "" {
 		return
 	}
-	s.err = err
 	if s.c.Close(reason) && reason == metrics.ClosedWriteTimeout {
 		s.engine.metrics.WriteTimeout()
 	}
+}
+
+// writeChunks writes and flushes data. Each chunk has the time of one write, so
+// that a client that reads steadily gets a message of any size. With an error it
+// returns the reason to close the connection, "" if it is over already.
+func (s *stream) writeChunks(data []byte) (reason string, err error) {
+	for len(data) > 0 && err == nil {
+		if !s.deadline.begin() {
+			return "", connstate.ErrClosed
+		}
+		chunk := data[:min(len(data), chunkBytes)]
+		data = data[len(chunk):]
+		if _, err = s.w.Write(chunk); err == nil {
+			err = s.control.Flush()
+		}
+		if reason = s.deadline.end(err); err == nil {
+			s.c.SawWrite()
+		}
+	}
+	return reason, err
 }
 
 var (

@@ -59,11 +59,11 @@ func TestEveryEventHasTheNextID(t *testing.T) {
 		synctest.Wait()
 		g.leave()
 		for i, e := range parse(t, g.text()) {
-			if want := strconv.Itoa(i + 1); e.id != want {
-				t.Fatalf("event %d %q: got id %q, want %q", i, e.name, e.id, want)
+			if want := strconv.Itoa(i + 1); e.ID != want {
+				t.Fatalf("event %d %q: got id %q, want %q", i, e.Name, e.ID, want)
 			}
-			if e.lines != 1 {
-				t.Errorf("event %d has %d data lines", i, e.lines)
+			if e.Lines != 1 {
+				t.Errorf("event %d has %d data lines", i, e.Lines)
 			}
 		}
 	})
@@ -162,8 +162,8 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 		next := map[int]int{}
 		for _, e := range parse(t, g.text())[2:] {
 			var s, i int
-			if _, err := fmt.Sscanf(e.data, `{"s":%d,"i":%d}`, &s, &i); err != nil {
-				t.Fatalf("%q: %v", e.data, err)
+			if _, err := fmt.Sscanf(e.Data, `{"s":%d,"i":%d}`, &s, &i); err != nil {
+				t.Fatalf("%q: %v", e.Data, err)
 			}
 			if next[s] != i {
 				t.Fatalf("sender %d: got %d, want %d", s, i, next[s])
@@ -199,7 +199,7 @@ func TestNothingEmptyReachesTheLibrary(t *testing.T) {
 		default:
 		}
 		for _, e := range parse(t, g.text()) {
-			if e.name != ":" && (e.data == "" || e.id == "") {
+			if !e.IsComment() && (e.Data == "" || e.ID == "") {
 				t.Errorf("got the event %+v", e)
 			}
 		}
@@ -231,7 +231,7 @@ func TestDataCannotBecomeFields(t *testing.T) {
 				t.Errorf("%q: a carriage return ends a line as well", data)
 			}
 			events := parse(t, g.text())
-			if got := names(events); got != "endpoint connection message message" || events[2].lines != 1 {
+			if got := names(events); got != "endpoint connection message message" || events[2].Lines != 1 {
 				t.Errorf("%q: got %s", data, got)
 			}
 			g.leave()

@@ -83,7 +83,7 @@ func checkAnswer(t *testing.T, r *http.Request, w *httptest.ResponseRecorder, id
 			t.Errorf("%s %q opened a stream", r.Method, r.URL.Path)
 		}
 		events := parse(t, text)
-		if len(events) == 0 || events[0].name != "endpoint" || strings.HasPrefix(events[0].data, "//") || !strings.HasPrefix(events[0].data, "/") {
+		if len(events) == 0 || events[0].Name != "endpoint" || strings.HasPrefix(events[0].Data, "//") || !strings.HasPrefix(events[0].Data, "/") {
 			t.Errorf("the stream is %q", text)
 		}
 	case w.Code == http.StatusAccepted:

@@ -12,9 +12,10 @@ import (
 
 // Backend provides the handlers of new connections.
 type Backend interface {
-	// Accept is called for each new connection, before the client learns its
-	// id. It must not block. The handler gets the client's messages and is
-	// told when the connection is over; it answers by the connection's methods.
+	// Accept is called for each new connection, before the client learns its id. It
+	// must not block. The Handler calls the returned handler with the client's
+	// messages and when the connection is over; it answers with the connection's
+	// methods.
 	Accept(c *connstate.Connection) connstate.Handler
 }
 
@@ -68,9 +69,9 @@ const (
 	routeMessage = "message"
 )
 
-// ServeHTTP serves GET /sse and POST /sse/{id}/message under the prefix. It
-// asks the router for the match alone: to be called by the router would cost
-// two copies of the request, a sixth of all that a POST allocates.
+// ServeHTTP serves GET /sse and POST /sse/{id}/message under the prefix. It only
+// asks the router for the match: if the router called the handler, it would copy
+// the request twice, a sixth of all that a POST allocates.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var match mux.RouteMatch
 	switch {
@@ -85,14 +86,18 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Guard serves next only to requests that no web page made a browser send: the
-// checks of Host and Origin that the transport's own routes have. What it refuses
-// is logged as there, and not counted.
+// Guard checks Host and Origin as the transport's own routes do, and passes on to
+// next only requests without a body that no web page made a browser send. It logs
+// what it refuses, and does not count it.
 func (h *Handler) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if reason, message := h.checkSite(r); reason != "" {
 			h.refusals.trace(h, r, http.StatusForbidden, reason, message)
-			refuse(w, http.StatusForbidden, message)
+			refuse(w, r, http.StatusForbidden, message)
+			return
+		}
+		if r.ContentLength != 0 {
+			refuse(w, r, http.StatusBadRequest, errBody.Error())
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -108,8 +113,8 @@ func (h *Handler) siteAllowed(w http.ResponseWriter, r *http.Request) bool {
 	return reason == ""
 }
 
-// admit answers what does not depend on the route: preflights, wrong methods,
-// Host, Origin and authentication. It reports whether to go on, and who asks.
+// admit answers preflights and checks method, Host, Origin and authentication,
+// whatever the route. It returns the principal, and whether to go on.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string) (string, bool) {
 	if !h.siteAllowed(w, r) {
 		return "", false
@@ -140,8 +145,8 @@ func (h *Handler) streamPath(r *http.Request) string {
 	return h.outerPrefix(r) + h.opts.Prefix + "/sse"
 }
 
-// endpoint is the path that the client posts to: what the client sees before
-// our route, and the route.
+// endpoint is the path for the client's POSTs: the prefix that the client sees, and
+// our route.
 func (h *Handler) endpoint(r *http.Request, id string) string {
 	return h.streamPath(r) + "/" + id + "/message"
 }

@@ -15,7 +15,7 @@ import (
 // beats counts the heartbeats in a stream.
 func beats(t testing.TB, text string) (n int) {
 	for _, e := range parse(t, text) {
-		if e.name == ":" && e.data == "heartbeat" || e.name == "heartbeat" {
+		if e.Comment == "heartbeat" || e.Name == "heartbeat" {
 			n++
 		}
 	}

@@ -41,7 +41,7 @@ func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
 			if err := r.c.Send(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
 				t.Fatalf("after %d s: %v, closed for %s", i, err, r.c.Reason())
 			}
-			if e := r.next(); e.data != fmt.Sprintf(`{"n":%d}`, i) {
+			if e := r.next(); e.Data != fmt.Sprintf(`{"n":%d}`, i) {
 				t.Fatalf("got %+v", e)
 			}
 		}

@@ -31,7 +31,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	m, refusal := h.readMessage(w, r)
 	if refusal != nil {
 		h.opts.Metrics.PostRejected(refusal.reason)
-		refuseRPC(w, refusal.status, refusal.err)
+		refuseRPC(w, r, refusal.status, refusal.err)
 		return
 	}
 	if c.State() == connstate.Closed {

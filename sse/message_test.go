@@ -38,7 +38,7 @@ func attach(t testing.TB, f *fixture, client *http.Client, base string, header .
 	if r.c == nil {
 		t.Fatalf("GET /sse: %d", r.StatusCode)
 	}
-	return &session{f, r, client, base, base + r.next().data}
+	return &session{f, r, client, base, base + r.next().Data}
 }
 
 // works fails the test unless the stream still answers.
@@ -47,7 +47,7 @@ func (s *session) works(t testing.TB) {
 	if res, body := post(t, s.client, s.url, `{"jsonrpc":"2.0","id":"works","method":"echo","params":{"a":1}}`); res.StatusCode != http.StatusAccepted || body != "" {
 		t.Fatalf("POST: got %d %q", res.StatusCode, body)
 	}
-	if got, want := s.next().data, `{"jsonrpc":"2.0","id":"works","result":{"a":1}}`; got != want {
+	if got, want := s.next().Data, `{"jsonrpc":"2.0","id":"works","result":{"a":1}}`; got != want {
 		t.Fatalf("got %s, want %s", got, want)
 	}
 }
@@ -60,13 +60,13 @@ func TestMessageIsAcceptedAndAnswered(t *testing.T) {
 		if res.StatusCode != http.StatusAccepted {
 			t.Fatalf("id %.40s: got %d %s", id, res.StatusCode, body)
 		}
-		if got, want := s.next().data, `{"jsonrpc":"2.0","id":`+id+`,"result":{"x":12345678901234567890.10}}`; got != want {
+		if got, want := s.next().Data, `{"jsonrpc":"2.0","id":`+id+`,"result":{"x":12345678901234567890.10}}`; got != want {
 			t.Errorf("got %.200s, want %.200s", got, want)
 		}
 	}
 	// what comes on several lines leaves on one
 	post(t, s.client, s.url, "{\"jsonrpc\":\"2.0\",\r\n\"id\":1,\n\"method\":\"echo\",\n\"params\":{\n\"a\":\n1}}")
-	if got, want := s.next().data, `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`; got != want {
+	if got, want := s.next().Data, `{"jsonrpc":"2.0","id":1,"result":{"a":1}}`; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -151,7 +152,7 @@ func TestServerTimeoutsDoNotCutTheStream(t *testing.T) {
 		t.Cleanup(srv.Close)
 		s := attach(t, f, srv.Client(), srv.URL)
 		for beats := 0; beats < 3; beats++ { // over a second
-			if e, err := readEvent(s.br); err != nil || e.name != ":" {
+			if e, err := ssetest.Read(s.br); err != nil || !e.IsComment() {
 				t.Fatalf("HTTP/2 %v: got %+v, %v", h2, e, err)
 			}
 		}

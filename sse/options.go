@@ -34,9 +34,9 @@ type Options struct {
 	// ConnectionTimeout closes a connection without POST and without request
 	// in flight. 0: never.
 	ConnectionTimeout time.Duration
-	// WriteTimeout bounds one write to a client. Default 10 s.
+	// WriteTimeout bounds how long a client may take to read 64 KiB. Default 10 s.
 	WriteTimeout time.Duration
-	// ReadTimeout bounds the reading of one POST body. Default 30 s.
+	// ReadTimeout bounds the reading of one POST body. Default 10 s.
 	ReadTimeout time.Duration
 	// ReconnectDelay is the retry hint. Default 1 s.
 	ReconnectDelay time.Duration
@@ -63,7 +63,7 @@ type Options struct {
 func (o Options) withDefaults() (Options, error) {
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, 15*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 10*time.Second)
-	o.ReadTimeout = cmp.Or(o.ReadTimeout, 30*time.Second)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 10*time.Second)
 	o.ReconnectDelay = cmp.Or(o.ReconnectDelay, time.Second)
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)
 	if o.Logger == nil {

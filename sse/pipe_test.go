@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
 // pipeListener is a network without sockets, so that time can be faked: a write
@@ -126,8 +127,8 @@ func (r *reader) next() event {
 	got := make(chan result, 1)
 	go func() {
 		for {
-			e, err := readEvent(r.br)
-			if err != nil || e.name != ":" {
+			e, err := ssetest.Read(r.br)
+			if err != nil || !e.IsComment() {
 				got <- result{e, err}
 				return
 			}
@@ -151,7 +152,7 @@ func (r *reader) next() event {
 func (r *reader) rest() ([]event, error) {
 	var events []event
 	for {
-		e, err := readEvent(r.br)
+		e, err := ssetest.Read(r.br)
 		if err == io.EOF {
 			return events, nil
 		}

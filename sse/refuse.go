@@ -71,7 +71,7 @@ func (f *refusals) trace(h *Handler, r *http.Request, status int, reason, messag
 // refuseClient answers a request with 403, 404 or 405, and leaves a trace of it.
 func (h *Handler) refuseClient(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
 	h.refusals.refused(h, r, status, reason, message)
-	refuse(w, status, message)
+	refuse(w, r, status, message)
 }
 
 // shortPath is a path as it may be logged: bounded, and without the whole id of a
@@ -111,9 +111,9 @@ func (h *Handler) prefixHint(path string) string {
 	return "; if clients use this path through a proxy, set the option prefix to " + prefix
 }
 
-// Elsewhere answers requests that reach none of several handlers: 404 with what
-// they are told. They are checked, logged and counted as h does with its own, but
-// to log and count.
+// Elsewhere returns a handler that answers requests that reach none of several
+// handlers: 404 with the text told. It checks, logs and counts them as h does with
+// its own, but uses log and count.
 func (h *Handler) Elsewhere(told string, log *slog.Logger, count Counter) http.Handler {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)

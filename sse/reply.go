@@ -10,17 +10,29 @@ import (
 )
 
 // refuse answers a request with an HTTP status and a JSON-RPC error body.
-func refuse(w http.ResponseWriter, status int, message string) {
-	refuseRPC(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
+func refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
+	refuseRPC(w, r, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
 }
 
-func refuseRPC(w http.ResponseWriter, status int, e *jsonrpc.Error) {
+func refuseRPC(w http.ResponseWriter, r *http.Request, status int, e *jsonrpc.Error) {
+	abandonBody(w, r)
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(jsonrpc.NewError(jsonrpc.Null, e), '\n')) // a client that is gone needs no answer
+}
+
+// abandonBody gives up what has not been read of a request's body. Otherwise
+// net/http waits for it before it answers, and again before it closes the TCP
+// connection. HTTP/2 needs none of this: there it is one stream of many.
+func abandonBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 || r.ProtoMajor > 1 {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(w).SetReadDeadline(past) // without deadlines the server's own count
 }
 
 func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
@@ -43,7 +55,7 @@ func Challenge(w http.ResponseWriter, r *http.Request, err error) {
 		value += `, error="invalid_token"`
 	}
 	w.Header().Set("WWW-Authenticate", value)
-	refuse(w, http.StatusUnauthorized, authMessage(err))
+	refuse(w, r, http.StatusUnauthorized, authMessage(err))
 }
 
 func authMessage(err error) string {

@@ -33,7 +33,23 @@ func (h *Handler) checkSite(r *http.Request) (reason, message string) {
 	if !h.originAllowed(r) {
 		return reasonOrigin, "the Origin is not allowed: allow it by the allowed-origins option"
 	}
+	if h.fromOtherSite(r) {
+		return reasonOrigin, "a page of another site made the browser send this: allow its origin by the allowed-origins option"
+	}
 	return "", ""
+}
+
+// fromOtherSite reports whether a page of another site made a browser send a
+// request that names no origin, as the GET of an image does (Fetch Metadata, W3C).
+func (h *Handler) fromOtherSite(r *http.Request) bool {
+	if r.Header.Get("Origin") != "" { // the browser has named it, and it is allowed
+		return false
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "cross-site", "same-site":
+		return !slices.Contains(h.opts.AllowedOrigins, "*")
+	}
+	return false
 }
 
 // onLoopback reports whether a request came in on a loopback address.

@@ -270,3 +270,40 @@ func TestGuardChecksHostAndOrigin(t *testing.T) {
 		})
 	}
 }
+
+// A browser sends no Origin with the GET of an image or of a link: Sec-Fetch-Site
+// tells where it comes from.
+func TestGETsOfOtherSites(t *testing.T) {
+	for _, test := range []struct {
+		site, origin string
+		allowed      []string
+		want         int
+	}{
+		{"", "", nil, 200},
+		{"none", "", nil, 200}, // typed by the user
+		{"same-origin", "", nil, 200},
+		{"cross-site", "", nil, 403},
+		{"same-site", "", nil, 403}, // another port of this machine
+		{"cross-site", "", []string{"https://app.example.com"}, 403},
+		{"cross-site", "https://app.example.com", []string{"https://app.example.com"}, 200},
+		{"cross-site", "https://other.example.com", []string{"https://app.example.com"}, 403},
+		{"cross-site", "", []string{"*"}, 200},
+	} {
+		f := newFixture(t, config{sse: sse.Options{AllowedOrigins: test.allowed}})
+		guarded := f.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		for path, h := range map[string]http.Handler{"/sse": f, "/readyz": guarded} {
+			w := ask(h, "127.0.0.1:8080", http.MethodGet, path, func(r *http.Request) {
+				r.Header.Set("Sec-Fetch-Site", test.site)
+				if test.origin != "" {
+					r.Header.Set("Origin", test.origin)
+				}
+			})
+			if w.Code != test.want {
+				t.Errorf("%s from %q, origin %q, allowed %v: got %d, want %d", path, test.site, test.origin, test.allowed, w.Code, test.want)
+			}
+		}
+		for f.registry.Len() > 0 {
+			<-f.backend.closed
+		}
+	}
+}

@@ -15,9 +15,8 @@ import (
 
 // serveStream is GET /sse. Its goroutine writes the stream until the end.
 //
-// What stands on its stack stands there as long as the stream is open, for each
-// of many idle clients: the work of the beginning and of the end is in functions
-// that return.
+// Its stack lives as long as the stream, for each of many idle clients. So the work
+// of the beginning and of the end is in functions that return.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	c := h.open(w, r)
 	if c == nil {
@@ -30,27 +29,34 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	c.Close(metrics.ClosedClient)
 }
 
-// open returns a connection for the client, or answers why there is none.
+// errBody is why a request that needs no body is refused: net/http would keep what
+// comes of it, and wait for the rest.
+var errBody = errors.New("a GET must not have a body")
+
+// open returns a connection for the client, or refuses the request.
 func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connection {
 	principal, ok := h.admit(w, r, http.MethodGet)
 	if !ok {
 		return nil
 	}
 	client, err := h.client(r, principal)
+	if err == nil && r.ContentLength != 0 {
+		err = errBody
+	}
 	if err != nil {
 		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
-		refuse(w, http.StatusBadRequest, err.Error())
+		refuse(w, r, http.StatusBadRequest, err.Error())
 		return nil
 	}
 	if !canFlush(w) {
 		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
 		h.opts.Logger.Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
-		refuse(w, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
+		refuse(w, r, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 		return nil
 	}
 	c, err := h.registry.Open(client)
 	if err != nil {
-		h.refuseConnection(w, err)
+		h.refuseConnection(w, r, err)
 		return nil
 	}
 	h.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "remote", client.Addr.String(),
@@ -58,8 +64,8 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 	return c
 }
 
-// begin starts what stands behind a connection, and its timers, which the
-// returned function stops.
+// begin starts the backend of a connection, and its timers, which the returned
+// function stops.
 func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Connection) (stop func()) {
 	// The server's own deadlines are for requests that end. Not every
 	// ResponseWriter has deadlines; then there are none to lift.
@@ -102,8 +108,8 @@ func (h *Handler) forwarded(from http.Header) map[string][]string {
 	return kept
 }
 
-// client reads what the GET says about the client. Query parameters that are
-// not ours are left alone.
+// client reads what the GET says about the client. It ignores query parameters that
+// are not ours.
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, error) {
 	query := r.URL.Query()
 	client := connstate.Client{
@@ -133,10 +139,10 @@ func diesOfUnknownEvents(userAgent string) bool {
 	return strings.HasPrefix(userAgent, "Java-http-client/")
 }
 
-func (h *Handler) refuseConnection(w http.ResponseWriter, err error) {
+func (h *Handler) refuseConnection(w http.ResponseWriter, r *http.Request, err error) {
 	limit, ok := errors.AsType[*connstate.LimitError](err)
 	if !ok {
-		refuse(w, http.StatusInternalServerError, "the connection could not be opened")
+		refuse(w, r, http.StatusInternalServerError, "the connection could not be opened")
 		return
 	}
 	status := http.StatusTooManyRequests
@@ -145,7 +151,7 @@ func (h *Handler) refuseConnection(w http.ResponseWriter, err error) {
 	}
 	h.opts.Logger.Debug("connection refused", "reason", limit.Reason)
 	setRetryAfter(w, limit.RetryAfter)
-	refuse(w, status, limit.Message)
+	refuse(w, r, status, limit.Message)
 }
 
 // connectionEvent tells the client about the connection, and how long to wait

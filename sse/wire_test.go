@@ -114,7 +114,7 @@ func TestConnectionEvent(t *testing.T) {
 			synctest.Wait()
 			g.leave()
 			e := parse(t, g.text())[1]
-			if !strings.HasSuffix(e.data, test.data) || e.retry != test.retry {
+			if !strings.HasSuffix(e.Data, test.data) || e.Retry != test.retry {
 				t.Errorf("got %+v, want %s and retry %s", e, test.data, test.retry)
 			}
 		})

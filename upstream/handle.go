@@ -12,36 +12,34 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
-// maxRunning bounds the requests of one Handle session that are being handled:
-// each has a goroutine.
+// maxRunning bounds the requests that one Handle session handles at a time: each has a
+// goroutine.
 const maxRunning = 16384
 
-// Handle serves in process: it is called for each message of a session, and the
+// Handle serves in process: a session calls the function for each message, and the
 // value that it returns is the response.
 //
-// For a request it is called in a goroutine of its own, and its context ends
-// when the client cancels the request (notifications/cancelled), when it has
-// returned, and when the session is closed. For a notification, and for a
-// response to a request of the server's, it is called before Send returns, so
-// that their order is kept: it must return promptly then. Their context ends
-// with the session; what it returns for them is dropped, and a panic in it is
-// the error that Send returns.
+// For a request, the session calls the function in a new goroutine. The context ends
+// when the client cancels the request (notifications/cancelled), when the function has
+// returned, and when the session is closed. For a notification, and for a response to a
+// request of the server, the function runs before Send returns, which keeps their
+// order: it must return promptly. The context ends with the session, the returned value
+// is dropped, and Send returns a panic as an error.
 //
-// A json.RawMessage or []byte is the response as it is, and belongs to the
-// session from then on; any other value is encoded by json.Marshal. A response
-// must have the id of its request. A request is always answered: nil, a value
-// without a JSON form and a panic each become a JSON-RPC error, code -32603,
-// that names them.
+// A json.RawMessage or []byte is sent unchanged, and belongs to the session from then
+// on. json.Marshal encodes any other value. A response must have the id of its request.
+// A request is always answered: nil, a value without a JSON form and a panic become a
+// JSON-RPC error with code -32603 that names them.
 //
-// A session has no goroutine while no request is being handled.
+// A session has no goroutine while it handles no request.
 type Handle func(ctx context.Context, msg json.RawMessage) any
 
 // Dial opens a session. It fails only when ctx has ended.
 //
-// Send fails with jsonrpc.ErrBusy while requests being handled and responses
-// that Recv has not taken hold more than 8 MiB, or 16,384 requests are being
-// handled. Close ends the contexts of all handlers and returns at once, without
-// waiting for them; what they return later is dropped.
+// Send fails with jsonrpc.ErrBusy while the requests in work and the responses that wait
+// for Recv hold 8 MiB, or 16,384 requests are in work. Close ends the contexts of all
+// requests and returns at once, without waiting for the functions. What they return
+// later is dropped.
 func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial handler: %w", err)
@@ -55,22 +53,22 @@ func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 // handleConn is one session of a Handle.
 type handleConn struct {
 	fn Handle
-	// ctx lives as long as the session: it is no caller's, so it is kept here.
+	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards all below
 	ready   sync.Cond  // there is an answer, or the session is closed
 	answers buffer.FIFO
-	running *call                    // the requests being handled: a doubly linked list
+	running *call                    // the requests in work: a doubly linked list
 	count   int                      // of running
 	held    int                      // bytes of running
-	receive func([]byte, error) bool // gets the answers; nil: Recv does
+	receive func([]byte, error) bool // gets the answers; nil: Recv returns them
 	closed  bool
 }
 
-// call is one request being handled. A list of them is all the bookkeeping:
-// to cancel one is rare, so it may search, and an idle session has no map.
+// call is one request in work. A list of them suffices: a cancellation is rare, so it
+// may search, and an idle session needs no map.
 type call struct {
 	msg        *jsonrpc.Message
 	ctx        context.Context
@@ -159,8 +157,8 @@ func (c *handleConn) run(k *call) {
 	answer = encode(k, c.fn(k.ctx, k.msg.Raw()))
 }
 
-// finish hands the answer over. Until it is taken the call counts as running:
-// a client that does not read its answers keeps its own session busy.
+// finish hands over the answer. The call counts as running until the answer is taken, so
+// that a client that does not read its answers keeps only its own session busy.
 func (c *handleConn) finish(k *call, answer []byte) {
 	k.cancel()
 	c.mu.Lock()
@@ -191,7 +189,7 @@ func (c *handleConn) unlinkLocked(k *call) {
 	c.held -= len(k.msg.Raw())
 }
 
-// encode returns the bytes of a handler's response; they are never nil.
+// encode returns the bytes of a response, which are never nil.
 func encode(k *call, v any) []byte {
 	var raw []byte
 	switch v := v.(type) {
@@ -229,7 +227,7 @@ func fault(id jsonrpc.ID, format string, args ...any) []byte {
 	return jsonrpc.NewError(id, jsonrpc.Errorf(jsonrpc.CodeInternalError, format, args...))
 }
 
-// Recv returns the next response in the order in which they were given.
+// Recv returns the next response, in the order in which the functions returned them.
 func (c *handleConn) Recv() ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -242,8 +240,8 @@ func (c *handleConn) Recv() ([]byte, error) {
 	return c.answers.Pop(), nil
 }
 
-// Push has receive called with the responses, by the goroutines that handle the
-// requests.
+// Push makes the goroutines of the requests call receive with the responses, instead of
+// keeping them for Recv.
 func (c *handleConn) Push(receive func(msg []byte, err error) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -267,9 +265,9 @@ func (c *handleConn) Close() error {
 
 var _ jsonrpc.Pusher = (*handleConn)(nil)
 
-// growStack makes the stack of a new goroutine as large as a handler needs in
-// most cases, while there is nothing on it to move. It would otherwise be copied
-// twice or three times on the way into the handler.
+// growStack makes the stack of a new goroutine as large as most handlers need, while it
+// is empty. Otherwise the runtime copies it two or three times on the way into the
+// handler.
 //
 //go:noinline
 func growStack() {

@@ -39,7 +39,7 @@ func TestHandlePushes(t *testing.T) {
 	})
 }
 
-// What is handed over but not taken yet holds its place in the session's bound.
+// An answer that was handed over but not taken counts toward the session's bound.
 func TestHandlePushCountsWhatIsNotTaken(t *testing.T) {
 	big := make([]byte, upstream.SendLimit)
 	for i := range big {

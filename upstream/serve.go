@@ -15,25 +15,24 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
-// serveCloseTimeout bounds each of the two waits of Close for the function: for
-// the end of its input, and for the end of its context.
+// serveCloseTimeout bounds each of the two waits of Close for the function: after the
+// end of its input, and after the end of its context.
 const serveCloseTimeout = time.Second
 
-// Serve serves in process over newline-delimited JSON: the function runs one
-// session. It reads the client's messages from in, which ends when the session
-// is closed, and writes the server's to out. A Write blocks while 8 MiB of
-// messages have not been taken, and fails once the session is closed; lines over
-// 16 MiB are dropped. The function returns when in ends or ctx is cancelled.
-// When it returns, or panics, the session is over.
+// Serve serves in process over newline-delimited JSON: the function runs one session.
+// It reads the client's messages from in, which ends when the session is closed, and
+// writes the server's messages to out. A Write blocks while 8 MiB of messages wait for
+// Recv, and fails after Close. Recv returns jsonrpc.ErrTooLong in place of a line over
+// 16 MiB. The function must return when in ends or ctx is cancelled. When it returns,
+// or panics, the session is over.
 type Serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error
 
-// Dial starts the function in a goroutine of its own, the only one of the
-// session. It fails only when ctx has ended.
+// Dial starts the function in the only goroutine of the session. It fails only when ctx
+// has ended.
 //
-// Recv returns io.EOF after the function has returned nil, else its error. Close
-// ends in, and cancels the function's context when it has not returned a second
-// later. It waits one more second at most and then returns an error: the
-// goroutine is the function's own from then on.
+// After the function has returned, Recv returns its error, or io.EOF for nil. Close
+// ends in. A second later it cancels the function's context, and after one more second
+// it gives up the goroutine and returns an error.
 func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial server function: %w", err)
@@ -71,7 +70,7 @@ func (c *serveConn) run(ctx context.Context, fn Serve) {
 			err = fmt.Errorf("server function panicked: %v", p)
 		}
 		c.flush()
-		c.in.Abort(err) // first: who has seen the end cannot send any more
+		c.in.Abort(err) // first: Send fails for those who have seen the end
 		c.out.End(err)
 		c.cancel()
 		close(c.done)
@@ -81,12 +80,12 @@ func (c *serveConn) run(ctx context.Context, fn Serve) {
 	}
 }
 
-// flush delivers a last message that the server did not end with a newline.
+// flush delivers a last message without a newline.
 func (c *serveConn) flush() {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
 	if line := bytes.TrimSpace(c.split.Last()); json.Valid(line) {
-		_ = c.out.Offer(line) // full or closed: nobody is there for it
+		_ = c.out.Offer(line) // fails when nobody reads
 	}
 }
 
@@ -98,7 +97,7 @@ func (c *serveConn) Send(msg []byte) error {
 	return c.in.Offer(msg)
 }
 
-// Recv returns the next line that the function wrote.
+// Recv returns the next line that the function has written.
 func (c *serveConn) Recv() ([]byte, error) {
 	line, err := c.out.Pop()
 	if err == nil && line == nil {
@@ -107,7 +106,7 @@ func (c *serveConn) Recv() ([]byte, error) {
 	return line, err
 }
 
-// Close ends the session.
+// Close ends the session; see [Serve.Dial].
 func (c *serveConn) Close() error {
 	c.closing.Do(func() {
 		c.closed.Store(true)
@@ -119,32 +118,36 @@ func (c *serveConn) Close() error {
 }
 
 func (c *serveConn) stop() error {
-	timer := time.NewTimer(serveCloseTimeout)
-	defer timer.Stop()
-	select {
-	case <-c.done:
+	if c.returned() {
 		return nil
-	case <-timer.C:
 	}
 	c.cancel()
-	timer.Reset(serveCloseTimeout)
+	if c.returned() {
+		return nil
+	}
+	return fmt.Errorf("close: server function did not return within %s of the end of its context", serveCloseTimeout)
+}
+
+// returned waits until the function has returned, and reports false after a second.
+func (c *serveConn) returned() bool {
 	select {
 	case <-c.done:
-		return nil
-	case <-timer.C:
-		return fmt.Errorf("close: server function did not return within %s of the end of its context", serveCloseTimeout)
+		return true
+	case <-time.After(serveCloseTimeout):
+		return false
 	}
 }
 
-// serveReader is what the function reads: the queued messages, a line each.
+// serveReader is what the function reads: the queued messages, one in each line.
 type serveReader struct {
 	q    *buffer.Queue
 	mu   sync.Mutex // serialises Read; guards rest and tail
 	rest []byte     // of the current message
-	tail bool       // the newline of the current message is still to be read
+	tail bool       // the newline of the current message is not read yet
 }
 
-// Read waits for a message and reads from it.
+// Read waits for a message and reads from it. It returns io.EOF after the end of the
+// session.
 func (r *serveReader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -168,7 +171,7 @@ func (r *serveReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close tells that the function reads no more: Send fails from then on.
+// Close says that the function reads no more: Send fails from then on.
 func (r *serveReader) Close() error {
 	r.q.Abort(errors.New("server function closed its input"))
 	return nil
@@ -196,7 +199,7 @@ func (w *serveWriter) Write(p []byte) (int, error) {
 			continue
 		}
 		if err != nil {
-			line = nil // ErrTooLong, told by Recv
+			line = nil // Recv returns ErrTooLong
 		}
 		if w.c.out.Push(line) != nil {
 			return at, io.ErrClosedPipe
@@ -205,19 +208,15 @@ func (w *serveWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close tells that no more is written. The session ends when the function
-// returns, which says why it ended; one that does not return ends it as well.
+// Close says that the function writes no more. The session ends when the function
+// returns, or after a second.
 func (w *serveWriter) Close() error {
 	w.closed.Do(func() { go w.expire() })
 	return nil
 }
 
 func (w *serveWriter) expire() {
-	timer := time.NewTimer(serveCloseTimeout)
-	defer timer.Stop()
-	select {
-	case <-w.c.done:
-	case <-timer.C:
+	if !w.c.returned() {
 		w.c.out.End(errors.New("server function closed its output and did not return"))
 	}
 }

@@ -9,13 +9,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/stdio"
 )
 
-// Upstream reaches one MCP server. It is safe for concurrent use.
+// Upstream reaches one MCP server. It is safe for concurrent use. Its Dial opens a
+// session, until its context ends.
 type Upstream = jsonrpc.Dialer
 
-// Command starts a child process for each session and speaks to it over stdio.
+// Command starts a child process for each session and speaks to it over stdio. See
+// [stdio.Command].
 type Command = stdio.Command
 
-// URL reaches a server over HTTP.
+// URL reaches a server over HTTP. See [remote.URL].
 type URL = remote.URL
 
 var (
@@ -25,7 +27,7 @@ var (
 	_ Upstream = URL{}
 )
 
-// Transports of a URL that Dial does not probe for.
+// Transports of a URL, which Dial then does not probe for.
 const (
 	// TransportStreamable is Streamable HTTP with a handshake: MCP 2025-03-26 to
 	// 2025-11-25.
@@ -37,11 +39,11 @@ const (
 )
 
 // HTTPHandler reaches a server that is an http.Handler of this program, without a
-// socket; see [remote.HTTPHandler].
+// socket. See [remote.HTTPHandler].
 func HTTPHandler(h http.Handler) Upstream { return remote.HTTPHandler(h) }
 
-// WithHeader returns a context with which Dial sends h too, with each request of
-// the session; see [remote.WithHeader].
+// WithHeader returns a context with which Dial also sends h with each request of the
+// session. See [remote.WithHeader].
 func WithHeader(ctx context.Context, h http.Header) context.Context {
 	return remote.WithHeader(ctx, h)
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 )
 
@@ -19,17 +20,17 @@ const (
 	exitSignal  = 128
 )
 
-// Main is the program with everything it takes from its process, so that tests
-// run it in theirs.
+// Main is the program with everything that it takes from its process, so that a
+// test can run it.
 type Main struct {
 	// Args are the arguments without the program's name.
 	Args []string
-	// Stdout takes what was asked for (the help, the address to use), Stderr the
-	// log and faults.
+	// Stdout gets the help, the settings and the address to use, Stderr the log and
+	// faults.
 	Stdout, Stderr io.Writer
 	// LookupEnv is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
-	// Signals asks to stop; a second signal, to stop at once.
+	// Signals stops the program; a second signal stops it at once.
 	Signals <-chan os.Signal
 	// Ready, if not nil, is called with the URL of the stream (of the first
 	// server), and the address of the admin server or "", once both accept
@@ -39,14 +40,12 @@ type Main struct {
 
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
-	l, faults, err := load(m.Args, m.LookupEnv, m.Stdout)
+	c, faults := config.Load(m.Args, m.LookupEnv)
 	switch {
-	case err != nil:
-		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
-		return exitFailure
-	case l.Help.value:
+	case c.Help:
+		fmt.Fprint(m.Stdout, config.Help())
 		return exitOK
-	case l.Version.value:
+	case c.Version:
 		build := buildinfo.Read()
 		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
@@ -55,21 +54,21 @@ func (m *Main) Run() int {
 		m.report(faults)
 		return exitConfig
 	}
-	log := newLogger(m.Stderr, l.LogLevel.value, l.LogFormat.value)
-	for _, warning := range l.warnings {
+	log := newLogger(m.Stderr, c.LogLevel, c.LogFormat)
+	for _, warning := range c.Warnings() {
 		log.Warn("configuration warning", "warning", warning)
 	}
-	d, err := newDaemon(l, log)
+	d, err := newDaemon(c, log)
 	if err != nil {
-		m.report(strings.Split(err.Error(), "\n")) // joined errors stand on a line each
+		m.report(strings.Split(err.Error(), "\n")) // joined errors have a line each
 		return exitConfig
 	}
-	if l.CheckConfig.value {
+	if c.CheckConfig {
 		d.discard()
-		fmt.Fprintf(m.Stdout, "# configuration ok\n%s", l.effective())
+		fmt.Fprintf(m.Stdout, "# configuration ok\n%s", c.Effective())
 		return exitOK
 	}
-	return m.serve(d, l)
+	return m.serve(d, c)
 }
 
 // report prints all faults of the configuration.

@@ -9,50 +9,33 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 )
 
-// announce says where the daemon is: in the log for machines, on stdout for
-// whoever started it.
-func (m *Main) announce(d *daemon, l *loaded) {
+// announce says where the daemon is: in the log for programs, on stdout for people.
+func (m *Main) announce(d *daemon, c *config.Config) {
 	base := d.main.scheme() + "://" + reachable(d.main.listener.Addr().String())
-	url := base + l.each()[0].Prefix.value + "/sse"
-	admin := ""
+	url, admin := base+c.Each()[0].Options.Prefix+"/sse", ""
 	attrs := []any{"addr", d.main.listener.Addr().String(), "version", buildinfo.Read().Version}
-	if len(l.servers) == 0 {
-		attrs = append(attrs, "url", url, "server", l.served())
+	var streams []any // of several servers, by name
+	for _, s := range c.Servers {
+		streams = append(streams, s.Options.Name, base+s.Options.Prefix+"/sse")
+	}
+	if streams == nil {
+		attrs = append(attrs, "url", url, "server", c.Served())
 	} else {
-		attrs = append(attrs, slog.Group("servers", urls(base, l.servers)...))
+		attrs = append(attrs, slog.Group("servers", streams...))
 	}
 	if d.admin != nil {
 		admin = d.admin.scheme() + "://" + reachable(d.admin.listener.Addr().String())
 		attrs = append(attrs, "admin", admin)
 	}
 	d.log.Info("serving", attrs...)
-	banner(m.Stdout, base, l)
+	banner(m.Stdout, base, c)
 	if m.Ready != nil {
 		m.Ready(url, admin)
 	}
-}
-
-// urls are the streams of several servers, by name.
-func urls(base string, servers []*loaded) []any {
-	var attrs []any
-	for _, s := range servers {
-		attrs = append(attrs, s.server, base+s.Prefix.value+"/sse")
-	}
-	return attrs
-}
-
-// served names what is behind the gateway.
-func (l *loaded) served() string {
-	switch l.kind() {
-	case kindDemo:
-		return "demo"
-	case kindRemote:
-		return l.place()
-	}
-	return l.command[0]
 }
 
 // reachable is addr with a host that a client on this machine can use.
@@ -67,26 +50,26 @@ func reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// isUnspecified says whether a host to listen on means all addresses.
+// isUnspecified reports whether a host to listen on means all addresses.
 func isUnspecified(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "" || err == nil && ip.IsUnspecified()
 }
 
 // banner shows the URLs and how each client takes one.
-func banner(w io.Writer, base string, l *loaded) {
-	first := l.each()[0]
-	name, what := "my-server", "what "+l.served()+" offers"
-	if first.kind() == kindDemo {
+func banner(w io.Writer, base string, c *config.Config) {
+	first := c.Each()[0]
+	name, what := "my-server", "what "+c.Served()+" offers"
+	if first.Kind() == config.Demo {
 		name, what = "demo", "the demo server (tools echo, sleep, server_info)"
 	}
-	url := base + first.Prefix.value + "/sse"
+	url := base + first.Options.Prefix + "/sse"
 	places := []string{"    " + url}
-	if len(l.servers) > 0 {
-		name, what, places = first.server, fmt.Sprintf("%d servers", len(l.servers)), listServers(base, l.servers)
+	if len(c.Servers) > 0 {
+		name, what, places = first.Options.Name, fmt.Sprintf("%d servers", len(c.Servers)), listServers(base, c.Servers)
 	}
 	flag, member := "", ""
-	if l.tokens != nil {
+	if c.Tokens != nil {
 		flag, member = ` --header "Authorization: Bearer TOKEN"`, `,"headers":{"Authorization":"Bearer TOKEN"}`
 	}
 	lines := []string{
@@ -97,13 +80,13 @@ func banner(w io.Writer, base string, l *loaded) {
 		"",
 	}
 	var notes []string
-	if host, _, err := net.SplitHostPort(l.Addr.value); err == nil && isUnspecified(host) {
+	if host, _, err := net.SplitHostPort(c.Addr); err == nil && isUnspecified(host) {
 		notes = append(notes, "From another machine, put this one's name in place of localhost.")
 	}
-	if l.exposed(l.Addr.value) {
+	if c.Exposed(c.Addr) {
 		notes = append(notes, "WARNING: no token is asked for. Whoever reaches this port can run the tools.")
 	}
-	if len(l.servers) > 1 {
+	if len(c.Servers) > 1 {
 		notes = append(notes, "For the other servers put their names and URLs in.")
 	}
 	if len(notes) > 0 {
@@ -115,14 +98,14 @@ func banner(w io.Writer, base string, l *loaded) {
 }
 
 // listServers has a line for each server: its name, its URL and what it is.
-func listServers(base string, servers []*loaded) []string {
+func listServers(base string, servers []*config.Config) []string {
 	width := 0
 	for _, s := range servers {
-		width = max(width, len(s.server))
+		width = max(width, len(s.Options.Name))
 	}
 	var lines []string
 	for _, s := range servers {
-		lines = append(lines, fmt.Sprintf("    %-*s  %s/sse  (%s)", width, s.server, base+s.Prefix.value, s.served()))
+		lines = append(lines, fmt.Sprintf("    %-*s  %s/sse  (%s)", width, s.Options.Name, base+s.Options.Prefix, s.Served()))
 	}
 	return lines
 }

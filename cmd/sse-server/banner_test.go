@@ -29,7 +29,7 @@ func TestBanner(t *testing.T) {
 				if !strings.Contains(line, url) {
 					t.Errorf("got %q, want the URL in it", line)
 				}
-				if wants := l.tokens != nil; wants != strings.Contains(line, "Bearer TOKEN") {
+				if wants := l.Tokens != nil; wants != strings.Contains(line, "Bearer TOKEN") {
 					t.Errorf("got %q, want the token in it: %v", line, wants)
 				}
 				if _, object, ok := strings.Cut(line, "{"); ok && !json.Valid([]byte("{"+object)) {
@@ -78,5 +78,28 @@ func TestReadmeShowsTheBanner(t *testing.T) {
 	banner(&out, "http://127.0.0.1:8080", mustLoad(t, nil))
 	if want := "\n```text\n" + strings.TrimSuffix(out.String(), "\n") + "```\n"; !strings.Contains(string(readme), want) {
 		t.Errorf("README.md does not have this block:%s", want)
+	}
+}
+
+func TestBannerOfServers(t *testing.T) {
+	l := mustLoad(t, map[string]string{"KEY": secret}, "-c", writeFile(t, "gw.yaml",
+		"servers:\n  everything: {command: [npx, -y, x]}\n  a: {url: \"https://a/mcp?k=${KEY}\"}\n  d: {demo: true}\n"))
+	var out bytes.Buffer
+	banner(&out, "http://localhost:1", l)
+	text := out.String()
+	for _, want := range []string{
+		"sse-server serves 3 servers at\n\n",
+		"    everything  http://localhost:1/everything/sse  (npx)\n",
+		"    a           http://localhost:1/a/sse  (https://a/mcp)\n",
+		"    d           http://localhost:1/d/sse  (demo)\n",
+		"claude mcp add --transport sse everything http://localhost:1/everything/sse\n",
+		"For the other servers put their names and URLs in.\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, secret) {
+		t.Errorf("the secret is in\n%s", text)
 	}
 }

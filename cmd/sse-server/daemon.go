@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"runtime/debug"
-	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -44,11 +44,6 @@ type service interface {
 	Abort()
 }
 
-var (
-	_ service = (*gateway.Gateway)(nil)
-	_ service = (*gateway.Servers)(nil)
-)
-
 // endpoint is one address that is served.
 type endpoint struct {
 	flag, addr string
@@ -59,40 +54,45 @@ type endpoint struct {
 }
 
 // newDaemon builds the gateway. It listens on nothing yet.
-func newDaemon(l *loaded, log *slog.Logger) (*daemon, error) {
+func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 	var authenticate authenticator
-	if l.tokens != nil {
+	if c.Tokens != nil {
 		var err error
-		if authenticate, err = sse.BearerTokens(l.tokens); err != nil {
+		if authenticate, err = sse.BearerTokens(c.Tokens); err != nil {
 			return nil, err
 		}
 	}
-	gw, err := newService(l, authenticate, log)
+	gw, err := newService(c, authenticate, log)
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{log: log, gw: gw, grace: l.ShutdownGrace.value}
-	d.main = newEndpoint("addr", l.Addr.value, l, d.mainRoutes(authenticate, l.AdminAddr.value == ""), log)
-	if l.AdminAddr.value != "" {
-		d.admin = newEndpoint("admin-addr", l.AdminAddr.value, l, d.adminRoutes(authenticate), log)
+	d := &daemon{log: log, gw: gw, grace: c.ShutdownTimeout}
+	d.main = newEndpoint("addr", c.Addr, c, d.mainRoutes(authenticate, c.AdminAddr == ""), log)
+	if c.AdminAddr != "" {
+		d.admin = newEndpoint("admin-addr", c.AdminAddr, c, d.adminRoutes(authenticate), log)
 	}
 	return d, nil
 }
 
 // newService builds the gateway of each server.
-func newService(l *loaded, authenticate authenticator, log *slog.Logger) (service, error) {
+func newService(c *config.Config, authenticate authenticator, log *slog.Logger) (service, error) {
 	registry := metrics.NewRegistry()
 	var all []*gateway.Gateway
 	threads := 0
-	for _, s := range l.each() {
-		options := s.options()
+	for _, s := range c.Each() {
+		if err := s.CheckCommand(); err != nil && len(c.Servers) == 0 {
+			return nil, err
+		} else if err != nil { // the other servers can be served
+			log.Warn("configuration warning", "warning", fmt.Sprintf("%s: %v", s.Name("servers"), err))
+		}
+		options := s.Options
 		options.Logger, options.Registry, options.Authenticate = log, registry, authenticate
-		up := newUpstream(s)
-		if command, ok := up.(upstream.Command); ok {
-			threads += 2 * s.MaxConnections.value
-			if err := missing(s, command, log); err != nil {
-				return nil, err
-			}
+		up := s.Upstream()
+		if up == nil {
+			up = upstream.Serve(demo.New().Serve)
+		}
+		if s.Kind() == config.Child {
+			threads += 2 * options.MaxConnections
 		}
 		gw, err := gateway.New(up, options)
 		if err != nil {
@@ -102,67 +102,10 @@ func newService(l *loaded, authenticate authenticator, log *slog.Logger) (servic
 	}
 	// Each child holds a thread while it runs, and Go ends a program with 10,000.
 	debug.SetMaxThreads(max(10_000, threads))
-	if len(l.servers) == 0 {
+	if len(c.Servers) == 0 {
 		return all[0], nil
 	}
 	return gateway.NewServers(all...)
-}
-
-// missing reports a program that is not there: better told now than to the first
-// client. Of several servers one that is down does not keep the others from
-// being served, so there it is a warning.
-func missing(s *loaded, command upstream.Command, log *slog.Logger) error {
-	err := command.Check()
-	if err != nil && inOneWord(command.Path) {
-		err = s.separate(command)
-	}
-	switch {
-	case err == nil:
-		return nil
-	case s.server == "":
-		return fmt.Errorf("command: %w", err)
-	}
-	log.Warn("configuration warning", "warning", fmt.Sprintf("%s: command: %v", s.origin[serversKey], err))
-	return nil
-}
-
-// inOneWord says whether a program that cannot be started has its arguments in its
-// name: there is no shell that would take them apart.
-func inOneWord(path string) bool {
-	_, err := os.Stat(path)
-	return err != nil && len(strings.Fields(path)) > 1
-}
-
-// separate says how to give such a command, where it stands.
-func (l *loaded) separate(command upstream.Command) error {
-	line := strings.Join(append([]string{command.Path}, command.Args...), " ")
-	if l.commandInFile {
-		return fmt.Errorf("there is no program named %q: give the program and its arguments as separate entries, as in: command: %s",
-			command.Path, yamlList(strings.Fields(line)))
-	}
-	return fmt.Errorf("there is no program named %q: give the program and its arguments as separate words, without quotes around them all, as in: sse-server -- %s",
-		command.Path, line)
-}
-
-// newUpstream is what the gateway serves, which gives it its log and metrics.
-func newUpstream(l *loaded) upstream.Upstream {
-	switch l.kind() {
-	case kindDemo:
-		return upstream.Serve(newDemo().serve)
-	case kindRemote:
-		return l.remote()
-	}
-	var env []string // nil: this program's own
-	if len(l.Env.values) > 0 {
-		env = append(os.Environ(), l.Env.values...) // of two with one name the last counts
-	}
-	return upstream.Command{
-		Path:         l.command[0],
-		Args:         l.command[1:],
-		Env:          env,
-		Dir:          l.Dir.value,
-		MaxLineBytes: int(l.MaxLineBytes.value),
-	}
 }
 
 type authenticator func(*http.Request) (principal string, err error)
@@ -192,8 +135,8 @@ func (d *daemon) adminRoutes(auth authenticator) http.Handler {
 	return mux
 }
 
-// protect lets only authenticated requests through, if there is authentication.
-// It logs those that it refuses, at a limited rate.
+// protect serves only authenticated requests, if there is authentication. It logs
+// those that it refuses, at a limited rate.
 func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 	if auth == nil {
 		return next
@@ -214,14 +157,14 @@ func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 
 // newEndpoint prepares a server. It sets no write timeout: a stream has none,
 // and the gateway bounds each of its writes.
-func newEndpoint(flag, addr string, l *loaded, routes http.Handler, log *slog.Logger) *endpoint {
+func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *slog.Logger) *endpoint {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &endpoint{
-		flag: flag, addr: addr, name: l.name(flag),
-		cert: l.TLSCert.value, key: l.TLSKey.value,
+		flag: flag, addr: addr, name: c.Name(flag),
+		cert: c.TLSCert, key: c.TLSKey,
 		server: &http.Server{
 			Handler:           routes,
 			Protocols:         protocols,
@@ -235,8 +178,8 @@ func newEndpoint(flag, addr string, l *loaded, routes http.Handler, log *slog.Lo
 
 // listen takes the address.
 func (e *endpoint) listen(ctx context.Context) error {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", e.addr)
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", e.addr)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err // without the address, which is named already
@@ -263,7 +206,7 @@ func (e *endpoint) scheme() string {
 	return "http"
 }
 
-// discard gives up a daemon that was only built to see whether it can be.
+// discard closes a daemon that was only built to check its configuration.
 func (d *daemon) discard() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -18,15 +18,15 @@ func TestExposureIsWarnedOf(t *testing.T) {
 	}{
 		{"loopback", []string{"--insecure"}, "", false},
 		{"all addresses", []string{"--insecure", "--addr", "0.0.0.0:1"},
-			`--addr "0.0.0.0:1" without authentication: whoever reaches it can run the tools`, true},
+			`--addr "0.0.0.0:1" without authentication: everyone who reaches it can run the tools`, true},
 		{"one address", []string{"--insecure", "--addr", "192.0.2.1:1"}, `--addr "192.0.2.1:1" without authentication`, true},
 		{"the admin address", []string{"--insecure", "--admin-addr", ":1"},
-			`--admin-addr ":1" without authentication: whoever reaches it can read /metrics`, false},
+			`--admin-addr ":1" without authentication: everyone who reaches it can read /metrics`, false},
 		{"with tokens", []string{"--insecure", "--addr", ":1", "--auth-tokens-file", tokens}, "", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			l := mustLoad(t, nil, tc.args...)
-			if got := strings.Join(l.warnings, "\n"); (got == "") != (tc.want == "") || !strings.HasPrefix(got, tc.want) || strings.Contains(got, "\n") {
+			if got := strings.Join(l.Warnings(), "\n"); (got == "") != (tc.want == "") || !strings.HasPrefix(got, tc.want) || strings.Contains(got, "\n") {
 				t.Errorf("got the warnings %q, want %q", got, tc.want)
 			}
 			var out bytes.Buffer

@@ -8,13 +8,15 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 )
 
 // adminGrace bounds the end of the admin server, whose requests are short.
 const adminGrace = time.Second
 
 // serve runs the daemon until a signal, or until a server of it fails.
-func (m *Main) serve(d *daemon, l *loaded) int {
+func (m *Main) serve(d *daemon, c *config.Config) int {
 	if err := d.listen(); err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		d.discard()
@@ -25,7 +27,7 @@ func (m *Main) serve(d *daemon, l *loaded) int {
 		go func() { failed <- e.serve() }() // ends with the server's Shutdown or Close
 	}
 	d.gw.Start()
-	m.announce(d, l)
+	m.announce(d, c)
 
 	code := exitOK
 	select {

@@ -55,7 +55,7 @@ func connectTo(t *testing.T, url string) *mcp.ClientSession {
 // pidOf asks the server for its process.
 func pidOf(t *testing.T, session *mcp.ClientSession) int {
 	t.Helper()
-	var info infoOutput
+	var info struct{ PID int }
 	if err := json.Unmarshal([]byte(firstText(t, call(t, session, "server_info", nil))), &info); err != nil || info.PID == 0 {
 		t.Fatalf("server_info: got %+v, err %v", info, err)
 	}
@@ -192,5 +192,23 @@ func TestTokensOfServers(t *testing.T) {
 	}
 	if code, _ := get(t, client, p.server("c"), token); code != http.StatusNotFound {
 		t.Errorf("a server that is not there: got %d, want 404", code)
+	}
+}
+
+// TestExampleOfServers checks that the example file of deploy/ is taken, and
+// shows what it promises.
+func TestExampleOfServers(t *testing.T) {
+	data, err := os.ReadFile("../../deploy/servers.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := writeFile(t, "tokens", "alice:0123456789abcdef\n")
+	text := strings.ReplaceAll(string(data), "/run/credentials/sse-server.service/tokens", tokens)
+	p := launchWith(t, map[string]string{"GITHUB_TOKEN": secret}, "--check-config", "--config", writeFile(t, "servers.yaml", text))
+	if code := <-p.code; code != exitOK {
+		t.Fatalf("got exit code %d\n%s", code, p.log.String())
+	}
+	if out := p.out.String(); !strings.Contains(out, "servers:\n") || strings.Contains(out+p.log.String(), secret) {
+		t.Errorf("got\n%s\n%s\nwant the servers and no secret", out, p.log.String())
 	}
 }

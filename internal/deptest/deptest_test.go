@@ -29,6 +29,7 @@ var layers = [][]string{
 	{"sse", "gateway/internal/sessions"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
+	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo"},
 	{"cmd/sse-server"},
 }
 
@@ -39,32 +40,34 @@ var apart = []string{"connstate", "handshake", "multiplex", "upstream"}
 // they may import of the module. They see a server as its clients do: no layer
 // imports them, and they import no gateway.
 var outside = map[string][]string{
-	"bench/compare":  {"internal/load"},
-	"bench/echo":     {"jsonrpc"},
-	"bench/proxy":    {},
-	"e2e":            {},
-	"e2e/everything": {},
-	"e2e/leaktest":   {"internal/load"},
-	"internal/load":  {},
+	"bench/compare":      {"internal/load"},
+	"bench/echo":         {"jsonrpc"},
+	"bench/proxy":        {},
+	"e2e":                {"internal/ssetest"},
+	"e2e/everything":     {},
+	"e2e/leaktest":       {"internal/load"},
+	"internal/load":      {},
+	"internal/ssetest":   {},
+	"internal/scaletest": {},
 }
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"sse", "gateway", "gateway/internal/bridge"},
+	module + "/connstate":                    {"sse", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"github.com/prometheus/client_golang":    {"metrics", "gateway"},
-	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server"}, // the demo server
+	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server/internal/demo"},
 	"github.com/mark3labs/mcp-go":            {},
-	"github.com/alecthomas/kong":             {"cmd/sse-server"},
-	"github.com/goccy/go-yaml":               {"cmd/sse-server"},
-	"github.com/agnivade/levenshtein":        {"cmd/sse-server"},
+	"github.com/alecthomas/kong":             {},
+	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
+	"github.com/agnivade/levenshtein":        {"cmd/sse-server/internal/config"},
 	"net/http": {
 		"metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
 		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
-		"sse", "gateway", "cmd/sse-server",
+		"sse", "gateway", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 
@@ -156,8 +159,10 @@ func TestNeighboursStayApart(t *testing.T) {
 // What is for tests only stays out of the program.
 func TestTestHelpersAreImportedByTestsOnly(t *testing.T) {
 	for _, p := range load(t) {
-		if slices.Contains(p.Imports, module+"/upstream/internal/upstreamtest") {
-			t.Errorf("%s imports upstreamtest", p.short())
+		for _, helper := range []string{"upstream/internal/upstreamtest", "internal/ssetest", "internal/scaletest"} {
+			if slices.Contains(p.Imports, module+"/"+helper) {
+				t.Errorf("%s imports %s", p.short(), helper)
+			}
 		}
 	}
 }

@@ -194,7 +194,7 @@ func TestPausesAreTheCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs := regexp.MustCompile(`mean, which is (\d+) ms and doubles with\s+each failure in a row, up to (\d+) s`).FindStringSubmatch(string(data))
+	docs := regexp.MustCompile(`mean\s+is\s+(\d+) ms and doubles with each failure in a row, up to (\d+) s`).FindStringSubmatch(string(data))
 	code := source(t, "gateway/internal/sessions")
 	first := regexp.MustCompile(`firstPause = (\d+) \* time\.Millisecond`).FindStringSubmatch(code)
 	most := regexp.MustCompile(`maxPause\s+= (\d+) \* time\.Second`).FindStringSubmatch(code)

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Line is a log line that is written at most so often, and says how often it was
-// held back. It is safe for concurrent use.
+// Line limits how often a log line is written, and counts how often it was held back.
+// It is safe for concurrent use.
 type Line struct {
 	limit *rate.Limiter
 
@@ -17,14 +17,14 @@ type Line struct {
 	suppressed int
 }
 
-// NewLine returns a Line that is written once in each interval, after burst at
-// once.
+// NewLine returns a Line that is written at most once in each interval, after a burst
+// of lines.
 func NewLine(interval time.Duration, burst int) *Line {
 	return &Line{limit: rate.NewLimiter(rate.Every(interval), burst)}
 }
 
-// Due reports whether to write the line now, and how many were held back since
-// it was last written.
+// Due reports whether to write the line now. If so, it also returns how many were held
+// back since the last one.
 func (l *Line) Due() (suppressed int, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -34,4 +34,14 @@ func (l *Line) Due() (suppressed int, due bool) {
 	}
 	suppressed, l.suppressed = l.suppressed, 0
 	return suppressed, true
+}
+
+// Rest returns how many lines were held back since the last one was written, for a
+// caller that writes no more.
+func (l *Line) Rest() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	suppressed := l.suppressed
+	l.suppressed = 0
+	return suppressed
 }

@@ -33,6 +33,16 @@ func TestLineIsHeldBackAndCounted(t *testing.T) {
 	})
 }
 
+func TestRestIsCountedOnce(t *testing.T) {
+	l := throttle.NewLine(time.Minute, 1)
+	for range 3 {
+		l.Due()
+	}
+	if first, second := l.Rest(), l.Rest(); first != 2 || second != 0 {
+		t.Errorf("got %d, then %d, want 2, then 0", first, second)
+	}
+}
+
 func TestNothingIsLostBetweenCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := throttle.NewLine(time.Hour, 1)

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
 
-// A server that dies takes all its responses along: that is the end of the session,
-// and not an error of each request, so that the requests that may be are repeated.
+// A server that dies breaks all its responses. That ends the session instead of failing
+// each request, so that safe requests are repeated.
 func TestServerThatDiesWithARequestEndsTheSession(t *testing.T) {
 	for name, tt := range map[string]struct {
 		transport string
@@ -50,7 +50,7 @@ func TestServerThatDiesWithARequestEndsTheSession(t *testing.T) {
 	}
 }
 
-// One that is there again at once has forgotten the session.
+// A server that has restarted has forgotten the session.
 func TestServerThatStartsAnewUnderARequestEndsTheSession(t *testing.T) {
 	var renewed atomic.Bool
 	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {

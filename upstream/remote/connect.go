@@ -13,22 +13,24 @@ import (
 )
 
 // connect opens a session over the transport that the URL names, that was found
-// before, or that the server answers to.
+// before, or that the server answers.
 func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
-	switch u.Transport {
-	case TransportStreamable:
-		return streamable.New(x), nil
-	case TransportSSE:
-		return sseConn(ctx, x)
+	kind := u.Transport
+	if kind == "" {
+		kind = u.site.recall()
 	}
-	known := u.site.recall()
 	switch {
-	case u.Transport == TransportStateless:
-	case known == TransportStreamable:
+	case u.Transport == TransportStreamable:
+		return streamable.New(x), nil
+	case kind == TransportStreamable:
 		return newUndecided(x, u.site, false), nil
-	case known == TransportSSE:
-		if c, err := httpsse.Dial(ctx, x); err == nil {
+	case kind == TransportSSE:
+		c, err := httpsse.Dial(ctx, x)
+		if err == nil {
 			return c, nil
+		}
+		if u.Transport != "" {
+			return nil, err
 		}
 	}
 	found, err := stateless.Discover(ctx, x)
@@ -42,12 +44,4 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none", x.Place(), mcp.VersionStateless)
 	}
 	return newUndecided(x, u.site, true), nil
-}
-
-func sseConn(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attributed, error) {
-	c, err := httpsse.Dial(ctx, x)
-	if err != nil { // not a nil *httpsse.Conn
-		return nil, err
-	}
-	return c, nil
 }

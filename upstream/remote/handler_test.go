@@ -49,7 +49,7 @@ func TestHandlerIsCalledWithoutASocket(t *testing.T) {
 	}
 }
 
-// What a handler has flushed is there before it writes more.
+// A client gets what a handler has flushed before the handler writes more.
 func TestHandlersEventsComeAtOnce(t *testing.T) {
 	first := make(chan struct{})
 	k := upstreamtest.Open(t, inProcess(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {

@@ -12,31 +12,31 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second // of a TCP connection, and again of TLS on it
-	// idleTimeout is how long a connection is kept that nothing uses. Node.js and
-	// uvicorn close theirs after 5 s; a request that meets that end on its way is
+	// idleTimeout is how long an idle connection is kept. Node.js and uvicorn close
+	// theirs after 5 s. A request on a connection that the server closes meanwhile is
 	// lost, because it must not be sent twice.
 	idleTimeout  = 4 * time.Second
 	maxRedirects = 5
-	// pingInterval is how long an HTTP/2 connection may be silent before it is
-	// asked for a sign of life. On HTTP/1.1 TCP's keep-alive does that.
+	// pingInterval is how long an HTTP/2 connection may be silent before a ping. For
+	// HTTP/1.1 TCP's keep-alive does the same.
 	pingInterval = 30 * time.Second
-	// legacyFor is how long a server counts as one that needs a handshake, before
-	// it is asked again: one that has been renewed would else never be noticed.
+	// legacyFor is how long a server counts as one that needs a handshake. Then it is
+	// asked again, because it may have been upgraded.
 	legacyFor = time.Hour
 )
 
-// site is what the sessions with one URL share: the connections, and what they know
-// of the server. It is safe for concurrent use.
+// site is what the sessions with one URL share: the HTTP client, and the transport
+// that was found. It is safe for concurrent use.
 type site struct {
 	mu       sync.Mutex   // guards all below
-	own      *http.Client // while there are sessions without a client of the user's
-	sessions int          // that use it
+	own      *http.Client // for sessions without a client of the user's; nil before the first
+	sessions int          // sessions that use own
 	kind     string       // the transport that was last found; empty: none
-	found    time.Time
+	found    time.Time    // when
 }
 
-// client returns the client of a session, and what must be called at the end of
-// the session.
+// client returns the HTTP client for a session. The caller must call release at the
+// end of the session.
 func (s *site) client(given *http.Client) (c *http.Client, release func()) {
 	if given != nil {
 		c := *given
@@ -66,15 +66,15 @@ func (s *site) release() {
 	}
 }
 
-// remember notes how the server was reached.
+// remember notes the transport that reached the server.
 func (s *site) remember(kind string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kind, s.found = kind, time.Now()
 }
 
-// recall returns how the server was last reached, empty when that is not known or
-// too long ago.
+// recall returns the transport that was last found; empty if there is none, or if the
+// server may have been upgraded since.
 func (s *site) recall() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,24 +84,24 @@ func (s *site) recall() string {
 	return s.kind
 }
 
-// newTransport returns a transport without a timeout for the head of a response:
-// an answer as JSON has none before the server has done its work. The requests are
-// bounded by who sends them.
+// newTransport returns a transport without a timeout for the head of a response: a
+// server that answers as JSON sends the head after it has done the work. The senders
+// bound their requests.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSHandshakeTimeout:    dialTimeout,
 		IdleConnTimeout:        idleTimeout,
-		MaxIdleConnsPerHost:    64, // as many as calls of some clients at a time
+		MaxIdleConnsPerHost:    64, // for the calls of several clients at a time
 		MaxResponseHeaderBytes: 1 << 20,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingInterval, PingTimeout: dialTimeout},
 	}
 }
 
-// redirect returns a rule that follows no redirect which would show the headers to
-// another origin, or make another method of the request's. Others are next's.
+// redirect returns a rule that follows no redirect to another origin, which must not
+// get the headers, or with another method. It leaves the others to next.
 func redirect(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(req *http.Request, via []*http.Request) error {
 		switch {
@@ -114,13 +114,13 @@ func redirect(next func(*http.Request, []*http.Request) error) func(*http.Reques
 	}
 }
 
-// session releases what it shares when it is closed.
+// session is a session that releases its HTTP client when it is closed.
 type session struct {
 	jsonrpc.Attributed
 	release func()
 }
 
-// Close ends the session.
+// Close ends the session, and releases the HTTP client.
 func (r *session) Close() error {
 	err := r.Attributed.Close()
 	r.release()

@@ -1,11 +1,9 @@
 package remote
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 
@@ -19,13 +17,13 @@ import (
 )
 
 // undecided is a session with a server whose transport is not known yet. The
-// response to the first message, which must be initialize, decides: a smaller
-// question would leave a useless session behind at the server.
+// response to the first message, which must be initialize, decides. An initialize of
+// the gateway's own would leave a useless session at the server.
 type undecided struct {
 	x     *exchange.Endpoint
 	site  *site
-	asked bool // server/discover has led nowhere
-	// ctx ends when the session is closed: it is no caller's, so it is kept here.
+	asked bool // the server has not answered server/discover as a stateless one
+	// ctx ends when the session is closed. It is no caller's, so it is kept here.
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -33,8 +31,8 @@ type undecided struct {
 
 	mu    sync.Mutex // guards all below
 	begun bool
-	early buffer.FIFO        // what was sent before the decision
-	conn  jsonrpc.Attributed // what was decided for; nil before
+	early buffer.FIFO        // messages sent before the decision
+	conn  jsonrpc.Attributed // the session after the decision; nil before
 	over  bool
 }
 
@@ -46,7 +44,8 @@ func newUndecided(x *exchange.Endpoint, s *site, asked bool) *undecided {
 	return u
 }
 
-// Send sends msg, or keeps it until it is decided how.
+// Send sends msg, or keeps it until the transport is known. It fails with
+// jsonrpc.ErrBusy while it keeps 8 MiB.
 func (u *undecided) Send(msg []byte) error {
 	select {
 	case <-u.done:
@@ -71,12 +70,12 @@ func (u *undecided) Send(msg []byte) error {
 		return fmt.Errorf("send: %w", err)
 	}
 	u.begun = true
-	u.work.Go(func() { u.decide(m) }) // ends with the first response, and by Close
+	u.work.Go(func() { u.decide(m) }) // ends with the first response, and with ctx
 	return nil
 }
 
-// decide posts the first message, and tries other transports when the server does
-// not take it.
+// decide posts the first message, and tries other transports if the server does not
+// take it.
 func (u *undecided) decide(m *jsonrpc.Message) {
 	s := streamable.New(u.x)
 	if m.Method != mcp.MethodInitialize {
@@ -104,20 +103,20 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 			u.become(s, nil)
 			return
 		}
-	case resp.StatusCode < 300 && u.asked: // else the date of what is remembered stays
+	case resp.StatusCode < 300 && u.asked: // otherwise the site remembers it already
 		u.site.remember(TransportStreamable)
 	}
 	s.Continue(k, resp, err)
 	u.become(s, nil)
 }
 
-// become makes conn the session, and sends on it the first message, unless that is
-// nil, and all messages that came since.
+// become makes conn the session, and sends the first message, unless that is nil, and
+// all early messages on it.
 func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if first != nil {
-		_ = conn.Send(first.Raw()) // Recv tells why it cannot
+		_ = conn.Send(first.Raw()) // Recv says why it fails
 	}
 	for u.early.Len() > 0 {
 		_ = conn.Send(u.early.Pop())
@@ -127,12 +126,10 @@ func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
 }
 
 // another tries the other transports after resp, the response to an initialize, and
-// returns the session that it opens. Without one it returns the error to answer
-// with; nil means that resp itself is the answer.
+// returns a session over one of them. If there is none, it returns the error to answer
+// with; nil: resp itself is the answer.
 func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attributed, *jsonrpc.Error) {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, exchange.ErrorBodyLimit)) // of half a body half is told
-	resp.Body.Close()
-	resp.Body = io.NopCloser(bytes.NewReader(text))
+	m, own := exchange.ErrorResponse(resp, id)
 	if !u.asked {
 		if found, err := stateless.Discover(u.ctx, u.x); err == nil && found != nil {
 			u.site.remember(TransportStateless)
@@ -144,8 +141,7 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 		u.site.remember(TransportSSE)
 		return c, nil
 	}
-	m, own := exchange.ErrorResponse(text, id)
-	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && !own { // the POST may be refused for its method alone
+	if denied, ok := errors.AsType[*exchange.AccessError](err); ok && !own { // the server may refuse the POST for its method alone
 		e := *denied.Reason // without the address, which is for the operator
 		return nil, &e
 	}
@@ -156,8 +152,8 @@ func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attribu
 	return nil, noServer(exchange.Status(resp), err)
 }
 
-// noServer returns the error for an address where no transport finds a server. A
-// client gets it, so it does not name the address.
+// noServer returns the error for an address where no transport finds a server. It is
+// for a client, so it does not name the address.
 func noServer(post string, get error) *jsonrpc.Error {
 	of, ok := errors.AsType[*httpsse.NotStreamError](get)
 	if !ok {
@@ -167,8 +163,8 @@ func noServer(post string, get error) *jsonrpc.Error {
 		"no MCP server found: it answered %s to POST and %s to GET: check the path, usually /mcp or /sse, and whether it is http or https", post, of.Status)
 }
 
-// leadsElsewhere reports whether a response to initialize means that the server
-// does not take messages there (MCP 2025-11-25, basic/transports, backwards
+// leadsElsewhere reports whether a response to initialize means that the server does
+// not take POSTs at this URL (MCP 2025-11-25, basic/transports, backwards
 // compatibility).
 func leadsElsewhere(resp *http.Response) bool {
 	switch code := resp.StatusCode; code {
@@ -186,7 +182,7 @@ func (u *undecided) Recv() ([]byte, error) {
 	return msg, err
 }
 
-// RecvFor returns the next message, once it is decided where from.
+// RecvFor waits for the decision, and is that of the session then.
 func (u *undecided) RecvFor() ([]byte, jsonrpc.ID, error) {
 	select {
 	case <-u.done:
@@ -203,7 +199,7 @@ func (u *undecided) Close() error {
 	u.mu.Unlock()
 	u.cancel()
 	u.work.Wait()
-	if u.conn == nil { // it was never begun; and nobody sets it any more
+	if u.conn == nil { // nothing was sent, and nobody sets it any more
 		return nil
 	}
 	return u.conn.Close()

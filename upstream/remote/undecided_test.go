@@ -97,7 +97,7 @@ func TestWhatIsRememberedMayTurnOutWrong(t *testing.T) {
 	}
 }
 
-// A verdict of old would succeed silently for ever with a server of both kinds.
+// An old verdict would work silently and without end with a server of both kinds.
 func TestLegacyServerIsAskedAgainAfterAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		discovers := 0

@@ -1,10 +1,10 @@
-// Package remote reaches MCP servers over HTTP: at a [URL], whose transport it
-// finds out, or in process, as an http.Handler.
+// Package remote reaches MCP servers over HTTP: at a [URL], whose transport it finds
+// out, or in process, as an http.Handler.
 //
 // A request that fails as HTTP gets an error response, with data that says why
 // (docs/reference/errors.md). The session ends when the server has forgotten it,
 // cannot be reached, or fails. A response that breaks off is resumed from its last
-// event, where events have ids; no request is ever posted twice.
+// event if events have ids. No request is ever posted twice.
 package remote
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
-// Transports of a URL that are not probed for.
+// Transports of a URL, which Dial then does not probe for.
 const (
 	// TransportStreamable is Streamable HTTP with a handshake: MCP 2025-03-26 to
 	// 2025-11-25.
@@ -36,22 +36,22 @@ var _ jsonrpc.Dialer = URL{}
 
 // URL reaches an MCP server over HTTP. It must not change while it is in use.
 type URL struct {
-	// Address is where the server is, with http or https and the path, such as
+	// Address is the server's URL with http or https and the path, such as
 	// https://example.com/mcp. A user and password in it are sent as Basic
-	// authentication. They, and the query, are neither logged nor told in errors.
+	// authentication. Logs and errors show neither them nor the query.
 	Address string
 	// Header is sent with each request: a bearer token, a key. It is never logged,
 	// and never sent to another origin.
 	Header http.Header
-	// Transport is one of the constants above. Empty: Dial finds out.
+	// Transport is one of the constants above. Empty: Dial finds it out.
 	Transport string
-	// Client sends the requests. It must have no Timeout, which would end streams.
-	// Redirects to another origin are not followed, whatever its own rule. nil: one
-	// that bounds dialling and the TLS handshake, shared by the copies that Observed
-	// makes, whose idle connections are closed when the last session is.
+	// Client sends the requests. It must have no Timeout, which would end streams. It
+	// never follows redirects to another origin. nil: a client that bounds dialling and
+	// the TLS handshake. The copies that Observed makes share it, and close its idle
+	// connections after the last session.
 	Client *http.Client
-	// MaxMessageBytes is the longest message that the server may send. The request
-	// that a longer one answers gets an error. Default 16 MiB.
+	// MaxMessageBytes is the longest message that the server may send. A request that
+	// gets a longer answer gets an error. Default 16 MiB.
 	MaxMessageBytes int
 	// Logger receives the life of sessions. nil: silent.
 	Logger *slog.Logger
@@ -61,9 +61,9 @@ type URL struct {
 	site *site // nil: nothing is shared
 }
 
-// Observed returns a copy of u that logs to l and counts in m where u has no
-// Logger and no Metrics of its own. Sessions through it and its copies share what
-// is known of the server.
+// Observed returns a copy of u that logs to l and counts in m if u has no Logger and
+// no Metrics of its own. The sessions of the copy, and of its copies, share the HTTP
+// client and what they find out about the server.
 func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 	if u.Logger == nil {
 		u.Logger = l
@@ -77,22 +77,21 @@ func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 	return u
 }
 
-// Place returns the address for people to read, without what may be secret in it:
-// user and password, the query, and long parts of the path, which hosted servers
-// use as keys.
+// Place returns the address without what may be secret in it: user and password, the
+// query, and long parts of the path, which hosted servers use as keys.
 func (u URL) Place() string { return exchange.PublicURL(u.Address) }
 
 // Check reports what is wrong with u, without asking the server.
 func (u URL) Check() error {
 	at, err := url.Parse(u.Address)
 	switch {
-	case err != nil: // which quotes a password with a slash in it as the port
+	case err != nil: // it may quote a password with a slash in it as the port
 		return errors.New("the address of the server is no URL")
 	case at.Scheme != "http" && at.Scheme != "https":
 		return errors.New("the address of the server must begin with http:// or https://")
 	case at.Hostname() == "":
 		return errors.New("the address of the server names no host")
-	case at.Fragment != "": // no server gets it; it is the rest of a password with a # in it
+	case at.Fragment != "": // most likely the rest of a password with a # in it
 		return errors.New("the address of the server has a #, which must be written as %23")
 	}
 	switch u.Transport {
@@ -112,15 +111,15 @@ func (u URL) Check() error {
 	return nil
 }
 
-// Dial opens a session. Without a Transport it asks first what the server speaks,
-// newest first, and remembers it: server/discover, then what the first message
-// gets, which has to be initialize, then a GET for the endpoint of HTTP+SSE. It
-// fails when the server is not reached, refuses access, or does not speak MCP;
-// where only the initialize can tell, that gets the error, or Recv.
+// Dial opens a session. Without a Transport it finds out what the server speaks,
+// newest first: it asks server/discover, then tries the first message, which must be
+// initialize, then a GET for the endpoint of HTTP+SSE. It remembers the result. Dial
+// fails when the server cannot be reached, refuses access, or does not speak MCP. If
+// only initialize can show that, initialize gets the error, or Recv returns it.
 //
-// The session ends, and Recv says why, when the server has forgotten it (404),
-// cannot be reached or answers 5xx. Any other failure is that of one request,
-// which gets an error response.
+// The session ends, and Recv says why, when the server has forgotten it (404), cannot
+// be reached, or answers 5xx. Any other failure concerns one request, which gets an
+// error response.
 //
 // Close tells a server with sessions that this one is over. It takes at most 2 s.
 func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
@@ -139,7 +138,8 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	return &session{c, release}, nil
 }
 
-// exchange returns what the requests of one session go through.
+// exchange returns the endpoint for one session. The caller must call release at the
+// end of the session.
 func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
 	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger, Metrics: u.Metrics}
 	for _, from := range []http.Header{u.Header, headerFrom(ctx)} {
@@ -159,11 +159,11 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 
 type headerKey struct{}
 
-// WithHeader returns a context with which Dial sends h too, with each request of
-// the session, in the place of headers with the same name. It is for what an
-// operator has named to be passed on from a client. Nothing of a client's own is
-// sent otherwise: a token is for the server that it was issued for (MCP
-// 2025-11-25, security best practices, token passthrough).
+// WithHeader returns a context with which Dial also sends h with each request of the
+// session, in place of headers with the same name. It is for headers of a client that
+// an operator has named. Other headers of a client are never sent: a token is for the
+// server that it was issued for (MCP 2025-11-25, security best practices, token
+// passthrough).
 func WithHeader(ctx context.Context, h http.Header) context.Context {
 	all := headerFrom(ctx).Clone()
 	if all == nil {

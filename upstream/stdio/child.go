@@ -14,8 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/time/rate"
-
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
@@ -23,15 +22,14 @@ import (
 const (
 	// readBytes is the size of the read buffer for stdout.
 	readBytes = 32 << 10
-	// batchBytes is how much is written to stdin at once, so that many small
-	// messages need few system calls.
+	// batchBytes is how much is written to stdin at once: many small messages then
+	// need few system calls.
 	batchBytes = 64 << 10
 	// drainTimeout bounds the wait for pipes that another process holds open
 	// after the child has exited.
 	drainTimeout = 250 * time.Millisecond
-	// maxPipeBytes is the largest capacity of a pipe that an unprivileged
-	// process can set (Linux, fs.pipe-max-size): what the child itself wrote
-	// before its exit is not more.
+	// maxPipeBytes is the largest capacity that an unprivileged process can give a pipe
+	// (Linux, fs.pipe-max-size). The child itself left no more in it at its exit.
 	maxPipeBytes = 1 << 20
 )
 
@@ -40,7 +38,7 @@ type child struct {
 	cmd  Command
 	proc *exec.Cmd
 	log  *slog.Logger
-	born time.Time // when the process ran
+	born time.Time // when the process was started
 
 	out     *buffer.Queue // messages for stdin
 	stdin   *os.File      // owned by write
@@ -49,29 +47,28 @@ type child struct {
 	written chan struct{}
 	drained chan struct{}
 	ended   chan struct{} // closed by supervise when the process is reaped
-	exit    error         // why the session ended; set before ended is closed, as the next two
-	hint    string        // what it last wrote to stderr
-	young   bool          // it died soon after its start
+	exit    error         // why the session ended; this and the next two are set before ended is closed
+	hint    string        // the line of stderr that explains most
+	young   bool          // the process died soon after its start
 	notes   stderrLog     // owned by drain until drained is closed
 
 	mu     sync.Mutex // guards the two below
-	reaped bool       // the process id may belong to another process
-	cause  error      // why we ended the process, other than Close
+	reaped bool       // the process id may belong to another process now
+	cause  error      // why the gateway ended the process, other than by Close
 
 	closing  chan struct{} // closed when Close begins
 	closed   sync.Once
 	closeErr error
 
-	readMu   sync.Mutex // held by the one who reads stdout; guards below
+	readMu   sync.Mutex // held while reading stdout; guards all below
 	buf      []byte
 	unread   []byte // part of buf
 	split    *buffer.Splitter
-	messages int  // received
-	late     int  // bytes read after the exit
-	last     bool // a read after the exit has timed out once
-	final    error
-	invalid  *rate.Limiter // of logging lines that are not JSON
-	muted    int           // such lines since the last one logged
+	messages int            // received
+	late     int            // bytes read after the exit
+	last     bool           // a read after the exit has timed out once
+	final    error          // what Recv returns from then on; nil before
+	invalid  *throttle.Line // of lines that are not JSON
 }
 
 func newChild(c Command) *child {
@@ -84,15 +81,15 @@ func newChild(c Command) *child {
 		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
 		split:   buffer.NewSplitter(c.MaxLineBytes),
-		invalid: rate.NewLimiter(rate.Every(time.Second), 5),
+		invalid: throttle.NewLine(time.Second, 5),
 	}
 }
 
 // Send queues msg for the child's stdin.
 func (c *child) Send(msg []byte) error { return c.out.Offer(msg) }
 
-// write is the goroutine that owns stdin. It ends when out does, or when the
-// child no longer reads: closing stdin unblocks it.
+// write is the goroutine that owns stdin. It ends when out ends, or the child no
+// longer reads: the end of stdin unblocks it.
 func (c *child) write() {
 	defer close(c.written)
 	defer c.stdin.Close()
@@ -115,32 +112,28 @@ func (c *child) write() {
 			return
 		}
 		if cap(buf) > 2*batchBytes {
-			buf = nil // one large message must not stay with an idle session
+			buf = nil // an idle session must not keep the memory of one large message
 		}
 	}
 }
 
-// unwritable ends the session of a child that closed its stdin: no request
-// could reach it any more. Most often it is about to exit and says itself why.
+// unwritable ends the session of a child that has closed its stdin: no request can
+// reach it. Most often the child is about to exit, which then says why.
 func (c *child) unwritable(err error) {
-	select {
-	case <-c.closing:
-		return
-	default:
-	}
-	if c.waitEnded(c.cmd.CloseTimeout) {
+	if c.isClosing() || c.waitEnded(c.cmd.CloseTimeout) {
 		return
 	}
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err // the name of a pipe tells nothing
+		err = path.Err // without the name of the pipe
 	}
 	c.mu.Lock()
 	c.cause = fmt.Errorf("server closed its stdin: %w", err)
 	c.mu.Unlock()
-	_ = c.kill() // logged there
+	_ = c.kill() // logs its error
 }
 
-// Recv returns the next line on the child's stdout that looks like JSON.
+// Recv returns the next line on the child's stdout that looks like JSON. See
+// [Command.Dial] for its errors.
 func (c *child) Recv() ([]byte, error) {
 	if c.isClosing() {
 		return nil, jsonrpc.ErrClosed
@@ -168,7 +161,7 @@ func (c *child) Recv() ([]byte, error) {
 	return nil, c.final
 }
 
-// nextLocked returns a message of what has been read, nil when there is none.
+// nextLocked returns the next message in unread, nil if there is none.
 func (c *child) nextLocked() ([]byte, error) {
 	for len(c.unread) > 0 {
 		var (
@@ -186,8 +179,7 @@ func (c *child) nextLocked() ([]byte, error) {
 	return nil, nil
 }
 
-// remainderLocked returns a last message that the child did not end with a
-// newline, nil when there is none.
+// remainderLocked returns a last message without a newline, nil if there is none.
 func (c *child) remainderLocked() []byte {
 	rest := bytes.TrimSpace(c.split.Last())
 	switch {
@@ -200,7 +192,7 @@ func (c *child) remainderLocked() []byte {
 	return nil
 }
 
-// acceptLocked returns the message in a line, nil when there is none.
+// acceptLocked returns the message in a line, nil if there is none.
 func (c *child) acceptLocked(line []byte) []byte {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
@@ -215,17 +207,14 @@ func (c *child) acceptLocked(line []byte) []byte {
 	}
 	c.cmd.Metrics.ChildInvalidLine()
 	c.log.Debug("server wrote a line that is not json", "bytes", len(line), "line", excerpt(line, maxExcerpt))
-	if c.invalid.Allow() {
-		c.log.Warn("server writes lines that are not json to stdout", "bytes", len(line), "suppressed", c.muted)
-		c.muted = 0
-	} else {
-		c.muted++
+	if suppressed, due := c.invalid.Due(); due {
+		c.log.Warn("server writes lines that are not json to stdout", "bytes", len(line), "suppressed", suppressed)
 	}
 	return nil
 }
 
-// fillLocked reads from stdout. After the child's exit it reads what is left in
-// the pipe, also when another process holds the pipe open.
+// fillLocked reads from stdout. After the child's exit it reads what is left in the
+// pipe, even if another process holds the pipe open.
 func (c *child) fillLocked() error {
 	if c.buf == nil {
 		c.buf = make([]byte, readBytes)
@@ -246,7 +235,7 @@ func (c *child) fillLocked() error {
 		case c.isClosing():
 			return jsonrpc.ErrClosed
 		case errors.Is(err, os.ErrDeadlineExceeded) && !c.last:
-			// The exit interrupted the read. Look once more at what is there.
+			// The exit interrupted the read: read once more what is there.
 			c.last = true
 			_ = c.stdout.SetReadDeadline(time.Now().Add(drainTimeout))
 		case err == nil:
@@ -257,16 +246,14 @@ func (c *child) fillLocked() error {
 	}
 }
 
-// reason says why a session whose stdout has ended is over.
+// reason returns why the session is over after the end of stdout.
 func (c *child) reason(err error) error {
-	timer := time.NewTimer(c.cmd.CloseTimeout)
-	defer timer.Stop()
 	select {
 	case <-c.closing:
 		return jsonrpc.ErrClosed
 	case <-c.ended:
 		return c.lastWords()
-	case <-timer.C:
+	case <-time.After(c.cmd.CloseTimeout):
 		if errors.Is(err, io.EOF) {
 			return errors.New("server closed its stdout and went on running")
 		}
@@ -274,7 +261,7 @@ func (c *child) reason(err error) error {
 	}
 }
 
-// lastWords is explained once all messages have been read.
+// lastWords returns the reason for Recv after an exit, when all messages are read.
 func (c *child) lastWords() error {
 	silent, orderly := c.messages == 0, errors.Is(c.exit, io.EOF)
 	if silent && orderly {
@@ -283,8 +270,8 @@ func (c *child) lastWords() error {
 	return c.explained(silent || c.young && !orderly)
 }
 
-// silentExit is the io.EOF of a server that never spoke the protocol: most often
-// a program that is none, or one that wants arguments.
+// silentExit is the io.EOF of a program that never wrote a message: most often it is
+// not an MCP server, or needs arguments.
 type silentExit struct{ hint string }
 
 func (e silentExit) Error() string {

@@ -16,25 +16,23 @@
 //	                      ▼
 //	                  reaped; Recv gives what is still in the pipe, then the reason
 //
-// The child is the leader of its own process group, so that servers behind
-// wrappers (npx, uv, sh) die with them. On Linux the kernel kills it when the
-// gateway dies (PR_SET_PDEATHSIG). That signal is tied to the thread that forked
-// (golang/go#27505), hence one goroutine, locked to its thread, starts the child
-// and stays in the wait for it: the thread cannot end before the child does. It
-// costs no thread more, because a wait for a process occupies one anyway. (The Go
-// runtime ends a program that needs more than 10,000 threads; whoever wants more
-// children than that must raise debug.SetMaxThreads.)
-// Grandchildren do not inherit the signal; they see the end of their stdin.
+// The child leads its own process group, so that servers behind wrappers (npx, uv,
+// sh) die with them. On Linux the kernel kills the child when the gateway dies
+// (PR_SET_PDEATHSIG). The kernel ties that signal to the thread that forked
+// (golang/go#27505), so one goroutine, locked to its thread, starts the child and
+// waits for it: the thread cannot end before the child. This costs no extra thread,
+// because a wait for a process occupies one anyway. (The Go runtime ends a program
+// that needs more than 10,000 threads. A program with more children must raise
+// debug.SetMaxThreads.) Grandchildren do not inherit the signal; they see the end of
+// their stdin.
 //
-// Standard error is always read, so that no child can hang on a full pipe, and
-// logged line by line at level info as "server stderr", at a bounded rate: it is
-// the server's own log, and operators need it. Servers must not write secrets
-// to it. Lines on stdout that are not JSON are dropped and counted; their
-// content is logged at level debug only.
+// The package always reads stderr, so that no child can hang on a full pipe, and logs
+// each line at level info as "server stderr", at a bounded rate: stderr is the server's
+// own log. Servers must not write secrets to it. The package drops and counts lines
+// on stdout that are not JSON, and logs their content at level debug only.
 //
-// On other Unix systems there is no parent-death signal. On Windows there are
-// no process groups either: Close ends the process itself, at the step at which
-// it would get SIGTERM elsewhere.
+// Other Unix systems have no parent-death signal. Windows has no process groups
+// either: there Close ends the process itself instead of sending SIGTERM.
 package stdio
 
 import (
@@ -60,11 +58,12 @@ const defaultCloseTimeout = 2 * time.Second
 var _ jsonrpc.Dialer = Command{}
 
 // Command starts a child process for each session and speaks newline-delimited
-// JSON-RPC over its stdin and stdout. No shell is involved: Path and Args reach
-// the operating system as they are. It must not change while it is in use.
+// JSON-RPC over its stdin and stdout. No shell is involved: the operating system gets
+// Path and Args unchanged. A Command must not change while it is in use; its methods
+// are safe for concurrent use.
 type Command struct {
-	// Path is the program: a name that is looked up in PATH, or a path. A
-	// relative path with a slash in it is relative to Dir.
+	// Path is the program: a name to look up in PATH, or a path. A relative path with a
+	// slash in it is relative to Dir.
 	Path string
 	// Args are its arguments, without the program's name.
 	Args []string
@@ -72,22 +71,22 @@ type Command struct {
 	Env []string
 	// Dir is its working directory. Empty: that of this process.
 	Dir string
-	// MaxLineBytes is the longest message that it may send; a longer one is
-	// dropped, and Recv tells so with jsonrpc.ErrTooLong. Default 16 MiB.
+	// MaxLineBytes is the longest message that the child may send. Recv returns
+	// jsonrpc.ErrTooLong in place of a longer one. Default 16 MiB.
 	MaxLineBytes int
-	// CloseTimeout is how long Close waits after the end of stdin, and again
-	// after SIGTERM, before its next step. Default 2 s.
+	// CloseTimeout is how long Close waits after the end of stdin, and again after
+	// SIGTERM. Default 2 s.
 	CloseTimeout time.Duration
-	// Logger receives the child's life and its stderr. nil: silent.
+	// Logger receives starts and exits of children, and their stderr. nil: silent.
 	Logger *slog.Logger
 	// Metrics counts starts, exits and stderr. nil: nothing is counted.
 	Metrics *metrics.Metrics
 
-	running *running // nil: it is not known what runs
+	running *running // nil: Abort does nothing
 }
 
-// Observed returns a copy of c that logs to l and counts in m where c has no
-// Logger and no Metrics of its own.
+// Observed returns a copy of c that logs to l and counts in m if c has no Logger and no
+// Metrics of its own.
 func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 	if c.Logger == nil {
 		c.Logger = l
@@ -99,13 +98,17 @@ func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 	return c
 }
 
-// Abort kills the processes that were started through c and the copies of it,
-// with all they have started, at once: for a program that ends without closing
-// its sessions. It needs Observed to have made c.
-func (c Command) Abort() { c.running.kill() }
+// Abort kills at once the process groups of all children that c and its copies have
+// started. It is for a program that ends without closing its sessions. It does nothing
+// unless Observed made c.
+func (c Command) Abort() {
+	if c.running != nil {
+		c.running.kill()
+	}
+}
 
-// Check reports whether the program can be found, without starting it: a
-// mistyped name is better told before the first client comes.
+// Check returns an error if the program cannot be found or executed, without starting
+// it: so that a mistyped name shows before the first client comes.
 func (c Command) Check() error {
 	cmd := exec.Command(c.Path)
 	if !filepath.IsAbs(c.Path) && filepath.Base(c.Path) != c.Path { // PATH is not searched
@@ -126,21 +129,19 @@ func (c Command) Check() error {
 	return nil
 }
 
-// Dial starts the child process. It fails when ctx ends first, and when the
-// process cannot be started; the error then names the program and what to do.
+// Dial starts the child process. It fails when ctx ends first, and when the process
+// cannot be started; the error then names the program and says what to do.
 //
-// Recv returns io.EOF after the process has exited with status 0, else an error
-// such as "exit status 1" or "killed by signal: killed". If it died within its
-// first five seconds, or before it sent any message, the error ends with what it
-// last wrote to stderr; for a process that has sent none, the error of status 0
-// says so and wraps io.EOF. A process that closes its stdin or stdout ends the
-// session as well. Processes that it has left behind in its process group are
-// killed.
+// After the process has exited, Recv returns io.EOF for status 0, else an error such as
+// "exit status 1" or "killed by signal: killed". If the process died in its first five
+// seconds, or sent no message, the error ends with what it last wrote to stderr. If it
+// sent no message and exited with status 0, the error says so and wraps io.EOF. A
+// process that closes its stdin or stdout ends the session too. Processes left in its
+// process group are killed.
 //
-// Close lets the process read what was sent before, then ends its stdin, and
-// sends SIGTERM and SIGKILL to its process group if that does not end it. It
-// takes at most twice CloseTimeout and five seconds, and fails only if the
-// process survives all that.
+// Close lets the process read what was sent before, and ends its stdin. If the process
+// does not end, Close sends SIGTERM and then SIGKILL to its process group. It takes at
+// most twice CloseTimeout and five seconds, and fails only if the process survives.
 func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start %q: %w", c.Path, err)
@@ -155,9 +156,9 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		}
 		return child, nil
 	case <-ctx.Done():
-		if <-started == nil { // a start takes no time to speak of
-			child.signal(killGroup) // it has been sent nothing that it might want to finish
-			_ = child.Close()       // logged there
+		if <-started == nil { // a start takes next to no time
+			child.signal(killGroup) // nothing was sent that the child could want to finish
+			_ = child.Close()       // logs its error
 		}
 		return nil, fmt.Errorf("start %q: %w", c.Path, ctx.Err())
 	}
@@ -173,10 +174,13 @@ func (c Command) withDefaults() Command {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.running == nil {
+		c.running = &running{}
+	}
 	return c
 }
 
-// explain says in the words of the user's configuration why a start failed.
+// explain says why a start failed, and what to change in the configuration.
 func (c Command) explain(err error) error {
 	why := ""
 	switch _, statErr := os.Stat(c.Dir); {
@@ -200,5 +204,5 @@ func (c Command) explain(err error) error {
 	return fmt.Errorf("start %q: %s: %w", c.Path, why, err)
 }
 
-// name is how the command is called in logs: arguments may hold secrets.
+// name returns the command's name for logs, without arguments, which may hold secrets.
 func (c Command) name() string { return filepath.Base(c.Path) }

@@ -19,7 +19,7 @@ func signalled(s *os.ProcessState) bool {
 	return ok && status.Signaled()
 }
 
-// exitText says how the process ended.
+// exitText describes how the process ended.
 func exitText(s *os.ProcessState) string {
 	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return "killed by signal: " + status.Signal().String()

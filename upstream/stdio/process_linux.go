@@ -5,14 +5,14 @@ import (
 	"unsafe"
 )
 
-// processAttr puts the child into a process group of its own, and has the kernel
-// kill it when the thread that forks it ends; see supervise.
+// processAttr makes the child the leader of a process group. The kernel kills the child
+// when the thread that forked it ends; see supervise.
 func processAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit waits until the process has exited, without reaping it, and reports
-// whether it could: waitid(2) with WNOWAIT.
+// awaitExit waits until the process has exited, without reaping it: waitid(2) with
+// WNOWAIT. It reports whether that worked.
 func awaitExit(pid int) bool {
 	const byPID = 1     // P_PID
 	var info [16]uint64 // siginfo_t, 128 bytes

@@ -9,10 +9,10 @@ import (
 
 func processAttr() *syscall.SysProcAttr { return nil }
 
-// awaitExit reports that it cannot wait without reaping here.
+// awaitExit reports false: this system cannot wait without reaping.
 func awaitExit(int) bool { return false }
 
-// terminateGroup ends p: there is neither SIGTERM nor a process group here.
+// terminateGroup ends p: this system has neither SIGTERM nor process groups.
 func terminateGroup(p *os.Process) error { return p.Kill() }
 
 // killGroup ends p.

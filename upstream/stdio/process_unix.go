@@ -6,5 +6,5 @@ import "syscall"
 
 func processAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// awaitExit reports that it cannot wait without reaping here.
+// awaitExit reports false: this system cannot wait without reaping.
 func awaitExit(int) bool { return false }

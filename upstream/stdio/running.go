@@ -2,16 +2,13 @@ package stdio
 
 import "sync"
 
-// running are the children of a Command that live.
+// running holds the living children of a Command and its copies.
 type running struct {
 	mu       sync.Mutex // guards children
 	children map[*child]struct{}
 }
 
 func (r *running) add(c *child) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.children == nil {
@@ -21,18 +18,12 @@ func (r *running) add(c *child) {
 }
 
 func (r *running) remove(c *child) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.children, c)
 }
 
 func (r *running) kill() {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for c := range r.children {

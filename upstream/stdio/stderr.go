@@ -5,43 +5,42 @@ import (
 	"io"
 	"log/slog"
 	"strings"
+	"time"
 	"unicode/utf8"
 
-	"golang.org/x/time/rate"
-
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 const (
-	// stderrRate and stderrBurst bound the lines of one child that are logged;
-	// the others are counted.
-	stderrRate  = 20 // a second
-	stderrBurst = 100
+	// stderrInterval and stderrBurst bound how many lines of one child are logged: 20 a
+	// second. The others are counted.
+	stderrInterval = time.Second / 20
+	stderrBurst    = 100
 	// maxStderrLine is how much of a line is logged, in bytes.
 	maxStderrLine = 4 << 10
-	// maxExcerpt is how much of a line stands in errors and debug logs.
+	// maxExcerpt is how much of a line errors and debug logs show, in bytes.
 	maxExcerpt = 500
 )
 
-// stderrLog reads a child's stderr to its end, logs it at a bounded rate, and
-// remembers what may explain a failure. It is owned by one goroutine.
+// stderrLog reads a child's stderr to its end, logs it at a bounded rate, and remembers
+// what may explain a failure. One goroutine owns it.
 type stderrLog struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics
-	limit   *rate.Limiter
-	dropped int    // lines since the last one logged
+	limit   *throttle.Line
 	last    string // the last line that is not blank
 	fault   string // the last line that names an error
 }
 
-// drain is the goroutine that owns stderr. It ends when the child and its
-// children have closed it, or drainTimeout after the child's exit.
+// drain is the goroutine that owns stderr. It ends when all processes have closed their
+// end, or drainTimeout after the child's exit.
 func (c *child) drain() {
 	defer close(c.drained)
 	defer c.stderr.Close()
-	c.notes = stderrLog{log: c.log, metrics: c.cmd.Metrics, limit: rate.NewLimiter(stderrRate, stderrBurst)}
+	c.notes = stderrLog{log: c.log, metrics: c.cmd.Metrics, limit: throttle.NewLine(stderrInterval, stderrBurst)}
 	c.notes.read(c.stderr)
 }
 
@@ -69,7 +68,7 @@ func (s *stderrLog) read(r io.Reader) {
 		}
 		if err != nil {
 			s.line(string(split.Last()), false)
-			s.tellDropped()
+			s.tellDropped(s.limit.Rest())
 			return
 		}
 	}
@@ -84,12 +83,12 @@ func (s *stderrLog) line(line string, cut bool) {
 	if namesFault(line) {
 		s.fault = line
 	}
-	if !s.limit.Allow() {
-		s.dropped++
+	dropped, due := s.limit.Due()
+	if !due {
 		s.metrics.ChildStderrDropped(1)
 		return
 	}
-	s.tellDropped()
+	s.tellDropped(dropped)
 	if cut {
 		s.log.Info("server stderr", "line", line, "truncated", true)
 		return
@@ -97,16 +96,14 @@ func (s *stderrLog) line(line string, cut bool) {
 	s.log.Info("server stderr", "line", line)
 }
 
-func (s *stderrLog) tellDropped() {
-	if s.dropped == 0 {
-		return
+func (s *stderrLog) tellDropped(lines int) {
+	if lines > 0 {
+		s.log.Warn("server stderr too fast, lines dropped", "lines", lines)
 	}
-	s.log.Warn("server stderr too fast, lines dropped", "lines", s.dropped)
-	s.dropped = 0
 }
 
-// hint returns the line that most likely says why the child died. The very last
-// one often does not: Node ends with its version, after the error and a stack.
+// hint returns the line that most likely says why the child died. The last line often
+// does not: Node writes the error, a stack, and then its version.
 func (s *stderrLog) hint() string {
 	line := s.fault
 	if line == "" {
@@ -125,7 +122,7 @@ func namesFault(line string) bool {
 	return false
 }
 
-// excerpt returns the first bytes of text, at most limit, without half a rune.
+// excerpt returns text, shortened to limit bytes of whole runes and an ellipsis.
 func excerpt(text []byte, limit int) string {
 	if len(text) <= limit {
 		return string(text)

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"golang.org/x/time/rate"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
 func newStderrLog(w io.Writer) *stderrLog {
@@ -23,7 +23,7 @@ func newStderrLog(w io.Writer) *stderrLog {
 	}
 	return &stderrLog{
 		log:   slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: drop})),
-		limit: rate.NewLimiter(stderrRate, stderrBurst),
+		limit: throttle.NewLine(stderrInterval, stderrBurst),
 	}
 }
 
@@ -92,8 +92,8 @@ func TestStderrRate(t *testing.T) {
 		for range 1000 {
 			s.line("x", false)
 		}
-		if lines, dropped := count(); lines != stderrBurst+stderrRate || dropped != 1 {
-			t.Errorf("%d lines, %d summaries a second later, want %d and 1", lines, dropped, stderrBurst+stderrRate)
+		if lines, dropped := count(); lines != stderrBurst+int(time.Second/stderrInterval) || dropped != 1 {
+			t.Errorf("%d lines, %d summaries a second later, want %d and 1", lines, dropped, stderrBurst+int(time.Second/stderrInterval))
 		}
 		if !strings.Contains(got.String(), "lines=900\n") {
 			t.Errorf("no summary of 900 lines in\n%s", &got)

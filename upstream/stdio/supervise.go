@@ -15,17 +15,17 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// youngTime is the age until which a child's death is explained by its stderr.
-const youngTime = 5 * time.Second
+const (
+	// youngTime is the age up to which stderr explains a child's death.
+	youngTime = 5 * time.Second
+	// killTimeout is how long a process may take to die of SIGKILL. It is no option: only
+	// the kernel delays a kill, when memory or disks are slow.
+	killTimeout = 5 * time.Second
+)
 
-// killTimeout is how long a process may take to die of SIGKILL. It is not for
-// the user to choose: only the kernel delays it, where memory or disks are slow.
-const killTimeout = 5 * time.Second
-
-// supervise starts the process and waits for it. It holds its thread from the
-// start to the end of the process: on Linux the kernel kills the child when the
-// thread that forked it ends (golang/go#27505), and while this goroutine holds
-// the thread no other can end it.
+// supervise starts the process and waits for it. It holds its thread all the time: on
+// Linux the kernel kills the child when the thread that forked it ends
+// (golang/go#27505), and no other goroutine can end a locked thread.
 func (c *child) supervise(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -48,8 +48,8 @@ func (c *child) supervise(started chan<- error) {
 	c.settle()
 }
 
-// start makes the pipes and the process. Ends that the process inherits are
-// closed here in any case; the others only on failure.
+// start makes the pipes and the process. It closes the ends that the process inherits
+// in any case, and the others if it fails.
 func (c *child) start() (err error) {
 	var ours, theirs []*os.File
 	defer func() {
@@ -81,46 +81,44 @@ func (c *child) start() (err error) {
 
 func closeAll(files []*os.File) {
 	for _, f := range files {
-		_ = f.Close() // nothing was written; a nil file is refused
+		_ = f.Close() // nothing was written; Close refuses a nil file
 	}
 }
 
-// reap waits for the end of the process, kills what it left in its group, and
-// frees its id. The order matters: until it is reaped, the id of the process is
-// the id of no other group.
+// reap waits for the end of the process, kills what is left of its group, and frees
+// its id, in this order: until the process is reaped, no other group can have its id.
 func (c *child) reap() {
 	waited := awaitExit(c.proc.Process.Pid)
 	if waited {
 		c.leave()
 	}
-	_ = c.proc.Wait() // what it says is in ProcessState
+	_ = c.proc.Wait() // ProcessState has the result
 	if !waited {
 		c.leave()
 	}
 }
 
+// leave ends the group, and lets nothing be sent any more.
 func (c *child) leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_ = killGroup(c.proc.Process) // there is most often nobody left
+	_ = killGroup(c.proc.Process) // most often nothing is left
 	c.reaped = true
-	c.out.End(errExited) // what is sent from now on reaches nobody
+	c.out.End(errExited)
 }
 
-// errExited is why nothing can be sent to a process that has ended.
+// errExited is what Send returns after the end of the process.
 var errExited = errors.New("the server has exited")
 
-// settle says why the process ended, once its stderr has been read.
+// settle notes and logs why the process ended, after its stderr has been read.
 func (c *child) settle() {
 	_ = c.stdin.Close()
 	_ = c.stderr.SetReadDeadline(time.Now().Add(drainTimeout))
 	hint := ""
-	timer := time.NewTimer(2 * drainTimeout)
-	defer timer.Stop()
 	select {
 	case <-c.drained:
 		hint = c.notes.hint()
-	case <-timer.C: // pipes have no deadlines on this system
+	case <-time.After(2 * drainTimeout): // pipes have no deadlines on this system
 	}
 	var reason string
 	c.young = time.Since(c.born) < youngTime
@@ -158,8 +156,7 @@ func (c *child) verdict() (string, error) {
 	return metrics.ChildError, errors.New(exitText(state))
 }
 
-// explained returns exit, with what the child last wrote to stderr where that is
-// likely to be the reason: if it was young or silent.
+// explained returns exit, with the hint of stderr if that is likely to be the reason.
 func (c *child) explained(likely bool) error {
 	if c.hint == "" || !likely || errors.Is(c.exit, jsonrpc.ErrClosed) {
 		return c.exit
@@ -167,7 +164,7 @@ func (c *child) explained(likely bool) error {
 	return fmt.Errorf("%w; stderr: %s", c.exit, c.hint)
 }
 
-// Close ends the process.
+// Close ends the process; see [Command.Dial]. It is safe for concurrent use.
 func (c *child) Close() error {
 	c.closed.Do(func() {
 		close(c.closing)
@@ -180,7 +177,7 @@ func (c *child) Close() error {
 		if !c.waitEnded(c.cmd.CloseTimeout) {
 			c.closeErr = c.kill()
 		}
-		// Whoever is still at a pipe is ended by this.
+		// This ends all who still read or write a pipe.
 		_ = c.stdin.Close()
 		_ = c.stdout.Close()
 		if c.closeErr == nil {
@@ -192,8 +189,8 @@ func (c *child) Close() error {
 	return c.closeErr
 }
 
-// discard reads what a child writes while it is being closed, so that it is not
-// stuck in a write. It ends when stdout does.
+// discard reads what a child writes while it is being closed, so that no write blocks
+// it. It ends when stdout ends.
 func (c *child) discard(done chan<- struct{}) {
 	defer close(done)
 	c.readMu.Lock()
@@ -202,7 +199,7 @@ func (c *child) discard(done chan<- struct{}) {
 	_, _ = io.Copy(io.Discard, c.stdout)
 }
 
-// kill ends the process with SIGTERM, then SIGKILL.
+// kill ends the process with SIGTERM, and then with SIGKILL.
 func (c *child) kill() error {
 	c.signal(terminateGroup)
 	if c.waitEnded(c.cmd.CloseTimeout) {
@@ -228,14 +225,12 @@ func (c *child) signal(step func(*os.Process) error) {
 	}
 }
 
-// waitEnded waits for the end of the process and reports whether it came.
+// waitEnded waits for the end of the process, and reports false after limit.
 func (c *child) waitEnded(limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-c.ended:
 		return true
-	case <-timer.C:
+	case <-time.After(limit):
 		return false
 	}
 }

@@ -6,20 +6,21 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Splitter cuts a stream of bytes into lines of at most max bytes.
+// Splitter cuts a stream of bytes into lines of at most max bytes. It is not safe for
+// concurrent use.
 type Splitter struct {
 	max  int
 	part []byte // of the current line, from earlier calls
-	skip bool   // the current line was too long; drop the rest of it
+	skip bool   // the current line was too long: drop the rest of it
 }
 
 // NewSplitter returns a splitter for lines of at most max bytes.
 func NewSplitter(max int) *Splitter { return &Splitter{max: max} }
 
-// Next reads p up to the end of the current line and returns what follows. The
-// line has no newline and is a copy that the caller owns; it is nil when p ends
-// before it does. A line over max bytes is dropped: ErrTooLong is returned once
-// for it, as soon as the limit is passed.
+// Next reads p up to the end of the current line, and returns the line and what follows
+// it. The line has no newline and is a copy that belongs to the caller; it is nil if p
+// does not complete it. Next drops a line over max bytes, and returns ErrTooLong once
+// for it, as soon as it is over the limit.
 func (s *Splitter) Next(p []byte) (line, rest []byte, err error) {
 	end := bytes.IndexByte(p, '\n')
 	complete := end >= 0
@@ -47,10 +48,10 @@ func (s *Splitter) Next(p []byte) (line, rest []byte, err error) {
 	return line, rest, nil
 }
 
-// Partial returns what is there of the current line.
+// Partial returns the beginning of the current line, valid until the next call.
 func (s *Splitter) Partial() []byte { return s.part }
 
-// Last returns the line that the end of the stream cut off, if any.
+// Last returns the line that the end of the stream cut off; nil for none.
 func (s *Splitter) Last() []byte {
 	line := s.part
 	s.part = nil

@@ -1,6 +1,5 @@
-// Package buffer holds what one side of a session has sent and the other has not
-// taken: queues of messages that are bounded in bytes, and a splitter that cuts a
-// stream into lines.
+// Package buffer holds what one side of a session has sent and the other has not taken:
+// in queues of messages, bounded in bytes. It also splits a stream into lines.
 package buffer
 
 import (
@@ -10,27 +9,27 @@ import (
 )
 
 const (
-	// SendLimit is how many bytes of messages a session keeps for a peer that does
-	// not take them.
+	// SendLimit is how many bytes of messages a session keeps for a peer that does not
+	// read.
 	SendLimit = 8 << 20
-	// MaxMessageBytes is the longest message that is taken from a server.
+	// MaxMessageBytes is the default limit of a server's messages.
 	MaxMessageBytes = 16 << 20
-	// ItemCost is added to the length of each queued message, so that very many
-	// very small ones are bounded as well.
+	// ItemCost is added to the length of each queued message, so that the limit bounds
+	// many small messages too.
 	ItemCost = 64
-	// keepItems is the largest capacity that an empty FIFO keeps: idle sessions
-	// must be small, but one call after the other must not allocate anew.
+	// keepItems is the largest capacity that an empty FIFO keeps: idle sessions must be
+	// small, but a call after another one should not allocate.
 	keepItems = 8
 )
 
-// item is a message, and the request that it came with: empty where there is none.
+// item is a message and the id of the request that it came with; empty for none.
 type item struct {
 	msg     []byte
 	request jsonrpc.ID
 }
 
-// FIFO is a first-in first-out list of messages that counts their bytes. It is
-// not safe for concurrent use.
+// FIFO is a first-in first-out list of messages that counts their bytes. The zero FIFO
+// is empty. It is not safe for concurrent use.
 type FIFO struct {
 	items []item
 	head  int
@@ -40,13 +39,13 @@ type FIFO struct {
 // Len returns the number of messages.
 func (f *FIFO) Len() int { return len(f.items) - f.head }
 
-// Fits reports whether a message may be added under limit, where one message
-// over it passes alone.
+// Fits reports whether a message may be added under limit, in bytes. Any message fits
+// into an empty FIFO.
 func (f *FIFO) Fits(msg []byte, limit int) bool {
 	return f.Len() == 0 || f.Bytes+len(msg)+ItemCost <= limit
 }
 
-// Push adds msg as the last.
+// Push adds msg at the end.
 func (f *FIFO) Push(msg []byte) { f.add(item{msg: msg}) }
 
 func (f *FIFO) add(it item) {
@@ -59,7 +58,7 @@ func (f *FIFO) add(it item) {
 	f.Bytes += len(it.msg) + ItemCost
 }
 
-// Pop must not be called on an empty FIFO.
+// Pop removes and returns the first message. The FIFO must not be empty.
 func (f *FIFO) Pop() []byte { return f.take().msg }
 
 func (f *FIFO) take() item {
@@ -76,7 +75,7 @@ func (f *FIFO) take() item {
 	return it
 }
 
-// Queue is a FIFO between goroutines, bounded in bytes.
+// Queue is a FIFO between goroutines, bounded in bytes. It is safe for concurrent use.
 type Queue struct {
 	mu    sync.Mutex // guards all below
 	ready sync.Cond  // there is a message, or the queue is closed
@@ -86,15 +85,15 @@ type Queue struct {
 	err   error // why it is closed; nil while open
 }
 
-// NewQueue returns an empty queue for limit bytes.
+// NewQueue returns an empty queue for limit bytes, or one larger message.
 func NewQueue(limit int) *Queue {
 	q := &Queue{limit: limit}
 	q.ready.L, q.room.L = &q.mu, &q.mu
 	return q
 }
 
-// Offer adds msg without waiting. It fails with ErrBusy when the queue is full
-// and with the reason of its end when it is closed.
+// Offer adds msg without waiting. It fails with ErrBusy when the queue is full, and with
+// the reason when the queue is closed.
 func (q *Queue) Offer(msg []byte) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,10 +108,10 @@ func (q *Queue) Offer(msg []byte) error {
 	return nil
 }
 
-// Push adds msg and waits for room.
+// Push waits for room and adds msg. It fails with the reason when the queue is closed.
 func (q *Queue) Push(msg []byte) error { return q.PushFor(msg, "") }
 
-// PushFor is push for a message that came with a request.
+// PushFor is Push for a message that came with a request.
 func (q *Queue) PushFor(msg []byte, request jsonrpc.ID) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -127,14 +126,14 @@ func (q *Queue) PushFor(msg []byte, request jsonrpc.ID) error {
 	return nil
 }
 
-// Pop waits for the next message. Once the queue is closed and empty it returns
-// the reason.
+// Pop waits for the next message. It fails with the reason when the queue is closed and
+// empty.
 func (q *Queue) Pop() ([]byte, error) {
 	msg, _, err := q.PopFor()
 	return msg, err
 }
 
-// PopFor is pop, and names the request that the message came with.
+// PopFor is Pop, and also returns the id of the request that the message came with.
 func (q *Queue) PopFor() ([]byte, jsonrpc.ID, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -149,7 +148,7 @@ func (q *Queue) PopFor() ([]byte, jsonrpc.ID, error) {
 	return it.msg, it.request, nil
 }
 
-// Poll is pop without waiting; false when there is no message.
+// Poll is Pop without waiting. It returns false if there is no message.
 func (q *Queue) Poll() ([]byte, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -161,8 +160,8 @@ func (q *Queue) Poll() ([]byte, bool) {
 	return msg, true
 }
 
-// End closes the queue for writers; what is in it can still be read. The first
-// reason stays.
+// End closes the queue for writers. Its messages can still be read. The first reason
+// stays.
 func (q *Queue) End(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -172,8 +171,7 @@ func (q *Queue) End(why error) {
 	q.wakeLocked()
 }
 
-// Abort closes the queue and drops what is in it. Its reason takes the place of
-// an earlier one.
+// Abort closes the queue and drops its messages. Its reason replaces an earlier one.
 func (q *Queue) Abort(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -73,14 +73,14 @@ func TestNotificationIsNoOpenRequest(t *testing.T) {
 func TestCallsAreBoundedInNumber(t *testing.T) {
 	var c Calls
 	first := begin(t, &c, message(t, `{"jsonrpc":"2.0","method":"n"}`))
-	for i := range MaxCalls - 1 {
+	for i := range maxCalls - 1 {
 		begin(t, &c, request(t, i))
 	}
-	if _, err := c.Begin(t.Context(), request(t, MaxCalls)); !errors.Is(err, jsonrpc.ErrBusy) {
+	if _, err := c.Begin(t.Context(), request(t, maxCalls)); !errors.Is(err, jsonrpc.ErrBusy) {
 		t.Errorf("one over the limit: %v", err)
 	}
 	c.Finish(first)
-	begin(t, &c, request(t, MaxCalls))
+	begin(t, &c, request(t, maxCalls))
 }
 
 func TestCallsAreBoundedInBytesUntilTheyAreFinished(t *testing.T) {

@@ -11,82 +11,92 @@ import (
 const (
 	// eventBuffer is the size of the read buffer of an event stream.
 	eventBuffer = 4 << 10
-	// maxEventField bounds the name and the id of an event; longer ones are
+	// maxEventField bounds the name and the id of an event, in bytes. Longer ones are
 	// ignored.
 	maxEventField = 1 << 10
-	// maxRetry is the longest pause before a reconnection that a server may ask
-	// for. What it asks beyond that is cut.
+	// maxRetry is the longest pause before a reconnection. A server that asks for
+	// more gets this one.
 	maxRetry = 5 * time.Minute
 )
 
 // Event is one block of an event stream (WHATWG HTML, section 9.2).
 type Event struct {
-	Name string
-	Data []byte // nil when there is none; its reader's own
-	// id is the last event id of the stream, which may stem from an earlier block.
-	id string
-	// retry is the pause before a reconnection that the block asks for; 0: none.
-	retry time.Duration
-	// tooLong: data was over the limit and is dropped.
-	TooLong bool
+	Name    string
+	Data    []byte // belongs to the caller; nil: there is none
+	TooLong bool   // Data was over the limit and is dropped
+	id      string // the last event id of the stream, perhaps of an earlier block
+	retry   time.Duration
 }
 
-// EventReader reads an event stream. The data of one event is bounded, and so is
-// all that is kept of a line.
+// IsMessage reports whether the event carries a JSON-RPC message, which may be over
+// the limit. Servers name such events "message" or not at all.
+func (e Event) IsMessage() bool {
+	return (e.Name == "" || e.Name == "message") && (len(e.Data) > 0 || e.TooLong)
+}
+
+// Cursor is how far an event stream has been read. The zero Cursor is its beginning.
+type Cursor struct {
+	LastID string        // the id of the last event; empty: the stream cannot be resumed
+	Retry  time.Duration // the pause before a reconnection that the server last asked for; 0: none
+}
+
+// EventReader reads an event stream. It bounds the data of an event and what it
+// keeps of a line. One goroutine uses it.
 type EventReader struct {
+	Cursor Cursor // after the event that Read returned last
+
 	in    *bufio.Reader
 	limit int
-
-	id    string // of the last block
-	next  Event  // the block that is being read
-	some  bool   // it has a field
-	lines int    // it has so many lines of data
-	buf   []byte // a line that did not come in one piece
-	feed  bool   // the line feed of a CR LF may still come
-	begun bool   // a byte order mark can stand at the begin only
+	next  Event  // the block being read
+	some  bool   // the block has a field
+	lines int    // lines of data in the block
+	buf   []byte // a line that came in several pieces
+	feed  bool   // the line feed of a CR LF may follow
+	begun bool   // a byte order mark cannot follow
 }
 
-// NewEventReader returns a reader of r that takes at most limit bytes of data in one event.
-func NewEventReader(r io.Reader, limit int) *EventReader {
-	return &EventReader{in: bufio.NewReaderSize(r, eventBuffer), limit: limit}
+// NewEventReader returns a reader of a stream that goes on at a cursor. An event has
+// at most limit bytes of data.
+func NewEventReader(r io.Reader, limit int, at Cursor) *EventReader {
+	return &EventReader{in: bufio.NewReaderSize(r, eventBuffer), limit: limit, Cursor: at, next: Event{id: at.LastID}}
 }
 
-// Read returns the next block that has a field. The error is io.EOF or the
-// reader's own; of a block that the end of the stream cut off it drops all but the
-// pause it asks for, because its message may be half of one.
+// Read returns the next block that has a field. The error is io.EOF or that of the
+// underlying reader. Read drops a block that the end of the stream cuts off, because
+// its message may be incomplete, but keeps the pause that it asks for.
 func (r *EventReader) Read() (Event, error) {
 	for {
 		line, cut, err := r.line()
 		switch {
 		case err != nil && r.next.retry > 0:
-			e := Event{id: r.id, retry: r.next.retry}
-			r.next = Event{}
-			return e, nil
+			return r.take(Event{id: r.Cursor.LastID, retry: r.next.retry}), nil
 		case err != nil:
 			return Event{}, err
 		case len(line) > 0:
 			r.field(line, cut)
 		case r.some:
-			return r.take(), nil
+			return r.take(r.next), nil
 		}
 	}
 }
 
-// take returns the block that was read, and begins the next one.
-func (r *EventReader) take() Event {
-	e := r.next
-	r.id = e.id
+// take begins the next block and returns e, which ends the current one.
+func (r *EventReader) take(e Event) Event {
+	r.Cursor.LastID = e.id
+	if e.retry > 0 {
+		r.Cursor.Retry = e.retry
+	}
 	r.next, r.some, r.lines = Event{id: e.id}, false, 0
 	return e
 }
 
-// line returns the next line without its end, valid until the next call. Of one
-// that is longer than the data of an event may be, it returns the begin.
+// line returns the next line without its end, valid until the next call. It cuts a
+// line that is longer than the data of an event may be.
 func (r *EventReader) line() (line []byte, cut bool, err error) {
 	max := r.limit + len("data: ")
 	r.buf = r.buf[:0]
 	if cap(r.buf) > 16*eventBuffer {
-		r.buf = nil // one large message must not stay with a quiet stream
+		r.buf = nil // a quiet stream must not keep the memory of one large message
 	}
 	for {
 		part, end, err := r.piece()
@@ -106,14 +116,13 @@ func (r *EventReader) line() (line []byte, cut bool, err error) {
 	}
 }
 
-// piece returns what has been read of the current line, and whether that is its
-// end. Lines end with LF, CR or CR LF. A line that ends with CR is whole before
-// the byte after it has come.
+// piece returns what has come of the current line, and whether the line ends there.
+// Lines end with LF, CR or CR LF. piece does not wait for a byte after a CR.
 func (r *EventReader) piece() (part []byte, end bool, err error) {
 	if _, err := r.in.Peek(1); err != nil {
 		return nil, false, err
 	}
-	part, _ = r.in.Peek(r.in.Buffered()) // of what is buffered: cannot fail
+	part, _ = r.in.Peek(r.in.Buffered()) // these bytes are there: it cannot fail
 	if r.feed && part[0] == '\n' {
 		r.feed = false
 		_, _ = r.in.Discard(1)
@@ -134,7 +143,8 @@ func (r *EventReader) piece() (part []byte, end bool, err error) {
 	return part, end, nil
 }
 
-// field adds a line to the current block. One that was cut is known by its begin.
+// field adds a line to the current block. The beginning of a cut line names its
+// field.
 func (r *EventReader) field(line []byte, cut bool) {
 	if !r.begun {
 		r.begun = true
@@ -158,7 +168,7 @@ func (r *EventReader) field(line []byte, cut bool) {
 	case "retry":
 		r.retry(value)
 	default:
-		return // a comment, or a field that is not known
+		return // a comment, or an unknown field
 	}
 	r.some = true
 }
@@ -191,7 +201,7 @@ func (r *EventReader) retry(value []byte) {
 	}
 }
 
-// validEventID reports whether an id can be sent back as a header.
+// validEventID reports whether an id can be sent as a header.
 func validEventID(id []byte) bool {
 	for _, c := range id {
 		if c < ' ' || c == 0x7f {

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// maxShown is the longest part of a path that Place shows, in bytes.
+// maxShown is the longest part of a path that PublicURL shows, in bytes.
 const maxShown = 20
 
-// PublicURL returns an address for people to read, without what may be secret in it:
-// user and password, the query, and long parts of the path, which hosted servers
-// use as keys.
+// PublicURL returns an address without what may be secret in it: user and password,
+// the query, and long parts of the path, which hosted servers use as keys.
 func PublicURL(address string) string {
 	at, err := url.Parse(address)
 	if err != nil {
@@ -24,6 +23,9 @@ func PublicURL(address string) string {
 	}
 	return (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: strings.Join(parts, "/")}).String()
 }
+
+// Place returns the endpoint's PublicURL, for errors and logs.
+func (e *Endpoint) Place() string { return PublicURL(e.URL) }
 
 // SameOrigin reports whether two URLs have the same scheme, host and port.
 func SameOrigin(a, b *url.URL) bool {

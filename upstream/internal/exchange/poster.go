@@ -13,28 +13,31 @@ import (
 const (
 	// postTimeout bounds a POST that gets no message as its response.
 	postTimeout = 30 * time.Second
-	// postTurn is how long the next message waits for the one before it. A server
-	// may answer a POST only when it has dealt with the message, and that may need
-	// the next one.
+	// postTurn is how long the next message waits for the one before it. A server may
+	// answer a POST only after it has handled the message, and may need the next
+	// message for that.
 	postTurn = time.Second
-	// maxPosts bounds the posts that have lost their turn.
+	// maxPosts bounds the posts that still run although later ones have begun.
 	maxPosts = 64
 )
 
 // Poster posts messages one after the other.
 type Poster struct {
+	// Queue holds the messages to post, at most 8 MiB. Its end ends Run.
 	Queue *buffer.Queue
 	post  func(ctx context.Context, msg []byte)
-	done  chan struct{} // closed when the queue is at its end
+	done  chan struct{} // closed when Run returns
 }
 
-// NewPoster returns a poster that calls post for each message; the caller must call Run.
+// NewPoster returns a poster that calls post for each message, with a context of
+// 30 s. The caller must call Run.
 func NewPoster(post func(ctx context.Context, msg []byte)) *Poster {
 	return &Poster{Queue: buffer.NewQueue(buffer.SendLimit), post: post, done: make(chan struct{})}
 }
 
-// Run posts what is in the queue, until that is closed and empty, or ctx ends. It
-// returns when all posts have.
+// Run posts the queued messages until the queue is closed and empty, or ctx ends. A
+// post that takes over a second runs beside the next ones. Run returns after all
+// posts.
 func (p *Poster) Run(ctx context.Context) {
 	defer close(p.done)
 	var posts sync.WaitGroup
@@ -58,18 +61,16 @@ func (p *Poster) Run(ctx context.Context) {
 			defer cancel()
 			p.post(ctx, msg)
 		})
-		p.turn(ctx, msg, done)
+		awaitTurn(ctx, msg, done)
 	}
 }
 
-// turn waits until a post has been answered; not for long, unless it opens the
-// session.
-func (p *Poster) turn(ctx context.Context, msg []byte, done <-chan struct{}) {
+// awaitTurn waits until a post is done. It waits at most postTurn, unless the message
+// opens the session.
+func awaitTurn(ctx context.Context, msg []byte, done <-chan struct{}) {
 	var limit <-chan time.Time
 	if m, err := jsonrpc.Parse(msg); err != nil || m.Method != mcp.MethodInitialize && m.Method != mcp.MethodInitialized {
-		timer := time.NewTimer(postTurn)
-		defer timer.Stop()
-		limit = timer.C
+		limit = time.After(postTurn)
 	}
 	select {
 	case <-done:
@@ -78,7 +79,8 @@ func (p *Poster) turn(ctx context.Context, msg []byte, done <-chan struct{}) {
 	}
 }
 
-// Drained waits until all is posted, or ctx ends. The queue must be closed.
+// Drained waits until Run has returned, or ctx ends. The caller must have closed the
+// queue.
 func (p *Poster) Drained(ctx context.Context) {
 	select {
 	case <-p.done:

@@ -1,5 +1,5 @@
-// Package httpsse is the client side of HTTP+SSE, MCP 2024-11-05: one stream of the
-// server's messages, and POSTs to the endpoint that the stream names first.
+// Package httpsse is the client side of HTTP+SSE, MCP 2024-11-05: it reads one stream
+// of the server's messages, and posts to the endpoint that the stream names first.
 package httpsse
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
-// endpointTimeout bounds the wait for the endpoint event, where the caller of Dial
-// has no shorter one.
+// endpointTimeout bounds the wait for the endpoint event; the context of Dial may
+// shorten it.
 const endpointTimeout = 30 * time.Second
 
-// Conn is a session over HTTP+SSE, MCP 2024-11-05: a stream of the server's
-// messages, and POSTs to the endpoint that it names first. The session is as long
-// as the stream: it cannot be resumed.
+// Conn is a session over HTTP+SSE, MCP 2024-11-05. It lasts as long as the stream,
+// which cannot be resumed. Messages of a server on one stream do not say which
+// request they belong to.
 type Conn struct {
 	x   *exchange.Endpoint // posts to the endpoint
 	in  *buffer.Queue
 	out *exchange.Poster
-	// ctx lives as long as the session: it is no caller's, so it is kept here.
+	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup
@@ -38,8 +38,9 @@ type Conn struct {
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
 
-// Dial opens the stream and waits for the endpoint. An answer that is no event
-// stream is a *notSSEError.
+// Dial opens the stream and waits for the endpoint, at most 30 s. It fails with a
+// *[NotStreamError] when the server answers with something else, and with an
+// *[exchange.AccessError] when it refuses the credentials.
 func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	ctx, done := context.WithTimeout(ctx, endpointTimeout)
 	defer done()
@@ -63,23 +64,23 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	c.x = &posts
 	c.out = exchange.NewPoster(c.post)
 	c.work.Go(func() { c.read(body, events) }) // ends with the stream
-	c.work.Go(func() { c.out.Run(c.ctx) })
+	c.work.Go(func() { c.out.Run(c.ctx) })     // ends with the queue of out
 	return c, nil
 }
 
-// NotStreamError is the answer to a GET that is no event stream.
+// NotStreamError says that the answer to the GET is no event stream.
 type NotStreamError struct {
-	place, Status string
-	code          int
+	Status string // such as "404 Not Found"
+	place  string
 }
 
-// Error names the place and what came instead.
+// Error names the place and the status.
 func (e *NotStreamError) Error() string {
 	return "GET " + e.place + ": the answer is no event stream, but " + e.Status
 }
 
-// openStream opens the stream and reads it up to the endpoint. What comes before that
-// does not belong there, and is skipped.
+// openStream opens the stream and reads up to the endpoint event. It skips the events
+// before, which do not belong there.
 func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, events *exchange.EventReader, endpoint string, err error) {
 	resp, err := x.Do(ctx, http.MethodGet, nil, nil)
 	if err != nil {
@@ -90,13 +91,13 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 			resp.Body.Close()
 		}
 	}()
-	if exchange.RefusesAccess(resp) {
-		return nil, nil, "", exchange.NewAccessError(x, resp)
+	if err := x.CheckAccess(resp); err != nil {
+		return nil, nil, "", err
 	}
-	if resp.StatusCode >= 300 || exchange.ContentType(resp) != exchange.TypeEvents {
-		return nil, nil, "", &NotStreamError{x.Place(), exchange.Status(resp), resp.StatusCode}
+	if !exchange.IsStream(resp) {
+		return nil, nil, "", &NotStreamError{exchange.Status(resp), x.Place()}
 	}
-	events = exchange.NewEventReader(resp.Body, x.Limit)
+	events = exchange.NewEventReader(resp.Body, x.Limit, exchange.Cursor{})
 	for {
 		ev, err := events.Read()
 		switch {
@@ -114,8 +115,8 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 	}
 }
 
-// resolveEndpoint returns where messages are posted to. It has to be of the origin
-// of the stream: another one must not get the credentials.
+// resolveEndpoint returns the URL for POSTs. It must have the origin of the stream:
+// another origin must not get the credentials.
 func resolveEndpoint(stream *url.URL, data []byte) (string, error) {
 	at, err := stream.Parse(string(bytes.TrimSpace(data)))
 	if err != nil {
@@ -128,7 +129,7 @@ func resolveEndpoint(stream *url.URL, data []byte) (string, error) {
 	return at.String(), nil
 }
 
-// read takes what the server sends, to the end of the stream.
+// read delivers the messages of the stream until it ends.
 func (c *Conn) read(body io.Closer, events *exchange.EventReader) {
 	defer body.Close()
 	for {
@@ -137,13 +138,12 @@ func (c *Conn) read(body io.Closer, events *exchange.EventReader) {
 			c.over(streamEnd(err))
 			return
 		}
-		if ev.Name != "" && ev.Name != "message" {
-			continue // a second endpoint too: where to post to does not change
-		}
-		if ev.TooLong {
-			err = c.in.Push(nil) // Recv tells
-		} else if len(ev.Data) > 0 {
-			err = c.x.Deliver(c.in, exchange.Incoming{Data: exchange.OneLine(ev.Data)})
+		switch {
+		case !ev.IsMessage(): // nor does a second endpoint count
+		case ev.TooLong:
+			err = c.in.Push(nil) // Recv returns ErrTooLong
+		default:
+			err = c.x.Deliver(c.in, ev.Data)
 		}
 		if err != nil {
 			return
@@ -158,24 +158,25 @@ func streamEnd(err error) error {
 	return errors.New("the event stream broke off: " + exchange.PlainCause(err))
 }
 
-// over ends the session for a reason that is not ours.
+// over ends the session because of err.
 func (c *Conn) over(err error) {
-	c.out.Queue.End(err) // first: who has seen the end cannot send any more
+	c.out.Queue.End(err) // first: Send fails for those who have seen the end
 	c.in.End(err)
 	c.cancel()
 }
 
-// Send queues msg to be posted. It fails with jsonrpc.ErrBusy when 8 MiB are not
-// posted.
+// Send posts msg in the background, in order. It fails with jsonrpc.ErrBusy while
+// 8 MiB are not posted, and with the reason after the end of the session.
 func (c *Conn) Send(msg []byte) error { return c.out.Queue.Offer(msg) }
 
-// Recv returns the next message of the stream.
+// Recv returns the next message of the stream, and jsonrpc.ErrTooLong in the place of
+// one over the limit.
 func (c *Conn) Recv() ([]byte, error) {
 	msg, _, err := c.RecvFor()
 	return msg, err
 }
 
-// RecvFor is Recv: on the one stream messages do not tell what they belong to.
+// RecvFor is Recv. It names no request.
 func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) {
 	msg, err := c.in.Pop()
 	if msg == nil && err == nil {
@@ -198,12 +199,12 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// post posts one message. The answer to a request comes on the stream; a POST that
-// fails is the answer itself.
+// post posts one message. The answer to a request comes on the stream, but a failed
+// POST is itself the answer.
 func (c *Conn) post(ctx context.Context, msg []byte) {
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {
-		return // it is not known what it was
+		return // nobody can be answered
 	}
 	resp, err := c.x.Do(ctx, http.MethodPost, msg, nil)
 	switch {
@@ -211,32 +212,38 @@ func (c *Conn) post(ctx context.Context, msg []byte) {
 		c.x.Log.Warn("server not reached", "err", err)
 		c.over(exchange.LostSession(err))
 	case err != nil:
-		c.fail(m, exchange.LostResponse(exchange.PlainCause(err)))
+		c.respond(m, jsonrpc.NewError(m.ID, exchange.LostResponse(err)))
 	case resp.StatusCode < 300:
 		exchange.Discard(resp)
 	case resp.StatusCode == http.StatusNotFound:
 		resp.Body.Close()
 		c.over(exchange.ErrForgotten)
 	default:
-		defer resp.Body.Close()
-		r := exchange.ReadRefusal(resp, m.ID, false)
-		if r.Over != nil {
-			c.fail(m, exchange.NewError(exchange.ErrorData{Reason: exchange.ReasonRefused, Status: resp.StatusCode}, "%v", r.Over))
-			return
-		}
-		c.answer(m, r.Answer)
+		c.respond(m, c.refusal(m, resp))
+		resp.Body.Close()
 	}
 }
 
-func (c *Conn) fail(m *jsonrpc.Message, e *jsonrpc.Error) {
-	c.answer(m, jsonrpc.NewError(m.ID, e))
+// refusal returns the answer for an unsuccessful response. 5xx does not end the
+// session: the stream tells whether the server has it.
+func (c *Conn) refusal(m *jsonrpc.Message, resp *http.Response) []byte {
+	r := exchange.Reader{Endpoint: c.x, ID: m.ID}
+	response, err := r.Read(resp)
+	if err == nil {
+		return response.Raw()
+	}
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok {
+		e = exchange.NewError(exchange.ErrorData{Reason: exchange.ReasonRefused, Status: resp.StatusCode}, "%v", err)
+	}
+	return jsonrpc.NewError(m.ID, e)
 }
 
-// answer answers a message, if it is one that has to be.
-func (c *Conn) answer(m *jsonrpc.Message, response []byte) {
+// respond delivers the response to a request. Other messages get none.
+func (c *Conn) respond(m *jsonrpc.Message, response []byte) {
 	if m.Kind != jsonrpc.Request {
 		c.x.Log.Debug("message not posted", "method", m.Method)
 		return
 	}
-	_ = c.in.Push(response) // fails when nobody waits any more
+	_ = c.in.Push(response) // fails at the end of the session, when nobody waits
 }

@@ -13,11 +13,13 @@ import (
 	"sync"
 )
 
-// Transport is an http.RoundTripper that calls a handler.
+// Transport is an http.RoundTripper that calls a handler. It is safe for concurrent use
+// if the handler is.
 type Transport struct{ Handler http.Handler }
 
-// RoundTrip calls the handler and returns when that has written the head of the
-// response.
+// RoundTrip calls the handler in a new goroutine, and returns when the handler has
+// written the head of the response. It fails when the request's context ends first, or
+// the handler panics.
 func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{})
@@ -26,19 +28,19 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	pr, pw := io.Pipe()
 	w := &writer{header: make(http.Header), body: pw, head: make(chan struct{})}
 	stop := context.AfterFunc(req.Context(), func() { pr.CloseWithError(context.Cause(req.Context())) })
-	go func() { // ends when the handler returns
+	go func() { // ends with the handler
 		defer cancel()
 		defer stop()
 		err := t.call(w, serverRequest(ctx, req))
 		if err == nil {
 			w.WriteHeader(http.StatusOK)
 		}
-		_ = pw.CloseWithError(err) // nil is the end of the body; it cannot fail
+		_ = pw.CloseWithError(err) // nil ends the body; this cannot fail
 		w.fail(err)
 	}()
 	select {
 	case <-w.head:
-	case <-ctx.Done(): // or the handler has just returned
+	case <-ctx.Done(): // also after the handler has returned
 		w.fail(context.Cause(ctx))
 	}
 	if err := w.failed(); err != nil {
@@ -49,7 +51,7 @@ func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.response(req, &body{pr, cancel}), nil
 }
 
-// call runs the handler; a panic of it is an error.
+// call runs the handler, and returns a panic as an error.
 func (t Transport) call(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -77,35 +79,35 @@ func serverRequest(ctx context.Context, req *http.Request) *http.Request {
 	return r
 }
 
-// body is the body of a response; closing it ends the handler's context.
+// body is the body of a response. Closing it ends the handler's context.
 type body struct {
 	*io.PipeReader
 	cancel context.CancelFunc
 }
 
-// Close lets writes of the handler fail.
+// Close makes writes of the handler fail.
 func (b *body) Close() error {
 	b.cancel()
 	return b.PipeReader.Close()
 }
 
-// writer is the ResponseWriter of a handler in process. What is written is
-// there for the reader at once.
+// writer is the ResponseWriter of a handler in process. The reader gets each write at
+// once.
 type writer struct {
 	header http.Header // the handler's
 	body   *io.PipeWriter
-	head   chan struct{} // closed with the head, or err
+	head   chan struct{} // closed when code or err is set
 
-	mu   sync.Mutex // guards the next three until head is closed
+	mu   sync.Mutex // guards all below
 	code int        // 0: not written
 	sent http.Header
 	err  error // why there is no head
 }
 
-// Header returns the headers to be sent.
+// Header returns the headers of the response.
 func (w *writer) Header() http.Header { return w.header }
 
-// WriteHeader sends the head, once; informational ones are dropped.
+// WriteHeader sends the head, once. It drops informational ones.
 func (w *writer) WriteHeader(code int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -122,7 +124,7 @@ func (w *writer) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// FlushError sends the head; all else is on its way already.
+// FlushError sends the head. The body needs no flush.
 func (w *writer) FlushError() error {
 	w.WriteHeader(http.StatusOK)
 	return nil
@@ -131,7 +133,7 @@ func (w *writer) FlushError() error {
 // Flush is FlushError.
 func (w *writer) Flush() { w.WriteHeader(http.StatusOK) }
 
-// EnableFullDuplex is there because reading never hinders writing here.
+// EnableFullDuplex does nothing: a handler can always write while it reads.
 func (w *writer) EnableFullDuplex() error { return nil }
 
 // fail ends the wait for a head that does not come.

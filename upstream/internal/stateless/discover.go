@@ -15,14 +15,16 @@ import (
 )
 
 const (
-	// discoverTimeout is how long a server may take to say what it speaks. One that
-	// knows the question answers at once.
+	// discoverTimeout is how long a server may take to say what it speaks. A server
+	// that knows the method answers at once.
 	discoverTimeout = 10 * time.Second
 	discoverID      = jsonrpc.ID("1")
 )
 
-// Discover asks the server whether it speaks MCP 2026-07-28, and returns the
-// result if so. nil without an error is a server that needs a handshake, or none.
+// Discover asks the server whether it speaks MCP 2026-07-28, and returns its result of
+// server/discover if so. It returns nil without an error for a server that needs a
+// handshake, or is none, also after 10 s of silence. It fails when the server cannot
+// be reached, fails, refuses access, or speaks a later version only.
 func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error) {
 	asked, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
@@ -31,15 +33,16 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 	})
 	switch {
 	case err != nil && asked.Err() != nil && ctx.Err() == nil:
-		return nil, nil // silence is what an old server may have for an unknown method
+		return nil, nil // an old server may ignore an unknown method
 	case err != nil:
 		return nil, fmt.Errorf("connect: %w", err)
 	}
 	defer resp.Body.Close()
+	if err := x.CheckAccess(resp); err != nil {
+		return nil, err
+	}
 	m := discovered(x, resp)
 	switch {
-	case exchange.RefusesAccess(resp):
-		return nil, exchange.NewAccessError(x, resp)
 	case m == nil && saysNothing(resp):
 		return nil, fmt.Errorf("connect to %s: %s", x.Place(), exchange.StatusError(resp, nil).Message)
 	case m != nil && m.Result() != nil && slices.Contains(versions(m.Result(), "supportedVersions"), mcp.VersionStateless):
@@ -57,30 +60,29 @@ func discoverRequest() []byte {
 	return jsonrpc.NewRequest(discoverID, mcp.MethodDiscover, params)
 }
 
-// discovered returns the response to the request, nil when there is none.
-func discovered(x *exchange.Endpoint, resp *http.Response) (found *jsonrpc.Message) {
-	_ = x.Read(resp, func(in exchange.Incoming) error { // what cannot be read says nothing
-		m, err := jsonrpc.Parse(in.Data)
-		if err == nil && m.Kind == jsonrpc.Response && (m.ID == discoverID || m.Error() != nil) {
-			found = m
-			return exchange.ErrAnswered
-		}
-		return nil
-	})
-	return found
+// discovered returns the JSON-RPC response to the request, nil for none. What cannot
+// be read tells nothing.
+func discovered(x *exchange.Endpoint, resp *http.Response) *jsonrpc.Message {
+	if resp.StatusCode >= 300 {
+		m, _ := exchange.ErrorResponse(resp, discoverID)
+		return m
+	}
+	r := exchange.Reader{Endpoint: x, ID: discoverID}
+	m, _ := r.Read(resp)
+	return m
 }
 
-// saysNothing reports whether a response is no evidence of what a server speaks: it
-// is a failure or a redirect.
+// saysNothing reports whether a response is a failure or a redirect, and so no
+// evidence of what the server speaks.
 func saysNothing(resp *http.Response) bool {
 	code := resp.StatusCode
 	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests ||
 		code >= 300 && code < 400
 }
 
-// discoverError returns the error of a server that speaks MCP 2026-07-28 or later
-// and refuses to say more. nil is for any other error, and for a server that names
-// versions with a handshake.
+// discoverError returns an error for a server that speaks MCP 2026-07-28 or later and
+// refuses server/discover. It returns nil for any other error of the server, and for a
+// server that supports versions with a handshake.
 func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 	var e jsonrpc.Error
 	if json.Unmarshal(raw, &e) != nil {
@@ -109,7 +111,7 @@ func versions(obj json.RawMessage, member string) []string {
 	return all
 }
 
-// forget ends the session that a server has opened for the question alone.
+// forget ends a session that the server has opened for server/discover.
 func forget(ctx context.Context, x *exchange.Endpoint, resp *http.Response) {
 	id := resp.Header.Get(exchange.HeaderSession)
 	if id == "" {

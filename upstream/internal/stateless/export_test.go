@@ -14,7 +14,7 @@ const (
 	MaxInputRounds   = maxInputRounds
 	MaxInputs        = maxInputs
 	MaxAsks          = maxAsks
-	MaxCalls         = exchange.MaxCalls
+	MaxCalls         = 4096 // of exchange.Calls
 	MaxSubscriptions = maxSubscriptions
 )
 

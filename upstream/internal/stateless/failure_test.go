@@ -17,7 +17,7 @@ func TestUnknownResultTypeIsAnErrorOfThatRequest(t *testing.T) {
 	s.wantError("1", "-32603", "invalid_response", "task")
 }
 
-// Each kind of answer that is none fails its own request, and no other.
+// Each kind of unusable answer fails its own request, and no other.
 func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer func(p *post)

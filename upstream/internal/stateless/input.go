@@ -16,27 +16,26 @@ import (
 )
 
 const (
-	// maxInputRounds is how often a server may ask for input to one request.
+	// maxInputRounds bounds how often a server may ask for input to one request.
 	maxInputRounds = 10
-	// maxInputs is for how much at a time.
+	// maxInputs bounds the input requests of one round.
 	maxInputs = 32
-	// maxAsks bounds the requests to the client that are unanswered.
+	// maxAsks bounds the unanswered requests to the client.
 	maxAsks = 256
 )
 
 // ask is a request to the client that stands for an input request of the server.
 type ask struct {
 	id     jsonrpc.ID
-	key    string // the server's name for it
+	key    string // the server's name for the input request
 	method string
 	params json.RawMessage // nil: none
 	reply  chan *jsonrpc.Message
 }
 
-// input gets what the server wants to know, and returns the params of the next
-// round: those of the client, the answers, and the state that the server wants
-// back.
-func (c *Conn) input(k *call, result json.RawMessage, round int) (json.RawMessage, error) {
+// input asks the client for what the server wants to know, and returns the params of
+// the next round: those of the client, the answers, and the server's state.
+func (c *Conn) input(k *exchange.Call, result json.RawMessage, round int) (json.RawMessage, error) {
 	switch k.Method {
 	case mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource:
 	default:
@@ -45,11 +44,11 @@ func (c *Conn) input(k *call, result json.RawMessage, round int) (json.RawMessag
 	if round >= maxInputRounds {
 		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonRounds}, "the server asked for input more than %d times", maxInputRounds)
 	}
-	params := k.m.Params()
+	params := k.Msg.Params()
 	requests, asks := jsonrpc.Member(result, "inputRequests")
 	state, stateful := jsonrpc.Member(result, "requestState")
 	if !asks && !stateful {
-		return nil, exchange.InvalidResponse("it asks for input and does not say for which")
+		return nil, exchange.InvalidResponse("it asks for input without saying for which")
 	}
 	if asks && !emptyObject(requests) {
 		responses, err := c.gather(k, requests)
@@ -57,7 +56,7 @@ func (c *Conn) input(k *call, result json.RawMessage, round int) (json.RawMessag
 			return nil, err
 		}
 		params = jsonrpc.SetMember(params, responses, "inputResponses")
-	} else if err := exchange.Pause(k.Ctx, inputPause(round)); err != nil { // it only asks to come again
+	} else if err := exchange.Pause(k.Ctx, inputPause(round)); err != nil { // the server only wants the request again
 		return nil, err
 	}
 	if stateful {
@@ -68,7 +67,7 @@ func (c *Conn) input(k *call, result json.RawMessage, round int) (json.RawMessag
 
 func emptyObject(raw json.RawMessage) bool { return string(jsonrpc.Compact(raw)) == "{}" }
 
-// inputPause is drawn at random between zero and a bound that doubles each round.
+// inputPause returns a random pause. Its bound doubles each round.
 func inputPause(round int) time.Duration {
 	b := backoff.New(100*time.Millisecond, 2*time.Second)
 	for range round {
@@ -77,9 +76,9 @@ func inputPause(round int) time.Duration {
 	return b.Next()
 }
 
-// gather asks the client for all that the server wants, and returns the answers
-// under the server's names. When one is missing the others are taken back.
-func (c *Conn) gather(k *call, requests json.RawMessage) (json.RawMessage, error) {
+// gather sends the input requests to the client, and returns the answers under the
+// server's names. If one fails, it cancels the others.
+func (c *Conn) gather(k *exchange.Call, requests json.RawMessage) (json.RawMessage, error) {
 	asks, err := c.plan(requests)
 	if err != nil {
 		return nil, err
@@ -106,22 +105,22 @@ func (c *Conn) gather(k *call, requests json.RawMessage) (json.RawMessage, error
 			answer = json.RawMessage(`{"action":"cancel"}`)
 		}
 		if answer == nil {
-			return nil, errorFrom(m.Error()) // of the call, then
+			return nil, errorFrom(m) // which becomes that of the call
 		}
 		responses = jsonrpc.SetMember(responses, answer, a.key)
 	}
 	return responses, nil
 }
 
-// plan reads input requests, in the order of their names. What the client has not
-// declared is never asked of it.
+// plan reads input requests, in the order of their names. It fails for a request
+// that the client has not declared.
 func (c *Conn) plan(requests json.RawMessage) ([]*ask, error) {
 	var byKey map[string]struct {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
 	}
 	if err := json.Unmarshal(requests, &byKey); err != nil {
-		return nil, exchange.InvalidResponse("it asks for input that is no object of requests")
+		return nil, exchange.InvalidResponse("its input requests are not an object")
 	}
 	if len(byKey) > maxInputs {
 		return nil, exchange.InvalidResponse("it asks for %d inputs at once, more than %d", len(byKey), maxInputs)
@@ -162,7 +161,7 @@ func (m requestMeta) serves(method string, params json.RawMessage) bool {
 	return false
 }
 
-// elicitMode is form unless the params say otherwise (MCP 2026-07-28,
+// elicitMode returns the mode of an elicitation; form is the default (MCP 2026-07-28,
 // client/elicitation).
 func elicitMode(params json.RawMessage) string {
 	raw, _ := jsonrpc.Member(params, "mode")
@@ -173,7 +172,7 @@ func elicitMode(params json.RawMessage) string {
 	return mode
 }
 
-// register makes ids for requests to the client.
+// register gives the requests to the client their ids, and enters them.
 func (c *Conn) register(asks []*ask) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -191,8 +190,8 @@ func (c *Conn) register(asks []*ask) error {
 	return nil
 }
 
-// withdraw tells the client which of the requests are no longer wanted.
-func (c *Conn) withdraw(k *call, asks []*ask) {
+// withdraw removes the requests, and cancels those that the client has not answered.
+func (c *Conn) withdraw(k *exchange.Call, asks []*ask) {
 	for _, a := range asks {
 		c.mu.Lock()
 		open := c.asks[a.id] == a
@@ -205,7 +204,7 @@ func (c *Conn) withdraw(k *call, asks []*ask) {
 	}
 }
 
-// answered takes the client's answer to a request of the server.
+// answered takes the client's response to a request of the server.
 func (c *Conn) answered(m *jsonrpc.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,6 +217,6 @@ func (c *Conn) answered(m *jsonrpc.Message) error {
 		return nil
 	}
 	delete(c.asks, m.ID)
-	a.reply <- m // has room for the one
+	a.reply <- m // has room for it
 	return nil
 }

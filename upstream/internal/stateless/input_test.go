@@ -160,8 +160,8 @@ func TestInputThatMustNotBeAskedForFailsTheCall(t *testing.T) {
 	for name, tc := range map[string]struct{ method, result, want string }{
 		"not declared":          {"tools/call", input(`{"a":{"method":"roots/list"},"b":{"method":"sampling/createMessage","params":{}}}`, ""), "not declared"},
 		"not a client's method": {"tools/call", input(`{"a":{"method":"ping"}}`, ""), "not declared"},
-		"neither":               {"tools/call", input("", ""), "does not say"},
-		"no object":             {"tools/call", input(`[1]`, ""), "no object"},
+		"neither":               {"tools/call", input("", ""), "without saying for which"},
+		"not an object":         {"tools/call", input(`[1]`, ""), "not an object"},
 		"too many":              {"tools/call", input(`{`+strings.Join(many, ",")+`}`, ""), "more than"},
 		"of another method":     {"tools/list", input(`{"a":{"method":"roots/list"}}`, ""), "tools/list"},
 	} {

@@ -1,7 +1,6 @@
 package stateless
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -15,61 +14,40 @@ import (
 )
 
 const (
-	// maxSubscriptions and maxSubscriptionBytes bound the resources that one
-	// session is subscribed to.
+	// maxSubscriptions and maxSubscriptionBytes bound the resources that a session is
+	// subscribed to, and the length of their URIs.
 	maxSubscriptions     = 1024
 	maxSubscriptionBytes = 1 << 20
-	// ackTimeout is how long a server may take to acknowledge a listen.
-	ackTimeout = 10 * time.Second
-	// steadyListen is how long a stream of changes must last for the next one to be
-	// opened without a growing pause.
+	// steadyListen is how long a stream of changes must last for the pauses to start
+	// over.
 	steadyListen = 30 * time.Second
-	// The pauses before a stream of changes is opened anew: each drawn at random
-	// between zero and twice its mean.
+	// The pauses before a stream of changes is opened again double from the first to
+	// the last. Each is drawn at random between zero and twice its mean.
 	firstListenPause = 500 * time.Millisecond
 	maxListenPause   = 30 * time.Second
 )
 
-// listening is how a session learns of changes: one subscriptions/listen, for the
-// lists that the server says may change and for all resources that the client has
-// subscribed to. Another set needs another listen: it is opened, and once the
-// server has acknowledged it the old one is closed, so that nothing is missed.
+// listening is how a session learns of changes: by one subscriptions/listen, for the
+// lists that may change and for the resources that the client has subscribed to. For
+// another set the worker opens another stream, and closes the old one after the
+// server has acknowledged the new one, so that no change is missed.
 //
-// One goroutine, the worker, does all that. It ends with the session.
+// One goroutine, the worker, does this. It ends with the session.
 type listening struct {
-	wake    chan struct{} // has room for one: there are changes
-	changes []*call       // subscribe and unsubscribe, in order; guarded by Conn.mu
-	on      bool          // there is a worker; guarded by Conn.mu
+	wake    chan struct{}    // has room for one: there are changes
+	changes []*exchange.Call // subscribe and unsubscribe, in order; guarded by Conn.mu
+	on      bool             // there is a worker; guarded by Conn.mu
 
-	// The worker's own.
-	lists changeFilter // those that may change
+	// The worker owns the fields below.
+	lists changeFilter // the lists that may change
 	uris  map[string]bool
-	now   *changeStream // nil: there is none
+	now   *changeStream // nil: no stream is open
 	pause *backoff.Backoff
-	again <-chan time.Time // the next try is due; nil: there will be none
-	away  bool             // a try has failed since there was a stream
+	again <-chan time.Time // when the next attempt is due; nil: never
+	away  bool             // an attempt has failed since the last stream
 }
 
-// changeFilter says which changes a stream tells.
-type changeFilter struct {
-	Tools     bool     `json:"toolsListChanged,omitempty"`
-	Prompts   bool     `json:"promptsListChanged,omitempty"`
-	Resources bool     `json:"resourcesListChanged,omitempty"`
-	URIs      []string `json:"resourceSubscriptions,omitempty"`
-}
-
-func (f changeFilter) empty() bool {
-	return !f.Tools && !f.Prompts && !f.Resources && len(f.URIs) == 0
-}
-
-// changingLists returns the lists of which a server says that they may change.
-func changingLists(discovered json.RawMessage) changeFilter {
-	capabilities, _ := jsonrpc.Member(discovered, "capabilities")
-	changes := func(list string) bool { return mcp.Declares(capabilities, list, "listChanged") }
-	return changeFilter{Tools: changes("tools"), Prompts: changes("prompts"), Resources: changes("resources")}
-}
-
-// startListening starts the worker when the server tells of changes.
+// startListening starts the worker if the server reports changes of lists.
 func (c *Conn) startListening() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,21 +67,20 @@ func (c *Conn) listenLocked() {
 	c.running.Go(c.listen)
 }
 
-// subscription has the worker take the changes, which answers k then, and waits
-// for that.
-func (c *Conn) subscription(k *call) {
+// subscription wakes the worker, which answers k, and waits until it has.
+func (c *Conn) subscription(k *exchange.Call) {
 	c.mu.Lock()
 	c.listenLocked()
 	c.mu.Unlock()
 	select {
 	case c.listening.wake <- struct{}{}:
-	default: // it will come anyway
+	default: // it is awake already
 	}
 	<-k.Ctx.Done()
 }
 
 // settle answers a subscription.
-func (c *Conn) settle(k *call, err error) {
+func (c *Conn) settle(k *exchange.Call, err error) {
 	if err != nil {
 		c.failed(k, err)
 	} else {
@@ -138,14 +115,14 @@ func (c *Conn) listen() {
 	}
 }
 
-// streamEnded decides what follows the end of a stream.
+// streamEnded plans the next stream after the end of one.
 func (c *Conn) streamEnded() {
 	l := &c.listening
 	s := l.now
 	l.now = nil
 	c.x.Log.Debug("stream of changes ended", "err", s.err)
 	if s.honoured.empty() {
-		return // the server has nothing to tell
+		return // the server reports no changes
 	}
 	if time.Since(s.opened) >= steadyListen {
 		l.pause.Reset()
@@ -153,8 +130,8 @@ func (c *Conn) streamEnded() {
 	l.again = time.After(l.pause.Next())
 }
 
-// relisten opens a stream for what is wanted, and if that fails plans the next
-// try.
+// relisten opens a stream for the current set. If that fails, it plans the next
+// attempt.
 func (c *Conn) relisten() {
 	l := &c.listening
 	err := c.replace(l.filter(l.uris))
@@ -168,15 +145,15 @@ func (c *Conn) relisten() {
 	l.again = nil
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == jsonrpc.CodeMethodNotFound {
 		c.x.Log.Debug("stream of changes refused", "err", err)
-		return // it never will
+		return // the server has no such method
 	}
 	c.x.Log.Debug("stream of changes failed", "err", err)
 	l.away = true
 	l.again = time.After(l.pause.Next())
 }
 
-// tellMissed tells the client of all that may have changed while nobody told: the
-// server was away, and what it serves now may be something else.
+// tellMissed reports everything that may have changed while the server was away: it
+// may serve something else now.
 func (c *Conn) tellMissed() {
 	tell := func(method string, params json.RawMessage) {
 		_ = c.inbox.Push(jsonrpc.NewNotification(method, params)) // fails at the end of the session
@@ -197,15 +174,15 @@ func (c *Conn) tellMissed() {
 	}
 }
 
-// filter is what a stream for these resources asks for.
+// filter returns what a stream for these resources asks for.
 func (l *listening) filter(uris map[string]bool) changeFilter {
 	f := l.lists
 	f.URIs = slices.Sorted(maps.Keys(uris))
 	return f
 }
 
-// applyChanges takes the subscriptions that wait: all at once, and where the
-// server refuses that, one by one, so that each gets the answer that is its own.
+// applyChanges applies the waiting subscriptions: all at once, or one by one if the
+// server refuses that, so that each gets its own answer.
 func (c *Conn) applyChanges() {
 	c.mu.Lock()
 	batch := c.listening.changes
@@ -220,17 +197,17 @@ func (c *Conn) applyChanges() {
 		return
 	}
 	for _, k := range batch {
-		if err := c.apply([]*call{k}); err != nil {
+		if err := c.apply([]*exchange.Call{k}); err != nil {
 			c.unsubscribable(k, err)
 		}
 	}
 }
 
-// unsubscribable answers a change that failed. To unsubscribe never fails for the
-// client: what still comes it will not want.
-func (c *Conn) unsubscribable(k *call, err error) {
+// unsubscribable answers a change that failed. Unsubscribing never fails for the
+// client, which ignores what still comes.
+func (c *Conn) unsubscribable(k *exchange.Call, err error) {
 	if k.Method == mcp.MethodUnsubscribe {
-		delete(c.listening.uris, uriOf(k.m))
+		delete(c.listening.uris, uriOf(k.Msg))
 		err = nil
 	}
 	c.settle(k, err)
@@ -242,13 +219,13 @@ func uriOf(m *jsonrpc.Message) string {
 	return uri
 }
 
-// apply makes the changes of a batch, and answers them.
-func (c *Conn) apply(batch []*call) error {
+// apply applies the changes of a batch, and answers them.
+func (c *Conn) apply(batch []*exchange.Call) error {
 	l := &c.listening
 	uris := maps.Clone(l.uris)
 	size := 0
 	for _, k := range batch {
-		uri := uriOf(k.m)
+		uri := uriOf(k.Msg)
 		switch {
 		case uri == "":
 			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be a string")
@@ -271,7 +248,7 @@ func (c *Conn) apply(batch []*call) error {
 	}
 	l.uris = uris
 	for _, k := range batch {
-		if uri := uriOf(k.m); k.Method == mcp.MethodSubscribe && uris[uri] && !slices.Contains(l.now.honoured.URIs, uri) {
+		if uri := uriOf(k.Msg); k.Method == mcp.MethodSubscribe && uris[uri] && !slices.Contains(l.now.honoured.URIs, uri) {
 			delete(uris, uri)
 			c.settle(k, exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not tell of changes of this resource"))
 			continue
@@ -296,93 +273,4 @@ func (c *Conn) replace(f changeFilter) error {
 	}
 	l.now, l.again = next, nil
 	return nil
-}
-
-// changeStream is one subscriptions/listen that the server has acknowledged.
-type changeStream struct {
-	cancel   context.CancelFunc
-	opened   time.Time
-	honoured changeFilter      // what the server tells of
-	acked    chan changeFilter // has room for one
-	done     chan struct{}     // closed at the end
-	err      error             // why it ended; nil: in good order. Set before done is closed
-}
-
-// openStream opens a stream, and waits until the server acknowledges it.
-func (c *Conn) openStream(f changeFilter) (*changeStream, error) {
-	ctx, cancel := context.WithCancel(c.ctx)
-	s := &changeStream{
-		cancel: cancel, opened: time.Now(), acked: make(chan changeFilter, 1), done: make(chan struct{}),
-	}
-	wanted, err := json.Marshal(f)
-	if err != nil { // it has strings only
-		return nil, err
-	}
-	params := jsonrpc.SetMember(json.RawMessage("{}"), wanted, "notifications")
-	c.running.Go(func() { // ends with ctx
-		defer close(s.done)
-		defer cancel()
-		s.err = c.readStream(ctx, s, params)
-	})
-	timer := time.NewTimer(ackTimeout)
-	defer timer.Stop()
-	select {
-	case s.honoured = <-s.acked:
-		return s, nil
-	case <-s.done:
-	case <-timer.C:
-		cancel()
-		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not acknowledge a subscription")
-	}
-	select { // it may have ended right after that
-	case s.honoured = <-s.acked:
-		return s, nil
-	default:
-	}
-	if s.err == nil {
-		return nil, exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server ended a subscription at once")
-	}
-	return nil, s.err
-}
-
-// readStream posts a subscriptions/listen and passes on what comes on its
-// response.
-func (c *Conn) readStream(ctx context.Context, s *changeStream, params json.RawMessage) error {
-	acked := false
-	m, release, err := c.post(ctx, own(mcp.MethodListen), params, func(n *jsonrpc.Message) error {
-		if n.Method == mcp.MethodAcknowledged {
-			if !acked {
-				acked = true
-				s.acked <- acknowledged(n.Params())
-			}
-			return nil
-		}
-		return c.inbox.Push(withoutSubscription(n))
-	})
-	defer release()
-	switch {
-	case err != nil:
-		return err
-	case m.Error() != nil:
-		return errorFrom(plainError(m.Error()))
-	}
-	return nil
-}
-
-// acknowledged is what the server says it will tell of.
-func acknowledged(params json.RawMessage) changeFilter {
-	var f changeFilter
-	member, _ := jsonrpc.Member(params, "notifications")
-	_ = json.Unmarshal(member, &f) // what has another form promises nothing
-	return f
-}
-
-// withoutSubscription returns a notification without the mark of its stream.
-func withoutSubscription(n *jsonrpc.Message) []byte {
-	meta, ok := jsonrpc.Member(n.Params(), "_meta")
-	if !ok {
-		return n.Raw()
-	}
-	meta = jsonrpc.RemoveMember(meta, metaSubscription)
-	return jsonrpc.ReplaceMember(n.Raw(), meta, "params", "_meta")
 }

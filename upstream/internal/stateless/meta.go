@@ -22,21 +22,21 @@ const (
 )
 
 // Headers of a request (MCP 2026-07-28, basic/transports/streamable-http), in the
-// form that http.Header wants.
+// canonical form of http.Header.
 const (
 	headerMethod = "Mcp-Method"
 	headerName   = "Mcp-Name"
 	headerParam  = "Mcp-Param-"
 )
 
-// requestMeta is what each request tells a stateless server of the client: what
-// an initialize told once. It is immutable.
+// requestMeta is what each request tells a stateless server about the client, from
+// the client's initialize. It is immutable.
 type requestMeta struct {
 	clientInfo, capabilities, logLevel json.RawMessage // nil: there is none
 }
 
-// newRequestMeta takes it out of the params of an initialize. Tasks of 2025-11-25
-// are not declared: no server of this version can serve them.
+// newRequestMeta reads the params of an initialize. It leaves out tasks of
+// 2025-11-25, which no server of this version has.
 func newRequestMeta(params json.RawMessage) requestMeta {
 	var m requestMeta
 	if v, ok := jsonrpc.Member(params, "capabilities"); ok && v[0] == '{' {
@@ -48,14 +48,14 @@ func newRequestMeta(params json.RawMessage) requestMeta {
 	return m
 }
 
-// declares reports whether the client has declared a capability, for example
-// "sampling", "tools".
+// declares reports whether the client has declared a capability, such as "sampling",
+// "tools".
 func (m requestMeta) declares(names ...string) bool {
 	return mcp.Declares(m.capabilities, names...)
 }
 
-// into returns params with the members of _meta that each request must have; all
-// else in them stays as it is. It reports false for params that are no object.
+// into returns params with the members of _meta that each request must have, and all
+// other bytes unchanged. It reports false for params that are not an object.
 func (m requestMeta) into(params json.RawMessage) (json.RawMessage, bool) {
 	if params == nil || string(params) == "null" {
 		params = json.RawMessage("{}")
@@ -83,7 +83,7 @@ func (m requestMeta) into(params json.RawMessage) (json.RawMessage, bool) {
 }
 
 // requestHeader returns the headers that mirror a request. The error is for the
-// client: what it lacks, the server would refuse.
+// client, whose request the server would refuse.
 func requestHeader(method string, params json.RawMessage, mirrored []paramHeader) (http.Header, *jsonrpc.Error) {
 	if !plainHeader(method) {
 		return nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")
@@ -111,8 +111,8 @@ func requestHeader(method string, params json.RawMessage, mirrored []paramHeader
 	return h, nil
 }
 
-// nameMember is the member of the params of a method that Mcp-Name mirrors; empty
-// for none.
+// nameMember returns the member of a method's params that Mcp-Name mirrors; empty for
+// none.
 func nameMember(method string) string {
 	switch method {
 	case mcp.MethodCallTool, mcp.MethodGetPrompt:
@@ -129,9 +129,8 @@ const (
 	encodedSuffix = "?="
 )
 
-// encodeHeader returns a value as it may stand in a header: as it is, or in
-// base64. An empty value is encoded too, because nobody can tell an empty header
-// from none.
+// encodeHeader returns a value as a header can carry it: unchanged, or in base64. It
+// encodes an empty value too, because an empty header looks like none.
 func encodeHeader(v string) string {
 	marked := strings.HasPrefix(v, encodedPrefix) && strings.HasSuffix(v, encodedSuffix)
 	if v != "" && plainHeader(v) && !marked {

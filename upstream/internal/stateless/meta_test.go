@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
@@ -31,7 +33,7 @@ func TestMetaIsAddedAndAllElseKept(t *testing.T) {
 		{plain, `{"_meta":null}`, `{"_meta":{` + metaStart + `{}}}`},
 		{full, `{"a":1}`, `{"a":1,"_meta":{` + metaStart +
 			`{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/logLevel":"debug"}}`},
-		// What a client claims about itself in another place does not count.
+		// A client's own claims in _meta do not count.
 		{plain, `{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}`,
 			`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`},
 	} {
@@ -201,7 +203,16 @@ func TestErrorsOfTheNewVersionAreTranslated(t *testing.T) {
 			`"data":{"reason":"missing_capability","retryable":false}}`,
 		`{"code":-32022,"message":"m"}`: `{"code":-32603,"message":"the server no longer speaks MCP 2026-07-28","data":{"reason":"unsupported_version","retryable":true}}`,
 	} {
-		if got := string(plainError(json.RawMessage(raw))); got != want {
+		m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"error":` + raw + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := raw
+		if e := translateError(m); e != nil {
+			got = string(jsonrpc.NewError("1", e))
+			want = `{"jsonrpc":"2.0","id":1,"error":` + want + `}`
+		}
+		if got != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", raw, got, want)
 		}
 	}
@@ -369,4 +380,52 @@ func FuzzModernHeader(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestReadingToolsTakesTimeInProportion(t *testing.T) {
+	for name, list := range map[string]func(n int) string{
+		"tools": func(n int) string {
+			tool := `{"name":"t","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`
+			return strings.Repeat(tool+",", n) + tool
+		},
+		"invalid tools": func(n int) string {
+			tool := `{"name":"t","inputSchema":{"properties":{"a":{"x-mcp-header":"A"}}}}`
+			return strings.Repeat(tool+",", n) + tool
+		},
+		"mirrored arguments": func(n int) string {
+			var all []string
+			for i := range n {
+				all = append(all, fmt.Sprintf(`"a%d":{"type":"string","x-mcp-header":"A%d"}`, i, i))
+			}
+			return `{"name":"t","inputSchema":{"properties":{` + strings.Join(all, ",") + `}}}`
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scaletest.Linear(t, 300, func(n int) func() {
+				result := json.RawMessage(`{"tools":[` + list(n) + `]}`)
+				return func() { readTools(result) }
+			})
+		})
+	}
+}
+
+func TestToolWithTooManyMirroredArgumentsIsLeftOut(t *testing.T) {
+	for n, kept := range map[int]bool{maxParamHeaders: true, maxParamHeaders + 1: false} {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`"a%d":{"type":"string","x-mcp-header":"A%d"}`, i, i))
+		}
+		page := readTools(json.RawMessage(`{"tools":[{"name":"t","inputSchema":{"properties":{` + strings.Join(all, ",") + `}}}]}`))
+		if got := page.dropped["t"] == nil; got != kept {
+			t.Errorf("%d mirrored arguments: kept %v, %v", n, got, page.dropped["t"])
+		}
+	}
+}
+
+// A server may acknowledge millions of resources that nobody asked for.
+func TestAcknowledgedIsAtMostWhatIsWanted(t *testing.T) {
+	got := acknowledged(json.RawMessage(`{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x","b","b","y"]}}`), changeFilter{URIs: []string{"a", "b"}})
+	if !got.Tools || len(got.URIs) != 1 || got.URIs[0] != "b" {
+		t.Errorf("got %+v", got)
+	}
 }

@@ -2,6 +2,7 @@ package stateless
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -10,8 +11,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
-// Reasons of the errors that requests to a stateless server get, besides those of
-// all remote servers.
+// errOtherVersion ends a session whose server speaks another version now.
+var errOtherVersion = errors.New("the server no longer speaks MCP " + mcp.VersionStateless)
+
+// Reasons of the errors that only requests to a stateless server get.
 const (
 	reasonHeaders       = "header_mismatch"
 	reasonCapability    = "missing_capability"
@@ -28,8 +31,8 @@ const (
 	resultInput    = "input_required"
 )
 
-// resultType returns the type of a result; one without is complete. It reports
-// false for a type that is not known.
+// resultType returns the type of a result; one without a type is complete. It reports
+// false for an unknown type.
 func resultType(result json.RawMessage) (string, bool) {
 	raw, ok := jsonrpc.Member(result, "resultType")
 	if !ok {
@@ -40,56 +43,31 @@ func resultType(result json.RawMessage) (string, bool) {
 }
 
 // plainResult returns a result as clients of earlier versions know it: without
-// resultType, all else as it is.
+// resultType.
 func plainResult(result json.RawMessage) json.RawMessage {
 	return jsonrpc.RemoveMember(result, "resultType")
 }
 
-// plainError returns an error object as clients of earlier versions know it:
-// those that only the gateway can understand become errors of the gateway.
-func plainError(raw json.RawMessage) json.RawMessage {
-	e := translateError(raw)
-	if e == nil {
-		return raw
-	}
-	return encodeError(e)
-}
-
-func translateError(raw json.RawMessage) *jsonrpc.Error {
-	switch exchange.ErrorCode(raw) {
+// translateError returns the gateway's own error for an error response that clients
+// of earlier versions do not know; nil: they know it.
+func translateError(m *jsonrpc.Message) *jsonrpc.Error {
+	switch exchange.ErrorCode(m) {
 	case mcp.CodeHeaderMismatch:
-		return exchange.NewError(exchange.ErrorData{Reason: reasonHeaders}, "the server refused the headers of the request: %s", exchange.ErrorText(raw))
+		return exchange.NewError(exchange.ErrorData{Reason: reasonHeaders}, "the server refused the headers of the request: %s", errorText(m))
 	case mcp.CodeMissingCapability:
-		return exchange.NewError(exchange.ErrorData{Reason: reasonCapability}, "the server needs capabilities that the client has not declared: %s", missing(raw))
+		return exchange.NewError(exchange.ErrorData{Reason: reasonCapability}, "the server needs capabilities that the client has not declared: %s", missing(m))
 	case mcp.CodeUnsupportedVersion:
 		return exchange.NewError(exchange.ErrorData{Reason: reasonVersion, Retryable: true}, "%v", errOtherVersion)
 	}
 	return nil
 }
 
-// errorFrom returns an error object of a peer as an error of this side.
-func errorFrom(raw json.RawMessage) *jsonrpc.Error {
-	var e struct {
-		Code    int             `json:"code"`
-		Message string          `json:"message"`
-		Data    json.RawMessage `json:"data"`
-	}
-	if json.Unmarshal(raw, &e) != nil {
-		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "the peer answered with an error that cannot be read")
-	}
-	out := &jsonrpc.Error{Code: e.Code, Message: e.Message}
-	if e.Data != nil {
-		out.Data = e.Data
-	}
-	return out
-}
-
 // missing names the capabilities that an error asks for.
-func missing(raw json.RawMessage) string {
-	member, _ := jsonrpc.Member(raw, "data", "requiredCapabilities")
+func missing(m *jsonrpc.Message) string {
+	member, _ := jsonrpc.Member(m.Error(), "data", "requiredCapabilities")
 	var required map[string]json.RawMessage
 	if json.Unmarshal(member, &required) != nil || len(required) == 0 {
-		return exchange.ErrorText(raw)
+		return errorText(m)
 	}
 	names := make([]string, 0, len(required))
 	for name := range required {
@@ -99,35 +77,26 @@ func missing(raw json.RawMessage) string {
 	return strings.Join(names[:min(16, len(names))], ", ")
 }
 
-func encodeError(e *jsonrpc.Error) json.RawMessage {
-	m, _ := jsonrpc.Member(jsonrpc.NewError("", e), "error")
-	return m
+// errorText returns the beginning of the message of an error response.
+func errorText(m *jsonrpc.Message) string {
+	member, _ := jsonrpc.Member(m.Error(), "message")
+	text, _ := jsonrpc.Text(member)
+	return text[:min(200, len(text))]
 }
 
-// initializeResult makes the answer to an initialize out of what the server said
-// of itself. The name stands in for that of a server that has none.
-func initializeResult(discovered, params json.RawMessage, name string) json.RawMessage {
-	member, _ := jsonrpc.Member(params, "protocolVersion")
-	version, _ := jsonrpc.Text(member)
-	if !mcp.HasInitialize(version) {
-		version = mcp.VersionNewest
+// errorFrom returns the error in an error response. Its data stays as it came.
+func errorFrom(m *jsonrpc.Message) *jsonrpc.Error {
+	var e struct {
+		Code    int             `json:"code"`
+		Message string          `json:"message"`
+		Data    json.RawMessage `json:"data"`
 	}
-	capabilities, ok := jsonrpc.Member(discovered, "capabilities")
-	if !ok || capabilities[0] != '{' {
-		capabilities = json.RawMessage("{}")
+	if json.Unmarshal(m.Error(), &e) != nil {
+		return jsonrpc.Errorf(jsonrpc.CodeInternalError, "the peer answered with an unreadable error")
 	}
-	info, ok := jsonrpc.Member(discovered, "_meta", metaServerInfo)
-	if !ok || info[0] != '{' {
-		info, _ = json.Marshal(struct { // strings always have a JSON form
-			Name    string `json:"name"`
-			Version string `json:"version"`
-		}{name, "unknown"})
+	out := &jsonrpc.Error{Code: e.Code, Message: e.Message}
+	if e.Data != nil {
+		out.Data = e.Data
 	}
-	result := json.RawMessage(`{"protocolVersion":"` + version + `"}`)
-	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(capabilities, "tasks"), "capabilities")
-	result = jsonrpc.SetMember(result, info, "serverInfo")
-	if text, ok := jsonrpc.Member(discovered, "instructions"); ok && text[0] == '"' {
-		result = jsonrpc.SetMember(result, text, "instructions")
-	}
-	return result
+	return out
 }

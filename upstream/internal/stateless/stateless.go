@@ -1,15 +1,15 @@
 // Package stateless presents a server of MCP 2026-07-28, which has neither an
-// initialize nor a session, as one session of 2025-11-25, so that the hops above
-// need not know the difference.
+// initialize nor sessions, as one session of 2025-11-25. The packages above need not
+// know the difference.
 //
-//	initialize, logging/setLevel       answered here; what they say is in each later request
-//	ping                               server/discover: the answer means that the server is there
+//	initialize, logging/setLevel       answered here; every later request carries what they say
+//	ping                               server/discover: its answer shows that the server is there
 //	any other request                  one POST, with _meta and the headers that mirror it
-//	input_required                     requests to the client, and the same request again with the answers
+//	input_required                     requests to the client, then the same request with the answers
 //	resources/subscribe, list_changed  one subscriptions/listen for all
-//	notifications/cancelled, Close     the response is closed
+//	notifications/cancelled, Close     close the response
 //
-// All that is not named there passes byte for byte.
+// Everything else passes byte for byte.
 package stateless
 
 import (
@@ -17,67 +17,61 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
-// errOtherVersion is why a session is over whose server speaks another version now.
-var errOtherVersion = errors.New("the server no longer speaks MCP " + mcp.VersionStateless)
-
-// Conn presents a stateless server (MCP 2026-07-28, Streamable HTTP) as one
-// session of 2025-11-25. Nothing is opened at the server: what an initialize says
-// once is said anew in each request.
+// Conn presents a stateless server (MCP 2026-07-28, Streamable HTTP) as one session
+// of 2025-11-25. It opens nothing at the server: each request repeats what the
+// client's initialize said.
 //
-// Each request is a POST of its own, and has a goroutine until it is answered. A
-// second kind of goroutine reads the changes that the server tells: see listening.
-// All of them end with ctx, and Close waits for them, closeTimeout at most.
+// Each request is a POST in its own goroutine, until it is answered. Another
+// goroutine follows the changes that the server reports: see listening. All end with
+// ctx. Close waits for them, at most 2 s.
 type Conn struct {
 	x      *exchange.Endpoint
-	ctx    context.Context // the session's: no caller's, so it is kept
+	ctx    context.Context // lives as long as the session; it is no caller's, so it is kept here
 	cancel context.CancelFunc
-	inbox  *buffer.Queue // what Recv gives
-	// running are the goroutines. None is added once closed is set.
+	inbox  *buffer.Queue // for Recv
+	// running are the goroutines. None is added after closed is set.
 	running sync.WaitGroup
+	alive   singleflight.Group // asks whether the server is there
 
 	mu         sync.Mutex // guards all below
-	closed     error      // why there are no more requests; nil while there are
+	closed     error      // why the session is over; nil while it is not
 	discovered json.RawMessage
 	meta       requestMeta
 	nextID     int64
-	calls      exchange.Calls           // by the id that the session's owner gave
-	tools      map[string][]paramHeader // those with mirrored arguments, by name
-	left       map[string]bool          // tools that are left out, and logged as that
-	asks       map[jsonrpc.ID]*ask      // by our id
+	calls      exchange.Calls           // by the ids that the owner of the session gave
+	tools      map[string][]paramHeader // tools with mirrored arguments, by name
+	left       map[string]bool          // tools that are left out and logged
+	asks       map[jsonrpc.ID]*ask      // by our ids
 	listening  listening
 }
 
-// call is a message that is being worked on.
-type call struct {
-	*exchange.Call
-	m *jsonrpc.Message
-}
+var _ jsonrpc.Attributed = (*Conn)(nil)
 
-// New opens a session with the server behind x. discovered is its
-// answer to server/discover; nil: it will be asked.
+// New returns a session with the server behind x. discovered is the server's result
+// of server/discover; nil: initialize asks for it.
 func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
-	c := &Conn{
-		x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit),
-	}
+	c := &Conn{x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit)}
 	c.listening.wake = make(chan struct{}, 1)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
 }
 
-// Send hands one message over. It fails with jsonrpc.ErrBusy while the messages
-// that are being worked on hold more than 8 MiB, or are as many as maxCalls.
+// Send takes one message. It fails with jsonrpc.ErrBusy while 4096 messages, or 8 MiB
+// of them, are in work, and with the reason after the end of the session.
 func (c *Conn) Send(msg []byte) error {
 	m, err := jsonrpc.Parse(msg)
 	switch {
@@ -91,37 +85,37 @@ func (c *Conn) Send(msg []byte) error {
 	return c.notify(m)
 }
 
-// begin runs work for a message in a goroutine of its own. Before it returns it
-// applies what the message changes in the session, so that the next message sees
-// it.
-func (c *Conn) begin(m *jsonrpc.Message, work func(*call)) error {
+// begin runs work for a message in its own goroutine. Before it returns, it applies
+// what the message changes in the session, so that the next message sees it.
+func (c *Conn) begin(m *jsonrpc.Message, work func(*exchange.Call)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed != nil {
 		return c.closed
 	}
-	of, err := c.calls.Begin(c.ctx, m)
+	k, err := c.calls.Begin(c.ctx, m)
 	if err != nil {
 		return err
 	}
-	k := &call{of, m}
 	c.noteLocked(k)
 	c.running.Go(func() { // ends with k.Ctx at the latest
 		work(k)
-		c.finish(k)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.calls.Finish(k)
 	})
 	return nil
 }
 
 // noteLocked stores what the session must remember of a message.
-func (c *Conn) noteLocked(k *call) {
-	switch k.Method {
+func (c *Conn) noteLocked(k *exchange.Call) {
+	switch params := k.Msg.Params(); k.Method {
 	case mcp.MethodInitialize:
 		level := c.meta.logLevel
-		c.meta = newRequestMeta(k.m.Params())
+		c.meta = newRequestMeta(params)
 		c.meta.logLevel = level
 	case mcp.MethodSetLevel:
-		if level, ok := jsonrpc.Member(k.m.Params(), "level"); ok && level[0] == '"' {
+		if level, ok := jsonrpc.Member(params, "level"); ok && level[0] == '"' {
 			c.meta.logLevel = level
 		}
 	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
@@ -129,15 +123,8 @@ func (c *Conn) noteLocked(k *call) {
 	}
 }
 
-// finish forgets a message.
-func (c *Conn) finish(k *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls.Finish(k.Call)
-}
-
 // serve answers a request.
-func (c *Conn) serve(k *call) {
+func (c *Conn) serve(k *exchange.Call) {
 	switch method := k.Method; {
 	case method == mcp.MethodInitialize:
 		c.initialize(k)
@@ -149,7 +136,7 @@ func (c *Conn) serve(k *call) {
 		c.subscription(k)
 	case method == mcp.MethodDiscover, method == mcp.MethodListen, strings.HasPrefix(method, "tasks/"):
 		c.fail(k, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %.64s", method))
-	case method == mcp.MethodCallTool && has(k.m.Params(), "task"):
+	case method == mcp.MethodCallTool && has(k.Msg.Params(), "task"):
 		c.fail(k, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server has no tasks of MCP 2025-11-25"))
 	default:
 		c.forward(k)
@@ -161,57 +148,6 @@ func has(obj json.RawMessage, name string) bool {
 	return ok
 }
 
-// initialize answers from what the server said of itself.
-func (c *Conn) initialize(k *call) {
-	c.mu.Lock()
-	discovered := c.discovered
-	c.mu.Unlock()
-	if discovered == nil {
-		m, release, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil)
-		defer release()
-		switch {
-		case err != nil:
-			c.failed(k, err)
-			return
-		case m.Error() != nil:
-			c.refuse(k, m.Error())
-			return
-		}
-		discovered = m.Result()
-		c.mu.Lock()
-		c.discovered = discovered
-		c.mu.Unlock()
-	}
-	c.result(k, initializeResult(discovered, k.m.Params(), c.host()))
-}
-
-// host is the name of a server that does not tell its own.
-func (c *Conn) host() string {
-	u, err := url.Parse(c.x.URL)
-	if err != nil || u.Host == "" {
-		return "remote"
-	}
-	return u.Host
-}
-
-// ping asks the server for the least that it must answer, because the answer to a
-// ping means that the server is there. What it answers does not matter.
-func (c *Conn) ping(k *call) {
-	_, release, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil)
-	defer release()
-	if err != nil {
-		c.failed(k, err)
-		return
-	}
-	c.result(k, json.RawMessage("{}"))
-}
-
-// own returns a request of this side, which gets its id when it is sent.
-func own(method string) *jsonrpc.Message {
-	m, _ := jsonrpc.Parse(jsonrpc.NewRequest("0", method, nil)) // is one
-	return m
-}
-
 // notify takes a notification.
 func (c *Conn) notify(m *jsonrpc.Message) error {
 	switch m.Method {
@@ -220,8 +156,7 @@ func (c *Conn) notify(m *jsonrpc.Message) error {
 		c.takeBack(jsonrpc.ID(id))
 	case mcp.MethodInitialized:
 		return c.startListening()
-	case mcp.MethodRootsChanged, mcp.MethodProgress:
-		// Nobody asks for either any more.
+	case mcp.MethodRootsChanged, mcp.MethodProgress: // this version has neither
 	default:
 		return c.begin(m, c.tell)
 	}
@@ -230,8 +165,8 @@ func (c *Conn) notify(m *jsonrpc.Message) error {
 	return c.closed
 }
 
-// takeBack cancels a request: the end of its response stream tells the server so.
-// It gets no answer.
+// takeBack cancels a request: the end of its response tells the server. The request
+// gets no answer.
 func (c *Conn) takeBack(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -250,28 +185,32 @@ func (c *Conn) mint() jsonrpc.ID {
 }
 
 // result answers a request.
-func (c *Conn) result(k *call, result json.RawMessage) {
+func (c *Conn) result(k *exchange.Call, result json.RawMessage) {
 	c.answer(k, jsonrpc.NewResult(k.ID, result))
 }
 
-// fail answers a request with an error of this side.
-func (c *Conn) fail(k *call, e *jsonrpc.Error) {
+// fail answers a request with an error of the gateway.
+func (c *Conn) fail(k *exchange.Call, e *jsonrpc.Error) {
 	c.answer(k, jsonrpc.NewError(k.ID, e))
 }
 
-// refuse answers a request with an error of the server. A server that has been
-// replaced by one of another version refuses all that follows too: the session is
-// over then, and the next one finds out what it speaks.
-func (c *Conn) refuse(k *call, raw json.RawMessage) {
-	c.answer(k, jsonrpc.ReplaceMember(jsonrpc.NewError(k.ID, &jsonrpc.Error{}), plainError(raw), "error"))
-	if exchange.ErrorCode(raw) == mcp.CodeUnsupportedVersion {
+// refuse answers a request with an error of the server. If another version has
+// replaced the server, all later requests fail too: the session ends, and the next
+// one finds out what the server speaks.
+func (c *Conn) refuse(k *exchange.Call, m *jsonrpc.Message) {
+	if e := translateError(m); e != nil {
+		c.fail(k, e)
+	} else {
+		c.answer(k, m.WithID(k.ID))
+	}
+	if exchange.ErrorCode(m) == mcp.CodeUnsupportedVersion {
 		c.end(errOtherVersion)
 	}
 }
 
-// failed answers a request that the server did not answer. An error other than a
-// JSON-RPC error ends the session.
-func (c *Conn) failed(k *call, err error) {
+// failed answers a request that got no response. An error that is not a
+// *jsonrpc.Error ends the session.
+func (c *Conn) failed(k *exchange.Call, err error) {
 	switch e, ok := errors.AsType[*jsonrpc.Error](err); {
 	case ok:
 		c.fail(k, e)
@@ -281,22 +220,23 @@ func (c *Conn) failed(k *call, err error) {
 }
 
 // answer answers a request, unless the client has cancelled it.
-func (c *Conn) answer(k *call, msg []byte) {
+func (c *Conn) answer(k *exchange.Call, msg []byte) {
 	c.mu.Lock()
-	unanswered := c.calls.Answer(k.Call)
+	unanswered := c.calls.Answer(k)
 	c.mu.Unlock()
 	if unanswered {
 		_ = c.inbox.PushFor(msg, k.ID) // fails at the end of the session, when nobody waits
 	}
 }
 
-// Recv returns the next message.
+// Recv returns the next message of the server.
 func (c *Conn) Recv() ([]byte, error) { return c.inbox.Pop() }
 
-// RecvFor returns the next message, and the request on whose response it came.
+// RecvFor is Recv. It also returns the id of the request on whose response the
+// message came; empty for a message about a change.
 func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.inbox.PopFor() }
 
-// end ends the session for a reason that the server gave.
+// end ends the session because of err.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
 	first := c.closed == nil
@@ -311,7 +251,7 @@ func (c *Conn) end(err error) {
 	c.cancel()
 }
 
-// Close ends the session: requests in flight are taken back.
+// Close ends the session and cancels the requests in flight. It takes at most 2 s.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.closed == nil {
@@ -321,7 +261,7 @@ func (c *Conn) Close() error {
 	c.inbox.Abort(jsonrpc.ErrClosed)
 	c.cancel()
 	done := make(chan struct{})
-	go func() { // ends when all others have
+	go func() { // ends when all others have ended
 		c.running.Wait()
 		close(done)
 	}()
@@ -332,10 +272,21 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// drop counts a message of the server that is thrown away.
-func (c *Conn) drop(reason, why string) {
+// beside takes a message that came before the answer to a request. Servers of this
+// version must not send requests there.
+func (c *Conn) beside(m *jsonrpc.Message, notify func(*jsonrpc.Message) error) error {
+	reason, why := metrics.DroppedUnknownRequest, m.String()
+	switch m.Kind {
+	case jsonrpc.Notification:
+		if notify != nil {
+			return notify(m)
+		}
+	case jsonrpc.Response:
+		reason, why = metrics.DroppedUnknownResponse, "response to another request"
+	case jsonrpc.Invalid:
+		reason = metrics.DroppedInvalidMessage
+	}
 	c.x.Metrics.Dropped(reason)
 	c.x.Log.Debug("message of the server dropped", "why", why)
+	return nil
 }
-
-var _ jsonrpc.Attributed = (*Conn)(nil)

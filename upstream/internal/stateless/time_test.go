@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,8 +20,8 @@ func (p *post) acknowledge() {
 	p.event(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":` + p.param("notifications") + `}}`)
 }
 
-// A stream of changes that always breaks is opened anew with pauses that grow, up
-// to a bound, and never stop.
+// A stream of changes that always breaks is opened again and again, with pauses that
+// grow up to a bound.
 func TestListenPausesGrowUpToABound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStatelessHere(t, changing, func(p *post) { p.acknowledge() })
@@ -41,7 +43,7 @@ func TestListenPausesGrowUpToABound(t *testing.T) {
 	})
 }
 
-// A stream that lasts is opened anew soon, however often that was.
+// A stream that lasted is opened again soon, however often that was.
 func TestListenThatLastedIsOpenedAnewSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStatelessHere(t, changing, func(p *post) {
@@ -156,7 +158,7 @@ func TestStateAloneIsSentBackWithPauses(t *testing.T) {
 	})
 }
 
-// A server that answers and leaves the response open does not hold it for ever.
+// A server that answers and leaves the response open cannot keep it open.
 func TestResponseIsClosedAfterTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		held := make(chan time.Duration, 1)
@@ -305,3 +307,36 @@ func TestCloseAtAnyMoment(t *testing.T) {
 }
 
 const initializeWithRoots = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"capabilities":{"roots":{}}}}`
+
+// A server that dies breaks all its responses. It is asked once for all calls whether
+// it is there, and a call that was only lost gets its error.
+func TestServerIsAskedOnceAboutAllLostResponses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 20
+		var asked atomic.Int32
+		cut := make(chan struct{})
+		s := newStatelessHere(t, discovered, func(p *post) {
+			if p.m.Method == "server/discover" {
+				asked.Add(1)
+				time.Sleep(time.Second)
+				p.result(`{}`)
+				return
+			}
+			<-cut
+			panic(http.ErrAbortHandler)
+		})
+		for i := range calls {
+			s.send(toolCall(strconv.Itoa(i+1), "a"))
+		}
+		synctest.Wait()
+		close(cut)
+		for range calls {
+			if got, _ := s.next(); !strings.Contains(got, "response_lost") {
+				t.Errorf("got %s", got)
+			}
+		}
+		if n := asked.Load(); n != 1 {
+			t.Errorf("the server was asked %d times", n)
+		}
+	})
+}

@@ -14,74 +14,62 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// annotation is the member of an input schema that has an argument mirrored in a
-// header (MCP 2026-07-28, basic/transports/streamable-http, custom headers).
-const annotation = "x-mcp-header"
+const (
+	// annotation is the member of an input schema that marks an argument to be mirrored
+	// in a header (MCP 2026-07-28, basic/transports/streamable-http, custom headers).
+	annotation = "x-mcp-header"
+	// maxParamHeaders bounds the mirrored arguments of one tool: a request has no room
+	// for more headers.
+	maxParamHeaders = 256
+)
 
-// paramHeader is an argument of a tool that travels as a header as well.
+// paramHeader is an argument of a tool that is mirrored in a header.
 type paramHeader struct {
-	path []string // from the arguments downwards
+	path []string // from the arguments down
 	name string   // of the header, without headerParam
 }
 
 // toolPage is what one answer to tools/list says.
 type toolPage struct {
-	// result is the answer without the tools that must not be used.
+	// result is the answer without the tools that break the rules.
 	result json.RawMessage
-	// headers are those of each tool that is left; nil for a tool without.
+	// headers has the mirrored arguments of each other tool; nil for none.
 	headers map[string][]paramHeader
-	// dropped says why a tool is gone.
+	// dropped says which rule a tool breaks.
 	dropped map[string]error
 }
 
-// readTools reads the result of a tools/list. What has another form than that
-// is returned as it is.
+// readTools reads the result of a tools/list. It leaves a result of another form
+// unchanged.
 func readTools(result json.RawMessage) toolPage {
-	page := toolPage{result: result, headers: make(map[string][]paramHeader)}
-	raw, ok := jsonrpc.Member(result, "tools")
-	var tools []json.RawMessage
-	if !ok || json.Unmarshal(raw, &tools) != nil {
-		return page
-	}
-	kept := make([]json.RawMessage, 0, len(tools))
-	for _, tool := range tools {
+	page := toolPage{result: result, headers: make(map[string][]paramHeader), dropped: make(map[string]error)}
+	list, _ := jsonrpc.Member(result, "tools")
+	kept := jsonrpc.Filter(list, func(tool json.RawMessage) bool {
 		member, _ := jsonrpc.Member(tool, "name")
 		name, _ := jsonrpc.Text(member)
 		schema, _ := jsonrpc.Member(tool, "inputSchema")
 		headers, err := schemaHeaders(schema)
 		if err != nil {
-			if page.dropped == nil {
-				page.dropped = make(map[string]error)
-			}
 			page.dropped[name] = err
-			continue
+			return false
 		}
-		kept = append(kept, tool)
 		page.headers[name] = headers
-	}
-	if len(kept) < len(tools) {
-		list := slices.Concat([]byte("["), bytes.Join(asBytes(kept), []byte(",")), []byte("]"))
-		page.result = jsonrpc.ReplaceMember(result, list, "tools")
+		return true
+	})
+	if len(page.dropped) > 0 {
+		page.result = jsonrpc.ReplaceMember(result, kept, "tools")
 	}
 	return page
 }
 
-func asBytes(list []json.RawMessage) [][]byte {
-	out := make([][]byte, len(list))
-	for i := range list {
-		out[i] = list[i]
-	}
-	return out
-}
-
 // schemaHeaders returns the annotations of an input schema in the order of their
-// paths. The error says which one is against the rules.
+// paths. The error says which one breaks a rule.
 func schemaHeaders(schema json.RawMessage) ([]paramHeader, error) {
 	if !bytes.Contains(schema, []byte(annotation)) {
 		return nil, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(schema))
-	decoder.UseNumber() // no number is too large then
+	decoder.UseNumber() // takes numbers of any size
 	var root any
 	if err := decoder.Decode(&root); err != nil {
 		return nil, fmt.Errorf("input schema: %w", err)
@@ -97,8 +85,8 @@ func schemaHeaders(schema json.RawMessage) ([]paramHeader, error) {
 // schemaWalk collects the annotations of a schema.
 type schemaWalk struct{ found []paramHeader }
 
-// schema walks one schema, or a list of them. Only what is reached through
-// properties alone may be annotated.
+// schema walks one schema, or a list of them. Only a schema that properties alone
+// lead to may be annotated.
 func (w *schemaWalk) schema(v any, path []string, reachable bool) error {
 	if list, ok := v.([]any); ok {
 		for _, item := range list {
@@ -118,7 +106,7 @@ func (w *schemaWalk) schema(v any, path []string, reachable bool) error {
 			err = w.named(value, path, reachable)
 		case "$defs", "definitions", "patternProperties", "dependentSchemas":
 			err = w.named(value, nil, false)
-		case "const", "default", "enum", "examples", "dependentRequired": // values, no schemas
+		case "const", "default", "enum", "examples", "dependentRequired": // hold values, not schemas
 		default:
 			err = w.schema(value, nil, false)
 		}
@@ -129,7 +117,7 @@ func (w *schemaWalk) schema(v any, path []string, reachable bool) error {
 	return nil
 }
 
-// named walks schemas that have names.
+// named walks an object of schemas.
 func (w *schemaWalk) named(v any, path []string, reachable bool) error {
 	object, _ := v.(map[string]any)
 	for name, value := range object {
@@ -144,20 +132,22 @@ func (w *schemaWalk) annotation(schema map[string]any, path []string, reachable 
 	name, _ := schema[annotation].(string)
 	switch {
 	case !reachable || len(path) == 0:
-		return errors.New("it stands where no argument is")
+		return errors.New("it marks something that is not an argument")
 	case !httpguts.ValidHeaderFieldName(name):
-		return fmt.Errorf("argument %.64q: %.64q is no header name", strings.Join(path, "."), name)
+		return fmt.Errorf("argument %.64q: %.64q is not a header name", strings.Join(path, "."), name)
 	case !primitive(schema["type"]):
-		return fmt.Errorf("argument %.64q is no string, integer or boolean", strings.Join(path, "."))
+		return fmt.Errorf("argument %.64q is not a string, integer or boolean", strings.Join(path, "."))
+	case len(w.found) >= maxParamHeaders:
+		return fmt.Errorf("over %d arguments are mirrored", maxParamHeaders)
 	case slices.ContainsFunc(w.found, func(p paramHeader) bool { return strings.EqualFold(p.name, name) }):
-		return fmt.Errorf("the header name %.64q stands twice", name)
+		return fmt.Errorf("the header name %.64q is used twice", name)
 	}
 	w.found = append(w.found, paramHeader{slices.Clone(path), name})
 	return nil
 }
 
-// primitive reports whether a schema's type is one that fits in a header; null
-// beside it does too, because a null is not mirrored.
+// primitive reports whether values of a schema's type fit in a header. The type may
+// allow null as well, which is not mirrored.
 func primitive(v any) bool {
 	if list, ok := v.([]any); ok {
 		list = slices.DeleteFunc(slices.Clone(list), func(t any) bool { return t == "null" })
@@ -169,8 +159,8 @@ func primitive(v any) bool {
 // maxInteger is the largest integer that all JSON parsers agree on.
 const maxInteger = 1<<53 - 1
 
-// headerText returns the text of an argument that fits in a header: a string, a
-// boolean, or an integer that all JSON parsers agree on.
+// headerText returns the header's text for an argument, and false for one that does
+// not fit: it must be a string, a boolean, or an integer up to maxInteger.
 func headerText(raw json.RawMessage) (string, bool) {
 	switch raw[0] {
 	case '"':

@@ -175,7 +175,7 @@ func TestStreamThatStaysOpenAfterItsAnswerIsClosed(t *testing.T) {
 	})
 }
 
-// What nobody takes from the session must not be kept without a bound.
+// A session must not keep messages that nobody takes without a bound.
 func TestStreamIsNotReadFurtherThanItsMessagesAreTaken(t *testing.T) {
 	const size, many = 1 << 20, 64
 	stalled := make(chan int, 1)

@@ -33,8 +33,8 @@ func answered(t *testing.T, code int, body string, header ...string) *upstreamte
 	return upstreamtest.Open(t, upstreamtest.Streamable(s))
 }
 
-// TestRefusedRequestsGetErrors: non-2xx answers are plain text or JSON-RPC error bodies, and are errors of
-// their request.
+// The body of an unsuccessful response is plain text or a JSON-RPC error. It fails its
+// request.
 func TestRefusedRequestsGetErrors(t *testing.T) {
 	const rpc = `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: no","data":9007199254740993},"id":null}`
 	for _, tt := range []struct {
@@ -127,7 +127,7 @@ func TestSomeStatusesEndTheSession(t *testing.T) {
 	}
 }
 
-// A server may say so with the id of the request as well.
+// A server may also answer so with the id of the request.
 func TestNotFoundWithTheRequestsIDEndsTheSessionToo(t *testing.T) {
 	k := answered(t, 404, `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":2}`)
 	k.Send(upstreamtest.Call2)
@@ -136,7 +136,7 @@ func TestNotFoundWithTheRequestsIDEndsTheSessionToo(t *testing.T) {
 	}
 }
 
-// Servers that have started anew say 400 where 404 is meant: server-everything and
+// After a restart some servers answer 400 instead of 404: server-everything and
 // what was made after the same example, and older ones of the Python SDK.
 func TestBadRequestAboutTheSessionEndsIt(t *testing.T) {
 	for _, body := range []string{
@@ -214,7 +214,7 @@ func TestUnknownHostAndBadCertificateAreSaid(t *testing.T) {
 	}
 }
 
-// What breaks after the server has been reached is that request's.
+// A response that breaks off fails its request alone.
 func TestBrokenResponseHarmsItsRequestAlone(t *testing.T) {
 	for name, begin := range map[string]func(w http.ResponseWriter){
 		"before the head": func(http.ResponseWriter) {},
@@ -250,7 +250,7 @@ func TestBrokenResponseHarmsItsRequestAlone(t *testing.T) {
 	}
 }
 
-// Where a redirect leads to may hold the key that was sent.
+// The target of a redirect may hold the key that was sent.
 func TestErrorsDoNotTellWhereABrokenRedirectLeads(t *testing.T) {
 	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		if m != nil && m.Method == "tools/call" {

@@ -6,20 +6,19 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
 const (
-	// maxResumes bounds the attempts in a row to resume a response that fail.
+	// maxResumes bounds the failed attempts in a row to resume a response.
 	maxResumes = 5
-	// The pauses before another GET: what the server asks for, but not less than the
-	// first. If it asks for none, or fails: doubled from the first up to the last,
-	// each drawn at random between zero and twice its mean.
+	// The pause before another GET is what the server asks for, at least firstPause. If
+	// it asks for none, or fails, pauses double from the first to the last; each is
+	// drawn at random between zero and twice its mean.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 15 * time.Second
-	// steadyTime is how long a stream has to last for the pauses to begin anew.
+	// steadyTime is how long a stream must last for the pauses to start over.
 	steadyTime = 5 * time.Second
 )
 
@@ -33,8 +32,8 @@ func newPauses() *pauses {
 	return &pauses{next: backoff.New(firstPause, lastPause), opened: time.Now()}
 }
 
-// wait waits for the next pause, and reports whether ctx still goes on. retry is
-// what the server asks for; 0: nothing.
+// wait waits for the next pause, and reports false when ctx ends. retry is the pause
+// that the server asks for; 0: none.
 func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
 	open := !p.opened.IsZero()
 	if open && time.Since(p.opened) > steadyTime {
@@ -48,16 +47,16 @@ func (p *pauses) wait(ctx context.Context, retry time.Duration) bool {
 	return exchange.Pause(ctx, d) == nil
 }
 
-// resume continues the response to a request where it broke off. It answers the
-// request, unless nobody waits for it any more.
-func (c *Conn) resume(k *Call) {
+// resume continues the response to a request, which broke off with err. It answers
+// the request, or returns why it cannot.
+func (c *Conn) resume(k *Call, err error) error {
 	pause := newPauses()
-	for failed := 0; failed < maxResumes && k.cursor.id != ""; {
-		if !pause.wait(k.Ctx, k.cursor.retry) {
-			return
+	for failed := 0; failed < maxResumes && k.reader.Resumable(); {
+		if !pause.wait(k.Ctx, k.reader.Cursor.Retry) {
+			return err
 		}
-		resp, err := c.x.Do(k.Ctx, http.MethodGet, nil, c.header(k.cursor.id))
-		if err != nil {
+		resp, failure := c.x.Do(k.Ctx, http.MethodGet, nil, c.header(k.reader.Cursor.LastID))
+		if failure != nil {
 			failed++
 			continue
 		}
@@ -65,36 +64,32 @@ func (c *Conn) resume(k *Call) {
 		case streamOpen:
 			failed, pause.opened = 0, time.Now()
 			c.x.Metrics.RemoteResumed()
-			_ = c.x.ReadEvents(resp.Body, k.cursor.id, func(in exchange.Incoming) error { return c.receive(k, in) }) // what matters is whether it had the answer
+			err = c.receive(k, resp)
 		case streamLater:
 			failed++
 		case streamNever:
 			failed = maxResumes
 		}
 		resp.Body.Close()
-		if k.answered {
-			return
-		}
 	}
-	if k.Ctx.Err() == nil {
-		c.lose(k, nil)
-	}
+	return err
 }
 
-// listen keeps the stream open on which the server sends what belongs to no
-// request. It ends with the session, or when the server has no such stream.
+// listen reads the stream on which the server sends what belongs to no request, and
+// opens it again when it ends. listen returns when the session ends, or the server
+// has no such stream.
 func (c *Conn) listen() {
-	var at cursor
+	var at exchange.Cursor
 	opened := false
 	for pause := newPauses(); ; {
-		resp, err := c.x.Do(c.ctx, http.MethodGet, nil, c.header(at.id))
+		resp, err := c.x.Do(c.ctx, http.MethodGet, nil, c.header(at.LastID))
 		if err == nil {
 			switch state := c.streamed(resp, opened); {
 			case state == streamOpen:
 				opened, pause.opened = true, time.Now()
-				_ = c.x.ReadEvents(resp.Body, at.id, func(in exchange.Incoming) error { return c.pushed(&at, in) }) // any end is a reason to go on
-			case state == streamNever && at.id != "":
-				at.id = "" // it cannot be resumed; a new one may do
+				at = c.readUnasked(resp, at)
+			case state == streamNever && at.LastID != "":
+				at.LastID = "" // it cannot be resumed; a new one may do
 			case state == streamNever:
 				c.x.Log.Debug("server has no stream for its own messages", "status", resp.StatusCode)
 				resp.Body.Close()
@@ -102,42 +97,50 @@ func (c *Conn) listen() {
 			}
 			resp.Body.Close()
 		}
-		if !pause.wait(c.ctx, at.retry) { // requests tell whether the server is gone
+		if !pause.wait(c.ctx, at.Retry) { // requests tell whether the server is gone
 			return
 		}
 	}
 }
 
-// pushed takes one message that came with no request.
-func (c *Conn) pushed(at *cursor, in exchange.Incoming) error {
-	at.note(in)
-	if in.TooLong { // no answer comes here, so nobody waits for it
-		c.x.Metrics.Dropped(metrics.DroppedTooLong)
-		c.x.Log.Warn("server sent a message over the limit", "limit", c.x.Limit)
+// readUnasked delivers the messages of a stream that goes on at a cursor, and returns
+// the cursor at its end.
+func (c *Conn) readUnasked(resp *http.Response, at exchange.Cursor) exchange.Cursor {
+	events := exchange.NewEventReader(resp.Body, c.x.Limit, at)
+	for {
+		e, err := events.Read()
+		switch {
+		case err != nil: // any end is a reason to open it again
+			return events.Cursor
+		case !e.IsMessage():
+		case e.TooLong: // no answer comes here, so nobody waits for it
+			c.x.Metrics.Dropped(metrics.DroppedTooLong)
+			c.x.Log.Warn("server sent a message over the limit", "limit", c.x.Limit)
+		case c.x.Deliver(c.in, e.Data) != nil:
+			return events.Cursor
+		}
 	}
-	return c.x.Deliver(c.in, in)
 }
 
 // streamState is what the response to a GET means.
 type streamState int
 
 const (
-	streamOpen  streamState = iota // there is the stream
+	streamOpen  streamState = iota // here is the stream
 	streamLater                    // not now
 	streamNever                    // not at all
 )
 
-// streamed tells what the response to a GET means. With lost, 404 means that the
-// server has forgotten the session, which is over then, and so does a 400 that says
-// so; both also are what a server without such streams may say.
+// streamed returns what the response to a GET means. With lost, 404 means that the
+// server has forgotten the session, and so does a 400 that says so: the session ends.
+// Without lost, both may come from a server that has no such streams.
 func (c *Conn) streamed(resp *http.Response, lost bool) streamState {
 	switch code := resp.StatusCode; {
-	case code < 300 && exchange.ContentType(resp) == exchange.TypeEvents:
+	case exchange.IsStream(resp):
 		return streamOpen
 	case code == http.StatusNotFound && lost && c.hasSession():
 		c.End(exchange.ErrForgotten, true)
-	case code == http.StatusBadRequest && lost && exchange.ReadRefusal(resp, jsonrpc.Null, c.hasSession()).Over != nil:
-		c.End(exchange.ErrForgotten, true)
+	case code == http.StatusBadRequest && lost && c.endIfOver(resp):
 	case code >= 500 && code != http.StatusNotImplemented,
 		code == http.StatusConflict, // it has not noticed the end of the last one
 		code == http.StatusTooManyRequests, code == http.StatusRequestTimeout:

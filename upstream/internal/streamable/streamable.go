@@ -1,13 +1,16 @@
 // Package streamable is the client side of Streamable HTTP with sessions, MCP
-// 2025-03-26 to 2025-11-25: a POST for each message, resumption of responses, and
-// a GET for what the server sends unasked.
+// 2025-03-26 to 2025-11-25. It posts each message, resumes responses that break, and
+// listens to a GET for what the server sends unasked.
 package streamable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -15,46 +18,47 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
-// Conn is a session over Streamable HTTP, MCP 2025-03-26 to 2025-11-25. Each
-// request is a POST in a goroutine of its own; its response may be a stream, on
-// which the server sends other messages before the answer. A stream that breaks is
-// resumed where the server has given its events ids. What is sent unasked comes on
-// the stream of a GET. All else that we send is posted in order.
+// Conn is a session over Streamable HTTP, MCP 2025-03-26 to 2025-11-25. Each request
+// is a POST in its own goroutine. Its response may be a stream, on which the server
+// sends other messages before the answer; a stream that breaks is resumed if its
+// events have ids. A GET carries what the server sends unasked. All other messages
+// of the client are posted in order.
 type Conn struct {
 	x   *exchange.Endpoint
-	in  *buffer.Queue // what the server has sent
+	in  *buffer.Queue // from the server
 	out *exchange.Poster
-	// ctx lives as long as the session: it is no caller's, so it is kept here.
+	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
 	cancel context.CancelFunc
 	work   sync.WaitGroup // the goroutines of the session
 	close  sync.Once
+	alive  singleflight.Group // asks whether the server still has the session
 
 	mu      sync.Mutex // guards all below
 	session string     // the id that the server has given; empty: none
-	version string     // of the protocol, once it is negotiated
-	// accepted is closed when the server has taken notifications/initialized, nil
+	version string     // the negotiated protocol version; empty before
+	// accepted is closed when the server has taken notifications/initialized; nil
 	// before that is sent. Requests that are sent later wait for it.
 	accepted chan struct{}
 	calls    exchange.Calls
-	err      error         // why the session is over; nil while it is not
-	gone     bool          // the server does not have the session any more
-	asking   chan struct{} // closed when the server has been asked whether it lives; nil while it is not
+	err      error // why the session is over; nil while it is not
+	gone     bool  // the server no longer has the session
 }
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
 
-// New returns a session with the server behind x.
+// New returns a session with the server behind x. It sends nothing.
 func New(x *exchange.Endpoint) *Conn {
 	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = exchange.NewPoster(c.deliverOut)
-	c.work.Go(func() { c.out.Run(c.ctx) })
+	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
 	return c
 }
 
-// Send posts msg. It fails with jsonrpc.ErrBusy when 4096 requests, or 8 MiB of
-// them, are not answered, or 8 MiB of other messages are not posted.
+// Send posts msg in the background. It fails with jsonrpc.ErrBusy while 4096
+// requests, or 8 MiB of them, are unanswered, or 8 MiB of other messages are not
+// posted, and with the reason after the end of the session.
 func (c *Conn) Send(msg []byte) error {
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {
@@ -81,8 +85,8 @@ func (c *Conn) Send(msg []byte) error {
 	return nil
 }
 
-// start runs a goroutine of the session, unless that is closed: it ends with the
-// session at the latest.
+// start runs a goroutine for a call, unless the session is over. The goroutine ends
+// with the session at the latest.
 func (c *Conn) start(k *Call, run func(*Call)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,17 +95,18 @@ func (c *Conn) start(k *Call, run func(*Call)) {
 	}
 }
 
-// Recv returns the next message, from whichever response.
+// Recv returns the next message of the server, from any response.
 func (c *Conn) Recv() ([]byte, error) {
 	msg, _, err := c.in.PopFor()
 	return msg, err
 }
 
-// RecvFor is Recv, and names the request on whose response the message came.
+// RecvFor is Recv. It also returns the id of the request on whose response the
+// message came; empty for a message on the stream of the GET.
 func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.PopFor() }
 
-// End ends the session for a reason that is not ours. gone says that the server
-// need not be told.
+// End ends the session because of err, which Recv returns after the last message.
+// gone says that the server no longer has the session: Close need not delete it.
 func (c *Conn) End(err error, gone bool) {
 	c.mu.Lock()
 	if c.err == nil {
@@ -144,8 +149,8 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// delete tells the server that the session is over. It may answer that it does not
-// let clients do that (405), and whatever else it says changes nothing.
+// delete tells the server that the session is over. The server may refuse (405); its
+// answer changes nothing.
 func (c *Conn) delete(ctx context.Context) {
 	c.mu.Lock()
 	tell := c.session != "" && !c.gone
@@ -161,13 +166,13 @@ func (c *Conn) delete(ctx context.Context) {
 	exchange.Discard(resp)
 }
 
-// header returns the headers of a request in the session; lastID is that of a
-// stream to be resumed.
+// header returns the headers of a request in the session. lastID is the last event
+// of a stream to be resumed; empty for none.
 func (c *Conn) header(lastID string) http.Header {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := make(http.Header, 3)
-	for name, value := range map[string]string{exchange.HeaderSession: c.session, exchange.HeaderVersion: c.version, exchange.HeaderLastID: lastID} {
+	for name, value := range map[string]string{exchange.HeaderSession: c.session, exchange.HeaderVersion: c.version, "Last-Event-Id": lastID} {
 		if value != "" {
 			h[name] = []string{value}
 		}
@@ -181,14 +186,14 @@ func (c *Conn) hasSession() bool {
 	return c.session != ""
 }
 
-// deliverOut posts a message that is no request. What comes after
-// notifications/initialized waits until the server has taken it.
+// deliverOut posts a message that is not a request. Messages after
+// notifications/initialized wait until the server has taken that.
 func (c *Conn) deliverOut(ctx context.Context, msg []byte) {
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {
-		return // Send has read it
+		return // Send has parsed it
 	}
-	c.postOut(ctx, m)
+	c.post(ctx, m)
 	switch m.Method {
 	case mcp.MethodInitialized:
 		c.mu.Lock()
@@ -207,9 +212,10 @@ func (c *Conn) deliverOut(ctx context.Context, msg []byte) {
 	}
 }
 
-func (c *Conn) postOut(ctx context.Context, m *jsonrpc.Message) {
+// post posts a message whose response does not matter, unless it ends the session.
+func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
 	header := c.header("")
-	header["Idempotency-Key"] = nil // not sent: net/http may repeat it on another connection
+	header["Idempotency-Key"] = nil // not sent: net/http may repeat the POST on another connection
 	resp, err := c.x.Do(ctx, http.MethodPost, m.Raw(), header)
 	switch {
 	case exchange.Unreached(err):
@@ -220,10 +226,19 @@ func (c *Conn) postOut(ctx context.Context, m *jsonrpc.Message) {
 		exchange.Discard(resp)
 	default:
 		defer resp.Body.Close()
-		r := exchange.ReadRefusal(resp, jsonrpc.Null, c.hasSession())
 		c.x.Log.Debug("message not posted", "err", exchange.Status(resp))
-		if r.Over != nil {
-			c.End(r.Over, r.Over == exchange.ErrForgotten)
-		}
+		c.endIfOver(resp)
 	}
+}
+
+// endIfOver ends the session if an unsuccessful response says that it is over, and
+// reports whether it does.
+func (c *Conn) endIfOver(resp *http.Response) bool {
+	r := exchange.Reader{Endpoint: c.x, ID: jsonrpc.Null, HasSession: c.hasSession()}
+	_, err := r.Read(resp)
+	if _, ok := errors.AsType[*jsonrpc.Error](err); ok || err == nil {
+		return false
+	}
+	c.End(err, errors.Is(err, exchange.ErrForgotten))
+	return true
 }

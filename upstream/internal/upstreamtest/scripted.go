@@ -34,7 +34,7 @@ type Visit struct {
 	At           time.Time
 }
 
-// Scripted is a server that does what a test says, and notes what it was asked.
+// Scripted is a server that follows a test's script, and records its requests.
 type Scripted struct {
 	*httptest.Server // nil: without a socket
 	handler          http.Handler
@@ -43,11 +43,11 @@ type Scripted struct {
 	came             chan struct{} // there may be more visits
 }
 
-// Handler answers a request; m is its JSON-RPC message, nil when there is none.
+// Handler answers a request. m is its JSON-RPC message; nil for none.
 type Handler = func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)
 
-// Serve starts a server that answers with do, which gets the JSON-RPC message of a
-// POST, nil of other methods.
+// Serve starts a server that answers with do. do gets the JSON-RPC message of a POST,
+// and nil for other methods.
 func Serve(t *testing.T, do Handler) *Scripted {
 	t.Helper()
 	s := ServeHere(do)
@@ -56,7 +56,7 @@ func Serve(t *testing.T, do Handler) *Scripted {
 	return s
 }
 
-// ServeHere is serve without a socket, for tests in fake time.
+// ServeHere is Serve without a socket, for tests in fake time.
 func ServeHere(do Handler) *Scripted {
 	s := &Scripted{came: make(chan struct{}, 1)}
 	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,8 +74,8 @@ func ServeHere(do Handler) *Scripted {
 	return s
 }
 
-// NewTLS starts a server with a certificate that nobody trusts, and without a log of
-// that.
+// NewTLS starts a server with a certificate that nobody trusts. It does not log the
+// failed handshakes.
 func NewTLS(t *testing.T) *httptest.Server {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -85,7 +85,7 @@ func NewTLS(t *testing.T) *httptest.Server {
 	return s
 }
 
-// Seen returns what came so far.
+// Seen returns all visits until now.
 func (s *Scripted) Seen() []Visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,13 +126,13 @@ func Posted(part string) func(Visit) bool {
 	return func(v Visit) bool { return v.Method == "POST" && strings.Contains(v.Body, part) }
 }
 
-// AnswerJSON writes messages as a JSON body each server would write.
+// AnswerJSON writes a JSON body.
 func AnswerJSON(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "application/json")
 	io.WriteString(w, body)
 }
 
-// Stream begins an event stream and returns what writes a block.
+// Stream begins an event stream and returns a function that writes a block.
 func Stream(w http.ResponseWriter) func(format string, args ...any) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.WriteHeader(http.StatusOK)
@@ -148,8 +148,8 @@ func TestInBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// Session answers what opens and ends a session with the id s-1, and leaves the
-// rest to do. GET is 405.
+// Session answers the requests that open and end a session with the id s-1, and leaves
+// the others to do. Without do they get 405.
 func Session(do Handler) Handler {
 	return func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		switch {
@@ -197,7 +197,7 @@ func DialTalk(t *testing.T, up jsonrpc.Dialer) *Talk {
 // NewTalk returns conn as a session under test.
 func NewTalk(t *testing.T, conn jsonrpc.Conn) *Talk { return &Talk{t, conn.(jsonrpc.Attributed)} }
 
-// Open is dialTalk with the handshake done.
+// Open is DialTalk, followed by the handshake.
 func Open(t *testing.T, up jsonrpc.Dialer) *Talk {
 	t.Helper()
 	k := DialTalk(t, up)
@@ -223,7 +223,7 @@ type arrival struct {
 	Err error
 }
 
-// Next returns what comes next, a message or the end.
+// Next returns the next message, or the end.
 func (k *Talk) Next() arrival {
 	k.t.Helper()
 	got := make(chan arrival, 1)
@@ -260,7 +260,7 @@ func (k *Talk) Ended() error {
 	}
 }
 
-// failure is an error response, with the data that our own have.
+// failure is an error response with the gateway's data.
 type failure struct {
 	ID    json.RawMessage
 	Error struct {

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"maps"
+	"os"
+	"strings"
+	"testing"
+)
+
+func TestTokens(t *testing.T) {
+	path := writeFile(t, "tokens", "# staff\n\n  alice:AAAAAAAAAAAAAAAAAAAA==\r\nbob : BBBBBBBBBBBBBBBBBBBB\nCCCCCCCCCCCCCCCCCCCC\nDDDDDDDDDDDDDDDDDDDD")
+	l := mustLoad(t, nil, "--auth-tokens-file", path)
+	principal := l.Tokens["CCCCCCCCCCCCCCCCCCCC"]
+	want := map[string]string{
+		"AAAAAAAAAAAAAAAAAAAA==": "alice", "BBBBBBBBBBBBBBBBBBBB": "bob",
+		"CCCCCCCCCCCCCCCCCCCC": principal, "DDDDDDDDDDDDDDDDDDDD": l.Tokens["DDDDDDDDDDDDDDDDDDDD"],
+	}
+	if !maps.Equal(l.Tokens, want) {
+		t.Errorf("got %v, want %v", l.Tokens, want)
+	}
+	if !strings.HasPrefix(principal, "token-") || strings.Contains(principal, "C") || principal == want["DDDDDDDDDDDDDDDDDDDD"] {
+		t.Errorf("principal of an unnamed token: got %q, want one of its own that does not show it", principal)
+	}
+	if len(l.Warnings()) > 0 {
+		t.Errorf("got warnings %q, want none", l.Warnings())
+	}
+}
+
+func TestTokenFaults(t *testing.T) {
+	const secret = "s3cret s3cret s3cret"
+	for _, tc := range []struct{ name, content, want string }{
+		{"empty", "", "holds no token"},
+		{"comments only", "# a\n\n#b\n", "holds no token"},
+		{"blank in a token", "good-token-0123456789\n" + secret + "\n", "line 2: the token may hold letters"},
+		{"no principal", ":" + "0123456789abcdef\n", "line 1: the token has an empty principal"},
+		{"no token", "alice:\n", "line 1: the token may hold letters"},
+		{"colon in a token", "alice:a:b\n", "line 1: the token may hold letters"},
+		{"twice", "a:0123456789abcdef\nb:0123456789abcdef\n", "line 2: the token is there twice"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, faults := loadWith(t, nil, "--auth-tokens-file", writeFile(t, "tokens", tc.content))
+			if len(faults) != 1 || !strings.Contains(faults[0], tc.want) || strings.Contains(faults[0], "s3cret") {
+				t.Errorf("got %q, want one with %q and no token", faults, tc.want)
+			}
+		})
+	}
+	_, faults := loadWith(t, nil, "--auth-tokens-file", "/does/not/exist")
+	if len(faults) != 1 || !strings.HasPrefix(faults[0], `--auth-tokens-file "/does/not/exist": open`) {
+		t.Errorf("got %q, want one that names the file", faults)
+	}
+}
+
+func TestTokenWarnings(t *testing.T) {
+	path := writeFile(t, "tokens", "short\n")
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l := mustLoad(t, nil, "--auth-tokens-file", path)
+	if len(l.Warnings()) != 2 || !strings.Contains(l.Warnings()[0], "read by every user") || !strings.Contains(l.Warnings()[1], "line 1") {
+		t.Errorf("got %q, want a warning of the mode and one of the length", l.Warnings())
+	}
+	if strings.Contains(strings.Join(l.Warnings(), ""), "short\n") {
+		t.Errorf("got %q, want no token in it", l.Warnings())
+	}
+}

@@ -1,0 +1,161 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/sse"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// OptionError describes an option that New refuses: its value is wrong, or it
+// contradicts that of another option.
+type OptionError struct {
+	// Option is the field of Options that is wrong.
+	Option string
+	// Other is the field that Option contradicts; "" if the value is wrong by
+	// itself. Problem contains its name.
+	Other string
+	// Problem is what is wrong, such as "must be positive".
+	Problem string
+}
+
+// Error returns the option and what is wrong with it.
+func (e *OptionError) Error() string { return e.Option + ": " + e.Problem }
+
+// Check returns every option that New refuses for the server that up reaches. It
+// starts nothing.
+func Check(up upstream.Upstream, opts Options) []*OptionError { return opts.withDefaults().check(up) }
+
+func (o Options) check(up upstream.Upstream) []*OptionError {
+	c := checks{o: o}
+	c.values()
+	c.relations()
+	c.sessions(up)
+	return c.wrong
+}
+
+// validate returns what check finds as one error.
+func (o Options) validate(up upstream.Upstream) error {
+	var errs []error
+	for _, err := range o.check(up) {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// checks collects what is wrong with o.
+type checks struct {
+	o     Options
+	wrong []*OptionError
+}
+
+// refuse notes a problem of an option, if there is one.
+func (c *checks) refuse(wrong bool, option, problem string) { c.relation(wrong, option, "", problem) }
+
+// relation notes that an option contradicts another one, if it does.
+func (c *checks) relation(wrong bool, option, other, problem string) {
+	if wrong {
+		c.wrong = append(c.wrong, &OptionError{Option: option, Other: other, Problem: problem})
+	}
+}
+
+// values checks each option by itself.
+func (c *checks) values() {
+	o := reflect.ValueOf(c.o)
+	negative := func(name string) bool { field := o.FieldByName(name); return field.CanInt() && field.Int() < 0 }
+	for _, name := range []string{
+		"InitializationTimeout", "StartTimeout", "InitializeTimeout", "MaxHandshakeAttempts", "RequestTimeout",
+		"MaxRequestTimeout", "SessionsSize", "StartConcurrency", "MaxWaiting", "WriteTimeout", "ReconnectDelay",
+		"MaxMessageBytes", "OutboxBytes", "GateQueue", "MaxPending", "ConnectBurst",
+	} {
+		c.refuse(negative(name), name, "must be positive")
+	}
+	for _, name := range []string{"ConnectionTimeout", "MaxConnectionsPerIP", "MaxInFlight", "Warm"} {
+		c.refuse(negative(name), name, "must not be negative")
+	}
+	oneOf := func(name string, allowed ...string) {
+		c.refuse(!slices.Contains(allowed, o.FieldByName(name).String()), name, fmt.Sprintf("must be one of %q", allowed))
+	}
+	oneOf("Sessions", SessionsPerConnection, SessionsShared)
+	oneOf("Retry", RetrySafe, RetryNever)
+	oneOf("ErrorDetails", ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe)
+	oneOf("EventName", "", connstate.EventMessage, connstate.EventResponse)
+	c.refuse(sse.CheckPrefix(c.o.Prefix) != nil, "Prefix", `must be a path such as "/mcp", without a slash at the end`)
+	c.refuse(c.o.Name != "" && !serverName.MatchString(c.o.Name), "Name",
+		"must be at most 64 characters of a-z, 0-9, _ and -, and begin with a letter or a digit")
+	var object map[string]json.RawMessage
+	c.refuse(json.Unmarshal(c.o.Capabilities, &object) != nil || object == nil,
+		"Capabilities", `must be a JSON object, such as {"roots":{}}`)
+	for _, name := range c.o.ForwardHeaders {
+		if err := CheckHeaderName(name); err != nil {
+			c.refuse(true, "ForwardHeaders", err.Error())
+		}
+	}
+}
+
+// relations checks options against each other.
+func (c *checks) relations() {
+	o := c.o
+	c.relation(o.MaxRequestTimeout > 0 && o.MaxRequestTimeout < o.RequestTimeout,
+		"MaxRequestTimeout", "RequestTimeout", "must be at least RequestTimeout")
+	c.relation(o.InitializationTimeout > 0 && o.AnnounceDelay >= o.InitializationTimeout,
+		"AnnounceDelay", "InitializationTimeout", "must be less than InitializationTimeout")
+	c.relation(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections,
+		"MaxConnectionsPerIP", "MaxConnections", "must be at most MaxConnections")
+	c.relation(o.CORS && len(o.AllowedOrigins) == 0,
+		"CORS", "AllowedOrigins", "has no effect without AllowedOrigins")
+	c.relation(o.NoAutoInitialize && o.declares(), "Capabilities", "NoAutoInitialize",
+		"has no effect with NoAutoInitialize: only the gateway's own initialize declares capabilities")
+}
+
+// sessions checks what shared sessions and servers started ahead cannot do.
+func (c *checks) sessions(up upstream.Upstream) {
+	o, shared := c.o, c.o.Sessions == SessionsShared
+	c.relation(o.SessionsSize > 1 && o.Sessions == SessionsPerConnection, "SessionsSize", "Sessions", "has no effect unless Sessions is shared")
+	_, remote := up.(upstream.URL)
+	needless := remote && o.Warm > 0 && o.Sessions == SessionsPerConnection
+	c.refuse(needless, "Warm", "has no effect on a remote server, which is not started here, unless sessions are shared")
+	c.relation(!needless && o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm", "ForwardHeaders",
+		"contradicts ForwardHeaders: a server started ahead has no client whose headers it could send")
+	c.relation(shared && o.NoAutoInitialize, "Sessions", "NoAutoInitialize",
+		"contradicts NoAutoInitialize: clients that share a session cannot each initialize it")
+	c.relation(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders", "Sessions",
+		"contradicts Sessions: a shared session cannot send the headers of one client")
+	c.relation(shared && o.declares(), "Capabilities", "Sessions",
+		"contradicts Sessions: a shared session cannot give a request of the server to one client")
+}
+
+// declares reports whether the gateway's own initialize declares any capability.
+func (o Options) declares() bool { return len(o.Capabilities) > 0 && string(o.Capabilities) != "{}" }
+
+// serverName is what a server may be called: the name is part of a path and the
+// value of a label.
+var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+// CheckHeaderName reports why neither the operator nor a client may set a header
+// on requests to a remote server: the name is not valid, or HTTP or MCP give the
+// header a meaning of their own.
+func CheckHeaderName(name string) error {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return fmt.Errorf("%.64q is not the name of a header", name)
+	}
+	switch name = http.CanonicalHeaderKey(name); name {
+	case "Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Host",
+		"Keep-Alive", "Last-Event-Id", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+	default:
+		if !strings.HasPrefix(name, "Mcp-") {
+			return nil
+		}
+	}
+	return fmt.Errorf("the transport sets %s itself", name)
+}

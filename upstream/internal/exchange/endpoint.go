@@ -1,0 +1,159 @@
+package exchange
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+)
+
+const (
+	userAgent  = "mcp-sse"
+	typeJSON   = "application/json"
+	typeEvents = "text/event-stream"
+)
+
+// Headers of Streamable HTTP, in the canonical form of http.Header.
+const (
+	HeaderSession = "Mcp-Session-Id"
+	HeaderVersion = "Mcp-Protocol-Version"
+)
+
+const (
+	// CloseTimeout bounds the end of a session.
+	CloseTimeout = 2 * time.Second
+	// AliveTimeout bounds the question to a server whether it is still there. A server
+	// that answers later is alive all the same.
+	AliveTimeout = 5 * time.Second
+)
+
+// Endpoint is where a session sends its HTTP requests. It is immutable, and safe
+// for concurrent use.
+type Endpoint struct {
+	URL     string // may hold a password or a key: see Place
+	Client  *http.Client
+	Header  http.Header // sent with each request
+	Limit   int         // longest message that the server may send, in bytes
+	Log     *slog.Logger
+	Metrics *metrics.Metrics
+}
+
+// Do sends one request. Headers in extra replace those of the endpoint. The caller
+// must close the response's body; the end of ctx ends the body too. Errors do not
+// hold the URL, which may be a secret: see [Unreached].
+func (e *Endpoint) Do(ctx context.Context, method string, body []byte, extra http.Header) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
+	}
+	var reached atomic.Bool // the user's http.Client may call the hooks from any goroutine
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { reached.Store(false) }, // net/http tries again: the server had closed the connection
+		GotConn: func(httptrace.GotConnInfo) { reached.Store(true) },
+	})
+	req, err := http.NewRequestWithContext(traced, method, e.URL, content)
+	if err != nil {
+		return nil, &requestError{method: method, place: e.Place(), err: withoutURL(err)}
+	}
+	req.Header.Set("User-Agent", userAgent)
+	maps.Copy(req.Header, e.Header)
+	switch method {
+	case http.MethodPost:
+		req.Header.Set("Accept", typeJSON+", "+typeEvents)
+		req.Header.Set("Content-Type", typeJSON)
+	case http.MethodGet:
+		req.Header.Set("Accept", typeEvents)
+		req.Header.Set("Cache-Control", "no-store")
+	}
+	maps.Copy(req.Header, extra)
+	resp, err := e.Client.Do(req)
+	if err != nil {
+		e.Metrics.RemoteResponse(0)
+		unreached := !reached.Load() && ctx.Err() == nil
+		return nil, &requestError{method, e.Place(), withoutURL(err), unreached}
+	}
+	e.Metrics.RemoteResponse(resp.StatusCode)
+	return resp, nil
+}
+
+// requestError is a request that got no response.
+type requestError struct {
+	method, place string
+	err           error
+	// unreached: there was no connection to send the request on, because nothing
+	// listens there, the name is unknown, or TLS failed.
+	unreached bool
+}
+
+// Error names the place, without what may be secret in the URL.
+func (e *requestError) Error() string { return e.method + " " + e.place + ": " + e.err.Error() }
+func (e *requestError) Unwrap() error { return e.err }
+
+// Unreached reports whether Do failed because there was no connection to the
+// server. The server has not seen the request.
+func Unreached(err error) bool {
+	of, ok := errors.AsType[*requestError](err)
+	return ok && of.unreached
+}
+
+// withoutURL removes the request's URL, or that of a redirect, from an error of
+// net/http.
+func withoutURL(err error) error {
+	of, ok := errors.AsType[*url.Error](err)
+	switch {
+	case !ok:
+		return err
+	case strings.HasPrefix(of.Err.Error(), "failed to parse Location header"): // net/http quotes it
+		return errors.New("it redirects to an invalid URL")
+	}
+	return of.Err
+}
+
+// Deliver puts the messages in data, one or a batch, into a queue. It drops what is
+// no JSON-RPC message, with a warning. It waits for room, and fails when the queue
+// is closed.
+func (e *Endpoint) Deliver(to *buffer.Queue, data []byte) error {
+	for _, one := range splitBatch(data) {
+		m, err := jsonrpc.Parse(one)
+		if m == nil {
+			e.Metrics.Dropped(metrics.DroppedInvalidMessage)
+			e.Log.Warn("server sent an invalid message", "err", err)
+			continue
+		}
+		if err := to.Push(m.Raw()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Discard reads the rest of a short response, so that net/http can use its
+// connection again, and closes it.
+func Discard(resp *http.Response) {
+	if !IsStream(resp) { // a stream need not end
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxErrorBody))
+	}
+	resp.Body.Close()
+}
+
+// ValidHeader reports whether a header can be sent.
+func ValidHeader(name string, values []string) bool {
+	return httpguts.ValidHeaderFieldName(name) && !slices.ContainsFunc(values, func(v string) bool {
+		return !httpguts.ValidHeaderFieldValue(v)
+	})
+}

@@ -1,0 +1,219 @@
+package exchange
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Reader reads the response to one request: it returns the answer and passes on the
+// messages around it. One goroutine uses it.
+//
+// Every transport reads alike. A message without an id is the answer, because the
+// response belongs to one request. Batches are taken apart (MCP 2025-03-26). A
+// message over the limit fails the request: it may be the answer.
+type Reader struct {
+	Endpoint *Endpoint
+	ID       jsonrpc.ID // of the request
+	// HasSession says that the server has given the session an id. 404 then means
+	// that the server has forgotten it.
+	HasSession bool
+	// Other takes every message that is not the answer, also one that is invalid but
+	// has an id, and may wait. Its error ends the reading. nil: they are dropped.
+	Other func(*jsonrpc.Message) error
+	// Cursor is how far Read came in an event stream.
+	Cursor Cursor
+
+	events  *EventReader // nil: the response is no stream
+	pending [][]byte     // messages of a body or an event that are not handled yet
+	invalid *jsonrpc.Error
+	ended   bool // before the answer
+}
+
+// Read returns the answer, which has the id of the request. The error is a
+// *[jsonrpc.Error] with which to answer the request, or the reason why the session
+// is over. The caller closes the body.
+//
+// A caller may read several responses in turn, to resume a stream: see Resumable.
+func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
+	if resp.StatusCode >= 300 {
+		return r.refused(resp)
+	}
+	r.events, r.pending = nil, nil
+	var err error
+	switch contentType(resp) {
+	case typeEvents:
+		r.events = NewEventReader(resp.Body, r.Endpoint.Limit, r.Cursor)
+	case typeJSON:
+		err = r.document(resp.Body)
+	default:
+		return nil, notAnAnswer(resp)
+	}
+	var answer *jsonrpc.Message
+	for answer == nil && err == nil {
+		answer, err = r.step()
+	}
+	failure, final := errors.AsType[*jsonrpc.Error](err)
+	r.ended = answer == nil && !final
+	switch {
+	case answer != nil:
+		return answer, nil
+	case final:
+		return nil, failure
+	case r.invalid != nil: // most likely it was the answer
+		return nil, InvalidResponse("it is no JSON-RPC message: %s", r.invalid.Message)
+	case errors.Is(err, io.EOF):
+		return nil, LostResponse(nil)
+	}
+	return nil, LostResponse(err)
+}
+
+// Resumable reports whether the last Read found the end of an event stream before
+// the answer, and a GET with Cursor.LastID can resume the stream.
+func (r *Reader) Resumable() bool { return r.ended && r.Cursor.LastID != "" }
+
+// Rest reads what follows the answer, to the end of the response.
+func (r *Reader) Rest() {
+	for {
+		data, err := r.next()
+		if err != nil {
+			return
+		}
+		if m, _ := r.parse(data); m != nil && r.other(m) != nil {
+			return
+		}
+	}
+}
+
+// document reads a JSON body.
+func (r *Reader) document(body io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(body, int64(r.Endpoint.Limit)+1))
+	switch {
+	case len(data) > r.Endpoint.Limit:
+		return r.tooLong()
+	case err != nil:
+		return err
+	case len(data) > 0:
+		r.pending = splitBatch(data)
+	}
+	return nil
+}
+
+// next returns the next message of the response, and io.EOF at its end.
+func (r *Reader) next() ([]byte, error) {
+	for len(r.pending) == 0 {
+		if r.events == nil {
+			return nil, io.EOF
+		}
+		e, err := r.events.Read()
+		r.Cursor = r.events.Cursor
+		switch {
+		case err != nil:
+			return nil, err
+		case !e.IsMessage():
+		case e.TooLong:
+			return nil, r.tooLong()
+		default:
+			r.pending = splitBatch(e.Data)
+		}
+	}
+	data := r.pending[0]
+	r.pending = r.pending[1:]
+	return data, nil
+}
+
+// step handles one message, and returns it if it is the answer.
+func (r *Reader) step() (*jsonrpc.Message, error) {
+	data, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+	m, failure := r.parse(data)
+	switch {
+	case m == nil:
+		return nil, nil
+	case failure != nil && m.ID == r.ID:
+		return nil, InvalidResponse("it is no JSON-RPC message: %s", failure.Message)
+	case m.Kind == jsonrpc.Response && m.ID == r.ID:
+		return m, nil
+	case m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null:
+		return withID(m, r.ID)
+	}
+	return nil, r.other(m)
+}
+
+// parse reads a message. It returns nil for one whose id is not certain.
+func (r *Reader) parse(data []byte) (*jsonrpc.Message, *jsonrpc.Error) {
+	m, err := jsonrpc.Parse(data)
+	if err == nil {
+		return m, nil
+	}
+	failure, _ := errors.AsType[*jsonrpc.Error](err) // all errors of Parse are
+	if m == nil {
+		r.Endpoint.Metrics.Dropped(metrics.DroppedInvalidMessage)
+		if r.invalid == nil { // there may be many
+			r.Endpoint.Log.Warn("server sent an invalid message", "err", err)
+		}
+		r.invalid = failure
+	}
+	return m, failure
+}
+
+func (r *Reader) other(m *jsonrpc.Message) error {
+	if r.Other == nil {
+		return nil
+	}
+	return r.Other(m)
+}
+
+func (r *Reader) tooLong() error {
+	r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
+	return InvalidResponse("it is over the limit of %d bytes", r.Endpoint.Limit)
+}
+
+// withID returns a message with another id.
+func withID(m *jsonrpc.Message, id jsonrpc.ID) (*jsonrpc.Message, error) {
+	m, err := jsonrpc.Parse(m.WithID(id))
+	if err != nil {
+		return nil, InvalidResponse("%v", err)
+	}
+	return m, nil
+}
+
+// splitBatch returns the messages of a batch, which servers of MCP 2025-03-26 may
+// send, and any other message as it is.
+func splitBatch(data []byte) [][]byte {
+	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
+		return [][]byte{data}
+	}
+	var batch []json.RawMessage
+	if json.Unmarshal(data, &batch) != nil {
+		return [][]byte{data}
+	}
+	all := make([][]byte, len(batch))
+	for i, one := range batch {
+		all[i] = one
+	}
+	return all
+}
+
+// IsStream reports whether a response is a successful event stream.
+func IsStream(resp *http.Response) bool {
+	return resp.StatusCode < 300 && contentType(resp) == typeEvents
+}
+
+// contentType returns the media type of a response in lower case, without its
+// parameters.
+func contentType(resp *http.Response) string {
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
+		return ""
+	}
+	return media
+}

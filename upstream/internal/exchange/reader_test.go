@@ -1,0 +1,220 @@
+package exchange
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+func response(contentType, body string) *http.Response {
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {contentType}}, Body: io.NopCloser(strings.NewReader(body))}
+}
+
+// testReader returns a reader for the request 2, and the messages that it passes on.
+func testReader() (*Reader, *[]string) {
+	var others []string
+	x := testEndpoint("")
+	x.Limit = 120
+	return &Reader{Endpoint: x, ID: "2", Other: func(m *jsonrpc.Message) error {
+		others = append(others, string(m.Raw()))
+		return nil
+	}}, &others
+}
+
+const (
+	answer2 = `{"jsonrpc":"2.0","id":2,"result":1.0}`
+	note    = `{"jsonrpc":"2.0","method":"n"}`
+	ask2    = `{"jsonrpc":"2.0","id":2,"method":"ping"}` // of the server, whose ids are its own
+	other3  = `{"jsonrpc":"2.0","id":3,"result":{}}`
+)
+
+func TestReaderFindsTheAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		name, kind, body string
+		before, after    []string // passed on by Read and by Rest
+	}{
+		{"JSON", "application/json", answer2, nil, nil},
+		{"JSON with parameter", "Application/JSON; charset=utf-8", answer2, nil, nil},
+		{"JSON on lines", "application/json", "{\n\"jsonrpc\":\"2.0\",\r\n\"id\":2,\"result\":1.0}", nil, nil},
+		{"id missing", "application/json", `{"id":null,"jsonrpc":"2.0","result":1.0}`, nil, nil},
+		{"batch", "application/json", "[" + note + ", " + answer2 + ", " + note + "]", []string{note}, []string{note}},
+		{"batch after space", "application/json", " [" + answer2 + "]", nil, nil},
+		{"events", "text/event-stream; charset=utf-8", "data: " + note + "\n\nevent: message\ndata: " + answer2 + "\n\ndata: " + other3 + "\n\n", []string{note}, []string{other3}},
+		{"event on lines", "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\ndata: \"id\":2,\"result\":1.0}\n\n", nil, nil},
+		{"other names", "text/event-stream", "event: ping\ndata: " + answer2 + "\n\ndata: " + answer2 + "\n\n", nil, nil},
+		{"other name over the limit", "text/event-stream", "event: ping\ndata: " + strings.Repeat("x", 121) + "\n\ndata: " + answer2 + "\n\n", nil, nil},
+		{"priming", "text/event-stream", "id: a\ndata:\n\nretry: 5\n\ndata: " + answer2 + "\n\n", nil, nil},
+		{"request with the same id", "text/event-stream", "data: " + ask2 + "\n\ndata: " + answer2 + "\n\n", []string{ask2}, nil},
+		{"response to another", "text/event-stream", "data: " + other3 + "\n\ndata: " + answer2 + "\n\n", []string{other3}, nil},
+		{"invalid with another id", "text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":3}\n\ndata: " + answer2 + "\n\n", []string{`{"jsonrpc":"2.0","id":3}`}, nil},
+		{"invalid", "text/event-stream", "data: x\n\ndata: {}\n\ndata: " + answer2 + "\n\n", nil, nil},
+		{"twice", "text/event-stream", "data: " + answer2 + "\n\ndata: " + answer2 + "\n\n", nil, []string{answer2}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, others := testReader()
+			m, err := r.Read(response(tt.kind, tt.body))
+			if err != nil || m.ID != "2" || string(m.Result()) != "1.0" || bytes.ContainsAny(m.Raw(), "\r\n") || r.Resumable() {
+				t.Fatalf("got %v, %v", m, err)
+			}
+			if !slices.Equal(*others, tt.before) {
+				t.Errorf("before the answer: %q", *others)
+			}
+			*others = nil
+			r.Rest()
+			if !slices.Equal(*others, tt.after) {
+				t.Errorf("after the answer: %q", *others)
+			}
+		})
+	}
+}
+
+func TestReaderSaysWhyThereIsNoAnswer(t *testing.T) {
+	broken := func(body string) io.ReadCloser {
+		return io.NopCloser(io.MultiReader(strings.NewReader(body), iotest.ErrReader(errors.New("cut"))))
+	}
+	long := strings.Repeat("x", 121)
+	for _, tt := range []struct {
+		name, kind string
+		body       io.ReadCloser
+		reason     string
+		text       string
+		resumable  bool
+	}{
+		{"page", "text/html; charset=utf-8", response("", "<html>").Body, "invalid_response", `but "text/html; charset=utf-8": check the address`, false},
+		{"no type", "", response("", "").Body, "invalid_response", "neither JSON nor an event stream", false},
+		{"bad type", ";", response("", "").Body, "invalid_response", "neither JSON nor an event stream", false},
+		{"empty", "application/json", response("", "").Body, "response_lost", "the response ended without it", false},
+		{"cut", "application/json", broken(`{"jsonrpc":`), "response_lost", "cut", false},
+		{"not JSON", "application/json", response("", "{{").Body, "invalid_response", "it is no JSON-RPC message: invalid JSON", false},
+		{"invalid", "application/json", response("", `{"jsonrpc":"2.0","id":2}`).Body, "invalid_response", "it is no JSON-RPC message: ", false},
+		{"over the limit", "application/json", response("", long).Body, "invalid_response", "it is over the limit of 120 bytes", false},
+		{"event over the limit", "text/event-stream", response("", "id: 1\ndata: "+long+"\n\ndata: "+answer2+"\n\n").Body, "invalid_response", "over the limit of 120 bytes", false},
+		{"invalid event", "text/event-stream", response("", "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":2}\n\n").Body, "invalid_response", "it is no JSON-RPC message: ", false},
+		{"another's", "application/json", response("", other3).Body, "response_lost", "ended without it", false},
+		{"stream", "text/event-stream", response("", "data: "+note+"\n\n").Body, "response_lost", "ended without it", false},
+		{"stream cut", "text/event-stream", broken("data: " + note + "\n\n"), "response_lost", "cut", false},
+		{"stream with ids", "text/event-stream", response("", "id: 1\ndata:\n\n").Body, "response_lost", "ended without it", true},
+		{"stream with ids cut", "text/event-stream", broken("id: 1\ndata:\n\n"), "response_lost", "cut", true},
+		{"stream with nonsense", "text/event-stream", response("", "id: 1\ndata: x\n\n").Body, "invalid_response", "it is no JSON-RPC message: invalid JSON", true},
+		{"id taken away", "text/event-stream", response("", "id: 1\ndata: "+note+"\n\nid\n\n").Body, "response_lost", "ended without it", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, _ := testReader()
+			resp := response(tt.kind, "")
+			resp.Body = tt.body
+			m, err := r.Read(resp)
+			if m != nil || DataOf(err).Reason != tt.reason || !strings.Contains(err.Error(), tt.text) || r.Resumable() != tt.resumable {
+				t.Errorf("got %v, %v, resumable %v", m, err, r.Resumable())
+			}
+		})
+	}
+}
+
+func TestReaderGoesOnInAnotherResponse(t *testing.T) {
+	r, others := testReader()
+	if _, err := r.Read(response("text/event-stream", "retry: 20\nid: a\ndata: "+note+"\n\ndata: {\"half\"")); err == nil || !r.Resumable() {
+		t.Fatalf("got %v, cursor %+v", err, r.Cursor)
+	}
+	if want := (Cursor{"a", 20 * time.Millisecond}); r.Cursor != want {
+		t.Errorf("got cursor %+v, want %+v", r.Cursor, want)
+	}
+	m, err := r.Read(response("text/event-stream", "data: "+note+"\n\ndata: "+answer2+"\n\n"))
+	if err != nil || m.ID != "2" || r.Cursor.LastID != "a" || r.Resumable() || !slices.Equal(*others, []string{note, note}) {
+		t.Errorf("got %v, %v, cursor %+v, others %q", m, err, r.Cursor, *others)
+	}
+}
+
+func TestReaderStopsWithTheErrorOfItsReceiver(t *testing.T) {
+	for name, resp := range map[string]*http.Response{
+		"events": response("text/event-stream", "data: "+note+"\n\ndata: "+note+"\n\n"), "batch": response("application/json", "["+note+","+note+"]"),
+	} {
+		calls := 0
+		r := Reader{Endpoint: testEndpoint(""), ID: "2", Other: func(*jsonrpc.Message) error { calls++; return jsonrpc.ErrClosed }}
+		r.Endpoint.Limit = 1000
+		if m, err := r.Read(resp); m != nil || err == nil || calls != 1 {
+			t.Errorf("%s: got %v, %v after %d calls", name, m, err, calls)
+		}
+	}
+}
+
+func TestReaderWarnsOnceOfInvalidMessages(t *testing.T) {
+	var log bytes.Buffer
+	r := Reader{Endpoint: testEndpoint(""), ID: "2"}
+	r.Endpoint.Log = slog.New(slog.NewTextHandler(&log, nil))
+	if _, err := r.Read(response("text/event-stream", strings.Repeat("data: x\n\n", 100)+"data: "+answer2+"\n\n")); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "server sent an invalid message"); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, log.String())
+	}
+}
+
+func TestReadingTakesTimeInProportion(t *testing.T) {
+	for name, body := range map[string]func(n int) (kind, body string){
+		"events": func(n int) (string, string) {
+			return "text/event-stream", strings.Repeat("id: 1\ndata: "+note+"\n\n", n)
+		},
+		"lines of data": func(n int) (string, string) { return "text/event-stream", strings.Repeat("data: x\n", n) + "\n" },
+		"one long line": func(n int) (string, string) { return "text/event-stream", "data: " + strings.Repeat(note, n) + "\n\n" },
+		"batch": func(n int) (string, string) {
+			return "application/json", "[" + strings.Repeat(note+",", n) + note + "]"
+		},
+		"empty batches": func(n int) (string, string) { return "application/json", "[" + strings.Repeat("[],", n) + "[]]" },
+		"deep":          func(n int) (string, string) { return "application/json", strings.Repeat("[", n) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			scaletest.Linear(t, 1000, func(n int) func() {
+				kind, text := body(n)
+				return func() {
+					r := Reader{Endpoint: testEndpoint(""), ID: "2"}
+					r.Endpoint.Limit = 64 << 20
+					_, _ = r.Read(response(kind, text))
+				}
+			})
+		})
+	}
+}
+
+// FuzzRefused checks that any unsuccessful response is either an answer with the id of
+// the request, on one line, or the end of the session.
+func FuzzRefused(f *testing.F) {
+	for _, body := range []string{"", "JSON RPC not handled: x", "invalid request: y", `{"jsonrpc":"2.0","id":2,"error":{}}`, `{"jsonrpc":"2.0",
+"error":{"code":1,"message":"m"}}`, "<", strings.Repeat("é", 300)} {
+		for _, code := range []uint16{300, 400, 401, 404, 429, 500, 503} {
+			f.Add(code, "5", body, true)
+			f.Add(code, "", body, false)
+		}
+	}
+	f.Fuzz(func(t *testing.T, code uint16, after, body string, session bool) {
+		if code < 300 || code > 999 {
+			return
+		}
+		resp := response("text/plain", body)
+		resp.StatusCode = int(code)
+		resp.Header.Set("Retry-After", after)
+		r := Reader{Endpoint: testEndpoint(""), ID: "2", HasSession: session}
+		m, err := r.Read(resp)
+		if (m == nil) == (err == nil) || r.Resumable() {
+			t.Fatalf("answer %v and error %v", m, err)
+		}
+		if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+			m, err = jsonrpc.Parse(jsonrpc.NewError("2", e))
+			if err != nil {
+				t.Fatalf("error %v: %v", e, err)
+			}
+		}
+		if m != nil && (m.Kind != jsonrpc.Response || m.ID != "2" || bytes.ContainsAny(m.Raw(), "\r\n")) {
+			t.Errorf("answer %q", m.Raw())
+		}
+	})
+}

@@ -1,0 +1,170 @@
+package exchange
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// maxErrorBody bounds what is read of the body of an unsuccessful response, in
+	// bytes: enough for a JSON-RPC error with its data.
+	maxErrorBody = 64 << 10
+	// maxErrorText bounds how much of a plain-text body an error quotes, in bytes.
+	maxErrorText = 200
+)
+
+// ErrForgotten ends a session that its server no longer knows.
+var ErrForgotten = errors.New("the server has forgotten the session")
+
+// refused is Read for an unsuccessful response.
+func (r *Reader) refused(resp *http.Response) (*jsonrpc.Message, error) {
+	text := errorBody(resp)
+	m, own := errorIn(text, r.ID)
+	switch code := resp.StatusCode; {
+	case refusesAccess(resp):
+	case code == http.StatusNotFound && r.HasSession && !(own && ErrorCode(m) == jsonrpc.CodeMethodNotFound),
+		code == http.StatusBadRequest && r.HasSession && namesSession(m, text):
+		return nil, ErrForgotten
+	case own:
+		return m, nil
+	case code == http.StatusTooManyRequests, code >= 500 && retryAfter(resp) > 0:
+	case code >= 500:
+		return nil, fmt.Errorf("the server answered %s", Status(resp))
+	case m != nil:
+		return withID(m, r.ID)
+	}
+	return nil, StatusError(resp, text)
+}
+
+// ErrorResponse returns the JSON-RPC error in the body of an unsuccessful response,
+// nil for none, and whether it has the id of the request. It reads and closes the
+// body, and replaces it with the first 64 KiB, so that a Reader can read it again.
+func ErrorResponse(resp *http.Response, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
+	text := errorBody(resp)
+	resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(text))
+	return errorIn(text, id)
+}
+
+func errorBody(resp *http.Response) []byte {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // half a body is better than none
+	return text
+}
+
+// errorIn is ErrorResponse for the text of a body. Servers leave out the id if they
+// did not read the request.
+func errorIn(text []byte, id jsonrpc.ID) (m *jsonrpc.Message, own bool) {
+	m, err := jsonrpc.Parse(text)
+	if err != nil || m.Kind != jsonrpc.Response || m.ID != id && m.Error() == nil {
+		return nil, false
+	}
+	return m, m.ID == id
+}
+
+// namesSession reports whether a 400 is about the id of the session. Servers that
+// keep sessions in memory answer so after a restart: the example that most
+// TypeScript servers started from, and the Python SDK before it answered 404.
+func namesSession(m *jsonrpc.Message, text []byte) bool {
+	said := firstLine(text)
+	switch ErrorCode(m) {
+	case -32000, -32001, jsonrpc.CodeInvalidRequest: // of a transport: no method has read the request
+		member, _ := jsonrpc.Member(m.Error(), "message")
+		said, _ = jsonrpc.Text(member)
+		said = said[:min(maxErrorText, len(said))]
+	}
+	return strings.Contains(strings.ToLower(said), "session")
+}
+
+// What go-sdk writes as plain text with status 400, for a method that it does not
+// know and for a request that lacks what its method needs (mcp/shared.go,
+// checkRequest).
+const (
+	goSDKUnknown = "JSON RPC not handled: "
+	goSDKInvalid = "invalid request: "
+)
+
+// StatusError returns the error for a request that got an unsuccessful status and a
+// text, which may be nil, instead of a JSON-RPC response.
+func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
+	data := ErrorData{Reason: ReasonRefused, Status: resp.StatusCode}
+	said := firstLine(text)
+	switch code := resp.StatusCode; {
+	case refusesAccess(resp):
+		data.Reason = reasonUnauthorized
+		return NewError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header", Status(resp))
+	case code >= 500 && code != http.StatusServiceUnavailable && retryAfter(resp) == 0:
+		return NewError(data, "the server failed (%s)", Status(resp))
+	case code == http.StatusTooManyRequests, code >= 500:
+		data.Reason, data.Retryable, data.RetryAfterMs = reasonRateLimited, true, retryAfter(resp).Milliseconds()
+		return NewError(data, "the server takes no more requests now (%s)", Status(resp))
+	case code >= 300 && code < 400:
+		return NewError(data, "the server redirects elsewhere (%s): configure the address that it leads to", Status(resp))
+	case strings.HasPrefix(said, goSDKUnknown):
+		return jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server does not know the method")
+	case strings.HasPrefix(said, goSDKInvalid):
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", said)
+	case said == "":
+		return NewError(data, "the server refused the request (%s)", Status(resp))
+	}
+	return NewError(data, "the server refused the request (%s): %s", Status(resp), said)
+}
+
+// firstLine returns the first line of a text, shortened; empty for HTML and JSON.
+func firstLine(text []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	line = strings.ToValidUTF8(strings.TrimSpace(line), "")
+	if strings.HasPrefix(line, "<") || strings.HasPrefix(line, "{") {
+		return "" // a page, or JSON that is not JSON-RPC
+	}
+	if len(line) > maxErrorText {
+		line = strings.ToValidUTF8(line[:maxErrorText], "") + "…"
+	}
+	return line
+}
+
+// Status returns the status of a response as text, such as "404 Not Found". Nothing
+// in it comes from the server.
+func Status(resp *http.Response) string {
+	return strings.TrimSpace(strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode))
+}
+
+// retryAfter returns the pause that the header asks for; 0: none.
+func retryAfter(resp *http.Response) time.Duration {
+	value := resp.Header.Get("Retry-After")
+	if s, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return max(time.Duration(s)*time.Second, time.Millisecond)
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(time.Until(at), time.Millisecond)
+	}
+	return 0
+}
+
+func refusesAccess(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+}
+
+// AccessError says that the server refuses these credentials.
+type AccessError struct {
+	Reason *jsonrpc.Error // for a client: without the address
+	place  string
+}
+
+// Error names the place and the reason.
+func (e *AccessError) Error() string { return "connect to " + e.place + ": " + e.Reason.Message }
+
+// CheckAccess returns an *[AccessError] for 401 and 403, else nil.
+func (e *Endpoint) CheckAccess(resp *http.Response) error {
+	if !refusesAccess(resp) {
+		return nil
+	}
+	return &AccessError{StatusError(resp, nil), e.Place()}
+}
