@@ -1,11 +1,8 @@
 package sse_test
 
 import (
-	"bufio"
 	"bytes"
-	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -158,30 +155,5 @@ func TestServerTimeoutsDoNotCutTheStream(t *testing.T) {
 		}
 		s.works(t)
 		s.Body.Close()
-	}
-}
-
-// A client that pipelines, or sends a body with its GET, harms nothing.
-func TestGETWithABody(t *testing.T) {
-	f := newFixture(t, config{})
-	srv := start(t, f)
-	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET /sse?auto=0 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhelloGET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := <-f.backend.accepted
-	_ = c.Send([]byte(`{}`))
-	go c.CloseGracefully(metrics.ClosedShutdown, time.Second)
-	body, err := io.ReadAll(res.Body)
-	if got := names(parse(t, string(body))); err != nil || got != "endpoint message" {
-		t.Errorf("got %s, %v", got, err)
 	}
 }
