@@ -20,9 +20,8 @@ import (
 )
 
 const (
-	readHeaderTimeout = 10 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 32 << 10
 )
 
 // daemon is the gateway with the servers in front of it.
@@ -155,8 +154,8 @@ func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 	})
 }
 
-// newEndpoint prepares a server. It sets no write timeout: a stream has none,
-// and the gateway bounds each of its writes.
+// newEndpoint prepares a server. Its timeouts are for requests that end: the
+// gateway lifts them for a stream, and bounds each write of it.
 func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *slog.Logger) *endpoint {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -166,12 +165,13 @@ func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *
 		flag: flag, addr: addr, name: c.Name(flag),
 		cert: c.TLSCert, key: c.TLSKey,
 		server: &http.Server{
-			Handler:           routes,
-			Protocols:         protocols,
-			ReadHeaderTimeout: readHeaderTimeout,
-			IdleTimeout:       idleTimeout,
-			MaxHeaderBytes:    maxHeaderBytes,
-			ErrorLog:          serverErrors(log),
+			Handler:        routes,
+			Protocols:      protocols,
+			ReadTimeout:    c.Options.ReadTimeout,
+			WriteTimeout:   c.Options.ReadTimeout + c.Options.WriteTimeout, // it begins before the body is read
+			IdleTimeout:    idleTimeout,
+			MaxHeaderBytes: maxHeaderBytes,
+			ErrorLog:       serverErrors(log),
 		},
 	}
 }
