@@ -79,7 +79,7 @@ func (c *checks) values() {
 	negative := func(name string) bool { field := o.FieldByName(name); return field.CanInt() && field.Int() < 0 }
 	for _, name := range []string{
 		"InitializationTimeout", "StartTimeout", "InitializeTimeout", "MaxHandshakeAttempts", "RequestTimeout",
-		"MaxRequestTimeout", "SessionsSize", "StartConcurrency", "MaxWaiting", "WriteTimeout", "ReconnectDelay",
+		"MaxRequestTimeout", "SessionsSize", "StartConcurrency", "MaxWaiting", "ReadTimeout", "WriteTimeout", "ReconnectDelay",
 		"MaxMessageBytes", "OutboxBytes", "GateQueue", "MaxPending", "ConnectBurst",
 	} {
 		c.refuse(negative(name), name, "must be positive")
