@@ -13,15 +13,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// errUnknownServer is the answer of /readyz for a name that no server has.
+// errUnknownServer is the answer of /readyz for a name without a server.
 var errUnknownServer = errors.New("there is no server of that name")
 
-// Admin returns the routes for operators: GET /healthz (the process answers),
-// /readyz (sessions can be started), /metrics, and /connections with a snapshot
-// of each. Host and Origin are checked as for the transport. They are not
-// authenticated, and not part of ServeHTTP. /readyz?server=NAME is 404 for any
-// name but Options.Name. It tells why a server is not ready by category, unless
-// Options.ErrorDetails or an authenticated request asks for more.
+// Admin returns the routes for operators: GET /healthz (the process answers), /readyz
+// (sessions can be started), /metrics, and /connections with a snapshot of each
+// connection. They check Host and Origin like the transport. They need no
+// authentication, and ServeHTTP does not serve them. /readyz?server=NAME is 404 for
+// any name but Options.Name. /readyz gives the category of a failure, and its details
+// only with ErrorDetailsFull or to an authenticated request.
 func (g *Gateway) Admin() http.Handler {
 	ready := func(w http.ResponseWriter, r *http.Request) {
 		allowProbe(w, r, g)
@@ -34,10 +34,10 @@ func (g *Gateway) Admin() http.Handler {
 	return g.transport.Guard(operatorRoutes(ready, g.promReg, g.namedSnapshot))
 }
 
-// Admin returns the routes of Gateway.Admin for all servers together. /readyz is
-// 200 if at least one server is ready, and tells the state of each;
-// /readyz?server=NAME is that of one, or 404. Each connection at /connections has a
-// member server. The routes check Host and Origin as the first gateway does.
+// Admin returns the routes of Gateway.Admin for all servers together. /readyz is 200
+// if at least one server is ready, and lists the state of each; /readyz?server=NAME
+// is the state of one server, or 404. At /connections each connection has a member
+// server. The routes check Host and Origin like the first gateway.
 func (s *Servers) Admin() http.Handler {
 	return s.all[0].transport.Guard(operatorRoutes(s.serveReady, s.all[0].promReg, s.Snapshot))
 }
@@ -69,13 +69,14 @@ func allowProbe(w http.ResponseWriter, r *http.Request, gateways ...*Gateway) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longest + server.WriteTimeout))
 }
 
-// askedServer returns the server that a request asks about.
+// askedServer returns the query parameter server of a request, and whether there is
+// one.
 func askedServer(r *http.Request) (name string, named bool) {
 	query := r.URL.Query()
 	return query.Get("server"), query.Has("server")
 }
 
-// serveReady serves the state of one server, or of all.
+// serveReady serves the state of one server, or of all servers.
 func (s *Servers) serveReady(w http.ResponseWriter, r *http.Request) {
 	allowProbe(w, r, s.all...)
 	if name, named := askedServer(r); named {
@@ -99,7 +100,7 @@ func (s *Servers) readyOne(r *http.Request, name string) error {
 	return errUnknownServer
 }
 
-// byName returns the gateway of that name, or nil.
+// byName returns the gateway with that name, or nil.
 func (s *Servers) byName(name string) *Gateway {
 	for _, g := range s.all {
 		if g.opts.Name == name {
@@ -109,8 +110,8 @@ func (s *Servers) byName(name string) *Gateway {
 	return nil
 }
 
-// readiness returns why the gateway is not ready, without the details that the
-// client of an HTTP request may not see.
+// readiness returns err, the result of Ready, without the details that the sender of
+// the request may not see.
 func (g *Gateway) readiness(r *http.Request, err error) error {
 	failure, ok := errors.AsType[*handshake.Failure](err)
 	if !ok || g.opts.ErrorDetails == ErrorDetailsFull || g.authenticated(r) {
@@ -161,5 +162,5 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(v) // a client that is gone needs no answer
+	_ = json.NewEncoder(w).Encode(v) // an error means that the client is gone
 }

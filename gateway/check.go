@@ -18,23 +18,23 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// OptionError describes an option that New refuses: its value is wrong, or it
-// contradicts that of another option.
+// OptionError describes an option that New refuses, because its value is wrong or
+// contradicts another option.
 type OptionError struct {
-	// Option is the field of Options that is wrong.
+	// Option is the wrong field of Options.
 	Option string
-	// Other is the field that Option contradicts; "" if the value is wrong by
-	// itself. Problem contains its name.
+	// Other is the field that Option contradicts, or "" if the value is wrong by
+	// itself. Problem contains the name of Other.
 	Other string
-	// Problem is what is wrong, such as "must be positive".
+	// Problem describes the fault, such as "must be positive".
 	Problem string
 }
 
-// Error returns the option and what is wrong with it.
+// Error returns the option and the problem.
 func (e *OptionError) Error() string { return e.Option + ": " + e.Problem }
 
-// Check returns every option that New refuses for the server that up reaches. It
-// starts nothing.
+// Check returns an error for each option that New refuses for the server that up
+// reaches. It starts nothing.
 func Check(up upstream.Upstream, opts Options) []*OptionError { return opts.withDefaults().check(up) }
 
 func (o Options) check(up upstream.Upstream) []*OptionError {
@@ -45,7 +45,7 @@ func (o Options) check(up upstream.Upstream) []*OptionError {
 	return c.wrong
 }
 
-// validate returns what check finds as one error.
+// validate returns the errors of check as one.
 func (o Options) validate(up upstream.Upstream) error {
 	var errs []error
 	for _, err := range o.check(up) {
@@ -57,16 +57,16 @@ func (o Options) validate(up upstream.Upstream) error {
 // maxDuration keeps sums of durations far from overflow.
 const maxDuration = 365 * 24 * time.Hour
 
-// checks collects what is wrong with o.
+// checks collects the errors in o.
 type checks struct {
 	o     Options
 	wrong []*OptionError
 }
 
-// refuse notes a problem of an option, if there is one.
+// refuse adds a problem of an option, if wrong is true.
 func (c *checks) refuse(wrong bool, option, problem string) { c.relation(wrong, option, "", problem) }
 
-// relation notes that an option contradicts another one, if it does.
+// relation adds a contradiction between two options, if wrong is true.
 func (c *checks) relation(wrong bool, option, other, problem string) {
 	if wrong {
 		c.wrong = append(c.wrong, &OptionError{Option: option, Other: other, Problem: problem})
@@ -130,7 +130,8 @@ func (c *checks) relations() {
 		"has no effect with NoAutoInitialize: only the gateway's own initialize declares capabilities")
 }
 
-// sessions checks what shared sessions and servers started ahead cannot do.
+// sessions checks the options that do not fit shared sessions, warm servers or the
+// kind of upstream.
 func (c *checks) sessions(up upstream.Upstream) {
 	o, shared := c.o, c.o.Sessions == SessionsShared
 	c.relation(o.SessionsSize > 1 && o.Sessions == SessionsPerConnection, "SessionsSize", "Sessions", "has no effect unless Sessions is shared")
@@ -147,16 +148,16 @@ func (c *checks) sessions(up upstream.Upstream) {
 		"contradicts Sessions: a shared session cannot give a request of the server to one client")
 }
 
-// declares reports whether the gateway's own initialize declares any capability.
+// declares reports whether the synthetic initialize declares any capability.
 func (o Options) declares() bool { return len(o.Capabilities) > 0 && string(o.Capabilities) != "{}" }
 
-// serverName is what a server may be called: the name is part of a path and the
-// value of a label.
+// serverName matches valid names of servers. A name is part of a path and the value
+// of a label.
 var serverName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
-// CheckHeaderName reports why neither the operator nor a client may set a header
-// on requests to a remote server: the name is not valid, or HTTP or MCP give the
-// header a meaning of their own.
+// CheckHeaderName returns an error if neither the operator nor a client may set a
+// header on requests to a remote server: the name is not valid, or HTTP or MCP define
+// the header.
 func CheckHeaderName(name string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return fmt.Errorf("%.64q is not the name of a header", name)

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
-// Defaults returns the documented default of every option. An option that is not
-// set here is off, unlimited or empty by default.
+// Defaults returns the documented default of every option. A field that is zero here
+// is off, unlimited or empty by default.
 func Defaults() Options {
 	return Options{
 		Sessions:         SessionsPerConnection,
@@ -50,7 +50,7 @@ func Defaults() Options {
 	}
 }
 
-// withDefaults sets the fields that are zero to their defaults.
+// withDefaults returns o with defaults in place of zero fields.
 func (o Options) withDefaults() Options {
 	defaults := Defaults()
 	defaults.MaxRequestTimeout = max(defaults.MaxRequestTimeout, o.RequestTimeout)
@@ -84,7 +84,7 @@ func (o Options) connections(m *metrics.Metrics) connstate.Options {
 }
 
 func (o Options) transport(m *metrics.Metrics) sse.Options {
-	if o.NoAutoInitialize { // a plain transport has events of the standard alone
+	if o.NoAutoInitialize { // a plain transport sends only standard events
 		o.Quiet = true
 		if o.EventName == "" {
 			o.EventName = connstate.EventMessage

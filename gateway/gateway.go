@@ -25,18 +25,18 @@ import (
 // for concurrent use. Make it with New and end it with Shutdown.
 type Gateway struct {
 	opts      Options
-	plainLog  *slog.Logger // without the attribute server; may be nil
+	plainLog  *slog.Logger // Options.Logger, without the attribute server; may be nil
 	metrics   *metrics.Metrics
 	promReg   *prometheus.Registry
 	registry  *connstate.Registry
 	transport *sse.Handler
 	supplier  *sessions.Supplier
-	bridges   bridge.Options // of the bridge of each connection
+	bridges   bridge.Options // shared by all bridges
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts nothing:
-// connections, readiness probes and Start start sessions. New fails when an option
-// is wrong, and says which.
+// connections, readiness probes and Start start sessions. New fails if options are
+// wrong; the error names them all.
 func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if up == nil {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")
@@ -64,8 +64,8 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	return g, nil
 }
 
-// connect makes what gets connections their sessions with the server that up
-// reaches. version is that of this program.
+// connect makes the supplier of sessions with the server that up reaches, and the
+// options of the bridges. version is that of this program.
 func (g *Gateway) connect(up upstream.Upstream, version string) {
 	o := g.opts
 	var params json.RawMessage // of the synthetic initialize; nil: there is none
@@ -94,34 +94,35 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 }
 
 // detailed reports whether a client may see the details of errors. A developer on
-// this machine needs them; a stranger must not get them.
+// this machine needs them; strangers must not see them.
 func (o *Options) detailed(client connstate.Client) bool {
 	return o.ErrorDetails == ErrorDetailsFull ||
 		o.ErrorDetails == ErrorDetailsAuto && o.Authenticate == nil && client.Local
 }
 
-// Start starts the servers and shared sessions that Options.Warm asks for. The
-// first connection starts them too; call Start earlier to have them ready for that
-// one. Start does not wait for them, and is idempotent.
+// Start starts the warm servers or shared sessions that Options.Warm configures. The
+// first connection starts them too; call Start earlier to have them ready for it.
+// Start does not wait for them, and is idempotent.
 func (g *Gateway) Start() { g.supplier.Start() }
 
 // Ready returns nil if a session with the server can be started: the last start
-// worked, or a probe made now does. While the gateway drains it is not ready.
-// Concurrent callers share one probe, which the start timeout bounds; the
-// wait for it is bounded by ctx and by the initialization timeout.
+// worked, or a probe now does. A gateway that drains is not ready. Concurrent callers
+// share one probe, which the start timeout bounds. ctx and the initialization timeout
+// bound the wait for it.
 func (g *Gateway) Ready(ctx context.Context) error { return g.supplier.Ready(ctx) }
 
 // ServeHTTP serves GET /sse and POST /sse/{id}/message under Options.Prefix.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.transport.ServeHTTP(w, r) }
 
-// Accept starts the session of a new connection. It implements sse.Backend.
+// Accept makes the bridge of a new connection, which starts its session. It
+// implements sse.Backend.
 func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 	b := bridge.New(c, &g.bridges)
 	g.Start()
 	return b
 }
 
-// Snapshot returns what is known of each open connection, in no order.
+// Snapshot returns a snapshot of each open connection, in no order.
 func (g *Gateway) Snapshot() []connstate.Snapshot {
 	all := g.registry.All()
 	snapshots := make([]connstate.Snapshot, len(all))

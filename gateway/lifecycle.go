@@ -14,27 +14,26 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
-// drainJitter is the window over which streams that have nothing in flight are
-// closed, so that their clients do not all come back at one moment; at most a
-// quarter of the time that Shutdown has.
+// drainJitter is the window over which Shutdown closes idle streams, so that their
+// clients do not reconnect all at once. It is at most a quarter of Shutdown's time.
 const drainJitter = 2 * time.Second
 
-// sessionGrace is how long Shutdown waits for sessions to end after its own
-// time is up: long enough for child processes to be killed.
+// sessionGrace is how long Shutdown waits for sessions after its own time is up: long
+// enough to kill child processes.
 const sessionGrace = 5 * time.Second
 
-// Drain makes the gateway refuse new connections and report that it is not
-// ready. Connections that are open go on. It is idempotent.
+// Drain makes the gateway refuse new connections and report that it is not ready.
+// Open connections go on. It is idempotent.
 func (g *Gateway) Drain() {
 	g.supplier.Drain()
 	g.registry.Drain()
 }
 
-// Shutdown drains the gateway and ends it: it lets requests in flight finish, refuses
-// new ones, closes the streams at moments spread at random, and ends sessions and
-// child processes. When ctx ends first, it answers what is in flight with an error
-// and closes what is left; the returned error says how much that was.
-// After Shutdown the gateway holds nothing.
+// Shutdown drains the gateway and ends it. It lets requests in flight finish, refuses
+// new ones, closes the streams at random moments, and ends sessions and child
+// processes. If ctx ends first, it answers the remaining requests with an error and
+// closes the remaining streams; the returned error has their numbers. After Shutdown
+// the gateway holds no resources.
 func (g *Gateway) Shutdown(ctx context.Context) error {
 	g.Drain()
 	window := drainJitter
@@ -43,7 +42,7 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	}
 	for _, c := range g.registry.All() {
 		if quiet, err := c.Drain(); err == nil {
-			g.supplier.Go(func() { finish(ctx, c, quiet, window) })
+			g.supplier.Go(func() { closeWhenQuiet(ctx, c, quiet, window) })
 		}
 	}
 	var err error
@@ -56,12 +55,13 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	return errors.Join(err, g.waitSessions(ctx))
 }
 
-// Abort kills the server's processes at once, with all they have started. It is
-// for a program that ends without waiting for Shutdown.
+// Abort kills the server's processes and all their children at once. It is for
+// programs that exit without waiting for Shutdown.
 func (g *Gateway) Abort() { g.supplier.Abort() }
 
-// finish closes a connection once nothing is in flight on it.
-func finish(ctx context.Context, c *connstate.Connection, quiet <-chan struct{}, window time.Duration) {
+// closeWhenQuiet closes a connection once quiet is closed, which means that it has no
+// request in flight, after a random delay of at most window.
+func closeWhenQuiet(ctx context.Context, c *connstate.Connection, quiet <-chan struct{}, window time.Duration) {
 	select {
 	case <-quiet:
 	case <-c.Done():
@@ -81,9 +81,9 @@ func finish(ctx context.Context, c *connstate.Connection, quiet <-chan struct{},
 	c.CloseGracefully(metrics.ClosedShutdown, writeTime(ctx))
 }
 
-// writeTime is how long a stream may take to write what was sent to it: until
-// Shutdown's time is up, when cut closes it. One that stalls is closed earlier, by
-// the write timeout.
+// writeTime returns how long a stream may take to write its last events: until
+// Shutdown's time is up, when cut closes it. The write timeout closes a stalled
+// stream earlier.
 func writeTime(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return time.Until(deadline) + cutGrace
@@ -94,7 +94,8 @@ func writeTime(ctx context.Context) time.Duration {
 // cutGrace is how long a stream may take to write the last errors.
 const cutGrace = time.Second
 
-// cut answers what did not finish in time with an error, and closes it.
+// cut answers all unanswered requests with an error, and closes all connections. It
+// returns an error if there were any.
 func (g *Gateway) cut() error {
 	var requests int
 	all := g.registry.All()
@@ -115,7 +116,8 @@ func (g *Gateway) cut() error {
 	return fmt.Errorf("shutdown: time is up: %d connections cut, %d requests answered with an error", len(all), requests)
 }
 
-// waitSessions waits until all sessions have ended.
+// waitSessions waits until all sessions have ended. It fails if one has not ended
+// sessionGrace after ctx.
 func (g *Gateway) waitSessions(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {

@@ -29,10 +29,10 @@ const (
 	ErrorDetailsSafe = "safe"
 )
 
-// Options configure a Gateway. A field that is zero means its default; Defaults
-// returns all of them. Where a limit can be switched off, a negative value does it.
+// Options configure a Gateway. A zero field means its default; Defaults returns all
+// of them. A negative value switches a limit off, where that is possible.
 type Options struct {
-	// Prefix is put before every route and before the path in the endpoint
+	// Prefix is the path before every route and before the path in the endpoint
 	// event: with "/mcp" the stream is at /mcp/sse. Default none. The gateway also
 	// finds a prefix that http.StripPrefix has removed.
 	Prefix string
@@ -41,8 +41,8 @@ type Options struct {
 	// always sets or removes that header.
 	TrustForwardedPrefix bool
 
-	// NoAutoInitialize turns the gateway's own MCP handshake off: a connection
-	// is then a plain HTTP+SSE transport of 2024-11-05.
+	// NoAutoInitialize turns the gateway's own MCP handshake off: a connection is
+	// then a plain HTTP+SSE transport of 2024-11-05.
 	NoAutoInitialize bool
 	// Quiet withholds the connection and mcp-response events from all clients,
 	// as ?auto=0 does for one. The handshake still runs.
@@ -50,12 +50,12 @@ type Options struct {
 	// EventName is the name of the events that carry responses: "message" or
 	// "mcp-response". Default "": the gateway decides for each connection.
 	EventName string
-	// Sessions says who gets a session with the server: with SessionsPerConnection
-	// each connection has its own, with SessionsShared all connections share one.
-	// Default "per-connection".
+	// Sessions is the mode of sessions with the server. With SessionsPerConnection
+	// each connection has its own, with SessionsShared all connections share one, or
+	// SessionsSize of them. Default "per-connection".
 	Sessions string
-	// SessionsSize is the number of shared sessions, over which connections are
-	// spread. Default 1. Only with SessionsShared.
+	// SessionsSize is the number of shared sessions; connections are spread over
+	// them. Default 1. Only with SessionsShared.
 	SessionsSize int
 	// Warm is the number of servers to keep started ahead of connections. They are
 	// not initialized: each connection runs its own handshake. Default 0: none. With
@@ -64,24 +64,24 @@ type Options struct {
 	Warm int
 	// StartConcurrency bounds the sessions that start at the same time. Default 16.
 	StartConcurrency int
-	// Retry says what happens to requests in flight when their session is lost:
-	// RetrySafe repeats once, on the new session, those that change nothing,
+	// Retry controls what happens to requests in flight when their session is lost.
+	// RetrySafe repeats those that change nothing, once, on the new session;
 	// RetryNever answers all with an error. Default "safe".
 	Retry string
-	// ErrorDetails says what errors tell clients about the server. ErrorDetailsFull
-	// includes its exit status, the end of its stderr, its command or address, and
-	// its reason for a refusal; ErrorDetailsSafe tells only the category.
-	// ErrorDetailsAuto is full for clients on this machine if there is no
-	// Authenticate, else safe. The log always has everything. /readyz tells in full
-	// why a server is not ready only with ErrorDetailsFull, or to a request that
-	// Authenticate accepts. Default "auto".
+	// ErrorDetails controls what errors tell clients about the server.
+	// ErrorDetailsFull includes its exit status, the end of its stderr, its command
+	// or address, and its reason for a refusal; ErrorDetailsSafe gives only the
+	// category. ErrorDetailsAuto is full for clients on this machine if there is no
+	// Authenticate, else safe. The log always has everything. /readyz gives the
+	// details only with ErrorDetailsFull, or to a request that Authenticate accepts.
+	// Default "auto".
 	ErrorDetails string
 	// ForwardHeaders are the names of headers of a client's GET that the gateway
 	// sends to a remote server. Default none. Not with SessionsShared.
 	ForwardHeaders []string
-	// Name names the server if there are several: in logs, and as the label server
-	// of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and begins
-	// with a letter or a digit. Default none.
+	// Name is the name of the server if there are several: in logs, and as the label
+	// server of all metrics. It has at most 64 characters of a-z, 0-9, _ and -, and
+	// begins with a letter or a digit. Default none.
 	Name string
 
 	// Capabilities are the client capabilities that the gateway's own initialize
@@ -114,8 +114,8 @@ type Options struct {
 	// progress it reports. Default 600 s, or RequestTimeout if that is longer.
 	MaxRequestTimeout time.Duration
 	// HangTimeout is how long a server may be silent with requests in flight before
-	// the gateway suspects that it hangs. It pings a suspect that has no request in
-	// flight any more, and restarts it if it misses two pings. Default 30 s;
+	// the gateway suspects that it hangs. The gateway pings a suspect once it has no
+	// request in flight, and restarts it if it misses two pings. Default 30 s;
 	// negative: never.
 	HangTimeout time.Duration
 	// ReadTimeout bounds how long a client may take to send the body of a POST.
@@ -146,7 +146,7 @@ type Options struct {
 	// ConnectBurst is how many new connections may come at once within ConnectRate.
 	// Default 100.
 	ConnectBurst int
-	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	// TrustedProxies are the networks whose X-Forwarded-For the gateway believes.
 	// Default none.
 	TrustedProxies []netip.Prefix
 

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// probesAtOnce bounds the servers that Servers.Ready asks at a time.
+	// probesAtOnce bounds the concurrent calls of Gateway.Ready in Servers.Ready.
 	probesAtOnce = 16
 	// readyGrace is how long Servers.Ready waits for the other servers once one
 	// is ready: a server that hangs must not make a probe of all time out.
@@ -29,12 +29,12 @@ const (
 // end it with Shutdown.
 type Servers struct {
 	all       []*Gateway
-	elsewhere http.Handler // of requests that reach none of them
+	elsewhere http.Handler // serves requests that reach no gateway
 }
 
-// NewServers puts gateways together. Each needs a Name of its own, a Prefix that
-// does not overlap with that of another, and the same Registry as all others;
-// otherwise NewServers fails, and says what is wrong.
+// NewServers returns Servers of the gateways. Each needs its own Name, a Prefix that
+// does not overlap with another, and the same Registry as all others. Otherwise
+// NewServers fails, with an error for each fault.
 func NewServers(gateways ...*Gateway) (*Servers, error) {
 	if len(gateways) == 0 {
 		return nil, errors.New("servers: there is nothing to serve")
@@ -45,7 +45,7 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 			errs = append(errs, fmt.Errorf("servers: the gateway with the prefix %q has no Name", g.opts.Prefix))
 		}
 		if g.promReg != gateways[0].promReg {
-			errs = append(errs, fmt.Errorf("servers: %q has another Registry than %q: give all the same in Options.Registry", g.opts.Name, gateways[0].opts.Name))
+			errs = append(errs, fmt.Errorf("servers: %q and %q have different registries: set the same Options.Registry for all", g.opts.Name, gateways[0].opts.Name))
 		}
 		for _, other := range gateways[:i] {
 			errs = append(errs, collision(g, other))
@@ -59,14 +59,14 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
 	first := gateways[0]
-	return &Servers{all: gateways, elsewhere: first.transport.Elsewhere(served(gateways), first.plainLog, unserved)}, nil
+	return &Servers{all: gateways, elsewhere: first.transport.Elsewhere(routeList(gateways), first.plainLog, unserved)}, nil
 }
 
 // maxServed bounds the servers that the answer to an unknown path lists.
 const maxServed = 16
 
-// served returns the answer to an unknown path: where the servers are.
-func served(gateways []*Gateway) string {
+// routeList returns the answer to an unknown path: the paths of the servers.
+func routeList(gateways []*Gateway) string {
 	var b strings.Builder
 	b.WriteString("no such route: there are several servers, each with its own path: ")
 	for i, g := range gateways[:min(len(gateways), maxServed)] {
@@ -81,12 +81,12 @@ func served(gateways []*Gateway) string {
 	return b.String()
 }
 
-// collision returns an error when two gateways have the same name or overlapping
+// collision returns an error if two gateways have the same name or overlapping
 // prefixes.
 func collision(a, b *Gateway) error {
 	switch {
 	case a.opts.Name == b.opts.Name:
-		return fmt.Errorf("servers: the Name %q is there twice", a.opts.Name)
+		return fmt.Errorf("servers: two gateways have the Name %q", a.opts.Name)
 	case a.holds(b.opts.Prefix + "/"), b.holds(a.opts.Prefix + "/"):
 		return fmt.Errorf("servers: the Prefix %q of %q and %q of %q overlap", a.opts.Prefix, a.opts.Name, b.opts.Prefix, b.opts.Name)
 	}
@@ -117,14 +117,14 @@ func (s *Servers) Start() {
 	}
 }
 
-// Ready returns what Gateway.Ready returns for each server, by name. It asks them
-// at the same time. ctx and the longest initialization timeout bound its wait; once
-// one server is ready the others have half a second more.
+// Ready returns the result of Gateway.Ready for each server, by name. It calls them
+// at the same time. ctx and the longest initialization timeout bound the wait; once
+// one server is ready, the others have another half a second.
 func (s *Servers) Ready(ctx context.Context) map[string]error {
 	asking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	giveUp := func() { stop(sessions.ErrStarting) }
-	defer time.AfterFunc(s.patience(), giveUp).Stop()
+	defer time.AfterFunc(s.maxWait(), giveUp).Stop()
 	hurry := sync.OnceFunc(func() { time.AfterFunc(readyGrace, giveUp) })
 	results := make([]error, len(s.all))
 	slots := make(chan struct{}, probesAtOnce)
@@ -144,7 +144,7 @@ func (s *Servers) Ready(ctx context.Context) map[string]error {
 	return byName
 }
 
-// askReady waits for a slot, and then for the gateway.
+// askReady calls g.Ready when it gets one of the slots. It fails with ctx.
 func askReady(ctx context.Context, g *Gateway, slots chan struct{}) error {
 	select {
 	case slots <- struct{}{}:
@@ -155,8 +155,8 @@ func askReady(ctx context.Context, g *Gateway, slots chan struct{}) error {
 	}
 }
 
-// patience is how long Ready waits at most.
-func (s *Servers) patience() time.Duration {
+// maxWait returns the bound of the wait in Ready.
+func (s *Servers) maxWait() time.Duration {
 	var longest time.Duration
 	for _, g := range s.all {
 		longest = max(longest, g.opts.InitializationTimeout)
@@ -164,14 +164,14 @@ func (s *Servers) patience() time.Duration {
 	return longest
 }
 
-// ServerSnapshot is what is known of a connection, and the server that it is for.
+// ServerSnapshot is the snapshot of a connection, and the name of its server.
 type ServerSnapshot struct {
 	// Server is Options.Name.
 	Server string `json:"server,omitempty"`
 	connstate.Snapshot
 }
 
-// Snapshot returns what is known of each open connection, in no order.
+// Snapshot returns a snapshot of each open connection, in no order.
 func (s *Servers) Snapshot() []ServerSnapshot {
 	snapshots := []ServerSnapshot{}
 	for _, g := range s.all {
@@ -196,8 +196,8 @@ func (s *Servers) Drain() {
 	}
 }
 
-// Shutdown shuts all gateways down at the same time; see Gateway.Shutdown. The
-// error names the servers for which ctx ended first.
+// Shutdown shuts all gateways down at the same time; see Gateway.Shutdown. The error
+// names the servers that did not finish before ctx ended.
 func (s *Servers) Shutdown(ctx context.Context) error {
 	errs := make([]error, len(s.all))
 	var wg sync.WaitGroup

@@ -89,15 +89,15 @@ func TestServersThatDoNotGoTogether(t *testing.T) {
 		"none":             {nil, []string{"servers: there is nothing to serve"}},
 		"one":              {[]*gateway.Gateway{made("a", "/a", reg)}, nil},
 		"no name":          {[]*gateway.Gateway{made("", "/b", nil)}, []string{`servers: the gateway with the prefix "/b" has no Name`}},
-		"one name":         {[]*gateway.Gateway{made("a", "/a", reg), made("a", "/b", reg)}, []string{`servers: the Name "a" is there twice`}},
+		"one name":         {[]*gateway.Gateway{made("a", "/a", reg), made("a", "/b", reg)}, []string{`servers: two gateways have the Name "a"`}},
 		"one prefix":       {[]*gateway.Gateway{made("a", "/a", reg), made("b", "/a", reg)}, []string{`servers: the Prefix "/a" of "b" and "/a" of "a" overlap`}},
 		"one in the other": {[]*gateway.Gateway{made("a", "/a/b", reg), made("b", "/a", reg)}, []string{`servers: the Prefix "/a" of "b" and "/a/b" of "a" overlap`}},
 		"one at the root":  {[]*gateway.Gateway{made("a", "", reg), made("b", "/b", reg)}, []string{`servers: the Prefix "/b" of "b" and "" of "a" overlap`}},
 		"a longer name":    {[]*gateway.Gateway{made("a", "/a", reg), made("b", "/ab", reg)}, nil},
 		"two registries": {[]*gateway.Gateway{made("a", "/a", reg), made("b", "/b", nil), made("b", "/a", nil)}, []string{
-			`servers: "b" has another Registry than "a": give all the same in Options.Registry`,
-			`servers: "b" has another Registry than "a": give all the same in Options.Registry`,
-			`servers: the Prefix "/a" of "b" and "/a" of "a" overlap`, `servers: the Name "b" is there twice`}},
+			`servers: "b" and "a" have different registries: set the same Options.Registry for all`,
+			`servers: "b" and "a" have different registries: set the same Options.Registry for all`,
+			`servers: the Prefix "/a" of "b" and "/a" of "a" overlap`, `servers: two gateways have the Name "b"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := gateway.NewServers(tc.all...)

@@ -38,8 +38,8 @@ func newChildSeries(b *builder) childSeries {
 	}
 }
 
-// ChildStarted counts a child process that runs, and the time its start took.
-// It is followed by one ChildExited.
+// ChildStarted counts a child process that has started, and the time its start took.
+// One ChildExited must follow.
 func (m *Metrics) ChildStarted(d time.Duration) {
 	if m == nil {
 		return
@@ -49,7 +49,7 @@ func (m *Metrics) ChildStarted(d time.Duration) {
 	m.children.startTime.observe(d, "")
 }
 
-// ChildStartFailed counts a child process that could not be started.
+// ChildStartFailed counts a child process that did not start.
 func (m *Metrics) ChildStartFailed() {
 	if m == nil {
 		return
@@ -57,8 +57,8 @@ func (m *Metrics) ChildStartFailed() {
 	m.children.startFailed.Inc()
 }
 
-// ChildExited counts the end of a started child process, by one of the
-// constants ChildOK, ChildError, ChildSignal, ChildClosed.
+// ChildExited counts the end of a child process, by one of the constants ChildOK,
+// ChildError, ChildSignal, ChildClosed.
 func (m *Metrics) ChildExited(reason string) {
 	if m == nil {
 		return
@@ -83,8 +83,7 @@ func (m *Metrics) ChildStderrDropped(lines int) {
 	add(m.children.stderrDropped, lines)
 }
 
-// ChildInvalidLine counts a line on a child's stdout that is no JSON-RPC
-// message.
+// ChildInvalidLine counts a line on a child's stdout that is not a JSON-RPC message.
 func (m *Metrics) ChildInvalidLine() {
 	if m == nil {
 		return
@@ -92,7 +91,7 @@ func (m *Metrics) ChildInvalidLine() {
 	m.children.invalidLines.Inc()
 }
 
-// SessionRestarted counts a lost session that was replaced by a new one.
+// SessionRestarted counts a lost session that a new one has replaced.
 func (m *Metrics) SessionRestarted() {
 	if m == nil {
 		return

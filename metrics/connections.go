@@ -47,8 +47,8 @@ func newStateGauges(b *builder) closedSet[prometheus.Gauge] {
 	return newClosedSet(states(), other, func(s string) prometheus.Gauge { return v.WithLabelValues(s) })
 }
 
-// newSessionDuration maps every close reason to the histogram of its
-// error_type: the reasons that are no error share the empty one.
+// newSessionDuration maps each close reason to the histogram of its error_type: all
+// reasons that are not errors share the empty one.
 func newSessionDuration(b *builder) closedSet[*histogram] {
 	v := b.histogramVec("mcp_server_session_duration_seconds", "How long connections lasted that were ready once, by how they ended.",
 		otelBuckets(), "network_transport", "error_type")
@@ -65,7 +65,7 @@ func newSessionDuration(b *builder) closedSet[*histogram] {
 	return set
 }
 
-// ConnectionOpened counts a stream whose head was sent.
+// ConnectionOpened counts a stream whose response head has been sent.
 func (m *Metrics) ConnectionOpened() {
 	if m == nil {
 		return
@@ -84,10 +84,9 @@ func (m *Metrics) ConnectionClosed(reason string) {
 	m.connections.open.Dec()
 }
 
-// SessionEnded observes a closed connection that was ready once: why it ended, as
-// ConnectionClosed has it, how long it lasted, and how much of that was after it
-// was ready for the first time. The id, already shortened as it may be seen by who
-// reads the metrics, becomes an exemplar; it may be empty.
+// SessionEnded observes a closed connection that was ready once: the reason, as in
+// ConnectionClosed, its age, and the time since it was first ready. The id, shortened
+// for readers of the metrics, becomes an exemplar; it may be empty.
 func (m *Metrics) SessionEnded(reason string, age, initialized time.Duration, id string) {
 	if m == nil {
 		return
@@ -96,8 +95,8 @@ func (m *Metrics) SessionEnded(reason string, age, initialized time.Duration, id
 	m.connections.initialized.observe(initialized, id)
 }
 
-// ConnectionRejected counts a GET that got no stream, or a request with another
-// method but POST, by one of the Rejected constants.
+// ConnectionRejected counts a GET that got no stream, or a request whose method is
+// not POST, by one of the Rejected constants.
 func (m *Metrics) ConnectionRejected(reason string) {
 	if m == nil {
 		return
@@ -113,8 +112,8 @@ func (m *Metrics) PostRejected(reason string) {
 	m.connections.postRejected.of(reason).Inc()
 }
 
-// StateChanged moves a connection from one state to another. An empty from is a
-// new connection; an empty to, or "closed", is one that is gone.
+// StateChanged moves a connection from one state to another. An empty from is a new
+// connection; a to that is empty or "closed" removes the connection.
 func (m *Metrics) StateChanged(from, to string) {
 	if m == nil {
 		return
@@ -127,8 +126,8 @@ func (m *Metrics) StateChanged(from, to string) {
 	}
 }
 
-// Ready observes the time from a GET until its connection was ready for the
-// first time. The id becomes an exemplar; it may be empty.
+// Ready observes the time from a GET until its connection was first ready. The id
+// becomes an exemplar; it may be empty.
 func (m *Metrics) Ready(d time.Duration, id string) {
 	if m == nil {
 		return
@@ -136,7 +135,7 @@ func (m *Metrics) Ready(d time.Duration, id string) {
 	m.connections.ready.observe(d, id)
 }
 
-// Heartbeat counts a heartbeat that was written.
+// Heartbeat counts a written heartbeat.
 func (m *Metrics) Heartbeat() {
 	if m == nil {
 		return
@@ -144,7 +143,7 @@ func (m *Metrics) Heartbeat() {
 	m.connections.heartbeats.Inc()
 }
 
-// WriteTimeout counts a write that took longer than it may.
+// WriteTimeout counts a write that took longer than the write timeout.
 func (m *Metrics) WriteTimeout() {
 	if m == nil {
 		return
@@ -152,8 +151,8 @@ func (m *Metrics) WriteTimeout() {
 	m.connections.writeTimeouts.Inc()
 }
 
-// OutboxFull counts a message that found no room in its connection's outbox and
-// had to wait.
+// OutboxFull counts a message that found the outbox of its connection full and had to
+// wait.
 func (m *Metrics) OutboxFull() {
 	if m == nil {
 		return

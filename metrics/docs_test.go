@@ -15,7 +15,7 @@ import (
 
 const docsFile = "../docs/reference/metrics.md"
 
-// docs is what the reference page says.
+// docs is the content of the reference page.
 type docs struct {
 	families map[string]family
 	queries  []string
@@ -85,7 +85,7 @@ func (d docs) addValue(t *testing.T, name, label, value string) {
 	f.values[label][value] = true
 }
 
-// touchAll moves every series that there can be.
+// touchAll moves every series that can exist.
 func touchAll(m *metrics.Metrics) {
 	for _, tt := range moves {
 		tt.do(m)
@@ -108,7 +108,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("%s: is\n%s, %v, %q\ndocumented as\n%s, %v, %q", name, g.kind, g.labels, g.help, w.kind, w.labels, w.help)
 		}
 		if name == "mcp_sse_build_info" {
-			continue // its labels are whatever the build says
+			continue // its labels depend on the build
 		}
 		for _, label := range g.labels {
 			compareValues(t, name, label, g.values[label], w.values[label])
@@ -135,8 +135,8 @@ func compareValues(t *testing.T, name, label string, got, want map[string]bool) 
 	}
 }
 
-// TestDocsQueries checks that the alerts speak of series and label values that
-// exist. It does not parse PromQL: that needs Prometheus itself.
+// TestDocsQueries checks that the alerts use series and label values that exist. It
+// does not parse PromQL: that needs Prometheus itself.
 func TestDocsQueries(t *testing.T) {
 	d := parseDocs(t)
 	if len(d.queries) < 10 {
@@ -168,9 +168,9 @@ func TestDocsQueries(t *testing.T) {
 	}
 }
 
-// TestAlertsHaveTheirZero checks that the counters of the alerts exist before what
-// they count happens: rate() and increase() do not see the event that makes a
-// series. Histograms are too many for that.
+// TestAlertsHaveTheirZero checks that the counters of the alerts exist before the
+// first event: rate() and increase() do not see the event that makes a series.
+// Histograms are too many for that.
 func TestAlertsHaveTheirZero(t *testing.T) {
 	d := parseDocs(t)
 	reg := prometheus.NewRegistry()

@@ -10,15 +10,15 @@ import (
 type handshakeSeries struct {
 	attempts prometheus.Counter
 	done     map[handshakeEnd]prometheus.Counter
-	rest     prometheus.Counter            // of ends that are not in done
+	rest     prometheus.Counter            // for results that are not in done
 	duration closedSet[*histogram]         // by result
-	taken    closedSet[prometheus.Counter] // by where the session came from
+	taken    closedSet[prometheus.Counter] // by the source of the session
 }
 
-// handshakeEnd is how an initialization ended.
+// handshakeEnd is the result of an initialization.
 type handshakeEnd struct{ result, phase, reason string }
 
-// handshakeEnds are those that can occur.
+// handshakeEnds returns all results that can occur.
 func handshakeEnds() []handshakeEnd {
 	return []handshakeEnd{
 		{HandshakeOK, "", ""},
@@ -64,9 +64,9 @@ func (m *Metrics) HandshakeAttempt() {
 }
 
 // HandshakeDone counts an initialization that ended, or that failed for a client
-// though the server goes on starting. result is one of the Handshake constants;
-// phase and reason are constants of those names where the result is
-// HandshakeError, else empty. The id becomes an exemplar; it may be empty.
+// while the server still starts. result is one of the Handshake constants; phase and
+// reason are Phase and Reason constants if result is HandshakeError, else empty. The
+// id becomes an exemplar; it may be empty.
 func (m *Metrics) HandshakeDone(result, phase, reason string, d time.Duration, id string) {
 	if m == nil {
 		return
@@ -105,8 +105,8 @@ func newGateSeries(b *builder) gateSeries {
 	}
 }
 
-// GateQueued counts a message that begins to wait for the handshake. It is
-// followed by one GateReleased or GateRejected.
+// GateQueued counts a message that begins to wait for the handshake. One GateReleased
+// or GateRejected must follow.
 func (m *Metrics) GateQueued() {
 	if m == nil {
 		return
@@ -114,7 +114,7 @@ func (m *Metrics) GateQueued() {
 	m.gate.depth.Inc()
 }
 
-// GateReleased counts a message whose wait ended well.
+// GateReleased counts a message that left the gate for the session, and its wait.
 func (m *Metrics) GateReleased(wait time.Duration) {
 	if m == nil {
 		return
@@ -123,9 +123,9 @@ func (m *Metrics) GateReleased(wait time.Duration) {
 	m.gate.wait.observe(wait, "")
 }
 
-// GateRejected counts a message that was refused, by one of the Gate constants.
-// What was refused as GateFull never waited: it leaves the depth and the
-// histogram of waits alone.
+// GateRejected counts a refused message, by one of the Gate constants, and its wait.
+// A message refused with GateFull never waited: it changes neither the depth nor the
+// histogram of waits.
 func (m *Metrics) GateRejected(reason string, wait time.Duration) {
 	if m == nil {
 		return

@@ -21,19 +21,19 @@ const (
 	exemplarLabel = "connection_id"
 )
 
-// otelBuckets are those of the OpenTelemetry conventions for MCP.
+// otelBuckets returns the buckets of the OpenTelemetry conventions for MCP.
 func otelBuckets() []float64 {
 	return []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300}
 }
 
-// fineBuckets suit what an in-process server does in microseconds and a cold
-// child process in seconds.
+// fineBuckets returns buckets from microseconds, for an in-process server, to
+// seconds, for the cold start of a child process.
 func fineBuckets() []float64 {
 	return []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 }
 
-// histogramOpts turns native histograms on beside the classic buckets, with
-// the bound on their number that Prometheus asks for.
+// histogramOpts returns options with native histograms beside the classic buckets,
+// and with the bound on their number that Prometheus recommends.
 func histogramOpts(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name:                            name,
@@ -45,7 +45,8 @@ func histogramOpts(name, help string, buckets []float64) prometheus.HistogramOpt
 	}
 }
 
-// exemplarObserver is what every Prometheus histogram is.
+// exemplarObserver is an observer that takes exemplars. Every Prometheus histogram is
+// one.
 type exemplarObserver interface {
 	prometheus.Observer
 	prometheus.ExemplarObserver
@@ -54,15 +55,15 @@ type exemplarObserver interface {
 // histogramVec makes histograms by their labels.
 type histogramVec struct{ vec *prometheus.HistogramVec }
 
-// WithLabelValues returns the histogram of these labels. Its series are made by
-// the first observation: there are as many as buckets, and most labels never occur.
+// WithLabelValues returns the histogram of these labels. The first observation makes
+// its series: each has as many as buckets, and most labels never occur.
 func (v histogramVec) WithLabelValues(labels ...string) prometheus.Observer {
 	return lazyObserver(sync.OnceValue(func() exemplarObserver {
 		return v.vec.WithLabelValues(labels...).(exemplarObserver)
 	}))
 }
 
-// lazyObserver is a histogram that is made by its first observation.
+// lazyObserver is a histogram that its first observation makes.
 type lazyObserver func() exemplarObserver
 
 // Observe observes a value.
@@ -76,8 +77,8 @@ func (o lazyObserver) ObserveWithExemplar(v float64, e prometheus.Labels) {
 // histogram observes durations and gives some of them an exemplar.
 type histogram struct {
 	series exemplarObserver
-	start  time.Time    // last counts from here, by the monotonic clock
-	last   atomic.Int64 // when the last exemplar was given
+	start  time.Time    // monotonic; last counts from here
+	last   atomic.Int64 // time of the last exemplar
 }
 
 func newHistogram(series prometheus.Observer) *histogram {
@@ -86,7 +87,7 @@ func newHistogram(series prometheus.Observer) *histogram {
 	return h
 }
 
-// observe counts d, with the connection's id as exemplar where one is due.
+// observe observes d, with id as exemplar if one is due.
 func (h *histogram) observe(d time.Duration, id string) {
 	seconds := max(d, 0).Seconds()
 	if !h.exemplarDue(id) {
@@ -96,8 +97,8 @@ func (h *histogram) observe(d time.Duration, id string) {
 	h.series.ObserveWithExemplar(seconds, prometheus.Labels{exemplarLabel: id})
 }
 
-// exemplarDue reports whether id is fit to be an exemplar and none was given
-// lately. Of callers at the same time one gets true.
+// exemplarDue reports whether id is a valid exemplar and the last one is long enough
+// ago. Of concurrent callers only one gets true.
 func (h *histogram) exemplarDue(id string) bool {
 	if id == "" || len(id) > maxExemplarID || !utf8.ValidString(id) {
 		return false

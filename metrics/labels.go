@@ -25,8 +25,7 @@ func closedReasons() []string {
 	return []string{ClosedClient, ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedIdle, ClosedShutdown, ClosedError}
 }
 
-// closedErrors are the reasons that are errors of a session. The others end it
-// as they should.
+// closedErrors returns the close reasons that are errors of a session.
 func closedErrors() []string {
 	return []string{ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedError}
 }
@@ -47,7 +46,7 @@ func postReasons() []string {
 	}
 }
 
-// states are those of an open connection. Closed ones are in no gauge.
+// states returns the states of an open connection. Closed ones are in no gauge.
 func states() []string { return []string{"initializing", "ready", "failed", "draining"} }
 
 const stateClosed = "closed"
@@ -67,7 +66,7 @@ func droppedReasons() []string {
 
 func childReasons() []string { return []string{ChildOK, ChildError, ChildSignal, ChildClosed} }
 
-// methods are the requests that a client can send a server in any MCP revision
+// methods returns the methods of requests from client to server in all MCP revisions
 // from 2024-11-05 to 2026-07-28. Notifications have no duration.
 func methods() []string {
 	return []string{
@@ -81,9 +80,10 @@ func methods() []string {
 	}
 }
 
-// errorTypes starts with the empty one, no error. The JSON-RPC codes are those
-// of JSON-RPC 2.0, of MCP (-32002 resource not found, -32042 URL elicitation
-// required), and 0, which go-sdk servers send for errors without a code.
+// errorTypes returns the values of error_type; the empty one means no error. The
+// JSON-RPC codes are those of JSON-RPC 2.0, of MCP (-32002 resource not found, -32042
+// URL elicitation required), and 0, which go-sdk servers send for errors without a
+// code.
 func errorTypes() []string {
 	return []string{
 		"",
@@ -93,11 +93,11 @@ func errorTypes() []string {
 	}
 }
 
-// closedSet maps a label's values to what they move. It is not changed after
-// New, so it needs no lock: what is made on first use sees to that itself.
+// closedSet maps the values of a label to their series. It does not change after New
+// and needs no lock.
 type closedSet[T any] struct {
 	known map[string]T
-	rest  T // of every value that is not known
+	rest  T // for all other values
 }
 
 func newClosedSet[T any](values []string, rest string, child func(value string) T) closedSet[T] {
@@ -108,7 +108,7 @@ func newClosedSet[T any](values []string, rest string, child func(value string) 
 	return s
 }
 
-// of returns the child of a value, or that of all others.
+// of returns the child of a value, or the child for all other values.
 func (s closedSet[T]) of(value string) T {
 	if c, ok := s.known[value]; ok {
 		return c
@@ -116,7 +116,7 @@ func (s closedSet[T]) of(value string) T {
 	return s.rest
 }
 
-// builder makes collectors and remembers them for the registry.
+// builder makes collectors and keeps them for the registry.
 type builder struct{ all []prometheus.Collector }
 
 func (b *builder) add(c prometheus.Collector) { b.all = append(b.all, c) }
@@ -133,15 +133,15 @@ func (b *builder) counterVec(name, help string, labels ...string) *prometheus.Co
 	return v
 }
 
-// counters makes one counter for each value of a label, and one for all others:
-// rate() and increase() in an alert see the first event only of a series that was
-// there before.
+// counters makes one counter for each value of a label, and one for all other values:
+// rate() and increase() in an alert see the first event only of a series that existed
+// before it.
 func (b *builder) counters(name, help, label string, values []string) closedSet[prometheus.Counter] {
 	v := b.counterVec(name, help, label)
 	return newClosedSet(values, other, func(value string) prometheus.Counter { return v.WithLabelValues(value) })
 }
 
-// lazyCounter is a counter whose series is made when it counts for the first time.
+// lazyCounter is a counter whose series the first call makes.
 type lazyCounter func() prometheus.Counter
 
 func newLazyCounter(v *prometheus.CounterVec, labels ...string) lazyCounter {
@@ -151,8 +151,8 @@ func newLazyCounter(v *prometheus.CounterVec, labels ...string) lazyCounter {
 // Inc counts one.
 func (c lazyCounter) Inc() { c().Inc() }
 
-// lazyCounters is counters for what is in no alert: each is made when it counts
-// for the first time, but those in zeros.
+// lazyCounters is like counters, for series in no alert: the first event makes each
+// of them, except those in zeros, which exist from the start.
 func (b *builder) lazyCounters(name, help, label string, values []string, zeros ...string) closedSet[lazyCounter] {
 	v := b.counterVec(name, help, label)
 	return newClosedSet(values, other, func(value string) lazyCounter {

@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// family is what a scrape says of one name.
+// family is the content of a scrape for one name.
 type family struct {
 	kind   string
 	help   string
@@ -21,7 +21,7 @@ type family struct {
 	values map[string]map[string]bool // by label
 }
 
-// gatherFamilies gathers reg.
+// gatherFamilies gathers all families of reg, by name.
 func gatherFamilies(t *testing.T, reg *prometheus.Registry) map[string]family {
 	t.Helper()
 	gathered, err := reg.Gather()

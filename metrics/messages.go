@@ -28,7 +28,7 @@ func newMessageSeries(b *builder) messageSeries {
 	}
 }
 
-// MessageIn counts a JSON-RPC message of so many bytes from a client.
+// MessageIn counts a JSON-RPC message from a client, and its size in bytes.
 func (m *Metrics) MessageIn(bytes int) {
 	if m == nil {
 		return
@@ -37,7 +37,7 @@ func (m *Metrics) MessageIn(bytes int) {
 	add(m.messages.bytesIn, bytes)
 }
 
-// MessageOut counts a JSON-RPC message of so many bytes to a client.
+// MessageOut counts a JSON-RPC message to a client, and its size in bytes.
 func (m *Metrics) MessageOut(bytes int) {
 	if m == nil {
 		return
@@ -46,8 +46,7 @@ func (m *Metrics) MessageOut(bytes int) {
 	add(m.messages.bytesOut, bytes)
 }
 
-// Dropped counts a message that was thrown away, by one of the Dropped
-// constants.
+// Dropped counts a dropped message, by one of the Dropped constants.
 func (m *Metrics) Dropped(reason string) {
 	if m == nil {
 		return
@@ -63,11 +62,11 @@ type requestSeries struct {
 	errors   closedSet[int] // index of operation.byError
 }
 
-// operation is one method of the operation duration.
+// operation holds the operation durations of one method.
 type operation struct {
 	method string
-	// byError holds one histogram for each error type, at the index that
-	// requestSeries.errors gives it; nil until it is needed.
+	// byError holds one histogram for each error type, at its index in
+	// requestSeries.errors; nil until the first use.
 	byError []atomic.Pointer[histogram]
 }
 
@@ -85,8 +84,8 @@ func newRequestSeries(b *builder) requestSeries {
 	return r
 }
 
-// histogram returns the series of a method and an error type, and makes it when
-// it is asked for the first time.
+// histogram returns the series of a method and an error type. The first call makes
+// it.
 func (r *requestSeries) histogram(op *operation, errorType string) *histogram {
 	slot := &op.byError[r.errors.of(errorType)]
 	if h := slot.Load(); h != nil {
@@ -102,8 +101,7 @@ func (r *requestSeries) histogram(op *operation, errorType string) *histogram {
 	return slot.Load()
 }
 
-// RequestStarted counts a client's request that begins. It is followed by one
-// RequestDone.
+// RequestStarted counts a client's request that begins. One RequestDone must follow.
 func (m *Metrics) RequestStarted() {
 	if m == nil {
 		return
@@ -111,9 +109,9 @@ func (m *Metrics) RequestStarted() {
 	m.requests.inFlight.Inc()
 }
 
-// RequestDone observes how long a client's request took. errorType is empty, a
-// JSON-RPC error code in decimal, or one of the Error constants. The id becomes
-// an exemplar; it may be empty.
+// RequestDone observes the duration of a client's request. errorType is empty, a
+// JSON-RPC error code in decimal, or one of the Error constants. The id becomes an
+// exemplar; it may be empty.
 func (m *Metrics) RequestDone(method, errorType string, d time.Duration, id string) {
 	if m == nil {
 		return

@@ -26,10 +26,10 @@ type Metrics struct {
 	buildInfo   *prometheus.GaugeVec
 }
 
-// New makes the series and registers them with reg. With a nil reg they are
-// counted and not registered. A second call with the same registry returns the
-// Metrics of the first, so that two gateways in one program count together. New
-// panics when reg holds a series of one of these names that is not ours.
+// New makes the series and registers them with reg. If reg is nil, the series count
+// but are not registered. A second call with the same registry returns the Metrics of
+// the first, so two gateways in one program count together. New panics if reg holds a
+// foreign series with one of these names.
 func New(reg *prometheus.Registry) *Metrics {
 	m, err := Named(reg, "")
 	if err != nil {
@@ -38,10 +38,10 @@ func New(reg *prometheus.Registry) *Metrics {
 	return m
 }
 
-// Named is New for one of several servers: each series carries the label server
-// with that name, and gateways of one name count together. An empty name is no
-// label. Named fails where New panics: also when the registry has the series
-// without the label and this name wants it, or the other way round.
+// Named is like New, for one of several servers: each series has the label server
+// with that name, and gateways with the same name count together. An empty name means
+// no label. Named fails where New panics, and also if reg holds the series without
+// the label and this call needs it, or the reverse.
 func Named(reg *prometheus.Registry, server string) (*Metrics, error) {
 	m, all := build()
 	if reg == nil {
@@ -54,8 +54,8 @@ func Named(reg *prometheus.Registry, server string) (*Metrics, error) {
 	return register(to, m, all)
 }
 
-// register registers series and returns what they belong to: what an earlier call
-// registered the same ones for, if there was one.
+// register registers the series of owner and returns owner. If an earlier call
+// registered the same series, it returns the owner of that call.
 func register[T any](to prometheus.Registerer, owner *T, all []prometheus.Collector) (*T, error) {
 	err := to.Register(&collector[T]{owner: owner, all: all})
 	if err == nil {
@@ -88,7 +88,7 @@ func build() (*Metrics, []prometheus.Collector) {
 	return m, b.all
 }
 
-// BuildInfo says which build runs. A later call replaces what an earlier said.
+// BuildInfo records which build runs. It replaces the record of an earlier call.
 func (m *Metrics) BuildInfo(version, revision, goVersion string) {
 	if m == nil {
 		return
@@ -97,11 +97,10 @@ func (m *Metrics) BuildInfo(version, revision, goVersion string) {
 	m.buildInfo.WithLabelValues(labelText(version), labelText(revision), labelText(goVersion)).Set(1)
 }
 
-// labelText makes s fit for a label: Prometheus panics on invalid UTF-8.
+// labelText makes s valid for a label: Prometheus panics on invalid UTF-8.
 func labelText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// collector is all series of one owner as the registry sees them: registered
-// together or not at all.
+// collector collects all series of one owner, so that the registry takes all or none.
 type collector[T any] struct {
 	owner *T
 	all   []prometheus.Collector
@@ -123,8 +122,8 @@ func (c *collector[T]) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// NewRegistry returns a registry that holds the figures of the Go runtime and
-// of the process.
+// NewRegistry returns a registry with the metrics of the Go runtime and of the
+// process.
 func NewRegistry() *prometheus.Registry {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(
@@ -134,13 +133,13 @@ func NewRegistry() *prometheus.Registry {
 	return reg
 }
 
-// Handler serves what reg holds to Prometheus: as text, as OpenMetrics (with
-// exemplars) or as protobuf (with native histograms), as the scraper asks. The
-// registry must not be nil.
+// Handler returns a handler that serves the series of reg to Prometheus: as text, as
+// OpenMetrics (with exemplars) or as protobuf (with native histograms), as the
+// scraper requests. reg must not be nil.
 func Handler(reg *prometheus.Registry) http.Handler {
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
 
-// add counts n, which is never negative but by a caller's mistake: that must
-// not panic on the path of a message.
+// add adds n. A negative n would be a caller's mistake, and counts as 0, because a
+// panic must not stop a message.
 func add(c prometheus.Counter, n int) { c.Add(float64(max(n, 0))) }

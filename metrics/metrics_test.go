@@ -78,8 +78,8 @@ func TestHistogramsAreMadeByTheFirstObservation(t *testing.T) {
 	}
 }
 
-// TestNothingMakesNewSeries feeds what clients could send. Only the known
-// product of methods and errors may grow, by its row and column of the others.
+// TestNothingMakesNewSeries records values that clients could send. Only the known
+// product of methods and errors may grow, by its row and column of other values.
 func TestNothingMakesNewSeries(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	m := metrics.New(reg)

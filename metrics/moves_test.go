@@ -8,7 +8,7 @@ import (
 
 const second = time.Second
 
-// moves is what each method has to move, and nothing else.
+// moves lists the series that each method must move; it may move no others.
 var moves = []struct {
 	name string
 	do   func(*metrics.Metrics)
@@ -180,7 +180,7 @@ var moves = []struct {
 	}},
 }
 
-// operation is what RequestDone moves after a second.
+// operation returns the moves of RequestDone after a second.
 func operation(method, errorType string, seconds float64) map[string]float64 {
 	labels := "{mcp_method_name=" + method + ",network_transport=tcp}"
 	if errorType != "" {

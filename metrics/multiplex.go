@@ -2,12 +2,12 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// How a response of a server found its request: values of by of
+// How a session matched a response of the server: values of by in
 // [Metrics.ResponseMatched].
 const (
 	MatchedID     = "id"     // by its id
-	MatchedFIFO   = "fifo"   // it has no id, and a single request was out
-	MatchedOrphan = "orphan" // not at all: late, twice, or to nothing
+	MatchedFIFO   = "fifo"   // without an id, to the only request
+	MatchedOrphan = "orphan" // to no request: late, repeated or unknown
 )
 
 func matches() []string { return []string{MatchedID, MatchedFIFO, MatchedOrphan} }
@@ -44,7 +44,7 @@ func (m *Metrics) ResponseMatched(by string) {
 	m.multiplex.matched.of(by).Inc()
 }
 
-// RequestWaits counts a request that waits for its turn on a session.
+// RequestWaits counts a request that has to wait in the queue of a session.
 func (m *Metrics) RequestWaits() {
 	if m == nil {
 		return
@@ -52,7 +52,7 @@ func (m *Metrics) RequestWaits() {
 	m.multiplex.waits.Inc()
 }
 
-// QueueFull counts a request that found no room to wait.
+// QueueFull counts a request that found the queue of its session full.
 func (m *Metrics) QueueFull() {
 	if m == nil {
 		return
@@ -60,7 +60,7 @@ func (m *Metrics) QueueFull() {
 	m.multiplex.queueFull.Inc()
 }
 
-// HangSuspected counts a session that is suspected to hang.
+// HangSuspected counts a session whose server the gateway begins to suspect.
 func (m *Metrics) HangSuspected() {
 	if m == nil {
 		return
@@ -68,7 +68,7 @@ func (m *Metrics) HangSuspected() {
 	m.multiplex.suspected.Inc()
 }
 
-// HangCleared counts a suspicion that was wrong, or is over.
+// HangCleared counts a suspicion that turned out wrong or is over.
 func (m *Metrics) HangCleared() {
 	if m == nil {
 		return
@@ -76,7 +76,7 @@ func (m *Metrics) HangCleared() {
 	m.multiplex.cleared.Inc()
 }
 
-// Hung counts a session that is ended because its server hangs.
+// Hung counts a session that the gateway ends because its server hangs.
 func (m *Metrics) Hung() {
 	if m == nil {
 		return

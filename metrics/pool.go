@@ -2,8 +2,8 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// poolSeries are the series of servers that are started ahead of connections,
-// of the starts that wait, and of repeated requests.
+// poolSeries are the series of warm servers, of the starts that wait for a turn, and
+// of repeated requests.
 type poolSeries struct {
 	idle        prometheus.Gauge
 	hit         lazyCounter
@@ -30,7 +30,7 @@ func newPoolSeries(b *builder) poolSeries {
 	}
 }
 
-// PoolIdle counts servers that enter the pool, or with a negative number leave it.
+// PoolIdle adds n to the servers in the pool; n is negative when servers leave it.
 func (m *Metrics) PoolIdle(n int) {
 	if m == nil {
 		return
@@ -38,8 +38,8 @@ func (m *Metrics) PoolIdle(n int) {
 	m.pool.idle.Add(float64(n))
 }
 
-// PoolTake counts a connection that asks the pool for a server, and whether it
-// got one.
+// PoolTake counts a connection that asks the pool for a server. hit is true if it
+// gets one.
 func (m *Metrics) PoolTake(hit bool) {
 	if m == nil {
 		return
@@ -51,7 +51,8 @@ func (m *Metrics) PoolTake(hit bool) {
 	m.pool.miss.Inc()
 }
 
-// PoolStart counts a start of a server for the pool that ended.
+// PoolStart counts a finished start of a server for the pool. ok is true if it
+// worked.
 func (m *Metrics) PoolStart(ok bool) {
 	if m == nil {
 		return
@@ -63,7 +64,7 @@ func (m *Metrics) PoolStart(ok bool) {
 	m.pool.startFailed.Inc()
 }
 
-// PoolDiscarded counts a server of the pool that was of no use.
+// PoolDiscarded counts a server that died in the pool or did not answer a ping.
 func (m *Metrics) PoolDiscarded() {
 	if m == nil {
 		return
@@ -71,7 +72,8 @@ func (m *Metrics) PoolDiscarded() {
 	m.pool.discarded.Inc()
 }
 
-// StartQueued counts a start that begins to wait; it is followed by StartUnqueued.
+// StartQueued counts a start that begins to wait for a turn. One StartUnqueued must
+// follow.
 func (m *Metrics) StartQueued() {
 	if m == nil {
 		return
@@ -79,7 +81,7 @@ func (m *Metrics) StartQueued() {
 	m.pool.queued.Inc()
 }
 
-// StartUnqueued counts a start that waits no more.
+// StartUnqueued counts a start that no longer waits.
 func (m *Metrics) StartUnqueued() {
 	if m == nil {
 		return
@@ -87,7 +89,8 @@ func (m *Metrics) StartUnqueued() {
 	m.pool.queued.Dec()
 }
 
-// RequestRepeated counts a request that is asked again on a new session.
+// RequestRepeated counts a request that a new session gets because the old one was
+// lost.
 func (m *Metrics) RequestRepeated() {
 	if m == nil {
 		return

@@ -13,21 +13,21 @@ const (
 
 // Why a GET got no stream: the reasons of [Metrics.ConnectionRejected].
 const (
-	RejectedMaxConnections = "max_connections" // as many connections are open as are allowed
-	RejectedPerIP          = "per_ip"          // as many as are allowed from this address
-	RejectedRate           = "rate"            // new connections from this address come too fast
+	RejectedMaxConnections = "max_connections" // too many connections are open
+	RejectedPerIP          = "per_ip"          // too many are open from this address
+	RejectedRate           = "rate"            // this address opens connections too fast
 	RejectedDraining       = "draining"        // the gateway is shutting down
 	RejectedOrigin         = "origin"          // the Origin header is not allowed
 	RejectedHost           = "host"            // the Host header is not allowed
 	RejectedAuth           = "auth"            // not authenticated
-	RejectedBadRequest     = "bad_request"     // the query or a header makes no sense
+	RejectedBadRequest     = "bad_request"     // the query or a header is not valid
 	RejectedNotFound       = "not_found"       // no such route
-	RejectedMethod         = "method"          // the route has another method
+	RejectedMethod         = "method"          // the route does not have this method
 )
 
 // Why a POST got no 202: the reasons of [Metrics.PostRejected].
 const (
-	PostUnknownConnection = "unknown_connection" // no connection of that id, or not this principal's
+	PostUnknownConnection = "unknown_connection" // no connection with that id, or of another principal
 	PostTooLarge          = "too_large"          // the body is over the message limit
 	PostInvalidJSON       = "invalid_json"       // the body is not JSON
 	PostInvalidRequest    = "invalid_request"    // the body is JSON and not one JSON-RPC message
@@ -36,9 +36,9 @@ const (
 	PostHost              = "host"               // the Host header is not allowed
 	PostAuth              = "auth"               // not authenticated
 	PostClosed            = "closed"             // the connection was closing
-	PostBadRequest        = "bad_request"        // anything else, as a body that ended early
+	PostBadRequest        = "bad_request"        // any other fault, such as a body that ends early
 	PostNotFound          = "not_found"          // no such route
-	PostMethod            = "method"             // the route has another method
+	PostMethod            = "method"             // the route does not have this method
 )
 
 // How a handshake ended: the results of [Metrics.HandshakeDone].
@@ -48,10 +48,10 @@ const (
 	HandshakeCanceled = "canceled" // its connection ended first
 )
 
-// Where a handshake failed: the phases of [Metrics.HandshakeDone]. They are
-// also what data.phase of an initialization error says.
+// Where a handshake failed: the phases of [Metrics.HandshakeDone], and the values of
+// data.phase of an initialization error.
 const (
-	PhaseRequestCreation   = "request_creation"   // no session with a server came about
+	PhaseRequestCreation   = "request_creation"   // no session with a server began
 	PhaseRequestProcessing = "request_processing" // the server refused or did not answer in time
 	PhaseResponseSending   = "response_sending"   // the answer could not be written
 )
@@ -66,53 +66,52 @@ const (
 	ReasonGaveUp      = "gave_up"      // the server ended soon after each of its starts
 )
 
-// Where a connection's session came from: values of from of [Metrics.SessionTaken].
+// The source of a connection's session: values of from in [Metrics.SessionTaken].
 const (
 	FromStart  = "start"  // the server was started for it
-	FromPool   = "pool"   // the server had been started ahead
-	FromShared = "shared" // others are on it
+	FromPool   = "pool"   // on a warm server
+	FromShared = "shared" // a shared session
 )
 
-// Why a message that waited for the handshake, or was to wait, was answered
-// with an error: the reasons of [Metrics.GateRejected].
+// Why the gate refused a message: the reasons of [Metrics.GateRejected].
 const (
-	GateFull     = "full"     // as many waited as are allowed; it never waited
+	GateFull     = "full"     // too many messages wait; this one never waited
 	GateTimeout  = "timeout"  // it waited for the initialization timeout
 	GateFailed   = "failed"   // the handshake failed
 	GateCanceled = "canceled" // the client cancelled it
 	GateClosed   = "closed"   // the connection ended
 )
 
-// What a request failed with, where that is no JSON-RPC code: values of
-// errorType of [Metrics.RequestDone].
+// Why a request failed, if not with a JSON-RPC code: values of errorType in
+// [Metrics.RequestDone].
 const (
 	ErrorTimeout        = "timeout"              // the server did not answer in time
 	ErrorSessionLost    = "session_lost"         // the session ended with the request in flight
 	ErrorCanceled       = "canceled"             // the client cancelled it or went away
-	ErrorInitialization = "initialization_error" // there was no session to send it to
+	ErrorInitialization = "initialization_error" // there was no session
 	ErrorClosed         = "closed"               // the connection was closing
 	ErrorBusy           = "busy"                 // too many requests were in flight
 	ErrorDraining       = "draining"             // the gateway was shutting down
-	ErrorInvalid        = "invalid_response"     // the server's answer was no valid response, or too long
-	ErrorTool           = "tool_error"           // a tool's result says isError
+	ErrorInvalid        = "invalid_response"     // the server's answer was not valid, or too long
+	ErrorTool           = "tool_error"           // the tool's result has isError
 )
 
-// Why a message was thrown away: the reasons of [Metrics.Dropped].
+// Why the gateway dropped a message: the reasons of [Metrics.Dropped].
 const (
-	DroppedUnknownResponse = "unknown_response" // a response to no pending request, of the server or of a client
-	DroppedUnknownRequest  = "unknown_request"  // a request of the server that no client takes, or the cancellation of none
+	DroppedUnknownResponse = "unknown_response" // a response without a pending request, from server or client
+	DroppedUnknownRequest  = "unknown_request"  // a server request for no client, or the cancellation of an unknown request
 	DroppedInvalidMessage  = "invalid_message"  // not a JSON-RPC message
 	DroppedTooLong         = "too_long"         // over the message limit
-	DroppedNotReady        = "not_ready"        // there was no session that it could belong to
-	DroppedUnknownProgress = "unknown_progress" // progress of no request in flight
-	DroppedUnattributed    = "unattributed"     // from a shared session, and it is not known for which client
-	DroppedShared          = "shared"           // a client's notification that a shared session does not take
+	DroppedNotReady        = "not_ready"        // there was no session for it
+	DroppedUnknownProgress = "unknown_progress" // progress for no request in flight
+	DroppedUnattributed    = "unattributed"     // from a shared session, for an unknown client
+	DroppedShared          = "shared"           // a client's notification that shared sessions refuse
 )
 
 // How a child process ended: the reasons of [Metrics.ChildExited].
 const (
 	ChildOK     = "ok"     // by itself, exit code 0
 	ChildError  = "error"  // by itself, another exit code
-	ChildSignal = "signal" // by a signal that was not ours
-	ChildClosed = "closed" // we ended it
+	ChildSignal = "signal" // by a signal that the gateway did not send
+	ChildClosed = "closed" // the gateway ended it
 )

@@ -2,13 +2,13 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// remoteSeries are the series of servers that are reached over HTTP.
+// remoteSeries are the series of remote servers.
 type remoteSeries struct {
 	responses closedSet[lazyCounter]
 	resumed   prometheus.Counter
 }
 
-// What a remote server answered, for RemoteResponse.
+// The classes of responses that RemoteResponse counts.
 const (
 	RemoteOK          = "2xx"
 	RemoteRedirect    = "3xx"
@@ -29,8 +29,8 @@ func newRemoteSeries(b *builder) remoteSeries {
 	}
 }
 
-// RemoteResponse counts an HTTP response of a remote server by its status code; 0
-// stands for none.
+// RemoteResponse counts an HTTP response of a remote server by its status code, or a
+// missing one if code is 0.
 func (m *Metrics) RemoteResponse(code int) {
 	if m == nil {
 		return
@@ -49,7 +49,7 @@ func (m *Metrics) RemoteResponse(code int) {
 	m.remote.responses.of(class).Inc()
 }
 
-// RemoteResumed counts a response that broke off and goes on.
+// RemoteResumed counts a response that broke off and was resumed.
 func (m *Metrics) RemoteResumed() {
 	if m == nil {
 		return

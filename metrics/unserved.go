@@ -2,7 +2,7 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// refusalSeries are the series of requests that were refused.
+// refusalSeries are the series of refused requests.
 type refusalSeries struct {
 	rejected     closedSet[prometheus.Counter]
 	postRejected closedSet[prometheus.Counter]
@@ -17,21 +17,21 @@ func newRefusalSeries(b *builder) refusalSeries {
 	}
 }
 
-// Unserved counts the requests that reach none of several servers: in the series
-// of refusals, under the label server with no name. It is safe for concurrent use.
+// Unserved counts the requests that reach none of several servers, in the series of
+// refusals with an empty label server. It is safe for concurrent use.
 type Unserved struct{ refusalSeries }
 
-// NewUnserved makes the series and registers them with reg, beside those that
-// [Named] has made. A second call with the same registry returns the Unserved of
-// the first. It fails when the registry has the series without the label server.
+// NewUnserved makes the series and registers them with reg, beside those of [Named].
+// A second call with the same registry returns the Unserved of the first. It fails if
+// the registry has the series without the label server.
 func NewUnserved(reg *prometheus.Registry) (*Unserved, error) {
 	var b builder
 	u := &Unserved{newRefusalSeries(&b)}
 	return register(prometheus.WrapRegistererWith(prometheus.Labels{serverLabel: ""}, reg), u, b.all)
 }
 
-// ConnectionRejected is Metrics.ConnectionRejected.
+// ConnectionRejected counts like Metrics.ConnectionRejected.
 func (u *Unserved) ConnectionRejected(reason string) { u.rejected.of(reason).Inc() }
 
-// PostRejected is Metrics.PostRejected.
+// PostRejected counts like Metrics.PostRejected.
 func (u *Unserved) PostRejected(reason string) { u.postRejected.of(reason).Inc() }

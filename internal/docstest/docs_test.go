@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 )
 
 const root = "../.."
@@ -145,6 +146,36 @@ func TestReadmeIsShort(t *testing.T) {
 	}
 	if got, most := strings.Count(string(data), "\n"), 160; got > most {
 		t.Errorf("README.md has %d lines, want at most %d", got, most)
+	}
+}
+
+const maxProse = 100 // characters in a line
+
+var (
+	listMarker  = regexp.MustCompile(`^\s*([-*]|\d+\.)\s+`)
+	unbreakable = regexp.MustCompile("`[^`]*`|\\[[^]]*\\](\\([^)]*\\)|: .*)")
+)
+
+// TestProseLinesAreShort checks the length of all lines but headings, tables, code
+// blocks and lines that cannot be broken.
+func TestProseLinesAreShort(t *testing.T) {
+	for _, p := range pages(t) {
+		inList := false
+		for i, line := range p.prose {
+			marker := listMarker.FindString(line)
+			if marker != "" || line != "" && line[0] != ' ' {
+				inList = marker != ""
+			}
+			indented := strings.HasPrefix(line, "    ") && !inList // a code block
+			if indented || strings.HasPrefix(line, "#") || strings.HasPrefix(strings.TrimSpace(line), "|") {
+				continue
+			}
+			text := strings.TrimSpace(strings.TrimPrefix(line, marker))
+			breakable := strings.Contains(unbreakable.ReplaceAllString(text, ""), " ")
+			if n := utf8.RuneCountInString(line); n > maxProse && breakable {
+				t.Errorf("%s:%d: line of %d characters, want at most %d", p.path, i+1, n, maxProse)
+			}
+		}
 	}
 }
 

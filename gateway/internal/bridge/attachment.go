@@ -11,23 +11,23 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
-// attachment is a connection on a session.
+// attachment attaches a connection to a session.
 type attachment struct {
 	*sessions.Session
 	client *client
 	caller *multiplex.Caller
-	member *sessions.Member // of a shared session; nil: the session is the connection's own
+	member *sessions.Member // nil: the connection owns the session
 }
 
-// attach puts the connection on a session.
+// attach attaches the connection to a session.
 func (b *Bridge) attach(a *attachment, s *sessions.Session) {
 	a.Session = s
 	a.client = &client{bridge: b, on: a}
 	a.caller = s.Attach(a.client, b.c.ShortID(), b.c.Client().Principal)
 }
 
-// leave takes the connection off a session, and ends that if it is its own. A nil
-// attachment is on no session.
+// leave detaches the connection from its session. It ends a session that the
+// connection owns, with the reason why. On a nil attachment it does nothing.
 func (a *attachment) leave(why error) {
 	switch {
 	case a == nil:
@@ -41,7 +41,7 @@ func (a *attachment) leave(why error) {
 
 // join makes the connection a member of a shared session.
 func (b *Bridge) join(ctx context.Context) (*attachment, error) {
-	a := &attachment{} // lose does nothing for it until it is in use
+	a := &attachment{} // until it is in use, lose ignores it
 	m, err := b.opts.Supplier.Join(ctx, func(err error) { b.start.lose(a, err) })
 	if err != nil {
 		return nil, err
@@ -55,12 +55,12 @@ func (b *Bridge) join(ctx context.Context) (*attachment, error) {
 func (b *Bridge) own(s *sessions.Session) *attachment {
 	a := &attachment{}
 	b.attach(a, s)
-	s.Own(func(err error) { b.start.lose(a, err) }) // if it is over already, the handshake or settle finds out
+	s.Own(func(err error) { b.start.lose(a, err) }) // if it is over already, the handshake or settle notices
 	return a
 }
 
-// giveBack returns a server that has heard nothing of the client: another
-// connection may have it.
+// giveBack detaches the connection from a session that has got no message from it. It
+// gives the session to the pool, or ends it.
 func (b *Bridge) giveBack(a *attachment) {
 	a.caller.Detach()
 	if !b.takesAnyServer() || !b.opts.Supplier.GiveBack(a.Session) {
@@ -68,79 +68,83 @@ func (b *Bridge) giveBack(a *attachment) {
 	}
 }
 
-// takesAnyServer reports whether a server that is started for this client would be
-// the same for any other: nothing of the client's request is handed on to it.
+// takesAnyServer reports whether the pool can serve this client and take its server
+// back: the gateway forwards none of its headers.
 func (b *Bridge) takesAnyServer() bool { return len(b.c.Client().Header) == 0 }
 
-// maxEarlyBytes bounds what a server may send before its session is in use.
+// maxEarlyBytes bounds the messages that a server sends before its session is in use.
 const maxEarlyBytes = 1 << 20
 
-// client is the bridge as one of its sessions sees it. Servers send messages as
-// soon as they are initialized (roots/list is the usual case). Before the session
-// is in use no answer would find the way back, and the client may still wait for
-// the answer to its initialize: client keeps those messages until then.
+// client implements multiplex.Client for one attachment of a bridge. A server may
+// send messages as soon as it is initialized (roots/list is the usual one). Before
+// the session is in use the client's answer could not reach it, and the client may
+// still wait for the answer to its initialize. So client keeps those messages until
+// deliverEarly.
 type client struct {
 	bridge *Bridge
 	on     *attachment
 
 	mu     sync.Mutex // guards what follows
 	inUse  bool
-	passed chan struct{} // closed when early has been delivered
+	passed chan struct{} // set with inUse; closed when early has been delivered
 	early  [][]byte
 	bytes  int // of early
 }
 
 var _ multiplex.Client = (*client)(nil)
 
-// Answer passes the server's response to a request on.
+// Answer passes the server's response to the client.
 func (c *client) Answer(id jsonrpc.ID, response []byte, errorType string) {
 	c.on.NoteAnswer()
 	c.bridge.answer(id, response, errorType)
 }
 
-// Fail answers a request with an error of the gateway's.
+// Fail answers a request with an error of the gateway.
 func (c *client) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
 	c.bridge.fail(id, e, errorType)
 }
 
-// Lost repeats a request that the session has ended under, or answers it.
+// Lost repeats a request of a lost session, or answers it with e.
 func (c *client) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
 	c.bridge.repeat(m, e)
 }
 
-// Deliver passes a notification or request of the server on, or keeps it.
+// Deliver passes a notification or request of the server to the client, or keeps it
+// until the session is in use.
 func (c *client) Deliver(method string, message []byte) {
 	if c.bridge.shares() && !c.advertised(method) {
 		c.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
 	}
-	if !c.keep(message) {
+	if !c.keepEarly(message) {
 		c.pass(message)
 	}
 }
 
-// advertised reports whether the server has said that this list may change. It is
-// true for what is no list.
+// advertised reports whether the server declared that it sends method. It is true for
+// all methods but the list_changed notifications.
 func (c *client) advertised(method string) bool {
 	kind, isList := mcp.ChangedList(method)
 	return !isList || c.on.Result().Advertises(kind, "listChanged")
 }
 
-// pass passes a message on. The reader of a shared session does not wait for the
-// client; that of the client's own does, so that the server is slowed down.
+// pass sends a message to the client. On a shared session it does not wait for a slow
+// client. On the client's own session it does, which slows the server down.
 func (c *client) pass(message []byte) {
 	if c.bridge.shares() {
 		c.bridge.c.SendNow(message)
 		return
 	}
-	_ = c.bridge.c.Send(message) // a connection that is slow or gone has been closed
+	_ = c.bridge.c.Send(message) // on an error the connection is closed already
 }
 
-func (c *client) keep(message []byte) bool {
+// keepEarly keeps a message until the session is in use, or drops it over
+// maxEarlyBytes. It reports false if the session is in use.
+func (c *client) keepEarly(message []byte) bool {
 	c.mu.Lock()
 	if c.inUse {
 		c.mu.Unlock()
-		<-c.passed // the reader waits, as it may in pass
+		<-c.passed // keeps the order; the reader may wait here, as in pass
 		return false
 	}
 	defer c.mu.Unlock()
@@ -154,8 +158,9 @@ func (c *client) keep(message []byte) bool {
 	return true
 }
 
-// use delivers what was kept. Later messages are passed on as they come.
-func (c *client) use() {
+// deliverEarly puts the session in use: it delivers the messages kept so far, and
+// later ones pass at once.
+func (c *client) deliverEarly() {
 	c.mu.Lock()
 	early, passed := c.early, make(chan struct{})
 	c.early, c.bytes, c.passed, c.inUse = nil, 0, passed, true
@@ -166,12 +171,12 @@ func (c *client) use() {
 	close(passed)
 }
 
-// Serves reports whether the session was initialized with the capability that a
-// request of the server needs (MCP 2025-11-25, client features). A request that no
-// rule names needs none.
+// Serves reports whether the client declared, in the session's initialize, the
+// capability that a server request needs (MCP 2025-11-25, client features). Requests
+// of other methods need none.
 func (c *client) Serves(m *jsonrpc.Message) bool {
 	params := c.on.Params()
-	if params == nil { // the client's own initialize is not ours to read
+	if params == nil { // the gateway does not read the client's own initialize
 		return c.bridge.opts.Params == nil
 	}
 	capabilities, _ := jsonrpc.Member(params, "capabilities")
@@ -187,7 +192,7 @@ func (c *client) Serves(m *jsonrpc.Message) bool {
 		if string(mode) == `"url"` {
 			return declares("elicitation", "url")
 		}
-		// {} means forms, as before there were modes.
+		// {} means forms, as in versions without modes.
 		return declares("elicitation") && (declares("elicitation", "form") || !declares("elicitation", "url"))
 	}
 	return true

@@ -27,27 +27,28 @@ func (s *start) attempt() (*attachment, error) {
 	s.mu.Lock()
 	s.cancel = nil
 	s.late.Stop()
-	attempt, told := s.attempts, s.told
+	attempt, late := s.attempts, s.lateCounted
 	s.mu.Unlock()
 	if ctx.Err() != nil && err != nil {
-		s.b.countAbandoned(from, time.Since(began), told)
+		s.b.countAbandoned(from, time.Since(began), late)
 		return a, err
 	}
 	s.b.reportStart(a, err, from, attempt, time.Since(began))
 	return a, err
 }
 
-// beginAttempt moves to reaching. cancel ends the attempt.
+// beginAttempt moves to reaching and starts the timer of late starts. cancel ends the
+// attempt. It fails if the connection drains or is closed.
 func (s *start) beginAttempt(cancel context.CancelFunc) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.moveLocked(reaching)
 	s.cancel = cancel
 	if s.b.over() {
-		cancel() // close came before there was something to cancel
+		cancel() // close found nothing to cancel
 	}
 	s.attempts++
-	s.told, s.began = false, time.Now()
+	s.lateCounted, s.began = false, time.Now()
 	attempt := s.began
 	s.late = time.AfterFunc(s.b.opts.InitializationTimeout, func() { s.reportLate(attempt) })
 	if s.b.c.State() == connstate.Initializing {
@@ -61,19 +62,19 @@ func (s *start) beginAttempt(cancel context.CancelFunc) error {
 	return err
 }
 
-// supersededLocked reports whether the client has come with other params after the
-// initialize of this attempt went out. Such an attempt does not count.
+// supersededLocked reports whether the client sent other params after the initialize
+// of this attempt. It then takes the attempt out of the count, and resets the mark.
 func (s *start) supersededLocked() bool {
-	if !s.again {
+	if !s.superseded {
 		return false
 	}
-	s.again = false
+	s.superseded = false
 	s.attempts--
 	return true
 }
 
-// session attaches the connection to a session that is initialized: to a shared one,
-// or to one of its own. from names where the session comes from, for log and metrics.
+// session attaches the connection to an initialized session: a shared one, or its
+// own. from names the source of the session, for log and metrics.
 func (b *Bridge) session(ctx context.Context) (a *attachment, from string, err error) {
 	if b.shares() {
 		a, err = b.join(ctx)
@@ -86,7 +87,7 @@ func (b *Bridge) session(ctx context.Context) (a *attachment, from string, err e
 		return nil, from, err
 	}
 	a = b.own(s)
-	if b.start.plain() {
+	if b.start.skipsInitialize() {
 		return a, from, nil
 	}
 	params, err := b.start.hold(ctx, attempt)
@@ -100,7 +101,7 @@ func (b *Bridge) session(ctx context.Context) (a *attachment, from string, err e
 	return a, from, nil
 }
 
-// forwarded adds to ctx what is handed on of the client's request.
+// forwarded adds the client's headers to forward to ctx.
 func (b *Bridge) forwarded(ctx context.Context) context.Context {
 	if header := b.c.Client().Header; len(header) > 0 {
 		return upstream.WithHeader(ctx, header)
@@ -108,10 +109,10 @@ func (b *Bridge) forwarded(ctx context.Context) context.Context {
 	return ctx
 }
 
-// hold waits until it is known whose initialize goes out, and returns its params:
-// the client's own, or the synthetic ones when the client asks for something else or
-// stays silent for the announce delay. It does not wait where that is known already,
-// as after the loss of a session. While it waits it lends its turn to others.
+// hold waits until it is decided which initialize goes out, and returns its params:
+// the client's own, or the synthetic ones if a request needs the server or the client
+// is silent for the announce delay. It does not wait after the decision, as after the
+// loss of a session. While it waits it lends its turn. It fails with ctx.
 func (s *start) hold(ctx context.Context, attempt *sessions.Attempt) (json.RawMessage, error) {
 	s.mu.Lock()
 	s.moveLocked(holding)
@@ -145,9 +146,9 @@ func (s *start) hold(ctx context.Context, attempt *sessions.Attempt) (json.RawMe
 	return s.params, nil
 }
 
-// choose sends the synthetic initialize for a request that needs the server, unless
-// it is known already whose initialize goes out.
-func (s *start) choose() {
+// chooseSynthetic decides for the synthetic initialize, because a request needs the
+// server. It does nothing after a decision.
+func (s *start) chooseSynthetic() {
 	if s.chosen.Load() {
 		return
 	}
@@ -159,8 +160,9 @@ func (s *start) choose() {
 	}
 }
 
-// plain reports whether the gateway does not initialize the next session.
-func (s *start) plain() bool {
+// skipsInitialize reports whether the gateway leaves the next initialize to the
+// client.
+func (s *start) skipsInitialize() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.params == nil

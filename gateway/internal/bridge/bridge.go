@@ -16,67 +16,67 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
-// errGone is the reason of sessions that end with their connection.
+// errGone is the close reason of sessions that end with their connection.
 var errGone = errors.New("the client's connection was closed")
 
-// Options configure the bridges of a gateway, which share them. They have no
-// defaults.
+// Options configure the bridges of a gateway, which share one Options. The fields
+// have no defaults.
 type Options struct {
 	// Supplier supplies the sessions.
 	Supplier *sessions.Supplier
-	// Params are those of the synthetic initialize. nil: clients initialize their
-	// sessions themselves, and the initialize of a client is a message like any other.
+	// Params are the params of the synthetic initialize. nil: clients initialize
+	// their sessions themselves, and the gateway forwards initialize like any other
+	// request.
 	Params json.RawMessage
 	// The fields of gateway.Options with these names.
 	MaxHandshakeAttempts  int
-	InitializationTimeout time.Duration // then a start is late
+	InitializationTimeout time.Duration // after it a start is late
 	InitializeTimeout     time.Duration
-	AnnounceDelay         time.Duration // so long initialize waits for that of the client
-	// Repeat makes requests that change nothing be repeated when their session is
-	// lost.
+	AnnounceDelay         time.Duration // how long initialize waits for the client's own
+	// Repeat turns on the repeat of safe requests of a lost session.
 	Repeat bool
 	// Detailed reports whether a client may see the details of errors.
 	Detailed func(connstate.Client) bool
 	// Logger and Metrics must not be nil.
 	Logger  *slog.Logger
 	Metrics *metrics.Metrics
-	// Moved is called with each move of the start of a session, under its lock. nil:
-	// nothing is called. It is for tests.
+	// Moved, if not nil, observes each move of a start. It runs under the lock of the
+	// start. It is for tests.
 	Moved func(from, to State)
 }
 
-// Bridge is one connection behind its gate: it passes messages between the client
-// and its session, and answers what the gateway answers itself. Its start gets it
-// the session. It is safe for concurrent use.
+// Bridge passes messages between a connection and its session, and answers the
+// requests that the gateway answers itself. Its start gets it the session. It is safe
+// for concurrent use.
 type Bridge struct {
 	opts  *Options
 	c     *connstate.Connection
 	start *start
 
-	// used: a client's message has gone to a session.
+	// used is true once a message of the client has gone to a session.
 	used atomic.Bool
-	// opened is the client's own initialize on a transport without ours.
+	// opened is the client's own initialize where the gateway sends none.
 	opened   atomic.Pointer[jsonrpc.Message]
-	memory   memory // what a new session must be told
+	memory   memory
 	repeated repeated
 }
 
 var _ connstate.Handler = (*Bridge)(nil)
 
-// New returns the bridge of a connection that has just been opened, and begins to
-// get it a session. opts must not change any more.
+// New returns the bridge of a new connection, and begins to get it a session. The
+// caller must not change opts afterwards.
 func New(c *connstate.Connection, opts *Options) *Bridge {
 	b := &Bridge{opts: opts, c: c}
 	b.start = &start{b: b, params: opts.Params, wake: make(chan struct{}, 1)}
-	opts.Supplier.Go(b.start.run) // ends with a session, after the last attempt, or with the connection
+	opts.Supplier.Go(b.start.run) // ends with a session in use, after the last attempt, or with the connection
 	return b
 }
 
-// shares reports whether the session is one that all connections share.
+// shares reports whether connections share sessions.
 func (b *Bridge) shares() bool { return b.opts.Supplier.Shares() }
 
-// log returns a logger that names the connection. Few lines need it: a logger
-// kept by each of many idle connections would cost more than it is worth.
+// log returns a logger with the connection's id. Only few lines need it, so
+// connections do not keep one, which would cost memory for each idle connection.
 func (b *Bridge) log() *slog.Logger { return b.opts.Logger.With("connectionId", b.c.ShortID()) }
 
 // over reports whether the connection is closed.
@@ -89,12 +89,13 @@ func (b *Bridge) over() bool {
 	}
 }
 
-// Receive handles a message of the client, inside its POST.
+// Receive handles a message of the client. It runs inside the POST and does not
+// block.
 func (b *Bridge) Receive(m *jsonrpc.Message) {
 	switch m.Kind {
 	case jsonrpc.Request:
 		b.request(m)
-	case jsonrpc.Response: // to the session that asked, or to none
+	case jsonrpc.Response: // only the session that sent the request can use it
 		b.forwardOrDrop(m)
 	default:
 		b.notification(m)
@@ -110,18 +111,18 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodPing:
 		b.c.AnswerNow(m.ID, jsonrpc.NewResult(m.ID, json.RawMessage("{}")), "")
 	case m.Method == mcp.MethodDiscover:
-		// This transport has no server/discover; the answer makes clients that
-		// try it fall back to initialize at once (MCP 2026-07-28, versioning).
+		// This transport has no server/discover. The error makes clients that try it
+		// fall back to initialize at once (MCP 2026-07-28, versioning).
 		b.fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on HTTP+SSE: use initialize"), "-32601")
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
 		b.start.initialize(m)
 	default:
-		b.start.choose()
-		b.admit(m)
+		b.start.chooseSynthetic()
+		b.gateOrSend(m)
 	}
 }
 
-// refuseUncounted answers a request that could not be noted as unanswered.
+// refuseUncounted answers a request that Begin refused.
 func (b *Bridge) refuseUncounted(m *jsonrpc.Message, err error) {
 	switch {
 	case errors.Is(err, connstate.ErrDuplicate):
@@ -136,16 +137,16 @@ func (b *Bridge) refuseUncounted(m *jsonrpc.Message, err error) {
 func (b *Bridge) notification(m *jsonrpc.Message) {
 	switch {
 	case m.Method == mcp.MethodInitialized && b.opts.Params != nil:
-		// The gateway has sent its own.
+		// The gateway sends its own.
 	case m.Method == mcp.MethodCancelled:
 		b.cancel(m)
 	default:
-		b.admit(m)
+		b.gateOrSend(m)
 	}
 }
 
-// cancel withdraws a request that waits at the gate, or passes the
-// cancellation on to the session.
+// cancel withdraws the request from the gate, or passes the cancellation to the
+// session.
 func (b *Bridge) cancel(m *jsonrpc.Message) {
 	id, _ := jsonrpc.Member(m.Params(), "requestId")
 	if b.c.Withdraw(jsonrpc.ID(id)) {
@@ -155,15 +156,17 @@ func (b *Bridge) cancel(m *jsonrpc.Message) {
 	b.forwardOrDrop(m)
 }
 
-// forwardOrDrop sends a message to the current session, if there is one.
+// forwardOrDrop sends a message to the current session. Without one it drops the
+// message.
 func (b *Bridge) forwardOrDrop(m *jsonrpc.Message) {
 	if a := b.start.current.Load(); a == nil || a.caller.Forward(m) != nil {
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 	}
 }
 
-// admit puts a message into the gate, or sends it when the gate is open.
-func (b *Bridge) admit(m *jsonrpc.Message) {
+// gateOrSend puts a message into the gate, or sends it if the gate is open. A request
+// on a connection that has given up may start another attempt.
+func (b *Bridge) gateOrSend(m *jsonrpc.Message) {
 	pass, err := b.c.Admit(m)
 	if _, failed := errors.AsType[*handshake.Failure](err); failed && m.Kind == jsonrpc.Request && b.start.revive() {
 		pass, err = b.c.Admit(m)
@@ -171,7 +174,7 @@ func (b *Bridge) admit(m *jsonrpc.Message) {
 	b.passOrRefuse(m, pass, err)
 }
 
-// passOrRefuse does what the gate has decided about a message.
+// passOrRefuse sends or refuses a message, as the gate decided.
 func (b *Bridge) passOrRefuse(m *jsonrpc.Message, pass bool, err error) {
 	switch {
 	case err != nil:
@@ -181,8 +184,7 @@ func (b *Bridge) passOrRefuse(m *jsonrpc.Message, pass bool, err error) {
 	}
 }
 
-// send sends a message to the server. It reports whether there is a session that
-// takes it.
+// send sends a message to the server. It reports whether a session took it.
 func (b *Bridge) send(m *jsonrpc.Message) bool {
 	a := b.start.current.Load()
 	if a == nil {
@@ -194,21 +196,21 @@ func (b *Bridge) send(m *jsonrpc.Message) bool {
 	}
 	b.used.Store(true)
 	err := a.caller.Forward(m)
-	switch { // Forward notices the loss of a session before its reader does
+	switch { // Forward may notice the loss of a session before its reader does
 	case err == nil:
 		return true
-	case errors.Is(err, multiplex.ErrLeft): // the connection is closed, the session need not be over
+	case errors.Is(err, multiplex.ErrLeft): // the connection is closed; the session may live on
 	case a.member != nil:
 		a.member.Replace()
-		b.start.lose(a, sessions.ErrTakesNoMore) // the session may not have told this connection yet
+		b.start.lose(a, sessions.ErrTakesNoMore) // Replace may find the session replaced, and this connection not yet informed
 	case b.start.lose(a, sessions.ErrTakesNoMore):
 		a.Retire(b.c.Done())
 	}
 	return false
 }
 
-// readmit puts a message back into the gate that found no session behind it: the
-// next one is being started.
+// readmit puts a message that found no session back into the gate, where it waits for
+// the next session.
 func (b *Bridge) readmit(m *jsonrpc.Message) {
 	pass, err := b.c.Readmit(m)
 	switch {
@@ -219,7 +221,7 @@ func (b *Bridge) readmit(m *jsonrpc.Message) {
 	}
 }
 
-// Refused answers a request that the gate did not let through.
+// Refused answers a request that the gate refused with err. It drops other messages.
 func (b *Bridge) Refused(m *jsonrpc.Message, err error) {
 	if m.Kind != jsonrpc.Request {
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
@@ -228,9 +230,9 @@ func (b *Bridge) Refused(m *jsonrpc.Message, err error) {
 	failure, isFailure := errors.AsType[*handshake.Failure](err)
 	switch {
 	case isFailure:
-		b.fail(m.ID, b.tell(b.start.remaining(failure)).RPC(), metrics.ErrorInitialization)
+		b.fail(m.ID, b.visibleFailure(b.start.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrGateTimeout):
-		b.fail(m.ID, b.tell(b.start.lateFailure(b.opts.InitializationTimeout)).RPC(), metrics.ErrorInitialization)
+		b.fail(m.ID, b.visibleFailure(b.start.lateFailure(b.opts.InitializationTimeout)).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrDraining):
 		b.fail(m.ID, multiplex.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
 	case errors.Is(err, connstate.ErrGateFull):
@@ -240,12 +242,12 @@ func (b *Bridge) Refused(m *jsonrpc.Message, err error) {
 	}
 }
 
-// Closed ends the connection's session.
+// Closed ends the start and leaves the session.
 func (b *Bridge) Closed() { b.start.close() }
 
-// answer passes the server's response to a client's request on. The reader of a
-// shared session does not wait for the client; that of the client's own session
-// does, so that the server is slowed down.
+// answer passes the server's response to a request to the client. On a shared session
+// it does not wait for a slow client. On the client's own session it does, which
+// slows the server down.
 func (b *Bridge) answer(id jsonrpc.ID, response []byte, errorType string) {
 	b.repeated.forget(id)
 	if m := b.opened.Load(); m != nil && m.ID == id && errorType == "" {
@@ -258,8 +260,8 @@ func (b *Bridge) answer(id jsonrpc.ID, response []byte, errorType string) {
 	b.c.Answer(id, response, errorType)
 }
 
-// fail answers a client's request with an error of the gateway's.
+// fail answers a client's request with an error of the gateway.
 func (b *Bridge) fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
 	b.repeated.forget(id)
-	b.c.AnswerNow(id, jsonrpc.NewError(id, b.safe(e, errorType)), errorType)
+	b.c.AnswerNow(id, jsonrpc.NewError(id, b.visibleError(e, errorType)), errorType)
 }

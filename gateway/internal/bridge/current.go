@@ -8,8 +8,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// takeIntoUse takes a session into use, unless the attempt is superseded. It reports
-// whether the session is still usable.
+// takeIntoUse makes a the current session, unless its attempt is superseded: it
+// announces the session, answers waiting initialize requests, restores the client's
+// state and opens the gate. It reports whether run may end.
 func (s *start) takeIntoUse(a *attachment) bool {
 	s.mu.Lock()
 	if s.supersededLocked() {
@@ -21,13 +22,13 @@ func (s *start) takeIntoUse(a *attachment) bool {
 	s.moveLocked(taking)
 	s.served, s.lost, s.failure = true, false, nil
 	s.current.Store(a)
-	s.clearWakeLocked() // it was for this attempt
+	s.clearWakeLocked() // the signal was for this attempt
 	waiting := s.takeWaitingLocked()
 	s.mu.Unlock()
 
 	s.b.greet(a, waiting, !again)
-	a.client.use()
-	if replaces && !s.b.shares() { // the supplier counts the loss of a shared one, once
+	a.client.deliverEarly()
+	if replaces && !s.b.shares() { // the supplier counts the loss of a shared session, once
 		s.b.opts.Metrics.SessionRestarted()
 	}
 	if again {
@@ -36,14 +37,14 @@ func (s *start) takeIntoUse(a *attachment) bool {
 	if release := s.open(a); release != nil {
 		release(s.b.send)
 		if replaces {
-			s.b.tellListChanged(a)
+			s.b.notifyListsChanged(a)
 		}
 	}
 	return s.settle(a)
 }
 
 // open opens the gate for a session and returns the function that releases the
-// messages in it; nil when the session is lost or replaced already, or the
+// messages in it. It returns nil if the session is lost or replaced already, or the
 // connection drains.
 func (s *start) open(a *attachment) (release func(func(*jsonrpc.Message) bool)) {
 	s.mu.Lock()
@@ -51,20 +52,20 @@ func (s *start) open(a *attachment) (release func(func(*jsonrpc.Message) bool)) 
 	if s.current.Load() != a {
 		return nil
 	}
-	release, _ = s.b.c.Open() // draining or closed: nil
+	release, _ = s.b.c.Open() // nil if draining or closed
 	return release
 }
 
-// settle moves to serving, and reports whether run may end: false when the session
-// is lost or replaced already.
+// settle moves to serving. It reports whether run may end: false if the session is
+// lost or replaced already.
 func (s *start) settle(a *attachment) bool {
-	if s.b.over() && s.current.CompareAndSwap(a, nil) { // closed while we took it into use
+	if s.b.over() && s.current.CompareAndSwap(a, nil) { // closed meanwhile
 		a.leave(errGone)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.b.over(): // from here on close has found it
+	case s.b.over(): // close, or the lines above, leave the session
 		s.moveLocked(over)
 		return true
 	case s.current.Load() == a && a.Err() == nil:
@@ -75,8 +76,9 @@ func (s *start) settle(a *attachment) bool {
 	return false
 }
 
-// lose handles the loss of a session, before its requests are answered. It reports
-// whether a was the current session; a second call reports false.
+// lose handles the loss of a session; the session answers or repeats its requests
+// after it. It reports whether a was the current session; a second call reports
+// false.
 func (s *start) lose(a *attachment, err error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,23 +93,23 @@ func (s *start) lose(a *attachment, err error) (lost bool) {
 }
 
 // loseLocked closes the gate after the loss of the current session. It reports
-// whether a was that session, and whether the connection wants another one.
+// whether a was that session, and whether the connection needs another one.
 func (s *start) loseLocked(a *attachment, err error) (lost, wanted bool) {
 	b := s.b
 	if b.over() || s.current.Load() != a {
 		return false, false
 	}
-	// The gate first: a message that finds no session behind it must find the gate
-	// shut the next time.
+	// Close the gate first: a message that finds no session must find the gate closed
+	// when it returns.
 	shut := b.c.State() == connstate.Initializing || b.c.Move(connstate.Initializing) == nil
 	if !s.current.CompareAndSwap(a, nil) {
 		return false, false // closed meanwhile
 	}
 	if !shut {
-		return true, false // draining: there will be no other
+		return true, false // draining: no other session follows
 	}
 	s.lost = true
-	if a.member == nil { // the supplier logs the loss of a shared one, once
+	if a.member == nil { // the supplier logs the loss of a shared session, once
 		level, attrs := a.LossAttrs(err)
 		b.log().Log(context.Background(), level, "session lost", attrs...)
 	}

@@ -1,11 +1,11 @@
-// Package bridge is the life of one connection behind its gate: a [Bridge] gets the
+// Package bridge connects one connection to its session. A [Bridge] gets the
 // connection a session, runs the handshake, gets another session when that one is
-// lost, and answers what a client may ask about the handshake itself.
+// lost, and answers the client's requests about the handshake itself.
 //
-//	Bridge ── start       the state machine that gets a session; its table is at State
+//	Bridge ── start       the state machine that gets a session; see State for its table
 //	       ├─ attachment  the connection on the current session
-//	       ├─ memory      what a new session must be told
-//	       └─ repeated    requests that are sent for the second time
+//	       ├─ memory      log level and subscriptions, for a new session
+//	       └─ repeated    requests sent for the second time
 //
-// Its log, metrics and errors are those of package gateway.
+// Its log lines, metrics and errors belong to package gateway.
 package bridge

@@ -11,10 +11,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// crashFailure returns a failure when the server has started as often as it may and
-// ended soon after the last start. For clients that is as if it did not start. A
-// shared session has no such failure: a client that makes the server crash must not
-// make the others give up.
+// crashFailure returns a failure if the server ended soon after the last start that
+// was allowed, else nil. For clients that is a failed start. A shared session never
+// fails so: one client that crashes the server must not make the others give up.
 func (s *start) crashFailure() *handshake.Failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,12 +28,12 @@ func (s *start) crashFailure() *handshake.Failure {
 	}
 }
 
-// handleFailure handles an attempt that failed and reports whether it was the last
-// one for now. After the last one it answers every request that waits with the
-// failure; otherwise they wait for the next attempt.
+// handleFailure handles a failed attempt and reports whether run must end. After the
+// last attempt it answers all waiting requests with the failure; before, they wait
+// for the next attempt.
 func (s *start) handleFailure(err error) bool {
 	failure, ok := errors.AsType[*handshake.Failure](err)
-	if !ok { // the connection is draining or closed
+	if !ok { // the connection drains or is closed
 		s.stop(err)
 		return true
 	}
@@ -44,35 +43,35 @@ func (s *start) handleFailure(err error) bool {
 		return false
 	}
 	last := s.attempts >= s.b.opts.MaxHandshakeAttempts
-	told := *failure
-	told.Attempt, told.RetryAfter, told.Refusal = s.attempts, s.drawPauseLocked(), nil
-	s.failure = &told
-	s.clearWakeLocked() // it was for the attempt that has failed
+	reported := *failure
+	reported.Attempt, reported.RetryAfter, reported.Refusal = s.attempts, s.drawPauseLocked(), nil
+	s.failure = &reported
+	s.clearWakeLocked() // the signal was for the failed attempt
 	announce := !s.served && s.b.opts.Params != nil
 	refused := s.dropRefusedLocked(failure)
 	var waiting []waitingInitialize
 	var refusal error
 	if last {
 		s.moveLocked(gaveUp)
-		s.retryAt = time.Now().Add(told.RetryAfter)
-		waiting, refusal = s.takeWaitingLocked(), &told
+		s.retryAt = time.Now().Add(reported.RetryAfter)
+		waiting, refusal = s.takeWaitingLocked(), &reported
 	} else {
 		s.moveLocked(pausing)
 	}
-	gated, moveErr := s.b.c.Fail(refusal) // under the lock: a client that asks again starts anew after it
+	gated, moveErr := s.b.c.Fail(refusal) // under the lock, so that revive comes after it
 	s.mu.Unlock()
 
 	if announce {
-		s.b.announce(s.b.tell(&told).Response(s.b.autoID()))
+		s.b.announce(s.b.visibleFailure(&reported).Response(s.b.autoID()))
 	}
 	for _, w := range refused {
 		s.b.c.AnswerNow(w.m.ID, failure.Refusal.WithID(w.m.ID), metrics.ErrorInitialization)
 	}
 	for _, w := range waiting {
-		s.b.Refused(w.m, &told)
+		s.b.Refused(w.m, &reported)
 	}
 	for _, m := range gated {
-		s.b.Refused(m, &told)
+		s.b.Refused(m, &reported)
 	}
 	if moveErr != nil {
 		s.stop(moveErr)
@@ -80,10 +79,10 @@ func (s *start) handleFailure(err error) bool {
 	return last || moveErr != nil
 }
 
-// dropRefusedLocked goes back to the synthetic params when the server has refused
-// the client's own. It returns the request that had those, if it still waits: the
-// server has answered it. The other requests wait for a session with the synthetic
-// params.
+// dropRefusedLocked returns to the synthetic params if the server refused the
+// client's own. It returns the initialize request with those params, if it still
+// waits; the refusal is its answer. Other requests wait for a session with the
+// synthetic params.
 func (s *start) dropRefusedLocked(failure *handshake.Failure) []waitingInitialize {
 	if !s.own || failure.Refusal == nil {
 		return nil
@@ -98,9 +97,8 @@ func (s *start) dropRefusedLocked(failure *handshake.Failure) []waitingInitializ
 	return nil
 }
 
-// revive starts run again on a connection that has given up, if the time for a retry
-// has come: the server may be there again, and the client cannot know. It reports
-// whether there is an attempt to wait for.
+// revive starts another attempt on a connection that has given up, if the time for a
+// retry has come. It reports whether a request may wait for a session.
 func (s *start) revive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,20 +114,20 @@ func (s *start) revive() bool {
 	return true
 }
 
-// remaining returns a failure for a request that asks now: on a connection that has
-// given up, with the time that is left until another attempt may be made.
-func (s *start) remaining(failure *handshake.Failure) *handshake.Failure {
+// withRemainingPause returns failure. On a connection that has given up, it returns a
+// copy with the time left until the next attempt is allowed.
+func (s *start) withRemainingPause(failure *handshake.Failure) *handshake.Failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != gaveUp {
 		return failure
 	}
-	told := *failure
-	told.RetryAfter = max(0, time.Until(s.retryAt))
-	return &told
+	reported := *failure
+	reported.RetryAfter = max(0, time.Until(s.retryAt))
+	return &reported
 }
 
-// drawPauseLocked draws the pause before the next attempt and returns it.
+// drawPauseLocked draws and returns the pause before the next attempt.
 func (s *start) drawPauseLocked() time.Duration {
 	if s.backoff == nil {
 		s.backoff = sessions.NewBackoff()
@@ -138,11 +136,12 @@ func (s *start) drawPauseLocked() time.Duration {
 	return s.wait
 }
 
-// lateRetry is when clients are told to ask again while a server still starts.
+// lateRetry is the retry time in errors about a server that still starts.
 const lateRetry = time.Second
 
-// reportLate counts the attempt that began then as late, and tells a client that has
-// had no session. The attempt goes on: late is not failed.
+// reportLate counts the attempt that began at that time as late, and announces the
+// failure to a client that has had no session. The attempt goes on: late is not
+// failed.
 func (s *start) reportLate(began time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock() // held throughout, so that this cannot follow the result
@@ -153,12 +152,12 @@ func (s *start) reportLate(began time.Time) {
 	s.b.log().Info("session start takes long", "waited", limit)
 	failure := s.countLateLocked(limit)
 	if !s.served && s.b.opts.Params != nil {
-		s.b.announce(s.b.tell(failure).Response(s.b.autoID()))
+		s.b.announce(s.b.visibleFailure(failure).Response(s.b.autoID()))
 	}
 }
 
-// lateFailure returns what to tell a request that has waited too long for a session:
-// how the last attempt failed, or that the current one takes long.
+// lateFailure returns the failure for a request that has waited for limit: that of
+// the last attempt, or that the current one takes long.
 func (s *start) lateFailure(limit time.Duration) *handshake.Failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,8 +167,8 @@ func (s *start) lateFailure(limit time.Duration) *handshake.Failure {
 	return s.countLateLocked(limit)
 }
 
-// countLateLocked counts an attempt that takes long as a failure, once, and returns
-// that failure.
+// countLateLocked returns the failure of an attempt that takes long, and counts it
+// once.
 func (s *start) countLateLocked(limit time.Duration) *handshake.Failure {
 	failure := &handshake.Failure{
 		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
@@ -177,12 +176,12 @@ func (s *start) countLateLocked(limit time.Duration) *handshake.Failure {
 		Attempt: s.attempts, RetryAfter: lateRetry,
 	}
 	switch {
-	case s.told, s.cancel == nil: // counted, or no attempt is made
-	case s.b.shares(): // the supplier counts the start, once for all
-		s.told = true
+	case s.lateCounted, s.cancel == nil: // counted already, or no attempt runs
+	case s.b.shares(): // the supplier counts the shared start, once
+		s.lateCounted = true
 		s.b.c.SawFailure(string(failure.Phase), failure.Reason)
 	default:
-		s.told = true
+		s.lateCounted = true
 		s.b.countFailure(failure, limit)
 	}
 	return failure

@@ -11,24 +11,24 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// errSuperseded is the reason of a session that the client's own initialize has
-// replaced.
+// errSuperseded is the close reason of a session that the client's own initialize
+// replaces.
 var errSuperseded = errors.New("the client has opened a session with capabilities of its own")
 
-// maxParams bounds the initialize params of a client that are kept for the
-// sessions to come, in bytes; with larger ones a client gets the stored result.
+// maxParams bounds the initialize params of a client that a bridge keeps for later
+// sessions, in bytes. A client with larger params gets the stored result.
 const maxParams = 64 << 10
 
 // waitingInitialize is an initialize request of the client that waits for a session.
 type waitingInitialize struct {
-	m   *jsonrpc.Message // reduced
-	due time.Time        // when the client is told that it takes too long
+	m   *jsonrpc.Message // from reduced
+	due time.Time        // when it gets an error
 }
 
 // initialize handles a client's own initialize request. If no initialize has gone to
-// the server yet, this one does. Once there is a session, the request is answered
-// from the stored result, unless the client declares more than the session's
-// handshake did and has not used the session: then it gets a new one.
+// the server yet, this one does. Otherwise the stored result of the session answers
+// it, unless the client declares more than the session's handshake did and has not
+// used the session: then it gets a new session.
 func (s *start) initialize(m *jsonrpc.Message) {
 	s.mu.Lock()
 	a := s.current.Load()
@@ -52,10 +52,10 @@ func (s *start) initialize(m *jsonrpc.Message) {
 		s.current.Store(nil)
 	case s.state != initializing:
 		s.adoptLocked(m)
-	case exceeds && !s.own && !s.refused: // the server has been told less: ask it anew
+	case exceeds && !s.own && !s.refused: // the handshake that runs declares less: start over
 		s.adoptLocked(m)
-		s.attempts, s.again = 1, true
-		if s.cancel != nil { // else it is over, and about to be taken or counted
+		s.attempts, s.superseded = 1, true
+		if s.cancel != nil { // nil: the attempt has just ended; run handles its result
 			s.cancel()
 		}
 	}
@@ -66,21 +66,21 @@ func (s *start) initialize(m *jsonrpc.Message) {
 	}
 }
 
-// exceedsLocked reports whether a client declares more than the params of the next
-// initialize, or of the last one.
+// exceedsLocked reports whether a client declares more than the params of the current
+// or next initialize.
 func (s *start) exceedsLocked(m *jsonrpc.Message) bool {
 	return !s.b.shares() && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), s.params)
 }
 
-// isOwn reports whether the handshake is the client's own.
+// isOwn reports whether the handshake has the client's own params.
 func (s *start) isOwn() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.own
 }
 
-// adoptLocked uses the client's params for the sessions to come. A shared session
-// has the params of no client.
+// adoptLocked makes the client's params those of later sessions. Shared sessions use
+// the params of no client.
 func (s *start) adoptLocked(m *jsonrpc.Message) {
 	s.chosen.Store(true)
 	if !s.b.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
@@ -88,16 +88,17 @@ func (s *start) adoptLocked(m *jsonrpc.Message) {
 	}
 }
 
-// queueLocked adds a client's initialize to those that wait for a session.
+// queueLocked adds an initialize to those that wait for a session, and starts their
+// timer.
 func (s *start) queueLocked(m *jsonrpc.Message) {
 	limit := s.b.opts.InitializeTimeout
 	s.waiting = append(s.waiting, waitingInitialize{reduced(m), time.Now().Add(limit)})
-	if s.patience == nil {
-		s.patience = time.AfterFunc(limit, s.expire)
+	if s.expiry == nil {
+		s.expiry = time.AfterFunc(limit, s.expire)
 	}
 }
 
-// expire answers the initialize requests that have waited too long.
+// expire answers the initialize requests that have waited too long with an error.
 func (s *start) expire() {
 	s.mu.Lock()
 	var late []waitingInitialize
@@ -107,9 +108,9 @@ func (s *start) expire() {
 		s.waiting = s.waiting[1:]
 	}
 	if len(s.waiting) > 0 {
-		s.patience.Reset(s.waiting[0].due.Sub(now))
+		s.expiry.Reset(s.waiting[0].due.Sub(now))
 	} else {
-		s.patience = nil
+		s.expiry = nil
 	}
 	s.mu.Unlock()
 	if len(late) == 0 {
@@ -121,19 +122,19 @@ func (s *start) expire() {
 	}
 }
 
-// takeWaitingLocked removes and returns the initialize requests that wait.
+// takeWaitingLocked removes and returns the waiting initialize requests.
 func (s *start) takeWaitingLocked() []waitingInitialize {
 	waiting := s.waiting
 	s.waiting = nil
-	if s.patience != nil {
-		s.patience.Stop()
-		s.patience = nil
+	if s.expiry != nil {
+		s.expiry.Stop()
+		s.expiry = nil
 	}
 	return waiting
 }
 
-// ownParams returns a client's initialize params for a request that the gateway
-// sends. They have no progress token: it would be taken for that of another request.
+// ownParams returns a copy of a client's initialize params without its progress
+// token, for a request of the gateway: the token could match that of another request.
 func ownParams(m *jsonrpc.Message) json.RawMessage {
 	params := bytes.Clone(m.Params())
 	meta, _ := jsonrpc.Member(params, "_meta")
@@ -143,8 +144,8 @@ func ownParams(m *jsonrpc.Message) json.RawMessage {
 	return jsonrpc.ReplaceMember(params, jsonrpc.RemoveMember(meta, "progressToken"), "_meta")
 }
 
-// reduced returns an initialize request without what its answer does not depend on,
-// because many may wait.
+// reduced returns an initialize request with the protocol version alone, on which its
+// answer depends. It saves memory while many requests wait.
 func reduced(m *jsonrpc.Message) *jsonrpc.Message {
 	version, ok := jsonrpc.Member(m.Params(), "protocolVersion")
 	if !ok || len(version) > 64 {

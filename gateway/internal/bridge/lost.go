@@ -14,25 +14,25 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// maxSubscriptions bounds how many subscriptions of a client are remembered.
+// maxSubscriptions bounds the subscriptions that a memory keeps.
 const maxSubscriptions = 1024
 
-// maxRemembered bounds the params that are remembered of one request, in bytes.
+// maxRemembered bounds the params that a memory keeps of one request, in bytes.
 const maxRemembered = 4 << 10
 
-// restoreTimeout bounds how long a new session may take to be told what the
-// lost one knew.
+// restoreTimeout bounds the time to restore the client's state on a new session.
 const restoreTimeout = 5 * time.Second
 
-// memory is what a client has told its session and a new session must be told
-// again: its log level and its subscriptions.
+// memory is the state of a client that a new session must get again: its log level
+// and its subscriptions.
 type memory struct {
 	mu            sync.Mutex // guards what follows
 	level         json.RawMessage
 	subscriptions map[string]json.RawMessage // params by uri
 }
 
-// note learns from a request on its way to the server.
+// note records a request to the server if it sets the log level or changes a
+// subscription.
 func (m *memory) note(msg *jsonrpc.Message) {
 	if len(msg.Params()) > maxRemembered {
 		return
@@ -40,7 +40,7 @@ func (m *memory) note(msg *jsonrpc.Message) {
 	switch msg.Method {
 	case mcp.MethodSetLevel:
 		m.mu.Lock()
-		m.level = bytes.Clone(msg.Params()) // not the message that it is part of
+		m.level = bytes.Clone(msg.Params()) // params is part of a larger buffer
 		m.mu.Unlock()
 	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		raw, _ := jsonrpc.Member(msg.Params(), "uri")
@@ -64,10 +64,10 @@ func (m *memory) subscribe(uri string, params json.RawMessage, on bool) {
 	}
 }
 
-// restore tells a new session what the lost one knew. It logs what the session
-// refuses; the client is not told, as it was not told of the loss.
+// restore sets the client's log level and subscriptions on a new session. It logs
+// calls that fail; the client does not notice the loss, so it gets no error.
 func (m *memory) restore(a *attachment, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout) // the session ends with its connection
+	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout) // the end of the connection ends the session, and the calls
 	defer cancel()
 	m.mu.Lock()
 	type call struct {
@@ -90,16 +90,16 @@ func (m *memory) restore(a *attachment, log *slog.Logger) {
 	}
 }
 
-// repeated are the requests of a connection that are sent for the second time,
-// because the session was lost under the first. None is sent a third time.
+// repeated holds the ids of requests that a bridge sends for the second time, because
+// the first session was lost. It sends none a third time.
 type repeated struct {
-	some atomic.Bool // ids may have entries
+	some atomic.Bool // ids has entries
 
 	mu  sync.Mutex // guards ids
 	ids map[jsonrpc.ID]struct{}
 }
 
-// note notes a request. It reports false when the request was noted before.
+// note adds a request. It reports false if the request is there already.
 func (r *repeated) note(id jsonrpc.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,7 +114,7 @@ func (r *repeated) note(id jsonrpc.ID) bool {
 	return true
 }
 
-// forget forgets a request that is answered.
+// forget removes an answered request.
 func (r *repeated) forget(id jsonrpc.ID) {
 	if !r.some.Load() {
 		return
@@ -125,8 +125,8 @@ func (r *repeated) forget(id jsonrpc.ID) {
 	r.some.Store(len(r.ids) > 0)
 }
 
-// repeat puts a request under which the session was lost back into the gate, behind
-// which the next session is being started; or it answers the request with e.
+// repeat puts a request of a lost session back into the gate, where it waits for the
+// next session. If it may not be repeated, repeat answers it with e.
 func (b *Bridge) repeat(m *jsonrpc.Message, e *jsonrpc.Error) {
 	if !b.opts.Repeat || !b.repeated.note(m.ID) {
 		b.fail(m.ID, e, metrics.ErrorSessionLost)

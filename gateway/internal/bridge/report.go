@@ -13,13 +13,13 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// autoID is the id of the synthetic initialize towards the client.
+// autoID returns the id of the synthetic initialize, as the client sees it.
 func (b *Bridge) autoID() jsonrpc.ID {
 	return jsonrpc.ID(strconv.Quote("auto-initialize-" + b.c.ID()))
 }
 
-// announce sends the response of the synthetic initialize, now or when the
-// announce delay is over.
+// announce sends the response of the synthetic initialize, now or at the end of the
+// announce delay.
 func (b *Bridge) announce(response []byte) {
 	b.c.Announce(response, func(err error) {
 		b.countFailure(&handshake.Failure{
@@ -30,7 +30,7 @@ func (b *Bridge) announce(response []byte) {
 	})
 }
 
-// greet tells the client of its first session, and answers its initialize requests.
+// greet announces the first session, and answers the waiting initialize requests.
 func (b *Bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
 	if a.Result() == nil {
 		return
@@ -43,8 +43,9 @@ func (b *Bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
 	}
 }
 
-// tellListChanged tells the client that a new session may have other lists.
-func (b *Bridge) tellListChanged(a *attachment) {
+// notifyListsChanged tells the client that its lists may have changed with the new
+// session.
+func (b *Bridge) notifyListsChanged(a *attachment) {
 	if a.Result() == nil {
 		return
 	}
@@ -55,8 +56,8 @@ func (b *Bridge) tellListChanged(a *attachment) {
 	}
 }
 
-// reportStart tells metrics, log, supplier and the connection how an attempt went.
-// The supplier reports the start of a shared session, once for all.
+// reportStart reports the result of an attempt to metrics, log, supplier and
+// connection. The supplier itself reports the start of a shared session, once.
 func (b *Bridge) reportStart(a *attachment, err error, from string, attempt int, took time.Duration) {
 	failure, failed := errors.AsType[*handshake.Failure](err)
 	switch {
@@ -70,7 +71,8 @@ func (b *Bridge) reportStart(a *attachment, err error, from string, attempt int,
 		b.countFailure(failure, took)
 		attrs := []any{"attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took}
 		if failure.Refusal != nil && b.start.isOwn() {
-			// What one client asks for says nothing about the server.
+			// The params of one client may be the cause, so this says nothing about
+			// the server.
 			b.log().Debug("session start failed", append(attrs, "err", failure)...)
 			return
 		}
@@ -95,32 +97,30 @@ func (b *Bridge) reportSession(a *attachment, from string, attempt int, took tim
 	b.log().Info("session started", attrs...)
 }
 
-// countAbandoned counts an attempt that nobody wants any more, unless it has been
-// counted as late.
+// countAbandoned counts a cancelled attempt, unless it counted as late.
 func (b *Bridge) countAbandoned(from string, took time.Duration, late bool) {
 	if from != metrics.FromShared && !late {
 		b.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took, b.c.ShortID())
 	}
 }
 
-// countFailure counts an initialization that failed for this client, at the moment when
-// it does.
+// countFailure counts a failed initialization of this client.
 func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
 	b.c.SawFailure(string(failure.Phase), failure.Reason)
 	b.opts.Metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took, b.c.ShortID())
 }
 
-// tell returns a failure as this client may see it.
-func (b *Bridge) tell(f *handshake.Failure) *handshake.Failure {
+// visibleFailure returns a failure with the details that this client may see.
+func (b *Bridge) visibleFailure(f *handshake.Failure) *handshake.Failure {
 	if b.opts.Detailed(b.c.Client()) {
 		return f
 	}
 	return f.Safe()
 }
 
-// safe returns an error as this client may see it. That of a lost session contains
-// the exit status of the server and the last of its stderr.
-func (b *Bridge) safe(e *jsonrpc.Error, errorType string) *jsonrpc.Error {
+// visibleError returns an error with the details that this client may see. The error
+// of a lost session contains the exit status of the server and the end of its stderr.
+func (b *Bridge) visibleError(e *jsonrpc.Error, errorType string) *jsonrpc.Error {
 	if errorType != metrics.ErrorSessionLost || b.opts.Detailed(b.c.Client()) {
 		return e
 	}

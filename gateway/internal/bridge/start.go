@@ -15,45 +15,46 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// start gives one connection its session with the server, and a new one when
-// that is lost. One goroutine, run, owns it while there is no session: it
-// reaches the server, holds initialize back until it is known whose goes out,
-// runs the handshake, takes the session into use, and ends.
+// start gets one connection its session with the server, and a new one when that is
+// lost. One goroutine, run, owns it while the connection has no session: run reaches
+// the server, holds initialize back until it is decided which one goes out, runs the
+// handshake, takes the session into use, and ends.
 type start struct {
 	b *Bridge
 
-	// current is the session that messages go to; nil while there is none.
+	// current is the session to which messages go; nil: there is none.
 	current atomic.Pointer[attachment]
-	// chosen: it is decided whose initialize goes out first. Written under mu.
+	// chosen is true once it is decided which initialize goes out first. Writers hold
+	// mu.
 	chosen atomic.Bool
 
 	mu      sync.Mutex // guards what follows
 	state   State
-	params  json.RawMessage    // of the next initialize; nil: the client sends its own as any message
+	params  json.RawMessage    // of the next initialize; nil: the client sends its own
 	own     bool               // params are the client's own
-	author  jsonrpc.ID         // of the initialize request that params are of
+	author  jsonrpc.ID         // the initialize request with these params, if own
 	refused bool               // the server has refused params of the client
 	wake    chan struct{}      // ends holding and pausing
 	cancel  context.CancelFunc // ends reaching, holding and initializing; nil in other states
 
-	waiting  []waitingInitialize // the client's initialize requests that wait
-	patience *time.Timer         // runs out for the first of them; nil without one
+	waiting []waitingInitialize // the waiting initialize requests of the client, oldest first
+	expiry  *time.Timer         // calls expire for the first of them; nil without one
 
-	attempts int                // starts since a session proved itself
-	backoff  *backoff.Backoff   // nil until a start fails
-	wait     time.Duration      // the next pause
-	began    time.Time          // when this start began
-	late     *time.Timer        // runs while it does: it is late then
-	told     bool               // it has been counted as late
-	again    bool               // the client has come with other params after initialize went out
-	served   bool               // there has been a session
-	lost     bool               // the last session was lost, not replaced
-	unproven error              // why the last session was lost, if it was of no use; else nil
-	failure  *handshake.Failure // of the last start; nil: it worked
-	retryAt  time.Time          // in gaveUp: a request before it gets the failure
+	attempts    int                // attempts since a session proved itself
+	backoff     *backoff.Backoff   // nil until a start fails
+	wait        time.Duration      // the next pause
+	began       time.Time          // when the current attempt began
+	late        *time.Timer        // calls reportLate for the current attempt
+	lateCounted bool               // the current attempt counted as late
+	superseded  bool               // the client sent other params after initialize went out
+	served      bool               // the connection has had a session
+	lost        bool               // the last session was lost, not replaced
+	unproven    error              // why the last session was lost, if it had not proved itself; else nil
+	failure     *handshake.Failure // of the last attempt; nil: it worked
+	retryAt     time.Time          // in gaveUp: requests before this time get the failure
 }
 
-// run makes attempts until one works.
+// run makes attempts until one works, the last one fails, or the connection ends.
 func (s *start) run() {
 	for {
 		if failure := s.crashFailure(); failure != nil {
@@ -84,8 +85,8 @@ func (s *start) run() {
 	}
 }
 
-// pause waits before an attempt that follows a failed one, or until startNowLocked
-// ends the pause. It reports false when the connection ends.
+// pause waits for the time set by drawPauseLocked, or until startNowLocked ends it.
+// It reports false if the connection is closed.
 func (s *start) pause() bool {
 	s.mu.Lock()
 	wait := s.wait
@@ -101,7 +102,7 @@ func (s *start) pause() bool {
 	return !s.b.over()
 }
 
-// stop ends the start for good and answers the initialize requests that wait.
+// stop moves to over and answers the waiting initialize requests with why.
 func (s *start) stop(why error) {
 	s.mu.Lock()
 	s.moveLocked(over)
@@ -115,27 +116,27 @@ func (s *start) stop(why error) {
 	}
 }
 
-// relaunchLocked starts run again.
+// relaunchLocked moves to pausing and starts run.
 func (s *start) relaunchLocked() {
 	s.moveLocked(pausing)
 	s.b.opts.Supplier.Go(s.run) // ends as in New
 }
 
-// startNowLocked makes run go on now: it ends a pause or a hold. It starts run if that
-// has ended.
+// startNowLocked ends a pause or a hold of run. If run has ended, startNowLocked
+// starts it again, unless the state is over.
 func (s *start) startNowLocked() {
 	b := s.b
 	switch {
 	case s.state.running():
 		if s.current.Load() == nil && b.c.State() == connstate.Ready {
-			_ = b.c.Move(connstate.Initializing) // the session that made it ready has been replaced
+			_ = b.c.Move(connstate.Initializing) // the ready session has been replaced
 		}
 		select {
 		case s.wake <- struct{}{}:
-		default: // it is awake
+		default: // a signal is pending
 		}
 	case s.state != over:
-		_ = b.c.Move(connstate.Initializing) // from ready or failed; when it is closed nothing starts
+		_ = b.c.Move(connstate.Initializing) // from ready or failed; if it fails, run ends without an attempt
 		s.wait = 0
 		s.relaunchLocked()
 	}
@@ -148,7 +149,7 @@ func (s *start) clearWakeLocked() {
 	}
 }
 
-// close ends the start with its connection.
+// close cancels the current attempt and leaves the session.
 func (s *start) close() {
 	s.mu.Lock()
 	if s.late != nil {
@@ -160,13 +161,13 @@ func (s *start) close() {
 	if !s.state.running() {
 		s.moveLocked(over)
 	}
-	s.takeWaitingLocked() // the requests are gone with the connection
+	s.takeWaitingLocked() // the connection is gone: nobody waits for the answers
 	s.mu.Unlock()
 	s.current.Swap(nil).leave(errGone)
 }
 
-// keepInitialize notes the client's own initialize, which has worked, for the next
-// session. It is for connections without the synthetic initialize.
+// keepInitialize keeps the params of the client's own initialize, which has worked,
+// for the next session. It is for connections without the synthetic initialize.
 func (s *start) keepInitialize(m *jsonrpc.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 )
 
-// The table in the comment of State is what Next says.
+// TestTableOfStatesIsTheCode compares the table in the comment of State with Next.
 func TestTableOfStatesIsTheCode(t *testing.T) {
 	source, err := os.ReadFile("state.go")
 	if err != nil {

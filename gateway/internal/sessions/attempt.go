@@ -10,22 +10,21 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Attempt is one start of a session. As long as it starts the server and runs the
-// handshake it has one of the turns, of which there are Options.StartConcurrency.
-// It belongs to one goroutine, which must call End.
+// Attempt is one start of a session. It holds one of Options.StartConcurrency turns
+// while it starts the server and runs the handshake. One goroutine uses it, and must
+// call End.
 type Attempt struct {
 	supplier *Supplier
-	turn     bool          // it has a turn
-	lent     bool          // it has lent its turn to others
-	left     time.Duration // of the start timeout
+	turn     bool          // the attempt has a turn
+	lent     bool          // it has lent its turn
+	left     time.Duration // rest of the start timeout
 }
 
 // NewAttempt returns an Attempt that has no turn yet.
 func (s *Supplier) NewAttempt() *Attempt { return &Attempt{supplier: s} }
 
-// begin waits for a turn. It fails with ctx, and does nothing for an attempt that
-// has one.
-func (a *Attempt) begin(ctx context.Context) error {
+// takeTurn waits for a turn, unless the attempt has one. It fails with ctx.
+func (a *Attempt) takeTurn(ctx context.Context) error {
 	if a.turn {
 		return nil
 	}
@@ -47,8 +46,8 @@ func (a *Attempt) begin(ctx context.Context) error {
 	}
 }
 
-// Lend lets others start until Resume, unless the server is a process: that boots
-// meanwhile, and keeps the machine busy.
+// Lend lends the turn to other attempts until Resume. It does nothing if the server
+// is a process: that boots meanwhile, and keeps the machine busy.
 func (a *Attempt) Lend() {
 	if !a.supplier.boots {
 		a.lent = a.turn
@@ -56,16 +55,16 @@ func (a *Attempt) Lend() {
 	}
 }
 
-// Resume waits for a turn again if it was lent. It fails with ctx.
+// Resume waits for a turn if Lend has lent it. It fails with ctx.
 func (a *Attempt) Resume(ctx context.Context) error {
 	if !a.lent {
 		return nil
 	}
 	a.lent = false
-	return a.begin(ctx)
+	return a.takeTurn(ctx)
 }
 
-// End gives the turn back. It is idempotent.
+// End returns the turn. It is idempotent.
 func (a *Attempt) End() {
 	if a.turn {
 		a.turn = false
@@ -73,10 +72,10 @@ func (a *Attempt) End() {
 	}
 }
 
-// Take returns a session that is not initialized: on a server from the pool, if
-// pooled allows it and there is one, or on one that it starts. The caller must own
-// the session. from names where it comes from, for log and metrics; the error is a
-// *handshake.Failure.
+// Take returns a session that is not initialized: on a server from the pool if pooled
+// allows it and the pool has one, else on a server that it starts. The caller must
+// own the session. from names the source of the session, for log and metrics; the
+// error is a *handshake.Failure.
 func (a *Attempt) Take(ctx context.Context, pooled bool) (session *Session, from string, err error) {
 	from = metrics.FromPool
 	if pooled && a.supplier.pool != nil {
@@ -93,10 +92,10 @@ func (a *Attempt) Take(ctx context.Context, pooled bool) (session *Session, from
 	return session, from, nil
 }
 
-// start waits for a turn, within ctx, and starts the server for one session. The
-// caller owns the session. The error is a *handshake.Failure.
+// start waits for a turn and starts the server for one session, which the caller
+// owns. ctx bounds both. The error is a *handshake.Failure.
 func (a *Attempt) start(ctx context.Context) (*Session, error) {
-	if err := a.begin(ctx); err != nil {
+	if err := a.takeTurn(ctx); err != nil {
 		return nil, NotStarted(err)
 	}
 	s, began := a.supplier, time.Now()
@@ -110,8 +109,8 @@ func (a *Attempt) start(ctx context.Context) (*Session, error) {
 	return s.newSession(conn), nil
 }
 
-// Initialize runs the handshake in the time that is left of the start. If it fails,
-// it ends the session, and the error is a *handshake.Failure.
+// Initialize runs the handshake in the rest of the start timeout. If it fails, it
+// ends the session, and the error is a *handshake.Failure.
 func (a *Attempt) Initialize(ctx context.Context, session *Session, params json.RawMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, a.left)
 	defer cancel()
@@ -122,8 +121,8 @@ func (a *Attempt) Initialize(ctx context.Context, session *Session, params json.
 	return err
 }
 
-// open starts one session with the synthetic handshake, which no client has a say
-// in: a shared one, or one of a probe. The error is a *handshake.Failure.
+// open starts one session with the synthetic handshake, for a slot or a probe. The
+// error is a *handshake.Failure.
 func (s *Supplier) open(ctx context.Context) (*Session, error) {
 	a := s.NewAttempt()
 	defer a.End()
@@ -137,14 +136,14 @@ func (s *Supplier) open(ctx context.Context) (*Session, error) {
 	return session, nil
 }
 
-// NotStarted returns the failure of a start that ended before there was anything
-// to fail.
+// NotStarted returns the failure of a start that err ended before it reached the
+// server.
 func NotStarted(err error) *handshake.Failure {
 	return creationFailure(reasonOf(err), "the server was not started", err)
 }
 
-// EndedSoon returns the failure of a server that ended before it was of use. It
-// counts as a start that failed.
+// EndedSoon returns the failure of a server that ended, with err, before its session
+// proved itself. It counts as a failed start.
 func EndedSoon(err error) *handshake.Failure {
 	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", err)
 }
@@ -153,7 +152,7 @@ func creationFailure(reason, details string, err error) *handshake.Failure {
 	return &handshake.Failure{Phase: handshake.PhaseCreation, Reason: reason, Details: details, Err: err}
 }
 
-// reasonOf is the reason of a start that err ended.
+// reasonOf returns the metrics reason of a start that err ended.
 func reasonOf(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return metrics.ReasonTimeout
@@ -161,5 +160,5 @@ func reasonOf(err error) string {
 	return metrics.ReasonStartFailed
 }
 
-// abandoned reports whether a start ended because nobody wants it any more.
+// abandoned reports whether a start ended because its caller cancelled it.
 func abandoned(err error) bool { return errors.Is(err, context.Canceled) }

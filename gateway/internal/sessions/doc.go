@@ -5,7 +5,7 @@
 //	         ├─ pool       servers started ahead, not initialized
 //	         └─ shared     slots, each with one session that many members use
 //
-// It does not know what uses a session. The owner of a session learns of its end by
-// the function given to [Session.Own], a member of a shared one by that given to
-// [Supplier.Join].
+// The package does not know the users of sessions. At the end of a session it calls
+// the function that the owner gave to [Session.Own]; for a shared session, the
+// functions that the members gave to [Supplier.Join].
 package sessions

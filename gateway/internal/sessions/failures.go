@@ -11,26 +11,25 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 )
 
-// quietFor is how long the log stays silent about starts that fail as the last
-// one did.
+// quietFor is how long failed starts of the same cause are logged at level debug.
 const quietFor = time.Minute
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// failureLog decides how starts that fail are logged: a cause once, and once more
-// with the number of starts that it has failed since when a connection gives up,
-// and again after a minute. So a server that can never start does not fill the log.
-// The zero value is ready. It is safe for concurrent use.
+// failureLog chooses the log levels of failed starts. It logs a cause once, again
+// after quietFor, and once more, with the number of failures since, when a connection
+// gives up. So a server that can never start does not fill the log. The zero value is
+// ready. It is safe for concurrent use.
 type failureLog struct {
 	mu     sync.Mutex // guards what follows
-	cause  string     // of the last failure; empty: there has been none since a start worked
+	cause  string     // of the last failure; empty: the last start worked
 	logged time.Time
-	silent int  // failures since it was logged
-	gaveUp bool // it was logged for a connection that gave up
+	silent int  // failures since the last that was logged
+	gaveUp bool // that one was of a connection that gave up
 }
 
-// level returns the level and the attributes for a start that failed. The level
-// is warn when the cause is new. last says that a connection gives up.
+// level returns the level and the attributes for the log line of a failed start. The
+// level is warn for a new cause. last reports that a connection gives up.
 func (l *failureLog) level(err error, last bool, attrs ...any) (slog.Level, []any) {
 	attrs = append(attrs, "gaveUp", last, "err", err)
 	l.mu.Lock()
@@ -52,8 +51,8 @@ func (l *failureLog) level(err error, last bool, attrs ...any) (slog.Level, []an
 	return slog.LevelWarn, attrs
 }
 
-// causeOf is what makes two failures the same: not the last words of a server, nor
-// times, ports and process ids.
+// causeOf returns the text that is equal for failures of one cause. It leaves out the
+// last words of a server, and digits: times, ports and process ids.
 func causeOf(err error) string {
 	text := err.Error()
 	if f, ok := errors.AsType[*handshake.Failure](err); ok && f.Phase != handshake.PhaseCreation {
@@ -62,36 +61,36 @@ func causeOf(err error) string {
 	return digits.ReplaceAllLiteralString(text, "0")
 }
 
-// repeats reports whether starts fail for a cause that has been logged.
+// repeats reports whether the cause of the last failure has just been logged.
 func (l *failureLog) repeats() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause != "" && time.Since(l.logged) < quietFor
 }
 
-// reset makes the next failure a new cause, after a start that worked.
+// reset makes the next failure a new cause.
 func (l *failureLog) reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cause, l.silent, l.gaveUp = "", 0, false
 }
 
-// NoteStart notes a start that worked.
+// NoteStart records a start that worked.
 func (s *Supplier) NoteStart() {
 	s.readiness.note(nil)
 	s.failures.reset()
 }
 
-// NoteFailure notes a start that failed, and returns the level and the attributes
-// to log it with: warn when the cause is new, else debug. last says that a
-// connection gives up.
+// NoteFailure records a failed start, and returns the level and the attributes of its
+// log line: warn for a new cause, else debug. last reports that a connection gives
+// up.
 func (s *Supplier) NoteFailure(err error, last bool, attrs ...any) (slog.Level, []any) {
 	s.readiness.note(err)
 	return s.failures.level(err, last, attrs...)
 }
 
-// LossAttrs returns the level and the attributes to log the loss of a session with.
-// The loss of one that was of no use is logged as a start that failed.
+// LossAttrs returns the level and the attributes for the log line of a lost session.
+// The loss of a session that had not proved itself is logged like a failed start.
 func (s *Session) LossAttrs(err error) (slog.Level, []any) {
 	if !s.Proven() {
 		return s.supplier.failures.level(EndedSoon(err), false, "duration", s.Age())
@@ -99,8 +98,8 @@ func (s *Session) LossAttrs(err error) (slog.Level, []any) {
 	return slog.LevelWarn, []any{"duration", s.Age(), "err", err}
 }
 
-// childLog is a handler for the log of an upstream: while starts fail for a cause
-// that has been logged, that processes start and exit is at level debug.
+// childLog is a handler for the log of an upstream. While starts fail for a cause
+// that has just been logged, it logs starts and exits of processes at level debug.
 type childLog struct {
 	slog.Handler
 	failures *failureLog

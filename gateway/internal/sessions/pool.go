@@ -11,40 +11,40 @@ import (
 )
 
 var (
-	// errNotAlive is the reason of a warm server that did not answer a ping.
+	// errNotAlive is the close reason of a warm server that did not answer a ping.
 	errNotAlive = errors.New("the server in the pool did not answer a ping")
-	// errNotNeeded is the reason of a session that nobody needs any more.
+	// errNotNeeded is the close reason of a session that the supplier does not need
+	// any more.
 	errNotNeeded = errors.New("the session is not needed")
 )
 
-// pool keeps servers that are started ahead of the connections that will take
-// them, and proved alive by a ping, which MCP allows before initialize (MCP
-// 2025-11-25, basic/lifecycle). None is initialized: the handshake is the
-// connection's own, so a server of the pool fits any client. Each missing one is
-// started by a goroutine of its own, which ends with that; after a start that
-// failed the next one waits.
+// pool keeps warm servers. Each has answered a ping, which MCP allows before
+// initialize (MCP 2025-11-25, basic/lifecycle), or is mute. None is initialized: the
+// connection runs its own handshake, so a warm server fits any client. One goroutine
+// for each missing server starts it and ends with the start. After a failed start the
+// pool pauses.
 type pool struct {
 	supplier *Supplier
 	size     int
 
 	mu      sync.Mutex       // guards what follows
-	idle    []*Session       // the last one is taken first
-	opening int              // goroutines that start one, or prove it alive
-	backoff *backoff.Backoff // since a session last proved itself; nil: nothing failed
-	pause   *time.Timer      // until the next start; nil: none is needed
-	mute    bool             // a server of it did not answer pings
+	idle    []*Session       // pop takes the last one
+	opening int              // goroutines that start a server, or wait for its ping
+	backoff *backoff.Backoff // nil: no start has failed since a session proved itself
+	pause   *time.Timer      // runs until the next start is allowed; nil: it is
+	mute    bool             // the last server that started did not answer pings
 	closed  bool
 }
 
-// take returns a server that is alive; nil when there is none, or when it finds one
-// that hangs.
+// take returns a server that is alive. It returns nil if there is none, or after it
+// found a server that hangs.
 func (p *pool) take(ctx context.Context) *Session {
 	for s := p.pop(); s != nil; s = p.pop() {
 		if s.alive(ctx) {
 			p.supplier.metrics.PoolTake(true)
 			return s
 		}
-		if ctx.Err() != nil { // the connection left while the server was asked
+		if ctx.Err() != nil { // the connection left during the ping
 			if !p.adopt(s) {
 				s.End(errNotNeeded)
 			}
@@ -54,7 +54,7 @@ func (p *pool) take(ctx context.Context) *Session {
 		p.supplier.metrics.PoolDiscarded()
 		p.supplier.log.Warn("warm server discarded", "age", s.Age())
 		s.End(errNotAlive)
-		if hung { // so may be the others: to start one is quicker than to try them all
+		if hung { // the others may hang too: a start is quicker than a ping of each
 			break
 		}
 	}
@@ -80,11 +80,12 @@ func (p *pool) pop() *Session {
 	return s
 }
 
-// put adds a session that is not initialized, and reports whether there was room.
+// put adds a session that is not initialized. It reports false if the pool is full or
+// closed, or the session is over.
 func (p *pool) put(s *Session) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.idle) >= p.size || !s.Own(func(error) { p.lost(s) }) {
+	if p.closed || len(p.idle) >= p.size || !s.Own(func(error) { p.handleEnd(s) }) {
 		return false
 	}
 	p.idle = append(p.idle, s)
@@ -92,14 +93,15 @@ func (p *pool) put(s *Session) bool {
 	return true
 }
 
-// GiveBack returns a session to the pool that has heard nothing of its client, and
-// reports whether the pool needs it. If not, the caller still owns it.
+// GiveBack gives a session that has got no message from its client to the pool. It
+// reports whether the pool took it. If not, the caller still owns it.
 func (s *Supplier) GiveBack(session *Session) bool {
 	return s.pool != nil && s.pool.adopt(session)
 }
 
-// adopt takes a session that is not initialized, if the pool needs it, and reports
-// whether it did. One that has not booted yet counts as a start of the pool's own.
+// adopt adds a session that is not initialized, if the pool needs it, and reports
+// whether it did. A session whose server has not booted yet counts as a start of the
+// pool.
 func (p *pool) adopt(s *Session) bool {
 	if s.mute || !s.seen.IsZero() {
 		return p.put(s)
@@ -110,18 +112,18 @@ func (p *pool) adopt(s *Session) bool {
 		return false
 	}
 	p.opening++
-	p.supplier.Go(func() { p.opened(s, s.prove(p.supplier.life, bootTimeout)) }) // ends with the ping
+	p.supplier.Go(func() { p.finishOpening(s, s.prove(p.supplier.life, bootTimeout)) }) // ends with the ping or the supplier
 	return true
 }
 
-// lost handles the end of a session in the pool. One that ends soon after its
-// start counts as a start that failed.
-func (p *pool) lost(s *Session) {
+// handleEnd removes a session that has ended from the pool. If the session had not
+// proved itself, this counts as a failed start.
+func (p *pool) handleEnd(s *Session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	i := slices.Index(p.idle, s)
 	if i < 0 {
-		return // it is being taken, or was
+		return // pop has taken it
 	}
 	p.idle = slices.Delete(p.idle, i, i+1)
 	p.supplier.metrics.PoolIdle(-1)
@@ -135,15 +137,15 @@ func (p *pool) lost(s *Session) {
 	p.refillLocked()
 }
 
-// refill starts what is missing.
+// refill starts the missing servers.
 func (p *pool) refill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refillLocked()
 }
 
-// refillLocked starts the missing servers, at most as many at a time as may run:
-// more would delay the connections that wait for a start.
+// refillLocked starts the missing servers, at most StartConcurrency at a time: more
+// would delay the starts of connections.
 func (p *pool) refillLocked() {
 	for !p.closed && p.pause == nil && p.opening < cap(p.supplier.turns) && len(p.idle)+p.opening < p.size {
 		p.opening++
@@ -164,10 +166,10 @@ func (p *pool) open() {
 		level, attrs := p.supplier.NoteFailure(err, false, "duration", time.Since(began))
 		p.supplier.log.Log(context.Background(), level, "warm server start failed", attrs...)
 	}
-	p.opened(s, err)
+	p.finishOpening(s, err)
 }
 
-// start starts a server, in its turn, and waits until it has booted.
+// start waits for a turn, starts a server and waits until it has booted.
 func (p *pool) start() (*Session, error) {
 	a := p.supplier.NewAttempt()
 	defer a.End()
@@ -175,7 +177,7 @@ func (p *pool) start() (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.isMute() { // nothing tells when the next one has booted: it must not keep others from starting
+	if p.isMute() { // no ping shows the end of the boot: do not hold the turn for so long
 		a.End()
 	}
 	if err := s.prove(p.supplier.life, min(a.left, bootTimeout)); err != nil {
@@ -191,11 +193,12 @@ func (p *pool) isMute() bool {
 	return p.mute
 }
 
-// opened handles the result of open or adopt.
-func (p *pool) opened(s *Session, err error) {
+// finishOpening ends an opening of open or adopt: it puts s into the pool, or ends
+// it, and delays the next start after an error.
+func (p *pool) finishOpening(s *Session, err error) {
 	if s != nil && (err != nil || !p.put(s)) {
 		if err == nil {
-			err = s.Err() // it died at the last moment, or the pool is full
+			err = s.Err() // it has just ended; nil: the pool is full
 		}
 		s.End(errNotNeeded)
 	}
@@ -211,7 +214,7 @@ func (p *pool) opened(s *Session, err error) {
 	p.refillLocked()
 }
 
-// delayLocked delays the next start.
+// delayLocked starts the pause before the next start.
 func (p *pool) delayLocked() {
 	if p.closed || p.pause != nil {
 		return
@@ -227,7 +230,7 @@ func (p *pool) delayLocked() {
 	})
 }
 
-// close ends the sessions in the pool; it takes no more.
+// close ends the sessions in the pool, and makes put and adopt fail.
 func (p *pool) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

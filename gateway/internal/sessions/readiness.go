@@ -11,41 +11,41 @@ import (
 // probeEvery is how long the result of a failed probe is valid.
 const probeEvery = 2 * time.Second
 
-// ErrStarting is why a server is not ready while a probe takes long.
+// ErrStarting is the error of Ready while a probe takes long.
 var ErrStarting = errors.New("the server is still starting")
 
 var (
-	// errDraining is why a gateway that shuts down is not ready.
+	// errDraining is the error of Ready during a shutdown.
 	errDraining = errors.New("shutting down")
-	// errProbed is the reason of a probe's session to end.
+	// errProbed is the close reason of the session of a probe.
 	errProbed = errors.New("the readiness probe is over")
 )
 
-// readiness is what is known of whether sessions can be started.
+// readiness records whether sessions can be started.
 type readiness struct {
 	mu       sync.Mutex // guards what follows
-	known    bool       // a session has been started, or tried to
-	last     error      // how the last start went
+	known    bool       // a start has ended
+	last     error      // the error of the last start
 	probed   time.Time
 	draining bool
-	probe    *probe // the one that runs; nil: none does
+	probe    *probe // the running probe, or nil
 }
 
-// probe is a start that is made only to see whether it works.
+// probe is a start that only tests whether a session can be started.
 type probe struct {
 	cancel context.CancelFunc
-	done   chan struct{} // closed when it is over
+	done   chan struct{} // closed at its end
 	err    error         // set before done is closed
 }
 
-// note notes how a start went.
+// note records the result of a start.
 func (r *readiness) note(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known, r.last = true, err
 }
 
-// verdictLocked returns what is known, and whether that is recent enough.
+// verdictLocked returns the last result, and whether it is still valid.
 func (r *readiness) verdictLocked() (error, bool) {
 	if r.draining {
 		return errDraining, true
@@ -53,7 +53,7 @@ func (r *readiness) verdictLocked() (error, bool) {
 	return r.last, r.known && (r.last == nil || time.Since(r.probed) < probeEvery)
 }
 
-// Drain makes Ready fail. It ends the probe that runs; no other begins.
+// Drain makes Ready fail. It cancels the running probe; no other begins.
 func (s *Supplier) Drain() {
 	r := &s.readiness
 	r.mu.Lock()
@@ -65,8 +65,8 @@ func (s *Supplier) Drain() {
 }
 
 // Ready returns nil if a session can be started: the last start worked, or a probe
-// made now does. Concurrent callers share one probe, which the start timeout
-// bounds; the wait for it is bounded by ctx and by the initialization timeout.
+// now does. Concurrent callers share one probe, which the start timeout bounds. ctx
+// and the initialization timeout bound the wait for it.
 func (s *Supplier) Ready(ctx context.Context) error {
 	p, err := s.probe()
 	if p == nil {
@@ -82,7 +82,8 @@ func (s *Supplier) Ready(ctx context.Context) error {
 	}
 }
 
-// probe returns the probe to wait for, or what is known without one.
+// probe returns the running probe, which it may begin, or nil and the last result if
+// that is valid.
 func (s *Supplier) probe() (*probe, error) {
 	r := &s.readiness
 	r.mu.Lock()
@@ -116,7 +117,7 @@ func (s *Supplier) runProbe(ctx context.Context, p *probe) {
 	close(p.done)
 }
 
-// tryStart starts a session, for nothing but to see it; a shared one is kept.
+// tryStart starts a session and ends it. A shared session it keeps.
 func (s *Supplier) tryStart(ctx context.Context) error {
 	if s.shared != nil {
 		_, err := s.shared.slots[0].get(ctx)

@@ -15,61 +15,63 @@ import (
 )
 
 const (
-	// provenAfter is how long a session must live to count as one that works.
+	// provenAfter is the age at which a session has proved itself.
 	provenAfter = 10 * time.Second
-	// freshFor is how long a server that has answered a ping is believed to live.
+	// freshFor is how long an answer to a ping proves that a server is alive.
 	freshFor = 2 * time.Second
-	// aliveTimeout bounds the answer to a ping of a server that has answered one.
+	// aliveTimeout bounds the wait for the answer to a later ping.
 	aliveTimeout = time.Second
-	// bootTimeout bounds the answer to the first one. A server that is silent that
-	// long does not answer pings before initialize, and is kept all the same.
+	// bootTimeout bounds the wait for the answer to the first ping. A server that is
+	// silent for longer does not answer pings before initialize; the pool keeps it
+	// all the same.
 	bootTimeout = 10 * time.Second
 )
 
-// ErrTakesNoMore is the reason of a session that does not take messages.
+// ErrTakesNoMore is the close reason of a session whose server takes no messages.
 var ErrTakesNoMore = errors.New("the server takes no more messages")
 
-// Session is a session with the server, and what is known of it. It has one owner
-// at a time, which ends it: the pool, as long as it is not initialized, a
-// connection, or the slot of a shared one. Its methods are safe for concurrent use.
+// Session is a session with the server and its state. It has one owner at a time,
+// which ends it: the pool until initialize, a connection, or a slot. Its methods are
+// safe for concurrent use.
 type Session struct {
 	*multiplex.Session
 	supplier *Supplier
 
-	params atomic.Pointer[json.RawMessage] // of its initialize; nil: there has been none
+	params atomic.Pointer[json.RawMessage] // of its initialize; nil: the gateway has sent none
 	served atomic.Bool                     // the server has answered a request of a client
-	ending atomic.Bool                     // somebody waits for its end
+	ending atomic.Bool                     // End has been called
 
-	// Of the owner:
+	// Only the owner uses these:
 	result *handshake.Result // nil without a handshake
-	since  time.Time         // when it was started, taken or, last, initialized
+	since  time.Time         // when it was last started, taken or initialized
 	seen   time.Time         // when the server last answered a ping; zero: never
 	mute   bool              // the server does not answer pings
 
 	mu    sync.Mutex      // guards what follows
-	owner func(err error) // is told of the end; nil: nobody is
+	owner func(err error) // called at the end, if not nil
 	over  bool
 }
 
-// newSession makes a session over conn.
+// newSession returns a session over conn, which has no owner yet.
 func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	session := &Session{supplier: s, since: time.Now()}
 	opts := s.opts.Session
-	made := make(chan struct{}) // OnClose may come before New returns
+	made := make(chan struct{}) // OnClose may run before New returns
 	opts.OnClose = func(err error) {
 		<-made
-		if !session.ending.Load() { // it has ended by itself; Wait waits for it all the same
+		if !session.ending.Load() { // it ended by itself; End makes Wait wait for it
 			session.End(err)
 		}
-		session.tellOwner(err)
+		session.notifyOwner(err)
 	}
 	session.Session = multiplex.New(conn, opts)
 	close(made)
 	return session
 }
 
-// Own makes the caller the owner: it registers the function that is called when the
-// session ends. It reports false when the session is over already.
+// Own makes the caller the owner. At the end of the session it calls ended, if that
+// is not nil. Own reports false if the session is over already; it does not call
+// ended then.
 func (s *Session) Own(ended func(err error)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +79,7 @@ func (s *Session) Own(ended func(err error)) bool {
 	return !s.over
 }
 
-func (s *Session) tellOwner(err error) {
+func (s *Session) notifyOwner(err error) {
 	s.mu.Lock()
 	s.over = true
 	owner := s.owner
@@ -87,8 +89,8 @@ func (s *Session) tellOwner(err error) {
 	}
 }
 
-// End closes the session in the background, which may take a while. It is
-// idempotent.
+// End closes the session in the background, which may take a while. why becomes the
+// reason. It is idempotent.
 func (s *Session) End(why error) {
 	s.ending.Store(true)
 	s.supplier.Go(func() {
@@ -97,9 +99,9 @@ func (s *Session) End(why error) {
 	})
 }
 
-// Retire ends a session that takes no more messages, in the background: once it has
-// handed over the answers that were on their way, or the one client that it has is
-// gone, or the supplier is closed.
+// Retire ends a session that takes no messages, in the background. It first lets
+// answers on their way arrive: it waits until the session ends, its one client closes
+// gone, the supplier is closed, or the request timeout passes.
 func (s *Session) Retire(gone <-chan struct{}) {
 	s.supplier.Go(func() {
 		select {
@@ -114,22 +116,22 @@ func (s *Session) Retire(gone <-chan struct{}) {
 	})
 }
 
-// NoteAnswer notes that the server has answered a request of a client.
+// NoteAnswer records that the server has answered a request of a client.
 func (s *Session) NoteAnswer() {
 	if !s.served.Load() {
 		s.served.Store(true)
 	}
 }
 
-// Proven reports whether the session was of use: it has answered a client, or
-// lived for a while. The loss of one that was not counts as a failed start.
+// Proven reports whether the session has proved itself: it has answered a client, or
+// lived for provenAfter. Otherwise its loss counts as a failed start.
 func (s *Session) Proven() bool { return s.served.Load() || s.Age() >= provenAfter }
 
-// Age returns the time since the session was taken, or initialized.
+// Age returns the time since the session was last started, taken or initialized.
 func (s *Session) Age() time.Duration { return time.Since(s.since) }
 
-// Params returns the params of the initialize that the gateway sent, nil when it
-// has sent none.
+// Params returns the params of the initialize that the gateway sent, or nil if it has
+// sent none.
 func (s *Session) Params() json.RawMessage {
 	if params := s.params.Load(); params != nil {
 		return *params
@@ -137,16 +139,17 @@ func (s *Session) Params() json.RawMessage {
 	return nil
 }
 
-// Result returns what the server answered to that, nil without a handshake.
+// Result returns the result of the handshake, or nil without one.
 func (s *Session) Result() *handshake.Result { return s.result }
 
-// ServerAttrs returns what the server said of itself in the handshake, for the log.
+// ServerAttrs returns the log attributes with the server's name and versions from the
+// handshake.
 func (s *Session) ServerAttrs() []any {
 	server := s.result.Server()
 	return []any{"serverName", server.Name, "serverVersion", server.Version, "protocolVersion", server.ProtocolVersion}
 }
 
-// initialize runs the handshake.
+// initialize runs the handshake and keeps its result.
 func (s *Session) initialize(ctx context.Context, params json.RawMessage) error {
 	s.params.Store(&params)
 	result, err := handshake.Run(ctx, s, params)
@@ -159,7 +162,8 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage) error 
 	return nil
 }
 
-// alive reports whether the server still answers.
+// alive reports whether the server has just answered a ping, or answers one now. It
+// trusts a mute server as long as its session lives.
 func (s *Session) alive(ctx context.Context) bool {
 	if s.Err() != nil {
 		return false
@@ -170,8 +174,8 @@ func (s *Session) alive(ctx context.Context) bool {
 	return s.ping(ctx, aliveTimeout) == nil
 }
 
-// prove waits until the server has answered a ping, so has booted, or at most for
-// wait: then it does not answer pings. It fails when the session ends, or with ctx.
+// prove waits until the server answers a ping, so has booted. After wait it takes the
+// server for mute instead. It fails if the session ends, or with ctx.
 func (s *Session) prove(ctx context.Context, wait time.Duration) error {
 	err := s.ping(ctx, wait)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -181,7 +185,7 @@ func (s *Session) prove(ctx context.Context, wait time.Duration) error {
 	return err
 }
 
-// ping asks the server for a sign of life. Any answer is one, also an error.
+// ping pings the server. Any answer counts, also an error.
 func (s *Session) ping(ctx context.Context, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

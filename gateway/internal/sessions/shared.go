@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// shared are the sessions that all connections share: slots, each with one session
-// or none. A session is started when the first connection needs it, by one start
-// that every waiting connection shares, and again when it is lost.
+// shared holds the slots of the shared sessions. A slot starts its session when the
+// first connection needs it, and again after a loss. All connections that wait share
+// one start.
 type shared struct {
 	supplier *Supplier
 	mu       sync.Mutex // guards what follows
@@ -21,33 +21,34 @@ type shared struct {
 	closed   bool
 }
 
-// slot holds one shared session.
+// slot holds one shared session or none.
 type slot struct {
 	of *shared
 
 	// Guarded by shared.mu.
-	session  *Session         // nil: there is none
-	members  map[*Member]bool // of the session
-	joining  int              // connections that are about to be members
-	opening  *opening         // the start that runs; nil: none does
-	replaces bool             // the next session replaces one that was lost
-	backoff  *backoff.Backoff // nil: nothing has failed since a session proved itself
-	notYet   time.Time        // no start before; after one that failed
+	session  *Session         // or nil
+	members  map[*Member]bool // of session
+	joining  int              // calls of Join that wait for the session
+	opening  *opening         // the running start, or nil
+	replaces bool             // the next session replaces a lost one
+	backoff  *backoff.Backoff // nil: no start has failed since a session proved itself
+	notYet   time.Time        // no start before this time
 }
 
-// Member is a connection's membership in a shared session, which ends with Leave or
-// with the session. Its methods are safe for concurrent use.
+// Member is a connection's membership in a shared session. It ends with Leave or with
+// the session. Its methods are safe for concurrent use.
 type Member struct {
-	// Session is the shared one.
+	// Session is the shared session.
 	Session *Session
 	slot    *slot
 	lost    func(err error)
 }
 
-// opening is one start, which every connection that needs the session waits for.
+// opening is one start of a shared session. All connections that need the session
+// wait for it.
 type opening struct {
-	done    chan struct{} // closed when it is over
-	session *Session      // set before done is closed, as err is
+	done    chan struct{} // closed at its end
+	session *Session      // set, like err, before done is closed
 	err     error
 }
 
@@ -59,7 +60,7 @@ func newShared(s *Supplier, size int) *shared {
 	return all
 }
 
-// start starts all sessions ahead of the connections that need them.
+// start starts all sessions before a connection needs them. It does not wait.
 func (s *shared) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,9 +71,10 @@ func (s *shared) start() {
 	}
 }
 
-// Join makes the caller a member of the shared session that has the fewest, once
-// that is there. lost is called when the session is lost, possibly before Join
-// returns, and must not block. The error is a *handshake.Failure, or that of ctx.
+// Join makes the caller a member of the shared session with the fewest members, and
+// waits until that has started. The slot calls lost at the loss of the session,
+// possibly before Join returns; lost must not block. The error is a
+// *handshake.Failure.
 func (s *Supplier) Join(ctx context.Context, lost func(err error)) (*Member, error) {
 	all := s.shared
 	all.mu.Lock()
@@ -106,7 +108,7 @@ func (s *shared) leastLocked() *slot {
 	return least
 }
 
-// get waits for the session.
+// get returns the session, and waits for its start if there is none.
 func (s *slot) get(ctx context.Context) (*Session, error) {
 	s.of.mu.Lock()
 	if s.session != nil {
@@ -119,11 +121,11 @@ func (s *slot) get(ctx context.Context) (*Session, error) {
 	case <-o.done:
 		return o.session, o.err
 	case <-ctx.Done():
-		return nil, creationFailure(reasonOf(ctx.Err()), "the start was not waited for", ctx.Err())
+		return nil, creationFailure(reasonOf(ctx.Err()), "the caller stopped waiting for the start", ctx.Err())
 	}
 }
 
-// add adds a member of the session. It reports false when that is lost already.
+// add adds a member. It reports false if its session is lost already.
 func (s *slot) add(m *Member) bool {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -134,7 +136,7 @@ func (s *slot) add(m *Member) bool {
 	return true
 }
 
-// openLocked starts a session, unless one is being started.
+// openLocked returns the running start, which it begins if there is none.
 func (s *slot) openLocked() *opening {
 	if s.opening == nil {
 		o := &opening{done: make(chan struct{})}
@@ -145,6 +147,7 @@ func (s *slot) openLocked() *opening {
 	return s.opening
 }
 
+// open starts the session after wait, and ends o with the result.
 func (s *slot) open(o *opening, wait time.Duration) {
 	began := time.Now().Add(wait)
 	o.session, o.err = s.startAfter(wait)
@@ -167,12 +170,13 @@ func (s *slot) open(o *opening, wait time.Duration) {
 		s.of.supplier.metrics.SessionRestarted()
 	}
 	if !o.session.Own(func(err error) { s.lose(o.session, err) }) {
-		s.session = nil // a connection that waits starts another
+		s.session = nil // it is over; Join starts another
 		s.delayLocked()
 	}
 }
 
-// startAfter waits, and starts a session. A start that takes long counts as late.
+// startAfter waits, and starts a session. It counts a start that takes longer than
+// InitializationTimeout as late.
 func (s *slot) startAfter(wait time.Duration) (*Session, error) {
 	supplier := s.of.supplier
 	if wait > 0 {
@@ -189,8 +193,8 @@ func (s *slot) startAfter(wait time.Duration) (*Session, error) {
 	return supplier.open(supplier.life)
 }
 
-// reportShared tells log and metrics how the start of a shared session went, once
-// for all the connections that wait for it.
+// reportShared reports the result of the start of a shared session to log and
+// metrics, once for all waiting connections.
 func (s *Supplier) reportShared(session *Session, err error, took time.Duration) {
 	failure, failed := errors.AsType[*handshake.Failure](err)
 	switch {
@@ -207,7 +211,7 @@ func (s *Supplier) reportShared(session *Session, err error, took time.Duration)
 	}
 }
 
-// delayLocked delays the next start.
+// delayLocked sets the time of the next start.
 func (s *slot) delayLocked() {
 	if s.backoff == nil {
 		s.backoff = NewBackoff()
@@ -215,8 +219,8 @@ func (s *slot) delayLocked() {
 	s.notYet = time.Now().Add(s.backoff.Next())
 }
 
-// lose empties the slot when its session is lost, and tells the members. It reports
-// whether it was the session of the slot; a second call reports false.
+// lose empties the slot after the loss of its session, and calls the members. It
+// reports whether session was that of the slot; a second call reports false.
 func (s *slot) lose(session *Session, err error) bool {
 	supplier := s.of.supplier
 	s.of.mu.Lock()
@@ -241,8 +245,8 @@ func (s *slot) lose(session *Session, err error) bool {
 	return true
 }
 
-// Replace ends a session that takes no more messages and tells its members that it
-// is lost, unless that has been done.
+// Replace ends a session that takes no messages. It informs all members of the loss,
+// unless that is done.
 func (m *Member) Replace() {
 	if m.slot.lose(m.Session, ErrTakesNoMore) {
 		m.Session.Retire(nil)
@@ -256,7 +260,7 @@ func (m *Member) Leave() {
 	delete(m.slot.members, m)
 }
 
-// close ends the sessions.
+// close ends the sessions, and any that still starts.
 func (s *shared) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,21 +15,23 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// Options configure a Supplier. They have no defaults.
+// Options configure a Supplier. The fields have no defaults.
 type Options struct {
-	// Params are those of the synthetic initialize; nil: there is none.
+	// Params are the params of the synthetic initialize. nil: the supplier runs no
+	// handshake.
 	Params json.RawMessage
-	// Shared is how many sessions all connections share; 0: each has its own.
+	// Shared is the number of shared sessions. 0: each connection has its own.
 	Shared int
-	// Warm is how many servers the pool keeps started. With shared sessions, any
-	// number above 0 makes Start start those.
+	// Warm is the number of servers that the pool keeps started. With shared
+	// sessions, any number above 0 makes Start start those.
 	Warm int
 	// The fields of gateway.Options with these names.
 	StartConcurrency      int
 	StartTimeout          time.Duration
-	InitializationTimeout time.Duration // then a start is late, and Ready waits no longer
-	// Session configures each session. The supplier uses its Logger and Metrics,
-	// which must not be nil, and sets Shared, Repeatable, Nameless and OnClose.
+	InitializationTimeout time.Duration // after it a start is late, and Ready fails
+	// Session configures each session. Its Logger and Metrics, which the supplier
+	// uses too, must not be nil. The supplier sets Shared, Repeatable, Nameless and
+	// OnClose.
 	Session multiplex.Options
 }
 
@@ -41,21 +43,21 @@ type Supplier struct {
 	log     *slog.Logger
 	metrics *metrics.Metrics
 
-	boots      bool // servers are processes, which keep the machine busy until they answer
+	boots      bool // servers are processes, which keep the machine busy while they boot
 	failures   failureLog
 	readiness  readiness
-	oddVersion atomic.Pointer[string] // the unknown protocol version that was warned of last
-	turns      chan struct{}          // has an element for each start that runs
-	pool       *pool                  // nil: no server is started ahead
+	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
+	turns      chan struct{}          // has an element for each attempt with a turn
+	pool       *pool                  // nil: there are no warm servers
 	shared     *shared                // nil: each connection has its own session
-	warm       sync.Once              // what Start does
+	warm       sync.Once              // guards Start
 
 	life       context.Context // ends with Close
 	end        context.CancelFunc
-	goroutines sync.WaitGroup // those of Go
+	goroutines sync.WaitGroup // started by Go
 }
 
-// observable is an upstream that can use the gateway's logger and metrics.
+// observable is an upstream that takes the gateway's logger and metrics.
 type observable interface {
 	Observed(*slog.Logger, *metrics.Metrics) upstream.Upstream
 }
@@ -84,8 +86,8 @@ func New(up upstream.Upstream, opts Options) *Supplier {
 	return s
 }
 
-// Start starts the servers and shared sessions that Options.Warm asks for. It does
-// not wait for them, and is idempotent.
+// Start starts the warm servers or shared sessions that Options.Warm configures. It
+// does not wait for them, and is idempotent.
 func (s *Supplier) Start() {
 	s.warm.Do(func() {
 		switch {
@@ -97,14 +99,14 @@ func (s *Supplier) Start() {
 	})
 }
 
-// Shares reports whether all connections share sessions.
+// Shares reports whether connections share sessions.
 func (s *Supplier) Shares() bool { return s.shared != nil }
 
-// Go runs f in a goroutine that Wait waits for.
+// Go runs f in a goroutine. Wait waits for it.
 func (s *Supplier) Go(f func()) { s.goroutines.Go(f) }
 
-// Close ends the sessions in the pool and the shared ones, and the starts of them.
-// Those that connections own go on.
+// Close ends the warm servers, the shared sessions and their starts. Sessions that
+// connections own go on.
 func (s *Supplier) Close() {
 	s.end()
 	if s.pool != nil {
@@ -115,17 +117,18 @@ func (s *Supplier) Close() {
 	}
 }
 
-// Wait waits until all sessions have ended, and the goroutines of Go.
+// Wait waits until all sessions and all goroutines of Go have ended.
 func (s *Supplier) Wait() { s.goroutines.Wait() }
 
-// Abort kills the server's processes at once, with all they have started.
+// Abort kills the server's processes and all their children at once.
 func (s *Supplier) Abort() {
 	if a, ok := s.up.(interface{ Abort() }); ok {
 		a.Abort()
 	}
 }
 
-// warnOfVersion warns of a protocol version that clients may not know, once.
+// warnOfVersion logs a warning, once, for a protocol version that clients may not
+// know.
 func (s *Supplier) warnOfVersion(session *Session) {
 	version := session.result.Server().ProtocolVersion
 	last := s.oddVersion.Load()
@@ -135,11 +138,11 @@ func (s *Supplier) warnOfVersion(session *Session) {
 	}
 }
 
-// The mean of the pauses between starts that fail.
+// The means of the first and of the longest pause between failed starts.
 const (
 	firstPause = 500 * time.Millisecond
 	maxPause   = 15 * time.Second
 )
 
-// NewBackoff returns the pauses between starts that fail.
+// NewBackoff returns the pauses between failed starts.
 func NewBackoff() *backoff.Backoff { return backoff.New(firstPause, maxPause) }
