@@ -16,7 +16,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// failing initializations, by how the server or the client behaves.
+// failing lists initializations that fail, by the behaviour of the server or the
+// client.
 type failure struct {
 	server *server
 	opts   gateway.Options
@@ -28,7 +29,7 @@ type failure struct {
 // silence is a server that never answers initialize.
 func silence(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "initialize" }
 
-// says is a server that answers initialize so.
+// says is a server that answers initialize with the given message.
 func says(response func(id jsonrpc.ID) []byte) func(*serverSession, *jsonrpc.Message) bool {
 	return func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "initialize" {
@@ -67,8 +68,8 @@ func failures() map[string]failure {
 	}
 }
 
-// The documented alert fires whenever clients get no session, and the labels say
-// why, with whatever the admin address really serves.
+// The documented alert fires whenever clients get no session, and the labels name the
+// reason. The test uses the real output of the admin address.
 func TestAlertFiresWhenInitializationFails(t *testing.T) {
 	for name, f := range failures() {
 		t.Run(name, func(t *testing.T) {
@@ -96,8 +97,8 @@ func TestAlertFiresWhenInitializationFails(t *testing.T) {
 	}
 }
 
-// Clients that come and go do not cause it: neither those that are served, nor
-// those that leave before the server is up.
+// Clients that come and go do not trigger the alert: neither those that get a
+// session, nor those that leave before the server is up.
 func TestAlertIsSilentWhenClientsComeAndGo(t *testing.T) {
 	u := &server{dial: slow(2 * time.Second)}
 	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
@@ -116,8 +117,8 @@ func TestAlertIsSilentWhenClientsComeAndGo(t *testing.T) {
 	})
 }
 
-// The failure of a start that was late is counted when the client is told, and
-// not again when the client leaves.
+// The failure of a late start counts when the client learns of it, and does not count
+// again when the client leaves.
 func TestLateStartIsCountedWhenItIsLate(t *testing.T) {
 	inFakeTime(t, &server{handle: silence}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage})
@@ -141,7 +142,7 @@ func TestLateStartIsCountedWhenItIsLate(t *testing.T) {
 	})
 }
 
-// A restart that hangs is as late as a first start.
+// A restart that hangs counts as late, like a first start.
 func TestLateRestartIsCounted(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n > 1 && m.Method == "initialize" }}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -157,7 +158,8 @@ func TestLateRestartIsCounted(t *testing.T) {
 	})
 }
 
-// What is told of a start that hangs is that, not how the one before it failed.
+// The error for a start that hangs describes that start, not the failure of the one
+// before.
 func TestRequestIsToldOfTheStartThatRuns(t *testing.T) {
 	u := &server{dial: failing(1), handle: silence}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -169,7 +171,7 @@ func TestRequestIsToldOfTheStartThatRuns(t *testing.T) {
 	})
 }
 
-// An announcement that the client does not take is a failure of its own phase.
+// An announcement that the client does not take counts as a failure of its own phase.
 func TestAnnouncementThatCannotBeSentIsCounted(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
 		c, err := g.Registry().Open(connstate.Client{})
@@ -190,8 +192,8 @@ func TestAnnouncementThatCannotBeSentIsCounted(t *testing.T) {
 	})
 }
 
-// A shared session counts its handshake once, and the connections that take it by
-// themselves.
+// A shared session counts its handshake once. The connections that join it count
+// separately.
 func TestSharedHandshakeIsCountedOnce(t *testing.T) {
 	inFakeTime(t, &server{}, sharing, func(t *testing.T, g *gateway.Gateway) {
 		for range 5 {
@@ -207,7 +209,7 @@ func TestSharedHandshakeIsCountedOnce(t *testing.T) {
 	})
 }
 
-// A shared start that is late is so once, for all who wait for it.
+// A late shared start counts once, not for each connection that waits.
 func TestLateSharedStartIsCountedOnce(t *testing.T) {
 	inFakeTime(t, &server{handle: silence}, sharing, func(t *testing.T, g *gateway.Gateway) {
 		for range 20 {
@@ -221,7 +223,7 @@ func TestLateSharedStartIsCountedOnce(t *testing.T) {
 	})
 }
 
-// alert is the documented one: errors / all > 0.1.
+// alert computes the documented alert: errors / all > 0.1.
 func alert(all map[string]float64) bool {
 	var sum float64
 	for _, n := range all {
@@ -230,8 +232,8 @@ func alert(all map[string]float64) bool {
 	return all["error"]/sum > 0.1
 }
 
-// handshakes scrapes the gateway: how its handshakes ended, by result, and those
-// that failed, by phase and reason.
+// handshakes scrapes the gateway and returns its handshakes by result, and the failed
+// ones by phase and reason.
 func handshakes(t *testing.T, g *gateway.Gateway) (all, why map[string]float64) {
 	t.Helper()
 	rec := httptest.NewRecorder()

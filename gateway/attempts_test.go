@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// After the last attempt nobody waits any more, until the client itself asks.
+// After the last attempt no request waits, until the client sends another.
 func TestAttemptsAreBounded(t *testing.T) {
 	u := &server{dial: failing(4)}
 	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 3}, func(t *testing.T, g *gateway.Gateway) {
@@ -33,8 +33,8 @@ func TestAttemptsAreBounded(t *testing.T) {
 	})
 }
 
-// A client cannot know that the server is there again: when the time is over that
-// it was told to wait, its next request has a start made, one for all who ask.
+// A client cannot know that the server is back. After the announced retry time, its
+// next request triggers one start, for all requests that wait.
 func TestRequestRevivesAConnectionThatGaveUp(t *testing.T) {
 	u := &server{dial: func(ctx context.Context, n int) error {
 		_ = slow(10*time.Millisecond)(ctx, n)
@@ -74,7 +74,7 @@ func TestRequestRevivesAConnectionThatGaveUp(t *testing.T) {
 	})
 }
 
-// retryAfter asks for something and returns the wait that the error names.
+// retryAfter sends a request and returns the wait that its error names.
 func (p *peer) retryAfter(t *testing.T, id string) time.Duration {
 	t.Helper()
 	p.post(request(id, "tools/list"))
@@ -97,8 +97,8 @@ func (p *peer) retryAfter(t *testing.T, id string) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// The client's own initialize does not wait for the pause to end, and is not
-// failed by the starts that fail as long as another one is due.
+// The client's own initialize does not wait for the end of the pause, and failed
+// starts do not fail it as long as another start follows.
 func TestInitializeEndsThePauseBetweenStarts(t *testing.T) {
 	u := &server{dial: failing(4)}
 	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 100}, func(t *testing.T, g *gateway.Gateway) {
@@ -116,7 +116,7 @@ func TestInitializeEndsThePauseBetweenStarts(t *testing.T) {
 	})
 }
 
-// A request that comes early waits through starts that fail, its own time long.
+// An early request waits through failed starts, up to its own timeout.
 func TestRequestsWaitThroughFailedStarts(t *testing.T) {
 	u := &server{dial: failing(2)}
 	inFakeTime(t, u, gateway.Options{InitializationTimeout: 10 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
@@ -133,7 +133,7 @@ func TestRequestsWaitThroughFailedStarts(t *testing.T) {
 	})
 }
 
-// When a request's own time is over, it is told how the last start failed.
+// When a request's own timeout passes, its error describes how the last start failed.
 func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
 	u := &server{dial: failing(1000)}
 	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1000, InitializeTimeout: 7 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
@@ -150,8 +150,8 @@ func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
 	})
 }
 
-// The client asks again at the very moment at which the last start fails: the
-// connection ends up either with a session that works, or failed and without one.
+// The client sends a request at the very moment at which the last start fails. The
+// connection ends up with a working session, or failed without one.
 func TestInitializeAtTheMomentOfTheLastFailure(t *testing.T) {
 	for range 100 {
 		moment := make(chan struct{})

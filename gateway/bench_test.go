@@ -25,9 +25,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// Each pair serves the same echo over a real loopback socket, once through our
-// gateway and once by what it is compared with; the client is the same. Compare
-// within one run only.
+// Each pair serves the same echo over a real loopback socket, with the same client:
+// once by our gateway, once by the other implementation. Compare only within one run.
 
 func BenchmarkRaw(b *testing.B) {
 	compare(b, upstream.Handle(echo), "net-http", bareServer())
@@ -53,7 +52,7 @@ func BenchmarkGoSDK(b *testing.B) {
 	compare(b, up, "go-sdk", mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return srv }, nil))
 }
 
-// compare measures calls a second of the gateway and of another handler.
+// compare measures calls per second of the gateway and of another handler.
 func compare(b *testing.B, up upstream.Upstream, name string, other http.Handler) {
 	for _, connections := range []int{1, 64} {
 		b.Run(fmt.Sprintf("%dx1/gateway", connections), func(b *testing.B) {
@@ -73,7 +72,7 @@ func compare(b *testing.B, up upstream.Upstream, name string, other http.Handler
 	}
 }
 
-// calls measures calls on so many connections, one in flight on each.
+// calls measures calls on a number of connections, one in flight on each.
 func calls(b *testing.B, c *http.Client, at string, connections int) {
 	turns := make(chan struct{})
 	var workers sync.WaitGroup
@@ -109,8 +108,8 @@ func calls(b *testing.B, c *http.Client, at string, connections int) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
 }
 
-// bareServer is an HTTP+SSE echo of net/http alone: the least that any server of
-// this transport has to do.
+// bareServer is an HTTP+SSE echo with net/http alone: the minimum work of any server
+// of this transport.
 func bareServer() http.Handler {
 	var (
 		streams sync.Map // id → chan []byte

@@ -23,8 +23,8 @@ type block struct {
 	name, data, id, retry, comment string
 }
 
-// stream is one client of an HTTP+SSE server, with as little in it as possible:
-// tests see each byte, and benchmarks measure the server.
+// stream is a minimal client of an HTTP+SSE server: tests see each byte, and
+// benchmarks measure the server.
 type stream struct {
 	http   *http.Client
 	post   string // where messages go
@@ -100,7 +100,7 @@ func (s *stream) read() (block, error) {
 	}
 }
 
-// send posts a message and expects it to be taken.
+// send posts a message and expects a 202.
 func (s *stream) send(msg string) error {
 	resp, err := s.http.Post(s.post, "application/json", strings.NewReader(msg))
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *stream) close() {
 	_ = s.body.Close()
 }
 
-// serve runs a gateway behind a real socket until the test is over.
+// serve runs a gateway behind a real socket until the end of the test.
 func serve(t testing.TB, up upstream.Upstream, opts gateway.Options, mount ...func(http.Handler) http.Handler) (string, *http.Client, *gateway.Gateway) {
 	t.Helper()
 	g, err := gateway.New(up, opts)
@@ -184,7 +184,7 @@ func (s *stream) next(t testing.TB) block {
 	return b
 }
 
-// must sends a message of a test.
+// must sends a message and fails the test on an error.
 func (s *stream) must(t testing.TB, msgs ...string) {
 	t.Helper()
 	for _, m := range msgs {

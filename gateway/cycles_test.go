@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// held is what a process holds.
+// held counts the resources of a process.
 type held struct {
 	goroutines, files int
 	heap              uint64
@@ -31,10 +31,11 @@ func look(t *testing.T) held {
 	return h
 }
 
-// heapSlack is by how much the heap may have grown.
+// heapSlack is how much the heap may grow.
 const heapSlack = 4 << 20
 
-// settled waits until the gateway has no connection, and returns what is held.
+// settled waits until the gateway has no connection, and returns the resources still
+// held.
 func settled(t *testing.T, g *gateway.Gateway, c *http.Client, want held) held {
 	t.Helper()
 	deadline := time.Now().Add(10 * time.Second)
@@ -66,7 +67,7 @@ func checkNothingLeft(t *testing.T, g *gateway.Gateway, before, after held) {
 	t.Logf("before %+v, after %+v", before, after)
 }
 
-// P6: after connections end nothing of them is left, however they ended.
+// P6: connections leave nothing behind, however they end.
 func TestOpenAndCloseLeavesNothing(t *testing.T) {
 	cycles, workers := 10_000, 16
 	if raceEnabled {

@@ -18,8 +18,8 @@ import (
 
 const password = "swordfish"
 
-// A server that says a password before it dies: only who may see it does, in
-// announcements, in errors of requests, and at the routes for operators.
+// A server writes a password before it dies. Only clients that may see details see
+// it, in announcements, in errors of requests, and at the routes for operators.
 func TestErrorDetails(t *testing.T) {
 	accept := func(r *http.Request) (string, error) {
 		if r.Header.Get("Authorization") == "Bearer t" {
@@ -80,7 +80,7 @@ func TestErrorDetails(t *testing.T) {
 	}
 }
 
-// What a server says before it dies under a request is told in the same way.
+// The same rules apply to the last words of a server that dies during a request.
 func TestErrorDetailsOfALostSession(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {

@@ -58,7 +58,7 @@ func printEvents(url string, n int) {
 	}
 }
 
-// stop ends a gateway within a bound, and with it what example servers hold.
+// stop ends a gateway, and with it its example servers, within a bound.
 func stop(gw *gateway.Gateway, s *httptest.Server) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -69,8 +69,8 @@ func stop(gw *gateway.Gateway, s *httptest.Server) {
 	s.Close()
 }
 
-// A function becomes an MCP server over HTTP+SSE. The client says nothing and is
-// told the result of the handshake all the same.
+// A function becomes an MCP server over HTTP+SSE. The client sends nothing and still
+// gets the result of the handshake.
 func ExampleNew() {
 	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{})
 	if err != nil {
@@ -86,7 +86,7 @@ func ExampleNew() {
 	// mcp-response
 }
 
-// In a net/http server, under a path of its own.
+// A gateway in a net/http server, under its own path.
 func ExampleGateway_ServeHTTP_stripPrefix() {
 	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{})
 	if err != nil {
@@ -102,7 +102,7 @@ func ExampleGateway_ServeHTTP_stripPrefix() {
 	// endpoint /mcp/sse/{id}/message
 }
 
-// In a gorilla/mux router, beside the routes for operators.
+// A gateway in a gorilla/mux router, beside the routes for operators.
 func ExampleGateway_Admin() {
 	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{Prefix: "/mcp"})
 	if err != nil {
@@ -127,8 +127,8 @@ func ExampleGateway_Admin() {
 	// ready: 200 OK
 }
 
-// The order of an end: the gateway first, so that what is in flight is answered
-// and the streams close, then the HTTP server.
+// Shut the gateway down first, which answers requests in flight and closes the
+// streams, then the HTTP server.
 func ExampleGateway_Shutdown() {
 	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{})
 	if err != nil {

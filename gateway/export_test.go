@@ -9,15 +9,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 )
 
-// Registry returns the gateway's connections, so that tests can open one
-// without a socket.
+// Registry returns the gateway's registry, so that tests can open connections without
+// a socket.
 func (g *Gateway) Registry() *connstate.Registry { return g.registry }
 
-// WithDefaults returns the options that a Gateway made with o has.
+// WithDefaults returns the options of a Gateway made with o.
 func (o Options) WithDefaults() Options { return o.withDefaults() }
 
-// WatchStarts notes the moves that the starts of connections make. The returned
-// function gives those made so far, as "from → to".
+// WatchStarts records the moves of the starts of connections. The returned function
+// returns the moves so far, as "from → to".
 func (g *Gateway) WatchStarts() func() map[string]bool {
 	var mu sync.Mutex
 	seen := map[string]bool{}

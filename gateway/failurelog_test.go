@@ -17,8 +17,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// A start that can never work is said when it is news, once more when the first
-// connection gives up, and then once a minute, each time with what was left out.
+// The log has a permanent failure when it first occurs, once more when the first
+// connection gives up, and then once a minute, each time with the number of failures
+// left out.
 func TestStartThatNeverWorksIsSaidOnceWithItsCount(t *testing.T) {
 	var log logText
 	u := &server{dial: failing(1000)}
@@ -58,8 +59,8 @@ func TestStartThatNeverWorksIsSaidOnceWithItsCount(t *testing.T) {
 	})
 }
 
-// What differs from start to start, as times and ports do, does not make a cause
-// new; and what was left out of one cause is not told of the next.
+// Details that differ from start to start, such as times and ports, do not make a new
+// cause. The number left out of one cause does not appear with the next.
 func TestCauseIsTheSameButForNumbers(t *testing.T) {
 	var log logText
 	var another atomic.Bool
@@ -84,8 +85,8 @@ func TestCauseIsTheSameButForNumbers(t *testing.T) {
 	})
 }
 
-// Processes that start and exit again and again are no news either, and what the
-// server says last does not make a cause new.
+// Repeated starts and exits of processes are not logged either, and the last words of
+// the server do not make a new cause.
 func TestProcessesThatExitAreSaidOnce(t *testing.T) {
 	var log logText
 	g, err := gateway.New(upstream.Command{Path: "sh", Args: []string{"-c", "echo $(od -An -N8 -tx8 /dev/urandom) >&2; exit 3"}}, gateway.Options{
@@ -109,7 +110,7 @@ func TestProcessesThatExitAreSaidOnce(t *testing.T) {
 	}
 }
 
-// logText is a log that is read while it is written.
+// logText is a log that tests read during writes.
 type logText struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -121,7 +122,7 @@ func (l *logText) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// take returns what has been logged since the last call.
+// take returns the log since the last call.
 func (l *logText) take() string {
 	synctest.Wait()
 	l.mu.Lock()

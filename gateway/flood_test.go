@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// slowReader opens a connection whose client takes a while for each event.
+// slowReader opens a connection whose client needs some time for each event.
 func slowReader(t *testing.T, g *gateway.Gateway, each time.Duration) *peer {
 	t.Helper()
 	c, err := g.Registry().Open(plain)
@@ -51,7 +51,7 @@ func slowReader(t *testing.T, g *gateway.Gateway, each time.Duration) *peer {
 	return p
 }
 
-// chatter has a session notify all the time.
+// chatter makes a session send notifications all the time.
 func chatter(s *serverSession, size int, every time.Duration) {
 	for !s.over() {
 		s.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"pad":"` + strings.Repeat("x", size) + `"}}`)
@@ -59,8 +59,8 @@ func chatter(s *serverSession, size int, every time.Duration) {
 	}
 }
 
-// A server that says more than the client can read is slowed down, and the
-// connection becomes ready all the same.
+// A slow client slows down a server that sends too much, and the connection becomes
+// ready all the same.
 func TestFloodAtTheStartDoesNotKeepTheGateShut(t *testing.T) {
 	u := &server{}
 	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
@@ -80,8 +80,8 @@ func TestFloodAtTheStartDoesNotKeepTheGateShut(t *testing.T) {
 	})
 }
 
-// A server that never stops talking does not hold up a shutdown in which nothing
-// is in flight.
+// A server that never stops sending does not delay a shutdown with no request in
+// flight.
 func TestShutdownDoesNotWaitForAChattyServer(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -100,7 +100,7 @@ func TestShutdownDoesNotWaitForAChattyServer(t *testing.T) {
 	})
 }
 
-// exiting is a server whose process has ended with answers still in its pipe.
+// exiting is a server whose process has ended while answers are still in its pipe.
 type exiting struct {
 	mu      sync.Mutex // guards what follows
 	answers chan []byte
@@ -171,8 +171,8 @@ func (d *dialOnce) Dial(context.Context) (jsonrpc.Conn, error) {
 	return d.first, nil
 }
 
-// What a server answered before it ended reaches its client, also when a message
-// sent after that shows first that it has ended.
+// Answers that a server sent before its end reach the client, even if a later message
+// is the first to show the end.
 func TestAnswersOnTheirWayOutliveTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := &exiting{answers: make(chan []byte, 16), closed: make(chan struct{}), last: "last"}

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// What a client sends reaches a remote server only as far as the operator has
-// named it, and only on the session of that client.
+// Only headers that the operator named reach a remote server, and only on the session
+// of that client.
 func TestNamedHeadersReachTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := make(chan string, 100)
@@ -46,7 +46,7 @@ func TestNamedHeadersReachTheServer(t *testing.T) {
 	})
 }
 
-// refuses is a server that writes down each request and refuses it.
+// refuses is a server that records each request and refuses it.
 type refuses func(*http.Request)
 
 func (f refuses) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// A server keeps what a client has answered it, as its roots: such a session is
-// not given to another client.
+// A server may keep a client's answers, such as its roots: no other client gets such
+// a session.
 func TestSessionThatAClientHasAnsweredDoesNotGoBackToThePool(t *testing.T) {
 	u := &server{}
 	opts := gateway.Options{Warm: 1, Capabilities: []byte(`{"roots":{}}`)}
@@ -35,8 +35,7 @@ func TestSessionThatAClientHasAnsweredDoesNotGoBackToThePool(t *testing.T) {
 	})
 }
 
-// A request that comes at the moment in which an unused session is given back is
-// answered all the same.
+// A request that arrives while an unused session returns to the pool gets its answer.
 func TestRequestBesideTheReturnOfASession(t *testing.T) {
 	u := &server{}
 	g, err := gateway.New(u, gateway.Options{Warm: 1, ConnectRate: -1})
@@ -60,8 +59,8 @@ func TestRequestBesideTheReturnOfASession(t *testing.T) {
 	}
 }
 
-// A shared session that takes no more messages is kept for the answers that are
-// on their way, but not beyond the end of the gateway.
+// A shared session that takes no messages lives on for answers on their way, but not
+// beyond the end of the gateway.
 func TestShutdownBesideASharedSessionThatTakesNoMore(t *testing.T) {
 	u := &server{deaf: func(s *serverSession) bool { return s.n == 1 && s.count("deafen") > 0 }}
 	u.handle = func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "deafen" }

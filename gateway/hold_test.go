@@ -14,10 +14,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// withHold is a gateway that holds initialize back for the default time.
+// withHold makes a gateway hold initialize back for the default time.
 var withHold = gateway.Options{AnnounceDelay: 100 * time.Millisecond}
 
-// With the GET the server is started, and hears nothing until the delay is over.
+// The server starts with the GET, and gets no message until the delay is over.
 func TestInitializeIsHeldBackForASilentClient(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
@@ -35,7 +35,7 @@ func TestInitializeIsHeldBackForASilentClient(t *testing.T) {
 	})
 }
 
-// The client's own initialize goes to the server as it is, at once, and once; the
+// The client's own initialize goes to the server unchanged, at once, and once; the
 // server's answer is its answer.
 func TestClientsOwnInitializeGoesToTheServer(t *testing.T) {
 	const own = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{},"experimental":{"x":{"n":1.50}}}`
@@ -84,8 +84,8 @@ func TestRequestEndsTheHold(t *testing.T) {
 	})
 }
 
-// What the gateway answers itself does not need the server: a client that begins
-// with it may still send its own initialize.
+// Requests that the gateway answers itself do not need the server: a client that
+// begins with them may still send its own initialize.
 func TestPingAndDiscoverDoNotEndTheHold(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
@@ -106,7 +106,8 @@ func TestPingAndDiscoverDoNotEndTheHold(t *testing.T) {
 	})
 }
 
-// A client that comes after the delay with more capabilities gets a fresh session.
+// A client that initializes after the delay with more capabilities gets a fresh
+// session.
 func TestLateInitializeOpensAFreshSession(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
@@ -120,8 +121,7 @@ func TestLateInitializeOpensAFreshSession(t *testing.T) {
 	})
 }
 
-// A client that leaves while initialize is held back has cost the server a start,
-// and no handshake.
+// A client that leaves while initialize is held back costs a start and no handshake.
 func TestClientLeavesDuringTheHold(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
@@ -136,7 +136,7 @@ func TestClientLeavesDuringTheHold(t *testing.T) {
 	})
 }
 
-// A server in process that is held back does not keep others from starting.
+// A server in process whose initialize is held back does not block other starts.
 func TestHeldStartsAreNotCounted(t *testing.T) {
 	u := &server{}
 	opts := gateway.Options{AnnounceDelay: time.Second, StartConcurrency: 1}
@@ -156,7 +156,7 @@ func TestHeldStartsAreNotCounted(t *testing.T) {
 	})
 }
 
-// A server that ends while it is held back is started again.
+// A server that ends while its initialize is held back is started again.
 func TestServerDiesDuringTheHold(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
@@ -172,8 +172,8 @@ func TestServerDiesDuringTheHold(t *testing.T) {
 	})
 }
 
-// A client's own initialize is answered within its own time, whatever it waits
-// for: here the starts of others.
+// A client's own initialize gets an answer within its timeout, whatever it waits for:
+// here other starts.
 func TestOwnInitializeIsBounded(t *testing.T) {
 	u := &server{dial: slow(40 * time.Second)}
 	inFakeTime(t, u, gateway.Options{StartConcurrency: 1}, func(t *testing.T, g *gateway.Gateway) {
@@ -193,7 +193,7 @@ func TestOwnInitializeIsBounded(t *testing.T) {
 	})
 }
 
-// What one fresh session takes counts for the same wait.
+// The start of the fresh session counts in the same timeout.
 func TestFreshSessionIsInsideTheWaitOfInitialize(t *testing.T) {
 	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "initialize" }}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -211,8 +211,8 @@ func TestFreshSessionIsInsideTheWaitOfInitialize(t *testing.T) {
 	})
 }
 
-// The version that a client is told is the older one of what it asked for and
-// what the server answered; one that is unknown passes as it is.
+// The client gets the older of its own version and the server's; an unknown version
+// passes unchanged.
 func TestProtocolVersionIsTheOlderOne(t *testing.T) {
 	for _, tc := range []struct{ requested, answered, want string }{
 		{"2025-11-25", "2024-11-05", "2024-11-05"},
@@ -243,7 +243,7 @@ func TestProtocolVersionIsTheOlderOne(t *testing.T) {
 	}
 }
 
-// onLine calls a function once, when a line with that message is logged.
+// onLine calls a function once, at the first log line with that message.
 type onLine struct {
 	slog.Handler
 	msg  string
@@ -260,8 +260,8 @@ func (o onLine) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// A client that comes with more capabilities at the very end of a start, when the
-// server has answered and nobody has been told, gets a fresh session.
+// A client that initializes with more capabilities at the very end of a start, after
+// the server's answer and before the announcement, gets a fresh session.
 func TestInitializeAtTheEndOfAStart(t *testing.T) {
 	for msg, handle := range map[string]func(*serverSession, *jsonrpc.Message) bool{
 		"session started": nil,
@@ -303,9 +303,9 @@ func TestInitializeAtTheEndOfAStart(t *testing.T) {
 	}
 }
 
-// A server that refuses one client's own initialize has answered it: byte for byte,
-// at once. What else waits gets a session with the synthetic one, and the refusal
-// says nothing of the server's health.
+// The refusal of a client's own initialize is its answer, byte for byte, at once.
+// Other requests get a session with the synthetic initialize, and the refusal does
+// not affect readiness.
 func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 	const refusal = `{"code":-32602,"message":"Unsupported protocol version","data":{"supported":["1.50"],"n":9007199254740993}}`
 	u := &server{}
@@ -334,8 +334,8 @@ func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 	})
 }
 
-// An internal error may pass, and may be the gateway's own word for what an HTTP
-// server answered: the client's initialize waits for the next start.
+// An internal error may be temporary, and may stand for an HTTP failure of the
+// server: the client's initialize waits for the next start.
 func TestInternalErrorIsNoRefusal(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "initialize" && s.n == 1 {
@@ -356,8 +356,8 @@ func TestInternalErrorIsNoRefusal(t *testing.T) {
 	})
 }
 
-// A client whose params were refused does not get a fresh session again and again,
-// and a refusal answers no other initialize than its own.
+// A client with refused params does not get fresh sessions again and again, and a
+// refusal answers only its own initialize.
 func TestRefusedClientCostsOneFreshSession(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "initialize" && strings.Contains(string(m.Params()), "bad") {

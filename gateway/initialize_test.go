@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// asVersion is the stored result as a client of that version gets it.
+// asVersion returns the stored result as a client of that version gets it.
 func asVersion(id, version string) string {
 	return id + ` {"protocolVersion":"` + version + `","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`
 }
@@ -67,8 +67,8 @@ func TestMoreCapabilitiesOpenAFreshSession(t *testing.T) {
 	})
 }
 
-// As long as no initialize has gone to the server, the client's own does: that
-// costs one start.
+// Before any initialize has gone to the server, the client's own goes: that costs one
+// start.
 func TestMoreCapabilitiesWhileStarting(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -99,8 +99,7 @@ func TestMoreCapabilitiesDuringTheHandshake(t *testing.T) {
 	})
 }
 
-// A fresh session for a client that has just begun is no restart, and there are
-// no lists that it could have seen change.
+// A fresh session for a new client is not a restart, and its lists have not changed.
 func TestFreshSessionIsNoRestart(t *testing.T) {
 	u := &server{capabilities: `{"tools":{"listChanged":true}}`}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -114,8 +113,8 @@ func TestFreshSessionIsNoRestart(t *testing.T) {
 	})
 }
 
-// Servers ask for roots as soon as they are initialized: the client gets that,
-// after the answer to its initialize.
+// Servers send roots/list as soon as they are initialized: the client gets it after
+// the answer to its initialize.
 func TestServerRequestsRightAfterTheHandshake(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "notifications/initialized" && s.n == 2 {
@@ -144,8 +143,8 @@ func TestServerRequestsRightAfterTheHandshake(t *testing.T) {
 	})
 }
 
-// What the server asks before the client's own initialize is refused: nobody
-// has said that it would be answered.
+// The gateway refuses server requests before the client's own initialize: no client
+// has declared that it serves them.
 func TestServerRequestsWithoutCapability(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -206,8 +205,8 @@ func TestPlainTransport(t *testing.T) {
 	})
 }
 
-// Without the gateway's own initialize nothing answers an initialize that no
-// client sent, and nothing is said about one.
+// Without the synthetic initialize there is no announcement and no answer to an
+// initialize that the client did not send.
 func TestPlainTransportAnnouncesNothing(t *testing.T) {
 	u := &server{dial: slowFailure}
 	inFakeTime(t, u, gateway.Options{NoAutoInitialize: true, MaxHandshakeAttempts: 2}, func(t *testing.T, g *gateway.Gateway) {
@@ -220,7 +219,7 @@ func TestPlainTransportAnnouncesNothing(t *testing.T) {
 	})
 }
 
-// A client gets one session of its own; what it declares later changes nothing.
+// A client gets one fresh session; later declarations change nothing.
 func TestOneFreshSessionOnly(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -236,7 +235,7 @@ func TestOneFreshSessionOnly(t *testing.T) {
 	})
 }
 
-// What a server may say before its session is in use is bounded.
+// Messages of a server before its session is in use are bounded.
 func TestEarlyMessagesOfTheServerAreBounded(t *testing.T) {
 	line := `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", 600<<10) + `"}}`
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {

@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// A session that is lost while the gate is emptied leaves the rest in order, and
-// the message that it did not take at the front.
+// A session that is lost during the release of the gate leaves the remaining messages
+// in order, with the message that it did not take first.
 func TestOrderHoldsWhenTheSessionIsLostDuringRelease(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
 	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
@@ -40,8 +40,8 @@ func TestOrderHoldsWhenTheSessionIsLostDuringRelease(t *testing.T) {
 	})
 }
 
-// A session that is lost while it is being told what its predecessor knew is
-// not opened: what waits for it waits for the next, within its time.
+// A session that is lost during the restore of the client's state does not open the
+// gate: messages wait for the next session, within their timeouts.
 func TestSessionLostWhileItsStateIsRestored(t *testing.T) {
 	u := &server{}
 	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
@@ -64,7 +64,7 @@ func TestSessionLostWhileItsStateIsRestored(t *testing.T) {
 	})
 }
 
-// A notification of that name is nothing; its missing params must not become
+// A notification named initialize has no effect; its missing params must not become
 // those of the next session.
 func TestNotificationNamedInitialize(t *testing.T) {
 	u := &server{}
@@ -82,8 +82,8 @@ func TestNotificationNamedInitialize(t *testing.T) {
 	})
 }
 
-// A server that takes long to start is ready one day: the probe goes on while
-// those who ask are told that it is not yet.
+// A slow server becomes ready in the end: the probe goes on while its callers learn
+// that the server is still starting.
 func TestReadyInFrontOfASlowServer(t *testing.T) {
 	u := &server{dial: slow(12 * time.Second)}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -100,7 +100,8 @@ func TestReadyInFrontOfASlowServer(t *testing.T) {
 	})
 }
 
-// What waits or is remembered does not hold the large messages that it came in.
+// Waiting requests and remembered params do not keep the large messages that held
+// them.
 func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -120,8 +121,8 @@ func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
 	})
 }
 
-// Without the gateway's own initialize a session gets the client's, once, also
-// when the one before was lost in the middle of it.
+// Without the synthetic initialize a session gets the client's own, once, also if the
+// session before was lost during it.
 func TestPlainSessionGetsOneInitialize(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 && m.Method == "initialize" }}
 	inFakeTime(t, u, gateway.Options{NoAutoInitialize: true}, func(t *testing.T, g *gateway.Gateway) {
@@ -137,8 +138,8 @@ func TestPlainSessionGetsOneInitialize(t *testing.T) {
 	})
 }
 
-// What the server says to the client's own initialize is the client's answer, a
-// refusal too. The params are not kept.
+// The server's answer to the client's own initialize goes to the client, also a
+// refusal. The gateway does not keep the params.
 func TestRefusedParamsAreReplaced(t *testing.T) {
 	u := &server{}
 	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
@@ -159,7 +160,7 @@ func TestRefusedParamsAreReplaced(t *testing.T) {
 	})
 }
 
-// A client that reads slowly gets the answers that were finished in time.
+// A slow client gets the answers that were ready in time.
 func TestShutdownWaitsForAnswersOnTheirWay(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		c, err := g.Registry().Open(plain)

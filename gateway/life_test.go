@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// shutdown runs Shutdown in the background and returns where its result comes.
+// shutdown runs Shutdown in the background and returns a channel with its result.
 func shutdown(g *gateway.Gateway, within time.Duration) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -89,8 +89,8 @@ func TestShutdownRefusesWhatWaits(t *testing.T) {
 	})
 }
 
-// When time is up, what is left is answered and closed, and the error says how
-// much that was.
+// When time is up, the remaining requests get errors, the remaining streams close,
+// and the error has their numbers.
 func TestShutdownIsBounded(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -125,8 +125,8 @@ func TestShutdownTwiceAtOnce(t *testing.T) {
 	})
 }
 
-// Streams are closed one after the other, so that their clients do not all come
-// back at one moment.
+// Streams close one after the other, so that their clients do not all reconnect at
+// once.
 func TestShutdownSpreadsTheEnd(t *testing.T) {
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		const clients = 50
@@ -248,7 +248,7 @@ func TestReady(t *testing.T) {
 	})
 }
 
-// A probe that is under way does not outlive the gateway.
+// A running probe does not outlive the gateway.
 func TestShutdownEndsProbes(t *testing.T) {
 	u := &server{dial: slow(3 * time.Second)}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -272,7 +272,7 @@ func TestShutdownEndsProbes(t *testing.T) {
 	})
 }
 
-// While a connection that has no session drains, nothing new begins on it.
+// A connection that drains without a session starts nothing.
 func TestDrainingWithoutASession(t *testing.T) {
 	inFakeTime(t, &server{dial: slow(time.Hour)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
@@ -289,7 +289,7 @@ func TestDrainingWithoutASession(t *testing.T) {
 	})
 }
 
-// A session that is lost while its connection drains has no successor.
+// No session replaces one that is lost while its connection drains.
 func TestSessionLostWhileDraining(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -312,8 +312,8 @@ func TestSessionLostWhileDraining(t *testing.T) {
 	})
 }
 
-// Shutdown waits for the end of sessions that have ended by themselves, too: their
-// child may still have to be killed.
+// Shutdown also waits for sessions that ended by themselves: their child may still
+// have to be killed.
 func TestShutdownWaitsForLostSessions(t *testing.T) {
 	for _, sharing := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
 		t.Run(sharing, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
-// Every request of a client can be followed in the log, whoever answers it: the
-// gateway itself, the server after a wait at the gate, or nobody in time.
+// The log shows every request of a client: answered by the gateway itself, by the
+// server after a wait at the gate, or by a timeout.
 func TestEveryRequestIsInTheLog(t *testing.T) {
 	var out bytes.Buffer
 	u := &server{dial: slow(10 * time.Second)}

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// proven is longer than a session must live to count as one that works.
+// proven is longer than the age at which a session has proved itself.
 const proven = 11 * time.Second
 
 func TestSessionLostBetweenCalls(t *testing.T) {
@@ -82,7 +82,7 @@ func TestSessionIsRestored(t *testing.T) {
 	})
 }
 
-// A server that does not take back what it knew is used all the same.
+// The gateway uses a new session even if it refuses the restored state.
 func TestRestoreThatFails(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 2 && m.Method == "logging/setLevel" }}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -105,8 +105,8 @@ func crashesOnceInitialized(s *serverSession, m *jsonrpc.Message) bool {
 	return false
 }
 
-// A session that is gone before it was of use counts as a failed start: after
-// as many as may be in a row the connection gives up, until its client asks.
+// A session that ends before it proved itself counts as a failed start: after too
+// many in a row the connection gives up, until the client sends a request.
 func TestCrashLoopIsBounded(t *testing.T) {
 	u := &server{handle: crashesOnceInitialized}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -131,7 +131,7 @@ func TestCrashLoopIsBounded(t *testing.T) {
 	})
 }
 
-// While the next start is due the connection is not ready: what comes waits.
+// Before the next start the connection is not ready: messages wait.
 func TestRequestsWaitWhileTheNextStartIsDue(t *testing.T) {
 	u := &server{}
 	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
@@ -156,8 +156,8 @@ func TestRequestsWaitWhileTheNextStartIsDue(t *testing.T) {
 	})
 }
 
-// A hundred crashes in a row do not break the stream, and every request is
-// answered.
+// A hundred crashes in a row do not break the stream, and every request gets an
+// answer.
 func TestStreamOutlivesCrashes(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -192,7 +192,7 @@ func TestRequestTimeoutTouchesNoOther(t *testing.T) {
 	})
 }
 
-// An answer that comes for a request of a session that is gone goes nowhere.
+// The gateway drops an answer of a session that is gone.
 func TestAnswerToALostSession(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -213,7 +213,7 @@ func TestAnswerToALostSession(t *testing.T) {
 	})
 }
 
-// Two clients whose messages are the same to the last byte.
+// Two clients send messages that are equal to the last byte.
 func TestClientsDoNotCross(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "tools/call" {
@@ -266,7 +266,8 @@ func TestClientsDoNotCross(t *testing.T) {
 	})
 }
 
-// The loss of a session that was of use says nothing about the starts before it.
+// The loss of a session that proved itself does not count the failed starts before
+// it.
 func TestAttemptsCountFromAProvenSession(t *testing.T) {
 	u := &server{dial: func(_ context.Context, n int) error {
 		if n == 3 {

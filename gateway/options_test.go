@@ -30,7 +30,7 @@ func TestNewNeedsAnUpstream(t *testing.T) {
 	}
 }
 
-// All that is wrong is said at once.
+// One error names all wrong options.
 func TestWrongOptions(t *testing.T) {
 	wrong := gateway.Options{
 		InitializationTimeout: -1, StartTimeout: -1, MaxHandshakeAttempts: -1, RequestTimeout: -1, WriteTimeout: -1,
@@ -55,7 +55,8 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// An option that contradicts another names it, in the error and in its text.
+// The error of an option that contradicts another names both, in its fields and in
+// its text.
 func TestContradictoryOptions(t *testing.T) {
 	shared, header := gateway.SessionsShared, []string{"X-User"}
 	for name, tc := range map[string]struct {
@@ -105,7 +106,7 @@ func TestContradictoryOptions(t *testing.T) {
 	}
 }
 
-// There is nothing to keep warm for a server that is not started here.
+// A remote server without shared sessions has nothing to keep warm.
 func TestRemoteServerIsNotKeptWarm(t *testing.T) {
 	for name, up := range map[string]upstream.Upstream{
 		"URL":     upstream.URL{Address: "https://example.com/mcp"},
@@ -149,7 +150,7 @@ func TestLimitsThatCanBeSwitchedOff(t *testing.T) {
 	}
 }
 
-// The defaults are what the doc comments say.
+// The defaults are those in the doc comments.
 func TestDefaultsAreAsDocumented(t *testing.T) {
 	source, err := os.ReadFile("options.go")
 	if err != nil {

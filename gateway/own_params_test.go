@@ -11,10 +11,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
-// A client that asks again while a start with its own params is under way waits
-// for that start: it is not begun anew, and does not fail.
-// A progress token in a client's initialize means nothing to the session that is
-// opened with its params: there the gateway asks, under ids of its own.
+// The gateway removes the progress token of a client's initialize: it sends the
+// request under its own id, and the token has no meaning on the session.
 func TestProgressTokenOfInitializeIsNotPassedOn(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -55,8 +53,8 @@ func TestRepeatedInitializeWaitsForTheStartUnderWay(t *testing.T) {
 	})
 }
 
-// A session that takes the place of a lost one declares what the client does,
-// also when a start failed in between, or the client says so only then.
+// A session that replaces a lost one declares the client's capabilities, also after a
+// failed start, or if the client declares them only then.
 func TestOwnCapabilitiesOutliveALoss(t *testing.T) {
 	roots := func(t *testing.T, u *server, n int) {
 		t.Helper()
@@ -105,7 +103,7 @@ func TestOwnCapabilitiesOutliveALoss(t *testing.T) {
 	})
 }
 
-// A server that ends soon after each start is not ready either.
+// A server that ends soon after each start is not ready.
 func TestCrashLoopIsAFailedStart(t *testing.T) {
 	u := &server{handle: crashesOnceInitialized}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {

@@ -21,10 +21,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// inFakeTime runs a test with a gateway in front of a played server, in a
-// synctest bubble: connections are opened without HTTP. At the end all is shut
-// down and nothing may be left. Without an AnnounceDelay there is none: the
-// synthetic initialize goes out at once.
+// inFakeTime runs a test in a synctest bubble, with a gateway in front of a test
+// server and connections without HTTP. At the end it shuts all down; nothing may be
+// left. If AnnounceDelay is zero, there is no delay: the synthetic initialize goes
+// out at once.
 func inFakeTime(t *testing.T, u *server, opts gateway.Options, test func(t *testing.T, g *gateway.Gateway)) {
 	t.Helper()
 	opts.AnnounceDelay = cmp.Or(opts.AnnounceDelay, -1)
@@ -50,7 +50,7 @@ func inFakeTime(t *testing.T, u *server, opts gateway.Options, test func(t *test
 	})
 }
 
-// peer is a client whose stream is read by the test.
+// peer is a client whose stream the test reads.
 type peer struct {
 	t testing.TB
 	c *connstate.Connection
@@ -84,7 +84,7 @@ func connect(t testing.TB, g *gateway.Gateway, client connstate.Client) *peer {
 	return p
 }
 
-// plain is a client that wants neither announcement nor two names.
+// plain is a client without announcement and with a decided dialect.
 var plain = connstate.Client{Dialect: connstate.EventMessage, Quiet: true}
 
 func (p *peer) read(g *gateway.Gateway, events chan connstate.Event) {
@@ -116,14 +116,14 @@ func (p *peer) post(msgs ...string) {
 }
 
 // want expects exactly these events since the last call, in the short form of
-// describe. A * at the end stands for anything.
+// describe. A final * matches anything.
 func (p *peer) want(want ...string) {
 	p.t.Helper()
 	p.compare(p.take(), want)
 }
 
-// wantInAnyOrder is want for events of which it is not said which comes first.
-// The wanted ones must be in the order of strings.
+// wantInAnyOrder is like want, for events in any order. The wanted ones must be
+// sorted.
 func (p *peer) wantInAnyOrder(want ...string) {
 	p.t.Helper()
 	got := p.take()
@@ -131,7 +131,7 @@ func (p *peer) wantInAnyOrder(want ...string) {
 	p.compare(got, want)
 }
 
-// take returns the events since the last call, in short.
+// take returns the events since the last call, in short form.
 func (p *peer) take() []string {
 	p.t.Helper()
 	synctest.Wait()
@@ -162,7 +162,7 @@ func (p *peer) compare(got, want []string) {
 	}
 }
 
-// lastRequest is the id of the last request of the server that want has seen.
+// lastRequest returns the id of the last server request that want has seen.
 func (p *peer) lastRequest(t testing.TB) jsonrpc.ID {
 	t.Helper()
 	if len(p.ids) == 0 {
@@ -179,8 +179,8 @@ func (p *peer) wantState(want connstate.State) {
 	}
 }
 
-// describe is an event in short: what matters of it to a client. The event's
-// name stands before it unless it is "message".
+// describe returns the short form of an event, with the parts that matter to a
+// client. The name of the event comes first, unless it is "message".
 func describe(t testing.TB, e connstate.Event) string {
 	t.Helper()
 	m, err := jsonrpc.Parse(e.Data)
@@ -245,7 +245,7 @@ func initialize(id, version, capabilities string) string {
 		`","capabilities":` + capabilities + `,"clientInfo":{"name":"peer","version":"0"}}}`
 }
 
-// answered is the standard answer of a session to a request.
+// answered returns the standard answer of a session to a request.
 func answered(id string, session int, method string) string {
 	return fmt.Sprintf(`%s {"session":%d,"method":"%s"}`, id, session, method)
 }

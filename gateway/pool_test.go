@@ -58,7 +58,7 @@ func TestNothingIsStartedBeforeTheFirstConnection(t *testing.T) {
 	})
 }
 
-// A server that has heard nothing of its client is as good as new.
+// A server that has got no message from its client returns to the pool.
 func TestServersThatHeardNothingGoBackToThePool(t *testing.T) {
 	u := &server{}
 	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond}
@@ -89,8 +89,8 @@ func TestServersThatHeardNothingGoBackToThePool(t *testing.T) {
 	})
 }
 
-// What one client has initialized is never given to another, whoever's initialize
-// it was, and whether the client said anything or not.
+// No client gets a session that another has initialized, whether with its own or the
+// synthetic initialize, and whether it sent messages or not.
 func TestInitializedSessionsAreNotPassedOn(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{Warm: 1}, func(t *testing.T, g *gateway.Gateway) {
@@ -117,8 +117,7 @@ func TestInitializedSessionsAreNotPassedOn(t *testing.T) {
 	})
 }
 
-// A server from the pool is initialized by the client itself: with its params,
-// once.
+// The client itself initializes a warm server: with its params, once.
 func TestWarmServerGetsTheClientsOwnInitialize(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
 	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond}
@@ -140,7 +139,7 @@ func TestWarmServerGetsTheClientsOwnInitialize(t *testing.T) {
 	})
 }
 
-// The boot of a server that answers no ping may take as long as a start.
+// The boot of a server that answers no ping may take the whole start timeout.
 func TestMuteServersAndShortStarts(t *testing.T) {
 	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "ping" }}
 	inFakeTime(t, u, gateway.Options{Warm: 1, StartTimeout: 5 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
@@ -152,8 +151,7 @@ func TestMuteServersAndShortStarts(t *testing.T) {
 	})
 }
 
-// A client that leaves while a warm server is asked for a sign of life does not
-// cost the server.
+// A client that leaves during the ping of a warm server does not cost the server.
 func TestClientLeavesWhileTheWarmServerIsAsked(t *testing.T) {
 	var slow atomic.Bool
 	u := &server{}
@@ -214,8 +212,8 @@ func TestWarmServerDoesNotWaitForStarts(t *testing.T) {
 	})
 }
 
-// A server that answers no ping before initialize is handed out all the same,
-// after a while; one that answers with an error has answered.
+// The pool hands out a server that answers no ping before initialize, after a while;
+// an error counts as an answer.
 func TestWarmServersThatDoNotAnswerPings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		handle func(*serverSession, *jsonrpc.Message) bool
@@ -251,7 +249,7 @@ func TestWarmServersThatDoNotAnswerPings(t *testing.T) {
 	}
 }
 
-// A session that has waited is only given to a client once it has answered a ping.
+// A client gets a server that has waited only after it answers a ping.
 func TestWarmSessionsAreVerified(t *testing.T) {
 	var deaf atomic.Bool
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
@@ -300,7 +298,7 @@ func TestDeadWarmSessionsAreReplaced(t *testing.T) {
 	})
 }
 
-// A server that does not start, or dies at once, is not started in a loop.
+// The pool does not start a server that fails or dies at once in a loop.
 func TestFailedWarmStartsBackOff(t *testing.T) {
 	for name, u := range map[string]*server{
 		"no start": {dial: func(context.Context, int) error { return errors.New("no such program") }},
@@ -357,7 +355,7 @@ func TestStartsAreLimited(t *testing.T) {
 	})
 }
 
-// Waiting for others is no part of a start: only what the server takes counts.
+// The wait for a turn is not part of a start: only the time of the server counts.
 func TestWaitForAStartIsNotItsTimeout(t *testing.T) {
 	u := &server{dial: slow(8 * time.Second)}
 	inFakeTime(t, u, gateway.Options{StartConcurrency: 1, StartTimeout: 10 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
@@ -375,7 +373,7 @@ func TestWaitForAStartIsNotItsTimeout(t *testing.T) {
 	})
 }
 
-// A client that leaves while its start waits for others costs no start.
+// A client that leaves while its start waits for a turn costs no start.
 func TestStartThatNobodyWaitsForIsNotMade(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
 	inFakeTime(t, u, gateway.Options{StartConcurrency: 1}, func(t *testing.T, g *gateway.Gateway) {
@@ -389,8 +387,8 @@ func TestStartThatNobodyWaitsForIsNotMade(t *testing.T) {
 	})
 }
 
-// A pool that fills does not stand in the way of connections: each waits for at
-// most the starts that may run at a time, twice.
+// A pool that fills does not block connections: each waits for at most two rounds of
+// StartConcurrency starts.
 func TestFillingThePoolDoesNotHoldUpConnections(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
 	inFakeTime(t, u, gateway.Options{Warm: 40, StartConcurrency: 2}, func(t *testing.T, g *gateway.Gateway) {

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// chaos is a server and its clients that do what a seed says.
+// chaos is a server and clients that act at random, from a seed.
 type chaos struct {
 	t    *testing.T
 	g    *gateway.Gateway
@@ -37,7 +37,7 @@ type chaosClient struct {
 	asked map[string]string // by id: a secret that only this client sent
 }
 
-// A secret is JSON that a careless hand would write anew: its bytes must stay.
+// A secret is JSON that a careless program would re-encode: its bytes must stay.
 func secret(n int) string {
 	return fmt.Sprintf(`{"of":"\u0063lient","n":%d.500,"big":12345678901234567890}`, n)
 }
@@ -62,8 +62,8 @@ func (c *chaos) dial(ctx context.Context, _ int) error {
 	return nil
 }
 
-// handle answers with the secret: soon, late, twice, never, to nobody, or dies.
-// Before, it may tell progress, after it too.
+// handle answers with the secret: soon, late, twice, never, to nobody, or dies. It
+// may send progress before and after the answer.
 func (c *chaos) handle(s *serverSession, m *jsonrpc.Message) bool {
 	if m.Kind != jsonrpc.Request {
 		return true
@@ -108,12 +108,12 @@ func (c *chaos) handle(s *serverSession, m *jsonrpc.Message) bool {
 	return true
 }
 
-// later has a session say something within four seconds.
+// later makes a session send a message within four seconds.
 func (c *chaos) later(s *serverSession, msg string) {
 	time.AfterFunc(time.Duration(c.draw(4000))*time.Millisecond, func() { s.say(msg) })
 }
 
-// step does one thing.
+// step takes one random action.
 func (c *chaos) step() {
 	if len(c.clients) == 0 || len(c.clients) < 4 && c.draw(20) == 0 {
 		c.clients = append(c.clients, &chaosClient{connect(c.t, c.g, plain), map[string]string{}})
@@ -162,8 +162,8 @@ func (p *chaosClient) killSession(c *chaos) {
 	}
 }
 
-// check expects each request of a client to have been answered exactly once, by
-// an error or by what only that client can have asked, and after its progress.
+// check expects exactly one answer to each request of a client, after its progress:
+// an error, or the data of that client.
 func (p *chaosClient) check(seed uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -195,8 +195,8 @@ func (p *chaosClient) check(seed uint64) {
 }
 
 // checkWell expects a connection to work again once the server does. A start whose
-// initialize the server has swallowed before goes on until StartTimeout, and the
-// next one comes after a pause of up to 30 s.
+// initialize the server ignored goes on until StartTimeout, and the next one comes
+// after a pause of up to 30 s.
 func (p *chaosClient) checkWell(c *chaos, seed uint64) {
 	c.well.Store(true)
 	for _, id := range []string{`"again"`, `"well"`} { // what has given up may need to be asked twice
@@ -223,11 +223,10 @@ func (p *chaosClient) checkProgress(seed uint64, m *jsonrpc.Message, answers map
 	}
 }
 
-// P1, P2, P3 and P6 under a scheduler that knows no mercy: calls, progress,
-// cancellations, deaths of sessions, slow and failing starts, answers that are
-// late, double, missing or nobody's, clients that come and go, a gateway that is
-// shut down in the middle. Each request is answered exactly once, in time, with
-// the bytes that the server said to it.
+// P1, P2, P3 and P6 under a random schedule: calls, progress, cancellations, deaths
+// of sessions, slow and failing starts, answers that are late, double, missing or
+// unknown, clients that come and go, a shutdown in the middle. Each request gets one
+// answer, in time, with the bytes that the server sent.
 func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 	for name, opts := range map[string]gateway.Options{
 		"per connection":  {},
@@ -265,7 +264,7 @@ func runChaos(t *testing.T, opts gateway.Options) {
 	}
 }
 
-// finish lets all that is under way end, and checks what every client got.
+// finish waits for everything in flight, and checks the answers of every client.
 func (c *chaos) finish(seed uint64, opts gateway.Options) {
 	if seed%4 == 3 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)

@@ -2,5 +2,5 @@
 
 package gateway_test
 
-// raceEnabled is for tests whose size the race detector makes too slow.
+// raceEnabled reduces tests that the race detector makes too slow.
 const raceEnabled = true

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// diesOf is the handler of a server whose first sessions die of a method.
+// diesOf returns the handler of a server whose first sessions die of a method.
 func diesOf(method string, sessions int) func(*serverSession, *jsonrpc.Message) bool {
 	return func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method != method || s.n > sessions {
@@ -44,7 +44,7 @@ func TestSafeRequestsAreRepeatedOnTheNewSession(t *testing.T) {
 	}
 }
 
-// The gate has room for all that had passed it, however many that are.
+// The gate has room for all requests that passed it before, however many.
 func TestAllThatWasInFlightIsRepeated(t *testing.T) {
 	const many = 300
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 && m.Method == "tools/list" }}
@@ -91,7 +91,7 @@ func TestNothingIsRepeatedWhenNotWanted(t *testing.T) {
 	})
 }
 
-// Tools that say they change nothing, or nothing more the second time, are safe.
+// Tools annotated as read-only or idempotent are safe.
 func TestAnnotatedToolsAreRepeated(t *testing.T) {
 	const list = `{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},{"name":"set","annotations":{"idempotentHint":true}},{"name":"add"}]}`
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
@@ -129,8 +129,7 @@ func TestAnnotatedToolsAreRepeated(t *testing.T) {
 	})
 }
 
-// A request that its client takes back while it waits for its second chance is
-// answered as cancelled.
+// A request that its client cancels while it waits for its repeat gets cancelled.
 func TestRepeatedRequestCanBeCancelled(t *testing.T) {
 	u := &server{handle: diesOf("tools/list", 1)}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -146,8 +145,8 @@ func TestRepeatedRequestCanBeCancelled(t *testing.T) {
 	})
 }
 
-// Requests that come while a session is being lost find the gate shut, or a
-// session that does not take them: each is repeated, whatever the moment.
+// Requests during the loss of a session find the gate closed, or a session that does
+// not take them: each is repeated, whatever the moment.
 func TestRequestsDuringALossAreRepeated(t *testing.T) {
 	for _, sessions := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
 		t.Run(sessions, func(t *testing.T) {
@@ -186,8 +185,8 @@ func TestRequestsDuringALossAreRepeated(t *testing.T) {
 	}
 }
 
-// downUntil is the dial of a server that cannot be reached from its second start to
-// the one with that number.
+// downUntil returns the dial of a server that cannot be reached from its second start
+// to start until.
 func downUntil(until int) func(context.Context, int) error {
 	return func(_ context.Context, n int) error {
 		if n > 1 && n <= until {
@@ -197,8 +196,8 @@ func downUntil(until int) func(context.Context, int) error {
 	}
 }
 
-// That the first start after a loss fails is no reason to give up what is being
-// repeated: a remote server needs a moment to be back.
+// A failed first start after a loss does not fail the repeated requests: a remote
+// server needs a moment to be back.
 func TestRepeatedRequestsOutliveAFailedStart(t *testing.T) {
 	u := &server{handle: diesOf("tools/list", 1), dial: downUntil(2)}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {

@@ -12,9 +12,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// A gateway that has served one connection exports what has happened there, what
-// alerts need the zero of, and the figures of the process: not a series for each
-// thing that could happen.
+// A gateway that has served one connection exports the series of its events, those
+// that alerts need at zero, and those of the process; no series for events that did
+// not happen.
 func TestOneConnectionMakesFewSeries(t *testing.T) {
 	const most = 250
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {

@@ -13,22 +13,23 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// server is an MCP server that a test plays: an upstream.Upstream whose
-// sessions answer by a function and write down what they got.
+// server is a test server: an upstream.Upstream whose sessions answer by a function
+// and record their messages.
 type server struct {
-	// dial decides about the nth start, from 1; nil: it works at once.
+	// dial decides the result of the nth start, from 1; nil: it works at once.
 	dial func(ctx context.Context, n int) error
-	// handle answers one message; nil or false: the standard answer is given.
+	// handle answers one message. If it is nil or returns false, the session gives
+	// the standard answer.
 	handle func(s *serverSession, m *jsonrpc.Message) bool
-	// deaf reports whether a session takes no more messages; nil: none does.
+	// deaf reports whether a session refuses messages; nil: none does.
 	deaf func(s *serverSession) bool
 	// capabilities are declared in the initialize result. "" is {}.
 	capabilities string
 
-	// closing is how long the end of a session takes.
+	// closing is the duration of the end of a session.
 	closing time.Duration
 
-	// settle is for handle to wait on; nil unless a test makes it.
+	// settle lets handle wait; nil unless a test makes it.
 	settle chan struct{}
 
 	mu       sync.Mutex
@@ -55,14 +56,14 @@ func (u *server) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	return s, nil
 }
 
-// starts returns how often a session was asked for.
+// starts returns the number of calls of Dial.
 func (u *server) starts() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.dials
 }
 
-// session returns the nth session that came about, from 1.
+// session returns the nth session that Dial made, from 1.
 func (u *server) session(t testing.TB, n int) *serverSession {
 	t.Helper()
 	u.mu.Lock()
@@ -73,7 +74,7 @@ func (u *server) session(t testing.TB, n int) *serverSession {
 	return u.sessions[n-1]
 }
 
-// open returns how many sessions are not over.
+// open returns the number of sessions that are not over.
 func (u *server) open() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -116,8 +117,8 @@ func (s *serverSession) Send(msg []byte) error {
 	return nil
 }
 
-// answer gives the standard answer: what a server says to initialize, and for
-// all else the session's number and the params.
+// answer sends the standard answer: a result for initialize, and for all other
+// requests the session's number and the params.
 func (s *serverSession) answer(m *jsonrpc.Message) {
 	if m.Kind != jsonrpc.Request || m.Method == "hang" {
 		return
@@ -133,7 +134,7 @@ func (s *serverSession) answer(m *jsonrpc.Message) {
 	s.say(string(jsonrpc.NewResult(m.ID, []byte(result))))
 }
 
-// say sends a message of the server.
+// say sends a message from the server.
 func (s *serverSession) say(msg string) {
 	select {
 	case s.out <- msg:
@@ -204,7 +205,7 @@ func (s *serverSession) last() string {
 	return s.got[len(s.got)-1]
 }
 
-// count returns how many messages of that method the session got.
+// count returns the number of messages with that method that the session got.
 func (s *serverSession) count(method string) int {
 	n := 0
 	for _, m := range s.methods() {
@@ -215,7 +216,7 @@ func (s *serverSession) count(method string) int {
 	return n
 }
 
-// message returns the first message of that method as the session got it.
+// message returns the first message with that method, as the session got it.
 func (s *serverSession) message(t testing.TB, method string) *jsonrpc.Message {
 	t.Helper()
 	s.mu.Lock()
@@ -236,7 +237,7 @@ func (s *serverSession) wantMethods(t testing.TB, want ...string) {
 	}
 }
 
-// wantSent expects exactly these responses among what the session got.
+// wantSent expects exactly these responses among the messages that the session got.
 func (s *serverSession) wantSent(t testing.TB, want ...string) {
 	t.Helper()
 	s.mu.Lock()

@@ -21,8 +21,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// several makes gateways in front of played servers, named a, b, c …, each with
-// the options that change gives it.
+// several makes gateways in front of test servers, named a, b, c …, with the options
+// that change sets for each.
 func several(t testing.TB, change func(name string, opts *gateway.Options), servers ...*server) (*gateway.Servers, []*gateway.Gateway) {
 	t.Helper()
 	reg := prometheus.NewRegistry()
@@ -112,8 +112,8 @@ func TestServersThatDoNotGoTogether(t *testing.T) {
 	}
 }
 
-// A path of no server is answered with those of all, and leaves a trace that is no
-// server's.
+// The answer to a path of no server lists the paths of all, and the metrics count it
+// under no server.
 func TestPathOfNoServerLeavesATrace(t *testing.T) {
 	var out bytes.Buffer
 	reg := prometheus.NewRegistry()
@@ -175,7 +175,7 @@ func TestServersRouteByPrefix(t *testing.T) {
 			t.Errorf("GET %s: got %d %s, want 404 and %q", path, code, body, want)
 		}
 	}
-	// A message for a connection of another server is for none.
+	// No server takes a message for a connection of another.
 	rec := httptest.NewRecorder()
 	req := httptest.NewRequest(http.MethodPost, "/mcp/b/sse/6ba7b810-9dad-11d1-80b4-00c04fd430c8/message", strings.NewReader(request("1", "ping")))
 	req.Header.Set("Content-Type", "application/json")
@@ -184,7 +184,7 @@ func TestServersRouteByPrefix(t *testing.T) {
 	}
 }
 
-// One server fails each start and another hangs; the third works as ever.
+// One server fails each start and another hangs; the third works normally.
 func TestServersDoNotTouchEachOther(t *testing.T) {
 	limits := func(name string, opts *gateway.Options) {
 		if name == "c" {
@@ -239,8 +239,8 @@ func TestReadinessOfServers(t *testing.T) {
 	}, &server{}, &server{dial: failing(1000)}, &server{dial: slow(time.Hour)})
 }
 
-// A probe of all waits for no server longer than its own would, and who gives up
-// earlier is told that.
+// A probe of all servers waits for each no longer than its own timeout, and a caller
+// that gives up earlier gets its own error.
 func TestReadinessOfServersIsBounded(t *testing.T) {
 	var servers []*server
 	for range 20 { // more than are asked at a time
@@ -266,7 +266,7 @@ func TestReadinessOfServersIsBounded(t *testing.T) {
 	}, servers...)
 }
 
-// Many servers that work are all ready, though few are asked at a time.
+// Many working servers are all ready, though only a few probes run at a time.
 func TestReadinessOfManyServers(t *testing.T) {
 	var servers []*server
 	for range 20 {

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
-// A client is only asked for what it has said that it serves.
+// A client gets only server requests whose capability it declared.
 func TestServersAskOnlyForWhatTheClientDeclares(t *testing.T) {
 	const (
 		form     = `"elicitation/create","params":{"message":"m","requestedSchema":{}}`
@@ -76,7 +76,7 @@ func TestSharedSessionAsksNobody(t *testing.T) {
 	})
 }
 
-// A list that a server has not said may change is not said to have changed.
+// The gateway sends no list_changed for a list if the server did not declare it.
 func TestListChangedOfSharedSessions(t *testing.T) {
 	u := &server{capabilities: `{"tools":{"listChanged":true},"prompts":{}}`}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {

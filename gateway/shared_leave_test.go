@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
-// The server of a shared session is told what a client that leaves had asked and
-// subscribed to, and nothing else: the others go on.
+// When a client leaves, the server of a shared session gets the ends of its requests
+// and subscriptions, and nothing else: the other clients go on.
 func TestClientLeavesASharedSession(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared}, func(t *testing.T, g *gateway.Gateway) {
@@ -36,7 +36,7 @@ func TestClientLeavesASharedSession(t *testing.T) {
 	})
 }
 
-// A client that leaves while it asks is no loss of the session.
+// A client that disconnects during a request does not end the session.
 func TestClientLeavesASharedSessionWhileItAsks(t *testing.T) {
 	u := &server{}
 	g, err := gateway.New(u, gateway.Options{Sessions: gateway.SessionsShared, ConnectRate: -1})

@@ -42,7 +42,7 @@ func TestAllConnectionsShareASession(t *testing.T) {
 	})
 }
 
-// Whatever a client declares, its initialize is answered from the stored result.
+// The stored result answers a client's initialize, whatever it declares.
 func TestSharedSessionAnswersInitializeFromTheStoredResult(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
@@ -60,8 +60,8 @@ func TestSharedSessionAnswersInitializeFromTheStoredResult(t *testing.T) {
 	})
 }
 
-// What all clients together can serve is nothing: the server is told so, and what
-// it asks for all the same reaches nobody.
+// Clients that share a session serve no server requests: the initialize declares
+// nothing, and such requests reach no client.
 func TestRule07SharedSessionDeclaresNoCapabilities(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
@@ -135,8 +135,7 @@ func TestSharedSessionsAreStartedAhead(t *testing.T) {
 	})
 }
 
-// The loss of a shared session is nobody's end: all streams go on, over one new
-// session.
+// The loss of a shared session ends no stream: all go on, over one new session.
 func TestSharedSessionLost(t *testing.T) {
 	u := &server{capabilities: `{"tools":{"listChanged":true}}`, dial: slow(time.Second)}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
@@ -171,8 +170,7 @@ func TestSharedSessionLost(t *testing.T) {
 	})
 }
 
-// One client that makes the server crash, again and again, costs the others
-// nothing but time.
+// A client that crashes the server again and again costs the others only time.
 func TestOneClientsCrashesDoNotMakeOthersGiveUp(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "crash" {
@@ -235,7 +233,7 @@ func TestSharedStartThatFails(t *testing.T) {
 	})
 }
 
-// What one client does not take must not hold up what is for another.
+// Messages that one client does not read must not delay those of another.
 func TestRule18SlowClientOfASharedSession(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "big" {

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// slow makes every start take so long.
+// slow delays every start.
 func slow(d time.Duration) func(context.Context, int) error {
 	return func(ctx context.Context, _ int) error {
 		select {
@@ -77,7 +77,7 @@ func TestQuietWithholdsTheAnnouncement(t *testing.T) {
 	})
 }
 
-// The gate: what comes too early waits, and goes on in the order it came in.
+// Early messages wait at the gate, and pass in their order.
 func TestEarlyMessagesWaitInOrder(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -170,7 +170,8 @@ func TestDuplicateID(t *testing.T) {
 	})
 }
 
-// Late is not failed: who waited too long is told, the start goes on and is used.
+// Late is not failed: requests that waited too long get an error, the start goes on
+// and is used.
 func TestLateIsNotFailed(t *testing.T) {
 	u := &server{dial: slow(20 * time.Second)}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
@@ -236,7 +237,7 @@ func TestFailedStartIsTriedAgain(t *testing.T) {
 	})
 }
 
-// Whoever waits when a start fails is told, with the phase and what comes next.
+// Requests that wait when a start fails learn the phase and what comes next.
 func TestFailureIsToldByPhase(t *testing.T) {
 	tests := []struct {
 		name   string

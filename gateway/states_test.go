@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// walk is a way through the states of a start.
+// walk is a path through the states of a start.
 type walk struct {
 	server *server
 	opts   gateway.Options
@@ -85,7 +85,7 @@ func walks() map[string]walk {
 	}
 }
 
-// Each move of the table is made by one of these ways, and no other move is.
+// The walks make each move of the table, and no other.
 func TestStartMakesTheMovesOfItsTable(t *testing.T) {
 	made := map[string]bool{}
 	for name, w := range walks() {

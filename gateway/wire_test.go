@@ -40,7 +40,7 @@ func echo(_ context.Context, msg json.RawMessage) any {
 
 var connectionID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
 
-// What is on the wire until a client is served, to the byte.
+// The bytes on the wire until a client is served.
 func TestWireOfAReadyConnection(t *testing.T) {
 	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
 	began := time.Now()
@@ -123,7 +123,7 @@ func TestWireOfAPlainTransport(t *testing.T) {
 	}
 }
 
-// A handler that panics costs its request and nothing else.
+// A handler that panics fails only its request.
 func TestWireOfAPanickingHandler(t *testing.T) {
 	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
 	s := open(t, c, base+"/sse?auto=0&event=message", nil)
@@ -136,7 +136,7 @@ func TestWireOfAPanickingHandler(t *testing.T) {
 	}
 }
 
-// Two clients, the same ids at the same time.
+// Two clients use the same ids at the same time.
 func TestWireOfTwoClients(t *testing.T) {
 	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
 	var wg sync.WaitGroup
@@ -174,7 +174,7 @@ func TestWirePostAfterTheEnd(t *testing.T) {
 	}
 }
 
-// The endpoint is right wherever the gateway is mounted.
+// The endpoint is correct wherever the gateway is mounted.
 func TestMounted(t *testing.T) {
 	router := func(h http.Handler) http.Handler {
 		r := mux.NewRouter()

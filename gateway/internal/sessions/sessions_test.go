@@ -22,7 +22,7 @@ import (
 
 var errTest = errors.New("the test ended it")
 
-// server starts sessions with an MCP server of a version.
+// server is an upstream whose sessions answer with one MCP version.
 type server struct {
 	upstream.Upstream
 	starts atomic.Int64
@@ -47,7 +47,7 @@ func (s *server) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	return s.Upstream.Dial(ctx)
 }
 
-// within runs a test in fake time with a supplier, and ends that.
+// within runs a test in fake time with a supplier, and ends the supplier.
 func within(t *testing.T, up upstream.Upstream, change func(*sessions.Options), test func(t *testing.T, s *sessions.Supplier)) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := metrics.Named(metrics.NewRegistry(), "")
@@ -69,7 +69,7 @@ func within(t *testing.T, up upstream.Upstream, change func(*sessions.Options), 
 	})
 }
 
-// join makes a member, whose losses are counted.
+// join joins a shared session and counts its losses.
 func join(t *testing.T, s *sessions.Supplier) (*sessions.Member, *atomic.Int64) {
 	t.Helper()
 	var losses atomic.Int64
