@@ -6,9 +6,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Answer sends the response to a request and takes it out of the unanswered
-// ones. False: it has been answered already, and nothing was sent. It waits for
-// room as Send does. A connection that drains is quiet only after it.
+// Answer sends the response to a request and removes it from the unanswered ones. It
+// reports false, and sends nothing, if the request has been answered already. It
+// waits for room like Send. The channel of Drain stays open until then.
 func (c *Connection) Answer(id jsonrpc.ID, response []byte, errorType string) bool {
 	events, ok := c.beginAnswer(id, response, errorType)
 	if ok {
@@ -18,7 +18,7 @@ func (c *Connection) Answer(id jsonrpc.ID, response []byte, errorType string) bo
 	return ok
 }
 
-// AnswerNow is Answer for callers that must not wait, as RespondNow is.
+// AnswerNow is Answer for callers that must not wait, as in RespondNow.
 func (c *Connection) AnswerNow(id jsonrpc.ID, response []byte, errorType string) bool {
 	events, ok := c.beginAnswer(id, response, errorType)
 	if ok {
@@ -28,9 +28,9 @@ func (c *Connection) AnswerNow(id jsonrpc.ID, response []byte, errorType string)
 	return ok
 }
 
-// beginAnswer takes a request out of the unanswered ones and returns the events
-// that carry the response. The response counts as under way until the caller
-// calls endAnswer. False: the request has been answered already.
+// beginAnswer removes a request from the unanswered ones and returns the events that
+// carry the response. The response counts as under way until the caller calls
+// endAnswer. It reports false if the request has been answered already.
 func (c *Connection) beginAnswer(id jsonrpc.ID, response []byte, errorType string) ([]Event, bool) {
 	now := time.Now()
 	c.mu.Lock()
@@ -48,19 +48,20 @@ func (c *Connection) beginAnswer(id jsonrpc.ID, response []byte, errorType strin
 }
 
 // endAnswer notes that a response is in the outbox. It takes the lock only when
-// Drain may wait for that: Drain sets draining before it looks at answering, and
-// endAnswer looks the other way round, so that one of them sees the other.
+// Drain may wait for that: Drain sets draining before it reads answering, and
+// endAnswer decrements answering before it reads draining, so one of them sees the
+// other.
 func (c *Connection) endAnswer() {
 	if c.answering.Add(-1) == 0 && c.draining.Load() {
 		c.mu.Lock()
-		c.quietLocked()
+		c.signalQuietLocked()
 		c.mu.Unlock()
 	}
 }
 
-// quietLocked closes quiet once nothing is unanswered, and no answer on its way
-// into the outbox.
-func (c *Connection) quietLocked() {
+// signalQuietLocked closes quiet when no request is unanswered and no response is on
+// its way into the outbox.
+func (c *Connection) signalQuietLocked() {
 	if c.quiet != nil && len(c.requests) == 0 && c.answering.Load() == 0 {
 		close(c.quiet)
 		c.quiet = nil

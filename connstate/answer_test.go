@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// A connection that drains is quiet after its last answer is in the outbox, not
-// before: who then closes it gracefully loses nothing.
+// A draining connection is quiet only when its last answer is in the outbox. So
+// closing it gracefully then loses nothing.
 func TestQuietComesAfterTheLastAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{OutboxBytes: 1})

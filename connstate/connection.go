@@ -18,7 +18,7 @@ import (
 var (
 	// ErrClosed: the stream is over.
 	ErrClosed = errors.New("connection is closed")
-	// ErrSlow: the client does not read; the connection has been closed for it.
+	// ErrSlow: the client reads so slowly that the outbox has no room.
 	ErrSlow = errors.New("client reads too slowly")
 	// ErrGateFull: too many messages wait for the session.
 	ErrGateFull = errors.New("too many messages wait for the server to start")
@@ -32,15 +32,15 @@ var (
 	ErrTooManyPending = errors.New("too many requests in flight")
 )
 
-// Options configure the connections of a Registry. The zero value gives the
-// defaults that are named at each field.
+// Options configure the connections of a Registry. The zero value gives the defaults
+// named at each field.
 type Options struct {
 	// GateQueue bounds the messages at the gate. Default 64.
 	GateQueue int
-	// GateTimeout bounds how long one waits there. Default 5 s.
+	// GateTimeout bounds how long a message waits at the gate. Default 5 s.
 	GateTimeout time.Duration
-	// OutboxBytes bounds what waits to be written; an event larger than it
-	// passes alone. Default 1 MiB.
+	// OutboxBytes bounds the events that wait to be written; a larger event passes
+	// alone. Default 1 MiB.
 	OutboxBytes int
 	// OutboxWait bounds how long a sender waits for room while nothing is written
 	// to the client. Default 10 s.
@@ -72,13 +72,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Handler receives what happens on a connection. Its methods are called
+// Handler receives what happens on a connection. Its methods may be called
 // concurrently and must not block for long: Receive runs inside a client's POST.
 type Handler interface {
 	// Receive gets each message of the client.
 	Receive(m *jsonrpc.Message)
-	// Refused gets a message that waited at the gate and was not let through:
-	// ErrGateTimeout or ErrDraining say why.
+	// Refused gets a message that the gate refuses after a wait. reason is
+	// ErrGateTimeout, ErrDraining or what [Connection.Fail] was given.
 	Refused(m *jsonrpc.Message, reason error)
 	// Closed is called once, when the connection is over.
 	Closed()
@@ -90,23 +90,23 @@ type Client struct {
 	Addr netip.Addr
 	// Principal is who was authenticated; "" without authentication.
 	Principal string
-	// UserAgent is what the client calls itself; only for logs and snapshots.
+	// UserAgent is what the client calls itself. It is only for logs and snapshots.
 	UserAgent string
 	// Dialect is what the client or the configuration chose; "" for undecided.
 	Dialect Dialect
 	// Quiet withholds the announcement.
 	Quiet bool
-	// Local says that the client is on this machine, as far as its request tells: it
-	// came from a loopback address to one, through no proxy that says so.
+	// Local says that the client is on this machine, as far as its request shows: it
+	// came from a loopback address to a loopback address, and names no proxy.
 	Local bool
-	// Header is what the operator has named of the client's request to be handed
-	// on to the server; nil: nothing. It must not be logged.
+	// Header holds the client's request headers that the operator has chosen to pass
+	// to the server; nil for none. It must not be logged.
 	Header map[string][]string
 }
 
-// Connection is one client's connection: its state, the gate in front of the
-// server, the outbox towards the client, and the requests that are not answered
-// yet. All methods are safe for concurrent use.
+// Connection is one client's connection: its state, the gate in front of the server,
+// the outbox towards the client, and the unanswered requests. All methods are safe
+// for concurrent use.
 type Connection struct {
 	id      string
 	client  Client
@@ -134,18 +134,18 @@ type Connection struct {
 	stop            func()        // ends the stream; nil until it is served
 	quiet           chan struct{} // closed when draining and nothing is unanswered; else nil
 
-	answering                                  atomic.Int64 // responses on their way into the outbox; raised under mu
+	answering                                  atomic.Int64 // responses on their way into the outbox; incremented under mu
 	spoken, versioned, draining                atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone                   atomic.Int64
 }
 
-// Request is what is remembered of a client's request until it is answered.
+// Request is what a Connection remembers of an unanswered request.
 type Request struct {
 	// Method is the request's method.
 	Method string
-	// Started is when it came.
+	// Started is when the request came.
 	Started time.Time
 }
 
@@ -161,8 +161,8 @@ func newConnection(id string, client Client, opts *Options) *Connection {
 	return c
 }
 
-// Bind gives the connection its handler. It is called once, before the client
-// learns the connection's id.
+// Bind gives the connection its handler. The caller must call it once, before the
+// client learns the connection's id.
 func (c *Connection) Bind(h Handler) {
 	c.mu.Lock()
 	c.handler = h
@@ -173,12 +173,12 @@ func (c *Connection) Bind(h Handler) {
 	}
 }
 
-// ID returns the connection's id: a secret that lets its holder send messages
-// on it. Logs carry ShortID.
+// ID returns the connection's id: a secret that lets its holder send messages on the
+// connection. Logs carry ShortID.
 func (c *Connection) ID() string { return c.id }
 
-// ShortID returns the first characters of the id: enough to tell connections
-// apart in logs, not enough to use one.
+// ShortID returns the first characters of the id: enough to tell connections apart
+// in logs, not enough to use one.
 func (c *Connection) ShortID() string { return c.id[:min(8, len(c.id))] }
 
 // Client returns who opened the connection.
@@ -187,7 +187,7 @@ func (c *Connection) Client() Client { return c.client }
 // Opened returns when the connection was opened.
 func (c *Connection) Opened() time.Time { return c.opened }
 
-// Done is closed when the connection is.
+// Done returns a channel that is closed with the connection.
 func (c *Connection) Done() <-chan struct{} { return c.done }
 
 // State returns the current state.
@@ -197,8 +197,7 @@ func (c *Connection) State() State {
 	return c.state
 }
 
-// firstReady returns when the connection was ready for the first time; zero:
-// never.
+// firstReady returns when the connection was first ready, zero for never.
 func (c *Connection) firstReady() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -212,8 +211,8 @@ func (c *Connection) Reason() string {
 	return c.reason
 }
 
-// Move changes the state. It fails with a *MoveError when the table does not
-// have the move. Moving to Closed is done by Close alone.
+// Move changes the state. It fails with a *MoveError if the table does not have the
+// move, and for a move to Closed, which only Close makes.
 func (c *Connection) Move(to State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -247,15 +246,15 @@ func (c *Connection) moveLocked(to State) error {
 	return nil
 }
 
-// Receive gives the handler a client's message.
+// Receive passes a client's message to the handler.
 func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
 
-// Begin notes a client's request as unanswered, from when its POST arrives: its
+// Begin adds a client's request to the unanswered ones when its POST arrives: its
 // duration counts from here. It fails with ErrDuplicate, ErrTooManyPending or
 // ErrClosed.
 func (c *Connection) Begin(id jsonrpc.ID, method string) error {
 	err := c.begin(id, method)
-	c.logBegun(id, method, err)
+	c.logStart(id, method, err)
 	return err
 }
 
@@ -282,7 +281,7 @@ func (c *Connection) begin(id jsonrpc.ID, method string) error {
 func (c *Connection) takeRequestLocked(id jsonrpc.ID, now time.Time) (Request, bool) {
 	r, ok := c.requests[id]
 	if ok {
-		c.lastDone.Store(now.UnixNano()) // first: Idle must not see neither of both
+		c.lastDone.Store(now.UnixNano()) // before the delete: Idle must see one of them
 		delete(c.requests, id)
 	}
 	return r, ok
@@ -296,7 +295,7 @@ func (c *Connection) reportDone(id jsonrpc.ID, r Request, errorType string, resp
 	c.logDone(id, r, errorType, response, took)
 }
 
-// Unanswered returns the ids of the requests that are not answered yet.
+// Unanswered returns the ids of the unanswered requests.
 func (c *Connection) Unanswered() []jsonrpc.ID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -314,8 +313,8 @@ func (c *Connection) InFlight() int {
 	return len(c.requests)
 }
 
-// Close ends the connection. Close keeps the reason of the first call, and only that call
-// reports true. The stream, the handler and all that waits are told.
+// Close ends the connection, and tells the stream, the handler and all waiting
+// senders. Only the first call has an effect and reports true; its reason counts.
 func (c *Connection) Close(reason string) bool {
 	c.mu.Lock()
 	if c.state == Closed {
@@ -330,7 +329,7 @@ func (c *Connection) Close(reason string) bool {
 	c.endAnnouncementLocked()
 	open, stop, handler := c.requests, c.stop, c.handler
 	c.requests = nil
-	c.quietLocked()
+	c.signalQuietLocked()
 	c.mu.Unlock()
 	for id, r := range open {
 		took := time.Since(r.Started)
@@ -343,7 +342,7 @@ func (c *Connection) Close(reason string) bool {
 	c.outbox.close()
 	close(c.done)
 	if handler != nil {
-		handler.Closed() // before the stream ends: Shutdown waits for streams, and must find all of this begun
+		handler.Closed() // before the stream ends: Shutdown waits for streams, and all of this must have begun by then
 	}
 	if stop != nil {
 		stop()
@@ -351,9 +350,9 @@ func (c *Connection) Close(reason string) bool {
 	return true
 }
 
-// CloseGracefully ends the connection once all that was sent to it is written,
-// or after the wait.
+// CloseGracefully ends the connection once all that was sent to it is written, at
+// the latest after wait.
 func (c *Connection) CloseGracefully(reason string, wait time.Duration) {
-	c.outbox.flushed(wait)
+	c.outbox.waitWritten(wait)
 	c.Close(reason)
 }

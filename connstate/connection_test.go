@@ -65,7 +65,8 @@ func TestBeginAndFinish(t *testing.T) {
 	})
 }
 
-// Whoever comes first answers; all others are told that it has been done.
+// Only the first answer to a request counts; later ones report that it has been
+// answered.
 func TestFinishIsTrueOnceForEachBegin(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
 	for range 200 {
@@ -132,7 +133,7 @@ func TestCloseHappensOnce(t *testing.T) {
 	}
 }
 
-// The handler and the stream may come after the end: they are told at once.
+// A handler or stream that comes after the end hears of it at once.
 func TestLatecomersAreToldOfTheEnd(t *testing.T) {
 	r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
 	c, err := r.Open(connstate.Client{})
@@ -256,8 +257,8 @@ func checkSameJSON(t *testing.T, got, want any) {
 	}
 }
 
-// A snapshot is shown to who watches the gateway: no id with which one could
-// send, and no zero times.
+// Snapshots are shown to operators: they hold no id that lets its reader send
+// messages, and no zero times.
 func TestSnapshotKeepsTheIDSecret(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
 	raw, err := json.Marshal(w.c.Snapshot())

@@ -10,8 +10,8 @@ import (
 )
 
 // The event names of an HTTP+SSE stream. EventMessage is the standard's (MCP
-// 2024-11-05, transports); EventResponse is what clients written against
-// auto-initializing servers listen to.
+// 2024-11-05, transports); clients written against auto-initializing servers listen
+// for EventResponse.
 const (
 	EventConnection = "connection"
 	EventMessage    = "message"
@@ -30,10 +30,10 @@ func (c *Connection) Dialect() Dialect {
 	return c.dialect
 }
 
-// Observe learns from a client's message, before anything else is done with it:
-// the first message decides the dialect when it is an opening, and whether the
-// announcement is still wanted. version is the MCP-Protocol-Version that came
-// with it, or "": only a client that has initialized earlier sends one.
+// Observe learns from a client's message, before anything else is done with it. The
+// client's first message decides the dialect, if it is an opening, and whether the
+// announcement is still wanted. version is the MCP-Protocol-Version that came with
+// the message, or "": only a client that has initialized earlier sends one.
 func (c *Connection) Observe(m *jsonrpc.Message, version string) {
 	now := time.Now().UnixNano()
 	c.lastIn.Store(now)
@@ -43,16 +43,17 @@ func (c *Connection) Observe(m *jsonrpc.Message, version string) {
 	if c.spoken.Load() && (version == "" || c.versioned.Load()) {
 		return
 	}
-	if c.first(m, version) && !isOpening(m) {
+	if c.observe(m, version) && !isOpening(m) {
 		c.announceNow()
 	}
 }
 
-// first reports whether a message is the client's first, and learns from it.
-func (c *Connection) first(m *jsonrpc.Message, version string) bool {
+// observe is the locked step of Observe. It reports whether the message is the
+// client's first.
+func (c *Connection) observe(m *jsonrpc.Message, version string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.versionLocked(version)
+	c.setVersionLocked(version)
 	if c.spoken.Swap(true) {
 		return false
 	}
@@ -69,10 +70,10 @@ func (c *Connection) first(m *jsonrpc.Message, version string) bool {
 func (c *Connection) SawVersion(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.versionLocked(version)
+	c.setVersionLocked(version)
 }
 
-func (c *Connection) versionLocked(version string) {
+func (c *Connection) setVersionLocked(version string) {
 	if version == "" || c.protocolVersion != "" {
 		return
 	}
@@ -83,22 +84,21 @@ func (c *Connection) versionLocked(version string) {
 	}
 }
 
-// isOpening reports whether a standard client begins with such a message.
+// isOpening reports whether a standard client begins with a message like m.
 func isOpening(m *jsonrpc.Message) bool {
 	return m.Kind == jsonrpc.Request && (m.Method == mcp.MethodInitialize || m.Method == mcp.MethodDiscover)
 }
 
-// announcement is the synthetic handshake's response, held back until the
-// client can take it. Guarded by Connection.mu.
+// announcement is the synthetic handshake's response, held back until the client can
+// take it. Guarded by Connection.mu.
 type announcement struct {
 	mode  announceMode
 	held  [][]byte
 	timer *time.Timer
-	// failed is told of an announcement that cannot be delivered; nil: there has
+	// failed is called for an announcement that cannot be delivered; nil: there has
 	// been none.
 	failed func(error)
-	// mark is what the outbox has written once the last one is out; 0: there is none
-	// in it.
+	// mark is the mark in the outbox of the last announcement; 0: none.
 	mark int
 }
 
@@ -107,11 +107,11 @@ type announceMode uint8
 const (
 	announceHold  announceMode = iota // until the delay is over
 	announceNow                       // at once
-	announceNever                     // the client opened by itself, or cannot take it
+	announceNever                     // the client opened by itself, or the announcement is withheld
 )
 
 // StartAnnounceDelay begins the least time between the endpoint event and the
-// announcement. The stream calls it when the endpoint has been written.
+// announcement. The stream calls it once the endpoint event is written.
 func (c *Connection) StartAnnounceDelay() {
 	if c.opts.AnnounceDelay <= 0 {
 		c.announceNow()
@@ -124,13 +124,13 @@ func (c *Connection) StartAnnounceDelay() {
 	}
 }
 
-// Announce sends the response of the synthetic handshake as an mcp-response
-// event: now, when the announce delay is over, or never, when the client opened
-// by itself or the events are withheld. It does not wait. The connection goes on
-// when the outbox has no room for the event. failed is called, at most once for
-// each Announce and without a lock held, when the event cannot be delivered: with
-// ErrSlow, or, when the connection is closed because the client does not read,
-// with the reason.
+// Announce sends the response of the synthetic handshake as an mcp-response event,
+// now or when the announce delay is over. It sends nothing if the client opened by
+// itself or the announcement is withheld. It does not wait. If the outbox has no
+// room for the event, the connection goes on. If the event cannot be delivered, the
+// connection calls failed, at most once for each Announce and without a lock held:
+// with ErrSlow or, when it is closed because the client does not read, with the
+// reason.
 func (c *Connection) Announce(response []byte, failed func(error)) {
 	c.mu.Lock()
 	a := &c.announcement
@@ -151,7 +151,7 @@ func (c *Connection) Announce(response []byte, failed func(error)) {
 	}
 }
 
-// announceNow ends the delay, and sends what it held back.
+// announceNow ends the delay, and sends the announcements that it held back.
 func (c *Connection) announceNow() {
 	c.mu.Lock()
 	a := &c.announcement
@@ -174,7 +174,8 @@ func (c *Connection) announceNow() {
 	}
 }
 
-// endAnnouncementLocked has nothing announced that is not on its way.
+// endAnnouncementLocked drops the announcements that are held back, and ends the
+// delay.
 func (c *Connection) endAnnouncementLocked() {
 	a := &c.announcement
 	a.held = nil
@@ -187,7 +188,8 @@ func (c *Connection) endAnnouncementLocked() {
 	}
 }
 
-// pushAnnouncementLocked does not wait: what is sent this early finds room.
+// pushAnnouncementLocked puts an announcement into the outbox. It does not wait:
+// this early, there is room.
 func (c *Connection) pushAnnouncementLocked(response []byte) error {
 	mark, err := c.outbox.pushMarked(Event{Name: EventResponse, Data: response})
 	if err == nil {
@@ -197,11 +199,11 @@ func (c *Connection) pushAnnouncementLocked(response []byte) error {
 	return err
 }
 
-// undeliveredLocked returns who is to be told that an announcement has not
-// reached a client that does not read; nil: nobody. The outbox is not closed yet.
+// undeliveredLocked returns the function to call because an announcement has not
+// reached a client that does not read; nil: none. The outbox must not be closed yet.
 func (c *Connection) undeliveredLocked(reason string) func(error) {
 	if reason != metrics.ClosedSlow && reason != metrics.ClosedWriteTimeout {
-		return nil // the client has left, as one that resets its connection has
+		return nil // the client has left; a reset of its connection counts as that
 	}
 	a := &c.announcement
 	if len(a.held) == 0 && (a.mark == 0 || c.outbox.hasWritten(a.mark)) {

@@ -1,6 +1,6 @@
-// Package connstate is one client's connection without its wire: the state
-// table, the readiness gate, the outbox, the unanswered requests, and the
-// registry that finds, limits and drains connections.
+// Package connstate implements a client's connection without its wire: the state
+// table, the gate, the outbox, the unanswered requests, and the registry that
+// finds, limits and drains connections.
 //
 //	        POST ──▶ Observe ─▶ Handler.Receive ─▶ Admit ──▶ gate ──▶ Open
 //	client                                             (FIFO, bounded, timed)
@@ -8,13 +8,13 @@
 //	                 (bounded in bytes)
 //
 // The contract:
-//   - States move by the table in state.go alone; an impossible move is a
+//   - The state changes only by the table in state.go; any other move fails with a
 //     [MoveError].
-//   - Messages leave the gate in the order in which they came. None overtakes.
-//   - [Connection.Finish] reports true once for each [Connection.Begin]: what
-//     answers requests asks it first, so that each is answered exactly once.
+//   - Messages leave the gate in the order in which they came.
+//   - For each [Connection.Begin], [Connection.Answer] and [Connection.AnswerNow]
+//     report true at most once in all, so each request gets at most one answer.
 //   - Nothing here blocks, except a sender that waits for room in the outbox,
 //     for a bounded time.
 //
-// The package does no I/O. It knows neither HTTP nor the server behind.
+// The package does no I/O. It knows neither HTTP nor the server.
 package connstate

@@ -6,14 +6,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Finish takes a request out of the unanswered ones. False: it has been
-// answered already, and nothing more may be sent for it. errorType is "" for a
-// result; see docs/reference/metrics.md for the others.
+// Finish removes a request from the unanswered ones. It reports false if the request
+// has been answered already, and nothing more may be sent for it. errorType is ""
+// for a result; see docs/reference/metrics.md for the others.
 func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
 	now := time.Now()
 	c.mu.Lock()
 	r, ok := c.takeRequestLocked(id, now)
-	c.quietLocked()
+	c.signalQuietLocked()
 	c.mu.Unlock()
 	if ok {
 		c.reportDone(id, r, errorType, nil, now)

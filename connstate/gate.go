@@ -8,24 +8,24 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// gate keeps the messages that came before the session was there. All fields
-// are guarded by Connection.mu.
+// gate holds the messages that wait for the session. Guarded by Connection.mu.
 type gate struct {
 	queue []waiting
 	bytes int // of the queued messages
-	// passing: messages go by without a stop. Only while Ready, and only after
-	// the last queued message has been handed over.
+	// passing says that messages pass at once. It is true only while Ready, after the
+	// last queued message has been handed over.
 	passing bool
-	// refusal answers messages instead of queueing them; nil: they are queued.
+	// refusal is the error for new messages; nil: they are queued.
 	refusal error
-	// opening counts the moves to Ready, for a release to see that the one it
-	// belongs to is over.
+	// opening counts the moves to Ready. By it a release notices that another move to
+	// Ready has come since.
 	opening int
 	// timer runs while the queue is not empty, for its oldest message.
 	timer *time.Timer
 }
 
-// gateBytes bounds the messages at one gate together; a larger one waits alone.
+// gateBytes bounds the queued messages of one gate, in bytes; a larger message waits
+// alone.
 const gateBytes = 8 << 20
 
 type waiting struct {
@@ -33,16 +33,17 @@ type waiting struct {
 	since time.Time
 }
 
-// Admit decides what becomes of a client's message. True: the caller hands it
-// to the server now. False without an error: it waits at the gate and leaves by
-// [Connection.Open], [Connection.Withdraw] or expires. An error: it is
-// refused; ErrGateFull, ErrDraining, ErrClosed, or what [Connection.Fail] gave.
+// Admit decides what to do with a client's message. If it reports true, the caller
+// must hand the message to the server now. If it reports false without an error, the
+// message waits at the gate until [Connection.Open], [Connection.Withdraw] or its
+// timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
+// ErrClosed or what [Connection.Fail] was given.
 func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
 	return c.admit(m, c.opts.GateQueue)
 }
 
-// Readmit is Admit for an unanswered request that has been through the gate: there
-// is room for all of those, within the bound in bytes.
+// Readmit is Admit for an unanswered request that has been through the gate. The
+// gate has room for all of those, within its bound in bytes.
 func (c *Connection) Readmit(m *jsonrpc.Message) (bool, error) {
 	return c.admit(m, c.opts.GateQueue+c.opts.MaxPending)
 }
@@ -76,7 +77,7 @@ func (c *Connection) admit(m *jsonrpc.Message, room int) (bool, error) {
 	return false, nil
 }
 
-// expire answers the messages that waited too long.
+// expire refuses the messages that have waited too long.
 func (c *Connection) expire() {
 	var late []waiting
 	c.mu.Lock()
@@ -96,7 +97,8 @@ func (c *Connection) expire() {
 	}
 }
 
-// popLocked takes the oldest message; the timer stops with the last.
+// popLocked removes and returns the oldest message. It stops the timer with the
+// last.
 func (c *Connection) popLocked() waiting {
 	w := c.gate.queue[0]
 	c.gate.queue = c.gate.queue[1:]
@@ -116,12 +118,11 @@ func (c *Connection) stopTimerLocked() {
 	}
 }
 
-// Open moves the connection to Ready. The returned function then hands the
-// waiting messages to forward in the order in which they came; what comes
-// meanwhile waits behind them. It stops when the connection leaves Ready, and
-// when forward reports that it could not take a message: that one goes back to
-// the front. Open fails with a *MoveError when the connection cannot become
-// ready.
+// Open moves the connection to Ready. The returned function hands the waiting
+// messages to forward in the order in which they came; messages that come meanwhile
+// wait behind them. It stops when the connection leaves Ready, or when forward
+// reports false: then that message goes back to the front. Open fails with a
+// *MoveError if the connection cannot become ready.
 func (c *Connection) Open() (release func(forward func(*jsonrpc.Message) bool), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,8 +145,8 @@ func (c *Connection) Open() (release func(forward func(*jsonrpc.Message) bool), 
 	}, nil
 }
 
-// nextWaiting takes the oldest message for a release. When there is none left
-// the gate is open from then on.
+// nextWaiting removes and returns the oldest message for a release. If there is
+// none, it opens the gate.
 func (c *Connection) nextWaiting(opening int) (waiting, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,8 +160,8 @@ func (c *Connection) nextWaiting(opening int) (waiting, bool) {
 	return c.popLocked(), true
 }
 
-// putBack returns a message to the front of the queue, where its time goes on,
-// or refuses it when nothing may wait any more.
+// putBack returns a message to the front of the queue, without a new timeout, or
+// refuses it if nothing may wait any more.
 func (c *Connection) putBack(w waiting) {
 	c.mu.Lock()
 	reason := c.gate.refusal
@@ -198,9 +199,9 @@ func (c *Connection) Withdraw(id jsonrpc.ID) bool {
 	return false
 }
 
-// Drain moves the connection to Draining and refuses what waits at the gate.
-// The returned channel is closed when no request is unanswered any more. It
-// fails with a *MoveError when the connection is closed or draining already.
+// Drain moves the connection to Draining and refuses the messages at the gate. The
+// returned channel is closed when no request is unanswered. Drain fails with a
+// *MoveError if the connection is closed or draining already.
 func (c *Connection) Drain() (<-chan struct{}, error) {
 	c.mu.Lock()
 	if err := c.moveLocked(Draining); err != nil {
@@ -211,7 +212,7 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 	c.draining.Store(true)
 	c.quiet = make(chan struct{})
 	quiet := c.quiet
-	c.quietLocked()
+	c.signalQuietLocked()
 	c.mu.Unlock()
 	for _, m := range waited {
 		c.handler.Refused(m, ErrDraining)
@@ -219,10 +220,10 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 	return quiet, nil
 }
 
-// Fail moves the connection to Failed. With a refusal, no start is due: it returns
-// the messages that waited, for the caller to answer, and messages that come from
-// now on are refused until the connection is initializing again. Without, another
-// start is due: what waits goes on waiting, and so does what comes.
+// Fail moves the connection to Failed. With a refusal, no start is due: Fail returns
+// the waiting messages, which the caller must answer, and the gate refuses new ones
+// until the connection is initializing again. Without, another start is due: old and
+// new messages wait.
 func (c *Connection) Fail(refusal error) ([]*jsonrpc.Message, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,7 +237,8 @@ func (c *Connection) Fail(refusal error) ([]*jsonrpc.Message, error) {
 	return c.drainGateLocked(metrics.GateFailed), nil
 }
 
-// drainGateLocked empties the gate for a counted reason.
+// drainGateLocked empties the gate, counts its messages under reason and returns
+// them.
 func (c *Connection) drainGateLocked(reason string) []*jsonrpc.Message {
 	var out []*jsonrpc.Message
 	for _, w := range c.gate.queue {

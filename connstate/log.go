@@ -9,13 +9,13 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// The life of a request in the log: "mcp POST start" when its POST arrives, and
-// one of "mcp POST ok", "failed" and "slow" when it is answered, with the
-// duration that the metric has. A request that is not taken has "failed" alone.
+// The life of a request in the log: "mcp POST start" when its POST arrives, and one
+// of "mcp POST ok", "failed" and "slow" when it is answered, with the duration that
+// the metric has. A refused request has only "failed".
 
-// logBegun logs a request that has come.
-func (c *Connection) logBegun(id jsonrpc.ID, method string, err error) {
-	if !c.debug() {
+// logStart logs a request that has come, or why it is refused.
+func (c *Connection) logStart(id jsonrpc.ID, method string, err error) {
+	if !c.debugEnabled() {
 		return
 	}
 	attrs := []any{"connectionId", c.ShortID(), "requestId", short(string(id)), "method", short(method)}
@@ -26,11 +26,10 @@ func (c *Connection) logBegun(id jsonrpc.ID, method string, err error) {
 	c.opts.Logger.Debug("mcp POST start", attrs...)
 }
 
-// logDone logs a request that is answered. The response is nil when the caller
-// does not have it.
+// logDone logs an answered request. response is nil if the caller does not have it.
 func (c *Connection) logDone(id jsonrpc.ID, r Request, errorType string, response []byte, took time.Duration) {
 	slow := c.opts.SlowRequest > 0 && took >= c.opts.SlowRequest && !endedByClient(errorType)
-	if !slow && !c.debug() {
+	if !slow && !c.debugEnabled() {
 		return
 	}
 	attrs := []any{"connectionId", c.ShortID(), "requestId", short(string(id)), "method", short(r.Method), "duration", took}
@@ -50,13 +49,13 @@ func (c *Connection) logDone(id jsonrpc.ID, r Request, errorType string, respons
 	}
 }
 
-// endedByClient reports whether it is the client's doing that a request has no
-// answer: how long it took then says nothing of the server.
+// endedByClient reports whether the client ended a request without an answer. Its
+// duration then says nothing about the server.
 func endedByClient(errorType string) bool {
 	return errorType == metrics.ErrorCanceled || errorType == metrics.ErrorClosed
 }
 
-// ownError reports whether an error is the gateway's. The words of a server's
+// ownError reports whether an error is the gateway's. The messages of a server's
 // errors, which have a code, and of a tool's are not logged: they may hold params.
 func ownError(errorType string) bool {
 	switch errorType {
@@ -67,17 +66,17 @@ func ownError(errorType string) bool {
 	return false
 }
 
-// errorMessage returns what an error response says.
+// errorMessage returns the message of an error response, cut to 512 bytes.
 func errorMessage(response []byte) string {
 	raw, _ := jsonrpc.Member(response, "error", "message")
 	message, _ := jsonrpc.Text(raw)
 	return message[:min(512, len(message))]
 }
 
-// debug reports whether to build the attributes of debug lines at all.
-func (c *Connection) debug() bool {
+// debugEnabled reports whether to build the attributes of debug lines.
+func (c *Connection) debugEnabled() bool {
 	return c.opts.Logger.Enabled(context.Background(), slog.LevelDebug)
 }
 
-// short bounds what a peer can put into a log line.
+// short cuts a peer's text for the log to 64 bytes.
 func short(s string) string { return s[:min(64, len(s))] }

@@ -16,23 +16,22 @@ type Event struct {
 	Retry int
 }
 
-// maxWaiting and maxWaitingBytes bound the sendings that wait for room at a time.
-// One that is larger waits alone.
+// maxWaiting and maxWaitingBytes bound the sends that wait for room. A larger one
+// waits alone.
 const (
 	maxWaiting      = 1024
 	maxWaitingBytes = 16 << 20
 )
 
-// eventOverhead is what an event weighs beside its data.
+// eventOverhead is what an event counts for beside its data, in bytes.
 const eventOverhead = 64
 
 // Size is what the event counts for in an outbox, in bytes.
 func (e Event) Size() int { return len(e.Data) + eventOverhead }
 
-// outbox holds the events that wait to be written to one client, bounded in
-// bytes. Pushers fill it; the stream takes events through the sink and says
-// when they were written. An event counts until then. Senders that find no room
-// wait in a queue, and enter in its order.
+// outbox holds the events that wait to be written to one client, bounded in bytes.
+// Senders fill it; the stream takes events through the sink and says when they are
+// written. An event counts until then. Senders that find no room wait in FIFO order.
 type outbox struct {
 	limit int
 
@@ -42,13 +41,13 @@ type outbox struct {
 	head    int
 	bytes   int           // queued and taken, not yet written
 	wrote   int           // written, ever
-	waiters []*waiter     // the line; empty when the outbox is
-	waiting int           // bytes of the line
+	waiters []*waiter     // oldest first; empty when the outbox is
+	waiting int           // bytes of the waiters' events
 	room    chan struct{} // closed when something has been written, or at the end
 	closed  bool
 }
 
-// waiter is a place in the line in front of an outbox.
+// waiter is a send that waits for room in the outbox.
 type waiter struct {
 	events []Event
 	size   int
@@ -88,8 +87,9 @@ func (o *outbox) hasWritten(mark int) bool {
 	return o.wrote >= mark
 }
 
-// enter adds events that stay together, or gives them a place in the line, for
-// which the caller calls await. It reports ErrSlow when the line is too long.
+// enter adds events, which stay together. If there is no room, it returns a waiter
+// for them, for which the caller must call await. It fails with ErrSlow if too many
+// senders wait.
 func (o *outbox) enter(events []Event) (*waiter, error) {
 	size := 0
 	for _, e := range events {
@@ -112,9 +112,9 @@ func (o *outbox) enter(events []Event) (*waiter, error) {
 	return w, nil
 }
 
-// await waits until the events have entered. When nothing has been written for
-// the time wait, it takes them out of the line and reports ErrSlow: the client is
-// to be closed for it, so no other sender gets their place. lastWrite returns when
+// await waits until the waiter's events have entered. If nothing has been written to
+// the client for the time wait, it removes the waiter and fails with ErrSlow. The
+// room is not reused: the client is about to be closed. lastWrite returns when
 // something was last written.
 func (o *outbox) await(w *waiter, wait time.Duration, lastWrite func() time.Time) error {
 	timer := time.NewTimer(wait)
@@ -140,7 +140,8 @@ func (o *outbox) await(w *waiter, wait time.Duration, lastWrite func() time.Time
 	return ErrSlow
 }
 
-// fitsLocked: an empty outbox takes anything.
+// fitsLocked reports whether there is room for size bytes. An empty outbox takes
+// anything.
 func (o *outbox) fitsLocked(size int) bool { return o.bytes == 0 || o.bytes+size <= o.limit }
 
 func (o *outbox) addLocked(size int, events ...Event) {
@@ -149,8 +150,9 @@ func (o *outbox) addLocked(size int, events ...Event) {
 	o.pumpLocked()
 }
 
-// admitLocked moves waiting events into the outbox, oldest first, while there is room.
-func (o *outbox) admitLocked() {
+// moveWaitersLocked moves waiting events into the outbox, oldest first, while there
+// is room.
+func (o *outbox) moveWaitersLocked() {
 	for len(o.waiters) > 0 && o.fitsLocked(o.waiters[0].size) {
 		w := o.waiters[0]
 		o.waiters[0] = nil
@@ -161,7 +163,7 @@ func (o *outbox) admitLocked() {
 	}
 }
 
-// pumpLocked hands events to the sink until it has no more room.
+// pumpLocked hands events to the sink until the sink has no room.
 func (o *outbox) pumpLocked() {
 	if o.sink == nil {
 		return
@@ -182,7 +184,7 @@ func (o *outbox) pumpLocked() {
 	}
 }
 
-// attach gives the outbox the stream that takes its events.
+// attach sets the sink of the stream that takes the events.
 func (o *outbox) attach(sink func(Event) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -190,17 +192,18 @@ func (o *outbox) attach(sink func(Event) bool) {
 	o.pumpLocked()
 }
 
-// written says that a taken event of that size left, and offers the next ones.
-func (o *outbox) written(size int) {
+// noteWritten frees the room of a taken event of that size, and offers the sink the
+// next ones.
+func (o *outbox) noteWritten(size int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.bytes -= size
 	o.wrote += size
 	if !o.closed {
 		o.pumpLocked()
-		o.admitLocked()
+		o.moveWaitersLocked()
 	}
-	o.wakeLocked()
+	o.signalRoomLocked()
 }
 
 func (o *outbox) roomLocked() <-chan struct{} {
@@ -210,21 +213,21 @@ func (o *outbox) roomLocked() <-chan struct{} {
 	return o.room
 }
 
-func (o *outbox) wakeLocked() {
+func (o *outbox) signalRoomLocked() {
 	if o.room != nil {
 		close(o.room)
 		o.room = nil
 	}
 }
 
-// pending is the number of bytes that are not written yet.
-func (o *outbox) pending() int {
+// unwritten returns the number of bytes that are not written yet.
+func (o *outbox) unwritten() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.bytes
 }
 
-// close drops the events that were not taken and fails all that wait.
+// close drops the events that were not taken and fails the waiting senders.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -235,11 +238,12 @@ func (o *outbox) close() {
 		close(w.done)
 	}
 	o.waiters, o.waiting = nil, 0
-	o.wakeLocked()
+	o.signalRoomLocked()
 }
 
-// flushed returns once all is written, or after the wait, and reports which.
-func (o *outbox) flushed(wait time.Duration) bool {
+// waitWritten waits until everything sent so far is written, at most for wait, and
+// reports whether it is.
+func (o *outbox) waitWritten(wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	o.mu.Lock()

@@ -133,7 +133,7 @@ func TestOutboxKeepsBothNamesOfAResponseTogether(t *testing.T) {
 		done := make(chan error, 2)
 		go func() { done <- w.c.Respond(sized("r", 400)) }()
 		synctest.Wait()
-		go func() { done <- w.c.Send(sized("b", 100)) }() // has room, and must wait its turn
+		go func() { done <- w.c.Send(sized("b", 100)) }() // has room, but must wait behind it
 		synctest.Wait()
 		if got := w.stream.tags(); got != "a" {
 			t.Fatalf("got %s, want a", got)
@@ -156,7 +156,7 @@ func TestOutboxServesWaitersInOrder(t *testing.T) {
 		for i := range senders {
 			tag := string(rune('A' + i))
 			if i%2 == 0 {
-				w.c.RespondNow(sized(tag, 500)) // takes its place in the line at once
+				w.c.RespondNow(sized(tag, 500)) // waits for room from now on
 				continue
 			}
 			go func() {

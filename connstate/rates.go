@@ -7,11 +7,11 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxRated bounds how many networks are remembered at a time. Beyond it, the
-// ones whose buckets are full again are forgotten, and others if need be.
+// maxRated bounds how many networks are remembered. Beyond it, networks with full
+// buckets are forgotten, and others if need be.
 const maxRated = 16384
 
-// rates limits the connect rate of each network. Its caller holds a lock.
+// rates limits the connect rate of each network. The caller must hold a lock.
 type rates struct {
 	limit   rate.Limit
 	burst   int
@@ -23,7 +23,7 @@ type bucket struct {
 	used time.Time
 }
 
-// newRates returns nil for no limit.
+// newRates returns the rates, nil for no limit.
 func newRates(perSecond float64, burst int) *rates {
 	if perSecond <= 0 {
 		return nil
@@ -31,15 +31,15 @@ func newRates(perSecond float64, burst int) *rates {
 	return &rates{rate.Limit(perSecond), max(burst, 1), make(map[netip.Prefix]*bucket)}
 }
 
-// take uses one connect of the network and returns 0, or how long to wait for
-// one when there is none.
+// take uses one connect of the network and returns 0, or returns how long to wait
+// for one. Loopback addresses never wait.
 func (r *rates) take(key netip.Prefix, addr netip.Addr, now time.Time) time.Duration {
 	if r == nil || addr.Unmap().IsLoopback() {
 		return 0
 	}
 	b := r.buckets[key]
 	if b == nil {
-		r.makeRoom(now)
+		r.evict(now)
 		b = &bucket{Limiter: rate.NewLimiter(r.limit, r.burst)}
 		r.buckets[key] = b
 	}
@@ -51,9 +51,9 @@ func (r *rates) take(key netip.Prefix, addr netip.Addr, now time.Time) time.Dura
 	return max(wait, time.Millisecond)
 }
 
-// makeRoom forgets networks whose buckets are full again, and some of the rest
-// when that was not enough.
-func (r *rates) makeRoom(now time.Time) {
+// evict forgets networks whose buckets are full again if there are too many, and
+// some of the rest if that is not enough.
+func (r *rates) evict(now time.Time) {
 	if len(r.buckets) < maxRated {
 		return
 	}

@@ -12,12 +12,11 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Limits bound how many connections a Registry takes. For all of them a zero
-// value means no limit.
+// Limits bound how many connections a Registry takes. Zero means no limit.
 type Limits struct {
 	// MaxConnections bounds the open connections.
 	MaxConnections int
-	// MaxPerIP bounds those of one address, or of one /64 for IPv6.
+	// MaxPerIP bounds the open connections of one address, or of one /64 for IPv6.
 	MaxPerIP int
 	// Rate bounds the new connections a second of one address (one /64 for
 	// IPv6), after Burst at once. Loopback addresses are exempt.
@@ -32,7 +31,7 @@ type LimitError struct {
 	Reason string
 	// Message says which limit it is, for the client.
 	Message string
-	// RetryAfter is when it may be worth to try again.
+	// RetryAfter is how long to wait before another attempt.
 	RetryAfter time.Duration
 }
 
@@ -62,11 +61,11 @@ func NewRegistry(limits Limits, opts Options) *Registry {
 	}
 }
 
-// Open makes a connection for a client, or fails with a *LimitError. The id is
-// a version 4 UUID from crypto/rand. The caller must Remove the connection.
+// Open makes a connection for a client. It fails with a *LimitError. The id is a
+// version 4 UUID from crypto/rand. The caller must Remove the connection.
 func (r *Registry) Open(client Client) (*Connection, error) {
 	c := newConnection(uuid.NewString(), client, &r.opts)
-	if err := r.admit(c); err != nil {
+	if err := r.add(c); err != nil {
 		r.opts.Metrics.ConnectionRejected(err.Reason)
 		return nil, err
 	}
@@ -75,9 +74,9 @@ func (r *Registry) Open(client Client) (*Connection, error) {
 	return c, nil
 }
 
-// admit enters a connection, under the lock that Drain takes: All finds each one
-// that was taken before it.
-func (r *Registry) admit(c *Connection) *LimitError {
+// add adds a connection, or says which limit forbids it. It holds the lock that
+// Drain takes, so All finds every connection added before Drain.
+func (r *Registry) add(c *Connection) *LimitError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	addr := c.client.Addr
@@ -108,7 +107,7 @@ func (r *Registry) admit(c *Connection) *LimitError {
 	return nil
 }
 
-// network is the unit in which clients are limited: an IPv4 address or an IPv6
+// network returns the unit in which clients are limited: an IPv4 address, or an IPv6
 // /64, which one host can use as a whole.
 func network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
@@ -171,8 +170,8 @@ func (r *Registry) All() []*Connection {
 	return all
 }
 
-// Drain refuses new connections from now on. The returned channel is closed
-// when none is left.
+// Drain refuses new connections from now on. The returned channel is closed when
+// no connection is left.
 func (r *Registry) Drain() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -91,7 +91,7 @@ func TestRemoveForgetsOnce(t *testing.T) {
 	if got, ok := o.Find(a.ID()); !ok || got != a {
 		t.Error("forgotten before it was removed")
 	}
-	o.open("192.0.2.1", metrics.RejectedMaxConnections) // it still holds its place
+	o.open("192.0.2.1", metrics.RejectedMaxConnections) // it still counts
 	for range 3 {
 		o.Remove(a)
 	}
@@ -252,8 +252,8 @@ func TestRateWithoutBurstLetsOneThrough(t *testing.T) {
 	})
 }
 
-// Connects from ever new networks do not fill the memory; and while there is
-// room, who connects too fast stays known.
+// Connects from ever more networks use bounded memory. While there is room, the
+// registry remembers networks that connect too fast.
 func TestRateForgetsNetworks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOpener(t, connstate.Limits{Rate: 0.01, Burst: 1})
@@ -286,7 +286,7 @@ func TestRateForgetsNetworks(t *testing.T) {
 	})
 }
 
-// To make room, those are forgotten first who may connect again anyway.
+// To make room, the registry first forgets networks that may connect again anyway.
 func TestRateRemembersWhoConnectsTooFast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOpener(t, connstate.Limits{Rate: 0.01, Burst: 1})

@@ -172,8 +172,8 @@ func TestAnInterruptedReleaseStaysInterrupted(t *testing.T) {
 	w.checkGate(2, nil)
 }
 
-// Fail and what moves the connection on are one step each: the refusal of a
-// failed start does not outlive the move to the next.
+// Fail changes state and refusal in one step: the refusal of a failed start does not
+// outlive the move to the next state.
 func TestFailIsOneStep(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
 	m := request(t, "1", "a")

@@ -6,22 +6,22 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// RespondNow sends a response under the names of the connection's dialect: under
-// both while that is undecided. It does not wait: a response that finds no room in
-// the outbox waits in the background, in order.
+// RespondNow sends a response under the event name of the connection's dialect, or
+// under both names while that is undecided. It does not wait: without room in the
+// outbox, the response waits in the background, in order.
 func (c *Connection) RespondNow(response []byte) { c.sendNow(responseEvents(c.Dialect(), response)) }
 
 // SendNow is Send for callers that must not wait, as in RespondNow.
 func (c *Connection) SendNow(message []byte) { c.sendNow(c.messageEvents(message)) }
 
 func (c *Connection) sendNow(events []Event) {
-	w, err := c.enter(events)
+	w, err := c.enterOutbox(events)
 	if w == nil {
-		_ = c.sent(events, err) // a slow client is closed by it
+		_ = c.finishSend(events, err) // closes a slow client
 		return
 	}
 	go func() { // ends with room, the wait, or the connection
-		_ = c.sent(events, c.outbox.await(w, c.opts.OutboxWait, c.lastWrite))
+		_ = c.finishSend(events, c.outbox.await(w, c.opts.OutboxWait, c.lastWrite))
 	}()
 }
 
@@ -32,9 +32,9 @@ func responseEvents(dialect Dialect, response []byte) []Event {
 	return []Event{{Name: EventMessage, Data: response}, {Name: EventResponse, Data: response}}
 }
 
-// Send sends a server's request or notification, once. It waits for room in
-// the outbox, bounded; a client that leaves none is closed, and ErrSlow
-// returned. ErrClosed when the connection is over.
+// Send sends a server's request or notification, once. It waits for room in the
+// outbox, for a bounded time, then closes the connection and returns ErrSlow. It
+// returns ErrClosed if the connection is over.
 func (c *Connection) Send(message []byte) error { return c.send(c.messageEvents(message)) }
 
 func (c *Connection) messageEvents(message []byte) []Event {
@@ -45,27 +45,28 @@ func (c *Connection) messageEvents(message []byte) []Event {
 	return []Event{{Name: name, Data: message}}
 }
 
-// Push queues an event of the transport's own if there is room for it now. It
-// fails with ErrSlow when there is none, which does not close the connection,
-// and with ErrClosed when it is closed.
+// Push queues an event of the transport's own if there is room for it now. It fails
+// with ErrSlow if there is none, without closing the connection, and with ErrClosed
+// if the connection is closed.
 func (c *Connection) Push(e Event) error {
 	err := c.outbox.push(e)
 	if err == nil {
-		c.counted([]Event{e})
+		c.countEvents([]Event{e})
 	}
 	return err
 }
 
 func (c *Connection) send(events []Event) error {
-	w, err := c.enter(events)
+	w, err := c.enterOutbox(events)
 	if w != nil {
 		err = c.outbox.await(w, c.opts.OutboxWait, c.lastWrite)
 	}
-	return c.sent(events, err)
+	return c.finishSend(events, err)
 }
 
-// enter brings events to the outbox, and counts those that find it full.
-func (c *Connection) enter(events []Event) (*waiter, error) {
+// enterOutbox adds events to the outbox or its waiters, and counts those that find
+// it full.
+func (c *Connection) enterOutbox(events []Event) (*waiter, error) {
 	w, err := c.outbox.enter(events)
 	if w != nil || errors.Is(err, ErrSlow) {
 		c.opts.Metrics.OutboxFull()
@@ -73,18 +74,19 @@ func (c *Connection) enter(events []Event) (*waiter, error) {
 	return w, err
 }
 
-// sent takes how sending ended: a client that left no room is closed.
-func (c *Connection) sent(events []Event, err error) error {
+// finishSend ends a send that returned err: it counts the events, or closes a
+// connection whose client left no room. It returns err.
+func (c *Connection) finishSend(events []Event, err error) error {
 	switch {
 	case err == nil:
-		c.counted(events)
+		c.countEvents(events)
 	case errors.Is(err, ErrSlow):
 		c.Close(metrics.ClosedSlow)
 	}
 	return err
 }
 
-func (c *Connection) counted(events []Event) {
+func (c *Connection) countEvents(events []Event) {
 	for _, e := range events {
 		if e.Data != nil {
 			c.countOut(len(e.Data))

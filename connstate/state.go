@@ -11,12 +11,12 @@ const (
 	Initializing State = iota
 	// Ready: messages pass to the server as they come.
 	Ready
-	// Failed: the last start failed. Requests wait while another is due, and
-	// are answered with its error when none is.
+	// Failed: the last start failed. Requests wait while another start is due;
+	// otherwise they get its error.
 	Failed
-	// Draining: what is in flight is finished, nothing new is taken.
+	// Draining: the requests in flight may finish; new ones are refused.
 	Draining
-	// Closed: the stream is over. There is no way out of it.
+	// Closed: the stream is over. No other state follows.
 	Closed
 	numStates
 )
@@ -42,7 +42,7 @@ var moves = [numStates][numStates]bool{
 	Draining:     {Closed: true},
 }
 
-// CanMove reports whether a connection may go from one state to the other.
+// CanMove reports whether a connection may go from one state to another.
 func CanMove(from, to State) bool {
 	return from < numStates && to < numStates && moves[from][to]
 }

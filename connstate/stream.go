@@ -2,13 +2,13 @@ package connstate
 
 import "time"
 
-// Attach gives the connection the stream that writes its events. take gets one
-// event at a time and reports whether it had room for it; it must not block.
-// Only the stream calls Attach, Written and the Saw methods.
+// Attach gives the connection the stream that writes its events. take gets one event
+// at a time and reports whether the stream had room for it; it must not block. Only
+// the stream calls Attach, Written, SawFirstByte, SawWrite and SawHeartbeat.
 func (c *Connection) Attach(take func(Event) bool) { c.outbox.attach(take) }
 
-// OnClose has the stream told when the connection is closed, at once if it is
-// already. It is called once.
+// OnClose sets the function that Close calls to end the stream. If the connection is
+// closed already, OnClose calls it. The stream calls OnClose once.
 func (c *Connection) OnClose(stop func()) {
 	c.mu.Lock()
 	closed := c.state == Closed
@@ -19,12 +19,12 @@ func (c *Connection) OnClose(stop func()) {
 	}
 }
 
-// Written says that a taken event of that size has been written, which makes
-// room in the outbox, and offers the stream the next ones.
-func (c *Connection) Written(size int) { c.outbox.written(size) }
+// Written notes that a taken event of that size has been written, which makes room
+// in the outbox, and offers the stream the next events.
+func (c *Connection) Written(size int) { c.outbox.noteWritten(size) }
 
 // Unwritten returns the bytes that wait to be written.
-func (c *Connection) Unwritten() int { return c.outbox.pending() }
+func (c *Connection) Unwritten() int { return c.outbox.unwritten() }
 
 // SawFirstByte notes that the stream's first bytes have been written.
 func (c *Connection) SawFirstByte() {
@@ -52,7 +52,7 @@ func (c *Connection) SawAttempt() {
 	c.attempts++
 }
 
-// Failure is an initialization that failed.
+// Failure is a failed initialization.
 type Failure struct {
 	// Phase is where it failed, Reason how: constants of package metrics.
 	Phase  string    `json:"phase"`
@@ -60,7 +60,7 @@ type Failure struct {
 	At     time.Time `json:"at"`
 }
 
-// SawFailure notes an initialization that failed, by phase and reason.
+// SawFailure notes a failed initialization.
 func (c *Connection) SawFailure(phase, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,18 +71,18 @@ func (c *Connection) SawFailure(phase, reason string) {
 	c.lastFailure = &Failure{phase, reason, time.Now()}
 }
 
-// Start is how a connection came to its sessions, or did not.
+// Start says how a connection got its sessions, or did not.
 type Start struct {
 	// Reached is Ready if the connection ever was, else its last state before it
 	// was closed.
 	Reached State
-	// Attempts counts starts of sessions, Failures initializations that failed.
+	// Attempts counts starts of sessions, Failures failed initializations.
 	Attempts, Failures int
-	// LastFailure is the last of those; nil for none.
+	// LastFailure is the last failed initialization; nil for none.
 	LastFailure *Failure
 }
 
-// Start returns how the connection came to its sessions.
+// Start returns how the connection got its sessions.
 func (c *Connection) Start() Start {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,8 +132,8 @@ func since(nanos int64, fallback time.Time) time.Duration {
 	return time.Since(time.Unix(0, nanos))
 }
 
-// Snapshot is what is known of a connection at one moment. Times are zero for
-// what has not happened.
+// Snapshot is the state of a connection at one moment. Times are zero for what has
+// not happened.
 type Snapshot struct {
 	// ID is the shortened id, as in the logs.
 	ID              string    `json:"id"`
@@ -144,12 +144,12 @@ type Snapshot struct {
 	UserAgent       string    `json:"userAgent,omitempty"`
 	Dialect         Dialect   `json:"dialect,omitempty"`
 	ProtocolVersion string    `json:"protocolVersion,omitempty"`
-	// Initialized is the server of the last session, as it presented itself.
+	// Initialized is what the server of the last session said of itself.
 	Initialized *Server   `json:"initialized,omitempty"`
 	Reason      string    `json:"reason,omitempty"`
 	Opened      time.Time `json:"opened"`
-	// Ready is when the connection first had a session; Since tells how long it has
-	// had the one that it has.
+	// Ready is when the connection first had a session; Since, while it is ready, when
+	// it got the current one.
 	Ready          time.Time `json:"ready,omitzero"`
 	FirstByte      time.Time `json:"firstByte,omitzero"`
 	LastIn         time.Time `json:"lastIn,omitzero"`
@@ -164,12 +164,12 @@ type Snapshot struct {
 	BytesOut       int64     `json:"bytesOut"`
 	Heartbeats     int64     `json:"heartbeats"`
 	Attempts       int       `json:"handshakeAttempts"`
-	// Failures counts initializations that failed, by phase.
+	// Failures counts failed initializations, by phase.
 	Failures    map[string]int `json:"handshakeFailures,omitempty"`
 	LastFailure *Failure       `json:"lastFailure,omitempty"`
 }
 
-// Snapshot returns what is known of the connection now.
+// Snapshot returns the connection's current state.
 func (c *Connection) Snapshot() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +180,7 @@ func (c *Connection) Snapshot() Snapshot {
 		Opened: c.opened, Ready: c.ready,
 		FirstByte: unixTime(c.firstByte.Load()), LastIn: unixTime(c.lastIn.Load()), LastOut: unixTime(c.lastOut.Load()),
 		Queued: len(c.gate.queue), InFlight: len(c.requests), RequestsDone: c.requestsDone.Load(),
-		UnwrittenBytes: c.outbox.pending(),
+		UnwrittenBytes: c.outbox.unwritten(),
 		MessagesIn:     c.messagesIn.Load(), MessagesOut: c.messagesOut.Load(),
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),
 		Heartbeats: c.heartbeats.Load(), Attempts: c.attempts,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,6 +24,7 @@ var errUnknownServer = errors.New("there is no server of that name")
 // only with ErrorDetailsFull or to an authenticated request.
 func (g *Gateway) Admin() http.Handler {
 	ready := func(w http.ResponseWriter, r *http.Request) {
+		allowProbe(w, r, g)
 		err := errUnknownServer
 		if name, named := askedServer(r); !named || name == g.opts.Name && name != "" {
 			err = g.readiness(r, g.Ready(r.Context()))
@@ -53,6 +55,20 @@ func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot f
 	return routes
 }
 
+// allowProbe adds the time that a probe may take to the write timeout of the
+// http.Server, which counts from the request.
+func allowProbe(w http.ResponseWriter, r *http.Request, gateways ...*Gateway) {
+	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
+	if !ok || server.WriteTimeout <= 0 {
+		return
+	}
+	var longest time.Duration
+	for _, g := range gateways {
+		longest = max(longest, g.opts.InitializationTimeout)
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longest + server.WriteTimeout))
+}
+
 // askedServer returns the query parameter server of a request, and whether there is
 // one.
 func askedServer(r *http.Request) (name string, named bool) {
@@ -62,6 +78,7 @@ func askedServer(r *http.Request) (name string, named bool) {
 
 // serveReady serves the state of one server, or of all servers.
 func (s *Servers) serveReady(w http.ResponseWriter, r *http.Request) {
+	allowProbe(w, r, s.all...)
 	if name, named := askedServer(r); named {
 		writeStatus(w, s.readyOne(r, name))
 		return

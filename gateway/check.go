@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -53,6 +54,9 @@ func (o Options) validate(up upstream.Upstream) error {
 	return errors.Join(errs...)
 }
 
+// maxDuration keeps sums of durations far from overflow.
+const maxDuration = 365 * 24 * time.Hour
+
 // checks collects the errors in o.
 type checks struct {
 	o     Options
@@ -75,10 +79,15 @@ func (c *checks) values() {
 	negative := func(name string) bool { field := o.FieldByName(name); return field.CanInt() && field.Int() < 0 }
 	for _, name := range []string{
 		"InitializationTimeout", "StartTimeout", "InitializeTimeout", "MaxHandshakeAttempts", "RequestTimeout",
-		"MaxRequestTimeout", "SessionsSize", "StartConcurrency", "MaxWaiting", "WriteTimeout", "ReconnectDelay",
+		"MaxRequestTimeout", "SessionsSize", "StartConcurrency", "MaxWaiting", "ReadTimeout", "WriteTimeout", "ReconnectDelay",
 		"MaxMessageBytes", "OutboxBytes", "GateQueue", "MaxPending", "ConnectBurst",
 	} {
 		c.refuse(negative(name), name, "must be positive")
+	}
+	for i := range o.NumField() {
+		if d, ok := o.Field(i).Interface().(time.Duration); ok {
+			c.refuse(d > maxDuration, o.Type().Field(i).Name, "must be at most a year")
+		}
 	}
 	for _, name := range []string{"ConnectionTimeout", "MaxConnectionsPerIP", "MaxInFlight", "Warm"} {
 		c.refuse(negative(name), name, "must not be negative")
@@ -96,6 +105,9 @@ func (c *checks) values() {
 	var object map[string]json.RawMessage
 	c.refuse(json.Unmarshal(c.o.Capabilities, &object) != nil || object == nil,
 		"Capabilities", `must be a JSON object, such as {"roots":{}}`)
+	for _, origin := range c.o.AllowedOrigins {
+		c.refuse(origin != "*" && strings.Contains(origin, "*"), "AllowedOrigins", `must name each origin in full; "*" stands only for any origin`)
+	}
 	for _, name := range c.o.ForwardHeaders {
 		if err := CheckHeaderName(name); err != nil {
 			c.refuse(true, "ForwardHeaders", err.Error())

@@ -31,6 +31,7 @@ func Defaults() Options {
 		RequestTimeout:        60 * time.Second,
 		MaxRequestTimeout:     10 * time.Minute,
 		HangTimeout:           30 * time.Second,
+		ReadTimeout:           10 * time.Second,
 		WriteTimeout:          10 * time.Second,
 		AnnounceDelay:         100 * time.Millisecond,
 		ReconnectDelay:        time.Second,
@@ -93,7 +94,7 @@ func (o Options) transport(m *metrics.Metrics) sse.Options {
 		Prefix: o.Prefix, TrustForwardedPrefix: o.TrustForwardedPrefix,
 		Quiet: o.Quiet, Dialect: connstate.Dialect(o.EventName),
 		HeartbeatInterval: o.HeartbeatInterval, ConnectionTimeout: o.ConnectionTimeout,
-		WriteTimeout: o.WriteTimeout, ReconnectDelay: o.ReconnectDelay, MaxMessageBytes: o.MaxMessageBytes,
+		ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, ReconnectDelay: o.ReconnectDelay, MaxMessageBytes: o.MaxMessageBytes,
 		TrustedProxies: o.TrustedProxies, AllowedOrigins: o.AllowedOrigins, AllowedHosts: o.AllowedHosts,
 		CORS: o.CORS, Authenticate: o.Authenticate, ForwardHeaders: o.ForwardHeaders, Logger: o.Logger, Metrics: m,
 	}

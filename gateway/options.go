@@ -118,6 +118,9 @@ type Options struct {
 	// request in flight, and restarts it if it misses two pings. Default 30 s;
 	// negative: never.
 	HangTimeout time.Duration
+	// ReadTimeout bounds how long a client may take to send the body of a POST.
+	// Default 10 s.
+	ReadTimeout time.Duration
 	// WriteTimeout bounds how long a client may take to read 64 KiB, and how long a
 	// sender waits for room in its outbox while nothing is written. Default 10 s.
 	WriteTimeout time.Duration

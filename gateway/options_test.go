@@ -4,11 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -279,4 +283,41 @@ func TestAdmin(t *testing.T) {
 		want(http.MethodGet, "/readyz", 503, `"reason":"shutting down"`)
 		want(http.MethodGet, "/healthz", 200, "ok")
 	})
+}
+
+// TestNumbersBelowZeroAreRefused takes the rule from the comments of Options: where
+// a negative number means something, they say so.
+func TestNumbersBelowZeroAreRefused(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "options.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if f, ok := n.(*ast.Field); ok && len(f.Names) == 1 {
+			docs[f.Names[0].Name] = f.Doc.Text()
+		}
+		return true
+	})
+	numbers := 0
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[gateway.Options]()) {
+		opts := gateway.Defaults()
+		value := reflect.ValueOf(&opts).Elem().FieldByIndex(field.Index)
+		switch {
+		case value.CanInt():
+			value.SetInt(-1)
+		case value.CanFloat():
+			value.SetFloat(-1)
+		default:
+			continue
+		}
+		numbers++
+		refused := slices.ContainsFunc(gateway.Check(nil, opts), func(e *gateway.OptionError) bool { return e.Option == field.Name })
+		if allowed := strings.Contains(docs[field.Name], "negative"); refused == allowed {
+			t.Errorf("%s: -1 is refused: %t, and its comment allows it: %t", field.Name, refused, allowed)
+		}
+	}
+	if numbers < 20 {
+		t.Errorf("found %d numbers among the options", numbers)
+	}
 }

@@ -2,13 +2,13 @@
 // an initialize request, runs it on a session, names the phase in which it
 // failed, and answers a client's own initialize from the result.
 //
-// A session is initialized once. Two SDKs refuse or end a session at a second
-// initialize, so what a client asks later is answered by [Result.Answer] from
-// the stored result, under the client's id and with the protocol version
-// negotiated for that client.
+// A session is initialized once: two SDKs refuse or end a session at a second
+// initialize. So [Result.Answer] answers a client's later initialize from the
+// stored result, under the client's id and with the protocol version negotiated
+// for that client.
 //
-// The synthetic request declares no client capabilities unless configured: a
-// server must not be promised what nobody may be there to serve.
+// The synthetic request declares no client capabilities unless configured: the
+// gateway must not promise the server what perhaps no client serves.
 //
 // Source: MCP 2024-11-05 to 2025-11-25, basic/lifecycle.
 package handshake

@@ -51,7 +51,7 @@ func Example() {
 	// {"jsonrpc":"2.0","id":"init","result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"demo","version":"1"}}}
 }
 
-// What a client gets when no session came about.
+// What a client gets when no session could be started.
 func ExampleFailure() {
 	f := &handshake.Failure{Phase: handshake.PhaseCreation, Reason: metrics.ReasonStartFailed, Details: "no server is configured", Attempt: 1}
 	fmt.Println(f)

@@ -14,7 +14,7 @@ type Phase string
 
 // The phases of a handshake.
 const (
-	// PhaseCreation: there was nobody to send the request to.
+	// PhaseCreation: there was no session to send the request on.
 	PhaseCreation Phase = metrics.PhaseRequestCreation
 	// PhaseProcessing: the server refused, or did not answer in time.
 	PhaseProcessing Phase = metrics.PhaseRequestProcessing
@@ -22,28 +22,28 @@ const (
 	PhaseSending Phase = metrics.PhaseResponseSending
 )
 
-// Failure is a failed handshake. It is an error, and tells the client by
-// [Failure.Response].
+// Failure is a failed handshake. It is an error; [Failure.Response] makes it an
+// answer to the client.
 type Failure struct {
 	Phase Phase
 	// Reason is how it failed: one of the Reason constants of package metrics.
 	Reason string
-	// Details says in words what happened.
+	// Details says what happened.
 	Details string
 	// Attempt is the number of the start that failed, from 1.
 	Attempt int
-	// RetryAfter is when the next start is due, or, after the last one, when a
-	// request of the client causes another.
+	// RetryAfter is the time until the next start or, after the last one, until a
+	// request of the client may cause another.
 	RetryAfter time.Duration
 	// Err is the cause, or nil.
 	Err error
-	// Refusal is the server's answer, where that is an error about the request. An
-	// internal error (-32603) is none: it may pass, and the transports make such
-	// errors of what HTTP servers answer. Else nil.
+	// Refusal is the server's answer if that is an error about the request, else nil.
+	// An internal error (-32603) is not: it may pass, and the transports turn errors
+	// of HTTP servers into it.
 	Refusal *jsonrpc.Message
 }
 
-// Error says in which phase it failed and why.
+// Error says why the handshake failed.
 func (f *Failure) Error() string { return "initialization failed: " + f.cause() }
 
 func (f *Failure) cause() string {
@@ -56,9 +56,9 @@ func (f *Failure) cause() string {
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// categories are what a client is told of a failure that may not have its
-// details, by reason.
-var categories = map[string]string{
+// safeDetails are the Details of failures without what is for the operator alone, by
+// reason.
+var safeDetails = map[string]string{
 	metrics.ReasonTimeout:     "the server did not answer in time",
 	metrics.ReasonStartFailed: "the server could not be started or reached",
 	metrics.ReasonRejected:    "the server refused to initialize",
@@ -67,13 +67,13 @@ var categories = map[string]string{
 	metrics.ReasonGaveUp:      "the server ends soon after each start",
 }
 
-// Safe returns the failure without what is for the operator alone: the command,
-// its stderr and exit status, the address of a remote server, and what the server
-// said. Phase and reason remain.
+// Safe returns the failure without what is for the operator alone: the command, its
+// stderr and exit status, the address of a remote server, and the server's error
+// message. It keeps phase and reason.
 func (f *Failure) Safe() *Failure {
 	safe := *f
 	safe.Err, safe.Refusal = nil, nil
-	safe.Details = cmp.Or(categories[f.Reason], "no session with the server came about")
+	safe.Details = cmp.Or(safeDetails[f.Reason], "no session with the server could be started")
 	return &safe
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Caller is the session on which a handshake is run.
+// Caller is the session that a handshake runs on.
 type Caller interface {
 	// Call sends a request and returns the response to it.
 	Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error)
@@ -23,7 +23,7 @@ type Caller interface {
 type Result struct {
 	// Raw is the InitializeResult as the server sent it.
 	Raw json.RawMessage
-	// Params are those of the request.
+	// Params are the params of the request.
 	Params json.RawMessage
 	// Version is the protocol version of the session.
 	Version string
@@ -37,30 +37,30 @@ func Run(ctx context.Context, c Caller, params json.RawMessage) (*Result, error)
 	response, err := c.Call(ctx, mcp.MethodInitialize, params)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, failed(metrics.ReasonTimeout, "the server did not answer initialize in time", err)
+		return nil, newFailure(metrics.ReasonTimeout, "the server did not answer initialize in time", err)
 	case err != nil:
-		return nil, failed(reasonOf(err), "the server did not answer initialize", err)
+		return nil, newFailure(reasonOf(err), "the server did not answer initialize", err)
 	case response.Error() != nil:
-		return nil, refused(response)
+		return nil, newRefusal(response)
 	}
 	raw := response.Result()
 	member, _ := jsonrpc.Member(raw, "protocolVersion")
 	version, ok := jsonrpc.Text(member)
 	if !ok {
-		return nil, failed(metrics.ReasonBadAnswer, "the server's initialize result has no protocolVersion", nil)
+		return nil, newFailure(metrics.ReasonBadAnswer, "the server's initialize result has no protocolVersion", nil)
 	}
 	if err := c.Notify(mcp.MethodInitialized, nil); err != nil {
-		return nil, failed(metrics.ReasonStartFailed, "the server ended during the handshake", err)
+		return nil, newFailure(metrics.ReasonStartFailed, "the server ended during the handshake", err)
 	}
 	return &Result{Raw: raw, Params: params, Version: version}, nil
 }
 
-func failed(reason, details string, cause error) *Failure {
+func newFailure(reason, details string, cause error) *Failure {
 	return &Failure{Phase: PhaseProcessing, Reason: reason, Details: details, Err: cause}
 }
 
-// reasonOf tells a server that answered with what is no response from one that is
-// gone.
+// reasonOf returns the reason for a failed Call: the server's answer was not valid,
+// or the server is gone.
 func reasonOf(err error) string {
 	if _, answered := errors.AsType[*jsonrpc.Error](err); answered {
 		return metrics.ReasonBadAnswer
@@ -68,9 +68,10 @@ func reasonOf(err error) string {
 	return metrics.ReasonStartFailed
 }
 
-// refused tells what the server said, as far as it is short enough to tell.
-func refused(response *jsonrpc.Message) *Failure {
-	f := failed(metrics.ReasonRejected, "the server refused initialize", nil)
+// newRefusal returns the failure for the server's error response. Its Details have
+// at most 200 characters of the server's message.
+func newRefusal(response *jsonrpc.Message) *Failure {
+	f := newFailure(metrics.ReasonRejected, "the server refused initialize", nil)
 	var e jsonrpc.Error
 	if err := json.Unmarshal(response.Error(), &e); err == nil {
 		f.Details = fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code)
@@ -84,8 +85,8 @@ func refused(response *jsonrpc.Message) *Failure {
 // Response returns the answer to the synthetic request, under the given id.
 func (r *Result) Response(id jsonrpc.ID) []byte { return jsonrpc.NewResult(id, r.Raw) }
 
-// Answer returns the answer to a client's own initialize request: the result
-// under the client's id, with the version negotiated for that client.
+// Answer returns the answer to a client's own initialize request: the result under
+// the client's id, with the version negotiated for that client.
 func (r *Result) Answer(request *jsonrpc.Message) []byte {
 	member, _ := jsonrpc.Member(request.Params(), "protocolVersion")
 	requested, _ := jsonrpc.Text(member)
@@ -97,9 +98,8 @@ func (r *Result) Answer(request *jsonrpc.Message) []byte {
 }
 
 // negotiate returns the protocol version for a client that requests one, on a
-// session for which the server answered with another: the older one, where both are
-// known, else what the server answered (MCP 2025-11-25, basic/lifecycle, version
-// negotiation).
+// session for which the server answered another: the older one if both are known,
+// else the server's (MCP 2025-11-25, basic/lifecycle, version negotiation).
 func negotiate(requested, answered string) string {
 	if mcp.HasInitialize(requested) && mcp.HasInitialize(answered) {
 		return min(requested, answered) // dates in this form order as text
@@ -107,11 +107,10 @@ func negotiate(requested, answered string) string {
 	return answered
 }
 
-// maxServerText bounds what is taken of a server's name and version, in bytes.
+// maxServerText bounds each text that a server says of itself, in bytes.
 const maxServerText = 64
 
-// Server is what a server says of itself, shortened; empty for what it does not
-// say.
+// Server is what a server says of itself, shortened; empty where it says nothing.
 type Server struct{ Name, Version, ProtocolVersion string }
 
 // Server returns what the server says of itself.

@@ -14,8 +14,8 @@ type ClientInfo struct {
 	Version string `json:"version"`
 }
 
-// Synthetic returns the params of an initialize request that no client asked
-// for. Empty capabilities mean {}.
+// Synthetic returns the params of the synthetic initialize request. Empty
+// capabilities mean {}.
 func Synthetic(info ClientInfo, capabilities json.RawMessage) json.RawMessage {
 	if len(capabilities) == 0 {
 		capabilities = json.RawMessage("{}")
@@ -25,15 +25,15 @@ func Synthetic(info ClientInfo, capabilities json.RawMessage) json.RawMessage {
 		Capabilities    json.RawMessage `json:"capabilities"`
 		ClientInfo      ClientInfo      `json:"clientInfo"`
 	}{mcp.VersionNewest, capabilities, info})
-	if err != nil { // the capabilities are no JSON: the caller checks them, and {} is never wrong
+	if err != nil { // the capabilities are not JSON; the caller checks them, and {} is never wrong
 		return Synthetic(info, nil)
 	}
 	return params
 }
 
-// Exceeds reports whether a client declares capabilities that the session's
-// initialize params do not: one that is missing there, or that is not the same.
-// An empty "experimental" declares nothing, and neither do null and false.
+// Exceeds reports whether a client declares a capability that the session's
+// initialize params lack or declare otherwise. An empty "experimental" declares
+// nothing, and neither do null and false.
 func Exceeds(client, session json.RawMessage) bool {
 	raw, ok := jsonrpc.Member(client, "capabilities")
 	if !ok {

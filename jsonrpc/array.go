@@ -2,8 +2,8 @@ package jsonrpc
 
 import "encoding/json"
 
-// Filter returns the array without the elements that keep refuses. The bytes of
-// the others stay as they are. What is no array is returned as it is.
+// Filter returns the array with only the elements that keep accepts, their bytes
+// unchanged. It returns anything but an array unchanged.
 func Filter(array json.RawMessage, keep func(element json.RawMessage) bool) json.RawMessage {
 	out := json.RawMessage("[")
 	end := Each(array, func(element json.RawMessage) {
@@ -21,8 +21,8 @@ func Filter(array json.RawMessage, keep func(element json.RawMessage) bool) json
 	return append(out, ']')
 }
 
-// Each calls visit with each element of an array, and reports whether it is one.
-// The array is part of a message, so it is valid JSON.
+// Each calls visit with each element of an array, and reports whether array is one.
+// array must be valid JSON, as parts of a message are.
 func Each(array json.RawMessage, visit func(element json.RawMessage)) bool {
 	i := skipSpace(array, 0)
 	if i >= len(array) || array[i] != '[' {

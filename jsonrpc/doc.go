@@ -1,11 +1,11 @@
-// Package jsonrpc holds one JSON-RPC 2.0 message with its id, params and
-// result kept as the bytes that came.
+// Package jsonrpc parses JSON-RPC 2.0 messages, and keeps their id, params and
+// result as the bytes that came.
 //
 // A gateway must not change what it carries: 9007199254740993, 1.5 and 1e3 are
-// different ids to some peer, and a member that nobody here knows may matter to
-// the two ends. So [Parse] checks a message and notes where its parts are, and
-// [Message.WithID] splices another id into the same bytes. Nothing is decoded
-// and encoded again.
+// different ids to some peer, and a member that the gateway does not know may
+// matter to the two ends. So [Parse] checks a message and notes where its parts
+// are, and [Message.WithID] splices another id into the same bytes. Nothing is
+// decoded and encoded again.
 //
 // The package also declares [Conn], the interface between the multiplexer and
 // whatever reaches an MCP server. It knows no MCP method and no HTTP.

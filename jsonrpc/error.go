@@ -19,7 +19,7 @@ const (
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
-	// Data tells more, in a form that depends on the code; nil for nothing.
+	// Data holds details, in a form that depends on the code; nil for none.
 	Data any `json:"data,omitempty"`
 }
 
@@ -33,15 +33,15 @@ func Errorf(code int, format string, args ...any) *Error {
 
 // NewRequest returns the bytes of a request; params may be nil.
 func NewRequest(id ID, method string, params json.RawMessage) []byte {
-	return call(id, method, params)
+	return newCall(id, method, params)
 }
 
 // NewNotification returns the bytes of a notification; params may be nil.
 func NewNotification(method string, params json.RawMessage) []byte {
-	return call("", method, params)
+	return newCall("", method, params)
 }
 
-func call(id ID, method string, params json.RawMessage) []byte {
+func newCall(id ID, method string, params json.RawMessage) []byte {
 	out := make([]byte, 0, 64+len(method)+len(params))
 	out = append(out, `{"jsonrpc":"2.0",`...)
 	if id != "" {
@@ -58,22 +58,20 @@ func call(id ID, method string, params json.RawMessage) []byte {
 	return append(out, '}')
 }
 
-// NewResult returns the bytes of a response; result must be valid JSON on one
-// line.
-func NewResult(id ID, result json.RawMessage) []byte { return answer(id, "result", result) }
+// NewResult returns the bytes of a response. result must be valid JSON on one line.
+func NewResult(id ID, result json.RawMessage) []byte { return newResponse(id, "result", result) }
 
-// NewError returns the bytes of an error response. An id that is empty becomes
-// null.
+// NewError returns the bytes of an error response. An empty id becomes null.
 func NewError(id ID, e *Error) []byte {
 	raw := encode(e)
-	if raw == nil { // Data that has no JSON form: the answer must go out all the same
+	if raw == nil { // Data has no JSON form; the response must go out anyway
 		raw = encode(&Error{Code: e.Code, Message: e.Message})
 	}
-	return answer(id, "error", raw)
+	return newResponse(id, "error", raw)
 }
 
-// encode returns the JSON form of v on one line, with < and > as they are: what
-// reads it is no web page.
+// encode returns v as JSON on one line, or nil if v has no JSON form. It does not
+// escape < and >: no web page reads the result.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -84,7 +82,7 @@ func encode(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-func answer(id ID, member string, value json.RawMessage) []byte {
+func newResponse(id ID, member string, value json.RawMessage) []byte {
 	if id == "" {
 		id = Null
 	}

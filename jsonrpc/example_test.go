@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// A gateway sends requests on under ids of its own and gives the answers the
-// ids back that the client chose. All other bytes stay.
+// A gateway forwards requests under its own ids and gives the answers the client's
+// ids back. All other bytes stay.
 func Example() {
 	request, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/call","params":{"n":1.50}}`))
 	if err != nil {
@@ -29,8 +29,8 @@ func Example() {
 	// {"jsonrpc":"2.0","id":9007199254740993,"result":{"n":1.50}}
 }
 
-// What Parse refuses can be told to the peer, under the message's id where that
-// is certain.
+// The error of Parse can be sent to the peer, under the message's id if that is
+// certain.
 func ExampleParse_refused() {
 	m, err := jsonrpc.Parse([]byte(`{"id":5,"method":"ping"}`))
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {

@@ -11,11 +11,11 @@ import (
 const MaxIDBytes = 1024
 
 // MaxMethodBytes is the longest method name, in bytes of its JSON form, that Parse
-// accepts: it is remembered while the request is unanswered.
+// accepts. The gateway remembers the name while the request is unanswered.
 const MaxMethodBytes = 1024
 
-// ID is a request id in the JSON form in which it came: `1`, `1.5`, `"a"`. Two
-// ids are the same when their bytes are. Empty means that there is none.
+// ID is a request id in the JSON form in which it came: `1`, `1.5`, `"a"`. Two ids
+// are the same if their bytes are. Empty means that there is none.
 type ID string
 
 // Null is the id of an error response to a message whose id could not be read.
@@ -24,7 +24,7 @@ const Null ID = "null"
 // Kind says what a message is.
 type Kind uint8
 
-// The kinds of message. Invalid is only seen beside an error of Parse.
+// The kinds of message. Invalid appears only with an error of Parse.
 const (
 	Invalid Kind = iota
 	Request
@@ -41,7 +41,7 @@ func (k Kind) String() string { return kindNames[k] }
 type Message struct {
 	// Kind is what the message is.
 	Kind Kind
-	// ID is the id's bytes; empty for a notification, Null for a response that
+	// ID holds the bytes of the id; empty for a notification, Null for a response that
 	// names no request.
 	ID ID
 	// Method is empty for a response.
@@ -49,18 +49,17 @@ type Message struct {
 
 	raw                       []byte
 	id, params, result, fault span
-	twofold                   bool
+	ambiguous                 bool
 }
 
-// Certain reports whether all parsers read the same in the message. Some do not
-// tell upper from lower case in the names of members, and would take "ID" for the
-// id.
-func (m *Message) Certain() bool { return !m.twofold }
+// Certain reports whether all parsers read the message alike. Some ignore case in
+// the names of members, and would take "ID" for the id.
+func (m *Message) Certain() bool { return !m.ambiguous }
 
 // Raw returns the whole message on one line. The caller must not change it.
 func (m *Message) Raw() []byte { return m.raw }
 
-// Params returns the params as they came; nil when there are none.
+// Params returns the params as they came; nil if there are none.
 func (m *Message) Params() json.RawMessage { return m.part(m.params) }
 
 // Result returns the result of a response as it came; nil for an error.
@@ -77,8 +76,8 @@ func (m *Message) part(s span) json.RawMessage {
 }
 
 // WithID returns the message's bytes with id in place of its own and all else
-// unchanged. A message without the member, as a response that names no request,
-// gets it as its first one.
+// unchanged. A message without that member, such as a response that names no
+// request, gets it as its first.
 func (m *Message) WithID(id ID) []byte {
 	if !m.id.present() {
 		return splice(m.raw, span{1, 1}, `"id":`+string(id)+`,`)
@@ -94,14 +93,14 @@ func splice(data []byte, at span, value string) []byte {
 }
 
 // Parse reads one JSON-RPC 2.0 message. The message keeps data, which must not
-// change afterwards; if data holds line breaks, a compacted copy is kept.
+// change afterwards; if data holds line breaks, it keeps a compacted copy.
 //
-// The error is always an *[Error] that may be sent to the peer: CodeParseError
-// for what is no JSON (invalid UTF-8 and nesting over MaxDepth included),
-// CodeInvalidRequest for what is no single JSON-RPC message: batches, members
-// that are ambiguous because they stand twice, ids that are neither string nor
-// number. Where the id of an invalid message is certain, the returned message
-// has it, else the message is nil.
+// The error is always an *[Error] that may be sent to the peer: CodeParseError for
+// data that is not JSON, which includes invalid UTF-8 and nesting over MaxDepth;
+// CodeInvalidRequest for JSON that is not a single JSON-RPC message, such as a
+// batch, duplicate members, or an id that is neither a string nor a number. If the
+// id of an invalid message is certain, Parse also returns a message with that id,
+// else nil.
 func Parse(data []byte) (*Message, error) {
 	if err := checkText(data); err != nil {
 		return nil, Errorf(CodeParseError, "invalid JSON: %v", err)
@@ -111,7 +110,7 @@ func Parse(data []byte) (*Message, error) {
 		data = Compact(data)
 	}
 	p := parser{m: &Message{raw: data}}
-	if err := p.document(); err != nil {
+	if err := p.parseDocument(); err != nil {
 		return nil, err
 	}
 	if err := p.classify(); err != nil {
@@ -123,9 +122,8 @@ func Parse(data []byte) (*Message, error) {
 	return p.m, nil
 }
 
-// Compact returns JSON without the white space between its tokens, and with it
-// the line breaks, which can stand nowhere else. What is no JSON is returned as
-// it is.
+// Compact returns JSON without the white space between its tokens, and so without
+// line breaks. It returns anything but JSON unchanged.
 func Compact(data []byte) []byte {
 	var b bytes.Buffer
 	if err := json.Compact(&b, data); err != nil {
@@ -141,7 +139,7 @@ type parser struct {
 	method  span
 }
 
-func (p *parser) document() error {
+func (p *parser) parseDocument() error {
 	data := p.m.raw
 	if len(data) == 0 {
 		return Errorf(CodeParseError, "invalid JSON: the message is empty")
@@ -151,7 +149,7 @@ func (p *parser) document() error {
 		err error
 	)
 	if data[0] == '{' {
-		end, err = skipObject(data, 0, 0, p.member)
+		end, err = skipObject(data, 0, 0, p.noteMember)
 	} else {
 		end, err = skipValue(data, 0, 0)
 	}
@@ -172,8 +170,8 @@ func (p *parser) document() error {
 	return nil
 }
 
-func (p *parser) member(name, value span) error {
-	key := unquoted(p.m.raw, name)
+func (p *parser) noteMember(name, value span) error {
+	key := unquote(p.m.raw, name)
 	var at *span
 	switch string(key) {
 	case "jsonrpc":
@@ -189,18 +187,18 @@ func (p *parser) member(name, value span) error {
 	case "error":
 		at = &p.m.fault
 	default:
-		p.m.twofold = p.m.twofold || resembles(key)
+		p.m.ambiguous = p.m.ambiguous || matchesFold(key)
 		return nil
 	}
 	if at.present() {
-		return Errorf(CodeInvalidRequest, "member %q stands twice", key)
+		return Errorf(CodeInvalidRequest, "duplicate member %q", key)
 	}
 	*at = value
 	return nil
 }
 
-// resembles reports whether a name is one of JSON-RPC's but for the case.
-func resembles(key []byte) bool {
+// matchesFold reports whether key is the name of a JSON-RPC member, ignoring case.
+func matchesFold(key []byte) bool {
 	for _, name := range [...]string{"jsonrpc", "id", "method", "params", "result", "error"} {
 		if bytes.EqualFold(key, []byte(name)) {
 			return true
@@ -247,7 +245,7 @@ func (p *parser) classifyCall() error {
 	if p.method.to-p.method.from > MaxMethodBytes {
 		return Errorf(CodeInvalidRequest, "the method is longer than %d bytes", MaxMethodBytes)
 	}
-	m.Method = string(unquoted(m.raw, p.method))
+	m.Method = string(unquote(m.raw, p.method))
 	switch m.ID {
 	case "":
 		m.Kind = Notification
@@ -270,10 +268,9 @@ func checkID(raw []byte) error {
 	return Errorf(CodeInvalidRequest, "the id must be a string or a number")
 }
 
-// Member returns the value found by following the names from the object obj
-// downwards, as it stands there. It reports false when there is none, or obj is
-// no valid JSON object. Of a member that stands twice, the last counts, as it
-// does for most parsers.
+// Member returns the value found by following names down from the object obj, as its
+// bytes in obj. It reports false if there is none, or if obj is not a valid JSON
+// object. Of duplicate members the last counts, as for most parsers.
 func Member(obj json.RawMessage, names ...string) (json.RawMessage, bool) {
 	at, ok := find(obj, names)
 	if !ok {
@@ -282,8 +279,8 @@ func Member(obj json.RawMessage, names ...string) (json.RawMessage, bool) {
 	return obj[at.from:at.to:at.to], true
 }
 
-// ReplaceMember returns obj with value in the place of the member that Member
-// would find, and obj itself when there is none.
+// ReplaceMember returns obj with value in place of the member that Member would
+// find, and obj itself if there is none.
 func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage {
 	at, ok := find(obj, names)
 	if !ok {
@@ -292,9 +289,9 @@ func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage 
 	return splice(obj, at, string(value))
 }
 
-// SetMember returns obj with value as its member of that name: in the place of
-// the one that Member would find, else added as the last. What is no valid JSON
-// object is returned as it is.
+// SetMember returns obj with value as its member of that name: in place of the one
+// that Member would find, else added as the last. It returns anything but a valid
+// JSON object unchanged.
 func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 	if at, ok := find(obj, []string{name}); ok {
 		return splice(obj, at, string(value))
@@ -314,8 +311,8 @@ func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
 	return splice(obj, span{end - 1, end - 1}, added)
 }
 
-// RemoveMember returns obj without its members of that name, and obj itself when
-// there is none.
+// RemoveMember returns obj without its members of that name, and obj itself if there
+// are none.
 func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
 	from := skipSpace(obj, 0)
 	if from >= len(obj) || obj[from] != '{' {
@@ -332,7 +329,7 @@ func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
 			gap = obj[last:n.from:n.from]
 		}
 		last = value.to
-		if string(unquoted(obj, n)) == name {
+		if string(unquote(obj, n)) == name {
 			removed = true
 			return nil
 		}
@@ -356,7 +353,7 @@ func find(obj []byte, names []string) (span, bool) {
 		}
 		var found span
 		end, err := skipObject(obj, at.from, 0, func(name, value span) error {
-			if string(unquoted(obj, name)) == want {
+			if string(unquote(obj, name)) == want {
 				found = value
 			}
 			return nil
@@ -369,14 +366,14 @@ func find(obj []byte, names []string) (span, bool) {
 	return at, at.present()
 }
 
-// Text returns the string that raw is the JSON form of, and false when raw is
-// none.
+// Text returns the string whose JSON form is raw. It reports false if raw is not a
+// JSON string.
 func Text(raw json.RawMessage) (string, bool) {
 	text, ok := TextBytes(raw)
 	return string(text), ok
 }
 
-// TextBytes is Text, and part of raw when nothing in it is escaped.
+// TextBytes is Text. Its result is part of raw if raw has no escapes.
 func TextBytes(raw json.RawMessage) ([]byte, bool) {
 	if len(raw) < 2 || raw[0] != '"' {
 		return nil, false
@@ -384,7 +381,7 @@ func TextBytes(raw json.RawMessage) ([]byte, bool) {
 	if end, err := skipString(raw, 0); err != nil || end != len(raw) {
 		return nil, false
 	}
-	return unquoted(raw, span{0, len(raw)}), true
+	return unquote(raw, span{0, len(raw)}), true
 }
 
 // String describes the message without its content, for logs.

@@ -177,13 +177,13 @@ func TestParseRefuses(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":[1],"method":"a"}`, invalid, "", "must be a string or a number"},
 		{`{"jsonrpc":"2.0","id":` + long + `,"method":"a"}`, invalid, "", "longer than 1024 bytes"},
 		{`{"jsonrpc":"2.0","id":"` + long + `","result":{}}`, invalid, "", "longer than 1024 bytes"},
-		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`, invalid, "", `"id" stands twice`},
-		{`{"jsonrpc":"2.0","id":1,"\u0069d":1,"method":"a"}`, invalid, "", `"id" stands twice`},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","\u006dethod":"b"}`, invalid, "", `"method" stands twice`},
-		{`{"jsonrpc":"2.0","\u006A\u0073onrpc":"2.0","method":"a"}`, invalid, "", `"jsonrpc" stands twice`},
-		{`{"jsonrpc":"2.0","method":"a","params":{},"params":null}`, invalid, "", `"params" stands twice`},
-		{`{"jsonrpc":"2.0","id":1,"result":1,"result":2}`, invalid, "", `"result" stands twice`},
-		{`{"jsonrpc":"2.0","id":1,"error":{},"error":{}}`, invalid, "", `"error" stands twice`},
+		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`, invalid, "", `duplicate member "id"`},
+		{`{"jsonrpc":"2.0","id":1,"\u0069d":1,"method":"a"}`, invalid, "", `duplicate member "id"`},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","\u006dethod":"b"}`, invalid, "", `duplicate member "method"`},
+		{`{"jsonrpc":"2.0","\u006A\u0073onrpc":"2.0","method":"a"}`, invalid, "", `duplicate member "jsonrpc"`},
+		{`{"jsonrpc":"2.0","method":"a","params":{},"params":null}`, invalid, "", `duplicate member "params"`},
+		{`{"jsonrpc":"2.0","id":1,"result":1,"result":2}`, invalid, "", `duplicate member "result"`},
+		{`{"jsonrpc":"2.0","id":1,"error":{},"error":{}}`, invalid, "", `duplicate member "error"`},
 	} {
 		m, err := jsonrpc.Parse([]byte(tc.in))
 		e, ok := errors.AsType[*jsonrpc.Error](err)

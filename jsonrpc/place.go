@@ -6,18 +6,18 @@ import (
 	"strconv"
 )
 
-// Place is where a value stands in a message. The zero Place is nowhere.
+// Place is the position of a value in a message. The zero Place is nowhere.
 type Place struct{ at span }
 
-// Found reports whether the place is one.
+// Found reports whether the place is somewhere.
 func (p Place) Found() bool { return p.at.present() }
 
-// Param returns the place of the value found by following the names from the
-// params downwards, nowhere when there is none.
+// Param returns the place of the value found by following names down from the
+// params, the zero Place if there is none.
 //
-// It is certain unless a member on the way stands twice, or one beside it
-// differs in case alone: parsers do not agree which of them counts. Of members
-// that stand twice, the place is that of the last.
+// The place is certain unless a member on the way has a duplicate, or a sibling that
+// differs only in case: parsers disagree on which of them counts. Of duplicates,
+// Param takes the last.
 func (m *Message) Param(names ...string) (p Place, certain bool) {
 	p, certain = Place{m.params}, true
 	for _, name := range names {
@@ -25,18 +25,18 @@ func (m *Message) Param(names ...string) (p Place, certain bool) {
 			return Place{}, certain
 		}
 		var single bool
-		p.at, single = m.member(p.at, name)
+		p.at, single = m.findMember(p.at, name)
 		certain = certain && single
 	}
 	return p, certain
 }
 
-// member finds a member of the object that stands at obj, which is valid: it is
-// part of a message.
-func (m *Message) member(obj span, want string) (found span, single bool) {
+// findMember finds a member of the object at obj, which is valid: it is part of a
+// message. single says that no sibling has its name, ignoring case.
+func (m *Message) findMember(obj span, want string) (found span, single bool) {
 	single = true
 	_, _ = skipObject(m.raw, obj.from, 0, func(name, value span) error {
-		key := unquoted(m.raw, name)
+		key := unquote(m.raw, name)
 		switch {
 		case string(key) == want:
 			single = single && !found.present()
@@ -49,27 +49,26 @@ func (m *Message) member(obj span, want string) (found span, single bool) {
 	return found, single
 }
 
-// At returns the value at a place of the message, nil when that is nowhere.
+// At returns the value at p, nil if p is nowhere.
 func (m *Message) At(p Place) json.RawMessage { return m.part(p.at) }
 
-// WithValue returns the message's bytes with value at a place of it, and all
-// else unchanged.
+// WithValue returns the message's bytes with value at p, and all else unchanged.
 func (m *Message) WithValue(p Place, value json.RawMessage) []byte {
 	return splice(m.raw, p.at, string(value))
 }
 
-// WithNumber returns the bytes of a request with n in place of its id, and of
-// the value at p, unless that is nowhere.
+// WithNumber returns the bytes of a request with n in place of its id, and also of
+// the value at p, unless p is nowhere.
 func (m *Message) WithNumber(n int64, p Place) []byte {
 	var digits [20]byte
-	return m.withTwo(p.at, strconv.AppendInt(digits[:0], n, 10))
+	return m.spliceTwo(p.at, strconv.AppendInt(digits[:0], n, 10))
 }
 
-// WithIDAt is WithID, and puts the id in place of the value at p too, unless that
-// is nowhere.
-func (m *Message) WithIDAt(id ID, p Place) []byte { return m.withTwo(p.at, []byte(id)) }
+// WithIDAt is WithID, and also puts the id in place of the value at p, unless p is
+// nowhere.
+func (m *Message) WithIDAt(id ID, p Place) []byte { return m.spliceTwo(p.at, []byte(id)) }
 
-func (m *Message) withTwo(second span, value []byte) []byte {
+func (m *Message) spliceTwo(second span, value []byte) []byte {
 	first := m.id
 	if second.present() && second.from < first.from {
 		first, second = second, first

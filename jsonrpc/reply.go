@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// Reply is a response whose id is a number of one's own. It is what Parse would
-// return, without what Parse has to allocate.
+// Reply is a response whose id is a positive integer. It holds what Parse would
+// return, without its allocations.
 type Reply struct {
-	Message // without its ID: Number stands for it
+	Message // its ID is empty: Number is the id
 	Number  int64
 }
 
 // ParseReply reads a response to a request whose id was a positive integer. It
-// reports false for all else, valid or not: Parse says what it is. It keeps data
-// as Parse does.
+// reports false for anything else, valid or not: Parse says what that is. It keeps
+// data as Parse does.
 func ParseReply(data []byte) (r Reply, ok bool) {
 	data = trimSpace(data)
 	if len(data) == 0 || data[0] != '{' || !utf8.Valid(data) ||
@@ -23,7 +23,7 @@ func ParseReply(data []byte) (r Reply, ok bool) {
 		return r, false
 	}
 	r.raw = data
-	version, ok := r.members()
+	version, ok := r.scanMembers()
 	if !ok || string(r.part(version)) != `"2.0"` || r.result.present() == r.fault.present() || !r.id.present() {
 		return Reply{}, false
 	}
@@ -32,16 +32,16 @@ func ParseReply(data []byte) (r Reply, ok bool) {
 	return r, ok
 }
 
-// members notes the members at the top level. It gives up at what no response
-// has.
-func (r *Reply) members() (version span, ok bool) {
+// scanMembers notes the members at the top level. It reports false for anything that
+// may not be a response.
+func (r *Reply) scanMembers() (version span, ok bool) {
 	for i := skipSpace(r.raw, 1); ; {
 		name, value, err := skipMember(r.raw, i, 0)
 		if err != nil {
 			return version, false
 		}
 		at := &span{}
-		switch string(unquoted(r.raw, name)) {
+		switch string(unquote(r.raw, name)) {
 		case "jsonrpc":
 			at = &version
 		case "id":
@@ -67,8 +67,8 @@ func (r *Reply) members() (version span, ok bool) {
 	}
 }
 
-// Integer returns the positive integer that raw is the JSON form of, and false
-// when it is none, or has more than 15 digits: not every peer keeps those.
+// Integer returns the positive integer whose JSON form is raw. It reports false if
+// raw is none, or has more than 15 digits: not every peer keeps those.
 func Integer(raw json.RawMessage) (n int64, ok bool) {
 	if len(raw) == 0 || len(raw) > 15 || raw[0] == '0' {
 		return 0, false

@@ -26,7 +26,7 @@ type syntaxError struct {
 
 func (e *syntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.reason, e.at) }
 
-// checkText refuses what no JSON text may hold before it is looked at closer.
+// checkText fails if data is not valid UTF-8.
 func checkText(data []byte) error {
 	if utf8.Valid(data) {
 		return nil
@@ -53,7 +53,7 @@ func skipSpace(data []byte, i int) int {
 	return i
 }
 
-// trimSpace cuts the white space of JSON, which is less than Unicode's.
+// trimSpace trims JSON's white space, which is less than Unicode's.
 func trimSpace(data []byte) []byte {
 	data = data[skipSpace(data, 0):]
 	for n := len(data); n > 0 && skipSpace(data[n-1:], 0) == 1; n-- {
@@ -114,21 +114,21 @@ func skipString(data []byte, i int) (int, error) {
 	return i, &syntaxError{i, "unexpected end in a string"}
 }
 
-// Every byte of a word set to 1, and every highest bit.
+// ones has every byte of a word set to 1, highs the highest bit of each byte.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
 
-// skipPlain returns the index of the first byte from i on that means something
-// in a string: a quote, a backslash or a control character. It looks at eight
-// bytes at a time, because most of what travels is text.
+// skipPlain returns the index of the first byte from i on that is special in a
+// string: a quote, a backslash or a control character. It reads eight bytes at a
+// time, because most messages are mostly text.
 func skipPlain(data []byte, i int) int {
 	for ; i+8 <= len(data); i += 8 {
 		w := binary.LittleEndian.Uint64(data[i:])
 		quote, slash := w^ones*'"', w^ones*'\\'
-		// A byte b < n makes the highest bit of b-n, and had not got it itself.
-		// A borrow can spoil bytes above the first hit only.
+		// A byte b < n sets the highest bit of b-n, which b itself does not have. A
+		// borrow can only spoil bytes above the first hit.
 		hit := ((w-ones*0x20)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
 		if hit != 0 {
 			return i + bits.TrailingZeros64(hit)/8
@@ -227,8 +227,8 @@ func skipArray(data []byte, i, depth int) (int, error) {
 	}
 }
 
-// skipObject also reports each member to visit, unless that is nil; an error
-// that visit returns ends the walk.
+// skipObject is skipValue for an object. It calls visit, if not nil, with each
+// member; an error of visit ends the walk.
 func skipObject(data []byte, i, depth int, visit func(name, value span) error) (int, error) {
 	if depth >= MaxDepth {
 		return i, &syntaxError{i, fmt.Sprintf("nested over %d levels", MaxDepth)}
@@ -279,9 +279,9 @@ func skipMember(data []byte, i, depth int) (name, value span, err error) {
 	return name, value, err
 }
 
-// unquoted is the string whose JSON form is data[s.from:s.to]. It is part of
-// data when nothing in it is escaped.
-func unquoted(data []byte, s span) []byte {
+// unquote returns the string whose JSON form is data[s.from:s.to]. The result is
+// part of data if the string has no escapes.
+func unquote(data []byte, s span) []byte {
 	raw := data[s.from+1 : s.to-1]
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw

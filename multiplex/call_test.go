@@ -47,7 +47,7 @@ func TestCallInTheNameOfAClient(t *testing.T) {
 		{name: "sets its log level", opts: shared, clients: 2, steps: []step{
 			callFor(0, "logging/setLevel", `{"level":"error"}`, time.Minute), sent(setLevel("1", "error")), server(result("1")), at(0, ok),
 			callFor(1, "logging/setLevel", `{"level":"alert"}`, time.Minute), sent(), at(1, here),
-			callFor(1, "logging/setLevel", `{"level":"loud"}`, time.Minute), at(1, "call failed: params.level is no log level (code -32602)"),
+			callFor(1, "logging/setLevel", `{"level":"loud"}`, time.Minute), at(1, "call failed: params.level is not a log level (code -32602)"),
 		}},
 		{name: "an error of the server is an answer", opts: shared, steps: []step{
 			callFor(0, "resources/subscribe", `{"uri":"f:/a"}`, time.Minute), sent(subscribe("1", "f:/a")),

@@ -10,24 +10,23 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Client gets what a session has for one client. Its methods are called from the
-// reader loop, from timers, and from inside Forward. While Answer and Deliver wait,
-// so does the session's reader: those of a shared session must not wait.
+// Client receives what a session has for one client. The reader loop, timers and
+// Forward call its methods. While Answer and Deliver wait, so does the session's
+// reader, so on a shared session they must not wait.
 type Client interface {
-	// Answer gets the response to one of the client's requests, with the
-	// client's id, once. errorType is what the metrics call the outcome.
+	// Answer passes the response to one of the client's requests, under the client's
+	// id, once. errorType names the outcome for the metrics.
 	Answer(id jsonrpc.ID, response []byte, errorType string)
-	// Fail gets an error of the gateway's own instead, once. It must not wait:
-	// it may be called from inside Forward.
+	// Fail passes an error of the gateway instead, once. It must not wait: Forward may
+	// call it.
 	Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string)
-	// Lost gets, instead of Fail, a request that the session has ended under and
-	// that may be repeated on another one: it has not been sent, or repeating it
-	// changes nothing. A client that does not repeat it answers with e. It must not
-	// wait.
+	// Lost returns, instead of Fail, a request to repeat on another session: this one
+	// ended before it was sent, or repeating it changes nothing. A client that does
+	// not repeat it must answer it with e. Lost must not wait.
 	Lost(m *jsonrpc.Message, e *jsonrpc.Error)
-	// Deliver gets a notification or a request of the server.
+	// Deliver passes a notification or a request of the server.
 	Deliver(method string, message []byte)
-	// Serves reports whether the client has said that it answers such requests.
+	// Serves reports whether the client has declared that it answers such requests.
 	Serves(request *jsonrpc.Message) bool
 }
 
@@ -39,13 +38,13 @@ type Caller struct {
 	principal string
 
 	// Guarded by Session.mu:
-	requests *pending // that are not answered; a list
-	asked    int      // requests of the server that the client has not answered
-	left     bool
+	requests  *pending // unanswered; head of a list
+	openCalls int      // requests of the server that the client has not answered
+	left      bool
 }
 
-// Attach puts a client on the session. The name is for the logs; the principal
-// is who was authenticated, empty when that is not known.
+// Attach puts a client on the session. name is for the logs; principal is who was
+// authenticated, empty if unknown.
 func (s *Session) Attach(client Client, name, principal string) *Caller {
 	c := &Caller{session: s, client: client, name: name, principal: principal}
 	s.mu.Lock()
@@ -56,9 +55,9 @@ func (s *Session) Attach(client Client, name, principal string) *Caller {
 	return c
 }
 
-// Detach takes a client off the session: its requests are cancelled at the
-// server and no longer answered, what the server asked it is refused, and what
-// it has subscribed to ends. It is idempotent.
+// Detach takes the client off the session. It cancels the client's requests at the
+// server and leaves them unanswered, refuses the server's requests to it, and ends
+// its subscriptions. It is idempotent.
 func (c *Caller) Detach() {
 	s := c.session
 	abandoned, calls := s.detach(c)
@@ -76,8 +75,8 @@ func (c *Caller) Detach() {
 	s.sendNext()
 }
 
-// detach is the locked step of Detach. It returns the client's requests and those
-// that the server has asked it.
+// detach is the locked step of Detach. It returns the client's requests and the
+// server's requests to it.
 func (s *Session) detach(c *Caller) (abandoned []*pending, calls []*serverCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +96,7 @@ func (s *Session) detach(c *Caller) (abandoned []*pending, calls []*serverCall) 
 	return abandoned, calls
 }
 
-// ErrLeft is ErrOver for one client: it was detached, which says nothing of the
+// ErrLeft is ErrOver for one client: it was detached. It says nothing about the
 // session.
 var ErrLeft = fmt.Errorf("%w for a client that has left", ErrOver)
 
@@ -105,10 +104,10 @@ var ErrLeft = fmt.Errorf("%w for a client that has left", ErrOver)
 // session took a message.
 var ErrOver = errors.New("the session is over")
 
-// Forward sends a client's message to the server. It does not wait for the
-// server. A request is answered through the Client, whatever happens, unless Forward
-// fails: with ErrOver when the session is over and has not taken it, or with ErrLeft,
-// which is an ErrOver, when the client was detached.
+// Forward sends a client's message to the server, without waiting for the server. A
+// request is answered through the Client unless Forward fails: with ErrOver if the
+// session was over and has not taken it, or with ErrLeft, which is an ErrOver, if
+// the client was detached.
 func (c *Caller) Forward(m *jsonrpc.Message) error {
 	s := c.session
 	switch {
@@ -123,11 +122,11 @@ func (c *Caller) Forward(m *jsonrpc.Message) error {
 	case m.Method == mcp.MethodProgress:
 		s.forwardProgress(c, m)
 	case s.opts.Shared:
-		// The server would take it for all clients (roots/list_changed), or has had it
-		// (initialized), or it is not known what it would do.
+		// The server would apply it to all clients (roots/list_changed), has had it
+		// already (initialized), or may do anything.
 		s.drop(metrics.DroppedShared, "notification that a shared session does not take", m)
 	default:
-		s.pass(m, m.Raw())
+		s.passToServer(m, m.Raw())
 	}
 	return nil
 }

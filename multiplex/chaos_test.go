@@ -10,7 +10,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// asked is a request of a client in a random run, written down by all who see it.
+// asked is a request of a client in a random run, with what client and server have
+// seen of it.
 type asked struct {
 	client   *actor
 	secret   string // only this client has sent it
@@ -196,8 +197,8 @@ func (s *chaosServer) response(m *jsonrpc.Message) {
 	}
 }
 
-// deserted checks that all is answered that the server has asked a client which has
-// left.
+// deserted checks that the session has answered all requests of the server to a
+// client that has left.
 func (s *chaosServer) deserted(c *actor) {
 	select {
 	case <-s.done:

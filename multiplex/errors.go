@@ -24,9 +24,9 @@ func errorType(m *jsonrpc.Message) string {
 	return ""
 }
 
-// ReasonError returns an error of the gateway's own for a client's request: the
-// reason is for programs, and retryable says that the request had no effect, or
-// that repeating it has none.
+// ReasonError returns an error of the gateway for a client's request. reason is for
+// programs; retryable says that the request had no effect, or that repeating it has
+// none.
 func ReasonError(message, reason string, retryable bool) *jsonrpc.Error {
 	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
 	e.Data = struct {

@@ -5,8 +5,8 @@ import "reflect"
 // ErrorType names the outcome of a response for the metrics.
 var ErrorType = errorType
 
-// Tables returns the size of all that a session holds, by name, for the tests that
-// nothing is left behind.
+// Tables returns the size of everything that a session holds, by name, for tests
+// that look for leaks.
 func (s *Session) Tables() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

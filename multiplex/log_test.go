@@ -71,12 +71,12 @@ func TestAnswersWithoutIDAreAWarning(t *testing.T) {
 			forward(callA, callB), server(nullID, nullID), after(30 * time.Second), server(noID), after(29 * time.Second), server(result("1"), result("2")),
 			forward(callA, callB), after(time.Second), server(nullID), server(result("3"), result("4")),
 		}, []string{
-			`why="several messages can be meant: run with --max-in-flight 1" suppressed=0`,
-			`why="several messages can be meant: run with --max-in-flight 1" suppressed=2`,
+			`why="it may answer any of several messages: run with --max-in-flight 1" suppressed=0`,
+			`why="it may answer any of several messages: run with --max-in-flight 1" suppressed=2`,
 		}},
 		{"one at a time already", multiplex.Options{MaxInFlight: 1, RequestTimeout: time.Second}, []step{
 			forward(callA), after(time.Second), server(nullID),
-		}, []string{`why="a request that was given up can be meant" suppressed=0`}},
+		}, []string{`why="it may answer a request that was given up" suppressed=0`}},
 		{"shared", multiplex.Options{MaxInFlight: 1, Shared: true}, []step{
 			forward(callA), server(result("1")), forward(callB), server(nullID, result("2")),
 		}, []string{`why="the server of a shared session has answered with ids before" suppressed=0`}},

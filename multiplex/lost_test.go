@@ -27,8 +27,8 @@ func listed(request, id, annotations string) step {
 	}
 }
 
-// What a lost session leaves is handed back to be made again only where that
-// changes nothing.
+// A lost session returns only requests that may be repeated without changing
+// anything.
 func TestLost(t *testing.T) {
 	large := `{"jsonrpc":"2.0","id":"l","method":"tools/list","params":{"x":"` + strings.Repeat("x", 64<<10) + `"}}`
 	sentAny := func(w *world) { w.conn.take() }

@@ -37,8 +37,8 @@ func own(method string, timeout time.Duration) step {
 	}
 }
 
-// A response that does not say which request it answers is only believed where
-// one request alone can be meant.
+// A response that does not say which request it answers is matched only if it can
+// answer a single one.
 func TestResponsesWithoutID(t *testing.T) {
 	serial := multiplex.Options{MaxInFlight: 1, RequestTimeout: 10 * time.Second}
 	runScenarios(t, []scenario{

@@ -10,8 +10,8 @@ import (
 )
 
 // serverNotification passes a notification of the server to the clients that it is
-// for. On a session that is not shared that is the one client; a notification that
-// names a request or a token has names of ours, also there.
+// for. Without Options.Shared, that is the one client, but ids and progress tokens
+// are replaced there too.
 func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 	switch m.Method {
 	case mcp.MethodCancelled:
@@ -36,8 +36,8 @@ func textParam(m *jsonrpc.Message, name string) string {
 	return text
 }
 
-// recipients is the locked step of serverNotification. It returns the clients that
-// a notification is for, and why there are none if that has to be reported.
+// recipients is the locked step of serverNotification. It returns the clients that a
+// notification is for. If there are none and that must be reported, it says why.
 func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Caller, string) {
 	var id, status string
 	isTask := m.Method == mcp.MethodTaskStatus || m.Method == mcp.MethodTaskChanged
@@ -64,8 +64,8 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Caller,
 	return s.callers, ""
 }
 
-// sharedRecipientsLocked is recipients for a shared session. id is that of the
-// resource or elicitation.
+// sharedRecipientsLocked is recipients for a shared session. id is the resource's
+// URI or the elicitation's id.
 func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID, id string) ([]*Caller, string) {
 	shared := &s.table.shared
 	switch m.Method {
@@ -79,20 +79,20 @@ func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID,
 		}
 		return nil, "it is not known whose elicitation this is"
 	case mcp.MethodLogMessage:
-		callers := s.concernedLocked(m, related)
+		callers := s.audienceLocked(m, related)
 		if len(callers) == 0 {
 			return nil, "it is not known whose log message this is"
 		}
 		level, _ := levelOf(m)
 		return slices.DeleteFunc(slices.Clone(callers), func(c *Caller) bool { return !shared.levels.Wants(c, level) }), ""
 	}
-	return s.concernedLocked(m, related), "it is not known whose notification this is"
+	return s.audienceLocked(m, related), "it is not known whose notification this is"
 }
 
-// concernedLocked returns the clients of a shared session that may see an
-// unaddressed message, which may hold what one of them has sent: the one whose
-// request it came with; or all, if they have always been one principal's.
-func (s *Session) concernedLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Caller {
+// audienceLocked returns the clients of a shared session that may see an unaddressed
+// message, which may hold data of one of them: the client whose request it came
+// with, or all clients if they have always had the same principal.
+func (s *Session) audienceLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Caller {
 	if c := s.ownerLocked(m, related); c != nil {
 		return []*Caller{c}
 	}
@@ -102,7 +102,7 @@ func (s *Session) concernedLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Cal
 	return s.callers
 }
 
-// taskOwnersLocked returns the client that has made a task; when that has left, the
+// taskOwnersLocked returns the client that made a task or, if it has left, the
 // clients of its principal.
 func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
 	task := s.table.shared.tasks.Find(id)
@@ -120,9 +120,9 @@ func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
 	return callers
 }
 
-// ownerLocked returns the client that a message of the server belongs to; nil when
-// that is not certain. Some transports know which request the message came with; the
-// messages of a task name it; and a session that is not shared has one client only.
+// ownerLocked returns the client that a message of the server is for; nil if that is
+// not certain. Some transports know which request the message came with; the
+// messages of a task name it; and a session that is not shared has only one client.
 func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Caller {
 	if n, ok := jsonrpc.Integer([]byte(related)); ok {
 		if p := s.table.byID[n]; p != nil && p.caller != nil {
@@ -146,15 +146,15 @@ func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Caller {
 	return nil
 }
 
-// serverProgress passes progress to the client whose request it is about, with
-// the token that the client gave it, and gives the request more time. Towards the
-// server the token is the request's id, so it is one of ours, or nobody's.
+// serverProgress passes progress to the client whose request it is about, under the
+// client's token, and gives the request more time. The server has the request's id
+// as its token.
 func (s *Session) serverProgress(m *jsonrpc.Message) {
 	at, _ := m.Param("progressToken")
 	n, _ := jsonrpc.Integer(m.At(at))
 	var c *Caller
 	var token json.RawMessage
-	s.locked(func(t *table) { c, token = t.noteProgress(n) })
+	s.withLock(func(t *table) { c, token = t.noteProgress(n) })
 	if c == nil {
 		s.drop(metrics.DroppedUnknownProgress, "progress of no request in flight", m)
 		return
@@ -162,8 +162,8 @@ func (s *Session) serverProgress(m *jsonrpc.Message) {
 	c.client.Deliver(m.Method, m.WithValue(at, token))
 }
 
-// noteProgress extends the request that makes progress, and returns whose request
-// or task that is, and the client's token.
+// noteProgress extends the request that makes progress. It returns the client whose
+// request or task that is, and the client's token.
 func (t *table) noteProgress(wire int64) (*Caller, json.RawMessage) {
 	p := t.byID[wire]
 	switch {
@@ -186,29 +186,29 @@ func (t *table) noteProgress(wire int64) (*Caller, json.RawMessage) {
 func (s *Session) forwardProgress(c *Caller, m *jsonrpc.Message) {
 	at, certain := m.Param("progressToken")
 	var call *serverCall
-	s.locked(func(*table) { call = s.calls.open[jsonrpc.ID(m.At(at))] })
+	s.withLock(func(*table) { call = s.calls.open[jsonrpc.ID(m.At(at))] })
 	switch {
 	case call != nil && call.caller == c && call.token != nil && certain:
-		s.pass(m, m.WithValue(at, call.token))
+		s.passToServer(m, m.WithValue(at, call.token))
 	case s.opts.Shared:
 		s.drop(metrics.DroppedUnknownProgress, "progress of no request of the server", m)
 	default:
-		s.pass(m, m.Raw())
+		s.passToServer(m, m.Raw())
 	}
 }
 
-// pass sends the server what answers m, or what m has become.
-func (s *Session) pass(m *jsonrpc.Message, message []byte) {
+// passToServer sends message, which was made from m, to the server.
+func (s *Session) passToServer(m *jsonrpc.Message, message []byte) {
 	if m.Kind == jsonrpc.Notification {
-		s.noteNotified()
+		s.noteNotification()
 	}
-	if err := s.conn.Send(message); err != nil { // a lost session shows by itself
+	if err := s.conn.Send(message); err != nil { // the reader notices a lost session
 		s.drop(metrics.DroppedNotReady, m.Kind.String()+" was not sent", m)
 	}
 }
 
-// noteNotified notes that the server gets a notification. A server that does not
-// know it may answer with an error without an id.
-func (s *Session) noteNotified() {
-	s.locked(func(t *table) { t.notified = t.lastID + 1 })
+// noteNotification notes that the server gets a notification. A server that does not
+// know its method may answer with an error without an id.
+func (s *Session) noteNotification() {
+	s.withLock(func(t *table) { t.notified = t.lastID + 1 })
 }

@@ -10,59 +10,60 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
-// pending is a request that the server has not answered. Guarded by Session.mu
-// while it is in the table; whoever takes it out of the table owns it, and answers it.
+// pending is a request that the server has not answered. Session.mu guards it while
+// it is in the table. Whoever removes it from the table owns it and must answer it.
 type pending struct {
 	timed
 	id      int64 // on the wire
 	method  string
 	started time.Duration // since the session began
-	// caller and client, the id that the client gave the request, are set for what is
-	// done in the name of a client; reply for what the gateway itself waits for.
-	// Neither is set for what nobody waits for.
+	// caller and client, the id that the client gave the request, are set for a
+	// request on behalf of a client; reply for one whose answer the gateway waits for.
+	// A request has neither if nobody waits for its answer.
 	caller     *Caller
 	client     jsonrpc.ID
 	reply      chan outcome
 	prev, next *pending // of the same caller
 
-	// token is the client's progress token, nil for none; tokenAt is where it was.
+	// token is the client's progress token, nil for none; tokenAt is its place in the
+	// request.
 	token    json.RawMessage
 	tokenBuf [24]byte // holds the token when it is as short as usual
 	tokenAt  jsonrpc.Place
 
-	// request is kept while it waits, and as long as it may be made again.
+	// request is kept while it waits, and as long as it may be repeated.
 	request *jsonrpc.Message
-	serial  *serialQueue // of the requests that go one after the other; nil for most
-	task    string       // that the request is about; empty for most
-	uri     string       // that it subscribes to or unsubscribes from; empty for most
-	// level is what the client wants of logging/setLevel, and serverLevel what the
-	// server gets.
+	serial  *serialQueue // the serial queue that it is in; nil for most
+	task    string       // the task that it is about; empty for most
+	uri     string       // the resource to subscribe to or unsubscribe from; empty for most
+	// level is the log level that the client sets, serverLevel the one that the server
+	// gets.
 	level, serverLevel sharing.Level
 
 	canceled   bool // by the client
 	sent       bool // the server has it
 	counted    bool // towards MaxInFlight
-	safe       bool // to make again
-	more       bool // a page of a list that is not the first
+	safe       bool // to repeat
+	more       bool // a later page of a list
 	progressed bool // the server has reported progress
 }
 
-// outcome is what a call of the gateway's own returns.
+// outcome is what a Call returns.
 type outcome struct {
 	response *jsonrpc.Message
 	err      error
 }
 
-// isProbe reports whether the request is the ping to a server that may hang.
-func (p *pending) isProbe() bool {
+// isHangPing reports whether the request is the ping to a server that may hang.
+func (p *pending) isHangPing() bool {
 	return p.caller == nil && p.reply == nil && p.method == mcp.MethodPing
 }
 
-// mayBlock reports whether the server may take its time with the request without
-// being slow: it answers tasks/result when the task is over.
+// mayBlock reports whether the server may take long to answer without being slow: it
+// answers tasks/result when the task is over.
 func (p *pending) mayBlock() bool { return p.method == mcp.MethodTaskResult }
 
-// respond gives the caller the server's response.
+// respond passes the server's response to the caller.
 func (p *pending) respond(response []byte, errorType string) {
 	switch {
 	case p.reply != nil:
@@ -73,7 +74,7 @@ func (p *pending) respond(response []byte, errorType string) {
 	}
 }
 
-// fail gives the caller an error of the gateway's own.
+// fail answers the caller with an error of the gateway.
 func (p *pending) fail(e *jsonrpc.Error, errorType string) {
 	switch {
 	case p.reply != nil:
@@ -83,9 +84,9 @@ func (p *pending) fail(e *jsonrpc.Error, errorType string) {
 	}
 }
 
-// lose tells the caller that the session ended before the answer came. m is the
-// request if it may be made again, else nil.
-func (p *pending) lose(m *jsonrpc.Message, e *jsonrpc.Error) {
+// reportLost tells the caller that the session ended before the answer came. m is
+// the request if it may be repeated, else nil.
+func (p *pending) reportLost(m *jsonrpc.Message, e *jsonrpc.Error) {
 	if m == nil || p.caller == nil || p.reply != nil {
 		p.fail(e, metrics.ErrorSessionLost)
 		return
@@ -93,8 +94,9 @@ func (p *pending) lose(m *jsonrpc.Message, e *jsonrpc.Error) {
 	p.caller.client.Lost(m, e)
 }
 
-// link and unlink keep the list of a caller's requests. Guarded by Session.mu.
-func (c *Caller) link(p *pending) {
+// addRequest and removeRequest maintain the list of the caller's requests. Guarded
+// by Session.mu.
+func (c *Caller) addRequest(p *pending) {
 	p.next = c.requests
 	if p.next != nil {
 		p.next.prev = p
@@ -102,7 +104,7 @@ func (c *Caller) link(p *pending) {
 	c.requests = p
 }
 
-func (c *Caller) unlink(p *pending) {
+func (c *Caller) removeRequest(p *pending) {
 	if p.prev != nil {
 		p.prev.next = p.next
 	} else {
@@ -114,7 +116,7 @@ func (c *Caller) unlink(p *pending) {
 	p.prev, p.next = nil, nil
 }
 
-// findLocked returns the request that the client calls id.
+// findLocked returns the client's request with that id, nil if there is none.
 func (c *Caller) findLocked(id jsonrpc.ID) *pending {
 	for p := c.requests; p != nil; p = p.next {
 		if p.reply == nil && p.client == id {

@@ -11,31 +11,31 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
-// maxQueueBytes bounds the requests of a session that wait, in bytes; a larger one
+// maxQueueBytes bounds the waiting requests of a session, in bytes; a larger request
 // waits alone.
 const maxQueueBytes = 8 << 20
 
-// queue has the requests that wait until the server has room for them, because of
-// MaxInFlight or because it is suspected to hang, and those that wait for another
-// one that sets the same thing. Guarded by Session.mu.
+// queue holds the waiting requests: those that the server has no room for, because
+// of MaxInFlight or because it may hang, and those behind another request that sets
+// the same thing. Guarded by Session.mu.
 type queue struct {
 	list   []*pending // oldest first
 	serial map[string]*serialQueue
-	ready  []*serialQueue // those whose next request may have its turn
-	// count and bytes are of all requests that wait, in serial queues too.
+	ready  []*serialQueue // those whose next request may go
+	// count and bytes include the requests in serial queues.
 	count, bytes int
 }
 
-// serialQueue has the requests that set one thing of a shared session, as the log
-// level or the subscription to one resource. They go one after the other, because
-// whether the server must see one depends on its answer to those before it.
+// serialQueue holds the requests of a shared session that set the same thing, such
+// as the log level or the subscription to one resource. They go one after the other,
+// because whether the server must see one depends on its answers to those before it.
 type serialQueue struct {
 	key     string
-	busy    *pending   // the one that the server has, or that waits in queue.list
+	busy    *pending   // the one that the server has, or that is in queue.list
 	waiting []*pending // oldest first
 }
 
-// serialQueueOf returns the serial queue for what a request sets.
+// serialQueueOf returns the serial queue for what p sets. It makes a missing one.
 func (q *queue) serialQueueOf(p *pending) *serialQueue {
 	key := p.method
 	if p.method != mcp.MethodSetLevel {
@@ -52,7 +52,7 @@ func (q *queue) serialQueueOf(p *pending) *serialQueue {
 	return made
 }
 
-// reserve takes room for one more request, and reports whether there was any.
+// reserve takes room for one more request, and reports whether there was room.
 func (q *queue) reserve(p *pending, limit int) bool {
 	size := len(p.request.Raw())
 	if q.count >= limit || q.bytes > 0 && q.bytes+size > maxQueueBytes {
@@ -63,7 +63,7 @@ func (q *queue) reserve(p *pending, limit int) bool {
 	return true
 }
 
-// release gives the room of a request back.
+// release frees the room of a request.
 func (q *queue) release(p *pending) {
 	q.count--
 	q.bytes -= len(p.request.Raw())
@@ -77,7 +77,7 @@ func (q *queue) remove(p *pending) {
 	}
 }
 
-// pop takes the oldest request out of the list.
+// pop removes and returns the oldest request of the list.
 func (q *queue) pop() *pending {
 	p := q.list[0]
 	q.list[0] = nil
@@ -93,13 +93,13 @@ const (
 	nothing verdict = iota
 	forward         // send it to the server
 	wait            // keep it: it is in the queue
-	confirm         // answer it: what it asks for is so already
+	confirm         // answer it: what it sets is set already
 	full            // refuse it: the queue is full
-	forbid          // refuse it: the client may not ask for that
+	forbid          // refuse it: the client may not make it
 )
 
-// judge decides what to do with a request that has been added to the table. It
-// takes those that are neither to be forwarded nor to wait out again.
+// judge decides what to do with a request that was just added to the table. It
+// removes those that are neither forwarded nor queued.
 func (t *table) judge(p *pending) verdict {
 	if t.opts.Shared {
 		switch p.method {
@@ -115,7 +115,7 @@ func (t *table) judge(p *pending) verdict {
 	return t.enqueue(p)
 }
 
-// enqueue puts a request into the queue unless the server can be given it now.
+// enqueue puts a request into the queue unless the server has room for it.
 func (t *table) enqueue(p *pending) verdict {
 	if len(t.queue.list) == 0 && t.hasRoom() {
 		return forward
@@ -128,7 +128,7 @@ func (t *table) enqueue(p *pending) verdict {
 	return wait
 }
 
-// hasRoom reports whether the server can be given one more request.
+// hasRoom reports whether the server has room for one more request.
 func (t *table) hasRoom() bool {
 	return (t.opts.MaxInFlight <= 0 || t.inFlight < t.opts.MaxInFlight) && !t.holdsBack()
 }
@@ -138,8 +138,8 @@ func (t *table) hasNext() bool {
 	return len(t.queue.list) > 0 || len(t.queue.ready) > 0 || t.hang.on
 }
 
-// next returns a request that has waited for its turn, and what to do with it; or
-// the ping to a server that is suspected to hang; or nil.
+// next returns a waiting request that may go, and what to do with it; else the ping
+// to a server that may hang, if one is due; else nil.
 func (t *table) next() (*pending, verdict) {
 	if p, v := t.nextSerial(); p != nil {
 		return p, v
@@ -153,12 +153,12 @@ func (t *table) next() (*pending, verdict) {
 	return nil, nothing
 }
 
-// enterSerial gives a request its turn, or lets it wait for those that set the
-// same thing.
+// enterSerial decides what to do with a request, or queues it behind those that set
+// the same thing.
 func (t *table) enterSerial(p *pending) verdict {
 	p.serial = t.queue.serialQueueOf(p)
 	if p.serial.busy == nil && len(p.serial.waiting) == 0 {
-		return t.takeTurn(p)
+		return t.decideSerial(p)
 	}
 	if !t.queue.reserve(p, t.opts.MaxWaiting) {
 		t.remove(p)
@@ -168,8 +168,9 @@ func (t *table) enterSerial(p *pending) verdict {
 	return wait
 }
 
-// takeTurn decides what to do with a request once those before it are answered.
-func (t *table) takeTurn(p *pending) verdict {
+// decideSerial decides what to do with a request once those before it in its serial
+// queue are answered.
+func (t *table) decideSerial(p *pending) verdict {
 	if v := t.shared.judge(p); v != forward {
 		t.remove(p)
 		return v
@@ -179,7 +180,7 @@ func (t *table) takeTurn(p *pending) verdict {
 }
 
 // leaveSerial takes a request that is removed from the table out of its serial
-// queue, and gives the next one its turn.
+// queue. If the next one there may go, it marks the queue as ready.
 func (t *table) leaveSerial(p *pending) {
 	q := p.serial
 	if q.busy == p {
@@ -195,20 +196,19 @@ func (t *table) leaveSerial(p *pending) {
 	switch {
 	case q.busy != nil:
 	case len(q.waiting) > 0:
-		t.wake(q)
+		t.markReady(q)
 	default:
 		delete(t.queue.serial, q.key)
 	}
 }
 
-func (t *table) wake(q *serialQueue) {
+func (t *table) markReady(q *serialQueue) {
 	if !slices.Contains(t.queue.ready, q) {
 		t.queue.ready = append(t.queue.ready, q)
 	}
 }
 
-// nextSerial returns a request of a serial queue that is ready, and what to do
-// with it.
+// nextSerial returns a request of a ready serial queue, and what to do with it.
 func (t *table) nextSerial() (*pending, verdict) {
 	for len(t.queue.ready) > 0 {
 		q := t.queue.ready[0]
@@ -219,15 +219,15 @@ func (t *table) nextSerial() (*pending, verdict) {
 		p := q.waiting[0]
 		q.waiting = slices.Delete(q.waiting, 0, 1)
 		t.queue.release(p)
-		if v := t.takeTurn(p); v != wait {
+		if v := t.decideSerial(p); v != wait {
 			return p, v
 		}
 	}
 	return nil, nothing
 }
 
-// addOwn adds a request of the gateway's own that nobody waits for. It tells the
-// server what the clients that are left want.
+// addOwn adds a request of the gateway that tells the server what the remaining
+// clients want. Nobody waits for its answer.
 func (t *table) addOwn(method, params, uri string) {
 	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", method, []byte(params)))
 	if err != nil {
@@ -239,10 +239,10 @@ func (t *table) addOwn(method, params, uri string) {
 	p.serial.waiting = append(p.serial.waiting, p)
 	t.queue.count++
 	t.queue.bytes += len(m.Raw())
-	t.wake(p.serial)
+	t.markReady(p.serial)
 }
 
-// sendNext sends the requests whose turn it is.
+// sendNext sends the waiting requests that may go.
 func (s *Session) sendNext() {
 	for {
 		p, v, m := s.takeNext()
@@ -250,13 +250,12 @@ func (s *Session) sendNext() {
 			return
 		}
 		if s.carryOut(p, v, m) != nil { // it waited in a session that has ended
-			p.lose(m, ReasonError("the session with the server was lost", "session_lost", true))
+			p.reportLost(m, ReasonError("the session with the server was lost", "session_lost", true))
 		}
 	}
 }
 
-// takeNext is the locked step of sendNext. It returns the message of a request that
-// is to be forwarded.
+// takeNext is the locked step of sendNext. m is the message of a request to forward.
 func (s *Session) takeNext() (p *pending, v verdict, m *jsonrpc.Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,9 +269,8 @@ func (s *Session) takeNext() (p *pending, v verdict, m *jsonrpc.Message) {
 	return p, v, m
 }
 
-// carryOut does with a request what has been decided. m is its message if it is to
-// be forwarded. It fails with ErrOver when the request cannot be sent because the
-// session is over.
+// carryOut carries out a verdict. m is the message of a request to forward. It fails
+// with ErrOver if the session ended before the request was sent.
 func (s *Session) carryOut(p *pending, v verdict, m *jsonrpc.Message) error {
 	switch v {
 	case forward:

@@ -9,24 +9,24 @@ import (
 )
 
 const (
-	// maxSafeTools bounds how many tools are known to be safe to call again, and
-	// maxSafeBytes their names. Those beyond are not called again.
+	// maxSafeTools bounds how many tools are known to be safe to repeat, and
+	// maxSafeBytes their names. Calls of tools beyond these are not repeated.
 	maxSafeTools = 4096
 	maxSafeBytes = 256 << 10
 )
 
-// Repeatable knows which requests to a server may be made again without
-// changing anything: lists, reads, and the tools that the last tools/list has
-// annotated so. It is safe for concurrent use.
+// Repeatable knows which requests to a server may be repeated without changing
+// anything: lists, reads, and the tools that the last tools/list annotated so. It is
+// safe for concurrent use.
 type Repeatable struct {
 	mu    sync.RWMutex // guards what follows
 	tools map[string]struct{}
 	bytes int // of their names
 }
 
-// Safe reports whether a request may be made again: it only reads, or calls a tool
-// that the server has annotated with readOnlyHint or idempotentHint. The server's
-// word is all there is for that.
+// Safe reports whether a request may be repeated: it only reads, or it calls a tool
+// that the server has annotated with readOnlyHint or idempotentHint. It trusts the
+// annotations.
 func (r *Repeatable) Safe(m *jsonrpc.Message) bool {
 	if m.Method != mcp.MethodCallTool {
 		return readOnly(m.Method)
@@ -42,8 +42,8 @@ func (r *Repeatable) Safe(m *jsonrpc.Message) bool {
 	return ok && certain && safe
 }
 
-// learn takes the answer to a tools/list. What a first page does not name is not
-// known any more.
+// learn records the tools in the result of a tools/list. A first page replaces all
+// known ones.
 func (r *Repeatable) learn(first bool, result json.RawMessage) {
 	list, _ := jsonrpc.Member(result, "tools")
 	r.mu.Lock()

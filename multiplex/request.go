@@ -31,8 +31,8 @@ func (s *Session) begin(p *pending) error {
 }
 
 // enter is the locked step that adds a request to the table and decides what to do
-// with it. It returns the message of one that is to be forwarded. A request of the
-// gateway's own does not wait for its turn.
+// with it. m is the message of a request to forward. A Call of the session skips the
+// queue.
 func (s *Session) enter(p *pending) (v verdict, m *jsonrpc.Message, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,9 +57,9 @@ func (s *Session) enter(p *pending) (v verdict, m *jsonrpc.Message, err error) {
 	return v, m, nil
 }
 
-// takeOut removes the request that find returns, called with the lock held, from
-// the table and sends what may be sent then. It returns nil when find does, or when
-// the request is not in the table any more; else the caller answers it.
+// takeOut removes the request that find returns from the table, and sends what may
+// go then. It calls find with the lock held. It returns nil if find does or if the
+// request is gone; otherwise the caller must answer the request.
 func (s *Session) takeOut(find func(t *table) *pending) *pending {
 	s.mu.Lock()
 	p := find(&s.table)
@@ -72,15 +72,15 @@ func (s *Session) takeOut(find func(t *table) *pending) *pending {
 	return p
 }
 
-// inspect notes what the way back of a request needs. It fails when the request
-// cannot be made on this session.
+// inspect records in p what its answer will need. It fails if the session does not
+// allow the request.
 func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	if s.opts.Shared && !m.Certain() {
-		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a member is there twice, in another case")
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a member's name differs from one of JSON-RPC only in case")
 	}
 	at, certain := m.Param("_meta", "progressToken")
 	if s.opts.Shared && !certain {
-		// One of them would reach the server as it is: another client's, perhaps.
+		// One of them would reach the server unchanged, and may be another client's.
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is ambiguous")
 	}
 	if at.Found() {
@@ -105,14 +105,14 @@ func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	return nil
 }
 
-// inspectShared is inspect for what a shared session treats otherwise.
+// inspectShared is the part of inspect for shared sessions.
 func inspectShared(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	switch m.Method {
 	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodDiscover:
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s is not for a shared session", m.Method)
 	case mcp.MethodSetLevel:
 		if p.level, _ = levelOf(m); p.level == 0 {
-			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.level is no log level")
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.level is not a log level")
 		}
 	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		at, certain := m.Param("uri")
@@ -125,11 +125,12 @@ func inspectShared(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 	return nil
 }
 
-// send gives a request to the server. A ping that cannot be sent stays in the
-// table until its time is up, or each would make the next one.
+// send sends a request to the server. If the ping to a server that may hang cannot
+// be sent, it stays in the table until it times out; otherwise each would cause the
+// next.
 func (s *Session) send(p *pending, m *jsonrpc.Message) error {
 	err := s.conn.Send(m.WithNumber(p.id, p.tokenAt))
-	if err == nil || p.isProbe() || s.takeOut(func(*table) *pending { return p }) == nil {
+	if err == nil || p.isHangPing() || s.takeOut(func(*table) *pending { return p }) == nil {
 		return nil
 	}
 	if errors.Is(err, jsonrpc.ErrBusy) {
@@ -139,8 +140,8 @@ func (s *Session) send(p *pending, m *jsonrpc.Message) error {
 	return ErrOver
 }
 
-// Call sends a request of the gateway's own and returns the response, which may
-// be an error response. It fails with ctx, or when the session ends.
+// Call sends a request of the gateway and returns the response, which may be an
+// error response. It fails when ctx ends or the session does.
 func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	p := &pending{method: method, reply: make(chan outcome, 1)}
 	m, err := jsonrpc.Parse(jsonrpc.NewRequest("0", method, params))
@@ -153,14 +154,13 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 	}
 	if err := s.conn.Send(m.WithNumber(p.id, p.tokenAt)); err != nil {
 		s.takeOut(func(*table) *pending { return p })
-		return nil, s.why(ctx, err)
+		return nil, s.sendError(ctx, err)
 	}
 	return s.await(ctx, p)
 }
 
-// Call is Session.Call for a request that is made in the name of the client, as
-// the subscriptions that a new session must be told. It is treated as a request of
-// the client.
+// Call is Session.Call on behalf of the client, for example to subscribe again on a
+// new session. The session treats the request like one of the client's.
 func (c *Caller) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	s := c.session
 	p := &pending{method: method, caller: c, reply: make(chan outcome, 1), counted: true}
@@ -173,26 +173,26 @@ func (c *Caller) Call(ctx context.Context, method string, params json.RawMessage
 		return nil, e
 	}
 	if err := s.begin(p); err != nil {
-		return nil, s.why(ctx, err)
+		return nil, s.sendError(ctx, err)
 	}
 	return s.await(ctx, p)
 }
 
-// await waits for the answer to a call of the gateway's own.
+// await waits for the answer to a Call.
 func (s *Session) await(ctx context.Context, p *pending) (*jsonrpc.Message, error) {
 	select {
 	case o := <-p.reply:
 		return o.response, o.err
 	case <-ctx.Done():
 	}
-	s.locked(func(t *table) { t.abandon(p) })
+	s.withLock(func(t *table) { t.abandon(p) })
 	s.sendNext()
 	return nil, ctx.Err()
 }
 
-// why returns the error of a send that failed: the reason of the session's end if
-// it is over.
-func (s *Session) why(ctx context.Context, err error) error {
+// sendError returns the error for a Call that could not be sent because of err. If
+// the session is ending, it waits for that, until ctx ends, and returns the reason.
+func (s *Session) sendError(ctx context.Context, err error) error {
 	if errors.Is(err, jsonrpc.ErrBusy) || errors.Is(err, ErrLeft) {
 		return err
 	}
@@ -204,8 +204,8 @@ func (s *Session) why(ctx context.Context, err error) error {
 	}
 }
 
-// Notify sends a notification of the gateway's own.
+// Notify sends a notification of the gateway.
 func (s *Session) Notify(method string, params json.RawMessage) error {
-	s.noteNotified()
+	s.noteNotification()
 	return s.conn.Send(jsonrpc.NewNotification(method, params))
 }

@@ -13,8 +13,8 @@ import (
 
 func wireID(id int64) jsonrpc.ID { return jsonrpc.ID(strconv.FormatInt(id, 10)) }
 
-// numberOf returns the id of a response as a number: 0 when it has none, -1 when
-// it is none of ours.
+// numberOf returns the id of a response as a number: 0 if it has none, -1 if it is
+// not an id of the session's.
 func numberOf(id jsonrpc.ID) int64 {
 	if id == jsonrpc.Null {
 		return 0
@@ -26,36 +26,36 @@ func numberOf(id jsonrpc.ID) int64 {
 	return n
 }
 
-// matched is the request that a response answers.
+// matched is what match found.
 type matched struct {
-	p         *pending   // nil: there is none
+	p         *pending   // the request that the response answers; nil: none
 	by        string     // how it was found, for the metrics
-	doubt     string     // why there is none, if there may be one
-	same      []*pending // requests that ask for the same and get the same error
-	suspected bool       // the server was, until now
+	why       string     // whyUnmatched, for a response without an id
+	same      []*pending // requests that settleSerial gives the same error
+	suspected bool       // the server was suspected to hang until now
 	more      bool       // requests may be sent now
 }
 
-// match is the locked step of resolve: it removes the request that a response with
-// that id, as numberOf gives it, answers.
+// match is the locked step of resolve. It removes the request that a response with
+// that id, from numberOf, answers.
 func (s *Session) match(id int64, failed bool) (r matched) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.table
-	r.suspected = t.heard()
+	r.suspected = t.noteMessage()
 	r.p, r.by = t.find(id, failed)
 	switch {
 	case r.p != nil:
 		t.remove(r.p)
-		r.same = t.settle(r.p, failed)
+		r.same = t.settleSerial(r.p, failed)
 	case id == 0:
-		r.doubt = t.doubt()
+		r.why = t.whyUnmatched()
 	}
 	r.more = t.hasNext()
 	return r
 }
 
-// resolve gives a response to the request that it answers.
+// resolve passes a response to the request that it answers.
 func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	r := s.match(id, m.Error() != nil)
 	s.opts.Metrics.ResponseMatched(r.by)
@@ -68,7 +68,7 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	switch {
 	case p == nil:
 		s.drop(metrics.DroppedUnknownResponse, "response matches no request", m)
-		s.warnNameless(r.doubt)
+		s.warnNameless(r.why)
 	case p.reply != nil:
 		s.learn(p, m)
 		p.respond(m.WithID(wireID(p.id)), "")
@@ -81,11 +81,11 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	}
 }
 
-// NewNameless returns what Options.Nameless is by default: one warning a minute.
+// NewNameless returns the default of Options.Nameless: one warning a minute.
 func NewNameless() *throttle.Line { return throttle.NewLine(time.Minute, 1) }
 
-// warnNameless warns that an answer without an id is dropped, so that its request
-// ends by its timeout.
+// warnNameless warns that an answer without an id was dropped. Its request will time
+// out.
 func (s *Session) warnNameless(doubt string) {
 	if doubt == "" {
 		return
@@ -95,10 +95,10 @@ func (s *Session) warnNameless(doubt string) {
 	}
 }
 
-// receiveInvalid handles a message that is no JSON-RPC. If it is certain which
-// request it answers, that one is answered. An id beside a method is one of the
-// server's own, whatever else is wrong. A message without an id need not be an
-// answer, but a line of a log on stdout.
+// receiveInvalid handles a message that is not valid JSON-RPC. If it is certain
+// which request the message answers, that request fails. An id beside a method is
+// the server's own, whatever else is wrong. A message without an id may be a log
+// line on stdout.
 func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
 	isCall := func() bool { _, ok := jsonrpc.Member(m.Raw(), "method"); return ok }
 	if m != nil && !isCall() {
@@ -117,16 +117,16 @@ func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
 	s.opts.Logger.Warn("server sent an invalid message", "err", err)
 }
 
-// receiveTooLong answers the request whose response was over the limit. When it is
-// not certain which one that is, the session ends, because a request would wait for
-// nothing. A shared session goes on, because its end would hurt every client, and
-// the request has its timeout.
+// receiveTooLong fails the request whose response was over the limit. If it is not
+// certain which one that is, it returns an error that ends the session, because a
+// request would wait in vain. A shared session goes on: its end would hurt every
+// client, and the request will time out.
 func (s *Session) receiveTooLong() error {
 	s.opts.Metrics.Dropped(metrics.DroppedTooLong)
 	open := 0
 	p := s.takeOut(func(t *table) *pending {
 		open = len(t.byID)
-		return t.only()
+		return t.onlySent()
 	})
 	switch {
 	case p != nil:
@@ -143,19 +143,19 @@ func (s *Session) failUnusable(p *pending, message string) {
 	p.fail(ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
 }
 
-// drop counts a message that is thrown away, and says why in the log.
+// drop counts a message that is thrown away, and logs why.
 func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 	s.opts.Metrics.Dropped(reason)
 	s.opts.Logger.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", shortText(m.Method))
 }
 
-// logResolve logs how a client's request was matched. The package connstate logs
-// the rest of its life.
+// logResolve logs how a client's request was matched. Package connstate logs the
+// rest of its life.
 func (s *Session) logResolve(p *pending, by string) {
 	if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
 		s.opts.Logger.Debug("mcp transport send resolve", "connectionId", p.caller.name, "requestId", shortText(string(p.client)), "matchedBy", by)
 	}
 }
 
-// shortText bounds what a peer can put into a log line.
+// shortText cuts a peer's text for the log to 64 bytes.
 func shortText(s string) string { return s[:min(64, len(s))] }

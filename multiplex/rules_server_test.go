@@ -15,7 +15,7 @@ func elicit(id, more string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":{"message":"m"` + more + `}}`
 }
 
-// uncertain is how a request is refused of which it is not known whose it is.
+// uncertain is the refusal of a request that cannot be attributed to a client.
 func uncertain(id, method string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"it is not known which client ` + method + ` is for"}}`
 }

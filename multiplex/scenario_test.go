@@ -267,8 +267,8 @@ func TestMaxInFlight(t *testing.T) {
 	})
 }
 
-// A place that becomes free belongs to who waits for it, also while the one who
-// gave it up is being told.
+// Room in the queue goes to the request that waits for it, even while the client
+// that freed it is being answered.
 func TestNewcomerDoesNotOvertakeWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, multiplex.Options{MaxInFlight: 1, RequestTimeout: time.Second}, 1)

@@ -292,8 +292,8 @@ type rawClient struct {
 
 func (c *rawClient) Fail(_ jsonrpc.ID, e *jsonrpc.Error, _ string) { c.failed = e }
 
-// A program that only echoes, like cat, sends back the request to initialize. No
-// server does: what waits for the answer is told at once.
+// A program that only echoes, like cat, sends initialize back. No server does, so
+// the session fails the request at once.
 func TestEchoedInitializeFailsAtOnce(t *testing.T) {
 	const params = `{"protocolVersion":"2025-11-25"}`
 	initialize := func(id string) string {

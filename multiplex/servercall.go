@@ -17,11 +17,12 @@ const maxServerCalls = 256
 // serverCalls are the requests of the server that wait for a client's answer.
 // Guarded by Session.mu.
 type serverCalls struct {
-	prefix string // of our ids; drawn at random, so that no two sessions share ids
+	prefix string // of the session's ids; random, so that no two sessions share ids
 	last   int
-	open   map[jsonrpc.ID]*serverCall // by our id
+	open   map[jsonrpc.ID]*serverCall // by the session's id
 }
 
+// serverCall is a request of the server to a client.
 type serverCall struct {
 	timed
 	id     jsonrpc.ID // the server's
@@ -39,19 +40,19 @@ func (call *serverCall) expireLocked(s *Session) func() {
 	}
 }
 
-// serverRequest answers a request of the server or passes it to the client that
-// it belongs to. It refuses at once what the client has not said it serves, and what
-// cannot be attributed.
+// serverRequest answers a request of the server or passes it to the client that it
+// is for. It refuses requests that the client has not declared to serve, and those
+// that it cannot attribute.
 func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 	if m.Method == mcp.MethodPing {
-		s.pass(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
+		s.passToServer(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
 		return
 	}
 	if m.Method == mcp.MethodInitialize && s.failEchoed(m) {
 		return
 	}
 	var c *Caller
-	s.locked(func(*table) { c = s.ownerLocked(m, related) })
+	s.withLock(func(*table) { c = s.ownerLocked(m, related) })
 	if c == nil {
 		s.drop(metrics.DroppedUnattributed, "it is not known which client this request is for", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "it is not known which client %.64s is for", m.Method))
@@ -65,9 +66,9 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 	s.callClient(c, m)
 }
 
-// failEchoed fails the initialize that a request of the server repeats, and reports
-// whether there is one. No server sends initialize; a program like cat does, and
-// the start would wait for its timeout.
+// failEchoed fails the initialize request that the server sends back, and reports
+// whether there is one. No server sends initialize, but a program like cat echoes
+// it, and the start would otherwise wait for its timeout.
 func (s *Session) failEchoed(m *jsonrpc.Message) bool {
 	p := s.takeOut(func(t *table) *pending {
 		if p := t.byID[numberOf(m.ID)]; p != nil && p.sent && p.method == mcp.MethodInitialize {
@@ -90,7 +91,7 @@ func (s *Session) callClient(c *Caller, m *jsonrpc.Message) {
 		call.limit = s.opts.MaxRequestTimeout
 	}
 	if at.Found() {
-		call.token = append(call.token, m.At(at)...) // not the message that it is part of
+		call.token = append(call.token, m.At(at)...) // a copy, so as not to keep the whole message
 	}
 	if !s.addCall(call) {
 		s.drop(metrics.DroppedNotReady, "too many requests of the server", m)
@@ -106,10 +107,11 @@ func (s *Session) callClient(c *Caller, m *jsonrpc.Message) {
 
 // refuse answers a request of the server with an error.
 func (s *Session) refuse(id jsonrpc.ID, e *jsonrpc.Error) {
-	_ = s.conn.Send(jsonrpc.NewError(id, e)) // a lost session shows by itself
+	_ = s.conn.Send(jsonrpc.NewError(id, e)) // the reader notices a lost session
 }
 
-// addCall notes a request of the server, with an id of ours and a deadline.
+// addCall adds a request of the server, with an id of the session's and a deadline.
+// It reports false if there is no room, the client has left, or the session is over.
 func (s *Session) addCall(call *serverCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,13 +126,13 @@ func (s *Session) addCall(call *serverCall) bool {
 	calls.last++
 	call.ours = jsonrpc.ID(strconv.Quote(calls.prefix + strconv.Itoa(calls.last)))
 	calls.open[call.ours] = call
-	call.caller.asked++
+	call.caller.openCalls++
 	deadlines.Put(&call.timed, call, deadlines.Now()+call.limit)
 	return true
 }
 
-// takeCall removes the request of the server for which match, called with the lock
-// held, is true, and returns it; nil: there is none.
+// takeCall removes and returns the request of the server that match accepts; nil if
+// there is none. It calls match with the lock held.
 func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,20 +148,20 @@ func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
 func (s *Session) removeCallLocked(call *serverCall) {
 	s.table.deadlines.Drop(&call.timed)
 	delete(s.calls.open, call.ours)
-	call.caller.asked--
+	call.caller.openCalls--
 }
 
-// forwardResponse passes a client's response to the server that asked.
+// forwardResponse passes a client's response to the server.
 func (s *Session) forwardResponse(c *Caller, m *jsonrpc.Message) {
 	call := s.takeCall(func(call *serverCall) bool { return call.ours == m.ID && call.caller == c })
 	if call == nil {
 		s.drop(metrics.DroppedUnknownResponse, "response answers no request of the server", m)
 		return
 	}
-	s.pass(m, m.WithID(call.id))
+	s.passToServer(m, m.WithID(call.id))
 }
 
-// cancelCall takes a server's request back, and tells the client.
+// cancelCall removes the request that the server cancels, and tells the client.
 func (s *Session) cancelCall(m *jsonrpc.Message) {
 	at, _ := m.Param("requestId")
 	id := jsonrpc.ID(m.At(at))

@@ -16,32 +16,32 @@ import (
 
 // Options configure a Session. The zero value gives the defaults.
 type Options struct {
-	// RequestTimeout bounds each request of a client, from when it was
-	// forwarded or last made progress. Default 60 s.
+	// RequestTimeout bounds the time from forwarding a client's request, or from its
+	// last progress, to the answer. Default 60 s.
 	RequestTimeout time.Duration
-	// MaxRequestTimeout bounds each request whatever progress it makes. Default
-	// 10 min; never less than RequestTimeout.
+	// MaxRequestTimeout bounds each request regardless of its progress. Default 10
+	// min; never less than RequestTimeout.
 	MaxRequestTimeout time.Duration
-	// MaxInFlight bounds the requests that the server works on at a time; more
-	// wait in order, within their timeout. 0: unlimited.
+	// MaxInFlight bounds the requests that the server works on at a time. The others
+	// wait in FIFO order, within their timeout. 0: unlimited.
 	MaxInFlight int
-	// MaxWaiting bounds the requests that wait. Default 1024.
+	// MaxWaiting bounds the waiting requests. Default 1024.
 	MaxWaiting int
-	// HangTimeout is the silence of a server that has requests to answer after
-	// which it is suspected to hang. 0: never.
+	// HangTimeout is how long a server that has requests to answer may be silent
+	// before the session suspects that it hangs. 0: no limit.
 	HangTimeout time.Duration
-	// Shared says that the session is for several clients: what cannot be attributed
-	// to one of them reaches none.
+	// Shared says that the session has several clients. A message that cannot be
+	// attributed to one of them reaches none.
 	Shared bool
-	// Repeatable knows which tools may be called again. Sessions with the same
-	// server share one. nil: the session has its own.
+	// Repeatable knows which tools may be called again. Sessions with the same server
+	// share one. nil: the session has its own.
 	Repeatable *Repeatable
-	// Nameless holds back the warning about answers without an id. Sessions with
-	// the same server share one. nil: the session has its own.
+	// Nameless limits the warning about answers without an id. Sessions with the same
+	// server share one. nil: the session has its own.
 	Nameless *throttle.Line
-	// OnClose is called once when the session is over, with the reason, before
-	// its requests are answered: a client that asks again as soon as it has such an
-	// answer finds an owner that knows.
+	// OnClose is called once with the reason when the session is over, before its
+	// requests are answered. So when a client repeats a request on that answer, the
+	// owner knows that the session is over.
 	OnClose func(err error)
 	// Logger receives the logs; nil: silent.
 	Logger *slog.Logger
@@ -56,13 +56,13 @@ type Session struct {
 	done chan struct{} // closed when the session has ended
 
 	mu    sync.Mutex // guards what follows; not held while sending or calling a client
-	err   error      // why the session is over; nil while it is not
+	err   error      // why the session is over; nil before
 	table table
 	calls serverCalls
 
-	// callers are replaced when one leaves, so that those who have the slice may read
-	// it without the lock. inhabited says that there has been one, principal whose
-	// all of them have been, unless mixed.
+	// callers is copied when a client leaves, so that readers of the slice need no
+	// lock. inhabited says that there has been a caller; principal is that of all
+	// callers so far, unless mixed.
 	callers          []*Caller
 	principal        string
 	inhabited, mixed bool
@@ -77,9 +77,9 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	}
 	switch c := conn.(type) {
 	case jsonrpc.Pusher:
-		c.Push(func(data []byte, err error) bool { return s.take(data, "", err) })
+		c.Push(func(data []byte, err error) bool { return s.handleRecv(data, "", err) })
 	case jsonrpc.Attributed:
-		go s.read(c.RecvFor) // ends when the Conn does, at the latest by Close
+		go s.read(c.RecvFor) // ends with the Conn, at the latest on Close
 	default:
 		go s.read(func() ([]byte, jsonrpc.ID, error) { // as above
 			data, err := conn.Recv()
@@ -107,21 +107,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Done is closed when the session is over and all its requests are answered.
+// Done returns a channel that is closed when the session is over and all its
+// requests are answered.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Close ends the session. Its requests are answered with an error that names
-// the reason.
+// Close ends the session. Its requests get an error that names the reason.
 func (s *Session) Close(reason error) {
 	_ = s.setErr(reason)
 	_ = s.conn.Close() // how the peer ended does not matter to the callers
 }
 
-// Err returns why the session is over, nil while it is not.
+// Err returns why the session is over, nil before.
 func (s *Session) Err() error { return s.setErr(nil) }
 
-// setErr gives the session its reason to be over, unless it has one, and returns
-// the one that it has.
+// setErr records why the session is over, unless it has a reason already, and
+// returns the recorded reason.
 func (s *Session) setErr(reason error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,8 +131,8 @@ func (s *Session) setErr(reason error) error {
 	return s.err
 }
 
-// locked calls f with the lock held. f must not send, nor call a client.
-func (s *Session) locked(f func(t *table)) {
+// withLock calls f with s.mu held. f must not send or call a client.
+func (s *Session) withLock(f func(t *table)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.table)
@@ -140,19 +140,20 @@ func (s *Session) locked(f func(t *table)) {
 
 // read is the reader loop.
 func (s *Session) read(recv func() ([]byte, jsonrpc.ID, error)) {
-	for s.take(recv()) {
+	for s.handleRecv(recv()) {
 	}
 }
 
-// take takes a message or error of the Conn, and reports whether there may be more.
-// The message came with the request related, empty when that is not known.
-func (s *Session) take(data []byte, related jsonrpc.ID, err error) bool {
+// handleRecv handles what the Conn received, a message or an error, and reports
+// whether to go on. related is the request that the message came with, empty if
+// unknown.
+func (s *Session) handleRecv(data []byte, related jsonrpc.ID, err error) bool {
 	switch {
 	case err == nil:
 		s.receive(data, related)
 		return true
 	case errors.Is(err, jsonrpc.ErrTooLong):
-		s.noteHeard()
+		s.noteServerMessage()
 		if err = s.receiveTooLong(); err == nil {
 			return true
 		}
@@ -162,7 +163,7 @@ func (s *Session) take(data []byte, related jsonrpc.ID, err error) bool {
 	return false
 }
 
-// receive handles one message of the server.
+// receive handles one message from the server.
 func (s *Session) receive(data []byte, related jsonrpc.ID) {
 	if r, ok := jsonrpc.ParseReply(data); ok {
 		s.resolve(&r.Message, r.Number)
@@ -173,7 +174,7 @@ func (s *Session) receive(data []byte, related jsonrpc.ID) {
 		s.resolve(m, numberOf(m.ID))
 		return
 	}
-	s.noteHeard()
+	s.noteServerMessage()
 	switch {
 	case err != nil:
 		s.receiveInvalid(m, err)
@@ -184,20 +185,20 @@ func (s *Session) receive(data []byte, related jsonrpc.ID) {
 	}
 }
 
-// noteHeard notes that the server has sent a message.
-func (s *Session) noteHeard() {
+// noteServerMessage notes that the server has sent a message.
+func (s *Session) noteServerMessage() {
 	suspected := false
-	s.locked(func(t *table) { suspected = t.heard() })
+	s.withLock(func(t *table) { suspected = t.noteMessage() })
 	if suspected {
 		s.trust()
 	}
 }
 
-// end tells the owner and answers all requests.
+// end tells the owner that the session is over, and answers all requests.
 func (s *Session) end(err error) {
 	reason := s.setErr(fmt.Errorf("the session with the server was lost: %w", err))
 	var open []*pending
-	s.locked(func(t *table) { open, s.calls.open = t.removeAll(), nil })
+	s.withLock(func(t *table) { open, s.calls.open = t.removeAll(), nil })
 	if s.opts.OnClose != nil {
 		s.opts.OnClose(reason)
 	}
@@ -209,7 +210,7 @@ func (s *Session) end(err error) {
 		case p.canceled:
 			p.fail(e, metrics.ErrorSessionLost)
 		default:
-			p.lose(p.request, e)
+			p.reportLost(p.request, e)
 		}
 	}
 	_ = s.conn.Close() // how the peer ended does not matter to the callers

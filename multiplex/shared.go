@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// relatedTask names the task that a message belongs to, in its _meta.
+	// relatedTask is the member of a message's _meta that names its task.
 	relatedTask = "io.modelcontextprotocol/related-task"
 
 	// codeElicitationRequired is the error of a request that needs the user to
@@ -22,9 +22,9 @@ const (
 	maxURI = 8 << 10
 )
 
-// shared is what the clients of a session want of the server, and what belongs to
-// which of them. On a session that is not shared only the tasks that make progress
-// are noted. Guarded by Session.mu.
+// shared holds what the clients of a session want of the server, and which tasks and
+// elicitations are whose. Without Options.Shared, it holds only the tasks that make
+// progress. Guarded by Session.mu.
 type shared struct {
 	levels        sharing.Levels[*Caller]
 	subscriptions sharing.Subscriptions[*Caller]
@@ -33,7 +33,7 @@ type shared struct {
 }
 
 // judge decides whether the server must see a request that sets a log level or a
-// subscription. If not, it notes here what the client wants.
+// subscription. If not, it records what the client wants.
 func (s *shared) judge(p *pending) verdict {
 	switch p.method {
 	case mcp.MethodSetLevel:
@@ -53,7 +53,7 @@ func (s *shared) judge(p *pending) verdict {
 	return forward
 }
 
-// judgeLevel is judge for logging/setLevel: the server gets the most verbose level
+// judgeLevel is judge for logging/setLevel. The server gets the most verbose level
 // that a client wants.
 func (s *shared) judgeLevel(p *pending) verdict {
 	level, needed := s.levels.Needed(p.caller, p.level)
@@ -73,8 +73,8 @@ func (s *shared) judgeLevel(p *pending) verdict {
 	return forward
 }
 
-// levelOf returns the level in a message's params, none when it is ambiguous, and
-// where it is.
+// levelOf returns the level in a message's params and its place. The level is 0 if
+// there is none or it is ambiguous.
 func levelOf(m *jsonrpc.Message) (sharing.Level, jsonrpc.Place) {
 	at, certain := m.Param("level")
 	text, _ := jsonrpc.Text(m.At(at))
@@ -84,10 +84,10 @@ func levelOf(m *jsonrpc.Message) (sharing.Level, jsonrpc.Place) {
 	return sharing.ParseLevel(text), at
 }
 
-// settle notes the server's answer to a request that has just been removed, if it is
-// of a serial queue. It returns the requests that get the same error, as they ask
-// for the same.
-func (t *table) settle(p *pending, failed bool) (same []*pending) {
+// settleSerial records the server's answer to p, which was just removed, if p was in
+// a serial queue. If the server refused a subscription, it removes and returns the
+// waiting requests for the same one: they get the same error.
+func (t *table) settleSerial(p *pending, failed bool) (same []*pending) {
 	switch {
 	case p.serial == nil:
 	case p.method == mcp.MethodSetLevel && !failed:
@@ -108,8 +108,8 @@ func (t *table) settle(p *pending, failed bool) (same []*pending) {
 }
 
 // forget removes all that belongs to a client that leaves, and adds the requests
-// that tell the server so. The client's own requests have been abandoned: where one
-// of them was subscribing, the server may have heard of it, so it hears of the end.
+// that tell the server. abandoned are the client's own requests. The server may have
+// accepted a subscription among them, so it gets an unsubscribe.
 func (t *table) forget(c *Caller, abandoned []*pending) {
 	t.shared.tasks.Leave(c)
 	t.shared.elicitations.Leave(c)
@@ -128,7 +128,7 @@ func (t *table) forget(c *Caller, abandoned []*pending) {
 	}
 }
 
-// learn notes what a response says that matters later, and returns its bytes for
+// learn records what a response says that matters later, and returns its bytes for
 // the client.
 func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
 	result := m.Result()
@@ -148,7 +148,8 @@ func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
 	return m.WithID(p.client)
 }
 
-// learnTask notes the task that a response says was made of its request.
+// learnTask records the task that the server made of a request, as its response
+// says.
 func (s *Session) learnTask(p *pending, result json.RawMessage) {
 	if !s.opts.Shared && p.token == nil || !bytes.Contains(result, []byte(`"taskId"`)) {
 		return
@@ -165,36 +166,37 @@ func (s *Session) learnTask(p *pending, result json.RawMessage) {
 	if p.token != nil {
 		task.Wire, task.Token = p.id, p.token
 	}
-	s.locked(func(t *table) {
+	s.withLock(func(t *table) {
 		if !p.caller.left && s.err == nil {
 			t.shared.tasks.Add(task)
 		}
 	})
 }
 
-// learnStatus notes the status that the answer to a request about a task has.
+// learnStatus records the status in the answer to a request about a task.
 func (s *Session) learnStatus(p *pending, result json.RawMessage) {
 	status := "completed" // the server answers tasks/result when the task is over
 	if p.method != mcp.MethodTaskResult {
 		raw, _ := jsonrpc.Member(result, "status")
 		status, _ = jsonrpc.Text(raw)
 	}
-	s.locked(func(t *table) { t.shared.tasks.SetStatus(p.task, status) })
+	s.withLock(func(t *table) { t.shared.tasks.SetStatus(p.task, status) })
 }
 
-// filterTasks returns the answer to a client's tasks/list with its own tasks alone.
+// filterTasks returns the answer to a client's tasks/list with only its own tasks.
 func (s *Session) filterTasks(p *pending, m *jsonrpc.Message) []byte {
 	list, _ := jsonrpc.Member(m.Result(), "tasks")
 	own := jsonrpc.Filter(list, func(element json.RawMessage) (owned bool) {
 		raw, _ := jsonrpc.Member(element, "taskId")
 		id, _ := jsonrpc.Text(raw)
-		s.locked(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(p.caller, p.caller.principal) })
+		s.withLock(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(p.caller, p.caller.principal) })
 		return owned
 	})
 	return jsonrpc.ReplaceMember(m.WithID(p.client), own, "result", "tasks")
 }
 
-// learnElicitations notes those that an error says a request needs first.
+// learnElicitations records the elicitations that an error says a request needs
+// first.
 func (s *Session) learnElicitations(c *Caller, fault json.RawMessage) {
 	if !s.opts.Shared || !bytes.Contains(fault, []byte(codeElicitationRequired)) {
 		return
@@ -206,13 +208,13 @@ func (s *Session) learnElicitations(c *Caller, fault json.RawMessage) {
 	})
 }
 
-// learnElicitation notes an elicitation that a client is told of.
+// learnElicitation records that an elicitation is for a client.
 func (s *Session) learnElicitation(c *Caller, rawID json.RawMessage) {
 	id, ok := jsonrpc.Text(rawID)
 	if !ok || !s.opts.Shared || len(id) > jsonrpc.MaxIDBytes {
 		return
 	}
-	s.locked(func(t *table) {
+	s.withLock(func(t *table) {
 		if !c.left {
 			t.shared.elicitations.Add(id, c)
 		}

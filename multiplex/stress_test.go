@@ -162,8 +162,8 @@ func TestStress(t *testing.T) {
 	t.Run("serialized", func(t *testing.T) { stress(t, multiplex.Options{MaxInFlight: 1}, true) })
 }
 
-// A reader that is held up by one client is held up for all; the session still
-// ends when it is closed.
+// While one client holds up the reader, all clients wait. The session still ends
+// when it is closed.
 func TestCloseWhileAClientHoldsUpTheReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := newFakeConn()

@@ -11,17 +11,16 @@ import (
 )
 
 const (
-	// maxAbandoned bounds how many requests are remembered as given up.
+	// maxAbandoned bounds the abandoned requests that a session remembers.
 	maxAbandoned = 1024
-	// maxKept bounds a request that is kept to be made again, in bytes, and
-	// maxKeptBytes all of a session's.
+	// maxKept bounds a request kept for repeating, in bytes, and maxKeptBytes all of a
+	// session's.
 	maxKept      = 64 << 10
 	maxKeptBytes = 8 << 20
 )
 
-// table has the requests of a session that are not answered: those that the server
-// has, and those that wait until they may be sent. It sends nothing and calls no
-// client. Guarded by Session.mu.
+// table holds the unanswered requests of a session: those that the server has, and
+// those that wait. It sends nothing and calls no client. Guarded by Session.mu.
 type table struct {
 	opts   *Options
 	lastID int64
@@ -30,45 +29,45 @@ type table struct {
 	out      int // requests that the server has
 	inFlight int // those of them that count towards MaxInFlight
 	blocked  int // those of them that may block
-	kept     int // bytes of those of them that may be made again
+	kept     int // bytes of those kept for repeating
 
 	queue     queue
 	deadlines deadline.Set[expiring]
 	hang      suspicion
 	shared    shared
 
-	// abandoned are the requests that were given up and the server may still
-	// answer. 0 stands for those beyond maxAbandoned; no answer takes it out.
+	// abandoned holds the ids of requests that were given up and that the server may
+	// still answer. 0 stands for those beyond maxAbandoned; no answer removes it.
 	abandoned map[int64]struct{}
-	named     bool // the server has answered with an id
-	// notified is the id that the next request had when a notification was last sent.
-	// 0: none was, or a later request has been answered.
+	sawID     bool // the server has answered with an id
+	// notified is the id that the next request had when a notification was last sent;
+	// 0 if none was, or a later request has been answered.
 	notified int64
 }
 
-// add puts a request into the table and gives it its id and, unless the gateway
-// itself waits for it under a context of its own, its deadline.
+// add puts a request into the table and gives it an id and, unless timeout is 0, a
+// deadline. A Call of the session has none: its context bounds it.
 func (t *table) add(p *pending, timeout time.Duration) {
 	t.lastID++
 	p.id, p.started = t.lastID, t.deadlines.Now()
 	t.byID[p.id] = p
 	if p.caller != nil {
-		p.caller.link(p)
+		p.caller.addRequest(p)
 	}
 	if timeout > 0 {
 		t.deadlines.Put(&p.timed, p, p.started+timeout)
 	}
 }
 
-// extend gives a request another RequestTimeout, up to the maximum, and reports
-// whether it has time left.
+// extend gives a request another RequestTimeout, up to MaxRequestTimeout in all, and
+// reports whether it has time left.
 func (t *table) extend(p *pending) bool {
 	now, most := t.deadlines.Now(), p.started+t.opts.MaxRequestTimeout
 	t.deadlines.Put(&p.timed, p, min(now+t.opts.RequestTimeout, most))
 	return now < most
 }
 
-// markSent notes that the server is given the request next, and returns it.
+// markSent notes that a request goes to the server, and returns its message.
 func (t *table) markSent(p *pending) *jsonrpc.Message {
 	m := p.request
 	p.sent = true
@@ -91,8 +90,8 @@ func (t *table) markSent(p *pending) *jsonrpc.Message {
 	return m
 }
 
-// remove takes a request out of the table and reports whether it was there: if so
-// the caller answers it.
+// remove takes a request out of the table and reports whether it was there. If so,
+// the caller must answer it.
 func (t *table) remove(p *pending) bool {
 	if t.byID[p.id] != p {
 		return false
@@ -100,7 +99,7 @@ func (t *table) remove(p *pending) bool {
 	delete(t.byID, p.id)
 	t.deadlines.Drop(&p.timed)
 	if p.caller != nil {
-		p.caller.unlink(p)
+		p.caller.removeRequest(p)
 	}
 	if p.sent {
 		t.unmarkSent(p)
@@ -132,8 +131,9 @@ func (t *table) unmarkSent(p *pending) {
 	}
 }
 
-// abandon removes a request that is given up, and remembers that the server may
-// still answer it if it has it. It reports whether the request was in the table.
+// abandon removes a request that is given up. If the server has it, abandon
+// remembers that an answer may still come. It reports whether the request was in the
+// table.
 func (t *table) abandon(p *pending) bool {
 	if !t.remove(p) {
 		return false
@@ -176,19 +176,19 @@ func (t *table) removeAll() []*pending {
 	return open
 }
 
-// find returns the request that a response with that id answers, which must then
-// be removed, and says how it was found. A response without an id is matched when it
-// can mean a single request only: one is out, none was given up, and an error is not
-// about a notification. On a shared session a second answer to the same request would
-// reach another client, so there the server must work on one request at a time and
-// must never have sent an id.
+// find returns the request that a response with that id answers, and how it was
+// matched. The caller must remove it. A response without an id is matched only if it
+// can answer a single request: one is out, none was abandoned, and an error is not
+// about a notification, which does not count if MaxInFlight is 1. On a shared session
+// a second answer to the same request would reach another client, so there
+// MaxInFlight must be 1 and the server must never have sent an id.
 func (t *table) find(id int64, failed bool) (*pending, string) {
 	p, by := t.byID[id], metrics.MatchedID
 	switch {
 	case id == 0:
-		p, by = t.only(), metrics.MatchedFIFO
+		p, by = t.onlySent(), metrics.MatchedFIFO
 		serial := t.opts.MaxInFlight == 1
-		if p == nil || t.opts.Shared && (!serial || t.named) || failed && t.notified > 0 && !serial {
+		if p == nil || t.opts.Shared && (!serial || t.sawID) || failed && t.notified > 0 && !serial {
 			return nil, metrics.MatchedOrphan
 		}
 	case p == nil || !p.sent:
@@ -197,7 +197,7 @@ func (t *table) find(id int64, failed bool) (*pending, string) {
 		}
 		return nil, metrics.MatchedOrphan
 	default:
-		t.named = true
+		t.sawID = true
 	}
 	if p.id >= t.notified {
 		t.notified = 0
@@ -205,9 +205,9 @@ func (t *table) find(id int64, failed bool) (*pending, string) {
 	return p, by
 }
 
-// only returns the one request that the server has, and nil when there are
-// others, or may be.
-func (t *table) only() *pending {
+// onlySent returns the one request that the server has; nil if there are others, or
+// may be.
+func (t *table) onlySent() *pending {
 	if t.out != 1 || len(t.abandoned) > 0 {
 		return nil
 	}
@@ -219,16 +219,16 @@ func (t *table) only() *pending {
 	return nil
 }
 
-// doubt says why a response without an id was not matched; "" when no request can
-// have been meant.
-func (t *table) doubt() string {
+// whyUnmatched says why a response without an id was not matched; "" if it cannot
+// answer any request.
+func (t *table) whyUnmatched() string {
 	switch {
 	case t.out == 0 && len(t.abandoned) == 0:
 		return ""
 	case t.opts.MaxInFlight != 1:
-		return "several messages can be meant: run with --max-in-flight 1"
+		return "it may answer any of several messages: run with --max-in-flight 1"
 	case len(t.abandoned) > 0:
-		return "a request that was given up can be meant"
+		return "it may answer a request that was given up"
 	}
 	return "the server of a shared session has answered with ids before"
 }

@@ -11,16 +11,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// cancelGrace is how long the server may still answer a request after the
-// client has cancelled it, before the gateway answers it.
+// cancelGrace is how long the server may take to answer a request that its client
+// has cancelled. Then the gateway answers it.
 const cancelGrace = 2 * time.Second
 
-// expiring is something with a deadline. The session calls expireLocked when the
-// deadline has passed, and the function that it returns once it has released the
-// lock; nil: there is nothing to do.
+// expiring is something with a deadline. Once that has passed, the session calls
+// expireLocked, then, without the lock, the function that it returned, if any.
 type expiring interface{ expireLocked(s *Session) func() }
 
-// timed is embedded in what has a deadline. Guarded by Session.mu.
+// timed is embedded in types with a deadline. Guarded by Session.mu.
 type timed = deadline.Entry[expiring]
 
 // expireDue expires everything due. The timer of the deadlines calls it.
@@ -31,7 +30,7 @@ func (s *Session) expireDue() {
 	s.sendNext()
 }
 
-// takeDue is the locked step of expireDue.
+// takeDue is the locked step of expireDue. It returns the functions to call.
 func (s *Session) takeDue() (after []func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,18 +42,18 @@ func (s *Session) takeDue() (after []func()) {
 	return after
 }
 
-// expireLocked gives a request up whose time is up.
+// expireLocked gives up a request whose time is up.
 func (p *pending) expireLocked(s *Session) func() {
 	t := &s.table
-	// A person who fills in a form must not make the call fail that needs the form:
-	// while its client has to answer the server, a request gets more time.
-	if p.sent && !p.canceled && p.caller != nil && p.caller.asked > 0 && t.extend(p) {
+	// While its client has to answer the server, a request gets more time: a call that
+	// needs a form must not fail because a person fills it in slowly.
+	if p.sent && !p.canceled && p.caller != nil && p.caller.openCalls > 0 && t.extend(p) {
 		return nil
 	}
 	t.abandon(p)
 	switch {
-	case !p.isProbe():
-	case t.missPing():
+	case !p.isHangPing():
+	case t.noteMissedPing():
 		return s.closeHung
 	default:
 		return nil
@@ -69,7 +68,8 @@ func (p *pending) expireLocked(s *Session) func() {
 	}
 }
 
-// giveUp answers a request that the server has not answered, and cancels it there.
+// giveUp fails a request that the server has not answered, and cancels it at the
+// server.
 func (s *Session) giveUp(p *pending) {
 	if p.canceled {
 		p.failCanceled()
@@ -86,7 +86,7 @@ func (s *Session) limitOf(p *pending) string {
 	took := s.table.deadlines.Now() - p.started
 	switch {
 	case !p.sent:
-		return fmt.Sprintf("the request waited for its turn for %s", took.Round(time.Millisecond))
+		return fmt.Sprintf("the request waited in the queue for %s", took.Round(time.Millisecond))
 	case !p.progressed && !p.mayBlock():
 		return "the server did not answer in " + s.opts.RequestTimeout.String()
 	case took < s.opts.MaxRequestTimeout:
@@ -99,8 +99,8 @@ func (p *pending) failCanceled() {
 	p.fail(ReasonError("the request was cancelled by the client", "cancelled", !p.sent || p.safe), metrics.ErrorCanceled)
 }
 
-// sendCancelled cancels a request at the server, except for initialize, for which
-// that is not allowed.
+// sendCancelled cancels a request at the server, except initialize, which must not
+// be cancelled.
 func (s *Session) sendCancelled(p *pending, reason string) {
 	if p.method == mcp.MethodInitialize {
 		return
@@ -109,11 +109,11 @@ func (s *Session) sendCancelled(p *pending, reason string) {
 		RequestID int64  `json:"requestId"`
 		Reason    string `json:"reason"`
 	}{p.id, reason})
-	_ = s.Notify(mcp.MethodCancelled, params) // best effort: the client has its answer
+	_ = s.Notify(mcp.MethodCancelled, params) // best effort: the client gets its answer anyway
 }
 
-// forwardCancel passes a client's cancellation on, with the id that the server
-// knows. The server answers the request, or soon the gateway does.
+// forwardCancel passes a client's cancellation on, under the id that the server
+// knows. The server answers the request, or the gateway does after cancelGrace.
 func (s *Session) forwardCancel(c *Caller, m *jsonrpc.Message) {
 	at, certain := m.Param("requestId")
 	var p *pending
@@ -127,12 +127,12 @@ func (s *Session) forwardCancel(c *Caller, m *jsonrpc.Message) {
 		p.failCanceled()
 		s.sendNext()
 	default:
-		s.pass(m, m.WithValue(at, json.RawMessage(wireID(p.id)))) // when it cannot be sent, the grace period answers
+		s.passToServer(m, m.WithValue(at, json.RawMessage(wireID(p.id)))) // if it cannot be sent, cancelGrace ends the request
 	}
 }
 
-// cancel is the locked step of forwardCancel. It returns nil when the client has no
-// such request, or may not cancel it; one that is not sent is removed.
+// cancel is the locked step of forwardCancel. It returns nil if the client has no
+// such request or may not cancel it. It removes a request that was not sent.
 func (s *Session) cancel(c *Caller, id jsonrpc.ID) *pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -40,8 +40,11 @@ type Main struct {
 
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
-	c, faults := config.Load(m.Args, m.LookupEnv)
+	c, faults, sig := m.load()
 	switch {
+	case sig != nil:
+		fmt.Fprintf(m.Stderr, "sse-server: stopped by a signal (%v) while the configuration was being read\n", sig)
+		return exitSignal + signalNumber(sig)
 	case c.Help:
 		fmt.Fprint(m.Stdout, config.Help())
 		return exitOK
@@ -69,6 +72,26 @@ func (m *Main) Run() int {
 		return exitOK
 	}
 	return m.serve(d, c)
+}
+
+// load reads the configuration. A file of it may be a pipe that nobody writes to:
+// a signal ends the wait, and is returned.
+func (m *Main) load() (*config.Config, []string, os.Signal) {
+	type result struct {
+		c      *config.Config
+		faults []string
+	}
+	loaded := make(chan result, 1)
+	go func() { // ends when the files have been read, or with the program
+		c, faults := config.Load(m.Args, m.LookupEnv)
+		loaded <- result{c, faults}
+	}()
+	select {
+	case r := <-loaded:
+		return r.c, r.faults, nil
+	case sig := <-m.Signals:
+		return nil, nil, sig
+	}
 }
 
 // report prints all faults of the configuration.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/listen"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -20,9 +21,11 @@ import (
 )
 
 const (
-	readHeaderTimeout = 10 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
+	idleTimeout = 2 * time.Minute
+	// peerTimeout ends the connection of a client that has vanished. A heartbeat,
+	// every 15 s, is what it leaves without an acknowledgement.
+	peerTimeout    = 30 * time.Second
+	maxHeaderBytes = 32 << 10
 )
 
 // daemon is the gateway with the servers in front of it.
@@ -50,6 +53,7 @@ type endpoint struct {
 	name       string // the option as the user gave it
 	cert, key  string // both "" for plain HTTP
 	server     *http.Server
+	limits     listen.Options
 	listener   net.Listener // nil until listen
 }
 
@@ -155,8 +159,8 @@ func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 	})
 }
 
-// newEndpoint prepares a server. It sets no write timeout: a stream has none,
-// and the gateway bounds each of its writes.
+// newEndpoint prepares a server. Its timeouts are for requests that end: the
+// gateway lifts them for a stream, and bounds each write of it.
 func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *slog.Logger) *endpoint {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -165,21 +169,25 @@ func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *
 	return &endpoint{
 		flag: flag, addr: addr, name: c.Name(flag),
 		cert: c.TLSCert, key: c.TLSKey,
+		limits: listen.Options{
+			Max: c.MaxTCP, MaxPerAddress: c.MaxTCPPerIP, Exempt: c.Options.TrustedProxies,
+			PeerTimeout: max(peerTimeout, 2*c.Options.WriteTimeout), Logger: log,
+		},
 		server: &http.Server{
-			Handler:           routes,
-			Protocols:         protocols,
-			ReadHeaderTimeout: readHeaderTimeout,
-			IdleTimeout:       idleTimeout,
-			MaxHeaderBytes:    maxHeaderBytes,
-			ErrorLog:          serverErrors(log),
+			Handler:        routes,
+			Protocols:      protocols,
+			ReadTimeout:    c.Options.ReadTimeout,
+			WriteTimeout:   c.Options.ReadTimeout + c.Options.WriteTimeout, // it begins before the body is read
+			IdleTimeout:    idleTimeout,
+			MaxHeaderBytes: maxHeaderBytes,
+			ErrorLog:       serverErrors(log),
 		},
 	}
 }
 
 // listen takes the address.
 func (e *endpoint) listen(ctx context.Context) error {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", e.addr)
+	listener, err := listen.Listen(ctx, e.addr, e.limits)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err // without the address, which is named already

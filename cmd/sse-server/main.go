@@ -11,6 +11,9 @@ func main() {
 	// Two places: the second signal must not be lost while the first is handled.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	os.Exit((&Main{
 		Args:      os.Args[1:],
 		Stdout:    os.Stdout,

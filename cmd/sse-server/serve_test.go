@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -15,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -321,4 +323,24 @@ func certificate(t *testing.T) (cert, key string) {
 	}
 	return writeFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
 		writeFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
+}
+
+// A pipe as the file of tokens waits for a writer that may never come.
+func TestSignalWhileTheConfigurationIsRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	signals := make(chan os.Signal, 1)
+	signals <- syscall.SIGTERM
+	var log bytes.Buffer
+	code := (&Main{Args: []string{"--auth-tokens-file", path}, Stdout: io.Discard, Stderr: &log, LookupEnv: environment(nil), Signals: signals}).Run()
+	if code != 143 || !strings.Contains(log.String(), "while the configuration was being read") {
+		t.Errorf("got exit code %d, %q", code, &log)
+	}
+	writer, err := os.OpenFile(path, os.O_WRONLY, 0) // lets the goroutine that reads end
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/cenkalti/backoff/v5"
 )
 
-// Backoff gives pauses that double with each attempt, up to a bound. Each is drawn
-// at random between zero and twice its mean, so that those who failed together do
-// not come back together. It is not safe for concurrent use.
+// Backoff gives pauses that double with each attempt, up to a bound. Each is random
+// between zero and twice its mean, so that those that failed together do not retry
+// together. It is not safe for concurrent use.
 type Backoff struct{ exp *backoff.ExponentialBackOff }
 
-// New returns a Backoff whose pauses have the mean first at the beginning, and last
-// at the end.
+// New returns a Backoff whose pauses have a mean that grows from first to last.
 func New(first, last time.Duration) *Backoff {
 	exp := backoff.NewExponentialBackOff()
 	exp.InitialInterval, exp.MaxInterval = first, last
@@ -25,5 +24,5 @@ func New(first, last time.Duration) *Backoff {
 // Next returns the pause before the next attempt.
 func (b *Backoff) Next() time.Duration { return b.exp.NextBackOff() }
 
-// Reset makes the pauses begin anew, after an attempt that worked.
+// Reset starts again with the first pause, after an attempt that worked.
 func (b *Backoff) Reset() { b.exp.Reset() }

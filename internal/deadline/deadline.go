@@ -1,10 +1,10 @@
-// Package deadline keeps many deadlines behind one timer: a timer for each request
-// would cost more than everything else that is done for it.
+// Package deadline runs many deadlines on one timer: a timer for each request would
+// cost more than all else that is done for the request.
 package deadline
 
 import "time"
 
-// Entry is the deadline of an owner, at most one. The zero Entry is in no Set.
+// Entry is the one deadline of an owner. The zero Entry is in no Set.
 type Entry[O any] struct {
 	// Owner has the deadline.
 	Owner O
@@ -13,8 +13,9 @@ type Entry[O any] struct {
 	index int           // in the heap, from 1; 0: not there
 }
 
-// Set is a set of deadlines. It has no lock: its user guards it, Now aside. The
-// timer is not stopped when the last deadline goes; it then fires once, for nothing.
+// Set is a set of deadlines. It has no lock: its user must guard all methods but
+// Now. The set does not stop the timer when the last deadline goes; the timer then
+// fires once in vain.
 type Set[O any] struct {
 	epoch time.Time
 	fire  func()
@@ -27,10 +28,10 @@ type Set[O any] struct {
 // deadline may have passed. fire must call Due.
 func NewSet[O any](fire func()) Set[O] { return Set[O]{epoch: time.Now(), fire: fire} }
 
-// Now is the time since the set was made. It needs no lock.
+// Now returns the time since the set was made. It needs no lock.
 func (d *Set[O]) Now() time.Duration { return time.Since(d.epoch) }
 
-// Put sets the deadline of an entry, or moves it. The time is that of Now.
+// Put sets or moves the deadline of an entry. at is a time of Now.
 func (d *Set[O]) Put(t *Entry[O], owner O, at time.Duration) {
 	t.at, t.Owner = at, owner
 	if t.index == 0 {
@@ -72,7 +73,7 @@ func (d *Set[O]) Due() (due []*Entry[O]) {
 	return due
 }
 
-// Drop forgets a deadline.
+// Drop removes a deadline from the set.
 func (d *Set[O]) Drop(t *Entry[O]) {
 	at, last := t.index, len(d.heap)
 	if at == 0 {
@@ -91,7 +92,7 @@ func (d *Set[O]) Drop(t *Entry[O]) {
 	}
 }
 
-// Clear forgets all deadlines.
+// Clear removes all deadlines and stops the timer.
 func (d *Set[O]) Clear() {
 	for _, t := range d.heap {
 		t.index = 0

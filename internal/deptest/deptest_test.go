@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"sse", "gateway/internal/sessions"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
-	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo"},
+	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/listen"},
 	{"cmd/sse-server"},
 }
 

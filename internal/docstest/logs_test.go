@@ -2,7 +2,6 @@ package docstest_test
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -16,7 +15,7 @@ var (
 // the code logs, both ways.
 func TestLogLinesAreTheCode(t *testing.T) {
 	code := make(map[string]string) // level by message
-	text := source(t, slices.Concat(upstreamFolders, gatewayFolders, []string{"cmd/sse-server", "connstate", "handshake", "multiplex", "sse"})...)
+	text := source(t, programFolders(t)...)
 	for _, m := range logCall.FindAllStringSubmatch(text, -1) {
 		code[m[2]] += " " + strings.ToLower(m[1])
 	}

@@ -1,10 +1,12 @@
 package docstest_test
 
 import (
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -83,6 +85,27 @@ var upstreamFolders = []string{
 
 // gatewayFolders are those of the packages that make up gateway.
 var gatewayFolders = []string{"gateway", "gateway/internal/bridge", "gateway/internal/sessions"}
+
+// programFolders returns the folders of the packages that log for the gateway: all
+// but those of tests and of programs that measure.
+func programFolders(t *testing.T) (folders []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		folder, _ := filepath.Rel(root, path)
+		switch {
+		case err != nil || !d.IsDir():
+			return err
+		case slices.Contains([]string{"e2e", "bench", "internal/load", "docs", "node_modules"}, folder), strings.HasPrefix(d.Name(), ".") && folder != ".":
+			return filepath.SkipDir
+		}
+		folders = append(folders, folder)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return folders
+}
 
 // source returns the code of packages, tests left out.
 func source(t *testing.T, folders ...string) string {

@@ -2,7 +2,7 @@ package load
 
 import "sync"
 
-// barrier lets its members go on when all of them have come.
+// barrier holds its members until all of them wait.
 type barrier struct {
 	mu      sync.Mutex
 	members int           // guarded by mu
@@ -24,7 +24,7 @@ func (b *barrier) wait() {
 	<-open
 }
 
-// leave ends the membership of one that does not wait.
+// leave removes a member that does not wait.
 func (b *barrier) leave() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

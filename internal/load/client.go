@@ -17,7 +17,7 @@ const (
 	abandoned // by its deadline, or because the stream or the POST failed
 )
 
-// The names under which answers come.
+// The event names that answers come under.
 const (
 	asMessage uint8 = 1 << iota
 	asResponse
@@ -28,15 +28,15 @@ type call struct {
 	client *client
 	id     int64
 	secret string // empty: it has none
-	// marked: the result must hold the secret; reports: progress must too, if it
-	// has a message.
+	// marked says that the result must hold the secret; reports, that progress with a
+	// message must.
 	marked, reports bool
 
-	// done takes the answer, once. It has room for it.
+	// done receives the answer, once. It has room for it.
 	done chan answer
 
 	state state // guarded by client.mu
-	names uint8 // under which answers came; guarded by client.mu
+	names uint8 // that answers came under; guarded by client.mu
 }
 
 // answer is how a call ended.
@@ -54,15 +54,15 @@ type client struct {
 	stream *stream
 
 	mu    sync.Mutex
-	calls map[int64]*call // by id; guarded by mu. None is taken out.
+	calls map[int64]*call // by id; guarded by mu. Calls stay in it.
 
 	requests chan []byte   // answers to requests of the server, closed by the reader
 	ended    chan struct{} // closed when the stream has ended
-	closing  chan struct{} // closed by close, before that
+	closing  chan struct{} // closed by close, before ended
 	wg       sync.WaitGroup
 }
 
-// openClient opens a stream and initializes it, unless the server does that.
+// openClient opens a stream and, unless the server does that, initializes it.
 func (r *run) openClient(ctx context.Context, number int) (*client, error) {
 	st, err := r.site.open(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *client) initialize(ctx context.Context) error {
 
 const initializeParams = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"leaktest","version":"1.0"}}`
 
-// ask makes a request without a secret and returns its result.
+// ask sends a request without a secret and returns its result.
 func (c *client) ask(ctx context.Context, p *poster, id int64, method, params string) (json.RawMessage, error) {
 	k := &call{client: c, id: id, done: make(chan answer, 1)}
 	c.begin(k)
@@ -138,8 +138,8 @@ func (c *client) await(ctx context.Context, k *call, timer *time.Timer) (answer,
 	return answer{}, err
 }
 
-// abandon reports whether a call was still waiting. If so, what comes for it is
-// late.
+// abandon gives up a call, and reports whether it was still waiting. If so, an
+// answer that comes for it is late.
 func (c *client) abandon(k *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,20 +161,20 @@ func (c *client) find(id int64) (*call, state) {
 	return k, k.state
 }
 
-// read takes what comes until the stream ends.
+// read handles the events of the stream until it ends.
 func (c *client) read() {
 	defer close(c.requests)
 	defer close(c.ended)
 	for {
 		e, err := c.stream.events.next()
 		if err == nil {
-			c.take(e)
+			c.handleEvent(e)
 			continue
 		}
 		select {
 		case <-c.closing:
 		default:
-			c.run.tally.fault(Cut, "the stream of client %d ended: %v", c.number, err)
+			c.run.tally.countFault(Cut, "the stream of client %d ended: %v", c.number, err)
 		}
 		return
 	}

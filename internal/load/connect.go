@@ -14,11 +14,11 @@ type Opening struct {
 	Ready    time.Duration // to the result of initialize
 }
 
-// Connect opens one stream, waits for the result of initialize, and closes it.
-// With capabilities, a JSON object, it sends its own initialize, which declares
-// them; with an empty text it is silent, and waits for the result that the server
-// announces as mcp-response. It fails when the server answers with an error or,
-// within opts.Timeout, not at all. Of the options only Timeout and Header matter.
+// Connect opens one stream, waits for the result of initialize, and closes the
+// stream. With capabilities, a JSON object, it sends its own initialize, which
+// declares them. Without, it sends nothing, and waits for the result that the server
+// announces as mcp-response. It fails if the server answers with an error or does
+// not answer within opts.Timeout. Of the options it uses only Timeout and Header.
 func Connect(ctx context.Context, target, capabilities string, opts Options) (Opening, error) {
 	opts = opts.withDefaults()
 	u, err := parseTarget(target)
@@ -32,7 +32,7 @@ func Connect(ctx context.Context, target, capabilities string, opts Options) (Op
 	}
 	defer st.conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = st.conn.Close() })()
-	if err := st.conn.SetDeadline(st.asked.Add(opts.Timeout)); err != nil {
+	if err := st.conn.SetDeadline(st.sentAt.Add(opts.Timeout)); err != nil {
 		return Opening{}, err
 	}
 	wanted := "mcp-response"
@@ -49,8 +49,8 @@ func Connect(ctx context.Context, target, capabilities string, opts Options) (Op
 	return st.awaitInitialized(ctx, wanted)
 }
 
-// awaitInitialized reads the stream up to the first event of that name, which
-// must hold a result.
+// awaitInitialized reads the stream up to the first event with that name, which must
+// hold a result.
 func (st *stream) awaitInitialized(ctx context.Context, event string) (Opening, error) {
 	for {
 		e, err := st.events.next()
@@ -60,11 +60,11 @@ func (st *stream) awaitInitialized(ctx context.Context, event string) (Opening, 
 		if e.name != event {
 			continue
 		}
-		ready := time.Since(st.asked)
+		ready := time.Since(st.sentAt)
 		var m message
 		if err := json.Unmarshal(e.data, &m); err != nil || m.Result == nil {
 			return Opening{}, fmt.Errorf("no result of initialize, but %.300s", e.data)
 		}
-		return Opening{Endpoint: st.pointed.Sub(st.asked), Ready: ready}, nil
+		return Opening{Endpoint: st.endpointAt.Sub(st.sentAt), Ready: ready}, nil
 	}
 }

@@ -1,12 +1,12 @@
 // Package load drives an MCP server over HTTP+SSE (MCP 2024-11-05, HTTP with SSE)
-// with many clients at once, and checks that all that comes down a stream is for
-// the client it came to.
+// with many clients at once, and checks that every message on a stream is for the
+// client of that stream.
 //
 // Each client uses the same ids and progress tokens as all others, 1, 2, 3 and so
 // on, and each call carries a secret that only its sender knows. A secret that
 // comes down another stream, or in the answer to another call, has crossed; a
-// register of all secrets tells whose it is. Answers that do not come, come twice,
-// late or to nobody are counted too.
+// register of all secrets tells whose it is. The package also counts answers that
+// do not come, come twice or late, or answer no call.
 //
 //	run ──▶ client × n ──▶ worker × in flight ──POST──▶ server
 //	            ▲                                          │

@@ -12,22 +12,22 @@ const maxEvent = 16 << 20
 
 var errEventTooLong = errors.New("event over the size limit")
 
-// event is a block of a stream that has data. Its slices are valid until the next
-// one is read.
+// event is an event of a stream that has data. Its slices are valid until the next
+// event is read.
 type event struct {
-	name string // empty for "message", as the standard has it
+	name string // empty means "message", as in the standard
 	data []byte
 }
 
-// eventReader reads an event stream (WHATWG HTML, section 9.2): lines end with LF,
-// CR or CR LF; comments, ids and retry times are passed over.
+// eventReader reads an event stream (WHATWG HTML, section 9.2). Lines end with LF,
+// CR or CR LF. It skips comments, ids and retry times.
 type eventReader struct {
 	in    *bufio.Reader
 	limit int
 
 	text, data []byte // of the line and the event being read
 	feed       bool   // the last line ended with CR: an LF here is part of that
-	begun      bool   // a byte order mark may stand at the begin only
+	begun      bool   // the first line has been read; only that may begin with a byte order mark
 }
 
 func newEventReader(r io.Reader, limit int) *eventReader {
@@ -96,12 +96,12 @@ func (r *eventReader) line() ([]byte, error) {
 			continue
 		}
 		_, _ = r.in.Discard(1)
-		return r.withoutMark(), nil
+		return r.stripMark(), nil
 	}
 }
 
-// withoutMark is the line, the first one without a byte order mark.
-func (r *eventReader) withoutMark() []byte {
+// stripMark returns the line, without the byte order mark if it is the first.
+func (r *eventReader) stripMark() []byte {
 	if r.begun {
 		return r.text
 	}

@@ -18,47 +18,47 @@ type message struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// take sorts an event. Only the reader of the stream calls it.
-func (c *client) take(e event) {
+// handleEvent handles an event. Only the reader of the stream calls it.
+func (c *client) handleEvent(e event) {
 	at := time.Now()
 	if e.name == "endpoint" {
-		c.run.tally.fault(Malformed, "client %d got a second endpoint: %.200s", c.number, e.data)
+		c.run.tally.countFault(Malformed, "client %d got a second endpoint: %.200s", c.number, e.data)
 		return
 	}
 	var m message
 	if err := json.Unmarshal(e.data, &m); err != nil || m.Version != "2.0" {
-		c.run.tally.fault(Malformed, "client %d got no JSON-RPC message: %.200q", c.number, e.data)
+		c.run.tally.countFault(Malformed, "client %d got no JSON-RPC message: %.200q", c.number, e.data)
 		return
 	}
 	switch {
 	case m.Method != "" && len(m.ID) > 0:
-		c.request(m, e)
+		c.handleRequest(m, e)
 	case m.Method == "notifications/progress":
-		c.progress(m, e)
+		c.handleProgress(m, e)
 	case m.Method != "":
 		c.run.tally.count(func(r *Report) *int64 { return &r.Notifications })
-		c.own(e.data, "the notification "+m.Method)
+		c.checkOwn(e.data, "the notification "+m.Method)
 	default:
-		c.response(m, e, at)
+		c.handleResponse(m, e, at)
 	}
 }
 
-// response hands an answer to its call.
-func (c *client) response(m message, e event, at time.Time) {
-	id, numeric := number(m.ID)
+// handleResponse passes an answer to its call.
+func (c *client) handleResponse(m message, e event, at time.Time) {
+	id, numeric := parseNumber(m.ID)
 	var k *call
 	first := false
 	if numeric {
-		k, first = c.answered(id, e)
+		k, first = c.noteAnswer(id, e)
 	}
 	switch {
 	case !numeric && e.name == "mcp-response" && bytes.HasPrefix(m.ID, []byte(`"`)):
-		// The result of an initialize that the server has run by itself.
+		// The result of an initialize that the server has sent to itself.
 		c.run.tally.count(func(r *Report) *int64 { return &r.Announcements })
-		c.own(e.data, "an announcement")
+		c.checkOwn(e.data, "an announcement")
 	case k == nil:
-		c.run.tally.fault(Unknown, "client %d got an answer to id %.100s, which it has not used", c.number, m.ID)
-		c.own(e.data, "an unknown answer")
+		c.run.tally.countFault(Unknown, "client %d got an answer to id %.100s, which it has not used", c.number, m.ID)
+		c.checkOwn(e.data, "an unknown answer")
 	case first:
 		a := refusalOrResult(m)
 		a.at = at
@@ -69,15 +69,15 @@ func (c *client) response(m message, e event, at time.Time) {
 	}
 }
 
-// number reads an id or a token of ours: all of them are numbers.
-func number(raw json.RawMessage) (int64, bool) {
+// parseNumber parses an id or a token. All that this package sends are numbers.
+func parseNumber(raw json.RawMessage) (int64, bool) {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	return n, err == nil
 }
 
-// answered notes that an answer came, and reports whether it ends its call. One
-// that must not have come is counted.
-func (c *client) answered(id int64, e event) (k *call, first bool) {
+// noteAnswer notes that an answer came, and reports whether it ends its call. It
+// counts a duplicate or late answer as a fault.
+func (c *client) noteAnswer(id int64, e event) (k *call, first bool) {
 	c.mu.Lock()
 	k = c.calls[id]
 	if k == nil {
@@ -97,15 +97,16 @@ func (c *client) answered(id int64, e event) (k *call, first bool) {
 	}
 	c.mu.Unlock()
 	if again {
-		c.run.tally.fault(Duplicated, "client %d got another answer to id %d", c.number, id)
+		c.run.tally.countFault(Duplicated, "client %d got another answer to id %d", c.number, id)
 	}
 	if late {
-		c.run.tally.fault(Late, "client %d got the answer to id %d after it had given up", c.number, id)
+		c.run.tally.countFault(Late, "client %d got the answer to id %d after it had given up", c.number, id)
 	}
 	return k, first
 }
 
-// refusalOrResult reads an answer. A result with isError is a refusal.
+// refusalOrResult returns the answer in a response. A result with isError is a
+// refusal.
 func refusalOrResult(m message) answer {
 	if m.Result == nil {
 		return answer{refusal: string(m.Error)}
@@ -119,51 +120,51 @@ func refusalOrResult(m message) answer {
 	return answer{result: m.Result}
 }
 
-// progress checks that a progress notification is for a call in flight.
-func (c *client) progress(m message, e event) {
+// handleProgress checks that a progress notification is for a call in flight.
+func (c *client) handleProgress(m message, e event) {
 	c.run.tally.count(func(r *Report) *int64 { return &r.Progress })
 	var params struct {
 		ProgressToken json.RawMessage `json:"progressToken"`
 		Message       string          `json:"message"`
 	}
 	if json.Unmarshal(m.Params, &params) != nil {
-		c.run.tally.fault(Malformed, "client %d got progress that is none: %.200s", c.number, m.Params)
+		c.run.tally.countFault(Malformed, "client %d got progress that is none: %.200s", c.number, m.Params)
 		return
 	}
 	var (
 		k *call
 		s state
 	)
-	if id, ok := number(params.ProgressToken); ok {
+	if id, ok := parseNumber(params.ProgressToken); ok {
 		k, s = c.find(id)
 	}
 	switch {
 	case k == nil:
-		c.run.tally.fault(StrayProgress, "client %d got progress for the token %.100s, which it has not given", c.number, params.ProgressToken)
-		c.own(e.data, "progress")
+		c.run.tally.countFault(StrayProgress, "client %d got progress for the token %.100s, which it has not given", c.number, params.ProgressToken)
+		c.checkOwn(e.data, "progress")
 		return
-	case s == answered: // of one that was given up, the server could not know
-		c.run.tally.fault(StrayProgress, "client %d got progress for id %d after the end of that call", c.number, k.id)
+	case s == answered: // not abandoned: of that the server could not know
+		c.run.tally.countFault(StrayProgress, "client %d got progress for id %d after the end of that call", c.number, k.id)
 	}
 	c.check(k, e.data, k.reports && params.Message != "", "progress of")
 }
 
-// request answers a request of the server: this client can do nothing.
-func (c *client) request(m message, e event) {
+// handleRequest answers a request of the server. The client serves only ping.
+func (c *client) handleRequest(m message, e event) {
 	c.run.tally.count(func(r *Report) *int64 { return &r.Requests })
-	c.own(e.data, "the request "+m.Method)
+	c.checkOwn(e.data, "the request "+m.Method)
 	reply := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, m.ID)
 	if m.Method == "ping" {
 		reply = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 	}
 	select {
 	case c.requests <- reply:
-	default: // a server that asks faster than it takes answers does without
+	default: // a server that asks faster than it takes answers gets none
 	}
 }
 
-// check reports whether a text that belongs to a call holds its secret, if it
-// must, and no other. What is wrong is counted.
+// check reports whether text, which belongs to a call, holds no other secret than
+// the call's and, if it must, that one. It counts what is wrong.
 func (c *client) check(k *call, text []byte, must bool, what string) bool {
 	held, right := false, true
 	for secret := range secrets(text) {
@@ -172,28 +173,28 @@ func (c *client) check(k *call, text []byte, must bool, what string) bool {
 			continue
 		}
 		right = false
-		c.crossed(secret, fmt.Sprintf("%s id %d", what, k.id))
+		c.reportCrossed(secret, fmt.Sprintf("%s id %d", what, k.id))
 	}
 	if must && !held && right {
 		right = false
-		c.run.tally.fault(Unmarked, "client %d got %s id %d without the secret: %.300s", c.number, what, k.id, text)
+		c.run.tally.countFault(Unmarked, "client %d got %s id %d without the secret: %.300s", c.number, what, k.id, text)
 	}
 	return right
 }
 
-// own checks a text that belongs to the client, but to no call of it.
-func (c *client) own(text []byte, what string) {
+// checkOwn checks a text that belongs to the client, but to none of its calls.
+func (c *client) checkOwn(text []byte, what string) {
 	for secret := range secrets(text) {
 		if k := c.run.register.caller(secret); k == nil || k.client != c {
-			c.crossed(secret, what)
+			c.reportCrossed(secret, what)
 		}
 	}
 }
 
-func (c *client) crossed(secret []byte, what string) {
+func (c *client) reportCrossed(secret []byte, what string) {
 	from := "of nobody in this run"
 	if k := c.run.register.caller(secret); k != nil {
 		from = fmt.Sprintf("of client %d, id %d", k.client.number, k.id)
 	}
-	c.run.tally.fault(Crossed, "client %d got %s with the secret %s", c.number, what, from)
+	c.run.tally.countFault(Crossed, "client %d got %s with the secret %s", c.number, what, from)
 }

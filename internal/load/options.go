@@ -9,43 +9,41 @@ import (
 	"time"
 )
 
-// Options say what load to put on a server. The zero value is the documented
-// default.
+// Options say what load to put on a server. The zero value gives the documented
+// defaults.
 type Options struct {
 	// Clients is the number of streams. Default 64.
 	Clients int
-	// Calls is their number over all clients, rounded up so that all workers make
-	// the same number. Default 100,000. A run keeps about 500 bytes of each.
+	// Calls is the number of calls over all clients, rounded up so that all workers
+	// make the same number. Default 100,000. A run keeps about 500 bytes of each.
 	Calls int
 	// InFlight is the number of calls that a client has in flight. Default 4.
 	InFlight int
-	// FreeRunning lets each worker go on as fast as it is answered. By default a
-	// call is sent when all clients have their answer to the one before: then
-	// all of them use the same ids at the same time.
+	// FreeRunning lets each worker send its next call as soon as it has an answer. By
+	// default workers wait until all have theirs, so that all clients use the same ids
+	// at the same time.
 	FreeRunning bool
-	// Rate bounds the calls per second over all clients. Default 0, as many as
-	// there can be.
+	// Rate bounds the calls per second over all clients. Default 0, unlimited.
 	Rate float64
 	// Timeout bounds opening a stream, each POST, and the wait for each answer.
 	// Default 30 s.
 	Timeout time.Duration
-	// Settle is how long the streams are read after the last answer, for what
-	// comes late or twice. Default 1 s.
+	// Settle is how long to read the streams after the last answer, for late and
+	// duplicate ones. Default 1 s.
 	Settle time.Duration
 
 	// Header is sent with each request.
 	Header http.Header
-	// NoInitialize leaves the handshake to the server. Answers may then come
-	// under two names, message and mcp-response: once under each.
+	// NoInitialize leaves the handshake to the server. Answers may then come under two
+	// event names, message and mcp-response: once under each.
 	NoInitialize bool
 
 	// Tool is called with the secret as its argument Argument, and returns it.
 	// Default: the tool named echo, and its only string argument.
 	Tool, Argument string
-	// ProgressTool, if not empty, is called every other time. With
-	// ProgressArgument, that argument is the secret, and the messages of its
-	// progress, and its result, must hold it. Without, it is called without
-	// arguments, and need hold none.
+	// ProgressTool, if not empty, is every other call's tool. With ProgressArgument,
+	// that argument is the secret, which the result and the messages of its progress
+	// must hold. Without, the tool gets no arguments, and they need not hold it.
 	ProgressTool, ProgressArgument string
 }
 
@@ -78,7 +76,7 @@ func (o Options) check() error {
 func parseTarget(target string) (*url.URL, error) {
 	u, err := url.Parse(target)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("%q is no http or https URL, such as http://127.0.0.1:8080/sse", target)
+		return nil, fmt.Errorf("%q is not an http or https URL, such as http://127.0.0.1:8080/sse", target)
 	}
 	return u, nil
 }

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Fault is something that a right server never does.
+// Fault is something that a correct server never does.
 type Fault int
 
 // The faults.
 const (
-	// Crossed: a message holds a secret of another call than it belongs to, or of
+	// Crossed: a message holds the secret of a call that it does not belong to, or of
 	// another run against the same server.
 	Crossed Fault = iota
 	// Unmarked: a message that must hold the secret of its call holds none.
 	Unmarked
-	// Lost: no answer within Timeout, or none under one of the two names that the
-	// client's other answers came under.
+	// Lost: no answer within Timeout, or none under one of the two event names of the
+	// client's other answers.
 	Lost
-	// Late: an answer after that.
+	// Late: an answer to a call that the client has given up.
 	Late
 	// Duplicated: another answer to the same request, under the same name.
 	Duplicated
@@ -47,7 +47,7 @@ func (f Fault) String() string { return faultNames[f] }
 // Faults counts faults by kind.
 type Faults [faults]int64
 
-// MarshalJSON returns an object with all kinds, also those that did not happen.
+// MarshalJSON returns an object with all kinds, including those that did not happen.
 func (f Faults) MarshalJSON() ([]byte, error) {
 	all := make(map[string]int64, faults)
 	for kind, count := range f {
@@ -56,7 +56,7 @@ func (f Faults) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// Total is the number of all faults.
+// Total returns the number of all faults.
 func (f Faults) Total() (sum int64) {
 	for _, count := range f {
 		sum += count
@@ -64,7 +64,7 @@ func (f Faults) Total() (sum int64) {
 	return sum
 }
 
-// maxEvidence bounds what a report tells of the faults of one kind.
+// maxEvidence bounds the faults of one kind that a report describes.
 const maxEvidence = 5
 
 // Report is what a run has seen.
@@ -74,16 +74,16 @@ type Report struct {
 	Clients  int    `json:"clients"`
 	InFlight int    `json:"inFlight"`
 
-	// Calls were sent. Answered are those with a result that was right; Refused
-	// those with an error, a tool's too, or another status of the POST than 2xx.
+	// Calls were sent. Answered counts those with a correct result; Refused those with
+	// an error, including a tool's, or with a status of the POST other than 2xx.
 	Calls    int64 `json:"calls"`
 	Answered int64 `json:"answered"`
 	Refused  int64 `json:"refused"`
-	// Refusal is the first of the refusals, as it came.
+	// Refusal is the first refusal, as it came.
 	Refusal string `json:"refusal,omitempty"`
 
-	// What else came: progress, other notifications, requests of the server,
-	// results of an initialize that the server has run by itself.
+	// The other messages that came: progress, other notifications, requests of the
+	// server, results of an initialize that the server has sent to itself.
 	Progress      int64 `json:"progress"`
 	Notifications int64 `json:"notifications"`
 	Requests      int64 `json:"requests"`
@@ -95,13 +95,13 @@ type Report struct {
 
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"callsPerSecond"` // Answered
-	// P50 and P99 are the time from before the POST to the answer, in nanoseconds
+	// P50 and P99 are the time from just before the POST to the answer, in nanoseconds
 	// in the JSON form.
 	P50 time.Duration `json:"p50"`
 	P99 time.Duration `json:"p99"`
 }
 
-// Verdict is what a report comes to.
+// Verdict is the conclusion of a report.
 type Verdict int
 
 // The verdicts.
@@ -114,7 +114,7 @@ const (
 	Unproven
 )
 
-// Verdict says what the report comes to.
+// Verdict returns the conclusion of the report.
 func (r *Report) Verdict() Verdict {
 	switch {
 	case r.Faults.Total() > 0:
@@ -125,7 +125,7 @@ func (r *Report) Verdict() Verdict {
 	return Clean
 }
 
-// tally is a Report in the making, safe for concurrent use.
+// tally collects a Report. It is safe for concurrent use.
 type tally struct {
 	mu        sync.Mutex
 	report    Report          // guarded by mu
@@ -139,7 +139,7 @@ func (t *tally) count(which func(*Report) *int64) {
 	*which(&t.report)++
 }
 
-func (t *tally) fault(f Fault, format string, args ...any) {
+func (t *tally) countFault(f Fault, format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Faults[f]++
@@ -148,13 +148,13 @@ func (t *tally) fault(f Fault, format string, args ...any) {
 	}
 }
 
-func (t *tally) lost() int64 {
+func (t *tally) lostCalls() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.report.Faults[Lost]
 }
 
-func (t *tally) refused(why string) {
+func (t *tally) countRefusal(why string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.Refused++
@@ -163,7 +163,7 @@ func (t *tally) refused(why string) {
 	}
 }
 
-// add takes over what a worker has measured.
+// add adds the measurements of a worker.
 func (t *tally) add(calls int64, latencies []time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +172,7 @@ func (t *tally) add(calls int64, latencies []time.Duration) {
 	t.latencies = append(t.latencies, latencies...)
 }
 
-// finish returns the report of a run that took so long.
+// finish returns the report of a run that took that long.
 func (t *tally) finish(took time.Duration) *Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,8 +185,8 @@ func (t *tally) finish(took time.Duration) *Report {
 	return &r
 }
 
-// Percentile returns the least of the values that the share q of them does not
-// exceed, and 0 for none. It sorts the values.
+// Percentile returns the smallest of the values that at least the share q of them
+// does not exceed, and 0 if there are none. It sorts the values.
 func Percentile(values []time.Duration, q float64) time.Duration {
 	if len(values) == 0 {
 		return 0

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// maxLost ends a run early: each lost call costs a Timeout.
+// maxLost is how many lost calls end a run early: each costs a Timeout.
 const maxLost = 100
 
 // connectAtOnce bounds how many streams are opened at a time.
@@ -28,10 +28,10 @@ type run struct {
 	steps   *barrier  // nil: workers do not wait for each other
 }
 
-// Run opens the streams, makes the calls and returns what it has seen. It fails
-// when the server cannot be tested: a stream cannot be opened, there is no such
-// tool, or the tool does not return what it is given. When ctx ends it returns
-// after Timeout at the latest.
+// Run opens the streams, makes the calls and returns a report. It fails if the
+// server cannot be tested: a stream cannot be opened, the tool does not exist, or it
+// does not return its argument. When ctx ends, Run returns after Timeout at the
+// latest.
 func Run(ctx context.Context, target string, opts Options) (*Report, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
@@ -56,13 +56,13 @@ func Run(ctx context.Context, target string, opts Options) (*Report, error) {
 		return nil, ctx.Err()
 	}
 	pause(ctx, opts.Settle)
-	r.pair(clients)
+	r.countUnpaired(clients)
 	report := r.tally.finish(took)
 	report.URL, report.Tool, report.Clients, report.InFlight = target, r.opts.Tool, opts.Clients, opts.InFlight
 	return report, nil
 }
 
-// pause returns when the time is up or ctx ends.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -72,7 +72,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connect opens all clients, and returns those it could open also when it fails.
+// connect opens all clients. If it fails, it returns those that it could open.
 func (r *run) connect(ctx context.Context) ([]*client, error) {
 	var (
 		wg      sync.WaitGroup
@@ -80,11 +80,11 @@ func (r *run) connect(ctx context.Context) ([]*client, error) {
 		clients []*client
 		fault   error // the first
 	)
-	slots := make(chan struct{}, connectAtOnce)
+	opening := make(chan struct{}, connectAtOnce)
 	for number := 1; number <= r.opts.Clients; number++ {
-		slots <- struct{}{}
+		opening <- struct{}{}
 		wg.Go(func() { // ends within a few Timeouts
-			defer func() { <-slots }()
+			defer func() { <-opening }()
 			c, err := r.openClient(ctx, number)
 			mu.Lock()
 			defer mu.Unlock()
@@ -122,10 +122,10 @@ func (r *run) work(ctx context.Context, clients []*client) time.Duration {
 	return time.Since(r.started)
 }
 
-// next reports whether there is another call to make, once it is due.
+// next waits until the next call is due, and reports whether there is one.
 func (r *run) next(ctx context.Context) bool {
 	n := r.taken.Add(1)
-	if n > int64(r.opts.Calls) || ctx.Err() != nil || r.tally.lost() >= maxLost {
+	if n > int64(r.opts.Calls) || ctx.Err() != nil || r.tally.lostCalls() >= maxLost {
 		return false
 	}
 	if r.opts.Rate > 0 {
@@ -135,11 +135,11 @@ func (r *run) next(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// pair counts the calls whose answer came under one name alone, though others of
-// the same client came under both.
-func (r *run) pair(clients []*client) {
+// countUnpaired counts as lost the calls that were answered under one event name
+// only, if others of the client were answered under both.
+func (r *run) countUnpaired(clients []*client) {
 	if !r.opts.NoInitialize {
-		return // one name is enough, and another one was counted
+		return // one name is enough; noteAnswer has counted a second
 	}
 	for _, c := range clients {
 		c.mu.Lock()
@@ -149,14 +149,14 @@ func (r *run) pair(clients []*client) {
 		}
 		for _, k := range c.calls {
 			if seen == asMessage|asResponse && k.state == answered && k.names != seen {
-				r.tally.fault(Lost, "client %d got the answer to id %d under one name, others under two", c.number, k.id)
+				r.tally.countFault(Lost, "client %d got the answer to id %d under one name, others under two", c.number, k.id)
 			}
 		}
 		c.mu.Unlock()
 	}
 }
 
-// worker makes the calls of one client that have to wait for each other.
+// worker makes calls of one client, one after the other.
 type worker struct {
 	run    *run
 	client *client
@@ -164,7 +164,7 @@ type worker struct {
 	poster *poster
 
 	calls     int64
-	latencies []time.Duration // of those that were answered right
+	latencies []time.Duration // of the calls with a correct result
 }
 
 func (w *worker) work(ctx context.Context) {
@@ -199,26 +199,26 @@ func (w *worker) call(ctx context.Context, id int64, timer *time.Timer) {
 	w.client.begin(k)
 	sent := time.Now()
 	if err := w.poster.send(ctx, message); err != nil && w.client.abandon(k) {
-		w.failed(id, err)
+		w.countFailed(id, err)
 		return
 	}
 	timer.Reset(w.run.opts.Timeout)
 	a, err := w.client.await(ctx, k, timer)
 	switch {
 	case err != nil:
-		w.run.tally.fault(Lost, "client %d, id %d: %v", w.client.number, id, err)
+		w.run.tally.countFault(Lost, "client %d, id %d: %v", w.client.number, id, err)
 	case a.result == nil:
-		w.run.tally.refused(a.refusal)
+		w.run.tally.countRefusal(a.refusal)
 	case !a.wrong:
 		w.latencies = append(w.latencies, a.at.Sub(sent))
 	}
 }
 
-// failed counts a call whose POST failed, and that has no answer.
-func (w *worker) failed(id int64, err error) {
+// countFailed counts a call whose POST failed and that has no answer.
+func (w *worker) countFailed(id int64, err error) {
 	if _, ok := errors.AsType[*refusedError](err); ok {
-		w.run.tally.refused(err.Error())
+		w.run.tally.countRefusal(err.Error())
 		return
 	}
-	w.run.tally.fault(Lost, "client %d, id %d: %v", w.client.number, id, err)
+	w.run.tally.countFault(Lost, "client %d, id %d: %v", w.client.number, id, err)
 }

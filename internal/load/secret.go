@@ -16,7 +16,7 @@ const (
 
 func newSecret() string { return secretPrefix + rand.Text() }
 
-// register knows whose each secret is. It is safe for concurrent use.
+// register holds the call of each secret. It is safe for concurrent use.
 type register struct {
 	mu      sync.Mutex
 	callers map[string]*call // guarded by mu
@@ -28,15 +28,14 @@ func (r *register) add(k *call) {
 	r.callers[k.secret] = k
 }
 
-// caller returns the call that the secret was made for, nil for one that is not of
-// this run.
+// caller returns the call that has that secret, nil if none of this run has.
 func (r *register) caller(secret []byte) *call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.callers[string(secret)]
 }
 
-// secrets returns all secrets in a text. One that is cut off counts as none.
+// secrets returns all complete secrets in a text.
 func secrets(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for {
@@ -45,7 +44,7 @@ func secrets(text []byte) iter.Seq[[]byte] {
 				return
 			}
 			text = text[at:]
-			if whole(text[len(secretPrefix):secretLength]) && !yield(text[:secretLength]) {
+			if isSecretText(text[len(secretPrefix):secretLength]) && !yield(text[:secretLength]) {
 				return
 			}
 			text = text[len(secretPrefix):]
@@ -53,8 +52,8 @@ func secrets(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// whole reports whether the text has the letters of rand.Text.
-func whole(text []byte) bool {
+// isSecretText reports whether the text has only the letters of rand.Text.
+func isSecretText(text []byte) bool {
 	for _, c := range text {
 		if (c < 'A' || c > 'Z') && (c < '2' || c > '7') {
 			return false

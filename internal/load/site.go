@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// maxIdle is how long a connection may have been idle and still be used: some
-// servers close theirs after 5 s, and a POST that meets the close is lost.
+// maxIdle is how long an idle connection stays in use: some servers close theirs
+// after 5 s, and a POST that meets the close is lost.
 const maxIdle = 2 * time.Second
 
 // maxAnswer bounds what is read of the body of a POST's response.
 const maxAnswer = 64 << 10
 
-// site is the server. It is immutable.
+// site is the server under test. It is immutable.
 type site struct {
 	target  *url.URL
 	header  http.Header
 	timeout time.Duration
 }
 
-// dial opens a connection for one request at a time.
+// dial opens a connection that serves one request at a time.
 func (s *site) dial(ctx context.Context) (net.Conn, error) {
 	port := s.target.Port()
 	if port == "" {
@@ -61,18 +61,18 @@ type stream struct {
 	conn     net.Conn
 	events   *eventReader
 	endpoint *url.URL
-	// asked is when the GET was sent, pointed when its endpoint came.
-	asked, pointed time.Time
+	// sentAt is when the GET was sent, endpointAt when its endpoint came.
+	sentAt, endpointAt time.Time
 }
 
-// open sends the GET and reads up to the endpoint event. The stream has no
-// deadline then.
+// open sends the GET and reads up to the endpoint event. The stream it returns has
+// no deadline.
 func (s *site) open(ctx context.Context) (*stream, error) {
 	conn, err := s.dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	st := &stream{conn: conn, asked: time.Now()}
+	st := &stream{conn: conn, sentAt: time.Now()}
 	if err := s.begin(st); err != nil {
 		_ = conn.Close()
 		return nil, err
@@ -81,7 +81,7 @@ func (s *site) open(ctx context.Context) (*stream, error) {
 }
 
 func (s *site) begin(st *stream) error {
-	if err := st.conn.SetDeadline(st.asked.Add(s.timeout)); err != nil {
+	if err := st.conn.SetDeadline(st.sentAt.Add(s.timeout)); err != nil {
 		return err
 	}
 	get := s.request(http.MethodGet, s.target)
@@ -105,7 +105,7 @@ func (s *site) begin(st *stream) error {
 	if err != nil {
 		return fmt.Errorf("no endpoint event: %w", err)
 	}
-	st.pointed = time.Now()
+	st.endpointAt = time.Now()
 	if st.endpoint, err = s.target.Parse(string(e.data)); err != nil {
 		return fmt.Errorf("endpoint %q: %w", e.data, err)
 	}
@@ -132,15 +132,15 @@ func (s *site) poster(endpoint *url.URL) *poster {
 	return &poster{site: s, post: post}
 }
 
-// refusedError is another status of a POST than 2xx.
+// refusedError is a response to a POST with a status other than 2xx.
 type refusedError struct {
 	status string
-	body   []byte // its begin
+	body   []byte // its beginning
 }
 
 func (e *refusedError) Error() string { return fmt.Sprintf("POST: %s: %.300s", e.status, e.body) }
 
-// send posts a message. It fails with a *refusedError, or when no response came.
+// send posts a message. It fails with a *refusedError, or if no response came.
 func (p *poster) send(ctx context.Context, message []byte) error {
 	if p.conn != nil && time.Since(p.used) > maxIdle {
 		p.close()

@@ -10,13 +10,13 @@ import (
 const (
 	// maxPages bounds the tool list.
 	maxPages = 100
-	// firstPage is the id of the request for its first page: the calls have the
-	// lower ones.
+	// firstPage is the id of the request for the first page of the tool list. Calls
+	// have lower ids.
 	firstPage = 1_000_000_000
 )
 
-// newCall returns call number id of a client, and its message. All clients make
-// the same ones, but for the secret.
+// newCall returns call number id of a client, and its message. All clients make the
+// same calls, except for the secret.
 func (r *run) newCall(c *client, id int64) (*call, []byte) {
 	k := &call{client: c, id: id, secret: newSecret(), marked: true, done: make(chan answer, 1)}
 	tool, argument := r.opts.Tool, r.opts.Argument
@@ -38,8 +38,8 @@ func quote(s string) []byte {
 	return b
 }
 
-// scout opens one stream, finds out what to call, and calls it once. Its options
-// name the tool and its argument.
+// scout opens one stream, finds out what to call, and calls it once. The options
+// that it returns name the tool and its argument.
 func scout(ctx context.Context, s *site, opts Options) (Options, error) {
 	r := &run{opts: opts, site: s, register: register{callers: map[string]*call{}}}
 	c, err := r.openClient(ctx, 0)
@@ -60,11 +60,11 @@ func scout(ctx context.Context, s *site, opts Options) (Options, error) {
 	if err := p.send(ctx, message); err != nil {
 		return opts, err
 	}
-	return r.opts, c.tried(ctx, k)
+	return r.opts, c.awaitTrial(ctx, k)
 }
 
-// tried waits for the answer to the first call.
-func (c *client) tried(ctx context.Context, k *call) error {
+// awaitTrial waits for the answer to the first call.
+func (c *client) awaitTrial(ctx context.Context, k *call) error {
 	timer := time.NewTimer(c.run.opts.Timeout)
 	defer timer.Stop()
 	a, err := c.await(ctx, k, timer)
@@ -90,8 +90,8 @@ type tool struct {
 	} `json:"inputSchema"`
 }
 
-// findTool returns the tool of that name, or the one named echo, and the argument
-// of that name, or the tool's only string argument.
+// findTool returns the tool with that name, by default echo, and the argument with
+// that name, by default the tool's only string argument.
 func (c *client) findTool(ctx context.Context, name, argument string) (string, string, error) {
 	if name == "" {
 		name = "echo"

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/load"
 )
 
-// wrong is a way in which a server does wrong, and what must be counted for it.
+// wrong is a fault of a server, and what the run must count for it.
 type wrong struct {
 	call func(s *fakeServer, from *link, r request)
 	want []load.Fault

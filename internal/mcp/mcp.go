@@ -68,7 +68,7 @@ const (
 )
 
 // ChangedList returns the list, such as "tools", that a notification with this
-// method says has changed. It reports false for another method.
+// method says has changed. It reports false for any other method.
 func ChangedList(method string) (list string, ok bool) {
 	return strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
 }
@@ -96,19 +96,18 @@ var withInitialize = []string{"2024-11-05", "2025-03-26", "2025-06-18", VersionN
 // with initialize.
 func HasInitialize(version string) bool { return slices.Contains(withInitialize, version) }
 
-// Declares reports whether a capabilities object declares the capability that
-// names lead to, such as "tools", "listChanged". A capability is declared by an
-// object or by true (MCP 2025-11-25, schema, ClientCapabilities and
-// ServerCapabilities). It is not declared by false, nor by null, which some
-// encoders write for what is absent. Any other value counts as declared: PHP, for
-// one, encodes an empty object as [].
+// Declares reports whether a capabilities object declares the capability that names
+// lead to, such as "tools", "listChanged". An object or true declares a capability
+// (MCP 2025-11-25, schema, ClientCapabilities and ServerCapabilities). false does
+// not, nor does null, which some encoders write for an absent member. Any other
+// value counts as declared: PHP, for one, encodes an empty object as [].
 func Declares(capabilities json.RawMessage, names ...string) bool {
 	value, ok := jsonrpc.Member(capabilities, names...)
 	return ok && IsDeclared(value)
 }
 
-// IsDeclared reports whether a member of a capabilities object with this value
-// is declared; see [Declares].
+// IsDeclared reports whether this value of a member of a capabilities object
+// declares it; see [Declares].
 func IsDeclared(value json.RawMessage) bool {
 	return string(value) != "null" && string(value) != "false"
 }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Line limits how often a log line is written, and counts how often it was held back.
-// It is safe for concurrent use.
+// Line limits how often a log line is written, and counts the lines held back. It is
+// safe for concurrent use.
 type Line struct {
 	limit *rate.Limiter
 
@@ -23,8 +23,8 @@ func NewLine(interval time.Duration, burst int) *Line {
 	return &Line{limit: rate.NewLimiter(rate.Every(interval), burst)}
 }
 
-// Due reports whether to write the line now. If so, it also returns how many were held
-// back since the last one.
+// Due reports whether to write the line now. If so, it also returns how many were
+// held back since the last one.
 func (l *Line) Due() (suppressed int, due bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

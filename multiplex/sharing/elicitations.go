@@ -5,14 +5,13 @@ import "slices"
 // maxElicitations bounds the elicitations of a session; the oldest are forgotten.
 const maxElicitations = 1024
 
-// Elicitations are the clients that the server has sent to a URL, by the ids that
-// the server gave that.
+// Elicitations records which client the server has sent to a URL, by elicitation id.
 type Elicitations[C comparable] struct {
 	clients map[string]C
 	order   []string
 }
 
-// Add notes an elicitation of a client.
+// Add records an elicitation of a client.
 func (e *Elicitations[C]) Add(id string, c C) {
 	if e.clients == nil {
 		e.clients = make(map[string]C)

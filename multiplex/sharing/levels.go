@@ -20,16 +20,16 @@ func (l Level) String() string {
 	return levelNames[l-1]
 }
 
-// Levels merges the log levels that clients want. A server has one level, so it
-// gets the most verbose one, and clients do not get the messages that are below
-// theirs.
+// Levels merges the log levels that clients want. A server has one level, so it gets
+// the most verbose one, and each client gets only the messages at its own level or
+// above.
 type Levels[C comparable] struct {
 	wanted map[C]Level
-	server Level // the level that the server has taken; -1 if that is not known
+	server Level // the level that the server has; -1: unknown
 }
 
-// Needed returns the level that the server must have when client c wants a level.
-// It reports false when the server needs no new one.
+// Needed returns the level that the server must have if client c wants level. It
+// reports false if the server needs no new one.
 func (s *Levels[C]) Needed(c C, level Level) (Level, bool) {
 	for other, wanted := range s.wanted {
 		if other != c && (level == 0 || wanted < level) {
@@ -39,7 +39,7 @@ func (s *Levels[C]) Needed(c C, level Level) (Level, bool) {
 	return level, level != 0 && level != s.server
 }
 
-// Set notes the level that a client wants. Without a client it does nothing.
+// Set records the level that a client wants. Without a client it does nothing.
 func (s *Levels[C]) Set(c C, level Level) {
 	var none C
 	if c == none {
@@ -51,14 +51,14 @@ func (s *Levels[C]) Set(c C, level Level) {
 	s.wanted[c] = level
 }
 
-// Told notes that the server has taken a level.
+// Told records that the server has taken a level.
 func (s *Levels[C]) Told(level Level) { s.server = level }
 
-// Lost notes that it is not known whether the server has taken a level.
+// Lost records that the server's level is unknown.
 func (s *Levels[C]) Lost() { s.server = -1 }
 
-// Leave forgets a client. It returns the level that the server needs from then on,
-// and false when it keeps the one that it has.
+// Leave forgets a client. It returns the level that the server must then have, and
+// false if it keeps its level.
 func (s *Levels[C]) Leave(c C) (Level, bool) {
 	delete(s.wanted, c)
 	level, needed := s.Needed(c, 0)

@@ -2,6 +2,6 @@
 // clients: the log level that each wants, the resources that each subscribes to,
 // and which client each task and each elicitation belongs to.
 //
-// The type parameter C identifies a client; its zero value is none. The types
+// The type parameter C identifies a client; its zero value means none. The types
 // have no lock: the session that owns them guards them.
 package sharing

@@ -13,15 +13,16 @@ const MaxSubscriptions = 1024
 // ErrTooManySubscriptions reports a client that has MaxSubscriptions.
 var ErrTooManySubscriptions = errors.New("too many subscriptions")
 
-// Subscriptions are the clients that subscribe to resources, by URI. The server
-// hears of the first subscriber of a resource and of the last one that leaves.
+// Subscriptions records which clients subscribe to which resources, by URI. The
+// server sees the first subscription to a resource and the end of the last.
 type Subscriptions[C comparable] struct {
 	clients map[string][]C
 	counts  map[C]int
 }
 
-// Subscribe adds a client to the subscribers of a resource if it has any. False:
-// it has none, so the server must be asked first; the caller then calls Add.
+// Subscribe adds a client to the subscribers of a resource that has some, and
+// reports whether the client subscribes now. If not, the caller must ask the server
+// first and then call Add. It fails with ErrTooManySubscriptions.
 func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
 	clients := s.clients[uri]
 	switch {
@@ -46,7 +47,7 @@ func (s *Subscriptions[C]) Add(uri string, c C) {
 }
 
 // Unsubscribe removes a client from the subscribers of a resource, and reports
-// whether none are left: then the server must be told.
+// whether none are left. Then the caller must tell the server.
 func (s *Subscriptions[C]) Unsubscribe(uri string, c C) bool {
 	clients := s.clients[uri]
 	i := slices.Index(clients, c)
@@ -75,10 +76,10 @@ func (s *Subscriptions[C]) Leave(c C) (uris []string) {
 	return uris
 }
 
-// Updated returns the clients to tell that a resource has changed. The URI "might
-// be a sub-resource of the one that the client actually subscribed to" (MCP
-// 2025-11-25, schema): these are the subscribers of the resource and of those that
-// it is part of. When there are none, they are all subscribers.
+// Updated returns the clients to tell that a resource has changed. The URI "might be
+// a sub-resource of the one that the client actually subscribed to" (MCP 2025-11-25,
+// schema), so these are the subscribers of the resource and of those that contain
+// it. If there are none, it returns all subscribers.
 func (s *Subscriptions[C]) Updated(uri string) []C {
 	told := make(map[C]bool) // a client may subscribe to several of them
 	tell := func(clients []C) {

@@ -8,13 +8,13 @@ import (
 // maxTasks bounds the tasks of a session.
 const maxTasks = 4096
 
-// Task is a request that the server has made a task (MCP 2025-11-25).
+// Task is a request that the server runs as a task (MCP 2025-11-25).
 type Task[C comparable] struct {
 	// ID is unique at the server.
 	ID string
-	// Client made the task; none when it has left.
+	// Client made the task; zero once it has left.
 	Client C
-	// Principal may know of the task too; empty: the client alone may.
+	// Principal is whose clients may see the task too; empty: only Client may.
 	Principal string
 	// Wire is the progress token that the server knows, 0 for none, and Token the
 	// client's.
@@ -24,7 +24,8 @@ type Task[C comparable] struct {
 	over bool // the status will not change any more
 }
 
-// OwnedBy reports whether a client may know of the task. A nil task is nobody's.
+// OwnedBy reports whether client c, or its principal, may see the task. It reports
+// false for a nil task.
 func (t *Task[C]) OwnedBy(c C, principal string) bool {
 	return t != nil && (t.Client == c || t.Principal != "" && t.Principal == principal)
 }
@@ -36,14 +37,14 @@ type Tasks[C comparable] struct {
 	tokens map[int64]*Task[C]
 }
 
-// Find returns the task of that id, or nil.
+// Find returns the task with that id, or nil.
 func (s *Tasks[C]) Find(id string) *Task[C] { return s.byID[id] }
 
-// Progressing returns the task whose progress the server reports by a token, or nil.
+// Progressing returns the task with that progress token on the wire, or nil.
 func (s *Tasks[C]) Progressing(token int64) *Task[C] { return s.tokens[token] }
 
-// Add notes a task. When there are too many, it forgets the oldest one that is
-// over, or else the oldest.
+// Add records a task. If there are too many, it forgets the oldest one that is over,
+// or else the oldest.
 func (s *Tasks[C]) Add(t *Task[C]) {
 	if s.byID == nil {
 		s.byID, s.tokens = make(map[string]*Task[C]), make(map[int64]*Task[C])
@@ -70,8 +71,8 @@ func (s *Tasks[C]) remove(t *Task[C]) {
 	}
 }
 
-// SetStatus notes the status that the server reports of a task. A task that is
-// over makes no progress.
+// SetStatus records the status that the server reports for a task. A task that is
+// over makes no more progress.
 func (s *Tasks[C]) SetStatus(id, status string) {
 	t := s.byID[id]
 	if t == nil {
@@ -84,8 +85,7 @@ func (s *Tasks[C]) SetStatus(id, status string) {
 	}
 }
 
-// Leave forgets the tasks that only a client may know of, and the client of its
-// other tasks.
+// Leave forgets the tasks that only client c may see, and that c made the others.
 func (s *Tasks[C]) Leave(c C) {
 	var none C
 	for _, t := range s.byID {

@@ -270,6 +270,15 @@ func (c *child) lastWords() error {
 	return c.explained(silent || c.young && !orderly)
 }
 
+// errExitZero is the io.EOF of a program that has exited with status 0.
+var errExitZero error = exitZero{}
+
+type exitZero struct{}
+
+func (exitZero) Error() string { return "exit status 0" }
+
+func (exitZero) Unwrap() error { return io.EOF }
+
 // silentExit is the io.EOF of a program that never wrote a message: most often it is
 // not an MCP server, or needs arguments.
 type silentExit struct{ hint string }

@@ -132,10 +132,10 @@ func (c Command) Check() error {
 // Dial starts the child process. It fails when ctx ends first, and when the process
 // cannot be started; the error then names the program and says what to do.
 //
-// After the process has exited, Recv returns io.EOF for status 0, else an error such as
-// "exit status 1" or "killed by signal: killed". If the process died in its first five
+// After the process has exited, Recv returns an error such as "exit status 1" or "killed by
+// signal: killed"; "exit status 0" wraps io.EOF. If the process died in its first five
 // seconds, or sent no message, the error ends with what it last wrote to stderr. If it
-// sent no message and exited with status 0, the error says so and wraps io.EOF. A
+// sent no message and exited with status 0, the error says so too. A
 // process that closes its stdin or stdout ends the session too. Processes left in its
 // process group are killed.
 //

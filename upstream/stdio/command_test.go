@@ -144,8 +144,8 @@ func TestCommandOutput(t *testing.T) {
 			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
-			if err != io.EOF {
-				t.Errorf("at the end: got %v, want io.EOF", err)
+			if !errors.Is(err, io.EOF) || err.Error() != "exit status 0" {
+				t.Errorf("at the end: got %v, want exit status 0", err)
 			}
 			if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, io.EOF) {
 				t.Errorf("Send after the end: got %v, want io.EOF", err)
@@ -160,7 +160,7 @@ func TestCommandToleratesGarbage(t *testing.T) {
 		m, count := counted(t)
 		got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(level), m)))
 		want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
-		if err != io.EOF || strings.Join(got, "\n") != strings.Join(want, "\n") {
+		if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 		if n := strings.Count(logs.String(), "level=WARN"); n != 3 || count()["invalid"] != 3 {
@@ -176,7 +176,7 @@ func TestCommandLogsGarbageAtABoundedRate(t *testing.T) {
 	var logs journal
 	c := command(t, "banner-starve")
 	c.Logger = logs.logger(slog.LevelInfo)
-	if got, err := recvAll(t, upstreamtest.Dial(t, c)); len(got) != 1 || err != io.EOF {
+	if got, err := recvAll(t, upstreamtest.Dial(t, c)); len(got) != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if n := strings.Count(logs.String(), "level=WARN"); n < 1 || n > 20 {

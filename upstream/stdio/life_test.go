@@ -180,7 +180,7 @@ func TestCommandDaemonDoesNotHoldTheSession(t *testing.T) {
 			others := goleak.IgnoreCurrent()
 			conn := upstreamtest.Dial(t, command(t, "daemon", env))
 			if name == "Recv" {
-				if got, err := recvAll(t, conn); err != io.EOF || len(got) != 1 {
+				if got, err := recvAll(t, conn); !errors.Is(err, io.EOF) || len(got) != 1 {
 					t.Errorf("got %q, %v, want a message and io.EOF", got, err)
 				}
 			}

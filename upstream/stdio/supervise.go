@@ -149,7 +149,7 @@ func (c *child) verdict() (string, error) {
 	case cause != nil:
 		return metrics.ChildClosed, cause
 	case state.Success():
-		return metrics.ChildOK, io.EOF
+		return metrics.ChildOK, errExitZero
 	case signalled(state):
 		return metrics.ChildSignal, errors.New(exitText(state))
 	}

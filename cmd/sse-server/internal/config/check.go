@@ -83,6 +83,11 @@ func (c *Config) checkExposure() {
 	}
 	check("addr", c.Addr, "run the tools of the server")
 	check("admin-addr", c.AdminAddr, "read /metrics and /connections")
+	for _, network := range c.Options.TrustedProxies {
+		if network.Bits() == 0 {
+			c.report.warn("%s %s: any client can choose the address that limits and logs see", c.Name("trusted-proxies"), network)
+		}
+	}
 	if c.AdminAddr != "" && c.AdminAddr == c.Addr && !strings.HasSuffix(c.Addr, ":0") {
 		c.refuse("admin-addr", "want another address than --addr")
 	}

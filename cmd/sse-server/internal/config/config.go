@@ -31,6 +31,9 @@ type Config struct {
 	TLSCert, TLSKey string
 	// LogLevel and LogFormat are as the options allow.
 	LogLevel, LogFormat string
+	// MaxTCP and MaxTCPPerIP bound TCP connections, in all and from one address; 0 is
+	// unlimited.
+	MaxTCP, MaxTCPPerIP int
 	// ShutdownTimeout is how long a stop waits for requests in flight.
 	ShutdownTimeout time.Duration
 	// Tokens maps bearer tokens to principals; nil: there is no authentication.
@@ -87,6 +90,8 @@ func newConfig(lookupEnv func(string) (string, bool)) *Config {
 		Addr:            "127.0.0.1:8080",
 		LogLevel:        "info",
 		LogFormat:       "text",
+		MaxTCP:          50_000,
+		MaxTCPPerIP:     1000,
 		ShutdownTimeout: 15 * time.Second,
 		transport:       "auto",
 		origin:          map[string]origin{},

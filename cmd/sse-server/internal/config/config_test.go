@@ -109,6 +109,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"trusted-proxies", "proxy.example", "10.0.0.0/8"},
 		{"allowed-origins", "a.example", "https://app.example.com"},
 		{"allowed-origins", "https://a.example/", "https://app.example.com"},
+		{"allowed-origins", "https://*.example.com", "stands only for any origin"},
+		{"request-timeout", "2562047h47m16s", "at most 8760h"},
 		{"allowed-origins", "null", "https://app.example.com"},
 		{"allowed-hosts", "a.example:80", "without port"},
 		{"auto-initialize", "maybe", "true or false"},

@@ -58,11 +58,14 @@ func (n number[T]) at(p *T, zero meaning) value {
 	return v
 }
 
+// maxDuration, a year, keeps sums of durations far from overflow.
+const maxDuration = 365 * 24 * time.Hour
+
 // duration is a time with a unit. It is at least 1 ms, or least if given.
 func duration(p *time.Duration, zero meaning, least ...time.Duration) value {
 	min := append(least, time.Millisecond)[0]
-	return number[time.Duration]{"DURATION", min, math.MaxInt64, time.ParseDuration, formatDuration,
-		fmt.Sprintf("want a number with a unit (ms, s, m, h) of at least %v, such as 15s", min)}.at(p, zero)
+	return number[time.Duration]{"DURATION", min, maxDuration, time.ParseDuration, formatDuration,
+		fmt.Sprintf("want a number with a unit (ms, s, m, h) of at least %v, such as 15s, and at most %s", min, formatDuration(maxDuration))}.at(p, zero)
 }
 
 // formatDuration writes 1m and 1h where the standard library has 1m0s and 1h0m0s.

@@ -115,7 +115,8 @@ func (c *Config) table() []option {
 		{name: "request-timeout", value: duration(&o.RequestTimeout, refused), help: "How long the server may take for a request, or between two progress reports."},
 		{name: "max-request-timeout", value: duration(&o.MaxRequestTimeout, refused), help: "How long the server may take for a request, whatever progress it reports. The default is --request-timeout if that is longer."},
 		{name: "hang-timeout", value: duration(&o.HangTimeout, off("never")), help: "Suspect that a server hangs if it is silent for this long with requests in flight. The gateway pings it once it is idle, and restarts it if it misses two pings."},
-		{name: "write-timeout", value: duration(&o.WriteTimeout, refused), help: "How long a write to a client, or the wait for room in its outbox, may take."},
+		{name: "read-timeout", where: topLevel, value: duration(&o.ReadTimeout, refused), help: "How long a client may take to send a request, from its first byte."},
+		{name: "write-timeout", value: duration(&o.WriteTimeout, refused), help: "How long a client may take to read 64 KiB, and how long a message waits for room in its outbox while nothing is written."},
 		{name: "announce-delay", value: duration(&o.AnnounceDelay, off("none")), help: "Least time between the endpoint event and the mcp-response event."},
 		{name: "reconnect-delay", value: duration(&o.ReconnectDelay, refused), help: "How long clients are told to wait before they reconnect."},
 		{name: "slow-request", value: duration(&o.SlowRequest, off("never")), help: "Log requests that take at least this long as slow."},
@@ -123,6 +124,8 @@ func (c *Config) table() []option {
 	group("Limits", []option{
 		{name: "max-connections", value: count(&o.MaxConnections, off("unlimited")), help: "Number of open connections."},
 		{name: "max-connections-per-ip", value: count(&o.MaxConnectionsPerIP, zero("unlimited")), help: "Number of open connections from one client address (one /64 for IPv6)."},
+		{name: "max-tcp-connections", where: topLevel, value: count(&c.MaxTCP, zero("unlimited")), help: "Number of open TCP connections to one address that is served."},
+		{name: "max-tcp-connections-per-ip", where: topLevel, value: count(&c.MaxTCPPerIP, zero("unlimited")), help: "Number of open TCP connections from one client address (one /64 for IPv6). Loopback addresses and --trusted-proxies are exempt."},
 		{name: "connect-rate", value: rate(&o.ConnectRate, off("unlimited")), help: "New connections a second from one client address. Loopback addresses are exempt."},
 		{name: "connect-burst", value: count(&o.ConnectBurst, refused), help: "Number of new connections that may come at once within --connect-rate."},
 		{name: "max-message-bytes", value: size(&o.MaxMessageBytes), help: "Size of the body of a POST."},

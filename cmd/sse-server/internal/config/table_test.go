@@ -40,6 +40,7 @@ func optionCases() map[string]optionCase {
 		"RequestTimeout":        {"request-timeout", "9s", 9 * time.Second},
 		"MaxRequestTimeout":     {"max-request-timeout", "9m", 9 * time.Minute},
 		"HangTimeout":           {"hang-timeout", "0", time.Duration(-1)},
+		"ReadTimeout":           {"read-timeout", "9s", 9 * time.Second},
 		"WriteTimeout":          {"write-timeout", "9s", 9 * time.Second},
 		"AnnounceDelay":         {"announce-delay", "0", time.Duration(-1)},
 		"ReconnectDelay":        {"reconnect-delay", "9s", 9 * time.Second},

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -27,9 +29,7 @@ func (c *Config) readTokens() {
 		c.refuse("auth-tokens-file", "%v", err)
 		return
 	}
-	if readableByAll(path) {
-		c.report.warn("auth tokens file %s can be read by every user of this machine", path)
-	}
+	c.report.warnOfOthers("auth tokens file", path)
 	c.Tokens = map[string]string{}
 	number := 0
 	for line := range strings.Lines(string(data)) {
@@ -56,15 +56,25 @@ func (c *Config) readTokens() {
 
 var bearerToken = regexp.MustCompile(`^[A-Za-z0-9._~+/-]+=*$`)
 
-// splitToken takes a line apart. A token without a principal is its own: the
-// name is made from its hash, so that it stays the same over restarts and two
-// such tokens are two principals.
+// processKey makes the names of principals useless for finding out their tokens.
+var processKey = newKey()
+
+func newKey() []byte {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // never fails
+	return key
+}
+
+// splitToken takes a line apart. A token without a principal is its own: the name
+// is made from its hash under a key of this process, so that two such tokens are
+// two principals, and a log tells nothing about the token.
 func splitToken(line string) (principal, token string, err error) {
 	principal, token, named := strings.Cut(line, ":")
 	if !named {
 		token = line
-		sum := sha256.Sum256([]byte(token))
-		principal = "token-" + hex.EncodeToString(sum[:4])
+		sum := hmac.New(sha256.New, processKey)
+		sum.Write([]byte(token))
+		principal = "token-" + hex.EncodeToString(sum.Sum(nil)[:4])
 	}
 	principal, token = strings.TrimSpace(principal), strings.TrimSpace(token)
 	switch {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"os"
 	"strings"
@@ -61,5 +63,37 @@ func TestTokenWarnings(t *testing.T) {
 	}
 	if strings.Contains(strings.Join(l.Warnings(), ""), "short\n") {
 		t.Errorf("got %q, want no token in it", l.Warnings())
+	}
+}
+
+func TestFilesThatOthersCanChange(t *testing.T) {
+	tokens, bearer := writeFile(t, "tokens", "CCCCCCCCCCCCCCCCCCCC\n"), writeFile(t, "bearer", "DDDDDDDDDDDDDDDDDDDD\n")
+	for _, path := range []string{tokens, bearer} {
+		if err := os.Chmod(path, 0o620); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := mustLoad(t, nil, "--auth-tokens-file", tokens, "--url", "http://127.0.0.1:1/mcp", "--bearer-token-file", bearer)
+	if len(l.Warnings()) != 2 || !strings.Contains(l.Warnings()[0], tokens+" can be changed") || !strings.Contains(l.Warnings()[1], bearer+" can be changed") {
+		t.Errorf("got %q, want a warning for each file", l.Warnings())
+	}
+}
+
+// An unsalted hash would tell whether a guessed token is the one in a log.
+func TestNamesOfTokensAreKeyed(t *testing.T) {
+	sum := sha256.Sum256([]byte("CCCCCCCCCCCCCCCCCCCC"))
+	principal, _, err := splitToken("CCCCCCCCCCCCCCCCCCCC")
+	again, _, _ := splitToken("CCCCCCCCCCCCCCCCCCCC")
+	if err != nil || principal != again || principal == "token-"+hex.EncodeToString(sum[:4]) {
+		t.Errorf("got %q, then %q, %v; want one name that is not the hash of the token", principal, again, err)
+	}
+}
+
+func TestProxiesThatAreEverybody(t *testing.T) {
+	for _, network := range []string{"0.0.0.0/0", "::/0"} {
+		l := mustLoad(t, nil, "--trusted-proxies", network)
+		if len(l.Warnings()) != 1 || !strings.Contains(l.Warnings()[0], "--trusted-proxies "+network) {
+			t.Errorf("got %q, want a warning of %s", l.Warnings(), network)
+		}
 	}
 }

@@ -177,14 +177,21 @@ func (c *Config) readBearerToken(header http.Header) {
 		c.refuse("bearer-token-file", "want the token alone on one line")
 	default:
 		header.Set("Authorization", "Bearer "+token)
-		if readableByAll(c.bearerTokenFile) {
-			c.report.warn("bearer token file %s can be read by every user of this machine", c.bearerTokenFile)
-		}
+		c.report.warnOfOthers("bearer token file", c.bearerTokenFile)
 	}
 }
 
-// readableByAll reports whether every user of this machine can read a file.
-func readableByAll(path string) bool {
+// warnOfOthers warns if other users of this machine can read or change a file of
+// secrets.
+func (r *report) warnOfOthers(what, path string) {
 	info, err := os.Stat(path)
-	return err == nil && info.Mode().Perm()&0o004 != 0
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if info.Mode().Perm()&0o004 != 0 {
+		r.warn("%s %s can be read by every user of this machine", what, path)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		r.warn("%s %s can be changed by other users of this machine", what, path)
+	}
 }

@@ -1,0 +1,18 @@
+package listen
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// setPeerTimeout sets TCP_USER_TIMEOUT (RFC 5482), which accepted connections
+// inherit.
+func setPeerTimeout(fd uintptr, timeout time.Duration) error {
+	if timeout <= 0 {
+		return nil
+	}
+	err := unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(timeout.Milliseconds()))
+	return os.NewSyscallError("setsockopt", err)
+}

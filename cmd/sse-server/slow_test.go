@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// dial opens a TCP connection to the program that the test bounds.
+func (p *program) dial(t *testing.T) net.Conn {
+	t.Helper()
+	u, err := url.Parse(p.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	return conn
+}
+
+// Each request has read-timeout from its first byte, on every route.
+func TestHalfRequestsEnd(t *testing.T) {
+	p := start(t, "--addr", "127.0.0.1:0", "--read-timeout", "100ms", "--write-timeout", "100ms")
+	for name, sent := range map[string]string{
+		"half a head":          "GET /sse HTTP/1.1\r\nHost: 127.",
+		"half a body":          "POST /sse/x/message HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+		"a body for /healthz":  "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+		"a body for /metrics":  "GET /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+		"a body for no route":  "PUT /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+		"a head over 32 KiB":   "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 48<<10),
+		"a path to be cleaned": "POST //healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n",
+	} {
+		conn := p.dial(t)
+		if _, err := io.WriteString(conn, sent); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := io.ReadAll(conn); err != nil && strings.Contains(err.Error(), "timeout") {
+			t.Errorf("%s: the TCP connection is open after %v", name, time.Since(began))
+		}
+	}
+	if conn := p.dial(t); ask(t, conn, "/healthz") != "HTTP/1.1 200 OK" {
+		t.Error("the program does not answer any more")
+	}
+}
+
+func ask(t *testing.T, conn net.Conn, path string) string {
+	t.Helper()
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path)
+	data, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _, _ := strings.Cut(string(data), "\r\n")
+	return line
+}
+
+// A client of HTTP/2 whose window is 0 holds a goroutine of the server with each
+// answer, until the write timeout.
+func TestAnswersWithoutAWindowEnd(t *testing.T) {
+	p := start(t, "--addr", "127.0.0.1:0", "--read-timeout", "100ms", "--write-timeout", "100ms")
+	conn := p.dial(t)
+	framer := http2.NewFramer(conn, conn)
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	if err := framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}); err != nil {
+		t.Fatal(err)
+	}
+	const streams = 50
+	var head bytes.Buffer
+	encoder := hpack.NewEncoder(&head)
+	for i := range streams {
+		head.Reset()
+		for _, field := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "localhost"}, {":path", "/metrics"}} {
+			_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
+		}
+		if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: head.Bytes(), EndHeaders: true, EndStream: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for reset := 0; reset < streams; {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			t.Fatalf("%d of %d answers were given up: %v", reset, streams, err)
+		}
+		if _, ok := frame.(*http2.RSTStreamFrame); ok {
+			reset++
+		}
+	}
+}
