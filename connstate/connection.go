@@ -132,7 +132,7 @@ type Connection struct {
 	lastFailure     *Failure
 	server          *Server
 	stop            func()        // ends the stream; nil until it is served
-	quiet           chan struct{} // closed when draining and nothing is unanswered; else nil
+	drained         chan struct{} // closed when draining and nothing is unanswered; else nil
 
 	answering                                  atomic.Int64 // responses on their way into the outbox; incremented under mu
 	spoken, versioned, draining                atomic.Bool

@@ -210,8 +210,8 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 	}
 	waited := c.drainGateLocked(metrics.GateClosed)
 	c.draining.Store(true)
-	c.quiet = make(chan struct{})
-	quiet := c.quiet
+	c.drained = make(chan struct{})
+	quiet := c.drained
 	c.signalQuietLocked()
 	c.mu.Unlock()
 	for _, m := range waited {

@@ -136,7 +136,7 @@ func (r *Registry) Remove(c *Connection) {
 	r.opts.Metrics.StateChanged(c.State().String(), "")
 	r.opts.Metrics.ConnectionClosed(c.Reason())
 	if ready := c.firstReady(); !ready.IsZero() {
-		r.opts.Metrics.SessionEnded(c.Reason(), time.Since(c.opened), time.Since(ready), c.ShortID())
+		r.opts.Metrics.ConnectionLasted(c.Reason(), time.Since(c.opened), time.Since(ready), c.ShortID())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -63,8 +63,8 @@ type checks struct {
 	wrong []*OptionError
 }
 
-// refuse adds a problem of an option, if wrong is true.
-func (c *checks) refuse(wrong bool, option, problem string) { c.relation(wrong, option, "", problem) }
+// refuseIf adds a problem of an option, if wrong is true.
+func (c *checks) refuseIf(wrong bool, option, problem string) { c.relation(wrong, option, "", problem) }
 
 // relation adds a contradiction between two options, if wrong is true.
 func (c *checks) relation(wrong bool, option, other, problem string) {
@@ -82,35 +82,35 @@ func (c *checks) values() {
 		"MaxRequestTimeout", "SessionsSize", "StartConcurrency", "MaxWaiting", "ReadTimeout", "WriteTimeout", "ReconnectDelay",
 		"MaxMessageBytes", "OutboxBytes", "GateQueue", "MaxPending", "ConnectBurst",
 	} {
-		c.refuse(negative(name), name, "must be positive")
+		c.refuseIf(negative(name), name, "must be positive")
 	}
 	for i := range o.NumField() {
 		if d, ok := o.Field(i).Interface().(time.Duration); ok {
-			c.refuse(d > maxDuration, o.Type().Field(i).Name, "must be at most a year")
+			c.refuseIf(d > maxDuration, o.Type().Field(i).Name, "must be at most a year")
 		}
 	}
 	for _, name := range []string{"ConnectionTimeout", "MaxConnectionsPerIP", "MaxInFlight", "Warm"} {
-		c.refuse(negative(name), name, "must not be negative")
+		c.refuseIf(negative(name), name, "must not be negative")
 	}
 	oneOf := func(name string, allowed ...string) {
-		c.refuse(!slices.Contains(allowed, o.FieldByName(name).String()), name, fmt.Sprintf("must be one of %q", allowed))
+		c.refuseIf(!slices.Contains(allowed, o.FieldByName(name).String()), name, fmt.Sprintf("must be one of %q", allowed))
 	}
 	oneOf("Sessions", SessionsPerConnection, SessionsShared)
 	oneOf("Retry", RetrySafe, RetryNever)
 	oneOf("ErrorDetails", ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe)
 	oneOf("EventName", "", connstate.EventMessage, connstate.EventResponse)
-	c.refuse(sse.CheckPrefix(c.o.Prefix) != nil, "Prefix", `must be a path such as "/mcp", without a slash at the end`)
-	c.refuse(c.o.Name != "" && !serverName.MatchString(c.o.Name), "Name",
+	c.refuseIf(sse.CheckPrefix(c.o.Prefix) != nil, "Prefix", `must be a path such as "/mcp", without a slash at the end`)
+	c.refuseIf(c.o.Name != "" && !serverName.MatchString(c.o.Name), "Name",
 		"must be at most 64 characters of a-z, 0-9, _ and -, and begin with a letter or a digit")
 	var object map[string]json.RawMessage
-	c.refuse(json.Unmarshal(c.o.Capabilities, &object) != nil || object == nil,
+	c.refuseIf(json.Unmarshal(c.o.Capabilities, &object) != nil || object == nil,
 		"Capabilities", `must be a JSON object, such as {"roots":{}}`)
 	for _, origin := range c.o.AllowedOrigins {
-		c.refuse(origin != "*" && strings.Contains(origin, "*"), "AllowedOrigins", `must name each origin in full; "*" stands only for any origin`)
+		c.refuseIf(origin != "*" && strings.Contains(origin, "*"), "AllowedOrigins", `must name each origin in full; "*" stands only for any origin`)
 	}
 	for _, name := range c.o.ForwardHeaders {
 		if err := CheckHeaderName(name); err != nil {
-			c.refuse(true, "ForwardHeaders", err.Error())
+			c.refuseIf(true, "ForwardHeaders", err.Error())
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (c *checks) sessions(up upstream.Upstream) {
 	c.relation(o.SessionsSize > 1 && o.Sessions == SessionsPerConnection, "SessionsSize", "Sessions", "has no effect unless Sessions is shared")
 	_, remote := up.(upstream.URL)
 	needless := remote && o.Warm > 0 && o.Sessions == SessionsPerConnection
-	c.refuse(needless, "Warm", "has no effect on a remote server, which is not started here, unless sessions are shared")
+	c.refuseIf(needless, "Warm", "has no effect on a remote server, which is not started here, unless sessions are shared")
 	c.relation(!needless && o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm", "ForwardHeaders",
 		"contradicts ForwardHeaders: a server started ahead has no client whose headers it could send")
 	c.relation(shared && o.NoAutoInitialize, "Sessions", "NoAutoInitialize",

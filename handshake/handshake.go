@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Caller is the session that a handshake runs on.
-type Caller interface {
+// Session is the session that a handshake runs on.
+type Session interface {
 	// Call sends a request and returns the response to it.
 	Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error)
 	// Notify sends a notification.
@@ -33,7 +33,7 @@ type Result struct {
 // answer until ctx ends, and sends notifications/initialized. The error is a
 // *[Failure] in PhaseProcessing. Cancelling ctx does not cancel the request:
 // initialize must not be cancelled (MCP 2025-11-25, basic/utilities/cancellation).
-func Run(ctx context.Context, c Caller, params json.RawMessage) (*Result, error) {
+func Run(ctx context.Context, c Session, params json.RawMessage) (*Result, error) {
 	response, err := c.Call(ctx, mcp.MethodInitialize, params)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

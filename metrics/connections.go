@@ -84,10 +84,10 @@ func (m *Metrics) ConnectionClosed(reason string) {
 	m.connections.open.Dec()
 }
 
-// SessionEnded observes a closed connection that was ready once: the reason, as in
+// ConnectionLasted observes a closed connection that was ready once: the reason, as in
 // ConnectionClosed, its age, and the time since it was first ready. The id, shortened
 // for readers of the metrics, becomes an exemplar; it may be empty.
-func (m *Metrics) SessionEnded(reason string, age, initialized time.Duration, id string) {
+func (m *Metrics) ConnectionLasted(reason string, age, initialized time.Duration, id string) {
 	if m == nil {
 		return
 	}

@@ -9,7 +9,7 @@ func MoveAll(m *Metrics) {
 		}
 	}
 	with(closedReasons(), m.ConnectionClosed)
-	with(closedReasons(), func(reason string) { m.SessionEnded(reason, 0, 0, "") })
+	with(closedReasons(), func(reason string) { m.ConnectionLasted(reason, 0, 0, "") })
 	with(rejectedReasons(), m.ConnectionRejected)
 	with(postReasons(), m.PostRejected)
 	with(states(), func(state string) { m.StateChanged("", state) })

@@ -35,7 +35,7 @@ func scrape(t *testing.T, h http.Handler, accept, wantType string) *httptest.Res
 func TestOpenMetricsCarriesExemplars(t *testing.T) {
 	reg := metrics.NewRegistry()
 	m := metrics.New(reg)
-	m.SessionEnded(metrics.ClosedClient, time.Second, time.Second, "c0ffee01")
+	m.ConnectionLasted(metrics.ClosedClient, time.Second, time.Second, "c0ffee01")
 	m.HandshakeDone(metrics.HandshakeOK, "", "", time.Second, "c0ffee02")
 	m.Ready(time.Second, "c0ffee03")
 	m.RequestDone("tools/call", "", time.Second, "c0ffee04")

@@ -91,7 +91,7 @@ func TestNothingMakesNewSeries(t *testing.T) {
 	for i := range 10_000 {
 		junk := "x" + strconv.Itoa(i) + "\xff\x00\n\""
 		m.ConnectionClosed(junk)
-		m.SessionEnded(junk, 0, 0, junk)
+		m.ConnectionLasted(junk, 0, 0, junk)
 		m.ConnectionRejected(junk)
 		m.PostRejected(junk)
 		m.StateChanged(junk, junk)

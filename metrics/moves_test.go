@@ -23,17 +23,17 @@ var moves = []struct {
 	{"ConnectionClosed for no known reason", func(m *metrics.Metrics) { m.ConnectionClosed("?") }, map[string]float64{
 		"mcp_sse_connections_closed_total{reason=other}": 1, "mcp_sse_connections{}": -1,
 	}},
-	{"SessionEnded as it should", func(m *metrics.Metrics) { m.SessionEnded(metrics.ClosedClient, 3*second, second, "a") }, map[string]float64{
+	{"ConnectionLasted as it should", func(m *metrics.Metrics) { m.ConnectionLasted(metrics.ClosedClient, 3*second, second, "a") }, map[string]float64{
 		"mcp_server_session_duration_seconds{network_transport=tcp}":     1,
 		"mcp_server_session_duration_seconds_sum{network_transport=tcp}": 3,
 		"mcp_sse_initialized_seconds{}":                                  1, "mcp_sse_initialized_seconds_sum{}": 1,
 	}},
-	{"SessionEnded by an error", func(m *metrics.Metrics) { m.SessionEnded(metrics.ClosedSlow, 3*second, second, "") }, map[string]float64{
+	{"ConnectionLasted by an error", func(m *metrics.Metrics) { m.ConnectionLasted(metrics.ClosedSlow, 3*second, second, "") }, map[string]float64{
 		"mcp_server_session_duration_seconds{error_type=slow,network_transport=tcp}":     1,
 		"mcp_server_session_duration_seconds_sum{error_type=slow,network_transport=tcp}": 3,
 		"mcp_sse_initialized_seconds{}": 1, "mcp_sse_initialized_seconds_sum{}": 1,
 	}},
-	{"SessionEnded for no known reason", func(m *metrics.Metrics) { m.SessionEnded("?", 3*second, second, "") }, map[string]float64{
+	{"ConnectionLasted for no known reason", func(m *metrics.Metrics) { m.ConnectionLasted("?", 3*second, second, "") }, map[string]float64{
 		"mcp_server_session_duration_seconds{error_type=_other,network_transport=tcp}":     1,
 		"mcp_server_session_duration_seconds_sum{error_type=_other,network_transport=tcp}": 3,
 		"mcp_sse_initialized_seconds{}": 1, "mcp_sse_initialized_seconds_sum{}": 1,

@@ -55,10 +55,10 @@ type Bridge struct {
 
 	// used is true once a message of the client has gone to a session.
 	used atomic.Bool
-	// opened is the client's own initialize where the gateway sends none.
-	opened   atomic.Pointer[jsonrpc.Message]
-	memory   memory
-	repeated repeated
+	// clientInitialize is the client's own initialize where the gateway sends none.
+	clientInitialize atomic.Pointer[jsonrpc.Message]
+	memory           memory
+	repeated         repeated
 }
 
 var _ connstate.Handler = (*Bridge)(nil)
@@ -192,7 +192,7 @@ func (b *Bridge) send(m *jsonrpc.Message) bool {
 	}
 	b.memory.note(m)
 	if b.opts.Params == nil && m.Kind == jsonrpc.Request && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
-		b.opened.Store(m)
+		b.clientInitialize.Store(m)
 	}
 	b.used.Store(true)
 	err := a.caller.Forward(m)
@@ -250,7 +250,7 @@ func (b *Bridge) Closed() { b.start.close() }
 // slows the server down.
 func (b *Bridge) answer(id jsonrpc.ID, response []byte, errorType string) {
 	b.repeated.forget(id)
-	if m := b.opened.Load(); m != nil && m.ID == id && errorType == "" {
+	if m := b.clientInitialize.Load(); m != nil && m.ID == id && errorType == "" {
 		b.start.keepInitialize(m)
 	}
 	if b.shares() {

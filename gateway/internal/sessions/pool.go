@@ -27,13 +27,13 @@ type pool struct {
 	supplier *Supplier
 	size     int
 
-	mu      sync.Mutex       // guards what follows
-	idle    []*Session       // pop takes the last one
-	opening int              // goroutines that start a server, or wait for its ping
-	backoff *backoff.Backoff // nil: no start has failed since a session proved itself
-	pause   *time.Timer      // runs until the next start is allowed; nil: it is
-	mute    bool             // the last server that started did not answer pings
-	closed  bool
+	mu       sync.Mutex       // guards what follows
+	idle     []*Session       // pop takes the last one
+	starting int              // goroutines that start a server, or wait for its ping
+	backoff  *backoff.Backoff // nil: no start has failed since a session proved itself
+	pause    *time.Timer      // runs until the next start is allowed; nil: it is
+	mute     bool             // the last server that started did not answer pings
+	closed   bool
 }
 
 // take returns a server that is alive. It returns nil if there is none, or after it
@@ -108,11 +108,11 @@ func (p *pool) adopt(s *Session) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed || len(p.idle)+p.opening >= p.size || !s.Own(nil) {
+	if p.closed || len(p.idle)+p.starting >= p.size || !s.Own(nil) {
 		return false
 	}
-	p.opening++
-	p.supplier.Go(func() { p.finishOpening(s, s.prove(p.supplier.life, bootTimeout)) }) // ends with the ping or the supplier
+	p.starting++
+	p.supplier.Go(func() { p.finishStart(s, s.prove(p.supplier.life, bootTimeout)) }) // ends with the ping or the supplier
 	return true
 }
 
@@ -147,8 +147,8 @@ func (p *pool) refill() {
 // refillLocked starts the missing servers, at most StartConcurrency at a time: more
 // would delay the starts of connections.
 func (p *pool) refillLocked() {
-	for !p.closed && p.pause == nil && p.opening < cap(p.supplier.turns) && len(p.idle)+p.opening < p.size {
-		p.opening++
+	for !p.closed && p.pause == nil && p.starting < cap(p.supplier.turns) && len(p.idle)+p.starting < p.size {
+		p.starting++
 		p.supplier.Go(p.open) // ends with the start
 	}
 }
@@ -166,7 +166,7 @@ func (p *pool) open() {
 		level, attrs := p.supplier.NoteFailure(err, false, "duration", time.Since(began))
 		p.supplier.log.Log(context.Background(), level, "warm server start failed", attrs...)
 	}
-	p.finishOpening(s, err)
+	p.finishStart(s, err)
 }
 
 // start waits for a turn, starts a server and waits until it has booted.
@@ -193,9 +193,9 @@ func (p *pool) isMute() bool {
 	return p.mute
 }
 
-// finishOpening ends an opening of open or adopt: it puts s into the pool, or ends
+// finishStart ends an opening of open or adopt: it puts s into the pool, or ends
 // it, and delays the next start after an error.
-func (p *pool) finishOpening(s *Session, err error) {
+func (p *pool) finishStart(s *Session, err error) {
 	if s != nil && (err != nil || !p.put(s)) {
 		if err == nil {
 			err = s.Err() // it has just ended; nil: the pool is full
@@ -204,7 +204,7 @@ func (p *pool) finishOpening(s *Session, err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.opening--
+	p.starting--
 	if err == nil {
 		p.mute = s.mute
 	}

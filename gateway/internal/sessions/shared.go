@@ -29,7 +29,7 @@ type slot struct {
 	session  *Session         // or nil
 	members  map[*Member]bool // of session
 	joining  int              // calls of Join that wait for the session
-	opening  *opening         // the running start, or nil
+	starting *slotStart       // the running start, or nil
 	replaces bool             // the next session replaces a lost one
 	backoff  *backoff.Backoff // nil: no start has failed since a session proved itself
 	notYet   time.Time        // no start before this time
@@ -44,9 +44,9 @@ type Member struct {
 	lost    func(err error)
 }
 
-// opening is one start of a shared session. All connections that need the session
+// slotStart is one start of a shared session. All connections that need the session
 // wait for it.
-type opening struct {
+type slotStart struct {
 	done    chan struct{} // closed at its end
 	session *Session      // set, like err, before done is closed
 	err     error
@@ -137,24 +137,24 @@ func (s *slot) add(m *Member) bool {
 }
 
 // openLocked returns the running start, which it begins if there is none.
-func (s *slot) openLocked() *opening {
-	if s.opening == nil {
-		o := &opening{done: make(chan struct{})}
-		s.opening = o
+func (s *slot) openLocked() *slotStart {
+	if s.starting == nil {
+		o := &slotStart{done: make(chan struct{})}
+		s.starting = o
 		wait := max(0, time.Until(s.notYet))
 		s.of.supplier.Go(func() { s.open(o, wait) }) // ends with the start, or with the supplier
 	}
-	return s.opening
+	return s.starting
 }
 
 // open starts the session after wait, and ends o with the result.
-func (s *slot) open(o *opening, wait time.Duration) {
+func (s *slot) open(o *slotStart, wait time.Duration) {
 	began := time.Now().Add(wait)
 	o.session, o.err = s.startAfter(wait)
 	s.of.supplier.reportShared(o.session, o.err, time.Since(began))
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
-	s.opening = nil
+	s.starting = nil
 	defer close(o.done)
 	switch {
 	case o.err != nil:

@@ -15,15 +15,15 @@ type option struct {
 	short string // "-c", or ""
 	value value
 	of    Kind   // the kinds of server that it has an effect on; 0: all
-	where place  // where it may be given
+	where scope  // where it may be given
 	help  string // "" for the command, which is not a flag
 }
 
-// place is where an option may be given.
-type place int
+// scope is where an option may be given.
+type scope int
 
 const (
-	anywhere   place = iota // flag, variable, file, and each entry of servers
+	anywhere   scope = iota // flag, variable, file, and each entry of servers
 	topLevel                // not in an entry of servers
 	serving                 // says what to serve: with servers, only in their entries
 	flagAndEnv              // not in the file
