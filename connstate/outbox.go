@@ -23,6 +23,11 @@ const (
 	maxWaitingBytes = 16 << 20
 )
 
+// maxWaits bounds the time that a client which reads steadily may keep a sender
+// waiting, in times of the wait of one that does not read. A session's reader must
+// not be kept so long that its server looks silent.
+const maxWaits = 3
+
 // eventOverhead is what an event counts for beside its data, in bytes.
 const eventOverhead = 64
 
@@ -112,20 +117,20 @@ func (o *outbox) enter(events []Event) (*waiter, error) {
 	return w, nil
 }
 
-// await waits until the waiter's events have entered. If nothing has been written to
-// the client for the time wait, it removes the waiter and fails with ErrSlow. The
-// room is not reused: the client is about to be closed. lastWrite returns when
-// something was last written.
+// await waits until the waiter's events have entered: as long as something has been
+// written to the client within the time wait, and at most three times as long in all.
+// Then it removes the waiter and fails with ErrSlow. The room is not reused: the
+// client is about to be closed. lastWrite returns when something was last written.
 func (o *outbox) await(w *waiter, wait time.Duration, lastWrite func() time.Time) error {
+	last := time.Now().Add(maxWaits * wait)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	for waited := false; !waited; {
+	for left := wait; left > 0; {
 		select {
 		case <-w.done:
 			return w.err
 		case <-timer.C:
-			left := wait - time.Since(lastWrite())
-			waited = left <= 0
+			left = min(wait-time.Since(lastWrite()), time.Until(last))
 			timer.Reset(max(0, left))
 		}
 	}

@@ -122,7 +122,8 @@ type Options struct {
 	// Default 10 s.
 	ReadTimeout time.Duration
 	// WriteTimeout bounds how long a client may take to read 64 KiB, and how long a
-	// sender waits for room in its outbox while nothing is written. Default 10 s.
+	// message waits for room in its outbox while nothing is written; while something
+	// is, at most three times as long. Default 10 s.
 	WriteTimeout time.Duration
 	// AnnounceDelay is the least time between the endpoint event and the
 	// mcp-response event. Default 100 ms; negative: none.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -66,7 +67,7 @@ func TestHalfRequestsAreBounded(t *testing.T) {
 				if _, err := io.ReadAll(res.Body); err != nil || res.StatusCode != tc.status || time.Since(sent) != tc.at {
 					t.Errorf("got %s after %v, %v; want %d after %v", res.Status, time.Since(sent), err, tc.status, tc.at)
 				}
-				if _, err := in.ReadByte(); err != io.EOF || time.Since(sent) > tc.at+time.Second {
+				if _, err := in.ReadByte(); err != io.EOF || time.Since(sent) > tc.at+2*time.Second {
 					t.Errorf("the TCP connection ends after %v: %v", time.Since(sent), err)
 				}
 			})
@@ -75,3 +76,70 @@ func TestHalfRequestsAreBounded(t *testing.T) {
 }
 
 func replaceID(request, id string) string { return strings.ReplaceAll(request, "ID", id) }
+
+// A client that sends head and body apart reads the refusal all the same: a TCP
+// connection that is closed while it sends is reset.
+func TestRefusalReachesAClientThatStillSends(t *testing.T) {
+	f := newFixture(t, config{})
+	srv := start(t, f)
+	for range 20 {
+		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		const size = 100 << 10
+		fmt.Fprintf(conn, "POST /sse/nobody/message HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", size)
+		in := bufio.NewReader(conn)
+		if _, err := in.Peek(1); err != nil { // the answer is there before the body is sent
+			t.Fatal(err)
+		}
+		for range 10 {
+			if _, err := conn.Write(make([]byte, size/10)); err != nil {
+				t.Fatalf("send the body: %v", err)
+			}
+		}
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusNotFound || len(body) == 0 {
+			t.Fatalf("got %s, %q, %v", res.Status, body, err)
+		}
+		conn.Close()
+	}
+}
+
+// A refusal of a message that has been read leaves the TCP connection open.
+func TestRefusedMessageKeepsTheTCPConnection(t *testing.T) {
+	f := newFixture(t, config{})
+	srv := start(t, f)
+	r := openStream(t, srv.Client(), srv.URL+"/sse", f)
+	defer r.Body.Close()
+	for _, body := range []string{"{nope", `{"jsonrpc":"2.0","id":null,"result":{}}`} {
+		res, _ := post(t, srv.Client(), srv.URL+"/sse/"+r.c.ID()+"/message", body)
+		if res.StatusCode != http.StatusBadRequest || res.Close {
+			t.Errorf("%s: got %s, closed: %t", body, res.Status, res.Close)
+		}
+	}
+}
+
+// A client of HTTP/2 may say only after the head that there is no body.
+func TestHTTP2GETWithAnEmptyBody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, config{})
+		p := servePipe(f, protocols("h2c"), nil)
+		defer p.stop()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/sse", io.MultiReader())
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := p.client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("got %s", res.Status)
+		}
+	})
+}

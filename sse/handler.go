@@ -96,7 +96,7 @@ func (h *Handler) Guard(next http.Handler) http.Handler {
 			refuse(w, r, http.StatusForbidden, message)
 			return
 		}
-		if r.ContentLength != 0 {
+		if hasBody(r) {
 			refuse(w, r, http.StatusBadRequest, errBody.Error())
 			return
 		}

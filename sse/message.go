@@ -69,6 +69,7 @@ func (h *Handler) readMessage(w http.ResponseWriter, r *http.Request) (*jsonrpc.
 		}
 		return nil, refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
 	}
+	r.Body = http.NoBody // it has been read to its end
 	m, err := jsonrpc.Parse(body)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		reason := metrics.PostInvalidRequest

@@ -24,15 +24,25 @@ func refuseRPC(w http.ResponseWriter, r *http.Request, status int, e *jsonrpc.Er
 	_, _ = w.Write(append(jsonrpc.NewError(jsonrpc.Null, e), '\n')) // a client that is gone needs no answer
 }
 
+// drainTime is how long a client may go on sending a body that nobody reads. A TCP
+// connection that is closed at once is reset, and the client may lose the answer.
+const drainTime = time.Second
+
 // abandonBody gives up what has not been read of a request's body. Otherwise
 // net/http waits for it before it answers, and again before it closes the TCP
 // connection. HTTP/2 needs none of this: there it is one stream of many.
 func abandonBody(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength == 0 || r.ProtoMajor > 1 {
+	if r.ContentLength == 0 || r.Body == http.NoBody || r.ProtoMajor > 1 {
 		return
 	}
 	w.Header().Set("Connection", "close")
-	_ = http.NewResponseController(w).SetReadDeadline(past) // without deadlines the server's own count
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // without deadlines the server's own count
+}
+
+// hasBody reports whether a request has a body, as far as its head tells. On HTTP/2
+// a body of unknown length may be empty.
+func hasBody(r *http.Request) bool {
+	return r.ContentLength > 0 || r.ContentLength < 0 && r.ProtoMajor == 1
 }
 
 func setRetryAfter(w http.ResponseWriter, wait time.Duration) {

@@ -34,7 +34,7 @@ func (h *Handler) checkSite(r *http.Request) (reason, message string) {
 		return reasonOrigin, "the Origin is not allowed: allow it by the allowed-origins option"
 	}
 	if h.fromOtherSite(r) {
-		return reasonOrigin, "a page of another site made the browser send this: allow its origin by the allowed-origins option"
+		return reasonOrigin, "a page of another site made the browser send this: open the address itself, or allow any origin by the allowed-origins option"
 	}
 	return "", ""
 }

@@ -1,7 +1,6 @@
 package sse_test
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -12,43 +11,55 @@ import (
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
-// A client that reads steadily but slowly gets a message that takes longer than
-// the write timeout, and so does what waits behind it: the timeout is for
-// progress, not for a message.
+// A client that reads steadily gets a message that takes longer than the write
+// timeout, and what waits behind it: the timeout is for progress, not for a message.
+// A sender that waits has a bound all the same.
 func TestSteadyReaderGetsALargeMessage(t *testing.T) {
-	for _, name := range []string{"h1", "h2c"} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, config{
-					sse:  sse.Options{WriteTimeout: 10 * time.Second},
-					conn: connstate.Options{OutboxBytes: 1 << 20, OutboxWait: 10 * time.Second},
-				})
-				p := servePipe(f, protocols(name), nil)
-				defer p.stop()
-				r := openStream(t, p.client, "http://localhost/sse", f)
-				defer r.Body.Close()
-				r.next() // endpoint
-				r.next() // connection
-				size := 12 << 20
-				sent := make(chan error, 2)
-				go func() {
-					sent <- r.c.Send([]byte(`"` + strings.Repeat("x", size) + `"`))
-					sent <- r.c.Send([]byte(`"` + strings.Repeat("y", 1<<20) + `"`))
-				}()
-				got := 0
-				for buf := make([]byte, 64<<10); got < size+1<<20; { // 64 KiB a second: over 3 minutes
-					n, err := io.ReadFull(r.br, buf)
-					if got += n; err != nil {
-						t.Fatalf("the stream ended after %d bytes: %v, reason %q", got, err, r.c.Reason())
-					}
-					time.Sleep(time.Second)
-				}
-				for range 2 {
-					if err := <-sent; err != nil {
-						t.Error(fmt.Errorf("send: %w", err))
-					}
-				}
+	for name, tc := range map[string]struct {
+		rate   int // bytes a second
+		behind int // bytes of a message that waits behind it
+		closed bool
+	}{
+		"slow, one message":  {rate: 64 << 10},
+		"two messages":       {rate: 1 << 20, behind: 1 << 20},
+		"slow, two messages": {rate: 64 << 10, behind: 1 << 20, closed: true},
+	} {
+		for _, version := range []string{"h1", "h2c"} {
+			t.Run(name+", "+version, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { steadyReader(t, version, tc.rate, tc.behind, tc.closed) })
 			})
-		})
+		}
+	}
+}
+
+func steadyReader(t *testing.T, version string, rate, behind int, closed bool) {
+	const size = 12 << 20
+	f := newFixture(t, config{
+		sse:  sse.Options{WriteTimeout: 10 * time.Second},
+		conn: connstate.Options{OutboxBytes: 1 << 20, OutboxWait: 10 * time.Second},
+	})
+	p := servePipe(f, protocols(version), nil)
+	defer p.stop()
+	r := openStream(t, p.client, "http://localhost/sse", f)
+	defer r.Body.Close()
+	r.next() // endpoint
+	r.next() // connection
+	sent := make(chan error, 1)
+	go func() {
+		err := r.c.Send([]byte(`"` + strings.Repeat("x", size) + `"`))
+		if err == nil && behind > 0 {
+			err = r.c.Send([]byte(`"` + strings.Repeat("y", behind) + `"`))
+		}
+		sent <- err
+	}()
+	var err error
+	got := 0
+	for buf := make([]byte, rate); err == nil && got < size+behind; time.Sleep(time.Second) {
+		n := 0
+		n, err = io.ReadFull(r.br, buf)
+		got += n
+	}
+	if failed := <-sent; (failed != nil) != closed || (err != nil) != closed {
+		t.Errorf("sent: %v, read %d bytes: %v, reason %q; want the stream closed: %t", failed, got, err, r.c.Reason(), closed)
 	}
 }

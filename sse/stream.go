@@ -40,7 +40,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 		return nil
 	}
 	client, err := h.client(r, principal)
-	if err == nil && r.ContentLength != 0 {
+	if err == nil && hasBody(r) {
 		err = errBody
 	}
 	if err != nil {

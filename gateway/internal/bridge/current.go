@@ -68,7 +68,7 @@ func (s *start) settle(a *attachment) bool {
 	case s.b.over(): // close, or the lines above, leave the session
 		s.moveLocked(over)
 		return true
-	case s.current.Load() == a && a.Err() == nil:
+	case s.current.Load() == a && a.Err() == nil && (a.member == nil || a.member.Current()):
 		s.moveLocked(serving)
 		return true
 	}

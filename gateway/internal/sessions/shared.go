@@ -253,6 +253,14 @@ func (m *Member) Replace() {
 	}
 }
 
+// Current reports whether the session is still that of its slot. A session that was
+// replaced ends later.
+func (m *Member) Current() bool {
+	m.slot.of.mu.Lock()
+	defer m.slot.of.mu.Unlock()
+	return m.slot.session == m.Session
+}
+
 // Leave ends the membership; the session goes on.
 func (m *Member) Leave() {
 	m.slot.of.mu.Lock()

@@ -130,6 +130,15 @@ type conn struct {
 	leave func()
 }
 
+// CloseWrite ends what is sent, so that a client reads the last answer before the
+// connection is closed.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return c.Close()
+}
+
 // Close closes the connection.
 func (c *conn) Close() error {
 	c.leave()

@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"math"
 	"os"
 	"time"
 
@@ -13,6 +14,6 @@ func setPeerTimeout(fd uintptr, timeout time.Duration) error {
 	if timeout <= 0 {
 		return nil
 	}
-	err := unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(timeout.Milliseconds()))
+	err := unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(min(timeout.Milliseconds(), math.MaxInt32)))
 	return os.NewSyscallError("setsockopt", err)
 }

@@ -27,3 +27,14 @@ func TestAcceptedConnectionsHaveThePeerTimeout(t *testing.T) {
 		}
 	})
 }
+
+func TestAnyPeerTimeoutIsTaken(t *testing.T) {
+	for _, timeout := range []time.Duration{0, 350 * time.Hour, 700 * time.Hour, 365 * 24 * time.Hour} {
+		l, err := Listen(t.Context(), "127.0.0.1:0", Options{PeerTimeout: timeout})
+		if err != nil {
+			t.Errorf("%v: %v", timeout, err)
+			continue
+		}
+		l.Close()
+	}
+}
