@@ -172,7 +172,7 @@ func BenchmarkOpen(b *testing.B) {
 			b.Fatal(err)
 		}
 		endpoint = append(endpoint, time.Since(began))
-		if _, err := s.until(func(e block) bool { return e.name == "mcp-response" }); err != nil {
+		if _, err := s.until(func(e block) bool { return e.Name == "mcp-response" }); err != nil {
 			b.Fatal(err)
 		}
 		ready = append(ready, time.Since(began))

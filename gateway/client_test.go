@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,13 +14,12 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// block is one block of an event stream.
-type block struct {
-	name, data, id, retry, comment string
-}
+// block is one block of a stream.
+type block = ssetest.Event
 
 // stream is a minimal client of an HTTP+SSE server: tests see each byte, and
 // benchmarks measure the server.
@@ -62,8 +60,8 @@ func dial(c *http.Client, base string, header http.Header) (*stream, error) {
 		s.close()
 		return nil, err
 	}
-	at, err := url.Parse(first.data)
-	if err != nil || first.name != "endpoint" {
+	at, err := url.Parse(first.Data)
+	if err != nil || first.Name != "endpoint" {
 		s.close()
 		return nil, fmt.Errorf("first event %+v: %w", first, err)
 	}
@@ -72,33 +70,7 @@ func dial(c *http.Client, base string, header http.Header) (*stream, error) {
 }
 
 // read returns the next block.
-func (s *stream) read() (block, error) {
-	var b block
-	for {
-		line, err := s.in.ReadSlice('\n')
-		if err != nil {
-			return b, err
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		field, value, _ := bytes.Cut(line, []byte(":"))
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(field) {
-		case "event":
-			b.name = string(value)
-		case "data":
-			b.data = string(value)
-		case "id":
-			b.id = string(value)
-		case "retry":
-			b.retry = string(value)
-		case "":
-			if len(line) == 0 {
-				return b, nil
-			}
-			b.comment = string(value)
-		}
-	}
-}
+func (s *stream) read() (block, error) { return ssetest.Read(s.in) }
 
 // send posts a message and expects a 202.
 func (s *stream) send(msg string) error {
@@ -119,7 +91,7 @@ func (s *stream) call(msg, id string) (block, error) {
 	if err := s.send(msg); err != nil {
 		return block{}, err
 	}
-	return s.until(func(b block) bool { return strings.Contains(b.data, `"id":`+id) })
+	return s.until(func(b block) bool { return strings.Contains(b.Data, `"id":`+id) })
 }
 
 func (s *stream) until(found func(block) bool) (block, error) {

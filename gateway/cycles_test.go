@@ -109,7 +109,7 @@ func cycle(c *http.Client, at string, n int) error {
 	case 1: // gone with a request under way
 		return s.send(request("1", "tools/list"))
 	case 2: // gone when it was announced
-		_, err = s.until(func(b block) bool { return b.name == "mcp-response" })
+		_, err = s.until(func(b block) bool { return b.Name == "mcp-response" })
 	case 3: // gone after it was served
 		_, err = s.call(request("1", "tools/list"), "1")
 	}

@@ -57,11 +57,13 @@ func TestWireOfAReadyConnection(t *testing.T) {
 		}
 	}
 	want := []block{
-		{name: "connection", id: "2", retry: "1000", data: `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":"` + id + `","state":"initializing","heartbeatSeconds":15}}`},
-		{name: "mcp-response", id: "3", data: `{"jsonrpc":"2.0","id":"auto-initialize-` + id + `","result":` + serverResult + `}`},
+		{Name: "connection", ID: "2", Retry: "1000", Data: `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":"` + id + `","state":"initializing","heartbeatSeconds":15}}`},
+		{Name: "mcp-response", ID: "3", Data: `{"jsonrpc":"2.0","id":"auto-initialize-` + id + `","result":` + serverResult + `}`},
 	}
 	for _, w := range want {
-		if got := s.next(t); got != w {
+		w.Lines = 1
+		got := s.next(t)
+		if got.Raw = ""; got != w {
 			t.Errorf("got %+v\nwant %+v", got, w)
 		}
 	}
@@ -71,7 +73,8 @@ func TestWireOfAReadyConnection(t *testing.T) {
 	s.must(t, `{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/list","params":{"n":1.50,"s":"\u00e9"}}`)
 	const data = `{"jsonrpc":"2.0","id":9007199254740993,"result":{"n":1.50,"s":"\u00e9"}}`
 	for i, name := range []string{"message", "mcp-response"} {
-		if got, w := s.next(t), (block{name: name, id: fmt.Sprint(4 + i), data: data}); got != w {
+		got, w := s.next(t), block{Name: name, ID: fmt.Sprint(4 + i), Data: data, Lines: 1}
+		if got.Raw = ""; got != w {
 			t.Errorf("got %+v, want %+v", got, w)
 		}
 	}
@@ -98,7 +101,7 @@ func TestWireDialects(t *testing.T) {
 			s := open(t, c, base+"/sse?auto=0&"+tt.query, tt.header)
 			s.must(t, tt.posts...)
 			for i, want := range tt.want {
-				if got := s.next(t); got.name != want {
+				if got := s.next(t); got.Name != want {
 					t.Errorf("event %d is %+v, want it under %q", i, got, want)
 				}
 			}
@@ -113,10 +116,10 @@ func TestWireOfAPlainTransport(t *testing.T) {
 	seen := map[string]bool{}
 	for range 2 {
 		b := s.next(t)
-		if b.name != "message" {
+		if b.Name != "message" {
 			t.Errorf("got %+v, want events named message alone", b)
 		}
-		seen[b.data] = true
+		seen[b.Data] = true
 	}
 	if !seen[`{"jsonrpc":"2.0","id":1,"result":{}}`] || !seen[`{"jsonrpc":"2.0","id":2,"result":{}}`] {
 		t.Errorf("got %v", seen)
@@ -128,11 +131,11 @@ func TestWireOfAPanickingHandler(t *testing.T) {
 	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
 	s := open(t, c, base+"/sse?auto=0&event=message", nil)
 	b, err := s.call(request("1", "panic"), "1")
-	if err != nil || !strings.Contains(b.data, `"error":{"code":-32603,"message":"handler panicked`) {
-		t.Errorf("got %s (%v), want an error that says so", b.data, err)
+	if err != nil || !strings.Contains(b.Data, `"error":{"code":-32603,"message":"handler panicked`) {
+		t.Errorf("got %s (%v), want an error that says so", b.Data, err)
 	}
-	if b, err = s.call(request("2", "tools/list"), "2"); err != nil || !strings.Contains(b.data, `"result"`) {
-		t.Errorf("got %s (%v), want a result", b.data, err)
+	if b, err = s.call(request("2", "tools/list"), "2"); err != nil || !strings.Contains(b.Data, `"result"`) {
+		t.Errorf("got %s (%v), want a result", b.Data, err)
 	}
 }
 
@@ -146,8 +149,8 @@ func TestWireOfTwoClients(t *testing.T) {
 			for i := range 200 {
 				id := fmt.Sprint(i)
 				b, err := s.call(`{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"client":`+fmt.Sprint(n)+`}}`, id)
-				if want := `{"jsonrpc":"2.0","id":` + id + `,"result":{"client":` + fmt.Sprint(n) + `}}`; err != nil || b.data != want {
-					t.Errorf("client %d got %s (%v), want %s", n, b.data, err, want)
+				if want := `{"jsonrpc":"2.0","id":` + id + `,"result":{"client":` + fmt.Sprint(n) + `}}`; err != nil || b.Data != want {
+					t.Errorf("client %d got %s (%v), want %s", n, b.Data, err, want)
 					return
 				}
 			}
@@ -199,8 +202,8 @@ func TestMounted(t *testing.T) {
 			if !strings.HasPrefix(s.post, base+tt.at+"/sse/") {
 				t.Errorf("endpoint %s, want it under %s", s.post, tt.at)
 			}
-			if b, err := s.call(request("1", "tools/list"), "1"); err != nil || b.data != `{"jsonrpc":"2.0","id":1,"result":{}}` {
-				t.Errorf("got %s (%v)", b.data, err)
+			if b, err := s.call(request("1", "tools/list"), "1"); err != nil || b.Data != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+				t.Errorf("got %s (%v)", b.Data, err)
 			}
 		})
 	}
@@ -247,8 +250,8 @@ func TestSDKServerWithoutInitialize(t *testing.T) {
 	base, c, _ := serve(t, sdkServer(), gateway.Options{})
 	s := open(t, c, base+"/sse?auto=0&event=message", nil)
 	b, err := s.call(`{"jsonrpc":"2.0","id":1.5,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}`, "1.5")
-	if err != nil || b.data != `{"jsonrpc":"2.0","id":1.5,"result":{"content":[{"type":"text","text":"hi"}]}}` {
-		t.Errorf("got %s (%v)", b.data, err)
+	if err != nil || b.Data != `{"jsonrpc":"2.0","id":1.5,"result":{"content":[{"type":"text","text":"hi"}]}}` {
+		t.Errorf("got %s (%v)", b.Data, err)
 	}
 }
 
