@@ -70,7 +70,7 @@ func dial(c *http.Client, base string, header http.Header) (*stream, error) {
 }
 
 // read returns the next block.
-func (s *stream) read() (block, error) { return ssetest.Read(s.in) }
+func (s *stream) read() (block, error) { return ssetest.ReadAny(s.in) }
 
 // send posts a message and expects a 202.
 func (s *stream) send(msg string) error {

@@ -51,9 +51,29 @@ func Read(in LineReader) (Event, error) {
 			raw.WriteByte('\n')
 		}
 		raw.Write(line)
-		if err := e.addLine(line); err != nil {
+		field, value, ok := bytes.Cut(line, []byte(": "))
+		if !ok || !e.set(field, value) {
+			return e, fmt.Errorf("the line %q is no field", line)
+		}
+	}
+}
+
+// ReadAny reads one block of any server: it takes what the standard allows for an
+// event with one line of data (WHATWG HTML, section 9.2). It leaves Raw empty, so
+// that a benchmark measures the server and not its client.
+func ReadAny(in LineReader) (Event, error) {
+	var e Event
+	for {
+		line, err := readLine(in)
+		if err != nil {
 			return e, err
 		}
+		line = bytes.TrimSuffix(line, []byte("\r"))
+		if len(line) == 0 {
+			return e, nil
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		e.set(field, bytes.TrimPrefix(value, []byte(" ")))
 	}
 }
 
@@ -76,11 +96,8 @@ func readLine(in LineReader) ([]byte, error) {
 	}
 }
 
-func (e *Event) addLine(line []byte) error {
-	field, value, ok := bytes.Cut(line, []byte(": "))
-	if !ok {
-		return fmt.Errorf("the line %q is no field", line)
-	}
+// set sets a field, and reports whether there is one of that name.
+func (e *Event) set(field, value []byte) bool {
 	switch string(field) {
 	case "id":
 		e.ID = string(value)
@@ -94,7 +111,7 @@ func (e *Event) addLine(line []byte) error {
 	case "":
 		e.Comment = string(value)
 	default:
-		return fmt.Errorf("the line %q has an unknown field", line)
+		return false
 	}
-	return nil
+	return true
 }

@@ -34,3 +34,13 @@ func TestReadIsStrict(t *testing.T) {
 		}
 	}
 }
+
+func TestReadAny(t *testing.T) {
+	in := bufio.NewReader(strings.NewReader("event:message\r\ndata:  {}\r\nodd\r\n\r\n:\n\n"))
+	want := []ssetest.Event{{Name: "message", Data: " {}", Lines: 1}, {}}
+	for i, w := range want {
+		if got, err := ssetest.ReadAny(in); err != nil || got != w {
+			t.Errorf("block %d = %+v, %v", i, got, err)
+		}
+	}
+}
