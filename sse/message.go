@@ -31,11 +31,16 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	m, refusal := h.readMessage(w, r)
 	if refusal != nil {
 		h.opts.Metrics.PostRejected(refusal.reason)
-		refuseRPC(w, r, refusal.status, refusal.err)
+		if !refusal.read {
+			abandonBody(w, r)
+		}
+		refuseRead(w, refusal.status, refusal.err)
 		return
 	}
 	if c.State() == connstate.Closed {
-		h.refuseClient(w, r, http.StatusNotFound, metrics.PostClosed, "the connection is closed: open a new one with GET "+h.streamPath(r))
+		message := "the connection is closed: open a new one with GET " + h.streamPath(r)
+		h.refusals.refused(h, r, http.StatusNotFound, metrics.PostClosed, message)
+		refuseRead(w, http.StatusNotFound, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
 		return
 	}
 	c.Observe(m, r.Header.Get(headerVersion))
@@ -48,10 +53,11 @@ type refusal struct {
 	status int
 	reason string
 	err    *jsonrpc.Error
+	read   bool // the body has been read
 }
 
 func refused(status int, reason, format string, args ...any) *refusal {
-	return &refusal{status, reason, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...)}
+	return &refusal{status: status, reason: reason, err: jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...)}
 }
 
 func (h *Handler) readMessage(w http.ResponseWriter, r *http.Request) (*jsonrpc.Message, *refusal) {
@@ -69,17 +75,18 @@ func (h *Handler) readMessage(w http.ResponseWriter, r *http.Request) (*jsonrpc.
 		}
 		return nil, refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
 	}
-	r.Body = http.NoBody // it has been read to its end
 	m, err := jsonrpc.Parse(body)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		reason := metrics.PostInvalidRequest
 		if e.Code == jsonrpc.CodeParseError {
 			reason = metrics.PostInvalidJSON
 		}
-		return nil, &refusal{http.StatusBadRequest, reason, e}
+		return nil, &refusal{http.StatusBadRequest, reason, e, true}
 	}
 	if m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null {
-		return nil, refused(http.StatusBadRequest, metrics.PostInvalidRequest, "the id of a response must not be null")
+		refusal := refused(http.StatusBadRequest, metrics.PostInvalidRequest, "the id of a response must not be null")
+		refusal.read = true
+		return nil, refusal
 	}
 	return m, nil
 }

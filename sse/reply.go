@@ -11,11 +11,12 @@ import (
 
 // refuse answers a request with an HTTP status and a JSON-RPC error body.
 func refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
-	refuseRPC(w, r, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
+	abandonBody(w, r)
+	refuseRead(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
 }
 
-func refuseRPC(w http.ResponseWriter, r *http.Request, status int, e *jsonrpc.Error) {
-	abandonBody(w, r)
+// refuseRead is refuse for a request whose body has been read.
+func refuseRead(w http.ResponseWriter, status int, e *jsonrpc.Error) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
@@ -32,7 +33,7 @@ const drainTime = time.Second
 // net/http waits for it before it answers, and again before it closes the TCP
 // connection. HTTP/2 needs none of this: there it is one stream of many.
 func abandonBody(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength == 0 || r.Body == http.NoBody || r.ProtoMajor > 1 {
+	if r.ContentLength == 0 || r.ProtoMajor > 1 {
 		return
 	}
 	w.Header().Set("Connection", "close")
