@@ -72,6 +72,9 @@ func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID,
 	case mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged:
 		return s.callers, ""
 	case mcp.MethodResourceUpdated:
+		if len(id) > maxURI { // nobody can subscribe to it
+			return nil, "its URI is too long"
+		}
 		return shared.subscriptions.Updated(id), ""
 	case mcp.MethodElicitationComplete:
 		if c, ok := shared.elicitations.Complete(id); ok {

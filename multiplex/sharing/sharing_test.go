@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
@@ -161,5 +163,30 @@ func TestTasksAreBounded(t *testing.T) {
 	}
 	if tasks, _ := s.Len(); tasks != 4096 {
 		t.Errorf("%d tasks", tasks)
+	}
+}
+
+func TestUpdatesTakeTimeByTheLengthOfTheURI(t *testing.T) {
+	var s sharing.Subscriptions[string]
+	for i := range 100 {
+		s.Add(fmt.Sprint("a://", i), "ann")
+	}
+	scaletest.Linear(t, 5000, func(n int) func() {
+		uri := "a://" + strings.Repeat("/", n)
+		return func() { s.Updated(uri) }
+	})
+}
+
+func TestSubscriptionsLeaveNothing(t *testing.T) {
+	var s sharing.Subscriptions[string]
+	s.Add("a://1", "ann")
+	s.Add("a://1", "bob")
+	s.Leave("ann")
+	if got := s.Updated("a://1/x"); len(got) != 1 || got[0] != "bob" {
+		t.Errorf("told are %v, want bob", got)
+	}
+	s.Leave("bob")
+	if got := s.Updated("a://1"); len(got) != 0 {
+		t.Errorf("told are %v, want nobody", got)
 	}
 }

@@ -17,7 +17,8 @@ var ErrTooManySubscriptions = errors.New("too many subscriptions")
 // server sees the first subscription to a resource and the end of the last.
 type Subscriptions[C comparable] struct {
 	clients map[string][]C
-	counts  map[C]int
+	counts  map[C]int   // subscriptions of a client
+	lengths map[int]int // URIs by their length
 }
 
 // Subscribe adds a client to the subscribers of a resource that has some, and
@@ -40,7 +41,10 @@ func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
 // Add adds a client to the subscribers of a resource.
 func (s *Subscriptions[C]) Add(uri string, c C) {
 	if s.clients == nil {
-		s.clients, s.counts = make(map[string][]C), make(map[C]int)
+		s.clients, s.counts, s.lengths = make(map[string][]C), make(map[C]int), make(map[int]int)
+	}
+	if len(s.clients[uri]) == 0 {
+		s.lengths[len(uri)]++
 	}
 	s.clients[uri] = append(s.clients[uri], c)
 	s.counts[c]++
@@ -59,6 +63,9 @@ func (s *Subscriptions[C]) Unsubscribe(uri string, c C) bool {
 	}
 	if len(clients) == 1 {
 		delete(s.clients, uri)
+		if s.lengths[len(uri)]--; s.lengths[len(uri)] == 0 {
+			delete(s.lengths, len(uri))
+		}
 		return true
 	}
 	s.clients[uri] = slices.Delete(clients, i, i+1)
@@ -82,19 +89,22 @@ func (s *Subscriptions[C]) Leave(c C) (uris []string) {
 // it. If there are none, it returns all subscribers.
 func (s *Subscriptions[C]) Updated(uri string) []C {
 	told := make(map[C]bool) // a client may subscribe to several of them
-	tell := func(clients []C) {
-		for _, c := range clients {
+	tell := func(length int) {
+		if s.lengths[length] == 0 {
+			return // to look up each part of a long URI would take the square of its length
+		}
+		for _, c := range s.clients[uri[:length]] {
 			told[c] = true
 		}
 	}
-	tell(s.clients[uri])
+	tell(len(uri))
 	for i, char := range uri {
 		if !strings.ContainsRune("/?#", char) {
 			continue
 		}
-		tell(s.clients[uri[:i]])
+		tell(i)
 		if char == '/' && i+1 < len(uri) {
-			tell(s.clients[uri[:i+1]])
+			tell(i + 1)
 		}
 	}
 	if len(told) == 0 {
