@@ -46,6 +46,7 @@ type Config struct {
 	// How the server is reached, and what the checks below turn into Tokens and remote.
 	command            []string // of the child process
 	env, headers       [][2]string
+	envAllow           []string
 	dir                string
 	maxLineBytes       int
 	address, transport string
@@ -75,6 +76,7 @@ type origin struct {
 type report struct {
 	faults   []fault
 	warnings []string
+	secrets  []string // names of the variables that remote servers use
 }
 
 type fault struct {

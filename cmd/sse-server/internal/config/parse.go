@@ -57,6 +57,13 @@ func checkVariable(name, value string) (want string) {
 	return ""
 }
 
+func parseVariableName(given string) (name, want string) {
+	if checkVariable(given, "") != "" || strings.Contains(given, "=") {
+		want = "want the name of an environment variable"
+	}
+	return given, want
+}
+
 func checkHeader(name, _ string) (want string) {
 	_, want = parseHeaderName(strings.TrimSpace(name))
 	return want

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -51,13 +52,25 @@ func (c *Config) Upstream() upstream.Upstream {
 
 func (c *Config) child() upstream.Command {
 	child := upstream.Command{Path: c.command[0], Args: c.command[1:], Dir: c.dir, MaxLineBytes: c.maxLineBytes}
-	if len(c.env) > 0 {
-		child.Env = os.Environ() // of two with one name the last counts
+	child.Env = []string{} // not nil, which means all
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); c.passes(name) {
+			child.Env = append(child.Env, variable)
+		}
 	}
-	for _, variable := range c.env {
+	for _, variable := range c.env { // of two with one name the last counts
 		child.Env = append(child.Env, variable[0]+"="+variable[1])
 	}
 	return child
+}
+
+// passes reports whether the child process gets a variable of sse-server. It does
+// not get the secrets of remote servers, unless it is allowed to by name.
+func (c *Config) passes(name string) bool {
+	if len(c.envAllow) > 0 {
+		return slices.Contains(c.envAllow, name)
+	}
+	return !slices.Contains(c.report.secrets, name) && name != envName("header") && name != envName("url")
 }
 
 // CheckCommand returns an error if there is no such program as the command names:
@@ -148,6 +161,7 @@ func (c *Config) expand(text string) (string, error) {
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
 		name := strings.Trim(found, "${}")
 		value, _ := c.lookupEnv(name)
+		c.report.secrets = append(c.report.secrets, name)
 		if !variable.MatchString(found) {
 			wrong = errors.New("want ${NAME} with the name of an environment variable, of letters, digits and _")
 		} else if value == "" {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 func TestRemoteServer(t *testing.T) {
@@ -155,5 +157,26 @@ func TestEffectiveSettingsOfARemoteServer(t *testing.T) {
 		if second.remote.Address != given || second.transport != "sse" {
 			t.Errorf("the file leads to %s over %s", second.remote.Address, second.transport)
 		}
+	}
+}
+
+// A token of one server is none of another server's business.
+func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
+	for name, value := range map[string]string{"T_TOKEN": "secret", "T_PLAIN": "plain", "SSE_SERVER_HEADER": "X-Key: secret"} {
+		t.Setenv(name, value)
+	}
+	lookup := map[string]string{"T_TOKEN": "secret"}
+	path := writeFile(t, "gw.yaml", `servers:
+  child: {command: [echo]}
+  listed: {command: [echo], env-allow: [PATH, T_TOKEN], env: {OWN: "1"}}
+  remote: {url: "https://example.com/mcp", header: {Authorization: "Bearer ${T_TOKEN}"}}
+`)
+	c := mustLoad(t, lookup, "--config", path)
+	env := func(i int) []string { return c.Servers[i].Upstream().(upstream.Command).Env }
+	if got := env(0); slices.ContainsFunc(got, func(v string) bool { return strings.Contains(v, "secret") }) || !slices.Contains(got, "T_PLAIN=plain") {
+		t.Errorf("the child gets %q", got)
+	}
+	if got := env(1); len(got) != 3 || !slices.Contains(got, "T_TOKEN=secret") || !slices.Contains(got, "OWN=1") {
+		t.Errorf("the child with a list gets %q", got)
 	}
 }
