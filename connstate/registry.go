@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -80,7 +81,7 @@ func (r *Registry) add(c *Connection) *LimitError {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	addr := c.client.Addr
-	key := network(addr)
+	key := subnet.Of(addr)
 	switch {
 	case r.draining:
 		return &LimitError{metrics.RejectedDraining, "the gateway is shutting down", 5 * time.Second}
@@ -107,18 +108,6 @@ func (r *Registry) add(c *Connection) *LimitError {
 	return nil
 }
 
-// network returns the unit in which clients are limited: an IPv4 address, or an IPv6
-// /64, which one host can use as a whole.
-func network(addr netip.Addr) netip.Prefix {
-	addr = addr.Unmap().WithZone("")
-	bits := 32
-	if addr.Is6() {
-		bits = 64
-	}
-	p, _ := addr.Prefix(bits) // fails for the zero Addr only: all those share the zero Prefix
-	return p
-}
-
 // Find returns the open connection with that id.
 func (r *Registry) Find(id string) (*Connection, bool) {
 	v, ok := r.conns.Load(id)
@@ -140,7 +129,7 @@ func (r *Registry) Remove(c *Connection) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := network(c.client.Addr)
+	key := subnet.Of(c.client.Addr)
 	if r.perIP[key]--; r.perIP[key] <= 0 {
 		delete(r.perIP, key)
 	}

@@ -106,7 +106,8 @@ func (c *checks) values() {
 	c.refuseIf(json.Unmarshal(c.o.Capabilities, &object) != nil || object == nil,
 		"Capabilities", `must be a JSON object, such as {"roots":{}}`)
 	for _, origin := range c.o.AllowedOrigins {
-		c.refuseIf(origin != "*" && strings.Contains(origin, "*"), "AllowedOrigins", `must name each origin in full; "*" stands only for any origin`)
+		c.refuseIf(origin != "*" && strings.Contains(origin, "*"), "AllowedOrigins",
+			fmt.Sprintf(`%q is no origin: name each in full; "*" stands only for any origin`, origin))
 	}
 	for _, name := range c.o.ForwardHeaders {
 		if err := CheckHeaderName(name); err != nil {

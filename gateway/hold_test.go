@@ -334,8 +334,8 @@ func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 	})
 }
 
-// An internal error may be temporary, and may stand for an HTTP failure of the
-// server: the client's initialize waits for the next start.
+// An internal error may be temporary, and transports make one of an HTTP failure:
+// the client's initialize waits for the next start.
 func TestInternalErrorIsNoRefusal(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "initialize" && s.n == 1 {

@@ -11,7 +11,7 @@ import (
 )
 
 // pending is a request that the server has not answered. Session.mu guards it while
-// it is in the table. Whoever removes it from the table owns it and must answer it.
+// it is in the table. The function that removes it from the table owns it and must answer it.
 type pending struct {
 	timed
 	id      int64 // on the wire

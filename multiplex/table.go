@@ -37,7 +37,8 @@ type table struct {
 	shared    shared
 
 	// abandoned holds the ids of requests that were given up and that the server may
-	// still answer. 0 stands for those beyond maxAbandoned; no answer removes it.
+	// still answer. The id 0 is there if there were more than maxAbandoned; no answer
+	// removes it.
 	abandoned map[int64]struct{}
 	sawID     bool // the server has answered with an id
 	// notified is the id that the next request had when a notification was last sent;

@@ -29,7 +29,7 @@ func parse(t testing.TB, text string) []event {
 	}
 }
 
-// names are the event names, in order; ":" stands for a comment.
+// names returns the event names, in order, and ":" for a comment.
 func names(events []event) string {
 	var out []string
 	for _, e := range events {

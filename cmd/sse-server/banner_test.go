@@ -6,10 +6,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 func TestBanner(t *testing.T) {
-	tokens := writeFile(t, "tokens", "alice:0123456789abcdef\n")
+	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	for name, args := range map[string][]string{
 		"demo":   nil,
 		"child":  {"--", "npx", "-y", "server"},
@@ -82,7 +84,7 @@ func TestReadmeShowsTheBanner(t *testing.T) {
 }
 
 func TestBannerOfServers(t *testing.T) {
-	l := mustLoad(t, map[string]string{"KEY": secret}, "-c", writeFile(t, "gw.yaml",
+	l := mustLoad(t, map[string]string{"KEY": secret}, "-c", clitest.WriteFile(t, "gw.yaml",
 		"servers:\n  everything: {command: [npx, -y, x]}\n  a: {url: \"https://a/mcp?k=${KEY}\"}\n  d: {demo: true}\n"))
 	var out bytes.Buffer
 	banner(&out, "http://localhost:1", l)

@@ -6,10 +6,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 func TestExposureIsWarnedOf(t *testing.T) {
-	tokens := writeFile(t, "tokens", "alice:0123456789abcdef\n")
+	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	for _, tc := range []struct {
 		name   string
 		args   []string

@@ -3,9 +3,10 @@ package main
 import (
 	"context"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 
 	"go.uber.org/goleak"
 
@@ -35,30 +36,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// environment makes a LookupEnv.
-func environment(vars map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		value, ok := vars[name]
-		return value, ok
-	}
-}
-
 // mustLoad loads a configuration that must be right.
 func mustLoad(t *testing.T, env map[string]string, args ...string) *config.Config {
 	t.Helper()
-	c, faults := config.Load(args, environment(env))
+	c, faults := config.Load(args, clitest.Environment(env))
 	if len(faults) > 0 {
 		t.Fatalf("load %q: got faults\n%s", args, strings.Join(faults, "\n"))
 	}
 	return c
-}
-
-// writeFile writes a file in a directory of the test's own.
-func writeFile(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 // output runs sse-server as a process of its own that ends by itself, and returns
@@ -105,7 +107,7 @@ func TestMisspelledKeysAreSuggested(t *testing.T) {
 		{"a server at the top", "docs:\n  command: [npx, server]\n", `:1: unknown key "docs": if it is a server, put it under servers`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			path := writeFile(t, "gw.yaml", tc.content)
+			path := clitest.WriteFile(t, "gw.yaml", tc.content)
 			_, stderr, code := output(t, "check", "--config", path)
 			if want := "  " + path + tc.want; code != exitConfig || !strings.Contains(stderr, want) {
 				t.Errorf("exit code %d, prints\n%swant %q", code, stderr, want)
@@ -143,7 +145,7 @@ func TestCommandInOneWord(t *testing.T) {
 	if code != exitConfig || !strings.Contains(stderr, want) {
 		t.Errorf("exit code %d, prints\n%swant %q", code, stderr, want)
 	}
-	path := writeFile(t, "gw.yaml", `command: ["npx -y", foo]`)
+	path := clitest.WriteFile(t, "gw.yaml", `command: ["npx -y", foo]`)
 	_, stderr, code = output(t, "--config", path)
 	want = `  command: there is no program named "npx -y": give the program and its arguments as separate entries, ` +
 		`as in: command: [npx, "-y", foo]` + "\n"

@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -142,7 +144,7 @@ func TestAdminAddress(t *testing.T) {
 
 func TestTokens401(t *testing.T) {
 	const token = "0123456789abcdef"
-	path := writeFile(t, "tokens", "alice:"+token+"\n")
+	path := clitest.WriteFile(t, "tokens", "alice:"+token+"\n")
 	p := start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--auth-tokens-file", path)
 	client := newClient(t, &http.Transport{})
 	for url, want := range map[string]int{
@@ -321,8 +323,8 @@ func certificate(t *testing.T) (cert, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return writeFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
-		writeFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
+	return clitest.WriteFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
+		clitest.WriteFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
 }
 
 // A pipe as the file of tokens waits for a writer that may never come.
@@ -334,7 +336,7 @@ func TestSignalWhileTheConfigurationIsRead(t *testing.T) {
 	signals := make(chan os.Signal, 1)
 	signals <- syscall.SIGTERM
 	var log bytes.Buffer
-	code := (&Main{Args: []string{"--auth-tokens-file", path}, Stdout: io.Discard, Stderr: &log, LookupEnv: environment(nil), Signals: signals}).Run()
+	code := (&Main{Args: []string{"--auth-tokens-file", path}, Stdout: io.Discard, Stderr: &log, LookupEnv: clitest.Environment(nil), Signals: signals}).Run()
 	if code != 143 || !strings.Contains(log.String(), "while the configuration was being read") {
 		t.Errorf("got exit code %d, %q", code, &log)
 	}

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -28,7 +30,7 @@ func childConfig(t *testing.T, more string) string {
 // startServers runs the program with a file of servers.
 func startServers(t *testing.T, servers string, args ...string) *program {
 	t.Helper()
-	path := writeFile(t, "gw.yaml", "servers:\n"+servers)
+	path := clitest.WriteFile(t, "gw.yaml", "servers:\n"+servers)
 	return start(t, append([]string{"--config", path, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--log-format", "json"}, args...)...)
 }
 
@@ -178,7 +180,7 @@ func TestServersAreApart(t *testing.T) {
 // With tokens, all servers want one.
 func TestTokensOfServers(t *testing.T) {
 	const token = "0123456789abcdef"
-	p := startServers(t, "  a: {demo: true}\n  b: {demo: true}\n", "--auth-tokens-file", writeFile(t, "tokens", "alice:"+token+"\n"))
+	p := startServers(t, "  a: {demo: true}\n  b: {demo: true}\n", "--auth-tokens-file", clitest.WriteFile(t, "tokens", "alice:"+token+"\n"))
 	client := newClient(t, &http.Transport{})
 	for _, url := range []string{p.server("a"), p.server("b"), p.admin + "/metrics", p.admin + "/connections"} {
 		if code, _ := get(t, client, url, ""); code != http.StatusUnauthorized {
@@ -202,9 +204,9 @@ func TestExampleOfServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens := writeFile(t, "tokens", "alice:0123456789abcdef\n")
+	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	text := strings.ReplaceAll(string(data), "/run/credentials/sse-server.service/tokens", tokens)
-	p := launchWith(t, map[string]string{"GITHUB_TOKEN": secret}, "--check-config", "--config", writeFile(t, "servers.yaml", text))
+	p := launchWith(t, map[string]string{"GITHUB_TOKEN": secret}, "--check-config", "--config", clitest.WriteFile(t, "servers.yaml", text))
 	if code := <-p.code; code != exitOK {
 		t.Fatalf("got exit code %d\n%s", code, p.log.String())
 	}

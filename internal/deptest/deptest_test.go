@@ -18,7 +18,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle"},
+	{"jsonrpc", "metrics", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet"},
 	{"internal/mcp"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/buffer", "upstream/internal/inprocess"},
@@ -40,15 +40,16 @@ var apart = []string{"connstate", "handshake", "multiplex", "upstream"}
 // they may import of the module. They see a server as its clients do: no layer
 // imports them, and they import no gateway.
 var outside = map[string][]string{
-	"bench/compare":      {"internal/load"},
-	"bench/echo":         {"jsonrpc"},
-	"bench/proxy":        {},
-	"e2e":                {"internal/ssetest"},
-	"e2e/everything":     {},
-	"e2e/leaktest":       {"internal/load"},
-	"internal/load":      {},
-	"internal/ssetest":   {},
-	"internal/scaletest": {},
+	"bench/compare":                   {"internal/load"},
+	"bench/echo":                      {"jsonrpc"},
+	"bench/proxy":                     {},
+	"e2e":                             {"internal/ssetest"},
+	"e2e/everything":                  {},
+	"e2e/leaktest":                    {"internal/load"},
+	"internal/load":                   {},
+	"internal/ssetest":                {},
+	"internal/scaletest":              {},
+	"cmd/sse-server/internal/clitest": {},
 }
 
 // reserved are imports that only some packages may have, tests aside.
@@ -159,7 +160,7 @@ func TestNeighboursStayApart(t *testing.T) {
 // What is for tests only stays out of the program.
 func TestTestHelpersAreImportedByTestsOnly(t *testing.T) {
 	for _, p := range load(t) {
-		for _, helper := range []string{"upstream/internal/upstreamtest", "internal/ssetest", "internal/scaletest"} {
+		for _, helper := range []string{"upstream/internal/upstreamtest", "internal/ssetest", "internal/scaletest", "cmd/sse-server/internal/clitest"} {
 			if slices.Contains(p.Imports, module+"/"+helper) {
 				t.Errorf("%s imports %s", p.short(), helper)
 			}

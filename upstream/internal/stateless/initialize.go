@@ -33,7 +33,7 @@ func (c *Conn) initialize(k *exchange.Call) {
 	c.result(k, initializeResult(discovered, k.Msg.Params(), c.host()))
 }
 
-// host stands in for the name of a server that does not tell its own.
+// host returns the host of the URL, the name of a server that does not give its own.
 func (c *Conn) host() string {
 	u, err := url.Parse(c.x.URL)
 	if err != nil || u.Host == "" {
@@ -43,7 +43,7 @@ func (c *Conn) host() string {
 }
 
 // initializeResult makes the answer to an initialize from the result of
-// server/discover. name stands in for that of a server that has none.
+// server/discover. It uses name if the server gives none.
 func initializeResult(discovered, params json.RawMessage, name string) json.RawMessage {
 	member, _ := jsonrpc.Member(params, "protocolVersion")
 	version, _ := jsonrpc.Text(member)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 // command makes the options of the child process allowed.
@@ -140,7 +142,7 @@ func TestFaultyEnvIsNotShown(t *testing.T) {
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
-	path := writeFile(t, "gw.yaml", "gate-queue: 0\nnonsense: 1\nlog-level: loud\n")
+	path := clitest.WriteFile(t, "gw.yaml", "gate-queue: 0\nnonsense: 1\nlog-level: loud\n")
 	_, faults := loadWith(t, map[string]string{"SSE_SERVER_CONNECT_RATE": "fast", "SSE_SERVER_CONFIG": path},
 		"--adr", "1", "--addr", "nowhere", "--max-connections", "-1", "--no-announce=maybe", "--write-timeout",
 		"--tls-cert", "c.pem", "stray", "args")
@@ -189,7 +191,7 @@ func TestFaultsHaveNoConsequences(t *testing.T) {
 		{"a faulty address", "insecure: false\n", []string{"--addr", "0.0.0.0"}, `--addr "0.0.0.0": want`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			path := writeFile(t, "gw.yaml", tc.content)
+			path := clitest.WriteFile(t, "gw.yaml", tc.content)
 			_, faults := loadWith(t, nil, append([]string{"--config", path}, tc.args...)...)
 			if len(faults) != 1 || !strings.Contains(faults[0], tc.want) {
 				t.Errorf("got %q, want only %q", faults, tc.want)
@@ -199,7 +201,7 @@ func TestFaultsHaveNoConsequences(t *testing.T) {
 }
 
 func TestContradictions(t *testing.T) {
-	tokens := writeFile(t, "tokens", "alice:0123456789abcdef\n")
+	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	for _, tc := range []struct {
 		name string
 		args []string
@@ -249,7 +251,7 @@ func TestContradictions(t *testing.T) {
 }
 
 func TestPrecedence(t *testing.T) {
-	path := writeFile(t, "gw.yaml", "gate-queue: 7\nallowed-hosts: [file.example]\ncors: false\nannounce: false\n")
+	path := clitest.WriteFile(t, "gw.yaml", "gate-queue: 7\nallowed-hosts: [file.example]\ncors: false\nannounce: false\n")
 	env := map[string]string{
 		"SSE_SERVER_CONFIG": path, "SSE_SERVER_GATE_QUEUE": "8", "SSE_SERVER_ALLOWED_HOSTS": "a.example,b.example",
 		"SSE_SERVER_MAX_PENDING": "",
@@ -288,7 +290,7 @@ func TestPrecedence(t *testing.T) {
 }
 
 func TestCommand(t *testing.T) {
-	path := writeFile(t, "gw.yaml", "command: [npx, -y, 1.10, \"a b\", ~]\nenv: {VERSION: 1.10, TOKEN: 'a=b,c', EMPTY: }\n")
+	path := clitest.WriteFile(t, "gw.yaml", "command: [npx, -y, 1.10, \"a b\", ~]\nenv: {VERSION: 1.10, TOKEN: 'a=b,c', EMPTY: }\n")
 	l := mustLoad(t, nil, "-c", path)
 	if got, want := l.command, []string{"npx", "-y", "1.10", "a b", ""}; !slices.Equal(got, want) {
 		t.Errorf("command of the file: got %q, want %q", got, want)

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 func TestFileFaults(t *testing.T) {
@@ -46,7 +48,7 @@ func TestFileFaults(t *testing.T) {
 		{"a text for env", "command: [a]\nenv: A=s3cret\n", []string{":2: env: want a mapping of names to plain values"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			path := writeFile(t, "gw.yaml", tc.content)
+			path := clitest.WriteFile(t, "gw.yaml", tc.content)
 			_, faults := loadWith(t, nil, "--config", path)
 			if len(faults) != len(tc.want) {
 				t.Fatalf("got %q, want %d faults", faults, len(tc.want))
@@ -62,7 +64,7 @@ func TestFileFaults(t *testing.T) {
 
 func TestFilesThatSayNothing(t *testing.T) {
 	for _, content := range []string{"", "\n", "# comment\n", "---\n", "null\n", "addr:\nprefix: ~\nallowed-hosts: null\n"} {
-		path := writeFile(t, "gw.yaml", content)
+		path := clitest.WriteFile(t, "gw.yaml", content)
 		l := mustLoad(t, nil, "--config", path)
 		if got, want := l.Addr, "127.0.0.1:8080"; got != want {
 			t.Errorf("%q: got addr %s, want %s", content, got, want)
@@ -74,7 +76,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	for name, path := range map[string]string{
 		"missing":   "/does/not/exist.yaml",
 		"directory": t.TempDir(),
-		"large":     writeFile(t, "gw.yaml", strings.Repeat("#", maxFileBytes+1)),
+		"large":     clitest.WriteFile(t, "gw.yaml", strings.Repeat("#", maxFileBytes+1)),
 	} {
 		_, faults := loadWith(t, nil, "--config", path)
 		if len(faults) != 1 || !strings.HasPrefix(faults[0], "config: ") || !strings.Contains(faults[0], path) {
@@ -84,7 +86,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 }
 
 func TestSyntaxFaultShowsNoExcerpt(t *testing.T) {
-	path := writeFile(t, "gw.yaml", "env:\n  TOKEN: s3cret\n bad: [\n")
+	path := clitest.WriteFile(t, "gw.yaml", "env:\n  TOKEN: s3cret\n bad: [\n")
 	_, faults := loadWith(t, nil, "--config", path)
 	if len(faults) != 1 || strings.Contains(faults[0], "s3cret") || strings.Contains(faults[0], "\n") {
 		t.Errorf("got %q, want one line without the text of the file", faults)
@@ -98,7 +100,7 @@ func TestCapabilitiesOfFile(t *testing.T) {
 		"capabilities: '{\"roots\": {\"listChanged\": true}, \"x\": [1, 2.5, null, \"1\"]}'\n",
 		"capabilities: >-\n  {\"roots\": {\"listChanged\": true},\n  \"x\": [1, 2.5, null, \"1\"]}\n",
 	} {
-		l := mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", content))
+		l := mustLoad(t, nil, "--config", clitest.WriteFile(t, "gw.yaml", content))
 		if got, want := string(l.Options.Capabilities), `{"roots":{"listChanged":true},"x":[1,2.5,null,"1"]}`; got != want {
 			t.Errorf("%q: got %s, want %s", content, got, want)
 		}
@@ -111,7 +113,7 @@ func TestEffectiveEnvIsAComment(t *testing.T) {
 	if want := "\n# env: {A: \"***\", B: \"***\"}  # --env\n"; !strings.Contains(text, want) || strings.Contains(text, "s3cret") {
 		t.Errorf("got\n%s\nwant%sin it, and no value", text, want)
 	}
-	if l := mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", text)); len(l.env) != 0 {
+	if l := mustLoad(t, nil, "--config", clitest.WriteFile(t, "gw.yaml", text)); len(l.env) != 0 {
 		t.Errorf("the file sets %q, want nothing", l.env)
 	}
 }
@@ -119,7 +121,7 @@ func TestEffectiveEnvIsAComment(t *testing.T) {
 // TestEffectiveSettingsOfTheDemo checks that no option of a child is in them.
 func TestEffectiveSettingsOfTheDemo(t *testing.T) {
 	for _, args := range [][]string{nil, {"--demo"}} {
-		mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", mustLoad(t, nil, args...).Effective()))
+		mustLoad(t, nil, "--config", clitest.WriteFile(t, "gw.yaml", mustLoad(t, nil, args...).Effective()))
 	}
 }
 
@@ -129,7 +131,7 @@ func TestEffectiveSettingsAreAFile(t *testing.T) {
 		"--addr", "[::1]:0", "--allowed-origins", "*,https://a.example", "--heartbeat-interval", "0", "--no-announce",
 		"--prefix", "/a", "--capabilities", `{"roots":{"listChanged":true}}`, "--trusted-proxies", "::1",
 		"--", "npx", "-y", "a b", "#c", "null", "~", "", "k: v", "'q\"", "tab\t", "x:", "é")
-	path := writeFile(t, "gw.yaml", first.Effective())
+	path := clitest.WriteFile(t, "gw.yaml", first.Effective())
 	second := mustLoad(t, nil, "--config", path)
 	strip := func(l *Config) string {
 		for name := range l.origin {

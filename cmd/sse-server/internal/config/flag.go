@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// words are the arguments that stand for a flag, because other programs have such
-// commands. A program with such a name is given after "--".
+// words maps arguments to the flag that they mean, because other programs have such
+// commands. Users give a program with such a name after "--".
 var words = map[string]string{"help": "--help", "version": "--version", "check": "--check-config"}
 
 // readFlags returns the values that the arguments give, by option. It reports

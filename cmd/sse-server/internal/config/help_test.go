@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 func TestHelp(t *testing.T) {
@@ -106,8 +108,8 @@ func TestReferenceIsComplete(t *testing.T) {
 func TestExamplesAreTaken(t *testing.T) {
 	env := map[string]string{"TOKEN": "x", "SEARCH_TOKEN": "x", "GITHUB_TOKEN": "x"}
 	places := strings.NewReplacer(
-		"/etc/sse-server/tokens", writeFile(t, "tokens", "alice:0123456789abcdef\n"),
-		"/run/credentials/sse-server.service/tokens", writeFile(t, "tokens", "alice:0123456789abcdef\n"),
+		"/etc/sse-server/tokens", clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n"),
+		"/run/credentials/sse-server.service/tokens", clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n"),
 		"dir: /var/lib/sse-server", "dir: "+t.TempDir())
 	for path, least := range map[string]int{
 		"docs/reference/config.md": 2, "docs/getting-started.md": 1, "docs/operations.md": 1, "deploy/README.md": 1,
@@ -121,7 +123,7 @@ func TestExamplesAreTaken(t *testing.T) {
 			t.Errorf("%s has %d examples, want at least %d", path, len(examples), least)
 		}
 		for _, example := range examples {
-			l := mustLoad(t, env, "--config", writeFile(t, "gw.yaml", places.Replace(example[1])))
+			l := mustLoad(t, env, "--config", clitest.WriteFile(t, "gw.yaml", places.Replace(example[1])))
 			if len(l.origin) < 1 && len(l.Servers) < 1 {
 				t.Errorf("%s: the example sets nothing:\n%s", path, example[1])
 			}

@@ -2,10 +2,10 @@ package config
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 
 	"go.uber.org/goleak"
 )
@@ -16,18 +16,10 @@ const secret = "s3cret-0123456789"
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// environment makes a LookupEnv.
-func environment(vars map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		value, ok := vars[name]
-		return value, ok
-	}
-}
-
 // loadWith loads a configuration that need not be right.
 func loadWith(t *testing.T, env map[string]string, args ...string) (*Config, []string) {
 	t.Helper()
-	return Load(args, environment(env))
+	return Load(args, clitest.Environment(env))
 }
 
 // mustLoad loads a configuration that must be right.
@@ -38,16 +30,6 @@ func mustLoad(t *testing.T, env map[string]string, args ...string) *Config {
 		t.Fatalf("load %q: got faults\n%s", args, strings.Join(faults, "\n"))
 	}
 	return l
-}
-
-// writeFile writes a file in a directory of the test's own.
-func writeFile(t *testing.T, name, content string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // settingOf returns an option of a configuration as the file takes it.

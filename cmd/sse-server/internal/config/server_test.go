@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 func TestServersOfTheFile(t *testing.T) {
-	path := writeFile(t, "gw.yaml", `
+	path := clitest.WriteFile(t, "gw.yaml", `
 request-timeout: 2m
 gate-queue: 7
 prefix: /mcp
@@ -113,7 +115,7 @@ func TestServersThatAreRefused(t *testing.T) {
 		"env, as a default, fits": {"env: {A: b}\ndir: /\n" + demo, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path := writeFile(t, "gw.yaml", tc.content)
+			path := clitest.WriteFile(t, "gw.yaml", tc.content)
 			_, faults := loadWith(t, nil, append([]string{"--config", path}, tc.args...)...)
 			if len(faults) != len(tc.want) {
 				t.Fatalf("got\n%s\nwant %d faults", strings.Join(faults, "\n"), len(tc.want))
@@ -129,7 +131,7 @@ func TestServersThatAreRefused(t *testing.T) {
 
 // TestEffectiveSettingsOfServers feeds what --check-config prints back in.
 func TestEffectiveSettingsOfServers(t *testing.T) {
-	first := mustLoad(t, nil, "--max-pending", "5", "--prefix", "/p", "-c", writeFile(t, "gw.yaml", `
+	first := mustLoad(t, nil, "--max-pending", "5", "--prefix", "/p", "-c", clitest.WriteFile(t, "gw.yaml", `
 gate-queue: 7
 servers:
   b: {command: [x, "a b"], env: {K: `+secret+`}, warm: 2}
@@ -147,7 +149,7 @@ servers:
 	if strings.Contains(text, secret) {
 		t.Errorf("the secret is in\n%s", text)
 	}
-	second := mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", text))
+	second := mustLoad(t, nil, "--config", clitest.WriteFile(t, "gw.yaml", text))
 	for i, s := range second.Servers {
 		got, want := s.Options, first.Servers[i].Options
 		if got.Name != want.Name || got.Warm != want.Warm || got.MaxPending != want.MaxPending || got.GateQueue != want.GateQueue || got.Prefix != want.Prefix {

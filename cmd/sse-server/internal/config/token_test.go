@@ -7,10 +7,12 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 )
 
 func TestTokens(t *testing.T) {
-	path := writeFile(t, "tokens", "# staff\n\n  alice:AAAAAAAAAAAAAAAAAAAA==\r\nbob : BBBBBBBBBBBBBBBBBBBB\nCCCCCCCCCCCCCCCCCCCC\nDDDDDDDDDDDDDDDDDDDD")
+	path := clitest.WriteFile(t, "tokens", "# staff\n\n  alice:AAAAAAAAAAAAAAAAAAAA==\r\nbob : BBBBBBBBBBBBBBBBBBBB\nCCCCCCCCCCCCCCCCCCCC\nDDDDDDDDDDDDDDDDDDDD")
 	l := mustLoad(t, nil, "--auth-tokens-file", path)
 	principal := l.Tokens["CCCCCCCCCCCCCCCCCCCC"]
 	want := map[string]string{
@@ -40,7 +42,7 @@ func TestTokenFaults(t *testing.T) {
 		{"twice", "a:0123456789abcdef\nb:0123456789abcdef\n", "line 2: the token is there twice"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, faults := loadWith(t, nil, "--auth-tokens-file", writeFile(t, "tokens", tc.content))
+			_, faults := loadWith(t, nil, "--auth-tokens-file", clitest.WriteFile(t, "tokens", tc.content))
 			if len(faults) != 1 || !strings.Contains(faults[0], tc.want) || strings.Contains(faults[0], "s3cret") {
 				t.Errorf("got %q, want one with %q and no token", faults, tc.want)
 			}
@@ -53,7 +55,7 @@ func TestTokenFaults(t *testing.T) {
 }
 
 func TestTokenWarnings(t *testing.T) {
-	path := writeFile(t, "tokens", "short\n")
+	path := clitest.WriteFile(t, "tokens", "short\n")
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,7 @@ func TestTokenWarnings(t *testing.T) {
 }
 
 func TestFilesThatOthersCanChange(t *testing.T) {
-	tokens, bearer := writeFile(t, "tokens", "CCCCCCCCCCCCCCCCCCCC\n"), writeFile(t, "bearer", "DDDDDDDDDDDDDDDDDDDD\n")
+	tokens, bearer := clitest.WriteFile(t, "tokens", "CCCCCCCCCCCCCCCCCCCC\n"), clitest.WriteFile(t, "bearer", "DDDDDDDDDDDDDDDDDDDD\n")
 	for _, path := range []string{tokens, bearer} {
 		if err := os.Chmod(path, 0o620); err != nil {
 			t.Fatal(err)

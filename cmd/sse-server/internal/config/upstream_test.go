@@ -7,13 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 func TestRemoteServer(t *testing.T) {
-	token := writeFile(t, "token", "  "+secret+"\n")
+	token := clitest.WriteFile(t, "token", "  "+secret+"\n")
 	vars := map[string]string{"TOKEN": secret, "HOST": "mcp.example", "LINE": "a\n", "SSE_SERVER_HEADER": "X-A: 1\nX-B:  ${HOST}: 2 "}
-	file := writeFile(t, "gw.yaml", "url: https://${HOST}/mcp?key=${TOKEN}\nheader: {Authorization: \"Bearer ${TOKEN}\", x-number: 1.10}\n")
+	file := clitest.WriteFile(t, "gw.yaml", "url: https://${HOST}/mcp?key=${TOKEN}\nheader: {Authorization: \"Bearer ${TOKEN}\", x-number: 1.10}\n")
 	for name, tc := range map[string]struct {
 		args          []string
 		address, want string // want: the headers in the form of HTTP, sorted
@@ -51,7 +53,7 @@ func TestRemoteServer(t *testing.T) {
 }
 
 func TestRemoteServersThatAreRefused(t *testing.T) {
-	tokens := writeFile(t, "tokens", "alice:0123456789abcdef\n")
+	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	vars := map[string]string{"TOKEN": secret, "EMPTY": ""}
 	url := func(args ...string) []string { return append([]string{"--url", "https://a/mcp"}, args...) }
 	for name, tc := range map[string]struct {
@@ -83,9 +85,9 @@ func TestRemoteServersThatAreRefused(t *testing.T) {
 		"form with a default":     {url("--header", "A: ${NOPE:-x}"), "--header: A: want ${NAME} with the name of an environment variable"},
 		"variable without an end": {url("--header", "A: ${TOKEN"), "--header: A: want ${NAME} with the name of an environment variable"},
 		"no token file":           {url("--bearer-token-file", "/does/not/exist"), `--bearer-token-file "/does/not/exist": open`},
-		"empty token file":        {url("--bearer-token-file", writeFile(t, "token", "\n")), `--bearer-token-file "/`},
-		"two tokens":              {url("--bearer-token-file", writeFile(t, "token", secret+"\n"+secret+"\n")), `--bearer-token-file "/`},
-		"token twice":             {url("--header", "authorization: x", "--bearer-token-file", writeFile(t, "token", secret)), "--bearer-token-file and an Authorization in --header: want one"},
+		"empty token file":        {url("--bearer-token-file", clitest.WriteFile(t, "token", "\n")), `--bearer-token-file "/`},
+		"two tokens":              {url("--bearer-token-file", clitest.WriteFile(t, "token", secret+"\n"+secret+"\n")), `--bearer-token-file "/`},
+		"token twice":             {url("--header", "authorization: x", "--bearer-token-file", clitest.WriteFile(t, "token", secret)), "--bearer-token-file and an Authorization in --header: want one"},
 		"tokens of the gateway":   {url("--forward-header", "authorization", "--auth-tokens-file", tokens), "--forward-header: Authorization: the remote server would get the tokens of --auth-tokens-file"},
 		"forwarded, shared":       {url("--forward-header", "A", "--sessions", "shared"), "--forward-header: contradicts --sessions (shared)"},
 		"forwarded, warm":         {url("--forward-header", "A", "--warm", "1"), "--warm 1: has no effect on a remote server"},
@@ -122,7 +124,7 @@ func TestPlainTextIsWarnedOf(t *testing.T) {
 			t.Errorf("%s: got the warnings %q, want one: %v", name, l.Warnings(), tc.want)
 		}
 	}
-	token := writeFile(t, "token", secret)
+	token := clitest.WriteFile(t, "token", secret)
 	if err := os.Chmod(token, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +155,7 @@ func TestEffectiveSettingsOfARemoteServer(t *testing.T) {
 		if strings.Contains(text, "# url") {
 			continue
 		}
-		second := mustLoad(t, nil, "--config", writeFile(t, "gw.yaml", text))
+		second := mustLoad(t, nil, "--config", clitest.WriteFile(t, "gw.yaml", text))
 		if second.remote.Address != given || second.transport != "sse" {
 			t.Errorf("the file leads to %s over %s", second.remote.Address, second.transport)
 		}
@@ -166,7 +168,7 @@ func TestChildrenDoNotGetTheSecretsOfRemoteServers(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	lookup := map[string]string{"T_TOKEN": "secret"}
-	path := writeFile(t, "gw.yaml", `servers:
+	path := clitest.WriteFile(t, "gw.yaml", `servers:
   child: {command: [echo]}
   listed: {command: [echo], env-allow: [PATH, T_TOKEN], env: {OWN: "1"}}
   remote: {url: "https://example.com/mcp", header: {Authorization: "Bearer ${T_TOKEN}"}}

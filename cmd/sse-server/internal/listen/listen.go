@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
@@ -90,12 +91,7 @@ func (l *listener) address(c net.Conn) (network netip.Prefix, counted bool) {
 	if addr.IsLoopback() || exempt {
 		return netip.Prefix{}, false
 	}
-	bits := 32
-	if addr.Is6() {
-		bits = 64
-	}
-	network, _ = addr.Prefix(bits) // the bits fit the address
-	return network, true
+	return subnet.Of(addr), true
 }
 
 func (l *listener) enter(addr netip.Prefix, counted bool) bool {

@@ -1,0 +1,26 @@
+// Package clitest has what the tests of the program share.
+package clitest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Environment returns a LookupEnv of these variables alone.
+func Environment(vars map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := vars[name]
+		return value, ok
+	}
+}
+
+// WriteFile writes a file in a directory of the test's own, and returns its path.
+func WriteFile(t *testing.T, name, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
