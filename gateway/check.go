@@ -125,6 +125,12 @@ func (c *checks) relations() {
 		"AnnounceDelay", "InitializationTimeout", "must be less than InitializationTimeout")
 	c.relation(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections,
 		"MaxConnectionsPerIP", "MaxConnections", "must be at most MaxConnections")
+	least, because := o.Warm, "Warm"
+	if o.Sessions == SessionsShared {
+		least, because = o.SessionsSize, "SessionsSize"
+	}
+	c.relation(o.MaxSessions > 0 && o.MaxSessions < least,
+		"MaxSessions", because, "must be at least "+because)
 	c.relation(o.CORS && len(o.AllowedOrigins) == 0,
 		"CORS", "AllowedOrigins", "has no effect without AllowedOrigins")
 	c.relation(o.NoAutoInitialize && o.declares(), "Capabilities", "NoAutoInitialize",

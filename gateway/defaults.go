@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"encoding/json"
 	"log/slog"
 	"reflect"
@@ -38,6 +39,7 @@ func Defaults() Options {
 		SlowRequest:           5 * time.Second,
 
 		MaxConnections:  10_000,
+		MaxSessions:     10_000,
 		ConnectRate:     50,
 		ConnectBurst:    100,
 		MaxMessageBytes: 4 << 20,
@@ -54,6 +56,7 @@ func Defaults() Options {
 func (o Options) withDefaults() Options {
 	defaults := Defaults()
 	defaults.MaxRequestTimeout = max(defaults.MaxRequestTimeout, o.RequestTimeout)
+	defaults.MaxSessions = defaultSessions(o.MaxConnections, o.Warm)
 	fields := reflect.ValueOf(&o).Elem()
 	for i, field := range reflect.ValueOf(defaults).Fields() {
 		if own := fields.FieldByIndex(i.Index); own.IsZero() {
@@ -65,6 +68,14 @@ func (o Options) withDefaults() Options {
 	}
 	o.Capabilities = jsonrpc.Compact(o.Capabilities)
 	return o
+}
+
+// defaultSessions returns the default of MaxSessions.
+func defaultSessions(maxConnections, warm int) int {
+	if maxConnections < 0 {
+		return -1
+	}
+	return cmp.Or(maxConnections, Defaults().MaxConnections) + max(0, warm)
 }
 
 func (o Options) limits() connstate.Limits {

@@ -141,6 +141,10 @@ type Options struct {
 	// MaxConnectionsPerIP bounds the open connections from one client address (one
 	// /64 for IPv6). Default 0: unlimited.
 	MaxConnectionsPerIP int
+	// MaxSessions bounds the sessions with the server, from before their start until
+	// they have ended: a child process counts until it is reaped. Further starts wait.
+	// Default 10,000; if MaxConnections or Warm is set, their sum; negative: unlimited.
+	MaxSessions int
 	// ConnectRate bounds new connections a second from one client address (one /64
 	// for IPv6). Loopback addresses are exempt. Default 50; negative: unlimited.
 	ConnectRate float64

@@ -172,6 +172,8 @@ var moves = []struct {
 	{"PoolStart ok", func(m *metrics.Metrics) { m.PoolStart(true) }, map[string]float64{"mcp_sse_pool_starts_total{result=ok}": 1}},
 	{"PoolStart error", func(m *metrics.Metrics) { m.PoolStart(false) }, map[string]float64{"mcp_sse_pool_starts_total{result=error}": 1}},
 	{"PoolDiscarded", func(m *metrics.Metrics) { m.PoolDiscarded() }, map[string]float64{"mcp_sse_pool_discarded_total{}": 1}},
+	{"SessionStarting", func(m *metrics.Metrics) { m.SessionStarting() }, map[string]float64{"mcp_sse_sessions{}": 1}},
+	{"SessionEnded", func(m *metrics.Metrics) { m.SessionEnded() }, map[string]float64{"mcp_sse_sessions{}": -1}},
 	{"StartQueued", func(m *metrics.Metrics) { m.StartQueued() }, map[string]float64{"mcp_sse_starts_waiting{}": 1}},
 	{"StartUnqueued", func(m *metrics.Metrics) { m.StartUnqueued() }, map[string]float64{"mcp_sse_starts_waiting{}": -1}},
 	{"RequestRepeated", func(m *metrics.Metrics) { m.RequestRepeated() }, map[string]float64{"mcp_sse_requests_repeated_total{}": 1}},

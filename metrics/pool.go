@@ -2,8 +2,8 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// poolSeries are the series of warm servers, of the starts that wait for a turn, and
-// of repeated requests.
+// poolSeries are the series of warm servers, of the starts that wait for a turn, of the
+// sessions, and of repeated requests.
 type poolSeries struct {
 	idle        prometheus.Gauge
 	hit         lazyCounter
@@ -12,6 +12,7 @@ type poolSeries struct {
 	startFailed lazyCounter
 	discarded   prometheus.Counter
 	queued      prometheus.Gauge
+	sessions    prometheus.Gauge
 	repeated    prometheus.Counter
 }
 
@@ -26,6 +27,7 @@ func newPoolSeries(b *builder) poolSeries {
 		startFailed: newLazyCounter(starts, "error"),
 		discarded:   b.counter("mcp_sse_pool_discarded_total", "Servers of the pool that died or did not answer before they were taken."),
 		queued:      b.gauge("mcp_sse_starts_waiting", "Starts of sessions that wait for others to end."),
+		sessions:    b.gauge("mcp_sse_sessions", "Sessions with the server, from before their start until they have ended: a process, until it is reaped."),
 		repeated:    b.counter("mcp_sse_requests_repeated_total", "Requests that were asked again because their session was lost."),
 	}
 }
@@ -87,6 +89,23 @@ func (m *Metrics) StartUnqueued() {
 		return
 	}
 	m.pool.queued.Dec()
+}
+
+// SessionStarting counts a session that is about to start. One SessionEnded must
+// follow.
+func (m *Metrics) SessionStarting() {
+	if m == nil {
+		return
+	}
+	m.pool.sessions.Inc()
+}
+
+// SessionEnded counts a session that was not started after all, or has ended.
+func (m *Metrics) SessionEnded() {
+	if m == nil {
+		return
+	}
+	m.pool.sessions.Dec()
 }
 
 // RequestRepeated counts a request that a new session gets because the old one was

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
+	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -80,7 +81,7 @@ func (b *Bridge) session(ctx context.Context) (a *attachment, from string, err e
 		a, err = b.join(ctx)
 		return a, metrics.FromShared, err
 	}
-	attempt := b.opts.Supplier.NewAttempt()
+	attempt := b.opts.Supplier.NewAttempt(b.party())
 	defer attempt.End()
 	s, from, err := attempt.Take(ctx, b.takesAnyServer())
 	if err != nil {
@@ -99,6 +100,16 @@ func (b *Bridge) session(ctx context.Context) (a *attachment, from string, err e
 		return nil, from, err
 	}
 	return a, from, nil
+}
+
+// party returns on whose behalf the connection starts sessions: that of its principal,
+// or of its address without authentication.
+func (b *Bridge) party() string {
+	client := b.c.Client()
+	if client.Principal != "" {
+		return "principal " + client.Principal
+	}
+	return "address " + subnet.Of(client.Addr).String()
 }
 
 // forwarded adds the client's headers to forward to ctx.

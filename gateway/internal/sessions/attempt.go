@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -15,35 +16,34 @@ import (
 // call End.
 type Attempt struct {
 	supplier *Supplier
+	party    string        // on whose behalf
 	turn     bool          // the attempt has a turn
 	lent     bool          // it has lent its turn
 	left     time.Duration // rest of the start timeout
 }
 
-// NewAttempt returns an Attempt that has no turn yet.
-func (s *Supplier) NewAttempt() *Attempt { return &Attempt{supplier: s} }
+// NewAttempt returns an Attempt that has no turn yet. While attempts wait for turns,
+// each party gets one in turn. The party of the supplier's own attempts is "".
+func (s *Supplier) NewAttempt(party string) *Attempt { return &Attempt{supplier: s, party: party} }
 
 // takeTurn waits for a turn, unless the attempt has one. It fails with ctx.
 func (a *Attempt) takeTurn(ctx context.Context) error {
 	if a.turn {
 		return nil
 	}
-	s := a.supplier
-	select {
-	case s.turns <- struct{}{}:
-		a.turn = true
+	err := a.take(ctx, a.supplier.turns)
+	a.turn = err == nil
+	return err
+}
+
+// take takes one of places, and counts the attempt as waiting meanwhile.
+func (a *Attempt) take(ctx context.Context, places *fair.Places) error {
+	if places.TryTake() {
 		return nil
-	default:
 	}
-	s.metrics.StartQueued()
-	defer s.metrics.StartUnqueued()
-	select {
-	case s.turns <- struct{}{}:
-		a.turn = true
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	a.supplier.metrics.StartQueued()
+	defer a.supplier.metrics.StartUnqueued()
+	return places.Take(ctx, a.party)
 }
 
 // Lend lends the turn to other attempts until Resume. It does nothing if the server
@@ -68,7 +68,7 @@ func (a *Attempt) Resume(ctx context.Context) error {
 func (a *Attempt) End() {
 	if a.turn {
 		a.turn = false
-		<-a.supplier.turns
+		a.supplier.turns.Give()
 	}
 }
 
@@ -92,13 +92,24 @@ func (a *Attempt) Take(ctx context.Context, pooled bool) (session *Session, from
 	return session, from, nil
 }
 
-// start waits for a turn and starts the server for one session, which the caller
-// owns. ctx bounds both. The error is a *handshake.Failure.
-func (a *Attempt) start(ctx context.Context) (*Session, error) {
+// start waits until there may be one more session and for a turn, and starts the
+// server for one session, which the caller owns. ctx bounds all. The error is a
+// *handshake.Failure.
+func (a *Attempt) start(ctx context.Context) (session *Session, err error) {
+	s := a.supplier
+	if err := a.take(ctx, s.places); err != nil {
+		return nil, NotStarted(err)
+	}
+	s.metrics.SessionStarting()
+	defer func() {
+		if err != nil {
+			s.leavePlace()
+		}
+	}()
 	if err := a.takeTurn(ctx); err != nil {
 		return nil, NotStarted(err)
 	}
-	s, began := a.supplier, time.Now()
+	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, s.opts.StartTimeout)
 	defer cancel()
 	conn, err := s.up.Dial(ctx)
@@ -124,7 +135,7 @@ func (a *Attempt) Initialize(ctx context.Context, session *Session, params json.
 // open starts one session with the synthetic handshake, for a slot or a probe. The
 // error is a *handshake.Failure.
 func (s *Supplier) open(ctx context.Context) (*Session, error) {
-	a := s.NewAttempt()
+	a := s.NewAttempt("")
 	defer a.End()
 	session, err := a.start(ctx)
 	if err != nil || s.opts.Params == nil {

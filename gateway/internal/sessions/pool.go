@@ -147,7 +147,7 @@ func (p *pool) refill() {
 // refillLocked starts the missing servers, at most StartConcurrency at a time: more
 // would delay the starts of connections.
 func (p *pool) refillLocked() {
-	for !p.closed && p.pause == nil && p.starting < cap(p.supplier.turns) && len(p.idle)+p.starting < p.size {
+	for !p.closed && p.pause == nil && p.starting < p.supplier.opts.StartConcurrency && len(p.idle)+p.starting < p.size {
 		p.starting++
 		p.supplier.Go(p.open) // ends with the start
 	}
@@ -171,7 +171,7 @@ func (p *pool) open() {
 
 // start waits for a turn, starts a server and waits until it has booted.
 func (p *pool) start() (*Session, error) {
-	a := p.supplier.NewAttempt()
+	a := p.supplier.NewAttempt("")
 	defer a.End()
 	s, err := a.start(p.supplier.life)
 	if err != nil {

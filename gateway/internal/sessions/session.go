@@ -40,6 +40,7 @@ type Session struct {
 	params atomic.Pointer[json.RawMessage] // of its initialize; nil: the gateway has sent none
 	served atomic.Bool                     // the server has answered a request of a client
 	ending atomic.Bool                     // End has been called
+	gone   sync.Once                       // guards the leave from its place
 
 	// Only the owner uses these:
 	result *handshake.Result // nil without a handshake
@@ -52,7 +53,8 @@ type Session struct {
 	over  bool
 }
 
-// newSession returns a session over conn, which has no owner yet.
+// newSession returns a session over conn, which has no owner yet. It has its place
+// until its server has ended; a process is reaped by then, unless nothing can kill it.
 func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	session := &Session{supplier: s, since: time.Now()}
 	opts := s.opts.Session
@@ -96,6 +98,7 @@ func (s *Session) End(why error) {
 	s.supplier.Go(func() {
 		s.Close(why)
 		<-s.Done()
+		s.gone.Do(s.supplier.leavePlace)
 	})
 }
 

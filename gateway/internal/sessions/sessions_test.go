@@ -126,7 +126,7 @@ func TestAttemptLendsItsTurn(t *testing.T) {
 			}
 			return took
 		}
-		first, second := s.NewAttempt(), s.NewAttempt()
+		first, second := s.NewAttempt(""), s.NewAttempt("")
 		one := take(first)
 		var two *sessions.Session
 		var resumed bool
@@ -160,7 +160,7 @@ func TestFailedStartGivesItsTurnBack(t *testing.T) {
 	u.fail = errTest
 	within(t, u, nil, func(t *testing.T, s *sessions.Supplier) {
 		for range 3 {
-			a := s.NewAttempt()
+			a := s.NewAttempt("")
 			_, _, err := a.Take(t.Context(), true)
 			if _, ok := errors.AsType[*handshake.Failure](err); !ok || !errors.Is(err, errTest) {
 				t.Errorf("got %v, want a failure by %v", err, errTest)
@@ -172,7 +172,7 @@ func TestFailedStartGivesItsTurnBack(t *testing.T) {
 
 func TestEndOfASessionIsToldItsOwner(t *testing.T) {
 	within(t, newServer("2025-11-25"), nil, func(t *testing.T, s *sessions.Supplier) {
-		a := s.NewAttempt()
+		a := s.NewAttempt("")
 		session, _, err := a.Take(t.Context(), true)
 		a.End()
 		if err != nil {
@@ -198,7 +198,7 @@ func TestPoolTakesBackWhatItNeeds(t *testing.T) {
 	within(t, u, func(o *sessions.Options) { o.Warm = 1 }, func(t *testing.T, s *sessions.Supplier) {
 		s.Start()
 		synctest.Wait()
-		a := s.NewAttempt()
+		a := s.NewAttempt("")
 		warm, from, err := a.Take(t.Context(), true)
 		if err != nil || from != metrics.FromPool {
 			t.Fatalf("got a session from %q, %v", from, err)
@@ -244,7 +244,7 @@ func TestUnknownVersionIsWarnedOfOnce(t *testing.T) {
 	}
 	within(t, newServer("2031-01-01"), withLog, func(t *testing.T, s *sessions.Supplier) {
 		for range 3 {
-			a := s.NewAttempt()
+			a := s.NewAttempt("")
 			session, _, err := a.Take(t.Context(), true)
 			if err == nil {
 				err = a.Initialize(t.Context(), session, json.RawMessage("{}"))

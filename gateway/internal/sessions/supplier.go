@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -26,6 +27,7 @@ type Options struct {
 	// sessions, any number above 0 makes Start start those.
 	Warm int
 	// The fields of gateway.Options with these names.
+	MaxSessions           int // below 1: unlimited
 	StartConcurrency      int
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
@@ -47,7 +49,8 @@ type Supplier struct {
 	failures   failureLog
 	readiness  readiness
 	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
-	turns      chan struct{}          // has an element for each attempt with a turn
+	turns      *fair.Places           // of attempts
+	places     *fair.Places           // of sessions, from before their start until they have ended
 	pool       *pool                  // nil: there are no warm servers
 	shared     *shared                // nil: each connection has its own session
 	warm       sync.Once              // guards Start
@@ -67,7 +70,7 @@ type observable interface {
 func New(up upstream.Upstream, opts Options) *Supplier {
 	s := &Supplier{
 		up: up, opts: opts, log: opts.Session.Logger, metrics: opts.Session.Metrics,
-		turns: make(chan struct{}, opts.StartConcurrency),
+		turns: fair.NewPlaces(opts.StartConcurrency), places: fair.NewPlaces(opts.MaxSessions),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.opts.Session.Shared = opts.Shared > 0
@@ -119,6 +122,12 @@ func (s *Supplier) Close() {
 
 // Wait waits until all sessions and all goroutines of Go have ended.
 func (s *Supplier) Wait() { s.goroutines.Wait() }
+
+// leavePlace gives up the place of a session that was not started, or has ended.
+func (s *Supplier) leavePlace() {
+	s.places.Give()
+	s.metrics.SessionEnded()
+}
 
 // Abort kills the server's processes and all their children at once.
 func (s *Supplier) Abort() {

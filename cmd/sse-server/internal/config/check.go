@@ -153,6 +153,11 @@ func (c *Config) checkGateway() {
 	if c.from("max-request-timeout").unset {
 		o.MaxRequestTimeout = max(o.MaxRequestTimeout, o.RequestTimeout)
 	}
+	if c.from("max-sessions").unset {
+		if o.MaxSessions = -1; o.MaxConnections > 0 {
+			o.MaxSessions = o.MaxConnections + o.Warm
+		}
+	}
 	if o.InitializationTimeout > o.StartTimeout { // a program may shorten the start alone
 		c.contradict("initialization-timeout", "start-timeout", "must be at most %s")
 	}

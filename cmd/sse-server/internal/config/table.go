@@ -127,6 +127,7 @@ func (c *Config) table() []option {
 		{name: "max-connections-per-ip", value: count(&o.MaxConnectionsPerIP, zero("unlimited")), help: "Number of open connections from one client address (one /64 for IPv6)."},
 		{name: "max-tcp-connections", where: topLevel, value: count(&c.MaxTCP, zero("unlimited")), help: "Number of open TCP connections to one address that is served."},
 		{name: "max-tcp-connections-per-ip", where: topLevel, value: count(&c.MaxTCPPerIP, zero("unlimited")), help: "Number of open TCP connections from one client address (one /64 for IPv6). Loopback addresses and --trusted-proxies are exempt."},
+		{name: "max-sessions", value: count(&o.MaxSessions, off("unlimited")), help: "Number of sessions with the server, from before their start until they have ended: a child process counts until it is reaped. Further starts wait. The default is --max-connections and --warm."},
 		{name: "connect-rate", value: rate(&o.ConnectRate, off("unlimited")), help: "New connections a second from one client address. Loopback addresses are exempt."},
 		{name: "connect-burst", value: count(&o.ConnectBurst, refused), help: "Number of new connections that may come at once within --connect-rate."},
 		{name: "max-message-bytes", value: size(&o.MaxMessageBytes), help: "Size of the body of a POST."},

@@ -47,6 +47,7 @@ func optionCases() map[string]optionCase {
 		"SlowRequest":           {"slow-request", "0", time.Duration(-1)},
 		"MaxConnections":        {"max-connections", "0", -1},
 		"MaxConnectionsPerIP":   {"max-connections-per-ip", "9", 9},
+		"MaxSessions":           {"max-sessions", "0", -1},
 		"ConnectRate":           {"connect-rate", "0", -1.0},
 		"ConnectBurst":          {"connect-burst", "9", 9},
 		"TrustedProxies": {"trusted-proxies", "10.0.0.0/8,::1,::ffff:192.0.2.1", []netip.Prefix{

@@ -1,0 +1,131 @@
+package fair_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/internal/fair"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// served records in which order callers get places.
+type served struct {
+	mu    sync.Mutex
+	names []string
+}
+
+func (s *served) add(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names = append(s.names, name)
+}
+
+// take lets callers of a party wait, one after the other.
+func (s *served) take(t *testing.T, ctx context.Context, p *fair.Places, party string, names ...string) {
+	for _, name := range names {
+		go func() {
+			if err := p.Take(ctx, party); err != nil {
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("%s: %v", name, err)
+				}
+				s.add("-" + name)
+				return
+			}
+			s.add(name)
+		}()
+		synctest.Wait()
+	}
+}
+
+func TestPartiesGetPlacesInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got served
+		p := fair.NewPlaces(1)
+		if !p.TryTake() || p.TryTake() {
+			t.Fatal("there is not exactly one place")
+		}
+		got.take(t, t.Context(), p, "many", "a1", "a2", "a3")
+		got.take(t, t.Context(), p, "one", "b1")
+		got.take(t, t.Context(), p, "two", "c1", "c2")
+		for range 6 {
+			p.Give()
+			synctest.Wait()
+		}
+		if want := []string{"a1", "b1", "c1", "a2", "c2", "a3"}; !slices.Equal(got.names, want) {
+			t.Errorf("served %q, want %q", got.names, want)
+		}
+		if p.TryTake() {
+			t.Error("there are more places than one")
+		}
+		p.Give()
+		if !p.TryTake() {
+			t.Error("the place is lost")
+		}
+	})
+}
+
+func TestCallersThatLeaveTakeNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got served
+		p := fair.NewPlaces(1)
+		p.TryTake()
+		leaves, leave := context.WithCancel(t.Context())
+		got.take(t, leaves, p, "a", "a1")
+		got.take(t, t.Context(), p, "b", "b1")
+		got.take(t, leaves, p, "b", "b2")
+		leave()
+		synctest.Wait()
+		p.Give()
+		synctest.Wait()
+		p.Give()
+		slices.Sort(got.names)
+		if want := []string{"-a1", "-b2", "b1"}; !slices.Equal(got.names, want) {
+			t.Errorf("served %q, want %q", got.names, want)
+		}
+		if !p.TryTake() {
+			t.Error("the place is lost")
+		}
+	})
+}
+
+// A place that a caller gets just when it leaves must not be lost.
+func TestNoPlaceIsLost(t *testing.T) {
+	const places = 3
+	p := fair.NewPlaces(places)
+	var wg sync.WaitGroup
+	for i := range 300 {
+		ctx, cancel := context.WithCancel(t.Context())
+		wg.Go(func() {
+			if p.Take(ctx, string(rune('a'+i%7))) == nil {
+				p.Give()
+			}
+		})
+		wg.Go(cancel)
+	}
+	wg.Wait()
+	for range places {
+		if !p.TryTake() {
+			t.Fatal("a place is lost")
+		}
+	}
+	if p.TryTake() {
+		t.Error("there is a place too many")
+	}
+}
+
+func TestPlacesWithoutBound(t *testing.T) {
+	p := fair.NewPlaces(0)
+	for range 100 {
+		if err := p.Take(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Give()
+}
