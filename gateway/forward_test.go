@@ -1,9 +1,13 @@
 package gateway_test
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -52,4 +56,65 @@ type refuses func(*http.Request)
 func (f refuses) RoundTrip(r *http.Request) (*http.Response, error) {
 	f(r)
 	return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: r}, nil
+}
+
+// guarded is a server that refuses requests without the header X-Tenant.
+type guarded struct{ server http.Handler }
+
+func (g guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("X-Tenant") == "" {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	g.server.ServeHTTP(w, r)
+}
+
+// Where clients bring their own credentials, a probe has none. That the server
+// refuses it, or a client, says that the server is there.
+func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
+	for name, transport := range map[string]string{"found out": "", "streamable": upstream.TransportStreamable, "sse": upstream.TransportSSE} {
+		t.Run(name, func(t *testing.T) {
+			remote := httptest.NewServer(guarded{http.NotFoundHandler()})
+			t.Cleanup(remote.Close)
+			for _, forward := range []bool{true, false} {
+				opts := gateway.Options{MaxHandshakeAttempts: 1}
+				if forward {
+					opts.ForwardHeaders = []string{"X-Tenant"}
+				}
+				base, client, g := serve(t, upstream.URL{Address: remote.URL, Transport: transport}, opts)
+				if err := g.Ready(t.Context()); (err == nil) != forward {
+					t.Errorf("with headers of clients %t: a fresh gateway is ready: %v", forward, err)
+				}
+				s := open(t, client, base+"/sse", nil)
+				if b, err := s.call(request("1", "tools/list"), "1"); err != nil || !strings.Contains(b.Data, "unauthorized") {
+					t.Errorf("a client without credentials got %q, %v", b.Data, err)
+				}
+				if err := g.Ready(t.Context()); (err == nil) != forward {
+					t.Errorf("with headers of clients %t: after a client without credentials: %v", forward, err)
+				}
+			}
+		})
+	}
+}
+
+// A start of a client that fails does not decide; a probe does.
+func TestFailedStartOfAClientDoesNotDecide(t *testing.T) {
+	u := &server{dial: func(_ context.Context, n int) error {
+		if n == 2 {
+			return errNoServer
+		}
+		return nil
+	}}
+	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+		if err := g.Ready(t.Context()); err != nil {
+			t.Errorf("Ready: %v", err)
+		}
+		connect(t, g, plain).wantState(connstate.Failed)
+		for _, starts := range []int{2, 3} { // the probe from before still counts, and a new one
+			if err := g.Ready(t.Context()); err != nil || u.starts() != starts {
+				t.Errorf("Ready = %v after a client's start failed, and %d starts, want %d", err, u.starts(), starts)
+			}
+			time.Sleep(2 * time.Second)
+		}
+	})
 }

@@ -73,7 +73,7 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version}, o.Capabilities)
 	}
 	supply := sessions.Options{
-		Params: params, Warm: o.Warm, StartConcurrency: o.StartConcurrency, MaxSessions: o.MaxSessions,
+		Params: params, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0, StartConcurrency: o.StartConcurrency, MaxSessions: o.MaxSessions,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,

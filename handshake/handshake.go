@@ -75,11 +75,21 @@ func newRefusal(response *jsonrpc.Message) *Failure {
 	var e jsonrpc.Error
 	if err := json.Unmarshal(response.Error(), &e); err == nil {
 		f.Details = fmt.Sprintf("the server refused initialize: %.200s (code %d)", e.Message, e.Code)
+		if denies(response) {
+			f.Reason = metrics.ReasonDenied
+		}
 		if e.Code != jsonrpc.CodeInternalError {
 			f.Refusal = response
 		}
 	}
 	return f
+}
+
+// denies reports whether an error response stands for a 401 or 403 of a remote server.
+func denies(response *jsonrpc.Message) bool {
+	member, _ := jsonrpc.Member(response.Error(), "data", "reason")
+	reason, _ := jsonrpc.Text(member)
+	return reason == metrics.ReasonDenied
 }
 
 // Response returns the answer to the synthetic request, under the given id.

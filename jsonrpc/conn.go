@@ -14,6 +14,8 @@ var (
 	// ErrTooLong reports that the peer sent a message over the size limit. The
 	// message was dropped; the Conn goes on.
 	ErrTooLong = errors.New("message over the size limit")
+	// ErrDenied reports that the peer is there, but refuses the credentials.
+	ErrDenied = errors.New("access denied")
 )
 
 // Conn is one session with a peer. It carries JSON-RPC messages both ways.

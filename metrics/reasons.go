@@ -61,6 +61,7 @@ const (
 	ReasonTimeout     = "timeout"      // it took longer than the client waits, or than a start may take
 	ReasonStartFailed = "start_failed" // the server could not be reached, or ended before it answered
 	ReasonRejected    = "rejected"     // the server answered initialize with an error
+	ReasonDenied      = "unauthorized" // the remote server answered 401 or 403
 	ReasonBadAnswer   = "bad_answer"   // the server's answer is no initialize result
 	ReasonSendFailed  = "send_failed"  // the announcement could not be delivered
 	ReasonGaveUp      = "gave_up"      // the server ended soon after each of its starts

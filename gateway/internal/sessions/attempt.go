@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -114,7 +115,7 @@ func (a *Attempt) start(ctx context.Context) (session *Session, err error) {
 	defer cancel()
 	conn, err := s.up.Dial(ctx)
 	if err != nil {
-		return nil, creationFailure(reasonOf(ctx.Err()), "the server could not be started", err)
+		return nil, creationFailure(dialReason(ctx, err), "the server could not be started", err)
 	}
 	a.left = s.opts.StartTimeout - time.Since(began)
 	return s.newSession(conn), nil
@@ -169,6 +170,14 @@ func reasonOf(err error) string {
 		return metrics.ReasonTimeout
 	}
 	return metrics.ReasonStartFailed
+}
+
+// dialReason is reasonOf for err, with which Dial failed under ctx.
+func dialReason(ctx context.Context, err error) string {
+	if errors.Is(err, jsonrpc.ErrDenied) {
+		return metrics.ReasonDenied
+	}
+	return reasonOf(ctx.Err())
 }
 
 // abandoned reports whether a start ended because its caller cancelled it.

@@ -77,7 +77,7 @@ func (l *failureLog) reset() {
 
 // NoteStart records a start that worked.
 func (s *Supplier) NoteStart() {
-	s.readiness.note(nil)
+	s.readiness.note(true)
 	s.failures.reset()
 }
 
@@ -85,7 +85,7 @@ func (s *Supplier) NoteStart() {
 // log line: warn for a new cause, else debug. last reports that a connection gives
 // up.
 func (s *Supplier) NoteFailure(err error, last bool, attrs ...any) (slog.Level, []any) {
-	s.readiness.note(err)
+	s.readiness.note(false)
 	return s.failures.level(err, last, attrs...)
 }
 

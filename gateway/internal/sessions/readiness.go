@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // probeEvery is how long the result of a failed probe is valid.
@@ -24,9 +27,9 @@ var (
 // readiness records whether sessions can be started.
 type readiness struct {
 	mu       sync.Mutex // guards what follows
-	known    bool       // a start has ended
-	last     error      // the error of the last start
-	probed   time.Time
+	works    bool       // the last start worked
+	probed   time.Time  // when the last probe ended; zero: there was none
+	verdict  error      // the result of the last probe
 	draining bool
 	probe    *probe // the running probe, or nil
 }
@@ -38,19 +41,23 @@ type probe struct {
 	err    error         // set before done is closed
 }
 
-// note records the result of a start.
-func (r *readiness) note(err error) {
+// note records whether a start worked. That one failed decides nothing: its client may
+// be the reason. The next call of Ready makes a probe.
+func (r *readiness) note(works bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.known, r.last = true, err
+	r.works = works
 }
 
-// verdictLocked returns the last result, and whether it is still valid.
-func (r *readiness) verdictLocked() (error, bool) {
-	if r.draining {
+// knownLocked returns what is known without a probe, and whether that is anything.
+func (r *readiness) knownLocked() (error, bool) {
+	switch {
+	case r.draining:
 		return errDraining, true
+	case r.works:
+		return nil, true
 	}
-	return r.last, r.known && (r.last == nil || time.Since(r.probed) < probeEvery)
+	return r.verdict, !r.probed.IsZero() && time.Since(r.probed) < probeEvery
 }
 
 // Drain makes Ready fail. It cancels the running probe; no other begins.
@@ -65,7 +72,7 @@ func (s *Supplier) Drain() {
 }
 
 // Ready returns nil if a session can be started: the last start worked, or a probe
-// now does. Concurrent callers share one probe, which the start timeout bounds. ctx
+// does, now or in the last two seconds. Concurrent callers share one probe, which the start timeout bounds. ctx
 // and the initialization timeout bound the wait for it.
 func (s *Supplier) Ready(ctx context.Context) error {
 	p, err := s.probe()
@@ -88,7 +95,7 @@ func (s *Supplier) probe() (*probe, error) {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err, known := r.verdictLocked(); known {
+	if err, known := r.knownLocked(); known {
 		return nil, err
 	}
 	if r.probe == nil {
@@ -103,6 +110,9 @@ func (s *Supplier) probe() (*probe, error) {
 func (s *Supplier) runProbe(ctx context.Context, p *probe) {
 	defer p.cancel()
 	err := s.tryStart(ctx)
+	if s.opts.Forwards && denied(err) {
+		err = nil // the server is there, and wants what only clients have
+	}
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -112,9 +122,15 @@ func (s *Supplier) runProbe(ctx context.Context, p *probe) {
 	case err != nil:
 		s.log.Warn("readiness probe failed", "err", err)
 	}
-	r.known, r.last, r.probed, r.probe = true, err, time.Now(), nil
+	r.works, r.verdict, r.probed, r.probe = err == nil, err, time.Now(), nil
 	p.err = err
 	close(p.done)
+}
+
+// denied reports whether the server refused the credentials of a start.
+func denied(err error) bool {
+	failure, ok := errors.AsType[*handshake.Failure](err)
+	return ok && failure.Reason == metrics.ReasonDenied
 }
 
 // tryStart starts a session and ends it. A shared session it keeps.

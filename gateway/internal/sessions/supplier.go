@@ -26,6 +26,9 @@ type Options struct {
 	// Warm is the number of servers that the pool keeps started. With shared
 	// sessions, any number above 0 makes Start start those.
 	Warm int
+	// Forwards says that sessions get headers of clients, so perhaps credentials that
+	// a probe has not.
+	Forwards bool
 	// The fields of gateway.Options with these names.
 	MaxSessions           int // below 1: unlimited
 	StartConcurrency      int

@@ -12,11 +12,10 @@ import (
 
 // Reasons of the errors that requests to a remote server get, in data.reason.
 const (
-	reasonUnauthorized = "unauthorized"
-	ReasonRefused      = "request_refused"
-	reasonRateLimited  = "rate_limited"
-	ReasonLost         = "response_lost"
-	reasonInvalid      = "invalid_response"
+	ReasonRefused     = "request_refused"
+	reasonRateLimited = "rate_limited"
+	ReasonLost        = "response_lost"
+	reasonInvalid     = "invalid_response"
 )
 
 // ErrorData is the data of the errors that requests to a remote server get.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 const (
@@ -98,7 +99,7 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	said := firstLine(text)
 	switch code := resp.StatusCode; {
 	case refusesAccess(resp):
-		data.Reason = reasonUnauthorized
+		data.Reason = metrics.ReasonDenied
 		return NewError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header", Status(resp))
 	case code >= 500 && code != http.StatusServiceUnavailable && retryAfter(resp) == 0:
 		return NewError(data, "the server failed (%s)", Status(resp))
@@ -160,6 +161,9 @@ type AccessError struct {
 
 // Error names the place and the reason.
 func (e *AccessError) Error() string { return "connect to " + e.place + ": " + e.Reason.Message }
+
+// Is reports whether target is [jsonrpc.ErrDenied].
+func (e *AccessError) Is(target error) bool { return target == jsonrpc.ErrDenied }
 
 // CheckAccess returns an *[AccessError] for 401 and 403, else nil.
 func (e *Endpoint) CheckAccess(resp *http.Response) error {
