@@ -12,10 +12,12 @@ import (
 
 // Reasons of the errors that requests to a remote server get, in data.reason.
 const (
-	ReasonRefused     = "request_refused"
-	reasonRateLimited = "rate_limited"
-	ReasonLost        = "response_lost"
-	reasonInvalid     = "invalid_response"
+	// reasonUnauthorized is known to the handshake, as metrics.ReasonDenied.
+	reasonUnauthorized = "unauthorized"
+	ReasonRefused      = "request_refused"
+	reasonRateLimited  = "rate_limited"
+	ReasonLost         = "response_lost"
+	reasonInvalid      = "invalid_response"
 )
 
 // ErrorData is the data of the errors that requests to a remote server get.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 const (
@@ -99,7 +98,7 @@ func StatusError(resp *http.Response, text []byte) *jsonrpc.Error {
 	said := firstLine(text)
 	switch code := resp.StatusCode; {
 	case refusesAccess(resp):
-		data.Reason = metrics.ReasonDenied
+		data.Reason = reasonUnauthorized
 		return NewError(data, "the server refused access (%s): configure the credentials that it wants, for example as an Authorization header", Status(resp))
 	case code >= 500 && code != http.StatusServiceUnavailable && retryAfter(resp) == 0:
 		return NewError(data, "the server failed (%s)", Status(resp))
