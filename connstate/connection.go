@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -22,6 +23,8 @@ var (
 	ErrSlow = errors.New("client reads too slowly")
 	// ErrGateFull: too many messages wait for the session.
 	ErrGateFull = errors.New("too many messages wait for the server to start")
+	// ErrBusy: the process, or the connection, holds as many bytes as it may.
+	ErrBusy = errors.New("the gateway holds as many bytes as it may")
 	// ErrGateTimeout: the message waited too long for the session.
 	ErrGateTimeout = errors.New("the server is still starting")
 	// ErrDraining: the connection is about to be closed.
@@ -53,6 +56,8 @@ type Options struct {
 	// SlowRequest is the duration, from the POST to the answer, from which a
 	// request is logged as slow. 0: never.
 	SlowRequest time.Duration
+	// Budget bounds the bytes that wait in the process; nil: there is no bound.
+	Budget *budget.Account
 	// Logger receives the state changes and the life of requests; nil: silent.
 	Logger *slog.Logger
 	// Metrics counts; nil: nothing is counted.
@@ -134,6 +139,7 @@ type Connection struct {
 	stop            func()        // ends the stream; nil until it is served
 	drained         chan struct{} // closed when draining and nothing is unanswered; else nil
 
+	bodies                                     atomic.Int64 // bytes that HoldBody has taken
 	answering                                  atomic.Int64 // responses on their way into the outbox; incremented under mu
 	spoken, versioned, draining                atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
@@ -153,7 +159,7 @@ func newConnection(id string, client Client, opts *Options) *Connection {
 	now := time.Now()
 	c := &Connection{
 		id: id, client: client, opts: opts, done: make(chan struct{}),
-		outbox: newOutbox(opts.OutboxBytes), since: now, opened: now, dialect: client.Dialect,
+		outbox: newOutbox(opts.OutboxBytes, opts.Budget), since: now, opened: now, dialect: client.Dialect,
 	}
 	if client.Quiet {
 		c.announcement.mode = announceNever

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -11,7 +12,7 @@ import (
 // gate holds the messages that wait for the session. Guarded by Connection.mu.
 type gate struct {
 	queue []waiting
-	bytes int // of the queued messages
+	bytes int // of the queued messages, without what the budget adds to each
 	// passing says that messages pass at once. It is true only while Ready, after the
 	// last queued message has been handed over.
 	passing bool
@@ -37,18 +38,23 @@ type waiting struct {
 // must hand the message to the server now. If it reports false without an error, the
 // message waits at the gate until [Connection.Open], [Connection.Withdraw] or its
 // timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
-// ErrClosed or what [Connection.Fail] was given.
+// ErrBusy, ErrClosed or what [Connection.Fail] was given.
 func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
-	return c.admit(m, c.opts.GateQueue)
+	return c.admit(m, c.opts.GateQueue, func() bool { return c.opts.Budget.Take(cost(m), metrics.HeldGate) })
 }
 
 // Readmit is Admit for an unanswered request that has been through the gate. The
 // gate has room for all of those, within its bound in bytes.
 func (c *Connection) Readmit(m *jsonrpc.Message) (bool, error) {
-	return c.admit(m, c.opts.GateQueue+c.opts.MaxPending)
+	return c.admit(m, c.opts.GateQueue+c.opts.MaxPending, func() bool { c.opts.Budget.Force(cost(m)); return true })
 }
 
-func (c *Connection) admit(m *jsonrpc.Message, room int) (bool, error) {
+// cost returns what a message at the gate takes of the budget.
+func cost(m *jsonrpc.Message) int { return len(m.Raw()) + budget.ItemCost }
+
+// admit decides what to do with a message for which the gate has room if it holds
+// fewer than room messages. hold takes its bytes of the budget.
+func (c *Connection) admit(m *jsonrpc.Message, room int, hold func() bool) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -67,6 +73,9 @@ func (c *Connection) admit(m *jsonrpc.Message, room int) (bool, error) {
 	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(m.Raw()) > gateBytes:
 		c.opts.Metrics.GateRejected(metrics.GateFull, 0)
 		return false, ErrGateFull
+	case !hold():
+		c.opts.Metrics.GateRejected(metrics.GateBudget, 0)
+		return false, ErrBusy
 	}
 	c.gate.queue = append(c.gate.queue, waiting{m, time.Now()})
 	c.gate.bytes += len(m.Raw())
@@ -102,9 +111,15 @@ func (c *Connection) expire() {
 func (c *Connection) popLocked() waiting {
 	w := c.gate.queue[0]
 	c.gate.queue = c.gate.queue[1:]
-	c.gate.bytes -= len(w.msg.Raw())
+	c.releaseLocked(w.msg)
 	c.stopTimerLocked()
 	return w
+}
+
+// releaseLocked gives back what a message has taken that leaves the queue.
+func (c *Connection) releaseLocked(m *jsonrpc.Message) {
+	c.gate.bytes -= len(m.Raw())
+	c.opts.Budget.Give(cost(m))
 }
 
 func (c *Connection) stopTimerLocked() {
@@ -171,6 +186,7 @@ func (c *Connection) putBack(w waiting) {
 	case reason == nil:
 		c.gate.queue = slices.Insert(c.gate.queue, 0, w)
 		c.gate.bytes += len(w.msg.Raw())
+		c.opts.Budget.Force(cost(w.msg))
 		if c.gate.timer == nil {
 			c.gate.timer = time.AfterFunc(c.opts.GateTimeout-time.Since(w.since), c.expire)
 		}
@@ -190,7 +206,7 @@ func (c *Connection) Withdraw(id jsonrpc.ID) bool {
 	for i, w := range c.gate.queue {
 		if w.msg.Kind == jsonrpc.Request && w.msg.ID == id {
 			c.gate.queue = append(c.gate.queue[:i:i], c.gate.queue[i+1:]...)
-			c.gate.bytes -= len(w.msg.Raw())
+			c.releaseLocked(w.msg)
 			c.stopTimerLocked()
 			c.opts.Metrics.GateRejected(metrics.GateCanceled, time.Since(w.since))
 			return true
@@ -243,7 +259,7 @@ func (c *Connection) drainGateLocked(reason string) []*jsonrpc.Message {
 	var out []*jsonrpc.Message
 	for _, w := range c.gate.queue {
 		c.opts.Metrics.GateRejected(reason, time.Since(w.since))
-		c.gate.bytes -= len(w.msg.Raw())
+		c.releaseLocked(w.msg)
 		out = append(out, w.msg)
 	}
 	c.gate.queue = nil

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -36,6 +37,15 @@ func newWorld(t testing.TB, opts connstate.Options, client connstate.Client) *wo
 	t.Helper()
 	w := &world{t: t, prom: prometheus.NewRegistry(), handler: &handler{}}
 	opts.Metrics = metrics.New(w.prom)
+	if opts.Budget == nil {
+		opts.Budget = budget.New(-1, opts.Metrics)
+		t.Cleanup(func() {
+			w.c.Close("test over")
+			if held := w.series("mcp_sse_held_bytes"); held != 0 {
+				t.Errorf("%v bytes are held after the end", held)
+			}
+		})
+	}
 	w.registry = connstate.NewRegistry(connstate.Limits{}, opts)
 	c, err := w.registry.Open(client)
 	if err != nil {

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // Event is one server-sent event on its way to the client. Data is one line;
@@ -23,6 +26,10 @@ const (
 	maxWaitingBytes = 16 << 20
 )
 
+// allowance is what may wait for each client whatever the budget says, in bytes.
+// Beside it, an empty outbox takes any one message.
+const allowance = 64 << 10
+
 // maxWaits bounds the time that a client which reads steadily may keep a sender
 // waiting, in times of the wait of one that does not read. A session's reader must
 // not be kept so long that its server looks silent.
@@ -37,8 +44,10 @@ func (e Event) Size() int { return len(e.Data) + eventOverhead }
 // outbox holds the events that wait to be written to one client, bounded in bytes.
 // Senders fill it; the stream takes events through the sink and says when they are
 // written. An event counts until then. Senders that find no room wait in FIFO order.
+// All bytes, those of waiting senders too, are taken of the budget.
 type outbox struct {
-	limit int
+	limit  int
+	budget *budget.Account
 
 	mu      sync.Mutex
 	sink    func(Event) bool // takes an event if it has room; must not block
@@ -60,8 +69,8 @@ type waiter struct {
 	err    error         // why not; set before done is closed
 }
 
-func newOutbox(limit int) *outbox {
-	return &outbox{limit: limit}
+func newOutbox(limit int, budget *budget.Account) *outbox {
+	return &outbox{limit: limit, budget: budget}
 }
 
 // push adds an event if there is room for it now, and reports ErrSlow if not.
@@ -80,6 +89,7 @@ func (o *outbox) pushMarked(e Event) (mark int, err error) {
 	case len(o.waiters) > 0 || !o.fitsLocked(e.Size()):
 		return 0, ErrSlow
 	}
+	o.budget.Force(e.Size())
 	mark = o.wrote + o.bytes + e.Size()
 	o.addLocked(e.Size(), e)
 	return mark, nil
@@ -94,21 +104,30 @@ func (o *outbox) hasWritten(mark int) bool {
 
 // enter adds events, which stay together. If there is no room, it returns a waiter
 // for them, for which the caller must call await. It fails with ErrSlow if too many
-// senders wait.
-func (o *outbox) enter(events []Event) (*waiter, error) {
+// senders wait, or if the budget is used up and the sender is not one that blocks:
+// more would follow.
+func (o *outbox) enter(events []Event, blocks bool) (*waiter, error) {
 	size := 0
 	for _, e := range events {
 		size += e.Size()
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.closed:
+	if o.closed {
 		return nil, ErrClosed
-	case len(o.waiters) == 0 && o.fitsLocked(size):
+	}
+	held := o.fitsLocked(size) && o.allowsLocked(size) || blocks
+	if held {
+		o.budget.Force(size)
+	} else if held = o.budget.Take(size, metrics.HeldOutbox); !held {
+		return nil, ErrSlow
+	}
+	switch {
+	case len(o.waiters) == 0 && o.fitsLocked(size) && (o.allowsLocked(size) || !o.budget.Full()):
 		o.addLocked(size, events...)
 		return nil, nil
 	case len(o.waiters) >= maxWaiting || o.waiting > 0 && o.waiting+size > maxWaitingBytes:
+		o.budget.Give(size)
 		return nil, ErrSlow
 	}
 	w := &waiter{events: slices.Clone(events), size: size, done: make(chan struct{})}
@@ -142,12 +161,16 @@ func (o *outbox) await(w *waiter, wait time.Duration, lastWrite func() time.Time
 	}
 	o.waiters = slices.Delete(o.waiters, i, i+1)
 	o.waiting -= w.size
+	o.budget.Give(w.size)
 	return ErrSlow
 }
 
 // fitsLocked reports whether there is room for size bytes. An empty outbox takes
 // anything.
 func (o *outbox) fitsLocked(size int) bool { return o.bytes == 0 || o.bytes+size <= o.limit }
+
+// allowsLocked reports whether size bytes may wait whatever the budget says.
+func (o *outbox) allowsLocked(size int) bool { return o.bytes == 0 || o.bytes+size <= allowance }
 
 func (o *outbox) addLocked(size int, events ...Event) {
 	o.bytes += size
@@ -158,8 +181,11 @@ func (o *outbox) addLocked(size int, events ...Event) {
 // moveWaitersLocked moves waiting events into the outbox, oldest first, while there
 // is room.
 func (o *outbox) moveWaitersLocked() {
-	for len(o.waiters) > 0 && o.fitsLocked(o.waiters[0].size) {
+	for len(o.waiters) > 0 {
 		w := o.waiters[0]
+		if !o.fitsLocked(w.size) || !o.allowsLocked(w.size) && o.budget.Full() {
+			return
+		}
 		o.waiters[0] = nil
 		o.waiters = o.waiters[1:]
 		o.waiting -= w.size
@@ -204,7 +230,8 @@ func (o *outbox) noteWritten(size int) {
 	defer o.mu.Unlock()
 	o.bytes -= size
 	o.wrote += size
-	if !o.closed {
+	if !o.closed { // else close has given all back
+		o.budget.Give(size)
 		o.pumpLocked()
 		o.moveWaitersLocked()
 	}
@@ -236,6 +263,9 @@ func (o *outbox) unwritten() int {
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if !o.closed {
+		o.budget.Give(o.bytes + o.waiting)
+	}
 	o.closed = true
 	o.sink, o.queue, o.head = nil, nil, 0
 	for _, w := range o.waiters {

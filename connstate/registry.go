@@ -27,8 +27,8 @@ type Limits struct {
 
 // LimitError reports that a connection was not taken.
 type LimitError struct {
-	// Reason is the limit: metrics.RejectedMaxConnections, RejectedPerIP,
-	// RejectedRate or RejectedDraining.
+	// Reason is the limit: metrics.RejectedMaxConnections, RejectedBudget,
+	// RejectedPerIP, RejectedRate or RejectedDraining.
 	Reason string
 	// Message says which limit it is, for the client.
 	Message string
@@ -90,6 +90,8 @@ func (r *Registry) add(c *Connection) *LimitError {
 			metrics.RejectedMaxConnections,
 			fmt.Sprintf("too many connections: the limit is %d", r.limits.MaxConnections), 5 * time.Second,
 		}
+	case r.opts.Budget.Check(metrics.HeldConnection):
+		return &LimitError{metrics.RejectedBudget, ErrBusy.Error(), 5 * time.Second}
 	case r.limits.MaxPerIP > 0 && r.perIP[key] >= r.limits.MaxPerIP:
 		return &LimitError{
 			metrics.RejectedPerIP,

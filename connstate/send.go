@@ -15,7 +15,7 @@ func (c *Connection) RespondNow(response []byte) { c.sendNow(responseEvents(c.Di
 func (c *Connection) SendNow(message []byte) { c.sendNow(c.messageEvents(message)) }
 
 func (c *Connection) sendNow(events []Event) {
-	w, err := c.enterOutbox(events)
+	w, err := c.enterOutbox(events, false)
 	if w == nil {
 		_ = c.finishSend(events, err) // closes a slow client
 		return
@@ -57,7 +57,7 @@ func (c *Connection) Push(e Event) error {
 }
 
 func (c *Connection) send(events []Event) error {
-	w, err := c.enterOutbox(events)
+	w, err := c.enterOutbox(events, true)
 	if w != nil {
 		err = c.outbox.await(w, c.opts.OutboxWait, c.lastWrite)
 	}
@@ -65,9 +65,9 @@ func (c *Connection) send(events []Event) error {
 }
 
 // enterOutbox adds events to the outbox or its waiters, and counts those that find
-// it full.
-func (c *Connection) enterOutbox(events []Event) (*waiter, error) {
-	w, err := c.outbox.enter(events)
+// it full. blocks says that the sender waits itself.
+func (c *Connection) enterOutbox(events []Event, blocks bool) (*waiter, error) {
+	w, err := c.outbox.enter(events, blocks)
 	if w != nil || errors.Is(err, ErrSlow) {
 		c.opts.Metrics.OutboxFull()
 	}

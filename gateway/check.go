@@ -125,6 +125,8 @@ func (c *checks) relations() {
 		"AnnounceDelay", "InitializationTimeout", "must be less than InitializationTimeout")
 	c.relation(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections,
 		"MaxConnectionsPerIP", "MaxConnections", "must be at most MaxConnections")
+	c.relation(o.MaxHeldBytes > 0 && o.MaxMessageBytes > o.MaxHeldBytes/4,
+		"MaxMessageBytes", "MaxHeldBytes", "must be at most a quarter of MaxHeldBytes")
 	least, because := o.Warm, "Warm"
 	if o.Sessions == SessionsShared {
 		least, because = o.SessionsSize, "SessionsSize"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -42,6 +43,7 @@ func Defaults() Options {
 		MaxSessions:     10_000,
 		ConnectRate:     50,
 		ConnectBurst:    100,
+		MaxHeldBytes:    512 << 20,
 		MaxMessageBytes: 4 << 20,
 		OutboxBytes:     1 << 20,
 		GateQueue:       64,
@@ -85,12 +87,12 @@ func (o Options) limits() connstate.Limits {
 	}
 }
 
-func (o Options) connections(m *metrics.Metrics) connstate.Options {
+func (o Options) connections(m *metrics.Metrics, account *budget.Account) connstate.Options {
 	return connstate.Options{
 		GateQueue: o.GateQueue, GateTimeout: o.InitializationTimeout,
 		OutboxBytes: o.OutboxBytes, OutboxWait: o.WriteTimeout,
 		AnnounceDelay: o.AnnounceDelay, MaxPending: o.MaxPending, SlowRequest: max(0, o.SlowRequest),
-		Logger: o.Logger, Metrics: m,
+		Budget: account, Logger: o.Logger, Metrics: m,
 	}
 }
 

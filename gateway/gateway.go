@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -28,6 +29,7 @@ type Gateway struct {
 	plainLog  *slog.Logger // Options.Logger, without the attribute server; may be nil
 	metrics   *metrics.Metrics
 	promReg   *prometheus.Registry
+	held      *budget.Account
 	registry  *connstate.Registry
 	transport *sse.Handler
 	supplier  *sessions.Supplier
@@ -54,7 +56,8 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	g.metrics, unregistered = metrics.Named(g.promReg, opts.Name)
 	build := buildinfo.Read()
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
-	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics))
+	g.held = budget.New(opts.MaxHeldBytes, g.metrics)
+	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics, g.held))
 	var err error
 	g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics))
 	if err = errors.Join(unregistered, err); err != nil {

@@ -155,6 +155,12 @@ type Options struct {
 	// Default none.
 	TrustedProxies []netip.Prefix
 
+	// MaxHeldBytes bounds the bytes that wait in the gateway: bodies that are being
+	// read, and messages that wait for a session, a server or a client. Over it new
+	// requests and connections are refused; what has begun goes on. Servers have one
+	// bound for all. Default 512 MiB; negative: unlimited.
+	MaxHeldBytes int64
+
 	// MaxMessageBytes bounds the body of a POST. Default 4 MiB.
 	MaxMessageBytes int64
 	// OutboxBytes bounds the messages that wait to be written to one client. A

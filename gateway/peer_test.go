@@ -42,6 +42,9 @@ func inFakeTime(t *testing.T, u *server, opts gateway.Options, test func(t *test
 			if err := g.Shutdown(ctx); err != nil {
 				t.Errorf("Shutdown: %v", err)
 			}
+			if held := metric(t, g, "mcp_sse_held_bytes"); held != 0 {
+				t.Errorf("%v bytes are held after the end", held)
+			}
 			if n := u.open(); n > 0 {
 				t.Errorf("%d sessions are left", n)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -23,8 +24,9 @@ const (
 )
 
 // Servers serves several MCP servers, each by a Gateway of its own under its own
-// prefix. They share the routes for operators and the registry of metrics, and
-// nothing else: a server that is down, full or slow does not affect the others.
+// prefix. They share the routes for operators, the registry of metrics and the largest
+// MaxHeldBytes, and nothing else: a server that is down, full or slow does not affect
+// the others.
 // Servers is an http.Handler, safe for concurrent use. Make it with NewServers and
 // end it with Shutdown.
 type Servers struct {
@@ -34,7 +36,7 @@ type Servers struct {
 
 // NewServers returns Servers of the gateways. Each needs its own Name, a Prefix that
 // does not overlap with another, and the same Registry as all others. Otherwise
-// NewServers fails, with an error for each fault.
+// NewServers fails, with an error for each fault. Call it before the gateways serve.
 func NewServers(gateways ...*Gateway) (*Servers, error) {
 	if len(gateways) == 0 {
 		return nil, errors.New("servers: there is nothing to serve")
@@ -54,6 +56,11 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
+	accounts := make([]*budget.Account, len(gateways))
+	for i, g := range gateways {
+		accounts[i] = g.held
+	}
+	budget.Share(accounts...)
 	unserved, err := metrics.NewUnserved(gateways[0].promReg)
 	if err != nil {
 		return nil, fmt.Errorf("servers: %w", err)

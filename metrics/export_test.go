@@ -24,4 +24,5 @@ func MoveAll(m *Metrics) {
 	with(methods(), func(method string) { m.RequestDone(method, "", 0, "") })
 	with(errorTypes(), func(errorType string) { m.RequestDone("ping", errorType, 0, "") })
 	with(childReasons(), m.ChildExited)
+	with(holders(), m.OverBudget)
 }

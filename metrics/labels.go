@@ -32,7 +32,7 @@ func closedErrors() []string {
 
 func rejectedReasons() []string {
 	return []string{
-		RejectedMaxConnections, RejectedPerIP, RejectedRate, RejectedDraining,
+		RejectedMaxConnections, RejectedPerIP, RejectedRate, RejectedDraining, RejectedBudget,
 		RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest,
 		RejectedNotFound, RejectedMethod,
 	}
@@ -42,7 +42,7 @@ func postReasons() []string {
 	return []string{
 		PostUnknownConnection, PostTooLarge, PostInvalidJSON, PostInvalidRequest, PostMediaType,
 		PostOrigin, PostHost, PostAuth, PostClosed, PostBadRequest,
-		PostNotFound, PostMethod,
+		PostNotFound, PostMethod, PostBudget,
 	}
 }
 
@@ -54,7 +54,7 @@ const stateClosed = "closed"
 func handshakeResults() []string { return []string{HandshakeOK, HandshakeError, HandshakeCanceled} }
 
 func gateReasons() []string {
-	return []string{GateFull, GateTimeout, GateFailed, GateCanceled, GateClosed}
+	return []string{GateFull, GateBudget, GateTimeout, GateFailed, GateCanceled, GateClosed}
 }
 
 func droppedReasons() []string {
@@ -62,6 +62,10 @@ func droppedReasons() []string {
 		DroppedUnknownResponse, DroppedUnknownRequest, DroppedInvalidMessage, DroppedTooLong, DroppedNotReady,
 		DroppedUnknownProgress, DroppedUnattributed, DroppedShared,
 	}
+}
+
+func holders() []string {
+	return []string{HeldPost, HeldConnection, HeldGate, HeldQueue, HeldSend, HeldRepeat, HeldOutbox, HeldReply}
 }
 
 func childReasons() []string { return []string{ChildOK, ChildError, ChildSignal, ChildClosed} }

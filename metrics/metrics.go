@@ -23,6 +23,7 @@ type Metrics struct {
 	multiplex   multiplexSeries
 	pool        poolSeries
 	remote      remoteSeries
+	budget      *budgetSeries
 	buildInfo   *prometheus.GaugeVec
 }
 
@@ -82,6 +83,7 @@ func build() (*Metrics, []prometheus.Collector) {
 		multiplex:   newMultiplexSeries(&b),
 		pool:        newPoolSeries(&b),
 		remote:      newRemoteSeries(&b),
+		budget:      newBudgetSeries(&b),
 		buildInfo: b.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
 			"version", "revision", "goversion"),
 	}

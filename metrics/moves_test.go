@@ -177,6 +177,10 @@ var moves = []struct {
 	{"StartQueued", func(m *metrics.Metrics) { m.StartQueued() }, map[string]float64{"mcp_sse_starts_waiting{}": 1}},
 	{"StartUnqueued", func(m *metrics.Metrics) { m.StartUnqueued() }, map[string]float64{"mcp_sse_starts_waiting{}": -1}},
 	{"RequestRepeated", func(m *metrics.Metrics) { m.RequestRepeated() }, map[string]float64{"mcp_sse_requests_repeated_total{}": 1}},
+	{"Held", func(m *metrics.Metrics) { m.Held(5); m.Held(-2) }, map[string]float64{"mcp_sse_held_bytes{}": 3}},
+	{"HeldLimit", func(m *metrics.Metrics) { m.HeldLimit(9) }, map[string]float64{"mcp_sse_held_bytes_limit{}": 9}},
+	{"HeldLimit none", func(m *metrics.Metrics) { m.HeldLimit(-7) }, map[string]float64{"mcp_sse_held_bytes_limit{}": -1}},
+	{"OverBudget", func(m *metrics.Metrics) { m.OverBudget(metrics.HeldGate) }, map[string]float64{"mcp_sse_over_budget_total{holder=gate}": 1}},
 	{"BuildInfo", func(m *metrics.Metrics) { m.BuildInfo("v1", "abc", "go1.26") }, map[string]float64{
 		"mcp_sse_build_info{goversion=go1.26,revision=abc,version=v1}": 1,
 	}},

@@ -17,6 +17,7 @@ const (
 	RejectedPerIP          = "per_ip"          // too many are open from this address
 	RejectedRate           = "rate"            // this address opens connections too fast
 	RejectedDraining       = "draining"        // the gateway is shutting down
+	RejectedBudget         = "budget"          // the process holds as many bytes as it may
 	RejectedOrigin         = "origin"          // the Origin header is not allowed
 	RejectedHost           = "host"            // the Host header is not allowed
 	RejectedAuth           = "auth"            // not authenticated
@@ -32,6 +33,7 @@ const (
 	PostInvalidJSON       = "invalid_json"       // the body is not JSON
 	PostInvalidRequest    = "invalid_request"    // the body is JSON and not one JSON-RPC message
 	PostMediaType         = "media_type"         // the Content-Type is not JSON
+	PostBudget            = "budget"             // the process, or the connection, holds as many bytes as it may
 	PostOrigin            = "origin"             // the Origin header is not allowed
 	PostHost              = "host"               // the Host header is not allowed
 	PostAuth              = "auth"               // not authenticated
@@ -76,6 +78,7 @@ const (
 
 // Why the gate refused a message: the reasons of [Metrics.GateRejected].
 const (
+	GateBudget   = "budget"   // the process holds as many bytes as it may
 	GateFull     = "full"     // too many messages wait; this one never waited
 	GateTimeout  = "timeout"  // it waited for the initialization timeout
 	GateFailed   = "failed"   // the handshake failed
@@ -107,6 +110,19 @@ const (
 	DroppedUnknownProgress = "unknown_progress" // progress for no request in flight
 	DroppedUnattributed    = "unattributed"     // from a shared session, for an unknown client
 	DroppedShared          = "shared"           // a client's notification that shared sessions refuse
+)
+
+// What was refused because the process holds as many bytes as it may: the holders of
+// [Metrics.OverBudget].
+const (
+	HeldPost       = "post"       // the body of a POST, or the request in it
+	HeldConnection = "connection" // a new connection
+	HeldGate       = "gate"       // a message that had to wait for the session
+	HeldQueue      = "queue"      // a request that had to wait for others
+	HeldSend       = "send"       // a message to a server that is slow to read
+	HeldRepeat     = "repeat"     // the copy of a request, so it will not be repeated
+	HeldOutbox     = "outbox"     // a message to a client that is slow to read
+	HeldReply      = "reply"      // a message of a server
 )
 
 // How a child process ended: the reasons of [Metrics.ChildExited].

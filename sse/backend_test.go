@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -70,6 +71,9 @@ func newFixture(t testing.TB, cfg config) *fixture {
 	prom := metrics.NewRegistry()
 	m := metrics.New(prom)
 	cfg.sse.Metrics, cfg.conn.Metrics = m, m
+	if cfg.conn.Budget == nil {
+		cfg.conn.Budget = budget.New(-1, m)
+	}
 	cfg.sse.Logger, cfg.conn.Logger = cfg.log, cfg.log
 	b := &backend{accepted: make(chan *connstate.Connection, 4096), closed: make(chan string, 4096)}
 	registry := connstate.NewRegistry(cfg.limits, cfg.conn)

@@ -2,8 +2,6 @@ package sse
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // headerVersion carries the protocol version a client has negotiated.
@@ -28,13 +27,14 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		h.refuseClient(w, r, http.StatusNotFound, metrics.PostUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
 		return
 	}
-	m, refusal := h.readMessage(w, r)
+	body, refusal := h.readBody(w, r, c)
+	defer c.ReleaseBody(body.held)
+	var m *jsonrpc.Message
+	if refusal == nil {
+		m, refusal = parseMessage(body.bytes, c)
+	}
 	if refusal != nil {
-		h.opts.Metrics.PostRejected(refusal.reason)
-		if !refusal.read {
-			abandonBody(w, r)
-		}
-		refuseRead(w, refusal.status, refusal.err)
+		h.refuseMessage(w, r, refusal)
 		return
 	}
 	if c.State() == connstate.Closed {
@@ -53,60 +53,51 @@ type refusal struct {
 	status int
 	reason string
 	err    *jsonrpc.Error
-	read   bool // the body has been read
+	unread bool // the body has not been read to its end
 }
 
 func refused(status int, reason, format string, args ...any) *refusal {
 	return &refusal{status: status, reason: reason, err: jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...)}
 }
 
-func (h *Handler) readMessage(w http.ResponseWriter, r *http.Request) (*jsonrpc.Message, *refusal) {
-	if t := r.Header.Get("Content-Type"); !isJSON(t) {
-		return nil, refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the Content-Type must be application/json")
+// busyRetry is the Retry-After of requests that are refused because of the budget.
+const busyRetry = time.Second
+
+// refusedBusy is the refusal of work for which the budget has no bytes.
+func refusedBusy(err error) *refusal {
+	e := multiplex.ReasonError(err.Error()+": try again later", "server_busy", true)
+	return &refusal{status: http.StatusServiceUnavailable, reason: metrics.PostBudget, err: e}
+}
+
+func (h *Handler) refuseMessage(w http.ResponseWriter, r *http.Request, why *refusal) {
+	h.opts.Metrics.PostRejected(why.reason)
+	if why.unread {
+		abandonBody(w, r)
 	}
-	if r.Header.Get("Content-Encoding") != "" {
-		return nil, refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the body must not have a Content-Encoding")
+	if why.status == http.StatusServiceUnavailable {
+		setRetryAfter(w, busyRetry)
 	}
-	body, err := h.readBody(w, r)
-	if err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge,
-				"the message is over %d bytes", h.opts.MaxMessageBytes)
-		}
-		return nil, refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
-	}
+	refuseRead(w, why.status, why.err)
+}
+
+// parseMessage returns the message in a body. The connection refuses new requests
+// while the budget is used up.
+func parseMessage(body []byte, c *connstate.Connection) (*jsonrpc.Message, *refusal) {
 	m, err := jsonrpc.Parse(body)
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		reason := metrics.PostInvalidRequest
 		if e.Code == jsonrpc.CodeParseError {
 			reason = metrics.PostInvalidJSON
 		}
-		return nil, &refusal{http.StatusBadRequest, reason, e, true}
+		return nil, &refusal{status: http.StatusBadRequest, reason: reason, err: e}
 	}
 	if m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null {
-		refusal := refused(http.StatusBadRequest, metrics.PostInvalidRequest, "the id of a response must not be null")
-		refusal.read = true
-		return nil, refusal
+		return nil, refused(http.StatusBadRequest, metrics.PostInvalidRequest, "the id of a response must not be null")
+	}
+	if err := c.Takes(m); err != nil {
+		return nil, refusedBusy(err)
 	}
 	return m, nil
-}
-
-// readBody reads a body of at most MaxMessageBytes, within ReadTimeout.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	limit := h.opts.MaxMessageBytes
-	if r.ContentLength > limit {
-		return nil, &http.MaxBytesError{Limit: limit}
-	}
-	// Not every ResponseWriter has deadlines; without one the server's own count.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.opts.ReadTimeout))
-	if n := r.ContentLength; n >= 0 && n <= 64<<10 {
-		body := make([]byte, n)
-		if _, err := io.ReadFull(r.Body, body); err != nil {
-			return nil, fmt.Errorf("read body: %w", err)
-		}
-		return body, nil
-	}
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 }
 
 func isJSON(contentType string) bool {

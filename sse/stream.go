@@ -146,7 +146,8 @@ func (h *Handler) refuseConnection(w http.ResponseWriter, r *http.Request, err e
 		return
 	}
 	status := http.StatusTooManyRequests
-	if limit.Reason == metrics.RejectedMaxConnections || limit.Reason == metrics.RejectedDraining {
+	switch limit.Reason {
+	case metrics.RejectedMaxConnections, metrics.RejectedBudget, metrics.RejectedDraining:
 		status = http.StatusServiceUnavailable
 	}
 	h.opts.Logger.Debug("connection refused", "reason", limit.Reason)

@@ -82,7 +82,7 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 func newService(c *config.Config, authenticate authenticator, log *slog.Logger) (service, error) {
 	registry := metrics.NewRegistry()
 	var all []*gateway.Gateway
-	threads := 0
+	threads := 10_000
 	for _, s := range c.Each() {
 		if err := s.CheckCommand(); err != nil && len(c.Servers) == 0 {
 			return nil, err
@@ -96,7 +96,7 @@ func newService(c *config.Config, authenticate authenticator, log *slog.Logger) 
 			up = upstream.Serve(demo.New().Serve)
 		}
 		if s.Kind() == config.Child {
-			threads += 2 * options.MaxConnections
+			threads += max(0, options.MaxSessions)
 		}
 		gw, err := gateway.New(up, options)
 		if err != nil {
@@ -105,7 +105,7 @@ func newService(c *config.Config, authenticate authenticator, log *slog.Logger) 
 		all = append(all, gw)
 	}
 	// Each child holds a thread while it runs, and Go ends a program with 10,000.
-	debug.SetMaxThreads(max(10_000, threads))
+	debug.SetMaxThreads(threads)
 	if len(c.Servers) == 0 {
 		return all[0], nil
 	}

@@ -19,7 +19,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // those of lower layers, not its neighbours.
 var layers = [][]string{
 	{"jsonrpc", "metrics", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet", "internal/fair"},
-	{"internal/mcp"},
+	{"internal/mcp", "internal/budget"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/buffer", "upstream/internal/inprocess"},
 	{"upstream/stdio", "upstream/internal/exchange"},

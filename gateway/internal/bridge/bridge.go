@@ -237,6 +237,8 @@ func (b *Bridge) Refused(m *jsonrpc.Message, err error) {
 		b.fail(m.ID, multiplex.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
 	case errors.Is(err, connstate.ErrGateFull):
 		b.fail(m.ID, multiplex.ReasonError(err.Error(), "gate_full", true), metrics.ErrorBusy)
+	case errors.Is(err, connstate.ErrBusy):
+		b.fail(m.ID, multiplex.ReasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
 	default:
 		b.fail(m.ID, multiplex.ReasonError(err.Error(), "closed", true), metrics.ErrorClosed)
 	}

@@ -227,6 +227,7 @@ func TestContradictions(t *testing.T) {
 		{"one address, all unlimited", []string{"--max-connections", "0", "--max-connections-per-ip", "6"}, ""},
 		{"CORS for nobody", []string{"--cors"}, "--cors: has no effect without --allowed-origins"},
 		{"CORS", []string{"--cors", "--allowed-origins", "*"}, ""},
+		{"messages that fill the budget", []string{"--max-held-bytes", "8MiB", "--max-message-bytes", "3MiB"}, "--max-message-bytes 3MiB: must be at most a quarter of --max-held-bytes (8MiB)"},
 		{"fewer sessions than warm servers", []string{"--warm", "5", "--max-sessions", "4"}, "--max-sessions 4: must be at least --warm (5)"},
 		{"fewer sessions than are shared", []string{"--sessions", "shared", "--sessions-size", "3", "--max-sessions", "2"}, "--max-sessions 2: must be at least --sessions-size (3)"},
 		{"an impatient maximum", []string{"--request-timeout", "2m", "--max-request-timeout", "1m"}, "--max-request-timeout 1m: must be at least --request-timeout (2m)"},

@@ -101,12 +101,19 @@ func rate(p *float64, zero meaning) value {
 		fmt.Sprintf("want a number a second above 0, up to %d", maxCount)}.at(p, zero)
 }
 
-const maxSize = 1 << 30
-
 // size is a number of bytes.
 func size[T int | int64](p *T) value {
-	return number[T]{"BYTES", 1 << 10, maxSize, parseSize[T], formatSize[T],
+	return number[T]{"BYTES", 1 << 10, 1 << 30, parseSize[T], formatSize[T],
 		"want bytes from 1KiB to 1GiB, such as 4MiB, 512KiB or 1048576"}.at(p, refused)
+}
+
+// maxSize keeps sums of sizes far from overflow.
+const maxSize = 1 << 40
+
+// total is a number of bytes of all clients together.
+func total(p *int64, zero meaning) value {
+	return number[int64]{"BYTES", 1 << 20, maxSize, parseSize[int64], formatSize[int64],
+		"want bytes from 1MiB to 1024GiB, such as 512MiB or 4GiB"}.at(p, zero)
 }
 
 // sizeUnits are the units of a size, the largest first. Units of 1000 are refused,
@@ -120,10 +127,11 @@ func parseSize[T int | int64](given string) (T, error) {
 	for _, unit := range sizeUnits {
 		if digits, ok := strings.CutSuffix(given, unit.name); ok {
 			value, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-			if value > maxSize>>unit.shift {
+			size := T(value << unit.shift)
+			if value > maxSize>>unit.shift || int64(size) != value<<unit.shift { // T may have 32 bits
 				err = strconv.ErrRange
 			}
-			return T(value) << unit.shift, err
+			return size, err
 		}
 	}
 	return 0, nil // not reached: the last unit is empty

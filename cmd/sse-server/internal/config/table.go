@@ -130,6 +130,7 @@ func (c *Config) table() []option {
 		{name: "max-sessions", value: count(&o.MaxSessions, off("unlimited")), help: "Number of sessions with the server, from before their start until they have ended: a child process counts until it is reaped. Further starts wait. The default is --max-connections and --warm."},
 		{name: "connect-rate", value: rate(&o.ConnectRate, off("unlimited")), help: "New connections a second from one client address. Loopback addresses are exempt."},
 		{name: "connect-burst", value: count(&o.ConnectBurst, refused), help: "Number of new connections that may come at once within --connect-rate."},
+		{name: "max-held-bytes", where: topLevel, value: total(&o.MaxHeldBytes, off("unlimited")), help: "Size of all bodies that are being read and all messages that wait, of all servers together. Over it new requests and connections are refused."},
 		{name: "max-message-bytes", value: size(&o.MaxMessageBytes), help: "Size of the body of a POST."},
 		{name: "outbox-bytes", value: size(&o.OutboxBytes), help: "Size of all messages that wait to be written to one client."},
 		{name: "gate-queue", value: count(&o.GateQueue, refused), help: "Number of messages of one connection that wait for the handshake."},

@@ -52,6 +52,7 @@ func optionCases() map[string]optionCase {
 		"ConnectBurst":          {"connect-burst", "9", 9},
 		"TrustedProxies": {"trusted-proxies", "10.0.0.0/8,::1,::ffff:192.0.2.1", []netip.Prefix{
 			netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("192.0.2.1/32")}},
+		"MaxHeldBytes":    {"max-held-bytes", "2GiB", int64(2 << 30)},
 		"MaxMessageBytes": {"max-message-bytes", "9KiB", int64(9 << 10)},
 		"OutboxBytes":     {"outbox-bytes", "9KiB", 9 << 10},
 		"GateQueue":       {"gate-queue", "9", 9},

@@ -1,0 +1,139 @@
+package connstate_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// budgeted is a world with a budget of 1 MiB, of which others use all but left bytes.
+func budgeted(t testing.TB, left int) (*world, *budget.Account) {
+	others := budget.New(1<<20, nil)
+	w := newWorld(t, connstate.Options{
+		OutboxBytes: 512 << 10, OutboxWait: time.Second, Budget: others,
+	}, connstate.Client{Dialect: connstate.EventMessage})
+	others.Force(1<<20 - left)
+	return w, others
+}
+
+func TestGateRefusesOverTheBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, others := budgeted(t, 10_000)
+		ask := func(id int) error {
+			m := parse(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"a","params":{"x":"%s"}}`, id, strings.Repeat("x", 4000)))
+			must(t, w.c.Begin(m.ID, m.Method))
+			_, err := w.c.Admit(m)
+			return err
+		}
+		must(t, ask(1))
+		must(t, ask(2))
+		if err := ask(3); !errors.Is(err, connstate.ErrBusy) {
+			t.Errorf("got %v, want ErrBusy", err)
+		}
+		w.c.Withdraw("1")
+		must(t, ask(4))
+		others.Give(1<<20 - 10_000)
+		w.c.Close(metrics.ClosedClient)
+		if !others.Take(1<<20, "") {
+			t.Error("the gate keeps bytes after the end")
+		}
+	})
+}
+
+func TestBodiesAreBoundedForEachConnection(t *testing.T) {
+	w, others := budgeted(t, 1<<20)
+	if err := w.c.HoldBody(1<<20 + 1); !errors.Is(err, connstate.ErrBusy) {
+		t.Errorf("over the budget: %v", err)
+	}
+	must(t, w.c.HoldBody(1<<20))
+	request, response := parse(t, `{"jsonrpc":"2.0","id":1,"method":"a"}`), parse(t, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	if err := w.c.Takes(request); !errors.Is(err, connstate.ErrBusy) {
+		t.Errorf("a new request over the budget: %v", err)
+	}
+	must(t, w.c.Takes(response))
+	if _, err := w.registry.Open(connstate.Client{}); err == nil || !strings.Contains(err.Error(), "as many bytes") {
+		t.Errorf("a new connection over the budget: %v", err)
+	}
+	w.c.ReleaseBody(1 << 20)
+	must(t, w.c.Takes(request))
+	if !others.Take(1<<20, "") {
+		t.Error("bytes of a body are lost")
+	}
+
+	w = newWorld(t, connstate.Options{}, connstate.Client{})
+	must(t, w.c.HoldBody(40<<20)) // alone
+	if err := w.c.HoldBody(1); !errors.Is(err, connstate.ErrBusy) {
+		t.Errorf("over the bound of a connection: %v", err)
+	}
+	w.c.ReleaseBody(40 << 20)
+	must(t, w.c.HoldBody(16<<20))
+	must(t, w.c.HoldBody(16<<20))
+	if err := w.c.HoldBody(1); !errors.Is(err, connstate.ErrBusy) {
+		t.Errorf("over the bound of a connection: %v", err)
+	}
+	w.c.ReleaseBody(32 << 20)
+}
+
+// While the budget is used up, a client that reads gets all its messages, of any size.
+func TestBudgetDoesNotKeepMessagesFromAClientThatReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := budgeted(t, 0)
+		w.attach(100)
+		for _, tag := range []string{"a", "b", "c"} {
+			must(t, w.c.Send(sized(tag, 300<<10)))
+			w.stream.writeAll()
+		}
+		for _, tag := range []string{"d", "e", "f"} { // 60 KiB wait for any client
+			w.c.RespondNow(sized(tag, 20<<10))
+		}
+		w.stream.writeAll()
+		if got := w.stream.tags(); got != "abcdef" || w.c.State() == connstate.Closed {
+			t.Errorf("got %s, state %s", got, w.c.State())
+		}
+	})
+}
+
+// A sender that blocks waits until the client has read, within the wait.
+func TestBudgetSlowsSendersThatBlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := budgeted(t, 0)
+		w.attach(100)
+		must(t, w.c.Send(sized("a", 60<<10)))
+		sent := make(chan error, 1)
+		go func() { sent <- w.c.Send(sized("b", 60<<10)) }() // fits into the outbox, not into the budget
+		synctest.Wait()
+		if got := w.stream.tags(); got != "a" {
+			t.Errorf("got %s before the client has read, want a", got)
+		}
+		w.stream.writeAll()
+		must(t, <-sent)
+		if got := w.stream.tags(); got != "ab" {
+			t.Errorf("got %s, want ab", got)
+		}
+	})
+}
+
+// A sender that does not block would go on: the client is closed.
+func TestBudgetClosesAClientThatDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, others := budgeted(t, 0)
+		w.attach(100)
+		w.c.RespondNow(sized("a", 300<<10))
+		w.c.RespondNow(sized("b", 100))
+		if got := w.c.Reason(); got != metrics.ClosedSlow {
+			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
+		}
+		w.stream.writeAll() // too late
+		others.Give(1 << 20)
+		if !others.Take(1<<20, "") {
+			t.Error("the outbox keeps bytes after the end")
+		}
+	})
+}

@@ -1,0 +1,89 @@
+// Package budget bounds the bytes that wait in one process.
+package budget
+
+import (
+	"sync/atomic"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// ItemCost is what a message counts for beside its length, in bytes, so that the
+// budget bounds many small messages too.
+const ItemCost = 64
+
+// Account takes bytes of a budget for one gateway: for bodies that are being read, and
+// for messages that wait. It is safe for concurrent use. A nil *Account has no bound
+// and counts nothing.
+type Account struct {
+	budget  *budget
+	metrics *metrics.Metrics
+}
+
+type budget struct {
+	limit int64 // negative: there is none
+	used  atomic.Int64
+}
+
+// New returns an account with a budget of its own, of limit bytes; without a bound if
+// limit is negative. m counts bytes and refusals.
+func New(limit int64, m *metrics.Metrics) *Account {
+	m.HeldLimit(limit)
+	return &Account{&budget{limit: limit}, m}
+}
+
+// Share gives the accounts one budget, the largest of theirs. None may have been used.
+func Share(accounts ...*Account) {
+	largest := accounts[0].budget
+	for _, a := range accounts {
+		if limit := a.budget.limit; limit < 0 || largest.limit >= 0 && limit > largest.limit {
+			largest = a.budget
+		}
+	}
+	for _, a := range accounts {
+		a.budget = largest
+		a.metrics.HeldLimit(largest.limit)
+	}
+}
+
+// Take takes n bytes for new work if the budget has them, and reports whether it has.
+// It counts a refusal under holder, one of the Held constants of package metrics. The
+// caller must give back what it has taken.
+func (a *Account) Take(n int, holder string) bool {
+	if a == nil {
+		return true
+	}
+	if used := a.budget.used.Add(int64(n)); a.budget.limit >= 0 && used > a.budget.limit {
+		a.budget.used.Add(-int64(n))
+		a.metrics.OverBudget(holder)
+		return false
+	}
+	a.metrics.Held(n)
+	return true
+}
+
+// Force takes n bytes for work that goes on in any case, also over the limit. The
+// caller must give them back.
+func (a *Account) Force(n int) {
+	if a == nil {
+		return
+	}
+	a.budget.used.Add(int64(n))
+	a.metrics.Held(n)
+}
+
+// Give gives n bytes back.
+func (a *Account) Give(n int) { a.Force(-n) }
+
+// Full reports whether the budget is used up.
+func (a *Account) Full() bool {
+	return a != nil && a.budget.limit >= 0 && a.budget.used.Load() >= a.budget.limit
+}
+
+// Check is Full, and counts a refusal under holder if it is.
+func (a *Account) Check(holder string) bool {
+	full := a.Full()
+	if full {
+		a.metrics.OverBudget(holder)
+	}
+	return full
+}

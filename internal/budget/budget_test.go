@@ -1,0 +1,96 @@
+package budget_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// wantSeries expects these lines among the metrics.
+func wantSeries(t *testing.T, reg *prometheus.Registry, want ...string) {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	metrics.Handler(reg).ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
+	for _, line := range want {
+		if !strings.Contains(rec.Body.String(), "\n"+line+"\n") {
+			t.Errorf("%s is not among\n%s", line, rec.Body)
+		}
+	}
+}
+
+func newAccount(limit int64) (*budget.Account, *prometheus.Registry) {
+	reg := prometheus.NewRegistry()
+	return budget.New(limit, metrics.New(reg)), reg
+}
+
+func TestNewWorkIsRefusedOverTheLimit(t *testing.T) {
+	a, reg := newAccount(100)
+	if !a.Take(60, metrics.HeldGate) || a.Take(41, metrics.HeldGate) || !a.Take(40, metrics.HeldGate) {
+		t.Error("100 bytes are not 60 and 40, without 41 between them")
+	}
+	if !a.Full() || !a.Check(metrics.HeldPost) {
+		t.Error("100 bytes of 100 do not fill the budget")
+	}
+	a.Force(50)
+	wantSeries(t, reg, "mcp_sse_held_bytes 150", "mcp_sse_held_bytes_limit 100",
+		`mcp_sse_over_budget_total{holder="gate"} 1`, `mcp_sse_over_budget_total{holder="post"} 1`)
+	a.Give(150)
+	if a.Full() || a.Check(metrics.HeldPost) || !a.Take(100, metrics.HeldGate) {
+		t.Error("what was given back is lost")
+	}
+}
+
+func TestNoLimit(t *testing.T) {
+	unlimited, reg := newAccount(-1)
+	for _, a := range []*budget.Account{unlimited, nil} {
+		if !a.Take(1<<40, metrics.HeldGate) || a.Full() {
+			t.Error("there is a limit")
+		}
+		a.Give(1 << 39)
+	}
+	wantSeries(t, reg, "mcp_sse_held_bytes_limit -1", "mcp_sse_held_bytes 5.49755813888e+11")
+}
+
+func TestGatewaysShareTheLargestBudget(t *testing.T) {
+	small, smallReg := newAccount(10)
+	large, _ := newAccount(100)
+	budget.Share(small, large)
+	if !small.Take(70, metrics.HeldGate) || large.Take(31, metrics.HeldGate) || !large.Take(30, metrics.HeldGate) {
+		t.Error("the two do not share 100 bytes")
+	}
+	wantSeries(t, smallReg, "mcp_sse_held_bytes 70", "mcp_sse_held_bytes_limit 100") // its own bytes
+	unlimited, _ := newAccount(-1)
+	budget.Share(small, unlimited, large)
+	if !small.Take(1<<30, metrics.HeldGate) {
+		t.Error("no limit is not the largest")
+	}
+}
+
+// However many take at once, the limit holds, and all bytes come back.
+func TestConcurrentTakes(t *testing.T) {
+	a, reg := newAccount(1000)
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			for range 100 {
+				if a.Take(30, metrics.HeldGate) {
+					a.Give(30)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	wantSeries(t, reg, "mcp_sse_held_bytes 0")
+	if !a.Take(1000, metrics.HeldGate) {
+		t.Error("bytes are lost")
+	}
+}
