@@ -61,7 +61,8 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	s.opts.Metrics.ResponseMatched(r.by)
 	if r.suspected {
 		s.trust()
-	} else if r.more {
+	}
+	if r.more {
 		s.sendNext()
 	}
 	p := r.p

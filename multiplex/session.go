@@ -28,7 +28,8 @@ type Options struct {
 	// MaxWaiting bounds the waiting requests. Default 1024.
 	MaxWaiting int
 	// HangTimeout is how long a server that has requests to answer may be silent
-	// before the session suspects that it hangs. 0: no limit.
+	// before the session suspects that it hangs, when one of them times out. 0: no
+	// limit.
 	HangTimeout time.Duration
 	// Shared says that the session has several clients. A message that cannot be
 	// attributed to one of them reaches none.
