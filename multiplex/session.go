@@ -155,9 +155,8 @@ func (s *Session) handleRecv(data []byte, related jsonrpc.ID, err error) bool {
 		return true
 	case errors.Is(err, jsonrpc.ErrTooLong):
 		s.noteServerMessage()
-		if err = s.receiveTooLong(); err == nil {
-			return true
-		}
+		s.receiveTooLong(err)
+		return true
 	}
 	s.end(err)
 	close(s.done)
