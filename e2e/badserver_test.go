@@ -36,8 +36,9 @@ func badServers() []badServer {
 		{how: "null", certain: "done", reasons: []string{"timeout"}, flags: impatient},
 		{how: "late", reasons: []string{"timeout"}, flags: impatient},
 		{how: "both", reasons: []string{"invalid_response"}},
-		// Whose answer it was is certain only while nobody else waits.
-		{how: "huge", reasons: []string{"invalid_response", "session_lost", "timeout"}, flags: []string{"--request-timeout", "10s"}},
+		{how: "huge", reasons: []string{"invalid_response"}},
+		{how: "hugelast", reasons: []string{"invalid_response"}},
+		{how: "hugenote", wants: "done"},
 		{how: "text", wants: "done"},
 		{how: "binary", wants: "done"},
 		{how: "half", reasons: []string{"session_lost"}, ends: true},

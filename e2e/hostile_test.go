@@ -22,6 +22,8 @@ import (
 //	late       answers after 3 s
 //	both       answers with a result and an error
 //	huge       answers with 100 MB in a line
+//	hugelast   the same, with the id after the result
+//	hugenote   sends a notification of 100 MB, then answers
 //	text       prints what is no JSON, then answers
 //	binary     prints random bytes, then answers
 //	half       prints half of the answer and ends
@@ -59,6 +61,8 @@ func (f *fakeState) misbehave(m fakeMessage) {
 	case "huge":
 		before, after, _ := strings.Cut(done, "done")
 		f.out.printf("%s%s%s", before, strings.Repeat("x", 100_000_000), after)
+	case "hugelast":
+		f.out.printf(`{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"%s"}]},"id":%s}`+"\n", strings.Repeat("x", 100_000_000), m.ID)
 	case "half":
 		f.out.printf("%s", done[:len(done)/2])
 		os.Exit(3)
@@ -77,6 +81,8 @@ func (f *fakeState) misbehaveBeside(how string) {
 	switch how {
 	case "text":
 		f.out.printf("Listening on stdio...\n\n   \n{\"jsonrpc\":\n[]\nnull\n\"hello\"\n")
+	case "hugenote":
+		f.out.printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`+"\n", strings.Repeat("x", 100_000_000))
 	case "binary":
 		noise := make([]byte, 64<<10)
 		_, _ = rand.Read(noise) // it does not fail

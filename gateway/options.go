@@ -114,9 +114,11 @@ type Options struct {
 	// progress it reports. Default 600 s, or RequestTimeout if that is longer.
 	MaxRequestTimeout time.Duration
 	// HangTimeout is how long a server may be silent with requests in flight before
-	// the gateway suspects that it hangs. The gateway pings a suspect once it has no
-	// request in flight, and restarts it if it misses two pings. Default 30 s;
-	// negative: never.
+	// the gateway suspects that it hangs, once one of them has timed out. Requests that
+	// their clients cancelled do not count, nor does time in which a client has a
+	// request of the server's to answer. The gateway pings a suspect beside its
+	// requests, and restarts it if it misses two pings: each after 5 s if the server has
+	// no request in flight, else after RequestTimeout. Default 30 s; negative: never.
 	HangTimeout time.Duration
 	// ReadTimeout bounds how long a client may take to send the body of a POST.
 	// Default 10 s.

@@ -18,6 +18,17 @@ var (
 	ErrDenied = errors.New("access denied")
 )
 
+// TooLongError is an ErrTooLong with the ends of the message, for ParseCut.
+type TooLongError struct {
+	Head, Tail []byte
+}
+
+// Error is that of ErrTooLong.
+func (e *TooLongError) Error() string { return ErrTooLong.Error() }
+
+// Unwrap returns ErrTooLong.
+func (e *TooLongError) Unwrap() error { return ErrTooLong }
+
 // Conn is one session with a peer. It carries JSON-RPC messages both ways.
 //
 // Send and Close are safe for concurrent use. Only one goroutine may call Recv at a
@@ -29,8 +40,9 @@ type Conn interface {
 	// keeps msg; the caller must not change it.
 	Send(msg []byte) error
 	// Recv returns the peer's next message, which then belongs to the caller. It
-	// blocks until there is one. ErrTooLong is not final; any other error is: io.EOF
-	// if the peer ended in good order, ErrClosed after Close.
+	// blocks until there is one. ErrTooLong, which may be a *TooLongError, is not
+	// final; any other error is: io.EOF if the peer ended in good order, ErrClosed
+	// after Close.
 	Recv() ([]byte, error)
 	// Close ends the session and releases all that it holds. It is idempotent,
 	// unblocks Recv, and returns within a bound that the implementation states.

@@ -38,6 +38,7 @@ func TestEveryFunctionIsLinear(t *testing.T) {
 	for function, call := range map[string]func(data string){
 		"Parse":         func(data string) { _, _ = jsonrpc.Parse([]byte(data)) },
 		"ParseReply":    func(data string) { jsonrpc.ParseReply([]byte(data)) },
+		"ParseCut":      func(data string) { jsonrpc.ParseCut([]byte(data), []byte(data)) },
 		"Compact":       func(data string) { jsonrpc.Compact([]byte(data)) },
 		"Member":        func(data string) { jsonrpc.Member([]byte(data), "result", "a", "b") },
 		"ReplaceMember": func(data string) { jsonrpc.ReplaceMember([]byte(data), []byte("2"), "result", "a") },

@@ -16,8 +16,8 @@ import (
 const maxQueueBytes = 8 << 20
 
 // queue holds the waiting requests: those that the server has no room for, because
-// of MaxInFlight or because it may hang, and those behind another request that sets
-// the same thing. Guarded by Session.mu.
+// of MaxInFlight, and those behind another request that sets the same thing. Guarded
+// by Session.mu.
 type queue struct {
 	list   []*pending // oldest first
 	serial map[string]*serialQueue
@@ -130,12 +130,12 @@ func (t *table) enqueue(p *pending) verdict {
 
 // hasRoom reports whether the server has room for one more request.
 func (t *table) hasRoom() bool {
-	return (t.opts.MaxInFlight <= 0 || t.inFlight < t.opts.MaxInFlight) && !t.holdsBack()
+	return t.opts.MaxInFlight <= 0 || t.inFlight < t.opts.MaxInFlight
 }
 
 // hasNext reports whether next may return a request.
 func (t *table) hasNext() bool {
-	return len(t.queue.list) > 0 || len(t.queue.ready) > 0 || t.hang.on
+	return len(t.queue.list) > 0 || len(t.queue.ready) > 0 || t.pingDue()
 }
 
 // next returns a waiting request that may go, and what to do with it; else the ping

@@ -2,6 +2,7 @@ package multiplex
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strconv"
 	"time"
@@ -61,7 +62,8 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 	s.opts.Metrics.ResponseMatched(r.by)
 	if r.suspected {
 		s.trust()
-	} else if r.more {
+	}
+	if r.more {
 		s.sendNext()
 	}
 	p := r.p
@@ -117,24 +119,29 @@ func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
 	s.opts.Logger.Warn("server sent an invalid message", "err", err)
 }
 
-// receiveTooLong fails the request whose response was over the limit. If it is not
-// certain which one that is, it returns an error that ends the session, because a
-// request would wait in vain. A shared session goes on: its end would hurt every
-// client, and the request will time out.
-func (s *Session) receiveTooLong() error {
+// receiveTooLong handles a message over the limit: err may hold its ends. It fails the
+// request that the message answers, or refuses the server's request, if the ends show
+// which that is. Otherwise nobody is to blame, and a request may time out.
+func (s *Session) receiveTooLong(err error) {
 	s.opts.Metrics.Dropped(metrics.DroppedTooLong)
-	open := 0
-	p := s.takeOut(func(t *table) *pending {
-		open = len(t.byID)
-		return t.onlySent()
-	})
-	switch {
-	case p != nil:
-		s.failUnusable(p, "the server's answer is over the size limit")
-	case open > 0 && !s.opts.Shared:
-		return jsonrpc.ErrTooLong
+	var m jsonrpc.Cut
+	if e, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
+		m = jsonrpc.ParseCut(e.Head, e.Tail)
 	}
-	return nil
+	switch m.Kind {
+	case jsonrpc.Response:
+		p := s.takeOut(func(t *table) *pending {
+			p, _ := t.find(numberOf(m.ID), m.Failed)
+			return p
+		})
+		if p != nil {
+			s.failUnusable(p, "the server's answer is over the size limit")
+			return
+		}
+	case jsonrpc.Request:
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the request is over the size limit"))
+	}
+	s.opts.Logger.Warn("server sent a message over the limit", "kind", m.Kind.String(), "method", shortText(m.Method))
 }
 
 // failUnusable answers a request whose response cannot be passed on.

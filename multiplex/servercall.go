@@ -127,6 +127,7 @@ func (s *Session) addCall(call *serverCall) bool {
 	call.ours = jsonrpc.ID(strconv.Quote(calls.prefix + strconv.Itoa(calls.last)))
 	calls.open[call.ours] = call
 	call.caller.openCalls++
+	s.table.hang.calls++
 	deadlines.Put(&call.timed, call, deadlines.Now()+call.limit)
 	return true
 }
@@ -149,6 +150,7 @@ func (s *Session) removeCallLocked(call *serverCall) {
 	s.table.deadlines.Drop(&call.timed)
 	delete(s.calls.open, call.ours)
 	call.caller.openCalls--
+	s.table.hang.callEnded(s.table.deadlines.Now())
 }
 
 // forwardResponse passes a client's response to the server.

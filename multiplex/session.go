@@ -28,7 +28,8 @@ type Options struct {
 	// MaxWaiting bounds the waiting requests. Default 1024.
 	MaxWaiting int
 	// HangTimeout is how long a server that has requests to answer may be silent
-	// before the session suspects that it hangs. 0: no limit.
+	// before the session suspects that it hangs, when one of them times out. 0: no
+	// limit.
 	HangTimeout time.Duration
 	// Shared says that the session has several clients. A message that cannot be
 	// attributed to one of them reaches none.
@@ -154,9 +155,8 @@ func (s *Session) handleRecv(data []byte, related jsonrpc.ID, err error) bool {
 		return true
 	case errors.Is(err, jsonrpc.ErrTooLong):
 		s.noteServerMessage()
-		if err = s.receiveTooLong(); err == nil {
-			return true
-		}
+		s.receiveTooLong(err)
+		return true
 	}
 	s.end(err)
 	close(s.done)

@@ -72,9 +72,7 @@ func (t *table) extend(p *pending) bool {
 func (t *table) markSent(p *pending) *jsonrpc.Message {
 	m := p.request
 	p.sent = true
-	if t.out == 0 {
-		t.hang.resume(t.deadlines.Now())
-	}
+	t.hang.expect(t.deadlines.Now())
 	t.out++
 	if p.counted {
 		t.inFlight++
@@ -118,8 +116,8 @@ func (t *table) remove(p *pending) bool {
 
 func (t *table) unmarkSent(p *pending) {
 	t.out--
-	if t.out == 0 {
-		t.hang.pause(t.deadlines.Now())
+	if !p.canceled {
+		t.hang.unexpect(t.deadlines.Now())
 	}
 	if p.counted {
 		t.inFlight--

@@ -50,15 +50,11 @@ func (p *pending) expireLocked(s *Session) func() {
 	if p.sent && !p.canceled && p.caller != nil && p.caller.openCalls > 0 && t.extend(p) {
 		return nil
 	}
-	t.abandon(p)
-	switch {
-	case !p.isHangPing():
-	case t.noteMissedPing():
-		return s.closeHung
-	default:
-		return nil
+	if p.isHangPing() {
+		return s.missPing(p)
 	}
-	suspected := p.sent && s.err == nil && t.suspect()
+	t.abandon(p)
+	suspected := p.sent && !p.canceled && s.err == nil && t.suspect()
 	return func() {
 		if suspected {
 			s.opts.Metrics.HangSuspected()
@@ -66,6 +62,19 @@ func (p *pending) expireLocked(s *Session) func() {
 		}
 		s.giveUp(p)
 	}
+}
+
+// missPing is expireLocked for the ping to a server that may hang.
+func (s *Session) missPing(p *pending) func() {
+	t := &s.table
+	if t.prolongPing(p) {
+		return nil
+	}
+	t.abandon(p)
+	if !t.noteMissedPing() {
+		return nil
+	}
+	return s.closeHung
 }
 
 // giveUp fails a request that the server has not answered, and cancels it at the
@@ -143,6 +152,7 @@ func (s *Session) cancel(c *Caller, id jsonrpc.ID) *pending {
 	}
 	p.canceled = true
 	if p.sent {
+		t.hang.unexpect(t.deadlines.Now())
 		t.deadlines.Put(&p.timed, p, t.deadlines.Now()+cancelGrace)
 	} else {
 		t.remove(p)

@@ -51,7 +51,7 @@ func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 
 // serveConn is one session of a Serve.
 type serveConn struct {
-	in, out *buffer.Queue // a nil message in out stands for a line over the limit
+	in, out *buffer.Queue // out holds an error in place of a line over the limit
 	done    chan struct{} // closed when the function has returned
 	cancel  context.CancelFunc
 
@@ -84,7 +84,8 @@ func (c *serveConn) run(ctx context.Context, fn Serve) {
 func (c *serveConn) flush() {
 	c.writeMu.Lock()
 	defer c.writeMu.Unlock()
-	if line := bytes.TrimSpace(c.split.Last()); json.Valid(line) {
+	line, _ := c.split.Last() // after a line over the limit the session ends anyway
+	if line = bytes.TrimSpace(line); json.Valid(line) {
 		_ = c.out.Offer(line) // fails when nobody reads
 	}
 }
@@ -98,13 +99,7 @@ func (c *serveConn) Send(msg []byte) error {
 }
 
 // Recv returns the next line that the function has written.
-func (c *serveConn) Recv() ([]byte, error) {
-	line, err := c.out.Pop()
-	if err == nil && line == nil {
-		err = jsonrpc.ErrTooLong
-	}
-	return line, err
-}
+func (c *serveConn) Recv() ([]byte, error) { return c.out.Pop() }
 
 // Close ends the session; see [Serve.Dial].
 func (c *serveConn) Close() error {
@@ -195,13 +190,13 @@ func (w *serveWriter) Write(p []byte) (int, error) {
 		at := len(p) - len(rest)
 		line, rest, err = w.c.split.Next(rest)
 		line = bytes.TrimSpace(line)
-		if err == nil && len(line) == 0 {
-			continue
+		switch {
+		case err != nil:
+			err = w.c.out.PushError(err)
+		case len(line) > 0:
+			err = w.c.out.Push(line)
 		}
 		if err != nil {
-			line = nil // Recv returns ErrTooLong
-		}
-		if w.c.out.Push(line) != nil {
 			return at, io.ErrClosedPipe
 		}
 	}

@@ -149,8 +149,9 @@ func (c *child) Recv() ([]byte, error) {
 			return nil, jsonrpc.ErrClosed
 		}
 		if err := c.fillLocked(); err != nil {
-			if msg := c.remainderLocked(); msg != nil && !c.isClosing() {
-				return msg, nil
+			msg, long := c.remainderLocked()
+			if (msg != nil || long != nil) && !c.isClosing() {
+				return msg, long
 			}
 			c.final = c.reason(err)
 		}
@@ -180,16 +181,19 @@ func (c *child) nextLocked() ([]byte, error) {
 }
 
 // remainderLocked returns a last message without a newline, nil if there is none.
-func (c *child) remainderLocked() []byte {
-	rest := bytes.TrimSpace(c.split.Last())
+func (c *child) remainderLocked() ([]byte, error) {
+	rest, err := c.split.Last()
+	rest = bytes.TrimSpace(rest)
 	switch {
+	case err != nil:
+		return nil, err
 	case json.Valid(rest):
-		return c.acceptLocked(rest)
+		return c.acceptLocked(rest), nil
 	case len(rest) > 0:
 		c.cmd.Metrics.ChildInvalidLine()
 		c.log.Warn("server ended in the middle of a message", "bytes", len(rest))
 	}
-	return nil
+	return nil, nil
 }
 
 // acceptLocked returns the message in a line, nil if there is none.

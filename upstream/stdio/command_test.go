@@ -154,6 +154,35 @@ func TestCommandOutput(t *testing.T) {
 	}
 }
 
+// What comes in place of an overlong line shows whose answer it was, if anybody's.
+func TestOverlongLineBlamesItsRequestOnly(t *testing.T) {
+	x := strings.Repeat("x", 10_000)
+	for name, tc := range map[string]struct {
+		line string
+		want jsonrpc.Cut
+	}{
+		"answer":       {`{"jsonrpc":"2.0","id":7,"result":{"x":"` + x + `"}}`, jsonrpc.Cut{Kind: jsonrpc.Response, ID: "7"}},
+		"id last":      {`{"jsonrpc":"2.0","result":{"x":"` + x + `"},"id":7}`, jsonrpc.Cut{Kind: jsonrpc.Response, ID: "7"}},
+		"notification": {`{"jsonrpc":"2.0","method":"m","params":{"id":7,"x":"` + x + `"}}`, jsonrpc.Cut{Kind: jsonrpc.Notification, Method: "m"}},
+		"no JSON":      {x, jsonrpc.Cut{}},
+	} {
+		for end, newline := range map[string]string{"": "", " and a newline": "\n"} {
+			t.Run(name+end, func(t *testing.T) {
+				c := command(t, "output", "OUTPUT="+tc.line+newline)
+				c.MaxLineBytes = 5000
+				_, err := upstreamtest.Dial(t, c).Recv()
+				long, ok := errors.AsType[*jsonrpc.TooLongError](err)
+				if !ok {
+					t.Fatalf("got %v", err)
+				}
+				if got := jsonrpc.ParseCut(long.Head, long.Tail); got != tc.want {
+					t.Errorf("got %+v, want %+v", got, tc.want)
+				}
+			})
+		}
+	}
+}
+
 func TestCommandToleratesGarbage(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
 		var logs journal

@@ -19,8 +19,9 @@ const (
 	// second. The others are counted.
 	stderrInterval = time.Second / 20
 	stderrBurst    = 100
-	// maxStderrLine is how much of a line is logged, in bytes.
-	maxStderrLine = 4 << 10
+	// maxStderrLine is how much of a line is logged, in bytes. It is not more than a
+	// jsonrpc.TooLongError holds.
+	maxStderrLine = buffer.HeadBytes
 	// maxExcerpt is how much of a line errors and debug logs show, in bytes.
 	maxExcerpt = 500
 )
@@ -53,25 +54,26 @@ func (s *stderrLog) read(r io.Reader) {
 		for rest := buf[:n]; len(rest) > 0; {
 			var (
 				line []byte
-				cut  error
+				long error
 			)
-			before := string(split.Partial())
-			at := rest
-			line, rest, cut = split.Next(rest)
-			switch {
-			case errors.Is(cut, jsonrpc.ErrTooLong):
-				head, _, _ := strings.Cut(before+string(at), "\n")
-				s.line(head[:maxStderrLine], true)
-			case line != nil:
-				s.line(string(line), false)
-			}
+			line, rest, long = split.Next(rest)
+			s.take(line, long)
 		}
 		if err != nil {
-			s.line(string(split.Last()), false)
+			s.take(split.Last())
 			s.tellDropped(s.limit.Rest())
 			return
 		}
 	}
+}
+
+// take logs a line from a splitter.
+func (s *stderrLog) take(line []byte, err error) {
+	if long, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
+		s.line(string(long.Head[:maxStderrLine]), true)
+		return
+	}
+	s.line(string(line), false)
 }
 
 func (s *stderrLog) line(line string, cut bool) {

@@ -18,6 +18,7 @@ func FuzzSplitter(f *testing.F) {
 		s := Splitter{max: int(limit)}
 		size := int(step) + 1
 		var got [][]byte
+		var ends []error
 		for rest := data; len(rest) > 0; {
 			chunk := bytes.Clone(rest[:min(size, len(rest))])
 			rest = rest[len(chunk):]
@@ -30,21 +31,27 @@ func FuzzSplitter(f *testing.F) {
 				switch {
 				case errors.Is(err, jsonrpc.ErrTooLong):
 					got = append(got, nil)
+					ends = append(ends, err)
 				case line != nil:
 					got = append(got, line)
 				}
 			}
 			clear(chunk) // lines must be copies
 		}
-		last := s.Last()
+		last, lastErr := s.Last()
 		want := bytes.Split(data, []byte("\n"))
 		for i, line := range want {
 			end := i == len(want)-1
 			switch {
+			case end && len(line) > int(limit):
+				checkEnds(t, lastErr, line)
+				continue
 			case len(line) > int(limit):
 				if len(got) == 0 || got[0] != nil {
 					t.Fatalf("line %d of %d bytes was not refused: %q", i, len(line), got)
 				}
+				checkEnds(t, ends[0], line)
+				ends = ends[1:]
 			case end:
 				if !bytes.Equal(last, line) {
 					t.Fatalf("last line: got %q, want %q", last, line)
@@ -59,6 +66,36 @@ func FuzzSplitter(f *testing.F) {
 			t.Fatalf("more lines than there are: %q", got)
 		}
 	})
+}
+
+// checkEnds expects err to hold the ends of a line.
+func checkEnds(t *testing.T, err error, line []byte) {
+	t.Helper()
+	long, ok := errors.AsType[*jsonrpc.TooLongError](err)
+	if !ok || !bytes.Equal(long.Head, line[:min(len(line), HeadBytes)]) || !bytes.Equal(long.Tail, line[max(0, len(line)-tailBytes):]) {
+		t.Errorf("a line of %d bytes gave %v, %.80v", len(line), err, long)
+	}
+}
+
+// However a message is cut into pieces, its ends are the same, joined ones too.
+func TestEndsOfAMessage(t *testing.T) {
+	data := make([]byte, 3*HeadBytes)
+	for i := range data {
+		data[i] = byte(i % 251)
+	}
+	for _, n := range []int{0, 1, tailBytes - 1, tailBytes, tailBytes + 1, HeadBytes - 1, HeadBytes, HeadBytes + 1, HeadBytes + tailBytes + 1, len(data)} {
+		for _, step := range []int{1, 100, tailBytes, HeadBytes + 7} {
+			for _, first := range []int{0, min(1, n), n / 2, n} {
+				var e, rest Ends
+				e.Add(data[:first])
+				for from := first; from < n; from += step {
+					rest.Add(data[from:min(n, from+step)])
+				}
+				e.Join(&rest)
+				checkEnds(t, e.Error(), data[:n])
+			}
+		}
+	}
 }
 
 func TestQueueKeepsOrderAndCount(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 type Splitter struct {
 	max  int
 	part []byte // of the current line, from earlier calls
-	skip bool   // the current line was too long: drop the rest of it
+	long *Ends  // of the current line, if it is over the limit; else nil
 }
 
 // NewSplitter returns a splitter for lines of at most max bytes.
@@ -19,41 +19,77 @@ func NewSplitter(max int) *Splitter { return &Splitter{max: max} }
 
 // Next reads p up to the end of the current line, and returns the line and what follows
 // it. The line has no newline and is a copy that belongs to the caller; it is nil if p
-// does not complete it. Next drops a line over max bytes, and returns ErrTooLong once
-// for it, as soon as it is over the limit.
+// does not complete it. Next drops a line over max bytes, and returns a
+// *jsonrpc.TooLongError at its end.
 func (s *Splitter) Next(p []byte) (line, rest []byte, err error) {
 	end := bytes.IndexByte(p, '\n')
-	complete := end >= 0
-	if !complete {
-		end = len(p)
+	if end < 0 {
+		s.add(p)
+		return nil, nil, nil
 	}
-	head := p[:end]
-	rest = p[min(end+1, len(p)):]
-	if s.skip {
-		s.skip = !complete
-		return nil, rest, nil
-	}
-	if len(s.part)+len(head) > s.max {
-		s.part, s.skip = nil, !complete
-		return nil, rest, jsonrpc.ErrTooLong
-	}
-	s.part = append(s.part, head...)
-	if !complete {
-		return nil, rest, nil
-	}
-	line, s.part = s.part, nil
-	if line == nil {
+	s.add(p[:end])
+	line, err = s.Last()
+	if line == nil && err == nil {
 		line = []byte{}
 	}
-	return line, rest, nil
+	return line, p[end+1:], err
 }
 
-// Partial returns the beginning of the current line, valid until the next call.
-func (s *Splitter) Partial() []byte { return s.part }
-
-// Last returns the line that the end of the stream cut off; nil for none.
-func (s *Splitter) Last() []byte {
-	line := s.part
-	s.part = nil
-	return line
+// add adds a piece to the current line.
+func (s *Splitter) add(piece []byte) {
+	switch {
+	case s.long != nil:
+		s.long.Add(piece)
+	case len(s.part)+len(piece) > s.max:
+		s.long = &Ends{}
+		s.long.Add(s.part)
+		s.long.Add(piece)
+		s.part = nil
+	default:
+		s.part = append(s.part, piece...)
+	}
 }
+
+// Last returns the line that the end of the stream cut off; nil for none. Its error is
+// that of Next.
+func (s *Splitter) Last() ([]byte, error) {
+	line, long := s.part, s.long
+	s.part, s.long = nil, nil
+	if long != nil {
+		return nil, long.Error()
+	}
+	return line, nil
+}
+
+const (
+	// HeadBytes is how much Ends keeps of the beginning of a message.
+	HeadBytes = 4 << 10
+	// tailBytes is how much Ends keeps of the end of a message.
+	tailBytes = 256
+)
+
+// Ends keeps the beginning and the end of a message that is too long to be kept. The
+// zero Ends is empty.
+type Ends struct{ head, tail []byte }
+
+// Add adds the next piece of the message.
+func (e *Ends) Add(piece []byte) {
+	e.head = append(e.head, piece[:min(len(piece), HeadBytes-len(e.head))]...)
+	if len(piece) < tailBytes {
+		e.tail = append(e.tail, piece...)
+		piece = e.tail
+	}
+	e.tail = append(e.tail[:0], piece[max(0, len(piece)-tailBytes):]...)
+}
+
+// Join adds the message whose ends are in other as the next piece.
+func (e *Ends) Join(other *Ends) {
+	e.Add(other.head)
+	if len(other.head) == HeadBytes { // else the tail is part of the head
+		e.Add(other.tail)
+	}
+}
+
+// Error returns the error that stands for the message. The caller must not use e any
+// more.
+func (e *Ends) Error() error { return &jsonrpc.TooLongError{Head: e.head, Tail: e.tail} }

@@ -22,10 +22,20 @@ const (
 	keepItems = 8
 )
 
-// item is a message and the id of the request that it came with; empty for none.
+// item is a message and the id of the request that it came with; empty for none. In
+// place of a message there may be an error for Pop to return.
 type item struct {
 	msg     []byte
 	request jsonrpc.ID
+	err     error
+}
+
+// size is what an item counts, in bytes.
+func (it item) size() int {
+	if it.err != nil {
+		return ItemCost + HeadBytes + tailBytes
+	}
+	return ItemCost + len(it.msg)
 }
 
 // FIFO is a first-in first-out list of messages that counts their bytes. The zero FIFO
@@ -41,8 +51,10 @@ func (f *FIFO) Len() int { return len(f.items) - f.head }
 
 // Fits reports whether a message may be added under limit, in bytes. Any message fits
 // into an empty FIFO.
-func (f *FIFO) Fits(msg []byte, limit int) bool {
-	return f.Len() == 0 || f.Bytes+len(msg)+ItemCost <= limit
+func (f *FIFO) Fits(msg []byte, limit int) bool { return f.fits(item{msg: msg}, limit) }
+
+func (f *FIFO) fits(it item, limit int) bool {
+	return f.Len() == 0 || f.Bytes+it.size() <= limit
 }
 
 // Push adds msg at the end.
@@ -55,7 +67,7 @@ func (f *FIFO) add(it item) {
 		f.items, f.head = f.items[:n], 0
 	}
 	f.items = append(f.items, it)
-	f.Bytes += len(it.msg) + ItemCost
+	f.Bytes += it.size()
 }
 
 // Pop removes and returns the first message. The FIFO must not be empty.
@@ -65,7 +77,7 @@ func (f *FIFO) take() item {
 	it := f.items[f.head]
 	f.items[f.head] = item{}
 	f.head++
-	f.Bytes -= len(it.msg) + ItemCost
+	f.Bytes -= it.size()
 	if f.head == len(f.items) {
 		f.items, f.head = f.items[:0], 0
 		if cap(f.items) > keepItems {
@@ -113,21 +125,29 @@ func (q *Queue) Push(msg []byte) error { return q.PushFor(msg, "") }
 
 // PushFor is Push for a message that came with a request.
 func (q *Queue) PushFor(msg []byte, request jsonrpc.ID) error {
+	return q.push(item{msg: msg, request: request})
+}
+
+// PushError is Push for an error that Pop returns in place of a message. It counts as
+// much as that of Ends.
+func (q *Queue) PushError(err error) error { return q.push(item{err: err}) }
+
+func (q *Queue) push(it item) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.err == nil && !q.fifo.Fits(msg, q.limit) {
+	for q.err == nil && !q.fifo.fits(it, q.limit) {
 		q.room.Wait()
 	}
 	if q.err != nil {
 		return q.err
 	}
-	q.fifo.add(item{msg, request})
+	q.fifo.add(it)
 	q.ready.Signal()
 	return nil
 }
 
-// Pop waits for the next message. It fails with the reason when the queue is closed and
-// empty.
+// Pop waits for the next message. It fails with an error that was pushed, and with the
+// reason when the queue is closed and empty.
 func (q *Queue) Pop() ([]byte, error) {
 	msg, _, err := q.PopFor()
 	return msg, err
@@ -145,10 +165,11 @@ func (q *Queue) PopFor() ([]byte, jsonrpc.ID, error) {
 	}
 	it := q.fifo.take()
 	q.room.Broadcast()
-	return it.msg, it.request, nil
+	return it.msg, it.request, it.err
 }
 
-// Poll is Pop without waiting. It returns false if there is no message.
+// Poll is Pop without waiting. It returns false if there is no message. It must not be
+// used with PushError.
 func (q *Queue) Poll() ([]byte, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

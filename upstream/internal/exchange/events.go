@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 const (
@@ -21,9 +23,11 @@ const (
 
 // Event is one block of an event stream (WHATWG HTML, section 9.2).
 type Event struct {
-	Name    string
-	Data    []byte // belongs to the caller; nil: there is none
-	TooLong bool   // Data was over the limit and is dropped
+	Name string
+	Data []byte // belongs to the caller; nil: there is none
+	// TooLong is a *jsonrpc.TooLongError if Data was over the limit and is dropped, else
+	// nil.
+	TooLong error
 	id      string // the last event id of the stream, perhaps of an earlier block
 	retry   time.Duration
 }
@@ -31,7 +35,7 @@ type Event struct {
 // IsMessage reports whether the event carries a JSON-RPC message, which may be over
 // the limit. Servers name such events "message" or not at all.
 func (e Event) IsMessage() bool {
-	return (e.Name == "" || e.Name == "message") && (len(e.Data) > 0 || e.TooLong)
+	return (e.Name == "" || e.Name == "message") && (len(e.Data) > 0 || e.TooLong != nil)
 }
 
 // Cursor is how far an event stream has been read. The zero Cursor is its beginning.
@@ -47,12 +51,14 @@ type EventReader struct {
 
 	in    *bufio.Reader
 	limit int
-	next  Event  // the block being read
-	some  bool   // the block has a field
-	lines int    // lines of data in the block
-	buf   []byte // a line that came in several pieces
-	feed  bool   // the line feed of a CR LF may follow
-	begun bool   // a byte order mark cannot follow
+	next  Event        // the block being read
+	some  bool         // the block has a field
+	lines int          // lines of data in the block
+	long  *buffer.Ends // of the data of the block, if it is over the limit; else nil
+	buf   []byte       // a line that came in several pieces
+	over  buffer.Ends  // of what line cut off
+	feed  bool         // the line feed of a CR LF may follow
+	begun bool         // a byte order mark cannot follow
 }
 
 // NewEventReader returns a reader of a stream that goes on at a cursor. An event has
@@ -75,6 +81,9 @@ func (r *EventReader) Read() (Event, error) {
 		case len(line) > 0:
 			r.field(line, cut)
 		case r.some:
+			if r.long != nil {
+				r.next.TooLong = r.long.Error()
+			}
 			return r.take(r.next), nil
 		}
 	}
@@ -86,15 +95,16 @@ func (r *EventReader) take(e Event) Event {
 	if e.retry > 0 {
 		r.Cursor.Retry = e.retry
 	}
-	r.next, r.some, r.lines = Event{id: e.id}, false, 0
+	r.next, r.some, r.lines, r.long = Event{id: e.id}, false, 0, nil
 	return e
 }
 
 // line returns the next line without its end, valid until the next call. It cuts a
-// line that is longer than the data of an event may be.
+// line that is longer than the data of an event may be, and keeps the ends of what it
+// cuts off in r.over.
 func (r *EventReader) line() (line []byte, cut bool, err error) {
 	max := r.limit + len("data: ")
-	r.buf = r.buf[:0]
+	r.buf, r.over = r.buf[:0], buffer.Ends{}
 	if cap(r.buf) > 16*eventBuffer {
 		r.buf = nil // a quiet stream must not keep the memory of one large message
 	}
@@ -104,6 +114,7 @@ func (r *EventReader) line() (line []byte, cut bool, err error) {
 			return nil, false, err
 		}
 		if len(r.buf)+len(part) > max {
+			r.over.Add(part[max-len(r.buf):])
 			part, cut = part[:max-len(r.buf)], true
 		}
 		if end && len(r.buf) == 0 {
@@ -175,17 +186,35 @@ func (r *EventReader) field(line []byte, cut bool) {
 
 func (r *EventReader) data(value []byte, cut bool) {
 	r.lines++
-	if r.lines > 1 && !r.next.TooLong {
-		r.next.Data = append(r.next.Data, '\n')
+	if r.lines > 1 {
+		r.add([]byte("\n"))
 	}
-	if cut || len(r.next.Data)+len(value) > r.limit {
-		r.next.TooLong = true
+	r.add(value)
+	if cut {
+		r.drop()
+		r.long.Join(&r.over)
 	}
-	if r.next.TooLong {
-		r.next.Data = nil
+}
+
+// add adds a piece to the data of the current block.
+func (r *EventReader) add(piece []byte) {
+	if r.long == nil && len(r.next.Data)+len(piece) > r.limit {
+		r.drop()
+	}
+	if r.long != nil {
+		r.long.Add(piece)
 		return
 	}
-	r.next.Data = append(r.next.Data, value...)
+	r.next.Data = append(r.next.Data, piece...)
+}
+
+// drop drops the data of the current block but for its ends.
+func (r *EventReader) drop() {
+	if r.long == nil {
+		r.long = &buffer.Ends{}
+		r.long.Add(r.next.Data)
+		r.next.Data = nil
+	}
 }
 
 func (r *EventReader) retry(value []byte) {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // blocks reads a whole stream.
@@ -28,7 +30,7 @@ func blocks(t *testing.T, in io.Reader, limit int) []Event {
 }
 
 func sameEvent(a, b Event) bool {
-	return a.Name == b.Name && string(a.Data) == string(b.Data) && a.id == b.id && a.retry == b.retry && a.TooLong == b.TooLong
+	return a.Name == b.Name && string(a.Data) == string(b.Data) && a.id == b.id && a.retry == b.retry && (a.TooLong == nil) == (b.TooLong == nil)
 }
 
 func TestEventsAreReadAsTheStandardSays(t *testing.T) {
@@ -83,10 +85,39 @@ func TestEventOverTheLimitIsDroppedAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := "id: 1\nevent: a\n" + long + "\ndata: " + fits + "\n\n"
-			want := []Event{{Name: "a", id: "1", TooLong: true}, {id: "1", Data: []byte(fits)}}
+			want := []Event{{Name: "a", id: "1", TooLong: jsonrpc.ErrTooLong}, {id: "1", Data: []byte(fits)}}
 			for _, r := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
 				if got := blocks(t, r, limit); !slices.EqualFunc(got, want, sameEvent) {
 					t.Errorf("got %+v, want %+v", got, want)
+				}
+			}
+		})
+	}
+}
+
+// The ends of what is dropped say whose message it was.
+func TestEventOverTheLimitKeepsItsEnds(t *testing.T) {
+	const limit = 100
+	x := strings.Repeat("0123456789", 2000)
+	for name, tc := range map[string]struct{ lines, data string }{
+		"one line":             {"data: " + x + "\n", x},
+		"without a space":      {"data:" + x + "\n", x},
+		"just over":            {"data: " + x[:101] + "\n", x[:101]},
+		"long lines":           {"data: " + x + "\ndata: y\ndata: " + x + "z\n", x + "\ny\n" + x + "z"},
+		"short lines":          {strings.Repeat("data: 123456789\n", 1000), strings.TrimSuffix(strings.Repeat("123456789\n", 1000), "\n")},
+		"a comment in between": {"data: " + x + "\n:" + x + "y\ndata: z\n", x + "\nz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := tc.lines + "\n"
+			for _, r := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
+				got := blocks(t, r, limit)
+				if len(got) != 1 {
+					t.Fatalf("got %d events", len(got))
+				}
+				long, ok := errors.AsType[*jsonrpc.TooLongError](got[0].TooLong)
+				if !ok || !strings.HasPrefix(tc.data, string(long.Head)) || len(long.Head) != min(len(tc.data), 4<<10) ||
+					!strings.HasSuffix(tc.data, string(long.Tail)) || len(long.Tail) != min(len(tc.data), 256) {
+					t.Errorf("got %.300v", long)
 				}
 			}
 		})

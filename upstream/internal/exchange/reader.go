@@ -16,8 +16,9 @@ import (
 // messages around it. One goroutine uses it.
 //
 // Every transport reads alike. A message without an id is the answer, because the
-// response belongs to one request. Batches are taken apart (MCP 2025-03-26). A
-// message over the limit fails the request: it may be the answer.
+// response belongs to one request. Batches are taken apart (MCP 2025-03-26). A message
+// over the limit fails the request if its ends show that it is the answer, or if it may
+// be and no other answer comes.
 type Reader struct {
 	Endpoint *Endpoint
 	ID       jsonrpc.ID // of the request
@@ -30,10 +31,10 @@ type Reader struct {
 	// Cursor is how far Read came in an event stream.
 	Cursor Cursor
 
-	events  *EventReader // nil: the response is no stream
-	pending [][]byte     // messages of a body or an event that are not handled yet
-	invalid *jsonrpc.Error
-	ended   bool // before the answer
+	events  *EventReader   // nil: the response is no stream
+	pending [][]byte       // messages of a body or an event that are not handled yet
+	doubt   *jsonrpc.Error // of a message that may have been the answer; nil: there was none
+	ended   bool           // before the answer
 }
 
 // Read returns the answer, which has the id of the request. The error is a
@@ -66,8 +67,8 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 		return answer, nil
 	case final:
 		return nil, failure
-	case r.invalid != nil: // most likely it was the answer
-		return nil, InvalidResponse("it is no JSON-RPC message: %s", r.invalid.Message)
+	case r.doubt != nil: // most likely it was the answer
+		return nil, r.doubt
 	case errors.Is(err, io.EOF):
 		return nil, LostResponse(nil)
 	}
@@ -95,8 +96,9 @@ func (r *Reader) Rest() {
 func (r *Reader) document(body io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(body, int64(r.Endpoint.Limit)+1))
 	switch {
-	case len(data) > r.Endpoint.Limit:
-		return r.tooLong()
+	case len(data) > r.Endpoint.Limit: // the answer must have been in it
+		r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
+		return r.overLimit()
 	case err != nil:
 		return err
 	case len(data) > 0:
@@ -117,8 +119,10 @@ func (r *Reader) next() ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case !e.IsMessage():
-		case e.TooLong:
-			return nil, r.tooLong()
+		case e.TooLong != nil:
+			if err := r.tooLong(e.TooLong); err != nil {
+				return nil, err
+			}
 		default:
 			r.pending = splitBatch(e.Data)
 		}
@@ -157,10 +161,10 @@ func (r *Reader) parse(data []byte) (*jsonrpc.Message, *jsonrpc.Error) {
 	failure, _ := errors.AsType[*jsonrpc.Error](err) // all errors of Parse are
 	if m == nil {
 		r.Endpoint.Metrics.Dropped(metrics.DroppedInvalidMessage)
-		if r.invalid == nil { // there may be many
+		if r.doubt == nil { // there may be many
 			r.Endpoint.Log.Warn("server sent an invalid message", "err", err)
 		}
-		r.invalid = failure
+		r.doubt = InvalidResponse("it is no JSON-RPC message: %s", failure.Message)
 	}
 	return m, failure
 }
@@ -172,8 +176,24 @@ func (r *Reader) other(m *jsonrpc.Message) error {
 	return r.Other(m)
 }
 
-func (r *Reader) tooLong() error {
+// tooLong drops a message over the limit. It fails if that was the answer.
+func (r *Reader) tooLong(err error) error {
 	r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
+	var ends jsonrpc.TooLongError
+	if e, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
+		ends = *e
+	}
+	switch m := jsonrpc.ParseCut(ends.Head, ends.Tail); {
+	case m.Kind == jsonrpc.Response && (m.ID == r.ID || m.ID == jsonrpc.Null):
+		return r.overLimit()
+	case m.Kind == jsonrpc.Invalid:
+		r.doubt = r.overLimit()
+	}
+	r.Endpoint.Log.Warn("server sent a message over the limit", "limit", r.Endpoint.Limit)
+	return nil
+}
+
+func (r *Reader) overLimit() *jsonrpc.Error {
 	return InvalidResponse("it is over the limit of %d bytes", r.Endpoint.Limit)
 }
 

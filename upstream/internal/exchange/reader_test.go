@@ -78,6 +78,31 @@ func TestReaderFindsTheAnswer(t *testing.T) {
 	}
 }
 
+var (
+	longNote   = `{"jsonrpc":"2.0","method":"n","params":{"id":2,"x":"` + strings.Repeat("x", 121) + `"}}`
+	longAnswer = `{"jsonrpc":"2.0","result":"` + strings.Repeat("x", 121) + `","id":2}`
+)
+
+// A message over the limit fails the request only if it is its answer.
+func TestOverlongEventBlamesItsRequestOnly(t *testing.T) {
+	for name, long := range map[string]string{
+		"notification": longNote, "request": strings.Replace(longNote, `"method"`, `"id":2,"method"`, 1),
+		"response to another request": strings.Replace(longAnswer, `"id":2`, `"id":3`, 1), "what may be anything": strings.Repeat("x", 121),
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, others := testReader()
+			m, err := r.Read(response("text/event-stream", "data: "+long+"\n\ndata: "+note+"\n\ndata: "+answer2+"\n\n"))
+			if err != nil || m.ID != "2" || !slices.Equal(*others, []string{note}) {
+				t.Errorf("got %v, %v, others %q", m, err, *others)
+			}
+		})
+	}
+	r, _ := testReader()
+	if m, err := r.Read(response("text/event-stream", "id: 1\ndata: "+longAnswer+"\n\ndata: "+answer2+"\n\n")); DataOf(err).Reason != "invalid_response" || r.Resumable() {
+		t.Errorf("its own answer: got %v, %v", m, err)
+	}
+}
+
 func TestReaderSaysWhyThereIsNoAnswer(t *testing.T) {
 	broken := func(body string) io.ReadCloser {
 		return io.NopCloser(io.MultiReader(strings.NewReader(body), iotest.ErrReader(errors.New("cut"))))
@@ -98,7 +123,9 @@ func TestReaderSaysWhyThereIsNoAnswer(t *testing.T) {
 		{"not JSON", "application/json", response("", "{{").Body, "invalid_response", "it is no JSON-RPC message: invalid JSON", false},
 		{"invalid", "application/json", response("", `{"jsonrpc":"2.0","id":2}`).Body, "invalid_response", "it is no JSON-RPC message: ", false},
 		{"over the limit", "application/json", response("", long).Body, "invalid_response", "it is over the limit of 120 bytes", false},
-		{"event over the limit", "text/event-stream", response("", "id: 1\ndata: "+long+"\n\ndata: "+answer2+"\n\n").Body, "invalid_response", "over the limit of 120 bytes", false},
+		{"event over the limit", "text/event-stream", response("", "data: "+longAnswer+"\n\n").Body, "invalid_response", "over the limit of 120 bytes", false},
+		{"event over the limit that may be the answer", "text/event-stream", response("", "data: "+long+"\n\n").Body, "invalid_response", "over the limit of 120 bytes", false},
+		{"event over the limit that is none", "text/event-stream", response("", "data: "+longNote+"\n\n").Body, "response_lost", "ended without it", false},
 		{"invalid event", "text/event-stream", response("", "id: 1\ndata: {\"jsonrpc\":\"2.0\",\"id\":2}\n\n").Body, "invalid_response", "it is no JSON-RPC message: ", false},
 		{"another's", "application/json", response("", other3).Body, "response_lost", "ended without it", false},
 		{"stream", "text/event-stream", response("", "data: "+note+"\n\n").Body, "response_lost", "ended without it", false},

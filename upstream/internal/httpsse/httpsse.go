@@ -105,7 +105,7 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 			return nil, nil, "", fmt.Errorf("GET %s: the stream ended without an endpoint event", x.Place())
 		case err != nil:
 			return nil, nil, "", fmt.Errorf("GET %s: no endpoint event came: %w", x.Place(), err)
-		case ev.Name == "endpoint" && !ev.TooLong:
+		case ev.Name == "endpoint" && ev.TooLong == nil:
 			endpoint, err = resolveEndpoint(resp.Request.URL, ev.Data)
 			if err != nil {
 				return nil, nil, "", fmt.Errorf("GET %s: %w", x.Place(), err)
@@ -140,8 +140,8 @@ func (c *Conn) read(body io.Closer, events *exchange.EventReader) {
 		}
 		switch {
 		case !ev.IsMessage(): // nor does a second endpoint count
-		case ev.TooLong:
-			err = c.in.Push(nil) // Recv returns ErrTooLong
+		case ev.TooLong != nil:
+			err = c.in.PushError(ev.TooLong)
 		default:
 			err = c.x.Deliver(c.in, ev.Data)
 		}
@@ -169,21 +169,15 @@ func (c *Conn) over(err error) {
 // 8 MiB are not posted, and with the reason after the end of the session.
 func (c *Conn) Send(msg []byte) error { return c.out.Queue.Offer(msg) }
 
-// Recv returns the next message of the stream, and jsonrpc.ErrTooLong in the place of
-// one over the limit.
+// Recv returns the next message of the stream, and a *jsonrpc.TooLongError in the
+// place of one over the limit.
 func (c *Conn) Recv() ([]byte, error) {
 	msg, _, err := c.RecvFor()
 	return msg, err
 }
 
 // RecvFor is Recv. It names no request.
-func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) {
-	msg, err := c.in.Pop()
-	if msg == nil && err == nil {
-		err = jsonrpc.ErrTooLong
-	}
-	return msg, "", err
-}
+func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.PopFor() }
 
 // Close posts what was sent before, and ends the stream. It takes at most 2 s.
 func (c *Conn) Close() error {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
@@ -113,10 +112,12 @@ func (c *Conn) readUnasked(resp *http.Response, at exchange.Cursor) exchange.Cur
 		case err != nil: // any end is a reason to open it again
 			return events.Cursor
 		case !e.IsMessage():
-		case e.TooLong: // no answer comes here, so nobody waits for it
-			c.x.Metrics.Dropped(metrics.DroppedTooLong)
-			c.x.Log.Warn("server sent a message over the limit", "limit", c.x.Limit)
-		case c.x.Deliver(c.in, e.Data) != nil:
+		case e.TooLong != nil:
+			err = c.in.PushError(e.TooLong)
+		default:
+			err = c.x.Deliver(c.in, e.Data)
+		}
+		if err != nil {
 			return events.Cursor
 		}
 	}

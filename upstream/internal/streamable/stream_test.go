@@ -1,6 +1,7 @@
 package streamable_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -149,7 +150,8 @@ func TestSessionIsOverWhenAGetSaysThatItIsForgotten(t *testing.T) {
 	}
 }
 
-func TestMessageOverTheLimitOnTheStreamOfAGetIsDroppedAlone(t *testing.T) {
+// Recv tells how the message begins and ends: it may be a request, which is refused.
+func TestMessageOverTheLimitOnTheStreamOfAGetIsTold(t *testing.T) {
 	s := upstreamtest.ServeHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
 		send := upstreamtest.Stream(w)
 		send("data: %s", strings.Repeat("x", 2000))
@@ -159,5 +161,8 @@ func TestMessageOverTheLimitOnTheStreamOfAGetIsDroppedAlone(t *testing.T) {
 	up := upstreamtest.Streamable(s)
 	up.MaxMessageBytes = 1000
 	k := upstreamtest.Open(t, up)
+	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrTooLong) {
+		t.Errorf("got %s, %v", a.Msg, a.Err)
+	}
 	k.Gets(fmt.Sprintf(upstreamtest.Note, 1))
 }

@@ -115,7 +115,7 @@ func (c *Config) table() []option {
 		{name: "connection-timeout", value: duration(&o.ConnectionTimeout, zero("never")), help: "Close a connection that has had no POST and no request in flight for this long."},
 		{name: "request-timeout", value: duration(&o.RequestTimeout, refused), help: "How long the server may take for a request, or between two progress reports."},
 		{name: "max-request-timeout", value: duration(&o.MaxRequestTimeout, refused), help: "How long the server may take for a request, whatever progress it reports. The default is --request-timeout if that is longer."},
-		{name: "hang-timeout", value: duration(&o.HangTimeout, off("never")), help: "Suspect that a server hangs if it is silent for this long with requests in flight. The gateway pings it once it is idle, and restarts it if it misses two pings."},
+		{name: "hang-timeout", value: duration(&o.HangTimeout, off("never")), help: "Suspect that a server hangs if it is silent for this long with requests in flight. The gateway then pings it beside its requests, and restarts it if it misses two pings."},
 		{name: "read-timeout", where: topLevel, value: duration(&o.ReadTimeout, refused), help: "How long a client may take to send a request, from its first byte."},
 		{name: "write-timeout", value: duration(&o.WriteTimeout, refused), help: "How long a client may take to read 64 KiB, and how long a message waits for room in its outbox while nothing is written."},
 		{name: "announce-delay", value: duration(&o.AnnounceDelay, off("none")), help: "Least time between the endpoint event and the mcp-response event."},
