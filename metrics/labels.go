@@ -60,7 +60,7 @@ func gateReasons() []string {
 func droppedReasons() []string {
 	return []string{
 		DroppedUnknownResponse, DroppedUnknownRequest, DroppedInvalidMessage, DroppedTooLong, DroppedNotReady,
-		DroppedUnknownProgress, DroppedUnattributed, DroppedShared,
+		DroppedUnknownProgress, DroppedUnattributed, DroppedUndelivered, DroppedShared,
 	}
 }
 

@@ -109,6 +109,7 @@ const (
 	DroppedNotReady        = "not_ready"        // there was no session for it
 	DroppedUnknownProgress = "unknown_progress" // progress for no request in flight
 	DroppedUnattributed    = "unattributed"     // from a shared session, for an unknown client
+	DroppedUndelivered     = "undelivered"      // a notification or response that a remote server has not taken
 	DroppedShared          = "shared"           // a client's notification that shared sessions refuse
 )
 

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// maxCalls bounds the calls in flight of a session.
+	// maxCalls bounds the calls in flight of a session, and maxTold the notifications
+	// among them: a server that is slow to take those must have room for requests.
 	maxCalls = 4096
+	maxTold  = 64
 	// lingerTimeout is how long a response may stay open after its answer, so that
 	// its connection can be used again, and after its request was cancelled.
 	lingerTimeout = 2 * time.Second
@@ -48,7 +50,7 @@ func (c *Calls) Begin(ctx context.Context, m *jsonrpc.Message) (*Call, error) {
 	switch {
 	case c.Open(m.ID) != nil:
 		return nil, fmt.Errorf("send: a request with the id %.64s is in flight", m.ID)
-	case len(c.open)+c.told >= maxCalls, c.bytes > 0 && c.bytes+k.size > buffer.SendLimit:
+	case len(c.open)+c.told >= maxCalls, k.ID == "" && c.told >= maxTold, c.bytes > 0 && c.bytes+k.size > buffer.SendLimit:
 		return nil, jsonrpc.ErrBusy
 	}
 	k.Ctx, k.Cancel = context.WithCancel(ctx)

@@ -142,6 +142,13 @@ func (e *Endpoint) Deliver(to *buffer.Queue, data []byte) error {
 	return nil
 }
 
+// Undelivered counts a notification or a response that the server has not taken
+// because of err.
+func (e *Endpoint) Undelivered(m *jsonrpc.Message, err error) {
+	e.Metrics.Dropped(metrics.DroppedUndelivered)
+	e.Log.Debug("message not posted", "method", m.Method[:min(64, len(m.Method))], "err", err)
+}
+
 // Discard reads the rest of a short response, so that net/http can use its
 // connection again, and closes it.
 func Discard(resp *http.Response) {

@@ -19,20 +19,38 @@ const (
 	postTurn = time.Second
 	// maxPosts bounds the posts that still run although later ones have begun.
 	maxPosts = 64
+	// maxCancels bounds the cancellations that are posted at a time, waitingCancels
+	// those and the ones that wait, and maxCancelBytes the length of each.
+	maxCancels     = 8
+	waitingCancels = 1024
+	maxCancelBytes = 4 << 10
+	// cancelTimeout bounds the wait and the POST of a cancellation together. The server
+	// may go on with the work, whose answer nobody awaits.
+	cancelTimeout = 5 * time.Second
 )
 
-// Poster posts messages one after the other.
+// Poster posts messages one after the other, and cancellations beside them.
 type Poster struct {
 	// Queue holds the messages to post, at most 8 MiB. Its end ends Run.
 	Queue *buffer.Queue
-	post  func(ctx context.Context, msg []byte)
+	x     *Endpoint
+	post  func(ctx context.Context, m *jsonrpc.Message)
+	posts sync.WaitGroup
 	done  chan struct{} // closed when Run returns
+
+	room    chan struct{} // has an element for each post, at most maxPosts
+	cancels chan struct{} // the same for cancellations
+	waiting chan struct{} // the same for cancellations and those that wait
 }
 
-// NewPoster returns a poster that calls post for each message, with a context of
-// 30 s. The caller must call Run.
-func NewPoster(post func(ctx context.Context, msg []byte)) *Poster {
-	return &Poster{Queue: buffer.NewQueue(buffer.SendLimit), post: post, done: make(chan struct{})}
+// NewPoster returns a poster that calls post for each message. Its context has 30 s,
+// that of a cancellation 5 s. The poster counts what it drops at x. The caller must
+// call Run.
+func NewPoster(x *Endpoint, post func(ctx context.Context, m *jsonrpc.Message)) *Poster {
+	return &Poster{
+		Queue: buffer.NewQueue(buffer.SendLimit), x: x, post: post, done: make(chan struct{}),
+		room: make(chan struct{}, maxPosts), cancels: make(chan struct{}, maxCancels), waiting: make(chan struct{}, waitingCancels),
+	}
 }
 
 // Run posts the queued messages until the queue is closed and empty, or ctx ends. A
@@ -40,36 +58,46 @@ func NewPoster(post func(ctx context.Context, msg []byte)) *Poster {
 // posts.
 func (p *Poster) Run(ctx context.Context) {
 	defer close(p.done)
-	var posts sync.WaitGroup
-	defer posts.Wait()
-	room := make(chan struct{}, maxPosts)
+	defer p.posts.Wait()
 	for {
 		msg, err := p.Queue.Pop()
 		if err != nil || ctx.Err() != nil {
 			return
 		}
-		select {
-		case room <- struct{}{}:
-		case <-ctx.Done():
-			return
+		m, err := jsonrpc.Parse(msg)
+		switch {
+		case err != nil: // nobody can be answered
+		case m.Method == mcp.MethodCancelled:
+			p.cancel(ctx, m)
+		default:
+			p.inTurn(ctx, m)
 		}
-		done := make(chan struct{})
-		posts.Go(func() {
-			defer func() { <-room }()
-			defer close(done)
-			ctx, cancel := context.WithTimeout(ctx, postTimeout)
-			defer cancel()
-			p.post(ctx, msg)
-		})
-		awaitTurn(ctx, msg, done)
 	}
+}
+
+// inTurn posts a message, and waits for the turn of the next one.
+func (p *Poster) inTurn(ctx context.Context, m *jsonrpc.Message) {
+	select {
+	case p.room <- struct{}{}:
+	case <-ctx.Done():
+		return
+	}
+	done := make(chan struct{})
+	p.posts.Go(func() {
+		defer func() { <-p.room }()
+		defer close(done)
+		ctx, cancel := context.WithTimeout(ctx, postTimeout)
+		defer cancel()
+		p.post(ctx, m)
+	})
+	awaitTurn(ctx, m, done)
 }
 
 // awaitTurn waits until a post is done. It waits at most postTurn, unless the message
 // opens the session.
-func awaitTurn(ctx context.Context, msg []byte, done <-chan struct{}) {
+func awaitTurn(ctx context.Context, m *jsonrpc.Message, done <-chan struct{}) {
 	var limit <-chan time.Time
-	if m, err := jsonrpc.Parse(msg); err != nil || m.Method != mcp.MethodInitialize && m.Method != mcp.MethodInitialized {
+	if m.Method != mcp.MethodInitialize && m.Method != mcp.MethodInitialized {
 		limit = time.After(postTurn)
 	}
 	select {
@@ -77,6 +105,36 @@ func awaitTurn(ctx context.Context, msg []byte, done <-chan struct{}) {
 	case <-limit:
 	case <-ctx.Done():
 	}
+}
+
+// cancel posts a cancellation, or drops it if too many wait or the server is too slow.
+// It does not wait: nothing that follows depends on a cancellation.
+func (p *Poster) cancel(ctx context.Context, m *jsonrpc.Message) {
+	if len(m.Raw()) > maxCancelBytes {
+		p.x.Undelivered(m, jsonrpc.ErrTooLong)
+		return
+	}
+	select {
+	case p.waiting <- struct{}{}:
+	default:
+		p.x.Undelivered(m, jsonrpc.ErrBusy)
+		return
+	}
+	p.posts.Go(func() { // ends after cancelTimeout, or with ctx
+		defer func() { <-p.waiting }()
+		ctx, done := context.WithTimeout(ctx, cancelTimeout)
+		defer done()
+		select {
+		case p.cancels <- struct{}{}:
+			defer func() { <-p.cancels }()
+		case <-ctx.Done():
+		}
+		if err := ctx.Err(); err != nil {
+			p.x.Undelivered(m, err)
+			return
+		}
+		p.post(ctx, m)
+	})
 }
 
 // Drained waits until Run has returned, or ctx ends. The caller must have closed the

@@ -62,7 +62,7 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	posts := *x
 	posts.URL = endpoint
 	c.x = &posts
-	c.out = exchange.NewPoster(c.post)
+	c.out = exchange.NewPoster(c.x, c.post)
 	c.work.Go(func() { c.read(body, events) }) // ends with the stream
 	c.work.Go(func() { c.out.Run(c.ctx) })     // ends with the queue of out
 	return c, nil
@@ -195,25 +195,21 @@ func (c *Conn) Close() error {
 
 // post posts one message. The answer to a request comes on the stream, but a failed
 // POST is itself the answer.
-func (c *Conn) post(ctx context.Context, msg []byte) {
-	m, err := jsonrpc.Parse(msg)
-	if err != nil {
-		return // nobody can be answered
-	}
-	resp, err := c.x.Do(ctx, http.MethodPost, msg, nil)
+func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
+	resp, err := c.x.Do(ctx, http.MethodPost, m.Raw(), nil)
 	switch {
 	case exchange.Unreached(err):
 		c.x.Log.Warn("server not reached", "err", err)
 		c.over(exchange.LostSession(err))
 	case err != nil:
-		c.respond(m, jsonrpc.NewError(m.ID, exchange.LostResponse(err)))
+		c.failed(m, err, func() []byte { return jsonrpc.NewError(m.ID, exchange.LostResponse(err)) })
 	case resp.StatusCode < 300:
 		exchange.Discard(resp)
 	case resp.StatusCode == http.StatusNotFound:
 		resp.Body.Close()
 		c.over(exchange.ErrForgotten)
 	default:
-		c.respond(m, c.refusal(m, resp))
+		c.failed(m, errors.New(exchange.Status(resp)), func() []byte { return c.refusal(m, resp) })
 		resp.Body.Close()
 	}
 }
@@ -233,11 +229,11 @@ func (c *Conn) refusal(m *jsonrpc.Message, resp *http.Response) []byte {
 	return jsonrpc.NewError(m.ID, e)
 }
 
-// respond delivers the response to a request. Other messages get none.
-func (c *Conn) respond(m *jsonrpc.Message, response []byte) {
+// failed handles a message whose POST failed with err: a request gets the response.
+func (c *Conn) failed(m *jsonrpc.Message, err error, response func() []byte) {
 	if m.Kind != jsonrpc.Request {
-		c.x.Log.Debug("message not posted", "method", m.Method)
+		c.x.Undelivered(m, err)
 		return
 	}
-	_ = c.in.Push(response) // fails at the end of the session, when nobody waits
+	_ = c.in.Push(response()) // fails at the end of the session, when nobody waits
 }

@@ -117,7 +117,12 @@ func (c *Conn) tell(k *exchange.Call) {
 	resp, err := c.x.Do(ctx, http.MethodPost, k.Msg.Raw(), header)
 	if err == nil {
 		_ = resp.Body.Close()
+		if resp.StatusCode < 300 {
+			return
+		}
+		err = errors.New(exchange.Status(resp))
 	}
+	c.x.Undelivered(k.Msg, err)
 }
 
 // endIfGone asks the server whether it is there, and ends the session if not. Its

@@ -222,6 +222,33 @@ func TestSendIsBoundedInRequests(t *testing.T) {
 	})
 }
 
+// A server that is slow to take notifications has room for requests.
+func TestSlowNotificationsLeaveRoomForRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, discovered, func(p *post) {
+			if p.m.Method != "notifications/slow" {
+				p.result(`{}`)
+				return
+			}
+			<-p.r.Context().Done()
+		})
+		refused := 0
+		for range stateless.MaxCalls {
+			if err := s.conn.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/slow"}`)); errors.Is(err, jsonrpc.ErrBusy) {
+				refused++
+			}
+		}
+		begun := time.Now()
+		s.send(toolCall("1", "a"))
+		if got, _ := s.next(); !strings.Contains(got, `"id":1,"result"`) || time.Since(begun) != 0 {
+			t.Errorf("a call beside slow notifications got %s after %s", got, time.Since(begun))
+		}
+		if n := len(s.seen("notifications/slow")); n > 64 || n+refused != stateless.MaxCalls {
+			t.Errorf("%d notifications are on their way, and %d were refused", n, refused)
+		}
+	})
+}
+
 // The client may be asked only so much at a time, over all calls of a session.
 func TestQuestionsOfASessionAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

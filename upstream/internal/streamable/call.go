@@ -58,10 +58,8 @@ func (c *Conn) finish(k *Call) {
 	c.calls.Finish(k.Call)
 }
 
-// canceled ends the response to a cancelled request soon.
-func (c *Conn) canceled(id jsonrpc.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// canceledLocked ends the response to a cancelled request soon.
+func (c *Conn) canceledLocked(id jsonrpc.ID) {
 	if k := c.calls.Open(id); k != nil {
 		c.calls.Linger(k)
 	}
@@ -150,7 +148,7 @@ func (c *Conn) lives(k *Call) bool {
 		ctx, cancel := context.WithTimeout(c.ctx, exchange.AliveTimeout)
 		defer cancel()
 		question, _ := jsonrpc.Parse(jsonrpc.NewRequest(`"alive"`, mcp.MethodPing, nil)) // is valid
-		c.post(ctx, question)
+		_ = c.post(ctx, question)                                                        // that it is answered at all matters
 		return nil, nil
 	})
 	c.mu.Lock()

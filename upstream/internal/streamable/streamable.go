@@ -51,7 +51,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 func New(x *exchange.Endpoint) *Conn {
 	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.out = exchange.NewPoster(c.deliverOut)
+	c.out = exchange.NewPoster(x, c.deliverOut)
 	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
 	return c
 }
@@ -75,6 +75,10 @@ func (c *Conn) Send(msg []byte) error {
 	defer c.mu.Unlock()
 	if c.err != nil {
 		return c.err
+	}
+	if m.Method == mcp.MethodCancelled { // before the server knows: it may be slow to take that
+		id, _ := jsonrpc.Member(m.Params(), "requestId")
+		c.canceledLocked(jsonrpc.ID(id))
 	}
 	if err := c.out.Queue.Offer(msg); err != nil {
 		return err
@@ -188,47 +192,44 @@ func (c *Conn) hasSession() bool {
 
 // deliverOut posts a message that is not a request. Messages after
 // notifications/initialized wait until the server has taken that.
-func (c *Conn) deliverOut(ctx context.Context, msg []byte) {
-	m, err := jsonrpc.Parse(msg)
-	if err != nil {
-		return // Send has parsed it
+func (c *Conn) deliverOut(ctx context.Context, m *jsonrpc.Message) {
+	if err := c.post(ctx, m); err != nil {
+		c.x.Undelivered(m, err)
 	}
-	c.post(ctx, m)
-	switch m.Method {
-	case mcp.MethodInitialized:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		select {
-		case <-c.accepted:
-		default:
-			close(c.accepted)
-			if c.err == nil {
-				c.work.Go(c.listen)
-			}
+	if m.Method != mcp.MethodInitialized {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.accepted:
+	default:
+		close(c.accepted)
+		if c.err == nil {
+			c.work.Go(c.listen)
 		}
-	case mcp.MethodCancelled:
-		id, _ := jsonrpc.Member(m.Params(), "requestId")
-		c.canceled(jsonrpc.ID(id))
 	}
 }
 
-// post posts a message whose response does not matter, unless it ends the session.
-func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
+// post posts a message whose response does not matter, unless it ends the session. It
+// fails if the server has not taken the message.
+func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
 	header := c.header("")
 	header["Idempotency-Key"] = nil // not sent: net/http may repeat the POST on another connection
 	resp, err := c.x.Do(ctx, http.MethodPost, m.Raw(), header)
 	switch {
 	case exchange.Unreached(err):
 		c.unreachable(err)
+		return err
 	case err != nil:
-		c.x.Log.Debug("message not posted", "err", err)
+		return err
 	case resp.StatusCode < 300:
 		exchange.Discard(resp)
-	default:
-		defer resp.Body.Close()
-		c.x.Log.Debug("message not posted", "err", exchange.Status(resp))
-		c.endIfOver(resp)
+		return nil
 	}
+	defer resp.Body.Close()
+	c.endIfOver(resp)
+	return errors.New(exchange.Status(resp))
 }
 
 // endIfOver ends the session if an unsuccessful response says that it is over, and
