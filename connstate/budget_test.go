@@ -25,7 +25,7 @@ func budgeted(t testing.TB, left int) (*world, *budget.Account) {
 
 func TestGateRefusesOverTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, others := budgeted(t, 10_000)
+		w, others := budgeted(t, 13_000)
 		ask := func(id int) error {
 			m := parse(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"a","params":{"x":"%s"}}`, id, strings.Repeat("x", 4000)))
 			must(t, w.c.Begin(m.ID, m.Method))
@@ -39,7 +39,7 @@ func TestGateRefusesOverTheBudget(t *testing.T) {
 		}
 		w.c.Withdraw("1")
 		must(t, ask(4))
-		others.Give(1<<20 - 10_000)
+		others.Give(1<<20 - 13_000)
 		w.c.Close(metrics.ClosedClient)
 		if !others.Take(1<<20, "") {
 			t.Error("the gate keeps bytes after the end")
@@ -90,8 +90,8 @@ func TestBudgetDoesNotKeepMessagesFromAClientThatReads(t *testing.T) {
 			must(t, w.c.Send(sized(tag, 300<<10)))
 			w.stream.writeAll()
 		}
-		for _, tag := range []string{"d", "e", "f"} { // 60 KiB wait for any client
-			w.c.RespondNow(sized(tag, 20<<10))
+		for _, tag := range []string{"d", "e", "f"} { // 15 KiB wait for any client
+			w.c.RespondNow(sized(tag, 5<<10))
 		}
 		w.stream.writeAll()
 		if got := w.stream.tags(); got != "abcdef" || w.c.State() == connstate.Closed {
@@ -105,9 +105,9 @@ func TestBudgetSlowsSendersThatBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := budgeted(t, 0)
 		w.attach(100)
-		must(t, w.c.Send(sized("a", 60<<10)))
+		must(t, w.c.Send(sized("a", 15<<10)))
 		sent := make(chan error, 1)
-		go func() { sent <- w.c.Send(sized("b", 60<<10)) }() // fits into the outbox, not into the budget
+		go func() { sent <- w.c.Send(sized("b", 15<<10)) }() // fits into the outbox, not into the budget
 		synctest.Wait()
 		if got := w.stream.tags(); got != "a" {
 			t.Errorf("got %s before the client has read, want a", got)

@@ -24,7 +24,7 @@ var (
 	// ErrGateFull: too many messages wait for the session.
 	ErrGateFull = errors.New("too many messages wait for the server to start")
 	// ErrBusy: the process, or the connection, holds as many bytes as it may.
-	ErrBusy = errors.New("the gateway holds as many bytes as it may")
+	ErrBusy = budget.ErrUsedUp
 	// ErrGateTimeout: the message waited too long for the session.
 	ErrGateTimeout = errors.New("the server is still starting")
 	// ErrDraining: the connection is about to be closed.
@@ -256,8 +256,8 @@ func (c *Connection) moveLocked(to State) error {
 func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
 
 // Begin adds a client's request to the unanswered ones when its POST arrives: its
-// duration counts from here. It fails with ErrDuplicate, ErrTooManyPending or
-// ErrClosed.
+// duration counts from here. It fails with ErrDuplicate, ErrTooManyPending, ErrBusy
+// or ErrClosed.
 func (c *Connection) Begin(id jsonrpc.ID, method string) error {
 	err := c.begin(id, method)
 	c.logStart(id, method, err)
@@ -276,10 +276,13 @@ func (c *Connection) begin(id jsonrpc.ID, method string) error {
 	if len(c.requests) >= c.opts.MaxPending {
 		return ErrTooManyPending
 	}
+	if !c.opts.Budget.Take(pendingCost(id), metrics.HeldPost) {
+		return ErrBusy
+	}
 	if c.requests == nil {
 		c.requests = make(map[jsonrpc.ID]Request)
 	}
-	c.requests[id] = Request{method, time.Now()}
+	c.requests[id] = Request{Method: method, Started: time.Now()}
 	c.opts.Metrics.RequestStarted()
 	return nil
 }
@@ -289,9 +292,14 @@ func (c *Connection) takeRequestLocked(id jsonrpc.ID, now time.Time) (Request, b
 	if ok {
 		c.lastDone.Store(now.UnixNano()) // before the delete: Idle must see one of them
 		delete(c.requests, id)
+		c.opts.Budget.Give(pendingCost(id))
 	}
 	return r, ok
 }
+
+// pendingCost returns what an unanswered request takes of the budget: about what the
+// tables of the gateway keep of it.
+func pendingCost(id jsonrpc.ID) int { return 1<<10 + 2*len(id) }
 
 // reportDone counts and logs a request that has just been answered.
 func (c *Connection) reportDone(id jsonrpc.ID, r Request, errorType string, response []byte, now time.Time) {
@@ -338,6 +346,7 @@ func (c *Connection) Close(reason string) bool {
 	c.signalQuietLocked()
 	c.mu.Unlock()
 	for id, r := range open {
+		c.opts.Budget.Give(pendingCost(id))
 		took := time.Since(r.Started)
 		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, took, c.ShortID())
 		c.logDone(id, r, metrics.ErrorClosed, nil, took)

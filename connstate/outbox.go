@@ -26,10 +26,6 @@ const (
 	maxWaitingBytes = 16 << 20
 )
 
-// allowance is what may wait for each client whatever the budget says, in bytes.
-// Beside it, an empty outbox takes any one message.
-const allowance = 64 << 10
-
 // maxWaits bounds the time that a client which reads steadily may keep a sender
 // waiting, in times of the wait of one that does not read. A session's reader must
 // not be kept so long that its server looks silent.
@@ -46,8 +42,8 @@ func (e Event) Size() int { return len(e.Data) + eventOverhead }
 // written. An event counts until then. Senders that find no room wait in FIFO order.
 // All bytes, those of waiting senders too, are taken of the budget.
 type outbox struct {
-	limit  int
-	budget *budget.Account
+	limit int
+	held  *budget.Account
 
 	mu      sync.Mutex
 	sink    func(Event) bool // takes an event if it has room; must not block
@@ -69,8 +65,8 @@ type waiter struct {
 	err    error         // why not; set before done is closed
 }
 
-func newOutbox(limit int, budget *budget.Account) *outbox {
-	return &outbox{limit: limit, budget: budget}
+func newOutbox(limit int, held *budget.Account) *outbox {
+	return &outbox{limit: limit, held: held}
 }
 
 // push adds an event if there is room for it now, and reports ErrSlow if not.
@@ -89,7 +85,7 @@ func (o *outbox) pushMarked(e Event) (mark int, err error) {
 	case len(o.waiters) > 0 || !o.fitsLocked(e.Size()):
 		return 0, ErrSlow
 	}
-	o.budget.Force(e.Size())
+	o.held.Force(e.Size())
 	mark = o.wrote + o.bytes + e.Size()
 	o.addLocked(e.Size(), e)
 	return mark, nil
@@ -116,18 +112,17 @@ func (o *outbox) enter(events []Event, blocks bool) (*waiter, error) {
 	if o.closed {
 		return nil, ErrClosed
 	}
-	held := o.fitsLocked(size) && o.allowsLocked(size) || blocks
-	if held {
-		o.budget.Force(size)
-	} else if held = o.budget.Take(size, metrics.HeldOutbox); !held {
+	if o.fitsLocked(size) && o.allowsLocked(size) || blocks {
+		o.held.Force(size)
+	} else if !o.held.Take(size, metrics.HeldOutbox) {
 		return nil, ErrSlow
 	}
 	switch {
-	case len(o.waiters) == 0 && o.fitsLocked(size) && (o.allowsLocked(size) || !o.budget.Full()):
+	case len(o.waiters) == 0 && o.fitsLocked(size) && (o.allowsLocked(size) || !o.held.Full()):
 		o.addLocked(size, events...)
 		return nil, nil
 	case len(o.waiters) >= maxWaiting || o.waiting > 0 && o.waiting+size > maxWaitingBytes:
-		o.budget.Give(size)
+		o.held.Give(size)
 		return nil, ErrSlow
 	}
 	w := &waiter{events: slices.Clone(events), size: size, done: make(chan struct{})}
@@ -161,7 +156,7 @@ func (o *outbox) await(w *waiter, wait time.Duration, lastWrite func() time.Time
 	}
 	o.waiters = slices.Delete(o.waiters, i, i+1)
 	o.waiting -= w.size
-	o.budget.Give(w.size)
+	o.held.Give(w.size)
 	return ErrSlow
 }
 
@@ -169,8 +164,9 @@ func (o *outbox) await(w *waiter, wait time.Duration, lastWrite func() time.Time
 // anything.
 func (o *outbox) fitsLocked(size int) bool { return o.bytes == 0 || o.bytes+size <= o.limit }
 
-// allowsLocked reports whether size bytes may wait whatever the budget says.
-func (o *outbox) allowsLocked(size int) bool { return o.bytes == 0 || o.bytes+size <= allowance }
+// allowsLocked reports whether size bytes may wait whatever the budget says: up to
+// budget.Free bytes, and one message of any size.
+func (o *outbox) allowsLocked(size int) bool { return o.bytes == 0 || o.bytes+size <= budget.Free }
 
 func (o *outbox) addLocked(size int, events ...Event) {
 	o.bytes += size
@@ -183,7 +179,7 @@ func (o *outbox) addLocked(size int, events ...Event) {
 func (o *outbox) moveWaitersLocked() {
 	for len(o.waiters) > 0 {
 		w := o.waiters[0]
-		if !o.fitsLocked(w.size) || !o.allowsLocked(w.size) && o.budget.Full() {
+		if !o.fitsLocked(w.size) || !o.allowsLocked(w.size) && o.held.Full() {
 			return
 		}
 		o.waiters[0] = nil
@@ -231,7 +227,7 @@ func (o *outbox) noteWritten(size int) {
 	o.bytes -= size
 	o.wrote += size
 	if !o.closed { // else close has given all back
-		o.budget.Give(size)
+		o.held.Give(size)
 		o.pumpLocked()
 		o.moveWaitersLocked()
 	}
@@ -264,7 +260,7 @@ func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
-		o.budget.Give(o.bytes + o.waiting)
+		o.held.Give(o.bytes + o.waiting)
 	}
 	o.closed = true
 	o.sink, o.queue, o.head = nil, nil, 0

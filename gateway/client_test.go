@@ -127,6 +127,9 @@ func serve(t testing.TB, up upstream.Upstream, opts gateway.Options, mount ...fu
 		if err := g.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
+		if held := metric(t, g, "mcp_sse_held_bytes"); held != 0 {
+			t.Errorf("%v bytes are held after the end", held)
+		}
 		transport.CloseIdleConnections()
 		s.Close()
 	})

@@ -81,7 +81,7 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 		Session: multiplex.Options{
 			RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
 			MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting, HangTimeout: max(0, o.HangTimeout),
-			Logger: o.Logger, Metrics: g.metrics,
+			Budget: g.held, Logger: o.Logger, Metrics: g.metrics,
 		},
 	}
 	if o.Sessions == SessionsShared {

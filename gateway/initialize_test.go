@@ -237,11 +237,11 @@ func TestOneFreshSessionOnly(t *testing.T) {
 
 // Messages of a server before its session is in use are bounded.
 func TestEarlyMessagesOfTheServerAreBounded(t *testing.T) {
-	line := `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", 600<<10) + `"}}`
+	line := `{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"` + strings.Repeat("x", 40<<10) + `"}}`
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "initialize" {
 			s.say(line)
-			s.say(line) // over 1 MiB with the first
+			s.say(line) // over 64 KiB with the first
 		}
 		return false
 	}}

@@ -21,6 +21,8 @@ var (
 // TooLongError is an ErrTooLong with the ends of the message, for ParseCut.
 type TooLongError struct {
 	Head, Tail []byte
+	// Busy says that the message is under the limit, and found no room.
+	Busy bool
 }
 
 // Error is that of ErrTooLong.

@@ -24,6 +24,10 @@ func errorType(m *jsonrpc.Message) string {
 	return ""
 }
 
+// busyError returns the error for a request that had to wait, and had no room for that
+// because of err.
+func busyError(err error) *jsonrpc.Error { return ReasonError(err.Error(), "server_busy", true) }
+
 // ReasonError returns an error of the gateway for a client's request. reason is for
 // programs; retryable says that the request had no effect, or that repeating it has
 // none.

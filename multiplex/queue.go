@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -22,6 +23,7 @@ type queue struct {
 	list   []*pending // oldest first
 	serial map[string]*serialQueue
 	ready  []*serialQueue // those whose next request may go
+	budget *budget.Account
 	// count and bytes include the requests in serial queues.
 	count, bytes int
 }
@@ -52,21 +54,26 @@ func (q *queue) serialQueueOf(p *pending) *serialQueue {
 	return made
 }
 
-// reserve takes room for one more request, and reports whether there was room.
-func (q *queue) reserve(p *pending, limit int) bool {
+// reserve takes room for one more request. It returns wait; if there is no room, full
+// or busy.
+func (q *queue) reserve(p *pending, limit int) verdict {
 	size := len(p.request.Raw())
-	if q.count >= limit || q.bytes > 0 && q.bytes+size > maxQueueBytes {
-		return false
+	switch {
+	case q.count >= limit || q.bytes > 0 && q.bytes+size > maxQueueBytes:
+		return full
+	case !q.budget.Take(size, metrics.HeldQueue):
+		return busy
 	}
 	q.count++
 	q.bytes += size
-	return true
+	return wait
 }
 
 // release frees the room of a request.
 func (q *queue) release(p *pending) {
 	q.count--
 	q.bytes -= len(p.request.Raw())
+	q.budget.Give(len(p.request.Raw()))
 }
 
 // remove takes a request that has not been sent out of the list.
@@ -95,6 +102,7 @@ const (
 	wait            // keep it: it is in the queue
 	confirm         // answer it: what it sets is set already
 	full            // refuse it: the queue is full
+	busy            // refuse it: the process holds as many bytes as it may
 	forbid          // refuse it: the client may not make it
 )
 
@@ -120,9 +128,10 @@ func (t *table) enqueue(p *pending) verdict {
 	if len(t.queue.list) == 0 && t.hasRoom() {
 		return forward
 	}
-	if !t.queue.reserve(p, t.opts.MaxWaiting) {
+	v := t.queue.reserve(p, t.opts.MaxWaiting)
+	if v != wait {
 		t.remove(p)
-		return full
+		return v
 	}
 	t.queue.list = append(t.queue.list, p)
 	return wait
@@ -160,9 +169,9 @@ func (t *table) enterSerial(p *pending) verdict {
 	if p.serial.busy == nil && len(p.serial.waiting) == 0 {
 		return t.decideSerial(p)
 	}
-	if !t.queue.reserve(p, t.opts.MaxWaiting) {
+	if v := t.queue.reserve(p, t.opts.MaxWaiting); v != wait {
 		t.remove(p)
-		return full
+		return v
 	}
 	p.serial.waiting = append(p.serial.waiting, p)
 	return wait
@@ -239,6 +248,7 @@ func (t *table) addOwn(method, params, uri string) {
 	p.serial.waiting = append(p.serial.waiting, p)
 	t.queue.count++
 	t.queue.bytes += len(m.Raw())
+	t.queue.budget.Force(len(m.Raw()))
 	t.markReady(p.serial)
 }
 
@@ -283,10 +293,12 @@ func (s *Session) carryOut(p *pending, v verdict, m *jsonrpc.Message) error {
 		s.opts.Metrics.QueueFull()
 		why := fmt.Sprintf("over %d requests, or %d MiB of them, wait for the server", s.opts.MaxWaiting, maxQueueBytes>>20)
 		p.fail(ReasonError(why, "queue_full", true), metrics.ErrorBusy)
+	case busy:
+		p.fail(busyError(budget.ErrUsedUp), metrics.ErrorBusy)
 	case forbid:
 		e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such task")
 		if p.method == mcp.MethodSubscribe {
-			e = ReasonError(fmt.Sprintf("the client has %d subscriptions", sharing.MaxSubscriptions), "too_many_subscriptions", false)
+			e = ReasonError(fmt.Sprintf("the client has %d subscriptions, or %d KiB of them", sharing.MaxSubscriptions, sharing.MaxSubscriptionBytes>>10), "too_many_subscriptions", false)
 		}
 		p.fail(e, strconv.Itoa(e.Code))
 	}

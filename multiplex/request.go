@@ -84,6 +84,9 @@ func (s *Session) inspect(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is ambiguous")
 	}
 	if at.Found() {
+		if len(m.At(at)) > jsonrpc.MaxIDBytes {
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is over %d bytes", jsonrpc.MaxIDBytes)
+		}
 		p.tokenAt = at
 		p.token = append(p.tokenBuf[:0], m.At(at)...)
 	}
@@ -134,7 +137,7 @@ func (s *Session) send(p *pending, m *jsonrpc.Message) error {
 		return nil
 	}
 	if errors.Is(err, jsonrpc.ErrBusy) {
-		p.fail(ReasonError(jsonrpc.ErrBusy.Error(), "server_busy", true), metrics.ErrorBusy)
+		p.fail(busyError(err), metrics.ErrorBusy)
 		return nil
 	}
 	return ErrOver

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -125,8 +126,9 @@ func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
 func (s *Session) receiveTooLong(err error) {
 	s.opts.Metrics.Dropped(metrics.DroppedTooLong)
 	var m jsonrpc.Cut
+	busy := false
 	if e, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
-		m = jsonrpc.ParseCut(e.Head, e.Tail)
+		m, busy = jsonrpc.ParseCut(e.Head, e.Tail), e.Busy
 	}
 	switch m.Kind {
 	case jsonrpc.Response:
@@ -134,7 +136,11 @@ func (s *Session) receiveTooLong(err error) {
 			p, _ := t.find(numberOf(m.ID), m.Failed)
 			return p
 		})
-		if p != nil {
+		switch {
+		case p != nil && busy:
+			p.fail(ReasonError("the server's answer was dropped: "+budget.ErrUsedUp.Error(), "server_busy", p.safe), metrics.ErrorBusy)
+			return
+		case p != nil:
 			s.failUnusable(p, "the server's answer is over the size limit")
 			return
 		}

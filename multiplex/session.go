@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -44,6 +45,8 @@ type Options struct {
 	// requests are answered. So when a client repeats a request on that answer, the
 	// owner knows that the session is over.
 	OnClose func(err error)
+	// Budget bounds the bytes that wait in the process; nil: there is no bound.
+	Budget *budget.Account
 	// Logger receives the logs; nil: silent.
 	Logger *slog.Logger
 	// Metrics counts; nil: nothing is counted.
@@ -73,7 +76,7 @@ type Session struct {
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
 	s.table = table{
-		opts: &s.opts, byID: make(map[int64]*pending),
+		opts: &s.opts, byID: make(map[int64]*pending), queue: queue{budget: s.opts.Budget},
 		deadlines: deadline.NewSet[expiring](s.expireDue),
 	}
 	switch c := conn.(type) {

@@ -81,7 +81,7 @@ func (t *table) markSent(p *pending) *jsonrpc.Message {
 		t.blocked++
 	}
 	size := len(m.Raw())
-	if !p.safe || size > maxKept || t.kept+size > maxKeptBytes {
+	if !p.safe || size > maxKept || t.kept+size > maxKeptBytes || !t.opts.Budget.Take(size, metrics.HeldRepeat) {
 		p.request = nil
 		return m
 	}
@@ -127,6 +127,7 @@ func (t *table) unmarkSent(p *pending) {
 	}
 	if p.request != nil {
 		t.kept -= len(p.request.Raw())
+		t.opts.Budget.Give(len(p.request.Raw()))
 	}
 }
 
@@ -170,7 +171,8 @@ func (t *table) removeAll() []*pending {
 		}
 	}
 	t.deadlines.Clear()
-	t.byID, t.queue, t.hang, t.shared, t.abandoned = make(map[int64]*pending), queue{}, suspicion{}, shared{}, nil
+	t.opts.Budget.Give(t.queue.bytes + t.kept)
+	t.byID, t.queue, t.hang, t.shared, t.abandoned = make(map[int64]*pending), queue{budget: t.opts.Budget}, suspicion{}, shared{}, nil
 	t.out, t.inFlight, t.blocked, t.kept = 0, 0, 0, 0
 	return open
 }

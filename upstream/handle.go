@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -40,11 +43,18 @@ type Handle func(ctx context.Context, msg json.RawMessage) any
 // for Recv hold 8 MiB, or 16,384 requests are in work. Close ends the contexts of all
 // requests and returns at once, without waiting for the functions. What they return
 // later is dropped.
-func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, nil) }
+
+// Observed returns h with sessions whose requests in work held counts.
+func (h Handle) Observed(_ *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
+	return dialFunc(func(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, held) })
+}
+
+func (h Handle) dial(ctx context.Context, budget *budget.Account) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial handler: %w", err)
 	}
-	c := &handleConn{fn: h}
+	c := &handleConn{fn: h, budget: budget}
 	c.ready.L = &c.mu
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c, nil
@@ -52,7 +62,8 @@ func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 
 // handleConn is one session of a Handle.
 type handleConn struct {
-	fn Handle
+	fn     Handle
+	budget *budget.Account
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -122,6 +133,9 @@ func (c *handleConn) admit(m *jsonrpc.Message) (*call, error) {
 	if load > 0 && (load+len(m.Raw()) > buffer.SendLimit || c.count >= maxRunning) {
 		return nil, jsonrpc.ErrBusy
 	}
+	if !buffer.TakeSend(c.budget, len(m.Raw()), load) {
+		return nil, buffer.ErrUsedUp
+	}
 	k.ctx, k.cancel = context.WithCancel(c.ctx)
 	k.next = c.running
 	if k.next != nil {
@@ -187,6 +201,7 @@ func (c *handleConn) unlinkLocked(k *call) {
 	}
 	c.count--
 	c.held -= len(k.msg.Raw())
+	c.budget.Give(len(k.msg.Raw()))
 }
 
 // encode returns the bytes of a response, which are never nil.

@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -33,15 +36,28 @@ type Serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error
 // After the function has returned, Recv returns its error, or io.EOF for nil. Close
 // ends in. A second later it cancels the function's context, and after one more second
 // it gives up the goroutine and returns an error.
-func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) { return s.dial(ctx, nil) }
+
+// Observed returns s with sessions whose waiting bytes held counts.
+func (s Serve) Observed(_ *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
+	return dialFunc(func(ctx context.Context) (jsonrpc.Conn, error) { return s.dial(ctx, held) })
+}
+
+// dialFunc is a Dialer that is a function.
+type dialFunc func(ctx context.Context) (jsonrpc.Conn, error)
+
+// Dial calls the function.
+func (d dialFunc) Dial(ctx context.Context) (jsonrpc.Conn, error) { return d(ctx) }
+
+func (s Serve) dial(ctx context.Context, held *budget.Account) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial server function: %w", err)
 	}
 	c := &serveConn{
-		in:    buffer.NewQueue(buffer.SendLimit),
-		out:   buffer.NewQueue(buffer.SendLimit),
+		in:    buffer.NewQueue(buffer.SendLimit, held),
+		out:   buffer.NewQueue(buffer.SendLimit, held),
 		done:  make(chan struct{}),
-		split: buffer.NewSplitter(buffer.MaxMessageBytes),
+		split: buffer.NewSplitter(buffer.MaxMessageBytes, held),
 	}
 	run, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
@@ -108,6 +124,10 @@ func (c *serveConn) Close() error {
 		c.in.End(jsonrpc.ErrClosed)
 		c.out.Abort(jsonrpc.ErrClosed)
 		c.closeErr = c.stop()
+		c.in.Abort(jsonrpc.ErrClosed)
+		c.writeMu.Lock()
+		defer c.writeMu.Unlock()
+		c.split.Release()
 	})
 	return c.closeErr
 }

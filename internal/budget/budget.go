@@ -2,6 +2,7 @@
 package budget
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -10,6 +11,13 @@ import (
 // ItemCost is what a message counts for beside its length, in bytes, so that the
 // budget bounds many small messages too.
 const ItemCost = 64
+
+// Free is the size up to which a message that is being read from a server, or waits
+// for one client, is not refused, in bytes.
+const Free = 16 << 10
+
+// ErrUsedUp reports that there are no bytes for new work.
+var ErrUsedUp = errors.New("the gateway holds as many bytes as it may")
 
 // Account takes bytes of a budget for one gateway: for bodies that are being read, and
 // for messages that wait. It is safe for concurrent use. A nil *Account has no bound

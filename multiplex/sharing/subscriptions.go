@@ -7,10 +7,15 @@ import (
 	"strings"
 )
 
-// MaxSubscriptions bounds the subscriptions of one client.
-const MaxSubscriptions = 1024
+// MaxSubscriptions and MaxSubscriptionBytes bound the subscriptions of one client: their
+// number, and the length of their URIs together.
+const (
+	MaxSubscriptions     = 1024
+	MaxSubscriptionBytes = 256 << 10
+)
 
-// ErrTooManySubscriptions reports a client that has MaxSubscriptions.
+// ErrTooManySubscriptions reports a client that has MaxSubscriptions, or
+// MaxSubscriptionBytes of them.
 var ErrTooManySubscriptions = errors.New("too many subscriptions")
 
 // Subscriptions records which clients subscribe to which resources, by URI. The
@@ -18,6 +23,7 @@ var ErrTooManySubscriptions = errors.New("too many subscriptions")
 type Subscriptions[C comparable] struct {
 	clients map[string][]C
 	counts  map[C]int   // subscriptions of a client
+	bytes   map[C]int   // of the URIs of a client
 	lengths map[int]int // URIs by their length
 }
 
@@ -29,7 +35,7 @@ func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
 	switch {
 	case slices.Contains(clients, c):
 		return true, nil
-	case s.counts[c] >= MaxSubscriptions:
+	case s.counts[c] >= MaxSubscriptions, s.bytes[c]+len(uri) > MaxSubscriptionBytes:
 		return false, ErrTooManySubscriptions
 	case len(clients) == 0:
 		return false, nil
@@ -41,13 +47,15 @@ func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
 // Add adds a client to the subscribers of a resource.
 func (s *Subscriptions[C]) Add(uri string, c C) {
 	if s.clients == nil {
-		s.clients, s.counts, s.lengths = make(map[string][]C), make(map[C]int), make(map[int]int)
+		s.clients, s.counts = make(map[string][]C), make(map[C]int)
+		s.bytes, s.lengths = make(map[C]int), make(map[int]int)
 	}
 	if len(s.clients[uri]) == 0 {
 		s.lengths[len(uri)]++
 	}
 	s.clients[uri] = append(s.clients[uri], c)
 	s.counts[c]++
+	s.bytes[c] += len(uri)
 }
 
 // Unsubscribe removes a client from the subscribers of a resource, and reports
@@ -58,8 +66,10 @@ func (s *Subscriptions[C]) Unsubscribe(uri string, c C) bool {
 	if i < 0 {
 		return len(clients) == 0
 	}
+	s.bytes[c] -= len(uri)
 	if s.counts[c]--; s.counts[c] == 0 {
 		delete(s.counts, c)
+		delete(s.bytes, c)
 	}
 	if len(clients) == 1 {
 		delete(s.clients, uri)

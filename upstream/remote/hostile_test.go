@@ -250,7 +250,7 @@ func TestLastSessionClosesItsConnections(t *testing.T) {
 	}
 	srv.Start()
 	t.Cleanup(srv.Close)
-	up := remote.URL{Address: srv.URL}.Observed(nil, nil)
+	up := remote.URL{Address: srv.URL}.Observed(nil, nil, nil)
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() { greet(t, up) })

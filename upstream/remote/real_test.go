@@ -241,7 +241,7 @@ func TestRealServers(t *testing.T) {
 				real := begin()
 				s := httptest.NewServer(real)
 				t.Cleanup(s.Close)
-				converseWith(t, real, remote.URL{Address: s.URL + "/mcp", Transport: real.transport}.Observed(slog.New(slog.DiscardHandler), nil))
+				converseWith(t, real, remote.URL{Address: s.URL + "/mcp", Transport: real.transport}.Observed(slog.New(slog.DiscardHandler), nil, nil))
 			})
 			t.Run("in process", func(t *testing.T) {
 				t.Parallel()

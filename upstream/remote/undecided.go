@@ -61,6 +61,8 @@ func (u *undecided) Send(msg []byte) error {
 		return u.conn.Send(msg)
 	case u.begun && !u.early.Fits(msg, buffer.SendLimit):
 		return jsonrpc.ErrBusy
+	case u.begun && !buffer.TakeSend(u.x.Held, len(msg)+buffer.ItemCost, u.early.Bytes):
+		return buffer.ErrUsedUp
 	case u.begun:
 		u.early.Push(msg)
 		return nil
@@ -118,6 +120,7 @@ func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
 	if first != nil {
 		_ = conn.Send(first.Raw()) // Recv says why it fails
 	}
+	u.x.Held.Give(u.early.Bytes)
 	for u.early.Len() > 0 {
 		_ = conn.Send(u.early.Pop())
 	}

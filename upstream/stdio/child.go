@@ -75,12 +75,12 @@ func newChild(c Command) *child {
 	return &child{
 		cmd:     c,
 		log:     c.Logger,
-		out:     buffer.NewQueue(buffer.SendLimit),
+		out:     buffer.NewQueue(buffer.SendLimit, c.held),
 		written: make(chan struct{}),
 		drained: make(chan struct{}),
 		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
-		split:   buffer.NewSplitter(c.MaxLineBytes),
+		split:   buffer.NewSplitter(c.MaxLineBytes, c.held),
 		invalid: throttle.NewLine(time.Second, 5),
 	}
 }

@@ -48,6 +48,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -82,19 +83,20 @@ type Command struct {
 	// Metrics counts starts, exits and stderr. nil: nothing is counted.
 	Metrics *metrics.Metrics
 
+	held    *budget.Account
 	running *running // nil: Abort does nothing
 }
 
 // Observed returns a copy of c that logs to l and counts in m if c has no Logger and no
-// Metrics of its own.
-func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
+// Metrics of its own, and whose waiting bytes held counts; nil: there is no bound.
+func (c Command) Observed(l *slog.Logger, m *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
 	if c.Logger == nil {
 		c.Logger = l
 	}
 	if c.Metrics == nil {
 		c.Metrics = m
 	}
-	c.running = &running{}
+	c.held, c.running = held, &running{}
 	return c
 }
 

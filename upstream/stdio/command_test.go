@@ -187,7 +187,7 @@ func TestCommandToleratesGarbage(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
 		var logs journal
 		m, count := counted(t)
-		got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(level), m)))
+		got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(level), m, nil)))
 		want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
 		if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q, %v, want %q", got, err, want)
@@ -228,7 +228,7 @@ func TestCommandEnds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.behaviour, func(t *testing.T) {
 			m, count := counted(t)
-			conn := upstreamtest.Dial(t, command(t, test.behaviour).Observed(nil, m))
+			conn := upstreamtest.Dial(t, command(t, test.behaviour).Observed(nil, m, nil))
 			_, err := conn.Recv()
 			if err == nil || err.Error() != test.want || errors.Is(err, io.EOF) != test.eof {
 				t.Errorf("Recv: got %v, want %s", err, test.want)
@@ -312,7 +312,7 @@ func TestObservedKeepsWhatIsThere(t *testing.T) {
 	var own, other journal
 	c := command(t, "exit-7")
 	c.Logger = own.logger(slog.LevelInfo)
-	_, _ = upstreamtest.Dial(t, c.Observed(other.logger(slog.LevelInfo), nil)).Recv()
+	_, _ = upstreamtest.Dial(t, c.Observed(other.logger(slog.LevelInfo), nil, nil)).Recv()
 	if !strings.Contains(own.String(), "cannot find module") || other.String() != "" {
 		t.Errorf("own logger:\n%sother logger:\n%s", &own, &other)
 	}
@@ -344,7 +344,7 @@ func TestCommandCannotStart(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m, count := counted(t)
-			conn, err := test.c.Observed(nil, m).Dial(t.Context())
+			conn, err := test.c.Observed(nil, m, nil).Dial(t.Context())
 			if err == nil || conn != nil {
 				t.Fatalf("got %v, %v, want an error", conn, err)
 			}

@@ -46,7 +46,7 @@ func (c *child) drain() {
 }
 
 func (s *stderrLog) read(r io.Reader) {
-	split := buffer.NewSplitter(maxStderrLine)
+	split := buffer.NewSplitter(maxStderrLine, nil)
 	buf := make([]byte, maxStderrLine)
 	for {
 		n, err := r.Read(buf)

@@ -73,7 +73,7 @@ func (b *Bridge) giveBack(a *attachment) {
 func (b *Bridge) takesAnyServer() bool { return len(b.c.Client().Header) == 0 }
 
 // maxEarlyBytes bounds the messages that a server sends before its session is in use.
-const maxEarlyBytes = 1 << 20
+const maxEarlyBytes = 64 << 10
 
 // client implements multiplex.Client for one attachment of a bridge. A server may
 // send messages as soon as it is initialized (roots/list is the usual one). Before

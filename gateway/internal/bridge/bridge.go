@@ -131,6 +131,8 @@ func (b *Bridge) refuseUncounted(m *jsonrpc.Message, err error) {
 		b.c.RespondNow(jsonrpc.NewError(m.ID, e))
 	case errors.Is(err, connstate.ErrTooManyPending):
 		b.c.RespondNow(jsonrpc.NewError(m.ID, multiplex.ReasonError(err.Error(), "too_many_requests", true)))
+	case errors.Is(err, connstate.ErrBusy):
+		b.c.RespondNow(jsonrpc.NewError(m.ID, multiplex.ReasonError(err.Error(), "server_busy", true)))
 	}
 }
 

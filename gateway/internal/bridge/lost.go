@@ -14,11 +14,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// maxSubscriptions bounds the subscriptions that a memory keeps.
-const maxSubscriptions = 1024
-
-// maxRemembered bounds the params that a memory keeps of one request, in bytes.
-const maxRemembered = 4 << 10
+const (
+	// maxRemembered bounds the params that a memory keeps of one request, in bytes.
+	maxRemembered = 4 << 10
+	// maxMemory bounds the subscriptions that a memory keeps, in bytes.
+	maxMemory = 128 << 10
+)
 
 // restoreTimeout bounds the time to restore the client's state on a new session.
 const restoreTimeout = 5 * time.Second
@@ -29,7 +30,11 @@ type memory struct {
 	mu            sync.Mutex // guards what follows
 	level         json.RawMessage
 	subscriptions map[string]json.RawMessage // params by uri
+	bytes         int                        // of subscriptions
 }
+
+// memoryCost returns what a subscription counts for, in bytes.
+func memoryCost(uri string, params json.RawMessage) int { return len(uri) + len(params) + 64 }
 
 // note records a request to the server if it sets the log level or changes a
 // subscription.
@@ -53,10 +58,12 @@ func (m *memory) note(msg *jsonrpc.Message) {
 func (m *memory) subscribe(uri string, params json.RawMessage, on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case !on:
+	if old, ok := m.subscriptions[uri]; ok {
+		m.bytes -= memoryCost(uri, old)
 		delete(m.subscriptions, uri)
-	case len(m.subscriptions) < maxSubscriptions:
+	}
+	if cost := memoryCost(uri, params); on && m.bytes+cost <= maxMemory {
+		m.bytes += cost
 		if m.subscriptions == nil {
 			m.subscriptions = make(map[string]json.RawMessage)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -63,9 +64,9 @@ type Supplier struct {
 	goroutines sync.WaitGroup // started by Go
 }
 
-// observable is an upstream that takes the gateway's logger and metrics.
+// observable is an upstream that takes the gateway's logger, metrics and budget.
 type observable interface {
-	Observed(*slog.Logger, *metrics.Metrics) upstream.Upstream
+	Observed(*slog.Logger, *metrics.Metrics, *budget.Account) upstream.Upstream
 }
 
 // New returns a Supplier of sessions with the server that up reaches. It starts
@@ -81,7 +82,7 @@ func New(up upstream.Upstream, opts Options) *Supplier {
 	s.opts.Session.Nameless = multiplex.NewNameless()
 	_, s.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {
-		s.up = o.Observed(slog.New(childLog{s.log.Handler(), &s.failures}), s.metrics)
+		s.up = o.Observed(slog.New(childLog{s.log.Handler(), &s.failures}), s.metrics, opts.Session.Budget)
 	}
 	switch {
 	case opts.Shared > 0:

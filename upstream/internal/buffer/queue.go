@@ -5,7 +5,9 @@ package buffer
 import (
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 	MaxMessageBytes = 16 << 20
 	// ItemCost is added to the length of each queued message, so that the limit bounds
 	// many small messages too.
-	ItemCost = 64
+	ItemCost = budget.ItemCost
 	// keepItems is the largest capacity that an empty FIFO keeps: idle sessions must be
 	// small, but a call after another one should not allocate.
 	keepItems = 8
@@ -87,38 +89,65 @@ func (f *FIFO) take() item {
 	return it
 }
 
-// Queue is a FIFO between goroutines, bounded in bytes. It is safe for concurrent use.
+// Queue is a FIFO between goroutines, bounded in bytes. One goroutine takes messages
+// out. A message counts against the budget until that goroutine calls Pop again, or the
+// queue is aborted. Queue is safe for concurrent use.
 type Queue struct {
 	mu    sync.Mutex // guards all below
 	ready sync.Cond  // there is a message, or the queue is closed
 	room  sync.Cond  // there is room, or the queue is closed
 	fifo  FIFO
 	limit int
+	held  *budget.Account
+	taken int   // bytes that were taken out and still count
 	err   error // why it is closed; nil while open
 }
 
-// NewQueue returns an empty queue for limit bytes, or one larger message.
-func NewQueue(limit int) *Queue {
-	q := &Queue{limit: limit}
+// NewQueue returns an empty queue for limit bytes, or one larger message, whose bytes
+// held counts.
+func NewQueue(limit int, held *budget.Account) *Queue {
+	q := &Queue{limit: limit, held: held}
 	q.ready.L, q.room.L = &q.mu, &q.mu
 	return q
 }
 
-// Offer adds msg without waiting. It fails with ErrBusy when the queue is full, and with
-// the reason when the queue is closed.
+// Offer adds msg without waiting. It fails with ErrBusy when the queue is full or the
+// budget used up, and with the reason when the queue is closed.
 func (q *Queue) Offer(msg []byte) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
+	switch size := len(msg) + ItemCost; {
 	case q.err != nil:
 		return q.err
 	case !q.fifo.Fits(msg, q.limit):
 		return jsonrpc.ErrBusy
+	case !TakeSend(q.held, size, q.fifo.Bytes):
+		return ErrUsedUp
 	}
 	q.fifo.Push(msg)
 	q.ready.Signal()
 	return nil
 }
+
+// TakeSend takes size bytes for a message to a server, for whose session other messages
+// of waiting bytes wait, and reports whether the budget has them. What is short may
+// always wait: it may be the answer or the cancellation that ends other work.
+func TakeSend(held *budget.Account, size, waiting int) bool {
+	if waiting+size <= budget.Free {
+		held.Force(size)
+		return true
+	}
+	return held.Take(size, metrics.HeldSend)
+}
+
+// ErrUsedUp is the jsonrpc.ErrBusy of a session that has room where the budget has
+// none.
+var ErrUsedUp error = usedUpError{}
+
+type usedUpError struct{}
+
+func (usedUpError) Error() string        { return budget.ErrUsedUp.Error() }
+func (usedUpError) Is(target error) bool { return target == jsonrpc.ErrBusy }
 
 // Push waits for room and adds msg. It fails with the reason when the queue is closed.
 func (q *Queue) Push(msg []byte) error { return q.PushFor(msg, "") }
@@ -135,15 +164,26 @@ func (q *Queue) PushError(err error) error { return q.push(item{err: err}) }
 func (q *Queue) push(it item) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.err == nil && !q.fifo.fits(it, q.limit) {
+	for q.err == nil && !q.roomForLocked(it) {
 		q.room.Wait()
 	}
 	if q.err != nil {
 		return q.err
 	}
+	q.held.Force(it.size())
 	q.fifo.add(it)
 	q.ready.Signal()
 	return nil
+}
+
+// roomForLocked reports whether there is room for an item. While the budget is used up,
+// there is less.
+func (q *Queue) roomForLocked(it item) bool {
+	limit := q.limit
+	if q.held.Full() {
+		limit = min(limit, budget.Free)
+	}
+	return q.fifo.fits(it, limit)
 }
 
 // Pop waits for the next message. It fails with an error that was pushed, and with the
@@ -157,6 +197,7 @@ func (q *Queue) Pop() ([]byte, error) {
 func (q *Queue) PopFor() ([]byte, jsonrpc.ID, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.releaseLocked()
 	for q.fifo.Len() == 0 {
 		if q.err != nil {
 			return nil, "", q.err
@@ -164,21 +205,29 @@ func (q *Queue) PopFor() ([]byte, jsonrpc.ID, error) {
 		q.ready.Wait()
 	}
 	it := q.fifo.take()
+	q.taken += it.size()
 	q.room.Broadcast()
 	return it.msg, it.request, it.err
 }
 
-// Poll is Pop without waiting. It returns false if there is no message. It must not be
-// used with PushError.
+// releaseLocked gives back what was taken out.
+func (q *Queue) releaseLocked() {
+	q.held.Give(q.taken)
+	q.taken = 0
+}
+
+// Poll is Pop without waiting; what was taken out before goes on to count. It returns
+// false if there is no message. It must not be used with PushError.
 func (q *Queue) Poll() ([]byte, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.fifo.Len() == 0 {
 		return nil, false
 	}
-	msg := q.fifo.Pop()
+	it := q.fifo.take()
+	q.taken += it.size()
 	q.room.Broadcast()
-	return msg, true
+	return it.msg, true
 }
 
 // End closes the queue for writers. Its messages can still be read. The first reason
@@ -197,7 +246,9 @@ func (q *Queue) Abort(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.err = why
+	q.held.Give(q.fifo.Bytes)
 	q.fifo = FIFO{}
+	q.releaseLocked()
 	q.wakeLocked()
 }
 

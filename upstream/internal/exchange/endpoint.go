@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -49,6 +50,7 @@ type Endpoint struct {
 	Client  *http.Client
 	Header  http.Header // sent with each request
 	Limit   int         // longest message that the server may send, in bytes
+	Held    *budget.Account
 	Log     *slog.Logger
 	Metrics *metrics.Metrics
 }

@@ -68,7 +68,7 @@ func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 }
 
 func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
-	q := buffer.NewQueue(1 << 10)
+	q := buffer.NewQueue(1<<10, nil)
 	x := testEndpoint("")
 	for _, data := range []string{
 		`{"jsonrpc":"2.0","method":"a"}`, "hello", "\x00", `[{"jsonrpc":"2.0",` + "\n" + `"method":"b"}, 1, {"jsonrpc":"2.0","id":7}]`, "[]", "[[]]",

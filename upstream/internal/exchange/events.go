@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -51,26 +52,48 @@ type EventReader struct {
 
 	in    *bufio.Reader
 	limit int
+	held  holds
 	next  Event        // the block being read
 	some  bool         // the block has a field
 	lines int          // lines of data in the block
 	long  *buffer.Ends // of the data of the block, if it is over the limit; else nil
 	buf   []byte       // a line that came in several pieces
 	over  buffer.Ends  // of what line cut off
+	busy  bool         // line cut it off because of the budget
 	feed  bool         // the line feed of a CR LF may follow
 	begun bool         // a byte order mark cannot follow
 }
 
 // NewEventReader returns a reader of a stream that goes on at a cursor. An event has
-// at most limit bytes of data.
-func NewEventReader(r io.Reader, limit int, at Cursor) *EventReader {
-	return &EventReader{in: bufio.NewReaderSize(r, eventBuffer), limit: limit, Cursor: at, next: Event{id: at.LastID}}
+// at most limit bytes of data, which held counts until the next Read. The caller must
+// call Release at the end.
+func NewEventReader(r io.Reader, limit int, held *budget.Account, at Cursor) *EventReader {
+	return &EventReader{
+		in: bufio.NewReaderSize(r, eventBuffer), limit: limit, held: newHolds(held),
+		Cursor: at, next: Event{id: at.LastID},
+	}
+}
+
+// holds are the bytes that an EventReader has taken: of a line, of the data of the
+// block, and of the data that Read returned last.
+type holds struct{ line, block, last budget.Hold }
+
+func newHolds(of *budget.Account) holds {
+	return holds{line: budget.NewHold(of), block: budget.NewHold(of)}
+}
+
+// Release gives back what has been read.
+func (r *EventReader) Release() {
+	r.held.line.Release()
+	r.held.block.Release()
+	r.held.last.Release()
 }
 
 // Read returns the next block that has a field. The error is io.EOF or that of the
 // underlying reader. Read drops a block that the end of the stream cuts off, because
 // its message may be incomplete, but keeps the pause that it asks for.
 func (r *EventReader) Read() (Event, error) {
+	r.held.last.Release()
 	for {
 		line, cut, err := r.line()
 		switch {
@@ -96,6 +119,7 @@ func (r *EventReader) take(e Event) Event {
 		r.Cursor.Retry = e.retry
 	}
 	r.next, r.some, r.lines, r.long = Event{id: e.id}, false, 0, nil
+	r.held.last = r.held.block.Move()
 	return e
 }
 
@@ -104,7 +128,8 @@ func (r *EventReader) take(e Event) Event {
 // cuts off in r.over.
 func (r *EventReader) line() (line []byte, cut bool, err error) {
 	max := r.limit + len("data: ")
-	r.buf, r.over = r.buf[:0], buffer.Ends{}
+	r.buf, r.over, r.busy = r.buf[:0], buffer.Ends{}, false
+	r.held.line.Release()
 	if cap(r.buf) > 16*eventBuffer {
 		r.buf = nil // a quiet stream must not keep the memory of one large message
 	}
@@ -113,9 +138,13 @@ func (r *EventReader) line() (line []byte, cut bool, err error) {
 		if err != nil {
 			return nil, false, err
 		}
-		if len(r.buf)+len(part) > max {
-			r.over.Add(part[max-len(r.buf):])
-			part, cut = part[:max-len(r.buf)], true
+		room := max - len(r.buf)
+		if r.busy = r.busy || !r.held.line.Grow(min(max, len(r.buf)+len(part))); r.busy {
+			room = 0
+		}
+		if len(part) > room {
+			r.over.Add(part[room:])
+			part, cut = part[:room], true
 		}
 		if end && len(r.buf) == 0 {
 			return part, cut, nil
@@ -192,14 +221,20 @@ func (r *EventReader) data(value []byte, cut bool) {
 	r.add(value)
 	if cut {
 		r.drop()
+		r.long.Busy = r.busy
 		r.long.Join(&r.over)
 	}
 }
 
 // add adds a piece to the data of the current block.
 func (r *EventReader) add(piece []byte) {
-	if r.long == nil && len(r.next.Data)+len(piece) > r.limit {
+	switch size := len(r.next.Data) + len(piece); {
+	case r.long != nil:
+	case size > r.limit:
 		r.drop()
+	case !r.held.block.Grow(size):
+		r.drop()
+		r.long.Busy = true
 	}
 	if r.long != nil {
 		r.long.Add(piece)
@@ -214,6 +249,7 @@ func (r *EventReader) drop() {
 		r.long = &buffer.Ends{}
 		r.long.Add(r.next.Data)
 		r.next.Data = nil
+		r.held.block.Release()
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // blocks reads a whole stream.
 func blocks(t *testing.T, in io.Reader, limit int) []Event {
 	t.Helper()
-	r := NewEventReader(in, limit, Cursor{})
+	r := NewEventReader(in, limit, nil, Cursor{})
 	var all []Event
 	for {
 		e, err := r.Read()
@@ -139,14 +139,14 @@ func TestEventThatEndsWithCRIsReadAtOnce(t *testing.T) {
 	pr, pw := io.Pipe()
 	defer pr.Close()
 	go func() { _, _ = pw.Write([]byte("data: a\r\r")) }() // ends with pr
-	e, err := NewEventReader(pr, 100, Cursor{}).Read()
+	e, err := NewEventReader(pr, 100, nil, Cursor{}).Read()
 	if err != nil || string(e.Data) != "a" {
 		t.Errorf("got %+v, %v", e, err)
 	}
 }
 
 func TestEventsEndWithTheReadersError(t *testing.T) {
-	r := NewEventReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(io.ErrUnexpectedEOF)), 100, Cursor{})
+	r := NewEventReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(io.ErrUnexpectedEOF)), 100, nil, Cursor{})
 	if e, err := r.Read(); err != nil || string(e.Data) != "a" {
 		t.Fatalf("got %+v, %v", e, err)
 	}
@@ -157,7 +157,7 @@ func TestEventsEndWithTheReadersError(t *testing.T) {
 
 func TestCursorFollowsTheEvents(t *testing.T) {
 	const stream = "data: a\n\nretry: 20\nid: 2\n\ndata: b\n\nid\n\nid: 4\nretry: 30\n"
-	r := NewEventReader(strings.NewReader(stream), 100, Cursor{LastID: "1", Retry: time.Second})
+	r := NewEventReader(strings.NewReader(stream), 100, nil, Cursor{LastID: "1", Retry: time.Second})
 	for _, want := range []Cursor{
 		{"1", time.Second}, {"2", 20 * time.Millisecond}, {"2", 20 * time.Millisecond}, {"", 20 * time.Millisecond},
 		{"", 30 * time.Millisecond}, // the block is cut off, so its id does not count

@@ -48,7 +48,7 @@ type Poster struct {
 // call Run.
 func NewPoster(x *Endpoint, post func(ctx context.Context, m *jsonrpc.Message)) *Poster {
 	return &Poster{
-		Queue: buffer.NewQueue(buffer.SendLimit), x: x, post: post, done: make(chan struct{}),
+		Queue: buffer.NewQueue(buffer.SendLimit, x.Held), x: x, post: post, done: make(chan struct{}),
 		room: make(chan struct{}, maxPosts), cancels: make(chan struct{}, maxCancels), waiting: make(chan struct{}, waitingCancels),
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -33,24 +35,26 @@ type Reader struct {
 
 	events  *EventReader   // nil: the response is no stream
 	pending [][]byte       // messages of a body or an event that are not handled yet
+	held    budget.Hold    // of a body
 	doubt   *jsonrpc.Error // of a message that may have been the answer; nil: there was none
 	ended   bool           // before the answer
 }
 
 // Read returns the answer, which has the id of the request. The error is a
 // *[jsonrpc.Error] with which to answer the request, or the reason why the session
-// is over. The caller closes the body.
+// is over. The caller closes the body, and must call Release at the end.
 //
 // A caller may read several responses in turn, to resume a stream: see Resumable.
 func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 	if resp.StatusCode >= 300 {
 		return r.refused(resp)
 	}
-	r.events, r.pending = nil, nil
+	r.Release()
+	r.events, r.pending, r.held = nil, nil, budget.NewHold(r.Endpoint.Held)
 	var err error
 	switch contentType(resp) {
 	case typeEvents:
-		r.events = NewEventReader(resp.Body, r.Endpoint.Limit, r.Cursor)
+		r.events = NewEventReader(resp.Body, r.Endpoint.Limit, r.Endpoint.Held, r.Cursor)
 	case typeJSON:
 		err = r.document(resp.Body)
 	default:
@@ -75,6 +79,14 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 	return nil, LostResponse(err)
 }
 
+// Release gives back what the last response has taken of the budget.
+func (r *Reader) Release() {
+	r.held.Release()
+	if r.events != nil {
+		r.events.Release()
+	}
+}
+
 // Resumable reports whether the last Read found the end of an event stream before
 // the answer, and a GET with Cursor.LastID can resume the stream.
 func (r *Reader) Resumable() bool { return r.ended && r.Cursor.LastID != "" }
@@ -94,7 +106,7 @@ func (r *Reader) Rest() {
 
 // document reads a JSON body.
 func (r *Reader) document(body io.Reader) error {
-	data, err := io.ReadAll(io.LimitReader(body, int64(r.Endpoint.Limit)+1))
+	data, err := r.readAll(body)
 	switch {
 	case len(data) > r.Endpoint.Limit: // the answer must have been in it
 		r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
@@ -105,6 +117,31 @@ func (r *Reader) document(body io.Reader) error {
 		r.pending = splitBatch(data)
 	}
 	return nil
+}
+
+// readAll reads a body, up to one byte over the limit.
+func (r *Reader) readAll(body io.Reader) (data []byte, err error) {
+	body = io.LimitReader(body, int64(r.Endpoint.Limit)+1)
+	for {
+		if data = slices.Grow(data, 512); !r.held.Grow(cap(data)) {
+			r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
+			return nil, noRoom()
+		}
+		n, err := body.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch err {
+		case nil:
+		case io.EOF:
+			return data, nil
+		default:
+			return data, err
+		}
+	}
+}
+
+// noRoom returns the error of a request for whose answer the budget had no bytes.
+func noRoom() *jsonrpc.Error {
+	return NewError(ErrorData{Reason: reasonBusy}, "the server's answer was dropped: %s", budget.ErrUsedUp)
 }
 
 // next returns the next message of the response, and io.EOF at its end.
@@ -185,12 +222,21 @@ func (r *Reader) tooLong(err error) error {
 	}
 	switch m := jsonrpc.ParseCut(ends.Head, ends.Tail); {
 	case m.Kind == jsonrpc.Response && (m.ID == r.ID || m.ID == jsonrpc.Null):
-		return r.overLimit()
+		return r.dropped(ends.Busy)
 	case m.Kind == jsonrpc.Invalid:
-		r.doubt = r.overLimit()
+		r.doubt = r.dropped(ends.Busy)
 	}
 	r.Endpoint.Log.Warn("server sent a message over the limit", "limit", r.Endpoint.Limit)
 	return nil
+}
+
+// dropped returns the error of a request whose answer was over the limit, or found no
+// room.
+func (r *Reader) dropped(busy bool) *jsonrpc.Error {
+	if busy {
+		return noRoom()
+	}
+	return r.overLimit()
 }
 
 func (r *Reader) overLimit() *jsonrpc.Error {

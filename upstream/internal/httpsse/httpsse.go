@@ -44,7 +44,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	ctx, done := context.WithTimeout(ctx, endpointTimeout)
 	defer done()
-	c := &Conn{in: buffer.NewQueue(buffer.SendLimit)}
+	c := &Conn{in: buffer.NewQueue(buffer.SendLimit, x.Held)}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	stop := context.AfterFunc(ctx, c.cancel)
 	body, events, endpoint, err := openStream(c.ctx, x)
@@ -86,9 +86,11 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 	if err != nil {
 		return nil, nil, "", err
 	}
+	in := exchange.NewEventReader(resp.Body, x.Limit, x.Held, exchange.Cursor{})
 	defer func() {
 		if err != nil {
 			resp.Body.Close()
+			in.Release()
 		}
 	}()
 	if err := x.CheckAccess(resp); err != nil {
@@ -97,9 +99,8 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 	if !exchange.IsStream(resp) {
 		return nil, nil, "", &NotStreamError{exchange.Status(resp), x.Place()}
 	}
-	events = exchange.NewEventReader(resp.Body, x.Limit, exchange.Cursor{})
 	for {
-		ev, err := events.Read()
+		ev, err := in.Read()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, nil, "", fmt.Errorf("GET %s: the stream ended without an endpoint event", x.Place())
@@ -110,7 +111,7 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 			if err != nil {
 				return nil, nil, "", fmt.Errorf("GET %s: %w", x.Place(), err)
 			}
-			return resp.Body, events, endpoint, nil
+			return resp.Body, in, endpoint, nil
 		}
 	}
 }
@@ -132,6 +133,7 @@ func resolveEndpoint(stream *url.URL, data []byte) (string, error) {
 // read delivers the messages of the stream until it ends.
 func (c *Conn) read(body io.Closer, events *exchange.EventReader) {
 	defer body.Close()
+	defer events.Release()
 	for {
 		ev, err := events.Read()
 		if err != nil {
@@ -218,6 +220,7 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
 // session: the stream tells whether the server has it.
 func (c *Conn) refusal(m *jsonrpc.Message, resp *http.Response) []byte {
 	r := exchange.Reader{Endpoint: c.x, ID: m.ID}
+	defer r.Release()
 	response, err := r.Read(resp)
 	if err == nil {
 		return response.Raw()

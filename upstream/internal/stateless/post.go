@@ -43,6 +43,7 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMess
 		return nil, nothing, unposted(ctx, err)
 	}
 	r := exchange.Reader{Endpoint: c.x, ID: id, Other: func(m *jsonrpc.Message) error { return c.beside(m, notify) }}
+	defer r.Release()
 	answer, err = r.Read(resp)
 	if err != nil {
 		err = unread(ctx, err)

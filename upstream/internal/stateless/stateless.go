@@ -64,7 +64,8 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 // New returns a session with the server behind x. discovered is the server's result
 // of server/discover; nil: initialize asks for it.
 func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
-	c := &Conn{x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit)}
+	c := &Conn{x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit, x.Held)}
+	c.calls.Held = x.Held
 	c.listening.wake = make(chan struct{}, 1)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c

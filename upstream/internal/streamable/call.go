@@ -83,6 +83,7 @@ func (c *Conn) ask(k *Call) {
 // While the response lingers after the answer, its messages are passed on.
 func (c *Conn) take(k *Call, resp *http.Response, err error) {
 	defer c.finish(k)
+	defer k.reader.Release()
 	k.Msg = nil
 	switch {
 	case exchange.Unreached(err):

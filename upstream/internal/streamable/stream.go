@@ -105,7 +105,8 @@ func (c *Conn) listen() {
 // readUnasked delivers the messages of a stream that goes on at a cursor, and returns
 // the cursor at its end.
 func (c *Conn) readUnasked(resp *http.Response, at exchange.Cursor) exchange.Cursor {
-	events := exchange.NewEventReader(resp.Body, c.x.Limit, at)
+	events := exchange.NewEventReader(resp.Body, c.x.Limit, c.x.Held, at)
+	defer events.Release()
 	for {
 		e, err := events.Read()
 		switch {

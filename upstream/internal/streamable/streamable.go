@@ -49,7 +49,8 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 
 // New returns a session with the server behind x. It sends nothing.
 func New(x *exchange.Endpoint) *Conn {
-	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit)}
+	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit, x.Held)}
+	c.calls.Held = x.Held
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.out = exchange.NewPoster(x, c.deliverOut)
 	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
@@ -236,6 +237,7 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
 // reports whether it does.
 func (c *Conn) endIfOver(resp *http.Response) bool {
 	r := exchange.Reader{Endpoint: c.x, ID: jsonrpc.Null, HasSession: c.hasSession()}
+	defer r.Release()
 	_, err := r.Read(resp)
 	if _, ok := errors.AsType[*jsonrpc.Error](err); ok || err == nil {
 		return false
