@@ -122,6 +122,10 @@ func (h *hostileHTTP) stream(w http.ResponseWriter, how, done string) {
 		}
 		fmt.Fprint(w, "\n\n")
 		send(done)
+	case "stream-huge-answer":
+		before, after, _ := strings.Cut(done, "done")
+		send(before + strings.Repeat("x", 100_000_000) + after)
+		send(done)
 	case "stream-asks":
 		send(`{"jsonrpc":"2.0","id":"asked","method":"sampling/createMessage","params":{}}`)
 		send(`{"jsonrpc":"2.0","id":"asked","method":"roots/list"}`)
@@ -149,9 +153,9 @@ func TestBadRemoteServerHarmsOnlyTheRequestThatItFails(t *testing.T) {
 	t.Parallel()
 	// Whose answer it is, the response that carries it says: without an id, and in
 	// a batch of 2025-03-26, too.
-	works := []string{"null", "batch", "stream-twice", "stream-strangers", "stream-text", "stream-asks", "stream-flood", "stream-slow"}
+	works := []string{"null", "batch", "stream-twice", "stream-strangers", "stream-text", "stream-huge", "stream-asks", "stream-flood", "stream-slow"}
 	fails := []string{"both", "another", "binary", "empty", "half", "accepted", "html", "huge", "nothing", "elsewhere",
-		"teapot", "stream-cut", "stream-ends", "stream-huge"}
+		"teapot", "stream-cut", "stream-ends", "stream-huge-answer"}
 	for mode, flags := range modes() {
 		for _, how := range slices.Concat(works, fails) {
 			t.Run(how+"/"+mode, func(t *testing.T) {

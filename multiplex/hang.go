@@ -79,7 +79,7 @@ func (t *table) noteMessage() bool {
 // trust reports the end of a suspicion.
 func (s *Session) trust() {
 	s.opts.Metrics.HangCleared()
-	s.opts.Logger.Info("server is alive")
+	s.log.Info("server is alive")
 }
 
 // suspect suspects a server that did not answer a request in time and has been
@@ -143,6 +143,6 @@ func (t *table) noteMissedPing() bool {
 // closeHung ends a session whose server hangs.
 func (s *Session) closeHung() {
 	s.opts.Metrics.Hung()
-	s.opts.Logger.Warn("server hangs")
+	s.log.Warn("server hangs")
 	s.Close(fmt.Errorf("%w: no answer to anything for %s, nor to %d pings", ErrHung, s.opts.HangTimeout, maxMissed))
 }

@@ -117,7 +117,7 @@ func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
 		}
 	}
 	s.opts.Metrics.Dropped(metrics.DroppedInvalidMessage)
-	s.opts.Logger.Warn("server sent an invalid message", "err", err)
+	s.log.Warn("server sent an invalid message", "err", err)
 }
 
 // receiveTooLong handles a message over the limit: err may hold its ends. It fails the
@@ -147,19 +147,19 @@ func (s *Session) receiveTooLong(err error) {
 	case jsonrpc.Request:
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the request is over the size limit"))
 	}
-	s.opts.Logger.Warn("server sent a message over the limit", "kind", m.Kind.String(), "method", shortText(m.Method))
+	s.log.Warn("server sent a message over the limit", "kind", m.Kind.String(), "method", shortText(m.Method))
 }
 
 // failUnusable answers a request whose response cannot be passed on.
 func (s *Session) failUnusable(p *pending, message string) {
-	s.opts.Logger.Warn("server sent an unusable answer", "method", shortText(p.method), "why", message)
+	s.log.Warn("server sent an unusable answer", "method", shortText(p.method), "why", message)
 	p.fail(ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
 }
 
 // drop counts a message that is thrown away, and logs why.
 func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 	s.opts.Metrics.Dropped(reason)
-	s.opts.Logger.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", shortText(m.Method))
+	s.log.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", shortText(m.Method))
 }
 
 // logResolve logs how a client's request was matched. Package connstate logs the

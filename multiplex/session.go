@@ -41,6 +41,9 @@ type Options struct {
 	// Nameless limits the warning about answers without an id. Sessions with the same
 	// server share one. nil: the session has its own.
 	Nameless *throttle.Line
+	// LogLimits limits what the server and the clients can cause to be logged. Sessions
+	// with the same server share one. nil: the session has its own.
+	LogLimits *throttle.Lines
 	// OnClose is called once with the reason when the session is over, before its
 	// requests are answered. So when a client repeats a request on that answer, the
 	// owner knows that the session is over.
@@ -57,6 +60,7 @@ type Options struct {
 type Session struct {
 	conn jsonrpc.Conn
 	opts Options
+	log  *slog.Logger  // Options.Logger under LogLimits
 	done chan struct{} // closed when the session has ended
 
 	mu    sync.Mutex // guards what follows; not held while sending or calling a client
@@ -75,6 +79,7 @@ type Session struct {
 // New starts a session over conn, which it then owns.
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
+	s.log = s.opts.LogLimits.Logger(s.opts.Logger)
 	s.table = table{
 		opts: &s.opts, byID: make(map[int64]*pending), queue: queue{budget: s.opts.Budget},
 		deadlines: deadline.NewSet[expiring](s.expireDue),
@@ -104,6 +109,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Nameless == nil {
 		o.Nameless = NewNameless()
+	}
+	if o.LogLimits == nil {
+		o.LogLimits = throttle.NewLines()
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

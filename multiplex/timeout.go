@@ -58,7 +58,7 @@ func (p *pending) expireLocked(s *Session) func() {
 	return func() {
 		if suspected {
 			s.opts.Metrics.HangSuspected()
-			s.opts.Logger.Warn("server may hang")
+			s.log.Warn("server may hang")
 		}
 		s.giveUp(p)
 	}

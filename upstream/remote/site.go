@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
@@ -25,14 +26,25 @@ const (
 	legacyFor = time.Hour
 )
 
-// site is what the sessions with one URL share: the HTTP client, and the transport
-// that was found. It is safe for concurrent use.
+// site is what the sessions with one URL share: the HTTP client, the transport that was
+// found, and the limits of the log. It is safe for concurrent use.
 type site struct {
 	mu       sync.Mutex   // guards all below
 	own      *http.Client // for sessions without a client of the user's; nil before the first
 	sessions int          // sessions that use own
 	kind     string       // the transport that was last found; empty: none
 	found    time.Time    // when
+	lines    *throttle.Lines
+}
+
+// limits returns the limits of what the server can cause to be logged.
+func (s *site) limits() *throttle.Lines {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lines == nil {
+		s.lines = throttle.NewLines()
+	}
+	return s.lines
 }
 
 // client returns the HTTP client for a session. The caller must call release at the

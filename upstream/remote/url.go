@@ -156,6 +156,7 @@ func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()
 	if x.Log == nil {
 		x.Log = slog.New(slog.DiscardHandler)
 	}
+	x.Log = u.site.limits().Logger(x.Log)
 	x.Client, release = u.site.client(u.Client)
 	return x, release
 }

@@ -40,6 +40,9 @@ type child struct {
 	log  *slog.Logger
 	born time.Time // when the process was started
 
+	limits *throttle.Lines // of what the child can cause to be logged, but for its stderr
+	noise  *slog.Logger    // log under limits; nil before the process is started
+
 	out     *buffer.Queue // messages for stdin
 	stdin   *os.File      // owned by write
 	stdout  *os.File      // read by Recv, and by discard after Close has begun
@@ -64,11 +67,10 @@ type child struct {
 	buf      []byte
 	unread   []byte // part of buf
 	split    *buffer.Splitter
-	messages int            // received
-	late     int            // bytes read after the exit
-	last     bool           // a read after the exit has timed out once
-	final    error          // what Recv returns from then on; nil before
-	invalid  *throttle.Line // of lines that are not JSON
+	messages int   // received
+	late     int   // bytes read after the exit
+	last     bool  // a read after the exit has timed out once
+	final    error // what Recv returns from then on; nil before
 }
 
 func newChild(c Command) *child {
@@ -81,7 +83,7 @@ func newChild(c Command) *child {
 		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
 		split:   buffer.NewSplitter(c.MaxLineBytes, c.held),
-		invalid: throttle.NewLine(time.Second, 5),
+		limits:  throttle.NewLines(),
 	}
 }
 
@@ -153,6 +155,7 @@ func (c *child) Recv() ([]byte, error) {
 			if (msg != nil || long != nil) && !c.isClosing() {
 				return msg, long
 			}
+			c.limits.Flush(c.log)
 			c.final = c.reason(err)
 		}
 	}
@@ -210,10 +213,8 @@ func (c *child) acceptLocked(line []byte) []byte {
 		return line
 	}
 	c.cmd.Metrics.ChildInvalidLine()
-	c.log.Debug("server wrote a line that is not json", "bytes", len(line), "line", excerpt(line, maxExcerpt))
-	if suppressed, due := c.invalid.Due(); due {
-		c.log.Warn("server writes lines that are not json to stdout", "bytes", len(line), "suppressed", suppressed)
-	}
+	c.noise.Debug("server wrote a line that is not json", "bytes", len(line), "line", excerpt(line, maxExcerpt))
+	c.noise.Warn("server writes lines that are not json to stdout", "bytes", len(line))
 	return nil
 }
 

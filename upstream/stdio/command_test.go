@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -210,6 +211,19 @@ func TestCommandLogsGarbageAtABoundedRate(t *testing.T) {
 	}
 	if n := strings.Count(logs.String(), "level=WARN"); n < 1 || n > 20 {
 		t.Errorf("%d warnings for 1000 lines, want a few", n)
+	}
+	all := 0
+	for line := range strings.Lines(logs.String()) {
+		if strings.Contains(line, `msg="server writes lines that are not json`) {
+			all++
+		}
+		if _, left, ok := strings.Cut(strings.TrimSpace(line), "suppressed="); ok {
+			n, _ := strconv.Atoi(left)
+			all += n
+		}
+	}
+	if all != 1000 {
+		t.Errorf("the log tells of %d lines, want 1000:\n%s", all, &logs)
 	}
 }
 

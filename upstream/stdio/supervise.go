@@ -38,6 +38,7 @@ func (c *child) supervise(started chan<- error) {
 	c.born = time.Now()
 	c.cmd.Metrics.ChildStarted(c.born.Sub(begin))
 	c.log = c.log.With("command", c.cmd.name(), "pid", c.proc.Process.Pid)
+	c.noise = c.limits.Logger(c.log)
 	c.log.Info("server started", "duration", c.born.Sub(begin))
 	c.cmd.running.add(c)
 	defer c.cmd.running.remove(c)
@@ -185,6 +186,7 @@ func (c *child) Close() error {
 			<-discarded
 		}
 		c.out.Abort(jsonrpc.ErrClosed)
+		c.limits.Flush(c.log)
 	})
 	return c.closeErr
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -36,7 +37,7 @@ type Options struct {
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
 	// Session configures each session. Its Logger and Metrics, which the supplier
-	// uses too, must not be nil. The supplier sets Shared, Repeatable, Nameless and
+	// uses too, must not be nil. The supplier sets Shared, Repeatable, Nameless, LogLimits and
 	// OnClose.
 	Session multiplex.Options
 }
@@ -80,6 +81,7 @@ func New(up upstream.Upstream, opts Options) *Supplier {
 	s.opts.Session.Shared = opts.Shared > 0
 	s.opts.Session.Repeatable = &multiplex.Repeatable{}
 	s.opts.Session.Nameless = multiplex.NewNameless()
+	s.opts.Session.LogLimits = throttle.NewLines()
 	_, s.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {
 		s.up = o.Observed(slog.New(childLog{s.log.Handler(), &s.failures}), s.metrics, opts.Session.Budget)

@@ -16,7 +16,7 @@ const (
 	reasonUnauthorized = "unauthorized"
 	ReasonRefused      = "request_refused"
 	reasonRateLimited  = "rate_limited"
-	reasonBusy         = "server_busy"
+	reasonNoRoom       = "server_busy"
 	ReasonLost         = "response_lost"
 	reasonInvalid      = "invalid_response"
 )

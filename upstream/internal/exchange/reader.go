@@ -141,7 +141,7 @@ func (r *Reader) readAll(body io.Reader) (data []byte, err error) {
 
 // noRoom returns the error of a request for whose answer the budget had no bytes.
 func noRoom() *jsonrpc.Error {
-	return NewError(ErrorData{Reason: reasonBusy}, "the server's answer was dropped: %s", budget.ErrUsedUp)
+	return NewError(ErrorData{Reason: reasonNoRoom}, "the server's answer was dropped: %s", budget.ErrUsedUp)
 }
 
 // next returns the next message of the response, and io.EOF at its end.

@@ -1,0 +1,61 @@
+package throttle_test
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
+)
+
+// journal returns a logger without times, and what it has written.
+func journal() (*slog.Logger, *bytes.Buffer) {
+	var out bytes.Buffer
+	drop := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	return slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: drop})), &out
+}
+
+// Each message has its own limit, which all loggers of a Lines share.
+func TestLinesOfASourceAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log, out := journal()
+		lines := throttle.NewLines()
+		limited, other := lines.Logger(log), lines.Logger(log).With("session", 2)
+		for range 500 {
+			limited.Warn("bad message", "err", "e")
+			other.Warn("bad message", "err", "e")
+			limited.Debug("dropped")
+		}
+		other.Info("rare")
+		if got := strings.Count(out.String(), "bad message"); got != 5 {
+			t.Errorf("%d warnings, want 5", got)
+		}
+		if got := strings.Count(out.String(), "dropped"); got != 100 {
+			t.Errorf("%d debug lines, want 100", got)
+		}
+		if !strings.HasSuffix(out.String(), "level=INFO msg=rare session=2\n") {
+			t.Errorf("another message was held back:\n%s", out)
+		}
+		out.Reset()
+		time.Sleep(time.Second)
+		other.Warn("bad message", "err", "e")
+		limited.Warn("bad message", "err", "e")
+		lines.Flush(log)
+		lines.Flush(log)
+		want := `level=WARN msg="bad message" session=2 err=e suppressed=995
+level=WARN msg="log lines left out" line="bad message" suppressed=1
+level=WARN msg="log lines left out" line=dropped suppressed=400
+`
+		if out.String() != want {
+			t.Errorf("got\n%swant\n%s", out, want)
+		}
+	})
+}
