@@ -85,13 +85,17 @@ func halfPost(t *testing.T, at string, length, sent int) net.Conn {
 // before is answered, and all is given back.
 func TestMemoryIsBounded(t *testing.T) {
 	const (
-		limit   = 32 << 20
-		clients = 48
+		limit   = 16 << 20
+		clients = 24
 		each    = 512 << 10 // what the test and the gateway need for one more client
 	)
 	f := &filling{release: make(chan struct{})}
 	base, client, g := serve(t, upstream.Serve(f.serve), gateway.Options{MaxHeldBytes: limit, ConnectRate: -1})
-	innocent := open(t, client, base+"/sse", nil)
+	innocent, err := dial(client, base+"/sse", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer innocent.close()
 	if err := innocent.send(request("1", "tools/list")); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +123,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		defer s.close()
 		defer halfPost(t, s.post, 4<<20, 1<<20).Close()
 		wg.Go(func() {
-			for i := range 20 {
+			for i := range 8 {
 				post(s, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"x":"%s"}}`, i, large))
 				post(s, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, 100+i))
 			}
