@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -62,6 +63,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Metrics counts; nil: nothing is counted.
 	Metrics *metrics.Metrics
+
+	limited *slog.Logger // Logger for what each request may cause
 }
 
 func (o Options) withDefaults() Options {
@@ -74,6 +77,7 @@ func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.limited = throttle.NewLines().Logger(o.Logger)
 	return o
 }
 

@@ -41,7 +41,7 @@ func (c *Connection) logDone(id jsonrpc.ID, r Request, errorType string, respons
 	}
 	switch {
 	case slow:
-		c.opts.Logger.Warn("mcp POST slow", attrs...)
+		c.opts.limited.Warn("mcp POST slow", attrs...)
 	case errorType != "":
 		c.opts.Logger.Debug("mcp POST failed", attrs...)
 	default:

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -92,7 +93,7 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 		Supplier: g.supplier, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts,
 		InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout,
 		AnnounceDelay: o.AnnounceDelay, Repeat: o.Retry == RetrySafe, Detailed: g.opts.detailed,
-		Logger: o.Logger, Metrics: g.metrics,
+		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
 	}
 }
 

@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
 // Backend provides the handlers of new connections.
@@ -27,6 +29,7 @@ type Handler struct {
 	engine   *engine
 	routes   *mux.Router
 	refusals *refusals
+	limited  *slog.Logger // for what each request may cause
 }
 
 // New returns a Handler that opens its connections in registry. It fails when
@@ -38,6 +41,7 @@ func New(backend Backend, registry *connstate.Registry, opts Options) (*Handler,
 	}
 	h := &Handler{opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout, opts.Metrics)}
 	h.refusals = newRefusals(opts.Logger, opts.Metrics)
+	h.limited = throttle.NewLines().Logger(opts.Logger)
 	h.routes = mux.NewRouter()
 	h.routes.MatcherFunc(matchMessage(opts.Prefix + "/sse/")).Name(routeMessage).Handler(http.NotFoundHandler())
 	h.routes.Path(opts.Prefix + "/sse").Name(routeStream).Handler(http.NotFoundHandler())
@@ -158,7 +162,7 @@ func (h *Handler) outerPrefix(r *http.Request) string {
 	if h.opts.TrustForwardedPrefix {
 		forwarded = strings.TrimRight(r.Header.Get("X-Forwarded-Prefix"), "/")
 		if forwarded != "" && !safePath(forwarded) {
-			h.opts.Logger.Warn("header ignored: not a path", "header", "X-Forwarded-Prefix")
+			h.limited.Warn("header ignored: not a path", "header", "X-Forwarded-Prefix")
 			forwarded = ""
 		}
 	}

@@ -50,7 +50,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 	}
 	if !canFlush(w) {
 		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
-		h.opts.Logger.Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
+		h.limited.Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
 		refuse(w, r, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 		return nil
 	}

@@ -57,7 +57,9 @@ func (m *Main) Run() int {
 		m.report(faults)
 		return exitConfig
 	}
-	log := newLogger(m.Stderr, c.LogLevel, c.LogFormat)
+	lines := newLogWriter(m.Stderr, c.LogLevel, c.LogFormat)
+	defer lines.Close()
+	log := newLogger(lines, c.LogLevel, c.LogFormat)
 	for _, warning := range c.Warnings() {
 		log.Warn("configuration warning", "warning", warning)
 	}

@@ -37,8 +37,10 @@ type Options struct {
 	Repeat bool
 	// Detailed reports whether a client may see the details of errors.
 	Detailed func(connstate.Client) bool
-	// Logger and Metrics must not be nil.
+	// Logger, Limited and Metrics must not be nil. Limited is Logger for warnings that
+	// a client, or a server that keeps dying, can cause at will.
 	Logger  *slog.Logger
+	Limited *slog.Logger
 	Metrics *metrics.Metrics
 	// Moved, if not nil, observes each move of a start. It runs under the lock of the
 	// start. It is for tests.
@@ -78,6 +80,9 @@ func (b *Bridge) shares() bool { return b.opts.Supplier.Shares() }
 // log returns a logger with the connection's id. Only few lines need it, so
 // connections do not keep one, which would cost memory for each idle connection.
 func (b *Bridge) log() *slog.Logger { return b.opts.Logger.With("connectionId", b.c.ShortID()) }
+
+// limited is log with Options.Limited.
+func (b *Bridge) limited() *slog.Logger { return b.opts.Limited.With("connectionId", b.c.ShortID()) }
 
 // over reports whether the connection is closed.
 func (b *Bridge) over() bool {

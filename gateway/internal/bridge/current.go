@@ -32,7 +32,7 @@ func (s *start) takeIntoUse(a *attachment) bool {
 		s.b.opts.Metrics.SessionRestarted()
 	}
 	if again {
-		s.b.memory.restore(a, s.b.log())
+		s.b.memory.restore(a, s.b.limited())
 	}
 	if release := s.open(a); release != nil {
 		release(s.b.send)
@@ -111,7 +111,7 @@ func (s *start) loseLocked(a *attachment, err error) (lost, wanted bool) {
 	s.lost = true
 	if a.member == nil { // the supplier logs the loss of a shared session, once
 		level, attrs := a.LossAttrs(err)
-		b.log().Log(context.Background(), level, "session lost", attrs...)
+		b.limited().Log(context.Background(), level, "session lost", attrs...)
 	}
 	if a.member != nil || a.Proven() {
 		s.attempts, s.backoff = 0, nil

@@ -26,7 +26,7 @@ func (b *Bridge) announce(response []byte) {
 			Phase: handshake.PhaseSending, Reason: metrics.ReasonSendFailed,
 			Details: "the announcement could not be delivered", Err: err,
 		}, time.Since(b.c.Opened()))
-		b.log().Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
+		b.limited().Warn("announcement not sent", "phase", string(handshake.PhaseSending), "err", err)
 	})
 }
 
@@ -77,7 +77,7 @@ func (b *Bridge) reportStart(a *attachment, err error, from string, attempt int,
 			return
 		}
 		level, attrs := b.opts.Supplier.NoteFailure(failure, attempt >= b.opts.MaxHandshakeAttempts, attrs...)
-		b.log().Log(context.Background(), level, "session start failed", attrs...)
+		b.limited().Log(context.Background(), level, "session start failed", attrs...)
 	}
 }
 

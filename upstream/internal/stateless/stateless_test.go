@@ -295,6 +295,7 @@ func TestSendIsBoundedInBytes(t *testing.T) {
 		<-release
 		p.result(`{}`)
 	})
+	s.patience = time.Minute // under the race detector, 5 MiB take seconds
 	large := func(id string) []byte {
 		return []byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"a","arguments":{"x":"` + strings.Repeat("x", 5<<20) + `"}}}`)
 	}
