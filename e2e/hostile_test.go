@@ -32,6 +32,8 @@ import (
 //	orphans    starts three processes, then answers
 //	mute       closes stdout and lives on
 //	flood      sends 10,000 notifications a second for 2 s, answers meanwhile
+//	members    answers with a member 100,000 times
+//	uris       sends 5 updates of resources with URIs of 1 MB, then answers
 //	frozen     reads nothing more and answers nothing more
 func (f *fakeState) misbehave(m fakeMessage) {
 	done := answerOf(m.ID, "done")
@@ -66,6 +68,8 @@ func (f *fakeState) misbehave(m fakeMessage) {
 	case "half":
 		f.out.printf("%s", done[:len(done)/2])
 		os.Exit(3)
+	case "members":
+		f.out.printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]%s}}`+"\n", m.ID, strings.Repeat(`,"_meta":{}`, 100_000))
 	case "nothing":
 	case "flood":
 		go f.flood()
@@ -95,6 +99,10 @@ func (f *fakeState) misbehaveBeside(how string) {
 			if err := exec.Command("sleep", "600").Start(); err != nil {
 				fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
 			}
+		}
+	case "uris":
+		for range 5 {
+			f.out.printf(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test:%s"}}`+"\n", strings.Repeat("/", 1_000_000))
 		}
 	case "mute":
 		_ = os.Stdout.Close() // what comes after fails, and nobody sees it
