@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -64,13 +65,17 @@ func attacks() map[string]attack {
 		"GETs from other sites": {act: (*attacked).otherSites, children: 1},
 		"connect and leave, with children that stay": {flags: []string{"--max-connections", "4", "--max-sessions", "6"},
 			server: func(t *testing.T) []string { return fake(t, "--stubborn") }, act: (*attacked).connectAndLeave, children: 6},
-		"repeated members of a client":         {act: (*attacked).repeatedMembers},
-		"repeated members of a server":         {flags: shared, act: misbehaving("members", 3)},
-		"updates of endless URIs":              {flags: shared, act: misbehaving("uris", 2)},
-		"a readiness that strangers decide":    {server: needsCredential, flags: []string{"--forward-header", "X-Credential", "--max-handshake-attempts", "1"}, header: []string{"X-Credential", "right"}, act: (*attacked).strangersAndReadiness},
-		"frozen clients of a shared session":   {flags: append([]string{"--write-timeout", "2s"}, shared...), act: (*attacked).deafClients},
-		"a flood of notifications, shared":     {flags: shared, act: misbehaving("flood", 2)},
-		"a flood of notifications, per client": {act: misbehaving("flood", 2)},
+		"repeated members of a client":            {act: (*attacked).repeatedMembers},
+		"repeated members of a server":            {flags: shared, act: misbehaving("members", 3)},
+		"updates of endless URIs":                 {flags: shared, act: misbehaving("uris", 2)},
+		"a readiness that strangers decide":       {server: needsCredential, flags: []string{"--forward-header", "X-Credential", "--max-handshake-attempts", "1"}, header: []string{"X-Credential", "right"}, act: (*attacked).strangersAndReadiness},
+		"frozen clients of a shared session":      {flags: append([]string{"--write-timeout", "2s"}, shared...), act: (*attacked).deafClients},
+		"a flood of notifications, shared":        {flags: shared, act: misbehaving("flood", 2)},
+		"a flood of notifications, per client":    {act: misbehaving("flood", 2)},
+		"cancelled calls on a shared session":     {flags: append([]string{"--hang-timeout", "1s", "--request-timeout", "20s"}, shared...), act: (*attacked).cancelledCalls, pause: 3 * time.Second},
+		"over-long notifications, shared":         {flags: append([]string{"--max-line-bytes", "65536"}, shared...), act: (*attacked).overlong},
+		"over-long notifications, per client":     {flags: []string{"--max-line-bytes", "65536"}, act: (*attacked).overlong},
+		"cancellations that the server stalls on": {server: stallsOnCancellations, act: (*attacked).slowCancellations, files: 120},
 	}
 }
 
@@ -247,6 +252,32 @@ func misbehaving(how string, times int) func(a *attacked) {
 	}
 }
 
+// overlong has a server send over-long notifications while calls are in flight: they
+// must get their own answers.
+func (a *attacked) overlong() {
+	s := a.open()
+	for id := 1; id <= 20; id++ {
+		if got := s.call(fmt.Sprint(id), "misbehave", `{"how":"overlong"}`); got != "done" {
+			a.t.Fatalf("the call = %q, want done", got)
+		}
+	}
+}
+
+// cancelledCalls has a call in flight that takes long, and cancels others, which the
+// server will not answer: none of this delays the calls of others.
+func (a *attacked) cancelledCalls() {
+	s, dir := a.open(), a.t.TempDir()
+	s.accepted(requestJSON("0", "tools/call", callParams("hang", fmt.Sprintf(`{"file":%q}`, filepath.Join(dir, "0")))))
+	for id := 1; id <= 5; id++ {
+		reached := filepath.Join(dir, fmt.Sprint(id))
+		s.accepted(requestJSON(fmt.Sprint(id), "tools/call", callParams("hang", fmt.Sprintf(`{"file":%q}`, reached))))
+		a.g.eventually("the call reaches the server", func() bool { _, err := os.Stat(reached); return err == nil })
+		s.accepted(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+		s.await("answer", answers("message", fmt.Sprint(id)))
+		time.Sleep(1500 * time.Millisecond) // longer than the hang timeout
+	}
+}
+
 // deafClients open streams, ask for much and read nothing.
 func (a *attacked) deafClients() {
 	payload := strings.Repeat("x", 100_000)
@@ -285,5 +316,43 @@ func (a *attacked) strangersAndReadiness() {
 			a.t.Fatalf("readyz = %d after a stranger, want 200", got)
 		}
 		s.close()
+	}
+}
+
+// stallsOnCancellations is a remote server that does not answer a call of hang, and
+// keeps the POSTs of cancellations open.
+func stallsOnCancellations(t *testing.T) []string {
+	h := startHostileHTTP(t)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && bytes.Contains(body, []byte("notifications/cancelled")) {
+			select {
+			case <-r.Context().Done():
+			case <-h.over:
+			}
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return []string{"--url", front.URL, "--url-transport", "streamable"}
+}
+
+// slowCancellations cancels very many calls, some at a time.
+func (a *attacked) slowCancellations() {
+	const all, atATime = 250, 50
+	s := a.open()
+	for first := 1; first < all; first += atATime {
+		for id := first; id < first+atATime; id++ {
+			s.accepted(requestJSON(fmt.Sprint(id), "tools/call", callParams("misbehave", `{"how":"nothing"}`)))
+			s.accepted(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+		}
+		for id := first; id < first+atATime; id++ {
+			s.await("answer", answers("message", fmt.Sprint(id)))
+		}
+	}
+	if got := s.call(`"healthy"`, "echo", `{"message":"m"}`); got != "m" {
+		a.t.Errorf("echo = %q, want m", got)
 	}
 }

@@ -34,6 +34,7 @@ import (
 //	flood      sends 10,000 notifications a second for 2 s, answers meanwhile
 //	members    answers with a member 100,000 times
 //	uris       sends 5 updates of resources with URIs of 1 MB, then answers
+//	overlong   sends a notification of 100 KB, then answers
 //	frozen     reads nothing more and answers nothing more
 func (f *fakeState) misbehave(m fakeMessage) {
 	done := answerOf(m.ID, "done")
@@ -104,6 +105,8 @@ func (f *fakeState) misbehaveBeside(how string) {
 		for range 5 {
 			f.out.printf(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test:%s"}}`+"\n", strings.Repeat("/", 1_000_000))
 		}
+	case "overlong":
+		f.out.printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`+"\n", strings.Repeat("x", 100_000))
 	case "mute":
 		_ = os.Stdout.Close() // what comes after fails, and nobody sees it
 	case "frozen":
