@@ -63,42 +63,57 @@ func mannerAt(target string, n int) manner {
 func openChaosClient(l *ledger, target string, m manner, rng *rand.Rand) (*chaosClient, error) {
 	c := &chaosClient{rng: rng, slow: rng.IntN(4) == 0, answers: rng.IntN(3) > 0, ended: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	dialer := &net.Dialer{}
-	c.http = &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dialer.DialContext(ctx, network, address)
-		if err == nil && c.slow {
-			err = conn.(*net.TCPConn).SetReadBuffer(4096)
-		}
-		return conn, err
-	}}}
-	req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, target+m.query, nil)
+	c.http = &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: c.dial}}
+	body, in, err := c.get(target, m.query)
 	if err != nil {
-		return nil, err
+		c.cancel()
+		return nil, fmt.Errorf("open stream: %w", err)
+	}
+	c.page = l.open(m.names...)
+	go c.read(body, in) // ends with the stream, which leave ends
+	if m.initializes {
+		capabilities := c.choose("{}", `{"roots":{},"sampling":{},"elicitation":{}}`)
+		c.request(`"first"`, "initialize", `{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`,"clientInfo":{"name":"chaos","version":"1"}}`, true)
+		_, _ = c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`) // the ledger sees what follows
+	}
+	return c, nil
+}
+
+// dial connects; a slow client takes little at a time.
+func (c *chaosClient) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err == nil && c.slow {
+		err = conn.(*net.TCPConn).SetReadBuffer(4096)
+	}
+	return conn, err
+}
+
+// get begins the stream and reads its endpoint.
+func (c *chaosClient) get(target, query string) (io.Closer, *bufio.Reader, error) {
+	base, err := url.Parse(target)
+	if err != nil {
+		return nil, nil, err
+	}
+	req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, target+query, nil)
+	if err != nil {
+		return nil, nil, err
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	in := bufio.NewReader(resp.Body)
 	first, err := ssetest.Read(in)
 	if err == nil && (resp.StatusCode != http.StatusOK || first.Name != "endpoint") {
 		err = fmt.Errorf("GET = %s, first event %q", resp.Status, first.Raw)
 	}
-	base, _ := url.Parse(target) // the GET has worked
-	reference, bad := url.Parse(first.Data)
+	endpoint, bad := base.Parse(first.Data)
 	if err = errors.Join(err, bad); err != nil {
-		c.cancel()
 		resp.Body.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	c.endpoint = base.ResolveReference(reference).String()
-	c.page = l.open(m.names...)
-	go c.read(resp.Body, in) // ends with the stream, which leave ends
-	if m.initializes {
-		c.request(`"first"`, "initialize", `{"protocolVersion":"2025-11-25","capabilities":`+c.choose("{}", `{"roots":{},"sampling":{},"elicitation":{}}`)+`,"clientInfo":{"name":"chaos","version":"1"}}`, true)
-		c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	}
-	return c, nil
+	c.endpoint = endpoint.String()
+	return resp.Body, in, nil
 }
 
 func (c *chaosClient) choose(among ...string) string { return among[c.rng.IntN(len(among))] }

@@ -26,8 +26,8 @@ type chaosMind struct {
 	calm func() bool // from now on the server does all that it is asked, at once
 }
 
-// voice is how a server of one transport says things. It is safe for concurrent
-// use.
+// voice is how a server of one transport says things. One that several requests share
+// is safe for concurrent use.
 type voice interface {
 	say(message string)
 	halves(message string) // in two parts, with a pause
@@ -36,9 +36,9 @@ type voice interface {
 	die()                  // the session ends with it
 }
 
-func (c *chaosMind) rng(message []byte) *rand.Rand {
+func (c *chaosMind) rng(nonce []byte) *rand.Rand {
 	h := fnv.New64a()
-	_, _ = h.Write(message) // it does not fail
+	_, _ = h.Write(nonce) // it does not fail
 	return rand.New(rand.NewPCG(c.seed, h.Sum64()))
 }
 
@@ -151,12 +151,13 @@ func (c *chaosMind) serve(message []byte, to voice) {
 	if json.Unmarshal(message, &m) != nil || m.ID == nil || m.Method == "" {
 		return
 	}
-	call := &chaosCall{rng: c.rng(nonceOf.Find(message)), to: to, id: m.ID, nonce: nonceOf.FindString(string(message)), token: m.Params.Meta.ProgressToken}
+	nonce := nonceOf.Find(message)
+	call := &chaosCall{rng: c.rng(nonce), to: to, id: m.ID, nonce: string(nonce), token: m.Params.Meta.ProgressToken}
 	answer := call.result()
 	switch m.Method {
 	case "initialize":
-		answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true}},"serverInfo":{"name":"chaos","version":"1"}}}`,
-			m.ID, m.Params.ProtocolVersion)
+		answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":%s,"serverInfo":{"name":"chaos","version":"1"}}}`,
+			m.ID, m.Params.ProtocolVersion, `{"tools":{"listChanged":true},"logging":{},"resources":{"subscribe":true}}`)
 	case "ping":
 		answer = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 	}
