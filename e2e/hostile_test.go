@@ -33,7 +33,7 @@ import (
 //	mute       closes stdout and lives on
 //	flood      sends 10,000 notifications a second for 2 s, answers meanwhile
 //	members    answers with a member 100,000 times
-//	uris       sends 5 updates of resources with URIs of 1 MB, then answers
+//	uris       sends 2 updates of resources with URIs of 1 MB, then answers
 //	overlong   sends a notification of 100 KB, then answers
 //	frozen     reads nothing more and answers nothing more
 func (f *fakeState) misbehave(m fakeMessage) {
@@ -102,7 +102,7 @@ func (f *fakeState) misbehaveBeside(how string) {
 			}
 		}
 	case "uris":
-		for range 5 {
+		for range 2 {
 			f.out.printf(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test:%s"}}`+"\n", strings.Repeat("/", 1_000_000))
 		}
 	case "overlong":
