@@ -75,6 +75,7 @@ func attacks() map[string]attack {
 		"a flood of notifications, per client": {act: misbehaving("flood", 2)},
 		"cancelled calls on a shared session": {flags: append([]string{"--hang-timeout", "1s", "--request-timeout", "20s"}, shared...),
 			act: (*attacked).cancelledCalls, pause: 3 * time.Second},
+		"lines that are no JSON-RPC":              {flags: shared, act: (*attacked).noise},
 		"over-long notifications, shared":         {flags: append([]string{"--max-line-bytes", "65536"}, shared...), act: (*attacked).overlong},
 		"over-long notifications, per client":     {flags: []string{"--max-line-bytes", "65536"}, act: (*attacked).overlong},
 		"cancellations that the server stalls on": {server: stallsOnCancellations, act: (*attacked).slowCancellations, files: 120},
@@ -262,6 +263,15 @@ func (a *attacked) overlong() {
 		if got := s.call(fmt.Sprint(id), "misbehave", `{"how":"overlong"}`); got != "done" {
 			a.t.Fatalf("the call = %q, want done", got)
 		}
+	}
+}
+
+// noise has a server send very many lines that are no JSON-RPC: the log must stay
+// short.
+func (a *attacked) noise() {
+	misbehaving("lines", 1)(a)
+	if n := strings.Count(a.g.log.String(), `"level":"WARN"`); n > 200 {
+		a.t.Errorf("%d warnings, want at most 200", n)
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 //	flood      sends 10,000 notifications a second for 2 s, answers meanwhile
 //	members    answers with a member 100,000 times
 //	uris       sends 2 updates of resources with URIs of 1 MB, then answers
+//	lines      sends 20,000 lines that are JSON but no JSON-RPC, then answers
 //	overlong   sends a notification of 100 KB, then answers
 //	frozen     reads nothing more and answers nothing more
 func (f *fakeState) misbehave(m fakeMessage) {
@@ -104,6 +105,10 @@ func (f *fakeState) misbehaveBeside(how string) {
 	case "uris":
 		for range 2 {
 			f.out.printf(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test:%s"}}`+"\n", strings.Repeat("/", 1_000_000))
+		}
+	case "lines":
+		for n := range 20_000 {
+			f.out.printf(`{"level":"info","n":%d}`+"\n", n)
 		}
 	case "overlong":
 		f.out.printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`+"\n", strings.Repeat("x", 100_000))
