@@ -13,10 +13,14 @@ BENCHTIME ?= 1s
 # make run ARGS='-- npx -y @modelcontextprotocol/server-everything'
 ARGS      ?=
 
+# How long make chaos acts, over all configurations, and its seed.
+FOR       ?= 60s
+SEED      ?= 1
+
 # A test that hangs shows its goroutines before CI's own limit.
 TIMEOUT   ?= 9m
 
-.PHONY: help run build test race e2e fuzz bench bench-compare lint golangci clean
+.PHONY: help run build test race e2e chaos fuzz bench bench-compare lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
@@ -24,6 +28,7 @@ help:
 	@echo 'test      lint, then all tests with the race detector, e2e too'
 	@echo 'race      all tests but e2e, with the race detector'
 	@echo 'e2e       the built binary against real clients and servers (Node.js >= 20)'
+	@echo 'chaos     servers and clients that act at random, for FOR ($(FOR)), from SEED ($(SEED))'
 	@echo 'fuzz      each fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'bench     the benchmarks'
 	@echo 'bench-compare  against a proxy made of mcp-go, and starts with and without a pool (Node.js >= 20)'
@@ -46,6 +51,10 @@ race:
 
 e2e:
 	go run $(GOTESTSUM) --format testname -- -race -count=1 -timeout $(TIMEOUT) ./e2e/...
+
+# All waits of the run are bounded, so it needs no timeout.
+chaos:
+	go test ./e2e -race -count=1 -timeout 0 -v -run '^TestChaos$$' -chaos.for $(FOR) -chaos.seed $(SEED)
 
 # go test fuzzes one target of one package at a time.
 fuzz:

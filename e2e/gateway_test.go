@@ -230,7 +230,9 @@ func (g *gateway) adminGet(path string) string {
 	if err != nil {
 		g.t.Fatalf("GET %s: %v", path, err)
 	}
-	resp, err := newHTTP(g.t).Do(req)
+	client := newHTTP(g.t)
+	defer client.CloseIdleConnections() // the gateway is watched while it is asked
+	resp, err := client.Do(req)
 	if err != nil {
 		g.t.Fatalf("GET %s: %v", path, err)
 	}

@@ -13,11 +13,14 @@ import (
 // because two cores may have much else to do; no test waits it out when all is well.
 const patience = time.Minute
 
-// TestMain runs the tests, or, as the child of a gateway under test, the fake
-// MCP server.
+// TestMain runs the tests, or, as the child of a gateway under test, the fake or the
+// chaotic MCP server.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == fakeServerArg {
 		os.Exit(fakeServer(os.Args[2:], os.Stdin, os.Stdout))
+	}
+	if len(os.Args) > 1 && os.Args[1] == chaosServerArg {
+		os.Exit(chaosServer(os.Args[2:], os.Stdin, os.Stdout))
 	}
 	flag.Parse()
 	// Most tests wait for a process or a timer, so more run at a time than there

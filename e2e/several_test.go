@@ -12,7 +12,7 @@ import (
 
 // startSeveral starts a gateway with several servers. It returns it and the URL
 // of the stream of each.
-func startSeveral(t *testing.T, servers map[string]any) (*gateway, map[string]string) {
+func startSeveral(t *testing.T, servers map[string]any, flags ...string) (*gateway, map[string]string) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "servers.json") // YAML too
 	body, err := json.Marshal(map[string]any{"servers": servers})
@@ -22,7 +22,7 @@ func startSeveral(t *testing.T, servers map[string]any) (*gateway, map[string]st
 	if err := os.WriteFile(file, body, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g := launch(t, "--config", file)
+	g := launch(t, append([]string{"--config", file}, flags...)...)
 	g.admin = g.awaitMatch("the admin URL", &g.log, adminURL)
 	urls := map[string]string{}
 	if err := json.Unmarshal([]byte(g.awaitMatch("the URLs of the streams", &g.log, streamURLs)), &urls); err != nil {

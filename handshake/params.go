@@ -35,22 +35,25 @@ func Synthetic(info ClientInfo, capabilities json.RawMessage) json.RawMessage {
 // initialize params lack or declare otherwise. An empty "experimental" declares
 // nothing, and neither do null and false.
 func Exceeds(client, session json.RawMessage) bool {
-	raw, ok := jsonrpc.Member(client, "capabilities")
-	if !ok {
-		return false
-	}
-	var declared map[string]json.RawMessage
-	if json.Unmarshal(raw, &declared) != nil {
-		return false
-	}
-	for name, value := range declared {
+	has := capabilities(session)
+	for name, value := range capabilities(client) {
 		if !mcp.IsDeclared(value) || name == "experimental" && string(jsonrpc.Compact(value)) == "{}" {
 			continue
 		}
-		have, ok := jsonrpc.Member(session, "capabilities", name)
+		have, ok := has[name]
 		if !ok || !bytes.Equal(jsonrpc.Compact(have), jsonrpc.Compact(value)) {
 			return true
 		}
 	}
 	return false
+}
+
+// capabilities returns the capabilities that initialize params declare; nil for none.
+func capabilities(params json.RawMessage) map[string]json.RawMessage {
+	var all map[string]json.RawMessage
+	raw, _ := jsonrpc.Member(params, "capabilities")
+	if json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	return all
 }

@@ -35,3 +35,6 @@ func Jittered(d time.Duration) time.Duration { return jittered(d) }
 
 // SafePath reports whether a path may stand in an endpoint event.
 func SafePath(p string) bool { return safePath(p) }
+
+// Line is data as the library may write it.
+func Line(data []byte) []byte { return line(data) }

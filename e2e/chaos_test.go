@@ -1,0 +1,288 @@
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+var (
+	chaosFor  = flag.Duration("chaos.for", time.Minute, "time of TestChaos, over all its configurations; then they have to recover")
+	chaosSeed = flag.Uint64("chaos.seed", 1, "seed of TestChaos")
+)
+
+// chaosWaits are short times, so that much happens in a run, and what follows from
+// them: how long an answer may take (docs/reference/states.md), and a busy machine.
+var chaosWaits = []string{
+	"--initialization-timeout", "3s", "--start-timeout", "5s", "--initialize-timeout", "8s",
+	"--request-timeout", "2s", "--max-request-timeout", "4s", "--hang-timeout", "1s",
+	"--write-timeout", "5s", "--max-line-bytes", fmt.Sprint(chaosLine),
+}
+
+const chaosBound = 2*(3*time.Second+4*time.Second) + 10*time.Second
+
+// chaosRun is one configuration under chaos.
+type chaosRun struct {
+	*ledger
+	t        *testing.T
+	name     string
+	seed     uint64
+	g        *gateway
+	urls     []string // of the streams
+	calmFile string
+	remote   *chaosRemote
+	deaths   int // of children, and times at which the remote server broke off
+}
+
+// chaosConfigurations are the ones that differ most in what they run through.
+// Each returns its flags, or the servers of a file.
+func chaosConfigurations() map[string]func(c *chaosRun) (flags []string, servers map[string]any) {
+	child := func(flags ...string) func(c *chaosRun) ([]string, map[string]any) {
+		return func(c *chaosRun) ([]string, map[string]any) { return append(flags, c.child()...), nil }
+	}
+	return map[string]func(c *chaosRun) ([]string, map[string]any){
+		"dedicated":              child(),
+		"warm":                   child("--warm", "2"),
+		"one in flight":          child("--max-in-flight", "1"),
+		"shared":                 child("--sessions", "shared"),
+		"three shared":           child("--sessions", "shared", "--sessions-size", "3", "--warm", "1"),
+		"shared, few, no repeat": child("--sessions", "shared", "--max-in-flight", "2", "--retry", "never"),
+		"Streamable HTTP": func(c *chaosRun) ([]string, map[string]any) {
+			return []string{"--url", c.remote.URL + "/mcp", "--url-transport", "streamable"}, nil
+		},
+		"HTTP+SSE": func(c *chaosRun) ([]string, map[string]any) {
+			return []string{"--url", c.remote.URL + "/sse", "--url-transport", "sse"}, nil
+		},
+		"several servers": func(c *chaosRun) ([]string, map[string]any) {
+			return nil, map[string]any{
+				"plain":  map[string]any{"command": c.child()[1:], "auto-initialize": false},
+				"shared": map[string]any{"url": c.remote.URL + "/mcp", "sessions": "shared"},
+				"each":   map[string]any{"command": c.child()[1:], "max-pending": 8},
+			}
+		},
+	}
+}
+
+// child is the command line of a chaotic server.
+func (c *chaosRun) child() []string {
+	exe, err := os.Executable()
+	if err != nil {
+		c.t.Fatalf("find the test binary: %v", err)
+	}
+	return []string{"--", exe, chaosServerArg, "--seed", fmt.Sprint(c.seed), "--calm", c.calmFile}
+}
+
+// P1, P2 and P6 against the built binary: servers that die, stop, hang and lie at
+// random, and clients that come, cancel and go at random. Each request of a stream
+// that lives gets one answer in time, with what its own client has sent; afterwards
+// the gateway serves as before, holds no more than before, and ends well.
+func TestChaos(t *testing.T) {
+	var mu sync.Mutex
+	summaries := map[string]string{}
+	t.Cleanup(func() {
+		t.Logf("seed %d, %v", *chaosSeed, *chaosFor)
+		for _, name := range slices.Sorted(maps.Keys(summaries)) {
+			t.Logf("%-24s %s", name, summaries[name])
+		}
+	})
+	all := chaosConfigurations()
+	for i, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // four at a time: see TestMain
+			c := startChaos(t, name, *chaosSeed+uint64(i)<<32, all[name])
+			c.run(*chaosFor / 3) // nine, four at a time
+			counts, faults := c.report()
+			for _, fault := range faults {
+				t.Errorf("seed %d, %s: %s", *chaosSeed, name, fault)
+			}
+			if counts.requests == 0 || counts.results == 0 {
+				t.Errorf("the run had %d requests and %d results: it shows nothing", counts.requests, counts.results)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			summaries[name] = fmt.Sprintf("deaths %d, %v", c.deaths, counts)
+		})
+	}
+}
+
+func startChaos(t *testing.T, name string, seed uint64, configure func(c *chaosRun) ([]string, map[string]any)) *chaosRun {
+	t.Helper()
+	c := &chaosRun{ledger: newLedger(chaosBound), t: t, name: name, seed: seed, calmFile: filepath.Join(t.TempDir(), "calm")}
+	c.remote = startChaosRemote(t, &chaosMind{seed: seed, calm: c.isCalm})
+	flags, servers := configure(c)
+	if servers != nil {
+		var urls map[string]string
+		c.g, urls = startSeveral(t, servers, chaosWaits...)
+		c.urls = slices.Sorted(maps.Values(urls))
+		return c
+	}
+	c.g = startGateway(t, slices.Concat(chaosWaits, flags)...)
+	c.urls = []string{c.g.url}
+	return c
+}
+
+func (c *chaosRun) isCalm() bool { _, err := os.Stat(c.calmFile); return err == nil }
+
+// setCalm makes servers serve well, or not.
+func (c *chaosRun) setCalm(calm bool) {
+	var err error
+	if calm {
+		err = os.WriteFile(c.calmFile, nil, 0o600)
+	} else {
+		err = os.Remove(c.calmFile)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// run is the run: servers that are well, chaos for the time, and recovery.
+func (c *chaosRun) run(lasts time.Duration) {
+	c.setCalm(true)
+	c.serve("before the chaos")
+	before := c.held()
+	c.setCalm(false)
+	over := make(chan struct{})
+	survivors := make(chan *chaosClient, chaosClients)
+	var wg sync.WaitGroup
+	for n := range chaosClients {
+		wg.Go(func() { survivors <- c.live(rand.New(rand.NewPCG(c.seed, uint64(n))), over) })
+	}
+	wg.Go(func() { c.monkey(over) })
+	time.Sleep(lasts) // the run is as long as its user says
+	close(over)
+	wg.Wait()
+	c.setCalm(true)
+	c.recover(survivors)
+	c.serve("after the chaos")
+	c.assertHeld(before)
+	c.g.stop() // asserts the exit code, and that no process is left
+}
+
+const chaosClients = 8
+
+// live plays one client after the other, and returns the last one, whose stream is
+// open.
+func (c *chaosRun) live(rng *rand.Rand, over <-chan struct{}) *chaosClient {
+	for {
+		target := c.urls[rng.IntN(len(c.urls))]
+		client, err := openChaosClient(c.ledger, target, mannerAt(target, rng.IntN(len(manners))), rng)
+		if err != nil {
+			c.t.Errorf("seed %d, %s: open a stream: %v", *chaosSeed, c.name, err)
+			return nil
+		}
+		client.act(1+rng.IntN(60), over)
+		select {
+		case <-over:
+			return client
+		default:
+		}
+		client.leave(rng.IntN(2) == 0)
+	}
+}
+
+// monkey kills and stops children, or troubles the remote server.
+func (c *chaosRun) monkey(over <-chan struct{}) {
+	rng := rand.New(rand.NewPCG(c.seed, 1<<32))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for {
+		select {
+		case <-over:
+			return
+		case <-time.After(100*time.Millisecond + upTo(rng, time.Second)):
+		}
+		children := c.g.children()
+		if len(children) == 0 || len(c.urls) > 1 && rng.IntN(3) == 0 {
+			c.remote.trouble(rng)
+			c.deaths++
+			continue
+		}
+		child := children[rng.IntN(len(children))]
+		switch signal := []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGSTOP}[rng.IntN(3)]; signal {
+		case syscall.SIGSTOP:
+			pause := upTo(rng, 4*time.Second)
+			wg.Go(func() {
+				_ = syscall.Kill(child.pid, syscall.SIGSTOP) // it may have ended
+				time.Sleep(pause)
+				if child.alive() {
+					_ = syscall.Kill(child.pid, syscall.SIGCONT) // the same
+				}
+			})
+		default:
+			_ = syscall.Kill(child.pid, signal) // the same
+			c.deaths++
+		}
+	}
+}
+
+// recover expects each stream that is open to get all its answers, and to work.
+func (c *chaosRun) recover(survivors <-chan *chaosClient) {
+	var wg sync.WaitGroup
+	for range chaosClients {
+		client := <-survivors
+		if client == nil {
+			continue
+		}
+		wg.Go(func() {
+			client.posts.Wait()
+			client.settle()
+			if got := client.result(patience); got != "result" {
+				c.t.Errorf("seed %d, %s: with a server that is well, stream %d gets %q", *chaosSeed, c.name, client.number, got)
+			}
+			client.leave(true)
+		})
+	}
+	wg.Wait()
+}
+
+// serve expects a new client of each server to be served.
+func (c *chaosRun) serve(when string) {
+	for _, target := range c.urls {
+		client, err := openChaosClient(c.ledger, target, manners[0], rand.New(rand.NewPCG(c.seed, 2<<32)))
+		if err != nil {
+			c.t.Fatalf("%s: %v", when, err)
+		}
+		if got := client.result(patience); got != "result" {
+			c.t.Errorf("seed %d, %s: %s a new client gets %q", *chaosSeed, c.name, when, got)
+		}
+		client.leave(true)
+	}
+}
+
+// holdings are what a gateway holds.
+type holdings struct {
+	goroutines, files, children int
+}
+
+// held returns what the gateway holds once all streams have ended.
+func (c *chaosRun) held() holdings {
+	c.g.settled("mcp_sse_connections", 0)
+	goroutines, _ := c.g.metric("go_goroutines")
+	return holdings{int(goroutines), openFiles(c.t, c.g), len(c.g.children())}
+}
+
+// assertHeld waits until the gateway holds no more than before. A shared session or
+// a warm server may be on its way.
+func (c *chaosRun) assertHeld(before holdings) {
+	c.t.Helper()
+	const slack = 10
+	var now holdings
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
+		now = c.held()
+		if now.goroutines <= before.goroutines+slack && now.files <= before.files+slack && now.children <= before.children {
+			return
+		}
+	}
+	c.t.Errorf("seed %d, %s: the gateway holds %+v, before the chaos %+v", *chaosSeed, c.name, now, before)
+}

@@ -1,0 +1,370 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// attack is one way to harm others through the gateway.
+type attack struct {
+	flags []string
+	// server returns the flags for what is served. Default: the fake server.
+	server func(t *testing.T) []string
+	header []string // of the innocent client's GET
+	act    func(a *attacked)
+	// pause is between two calls of the innocent client, by default 100 ms; bound is of
+	// their answers, by default innocentBound.
+	pause, bound time.Duration
+	// The most that the gateway may hold during the attack; 0: not bounded here.
+	files, goroutines, children, memory int
+}
+
+// innocentBound is long, as a machine may be busy; what an attack delays, it delays
+// for longer.
+const innocentBound = 10 * time.Second
+
+// attacked is a gateway under attack.
+type attacked struct {
+	t      *testing.T
+	g      *gateway
+	host   string // of the main address
+	before footprint
+	opened []*stream
+}
+
+// open opens a stream, which ends with the attack.
+func (a *attacked) open() *stream {
+	s := openStream(a.t, a.g.url)
+	a.opened = append(a.opened, s)
+	return s
+}
+
+// attacks are those of a hostile review, by what they use up.
+func attacks() map[string]attack {
+	return map[string]attack{
+		"half requests on every route": {flags: []string{"--read-timeout", "2s"}, act: (*attacked).halfRequests},
+		"HTTP2 without a window": {flags: []string{"--write-timeout", "2s", "--heartbeat-interval", "200ms"},
+			act: (*attacked).closedWindow},
+		"GETs from other sites": {act: (*attacked).otherSites, children: 1},
+		"connect and leave, with children that stay": {flags: []string{"--max-connections", "4", "--max-sessions", "6"},
+			server: func(t *testing.T) []string { return fake(t, "--stubborn") }, act: (*attacked).connectAndLeave, children: 6},
+		"repeated members of a client": {act: (*attacked).repeatedMembers},
+		"repeated members of a server": {flags: shared, act: misbehaving("members", 3)},
+		"updates of endless URIs":      {flags: shared, act: misbehaving("uris", 2)},
+		"a readiness that strangers decide": {server: needsCredential, flags: []string{"--forward-header", "X-Credential", "--max-handshake-attempts", "1"},
+			header: []string{"X-Credential", "right"}, act: (*attacked).strangersAndReadiness},
+		"frozen clients of a shared session":   {flags: append([]string{"--write-timeout", "2s"}, shared...), act: (*attacked).deafClients},
+		"a flood of notifications, shared":     {flags: shared, act: misbehaving("flood", 2)},
+		"a flood of notifications, per client": {act: misbehaving("flood", 2)},
+		"cancelled calls on a shared session": {flags: append([]string{"--hang-timeout", "1s", "--request-timeout", "20s"}, shared...),
+			act: (*attacked).cancelledCalls, pause: 3 * time.Second},
+		"lines that are no JSON-RPC":              {flags: shared, act: (*attacked).noise},
+		"over-long notifications, shared":         {flags: append([]string{"--max-line-bytes", "65536"}, shared...), act: (*attacked).overlong},
+		"over-long notifications, per client":     {flags: []string{"--max-line-bytes", "65536"}, act: (*attacked).overlong},
+		"cancellations that the server stalls on": {server: stallsOnCancellations, act: (*attacked).slowCancellations, files: 120},
+	}
+}
+
+var shared = []string{"--sessions", "shared"}
+
+// No attack keeps an innocent client from its answers, or uses up what others need;
+// when it is over the gateway holds what it held before.
+func TestAttacksHarmNobodyElse(t *testing.T) {
+	t.Parallel()
+	for name, a := range attacks() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a.test(t)
+		})
+	}
+}
+
+func (a attack) test(t *testing.T) {
+	server := fake(t)
+	if a.server != nil {
+		server = a.server(t)
+	}
+	g := startGateway(t, slices.Concat(a.flags, server)...)
+	innocent := openStream(t, g.url, a.header...)
+	innocent.request("0", "tools/list", "{}")
+	u, err := url.Parse(g.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &attacked{t: t, g: g, host: u.Host, before: g.footprint()}
+	w := startWatch(t, g, innocent, cmp.Or(a.pause, 100*time.Millisecond), cmp.Or(a.bound, innocentBound))
+	func() {
+		defer w.end() // also if the attack fails the test
+		a.act(run)
+	}()
+	for _, s := range run.opened {
+		s.close()
+	}
+	for _, c := range []struct {
+		what        string
+		most, bound int
+	}{
+		{"descriptors", w.most.files, a.files}, {"goroutines", w.most.goroutines, a.goroutines},
+		{"children", w.most.children, a.children}, {"MiB", w.most.memory, a.memory},
+	} {
+		if c.bound > 0 && c.most > c.bound {
+			t.Errorf("at most %d %s, want %d", c.most, c.what, c.bound)
+		}
+	}
+	g.returnsTo(run.before, 300) // what the race detector keeps, among others
+}
+
+// dial opens a TCP connection, which the test's cleanup closes.
+func (a *attacked) dial() net.Conn {
+	a.t.Helper()
+	conn, err := net.Dial("tcp", a.host)
+	if err != nil {
+		a.t.Fatalf("dial: %v", err)
+	}
+	a.t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// halfRequests sends requests without their bodies, or their ends. The gateway must
+// end each TCP connection.
+func (a *attacked) halfRequests() {
+	var all []net.Conn
+	for _, request := range []string{
+		"GET /sse", "POST /sse", "POST /sse/x/message", "DELETE /sse", "GET /healthz", "GET /readyz", "POST /metrics", "GET /nowhere", "OPTIONS /sse",
+	} {
+		for _, rest := range []string{"Content-Length: 9\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n", "X-Half"} {
+			for range 8 {
+				conn := a.dial()
+				fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s", request, rest)
+				all = append(all, conn)
+			}
+		}
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for _, conn := range all {
+		_ = conn.SetReadDeadline(deadline) // it is a TCP connection
+		if _, err := io.Copy(io.Discard, conn); errors.Is(err, os.ErrDeadlineExceeded) {
+			a.t.Fatal("a half request is held for 30 s")
+		}
+	}
+}
+
+// closedWindow asks over HTTP/2 for many answers and lets the gateway write none of
+// them.
+func (a *attacked) closedWindow() {
+	var all []net.Conn
+	for range 4 {
+		conn := a.dial()
+		all = append(all, conn)
+		_, _ = io.WriteString(conn, http2.ClientPreface) // an error shows in the end
+		framer := http2.NewFramer(conn, conn)
+		_ = framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}) // the same
+		go func() { _, _ = io.Copy(io.Discard, conn) }()                                    // ends with the connection
+		for i, path := range []string{"/sse", "/nowhere", "/healthz", "/metrics", "/sse"} {
+			for n := range 20 {
+				_ = framer.WriteHeaders(http2.HeadersFrameParam{ // the same
+					StreamID: uint32(40*i + 2*n + 1), EndStream: true, EndHeaders: true, BlockFragment: headBlock(a.host, path),
+				})
+			}
+		}
+	}
+	a.t.Cleanup(func() {
+		for _, conn := range all {
+			conn.Close()
+		}
+	})
+	// The TCP connections stay open: what was asked for must end all the same.
+	a.g.settled("mcp_sse_connections", 1)
+	a.g.settled("go_goroutines", float64(a.before.goroutines+40))
+	for _, conn := range all {
+		conn.Close()
+	}
+}
+
+// headBlock is the head of a GET in HPACK.
+func headBlock(host, path string) []byte {
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", host}, {":path", path}} {
+		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // it is a buffer
+	}
+	return block.Bytes()
+}
+
+// otherSites opens streams as the pages of other sites can: without an Origin.
+func (a *attacked) otherSites() {
+	client := newHTTP(a.t)
+	for range 30 {
+		for _, site := range []string{"cross-site", "same-site"} {
+			if got := status(a.t, client, http.MethodGet, a.g.url, "Sec-Fetch-Site", site, "Sec-Fetch-Mode", "no-cors"); got != http.StatusForbidden {
+				a.t.Fatalf("GET from %s = %d, want 403", site, got)
+			}
+		}
+	}
+}
+
+// connectAndLeave opens streams and leaves as soon as a child is there.
+func (a *attacked) connectAndLeave() {
+	for i := range 48 {
+		openAndDrop(a.t, a.host, i)
+		time.Sleep(100 * time.Millisecond) // the rate of the attack
+	}
+}
+
+// repeatedMembers sends what repeats a member very often.
+func (a *attacked) repeatedMembers() {
+	var wg sync.WaitGroup
+	for range 4 {
+		s := a.open()
+		for id := range 10 {
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}%s}}`,
+				id+1, strings.Repeat(`,"_meta":{}`, 5000))
+			wg.Go(func() { _, _, _ = s.tryPost(s.endpoint, strings.NewReader(body), "application/json") }) // the watch tells
+		}
+	}
+	wg.Wait()
+}
+
+// misbehaving has a client make the server misbehave some times.
+func misbehaving(how string, times int) func(a *attacked) {
+	return func(a *attacked) {
+		s := a.open()
+		for id := 1; id <= times; id++ {
+			if got := s.call(fmt.Sprint(id), "misbehave", fmt.Sprintf(`{"how":%q}`, how)); got != "done" {
+				a.t.Errorf("the call = %q, want done", got)
+			}
+		}
+		time.Sleep(time.Second) // what follows the answer
+	}
+}
+
+// overlong has a server send over-long notifications while calls are in flight: they
+// must get their own answers.
+func (a *attacked) overlong() {
+	s := a.open()
+	for id := 1; id <= 20; id++ {
+		if got := s.call(fmt.Sprint(id), "misbehave", `{"how":"overlong"}`); got != "done" {
+			a.t.Fatalf("the call = %q, want done", got)
+		}
+	}
+}
+
+// noise has a server send very many lines that are no JSON-RPC: the log must stay
+// short.
+func (a *attacked) noise() {
+	misbehaving("lines", 1)(a)
+	if n := strings.Count(a.g.log.String(), `"level":"WARN"`); n > 200 {
+		a.t.Errorf("%d warnings, want at most 200", n)
+	}
+}
+
+// cancelledCalls has a call in flight that takes long, and cancels others, which the
+// server will not answer: none of this delays the calls of others.
+func (a *attacked) cancelledCalls() {
+	s, dir := a.open(), a.t.TempDir()
+	s.accepted(requestJSON("0", "tools/call", callParams("hang", fmt.Sprintf(`{"file":%q}`, filepath.Join(dir, "0")))))
+	for id := 1; id <= 5; id++ {
+		reached := filepath.Join(dir, fmt.Sprint(id))
+		s.accepted(requestJSON(fmt.Sprint(id), "tools/call", callParams("hang", fmt.Sprintf(`{"file":%q}`, reached))))
+		a.g.eventually("the call reaches the server", func() bool { _, err := os.Stat(reached); return err == nil })
+		s.accepted(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+		s.await("answer", answers("message", fmt.Sprint(id)))
+		time.Sleep(1500 * time.Millisecond) // longer than the hang timeout
+	}
+}
+
+// deafClients open streams, ask for much and read nothing.
+func (a *attacked) deafClients() {
+	payload := strings.Repeat("x", 100_000)
+	for range 3 {
+		deaf, endpoint := openDeaf(a.t, a.g.url)
+		a.t.Cleanup(func() { deaf.Close() })
+		post := &stream{t: a.t, http: newHTTP(a.t), header: http.Header{}}
+		for id := range 60 {
+			_, _, _ = post.tryPost(endpoint, strings.NewReader(requestJSON(fmt.Sprint(id), "tools/call", callParams("echo", `{"message":"`+payload+`"}`))), "application/json") // it may be closed
+		}
+	}
+	a.g.settled("mcp_sse_connections", 1)
+}
+
+// needsCredential is a remote server that refuses all without a credential.
+func needsCredential(t *testing.T) []string {
+	h := startHostileHTTP(t)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Credential") != "right" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return []string{"--url", front.URL, "--url-transport", "streamable"}
+}
+
+// strangersAndReadiness opens streams without the credential: the gateway stays
+// ready.
+func (a *attacked) strangersAndReadiness() {
+	for range 5 {
+		s := a.open()
+		s.request("1", "tools/list", "{}") // an error
+		if got := a.g.readyz(""); got != http.StatusOK {
+			a.t.Fatalf("readyz = %d after a stranger, want 200", got)
+		}
+		s.close()
+	}
+}
+
+// stallsOnCancellations is a remote server that does not answer a call of hang, and
+// keeps the POSTs of cancellations open.
+func stallsOnCancellations(t *testing.T) []string {
+	h := startHostileHTTP(t)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil && bytes.Contains(body, []byte("notifications/cancelled")) {
+			select {
+			case <-r.Context().Done():
+			case <-h.over:
+			}
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		h.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return []string{"--url", front.URL, "--url-transport", "streamable"}
+}
+
+// slowCancellations cancels very many calls, some at a time.
+func (a *attacked) slowCancellations() {
+	const all, atATime = 250, 50
+	s := a.open()
+	for first := 1; first < all; first += atATime {
+		for id := first; id < first+atATime; id++ {
+			s.accepted(requestJSON(fmt.Sprint(id), "tools/call", callParams("misbehave", `{"how":"nothing"}`)))
+			s.accepted(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
+		}
+		for id := first; id < first+atATime; id++ {
+			s.await("answer", answers("message", fmt.Sprint(id)))
+		}
+	}
+	if got := s.call(`"healthy"`, "echo", `{"message":"m"}`); got != "m" {
+		a.t.Errorf("echo = %q, want m", got)
+	}
+}
