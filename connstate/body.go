@@ -5,14 +5,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// maxBodies bounds the bodies that are read on one connection at the same time, in
-// bytes. A larger one is read alone.
-const maxBodies = 32 << 20
-
-// HoldBody takes n more bytes for the body of a POST that is being read. It fails with
-// ErrBusy. The caller must give them back with ReleaseBody.
-func (c *Connection) HoldBody(n int) error {
-	if of := c.bodies.Add(int64(n)); of > maxBodies && of > int64(n) || !c.opts.Budget.Take(n, metrics.HeldPost) {
+// HoldBody takes n more bytes for the body of a POST, of which it has held some bytes so
+// far. It fails with ErrBusy, also if the bodies that are read on this connection have
+// its share of the budget; a larger body is read alone. The caller must give the bytes
+// back with ReleaseBody.
+func (c *Connection) HoldBody(n, held int) error {
+	all := c.bodies.Add(int64(n))
+	alone := all == int64(n+held)
+	if all > c.opts.Budget.Share() && !alone || !c.opts.Budget.Take(n, metrics.HeldPost) {
 		c.bodies.Add(-int64(n))
 		return ErrBusy
 	}

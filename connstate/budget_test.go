@@ -41,7 +41,7 @@ func TestGateRefusesOverTheBudget(t *testing.T) {
 		must(t, ask(4))
 		others.Give(1<<20 - 13_000)
 		w.c.Close(metrics.ClosedClient)
-		if !others.Take(1<<20, "") {
+		if others.Force(1<<20 - 1); others.Full() {
 			t.Error("the gate keeps bytes after the end")
 		}
 	})
@@ -49,10 +49,11 @@ func TestGateRefusesOverTheBudget(t *testing.T) {
 
 func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	w, others := budgeted(t, 1<<20)
-	if err := w.c.HoldBody(1<<20 + 1); !errors.Is(err, connstate.ErrBusy) {
-		t.Errorf("over the budget: %v", err)
+	if err := w.c.HoldBody(1<<20, 0); !errors.Is(err, connstate.ErrBusy) {
+		t.Errorf("over three quarters of the budget: %v", err)
 	}
-	must(t, w.c.HoldBody(1<<20))
+	must(t, w.c.HoldBody(768<<10, 0)) // alone
+	others.Force(256 << 10)
 	request, response := parse(t, `{"jsonrpc":"2.0","id":1,"method":"a"}`), parse(t, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	if err := w.c.Takes(request); !errors.Is(err, connstate.ErrBusy) {
 		t.Errorf("a new request over the budget: %v", err)
@@ -61,24 +62,27 @@ func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	if _, err := w.registry.Open(connstate.Client{}); err == nil || !strings.Contains(err.Error(), "as many bytes") {
 		t.Errorf("a new connection over the budget: %v", err)
 	}
-	w.c.ReleaseBody(1 << 20)
+	others.Give(256 << 10)
+	if err := w.c.HoldBody(1, 0); !errors.Is(err, connstate.ErrBusy) {
+		t.Errorf("beside a body over the share: %v", err)
+	}
+	w.c.ReleaseBody(768 << 10)
 	must(t, w.c.Takes(request))
-	if !others.Take(1<<20, "") {
-		t.Error("bytes of a body are lost")
-	}
 
-	w = newWorld(t, connstate.Options{}, connstate.Client{})
-	must(t, w.c.HoldBody(40<<20)) // alone
-	if err := w.c.HoldBody(1); !errors.Is(err, connstate.ErrBusy) {
-		t.Errorf("over the bound of a connection: %v", err)
+	must(t, w.c.HoldBody(64<<10, 0)) // of a share of 128 KiB
+	must(t, w.c.HoldBody(64<<10, 0))
+	if err := w.c.HoldBody(1, 64<<10); !errors.Is(err, connstate.ErrBusy) {
+		t.Errorf("over the share: %v", err)
 	}
-	w.c.ReleaseBody(40 << 20)
-	must(t, w.c.HoldBody(16<<20))
-	must(t, w.c.HoldBody(16<<20))
-	if err := w.c.HoldBody(1); !errors.Is(err, connstate.ErrBusy) {
-		t.Errorf("over the bound of a connection: %v", err)
+	w.c.ReleaseBody(64 << 10)
+	must(t, w.c.HoldBody(256<<10, 64<<10)) // alone
+	w.c.ReleaseBody(320 << 10)
+	w.c.Close(metrics.ClosedClient)
+	for range 64 {
+		if !others.Take(16<<10, "") {
+			t.Fatal("bytes of a body are lost")
+		}
 	}
-	w.c.ReleaseBody(32 << 20)
 }
 
 // While the budget is used up, a client that reads gets all its messages, of any size.
@@ -132,7 +136,7 @@ func TestBudgetClosesAClientThatDoesNotRead(t *testing.T) {
 		}
 		w.stream.writeAll() // too late
 		others.Give(1 << 20)
-		if !others.Take(1<<20, "") {
+		if others.Force(1<<20 - 1); others.Full() {
 			t.Error("the outbox keeps bytes after the end")
 		}
 	})

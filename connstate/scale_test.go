@@ -70,7 +70,7 @@ func TestConnectionsTakeTimeInProportion(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 2000, func(n int) func() {
+			scaletest.Linear(t, 600, func(n int) func() {
 				return func() {
 					w := newWorld(t, opts, connstate.Client{})
 					defer w.c.Close("client")

@@ -76,7 +76,7 @@ func attacks() map[string]attack {
 		"cancelled calls on a shared session": {flags: append([]string{"--hang-timeout", "1s", "--request-timeout", "20s"}, shared...),
 			act: (*attacked).cancelledCalls, pause: 3 * time.Second},
 		"lines that are no JSON-RPC":              {flags: shared, act: (*attacked).noise},
-		"half POSTs of 4 MiB":                     {flags: []string{"--max-bytes", "64MiB", "--read-timeout", "5s"}, act: (*attacked).halfPosts, memory: 250},
+		"half POSTs of 4 MiB":                     {flags: []string{"--max-held-bytes", "64MiB", "--read-timeout", "5s"}, act: (*attacked).halfPosts, memory: 180},
 		"over-long notifications, shared":         {flags: append([]string{"--max-line-bytes", "65536"}, shared...), act: (*attacked).overlong},
 		"over-long notifications, per client":     {flags: []string{"--max-line-bytes", "65536"}, act: (*attacked).overlong},
 		"cancellations that the server stalls on": {server: stallsOnCancellations, act: (*attacked).slowCancellations, files: 120},
@@ -171,11 +171,14 @@ func (a *attacked) halfRequests() {
 // stream. What is over the budget of the process is refused.
 func (a *attacked) halfPosts() {
 	const size = 4 << 20
-	s := a.open()
+	var streams []*stream
+	for range 20 {
+		streams = append(streams, a.open())
+	}
 	body := bytes.Repeat([]byte(" "), size-1)
 	var wg sync.WaitGroup
-	for range 100 {
-		conn := a.dial()
+	for i := range 100 {
+		s, conn := streams[i%len(streams)], a.dial()
 		wg.Go(func() {
 			_ = conn.SetDeadline(time.Now().Add(20 * time.Second)) // it is a TCP connection
 			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,7 +13,7 @@ import (
 // footprint is what a gateway holds.
 type footprint struct {
 	files, goroutines, children int
-	memory                      int // resident, in MiB
+	memory                      int // of the heap, in MiB: the race detector multiplies the resident memory
 }
 
 func (p footprint) String() string {
@@ -28,25 +27,11 @@ func (g *gateway) footprint() footprint {
 	if !ok {
 		g.t.Fatal("no metric go_goroutines")
 	}
-	return footprint{files: openFiles(g.t, g), goroutines: int(goroutines), children: len(g.children()), memory: g.resident()}
-}
-
-// resident returns the memory of the process, in MiB.
-func (g *gateway) resident() int {
-	g.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.cmd.Process.Pid))
-	if err != nil {
-		g.t.Fatalf("these tests need /proc: %v", err)
+	heap, ok := g.metric("go_memstats_heap_inuse_bytes")
+	if !ok {
+		g.t.Fatal("no metric go_memstats_heap_inuse_bytes")
 	}
-	_, rest, found := strings.Cut(string(status), "VmRSS:")
-	if !found {
-		g.t.Fatal("sse-server has ended")
-	}
-	kilobytes, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		g.t.Fatalf("VmRSS of %q: %v", rest, err)
-	}
-	return kilobytes >> 10
+	return footprint{files: openFiles(g.t, g), goroutines: int(goroutines), children: len(g.children()), memory: int(heap) >> 20}
 }
 
 // returnsTo waits until the gateway holds no more than before, and what may have

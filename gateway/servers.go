@@ -60,7 +60,7 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 	for i, g := range gateways {
 		accounts[i] = g.held
 	}
-	budget.Share(accounts...)
+	budget.Join(accounts...)
 	unserved, err := metrics.NewUnserved(gateways[0].promReg)
 	if err != nil {
 		return nil, fmt.Errorf("servers: %w", err)

@@ -69,7 +69,7 @@ func (h *Handler) refusedBody(err error) *refusal {
 
 // read reads a body of length bytes, -1 if unknown, and of at most limit. It takes the
 // bytes by hold as they come: a client must send what it wants to be held.
-func (b *body) read(from io.Reader, length, limit int64, hold func(int) error) error {
+func (b *body) read(from io.Reader, length, limit int64, hold func(n, held int) error) error {
 	most := limit + 1 // to see that there is more
 	if length >= 0 {
 		most = length
@@ -83,7 +83,7 @@ func (b *body) read(from io.Reader, length, limit int64, hold func(int) error) e
 	}
 	for {
 		if size > freeBody {
-			if err := hold(size - b.held); err != nil {
+			if err := hold(size-b.held, b.held); err != nil {
 				return err
 			}
 			b.held = size

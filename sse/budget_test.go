@@ -25,7 +25,7 @@ func TestBudgetIsUsedUp(t *testing.T) {
 		g := f.open(t, "/sse")
 		defer g.leave()
 		synctest.Wait()
-		account.Force(1<<20 - 2000)
+		account.Force(1<<20 - 4000)
 		for name, tc := range map[string]struct {
 			body   string
 			status int
@@ -38,7 +38,7 @@ func TestBudgetIsUsedUp(t *testing.T) {
 				t.Errorf("%s: got %d %s, want %d", name, w.Code, w.Body, tc.status)
 			}
 		}
-		account.Force(2000)
+		account.Force(4000)
 		for name, tc := range map[string]struct {
 			body   string
 			status int
@@ -78,7 +78,7 @@ func TestBudgetIsUsedUp(t *testing.T) {
 		}
 		g.leave()
 		synctest.Wait()
-		if !account.Take(1<<20, "") {
+		if account.Force(1<<20 - 1); account.Full() {
 			t.Error("bytes are lost")
 		}
 	})

@@ -141,14 +141,14 @@ func TestProtocols(t *testing.T) {
 // stream that lives longer.
 func TestServerTimeoutsDoNotCutTheStream(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
-		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: 500 * time.Millisecond}})
+		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: 700 * time.Millisecond}})
 		srv := httptest.NewUnstartedServer(f)
-		srv.Config.ReadTimeout, srv.Config.WriteTimeout, srv.Config.IdleTimeout = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond
+		srv.Config.ReadTimeout, srv.Config.WriteTimeout, srv.Config.IdleTimeout = time.Second, time.Second, time.Second
 		srv.EnableHTTP2 = h2
 		srv.StartTLS()
 		t.Cleanup(srv.Close)
 		s := attach(t, f, srv.Client(), srv.URL)
-		for beats := 0; beats < 3; beats++ { // over a second
+		for beats := 0; beats < 3; beats++ { // over two seconds
 			if e, err := ssetest.Read(s.br); err != nil || !e.IsComment() {
 				t.Fatalf("HTTP/2 %v: got %+v, %v", h2, e, err)
 			}

@@ -39,8 +39,8 @@ func New(limit int64, m *metrics.Metrics) *Account {
 	return &Account{&budget{limit: limit}, m}
 }
 
-// Share gives the accounts one budget, the largest of theirs. None may have been used.
-func Share(accounts ...*Account) {
+// Join gives the accounts one budget, the largest of theirs. None may have been used.
+func Join(accounts ...*Account) {
 	largest := accounts[0].budget
 	for _, a := range accounts {
 		if limit := a.budget.limit; limit < 0 || largest.limit >= 0 && limit > largest.limit {
@@ -54,13 +54,19 @@ func Share(accounts ...*Account) {
 }
 
 // Take takes n bytes for new work if the budget has them, and reports whether it has.
-// It counts a refusal under holder, one of the Held constants of package metrics. The
-// caller must give back what it has taken.
+// The last quarter is for what has at most Free bytes: a few clients with large
+// messages do not keep the others from asking. Take counts a refusal under holder, one
+// of the Held constants of package metrics. The caller must give back what it has
+// taken.
 func (a *Account) Take(n int, holder string) bool {
 	if a == nil {
 		return true
 	}
-	if used := a.budget.used.Add(int64(n)); a.budget.limit >= 0 && used > a.budget.limit {
+	limit := a.budget.limit
+	if n > Free {
+		limit -= limit / 4
+	}
+	if used := a.budget.used.Add(int64(n)); limit >= 0 && used > limit {
 		a.budget.used.Add(-int64(n))
 		a.metrics.OverBudget(holder)
 		return false
@@ -81,6 +87,16 @@ func (a *Account) Force(n int) {
 
 // Give gives n bytes back.
 func (a *Account) Give(n int) { a.Force(-n) }
+
+// Share returns the bytes that one connection may take for bodies: an eighth of the
+// budget, and at most 32 MiB.
+func (a *Account) Share() int64 {
+	const most = 32 << 20
+	if a == nil || a.budget.limit < 0 {
+		return most
+	}
+	return min(most, a.budget.limit/8)
+}
 
 // Full reports whether the budget is used up.
 func (a *Account) Full() bool {

@@ -49,6 +49,26 @@ func TestNewWorkIsRefusedOverTheLimit(t *testing.T) {
 	}
 }
 
+// The last quarter is for short messages.
+func TestLargeMessagesLeaveRoomForShortOnes(t *testing.T) {
+	const limit = 40 * budget.Free
+	a, _ := newAccount(limit)
+	if !a.Take(limit/4*3, metrics.HeldPost) || a.Take(budget.Free+1, metrics.HeldPost) || !a.Take(budget.Free, metrics.HeldPost) {
+		t.Error("a large message took of the last quarter, or a short one did not")
+	}
+	if a.Full() {
+		t.Error("the budget is full")
+	}
+}
+
+func TestShareOfAConnection(t *testing.T) {
+	for limit, want := range map[int64]int64{-1: 32 << 20, 1 << 40: 32 << 20, 80: 10} {
+		if a, _ := newAccount(limit); a.Share() != want {
+			t.Errorf("of %d: a share of %d, want %d", limit, a.Share(), want)
+		}
+	}
+}
+
 func TestNoLimit(t *testing.T) {
 	unlimited, reg := newAccount(-1)
 	for _, a := range []*budget.Account{unlimited, nil} {
@@ -63,13 +83,13 @@ func TestNoLimit(t *testing.T) {
 func TestGatewaysShareTheLargestBudget(t *testing.T) {
 	small, smallReg := newAccount(10)
 	large, _ := newAccount(100)
-	budget.Share(small, large)
+	budget.Join(small, large)
 	if !small.Take(70, metrics.HeldGate) || large.Take(31, metrics.HeldGate) || !large.Take(30, metrics.HeldGate) {
 		t.Error("the two do not share 100 bytes")
 	}
 	wantSeries(t, smallReg, "mcp_sse_held_bytes 70", "mcp_sse_held_bytes_limit 100") // its own bytes
 	unlimited, _ := newAccount(-1)
-	budget.Share(small, unlimited, large)
+	budget.Join(small, unlimited, large)
 	if !small.Take(1<<30, metrics.HeldGate) {
 		t.Error("no limit is not the largest")
 	}

@@ -12,13 +12,14 @@ import (
 // free reports whether all but n bytes of a budget of 1 MiB are free.
 func free(t *testing.T, held *budget.Account, n int) {
 	t.Helper()
-	if !held.Take(1<<20-n, "") {
+	held.Force(1<<20 - n - 1)
+	defer held.Give(1<<20 - n - 1)
+	if held.Full() {
 		t.Errorf("over %d bytes are held", n)
-		return
 	}
-	defer held.Give(1<<20 - n)
-	if held.Take(1, "") {
-		held.Give(1)
+	held.Force(1)
+	defer held.Give(1)
+	if !held.Full() {
 		t.Errorf("under %d bytes are held", n)
 	}
 }
@@ -26,7 +27,7 @@ func free(t *testing.T, held *budget.Account, n int) {
 func TestQueueTakesOfTheBudget(t *testing.T) {
 	held := budget.New(1<<20, nil)
 	q := NewQueue(SendLimit, held)
-	msg := make([]byte, 400<<10)
+	msg := make([]byte, 350<<10)
 	size := len(msg) + ItemCost
 	for range 2 {
 		if err := q.Offer(msg); err != nil {
@@ -95,13 +96,13 @@ func TestLinesTakeOfTheBudget(t *testing.T) {
 	if err := next(500<<10, ""); err != nil {
 		t.Fatal(err)
 	}
-	if held.Take(600<<10, "") {
+	if held.Take(300<<10, "") {
 		t.Error("half a line is not counted")
 	}
 	if err := next(0, "\n"); err != nil {
 		t.Fatal(err)
 	}
-	if held.Take(600<<10, "") {
+	if held.Take(300<<10, "") {
 		t.Error("the line does not count while it is in use")
 	}
 	if err := next(10, "\n"); err != nil {
