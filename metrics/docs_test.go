@@ -97,6 +97,11 @@ func TestDocs(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	want := parseDocs(t)
 	touchAll(metrics.New(reg))
+	tcp, err := metrics.NewTCP(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tcp.Refused("no such reason")
 	got := gatherFamilies(t, reg)
 	for name, g := range got {
 		w, ok := want.families[name]

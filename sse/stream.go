@@ -113,7 +113,7 @@ func (h *Handler) forwarded(from http.Header) map[string][]string {
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, error) {
 	query := r.URL.Query()
 	client := connstate.Client{
-		Addr: h.clientAddr(r), Principal: principal, UserAgent: r.UserAgent(),
+		Addr: h.clientAddr(r), Principal: principal, UserAgent: strings.Clone(clip(r.UserAgent())),
 		Dialect: h.opts.Dialect, Quiet: h.opts.Quiet || diesOfUnknownEvents(r.UserAgent()),
 		Local: h.isLocal(r), Header: h.forwarded(r.Header),
 	}

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"time"
 
@@ -66,31 +67,36 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 			return nil, err
 		}
 	}
-	gw, err := newService(c, authenticate, log)
+	all := gateway.Options{Logger: log, Registry: metrics.NewRegistry(), Authenticate: authenticate}
+	tcp, err := metrics.NewTCP(all.Registry)
+	if err != nil {
+		return nil, err
+	}
+	gw, err := newService(c, all)
 	if err != nil {
 		return nil, err
 	}
 	d := &daemon{log: log, gw: gw, grace: c.ShutdownTimeout}
-	d.main = newEndpoint("addr", c.Addr, c, d.mainRoutes(authenticate, c.AdminAddr == ""), log)
+	d.main = newEndpoint("addr", c.Addr, c, d.mainRoutes(authenticate, c.AdminAddr == ""), tcp, log)
 	if c.AdminAddr != "" {
-		d.admin = newEndpoint("admin-addr", c.AdminAddr, c, d.adminRoutes(authenticate), log)
+		d.admin = newEndpoint("admin-addr", c.AdminAddr, c, d.adminRoutes(authenticate), tcp, log)
 	}
 	return d, nil
 }
 
-// newService builds the gateway of each server.
-func newService(c *config.Config, authenticate authenticator, log *slog.Logger) (service, error) {
-	registry := metrics.NewRegistry()
+// newService builds the gateway of each server. shared has the options that are values
+// of the program.
+func newService(c *config.Config, shared gateway.Options) (service, error) {
 	var all []*gateway.Gateway
 	threads := 10_000
 	for _, s := range c.Each() {
 		if err := s.CheckCommand(); err != nil && len(c.Servers) == 0 {
 			return nil, err
 		} else if err != nil { // the other servers can be served
-			log.Warn("configuration warning", "warning", fmt.Sprintf("%s: %v", s.Name("servers"), err))
+			shared.Logger.Warn("configuration warning", "warning", fmt.Sprintf("%s: %v", s.Name("servers"), err))
 		}
 		options := s.Options
-		options.Logger, options.Registry, options.Authenticate = log, registry, authenticate
+		options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
 		up := s.Upstream()
 		if up == nil {
 			up = upstream.Serve(demo.New().Serve)
@@ -118,7 +124,7 @@ type authenticator func(*http.Request) (principal string, err error)
 // routes that tell nothing about single connections.
 func (d *daemon) mainRoutes(auth authenticator, withAdmin bool) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", d.gw)
+	mux.Handle("/", forgetHead(d.gw))
 	if withAdmin {
 		admin := d.gw.Admin()
 		mux.Handle("/healthz", admin)
@@ -126,6 +132,19 @@ func (d *daemon) mainRoutes(auth authenticator, withAdmin bool) http.Handler {
 		mux.Handle("/metrics", d.protect(auth, admin))
 	}
 	return mux
+}
+
+// forgetHead serves a GET with the head of its request, and takes the head out of the
+// request itself: net/http keeps that as long as its stream.
+func forgetHead(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			own := r.WithContext(r.Context())
+			r.Header, r.URL, r.RequestURI = http.Header{}, &url.URL{Path: "/"}, ""
+			r = own
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // adminRoutes are all admin routes. Health and readiness are open, because
@@ -161,7 +180,7 @@ func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 
 // newEndpoint prepares a server. Its timeouts are for requests that end: the
 // gateway lifts them for a stream, and bounds each write of it.
-func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *slog.Logger) *endpoint {
+func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, tcp *metrics.TCP, log *slog.Logger) *endpoint {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -171,7 +190,7 @@ func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *
 		cert: c.TLSCert, key: c.TLSKey,
 		limits: listen.Options{
 			Max: c.MaxTCP, MaxPerAddress: c.MaxTCPPerIP, Exempt: c.Options.TrustedProxies,
-			PeerTimeout: max(peerTimeout, 2*c.Options.WriteTimeout), Logger: log,
+			PeerTimeout: max(peerTimeout, 2*c.Options.WriteTimeout), Metrics: tcp, Logger: log,
 		},
 		server: &http.Server{
 			Handler:        routes,

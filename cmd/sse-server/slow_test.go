@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -100,4 +101,42 @@ func TestAnswersWithoutAWindowEnd(t *testing.T) {
 			reset++
 		}
 	}
+}
+
+// A stream does not keep the head of its request.
+func TestStreamsForgetTheirHead(t *testing.T) {
+	const streams, fields = 50, 4000
+	p := start(t, "--addr", "127.0.0.1:0", "--sessions", "shared")
+	var head strings.Builder
+	head.WriteString("GET /sse?" + strings.Repeat("x", 4<<10) + " HTTP/1.1\r\nHost: localhost\r\nUser-Agent: " + strings.Repeat("y", 2<<10) + "\r\n")
+	for i := range fields {
+		fmt.Fprintf(&head, "%x:\r\n", i)
+	}
+	head.WriteString("\r\n")
+	open := func() {
+		conn := p.dial(t)
+		if _, err := io.WriteString(conn, head.String()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 200"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	open() // starts the shared session
+	before := heap()
+	for range streams {
+		open()
+	}
+	if each := (heap() - before) / streams; each > 100<<10 {
+		t.Errorf("each stream keeps %d KiB", each>>10)
+	}
+}
+
+// heap returns the bytes of live objects.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // pools keep what they hold for one more cycle
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
