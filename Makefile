@@ -18,7 +18,7 @@ FOR       ?= 60s
 SEED      ?= 1
 
 # A test that hangs shows its goroutines before CI's own limit.
-TIMEOUT   ?= 9m
+TIMEOUT   ?= 11m
 
 .PHONY: help run build test race e2e chaos fuzz bench bench-compare lint golangci clean
 

@@ -44,7 +44,7 @@ func TestAlertFiresWhenClientsGetNoSession(t *testing.T) {
 		"NoMCPServer":        {speaker("hello"), false, "timeout"},
 		"Echo":               {[]string{"--", "cat"}, false, "bad_answer"},
 		"BinaryMissing":      {[]string{"--", vanished}, false, "start_failed"},
-		"RemoteRefuses":      {[]string{"--url", refuses.URL + "/mcp"}, false, "start_failed"},
+		"RemoteRefuses":      {[]string{"--url", refuses.URL + "/mcp"}, false, "unauthorized"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

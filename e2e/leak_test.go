@@ -53,7 +53,7 @@ func TestLeakTest(t *testing.T) {
 		calls             int
 		silent            bool // it has no tool that reports progress
 	}{
-		"OneSessionForAll": {gateway: append([]string{"--sessions", "shared"}, child...), leaktest: progress, calls: 100_000},
+		"OneSessionForAll": {gateway: append([]string{"--sessions", "shared"}, child...), leaktest: progress, calls: 30_000},
 		"ThreeSessionsForAllAndNoInitialize": {gateway: append([]string{"--sessions", "shared", "--sessions-size", "3"}, child...),
 			leaktest: append([]string{"--no-initialize"}, progress...), calls: 10_000},
 		"OneForEach":   {gateway: child, leaktest: progress, calls: 10_000},

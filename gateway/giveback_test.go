@@ -38,7 +38,7 @@ func TestSessionThatAClientHasAnsweredDoesNotGoBackToThePool(t *testing.T) {
 // A request that arrives while an unused session returns to the pool gets its answer.
 func TestRequestBesideTheReturnOfASession(t *testing.T) {
 	u := &server{}
-	g, err := gateway.New(u, gateway.Options{Warm: 1, ConnectRate: -1})
+	g, err := gateway.New(u, gateway.Options{Warm: 1, ConnectRate: -1, AnnounceDelay: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

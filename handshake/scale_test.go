@@ -70,7 +70,7 @@ func TestHandshakesTakeTimeInProportion(t *testing.T) {
 	} {
 		for name, object := range objects() {
 			t.Run(function+"/"+name, func(t *testing.T) {
-				scaletest.Linear(t, 20_000, func(n int) func() {
+				scaletest.Linear(t, 5_000, func(n int) func() {
 					text := object(n)
 					return func() { call(text) }
 				})

@@ -241,14 +241,25 @@ func (q *Queue) End(why error) {
 	q.wakeLocked()
 }
 
+// Discard drops the messages of a closed queue that nobody will read. The reason stays.
+func (q *Queue) Discard() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.dropLocked()
+}
+
+func (q *Queue) dropLocked() {
+	q.held.Give(q.fifo.Bytes)
+	q.fifo = FIFO{}
+	q.releaseLocked()
+}
+
 // Abort closes the queue and drops its messages. Its reason replaces an earlier one.
 func (q *Queue) Abort(why error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.err = why
-	q.held.Give(q.fifo.Bytes)
-	q.fifo = FIFO{}
-	q.releaseLocked()
+	q.dropLocked()
 	q.wakeLocked()
 }
 

@@ -59,6 +59,7 @@ func NewPoster(x *Endpoint, post func(ctx context.Context, m *jsonrpc.Message)) 
 func (p *Poster) Run(ctx context.Context) {
 	defer close(p.done)
 	defer p.posts.Wait()
+	defer p.Queue.Discard()
 	for {
 		msg, err := p.Queue.Pop()
 		if err != nil || ctx.Err() != nil {
@@ -83,7 +84,9 @@ func (p *Poster) inTurn(ctx context.Context, m *jsonrpc.Message) {
 		return
 	}
 	done := make(chan struct{})
+	p.x.Held.Force(len(m.Raw())) // the queue lets it go at the next Pop
 	p.posts.Go(func() {
+		defer p.x.Held.Give(len(m.Raw()))
 		defer func() { <-p.room }()
 		defer close(done)
 		ctx, cancel := context.WithTimeout(ctx, postTimeout)
