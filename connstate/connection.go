@@ -301,7 +301,7 @@ func (c *Connection) takeRequestLocked(id jsonrpc.ID, now time.Time) (Request, b
 	return r, ok
 }
 
-// pendingCost returns what an unanswered request takes of the budget: about what the
+// pendingCost returns what an unanswered request takes from the budget: about what the
 // tables of the gateway keep of it.
 func pendingCost(id jsonrpc.ID) int { return 1<<10 + 2*len(id) }
 

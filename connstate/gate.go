@@ -49,11 +49,11 @@ func (c *Connection) Readmit(m *jsonrpc.Message) (bool, error) {
 	return c.admit(m, c.opts.GateQueue+c.opts.MaxPending, func() bool { c.opts.Budget.Force(cost(m)); return true })
 }
 
-// cost returns what a message at the gate takes of the budget.
+// cost returns what a message at the gate takes from the budget.
 func cost(m *jsonrpc.Message) int { return len(m.Raw()) + budget.ItemCost }
 
 // admit decides what to do with a message for which the gate has room if it holds
-// fewer than room messages. hold takes its bytes of the budget.
+// fewer than room messages. hold takes its bytes from the budget.
 func (c *Connection) admit(m *jsonrpc.Message, room int, hold func() bool) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ func (c *Connection) popLocked() waiting {
 	return w
 }
 
-// releaseLocked gives back what a message has taken that leaves the queue.
+// releaseLocked gives back what a message took that leaves the queue.
 func (c *Connection) releaseLocked(m *jsonrpc.Message) {
 	c.gate.bytes -= len(m.Raw())
 	c.opts.Budget.Give(cost(m))

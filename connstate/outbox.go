@@ -40,7 +40,7 @@ func (e Event) Size() int { return len(e.Data) + eventOverhead }
 // outbox holds the events that wait to be written to one client, bounded in bytes.
 // Senders fill it; the stream takes events through the sink and says when they are
 // written. An event counts until then. Senders that find no room wait in FIFO order.
-// All bytes, those of waiting senders too, are taken of the budget.
+// All bytes, those of waiting senders too, come out of the budget.
 type outbox struct {
 	limit int
 	held  *budget.Account

@@ -30,9 +30,12 @@ type chaosClient struct {
 	ctx    context.Context // of the stream and its POSTs
 	cancel context.CancelFunc
 	posts  sync.WaitGroup
-	ended  chan struct{} // closed when the reader has ended
-	cut    error         // why the stream ended though the client had not left; read after ended
-	next   int           // number of the next request
+	// replies are the posts that the reader of the stream begins: they can be waited
+	// for when that has ended.
+	replies sync.WaitGroup
+	ended   chan struct{} // closed when the reader has ended
+	cut     error         // why the stream ended though the client had not left; read after ended
+	next    int           // number of the next request
 }
 
 // manner is one way of a client to open its stream.
@@ -134,7 +137,7 @@ func (c *chaosClient) read(body io.Closer, in *bufio.Reader) {
 			continue
 		}
 		if asked := c.got(e.Name, e.Data); asked.ID != nil && c.answers {
-			c.posts.Go(func() { c.reply(asked) })
+			c.replies.Go(func() { c.reply(asked) })
 		}
 		if c.slow && n%4 == 0 {
 			time.Sleep(20 * time.Millisecond) // a slow client is what is played
@@ -258,6 +261,7 @@ func (c *chaosClient) leave(waits bool) {
 	c.cancel()
 	<-c.ended
 	c.posts.Wait()
+	c.replies.Wait()
 	c.http.CloseIdleConnections()
 	c.end(alive, c.cut)
 }

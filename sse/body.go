@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// freeBody is the length up to which a body is read without taking of the budget,
+	// freeBody is the length up to which a body takes nothing from the budget,
 	// in bytes. Cancellations and most answers of clients are shorter, and must pass
 	// when the budget is used up.
 	freeBody = 4 << 10
@@ -28,7 +28,7 @@ type body struct {
 var errTooLarge = errors.New("over the limit")
 
 // readBody reads a body of at most MaxMessageBytes, within ReadTimeout. The caller must
-// give back what the body holds, also after a refusal.
+// give back what the body holds, even after a refusal.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *connstate.Connection) (body, *refusal) {
 	var b body
 	why := checkMedia(r)
@@ -67,8 +67,9 @@ func (h *Handler) refusedBody(err error) *refusal {
 	return refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
 }
 
-// read reads a body of length bytes, -1 if unknown, and of at most limit. It takes the
-// bytes by hold as they come: a client must send what it wants to be held.
+// read reads a body of length bytes, -1 if unknown, and of at most limit. It calls
+// hold for more bytes as they arrive: a client cannot make the gateway hold what it has
+// not sent.
 func (b *body) read(from io.Reader, length, limit int64, hold func(n, held int) error) error {
 	most := limit + 1 // to see that there is more
 	if length >= 0 {

@@ -45,7 +45,7 @@ type Handle func(ctx context.Context, msg json.RawMessage) any
 // later is dropped.
 func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, nil) }
 
-// Observed returns h with sessions whose requests in work held counts.
+// Observed returns h with sessions that count their requests in work against held.
 func (h Handle) Observed(_ *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
 	return dialFunc(func(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, held) })
 }

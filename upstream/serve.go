@@ -38,7 +38,7 @@ type Serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error
 // it gives up the goroutine and returns an error.
 func (s Serve) Dial(ctx context.Context) (jsonrpc.Conn, error) { return s.dial(ctx, nil) }
 
-// Observed returns s with sessions whose waiting bytes held counts.
+// Observed returns s with sessions that count their waiting bytes against held.
 func (s Serve) Observed(_ *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
 	return dialFunc(func(ctx context.Context) (jsonrpc.Conn, error) { return s.dial(ctx, held) })
 }

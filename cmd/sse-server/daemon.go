@@ -84,8 +84,8 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 	return d, nil
 }
 
-// newService builds the gateway of each server. shared has the options that are values
-// of the program.
+// newService builds the gateway of each server. shared has the options that all of
+// them have in common.
 func newService(c *config.Config, shared gateway.Options) (service, error) {
 	var all []*gateway.Gateway
 	threads := 10_000

@@ -9,7 +9,7 @@ type Hold struct {
 	bytes int
 }
 
-// NewHold returns a Hold that takes of a.
+// NewHold returns a Hold that takes from a.
 func NewHold(a *Account) Hold { return Hold{of: a} }
 
 // Grow takes what is missing for a message of n bytes, and reports whether the budget

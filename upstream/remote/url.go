@@ -64,7 +64,7 @@ type URL struct {
 }
 
 // Observed returns a copy of u that logs to l and counts in m if u has no Logger and
-// no Metrics of its own, and whose waiting bytes held counts. The sessions of the copy, and of its copies, share the HTTP
+// no Metrics of its own, and counts its waiting bytes against held. The sessions of the copy, and of its copies, share the HTTP
 // client and what they find out about the server.
 func (u URL) Observed(l *slog.Logger, m *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
 	u.held = held

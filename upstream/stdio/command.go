@@ -88,7 +88,7 @@ type Command struct {
 }
 
 // Observed returns a copy of c that logs to l and counts in m if c has no Logger and no
-// Metrics of its own, and whose waiting bytes held counts; nil: there is no bound.
+// Metrics of its own, and counts its waiting bytes against held; nil: there is no bound.
 func (c Command) Observed(l *slog.Logger, m *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
 	if c.Logger == nil {
 		c.Logger = l

@@ -41,8 +41,8 @@ type probe struct {
 	err    error         // set before done is closed
 }
 
-// note records whether a start worked. That one failed decides nothing: its client may
-// be the reason. The next call of Ready makes a probe.
+// note records whether a start worked. A failed start decides nothing, because its client
+// may be the reason: the next call of Ready makes a probe.
 func (r *readiness) note(works bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,8 +72,8 @@ func (s *Supplier) Drain() {
 }
 
 // Ready returns nil if a session can be started: the last start worked, or a probe
-// does, now or in the last two seconds. Concurrent callers share one probe, which the start timeout bounds. ctx
-// and the initialization timeout bound the wait for it.
+// does, now or in the last two seconds. Concurrent callers share one probe, which the
+// start timeout bounds. ctx and the initialization timeout bound the wait for it.
 func (s *Supplier) Ready(ctx context.Context) error {
 	p, err := s.probe()
 	if p == nil {

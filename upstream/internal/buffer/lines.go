@@ -18,7 +18,7 @@ type Splitter struct {
 	done budget.Hold // of the line that was returned last
 }
 
-// NewSplitter returns a splitter for lines of at most max bytes, which held counts.
+// NewSplitter returns a splitter for lines of at most max bytes, which count against held.
 func NewSplitter(max int, held *budget.Account) *Splitter {
 	return &Splitter{max: max, hold: budget.NewHold(held)}
 }

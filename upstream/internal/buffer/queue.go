@@ -103,8 +103,8 @@ type Queue struct {
 	err   error // why it is closed; nil while open
 }
 
-// NewQueue returns an empty queue for limit bytes, or one larger message, whose bytes
-// held counts.
+// NewQueue returns an empty queue for limit bytes, or one larger message, which count
+// against held.
 func NewQueue(limit int, held *budget.Account) *Queue {
 	q := &Queue{limit: limit, held: held}
 	q.ready.L, q.room.L = &q.mu, &q.mu

@@ -65,7 +65,7 @@ type EventReader struct {
 }
 
 // NewEventReader returns a reader of a stream that goes on at a cursor. An event has
-// at most limit bytes of data, which held counts until the next Read. The caller must
+// at most limit bytes of data, which count against held until the next Read. The caller must
 // call Release at the end.
 func NewEventReader(r io.Reader, limit int, held *budget.Account, at Cursor) *EventReader {
 	return &EventReader{

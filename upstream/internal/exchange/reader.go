@@ -79,7 +79,7 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 	return nil, LostResponse(err)
 }
 
-// Release gives back what the last response has taken of the budget.
+// Release gives back what the last response took from the budget.
 func (r *Reader) Release() {
 	r.held.Release()
 	if r.events != nil {
