@@ -12,7 +12,7 @@ import (
 func (c *Connection) HoldBody(n, held int) error {
 	all := c.bodies.Add(int64(n))
 	alone := all == int64(n+held)
-	if all > c.opts.Budget.Share() && !alone || !c.opts.Budget.Take(n, metrics.HeldPost) {
+	if all > c.opts.Budget.Share() && !alone || !c.opts.Budget.TakePart(n, n+held, metrics.HeldPost) {
 		c.bodies.Add(-int64(n))
 		return ErrBusy
 	}

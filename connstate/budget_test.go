@@ -124,13 +124,23 @@ func TestBudgetSlowsSendersThatBlock(t *testing.T) {
 	})
 }
 
-// A sender that does not block would go on: the client is closed.
+// A client of a shared session that reads is not closed for a burst; one that does not
+// read is, after the wait, and what may wait for it until then is little.
 func TestBudgetClosesAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, others := budgeted(t, 0)
 		w.attach(100)
 		w.c.RespondNow(sized("a", 300<<10))
-		w.c.RespondNow(sized("b", 100))
+		w.c.RespondNow(sized("b", 30<<10))
+		w.c.RespondNow(sized("c", 30<<10))
+		w.stream.writeAll()
+		if got := w.stream.tags(); got != "abc" || w.c.State() == connstate.Closed {
+			t.Errorf("a client that reads got %s, state %s", got, w.c.State())
+		}
+		w.c.RespondNow(sized("d", 300<<10))
+		w.c.RespondNow(sized("e", 100))
+		time.Sleep(time.Second)
+		synctest.Wait()
 		if got := w.c.Reason(); got != metrics.ClosedSlow {
 			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
 		}
@@ -138,6 +148,18 @@ func TestBudgetClosesAClientThatDoesNotRead(t *testing.T) {
 		others.Give(1 << 20)
 		if others.Force(1<<20 - 1); others.Full() {
 			t.Error("the outbox keeps bytes after the end")
+		}
+	})
+}
+
+func TestLittleMayWaitWhileTheBudgetIsUsedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := budgeted(t, 0)
+		for range 5 {
+			w.c.RespondNow(sized("a", 30<<10))
+		}
+		if got := w.c.Reason(); got != metrics.ClosedSlow {
+			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
 		}
 	})
 }

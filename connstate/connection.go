@@ -134,6 +134,7 @@ type Connection struct {
 	protocolVersion string
 	announcement    announcement
 	requests        map[jsonrpc.ID]Request
+	most            int // requests since the map was made
 	opened          time.Time
 	ready           time.Time
 	attempts        int
@@ -286,6 +287,7 @@ func (c *Connection) begin(id jsonrpc.ID, method string) error {
 	if c.requests == nil {
 		c.requests = make(map[jsonrpc.ID]Request)
 	}
+	c.most = max(c.most, len(c.requests)+1)
 	c.requests[id] = Request{Method: method, Started: time.Now()}
 	c.opts.Metrics.RequestStarted()
 	return nil
@@ -296,10 +298,16 @@ func (c *Connection) takeRequestLocked(id jsonrpc.ID, now time.Time) (Request, b
 	if ok {
 		c.lastDone.Store(now.UnixNano()) // before the delete: Idle must see one of them
 		delete(c.requests, id)
+		if len(c.requests) == 0 && c.most > keptRequests {
+			c.requests, c.most = nil, 0 // a map does not shrink
+		}
 		c.opts.Budget.Give(pendingCost(id))
 	}
 	return r, ok
 }
+
+// keptRequests is how many requests an empty map of them may have held.
+const keptRequests = 64
 
 // pendingCost returns what an unanswered request takes from the budget: about what the
 // tables of the gateway keep of it.

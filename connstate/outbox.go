@@ -19,11 +19,12 @@ type Event struct {
 	Retry int
 }
 
-// maxWaiting and maxWaitingBytes bound the sends that wait for room. A larger one
-// waits alone.
+// maxWaiting and maxWaitingBytes bound the sends that wait for room, scarceWaitingBytes
+// those while the budget is used up. A larger one waits alone.
 const (
-	maxWaiting      = 1024
-	maxWaitingBytes = 16 << 20
+	maxWaiting         = 1024
+	maxWaitingBytes    = 16 << 20
+	scarceWaitingBytes = 64 << 10
 )
 
 // maxWaits bounds the time that a client which reads steadily may keep a sender
@@ -100,8 +101,8 @@ func (o *outbox) hasWritten(mark int) bool {
 
 // enter adds events, which stay together. If there is no room, it returns a waiter
 // for them, for which the caller must call await. It fails with ErrSlow if too many
-// senders wait, or if the budget is used up and the sender is not one that blocks:
-// more would follow.
+// senders wait: fewer may if the budget is used up, because senders that do not block
+// go on.
 func (o *outbox) enter(events []Event, blocks bool) (*waiter, error) {
 	size := 0
 	for _, e := range events {
@@ -109,25 +110,28 @@ func (o *outbox) enter(events []Event, blocks bool) (*waiter, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
-		return nil, ErrClosed
-	}
-	if o.fitsLocked(size) && o.allowsLocked(size) || blocks {
-		o.held.Force(size)
-	} else if !o.held.Take(size, metrics.HeldOutbox) {
-		return nil, ErrSlow
+	full := o.held.Full()
+	most := maxWaitingBytes
+	if full && !blocks {
+		most = scarceWaitingBytes
 	}
 	switch {
-	case len(o.waiters) == 0 && o.fitsLocked(size) && (o.allowsLocked(size) || !o.held.Full()):
+	case o.closed:
+		return nil, ErrClosed
+	case len(o.waiters) == 0 && o.fitsLocked(size) && (!full || o.allowsLocked(size)):
+		o.held.Force(size)
 		o.addLocked(size, events...)
 		return nil, nil
-	case len(o.waiters) >= maxWaiting || o.waiting > 0 && o.waiting+size > maxWaitingBytes:
-		o.held.Give(size)
+	case len(o.waiters) >= maxWaiting || o.waiting > 0 && o.waiting+size > most:
+		if full {
+			o.held.Check(metrics.HeldOutbox)
+		}
 		return nil, ErrSlow
 	}
 	w := &waiter{events: slices.Clone(events), size: size, done: make(chan struct{})}
 	o.waiters = append(o.waiters, w)
 	o.waiting += size
+	o.held.Force(size)
 	return w, nil
 }
 

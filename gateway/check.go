@@ -131,8 +131,8 @@ func (c *checks) relations() {
 	if o.Sessions == SessionsShared {
 		least, because = o.SessionsSize, "SessionsSize"
 	}
-	c.relation(o.MaxSessions > 0 && o.MaxSessions < least,
-		"MaxSessions", because, "must be at least "+because)
+	c.relation(o.MaxSessions > 0 && least > 0 && o.MaxSessions <= least,
+		"MaxSessions", because, "must be more than "+because)
 	c.relation(o.CORS && len(o.AllowedOrigins) == 0,
 		"CORS", "AllowedOrigins", "has no effect without AllowedOrigins")
 	c.relation(o.NoAutoInitialize && o.declares(), "Capabilities", "NoAutoInitialize",

@@ -111,7 +111,9 @@ func TestFailedStartOfAClientDoesNotDecide(t *testing.T) {
 		}
 		connect(t, g, plain).wantState(connstate.Failed)
 		for _, starts := range []int{2, 3} { // the probe from before still counts, and a new one
-			if err := g.Ready(t.Context()); err != nil || u.starts() != starts {
+			err := g.Ready(t.Context())
+			synctest.Wait() // nobody waits for the probe
+			if err != nil || u.starts() != starts {
 				t.Errorf("Ready = %v after a client's start failed, and %d starts, want %d", err, u.starts(), starts)
 			}
 			time.Sleep(2 * time.Second)

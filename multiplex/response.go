@@ -145,9 +145,22 @@ func (s *Session) receiveTooLong(err error) {
 			return
 		}
 	case jsonrpc.Request:
-		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the request is over the size limit"))
+		s.refuse(m.ID, unreadRequest(busy))
+	}
+	if busy {
+		s.log.Warn("server's message found no room", "kind", m.Kind.String(), "method", shortText(m.Method))
+		return
 	}
 	s.log.Warn("server sent a message over the limit", "kind", m.Kind.String(), "method", shortText(m.Method))
+}
+
+// unreadRequest returns the error for a request of the server that was not read to its
+// end, because it is over the limit or the budget is used up.
+func unreadRequest(busy bool) *jsonrpc.Error {
+	if busy {
+		return busyError(budget.ErrUsedUp)
+	}
+	return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the request is over the size limit")
 }
 
 // failUnusable answers a request whose response cannot be passed on.

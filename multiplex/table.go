@@ -17,6 +17,8 @@ const (
 	// session's.
 	maxKept      = 64 << 10
 	maxKeptBytes = 8 << 20
+	// keptRequests is how many requests an empty map of them may have held.
+	keptRequests = 64
 )
 
 // table holds the unanswered requests of a session: those that the server has, and
@@ -25,6 +27,7 @@ type table struct {
 	opts   *Options
 	lastID int64
 	byID   map[int64]*pending // by id on the wire
+	most   int                // requests since the map was made
 
 	out      int // requests that the server has
 	inFlight int // those of them that count towards MaxInFlight
@@ -52,6 +55,7 @@ func (t *table) add(p *pending, timeout time.Duration) {
 	t.lastID++
 	p.id, p.started = t.lastID, t.deadlines.Now()
 	t.byID[p.id] = p
+	t.most = max(t.most, len(t.byID))
 	if p.caller != nil {
 		p.caller.addRequest(p)
 	}
@@ -96,6 +100,9 @@ func (t *table) remove(p *pending) bool {
 		return false
 	}
 	delete(t.byID, p.id)
+	if len(t.byID) == 0 && t.most > keptRequests {
+		t.byID, t.most = make(map[int64]*pending), 0 // a map does not shrink
+	}
 	t.deadlines.Drop(&p.timed)
 	if p.caller != nil {
 		p.caller.removeRequest(p)

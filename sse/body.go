@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -14,7 +15,7 @@ const (
 	// freeBody is the length up to which a body takes nothing from the budget,
 	// in bytes. Cancellations and most answers of clients are shorter, and must pass
 	// when the budget is used up.
-	freeBody = 4 << 10
+	freeBody = budget.Free
 	// firstBody is the size of the first buffer of a longer body, in bytes.
 	firstBody = 64 << 10
 )
@@ -99,6 +100,9 @@ func (b *body) read(from io.Reader, length, limit int64, hold func(n, held int) 
 		case err == io.EOF && length >= 0 && int64(len(b.bytes)) < length:
 			return io.ErrUnexpectedEOF
 		case err == io.EOF || err == nil && int64(size) == most:
+			if len(b.bytes) < size-size/4 { // of unknown length: do not keep the rest
+				b.bytes = append([]byte(nil), b.bytes...)
+			}
 			return nil
 		case err != nil:
 			return err

@@ -30,8 +30,8 @@ func TestBudgetIsUsedUp(t *testing.T) {
 			body   string
 			status int
 		}{
-			"a long notification": {`{"jsonrpc":"2.0","method":"a","params":{"x":"` + strings.Repeat("x", 5000) + `"}}`, 503},
-			"a long response":     {`{"jsonrpc":"2.0","id":1,"result":{"x":"` + strings.Repeat("x", 5000) + `"}}`, 503},
+			"a long notification": {`{"jsonrpc":"2.0","method":"a","params":{"x":"` + strings.Repeat("x", 20_000) + `"}}`, 503},
+			"a long response":     {`{"jsonrpc":"2.0","id":1,"result":{"x":"` + strings.Repeat("x", 20_000) + `"}}`, 503},
 			"a short request":     {`{"jsonrpc":"2.0","id":1,"method":"ping"}`, 202},
 		} {
 			if w := f.post(g, tc.body); w.Code != tc.status {

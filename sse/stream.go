@@ -70,6 +70,7 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Con
 	// The server's own deadlines are for requests that end. Not every
 	// ResponseWriter has deadlines; then there are none to lift.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	_ = r.Body.Close() // HTTP/2 would keep what comes of a body that has no announced length
 	if version := r.Header.Get(headerVersion); version != "" {
 		c.SawVersion(clip(version))
 	}

@@ -216,6 +216,7 @@ func (w *serveWriter) Write(p []byte) (int, error) {
 		case len(line) > 0:
 			err = w.c.out.Push(line)
 		}
+		w.c.split.Done()
 		if err != nil {
 			return at, io.ErrClosedPipe
 		}

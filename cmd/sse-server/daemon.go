@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
@@ -27,6 +28,8 @@ const (
 	// every 15 s, is what it leaves without an acknowledgement.
 	peerTimeout    = 30 * time.Second
 	maxHeaderBytes = 32 << 10
+	// maxStreams bounds the requests at a time on one HTTP/2 connection.
+	maxStreams = 100
 )
 
 // daemon is the gateway with the servers in front of it.
@@ -140,7 +143,9 @@ func forgetHead(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			own := r.WithContext(r.Context())
-			r.Header, r.URL, r.RequestURI = http.Header{}, &url.URL{Path: "/"}, ""
+			own.Method, own.Proto = http.MethodGet, strings.Clone(r.Proto) // not parts of a long first line
+			r.Method, r.Proto = own.Method, own.Proto
+			r.Header, r.URL, r.RequestURI, r.Host = http.Header{}, &url.URL{Path: "/"}, "", ""
 			r = own
 		}
 		next.ServeHTTP(w, r)
@@ -199,6 +204,7 @@ func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, tcp *
 			WriteTimeout:   c.Options.ReadTimeout + c.Options.WriteTimeout, // it begins before the body is read
 			IdleTimeout:    idleTimeout,
 			MaxHeaderBytes: maxHeaderBytes,
+			HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: c.Options.WriteTimeout},
 			ErrorLog:       serverErrors(log),
 		},
 	}

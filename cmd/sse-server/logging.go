@@ -5,6 +5,9 @@ import (
 	"log"
 	"log/slog"
 	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
 // newLogger makes the log; level and format have been checked.
@@ -28,19 +31,27 @@ func withUnit(_ []string, attr slog.Attr) slog.Attr {
 
 // serverErrors is the ErrorLog of an http.Server: its texts become attributes.
 func serverErrors(to *slog.Logger) *log.Logger {
-	return log.New(&errorWriter{to}, "", 0)
+	return log.New(&errorWriter{to: to, faults: throttle.NewLine(30*time.Second, 3)}, "", 0)
 }
 
-type errorWriter struct{ to *slog.Logger }
+type errorWriter struct {
+	to     *slog.Logger
+	faults *throttle.Line // of what clients may cause
+}
 
 // Write logs one line. A failed TLS handshake is any port scanner's doing and
 // would fill the log; the rest, panics of handlers among it, is worth a warning.
 func (w *errorWriter) Write(line []byte) (int, error) {
 	text := strings.TrimSpace(string(line))
-	if strings.Contains(text, "TLS handshake error") {
+	switch {
+	case strings.Contains(text, "TLS handshake error"):
 		w.to.Debug("http server error", "err", text)
-	} else {
+	case strings.Contains(text, "panic serving"):
 		w.to.Warn("http server error", "err", text)
+	default:
+		if suppressed, due := w.faults.Due(); due {
+			w.to.Warn("http server error", "err", text, "suppressed", suppressed)
+		}
 	}
 	return len(line), nil
 }

@@ -58,14 +58,27 @@ func Join(accounts ...*Account) {
 // messages do not keep the others from asking. Take counts a refusal under holder, one
 // of the Held constants of package metrics. The caller must give back what it has
 // taken.
-func (a *Account) Take(n int, holder string) bool {
+func (a *Account) Take(n int, holder string) bool { return a.TakePart(n, n, holder) }
+
+// TakePart is Take for n bytes of something that has size bytes so far.
+func (a *Account) TakePart(n, size int, holder string) bool {
 	if a == nil {
 		return true
 	}
 	limit := a.budget.limit
-	if n > Free {
+	if size > Free {
 		limit -= limit / 4
 	}
+	return a.take(n, holder, limit)
+}
+
+// TakeAny is Take for work that has begun: it may use the whole budget.
+func (a *Account) TakeAny(n int, holder string) bool {
+	return a == nil || a.take(n, holder, a.budget.limit)
+}
+
+// take takes n bytes if no more than limit are used then.
+func (a *Account) take(n int, holder string, limit int64) bool {
 	if used := a.budget.used.Add(int64(n)); limit >= 0 && used > limit {
 		a.budget.used.Add(-int64(n))
 		a.metrics.OverBudget(holder)

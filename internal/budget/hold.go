@@ -19,7 +19,7 @@ func (h *Hold) Grow(n int) bool {
 		return true
 	}
 	more := n - h.bytes + Free // not for each small piece
-	if !h.of.Take(more, metrics.HeldReply) {
+	if !h.of.TakeAny(more, metrics.HeldReply) {
 		return false
 	}
 	h.bytes += more

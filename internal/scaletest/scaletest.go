@@ -5,6 +5,7 @@ package scaletest
 
 import (
 	"runtime"
+	"runtime/debug"
 	"testing"
 	"time"
 )
@@ -21,6 +22,7 @@ const (
 // the work. Choose n so that the work takes some hundred microseconds or more.
 func Linear(t *testing.T, n int, prepare func(n int) (work func())) {
 	t.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the work of others would be part of the time
 	var small, large time.Duration
 	for range attempts {
 		small, large = max(enough, measure(prepare(n))), measure(prepare(factor*n))
@@ -38,6 +40,7 @@ func measure(work func()) time.Duration {
 	defer runtime.UnlockOSThread()
 	least := time.Duration(1<<63 - 1)
 	for range 3 {
+		runtime.GC()
 		began := threadTime()
 		work()
 		least = min(least, threadTime()-began)

@@ -22,9 +22,9 @@ var ErrTooManySubscriptions = errors.New("too many subscriptions")
 // server sees the first subscription to a resource and the end of the last.
 type Subscriptions[C comparable] struct {
 	clients map[string][]C
-	counts  map[C]int   // subscriptions of a client
-	bytes   map[C]int   // of the URIs of a client
-	lengths map[int]int // URIs by their length
+	uris    map[C]map[string]struct{} // of a client
+	bytes   map[C]int                 // of the URIs of a client
+	lengths map[int]int               // URIs by their length
 }
 
 // Subscribe adds a client to the subscribers of a resource that has some, and
@@ -35,7 +35,7 @@ func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
 	switch {
 	case slices.Contains(clients, c):
 		return true, nil
-	case s.counts[c] >= MaxSubscriptions, s.bytes[c]+len(uri) > MaxSubscriptionBytes:
+	case len(s.uris[c]) >= MaxSubscriptions, s.bytes[c]+len(uri) > MaxSubscriptionBytes:
 		return false, ErrTooManySubscriptions
 	case len(clients) == 0:
 		return false, nil
@@ -47,14 +47,17 @@ func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
 // Add adds a client to the subscribers of a resource.
 func (s *Subscriptions[C]) Add(uri string, c C) {
 	if s.clients == nil {
-		s.clients, s.counts = make(map[string][]C), make(map[C]int)
+		s.clients, s.uris = make(map[string][]C), make(map[C]map[string]struct{})
 		s.bytes, s.lengths = make(map[C]int), make(map[int]int)
 	}
 	if len(s.clients[uri]) == 0 {
 		s.lengths[len(uri)]++
 	}
 	s.clients[uri] = append(s.clients[uri], c)
-	s.counts[c]++
+	if s.uris[c] == nil {
+		s.uris[c] = make(map[string]struct{})
+	}
+	s.uris[c][uri] = struct{}{}
 	s.bytes[c] += len(uri)
 }
 
@@ -67,8 +70,8 @@ func (s *Subscriptions[C]) Unsubscribe(uri string, c C) bool {
 		return len(clients) == 0
 	}
 	s.bytes[c] -= len(uri)
-	if s.counts[c]--; s.counts[c] == 0 {
-		delete(s.counts, c)
+	if delete(s.uris[c], uri); len(s.uris[c]) == 0 {
+		delete(s.uris, c)
 		delete(s.bytes, c)
 	}
 	if len(clients) == 1 {
@@ -85,8 +88,8 @@ func (s *Subscriptions[C]) Unsubscribe(uri string, c C) bool {
 // Leave removes a client from all subscriptions, and returns the URIs that have
 // no subscribers left.
 func (s *Subscriptions[C]) Leave(c C) (uris []string) {
-	for uri, clients := range s.clients {
-		if slices.Contains(clients, c) && s.Unsubscribe(uri, c) {
+	for uri := range s.uris[c] {
+		if s.Unsubscribe(uri, c) {
 			uris = append(uris, uri)
 		}
 	}
@@ -118,7 +121,7 @@ func (s *Subscriptions[C]) Updated(uri string) []C {
 		}
 	}
 	if len(told) == 0 {
-		for c := range s.counts {
+		for c := range s.uris {
 			told[c] = true
 		}
 	}

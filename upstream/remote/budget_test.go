@@ -63,3 +63,43 @@ func TestSessionsGiveBackWhatTheyTake(t *testing.T) {
 		})
 	}
 }
+
+// A session whose transport is not known yet gives back the initialize, if its client
+// leaves before the answer, and if another transport takes the request over.
+func TestUndecidedSessionsGiveBackWhatTheyTake(t *testing.T) {
+	for _, server := range []string{"silent", "HTTP+SSE"} {
+		t.Run(server, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const limit = 1 << 20
+				held := budget.New(limit, nil)
+				up := upstreamtest.Streamable(upstreamtest.ServeHere(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+					switch {
+					case m == nil && r.Method == http.MethodGet && server == "HTTP+SSE":
+						upstreamtest.Stream(w)("event: endpoint\ndata: /messages")
+						<-r.Context().Done()
+					case server == "silent":
+						<-r.Context().Done()
+					default:
+						w.WriteHeader(http.StatusMethodNotAllowed)
+					}
+				}))
+				up.Transport = ""
+				conn, err := up.Observed(nil, nil, held).Dial(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := conn.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":%q}}`, strings.Repeat("x", 10_000))); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if err := conn.Close(); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				if held.Force(limit - 1); held.Full() {
+					t.Error("bytes are held after the end")
+				}
+			})
+		})
+	}
+}

@@ -86,7 +86,11 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 	}
 	defer context.AfterFunc(u.ctx, func() { s.End(jsonrpc.ErrClosed, false) })()
 	k, err := s.Begin(m)
-	if err != nil { // closed
+	switch {
+	case errors.Is(err, jsonrpc.ErrBusy):
+		s.Refuse(m.ID, exchange.NoRoom())
+		fallthrough
+	case err != nil: // closed
 		u.become(s, nil)
 		return
 	}
@@ -96,6 +100,7 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 	case leadsElsewhere(resp):
 		other, failure := u.another(m.ID, resp)
 		if other != nil {
+			s.Drop(k)
 			_ = s.Close() // it has nothing to end
 			u.become(other, m)
 			return

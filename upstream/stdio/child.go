@@ -142,6 +142,7 @@ func (c *child) Recv() ([]byte, error) {
 	}
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
+	c.split.Done() // the caller is done with the last message
 	for c.final == nil {
 		msg, err := c.nextLocked()
 		if msg != nil || err != nil {

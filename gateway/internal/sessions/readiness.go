@@ -27,7 +27,8 @@ var (
 // readiness records whether sessions can be started.
 type readiness struct {
 	mu       sync.Mutex // guards what follows
-	works    bool       // the last start worked
+	works    bool       // the last start that decided worked
+	doubted  bool       // a start has failed since
 	probed   time.Time  // when the last probe ended; zero: there was none
 	verdict  error      // the result of the last probe
 	draining bool
@@ -46,7 +47,9 @@ type probe struct {
 func (r *readiness) note(works bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.works = works
+	if r.doubted = !works; works {
+		r.works = true
+	}
 }
 
 // knownLocked returns what is known without a probe, and whether that is anything.
@@ -54,7 +57,7 @@ func (r *readiness) knownLocked() (error, bool) {
 	switch {
 	case r.draining:
 		return errDraining, true
-	case r.works:
+	case r.works && !r.doubted:
 		return nil, true
 	}
 	return r.verdict, !r.probed.IsZero() && time.Since(r.probed) < probeEvery
@@ -72,8 +75,10 @@ func (s *Supplier) Drain() {
 }
 
 // Ready returns nil if a session can be started: the last start worked, or a probe
-// does, now or in the last two seconds. Concurrent callers share one probe, which the
-// start timeout bounds. ctx and the initialization timeout bound the wait for it.
+// does, now or in the last two seconds. If a start has failed since one worked, Ready
+// does not wait for the probe, and returns nil until that has failed too. Concurrent
+// callers share one probe, which the start timeout bounds. ctx and the initialization
+// timeout bound the wait for it.
 func (s *Supplier) Ready(ctx context.Context) error {
 	p, err := s.probe()
 	if p == nil {
@@ -90,7 +95,7 @@ func (s *Supplier) Ready(ctx context.Context) error {
 }
 
 // probe returns the running probe, which it may begin, or nil and the last result if
-// that is valid.
+// that is valid, or stands until the probe ends.
 func (s *Supplier) probe() (*probe, error) {
 	r := &s.readiness
 	r.mu.Lock()
@@ -103,6 +108,9 @@ func (s *Supplier) probe() (*probe, error) {
 		p := &probe{cancel: cancel, done: make(chan struct{})}
 		r.probe = p
 		s.Go(func() { s.runProbe(ctx, p) }) // ends with its timeout, or with Drain
+	}
+	if r.works {
+		return nil, nil
 	}
 	return r.probe, nil
 }
@@ -122,7 +130,7 @@ func (s *Supplier) runProbe(ctx context.Context, p *probe) {
 	case err != nil:
 		s.log.Warn("readiness probe failed", "err", err)
 	}
-	r.works, r.verdict, r.probed, r.probe = err == nil, err, time.Now(), nil
+	r.works, r.doubted, r.verdict, r.probed, r.probe = err == nil, false, err, time.Now(), nil
 	p.err = err
 	close(p.done)
 }

@@ -59,6 +59,9 @@ func (s *Splitter) add(piece []byte) {
 	}
 }
 
+// Done gives back the line that was returned last.
+func (s *Splitter) Done() { s.done.Release() }
+
 // Release gives back what has been read. It is for the end of the stream.
 func (s *Splitter) Release() {
 	s.part = nil

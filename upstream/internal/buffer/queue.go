@@ -121,7 +121,10 @@ func (q *Queue) Offer(msg []byte) error {
 		return q.err
 	case !q.fifo.Fits(msg, q.limit):
 		return jsonrpc.ErrBusy
-	case !TakeSend(q.held, size, q.fifo.Bytes):
+	case TakeSend(q.held, size, q.fifo.Bytes):
+	case isResponse(msg): // the server waits for it
+		q.held.Force(size)
+	default:
 		return ErrUsedUp
 	}
 	q.fifo.Push(msg)
@@ -138,6 +141,11 @@ func TakeSend(held *budget.Account, size, waiting int) bool {
 		return true
 	}
 	return held.Take(size, metrics.HeldSend)
+}
+
+func isResponse(msg []byte) bool {
+	m, err := jsonrpc.Parse(msg)
+	return err == nil && m.Kind == jsonrpc.Response
 }
 
 // ErrUsedUp is the jsonrpc.ErrBusy of a session that has room where the budget has

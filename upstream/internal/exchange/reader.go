@@ -144,6 +144,12 @@ func noRoom() *jsonrpc.Error {
 	return NewError(ErrorData{Reason: reasonNoRoom}, "the server's answer was dropped: %s", budget.ErrUsedUp)
 }
 
+// NoRoom returns the error of a request that was not sent, because the budget had no
+// bytes for it.
+func NoRoom() *jsonrpc.Error {
+	return NewError(ErrorData{Reason: reasonNoRoom, Retryable: true}, "%s", budget.ErrUsedUp)
+}
+
 // next returns the next message of the response, and io.EOF at its end.
 func (r *Reader) next() ([]byte, error) {
 	for len(r.pending) == 0 {
@@ -252,14 +258,20 @@ func withID(m *jsonrpc.Message, id jsonrpc.ID) (*jsonrpc.Message, error) {
 	return m, nil
 }
 
+// maxBatch bounds the messages of a batch. A larger one is an invalid message: millions
+// of empty elements would take ten times their size.
+const maxBatch = 100_000
+
 // splitBatch returns the messages of a batch, which servers of MCP 2025-03-26 may
 // send, and any other message as it is.
 func splitBatch(data []byte) [][]byte {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
 		return [][]byte{data}
 	}
+	elements := 0
+	jsonrpc.Each(data, func(json.RawMessage) { elements++ })
 	var batch []json.RawMessage
-	if json.Unmarshal(data, &batch) != nil {
+	if elements > maxBatch || json.Unmarshal(data, &batch) != nil {
 		return [][]byte{data}
 	}
 	all := make([][]byte, len(batch))

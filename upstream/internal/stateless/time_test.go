@@ -243,6 +243,7 @@ func TestSlowNotificationsLeaveRoomForRequests(t *testing.T) {
 		if got, _ := s.next(); !strings.Contains(got, `"id":1,"result"`) || time.Since(begun) != 0 {
 			t.Errorf("a call beside slow notifications got %s after %s", got, time.Since(begun))
 		}
+		synctest.Wait()
 		if n := len(s.seen("notifications/slow")); n > 64 || n+refused != stateless.MaxCalls {
 			t.Errorf("%d notifications are on their way, and %d were refused", n, refused)
 		}

@@ -190,3 +190,11 @@ func (c *Conn) negotiated(m *jsonrpc.Message) {
 	defer c.mu.Unlock()
 	c.version = version
 }
+
+// Refuse answers a request for which there is no call.
+func (c *Conn) Refuse(id jsonrpc.ID, e *jsonrpc.Error) {
+	_ = c.in.PushFor(jsonrpc.NewError(id, e), id) // as in fail
+}
+
+// Drop ends a call that another session takes over.
+func (c *Conn) Drop(k *Call) { c.finish(k) }

@@ -95,9 +95,11 @@ func (c *Conn) Send(msg []byte) error {
 func (c *Conn) start(k *Call, run func(*Call)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err == nil {
-		c.work.Go(func() { run(k) })
+	if c.err != nil {
+		c.calls.Finish(k.Call)
+		return
 	}
+	c.work.Go(func() { run(k) })
 }
 
 // Recv returns the next message of the server, from any response.
