@@ -97,6 +97,26 @@ func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 	}
 }
 
+// While a probe takes long, what was known before counts.
+func TestSlowProbeDoesNotUndoAReadiness(t *testing.T) {
+	u := &server{dial: func(ctx context.Context, n int) error {
+		switch n {
+		case 1:
+			return nil
+		case 2:
+			return errNoServer
+		}
+		return slow(20*time.Second)(ctx, n)
+	}}
+	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+		connect(t, g, plain).wantState(connstate.Ready)
+		connect(t, g, plain).wantState(connstate.Failed)
+		if err := g.Ready(t.Context()); err != nil || u.starts() != 3 {
+			t.Errorf("Ready = %v with %d starts, want the probe, and what was known before it", err, u.starts())
+		}
+	})
+}
+
 // A start of a client that fails does not decide; a probe does.
 func TestFailedStartOfAClientDoesNotDecide(t *testing.T) {
 	u := &server{dial: func(_ context.Context, n int) error {
@@ -112,7 +132,6 @@ func TestFailedStartOfAClientDoesNotDecide(t *testing.T) {
 		connect(t, g, plain).wantState(connstate.Failed)
 		for _, starts := range []int{2, 3} { // the probe from before still counts, and a new one
 			err := g.Ready(t.Context())
-			synctest.Wait() // nobody waits for the probe
 			if err != nil || u.starts() != starts {
 				t.Errorf("Ready = %v after a client's start failed, and %d starts, want %d", err, u.starts(), starts)
 			}

@@ -63,6 +63,16 @@ func (r *readiness) knownLocked() (error, bool) {
 	return r.verdict, !r.probed.IsZero() && time.Since(r.probed) < probeEvery
 }
 
+// unlessWorked returns err, or nil if the last start that decided worked.
+func (r *readiness) unlessWorked(err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.works && !r.draining {
+		return nil
+	}
+	return err
+}
+
 // Drain makes Ready fail. It cancels the running probe; no other begins.
 func (s *Supplier) Drain() {
 	r := &s.readiness
@@ -75,10 +85,9 @@ func (s *Supplier) Drain() {
 }
 
 // Ready returns nil if a session can be started: the last start worked, or a probe
-// does, now or in the last two seconds. If a start has failed since one worked, Ready
-// does not wait for the probe, and returns nil until that has failed too. Concurrent
-// callers share one probe, which the start timeout bounds. ctx and the initialization
-// timeout bound the wait for it.
+// does, now or in the last two seconds. Concurrent callers share one probe, which the
+// start timeout bounds. ctx and the initialization timeout bound the wait for it: if the
+// probe takes longer, what was known before counts.
 func (s *Supplier) Ready(ctx context.Context) error {
 	p, err := s.probe()
 	if p == nil {
@@ -88,14 +97,14 @@ func (s *Supplier) Ready(ctx context.Context) error {
 	case <-p.done:
 		return p.err
 	case <-time.After(s.opts.InitializationTimeout):
-		return ErrStarting
+		return s.readiness.unlessWorked(ErrStarting)
 	case <-ctx.Done():
 		return fmt.Errorf("readiness probe: %w", context.Cause(ctx))
 	}
 }
 
 // probe returns the running probe, which it may begin, or nil and the last result if
-// that is valid, or stands until the probe ends.
+// that is valid.
 func (s *Supplier) probe() (*probe, error) {
 	r := &s.readiness
 	r.mu.Lock()
@@ -108,9 +117,6 @@ func (s *Supplier) probe() (*probe, error) {
 		p := &probe{cancel: cancel, done: make(chan struct{})}
 		r.probe = p
 		s.Go(func() { s.runProbe(ctx, p) }) // ends with its timeout, or with Drain
-	}
-	if r.works {
-		return nil, nil
 	}
 	return r.probe, nil
 }
