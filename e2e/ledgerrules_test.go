@@ -131,7 +131,7 @@ func TestLedgerFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What was in flight, and when, stands in the fault.
+// The fault tells what was in flight, and when.
 func TestLedgerTellsTheHistoryOfAFault(t *testing.T) {
 	l := newLedger(time.Minute)
 	p := l.open("message")

@@ -15,18 +15,10 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
-
-// heap returns the bytes of live objects.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC() // pools keep what they hold for one more cycle
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
 
 // filling is a server of three kinds, in turn: one never initializes, one reads
 // nothing after that, and one answers each request with 512 KiB. The first session
@@ -99,7 +91,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if err := innocent.send(request("1", "tools/list")); err != nil {
 		t.Fatal(err)
 	}
-	before := heap()
+	before := scaletest.Heap()
 	var refused atomic.Int64
 	post := func(s *stream, body string) {
 		resp, err := client.Post(s.post, "application/json", strings.NewReader(body))
@@ -130,7 +122,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	grown := heap() - before
+	grown := scaletest.Heap() - before
 	if grown > limit+limit/4+clients*each {
 		t.Errorf("the heap has grown by %d MiB, with a budget of %d MiB", grown>>20, limit>>20)
 	}

@@ -9,22 +9,20 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // held counts the resources of a process.
 type held struct {
 	goroutines, files int
-	heap              uint64
+	heap              int64
 }
 
 func look(t *testing.T) held {
 	t.Helper()
-	runtime.GC()
-	runtime.GC() // a pool gives up its items at the second
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	h := held{goroutines: runtime.NumGoroutine(), heap: m.HeapAlloc}
+	heap := scaletest.Heap()
+	h := held{goroutines: runtime.NumGoroutine(), heap: heap}
 	if entries, err := os.ReadDir("/proc/self/fd"); err == nil { // Linux
 		h.files = len(entries)
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // drainJitter is the window over which Shutdown closes idle streams, so that their
@@ -104,7 +103,7 @@ func (g *Gateway) cut() error {
 		requests += c.InFlight()
 		closing.Go(func() {
 			for _, id := range c.Unanswered() {
-				c.AnswerNow(id, jsonrpc.NewError(id, multiplex.ReasonError("the gateway shut down before the server answered", "draining", false)), metrics.ErrorDraining)
+				c.AnswerNow(id, jsonrpc.NewError(id, jsonrpc.ReasonError("the gateway shut down before the server answered", "draining", false)), metrics.ErrorDraining)
 			}
 			c.CloseGracefully(metrics.ClosedShutdown, cutGrace)
 		})

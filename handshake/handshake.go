@@ -85,7 +85,8 @@ func newRefusal(response *jsonrpc.Message) *Failure {
 	return f
 }
 
-// denies reports whether an error response stands for a 401 or 403 of a remote server.
+// denies reports whether a remote server answered 401 or 403, which the transport turned
+// into this error response.
 func denies(response *jsonrpc.Message) bool {
 	member, _ := jsonrpc.Member(response.Error(), "data", "reason")
 	reason, _ := jsonrpc.Text(member)

@@ -31,6 +31,18 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// ReasonError returns an error of the gateway for a client's request. reason is for
+// programs; retryable says that the request had no effect, or that repeating it has
+// none.
+func ReasonError(message, reason string, retryable bool) *Error {
+	e := Errorf(CodeInternalError, "%s", message)
+	e.Data = struct {
+		Reason    string `json:"reason"`
+		Retryable bool   `json:"retryable"`
+	}{reason, retryable}
+	return e
+}
+
 // NewRequest returns the bytes of a request; params may be nil.
 func NewRequest(id ID, method string, params json.RawMessage) []byte {
 	return newCall(id, method, params)

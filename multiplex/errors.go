@@ -26,16 +26,6 @@ func errorType(m *jsonrpc.Message) string {
 
 // busyError returns the error for a request that had to wait, and had no room for that
 // because of err.
-func busyError(err error) *jsonrpc.Error { return ReasonError(err.Error(), "server_busy", true) }
-
-// ReasonError returns an error of the gateway for a client's request. reason is for
-// programs; retryable says that the request had no effect, or that repeating it has
-// none.
-func ReasonError(message, reason string, retryable bool) *jsonrpc.Error {
-	e := jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", message)
-	e.Data = struct {
-		Reason    string `json:"reason"`
-		Retryable bool   `json:"retryable"`
-	}{reason, retryable}
-	return e
+func busyError(err error) *jsonrpc.Error {
+	return jsonrpc.ReasonError(err.Error(), "server_busy", true)
 }

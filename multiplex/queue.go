@@ -260,7 +260,7 @@ func (s *Session) sendNext() {
 			return
 		}
 		if s.carryOut(p, v, m) != nil { // it waited in a session that has ended
-			p.reportLost(m, ReasonError("the session with the server was lost", "session_lost", true))
+			p.reportLost(m, jsonrpc.ReasonError("the session with the server was lost", "session_lost", true))
 		}
 	}
 }
@@ -292,13 +292,13 @@ func (s *Session) carryOut(p *pending, v verdict, m *jsonrpc.Message) error {
 	case full:
 		s.opts.Metrics.QueueFull()
 		why := fmt.Sprintf("over %d requests, or %d MiB of them, wait for the server", s.opts.MaxWaiting, maxQueueBytes>>20)
-		p.fail(ReasonError(why, "queue_full", true), metrics.ErrorBusy)
+		p.fail(jsonrpc.ReasonError(why, "queue_full", true), metrics.ErrorBusy)
 	case busy:
 		p.fail(busyError(budget.ErrUsedUp), metrics.ErrorBusy)
 	case forbid:
 		e := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such task")
 		if p.method == mcp.MethodSubscribe {
-			e = ReasonError(fmt.Sprintf("the client has %d subscriptions, or %d KiB of them", sharing.MaxSubscriptions, sharing.MaxSubscriptionBytes>>10), "too_many_subscriptions", false)
+			e = jsonrpc.ReasonError(fmt.Sprintf("the client has %d subscriptions, or %d KiB of them", sharing.MaxSubscriptions, sharing.MaxSubscriptionBytes>>10), "too_many_subscriptions", false)
 		}
 		p.fail(e, strconv.Itoa(e.Code))
 	}

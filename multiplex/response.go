@@ -138,7 +138,7 @@ func (s *Session) receiveTooLong(err error) {
 		})
 		switch {
 		case p != nil && busy:
-			p.fail(ReasonError("the server's answer was dropped: "+budget.ErrUsedUp.Error(), "server_busy", p.safe), metrics.ErrorBusy)
+			p.fail(jsonrpc.ReasonError("the server's answer was dropped: "+budget.ErrUsedUp.Error(), "server_busy", p.safe), metrics.ErrorBusy)
 			return
 		case p != nil:
 			s.failUnusable(p, "the server's answer is over the size limit")
@@ -166,7 +166,7 @@ func unreadRequest(busy bool) *jsonrpc.Error {
 // failUnusable answers a request whose response cannot be passed on.
 func (s *Session) failUnusable(p *pending, message string) {
 	s.log.Warn("server sent an unusable answer", "method", shortText(p.method), "why", message)
-	p.fail(ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
+	p.fail(jsonrpc.ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
 }
 
 // drop counts a message that is thrown away, and logs why.

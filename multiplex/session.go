@@ -214,7 +214,7 @@ func (s *Session) end(err error) {
 		s.opts.OnClose(reason)
 	}
 	for _, p := range open {
-		e := ReasonError(reason.Error(), "session_lost", !p.sent || p.safe)
+		e := jsonrpc.ReasonError(reason.Error(), "session_lost", !p.sent || p.safe)
 		switch {
 		case p.reply != nil:
 			p.reply <- outcome{err: reason}

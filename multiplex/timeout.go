@@ -87,7 +87,7 @@ func (s *Session) giveUp(p *pending) {
 	if p.sent {
 		s.sendCancelled(p, "the gateway's request timeout")
 	}
-	p.fail(ReasonError(s.limitOf(p), "timeout", !p.sent || p.safe), metrics.ErrorTimeout)
+	p.fail(jsonrpc.ReasonError(s.limitOf(p), "timeout", !p.sent || p.safe), metrics.ErrorTimeout)
 }
 
 // limitOf says which limit a request has reached.
@@ -105,7 +105,7 @@ func (s *Session) limitOf(p *pending) string {
 }
 
 func (p *pending) failCanceled() {
-	p.fail(ReasonError("the request was cancelled by the client", "cancelled", !p.sent || p.safe), metrics.ErrorCanceled)
+	p.fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", !p.sent || p.safe), metrics.ErrorCanceled)
 }
 
 // sendCancelled cancels a request at the server, except initialize, which must not

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // headerVersion carries the protocol version a client has negotiated.
@@ -65,7 +64,7 @@ const busyRetry = time.Second
 
 // refusedBusy is the refusal of work for which the budget has no bytes.
 func refusedBusy(err error) *refusal {
-	e := multiplex.ReasonError(err.Error()+": try again later", "server_busy", true)
+	e := jsonrpc.ReasonError(err.Error()+": try again later", "server_busy", true)
 	return &refusal{status: http.StatusServiceUnavailable, reason: metrics.PostBudget, err: e}
 }
 

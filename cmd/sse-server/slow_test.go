@@ -6,13 +6,14 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 )
 
 // dial opens a TCP connection to the program that the test bounds.
@@ -123,20 +124,11 @@ func TestStreamsForgetTheirHead(t *testing.T) {
 		}
 	}
 	open() // starts the shared session
-	before := heap()
+	before := scaletest.Heap()
 	for range streams {
 		open()
 	}
-	if each := (heap() - before) / streams; each > 100<<10 {
+	if each := (scaletest.Heap() - before) / streams; each > 100<<10 {
 		t.Errorf("each stream keeps %d KiB", each>>10)
 	}
-}
-
-// heap returns the bytes of live objects.
-func heap() int64 {
-	runtime.GC()
-	runtime.GC() // pools keep what they hold for one more cycle
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

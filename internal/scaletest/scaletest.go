@@ -1,6 +1,6 @@
-// Package scaletest checks in tests that the time a function takes grows no faster
-// than its input: work that grows with the square of what a client or a server
-// sends keeps a core busy for all others.
+// Package scaletest measures time and memory in tests. It checks that the time a
+// function takes grows no faster than its input: work that grows with the square of
+// what a client or a server sends keeps a core busy for all others.
 package scaletest
 
 import (

@@ -51,14 +51,7 @@ func TestSessionsGiveBackWhatTheyTake(t *testing.T) {
 				if !errors.Is(refused, jsonrpc.ErrBusy) {
 					t.Errorf("the last message over the budget: %v", refused)
 				}
-				synctest.Wait()
-				if err := conn.Close(); err != nil {
-					t.Fatal(err)
-				}
-				synctest.Wait()
-				if held.Force(limit - 1); held.Full() {
-					t.Error("bytes are held after the end")
-				}
+				endsWithNothing(t, conn, held, limit)
 			})
 		})
 	}
@@ -91,15 +84,21 @@ func TestUndecidedSessionsGiveBackWhatTheyTake(t *testing.T) {
 				if err := conn.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pad":%q}}`, strings.Repeat("x", 10_000))); err != nil {
 					t.Fatal(err)
 				}
-				synctest.Wait()
-				if err := conn.Close(); err != nil {
-					t.Fatal(err)
-				}
-				synctest.Wait()
-				if held.Force(limit - 1); held.Full() {
-					t.Error("bytes are held after the end")
-				}
+				endsWithNothing(t, conn, held, limit)
 			})
 		})
+	}
+}
+
+// endsWithNothing closes a session and expects that nothing of the budget is taken then.
+func endsWithNothing(t *testing.T, conn jsonrpc.Conn, held *budget.Account, limit int) {
+	t.Helper()
+	synctest.Wait()
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	if held.Force(limit - 1); held.Full() {
+		t.Error("bytes are held after the end")
 	}
 }

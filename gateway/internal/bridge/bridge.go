@@ -131,13 +131,13 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 func (b *Bridge) refuseUncounted(m *jsonrpc.Message, err error) {
 	switch {
 	case errors.Is(err, connstate.ErrDuplicate):
-		e := multiplex.ReasonError(err.Error(), "duplicate_id", false)
+		e := jsonrpc.ReasonError(err.Error(), "duplicate_id", false)
 		e.Code = jsonrpc.CodeInvalidRequest
 		b.c.RespondNow(jsonrpc.NewError(m.ID, e))
 	case errors.Is(err, connstate.ErrTooManyPending):
-		b.c.RespondNow(jsonrpc.NewError(m.ID, multiplex.ReasonError(err.Error(), "too_many_requests", true)))
+		b.c.RespondNow(jsonrpc.NewError(m.ID, jsonrpc.ReasonError(err.Error(), "too_many_requests", true)))
 	case errors.Is(err, connstate.ErrBusy):
-		b.c.RespondNow(jsonrpc.NewError(m.ID, multiplex.ReasonError(err.Error(), "server_busy", true)))
+		b.c.RespondNow(jsonrpc.NewError(m.ID, jsonrpc.ReasonError(err.Error(), "server_busy", true)))
 	}
 }
 
@@ -157,7 +157,7 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 func (b *Bridge) cancel(m *jsonrpc.Message) {
 	id, _ := jsonrpc.Member(m.Params(), "requestId")
 	if b.c.Withdraw(jsonrpc.ID(id)) {
-		b.fail(jsonrpc.ID(id), multiplex.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
+		b.fail(jsonrpc.ID(id), jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
 		return
 	}
 	b.forwardOrDrop(m)
@@ -224,7 +224,7 @@ func (b *Bridge) readmit(m *jsonrpc.Message) {
 	case err != nil:
 		b.Refused(m, err)
 	case pass && !b.send(m) && m.Kind == jsonrpc.Request:
-		b.fail(m.ID, multiplex.ReasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
+		b.fail(m.ID, jsonrpc.ReasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
 	}
 }
 
@@ -241,13 +241,13 @@ func (b *Bridge) Refused(m *jsonrpc.Message, err error) {
 	case errors.Is(err, connstate.ErrGateTimeout):
 		b.fail(m.ID, b.visibleFailure(b.start.lateFailure(b.opts.InitializationTimeout)).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrDraining):
-		b.fail(m.ID, multiplex.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
+		b.fail(m.ID, jsonrpc.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
 	case errors.Is(err, connstate.ErrGateFull):
-		b.fail(m.ID, multiplex.ReasonError(err.Error(), "gate_full", true), metrics.ErrorBusy)
+		b.fail(m.ID, jsonrpc.ReasonError(err.Error(), "gate_full", true), metrics.ErrorBusy)
 	case errors.Is(err, connstate.ErrBusy):
-		b.fail(m.ID, multiplex.ReasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
+		b.fail(m.ID, jsonrpc.ReasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
 	default:
-		b.fail(m.ID, multiplex.ReasonError(err.Error(), "closed", true), metrics.ErrorClosed)
+		b.fail(m.ID, jsonrpc.ReasonError(err.Error(), "closed", true), metrics.ErrorClosed)
 	}
 }
 

@@ -115,6 +115,6 @@ func (e *Ends) Join(other *Ends) {
 	}
 }
 
-// Error returns the error that stands for the message. The caller must not use e any
+// Error returns the error to report in place of the message. The caller must not use e any
 // more.
 func (e *Ends) Error() error { return &jsonrpc.TooLongError{Head: e.head, Tail: e.tail, Busy: e.Busy} }
