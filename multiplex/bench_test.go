@@ -2,6 +2,7 @@ package multiplex_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -12,13 +13,13 @@ import (
 // measured is the multiplexer alone.
 type pushConn struct {
 	receive func([]byte, error) bool
-	bytes   int
+	bytes   atomic.Int64 // requests and their cancellations are sent concurrently
 }
 
 func (c *pushConn) Push(receive func([]byte, error) bool) { c.receive = receive }
 func (c *pushConn) Recv() ([]byte, error)                 { panic("Recv of a Pusher") }
 func (c *pushConn) Close() error                          { return nil }
-func (c *pushConn) Send(msg []byte) error                 { c.bytes += len(msg); return nil }
+func (c *pushConn) Send(msg []byte) error                 { c.bytes.Add(int64(len(msg))); return nil }
 
 // countingClient counts what reaches it.
 type countingClient struct{ answers, bytes int }

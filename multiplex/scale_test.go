@@ -27,6 +27,15 @@ func newScaled(t *testing.T, opts multiplex.Options) *scaled {
 	return s
 }
 
+// end ends the session with its requests and their timers. A pushConn reports no end
+// by itself.
+func (s *scaled) end() {
+	err := errors.New("the test is over")
+	s.session.Close(err)
+	s.conn.receive(nil, err)
+	<-s.session.Done()
+}
+
 func (s *scaled) says(format string, args ...any) {
 	s.conn.receive(fmt.Appendf(nil, format, args...), nil)
 }
@@ -112,7 +121,7 @@ func TestSessionsTakeTimeInProportion(t *testing.T) {
 				scaletest.Linear(t, 100, func(n int) func() {
 					return func() {
 						s := newScaled(t, opts)
-						defer s.session.Close(errors.New("the test is over"))
+						defer s.end()
 						act(s, n)
 					}
 				})
