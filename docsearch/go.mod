@@ -1,0 +1,3 @@
+module github.com/mcp-sse/mcp-sse/docsearch
+
+go 1.26.0
