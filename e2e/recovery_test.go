@@ -142,6 +142,7 @@ func TestSafeRequestIsRepeatedOnce(t *testing.T) {
 			s.accepted(requestJSON("1", "tools/call", callParams("cursed", "{}")))
 			assertLost(t, s, "1", true)
 			assertEchoes(t, s, 2, "client")
+			g.stop() // the log is written in the background, and is complete now
 			if got := len(g.started()); got != 3 {
 				t.Errorf("servers started = %d, want 3: one, one for the repeat, one after it", got)
 			}
