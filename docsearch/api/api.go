@@ -89,18 +89,20 @@ type AddFolder struct {
 }
 
 // SearchRequest is the body of POST /api/v1/folders/{path}/search, and of
-// POST /api/v1/search, which searches all folders.
+// POST /api/v1/search, which searches several folders.
 type SearchRequest struct {
-	Query          string  `json:"query"`                    // words, and phrases in double quotes
-	Limit          int     `json:"limit,omitempty"`          // 1-100, 10 if omitted
-	Threshold      float64 `json:"threshold,omitempty"`      // least relevance of a result
-	IncludeContent bool    `json:"includeContent,omitempty"` // with the text of the chunk that was found
+	Folders        []string `json:"folders,omitempty"`        // of /api/v1/search: where to search, all folders if omitted
+	Query          string   `json:"query"`                    // words, and phrases in double quotes
+	Limit          int      `json:"limit,omitempty"`          // 1-100, 10 if omitted
+	Threshold      float64  `json:"threshold,omitempty"`      // least relevance of a result
+	IncludeContent bool     `json:"includeContent,omitempty"` // with the text of the chunk that was found
 }
 
 // SearchContentRequest is the body of POST /api/v1/folders/{path}/search_content, and
-// of POST /api/v1/search_content, which searches all folders. A result matches at least
-// one concept or term; each exact term that it contains raises its relevance.
+// of POST /api/v1/search_content, which searches several folders. A result matches at
+// least one concept or term; each exact term that it contains raises its relevance.
 type SearchContentRequest struct {
+	Folders          []string `json:"folders,omitempty"` // as in SearchRequest
 	SemanticConcepts []string `json:"semantic_concepts,omitempty"`
 	ExactTerms       []string `json:"exact_terms,omitempty"` // words or phrases that must occur as they are
 	MinScore         float64  `json:"min_score,omitempty"`
@@ -121,6 +123,7 @@ type SearchResponse struct {
 type Result struct {
 	DocumentName string   `json:"documentName"` // the title, or the file's name
 	DocumentID   string   `json:"documentId"`
+	Folder       string   `json:"folder"`
 	Path         string   `json:"path"` // absolute
 	Relevance    float64  `json:"relevance"`
 	Snippet      string   `json:"snippet"` // plain text; matched words stand between U+E000 and U+E001
@@ -157,7 +160,8 @@ const ModelLexical = "bm25"
 type DocumentSummary struct {
 	ID       string    `json:"id"` // the same for the same path, whatever its content
 	Name     string    `json:"name"`
-	Path     string    `json:"path"`
+	Folder   string    `json:"folder"`
+	Path     string    `json:"path"` // absolute
 	Type     string    `json:"type"` // text, markdown, html, code, pdf, docx
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
