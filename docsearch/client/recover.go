@@ -1,0 +1,251 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+)
+
+const (
+	startLockFile = "start.lock"
+	flightKey     = "recovery"
+	lookPause     = 10 * time.Millisecond
+	lockPause     = 20 * time.Millisecond
+)
+
+// find returns the daemon to send a request to: the known one, or one that a recovery
+// brings back. The recovery goes on when ctx ends: the next call needs it too.
+func (c *Client) find(ctx context.Context) (discovery.Record, error) {
+	if record, ok := c.current(); ok {
+		return record, nil
+	}
+	if c.opts.NoStart {
+		return c.findRunning(ctx)
+	}
+	result := c.flight.DoChan(flightKey, func() (any, error) { return c.recover(c.life) })
+	select {
+	case r := <-result:
+		record, ok := r.Val.(discovery.Record)
+		if r.Err == nil && !ok {
+			return record, &DownError{Reason: "the client is closed", Advice: "restart this server"}
+		}
+		return record, r.Err
+	case <-ctx.Done():
+		return discovery.Record{}, context.Cause(ctx)
+	}
+}
+
+func (c *Client) findRunning(ctx context.Context) (discovery.Record, error) {
+	switch seen := c.look(ctx); seen.state {
+	case stateHealthy:
+		c.setKnown(seen.record)
+		return seen.record, nil
+	case stateFailed:
+		return discovery.Record{}, seen.err
+	case stateAbsent:
+		return discovery.Record{}, &DownError{Reason: "no daemon runs", Advice: `start one with "docsearch daemon"`}
+	default:
+		return discovery.Record{}, &DownError{Reason: seen.err.Error(), Advice: "try again later", Err: seen.err}
+	}
+}
+
+// recover brings a healthy daemon up that is told of the folders. It holds the start
+// lock meanwhile, so that one process at a time looks, kills and starts.
+func (c *Client) recover(ctx context.Context) (discovery.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, 4*(c.opts.StartTimeout+c.opts.HangTimeout))
+	defer cancel()
+	if err := discovery.MakeDir(c.opts.StateDir); err != nil {
+		return discovery.Record{}, stateError(c.opts.StateDir, err)
+	}
+	lock := flock.New(filepath.Join(c.opts.StateDir, startLockFile))
+	if _, err := lock.TryLockContext(ctx, lockPause); err != nil {
+		if ctx.Err() != nil {
+			return discovery.Record{}, &DownError{Reason: "another process has been starting it for too long",
+				Advice: "end that process, which holds " + lock.Path(), Err: err}
+		}
+		return discovery.Record{}, stateError(c.opts.StateDir, err)
+	}
+	defer func() { _ = lock.Close() }() // it cannot fail in a way that matters: the file is only a lock
+	r := &recovery{Client: c, deadline: time.Now().Add(c.opts.StartTimeout)}
+	return r.run(ctx)
+}
+
+// recovery is one run of recover, under the start lock.
+type recovery struct {
+	*Client
+	child    *child    // the daemon that it started; nil before
+	deadline time.Time // for the present daemon to become healthy or end
+}
+
+func (r *recovery) run(ctx context.Context) (discovery.Record, error) {
+	for {
+		seen := r.look(ctx)
+		done, err := r.step(ctx, seen)
+		if done || err != nil {
+			return seen.record, err
+		}
+		if !sleep(ctx, lookPause) {
+			return discovery.Record{}, &DownError{Reason: "it did not become healthy in time",
+				Advice: "look into " + r.logPath(), Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// step acts on what was seen. It reports whether the daemon is up.
+func (r *recovery) step(ctx context.Context, seen sight) (done bool, err error) {
+	switch seen.state {
+	case stateHealthy:
+		return r.adopt(ctx, seen.record), nil
+	case stateFailed:
+		return false, seen.err
+	case stateAbsent:
+		return false, r.startOnce()
+	case stateHangs:
+		if r.child == nil {
+			r.kill(seen.record)
+		}
+	}
+	if time.Now().After(r.deadline) {
+		return false, r.giveUp(seen)
+	}
+	return false, nil
+}
+
+// startOnce starts a daemon, and fails if it did so before and that one has ended.
+func (r *recovery) startOnce() error {
+	if r.child != nil {
+		if r.child.exited() {
+			return r.child.failure()
+		}
+		if time.Now().After(r.deadline) {
+			return r.giveUp(sight{err: errors.New("it did not take the lock")})
+		}
+		return nil
+	}
+	child, err := r.start()
+	if err != nil {
+		return err
+	}
+	r.log.Info("daemon started", "pid", child.pid())
+	r.child, r.deadline = child, time.Now().Add(r.opts.StartTimeout)
+	return nil
+}
+
+// giveUp deals with a daemon that neither became healthy nor ended. It kills one that
+// was there before, so that the next step starts a new one. If that is what it did
+// already, it ends the new one too: a broken daemon would only keep the lock.
+func (r *recovery) giveUp(seen sight) error {
+	if r.child == nil && r.kill(seen.record) {
+		r.deadline = time.Now().Add(r.opts.StartTimeout)
+		return nil
+	}
+	if r.child != nil {
+		return r.child.giveUp(r.opts.StartTimeout)
+	}
+	return &DownError{
+		Reason: fmt.Sprintf("a process holds %s, but no healthy daemon answers: %v", filepath.Join(r.opts.StateDir, "daemon.lock"), seen.err),
+		Advice: "end the docsearch processes and try again", Err: seen.err}
+}
+
+// adopt tells the daemon of the folders and remembers it. It reports false if the
+// daemon is lost meanwhile.
+func (r *recovery) adopt(ctx context.Context, record discovery.Record) bool {
+	for _, path := range r.configured() {
+		err := r.send(ctx, record, addFolder(path), nil)
+		if _, lost := errors.AsType[*lostError](err); lost {
+			return false
+		}
+		if err != nil {
+			r.log.Warn("folder not added", "folder", path, "err", err)
+		}
+	}
+	r.setKnown(record)
+	return true
+}
+
+// kill ends the process of the record, if that still is the daemon that wrote it.
+func (r *recovery) kill(record discovery.Record) bool {
+	process, err := os.FindProcess(record.PID) // on Linux a handle of this very process
+	if err != nil {
+		return false
+	}
+	defer func() { _ = process.Release() }()
+	if !record.Alive() || process.Kill() != nil {
+		return false
+	}
+	r.log.Warn("daemon that hangs killed", "pid", record.PID)
+	return true
+}
+
+// state is what a look at the state directory and the daemon finds.
+type state int
+
+const (
+	stateAbsent  state = iota // no one holds the lock
+	stateBusy                 // someone holds the lock and starts, stops or answers wrongly
+	stateHangs                // the daemon says nothing
+	stateHealthy              // the daemon answers
+	stateFailed               // there is an error that waiting does not help
+)
+
+// sight is a state with its details.
+type sight struct {
+	state  state
+	record discovery.Record // zero if there is none
+	err    error            // why the daemon is not healthy
+}
+
+// look finds out what is with the daemon. Nothing but its lock shows that it runs: a
+// record without a lock is stale, and what listens at its address is another program.
+func (c *Client) look(ctx context.Context) sight {
+	held, err := discovery.Held(c.opts.StateDir)
+	if err != nil {
+		return sight{state: stateFailed, err: stateError(c.opts.StateDir, err)}
+	}
+	if !held {
+		return sight{state: stateAbsent}
+	}
+	record, err := discovery.Read(c.opts.StateDir)
+	if err != nil {
+		return sight{state: stateBusy, err: err}
+	}
+	if record.APIVersion != api.Version {
+		return incompatible(record, record.APIVersion)
+	}
+	return c.examine(ctx, record)
+}
+
+// examine asks the daemon of the record for its health, and checks that the answer
+// comes from it.
+func (c *Client) examine(ctx context.Context, record discovery.Record) sight {
+	health, err := c.health(ctx, record)
+	says, no := errors.AsType[*APIError](err)
+	switch {
+	case errors.Is(err, errHangs):
+		return sight{stateHangs, record, err}
+	case no && !transient(says.Status):
+		return sight{stateFailed, record, says}
+	case err != nil:
+		return sight{stateBusy, record, err}
+	case health.PID != record.PID:
+		return sight{stateBusy, record, fmt.Errorf("another program answers at %s", record.Address)}
+	case health.APIVersion != api.Version:
+		return incompatible(record, health.APIVersion)
+	}
+	return sight{stateHealthy, record, nil}
+}
+
+func incompatible(record discovery.Record, version int) sight {
+	return sight{stateFailed, record, &DownError{
+		Reason: fmt.Sprintf("the daemon %s (pid %d) speaks version %d of the API, and this program version %d",
+			record.Version, record.PID, version, api.Version),
+		Advice: "end that daemon, or use the same version of docsearch everywhere"}}
+}

@@ -1,0 +1,170 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	logFile    = "daemon.log"
+	maxLog     = 512 << 10 // a start cuts a longer log
+	keepLog    = 256 << 10 // what a cut leaves
+	tailBytes  = 4 << 10   // how much of the log an error looks at
+	tailLines  = 5         // how many lines of it an error has
+	reapPeriod = 5 * time.Second
+)
+
+// child is a daemon that this process started.
+type child struct {
+	cmd    *exec.Cmd
+	log    string        // path of its log
+	offset int64         // where its part of the log starts
+	ended  chan struct{} // closed when it has ended
+}
+
+func (c *Client) logPath() string { return filepath.Join(c.opts.StateDir, logFile) }
+
+// start starts a daemon that outlives this process.
+func (c *Client) start() (*child, error) {
+	command, err := c.command()
+	if err != nil {
+		return nil, err
+	}
+	out, offset, err := openLog(c.logPath())
+	if err != nil {
+		return nil, stateError(c.opts.StateDir, err)
+	}
+	defer func() { _ = out.Close() }() // the daemon has its own
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Dir = c.opts.StateDir
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.SysProcAttr = detached()
+	if err := cmd.Start(); err != nil {
+		return nil, commandError(command[0], err)
+	}
+	ch := &child{cmd: cmd, log: c.logPath(), offset: offset, ended: make(chan struct{})}
+	go func() { // ends with the daemon
+		_ = cmd.Wait()
+		close(ch.ended)
+	}()
+	return ch, nil
+}
+
+// command returns the command line that starts a daemon. It looks for this executable
+// only now: it may have been replaced.
+func (c *Client) command() ([]string, error) {
+	if len(c.opts.Command) > 0 {
+		return c.opts.Command, nil
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, commandError("docsearch", err)
+	}
+	return []string{exe, "daemon"}, nil
+}
+
+func (ch *child) pid() int { return ch.cmd.Process.Pid }
+
+func (ch *child) exited() bool {
+	select {
+	case <-ch.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// failure explains why a daemon that ended is not there.
+func (ch *child) failure() error {
+	return &DownError{Reason: fmt.Sprintf("it ended at its start (%s)%s", ch.cmd.ProcessState, ch.lastWords()),
+		Advice: "fix what its log says: " + ch.log}
+}
+
+// giveUp kills a daemon that did not become healthy, and explains that.
+func (ch *child) giveUp(after time.Duration) error {
+	_ = ch.cmd.Process.Kill() // fails if it has just ended
+	select {
+	case <-ch.ended:
+	case <-time.After(reapPeriod):
+	}
+	return &DownError{Reason: fmt.Sprintf("it was not healthy within %v of its start and was ended%s", after, ch.lastWords()),
+		Advice: "look into " + ch.log + " and try again"}
+}
+
+// lastWords returns the last lines that the daemon wrote, to append to a sentence.
+func (ch *child) lastWords() string {
+	data, err := readTail(ch.log, ch.offset)
+	if err != nil || len(data) == 0 {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return ", its last words: " + strings.Join(lines[max(0, len(lines)-tailLines):], " | ")
+}
+
+// readTail returns the end of the file, but nothing before offset.
+func readTail(path string, offset int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	from := max(offset, info.Size()-tailBytes)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, tailBytes))
+	for len(data) > 0 && !utf8.RuneStart(data[0]) {
+		data = data[1:]
+	}
+	return bytes.ToValidUTF8(data, []byte("?")), err
+}
+
+// openLog opens the log to append to, and cuts it before if it is long. It returns
+// where the next line goes.
+func openLog(path string) (*os.File, int64, error) {
+	if err := cutLog(path); err != nil {
+		return nil, 0, err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open log: %w", err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("open log: %w", err), f.Close())
+	}
+	return f, info.Size(), nil
+}
+
+// cutLog leaves the last lines of a log that is longer than maxLog.
+func cutLog(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() <= maxLog {
+		return nil // if there is none, there is nothing to cut
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("cut log: %w", err)
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, info.Size()-keepLog, keepLog))
+	if err == nil {
+		data = data[bytes.IndexByte(data, '\n')+1:]
+		_, err = f.WriteAt(data, 0)
+	}
+	if err == nil {
+		err = f.Truncate(int64(len(data)))
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("cut log: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package discovery
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Probes of clients hold the lock for some microseconds, so that Acquire tries some
+// more times before it believes that a daemon has it.
+const (
+	acquireTries = 20
+	acquirePause = 5 * time.Millisecond
+)
+
+// Lock is the lock of a daemon on its state directory. The system releases it when the
+// process ends. Its methods may be called concurrently.
+type Lock struct {
+	dir string
+
+	mu    sync.Mutex
+	flock *flock.Flock // nil after Release
+}
+
+// Acquire takes the lock of the state directory dir, which it creates if needed, and
+// removes the record of a daemon that died. It returns an error that wraps ErrHeld if a
+// daemon has the lock, and decides that within some 100 ms.
+func Acquire(dir string) (*Lock, error) {
+	if err := MakeDir(dir); err != nil {
+		return nil, err
+	}
+	f := flock.New(filepath.Join(dir, lockFile))
+	for try := range acquireTries {
+		if try > 0 {
+			time.Sleep(acquirePause)
+		}
+		ok, err := f.TryLock()
+		if err != nil {
+			return nil, fmt.Errorf("lock state directory: %w", err)
+		}
+		if ok {
+			return locked(dir, f)
+		}
+	}
+	return nil, fmt.Errorf("lock state directory %s: %w", dir, ErrHeld)
+}
+
+func locked(dir string, f *flock.Flock) (*Lock, error) {
+	l := &Lock{dir: dir, flock: f}
+	if err := removeRecord(dir); err != nil {
+		return nil, errors.Join(err, f.Unlock())
+	}
+	return l, nil
+}
+
+// Publish writes the record for clients to read. They see the old record or the new
+// one, never a part. It fails after Release.
+func (l *Lock) Publish(r Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flock == nil {
+		return errors.New("publish record: the lock is released")
+	}
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("publish record: %w", err)
+	}
+	if err := replaceFile(filepath.Join(l.dir, recordFile), append(data, '\n')); err != nil {
+		return fmt.Errorf("publish record: %w", err)
+	}
+	return nil
+}
+
+// Release removes the record and gives up the lock. Further calls do nothing.
+func (l *Lock) Release() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flock == nil {
+		return nil
+	}
+	err := errors.Join(removeRecord(l.dir), l.flock.Unlock())
+	l.flock = nil
+	return err
+}
+
+// Held reports whether a daemon holds the lock of dir. It creates nothing. It returns
+// an error that wraps ErrOwner if the directory belongs to another user.
+func Held(dir string) (bool, error) {
+	if _, err := statOwned(dir); err != nil {
+		return false, absent(err)
+	}
+	f := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_RDONLY))
+	free, err := f.TryRLock()
+	if err != nil {
+		return false, absent(err)
+	}
+	if err := f.Close(); err != nil {
+		return false, fmt.Errorf("look at lock: %w", err)
+	}
+	return !free, nil
+}
+
+// absent returns nil if err says that a file is not there: then nobody has locked it.
+func absent(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func removeRecord(dir string) error {
+	if err := absent(os.Remove(filepath.Join(dir, recordFile))); err != nil {
+		return fmt.Errorf("remove record: %w", err)
+	}
+	return nil
+}
+
+// replaceFile writes data to a new file, readable by its user alone, and moves it to
+// path.
+func replaceFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,169 @@
+package mcpserver
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+)
+
+var highlights = strings.NewReplacer(api.HighlightStart, "**", api.HighlightEnd, "**")
+
+// results returns what a search found as text and as structured output, in which
+// snippets have highlights as Markdown.
+func results(sc scope, found *api.SearchResponse) (string, *api.SearchResponse) {
+	out := *found
+	out.Results = slices.Clone(found.Results)
+	if out.Results == nil {
+		out.Results = []api.Result{}
+	}
+	for i := range out.Results {
+		out.Results[i].Snippet = highlights.Replace(strings.Join(strings.Fields(out.Results[i].Snippet), " "))
+	}
+	out.Warnings = merge(sc.warnings, found.Warnings)
+	return formatResults(sc, &out), &out
+}
+
+// merge returns all warnings, each once.
+func merge(a, b []string) []string {
+	var out []string
+	for _, w := range slices.Concat(a, b) {
+		if !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func formatResults(sc scope, r *api.SearchResponse) string {
+	var b strings.Builder
+	folder := sc.path
+	if folder == "" {
+		folder = "all folders"
+	}
+	fmt.Fprintf(&b, "Folder: %s\n", folder)
+	fmt.Fprintf(&b, "Found %s in %.1f ms (%s)\n", count(len(r.Results), "document"), r.Performance.SearchTime, r.Performance.ModelUsed)
+	for _, w := range r.Warnings {
+		fmt.Fprintf(&b, "Warning: %s\n", w)
+	}
+	for i, found := range r.Results {
+		formatResult(&b, i+1, found)
+	}
+	switch {
+	case len(r.Results) == 0:
+		b.WriteString("\nUse fewer or other words, or a lower least relevance.\n")
+	case r.NextCursor != "":
+		fmt.Fprintf(&b, "\nMore results: repeat the call with cursor %q.\n", r.NextCursor)
+	}
+	if len(r.Results) > 0 {
+		b.WriteString("\nRead a document: get_document_data with its ID.\n")
+	}
+	return b.String()
+}
+
+func formatResult(b *strings.Builder, number int, r api.Result) {
+	fmt.Fprintf(b, "\n%d. %s (%d %%)\n", number, r.DocumentName, int(math.Round(r.Relevance*100)))
+	fmt.Fprintf(b, "   %s, %s\n", r.Path, formatLocation(r.Location))
+	fmt.Fprintf(b, "   ID: %s\n", r.DocumentID)
+	if r.Snippet != "" {
+		fmt.Fprintf(b, "   %s\n", r.Snippet)
+	}
+}
+
+func formatLocation(l api.Location) string {
+	var parts []string
+	if l.Page > 0 {
+		parts = append(parts, fmt.Sprintf("page %d", l.Page))
+	}
+	if l.EndLine > l.Line {
+		parts = append(parts, fmt.Sprintf("lines %d-%d", l.Line, l.EndLine))
+	} else {
+		parts = append(parts, fmt.Sprintf("line %d", l.Line))
+	}
+	if l.Heading != "" {
+		parts = append(parts, fmt.Sprintf("under %q", l.Heading))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func formatFolders(folders []api.Folder) string {
+	if len(folders) == 0 {
+		return "No folder is indexed.\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s:\n", count(len(folders), "folder"))
+	for i, f := range folders {
+		fmt.Fprintf(&b, "\n%d. %s\n   %s, %s, %s of text", i+1, f.Path, formatStatus(f.Status, f.Percent),
+			count(f.Documents, "document"), size(f.TextBytes))
+		if !f.IndexedAt.IsZero() {
+			fmt.Fprintf(&b, ", indexed %s", f.IndexedAt.UTC().Format(time.RFC3339))
+		}
+		b.WriteByte('\n')
+		if f.Warning != "" {
+			fmt.Fprintf(&b, "   Warning: %s\n", f.Warning)
+		}
+	}
+	return b.String()
+}
+
+func formatStatus(s api.Status, percent int) string {
+	if s == api.StatusIndexing {
+		return fmt.Sprintf("%s (%d %%)", s, percent)
+	}
+	return string(s)
+}
+
+func formatDocument(d *api.Document) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%s)\n%s\n", d.Name, d.Type, d.Path)
+	if d.Title != "" && d.Title != d.Name {
+		fmt.Fprintf(&b, "Title: %s\n", d.Title)
+	}
+	fmt.Fprintf(&b, "Bytes %d to %d of %d\n\n%s\n", d.Offset, d.Offset+len(d.Text), d.TextBytes, d.Text)
+	if d.NextOffset > 0 {
+		fmt.Fprintf(&b, "\nThe document goes on: call get_document_data with offset %d.\n", d.NextOffset)
+	}
+	return b.String()
+}
+
+func formatInfo(i *api.ServerInfo) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s, %s\n", i.Name, i.Version, formatStatus(i.Status, i.Percent))
+	fmt.Fprintf(&b, "%s, %s, %s, %s of text, %s on disk\n", count(i.Folders, "folder"), count(i.Documents, "document"),
+		count(i.Chunks, "passage"), size(i.TextBytes), size(i.IndexBytes))
+	if e := i.Embeddings; e != nil {
+		fmt.Fprintf(&b, "Embeddings: %s, for %s\n", e.Model, count(e.Chunks, "passage"))
+		if e.LastFailed != "" {
+			fmt.Fprintf(&b, "Warning: the embeddings fail: %s\n", e.LastFailed)
+		}
+	} else {
+		b.WriteString("Embeddings: none; searches are by words\n")
+	}
+	for _, w := range i.Warnings {
+		fmt.Fprintf(&b, "Warning: %s\n", w)
+	}
+	return b.String()
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func size(bytes int64) string {
+	switch {
+	case bytes < 1<<10:
+		return fmt.Sprintf("%d B", bytes)
+	case bytes < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
+	case bytes < 1<<30:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	default:
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	}
+}

@@ -1,0 +1,145 @@
+// Package mcpserver offers the document daemon to agents as an MCP server: tools to
+// search and to read, and resources for documents.
+//
+// It holds no state but the client of the daemon. What the agent can act on, such as a
+// wrong folder name or a daemon that cannot be brought back, is a tool error with text
+// that says what to do; protocol errors are for broken requests.
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+)
+
+// API is what the server needs of the daemon. [*client.Client] implements it.
+type API interface {
+	Info(ctx context.Context) (*api.ServerInfo, error)
+	Folders(ctx context.Context) (*api.Folders, error)
+	// WaitFolders returns the folders when their revision is not after. It starts no daemon.
+	WaitFolders(ctx context.Context, after int64) (*api.Folders, error)
+	Search(ctx context.Context, folder string, q api.SearchRequest) (*api.SearchResponse, error)
+	SearchContent(ctx context.Context, folder string, q api.SearchContentRequest) (*api.SearchResponse, error)
+	Documents(ctx context.Context, folder, cursor string, limit int) (*api.Documents, error)
+	Document(ctx context.Context, id string, offset, limit int) (*api.Document, error)
+}
+
+const (
+	indexWait  = 30 * time.Second       // how long a search waits for the first index
+	indexPoll  = 250 * time.Millisecond // pause between looks at its progress
+	watchPause = 5 * time.Second        // pause after a failed look for changed folders
+)
+
+// Options configure a Server. Client is required.
+type Options struct {
+	Client  API
+	Version string
+	// Folders are the configured folders, for messages to an agent that finds none.
+	Folders []string
+	// Logger logs failures. It must not write to stdout if that is the transport. Nil
+	// discards the log.
+	Logger *slog.Logger
+}
+
+// Server is an MCP server over a client of the daemon.
+type Server struct {
+	api     API
+	log     *slog.Logger
+	folders []string
+	mcp     *mcp.Server
+
+	indexWait, indexPoll, watchPause time.Duration
+}
+
+const instructions = `Search and read the user's documents: text, Markdown, HTML, source code, PDF and DOCX in the folders that list_folders names.
+Start with search_content: give the ideas you look for as semantic_concepts and names, numbers or identifiers as exact_terms. Use search for a plain query.
+Each result has a document ID and a location. Read more of a document with get_document_data. If nothing is found, use fewer or other words, a lower min_score, or another folder.
+A warning says when a folder is not yet completely indexed; then search again later.`
+
+// New returns a Server. It fails if there is no client.
+func New(o Options) (*Server, error) {
+	if o.Client == nil {
+		return nil, errors.New("an MCP server needs a client of the daemon")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{api: o.Client, log: o.Logger, folders: slices.Clone(o.Folders),
+		indexWait: indexWait, indexPoll: indexPoll, watchPause: watchPause}
+	s.mcp = mcp.NewServer(
+		&mcp.Implementation{Name: "docsearch", Title: "Document search", Version: o.Version},
+		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
+	s.mcp.AddReceivingMiddleware(s.recoverPanics, s.listDocuments)
+	if err := s.addTools(); err != nil {
+		return nil, err
+	}
+	s.addResources()
+	return s, nil
+}
+
+// Run serves one session, until its client leaves or ctx ends. It waits for everything
+// that it started.
+func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	watched, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer stop()
+	wg.Go(func() { s.watchFolders(watched) })
+	if err := s.mcp.Run(ctx, t); err != nil {
+		return fmt.Errorf("serve MCP: %w", err)
+	}
+	return nil
+}
+
+// watchFolders tells the client when the list of documents may be another. It ends with
+// ctx, and neither starts a daemon nor needs one.
+func (s *Server) watchFolders(ctx context.Context) {
+	for revision, first := int64(-1), true; ; first = false {
+		folders, err := s.api.WaitFolders(ctx, revision)
+		for err != nil {
+			if !sleep(ctx, s.watchPause) {
+				return
+			}
+			folders, err = s.api.WaitFolders(ctx, revision)
+		}
+		revision = folders.Revision
+		if !first {
+			s.addFoldersResource() // adding it again notifies all clients
+		}
+	}
+}
+
+// recoverPanics has a request that panics fail alone.
+func (s *Server) recoverPanics(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				s.log.Error("request panicked", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error; other requests still work"}
+			}
+		}()
+		return next(ctx, method, req)
+	}
+}
+
+// sleep waits, and reports whether ctx still lives after that.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,159 @@
+package mcpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/client"
+)
+
+type searchContentInput struct {
+	SemanticConcepts []string `json:"semantic_concepts,omitempty" jsonschema:"Ideas or topics to look for, each a few words. A result matches at least one concept or term."`
+	ExactTerms       []string `json:"exact_terms,omitempty" jsonschema:"Words or phrases as they stand in the text: names, numbers, identifiers. Each one that a result contains raises its relevance."`
+	Folder           string   `json:"folder,omitempty" jsonschema:"Folder to search: its absolute path, or the last part of it. All folders if omitted."`
+	MinScore         float64  `json:"min_score,omitempty" jsonschema:"Least relevance of a result."`
+	Limit            int      `json:"limit,omitempty" jsonschema:"Largest number of results."`
+	Cursor           string   `json:"cursor,omitempty" jsonschema:"The nextCursor of the results before, to get the next ones. Leave the other arguments as they were."`
+}
+
+type searchInput struct {
+	Query     string  `json:"query" jsonschema:"Words to look for; a phrase in double quotes must occur as it is."`
+	Folder    string  `json:"folder,omitempty" jsonschema:"Folder to search: its absolute path, or the last part of it. All folders if omitted."`
+	Limit     int     `json:"limit,omitempty" jsonschema:"Largest number of results."`
+	Threshold float64 `json:"threshold,omitempty" jsonschema:"Least relevance of a result."`
+}
+
+type documentInput struct {
+	DocumentID string `json:"document_id" jsonschema:"ID of the document, from the results of a search."`
+	Offset     int    `json:"offset,omitempty" jsonschema:"Byte of the text to start at: 0, or the nextOffset of the part before."`
+	Limit      int    `json:"limit,omitempty" jsonschema:"Largest number of bytes of text."`
+}
+
+type noInput struct{}
+
+type foldersOutput struct {
+	Folders []api.Folder `json:"folders"`
+}
+
+func (s *Server) addTools() error {
+	return errors.Join(
+		addTool(s, "search_content", "Search documents by content",
+			"Find documents by what they are about and by exact terms. Returns the best passage of each document with its relevance, location and document ID. "+
+				"Use this first. Read more of a document with get_document_data.", s.searchContent),
+		addTool(s, "search", "Search documents",
+			`Find documents with a plain query of words and "quoted phrases". Returns the best passage of each document with its relevance, location and document ID.`, s.search),
+		addTool(s, "list_folders", "List folders",
+			"List the folders that can be searched, with their state, number of documents, and how much of each is indexed.", s.listFolders),
+		addTool(s, "get_document_data", "Read a document",
+			"Read the text of a document by its ID, in parts if it is long. PDF, DOCX and HTML come as plain text.", s.document),
+		addTool(s, "get_server_info", "Describe the server",
+			"Describe the document server: version, state, size of the index, and the model of its embeddings, if any.", s.info),
+	)
+}
+
+// addTool adds a read-only tool whose text is made from its output by format.
+func addTool[In, Out any](s *Server, name, title, description string, handle func(context.Context, *mcp.CallToolRequest, In) (string, *Out, error)) error {
+	in, err := schemaFor[In]()
+	if err != nil {
+		return fmt.Errorf("schema of the input of %s: %w", name, err)
+	}
+	out, err := schemaFor[Out]()
+	if err != nil {
+		return fmt.Errorf("schema of the output of %s: %w", name, err)
+	}
+	no := false
+	tool := &mcp.Tool{Name: name, Title: title, Description: description, InputSchema: in, OutputSchema: out,
+		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}}
+	mcp.AddTool(s.mcp, tool, func(ctx context.Context, req *mcp.CallToolRequest, input In) (*mcp.CallToolResult, *Out, error) {
+		text, output, err := handle(ctx, req, input)
+		if err != nil {
+			s.log.Warn("tool failed", "tool", name, "err", err)
+			return nil, nil, explain(err)
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, output, nil
+	})
+	return nil
+}
+
+func (s *Server) searchContent(ctx context.Context, req *mcp.CallToolRequest, in searchContentInput) (string, *api.SearchResponse, error) {
+	if len(in.SemanticConcepts)+len(in.ExactTerms) == 0 {
+		return "", nil, errors.New("give at least one of semantic_concepts and exact_terms")
+	}
+	scope, err := s.prepare(ctx, req, in.Folder)
+	if err != nil {
+		return "", nil, err
+	}
+	found, err := s.api.SearchContent(ctx, scope.path, api.SearchContentRequest{SemanticConcepts: in.SemanticConcepts,
+		ExactTerms: in.ExactTerms, MinScore: in.MinScore, Limit: in.Limit, Cursor: in.Cursor})
+	if err != nil {
+		return "", nil, err
+	}
+	text, out := results(scope, found)
+	return text, out, nil
+}
+
+func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest, in searchInput) (string, *api.SearchResponse, error) {
+	scope, err := s.prepare(ctx, req, in.Folder)
+	if err != nil {
+		return "", nil, err
+	}
+	found, err := s.api.Search(ctx, scope.path, api.SearchRequest{Query: in.Query, Limit: in.Limit, Threshold: in.Threshold})
+	if err != nil {
+		return "", nil, err
+	}
+	found.NextCursor = "" // this tool takes none
+	text, out := results(scope, found)
+	return text, out, nil
+}
+
+func (s *Server) listFolders(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *foldersOutput, error) {
+	folders, err := s.api.Folders(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	out := &foldersOutput{Folders: folders.Folders}
+	if out.Folders == nil {
+		out.Folders = []api.Folder{}
+	}
+	return formatFolders(out.Folders), out, nil
+}
+
+func (s *Server) document(ctx context.Context, _ *mcp.CallToolRequest, in documentInput) (string, *api.Document, error) {
+	doc, err := s.api.Document(ctx, in.DocumentID, in.Offset, in.Limit)
+	if err != nil {
+		return "", nil, err
+	}
+	return formatDocument(doc), doc, nil
+}
+
+func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *api.ServerInfo, error) {
+	info, err := s.api.Info(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	return formatInfo(info), info, nil
+}
+
+// explain makes an error that tells an agent what to do.
+func explain(err error) error {
+	says, ok := errors.AsType[*client.APIError](err)
+	if !ok {
+		return err
+	}
+	advice, ok := map[string]string{
+		api.CodeFolderNotFound:   "call list_folders for the folders that exist",
+		api.CodeDocumentNotFound: "take document IDs from the results of a search; the document may have been deleted",
+		api.CodeBadRequest:       "correct the arguments",
+		api.CodeUnauthorized:     "the user must give this server the token of the daemon",
+		api.CodeIndexFailed:      "try again; if it stays, the user must look into the daemon's log",
+		api.CodeDiskFull:         "the user must free some disk space",
+	}[says.Code]
+	if !ok {
+		return err
+	}
+	return fmt.Errorf("%s: %s", says.Message, advice)
+}
