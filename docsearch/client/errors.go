@@ -42,6 +42,8 @@ var (
 	errSlow  = errors.New("the daemon is healthy, but gives no answer to this request")
 )
 
+var errClosed = &DownError{Reason: "the client is closed", Advice: "restart this server"}
+
 const adviceStateDir = "set XDG_STATE_HOME to a directory that you own and can write"
 
 // stateError explains why the state directory cannot be used.

@@ -19,6 +19,7 @@ const (
 	flightKey     = "recovery"
 	lookPause     = 10 * time.Millisecond
 	lockPause     = 20 * time.Millisecond
+	maxStarts     = 5 // of daemons that are killed before they are healthy
 )
 
 // find returns the daemon to send a request to: the known one, or one that a recovery
@@ -35,7 +36,7 @@ func (c *Client) find(ctx context.Context) (discovery.Record, error) {
 	case r := <-result:
 		record, ok := r.Val.(discovery.Record)
 		if r.Err == nil && !ok {
-			return record, &DownError{Reason: "the client is closed", Advice: "restart this server"}
+			return record, errClosed
 		}
 		return record, r.Err
 	case <-ctx.Done():
@@ -62,11 +63,17 @@ func (c *Client) findRunning(ctx context.Context) (discovery.Record, error) {
 func (c *Client) recover(ctx context.Context) (discovery.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, 4*(c.opts.StartTimeout+c.opts.HangTimeout))
 	defer cancel()
+	if ctx.Err() != nil {
+		return discovery.Record{}, errClosed
+	}
 	if err := discovery.MakeDir(c.opts.StateDir); err != nil {
 		return discovery.Record{}, stateError(c.opts.StateDir, err)
 	}
 	lock := flock.New(filepath.Join(c.opts.StateDir, startLockFile))
 	if _, err := lock.TryLockContext(ctx, lockPause); err != nil {
+		if c.life.Err() != nil {
+			return discovery.Record{}, errClosed
+		}
 		if ctx.Err() != nil {
 			return discovery.Record{}, &DownError{Reason: "another process has been starting it for too long",
 				Advice: "end that process, which holds " + lock.Path(), Err: err}
@@ -81,7 +88,8 @@ func (c *Client) recover(ctx context.Context) (discovery.Record, error) {
 // recovery is one run of recover, under the start lock.
 type recovery struct {
 	*Client
-	child    *child    // the daemon that it started; nil before
+	child    *child    // the daemon that it started last; nil before
+	starts   int       // how many it started
 	deadline time.Time // for the present daemon to become healthy or end
 }
 
@@ -93,6 +101,9 @@ func (r *recovery) run(ctx context.Context) (discovery.Record, error) {
 			return seen.record, err
 		}
 		if !sleep(ctx, lookPause) {
+			if r.life.Err() != nil {
+				return discovery.Record{}, errClosed
+			}
 			return discovery.Record{}, &DownError{Reason: "it did not become healthy in time",
 				Advice: "look into " + r.logPath(), Err: context.Cause(ctx)}
 		}
@@ -107,7 +118,7 @@ func (r *recovery) step(ctx context.Context, seen sight) (done bool, err error) 
 	case stateFailed:
 		return false, seen.err
 	case stateAbsent:
-		return false, r.startOnce()
+		return false, r.ensureStarted()
 	case stateHangs:
 		if r.child == nil {
 			r.kill(seen.record)
@@ -119,16 +130,18 @@ func (r *recovery) step(ctx context.Context, seen sight) (done bool, err error) 
 	return false, nil
 }
 
-// startOnce starts a daemon, and fails if it did so before and that one has ended.
-func (r *recovery) startOnce() error {
-	if r.child != nil {
-		if r.child.exited() {
-			return r.child.failure()
-		}
+// ensureStarted starts a daemon, unless one that it started is about to take the lock.
+// It fails if that one gave up. One that was killed is started again, some times.
+func (r *recovery) ensureStarted() error {
+	switch {
+	case r.child == nil:
+	case !r.child.exited():
 		if time.Now().After(r.deadline) {
-			return r.giveUp(sight{err: errors.New("it did not take the lock")})
+			return r.child.giveUp(r.opts.StartTimeout)
 		}
 		return nil
+	case !r.child.killed() || r.starts == maxStarts:
+		return r.child.failure()
 	}
 	child, err := r.start()
 	if err != nil {
@@ -136,6 +149,7 @@ func (r *recovery) startOnce() error {
 	}
 	r.log.Info("daemon started", "pid", child.pid())
 	r.child, r.deadline = child, time.Now().Add(r.opts.StartTimeout)
+	r.starts++
 	return nil
 }
 

@@ -82,6 +82,9 @@ func (ch *child) exited() bool {
 	}
 }
 
+// killed reports whether a signal ended the daemon, which has ended.
+func (ch *child) killed() bool { return ch.cmd.ProcessState.ExitCode() == -1 }
+
 // failure explains why a daemon that ended is not there.
 func (ch *child) failure() error {
 	return &DownError{Reason: fmt.Sprintf("it ended at its start (%s)%s", ch.cmd.ProcessState, ch.lastWords()),

@@ -1,0 +1,197 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/client"
+)
+
+func TestPathsOfTheAPI(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{Token: "right"})
+	ctx := t.Context()
+	calls := []func() error{
+		func() error { _, err := c.Health(ctx); return err },
+		func() error { _, err := c.Info(ctx); return err },
+		func() error { _, err := c.Folders(ctx); return err },
+		func() error { _, err := c.AddFolder(ctx, "/x y"); return err },
+		func() error { _, err := c.Search(ctx, "/x y", api.SearchRequest{Query: "q"}); return err },
+		func() error { _, err := c.Search(ctx, "", api.SearchRequest{Query: "q"}); return err },
+		func() error { _, err := c.SearchContent(ctx, "/x/ü", api.SearchContentRequest{}); return err },
+		func() error { _, err := c.Documents(ctx, "/x", "", 0); return err },
+		func() error { _, err := c.Document(ctx, "0123456789abcdef", 3, 4); return err },
+		func() error { return c.RemoveFolder(ctx, "/x y") },
+	}
+	for i, call := range calls {
+		if err := call(); err != nil {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	want := []string{"GET_/health", // of the recovery
+		"GET_/health", "GET_/api/v1/server/info", "GET_/api/v1/folders", "POST_/api/v1/folders",
+		"POST_/api/v1/folders/%2Fx%20y/search", "POST_/api/v1/search",
+		"POST_/api/v1/folders/%2Fx%2F%C3%BC/search_content", "GET_/api/v1/folders/%2Fx/documents",
+		"GET_/api/v1/documents/0123456789abcdef", "DELETE_/api/v1/folders/%2Fx%20y"}
+	got := notes(dir, "requests")
+	for len(got) > 1 && got[1] == want[0] && len(got) > len(want) {
+		got = got[1:] // the recovery may look more than once
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got requests\n%q, want\n%q", got, want)
+	}
+}
+
+func TestDaemonSaysNo(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{})
+	first := mustAsk(t, c, "q")
+	for query, status := range map[string]int{badQuery: 400, brokeQuery: 500} {
+		_, err := ask(t.Context(), c, query)
+		says, ok := errors.AsType[*client.APIError](err)
+		if !ok || says.Status != status || says.Code != api.CodeIndexFailed || says.Message != "test" {
+			t.Errorf("%s: got %v, want an APIError with status %d", query, err, status)
+		}
+	}
+	if pid := mustAsk(t, c, "q"); pid != first {
+		t.Errorf("got daemon %d, want %d still", pid, first)
+	}
+	wantStarts(t, dir, 1)
+}
+
+func TestErrorsOfTheServerAreRetried(t *testing.T) {
+	dir := stateDir(t)
+	mustAsk(t, newClient(t, dir, modeGood, client.Options{}), busyQuery)
+	wantStarts(t, dir, 1)
+}
+
+func TestWrongToken(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{Token: "wrong"})
+	_, err := ask(t.Context(), c, "q")
+	if says, ok := errors.AsType[*client.APIError](err); !ok || says.Code != api.CodeUnauthorized {
+		t.Errorf("got %v, want unauthorized", err)
+	}
+	wantStarts(t, dir, 1)
+}
+
+func TestAnswersThatAreNone(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{})
+	_, err := ask(t.Context(), c, htmlQuery)
+	wantDown(t, err, "something else than the API's JSON")
+	if _, err := ask(t.Context(), c, hugeQuery); err == nil {
+		t.Error("huge answer: got nil")
+	}
+	wantStarts(t, dir, 1)
+}
+
+func TestHealthyDaemonMayBeSlow(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{HangTimeout: 500 * time.Millisecond})
+	first := mustAsk(t, c, "q")
+	looks := func() int {
+		return len(slices.DeleteFunc(notes(dir, "requests"), func(s string) bool { return s != "GET_/health" }))
+	}
+	before := looks()
+	answer := make(chan error, 1)
+	go func() {
+		pid, err := ask(t.Context(), c, slowQuery)
+		if err == nil && pid != first {
+			err = errors.New("another daemon answered")
+		}
+		answer <- err
+	}()
+	eventually(t, "the client looks after its request", func() bool { return looks() > before })
+	note(dir, "go", "")
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+	wantStarts(t, dir, 1)
+}
+
+func TestSlowAnswersAreBounded(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{AnswerTimeout: 300 * time.Millisecond})
+	mustAsk(t, c, "q")
+	_, err := ask(t.Context(), c, slowQuery)
+	wantDown(t, err, "healthy")
+	wantStarts(t, dir, 1)
+}
+
+func TestCancelledCall(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{})
+	mustAsk(t, c, "q")
+	ctx, cancel := context.WithCancel(t.Context())
+	answer := make(chan error, 1)
+	go func() {
+		_, err := ask(ctx, c, slowQuery)
+		answer <- err
+	}()
+	eventually(t, "the request arrives", func() bool { return len(notes(dir, "requests")) >= 3 })
+	cancel()
+	if err := <-answer; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	mustAsk(t, c, "q")
+	wantStarts(t, dir, 1)
+}
+
+func TestWaitFoldersStartsNoDaemon(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{})
+	client.SetPoll(c, time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if _, err := c.WaitFolders(ctx, -1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
+		t.Errorf("got files %v, want none", entries)
+	}
+}
+
+func TestWaitFoldersSurvivesTheDaemon(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{})
+	client.SetPoll(c, time.Millisecond)
+	first := mustAsk(t, c, "q")
+	if folders, err := c.WaitFolders(t.Context(), -1); err != nil || folders.Revision != 0 {
+		t.Fatalf("got %+v, %v, want revision 0", folders, err)
+	}
+	changed := make(chan error, 1)
+	go func() {
+		folders, err := c.WaitFolders(t.Context(), 0)
+		if err == nil && (len(folders.Folders) != 1 || folders.Folders[0].Path != filepath.Clean("/new")) {
+			err = errors.New("got other folders than the new one")
+		}
+		changed <- err
+	}()
+	killDaemon(dir, first)
+	if _, err := c.AddFolder(t.Context(), "/new"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-changed; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for name, o := range map[string]client.Options{
+		"no state directory": {},
+		"relative":           {StateDir: "state"},
+		"relative folder":    {StateDir: "/x", Folders: []string{"docs"}},
+		"negative":           {StateDir: "/x", HangTimeout: -1},
+	} {
+		if _, err := client.New(o); err == nil {
+			t.Errorf("%s: got nil", name)
+		}
+	}
+}

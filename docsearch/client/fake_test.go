@@ -1,0 +1,320 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/client"
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+)
+
+// Modes of the fake daemon. A file "mode" in its directory overrides the one it is
+// started with; the daemon removes that file, so that only one run has it.
+const (
+	modeGood    = "good"
+	modeExits   = "exits"   // says why, and ends
+	modeHidden  = "hidden"  // never publishes a record
+	modeMute    = "mute"    // publishes, and answers nothing
+	modeVersion = "version" // speaks another version of the API
+	modeWrong   = "wrong"   // is not the process of its record
+	modeDies    = "dies"    // ends during each search
+)
+
+const (
+	slowQuery  = "slow"  // is answered after the file "go" exists
+	dieQuery   = "die"   // ends the daemon, once
+	busyQuery  = "busy"  // fails twice with 500, then works
+	badQuery   = "bad"   // 400
+	brokeQuery = "broke" // always 500
+	htmlQuery  = "html"  // an answer that is not of the API
+	hugeQuery  = "huge"  // a response over the limit
+)
+
+// fakeDaemon is a daemon without documents: a search returns its query and its PID.
+type fakeDaemon struct {
+	dir, mode string
+
+	mu      sync.Mutex
+	folders []string
+	busy    int
+}
+
+// runDaemon is the main function of a fake daemon.
+func runDaemon(dir, mode string) {
+	note(dir, "starts", strconv.Itoa(os.Getpid()))
+	if data, err := os.ReadFile(filepath.Join(dir, "mode")); err == nil {
+		mode = string(data)
+		_ = os.Remove(filepath.Join(dir, "mode"))
+	}
+	if mode == modeExits {
+		fmt.Println("first line")
+		fmt.Println("cannot open the index: it is a test")
+		os.Exit(3)
+	}
+	lock, err := discovery.Acquire(dir)
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	record := discovery.NewRecord(listener.Addr().String(), "fake")
+	if mode == modeVersion {
+		record.APIVersion = 99
+	}
+	if mode != modeHidden {
+		if err := lock.Publish(record); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	d := &fakeDaemon{dir: dir, mode: mode}
+	go func() { // ends the daemon when its test is over
+		for {
+			time.Sleep(200 * time.Millisecond)
+			if _, err := os.Stat(dir); err != nil {
+				os.Exit(0)
+			}
+		}
+	}()
+	_ = http.Serve(listener, d)
+}
+
+func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.mode == modeMute {
+		select {}
+	}
+	note(d.dir, "requests", r.Method+" "+r.URL.EscapedPath())
+	if token := r.Header.Get("Authorization"); token != "" && token != "Bearer right" {
+		reply(w, http.StatusUnauthorized, api.ErrorBody{Error: api.Error{Code: api.CodeUnauthorized, Message: "wrong token"}})
+		return
+	}
+	switch path := r.URL.Path; {
+	case path == "/health":
+		d.health(w)
+	case path == "/api/v1/server/info":
+		reply(w, 200, api.ServerInfo{PID: os.Getpid(), APIVersion: api.Version})
+	case path == "/api/v1/folders":
+		d.foldersHandler(w, r)
+	case r.Method == http.MethodDelete:
+		w.WriteHeader(http.StatusNoContent)
+	case strings.HasSuffix(path, "/search"):
+		d.search(w, r)
+	case strings.HasPrefix(path, "/api/v1/documents/"):
+		reply(w, 200, api.Document{Text: r.URL.RawQuery})
+	default:
+		reply(w, 200, api.SearchResponse{Warnings: []string{r.URL.EscapedPath()}})
+	}
+}
+
+func (d *fakeDaemon) health(w http.ResponseWriter) {
+	pid := os.Getpid()
+	if d.mode == modeWrong {
+		pid++
+	}
+	reply(w, 200, api.Health{Status: api.StatusHealthy, PID: pid, APIVersion: api.Version})
+}
+
+func (d *fakeDaemon) foldersHandler(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.Method == http.MethodPost {
+		var body api.AddFolder
+		_ = json.NewDecoder(r.Body).Decode(&body)
+		if strings.Contains(body.Path, "missing") {
+			reply(w, 404, api.ErrorBody{Error: api.Error{Code: api.CodeFolderNotFound, Message: "no such folder"}})
+			return
+		}
+		d.folders = append(d.folders, body.Path)
+		reply(w, 200, api.Folder{Path: body.Path})
+		return
+	}
+	out := api.Folders{Revision: int64(len(d.folders))}
+	for _, f := range d.folders {
+		out.Folders = append(out.Folders, api.Folder{Path: f})
+	}
+	reply(w, 200, out)
+}
+
+func (d *fakeDaemon) search(w http.ResponseWriter, r *http.Request) {
+	var q api.SearchRequest
+	_ = json.NewDecoder(r.Body).Decode(&q)
+	failed := func(status int) {
+		reply(w, status, api.ErrorBody{Error: api.Error{Code: api.CodeIndexFailed, Message: "test"}})
+	}
+	d.mu.Lock()
+	d.busy++
+	busy := d.busy
+	d.mu.Unlock()
+	if d.mode == modeDies {
+		os.Exit(9)
+	}
+	switch q.Query {
+	case dieQuery:
+		if os.Mkdir(filepath.Join(d.dir, "died"), 0o700) == nil {
+			os.Exit(9)
+		}
+	case busyQuery:
+		if busy <= 2 {
+			failed(500)
+			return
+		}
+	case badQuery:
+		failed(400)
+		return
+	case brokeQuery:
+		failed(500)
+		return
+	case htmlQuery:
+		_, _ = fmt.Fprint(w, "<html>hello</html>")
+		return
+	case hugeQuery:
+		_, _ = w.Write(make([]byte, 33<<20))
+		return
+	case slowQuery:
+		for {
+			if _, err := os.Stat(filepath.Join(d.dir, "go")); err == nil {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}
+	reply(w, 200, api.SearchResponse{Results: []api.Result{{DocumentName: q.Query, DocumentID: strconv.Itoa(os.Getpid())}}})
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// note appends a line to a file in dir.
+func note(dir, name, line string) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = f.WriteString(line + "\n")
+	_ = f.Close()
+}
+
+// notes returns the lines of a file that note wrote.
+func notes(dir, name string) []string {
+	data, _ := os.ReadFile(filepath.Join(dir, name))
+	return strings.Fields(strings.ReplaceAll(string(data), " ", "_"))
+}
+
+// stateDir returns a state directory. At the end of the test, all daemons that were
+// started for it are killed and gone.
+func stateDir(t testing.TB) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		for _, line := range notes(dir, "starts") {
+			pid, _ := strconv.Atoi(line)
+			killDaemon(dir, pid)
+		}
+		eventually(t, "the lock is free", func() bool {
+			held, err := discovery.Held(dir)
+			return !held && err == nil
+		})
+	})
+	return dir
+}
+
+// killDaemon kills a fake daemon of dir, if it still runs.
+func killDaemon(dir string, pid int) {
+	cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if strings.Contains(string(cmdline), daemonArg+"\x00"+dir) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+func command(dir, mode string) []string { return []string{os.Args[0], daemonArg, dir, mode} }
+
+// newClient returns a client of a daemon in dir. Options that are zero are made for
+// tests.
+func newClient(t testing.TB, dir, mode string, o client.Options) *client.Client {
+	t.Helper()
+	o.StateDir = dir
+	if o.Command == nil {
+		o.Command = command(dir, mode)
+	}
+	if o.HangTimeout == 0 {
+		o.HangTimeout = time.Second
+	}
+	c, err := client.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// ask searches for a query and returns the PID of the daemon that answered.
+func ask(ctx context.Context, c *client.Client, query string) (int, error) {
+	found, err := c.Search(ctx, "", api.SearchRequest{Query: query})
+	if err != nil {
+		return 0, err
+	}
+	if len(found.Results) != 1 || found.Results[0].DocumentName != query {
+		return 0, fmt.Errorf("got %+v, want the answer to %q", found.Results, query)
+	}
+	return strconv.Atoi(found.Results[0].DocumentID)
+}
+
+func mustAsk(t testing.TB, c *client.Client, query string) int {
+	t.Helper()
+	pid, err := ask(t.Context(), c, query)
+	if err != nil {
+		t.Fatalf("ask %q: %v", query, err)
+	}
+	return pid
+}
+
+func wantDown(t *testing.T, err error, words ...string) {
+	t.Helper()
+	down, ok := errors.AsType[*client.DownError](err)
+	if !ok || down.Reason == "" || down.Advice == "" {
+		t.Fatalf("got %v, want a DownError with reason and advice", err)
+	}
+	for _, w := range words {
+		if !strings.Contains(down.Error(), w) {
+			t.Errorf("got %q, want %q in it", down, w)
+		}
+	}
+}
+
+// wantStarts checks how many daemons were started in dir.
+func wantStarts(t *testing.T, dir string, want int) {
+	t.Helper()
+	if got := notes(dir, "starts"); len(got) != want {
+		t.Errorf("got %d starts of daemons, want %d: %q", len(got), want, got)
+	}
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within 10 s", what)
+		}
+		<-time.After(2 * time.Millisecond)
+	}
+}
