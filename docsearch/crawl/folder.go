@@ -1,0 +1,292 @@
+// Package crawl walks, reads and watches one folder.
+//
+// It reads nothing outside the folder, whatever happens in it meanwhile: it opens files
+// through an os.Root, follows no symbolic link, waits for no FIFO, reads only regular
+// files and at most so many bytes of them. It follows .gitignore and .docsearchignore.
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The errors of reading, for errors.Is.
+var (
+	// ErrGone reports that the file, or the folder, is not there.
+	ErrGone = errors.New("it is gone")
+	// ErrNotRegular reports a directory, a symbolic link, or a path through one, a
+	// FIFO, a socket or a device.
+	ErrNotRegular = errors.New("it is not a regular file")
+	// ErrTooLarge reports a file of more than Options.MaxFileBytes.
+	ErrTooLarge = errors.New("it is too large")
+	// ErrChanged reports that the file changed while it was read.
+	ErrChanged = errors.New("it changed while it was read")
+)
+
+// Options limit a Folder. The zero value is the default.
+type Options struct {
+	// MaxFileBytes is the size of the largest file that Read reads, 16 MiB if zero.
+	MaxFileBytes int64
+	// Logger receives what goes wrong in the background. Nil discards it.
+	Logger *slog.Logger
+}
+
+// File is a regular file.
+type File struct {
+	Path    string // relative to the folder, with slashes
+	Size    int64
+	ModTime time.Time
+}
+
+// Folder is an open folder. It is safe for concurrent use.
+type Folder struct {
+	path   string
+	opts   Options
+	log    *slog.Logger
+	notify func() (notifier, error)
+
+	mu     sync.Mutex
+	root   *os.Root // of the directory that was at path when it was last looked at
+	roots  int      // that were opened so far
+	closed bool
+}
+
+// Open opens the folder at an absolute path. It follows symbolic links in that path
+// once; a link that later takes the place of the folder is not followed.
+func Open(path string, o Options) (*Folder, error) {
+	if !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("open folder %q: the path is not absolute", path)
+	}
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return nil, fmt.Errorf("open folder: %w", err)
+	}
+	if o.MaxFileBytes <= 0 {
+		o.MaxFileBytes = 16 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	f := &Folder{path: resolved, opts: o, log: o.Logger.With("folder", resolved), notify: newNotifier}
+	if _, err := f.current(); err != nil {
+		return nil, fmt.Errorf("open folder: %w", err)
+	}
+	return f, nil
+}
+
+// Path returns the path of the folder, absolute and without symbolic links.
+func (f *Folder) Path() string { return f.path }
+
+// Exists reports whether the folder is there and can be opened.
+func (f *Folder) Exists() bool {
+	_, err := f.current()
+	return err == nil
+}
+
+// generation returns a number that is another one when another directory is at the path,
+// and 0 if there is none.
+func (f *Folder) generation() int {
+	if !f.Exists() {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.roots
+}
+
+// Close releases the folder. Calls that run may fail.
+func (f *Folder) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if f.root == nil {
+		return nil
+	}
+	err := f.root.Close()
+	f.root = nil
+	return err
+}
+
+// current returns the root of the directory that is at the path now, which may be
+// another one than before.
+func (f *Folder) current() (*os.Root, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil, fs.ErrClosed
+	}
+	now, err := os.Lstat(f.path)
+	if err != nil || !now.IsDir() {
+		return nil, fmt.Errorf("folder %s: %w", f.path, errors.Join(ErrGone, err))
+	}
+	if f.root != nil {
+		if held, err := f.root.Stat("."); err == nil && os.SameFile(held, now) {
+			return f.root, nil
+		}
+		f.root.Close()
+		f.root = nil
+	}
+	root, err := os.OpenRoot(f.path)
+	if err != nil {
+		return nil, err
+	}
+	if held, err := root.Stat("."); err != nil || !os.SameFile(held, now) {
+		root.Close()
+		return nil, fmt.Errorf("folder %s: %w", f.path, ErrChanged)
+	}
+	f.root = root
+	f.roots++
+	return root, nil
+}
+
+// Read returns the content of the file at a relative path with slashes, and what Stat
+// said of it before and after. It reads ignored files too. The error is, or wraps, one
+// of the Err variables, that of ctx, or one of the operating system.
+func (f *Folder) Read(ctx context.Context, path string) ([]byte, File, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, File{}, err
+	}
+	root, err := f.current()
+	if err != nil {
+		return nil, File{}, err
+	}
+	data, info, err := readFile(ctx, root, path, f.opts.MaxFileBytes)
+	if err != nil {
+		return nil, File{}, fmt.Errorf("read %q: %w", path, err)
+	}
+	return data, File{Path: path, Size: info.Size(), ModTime: info.ModTime()}, nil
+}
+
+// readFile reads a regular file of at most limit bytes.
+func readFile(ctx context.Context, root *os.Root, name string, limit int64) ([]byte, fs.FileInfo, error) {
+	file, before, err := open(root, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer file.Close()
+	if before.Size() > limit {
+		return nil, nil, fmt.Errorf("%w: %d bytes, at most %d are read", ErrTooLarge, before.Size(), limit)
+	}
+	data, err := readAll(ctx, file, before.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	after, err := file.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	if int64(len(data)) != before.Size() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+		return nil, nil, ErrChanged
+	}
+	return data, after, nil
+}
+
+// open opens a regular file that no symbolic link leads to.
+func open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	if err := checkPath(root, name); err != nil {
+		return nil, nil, err
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	if err != nil {
+		return nil, nil, readError(err)
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrNotRegular
+	}
+	if err == nil {
+		// A link that took the place of the file since it was checked leads elsewhere.
+		var there fs.FileInfo
+		if there, err = root.Lstat(name); err == nil && !os.SameFile(there, info) {
+			err = ErrChanged
+		}
+	}
+	if err != nil {
+		file.Close()
+		return nil, nil, readError(err)
+	}
+	return file, info, nil
+}
+
+// checkPath checks that name is the path of a regular file, and leads through
+// directories only. The root keeps everything inside the folder even if that changes.
+func checkPath(root *os.Root, name string) error {
+	if !fs.ValidPath(name) || name == "." || strings.Count(name, "/") > maxDepth {
+		return fmt.Errorf("%w: %w", ErrNotRegular, fs.ErrInvalid)
+	}
+	for end := 0; end < len(name); end++ {
+		if name[end] != '/' {
+			continue
+		}
+		if info, err := root.Lstat(name[:end]); err != nil {
+			return readError(err)
+		} else if !info.IsDir() {
+			return ErrNotRegular
+		}
+	}
+	info, err := root.Lstat(name)
+	if err != nil {
+		return readError(err)
+	}
+	if !info.Mode().IsRegular() {
+		return ErrNotRegular
+	}
+	return nil
+}
+
+func readError(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || isNotDirectory(err) {
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	return err
+}
+
+// readAll reads a file of that size, and one byte more of one that grows.
+func readAll(ctx context.Context, r io.Reader, size int64) ([]byte, error) {
+	const step = 1 << 20
+	data := make([]byte, size+1)
+	for n := 0; ; {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, err := r.Read(data[n:min(len(data), n+step)])
+		n += m
+		if errors.Is(err, io.EOF) || n == len(data) {
+			return data[:n], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// relative returns the slash path of an absolute one below the folder.
+func (f *Folder) relative(absolute string) (string, bool) {
+	rel, err := filepath.Rel(f.path, absolute)
+	if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", false
+	}
+	return filepath.ToSlash(rel), true
+}
+
+func (f *Folder) absolute(rel string) string { return filepath.Join(f.path, filepath.FromSlash(rel)) }
+
+// join is path.Join without cleaning, for names that are clean.
+func join(dir, name string) string {
+	if dir == "." {
+		return name
+	}
+	return dir + "/" + name
+}
+
+func parent(rel string) string { return path.Dir(rel) }

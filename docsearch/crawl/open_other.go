@@ -1,0 +1,7 @@
+//go:build !unix
+
+package crawl
+
+const nonBlocking = 0
+
+func isNotDirectory(error) bool { return false }

@@ -1,0 +1,45 @@
+package extract
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// limitProcess makes the kernel refuse this process more memory, and end it when it has
+// used its processor time. It may write no file and no core.
+func limitProcess(o order) error {
+	used, err := dataSize()
+	if err != nil {
+		return err
+	}
+	seconds := uint64((o.Timeout + time.Second - 1) / time.Second)
+	for resource, limit := range map[int]uint64{
+		unix.RLIMIT_DATA:  uint64(used + o.MaxMemory),
+		unix.RLIMIT_CPU:   seconds,
+		unix.RLIMIT_FSIZE: 0,
+		unix.RLIMIT_CORE:  0,
+	} {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return fmt.Errorf("set resource limit %d: %w", resource, err)
+		}
+	}
+	return nil
+}
+
+// dataSize returns the bytes of this process that count for RLIMIT_DATA.
+func dataSize() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, line, found := bytes.Cut(status, []byte("\nVmData:"))
+	var kilobytes int64
+	if _, err := fmt.Sscan(string(line), &kilobytes); !found || err != nil {
+		return 0, fmt.Errorf("read VmData of /proc/self/status: %w", err)
+	}
+	return kilobytes << 10, nil
+}

@@ -1,0 +1,128 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+const (
+	maxWorkers   = 2           // children at once, of one Extractor
+	maxComplaint = 64 << 10    // bytes kept of what a child says as it crashes
+	killWait     = time.Second // for the pipes of a killed child
+)
+
+// runWorker has a child process extract a PDF. Whatever the child does, it ends within
+// the timeout and its report is bounded.
+func (e *Extractor) runWorker(ctx context.Context, data []byte) (*Document, error) {
+	if len(e.opts.Worker) == 0 {
+		return nil, skip(ReasonUnsupported, errors.New("no worker for PDF is configured"))
+	}
+	select {
+	case e.workers <- struct{}{}:
+		defer func() { <-e.workers }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	// The kernel ends the child when this thread ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	limited, cancel := context.WithTimeout(ctx, e.opts.Timeout)
+	defer cancel()
+
+	var complaint bounded
+	complaint.most = maxComplaint
+	cmd := exec.CommandContext(limited, e.opts.Worker[0], e.opts.Worker[1:]...)
+	isolate(cmd)
+	cmd.Env = []string{"GOTRACEBACK=none"} // the file must not meet the daemon's secrets
+	cmd.Stderr = &complaint
+	cmd.WaitDelay = killWait
+	output, err := e.converse(cmd, data)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case limited.Err() != nil:
+		return nil, skip(ReasonTimeout, fmt.Errorf("reading it takes longer than %v", e.opts.Timeout))
+	case err != nil && cmd.Process == nil:
+		return nil, fmt.Errorf("start the PDF worker %q: %w", e.opts.Worker[0], err)
+	case err != nil:
+		return nil, workerError(err, complaint.String())
+	}
+	return e.documentOf(output)
+}
+
+// converse runs the child and returns what it writes.
+func (e *Extractor) converse(cmd *exec.Cmd, data []byte) ([]byte, error) {
+	line, err := json.Marshal(order{MaxText: e.opts.MaxText, MaxMemory: e.opts.MaxMemory, Timeout: e.opts.Timeout})
+	if err != nil {
+		return nil, err
+	}
+	output := bounded{most: maxReport(e.opts.MaxText)}
+	cmd.Stdin = io.MultiReader(bytes.NewReader(line), strings.NewReader("\n"), bytes.NewReader(data))
+	cmd.Stdout = &output
+	err = cmd.Run()
+	return output.Bytes(), err
+}
+
+// maxReport returns the most bytes of a report: JSON makes up to six of one of a text,
+// and the sections come on top.
+func maxReport(maxText int) int { return 6*maxText + 32<<20 }
+
+// workerError says why a child ended without a report.
+func workerError(err error, complaint string) error {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	status := ""
+	if ok {
+		status = exit.String()
+	}
+	switch {
+	case strings.Contains(status, "CPU time limit"), strings.Contains(status, "signal: cpu"):
+		return skip(ReasonTimeout, err)
+	case strings.Contains(complaint, "out of memory"), strings.Contains(complaint, "cannot allocate memory"),
+		strings.Contains(status, "signal: killed"): // the kernel ends what takes too much
+		return skip(ReasonMemory, err)
+	}
+	first, _, _ := strings.Cut(complaint, "\n")
+	return damaged("the PDF worker ended: %w: %s", err, oneLine(first))
+}
+
+// documentOf checks a report, which a hostile file may have had a hand in.
+func (e *Extractor) documentOf(output []byte) (*Document, error) {
+	var r report
+	if err := json.Unmarshal(output, &r); err != nil {
+		return nil, damaged("read the report of the PDF worker: %w", err)
+	}
+	if r.Document == nil {
+		return nil, skip(r.Reason, errors.New(r.Cause))
+	}
+	doc := r.Document
+	doc.Type = TypePDF
+	last := 0
+	for _, s := range doc.Sections {
+		if s.Offset < last || s.Offset > len(doc.Text) {
+			return nil, damaged("the PDF worker reports a section at %d after %d of %d", s.Offset, last, len(doc.Text))
+		}
+		last = s.Offset
+	}
+	return doc, nil
+}
+
+// bounded keeps the first bytes that are written to it.
+type bounded struct {
+	bytes.Buffer
+	most int
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if _, err := b.Buffer.Write(p[:min(len(p), b.most-b.Len())]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
