@@ -1,0 +1,223 @@
+// Package embed gets vectors of texts from an endpoint that speaks the embeddings API
+// of OpenAI, as Ollama, TEI, vLLM and llama.cpp do.
+package embed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Options say which endpoint to use, and how.
+type Options struct {
+	URL       string        // of the API, e.g. http://localhost:11434/v1; texts go to URL/embeddings
+	Model     string        // as the endpoint calls it
+	Key       string        // sent as a bearer token, and never part of an error; "": none
+	BatchSize int           // texts in one request; 0: 32
+	Timeout   time.Duration // of one request; 0: 60 s
+	Client    *http.Client  // nil: one that follows no redirects
+}
+
+const (
+	defaultBatch   = 32
+	defaultTimeout = time.Minute
+	maxAttempts    = 4
+	firstWait      = 250 * time.Millisecond
+	maxWait        = 30 * time.Second // between attempts, whatever the endpoint asks for
+	maxDimensions  = 8192
+	bytesPerNumber = 32       // of a vector in JSON
+	extraBytes     = 64 << 10 // of a response, beside the vectors
+	maxErrorBytes  = 200      // of what an endpoint says, in an error
+)
+
+// Client makes vectors. It is safe for concurrent use.
+type Client struct {
+	opts     Options
+	endpoint string
+}
+
+// New returns a Client. It fails if the URL is not an absolute one of HTTP or there is no
+// model. It does not connect.
+func New(o Options) (*Client, error) {
+	u, err := url.Parse(o.URL)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, errors.New("embeddings URL must begin with http:// or https:// and a host")
+	}
+	if u.User != nil {
+		return nil, errors.New("embeddings URL must not contain a user or password; use the key")
+	}
+	if o.Model == "" {
+		return nil, errors.New("embeddings need a model")
+	}
+	if strings.ContainsAny(o.Key, "\r\n\x00") {
+		return nil, errors.New("embeddings key must be one line")
+	}
+	if o.BatchSize <= 0 {
+		o.BatchSize = defaultBatch
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.Client == nil {
+		o.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/") + "/embeddings"
+	return &Client{opts: o, endpoint: u.String()}, nil
+}
+
+// Model returns the name of the model.
+func (c *Client) Model() string { return c.opts.Model }
+
+// Embed returns a vector for each text; all have the same length. It repeats a request
+// that fails for reasons that pass (429, 5xx, a broken connection), up to four times in
+// all, and waits as long as Retry-After says, at most 30 seconds. ctx bounds the whole.
+func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	all := make([][]float32, 0, len(texts))
+	for len(texts) > 0 {
+		n := min(len(texts), c.opts.BatchSize)
+		vectors, err := c.batch(ctx, texts[:n])
+		if err != nil {
+			return nil, fmt.Errorf("embed with %q: %w", c.opts.Model, err)
+		}
+		all = append(all, vectors...)
+		texts = texts[n:]
+		if len(all[0]) != len(vectors[0]) {
+			return nil, fmt.Errorf("embed with %q: vectors have %d and %d dimensions", c.opts.Model, len(all[0]), len(vectors[0]))
+		}
+	}
+	return all, nil
+}
+
+func (c *Client) batch(ctx context.Context, texts []string) ([][]float32, error) {
+	body, err := json.Marshal(request{Model: c.opts.Model, Input: texts, EncodingFormat: "float"})
+	if err != nil {
+		return nil, err
+	}
+	wait := backoff.NewExponentialBackOff()
+	wait.InitialInterval = firstWait
+	return backoff.Retry(ctx, func() ([][]float32, error) { return c.post(ctx, body, len(texts)) },
+		backoff.WithBackOff(wait), backoff.WithMaxTries(maxAttempts))
+}
+
+type request struct {
+	Model          string   `json:"model"`
+	Input          []string `json:"input"`
+	EncodingFormat string   `json:"encoding_format"`
+}
+
+type response struct {
+	Data []struct {
+		Index     int       `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	} `json:"data"`
+}
+
+// post makes one request for n texts.
+func (c *Client) post(ctx context.Context, body []byte, n int) ([][]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.opts.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.opts.Key)
+	}
+	resp, err := c.opts.Client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	limit := int64(n)*maxDimensions*bytesPerNumber + extraBytes
+	data, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
+	switch {
+	case resp.StatusCode != http.StatusOK:
+		return nil, c.refusal(resp, data)
+	case err != nil:
+		return nil, fmt.Errorf("read response: %w", err)
+	case int64(len(data)) > limit:
+		return nil, backoff.Permanent(fmt.Errorf("the response has more than %d bytes", limit))
+	}
+	vectors, err := decode(data, n)
+	if err != nil {
+		return nil, backoff.Permanent(err)
+	}
+	return vectors, nil
+}
+
+// refusal returns the error for a status other than 200.
+func (c *Client) refusal(resp *http.Response, data []byte) error {
+	said := strings.ToValidUTF8(string(data[:min(len(data), maxErrorBytes)]), "")
+	said = strings.Join(strings.Fields(said), " ")
+	if c.opts.Key != "" {
+		said = strings.ReplaceAll(said, c.opts.Key, "…")
+	}
+	err := fmt.Errorf("the endpoint answers %s: %s", resp.Status, said)
+	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
+		return backoff.Permanent(err)
+	}
+	if wait := retryAfter(resp.Header.Get("Retry-After"), time.Now()); wait > 0 {
+		return fmt.Errorf("%w; %w", err, &backoff.RetryAfterError{Duration: wait})
+	}
+	return err
+}
+
+// retryAfter returns how long a Retry-After header asks to wait, at most maxWait.
+func retryAfter(header string, now time.Time) time.Duration {
+	if n, err := strconv.Atoi(header); err == nil {
+		return min(max(0, time.Duration(min(n, 3600))*time.Second), maxWait)
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return min(max(0, at.Sub(now)), maxWait)
+	}
+	return 0
+}
+
+// decode returns the n vectors of a response, in the order of the texts.
+func decode(data []byte, n int) ([][]float32, error) {
+	var r response
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("the response is no list of embeddings: %w", err)
+	}
+	if len(r.Data) != n {
+		return nil, fmt.Errorf("the response has %d vectors for %d texts", len(r.Data), n)
+	}
+	vectors := make([][]float32, n)
+	for _, d := range r.Data {
+		if d.Index < 0 || d.Index >= n || vectors[d.Index] != nil {
+			return nil, fmt.Errorf("the response has a wrong index %d", d.Index)
+		}
+		if len(d.Embedding) == 0 || len(d.Embedding) > maxDimensions || len(d.Embedding) != len(r.Data[0].Embedding) {
+			return nil, fmt.Errorf("vector %d has %d dimensions", d.Index, len(d.Embedding))
+		}
+		if err := finite(d.Embedding); err != nil {
+			return nil, fmt.Errorf("vector %d: %w", d.Index, err)
+		}
+		vectors[d.Index] = d.Embedding
+	}
+	return vectors, nil
+}
+
+// finite fails if v is zero, or if its length is no number.
+func finite(v []float32) error {
+	sum := 0.0
+	for _, f := range v {
+		sum += float64(f) * float64(f)
+	}
+	if !(sum > 0) || math.IsInf(sum, 0) {
+		return errors.New("it has no direction")
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+var (
+	// ErrNoFolder means that the index does not have the folder.
+	ErrNoFolder = errors.New("no such folder")
+	// ErrNoDocument means that the index does not have the document.
+	ErrNoDocument = errors.New("no such document")
+	// ErrCursor means that a cursor is not one that this query returned.
+	ErrCursor = errors.New("the cursor does not belong to this query; repeat the query without a cursor")
+	// ErrQuery means that a query has nothing to search for.
+	ErrQuery = errors.New("the query has no word to search for")
+	// ErrCorrupt means that the file is damaged. The next Open makes a new one.
+	ErrCorrupt = errors.New("the index is damaged; restart the daemon, which makes a new one")
+	// ErrDiskFull means that the index cannot grow. What it has stays readable.
+	ErrDiskFull = errors.New("the disk is full; free some space")
+	// ErrReadOnly means that the index cannot be written.
+	ErrReadOnly = errors.New("the index cannot be written; check the permissions of its file and folder")
+	// ErrClosed means that Close was called.
+	ErrClosed = errors.New("the index is closed")
+)
+
+// wrap adds the operation to an error of SQLite, and the error of this package that it
+// amounts to.
+func (x *Index) wrap(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	kind := classify(err)
+	if kind == nil {
+		return fmt.Errorf("%s: %w", op, err)
+	}
+	if kind == ErrCorrupt {
+		x.markDamaged()
+	}
+	return fmt.Errorf("%s: %w (%w)", op, kind, err)
+}
+
+// classify returns the error of this package that an error of SQLite amounts to, or nil.
+func classify(err error) error {
+	if errors.Is(err, errChunks) {
+		return ErrCorrupt
+	}
+	if errors.Is(err, syscall.ENOSPC) {
+		return ErrDiskFull
+	}
+	e, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return nil
+	}
+	switch e.Code() & 0xff {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return ErrCorrupt
+	case sqlite3.SQLITE_FULL:
+		return ErrDiskFull
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+		return ErrReadOnly
+	}
+	return nil
+}

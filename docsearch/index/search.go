@@ -1,0 +1,215 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+)
+
+// Search returns the documents that match q, most relevant first, each with its best
+// chunk. Without an Embedder, a relevance of 0.5 or more means that a document has all
+// words of the query, and more means that they are frequent, stand in its title, or
+// are close together. With one, the results of the words and those of the vectors are
+// fused by reciprocal rank: 1 is for the first of both, and about 0.5 for the first of
+// one alone. The relevance of a document is the same on whatever page it comes.
+//
+// It fails with ErrQuery, ErrCursor or ErrNoFolder. If the Embedder fails, the results
+// are lexical, with a warning.
+func (x *Index) Search(ctx context.Context, q Query) (*api.SearchResponse, error) {
+	began := time.Now()
+	s, err := x.newSearch(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if err := x.view(ctx, "search", func(tx *sql.Tx) error { return s.run(ctx, tx) }); err != nil {
+		return nil, err
+	}
+	s.response.Performance.SearchTime = float64(time.Since(began).Microseconds()) / 1000
+	return &s.response, nil
+}
+
+// search is one call of Search.
+type search struct {
+	index    *Index
+	query    Query
+	plan     *plan
+	vector   []float32 // of the query; nil: lexical
+	from     cursor
+	response api.SearchResponse
+}
+
+func (x *Index) newSearch(ctx context.Context, q Query) (*search, error) {
+	if q.Limit == 0 {
+		q.Limit = defaultLimit
+	}
+	q.Limit = min(max(q.Limit, 1), maxLimit)
+	p, err := parse(&q)
+	if err != nil {
+		return nil, err
+	}
+	s := &search{index: x, query: q, plan: p}
+	s.response.Results = []api.Result{}
+	s.response.Performance.ModelUsed = api.ModelLexical
+	var warning string
+	if s.vector, warning = x.queryVector(ctx, &q); s.vector != nil {
+		s.response.Performance.ModelUsed = "hybrid:" + x.opts.Embedder.Model()
+	}
+	if warning != "" {
+		s.response.Warnings = append(s.response.Warnings, warning)
+	}
+	s.from, err = parseCursor(q.Cursor, hashOf(&q, s.response.Performance.ModelUsed))
+	return s, err
+}
+
+func (s *search) run(ctx context.Context, tx *sql.Tx) error {
+	scope, err := newScope(ctx, tx, s.query.Folder)
+	if err != nil {
+		return err
+	}
+	found, err := s.plan.candidates(ctx, tx, scope)
+	if err != nil {
+		return err
+	}
+	if s.plan.cut {
+		s.response.Warnings = append(s.response.Warnings, s.plan.warning())
+	}
+	if s.vector == nil {
+		return s.lexicalPage(ctx, tx, found)
+	}
+	near, err := s.index.nearest(ctx, tx, s.vector, scope)
+	if err != nil {
+		return err
+	}
+	return s.hybridPage(ctx, tx, found, near)
+}
+
+func newScope(ctx context.Context, tx *sql.Tx, folder string) (s scope, err error) {
+	if folder != "" {
+		id, err := folderID(ctx, tx, folder)
+		if err != nil {
+			return s, err
+		}
+		s.low, s.high = id<<(folderShift+pieceShift), (id+1)<<(folderShift+pieceShift)-1
+		err = tx.QueryRowContext(ctx, "SELECT pieces FROM folder WHERE id = ?", id).Scan(&s.pieces)
+		return s, err
+	}
+	s.high = 1<<62 - 1
+	going, err := queryAll[int64](ctx, tx, "SELECT id FROM folder WHERE going = 1")
+	if err != nil {
+		return s, err
+	}
+	if len(going) > 0 {
+		s.going = map[int64]bool{}
+		for _, id := range going {
+			s.going[id] = true
+		}
+	}
+	return s, tx.QueryRowContext(ctx, "SELECT coalesce(sum(pieces), 0) FROM folder WHERE going = 0").Scan(&s.pieces)
+}
+
+// window is how many candidates are read and ranked again by what their text says.
+const window = 20
+
+// ranked is a candidate whose text was read.
+type ranked struct {
+	id        int64
+	place     place
+	relevance float64 // 0: it does not match
+}
+
+// rerank reads candidates and orders them by the relevance that they have by their text.
+func (s *search) rerank(ctx context.Context, tx *sql.Tx, found []candidate) ([]ranked, error) {
+	all := make([]ranked, len(found))
+	for i := range found {
+		place, relevance, err := s.plan.locate(ctx, tx, &found[i])
+		if err != nil {
+			return nil, err
+		}
+		all[i] = ranked{found[i].id, place, relevance}
+	}
+	slices.SortFunc(all, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.id, b.id))
+	})
+	return all, nil
+}
+
+// lexicalPage adds the results from the cursor on. It goes through windows of
+// candidates at fixed places. No result is more relevant than one of a window before,
+// so the threshold ends the search.
+func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate) error {
+	at, top := s.from.at, s.from.cap
+	for at < len(found) && top >= s.query.Threshold && top > 0 {
+		start := at / window * window
+		end := min(start+window, len(found))
+		all, err := s.rerank(ctx, tx, found[start:end])
+		if err != nil {
+			return err
+		}
+		least := top
+		for i, r := range all {
+			r.relevance = min(r.relevance, top)
+			if r.relevance == 0 {
+				break
+			}
+			least = min(least, r.relevance)
+			if i < at-start || r.relevance < s.query.Threshold {
+				continue
+			}
+			if len(s.response.Results) == s.query.Limit {
+				s.response.NextCursor = cursor{s.from.query, start + i, top}.String()
+				return nil
+			}
+			if err := s.add(ctx, tx, r); err != nil {
+				return err
+			}
+		}
+		at, top = end, least
+	}
+	return nil
+}
+
+// add adds a result.
+func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
+	var folder, path, title string
+	var key int64
+	err := tx.QueryRowContext(ctx, `SELECT f.path, d.path, d.title, d.key
+		FROM document d JOIN folder f ON f.id = d.folder WHERE d.id = ?`, r.id).Scan(&folder, &path, &title, &key)
+	if err != nil {
+		return fmt.Errorf("document %d: %w", r.id, err)
+	}
+	c := r.place.chunk
+	result := api.Result{
+		DocumentName: nameOf(title, path),
+		DocumentID:   idOf(key),
+		Path:         filepath.Join(folder, filepath.FromSlash(path)),
+		Relevance:    r.relevance,
+		Snippet:      s.plan.snippet(r.place.text, r.place.matches),
+		Location:     api.Location{Line: c.line, EndLine: c.endLine, Page: c.page, Heading: c.heading},
+	}
+	if s.query.Content {
+		result.Content = r.place.text
+	}
+	s.response.Results = append(s.response.Results, result)
+	return nil
+}
+
+// nameOf returns the title, or the file's name.
+func nameOf(title, path string) string {
+	if title != "" {
+		return title
+	}
+	return filepath.Base(filepath.FromSlash(path))
+}
+
+// idOf returns the ID of a document as clients see it.
+func idOf(key int64) string {
+	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, uint64(key)))
+}

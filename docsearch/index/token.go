@@ -1,0 +1,272 @@
+package index
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxTerm is the length of a term in bytes; a longer word is cut.
+const maxTerm = 64
+
+// kind tells where a term comes from.
+type kind uint8
+
+const (
+	simple   kind = iota // a word
+	compound             // an identifier of several parts, as a whole: readfile of readFile
+	part                 // a part of the compound before
+	single               // one character of a script without spaces
+	pair                 // two neighbours of a script without spaces
+)
+
+// term is a word of a text in the form in which it is indexed: lower case and without
+// diacritics.
+type term struct {
+	text       []byte // valid until the next term
+	start, end int    // of the word in the text; of a part, of its compound
+	kind       kind
+}
+
+const (
+	isLower = 1 << iota
+	isUpper
+	isDigit
+	isUnderscore
+	isWord = isLower | isUpper | isDigit | isUnderscore
+)
+
+var ascii = func() (class [utf8.RuneSelf]uint8) {
+	for c := range class {
+		switch {
+		case c >= 'a' && c <= 'z':
+			class[c] = isLower
+		case c >= 'A' && c <= 'Z':
+			class[c] = isUpper
+		case c >= '0' && c <= '9':
+			class[c] = isDigit
+		case c == '_':
+			class[c] = isUnderscore
+		}
+	}
+	return class
+}()
+
+// terms calls yield for each term of text, in order. A compound comes before its
+// parts, and each character of a script without spaces before the pair that it begins.
+func terms(text string, yield func(term)) {
+	t := tokenizer{text: text, yield: yield}
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c < utf8.RuneSelf {
+			if ascii[c] == 0 {
+				i++
+				continue
+			}
+			i = t.word(i)
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case unspaced(r):
+			i = t.unspaced(i)
+		case wordRune(r):
+			i = t.word(i)
+		case unicode.Is(unicode.So, r):
+			t.emit([]byte(text[i:i+size]), i, i+size, simple)
+			i += size
+		default:
+			i += size
+		}
+	}
+}
+
+type tokenizer struct {
+	text  string
+	yield func(term)
+	buf   [maxTerm]byte
+	long  []byte
+}
+
+// emit yields a term, cut to its largest length.
+func (t *tokenizer) emit(b []byte, start, end int, k kind) {
+	if len(b) > maxTerm {
+		b = b[:cutBefore(b, maxTerm)]
+	}
+	t.yield(term{text: b, start: start, end: end, kind: k})
+}
+
+// word yields the terms of the word at start and returns its end.
+func (t *tokenizer) word(start int) int {
+	i, n, seams := start, 0, false
+	var before, all uint8
+	for ; i < len(t.text); i++ {
+		c := t.text[i]
+		if c >= utf8.RuneSelf {
+			if r, _ := utf8.DecodeRuneInString(t.text[i:]); wordRune(r) && !unspaced(r) {
+				return t.foreign(start)
+			}
+			break
+		}
+		class := ascii[c]
+		if class == 0 {
+			break
+		}
+		seams = seams || seam(before, class)
+		before = class
+		all |= class
+		if class == isUpper {
+			c += 'a' - 'A'
+		}
+		if n < maxTerm {
+			t.buf[n] = c
+			n++
+		}
+	}
+	if all == isUnderscore {
+		return i
+	}
+	if !seams && all&isUnderscore == 0 {
+		t.yield(term{text: t.buf[:n], start: start, end: i, kind: simple})
+		return i
+	}
+	t.compound(start, i, n)
+	return i
+}
+
+// seam tells whether a part ends before a character, given its class and that of the
+// character before.
+func seam(before, class uint8) bool {
+	return before == isLower && class == isUpper || before == isUpper && class == isLower
+}
+
+// compound yields the word from start to end, whose first n bytes are in buf, and its
+// parts.
+func (t *tokenizer) compound(start, end, n int) {
+	whole := t.buf[:n]
+	for len(whole) > 0 && whole[0] == '_' {
+		whole = whole[1:]
+	}
+	for len(whole) > 0 && whole[len(whole)-1] == '_' {
+		whole = whole[:len(whole)-1]
+	}
+	first, after := t.nextPart(start, end)
+	second, _ := t.nextPart(after, end)
+	if second == end {
+		t.emit(whole, start, end, simple)
+		return
+	}
+	if len(whole) > 0 {
+		t.emit(whole, start, end, compound)
+	}
+	for first < end {
+		n := 0
+		for i := first; i < after && n < maxTerm; i++ {
+			c := t.text[i]
+			if ascii[c] == isUpper {
+				c += 'a' - 'A'
+			}
+			t.buf[n] = c
+			n++
+		}
+		t.yield(term{text: t.buf[:n], start: start, end: end, kind: part})
+		first, after = t.nextPart(after, end)
+	}
+}
+
+// nextPart returns where the next part of a compound begins and ends: Server of
+// HTTPServer ends where HTTP does.
+func (t *tokenizer) nextPart(i, end int) (from, to int) {
+	for i < end && t.text[i] == '_' {
+		i++
+	}
+	from = i
+	for i < end && ascii[t.text[i]]&(isUpper|isDigit) != 0 {
+		i++
+	}
+	if i-from > 1 && i < end && ascii[t.text[i]] == isLower && ascii[t.text[i-1]] == isUpper {
+		return from, i - 1
+	}
+	for i < end && ascii[t.text[i]]&(isLower|isDigit) != 0 {
+		i++
+	}
+	return from, i
+}
+
+// foreign yields the word at start, which has characters beyond ASCII, and returns its
+// end.
+func (t *tokenizer) foreign(start int) int {
+	i := start
+	for i < len(t.text) {
+		r, size := utf8.DecodeRuneInString(t.text[i:])
+		if !wordRune(r) || unspaced(r) {
+			break
+		}
+		i += size
+	}
+	word := t.text[start:i]
+	if len(word) > 4*maxTerm {
+		word = word[:cutBefore(word, 4*maxTerm)]
+	}
+	t.long = t.long[:0]
+	for _, r := range norm.NFKD.String(word) {
+		if wordRune(r) && !unicode.Is(unicode.Mn, r) {
+			t.long = utf8.AppendRune(t.long, unicode.ToLower(r))
+		}
+	}
+	if len(t.long) > 0 {
+		t.emit(t.long, start, i, simple)
+	}
+	return i
+}
+
+// unspaced yields the characters, and pairs of them, of the run at start of a script
+// without spaces, and returns its end.
+func (t *tokenizer) unspaced(start int) int {
+	i, before := start, start
+	for i < len(t.text) {
+		r, size := utf8.DecodeRuneInString(t.text[i:])
+		if !unspaced(r) {
+			break
+		}
+		if i > start {
+			t.emit([]byte(t.text[before:i+size]), before, i+size, pair)
+		}
+		t.emit([]byte(t.text[i:i+size]), i, i+size, single)
+		before = i
+		i += size
+	}
+	return i
+}
+
+// wordRune tells whether r is part of a word.
+func wordRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return ascii[r] != 0
+	}
+	return unicode.In(r, unicode.L, unicode.N, unicode.M)
+}
+
+// unspaced tells whether r belongs to a script that does not put spaces between words.
+// Korean does, but its words have endings.
+func unspaced(r rune) bool {
+	if r < 0x0e00 {
+		return false
+	}
+	return r == 'ー' || r == '々' || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// cutBefore returns the last border between characters of s at or before n.
+func cutBefore[S string | []byte](s S, n int) int {
+	if n >= len(s) {
+		return len(s)
+	}
+	for i := n; i > max(0, n-utf8.UTFMax); i-- {
+		if utf8.RuneStart(s[i]) {
+			return i
+		}
+	}
+	return n
+}
