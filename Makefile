@@ -5,8 +5,12 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOTESTSUM   := gotest.tools/gotestsum@v1.13.0
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# make test TESTFLAGS='-run TestX ./gateway' narrows the tests.
-TESTFLAGS ?= ./...
+# make test TESTFLAGS='-run TestX ./gateway' narrows the tests to some of the gateway's,
+# make test TESTFLAGS= DOCSEARCHFLAGS=./index to some of docsearch's.
+TESTFLAGS      ?= ./...
+DOCSEARCHFLAGS ?= $(if $(filter ./...,$(TESTFLAGS)),./...)
+# docsearch's SQLite is C, translated: the race detector slows it and finds nothing.
+RACE := -race -gcflags=modernc.org/...=-race=false
 # Each fuzz target runs this long.
 FUZZTIME  ?= 10s
 BENCHTIME ?= 1s
@@ -20,11 +24,11 @@ SEED      ?= 1
 # A test that hangs shows its goroutines before CI's own limit.
 TIMEOUT   ?= 11m
 
-.PHONY: help run build test race e2e chaos fuzz bench bench-compare lint golangci clean
+.PHONY: help run build test test-json race e2e chaos fuzz bench bench-compare lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
-	@echo 'build     bin/sse-server'
+	@echo 'build     bin/sse-server and bin/docsearch'
 	@echo 'test      lint, then all tests with the race detector, e2e too'
 	@echo 'race      all tests but e2e, with the race detector'
 	@echo 'e2e       the built binary against real clients and servers (Node.js >= 20)'
@@ -40,11 +44,21 @@ run:
 
 build:
 	go build -trimpath -buildvcs=auto -o bin/ ./cmd/sse-server
+	cd docsearch && go build -trimpath -buildvcs=auto -o ../bin/ ./cmd/docsearch
 
-# -count=1: the end-to-end tests build the binary themselves, of which the cache
-# of go test knows nothing.
+# Both modules, in one run with one summary. -count=1: the end-to-end tests build the
+# binaries themselves, of which the cache of go test knows nothing.
 test: lint
-	go run $(GOTESTSUM) --format pkgname -- -race -count=1 -timeout $(TIMEOUT) $(TESTFLAGS)
+	go run $(GOTESTSUM) --format pkgname --raw-command -- make --no-print-directory --silent test-json
+
+# The events of go test, of both modules.
+test-json:
+	@status=0; \
+	if [ -n '$(TESTFLAGS)' ]; then \
+		go test -json -race -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) || status=1; fi; \
+	if [ -n '$(DOCSEARCHFLAGS)' ]; then \
+		(cd docsearch && go test -json $(RACE) -count=1 -timeout $(TIMEOUT) $(DOCSEARCHFLAGS)) || status=1; fi; \
+	exit $$status
 
 race:
 	go run $(GOTESTSUM) --format pkgname -- -race -count=1 -timeout $(TIMEOUT) $$(go list ./... | grep -v /e2e)
@@ -58,16 +72,17 @@ chaos:
 
 # go test fuzzes one target of one package at a time.
 fuzz:
-	@set -e; for pkg in $$(go list ./...); do \
+	@set -e; for module in . docsearch; do cd $(CURDIR)/$$module; for pkg in $$(go list ./...); do \
 		listed=$$(go test -list '^Fuzz' $$pkg); \
 		for target in $$(echo "$$listed" | grep '^Fuzz' || true); do \
 			echo "== $$pkg $$target"; \
 			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
 		done; \
-	done
+	done; done
 
 bench:
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+	cd docsearch && go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
 # bench/README.md says how to read it.
 bench-compare:
@@ -82,6 +97,7 @@ lint:
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	cd docsearch && go vet ./... && go run $(STATICCHECK) ./...
 
 golangci:
 	go run $(GOLANGCI) run ./...

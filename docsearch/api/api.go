@@ -57,8 +57,8 @@ type ServerInfo struct {
 // Embeddings describes the configured source of embeddings.
 type Embeddings struct {
 	Model      string `json:"model"`
-	Chunks     int    `json:"chunks"` // that have a vector
-	LastFailed string `json:"lastFailed,omitempty"`
+	Chunks     int    `json:"chunks"`               // that have a vector
+	LastFailed string `json:"lastFailed,omitempty"` // why chunks get no vector now
 }
 
 // Folder is one folder that the daemon indexes.

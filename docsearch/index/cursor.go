@@ -58,6 +58,6 @@ func parseCursor(s string, query uint64) (cursor, error) {
 // hashOf tells queries apart. The limit may change from page to page.
 func hashOf(q *Query, model string) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%q %q %q %q %g %q", q.Folder, q.Text, q.Concepts, q.Terms, q.Threshold, model)
+	fmt.Fprintf(h, "%q %q %q %q %g %q", q.Folders, q.Text, q.Concepts, q.Terms, q.Threshold, model)
 	return h.Sum64()
 }

@@ -25,12 +25,11 @@ const (
 const summaryColumns = "d.key, d.title, f.path, d.path, d.type, d.size, d.modified, d.chunks"
 
 func scanSummary(scan func(...any) error, more ...any) (s api.DocumentSummary, path, title string, err error) {
-	var folder string
 	var key, modified int64
-	err = scan(append([]any{&key, &title, &folder, &path, &s.Type, &s.Bytes, &modified, &s.Chunks}, more...)...)
+	err = scan(append([]any{&key, &title, &s.Folder, &path, &s.Type, &s.Bytes, &modified, &s.Chunks}, more...)...)
 	s.ID = idOf(key)
 	s.Name = nameOf(title, path)
-	s.Path = filepath.Join(folder, filepath.FromSlash(path))
+	s.Path = filepath.Join(s.Folder, filepath.FromSlash(path))
 	s.Modified = time.Unix(0, modified).UTC()
 	return s, path, title, err
 }

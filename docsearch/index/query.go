@@ -13,7 +13,7 @@ import (
 // and Terms has a word of a concept or one of the terms, as it is. Letter case,
 // diacritics and punctuation make no difference.
 type Query struct {
-	Folder    string // "" for all
+	Folders   []string // none for all
 	Text      string
 	Concepts  []string
 	Terms     []string

@@ -30,7 +30,7 @@ type candidate struct {
 type scope struct {
 	low, high int64 // of the ids of pieces
 	pieces    int
-	going     map[int64]bool // folders that are being removed
+	without   map[int64]bool // folders in the range that are not searched
 }
 
 // candidates returns the documents that p may match, most relevant first.
@@ -48,7 +48,7 @@ func (p *plan) candidates(ctx context.Context, tx *sql.Tx, s scope) ([]candidate
 		}
 		c := candidate{id: id, hits: hits[:n]}
 		hits = hits[n:]
-		if !s.going[id>>folderShift] && p.admits(&c) {
+		if !s.without[id>>folderShift] && p.admits(&c) {
 			all = append(all, c)
 		}
 	}

@@ -70,7 +70,7 @@ func (x *Index) newSearch(ctx context.Context, q Query) (*search, error) {
 }
 
 func (s *search) run(ctx context.Context, tx *sql.Tx) error {
-	scope, err := newScope(ctx, tx, s.query.Folder)
+	scope, err := newScope(ctx, tx, s.query.Folders)
 	if err != nil {
 		return err
 	}
@@ -91,28 +91,45 @@ func (s *search) run(ctx context.Context, tx *sql.Tx) error {
 	return s.hybridPage(ctx, tx, found, near)
 }
 
-func newScope(ctx context.Context, tx *sql.Tx, folder string) (s scope, err error) {
-	if folder != "" {
-		id, err := folderID(ctx, tx, folder)
+// newScope returns where to search: everywhere if no folder is named.
+func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err error) {
+	wanted := map[int64]bool{}
+	for _, path := range folders {
+		id, err := folderID(ctx, tx, path)
 		if err != nil {
 			return s, err
 		}
+		wanted[id] = true
 		s.low, s.high = id<<(folderShift+pieceShift), (id+1)<<(folderShift+pieceShift)-1
-		err = tx.QueryRowContext(ctx, "SELECT pieces FROM folder WHERE id = ?", id).Scan(&s.pieces)
-		return s, err
 	}
-	s.high = 1<<62 - 1
-	going, err := queryAll[int64](ctx, tx, "SELECT id FROM folder WHERE going = 1")
+	if len(wanted) != 1 {
+		s.low, s.high = 0, 1<<62-1
+	}
+	return s, s.leaveOut(ctx, tx, wanted)
+}
+
+// leaveOut notes the folders in the range that are not searched, and counts the pieces
+// of the others.
+func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool) error {
+	rows, err := tx.QueryContext(ctx, "SELECT id, pieces, going FROM folder")
 	if err != nil {
-		return s, err
+		return err
 	}
-	if len(going) > 0 {
-		s.going = map[int64]bool{}
-		for _, id := range going {
-			s.going[id] = true
+	defer rows.Close()
+	s.without = map[int64]bool{}
+	for rows.Next() {
+		var id, pieces int64
+		var going bool
+		if err := rows.Scan(&id, &pieces, &going); err != nil {
+			return err
+		}
+		if going || len(wanted) > 0 && !wanted[id] {
+			s.without[id] = true
+		} else {
+			s.pieces += int(pieces)
 		}
 	}
-	return s, tx.QueryRowContext(ctx, "SELECT coalesce(sum(pieces), 0) FROM folder WHERE going = 0").Scan(&s.pieces)
+	return rows.Err()
 }
 
 // window is how many candidates are read and ranked again by what their text says.
@@ -189,6 +206,7 @@ func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
 	result := api.Result{
 		DocumentName: nameOf(title, path),
 		DocumentID:   idOf(key),
+		Folder:       folder,
 		Path:         filepath.Join(folder, filepath.FromSlash(path)),
 		Relevance:    r.relevance,
 		Snippet:      s.plan.snippet(r.place.text, r.place.matches),

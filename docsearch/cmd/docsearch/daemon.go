@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/crawl"
+	"github.com/mcp-sse/mcp-sse/docsearch/daemon"
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+	"github.com/mcp-sse/mcp-sse/docsearch/extract"
+)
+
+type daemonCommand struct {
+	common `embed:""`
+	Folder []string `help:"A folder to index, beside those of earlier runs. May be repeated." type:"path" placeholder:"PATH"`
+}
+
+// Run serves until ctx ends.
+func (c *daemonCommand) Run(ctx context.Context, p *program) error {
+	dir, err := c.stateDir(p)
+	if err != nil {
+		return err
+	}
+	folders, err := existing(c.Folder)
+	if err != nil {
+		return err
+	}
+	embedder, err := c.embedder(p)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find the path of docsearch itself: %w", err)
+	}
+	log := c.logger(p.stderr)
+	d, err := daemon.New(daemon.Options{
+		StateDir: dir, Addr: c.Addr, Folders: folders, Token: p.token(), IdleTimeout: c.IdleTimeout, Embedder: embedder,
+		Extract: extract.Options{Worker: []string{self, "extract-worker"}},
+		Crawl:   crawl.Options{MaxFileBytes: c.MaxFileBytes, Logger: log},
+		Version: version(), Logger: log,
+	})
+	if errors.Is(err, discovery.ErrHeld) {
+		if r, err := discovery.Read(dir); err == nil {
+			return fmt.Errorf("a daemon runs already at http://%s, with pid %d; docsearch stop ends it", r.Address, r.PID)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if bar := newProgress(p.stderr); bar != nil {
+		shown, stop := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() { // ends with Run
+			defer close(done)
+			bar.follow(shown, d)
+		}()
+		defer func() {
+			stop()
+			<-done
+		}()
+	}
+	return d.Run(ctx)
+}
+
+// stopTimeout is how long stop waits for the daemon to end.
+const stopTimeout = 15 * time.Second
+
+type stopCommand struct {
+	StateDir string `help:"As of the daemon." env:"DOCSEARCH_STATE_DIR" placeholder:"DIR"`
+}
+
+// Run ends the daemon of the state directory, if one runs.
+func (c *stopCommand) Run(ctx context.Context, p *program) error {
+	dir, err := (&common{StateDir: c.StateDir}).stateDir(p)
+	if err != nil {
+		return err
+	}
+	held, err := discovery.Held(dir)
+	if err != nil {
+		return err
+	}
+	if !held {
+		fmt.Fprintln(p.stdout, "No daemon runs.")
+		return nil
+	}
+	record, err := discovery.Read(dir)
+	if err != nil {
+		return fmt.Errorf("the daemon is only starting, try again: %w", err)
+	}
+	process, err := os.FindProcess(record.PID)
+	if err != nil {
+		return fmt.Errorf("find process %d: %w", record.PID, err)
+	}
+	if err := process.Signal(os.Interrupt); err != nil {
+		return fmt.Errorf("end process %d: %w", record.PID, err)
+	}
+	return c.wait(ctx, p, dir, record.PID)
+}
+
+// wait waits until no daemon holds the lock.
+func (c *stopCommand) wait(ctx context.Context, p *program, dir string, pid int) error {
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		held, err := discovery.Held(dir)
+		if err != nil {
+			return err
+		}
+		if !held {
+			fmt.Fprintf(p.stdout, "The daemon with pid %d has ended.\n", pid)
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the daemon with pid %d has not ended after %s", pid, stopTimeout)
+		}
+	}
+}
+
+type extractCommand struct{}
+
+// Run extracts one document from stdin to stdout.
+func (extractCommand) Run(p *program) error { return extract.Worker(p.stdin, p.stdout) }

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// absolute returns the absolute form of a path on the command line.
+func absolute(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("make %s absolute: %w", path, err)
+	}
+	return abs, nil
+}
+
+// existing returns the absolute paths of folders on the command line, without symbolic
+// links, as the daemon will name them.
+func existing(paths []string) ([]string, error) {
+	var all []string
+	for _, path := range paths {
+		abs, err := absolute(path)
+		if err != nil {
+			return nil, err
+		}
+		info, err := os.Stat(abs)
+		if err != nil {
+			return nil, usage{fmt.Errorf("--folder %s: %w", path, err)}
+		}
+		if !info.IsDir() {
+			return nil, usage{fmt.Errorf("--folder %s: not a folder", path)}
+		}
+		if abs, err = filepath.EvalSymlinks(abs); err != nil {
+			return nil, usage{fmt.Errorf("--folder %s: %w", path, err)}
+		}
+		all = append(all, abs)
+	}
+	return all, nil
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/client"
+	"github.com/mcp-sse/mcp-sse/docsearch/daemon"
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+	"github.com/mcp-sse/mcp-sse/docsearch/embed"
+	"github.com/mcp-sse/mcp-sse/docsearch/index"
+)
+
+// program is one run of docsearch.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	getenv         func(string) string
+}
+
+// commands is the command line.
+type commands struct {
+	Search  searchCommand  `cmd:"" help:"Search, and print what is found."`
+	MCP     mcpCommand     `cmd:"" name:"mcp" help:"Serve an agent over MCP on stdin and stdout."`
+	Status  statusCommand  `cmd:"" help:"Tell what the daemon does."`
+	Daemon  daemonCommand  `cmd:"" help:"Run the daemon that indexes and searches. The other commands start one when they need it."`
+	Stop    stopCommand    `cmd:"" help:"End the daemon."`
+	Extract extractCommand `cmd:"" name:"extract-worker" hidden:"" help:"Extract the text of the document on stdin."`
+
+	Version kong.VersionFlag `help:"Print the version."`
+}
+
+// common are the flags of all commands that use a daemon.
+type common struct {
+	StateDir        string        `help:"Where the index, the log and the lock of the daemon are. $$XDG_STATE_HOME/docsearch, else ~/.local/state/docsearch." env:"DOCSEARCH_STATE_DIR" placeholder:"DIR"`
+	Addr            string        `help:"Where the daemon listens, or the next free port." default:"${addr}"`
+	IdleTimeout     time.Duration `help:"The daemon ends after this time without a request; 0: never. The next request starts it again." env:"DOCSEARCH_IDLE_TIMEOUT" default:"${idle}"`
+	EmbeddingsURL   string        `help:"The base of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1 of Ollama, for searches by meaning. Its key is in $$DOCSEARCH_EMBEDDINGS_KEY." env:"DOCSEARCH_EMBEDDINGS_URL" placeholder:"URL"`
+	EmbeddingsModel string        `help:"The model of the embeddings." env:"DOCSEARCH_EMBEDDINGS_MODEL" placeholder:"NAME"`
+	MaxFileBytes    int64         `help:"Larger files are not indexed." default:"16777216"`
+	LogLevel        slog.Level    `help:"What to log on stderr: debug, info, warn, error." default:"info"`
+}
+
+// usage is an error in how docsearch was called.
+type usage struct{ error }
+
+// run runs one command and returns the exit code: 0, 1 if it failed, 2 if it was
+// called wrongly.
+func (p *program) run(ctx context.Context, args []string) (code int) {
+	var line commands
+	parser, err := kong.New(&line,
+		kong.Name("docsearch"),
+		kong.Description("Search the documents in your folders: text, Markdown, HTML, source code, PDF and DOCX. "+
+			"Set DOCSEARCH_TOKEN for all commands to keep other users of the machine from the daemon."),
+		kong.Writers(p.stdout, p.stderr),
+		kong.Vars{"version": "docsearch " + version(), "idle": "1h", "addr": daemon.DefaultAddr},
+		kong.Exit(func(n int) { panic(exit(n)) }),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+	)
+	if err != nil {
+		panic(err) // the command line is declared wrongly
+	}
+	defer func() {
+		if n, ok := recover().(exit); ok {
+			code = int(n)
+		}
+	}()
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return p.failed(usage{err})
+	}
+	return p.failed(parsed.Run(p))
+}
+
+// exit is how kong ends the program after --help and --version.
+type exit int
+
+// failed prints an error, if any, and returns the exit code.
+func (p *program) failed(err error) int {
+	switch wrong, ok := errors.AsType[usage](err); {
+	case err == nil:
+		return 0
+	case ok:
+		fmt.Fprintf(p.stderr, "docsearch: %v\nRun docsearch --help.\n", wrong.error)
+		return 2
+	}
+	fmt.Fprintf(p.stderr, "docsearch: %v\n", err)
+	return 1
+}
+
+// version is that of the module, or of the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	return info.Main.Version
+}
+
+func (c *common) logger(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: c.LogLevel}))
+}
+
+// stateDir returns the state directory.
+func (c *common) stateDir(p *program) (string, error) {
+	if c.StateDir != "" {
+		return absolute(c.StateDir)
+	}
+	return discovery.StateDir(p.getenv)
+}
+
+// embedder returns the source of embeddings, nil if none is configured.
+func (c *common) embedder(p *program) (index.Embedder, error) {
+	if c.EmbeddingsURL == "" && c.EmbeddingsModel == "" {
+		return nil, nil
+	}
+	if c.EmbeddingsURL == "" || c.EmbeddingsModel == "" {
+		return nil, usage{errors.New("--embeddings-url and --embeddings-model need each other")}
+	}
+	e, err := embed.New(embed.Options{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel, Key: p.getenv("DOCSEARCH_EMBEDDINGS_KEY")})
+	if err != nil {
+		return nil, usage{err}
+	}
+	return e, nil
+}
+
+// client returns a client that starts a daemon with the same flags when there is none.
+func (c *common) client(p *program, folders []string, log *slog.Logger) (*client.Client, error) {
+	dir, err := c.stateDir(p)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := c.embedder(p); err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the path of docsearch itself: %w", err)
+	}
+	return client.New(client.Options{
+		StateDir: dir, Command: append([]string{self}, c.daemonArgs(dir)...), Folders: folders, Token: p.token(), Logger: log,
+	})
+}
+
+// daemonArgs is the command line of the daemon that a client starts. Secrets are not
+// in it, because all users of the machine can read it.
+func (c *common) daemonArgs(dir string) []string {
+	args := []string{
+		"daemon", "--state-dir", dir, "--addr", c.Addr, "--idle-timeout", c.IdleTimeout.String(),
+		"--max-file-bytes", fmt.Sprint(c.MaxFileBytes), "--log-level", c.LogLevel.String(),
+	}
+	if c.EmbeddingsURL != "" {
+		args = append(args, "--embeddings-url", c.EmbeddingsURL, "--embeddings-model", c.EmbeddingsModel)
+	}
+	return args
+}
+
+// token is what clients send to the daemon, and what it asks for. It is no flag,
+// because all users of the machine can read the command line; a daemon that a client
+// starts inherits it.
+func (p *program) token() string { return p.getenv("DOCSEARCH_TOKEN") }

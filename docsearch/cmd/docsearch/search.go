@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fatih/color"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/client"
+)
+
+type searchCommand struct {
+	common    `embed:""`
+	Query     []string `arg:"" help:"Words, and phrases in double quotes."`
+	Folder    []string `short:"f" help:"A folder to search; it is indexed first if it is not yet. May be repeated. Without it, all folders of the daemon." placeholder:"PATH"`
+	Limit     int      `short:"n" help:"How many documents to print, 1 to 100." default:"10"`
+	Threshold float64  `help:"Leave out documents with a relevance below this, 0 to 1." default:"0"`
+	JSON      bool     `name:"json" help:"Print the answer of the daemon."`
+	NoColor   bool     `help:"Print without colours, as NO_COLOR does."`
+}
+
+// Run searches once.
+func (c *searchCommand) Run(ctx context.Context, p *program) error {
+	if c.Limit < 1 || c.Limit > 100 {
+		return usage{errors.New("--limit must be from 1 to 100")}
+	}
+	if c.Threshold < 0 || c.Threshold > 1 {
+		return usage{errors.New("--threshold must be from 0 to 1")}
+	}
+	folders, err := existing(c.Folder)
+	if err != nil {
+		return err
+	}
+	daemon, err := c.client(p, folders, c.logger(p.stderr))
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	if err := complete(ctx, daemon, folders); err != nil {
+		return err
+	}
+	found, err := daemon.Search(ctx, "", api.SearchRequest{
+		Folders: folders, Query: strings.Join(c.Query, " "), Limit: c.Limit, Threshold: c.Threshold,
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return json.NewEncoder(p.stdout).Encode(found)
+	}
+	style := newStyle(!c.NoColor && p.getenv("NO_COLOR") == "" && isTerminal(p.stdout))
+	style.print(p.stdout, found)
+	return nil
+}
+
+// complete waits until folders are indexed for the first time: a person who names a
+// folder expects what is in it.
+func complete(ctx context.Context, daemon *client.Client, folders []string) error {
+	for _, path := range folders {
+		if _, err := daemon.AddFolder(ctx, path); err != nil {
+			return err
+		}
+	}
+	list, err := daemon.Folders(ctx)
+	for err == nil && anyNew(list, folders) {
+		list, err = daemon.WaitFolders(ctx, list.Revision)
+	}
+	return err
+}
+
+// anyNew reports whether one of folders was never complete and is being indexed.
+func anyNew(list *api.Folders, folders []string) bool {
+	wanted := map[string]bool{}
+	for _, path := range folders {
+		wanted[path] = true
+	}
+	for _, f := range list.Folders {
+		if wanted[f.Path] && f.IndexedAt.IsZero() && f.Status == api.StatusIndexing {
+			return true
+		}
+	}
+	return false
+}
+
+// style is how results look.
+type style struct{ name, path, relevance, match, warning *color.Color }
+
+func newStyle(colours bool) *style {
+	s := &style{
+		name: color.New(color.Bold), path: color.New(color.FgBlue), relevance: color.New(color.FgGreen),
+		match: color.New(color.FgYellow, color.Bold), warning: color.New(color.FgRed),
+	}
+	for _, c := range []*color.Color{s.name, s.path, s.relevance, s.match, s.warning} {
+		if colours {
+			c.EnableColor()
+		} else {
+			c.DisableColor()
+		}
+	}
+	return s
+}
+
+// print prints the results for people.
+func (s *style) print(w io.Writer, found *api.SearchResponse) {
+	for n, r := range found.Results {
+		place := fmt.Sprintf("%s:%d", r.Path, r.Location.Line)
+		if r.Location.Page > 0 {
+			place = fmt.Sprintf("%s, page %d", r.Path, r.Location.Page)
+		}
+		fmt.Fprintf(w, "%2d. %s  %s\n    %s\n", n+1, s.name.Sprint(printable(r.DocumentName)), s.relevance.Sprintf("%.0f %%", 100*r.Relevance), s.path.Sprint(printable(place)))
+		fmt.Fprintf(w, "    %s\n\n", s.snippet(r.Snippet))
+	}
+	if len(found.Results) == 0 {
+		fmt.Fprintln(w, "Nothing found.")
+	}
+	for _, warning := range found.Warnings {
+		fmt.Fprintln(w, s.warning.Sprint("Warning: "+printable(warning)))
+	}
+	fmt.Fprintf(w, "%d documents in %.1f ms (%s)\n", len(found.Results), found.Performance.SearchTime, found.Performance.ModelUsed)
+}
+
+// snippet colours the matched words of a snippet.
+func (s *style) snippet(text string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(printable(strings.Join(strings.Fields(text), " ")), api.HighlightStart) {
+		match, rest, found := strings.Cut(part, api.HighlightEnd)
+		if found {
+			b.WriteString(s.match.Sprint(match))
+			b.WriteString(rest)
+		} else {
+			b.WriteString(part)
+		}
+	}
+	return b.String()
+}
+
+// printable removes control characters: a document must not control the terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+)
+
+type statusCommand struct {
+	common `embed:""`
+	JSON   bool `name:"json" help:"Print the answers of the daemon."`
+}
+
+// status is what status --json prints.
+type status struct {
+	Running bool            `json:"running"`
+	Address string          `json:"address,omitempty"`
+	Server  *api.ServerInfo `json:"server,omitempty"`
+	Folders []api.Folder    `json:"folders,omitempty"`
+}
+
+// Run asks the daemon, and starts none.
+func (c *statusCommand) Run(ctx context.Context, p *program) error {
+	dir, err := c.stateDir(p)
+	if err != nil {
+		return err
+	}
+	held, err := discovery.Held(dir)
+	if err != nil {
+		return err
+	}
+	var s status
+	if held {
+		if s, err = c.ask(ctx, p, dir); err != nil {
+			return err
+		}
+	}
+	if c.JSON {
+		return json.NewEncoder(p.stdout).Encode(s)
+	}
+	s.print(p.stdout, dir)
+	return nil
+}
+
+func (c *statusCommand) ask(ctx context.Context, p *program, dir string) (status, error) {
+	daemon, err := c.client(p, nil, c.logger(p.stderr))
+	if err != nil {
+		return status{}, err
+	}
+	defer daemon.Close()
+	info, err := daemon.Info(ctx)
+	if err != nil {
+		return status{}, err
+	}
+	list, err := daemon.Folders(ctx)
+	if err != nil {
+		return status{}, err
+	}
+	record, err := discovery.Read(dir)
+	return status{Running: true, Address: record.Address, Server: info, Folders: list.Folders}, err
+}
+
+// print prints the status for people.
+func (s status) print(w io.Writer, dir string) {
+	if !s.Running {
+		fmt.Fprintf(w, "No daemon runs for %s. A search starts one.\n", dir)
+		return
+	}
+	fmt.Fprintf(w, "The daemon runs at http://%s, pid %d, version %s: %s, %d %%\n",
+		s.Address, s.Server.PID, s.Server.Version, s.Server.Status, s.Server.Percent)
+	fmt.Fprintf(w, "Index: %d documents, %s of text, %s on disk\n", s.Server.Documents, size(s.Server.TextBytes), size(s.Server.IndexBytes))
+	if e := s.Server.Embeddings; e != nil {
+		fmt.Fprintf(w, "Embeddings: %s, %d of %d chunks\n", e.Model, e.Chunks, s.Server.Chunks)
+	}
+	for _, warning := range s.Server.Warnings {
+		fmt.Fprintf(w, "Warning: %s\n", warning)
+	}
+	for _, f := range s.Folders {
+		fmt.Fprintf(w, "\n%s\n  %s, %d %%, %d documents, %s of text\n", f.Path, f.Status, f.Percent, f.Documents, size(f.TextBytes))
+		var skipped []string
+		for _, reason := range slices.Sorted(maps.Keys(f.Skipped)) {
+			skipped = append(skipped, fmt.Sprintf("%d %s", f.Skipped[reason], strings.ReplaceAll(reason, "_", " ")))
+		}
+		if len(skipped) > 0 {
+			fmt.Fprintf(w, "  not indexed: %s\n", strings.Join(skipped, ", "))
+		}
+	}
+}
+
+// size formats bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
+	case n >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+	case n >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,157 @@
+package daemon_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/daemon"
+)
+
+func TestOpenAPIDocumentIsValid(t *testing.T) {
+	document, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := document.Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Every path of the API answers as the OpenAPI document says; request checks that.
+func TestAPI(t *testing.T) {
+	r := start(t, daemon.Options{Version: "v1"})
+	r.indexed()
+
+	var health api.Health
+	r.get("GET", "/health", nil, &health)
+	if health.Status != api.StatusHealthy || health.PID != os.Getpid() || health.APIVersion != api.Version || health.Percent != 100 {
+		t.Errorf("health = %+v", health)
+	}
+	var info api.ServerInfo
+	r.get("GET", "/api/v1/server/info", nil, &info)
+	if info.Version != "v1" || info.Folders != 1 || info.Documents != 2 || info.TextBytes == 0 || info.IndexBytes == 0 {
+		t.Errorf("info = %+v", info)
+	}
+	var folders api.Folders
+	r.get("GET", "/api/v1/folders", nil, &folders)
+	if len(folders.Folders) != 1 || folders.Folders[0].Path != r.docs || folders.Folders[0].Documents != 2 || folders.Folders[0].IndexedAt.IsZero() {
+		t.Errorf("folders = %+v", folders)
+	}
+	for _, path := range []string{"/api/v1/search", folderPath(r.docs, "/search")} {
+		var found api.SearchResponse
+		r.get("POST", path, api.SearchRequest{Query: "hippopotamus", IncludeContent: true}, &found)
+		if len(found.Results) != 1 || found.Results[0].Path != filepath.Join(r.docs, "river.md") ||
+			found.Performance.ModelUsed != api.ModelLexical || !strings.Contains(found.Results[0].Content, "bathes") {
+			t.Errorf("%s: %+v", path, found)
+		}
+	}
+	for _, path := range []string{"/api/v1/search_content", folderPath(r.docs, "/search_content")} {
+		var found api.SearchResponse
+		r.get("POST", path, api.SearchContentRequest{ExactTerms: []string{"stands on the hill"}}, &found)
+		if len(found.Results) != 1 || found.Results[0].Path != filepath.Join(r.docs, "hill.txt") {
+			t.Errorf("%s: %+v", path, found)
+		}
+	}
+	var list api.Documents
+	r.get("GET", folderPath(r.docs, "/documents?limit=1"), nil, &list)
+	if len(list.Documents) != 1 || list.NextCursor == "" {
+		t.Fatalf("documents = %+v", list)
+	}
+	var rest api.Documents
+	r.get("GET", folderPath(r.docs, "/documents?cursor="+list.NextCursor), nil, &rest)
+	if len(rest.Documents) != 1 || rest.Documents[0].ID == list.Documents[0].ID || rest.NextCursor != "" {
+		t.Errorf("the rest of the documents = %+v", rest)
+	}
+	id := list.Documents[0].ID
+	for _, path := range []string{"/api/v1/documents/" + id, folderPath(r.docs, "/documents/"+id)} {
+		var document api.Document
+		r.get("GET", path+"?offset=2&limit=4", nil, &document)
+		if document.Text != "goat" || document.Offset != 2 || document.NextOffset != 6 {
+			t.Errorf("%s: %+v", path, document)
+		}
+	}
+	if response, _ := r.request("GET", "/openapi.yaml", nil); response.StatusCode != http.StatusOK {
+		t.Errorf("openapi.yaml: %d", response.StatusCode)
+	}
+	r.get("DELETE", folderPath(r.docs, ""), nil, &struct{}{})
+	if got := r.search("hippopotamus"); len(got) > 0 {
+		t.Errorf("after the folder was removed %v is found", got)
+	}
+}
+
+// What is wrong with a request is said with a status and a code.
+func TestBadRequests(t *testing.T) {
+	r := start(t, daemon.Options{})
+	r.indexed()
+	file := filepath.Join(r.docs, "hill.txt")
+	for _, tc := range []struct {
+		method, path string
+		body         any
+		header       []string
+		want         string
+	}{
+		{"GET", "/", nil, nil, "404 not_found"},
+		{"GET", "/api/v2/search", nil, nil, "404 not_found"},
+		{"GET", "/api/v1/search", nil, nil, "405 method_not_allowed"},
+		{"PUT", "/health", nil, nil, "405 method_not_allowed"},
+		{"POST", "/api/v1/search", "{", nil, "400 bad_request"},
+		{"POST", "/api/v1/search", `{"query":"a"}{}`, nil, "400 bad_request"},
+		{"POST", "/api/v1/search", `{"quary":"a"}`, nil, "400 bad_request"},
+		{"POST", "/api/v1/search", `{"query":7}`, nil, "400 bad_request"},
+		{"POST", "/api/v1/search", `{"query":"a","limit":101}`, nil, "400 bad_request"},
+		{"POST", "/api/v1/search", `{"query":"a","limit":-1}`, nil, "400 bad_request"},
+		{"POST", "/api/v1/search", `{"query":"a","threshold":1.5}`, nil, "400 bad_request"},
+		{"POST", "/api/v1/search", `{"query":"a","folders":["/nowhere"]}`, nil, "404 folder_not_found"},
+		{"POST", "/api/v1/search", `{"query":"` + strings.Repeat("a ", 1<<20) + `"}`, nil, "413 too_large"},
+		{"POST", "/api/v1/search", `{"query":"a"}`, []string{"Content-Type", "text/plain"}, "415 unsupported_media_type"},
+		{"POST", "/api/v1/search_content", `{}`, nil, "400 bad_request"},
+		{"POST", "/api/v1/search_content", `{"exact_terms":["a"],"cursor":"x"}`, nil, "400 bad_request"},
+		{"POST", folderPath(r.docs, "/search"), `{"query":"a","folders":["/nowhere"]}`, nil, "400 bad_request"},
+		{"POST", folderPath("/nowhere", "/search"), `{"query":"a"}`, nil, "404 folder_not_found"},
+		{"POST", "/api/v1/folders", `{"path":"docs"}`, nil, "400 bad_request"},
+		{"POST", "/api/v1/folders", `{"path":"/nowhere"}`, nil, "404 folder_not_found"},
+		{"POST", "/api/v1/folders", `{"path":"/no\u0000where"}`, nil, "404 folder_not_found"},
+		{"POST", "/api/v1/folders", api.AddFolder{Path: file}, nil, "400 bad_request"},
+		{"DELETE", folderPath("/nowhere", ""), nil, nil, "404 folder_not_found"},
+		{"GET", "/api/v1/folders?wait=61&after=1", nil, nil, "400 bad_request"},
+		{"GET", "/api/v1/folders?wait=1", nil, nil, "400 bad_request"},
+		{"GET", folderPath(r.docs, "/documents?limit=0"), nil, nil, "400 bad_request"},
+		{"GET", folderPath(r.docs, "/documents?cursor=x"), nil, nil, "400 bad_request"},
+		{"GET", "/api/v1/documents/0123456789abcdef", nil, nil, "404 document_not_found"},
+		{"GET", "/api/v1/documents/0123456789abcdef?offset=-1", nil, nil, "400 bad_request"},
+		{"GET", "/api/v1/documents/..%2F..%2Fetc%2Fpasswd", nil, nil, "404 document_not_found"},
+		{"GET", "/api/v1/folders", nil, []string{"Host", "evil.example"}, "403 forbidden"},
+		{"GET", "/api/v1/folders", nil, []string{"Host", "127.0.0.1.evil.example:3002"}, "403 forbidden"},
+		{"GET", "/health", nil, []string{"Origin", "https://evil.example"}, "403 forbidden"},
+		{"GET", "/health", nil, []string{"Origin", "null"}, "403 forbidden"},
+	} {
+		if got := r.refused(tc.method, tc.path, tc.body, tc.header...); got != tc.want {
+			body, _ := tc.body.(string)
+			t.Errorf("%s %s %.60s %v: %s, want %s", tc.method, tc.path, body, tc.header, got, tc.want)
+		}
+	}
+	for _, host := range []string{"localhost:3002", "127.0.0.1", "[::1]:3002", "LOCALHOST"} {
+		if response, body := r.request("GET", "/health", nil, "Host", host); response.StatusCode != http.StatusOK {
+			t.Errorf("Host %s: %d %s", host, response.StatusCode, body)
+		}
+	}
+}
+
+func TestTokenIsAskedFor(t *testing.T) {
+	r := start(t, daemon.Options{Token: "sesame-sesame"})
+	r.indexed()
+	for _, header := range []string{"", "Bearer", "Bearer sesame", "Basic sesame-sesame", "sesame-sesame"} {
+		if got := r.refused("GET", "/api/v1/folders", nil, "Authorization", header); got != "401 unauthorized" {
+			t.Errorf("%q: %s", header, got)
+		}
+	}
+	if got := r.search("goat"); len(got) != 1 {
+		t.Errorf("with the token %v is found", got)
+	}
+}

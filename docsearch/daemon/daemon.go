@@ -1,0 +1,231 @@
+// Package daemon is the document daemon: a REST service on the loopback interface that
+// indexes folders and searches them.
+//
+// One daemon runs for each state directory. It holds the lock there from before it
+// opens the index until after it has closed it, and publishes its address beside the
+// lock. The package api describes requests and responses.
+//
+//	Run ─▶ lock ─▶ index ─▶ folders ─▶ listen ─▶ publish ─▶ serve … ─▶ end in reverse
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/crawl"
+	"github.com/mcp-sse/mcp-sse/docsearch/daemon/internal/folders"
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+	"github.com/mcp-sse/mcp-sse/docsearch/extract"
+	"github.com/mcp-sse/mcp-sse/docsearch/index"
+)
+
+// DefaultAddr is where a daemon listens unless it is told otherwise.
+const DefaultAddr = "127.0.0.1:3002"
+
+const (
+	ports        = 100              // tried, from the one of Addr on
+	drainTime    = 5 * time.Second  // for requests in flight when the daemon ends
+	maxBody      = 1 << 20          // bytes of a request
+	maxWait      = 60 * time.Second // of GET /api/v1/folders
+	headTime     = 5 * time.Second  // for a client to send the head of a request
+	bodyTime     = 15 * time.Second // and all of it
+	responseTime = maxWait + 30*time.Second
+)
+
+// Options configure a Daemon. StateDir is needed.
+type Options struct {
+	StateDir    string
+	Addr        string          // loopback host and port; DefaultAddr if empty. If the port is taken, the next free one
+	Folders     []string        // absolute paths, beside those that the index knows
+	Token       string          // clients must send it; if empty, all local programs are served
+	IdleTimeout time.Duration   // the daemon ends after this time without a request; 0: never
+	Embedder    index.Embedder  // nil: searches use words only
+	Extract     extract.Options // its Worker reads PDFs
+	Crawl       crawl.Options
+	Version     string
+	Logger      *slog.Logger // nil: no log
+}
+
+// Daemon is a document daemon. Create it with New, and call Run once.
+type Daemon struct {
+	opts    Options
+	log     *slog.Logger
+	lock    *discovery.Lock
+	started time.Time
+	serving atomic.Pointer[service] // nil before Run serves, and while a damaged index is replaced
+}
+
+// New checks the options and takes the lock of the state directory. It fails with an
+// error that wraps discovery.ErrHeld if a daemon runs there already. After New, the
+// caller must call Run, which gives the lock back.
+func New(opts Options) (*Daemon, error) {
+	if opts.Addr == "" {
+		opts.Addr = DefaultAddr
+	}
+	if err := checkAddr(opts.Addr); err != nil {
+		return nil, err
+	}
+	d := &Daemon{opts: opts, log: opts.Logger, started: time.Now()}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	lock, err := discovery.Acquire(opts.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	d.lock = lock
+	return d, nil
+}
+
+// checkAddr refuses addresses that other machines can reach.
+func checkAddr(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("address %q: %w; write it as 127.0.0.1:3002", addr, err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("address %q: the daemon serves this machine only; use 127.0.0.1, [::1] or localhost", addr)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("address %q: the port is no number from 0 to 65535", addr)
+	}
+	return nil
+}
+
+// Run serves until ctx ends or the idle timeout has passed, finishes the requests in
+// flight, and gives the lock back. A damaged index is replaced by a new one on the way.
+func (d *Daemon) Run(ctx context.Context) error {
+	for {
+		err := d.serve(ctx)
+		if errors.Is(err, index.ErrCorrupt) && ctx.Err() == nil {
+			d.log.Warn("the index is damaged and is made anew", "err", err)
+			continue
+		}
+		return errors.Join(err, d.lock.Release())
+	}
+}
+
+// serve runs the daemon over one index file. It returns nil when the daemon shall end,
+// and index.ErrCorrupt when the file was found to be damaged; the next index.Open moves
+// it aside.
+func (d *Daemon) serve(ctx context.Context) (err error) {
+	x, err := index.Open(ctx, filepath.Join(d.opts.StateDir, "index.db"), index.Options{Embedder: d.opts.Embedder, Logger: d.log})
+	if err != nil {
+		return fmt.Errorf("open the index: %w", err)
+	}
+	defer func() { err = errors.Join(err, x.Close()) }()
+	if why := x.Rebuilt(); why != "" {
+		d.log.Warn("the index could not be read and is made anew", "reason", why)
+	}
+	set, err := folders.Open(ctx, folders.Options{
+		List: filepath.Join(d.opts.StateDir, "folders.json"), Index: x, Extractor: extract.New(d.opts.Extract), Crawl: d.opts.Crawl, Logger: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	for _, path := range d.opts.Folders {
+		if _, err := set.Add(ctx, path); err != nil {
+			return err
+		}
+	}
+	return d.listen(ctx, newService(d, x, set))
+}
+
+// listen serves HTTP until something ends it.
+func (d *Daemon) listen(ctx context.Context, s *service) error {
+	listener, err := listenNear(d.opts.Addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	server := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: headTime,
+		ReadTimeout:       bodyTime,
+		WriteTimeout:      responseTime,
+		MaxHeaderBytes:    64 << 10,
+		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }() // ends with Shutdown or Close below
+	d.serving.Store(s)
+	defer d.serving.Store(nil)
+	if err := d.lock.Publish(discovery.NewRecord(listener.Addr().String(), d.opts.Version)); err != nil {
+		_ = server.Close()
+		<-served
+		return fmt.Errorf("publish the address: %w", err)
+	}
+	d.log.Info("serving", "addr", listener.Addr().String(), "stateDir", d.opts.StateDir)
+	err = d.wait(ctx, s, served)
+	s.stop()
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
+	if server.Shutdown(drain) != nil {
+		_ = server.Close()
+	}
+	d.log.Info("stopped")
+	return err
+}
+
+// wait returns when the daemon shall end, nil for an end that was asked for.
+func (d *Daemon) wait(ctx context.Context, s *service, served <-chan error) error {
+	var idle <-chan time.Time
+	if d.opts.IdleTimeout > 0 {
+		tick := time.NewTicker(max(d.opts.IdleTimeout/10, time.Millisecond))
+		defer tick.Stop()
+		idle = tick.C
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-served:
+			return fmt.Errorf("serve: %w", err)
+		case err := <-s.damage:
+			return err
+		case err := <-s.folders.Failed():
+			return err
+		case <-idle:
+			if s.idleFor() >= d.opts.IdleTimeout {
+				d.log.Info("no requests, stopping", "idleTimeout", d.opts.IdleTimeout.String())
+				return nil
+			}
+		}
+	}
+}
+
+// listenNear listens at addr, or at the next free port.
+func listenNear(addr string) (net.Listener, error) {
+	host, port, _ := net.SplitHostPort(addr) // checked by New
+	first, _ := strconv.Atoi(port)
+	var failed error
+	for n := first; n < first+ports && n < 1<<16; n++ {
+		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n)))
+		if err == nil {
+			return listener, nil
+		}
+		if !errors.Is(err, errAddrInUse) {
+			return nil, err
+		}
+		failed = err
+	}
+	return nil, fmt.Errorf("the %d ports from %s on are taken: %w", ports, port, failed)
+}
+
+// Health tells how the daemon does. It is StatusIndexing before Run serves.
+func (d *Daemon) Health() api.Health {
+	if s := d.serving.Load(); s != nil {
+		return s.health()
+	}
+	return api.Health{Status: api.StatusIndexing, PID: os.Getpid(), APIVersion: api.Version}
+}

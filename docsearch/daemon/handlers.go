@@ -1,0 +1,188 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/index"
+)
+
+func (s *service) getHealth(*http.Request) (any, error) { return s.health(), nil }
+
+func (s *service) health() api.Health {
+	status, percent, warnings := s.status()
+	return api.Health{Status: status, PID: os.Getpid(), APIVersion: api.Version, Percent: percent, Warnings: warnings}
+}
+
+// status sums up the folders and the index.
+func (s *service) status() (api.Status, int, []string) {
+	status, percent, warnings := s.folders.Status()
+	if why := s.index.Rebuilt(); why != "" {
+		warnings = append(warnings, "the index was made anew when the daemon started: "+why)
+	}
+	return status, percent, warnings
+}
+
+func (s *service) getInfo(r *http.Request) (any, error) {
+	stats, err := s.index.Stats(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	d := s.daemon
+	info := api.ServerInfo{
+		Name: "docsearch", Version: d.opts.Version, APIVersion: api.Version, PID: os.Getpid(), StartedAt: d.started,
+		Folders: len(s.folders.List().Folders), Documents: stats.Documents, Chunks: stats.Chunks,
+		TextBytes: stats.TextBytes, IndexBytes: stats.FileBytes,
+	}
+	info.Status, info.Percent, info.Warnings = s.status()
+	if e := d.opts.Embedder; e != nil {
+		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: stats.Vectors, LastFailed: s.folders.NoVectors()}
+	}
+	return info, nil
+}
+
+func (s *service) getFolders(r *http.Request) (any, error) {
+	wait, err := number(r, "wait", 0, 0, int(maxWait/time.Second))
+	if err != nil {
+		return nil, err
+	}
+	if wait > 0 {
+		after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+		if err != nil {
+			return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "after must be the revision of an earlier answer")
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(wait)*time.Second)
+		defer cancel()
+		go func() { // ends with the poll
+			select {
+			case <-s.ending:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		s.folders.Wait(ctx, after)
+	}
+	return s.folders.List(), nil
+}
+
+func (s *service) postFolder(r *http.Request) (any, error) {
+	var add api.AddFolder
+	if err := decode(r, &add); err != nil {
+		return nil, err
+	}
+	return s.folders.Add(r.Context(), add.Path)
+}
+
+func (s *service) deleteFolder(r *http.Request) (any, error) {
+	return struct{}{}, s.folders.Remove(r.Context(), r.PathValue("path"))
+}
+
+// scope returns the folders to search: the one of the path, else those of the body.
+func (s *service) scope(r *http.Request, named []string) ([]string, error) {
+	if path := r.PathValue("path"); path != "" {
+		if len(named) > 0 {
+			return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "the path names the folder; leave folders out, or use /api/v1/search")
+		}
+		named = []string{path}
+	}
+	var found []string
+	for _, path := range named {
+		folder, err := s.folders.Find(path)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, folder)
+	}
+	return found, nil
+}
+
+func (s *service) search(r *http.Request) (any, error) {
+	var q api.SearchRequest
+	if err := decode(r, &q); err != nil {
+		return nil, err
+	}
+	scope, err := s.scope(r, q.Folders)
+	if err != nil {
+		return nil, err
+	}
+	return s.find(r, index.Query{Folders: scope, Text: q.Query, Limit: q.Limit, Threshold: q.Threshold, Content: q.IncludeContent})
+}
+
+func (s *service) searchContent(r *http.Request) (any, error) {
+	var q api.SearchContentRequest
+	if err := decode(r, &q); err != nil {
+		return nil, err
+	}
+	scope, err := s.scope(r, q.Folders)
+	if err != nil {
+		return nil, err
+	}
+	return s.find(r, index.Query{Folders: scope, Concepts: q.SemanticConcepts, Terms: q.ExactTerms, Limit: q.Limit, Threshold: q.MinScore, Cursor: q.Cursor})
+}
+
+// find searches, and says so when the index is not complete.
+func (s *service) find(r *http.Request, q index.Query) (any, error) {
+	if q.Limit < 0 || q.Limit > 100 {
+		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "limit must be from 1 to 100")
+	}
+	if q.Threshold < 0 || q.Threshold > 1 {
+		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "threshold and min_score must be from 0 to 1")
+	}
+	found, err := s.index.Search(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range s.folders.List().Folders {
+		if len(q.Folders) > 0 && !slices.Contains(q.Folders, f.Path) {
+			continue
+		}
+		if f.Status == api.StatusIndexing {
+			found.Warnings = append(found.Warnings, fmt.Sprintf("%s is being indexed, %d %% are done", f.Path, f.Percent))
+		} else if f.Warning != "" {
+			found.Warnings = append(found.Warnings, f.Path+": "+f.Warning)
+		}
+	}
+	return found, nil
+}
+
+func (s *service) getDocuments(r *http.Request) (any, error) {
+	folder, err := s.folders.Find(r.PathValue("path"))
+	if err != nil {
+		return nil, err
+	}
+	limit, err := number(r, "limit", 100, 1, 1000)
+	if err != nil {
+		return nil, err
+	}
+	return s.index.Documents(r.Context(), folder, r.URL.Query().Get("cursor"), limit)
+}
+
+func (s *service) getDocument(r *http.Request) (any, error) {
+	offset, err := number(r, "offset", 0, 0, 1<<31-1)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := number(r, "limit", 64<<10, 1, 1<<20)
+	if err != nil {
+		return nil, err
+	}
+	id := r.PathValue("id")
+	document, err := s.index.Document(r.Context(), id, offset, limit)
+	if err != nil {
+		return nil, err
+	}
+	if path := r.PathValue("path"); path != "" {
+		if folder, err := s.folders.Find(path); err != nil {
+			return nil, err
+		} else if folder != document.Folder {
+			return nil, fmt.Errorf("%w in this folder: %s", index.ErrNoDocument, id)
+		}
+	}
+	return document, nil
+}

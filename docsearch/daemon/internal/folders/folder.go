@@ -1,0 +1,151 @@
+package folders
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/crawl"
+	"github.com/mcp-sse/mcp-sse/docsearch/index"
+)
+
+const (
+	missingPause = 2 * time.Second  // between two looks for a folder that is gone
+	failurePause = 15 * time.Second // before indexing is tried again after an error
+)
+
+// errMissing ends the work on a folder that is gone.
+var errMissing = errors.New("the folder is gone; what was indexed stays, and is kept up to date again when it returns")
+
+// folder is one folder and the goroutine that keeps its part of the index up to date.
+type folder struct {
+	set    *Set
+	path   string
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the goroutine has ended
+
+	// Of the goroutine alone.
+	stamps   map[string]index.Stamp // what the index knows of each file, nil before it was read
+	unwanted int                    // files whose names say that they hold no text
+
+	mu    sync.Mutex
+	state api.Folder
+	total int // files to index in the scan that runs
+	left  int
+}
+
+func newFolder(s *Set, stats index.FolderStats) *folder {
+	f := &folder{set: s, path: stats.Path, done: make(chan struct{})}
+	f.state = api.Folder{Status: api.StatusIndexing, Path: stats.Path, IndexedAt: stats.IndexedAt, Skipped: stats.Skipped,
+		Documents: stats.Documents, Chunks: stats.Chunks, TextBytes: stats.TextBytes}
+	f.ctx, f.cancel = context.WithCancel(s.ctx)
+	return f
+}
+
+// stop ends the goroutine and waits for it.
+func (f *folder) stop() {
+	f.cancel()
+	<-f.done
+}
+
+// describe returns the state as clients see it.
+func (f *folder) describe() api.Folder {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	state := f.state
+	state.Skipped = maps.Clone(state.Skipped)
+	return state
+}
+
+func (f *folder) work() (total, left int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.total, f.left
+}
+
+func (f *folder) indexing() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state.Status == api.StatusIndexing
+}
+
+// run follows the folder until it is stopped.
+func (f *folder) run() {
+	defer close(f.done)
+	for f.ctx.Err() == nil {
+		f.pause(f.follow())
+	}
+}
+
+// follow indexes the folder and then what changes in it. It returns when that is not
+// possible any more.
+func (f *folder) follow() error {
+	dir, err := crawl.Open(f.path, f.set.opts.Crawl)
+	if err != nil {
+		return errors.Join(errMissing, err)
+	}
+	defer dir.Close()
+	ctx, cancel := context.WithCancel(f.ctx)
+	watcher, err := dir.Watch(ctx) // before the scan, which then misses no change
+	if err != nil {
+		cancel()
+		return err
+	}
+	defer watcher.Wait()
+	defer cancel()
+	if err := f.reconcile(dir, "."); err != nil {
+		return err
+	}
+	for paths := range watcher.Changes() {
+		for _, path := range paths {
+			if err := f.reconcile(dir, path); err != nil {
+				return err
+			}
+		}
+	}
+	return f.ctx.Err()
+}
+
+// pause makes err the state of the folder and waits until it is worth another try.
+func (f *folder) pause(err error) {
+	if f.ctx.Err() != nil || err == nil {
+		return
+	}
+	wait := failurePause
+	switch {
+	case errors.Is(err, index.ErrCorrupt):
+		f.set.report(err)
+		<-f.ctx.Done()
+		return
+	case errors.Is(err, errMissing):
+		wait = missingPause
+		f.enter(api.StatusMissing, errMissing.Error())
+	default:
+		f.stamps = nil // some of it may not have been written
+		f.enter(api.StatusDegraded, err.Error())
+	}
+	select {
+	case <-time.After(wait):
+	case <-f.ctx.Done():
+	}
+}
+
+// enter changes the status, and tells and logs it if it is another.
+func (f *folder) enter(status api.Status, warning string) {
+	f.mu.Lock()
+	same := f.state.Status == status && f.state.Warning == warning
+	f.state.Status, f.state.Warning = status, warning
+	f.total, f.left = 0, 0
+	f.mu.Unlock()
+	if same {
+		return
+	}
+	f.set.bump()
+	if warning != "" {
+		f.set.log.Warn("folder is not kept up to date", "folder", f.path, "err", warning)
+	}
+}

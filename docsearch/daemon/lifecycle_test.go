@@ -1,0 +1,250 @@
+package daemon_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/daemon"
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+)
+
+func TestOneDaemonForAStateDirectory(t *testing.T) {
+	r := start(t, daemon.Options{})
+	if _, err := daemon.New(daemon.Options{StateDir: r.state, Addr: "127.0.0.1:0"}); !errors.Is(err, discovery.ErrHeld) {
+		t.Errorf("a second daemon: %v, want ErrHeld", err)
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := discovery.Held(r.state); held || err != nil {
+		t.Errorf("after its end the daemon holds the lock: %v, %v", held, err)
+	}
+	if _, err := discovery.Read(r.state); err == nil {
+		t.Error("after its end the daemon has a record")
+	}
+}
+
+func TestTakenPortIsPassedOver(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	r := start(t, daemon.Options{Addr: taken.Addr().String()})
+	first, now := taken.Addr().(*net.TCPAddr).Port, 0
+	if _, err := fmt.Sscanf(r.base, "http://127.0.0.1:%d", &now); err != nil || now <= first {
+		t.Errorf("with port %d taken the daemon is at %s", first, r.base)
+	}
+}
+
+func TestOtherMachinesAreNotServed(t *testing.T) {
+	for _, addr := range []string{"0.0.0.0:3002", ":3002", "192.0.2.1:3002", "example.com:3002", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:70000"} {
+		if _, err := daemon.New(daemon.Options{StateDir: t.TempDir(), Addr: addr}); err == nil {
+			t.Errorf("address %q is accepted", addr)
+		}
+	}
+}
+
+// An idle daemon ends. Looks at its health and long polls do not keep it.
+func TestIdleDaemonEnds(t *testing.T) {
+	r := start(t, daemon.Options{IdleTimeout: 200 * time.Millisecond})
+	r.eventually("the daemon has ended", func() bool {
+		response, err := r.client.Get(r.base + "/api/v1/folders?wait=1&after=0")
+		if err == nil {
+			response.Body.Close()
+		}
+		held, _ := discovery.Held(r.state)
+		return !held
+	})
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A long poll is answered when a folder comes, and when the daemon ends.
+func TestWaitForFolders(t *testing.T) {
+	r := start(t, daemon.Options{})
+	r.indexed()
+	var before, after api.Folders
+	r.get("GET", "/api/v1/folders", nil, &before)
+	var poll sync.WaitGroup
+	poll.Go(func() {
+		r.get("GET", fmt.Sprintf("/api/v1/folders?wait=30&after=%d", before.Revision), nil, &after)
+	})
+	var added api.Folder
+	r.get("POST", "/api/v1/folders", api.AddFolder{Path: t.TempDir()}, &added)
+	poll.Wait()
+	if after.Revision == before.Revision || len(after.Folders) != 2 {
+		t.Errorf("the poll was answered with %+v", after)
+	}
+	r.indexed()
+	url := fmt.Sprint(r.base, "/api/v1/folders?wait=30&after=", r.revision())
+	poll.Go(func() {
+		response, err := r.client.Get(url)
+		if err == nil {
+			response.Body.Close()
+		}
+	})
+	began := time.Now()
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+	poll.Wait()
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("the end took %v", took)
+	}
+}
+
+func (r *running) revision() int64 {
+	var folders api.Folders
+	r.get("GET", "/api/v1/folders", nil, &folders)
+	return folders.Revision
+}
+
+// Folders, and what is indexed of them, outlive the daemon. A folder that was removed
+// does not come back.
+func TestFoldersOutliveTheDaemon(t *testing.T) {
+	r := start(t, daemon.Options{})
+	other := t.TempDir()
+	r.get("POST", "/api/v1/folders", api.AddFolder{Path: other}, &api.Folder{})
+	r.indexed()
+	r.get("DELETE", folderPath(other, ""), nil, &struct{}{})
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	r.run(daemon.Options{StateDir: r.state, Addr: "127.0.0.1:0"})
+	r.indexed()
+	var folders api.Folders
+	r.get("GET", "/api/v1/folders", nil, &folders)
+	if len(folders.Folders) != 1 || folders.Folders[0].Path != r.docs {
+		t.Errorf("folders = %+v", folders.Folders)
+	}
+	r.finds("goat", "hill.txt")
+}
+
+// An index that is garbage is made anew, with all folders and a warning.
+func TestDamagedIndexIsMadeAnew(t *testing.T) {
+	r := start(t, daemon.Options{})
+	r.indexed()
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(r.state, "index.db"), []byte(strings.Repeat("garbage ", 1000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.run(daemon.Options{StateDir: r.state, Addr: "127.0.0.1:0"})
+	r.finds("goat", "hill.txt")
+	var health api.Health
+	r.get("GET", "/health", nil, &health)
+	if !strings.Contains(fmt.Sprint(health.Warnings), "made anew") {
+		t.Errorf("the health tells nothing of it: %+v", health)
+	}
+}
+
+// A list of folders that is garbage is not overwritten: the daemon says which file it is.
+func TestDamagedListOfFolders(t *testing.T) {
+	state := t.TempDir()
+	file := filepath.Join(state, "folders.json")
+	if err := os.WriteFile(file, []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, err := daemon.New(daemon.Options{StateDir: state, Addr: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("Run = %v, want an error that names %s", err, file)
+	}
+}
+
+// Many searches at once, while files change, each get an answer of their own.
+func TestSearchesWhileFilesChange(t *testing.T) {
+	r := start(t, daemon.Options{})
+	r.indexed()
+	var writer, readers sync.WaitGroup
+	done := make(chan struct{})
+	writer.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			default:
+				r.write(fmt.Sprintf("more/%d.txt", n%50), strings.Repeat(fmt.Sprintf("llama number %d. ", n), 100))
+			}
+		}
+	})
+	for range 8 {
+		readers.Go(func() {
+			for range 25 {
+				if got := r.search("hippopotamus"); fmt.Sprint(got) != "[river.md]" {
+					t.Errorf("found %v", got)
+				}
+				if got := r.search("goat"); fmt.Sprint(got) != "[hill.txt]" {
+					t.Errorf("found %v", got)
+				}
+			}
+		})
+	}
+	readers.Wait()
+	close(done)
+	writer.Wait()
+}
+
+// What the daemon reads of a folder stays within it.
+func TestNothingOutsideTheFolderIsRead(t *testing.T) {
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "secret.txt"), []byte("the thylacine sleeps\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r := start(t, daemon.Options{})
+	for link, target := range map[string]string{
+		"link.txt": filepath.Join(outside, "secret.txt"), "linked": outside, "passwd.txt": "/etc/passwd",
+	} {
+		if err := os.Symlink(target, filepath.Join(r.docs, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.write("marker.txt", "the echidna digs\n")
+	r.finds("echidna", "marker.txt")
+	r.indexed()
+	for _, secret := range []string{"thylacine", "root"} {
+		if got := r.search(secret); len(got) > 0 {
+			t.Errorf("%q is found in %v", secret, got)
+		}
+	}
+	if response, _ := r.request("GET", "/health", nil); response.StatusCode != http.StatusOK {
+		t.Errorf("health: %d", response.StatusCode)
+	}
+}
+
+// Files that come, change, move and go are followed, in folders that come and go.
+func TestFilesAreFollowed(t *testing.T) {
+	r := start(t, daemon.Options{})
+	r.indexed()
+	r.write("deep/er/new.md", "a wombat burrows\n")
+	r.finds("wombat", "deep/er/new.md")
+	r.write("deep/er/new.md", "a numbat burrows\n")
+	r.finds("numbat", "deep/er/new.md")
+	r.finds("wombat")
+	if err := os.Rename(filepath.Join(r.docs, "deep"), filepath.Join(r.docs, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	r.finds("numbat", "moved/er/new.md")
+	if err := os.RemoveAll(filepath.Join(r.docs, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	r.finds("numbat")
+	r.write(".gitignore", "*.log\n")
+	r.write("debug.log", "the log of a wallaby\n")
+	r.write("kept.txt", "the tale of a wallaby\n")
+	r.finds("wallaby", "kept.txt")
+}

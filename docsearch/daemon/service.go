@@ -1,0 +1,235 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/daemon/internal/folders"
+	"github.com/mcp-sse/mcp-sse/docsearch/index"
+)
+
+// service answers the requests of the REST API.
+type service struct {
+	daemon  *Daemon
+	index   *index.Index
+	folders *folders.Set
+	handler http.Handler
+	damage  chan error    // gets the first damage of the index that a request has found
+	ending  chan struct{} // closed by stop
+	stopped sync.Once
+
+	active atomic.Int64 // requests that count as use, in flight
+	used   atomic.Int64 // when the last one ended, in Unix nanoseconds
+}
+
+func newService(d *Daemon, x *index.Index, set *folders.Set) *service {
+	s := &service{daemon: d, index: x, folders: set, damage: make(chan error, 1), ending: make(chan struct{})}
+	s.used.Store(time.Now().UnixNano())
+	mux := http.NewServeMux()
+	for pattern, handle := range map[string]func(*http.Request) (any, error){
+		"GET /health":                                s.getHealth,
+		"GET /api/v1/server/info":                    s.getInfo,
+		"GET /api/v1/folders":                        s.getFolders,
+		"POST /api/v1/folders":                       s.postFolder,
+		"DELETE /api/v1/folders/{path}":              s.deleteFolder,
+		"POST /api/v1/search":                        s.search,
+		"POST /api/v1/search_content":                s.searchContent,
+		"POST /api/v1/folders/{path}/search":         s.search,
+		"POST /api/v1/folders/{path}/search_content": s.searchContent,
+		"GET /api/v1/folders/{path}/documents":       s.getDocuments,
+		"GET /api/v1/folders/{path}/documents/{id}":  s.getDocument,
+		"GET /api/v1/documents/{id}":                 s.getDocument,
+	} {
+		mux.HandleFunc(pattern, s.answer(handle))
+	}
+	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/yaml")
+		_, _ = w.Write(api.OpenAPI) // the client has gone
+	})
+	s.handler = guard(d.opts.Token, s.routed(mux))
+	return s
+}
+
+func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// stop ends long polls, so that the server can drain.
+func (s *service) stop() { s.stopped.Do(func() { close(s.ending) }) }
+
+// idleFor returns for how long nobody has used the daemon.
+func (s *service) idleFor() time.Duration {
+	if s.active.Load() > 0 {
+		return 0
+	}
+	return time.Since(time.Unix(0, s.used.Load()))
+}
+
+// routed answers what mux has no route for in JSON.
+func (s *service) routed(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		probe := &headerOnly{header: http.Header{}}
+		mux.ServeHTTP(probe, r)
+		if allow := probe.header.Get("Allow"); probe.status == http.StatusMethodNotAllowed {
+			w.Header().Set("Allow", allow)
+			fail(w, http.StatusMethodNotAllowed, api.CodeMethodNotAllowed, "this path takes "+allow)
+			return
+		}
+		fail(w, http.StatusNotFound, api.CodeNotFound, "the API has no such path; GET /openapi.yaml describes it")
+	})
+}
+
+// headerOnly keeps the status and the header of a response.
+type headerOnly struct {
+	header http.Header
+	status int
+}
+
+func (w *headerOnly) Header() http.Header         { return w.header }
+func (w *headerOnly) WriteHeader(status int)      { w.status = status }
+func (w *headerOnly) Write(p []byte) (int, error) { return len(p), nil }
+
+// answer makes a handler of a function that returns what to answer in JSON.
+func (s *service) answer(handle func(*http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if counts(r) {
+			s.active.Add(1)
+			defer func() {
+				s.used.Store(time.Now().UnixNano())
+				s.active.Add(-1)
+			}()
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		result, err := handle(r)
+		if err != nil {
+			s.refuse(w, r, err)
+			return
+		}
+		reply(w, http.StatusOK, result)
+	}
+}
+
+// counts reports whether a request keeps an idle daemon from ending. Looks at its
+// health and long polls do not: nobody waits for an answer of theirs.
+func counts(r *http.Request) bool {
+	return r.URL.Path != "/health" && !r.URL.Query().Has("wait")
+}
+
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // the client has gone
+}
+
+func fail(w http.ResponseWriter, status int, code, message string) {
+	reply(w, status, api.ErrorBody{Error: api.Error{Code: code, Message: message}})
+}
+
+// refusal is an error that a handler answers with as it is.
+type refusal struct {
+	status  int
+	code    string
+	message string
+}
+
+func (r *refusal) Error() string { return r.message }
+
+func refuse(status int, code, format string, args ...any) error {
+	return &refusal{status, code, fmt.Sprintf(format, args...)}
+}
+
+// refuse answers with an error.
+func (s *service) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody waits for the answer
+	}
+	if errors.Is(err, index.ErrCorrupt) {
+		select {
+		case s.damage <- err:
+		default: // reported already
+		}
+		fail(w, http.StatusServiceUnavailable, api.CodeStopping, "the index is damaged and is made anew; repeat the request")
+		return
+	}
+	status, code := classify(err)
+	if status == http.StatusInternalServerError {
+		s.daemon.log.Error("request failed", "path", r.URL.Path, "err", err)
+	}
+	fail(w, status, code, err.Error())
+}
+
+// classify returns the status and code of an error.
+func classify(err error) (int, string) {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.status, r.code
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge, api.CodeTooLarge
+	}
+	for _, c := range []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{folders.ErrUnknown, http.StatusNotFound, api.CodeFolderNotFound},
+		{folders.ErrNoFolder, http.StatusNotFound, api.CodeFolderNotFound},
+		{index.ErrNoFolder, http.StatusNotFound, api.CodeFolderNotFound},
+		{folders.ErrNotFolder, http.StatusBadRequest, api.CodeBadRequest},
+		{folders.ErrRelative, http.StatusBadRequest, api.CodeBadRequest},
+		{index.ErrNoDocument, http.StatusNotFound, api.CodeDocumentNotFound},
+		{index.ErrCursor, http.StatusBadRequest, api.CodeBadRequest},
+		{index.ErrQuery, http.StatusBadRequest, api.CodeBadRequest},
+		{index.ErrDiskFull, http.StatusInsufficientStorage, api.CodeDiskFull},
+	} {
+		if errors.Is(err, c.err) {
+			return c.status, c.code
+		}
+	}
+	return http.StatusInternalServerError, api.CodeIndexFailed
+}
+
+// decode reads the JSON body of a request.
+func decode(r *http.Request, into any) error {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" {
+		return refuse(http.StatusUnsupportedMediaType, api.CodeUnsupportedType, "send the body as application/json")
+	}
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return fmt.Errorf("the body is larger than %d bytes: %w", maxBody, err)
+		}
+		return refuse(http.StatusBadRequest, api.CodeBadRequest, "the body is not the JSON object that this path takes: %v", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return refuse(http.StatusBadRequest, api.CodeBadRequest, "the body has more than one JSON value")
+	}
+	return nil
+}
+
+// number reads an integer of the query string.
+func number(r *http.Request, name string, otherwise, least, most int) (int, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < least || n > most {
+		return 0, refuse(http.StatusBadRequest, api.CodeBadRequest, "%s must be a number from %d to %d", name, least, most)
+	}
+	return n, nil
+}
