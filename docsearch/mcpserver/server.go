@@ -44,7 +44,8 @@ const (
 type Options struct {
 	Client  API
 	Version string
-	// Folders are the configured folders, for messages to an agent that finds none.
+	// Folders are the configured folders, as absolute paths without symbolic links. The
+	// agent sees these alone, whatever else the daemon has. None means all.
 	Folders []string
 	// Logger logs failures. It must not write to stdout if that is the transport. Nil
 	// discards the log.
@@ -73,6 +74,9 @@ func New(o Options) (*Server, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if len(o.Folders) > 0 {
+		o.Client = scoped{o.Client, slices.Clone(o.Folders)}
 	}
 	s := &Server{api: o.Client, log: o.Logger, folders: slices.Clone(o.Folders),
 		indexWait: indexWait, indexPoll: indexPoll, watchPause: watchPause}
