@@ -19,9 +19,8 @@ import (
 const (
 	foldersURI     = "docs://folders"
 	documentPrefix = "docs://documents/"
-	listPage       = 100     // documents in one page of resources/list
-	maxListed      = 1000    // documents in all pages
-	maxResource    = 8 << 20 // bytes of text of one resource
+	listPage       = 100  // documents in one page of resources/list
+	maxListed      = 1000 // documents in all pages
 )
 
 var documentID = regexp.MustCompile(documentIDs)
@@ -59,22 +58,15 @@ func (s *Server) readDocument(ctx context.Context, req *mcp.ReadResourceRequest)
 	if !documentID.MatchString(id) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	var text strings.Builder
-	for offset := 0; ; {
-		doc, err := s.api.Document(ctx, id, offset, maxDocument)
-		if err != nil {
-			return nil, s.resourceError(uri, err)
-		}
-		text.WriteString(doc.Text)
-		if doc.NextOffset <= offset {
-			return contents(uri, mimeType(doc.Type), text.String()), nil
-		}
-		if text.Len() >= maxResource {
-			fmt.Fprintf(&text, "\n\n[The document goes on. Read the rest with get_document_data, from offset %d.]\n", doc.NextOffset)
-			return contents(uri, mimeType(doc.Type), text.String()), nil
-		}
-		offset = doc.NextOffset
+	doc, err := s.api.Document(ctx, id, 0, maxDocument)
+	if err != nil {
+		return nil, s.resourceError(uri, err)
 	}
+	text := doc.Text
+	if doc.NextOffset > 0 {
+		text += fmt.Sprintf("\n\n[The document goes on. Read the rest with get_document_data, from offset %d.]\n", doc.NextOffset)
+	}
+	return contents(uri, mimeType(doc.Type), text), nil
 }
 
 func contents(uri, mime, text string) *mcp.ReadResourceResult {

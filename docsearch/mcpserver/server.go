@@ -10,10 +10,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -79,7 +81,7 @@ func New(o Options) (*Server, error) {
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "docsearch", Title: "Document search", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
-	s.mcp.AddReceivingMiddleware(s.recoverPanics, s.listDocuments)
+	s.mcp.AddReceivingMiddleware(s.recoverPanics, allowNull, s.listDocuments)
 	if err := s.addTools(); err != nil {
 		return nil, err
 	}
@@ -95,10 +97,16 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	defer wg.Wait()
 	defer stop()
 	wg.Go(func() { s.watchFolders(watched) })
-	if err := s.mcp.Run(ctx, t); err != nil {
+	err := s.mcp.Run(ctx, t)
+	if err != nil && !left(err) {
 		return fmt.Errorf("serve MCP: %w", err)
 	}
 	return nil
+}
+
+// left reports whether err only says that the client is no longer there to be written to.
+func left(err error) bool {
+	return errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
 
 // watchFolders tells the client when the list of documents may be another. It ends with
@@ -128,6 +136,17 @@ func (s *Server) recoverPanics(next mcp.MethodHandler) mcp.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error; other requests still work"}
 			}
 		}()
+		return next(ctx, method, req)
+	}
+}
+
+// allowNull takes the arguments null for none. Go-sdk 1.8.0 panics when it sets the
+// default of an argument in them.
+func allowNull(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if params, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && params != nil && string(params.Arguments) == "null" {
+			params.Arguments = nil
+		}
 		return next(ctx, method, req)
 	}
 }
