@@ -114,10 +114,10 @@ func (f *fakeAPI) SearchContent(_ context.Context, folder string, q api.SearchCo
 func found() *api.SearchResponse {
 	return &api.SearchResponse{
 		Results: []api.Result{
-			{DocumentName: "Guide", DocumentID: firstID, Path: "/home/u/docs/guide.md", Relevance: 0.934,
+			{DocumentName: "Guide", DocumentID: firstID, Folder: "/home/u/docs", Path: "/home/u/docs/guide.md", Relevance: 0.934,
 				Snippet:  "How to \ue000install\ue001\n\tthe \ue000gateway\ue001 …",
 				Location: api.Location{Line: 10, EndLine: 14, Heading: "Install"}},
-			{DocumentName: "report.pdf", DocumentID: secondID, Path: "/home/u/docs/report.pdf", Relevance: 0.5, Snippet: "one line",
+			{DocumentName: "report.pdf", DocumentID: secondID, Folder: "/home/u/docs", Path: "/home/u/docs/report.pdf", Relevance: 0.5, Snippet: "one line",
 				Location: api.Location{Line: 3, EndLine: 3, Page: 2}},
 		},
 		Performance: api.Performance{SearchTime: 3.21, ModelUsed: "bm25"}, NextCursor: "abc", Warnings: []string{"embeddings failed"},
@@ -151,7 +151,7 @@ func (f *fakeAPI) Document(_ context.Context, id string, offset, limit int) (*ap
 	if limit > 0 {
 		end = min(end, offset+limit)
 	}
-	doc := &api.Document{DocumentSummary: api.DocumentSummary{ID: id, Name: "guide.md", Path: "/home/u/docs/guide.md", Type: "markdown",
+	doc := &api.Document{DocumentSummary: api.DocumentSummary{ID: id, Name: "guide.md", Folder: "/home/u/docs", Path: "/home/u/docs/guide.md", Type: "markdown",
 		Bytes: 20, Modified: someTime, Chunks: 1}, Title: "Guide", Text: f.text[offset:end], Offset: offset, TextBytes: len(f.text)}
 	if end < len(f.text) {
 		doc.NextOffset = end
@@ -159,10 +159,11 @@ func (f *fakeAPI) Document(_ context.Context, id string, offset, limit int) (*ap
 	return doc, nil
 }
 
-// connect serves the fake and returns a client session of it. Both end with the test.
-func connect(t *testing.T, f *fakeAPI, o *mcp.ClientOptions) *mcp.ClientSession {
+// connect serves the fake, limited to folders if there are any, and returns a client
+// session of it. Both end with the test.
+func connect(t *testing.T, f *fakeAPI, o *mcp.ClientOptions, folders ...string) *mcp.ClientSession {
 	t.Helper()
-	s, err := mcpserver.New(mcpserver.Options{Client: f, Version: "1.2.3", Folders: []string{"/home/u/docs"}})
+	s, err := mcpserver.New(mcpserver.Options{Client: f, Version: "1.2.3", Folders: folders})
 	if err != nil {
 		t.Fatal(err)
 	}

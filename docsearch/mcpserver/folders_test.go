@@ -3,6 +3,9 @@ package mcpserver_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,12 +69,14 @@ func TestFirstIndexIsWaitedForWithProgress(t *testing.T) {
 	}
 }
 
-func TestFirstIndexWithoutATokenIsAWarning(t *testing.T) {
+func TestFirstIndexWithoutATokenIsNotWaitedFor(t *testing.T) {
 	f := newFake()
 	f.setFolders(indexing(37))
+	looks := 0
+	f.onFolders = func() { looks++ }
 	text, result := call(t, connect(t, f, nil), "search", map[string]any{"query": "q"})
-	if result.IsError || !strings.Contains(text, "Warning: /home/u/docs is 37 % indexed") {
-		t.Errorf("got %q, want a warning", text)
+	if result.IsError || looks != 1 || !strings.Contains(text, "Warning: embeddings failed") {
+		t.Errorf("got %q after %d looks, want results with the daemon's warning at once", text, looks)
 	}
 }
 
@@ -84,8 +89,8 @@ func TestFirstIndexIsNotWaitedForForever(t *testing.T) {
 	}
 	mcpserver.SetPauses(server, 20*time.Millisecond, time.Millisecond)
 	result, err := withToken(t.Context(), serve(t, server, nil))
-	if err != nil || !strings.Contains(textOf(t, result), "37 % indexed") {
-		t.Errorf("got %+v, %v, want a warning", result, err)
+	if err != nil || !strings.Contains(textOf(t, result), "Found 2 documents") {
+		t.Errorf("got %+v, %v, want results", result, err)
 	}
 }
 
@@ -117,24 +122,77 @@ func TestLaterIndexingIsNotWaitedFor(t *testing.T) {
 	again := indexing(37)
 	again.IndexedAt = someTime
 	f.setFolders(again)
-	result, err := withToken(t.Context(), connect(t, f, nil))
-	if err != nil || strings.Contains(textOf(t, result), "37") {
-		t.Errorf("got %+v, %v, want results at once", result, err)
+	looks := 0
+	f.onFolders = func() { looks++ }
+	if _, err := withToken(t.Context(), connect(t, f, nil)); err != nil || looks != 2 {
+		t.Errorf("got %v after %d looks, want results at once", err, looks)
 	}
 }
 
-func TestWarningsOfFolders(t *testing.T) {
+// An agent that is limited to folders sees nothing of others.
+func TestLimitedToFolders(t *testing.T) {
 	f := newFake()
-	f.setFolders(api.Folder{Path: "/a", Status: api.StatusMissing, IndexedAt: someTime},
-		api.Folder{Path: "/b", Status: api.StatusDegraded, Warning: "the disk is full"})
-	text, _ := call(t, connect(t, f, nil), "search", map[string]any{"query": "q"})
-	for _, want := range []string{"Warning: /a is gone", "Warning: /b: the disk is full", "Warning: embeddings failed"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("got %q, want %q in it", text, want)
+	f.documents = manyDocuments(3)
+	s := connect(t, f, nil, "/home/u/docs", "/home/u/gone")
+	text, _ := call(t, s, "search", map[string]any{"query": "q"})
+	if !strings.Contains(text, "Warning: /home/u/gone is not indexed") {
+		t.Errorf("got %q, want a warning", text)
+	}
+	call(t, s, "search_content", map[string]any{"exact_terms": []string{"x"}})
+	call(t, s, "search", map[string]any{"query": "q", "folder": "docs"})
+	want := []string{`search "" {Folders:[/home/u/docs] Query:q Limit:10 Threshold:0 IncludeContent:false}`,
+		`search_content "" {Folders:[/home/u/docs] SemanticConcepts:[] ExactTerms:[x] MinScore:0 Limit:10 Cursor:}`,
+		`search "/home/u/docs" {Folders:[] Query:q Limit:10 Threshold:0 IncludeContent:false}`}
+	if !slices.Equal(f.asked, want) {
+		t.Errorf("got requests\n%q, want\n%q", f.asked, want)
+	}
+	for _, folder := range []string{"notes", "/home/u/team/notes"} {
+		if text, result := call(t, s, "search", map[string]any{"query": "q", "folder": folder}); !result.IsError || strings.Contains(text, "- /home/u/team") {
+			t.Errorf("%s: got %q, want an error", folder, text)
 		}
 	}
-	text, _ = call(t, connect(t, f, nil), "search", map[string]any{"query": "q", "folder": "b"})
-	if strings.Contains(text, "/a is gone") {
-		t.Errorf("got %q, want no warning of another folder", text)
+	if text, _ := call(t, s, "list_folders", nil); strings.Contains(text, "team") {
+		t.Errorf("list: got %q", text)
 	}
+	if folders, err := read(t, s, "docs://folders"); err != nil || strings.Contains(folders.Text, "team") {
+		t.Errorf("resource: got %v, %v", folders, err)
+	}
+	if list, err := s.ListResources(t.Context(), nil); err != nil || len(list.Resources) != 4 || list.NextCursor != "" {
+		t.Errorf("resources: got %+v, %v, want three documents", list, err)
+	}
+}
+
+func TestDocumentOfAnotherFolder(t *testing.T) {
+	s := connect(t, newFake(), nil, "/home/u/team/notes")
+	if text, result := call(t, s, "get_document_data", map[string]any{"document_id": firstID}); !result.IsError || !strings.Contains(text, "no document "+firstID) {
+		t.Errorf("got %q, want that there is no such document", text)
+	}
+	if _, err := read(t, s, "docs://documents/"+firstID); err == nil {
+		t.Error("resource: got nil")
+	}
+}
+
+func TestFolderBySymbolicLink(t *testing.T) {
+	dir := realPath(t, t.TempDir())
+	link := filepath.Join(realPath(t, t.TempDir()), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	f := newFake()
+	f.setFolders(api.Folder{Path: dir}, api.Folder{Path: "/other"})
+	if text, result := call(t, connect(t, f, nil, link), "search", map[string]any{"query": "q", "folder": link}); result.IsError {
+		t.Errorf("got error %q", text)
+	}
+	if want := `search "` + dir; len(f.asked) != 1 || !strings.HasPrefix(f.asked[0], want) {
+		t.Errorf("got %q, want %s", f.asked, want)
+	}
+}
+
+func realPath(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }

@@ -45,9 +45,9 @@ func merge(a, b []string) []string {
 
 func formatResults(sc scope, r *api.SearchResponse) string {
 	var b strings.Builder
-	folder := sc.path
-	if folder == "" {
-		folder = "all folders"
+	folder := "all " + count(len(sc.folders), "folder")
+	if len(sc.folders) == 1 {
+		folder = sc.folders[0]
 	}
 	fmt.Fprintf(&b, "Folder: %s\n", folder)
 	fmt.Fprintf(&b, "Found %s in %.1f ms (%s)\n", count(len(r.Results), "document"), r.Performance.SearchTime, r.Performance.ModelUsed)

@@ -85,6 +85,7 @@ var descriptions = map[string]string{
 	"results":      "Documents found, best first, each once.",
 	"documentName": "Title of the document, or the name of its file.",
 	"documentId":   "ID for get_document_data.",
+	"folder":       "Path of the folder that it is in.",
 	"path":         "Absolute path.",
 	"relevance":    "How well the document matches.",
 	"snippet":      "Passage that matches, with **matched words**.",

@@ -13,7 +13,6 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -46,7 +45,8 @@ const (
 type Options struct {
 	Client  API
 	Version string
-	// Folders are the configured folders, for messages to an agent that finds none.
+	// Folders are absolute paths of the folders that the agent may see. If there are none,
+	// it sees all folders of the daemon.
 	Folders []string
 	// Logger logs failures. It must not write to stdout if that is the transport. Nil
 	// discards the log.
@@ -57,7 +57,7 @@ type Options struct {
 type Server struct {
 	api     API
 	log     *slog.Logger
-	folders []string
+	folders []string // that the agent may see; none: all
 	mcp     *mcp.Server
 
 	indexWait, indexPoll, watchPause time.Duration
@@ -76,8 +76,11 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{api: o.Client, log: o.Logger, folders: slices.Clone(o.Folders),
+	s := &Server{api: o.Client, log: o.Logger,
 		indexWait: indexWait, indexPoll: indexPoll, watchPause: watchPause}
+	for _, path := range o.Folders {
+		s.folders = append(s.folders, realPath(path))
+	}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "docsearch", Title: "Document search", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})

@@ -127,9 +127,9 @@ func TestArgumentsReachTheDaemon(t *testing.T) {
 	call(t, s, "search", map[string]any{"query": "q", "threshold": 1, "limit": 100, "folder": "team/notes/"})
 	call(t, s, "get_document_data", map[string]any{"document_id": firstID})
 	want := []string{
-		`search_content "/home/u/docs" {SemanticConcepts:[a b] ExactTerms:[c] MinScore:0.5 Limit:3 Cursor:x}`,
-		`search_content "" {SemanticConcepts:[] ExactTerms:[c] MinScore:0 Limit:10 Cursor:}`,
-		`search "/home/u/team/notes" {Query:q Limit:100 Threshold:1 IncludeContent:false}`,
+		`search_content "/home/u/docs" {Folders:[] SemanticConcepts:[a b] ExactTerms:[c] MinScore:0.5 Limit:3 Cursor:x}`,
+		`search_content "" {Folders:[] SemanticConcepts:[] ExactTerms:[c] MinScore:0 Limit:10 Cursor:}`,
+		`search "/home/u/team/notes" {Folders:[] Query:q Limit:100 Threshold:1 IncludeContent:false}`,
 		`document "0123456789abcdef" 0 65536`,
 	}
 	if got := strings.Join(f.asked, "\n"); got != strings.Join(want, "\n") {
@@ -198,18 +198,14 @@ func TestNoFolders(t *testing.T) {
 	f := newFake()
 	f.setFolders()
 	s := connect(t, f, nil)
-	if text, result := call(t, s, "search", map[string]any{"query": "q"}); !result.IsError || !strings.Contains(text, "- /home/u/docs") {
-		t.Errorf("got %q, want the configured folders", text)
+	if text, result := call(t, s, "search", map[string]any{"query": "q"}); !result.IsError || !strings.Contains(text, "--folder PATH") {
+		t.Errorf("got %q, want how to name a folder", text)
 	}
 	if text, result := call(t, s, "list_folders", nil); result.IsError || text != "No folder is indexed.\n" {
 		t.Errorf("got %q", text)
 	}
-	bare, err := mcpserver.New(mcpserver.Options{Client: f})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, _ := call(t, serve(t, bare, nil), "search", map[string]any{"query": "q"}); !strings.Contains(text, "--folder PATH") {
-		t.Errorf("got %q, want how to name a folder", text)
+	if text, _ := call(t, connect(t, f, nil, "/home/u/docs"), "search", map[string]any{"query": "q"}); !strings.Contains(text, "- /home/u/docs") {
+		t.Errorf("got %q, want the configured folder", text)
 	}
 }
 
