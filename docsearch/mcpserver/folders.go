@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,63 +16,104 @@ import (
 
 // scope is what a search looks at.
 type scope struct {
-	path     string // of the folder, empty: all
+	path     string   // of the folder that the agent named; empty: none
+	folders  []string // that are searched
+	limited  []string // what to name in a search without a path; none: all folders
 	warnings []string
 }
 
-// prepare finds the folder that the agent names. If it is being indexed for the first
-// time, it waits for that as long as the agent can see progress. The warnings say what
-// will be missing from the results.
+// prepare finds the folders to search: the one that the agent names, or all. If one is
+// being indexed for the first time, it waits for that as long as the agent can see
+// progress.
 func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name string) (scope, error) {
-	folders, err := s.api.Folders(ctx)
+	all, err := s.visible(ctx)
 	if err != nil {
 		return scope{}, err
 	}
-	path, err := s.resolve(folders.Folders, name)
-	if err != nil {
-		return scope{}, err
+	if len(all) == 0 {
+		return scope{}, s.noFolders()
 	}
-	if token := req.Params.GetProgressToken(); token != nil {
-		folders, err = s.waitIndexed(ctx, req, path, folders)
-		if err != nil {
+	sc := scope{folders: paths(all), warnings: s.notIndexed(all)}
+	if len(s.folders) > 0 {
+		sc.limited = sc.folders
+	}
+	if name != "" {
+		if sc.path, err = resolve(sc.folders, name); err != nil {
 			return scope{}, err
 		}
+		sc.folders, sc.limited, sc.warnings = []string{sc.path}, nil, nil
 	}
-	return scope{path: path, warnings: shortcomings(within(folders.Folders, path))}, nil
+	if req.Params.GetProgressToken() != nil {
+		err = s.waitIndexed(ctx, req, sc.folders)
+	}
+	return sc, err
 }
 
-// resolve returns the path of the folder that name means: all folders if it is empty,
-// else the one with this path, or the only one whose path ends in it.
-func (s *Server) resolve(folders []api.Folder, name string) (string, error) {
-	if len(folders) == 0 {
-		return "", s.noFolders()
+// visible returns the folders that the agent may see: the configured ones, or all of
+// the daemon if none is configured.
+func (s *Server) visible(ctx context.Context) ([]api.Folder, error) {
+	answer, err := s.api.Folders(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if name == "" {
-		return "", nil
-	}
-	clean := filepath.Clean(name)
-	if filepath.IsAbs(clean) {
-		if real, err := filepath.EvalSymlinks(clean); err == nil {
-			clean = real
+	seen := []api.Folder{}
+	for _, f := range answer.Folders {
+		if s.sees(f.Path) {
+			seen = append(seen, f)
 		}
 	}
+	return seen, nil
+}
+
+func (s *Server) sees(path string) bool {
+	return len(s.folders) == 0 || slices.Contains(s.folders, path)
+}
+
+// notIndexed warns of configured folders that the daemon does not have.
+func (s *Server) notIndexed(seen []api.Folder) []string {
+	var out []string
+	for _, path := range s.folders {
+		if !slices.Contains(paths(seen), path) {
+			out = append(out, path+" is not indexed; the user must check that it exists and can be read")
+		}
+	}
+	return out
+}
+
+// resolve returns the path of the folder that name means: the one with this path, or
+// the only one whose path ends in it.
+func resolve(known []string, name string) (string, error) {
+	clean := realPath(name)
 	var ends []string
-	for _, f := range folders {
-		if f.Path == clean {
-			return f.Path, nil
+	for _, path := range known {
+		if path == clean {
+			return path, nil
 		}
-		if !filepath.IsAbs(clean) && strings.HasSuffix(f.Path, string(filepath.Separator)+clean) {
-			ends = append(ends, f.Path)
+		if !filepath.IsAbs(clean) && strings.HasSuffix(path, string(filepath.Separator)+clean) {
+			ends = append(ends, path)
 		}
 	}
 	switch len(ends) {
 	case 1:
 		return ends[0], nil
 	case 0:
-		return "", fmt.Errorf("there is no folder %q; use one of these, or omit folder to search all:\n%s", name, list(paths(folders)))
+		return "", fmt.Errorf("there is no folder %q; use one of these, or omit folder to search all:\n%s", name, list(known))
 	default:
 		return "", fmt.Errorf("%q may be one of several folders; use one of these paths:\n%s", name, list(ends))
 	}
+}
+
+// realPath returns an absolute path without symbolic links, as the daemon does, if it
+// exists, and other paths in their shortest form.
+func realPath(path string) string {
+	path = filepath.Clean(path)
+	if !filepath.IsAbs(path) {
+		return path
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
+	}
+	return path
 }
 
 func (s *Server) noFolders() error {
@@ -91,54 +133,41 @@ func paths(folders []api.Folder) []string {
 
 func list(items []string) string { return "- " + strings.Join(items, "\n- ") }
 
-// within returns the folders that a search of path looks at.
-func within(folders []api.Folder, path string) []api.Folder {
-	if path == "" {
-		return folders
-	}
-	for _, f := range folders {
-		if f.Path == path {
-			return []api.Folder{f}
-		}
-	}
-	return nil
-}
-
 // unfinished reports whether the folder is being indexed for the first time.
 func unfinished(f api.Folder) bool {
 	return f.Status == api.StatusIndexing && f.IndexedAt.IsZero()
 }
 
-// waitIndexed waits until the folders of path are indexed for the first time, and
-// reports progress meanwhile. It gives up after indexWait.
-func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, path string, folders *api.Folders) (*api.Folders, error) {
+// waitIndexed waits until the folders are indexed for the first time, and reports
+// progress meanwhile. It gives up after indexWait; the daemon warns of what is missing.
+func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, folders []string) error {
 	deadline := time.Now().Add(s.indexWait)
 	for reported := -1; time.Now().Before(deadline); {
-		percent, open := progress(within(folders.Folders, path))
+		answer, err := s.api.Folders(ctx)
+		if err != nil {
+			return err
+		}
+		percent, open := progress(answer.Folders, folders)
 		if !open {
-			break
+			return nil
 		}
 		if percent > reported {
 			reported = percent
 			s.notify(ctx, req, percent)
 		}
 		if !sleep(ctx, s.indexPoll) {
-			return nil, context.Cause(ctx)
-		}
-		var err error
-		if folders, err = s.api.Folders(ctx); err != nil {
-			return nil, err
+			return context.Cause(ctx)
 		}
 	}
-	return folders, nil
+	return nil
 }
 
-// progress returns the least percentage of the folders that are being indexed for the
-// first time, and whether there are any.
-func progress(folders []api.Folder) (percent int, open bool) {
+// progress returns the least percentage of the folders at these paths that are being
+// indexed for the first time, and whether there are any.
+func progress(all []api.Folder, folders []string) (percent int, open bool) {
 	percent = 100
-	for _, f := range folders {
-		if unfinished(f) {
+	for _, f := range all {
+		if slices.Contains(folders, f.Path) && unfinished(f) {
 			percent, open = min(percent, f.Percent), true
 		}
 	}
@@ -152,20 +181,4 @@ func (s *Server) notify(ctx context.Context, req *mcp.CallToolRequest, percent i
 	if err != nil {
 		s.log.Debug("progress not sent", "err", err)
 	}
-}
-
-// shortcomings says what the index of the folders lacks.
-func shortcomings(folders []api.Folder) []string {
-	var out []string
-	for _, f := range folders {
-		switch {
-		case unfinished(f):
-			out = append(out, fmt.Sprintf("%s is %d %% indexed, so results are incomplete; search again later", f.Path, f.Percent))
-		case f.Status == api.StatusMissing:
-			out = append(out, fmt.Sprintf("%s is gone; results are from when it was last there", f.Path))
-		case f.Warning != "":
-			out = append(out, f.Path+": "+f.Warning)
-		}
-	}
-	return out
 }

@@ -21,11 +21,16 @@ func results(sc scope, found *api.SearchResponse) (string, *api.SearchResponse) 
 		out.Results = []api.Result{}
 	}
 	for i := range out.Results {
-		out.Results[i].Snippet = highlights.Replace(strings.Join(strings.Fields(out.Results[i].Snippet), " "))
+		r := &out.Results[i]
+		r.Snippet = highlights.Replace(oneLine(r.Snippet))
+		r.Relevance = min(max(r.Relevance, 0), 1) // the schema says so, and rounding does not
 	}
 	out.Warnings = merge(sc.warnings, found.Warnings)
 	return formatResults(sc, &out), &out
 }
+
+// oneLine returns the words of text on one line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // merge returns all warnings, each once.
 func merge(a, b []string) []string {
@@ -40,9 +45,9 @@ func merge(a, b []string) []string {
 
 func formatResults(sc scope, r *api.SearchResponse) string {
 	var b strings.Builder
-	folder := sc.path
-	if folder == "" {
-		folder = "all folders"
+	folder := "all " + count(len(sc.folders), "folder")
+	if len(sc.folders) == 1 {
+		folder = sc.folders[0]
 	}
 	fmt.Fprintf(&b, "Folder: %s\n", folder)
 	fmt.Fprintf(&b, "Found %s in %.1f ms (%s)\n", count(len(r.Results), "document"), r.Performance.SearchTime, r.Performance.ModelUsed)
@@ -65,8 +70,8 @@ func formatResults(sc scope, r *api.SearchResponse) string {
 }
 
 func formatResult(b *strings.Builder, number int, r api.Result) {
-	fmt.Fprintf(b, "\n%d. %s (%d %%)\n", number, r.DocumentName, int(math.Round(r.Relevance*100)))
-	fmt.Fprintf(b, "   %s, %s\n", r.Path, formatLocation(r.Location))
+	fmt.Fprintf(b, "\n%d. %s (%d %%)\n", number, oneLine(r.DocumentName), int(math.Round(r.Relevance*100)))
+	fmt.Fprintf(b, "   %s, %s\n", oneLine(r.Path), formatLocation(r.Location))
 	fmt.Fprintf(b, "   ID: %s\n", r.DocumentID)
 	if r.Snippet != "" {
 		fmt.Fprintf(b, "   %s\n", r.Snippet)
@@ -118,9 +123,9 @@ func formatStatus(s api.Status, percent int) string {
 
 func formatDocument(d *api.Document) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s (%s)\n%s\n", d.Name, d.Type, d.Path)
+	fmt.Fprintf(&b, "%s (%s)\n%s\n", oneLine(d.Name), d.Type, oneLine(d.Path))
 	if d.Title != "" && d.Title != d.Name {
-		fmt.Fprintf(&b, "Title: %s\n", d.Title)
+		fmt.Fprintf(&b, "Title: %s\n", oneLine(d.Title))
 	}
 	fmt.Fprintf(&b, "Bytes %d to %d of %d\n\n%s\n", d.Offset, d.Offset+len(d.Text), d.TextBytes, d.Text)
 	if d.NextOffset > 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -19,9 +20,8 @@ import (
 const (
 	foldersURI     = "docs://folders"
 	documentPrefix = "docs://documents/"
-	listPage       = 100     // documents in one page of resources/list
-	maxListed      = 1000    // documents in all pages
-	maxResource    = 8 << 20 // bytes of text of one resource
+	listPage       = 100  // documents in one page of resources/list
+	maxListed      = 1000 // documents in all pages
 )
 
 var documentID = regexp.MustCompile(documentIDs)
@@ -38,15 +38,11 @@ func (s *Server) addFoldersResource() {
 }
 
 func (s *Server) readFolders(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	folders, err := s.api.Folders(ctx)
+	folders, err := s.visible(ctx)
 	if err != nil {
 		return nil, s.resourceError(foldersURI, err)
 	}
-	out := foldersOutput{Folders: folders.Folders}
-	if out.Folders == nil {
-		out.Folders = []api.Folder{}
-	}
-	text, err := json.MarshalIndent(out, "", "  ")
+	text, err := json.MarshalIndent(foldersOutput{Folders: folders}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode folders: %w", err)
 	}
@@ -59,22 +55,15 @@ func (s *Server) readDocument(ctx context.Context, req *mcp.ReadResourceRequest)
 	if !documentID.MatchString(id) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
-	var text strings.Builder
-	for offset := 0; ; {
-		doc, err := s.api.Document(ctx, id, offset, maxDocument)
-		if err != nil {
-			return nil, s.resourceError(uri, err)
-		}
-		text.WriteString(doc.Text)
-		if doc.NextOffset <= offset {
-			return contents(uri, mimeType(doc.Type), text.String()), nil
-		}
-		if text.Len() >= maxResource {
-			fmt.Fprintf(&text, "\n\n[The document goes on. Read the rest with get_document_data, from offset %d.]\n", doc.NextOffset)
-			return contents(uri, mimeType(doc.Type), text.String()), nil
-		}
-		offset = doc.NextOffset
+	doc, err := s.visibleDocument(ctx, id, 0, maxDocument)
+	if err != nil {
+		return nil, s.resourceError(uri, err)
 	}
+	text := doc.Text
+	if doc.NextOffset > 0 {
+		text += fmt.Sprintf("\n\n[The document goes on. Read the rest with get_document_data, from offset %d.]\n", doc.NextOffset)
+	}
+	return contents(uri, mimeType(doc.Type), text), nil
 }
 
 func contents(uri, mime, text string) *mcp.ReadResourceResult {
@@ -174,16 +163,17 @@ func (s *Server) appendDocuments(ctx context.Context, list *mcp.ListResourcesRes
 // documentsFrom returns documents of one folder, and where the next ones start: later
 // in this folder, or in the next one. The folder of that is empty at the end.
 func (s *Server) documentsFrom(ctx context.Context, from place) ([]api.DocumentSummary, place, error) {
-	folders, err := s.api.Folders(ctx)
-	if err != nil {
+	folders, err := s.visible(ctx)
+	if err != nil || len(folders) == 0 {
 		return nil, place{}, err
 	}
-	all := paths(folders.Folders)
+	all := paths(folders)
 	if from.Folder == "" {
-		if len(all) == 0 {
-			return nil, place{}, nil
-		}
 		from.Folder = all[0]
+	}
+	at := slices.Index(all, from.Folder)
+	if at < 0 {
+		return nil, place{}, nil // the folder was removed since the page before
 	}
 	page, err := s.api.Documents(ctx, from.Folder, from.Cursor, min(listPage, maxListed-from.Listed))
 	if err != nil {
@@ -191,17 +181,10 @@ func (s *Server) documentsFrom(ctx context.Context, from place) ([]api.DocumentS
 	}
 	next := place{Folder: from.Folder, Cursor: page.NextCursor, Listed: from.Listed + len(page.Documents)}
 	if page.NextCursor == "" {
-		next.Folder = after(all, from.Folder)
-	}
-	return page.Documents, next, nil
-}
-
-// after returns the item that follows item, or nothing.
-func after(items []string, item string) string {
-	for i, other := range items {
-		if other == item && i+1 < len(items) {
-			return items[i+1]
+		next.Folder = ""
+		if at+1 < len(all) {
+			next.Folder = all[at+1]
 		}
 	}
-	return ""
+	return page.Documents, next, nil
 }

@@ -10,11 +10,11 @@ import (
 
 const (
 	maxLimit        = 100
-	defaultLimit    = 10
+	defaultLimit    = "10"
 	maxQuery        = 2000
 	maxTerms        = 32
 	maxDocument     = 1 << 20
-	defaultDocument = 64 << 10
+	defaultDocument = "65536"
 	documentIDs     = "^[0-9a-f]{16}$"
 )
 
@@ -66,8 +66,6 @@ func refine(name string, p *jsonschema.Schema) {
 		p.Minimum = new(0.0)
 	case "limit":
 		refineLimit(p, bound)
-	case "type":
-		p.Enum = []any{"text", "markdown", "html", "code", "pdf", "docx"}
 	}
 }
 
@@ -75,11 +73,11 @@ func refine(name string, p *jsonschema.Schema) {
 func refineLimit(p *jsonschema.Schema, bound func(least, most float64)) {
 	if p.Description == reflect.TypeFor[documentInput]().Field(2).Tag.Get("jsonschema") {
 		bound(1, maxDocument)
-		p.Default = []byte("65536")
+		p.Default = []byte(defaultDocument)
 		return
 	}
 	bound(1, maxLimit)
-	p.Default = []byte("10")
+	p.Default = []byte(defaultLimit)
 }
 
 // descriptions of properties of the output, whose types package api declares.
@@ -87,6 +85,7 @@ var descriptions = map[string]string{
 	"results":      "Documents found, best first, each once.",
 	"documentName": "Title of the document, or the name of its file.",
 	"documentId":   "ID for get_document_data.",
+	"folder":       "Path of the folder that it is in.",
 	"path":         "Absolute path.",
 	"relevance":    "How well the document matches.",
 	"snippet":      "Passage that matches, with **matched words**.",
@@ -113,7 +112,7 @@ var descriptions = map[string]string{
 	"warning":      "What is wrong with the folder, in words.",
 	"id":           "ID of the document.",
 	"name":         "Name.",
-	"type":         "Format of the file.",
+	"type":         "Format of the file: text, markdown, html, code, pdf or docx.",
 	"bytes":        "Size of the file.",
 	"modified":     "When the file was changed.",
 	"title":        "Title that the document gives itself.",

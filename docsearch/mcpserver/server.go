@@ -10,10 +10,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime/debug"
-	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -44,8 +45,8 @@ const (
 type Options struct {
 	Client  API
 	Version string
-	// Folders are the configured folders, as absolute paths without symbolic links. The
-	// agent sees these alone, whatever else the daemon has. None means all.
+	// Folders are absolute paths of the folders that the agent may see. If there are none,
+	// it sees all folders of the daemon.
 	Folders []string
 	// Logger logs failures. It must not write to stdout if that is the transport. Nil
 	// discards the log.
@@ -56,7 +57,7 @@ type Options struct {
 type Server struct {
 	api     API
 	log     *slog.Logger
-	folders []string
+	folders []string // that the agent may see; none: all
 	mcp     *mcp.Server
 
 	indexWait, indexPoll, watchPause time.Duration
@@ -75,15 +76,15 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if len(o.Folders) > 0 {
-		o.Client = scoped{o.Client, slices.Clone(o.Folders)}
-	}
-	s := &Server{api: o.Client, log: o.Logger, folders: slices.Clone(o.Folders),
+	s := &Server{api: o.Client, log: o.Logger,
 		indexWait: indexWait, indexPoll: indexPoll, watchPause: watchPause}
+	for _, path := range o.Folders {
+		s.folders = append(s.folders, realPath(path))
+	}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "docsearch", Title: "Document search", Version: o.Version},
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
-	s.mcp.AddReceivingMiddleware(s.recoverPanics, s.listDocuments)
+	s.mcp.AddReceivingMiddleware(s.recoverPanics, allowNull, s.listDocuments)
 	if err := s.addTools(); err != nil {
 		return nil, err
 	}
@@ -99,10 +100,16 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	defer wg.Wait()
 	defer stop()
 	wg.Go(func() { s.watchFolders(watched) })
-	if err := s.mcp.Run(ctx, t); err != nil {
+	err := s.mcp.Run(ctx, t)
+	if err != nil && !left(err) {
 		return fmt.Errorf("serve MCP: %w", err)
 	}
 	return nil
+}
+
+// left reports whether err only says that the client is no longer there to be written to.
+func left(err error) bool {
+	return errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
 
 // watchFolders tells the client when the list of documents may be another. It ends with
@@ -132,6 +139,17 @@ func (s *Server) recoverPanics(next mcp.MethodHandler) mcp.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error; other requests still work"}
 			}
 		}()
+		return next(ctx, method, req)
+	}
+}
+
+// allowNull takes the arguments null for none. Go-sdk 1.8.0 panics when it sets the
+// default of an argument in them.
+func allowNull(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if params, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok && params != nil && string(params.Arguments) == "null" {
+			params.Arguments = nil
+		}
 		return next(ctx, method, req)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -87,7 +88,7 @@ func (s *Server) searchContent(ctx context.Context, req *mcp.CallToolRequest, in
 	if err != nil {
 		return "", nil, err
 	}
-	found, err := s.api.SearchContent(ctx, scope.path, api.SearchContentRequest{SemanticConcepts: in.SemanticConcepts,
+	found, err := s.api.SearchContent(ctx, scope.path, api.SearchContentRequest{Folders: scope.limited, SemanticConcepts: in.SemanticConcepts,
 		ExactTerms: in.ExactTerms, MinScore: in.MinScore, Limit: in.Limit, Cursor: in.Cursor})
 	if err != nil {
 		return "", nil, err
@@ -101,7 +102,7 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest, in search
 	if err != nil {
 		return "", nil, err
 	}
-	found, err := s.api.Search(ctx, scope.path, api.SearchRequest{Query: in.Query, Limit: in.Limit, Threshold: in.Threshold})
+	found, err := s.api.Search(ctx, scope.path, api.SearchRequest{Folders: scope.limited, Query: in.Query, Limit: in.Limit, Threshold: in.Threshold})
 	if err != nil {
 		return "", nil, err
 	}
@@ -111,23 +112,28 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest, in search
 }
 
 func (s *Server) listFolders(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *foldersOutput, error) {
-	folders, err := s.api.Folders(ctx)
+	folders, err := s.visible(ctx)
 	if err != nil {
 		return "", nil, err
 	}
-	out := &foldersOutput{Folders: folders.Folders}
-	if out.Folders == nil {
-		out.Folders = []api.Folder{}
-	}
-	return formatFolders(out.Folders), out, nil
+	return formatFolders(folders), &foldersOutput{Folders: folders}, nil
 }
 
 func (s *Server) document(ctx context.Context, _ *mcp.CallToolRequest, in documentInput) (string, *api.Document, error) {
-	doc, err := s.api.Document(ctx, in.DocumentID, in.Offset, in.Limit)
+	doc, err := s.visibleDocument(ctx, in.DocumentID, in.Offset, in.Limit)
 	if err != nil {
 		return "", nil, err
 	}
 	return formatDocument(doc), doc, nil
+}
+
+// visibleDocument returns a document of a folder that the agent may see.
+func (s *Server) visibleDocument(ctx context.Context, id string, offset, limit int) (*api.Document, error) {
+	doc, err := s.api.Document(ctx, id, offset, limit)
+	if err == nil && !s.sees(doc.Folder) {
+		return nil, &client.APIError{Status: http.StatusNotFound, Code: api.CodeDocumentNotFound, Message: "no document " + id}
+	}
+	return doc, err
 }
 
 func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *api.ServerInfo, error) {

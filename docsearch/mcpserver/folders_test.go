@@ -1,0 +1,198 @@
+package mcpserver_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/mcpserver"
+)
+
+// indexing returns a folder that is being indexed for the first time.
+func indexing(percent int) api.Folder {
+	return api.Folder{Path: "/home/u/docs", Status: api.StatusIndexing, Percent: percent}
+}
+
+// withToken calls search with a progress token.
+func withToken(ctx context.Context, s *mcp.ClientSession) (*mcp.CallToolResult, error) {
+	params := &mcp.CallToolParams{Name: "search", Arguments: map[string]any{"query": "q"}}
+	params.SetProgressToken("token")
+	return s.CallTool(ctx, params)
+}
+
+func TestFirstIndexIsWaitedForWithProgress(t *testing.T) {
+	f := newFake()
+	f.setFolders(indexing(0))
+	percent := 0
+	f.onFolders = func() {
+		if percent++; percent < 100 {
+			f.setFolders(indexing(percent / 10 * 10))
+		} else {
+			f.setFolders(api.Folder{Path: "/home/u/docs", Status: api.StatusHealthy, Percent: 100, IndexedAt: someTime})
+		}
+	}
+	var mu sync.Mutex
+	var got []float64
+	s := connect(t, f, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+		mu.Lock()
+		defer mu.Unlock()
+		got = append(got, r.Params.Progress)
+		if r.Params.ProgressToken != "token" || r.Params.Total != 100 {
+			t.Errorf("got %+v", r.Params)
+		}
+	}})
+	result, err := withToken(t.Context(), s)
+	if err != nil || result.IsError {
+		t.Fatalf("got %+v, %v", result, err)
+	}
+	if text := textOf(t, result); strings.Contains(text, "incomplete") {
+		t.Errorf("got %q, want no warning", text)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(got) != 10 {
+		t.Errorf("got progress %v, want ten values", got)
+	}
+	for i := range got {
+		if got[i] != float64(i*10) {
+			t.Errorf("got progress %v, want 0, 10, …", got)
+		}
+	}
+}
+
+func TestFirstIndexWithoutATokenIsNotWaitedFor(t *testing.T) {
+	f := newFake()
+	f.setFolders(indexing(37))
+	looks := 0
+	f.onFolders = func() { looks++ }
+	text, result := call(t, connect(t, f, nil), "search", map[string]any{"query": "q"})
+	if result.IsError || looks != 1 || !strings.Contains(text, "Warning: embeddings failed") {
+		t.Errorf("got %q after %d looks, want results with the daemon's warning at once", text, looks)
+	}
+}
+
+func TestFirstIndexIsNotWaitedForForever(t *testing.T) {
+	f := newFake()
+	f.setFolders(indexing(37))
+	server, err := mcpserver.New(mcpserver.Options{Client: f})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mcpserver.SetPauses(server, 20*time.Millisecond, time.Millisecond)
+	result, err := withToken(t.Context(), serve(t, server, nil))
+	if err != nil || !strings.Contains(textOf(t, result), "Found 2 documents") {
+		t.Errorf("got %+v, %v, want results", result, err)
+	}
+}
+
+func TestCancelledWaitForTheFirstIndex(t *testing.T) {
+	f := newFake()
+	f.setFolders(indexing(37))
+	waits := make(chan struct{})
+	var once sync.Once
+	f.onFolders = func() { once.Do(func() { close(waits) }) }
+	s := connect(t, f, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := withToken(ctx, s)
+		ended <- err
+	}()
+	<-waits
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if len(f.asked) > 0 {
+		t.Errorf("got %q, want no search", f.asked)
+	}
+}
+
+func TestLaterIndexingIsNotWaitedFor(t *testing.T) {
+	f := newFake()
+	again := indexing(37)
+	again.IndexedAt = someTime
+	f.setFolders(again)
+	looks := 0
+	f.onFolders = func() { looks++ }
+	if _, err := withToken(t.Context(), connect(t, f, nil)); err != nil || looks != 2 {
+		t.Errorf("got %v after %d looks, want results at once", err, looks)
+	}
+}
+
+// An agent that is limited to folders sees nothing of others.
+func TestLimitedToFolders(t *testing.T) {
+	f := newFake()
+	f.documents = manyDocuments(3)
+	s := connect(t, f, nil, "/home/u/docs", "/home/u/gone")
+	text, _ := call(t, s, "search", map[string]any{"query": "q"})
+	if !strings.Contains(text, "Warning: /home/u/gone is not indexed") {
+		t.Errorf("got %q, want a warning", text)
+	}
+	call(t, s, "search_content", map[string]any{"exact_terms": []string{"x"}})
+	call(t, s, "search", map[string]any{"query": "q", "folder": "docs"})
+	want := []string{`search "" {Folders:[/home/u/docs] Query:q Limit:10 Threshold:0 IncludeContent:false}`,
+		`search_content "" {Folders:[/home/u/docs] SemanticConcepts:[] ExactTerms:[x] MinScore:0 Limit:10 Cursor:}`,
+		`search "/home/u/docs" {Folders:[] Query:q Limit:10 Threshold:0 IncludeContent:false}`}
+	if !slices.Equal(f.asked, want) {
+		t.Errorf("got requests\n%q, want\n%q", f.asked, want)
+	}
+	for _, folder := range []string{"notes", "/home/u/team/notes"} {
+		if text, result := call(t, s, "search", map[string]any{"query": "q", "folder": folder}); !result.IsError || strings.Contains(text, "- /home/u/team") {
+			t.Errorf("%s: got %q, want an error", folder, text)
+		}
+	}
+	if text, _ := call(t, s, "list_folders", nil); strings.Contains(text, "team") {
+		t.Errorf("list: got %q", text)
+	}
+	if folders, err := read(t, s, "docs://folders"); err != nil || strings.Contains(folders.Text, "team") {
+		t.Errorf("resource: got %v, %v", folders, err)
+	}
+	if list, err := s.ListResources(t.Context(), nil); err != nil || len(list.Resources) != 4 || list.NextCursor != "" {
+		t.Errorf("resources: got %+v, %v, want three documents", list, err)
+	}
+}
+
+func TestDocumentOfAnotherFolder(t *testing.T) {
+	s := connect(t, newFake(), nil, "/home/u/team/notes")
+	if text, result := call(t, s, "get_document_data", map[string]any{"document_id": firstID}); !result.IsError || !strings.Contains(text, "no document "+firstID) {
+		t.Errorf("got %q, want that there is no such document", text)
+	}
+	if _, err := read(t, s, "docs://documents/"+firstID); err == nil {
+		t.Error("resource: got nil")
+	}
+}
+
+func TestFolderBySymbolicLink(t *testing.T) {
+	dir := realPath(t, t.TempDir())
+	link := filepath.Join(realPath(t, t.TempDir()), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	f := newFake()
+	f.setFolders(api.Folder{Path: dir}, api.Folder{Path: "/other"})
+	if text, result := call(t, connect(t, f, nil, link), "search", map[string]any{"query": "q", "folder": link}); result.IsError {
+		t.Errorf("got error %q", text)
+	}
+	if want := `search "` + dir; len(f.asked) != 1 || !strings.HasPrefix(f.asked[0], want) {
+		t.Errorf("got %q, want %s", f.asked, want)
+	}
+}
+
+func realPath(t *testing.T, path string) string {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
