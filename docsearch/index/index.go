@@ -48,6 +48,8 @@ type Index struct {
 	write *sql.DB // one connection
 	read  *sql.DB
 
+	findWord, readPiece, describe *sql.Stmt // of searches
+
 	writing sync.Mutex     // held by a call that writes, from its first statement to its last
 	calls   sync.WaitGroup // running calls
 	mu      sync.Mutex     // guards closed and Add of calls
@@ -125,7 +127,25 @@ func open(ctx context.Context, path string, o Options) (x *Index, unusable strin
 	if unusable, err = prepare(ctx, x.write); err != nil || unusable != "" {
 		return x, unusable, err
 	}
-	return x, "", x.prepareVectors(ctx)
+	if err := x.prepareVectors(ctx); err != nil {
+		return x, "", err
+	}
+	return x, "", x.prepareSearch(ctx)
+}
+
+func (x *Index) prepareSearch(ctx context.Context) error {
+	for stmt, query := range map[**sql.Stmt]string{
+		&x.findWord:  "SELECT group_concat(rowid) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?",
+		&x.readPiece: "SELECT text, chunks FROM piece WHERE id = ?",
+		&x.describe: `SELECT f.path, d.path, d.title, d.key
+			FROM document d JOIN folder f ON f.id = d.folder WHERE d.id = ?`,
+	} {
+		var err error
+		if *stmt, err = x.read.PrepareContext(ctx, query); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func connect(path string, maxPages int, reader bool) (*sql.DB, error) {
@@ -179,6 +199,11 @@ func (x *Index) Close() error {
 func (x *Index) shut() error {
 	x.stop()
 	var errs []error
+	for _, s := range []*sql.Stmt{x.findWord, x.readPiece, x.describe} {
+		if s != nil {
+			errs = append(errs, s.Close())
+		}
+	}
 	for _, db := range []*sql.DB{x.read, x.write} {
 		if db != nil {
 			errs = append(errs, db.Close())

@@ -27,9 +27,11 @@ type place struct {
 const near = 3
 
 // storedPiece reads a piece.
-func storedPiece(ctx context.Context, tx *sql.Tx, row int64) (text string, chunks []chunk, err error) {
+func (x *Index) storedPiece(ctx context.Context, tx *sql.Tx, row int64) (text string, chunks []chunk, err error) {
 	var b sql.RawBytes
-	rows, err := tx.QueryContext(ctx, "SELECT text, chunks FROM piece WHERE id = ?", row)
+	read := tx.StmtContext(ctx, x.readPiece)
+	defer read.Close()
+	rows, err := read.QueryContext(ctx, row)
 	if err != nil {
 		return "", nil, err
 	}
@@ -47,7 +49,8 @@ func storedPiece(ctx context.Context, tx *sql.Tx, row int64) (text string, chunk
 // locate returns the best place of c, and the relevance that c has by it. It reads the
 // piece with the most weight and, to verify phrases, others. A relevance of 0 means
 // that c does not match.
-func (p *plan) locate(ctx context.Context, tx *sql.Tx, c *candidate) (place, float64, error) {
+func (s *search) locate(ctx context.Context, tx *sql.Tx, c *candidate) (place, float64, error) {
+	p := s.plan
 	hits := slices.Clone(c.hits)
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.sum, a.sum) })
 	mask, open := c.mask, uint64(1)<<len(p.phrases)-1 // phrases not found yet
@@ -59,7 +62,7 @@ func (p *plan) locate(ctx context.Context, tx *sql.Tx, c *candidate) (place, flo
 			}
 			continue
 		}
-		text, chunks, err := storedPiece(ctx, tx, h.row)
+		text, chunks, err := s.index.storedPiece(ctx, tx, h.row)
 		if err != nil {
 			return place{}, 0, err
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // maxHits bounds how many pieces a query looks at before it ignores further words.
-const maxHits = 60_000
+const maxHits = 40_000
 
 // hit is a piece that has a word of the query.
 type hit struct {
@@ -34,8 +34,8 @@ type scope struct {
 }
 
 // candidates returns the documents that p may match, most relevant first.
-func (p *plan) candidates(ctx context.Context, tx *sql.Tx, s scope) ([]candidate, error) {
-	hits, err := p.hits(ctx, tx, s)
+func (p *plan) candidates(ctx context.Context, tx *sql.Tx, x *Index, s scope) ([]candidate, error) {
+	hits, err := p.hits(ctx, tx, x, s)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +52,22 @@ func (p *plan) candidates(ctx context.Context, tx *sql.Tx, s scope) ([]candidate
 			all = append(all, c)
 		}
 	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.id, b.id))
-	})
-	return all, nil
+	return byRelevance(all), nil
+}
+
+// byRelevance orders candidates, which come by id, by relevance, and then by id. It
+// sorts numbers, because there may be many.
+func byRelevance(all []candidate) []candidate {
+	keys := make([]uint64, len(all))
+	for i := range all {
+		keys[i] = uint64((1-all[i].relevance)*(1<<32))<<31 | uint64(i)
+	}
+	slices.Sort(keys)
+	ordered := make([]candidate, len(all))
+	for i, k := range keys {
+		ordered[i] = all[k&(1<<31-1)]
+	}
+	return ordered
 }
 
 // admits rates c. It tells whether c may contain all required phrases.
@@ -86,14 +98,9 @@ func (p *plan) relevance(mask uint64, quality float64) float64 {
 }
 
 // hits returns the pieces that have a word of p, by row, and weighs the words.
-func (p *plan) hits(ctx context.Context, tx *sql.Tx, s scope) ([]hit, error) {
-	find, err := tx.PrepareContext(ctx, "SELECT group_concat(rowid) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?")
-	if err != nil {
-		return nil, err
-	}
+func (p *plan) hits(ctx context.Context, tx *sql.Tx, x *Index, s scope) (all []hit, err error) {
+	find := tx.StmtContext(ctx, x.findWord)
 	defer find.Close()
-	var all []hit
-	at := map[int64]int32{}
 	found := 0
 	for _, word := range p.order() {
 		if found > maxHits && !p.words[word].phrase {
@@ -106,22 +113,36 @@ func (p *plan) hits(ctx context.Context, tx *sql.Tx, s scope) ([]hit, error) {
 		}
 		found += n
 		p.weigh(word, n, s.pieces)
+		var own []hit
 		for class, list := range lists {
 			gain := p.words[word].weight * classes[class].value
-			for _, row := range list {
-				i, ok := at[row]
-				if !ok {
-					i = int32(len(all))
-					at[row] = i
-					all = append(all, hit{row: row})
-				}
-				all[i].mask |= 1 << word
-				all[i].sum += gain
-			}
+			own = merge(own, len(list), func(i int) hit { return hit{list[i], 1 << word, gain} })
 		}
+		all = merge(all, len(own), func(i int) hit { return own[i] })
 	}
-	slices.SortFunc(all, func(a, b hit) int { return cmp.Compare(a.row, b.row) })
 	return all, nil
+}
+
+// merge merges n hits into a; both are ordered by row.
+func merge(a []hit, n int, next func(i int) hit) []hit {
+	if n == 0 {
+		return a
+	}
+	all := make([]hit, 0, len(a)+n)
+	for i := range n {
+		h := next(i)
+		for len(a) > 0 && a[0].row < h.row {
+			all = append(all, a[0])
+			a = a[1:]
+		}
+		if len(a) > 0 && a[0].row == h.row {
+			h.mask |= a[0].mask
+			h.sum += a[0].sum
+			a = a[1:]
+		}
+		all = append(all, h)
+	}
+	return append(all, a...)
 }
 
 // fetch returns the pieces that have a word, by the class of its impact.

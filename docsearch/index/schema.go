@@ -21,7 +21,9 @@ const (
 )
 
 // document.chunks and .pieces are 0 if the file was skipped. words has the terms of a
-// piece as weigher makes them; it keeps neither text nor positions.
+// piece as weigher makes them; it keeps neither text nor positions. vector has one row for
+// each text that a chunk of a folder has or had; vec0 keeps the numbers in a table that
+// is made when their count is known.
 const schema = `
 CREATE TABLE folder (
 	id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE,
@@ -44,6 +46,11 @@ CREATE TABLE piece (
 CREATE VIRTUAL TABLE words USING fts5 (
 	term, content = '', contentless_delete = 1, detail = none,
 	tokenize = "ascii tokenchars '_'");
+INSERT INTO words (words, rank) VALUES ('hashsize', 33554432);
+CREATE TABLE vector (id INTEGER PRIMARY KEY, folder INTEGER NOT NULL, hash BLOB NOT NULL, UNIQUE (folder, hash));
+CREATE TABLE chunk_vector (
+	piece INTEGER, chunk INTEGER, vector INTEGER NOT NULL, PRIMARY KEY (piece, chunk)) WITHOUT ROWID;
+CREATE INDEX chunk_vector_vector ON chunk_vector (vector);
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 `
 

@@ -74,7 +74,7 @@ func (s *search) run(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.plan.candidates(ctx, tx, scope)
+	found, err := s.plan.candidates(ctx, tx, s.index, scope)
 	if err != nil {
 		return err
 	}
@@ -135,6 +135,10 @@ func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool)
 // window is how many candidates are read and ranked again by what their text says.
 const window = 20
 
+// maxWindows bounds how many windows a page looks at. Only the search for a phrase of
+// common words that hardly ever stand together takes so many.
+const maxWindows = 50
+
 // ranked is a candidate whose text was read.
 type ranked struct {
 	id        int64
@@ -146,7 +150,7 @@ type ranked struct {
 func (s *search) rerank(ctx context.Context, tx *sql.Tx, found []candidate) ([]ranked, error) {
 	all := make([]ranked, len(found))
 	for i := range found {
-		place, relevance, err := s.plan.locate(ctx, tx, &found[i])
+		place, relevance, err := s.locate(ctx, tx, &found[i])
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +167,14 @@ func (s *search) rerank(ctx context.Context, tx *sql.Tx, found []candidate) ([]r
 // so the threshold ends the search.
 func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate) error {
 	at, top := s.from.at, s.from.cap
+	last := at + window*maxWindows
 	for at < len(found) && top >= s.query.Threshold && top > 0 {
+		if at >= last {
+			s.response.NextCursor = cursor{s.from.query, at, top}.String()
+			s.response.Warnings = append(s.response.Warnings,
+				"the words of the phrase are so common that not all documents were looked at; add a rarer word")
+			return nil
+		}
 		start := at / window * window
 		end := min(start+window, len(found))
 		all, err := s.rerank(ctx, tx, found[start:end])
@@ -197,8 +208,9 @@ func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate)
 func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
 	var folder, path, title string
 	var key int64
-	err := tx.QueryRowContext(ctx, `SELECT f.path, d.path, d.title, d.key
-		FROM document d JOIN folder f ON f.id = d.folder WHERE d.id = ?`, r.id).Scan(&folder, &path, &title, &key)
+	describe := tx.StmtContext(ctx, s.index.describe)
+	defer describe.Close()
+	err := describe.QueryRowContext(ctx, r.id).Scan(&folder, &path, &title, &key)
 	if err != nil {
 		return fmt.Errorf("document %d: %w", r.id, err)
 	}

@@ -268,7 +268,7 @@ func (u *updater) put(ctx context.Context, old stored, c *Change, r *rows) error
 			return err
 		}
 	}
-	if err := u.describe(ctx, d, c); err != nil {
+	if err := u.describe(ctx, d, c, old.id != 0); err != nil {
 		return err
 	}
 	u.add(d, 1)
@@ -276,7 +276,11 @@ func (u *updater) put(ctx context.Context, old stored, c *Change, r *rows) error
 }
 
 // describe writes the row of a document.
-func (u *updater) describe(ctx context.Context, d stored, c *Change) error {
+func (u *updater) describe(ctx context.Context, d stored, c *Change, known bool) error {
+	insert := insertDocument
+	if known {
+		insert = updateDocument
+	}
 	var kind, title string
 	if c.Document != nil {
 		kind, title = c.Document.Type, c.Document.Title
@@ -284,11 +288,18 @@ func (u *updater) describe(ctx context.Context, d stored, c *Change) error {
 	sum := sha256.Sum256([]byte(u.path + "\x00" + c.Path))
 	key := int64(binary.BigEndian.Uint64(sum[:8]))
 	s := c.Stamp
-	return u.exec(ctx, `INSERT OR REPLACE INTO document
-		(id, folder, path, key, size, modified, hash, skipped, type, title, bytes, chunks, pieces)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		d.id, u.folder, c.Path, key, s.Size, s.ModTime.UnixNano(), s.Hash[:], s.Skipped, kind, title, d.bytes, d.chunks, d.pieces)
+	return u.exec(ctx, insert, u.folder, c.Path, key, s.Size, s.ModTime.UnixNano(), s.Hash[:], s.Skipped,
+		kind, title, d.bytes, d.chunks, d.pieces, d.id)
 }
+
+// INSERT OR REPLACE would begin a savepoint for each document, and FTS5 writes what it
+// has gathered to the disk at every savepoint.
+const (
+	insertDocument = `INSERT INTO document (folder, path, key, size, modified, hash, skipped,
+		type, title, bytes, chunks, pieces, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+	updateDocument = `UPDATE document SET folder = ?, path = ?, key = ?, size = ?, modified = ?, hash = ?, skipped = ?,
+		type = ?, title = ?, bytes = ?, chunks = ?, pieces = ?, embedded = 0 WHERE id = ?`
+)
 
 func (u *updater) newID(ctx context.Context) (int64, error) {
 	if u.last == 0 {

@@ -3,34 +3,203 @@ package index
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
-// vectors is the state of the vectors of an index.
-type vectors struct{}
+const (
+	queryTimeout = 2 * time.Second  // for the vector of a query
+	downTime     = 30 * time.Second // without another attempt after one failed
+	maxCached    = 256              // vectors of queries
+	maxNeighbors = 200              // chunks that the vectors contribute to a search
+)
 
-func (v *vectors) ready() bool { return false }
+// vectors is what an Index keeps in memory of its vectors.
+type vectors struct {
+	dimensions atomic.Int64 // of the table, 0: there is none
 
-func (x *Index) prepareVectors(ctx context.Context) error { return nil }
+	mu     sync.Mutex // guards all below
+	cache  map[string][]float32
+	downTo time.Time // no query asks the Embedder before
+}
 
-func (x *Index) countVectors(ctx context.Context, tx *sql.Tx) (int, error) { return 0, nil }
+func (v *vectors) ready() bool { return v.dimensions.Load() > 0 }
 
-func (u *updater) clearVectors(ctx context.Context, id int64) error { return nil }
+// prepareVectors reads which vectors the file has, and drops them if they are another
+// model's.
+func (x *Index) prepareVectors(ctx context.Context) error {
+	var n int64
+	err := transact(ctx, x.write, nil, func(tx *sql.Tx) error {
+		dimensions, err := setting(ctx, tx, "dimensions")
+		if err != nil {
+			return err
+		}
+		n, _ = strconv.ParseInt(dimensions, 10, 64) // there is none at first
+		model, err := setting(ctx, tx, "model")
+		if err != nil || x.opts.Embedder == nil || model == x.opts.Embedder.Model() {
+			return err
+		}
+		if n > 0 {
+			x.log.Info("vectors dropped", "model", model, "now", x.opts.Embedder.Model())
+		}
+		n = 0
+		return x.resetVectors(ctx, tx, 0)
+	})
+	x.vectors.dimensions.Store(n)
+	return err
+}
 
-func (x *Index) queryVector(ctx context.Context, q *Query) ([]float32, string) { return nil, "" }
+func setting(ctx context.Context, tx *sql.Tx, name string) (value string, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT value FROM setting WHERE name = ?", name).Scan(&value)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return value, err
+}
 
-// near is a document found by its vector.
-type neighbour struct {
-	row   int64
+// resetVectors drops all vectors, and makes the table for new ones if dimensions is not 0.
+func (x *Index) resetVectors(ctx context.Context, tx *sql.Tx, dimensions int) error {
+	statements := []string{
+		"DROP TABLE IF EXISTS vectors", "DELETE FROM vector", "DELETE FROM chunk_vector",
+		"UPDATE document SET embedded = 0 WHERE embedded = 1",
+	}
+	if dimensions > 0 {
+		statements = append(statements, fmt.Sprintf(`CREATE VIRTUAL TABLE vectors USING vec0 (
+			folder INTEGER PARTITION KEY, embedding FLOAT[%d] DISTANCE_METRIC=cosine)`, dimensions))
+	}
+	for _, s := range statements {
+		if _, err := tx.ExecContext(ctx, s); err != nil {
+			return err
+		}
+	}
+	for name, value := range map[string]any{"model": x.opts.Embedder.Model(), "dimensions": strconv.Itoa(dimensions)} {
+		if _, err := tx.ExecContext(ctx, "INSERT OR REPLACE INTO setting (name, value) VALUES (?, ?)", name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countVectors returns the number of chunks that have a vector.
+func (x *Index) countVectors(ctx context.Context, tx *sql.Tx) (n int, err error) {
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM chunk_vector").Scan(&n)
+	return n, err
+}
+
+// clearVectors takes the vectors from the chunks of a document. The vectors stay for
+// chunks with the same text, until EmbedMissing ends.
+func (u *updater) clearVectors(ctx context.Context, id int64) error {
+	return u.exec(ctx, "DELETE FROM chunk_vector WHERE piece BETWEEN ? AND ?", id<<pieceShift, (id+1)<<pieceShift-1)
+}
+
+// queryVector returns the vector of a query; nil, and perhaps a warning, if there is none.
+func (x *Index) queryVector(ctx context.Context, q *Query) ([]float32, string) {
+	if x.opts.Embedder == nil {
+		return nil, ""
+	}
+	if !x.vectors.ready() {
+		return nil, "no document has a vector yet: results are by words alone"
+	}
+	text := strings.ReplaceAll(strings.Join(append(append([]string{q.Text}, q.Concepts...), q.Terms...), " "), `"`, " ")
+	text = strings.Join(strings.Fields(text[:cutBefore(text, maxQuery)]), " ")
+	const failed = "the embeddings endpoint fails: results are by words alone"
+	v := &x.vectors
+	v.mu.Lock()
+	vector, down := v.cache[text], time.Now().Before(v.downTo)
+	v.mu.Unlock()
+	if vector == nil {
+		if down {
+			return nil, failed
+		}
+		var err error
+		if vector, err = x.embedQuery(ctx, text); err != nil {
+			if ctx.Err() != nil {
+				return nil, "" // the search fails anyway
+			}
+			x.log.Warn("query not embedded", "err", err)
+			return nil, failed
+		}
+	}
+	if int64(len(vector)) != v.dimensions.Load() {
+		return nil, "the vectors of the documents are of another model: results are by words alone until they are made anew"
+	}
+	return vector, ""
+}
+
+// embedQuery asks the Embedder. After a failure, queries leave it alone for a while.
+func (x *Index) embedQuery(ctx context.Context, text string) ([]float32, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	vectors, err := x.opts.Embedder.Embed(ctx, []string{text})
+	if err == nil && (len(vectors) != 1 || len(vectors[0]) == 0) {
+		err = errors.New("the embedder returned no vector")
+	}
+	v := &x.vectors
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if err != nil {
+		if !errors.Is(err, context.Canceled) {
+			v.downTo = time.Now().Add(downTime)
+		}
+		return nil, err
+	}
+	if v.cache == nil || len(v.cache) >= maxCached {
+		v.cache = map[string][]float32{}
+	}
+	v.cache[text] = vectors[0]
+	return vectors[0], nil
+}
+
+// neighbor is a document whose chunk is close to the query.
+type neighbor struct {
+	row   int64 // of the piece
 	chunk int
 }
 
-func (x *Index) nearest(ctx context.Context, tx *sql.Tx, vector []float32, s scope) ([]neighbour, error) {
-	return nil, nil
+// nearest returns the documents with the chunks closest to a vector, each once, closest
+// first. A chunk of no similarity, that is a cosine of 0 or less, is not close.
+func (x *Index) nearest(ctx context.Context, tx *sql.Tx, vector []float32, s scope) ([]neighbor, error) {
+	where, args := "", []any{encodeVector(vector), maxNeighbors}
+	if s.low > 0 {
+		where, args = "AND folder = ?", append(args, s.low>>(folderShift+pieceShift))
+	}
+	rows, err := tx.QueryContext(ctx, `WITH near AS (
+			SELECT rowid AS id, distance FROM vectors WHERE embedding MATCH ? AND k = ? `+where+`)
+		SELECT c.piece, c.chunk FROM near JOIN chunk_vector c ON c.vector = near.id
+		WHERE distance < 0.9999 ORDER BY distance, c.piece, c.chunk`, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []neighbor
+	seen := map[int64]bool{}
+	for rows.Next() {
+		var n neighbor
+		if err := rows.Scan(&n.row, &n.chunk); err != nil {
+			return nil, err
+		}
+		id := n.row >> pieceShift
+		if seen[id] || s.going[id>>folderShift] {
+			continue
+		}
+		seen[id] = true
+		all = append(all, n)
+	}
+	return all, rows.Err()
 }
 
-func (s *search) hybridPage(ctx context.Context, tx *sql.Tx, found []candidate, near []neighbour) error {
-	return s.lexicalPage(ctx, tx, found)
+// encodeVector returns v in the form of vec0.
+func encodeVector(v []float32) []byte {
+	b := make([]byte, 0, 4*len(v))
+	for _, f := range v {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
+	}
+	return b
 }
-
-// EmbedMissing embeds.
-func (x *Index) EmbedMissing(ctx context.Context) error { return nil }

@@ -1,0 +1,197 @@
+package index_test
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract"
+	"github.com/mcp-sse/mcp-sse/docsearch/index"
+)
+
+// batchBytes is how much text the benchmarks give to one Update.
+var batchBytes = flag.Int("batch", 16<<20, "bytes")
+
+// goSource returns the text files of the toolchain's source tree, at most so many bytes.
+func goSource(t testing.TB, most int) (all []index.Change) {
+	t.Helper()
+	root := filepath.Join(runtime.GOROOT(), "src")
+	total := 0
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || total > most {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || len(data) == 0 || !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
+			return err
+		}
+		total += len(data)
+		rel, _ := filepath.Rel(root, path)
+		all = append(all, index.Change{
+			Path:     filepath.ToSlash(rel),
+			Stamp:    index.Stamp{Size: int64(len(data)), ModTime: time.Unix(1e9, 0), Hash: sha256.Sum256(data)},
+			Document: &extract.Document{Type: "code", Text: string(data)},
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// prose returns documents of n bytes of words whose frequencies follow Zipf's law.
+func prose(count, n int) (all []index.Change) {
+	r := rand.New(rand.NewPCG(1, 2))
+	zipf := rand.NewZipf(r, 1.07, 2, 60_000)
+	vocabulary := make([]string, 60_001)
+	for i := range vocabulary {
+		var b strings.Builder
+		for k := i + 1; k > 0; k /= 20 {
+			b.WriteString(string("bcdfglmnprstvz"[k%14]) + string("aeiou"[k%5]))
+		}
+		vocabulary[i] = b.String()
+	}
+	for i := range count {
+		var b strings.Builder
+		for b.Len() < n {
+			b.WriteString(vocabulary[zipf.Uint64()])
+			switch r.IntN(60) {
+			case 0:
+				b.WriteString(".\n\n")
+			case 1, 2, 3, 4, 5:
+				b.WriteString(".\n")
+			default:
+				b.WriteString(" ")
+			}
+		}
+		all = append(all, text(fmt.Sprintf("prose/%06d.txt", i), b.String()))
+	}
+	return all
+}
+
+// batches cuts changes as the daemon does.
+func batches(all []index.Change) (cut [][]index.Change, bytes int64) {
+	var batch []index.Change
+	n := 0
+	for _, c := range all {
+		batch = append(batch, c)
+		n += len(c.Document.Text)
+		bytes += int64(len(c.Document.Text))
+		if n >= *batchBytes {
+			cut = append(cut, batch)
+			batch, n = nil, 0
+		}
+	}
+	if len(batch) > 0 {
+		cut = append(cut, batch)
+	}
+	return cut, bytes
+}
+
+func fill(t testing.TB, x *index.Index, all []index.Change) {
+	t.Helper()
+	cut, _ := batches(all)
+	for _, b := range cut {
+		update(t, x, b...)
+	}
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	for name, all := range map[string][]index.Change{"go": goSource(b, 1<<30), "prose": prose(4000, 10_000)} {
+		b.Run(name, func(b *testing.B) {
+			cut, bytes := batches(all)
+			b.SetBytes(bytes)
+			b.ReportMetric(float64(len(all)), "documents")
+			var before, after syscall.Rusage
+			syscall.Getrusage(0, &before)
+			defer func() {
+				syscall.Getrusage(0, &after)
+				b.ReportMetric(float64(after.Utime.Nano()+after.Stime.Nano()-before.Utime.Nano()-before.Stime.Nano())/1e9/float64(b.N), "cpu-s")
+			}()
+			for b.Loop() {
+				x := open(b, index.Options{})
+				for _, batch := range cut {
+					update(b, x, batch...)
+				}
+				s, err := x.Stats(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(s.FileBytes)/float64(bytes), "file/text")
+				x.Close()
+			}
+		})
+	}
+}
+
+func BenchmarkSearch(b *testing.B) {
+	x := open(b, index.Options{})
+	fill(b, x, goSource(b, 1<<30))
+	var many []string
+	for _, w := range strings.Fields(strings.ToLower(goSource(b, 200_000)[10].Document.Text)) {
+		if !slices.Contains(many, w) && len(many) < 50 {
+			many = append(many, w)
+		}
+	}
+	for _, q := range []struct{ name, text string }{
+		{"rare", "goroutine preemption"},
+		{"one", "handshake"},
+		{"sentence", "how do I set a read deadline on a connection"},
+		{"common", "return error string"},
+		{"stop", "the of and if is in to"},
+		{"keyword", "func"},
+		{"phrase", `"read deadline"`},
+		{"common phrase", `"return nil, err"`},
+		{"absent phrase", `"return if err nil func"`},
+		{"50 words", strings.Join(many, " ")},
+		{"nothing", "qqqqzzzz"},
+	} {
+		b.Run(q.name, func(b *testing.B) {
+			var times []time.Duration
+			for b.Loop() {
+				began := time.Now()
+				if _, err := x.Search(b.Context(), index.Query{Text: q.text}); err != nil {
+					b.Fatal(err)
+				}
+				times = append(times, time.Since(began))
+			}
+			slices.Sort(times)
+			b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
+		})
+	}
+}
+
+func BenchmarkOpenAndSearch(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "index.db")
+	x, err := index.Open(b.Context(), path, index.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := x.AddFolder(b.Context(), folder); err != nil {
+		b.Fatal(err)
+	}
+	fill(b, x, goSource(b, 1<<30))
+	x.Close()
+	for b.Loop() {
+		x, err := index.Open(b.Context(), path, index.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if got := found(b, x, "handshake"); got == "[]" {
+			b.Fatal("nothing found")
+		}
+		x.Close()
+	}
+}

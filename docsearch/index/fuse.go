@@ -1,0 +1,114 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+)
+
+// rrf is the k of reciprocal rank fusion: the result at rank r of a list adds 1/(k+r).
+const rrf = 60
+
+// fused is a document of either list.
+type fused struct {
+	id        int64
+	relevance float64
+	words     *candidate // nil: the vectors alone found it
+	near      *neighbor  // nil: the words alone did
+}
+
+// hybridPage adds the results from the cursor on, of both lists.
+func (s *search) hybridPage(ctx context.Context, tx *sql.Tx, found []candidate, near []neighbor) error {
+	all, err := s.fuse(ctx, tx, found, near)
+	if err != nil {
+		return err
+	}
+	for at := s.from.at; at < len(all) && all[at].relevance >= s.query.Threshold; at++ {
+		r, err := s.settle(ctx, tx, &all[at])
+		if err != nil {
+			return err
+		}
+		if r.relevance == 0 {
+			continue
+		}
+		if len(s.response.Results) == s.query.Limit {
+			s.response.NextCursor = cursor{s.from.query, at, 1}.String()
+			return nil
+		}
+		if err := s.add(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fuse merges the lists. Its relevance is the fused score as a share of the best one.
+func (s *search) fuse(ctx context.Context, tx *sql.Tx, found []candidate, near []neighbor) ([]fused, error) {
+	first, err := s.rerank(ctx, tx, found[:min(window, len(found))])
+	if err != nil {
+		return nil, err
+	}
+	rank := func(at int) float64 { return float64(rrf+1) / float64(rrf+1+at) / 2 }
+	ranks := make(map[int64]int, len(first))
+	for at, r := range first {
+		ranks[r.id] = at
+	}
+	all := make([]fused, 0, len(found)+len(near))
+	at := make(map[int64]int, len(found))
+	for i := range found {
+		place, ok := ranks[found[i].id]
+		if !ok {
+			place = i
+		}
+		at[found[i].id] = len(all)
+		all = append(all, fused{id: found[i].id, relevance: rank(place), words: &found[i]})
+	}
+	for i := range near {
+		id := near[i].row >> pieceShift
+		if k, ok := at[id]; ok {
+			all[k].relevance += rank(i)
+			all[k].near = &near[i]
+		} else if !s.plan.strict() {
+			all = append(all, fused{id: id, relevance: rank(i), near: &near[i]})
+		}
+	}
+	slices.SortFunc(all, func(a, b fused) int {
+		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.id, b.id))
+	})
+	return all, nil
+}
+
+// strict tells whether each result must contain some phrase.
+func (p *plan) strict() bool {
+	return slices.ContainsFunc(p.phrases, func(ph phrase) bool { return ph.required })
+}
+
+// settle reads the text of a result. The chunk is the words' best if it has most of
+// them, else the one whose vector is closest.
+func (s *search) settle(ctx context.Context, tx *sql.Tx, f *fused) (ranked, error) {
+	r := ranked{id: f.id}
+	if f.words != nil {
+		place, relevance, err := s.locate(ctx, tx, f.words)
+		if err != nil {
+			return r, err
+		}
+		if relevance > 0 {
+			r.relevance, r.place = f.relevance, place
+		}
+	}
+	if f.near == nil || r.place.quality >= 0.5 || s.plan.strict() {
+		return r, nil
+	}
+	text, chunks, err := s.index.storedPiece(ctx, tx, f.near.row)
+	if err != nil {
+		return r, err
+	}
+	if f.near.chunk >= len(chunks) {
+		return r, errChunks
+	}
+	c := chunks[f.near.chunk]
+	r.relevance, r.place = f.relevance, s.plan.rate(text[c.start:c.end])
+	r.place.chunk = c
+	return r, nil
+}
