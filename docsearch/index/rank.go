@@ -28,7 +28,8 @@ type candidate struct {
 
 // scope is what a query searches.
 type scope struct {
-	low, high int64 // of the ids of pieces
+	low, high int64   // of the ids of pieces
+	folders   []int64 // none: all
 	pieces    int
 	without   map[int64]bool // folders in the range that are not searched
 }

@@ -99,7 +99,10 @@ func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err e
 		if err != nil {
 			return s, err
 		}
-		wanted[id] = true
+		if !wanted[id] {
+			wanted[id] = true
+			s.folders = append(s.folders, id)
+		}
 		s.low, s.high = id<<(folderShift+pieceShift), (id+1)<<(folderShift+pieceShift)-1
 	}
 	if len(wanted) != 1 {

@@ -1,12 +1,14 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -159,37 +161,57 @@ func (x *Index) embedQuery(ctx context.Context, text string) ([]float32, error) 
 
 // neighbor is a document whose chunk is close to the query.
 type neighbor struct {
-	row   int64 // of the piece
-	chunk int
+	row      int64 // of the piece
+	chunk    int
+	distance float64
 }
 
 // nearest returns the documents with the chunks closest to a vector, each once, closest
 // first. A chunk of no similarity, that is a cosine of 0 or less, is not close.
 func (x *Index) nearest(ctx context.Context, tx *sql.Tx, vector []float32, s scope) ([]neighbor, error) {
-	where, args := "", []any{encodeVector(vector), maxNeighbors}
-	if s.low > 0 {
-		where, args = "AND folder = ?", append(args, s.low>>(folderShift+pieceShift))
+	var all []neighbor
+	if len(s.folders) == 0 {
+		found, err := neighborsIn(ctx, tx, vector, "")
+		if err != nil {
+			return nil, err
+		}
+		all = found
 	}
+	for _, folder := range s.folders { // else the documents of others could take all places
+		found, err := neighborsIn(ctx, tx, vector, "AND folder = ?", folder)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	slices.SortStableFunc(all, func(a, b neighbor) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.row, b.row), cmp.Compare(a.chunk, b.chunk))
+	})
+	seen := map[int64]bool{}
+	return slices.DeleteFunc(all, func(n neighbor) bool {
+		id := n.row >> pieceShift
+		again := seen[id] || s.without[id>>folderShift]
+		seen[id] = true
+		return again
+	}), nil
+}
+
+// neighborsIn returns the chunks closest to a vector, of those that a condition admits.
+func neighborsIn(ctx context.Context, tx *sql.Tx, vector []float32, where string, args ...any) ([]neighbor, error) {
 	rows, err := tx.QueryContext(ctx, `WITH near AS (
 			SELECT rowid AS id, distance FROM vectors WHERE embedding MATCH ? AND k = ? `+where+`)
-		SELECT c.piece, c.chunk FROM near JOIN chunk_vector c ON c.vector = near.id
-		WHERE distance < 0.9999 ORDER BY distance, c.piece, c.chunk`, args...)
+		SELECT c.piece, c.chunk, distance FROM near JOIN chunk_vector c ON c.vector = near.id
+		WHERE distance < 0.9999`, append([]any{encodeVector(vector), maxNeighbors}, args...)...)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	var all []neighbor
-	seen := map[int64]bool{}
 	for rows.Next() {
 		var n neighbor
-		if err := rows.Scan(&n.row, &n.chunk); err != nil {
+		if err := rows.Scan(&n.row, &n.chunk, &n.distance); err != nil {
 			return nil, err
 		}
-		id := n.row >> pieceShift
-		if seen[id] || s.going[id>>folderShift] {
-			continue
-		}
-		seen[id] = true
 		all = append(all, n)
 	}
 	return all, rows.Err()
