@@ -25,6 +25,7 @@ type world struct {
 	*testing.T
 	state string
 	docs  string
+	env   []string
 	log   output // of all processes
 }
 
@@ -81,7 +82,7 @@ func (w *world) write(name, text string) {
 func (w *world) command(args ...string) *exec.Cmd {
 	w.Helper()
 	cmd := exec.Command(binary(w.T, "docsearch"), args...)
-	cmd.Env = append(os.Environ(), "DOCSEARCH_STATE_DIR="+w.state, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(append(os.Environ(), "DOCSEARCH_STATE_DIR="+w.state, "GORACE=atexit_sleep_ms=0"), w.env...)
 	return cmd
 }
 

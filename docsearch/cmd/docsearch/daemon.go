@@ -14,8 +14,9 @@ import (
 )
 
 type daemonCommand struct {
-	common `embed:""`
-	Folder []string `help:"A folder to index, beside those of earlier runs. May be repeated." type:"path" placeholder:"PATH"`
+	common  `embed:""`
+	logging `embed:""`
+	Folder  []string `help:"A folder to index, beside those of earlier runs. May be repeated." sep:"none" placeholder:"PATH"`
 }
 
 // Run serves until ctx ends.
@@ -36,7 +37,7 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return fmt.Errorf("find the path of docsearch itself: %w", err)
 	}
-	log := c.logger(p.stderr)
+	log := newLogger(p.stderr, c.LogLevel)
 	d, err := daemon.New(daemon.Options{
 		StateDir: dir, Addr: c.Addr, Folders: folders, Token: p.token(), IdleTimeout: c.IdleTimeout, Embedder: embedder,
 		Extract: extract.Options{Worker: []string{self, "extract-worker"}},

@@ -10,8 +10,9 @@ import (
 )
 
 type mcpCommand struct {
-	common `embed:""`
-	Folder []string `help:"A folder to index and search. May be repeated. Without it, all folders that the daemon has are searched." placeholder:"PATH"`
+	common  `embed:""`
+	logging `embed:""`
+	Folder  []string `help:"A folder to index and search. May be repeated. Without it, all folders that the daemon has are searched." sep:"none" placeholder:"PATH"`
 }
 
 // Run serves MCP until stdin ends or ctx does.
@@ -20,13 +21,12 @@ func (c *mcpCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	log := c.logger(p.stderr)
-	daemon, err := c.client(p, folders, log)
+	daemon, err := c.client(p, folders, c.LogLevel)
 	if err != nil {
 		return err
 	}
 	defer daemon.Close()
-	server, err := mcpserver.New(mcpserver.Options{Client: daemon, Version: version(), Folders: folders, Logger: log})
+	server, err := mcpserver.New(mcpserver.Options{Client: daemon, Version: version(), Folders: folders, Logger: newLogger(p.stderr, c.LogLevel)})
 	if err != nil {
 		return err
 	}

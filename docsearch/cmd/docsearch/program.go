@@ -31,7 +31,7 @@ type commands struct {
 	Search  searchCommand  `cmd:"" help:"Search, and print what is found."`
 	MCP     mcpCommand     `cmd:"" name:"mcp" help:"Serve an agent over MCP on stdin and stdout."`
 	Status  statusCommand  `cmd:"" help:"Tell what the daemon does."`
-	Daemon  daemonCommand  `cmd:"" help:"Run the daemon that indexes and searches. The other commands start one when they need it."`
+	Daemon  daemonCommand  `cmd:"" set:"idle=0s" help:"Run the daemon that indexes and searches. The other commands start one when they need it."`
 	Stop    stopCommand    `cmd:"" help:"End the daemon."`
 	Extract extractCommand `cmd:"" name:"extract-worker" hidden:"" help:"Extract the text of the document on stdin."`
 
@@ -46,7 +46,11 @@ type common struct {
 	EmbeddingsURL   string        `help:"The base of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1 of Ollama, for searches by meaning. Its key is in $$DOCSEARCH_EMBEDDINGS_KEY." env:"DOCSEARCH_EMBEDDINGS_URL" placeholder:"URL"`
 	EmbeddingsModel string        `help:"The model of the embeddings." env:"DOCSEARCH_EMBEDDINGS_MODEL" placeholder:"NAME"`
 	MaxFileBytes    int64         `help:"Larger files are not indexed." default:"16777216"`
-	LogLevel        slog.Level    `help:"What to log on stderr: debug, info, warn, error." default:"info"`
+}
+
+// logging is the flag of the commands that run for long.
+type logging struct {
+	LogLevel slog.Level `help:"What to log on stderr, and what the daemon logs that this command starts: debug, info, warn, error." default:"info"`
 }
 
 // usage is an error in how docsearch was called.
@@ -106,8 +110,8 @@ func version() string {
 	return info.Main.Version
 }
 
-func (c *common) logger(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: c.LogLevel}))
+func newLogger(w io.Writer, level slog.Level) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level}))
 }
 
 // stateDir returns the state directory.
@@ -134,7 +138,8 @@ func (c *common) embedder(p *program) (index.Embedder, error) {
 }
 
 // client returns a client that starts a daemon with the same flags when there is none.
-func (c *common) client(p *program, folders []string, log *slog.Logger) (*client.Client, error) {
+// The client logs on stderr from level on, the daemon what is worth a note.
+func (c *common) client(p *program, folders []string, level slog.Level) (*client.Client, error) {
 	dir, err := c.stateDir(p)
 	if err != nil {
 		return nil, err
@@ -147,16 +152,17 @@ func (c *common) client(p *program, folders []string, log *slog.Logger) (*client
 		return nil, fmt.Errorf("find the path of docsearch itself: %w", err)
 	}
 	return client.New(client.Options{
-		StateDir: dir, Command: append([]string{self}, c.daemonArgs(dir)...), Folders: folders, Token: p.token(), Logger: log,
+		StateDir: dir, Command: append([]string{self}, c.daemonArgs(dir, min(level, slog.LevelInfo))...), Folders: folders,
+		Token: p.token(), Logger: newLogger(p.stderr, level),
 	})
 }
 
 // daemonArgs is the command line of the daemon that a client starts. Secrets are not
 // in it, because all users of the machine can read it.
-func (c *common) daemonArgs(dir string) []string {
+func (c *common) daemonArgs(dir string, level slog.Level) []string {
 	args := []string{
 		"daemon", "--state-dir", dir, "--addr", c.Addr, "--idle-timeout", c.IdleTimeout.String(),
-		"--max-file-bytes", fmt.Sprint(c.MaxFileBytes), "--log-level", c.LogLevel.String(),
+		"--max-file-bytes", fmt.Sprint(c.MaxFileBytes), "--log-level", level.String(),
 	}
 	if c.EmbeddingsURL != "" {
 		args = append(args, "--embeddings-url", c.EmbeddingsURL, "--embeddings-model", c.EmbeddingsModel)

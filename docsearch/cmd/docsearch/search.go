@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/fatih/color"
@@ -17,7 +18,7 @@ import (
 type searchCommand struct {
 	common    `embed:""`
 	Query     []string `arg:"" help:"Words, and phrases in double quotes."`
-	Folder    []string `short:"f" help:"A folder to search; it is indexed first if it is not yet. May be repeated. Without it, all folders of the daemon." placeholder:"PATH"`
+	Folder    []string `short:"f" help:"A folder to search; it is indexed first if it is not yet. May be repeated. Without it, all folders of the daemon." sep:"none" placeholder:"PATH"`
 	Limit     int      `short:"n" help:"How many documents to print, 1 to 100." default:"10"`
 	Threshold float64  `help:"Leave out documents with a relevance below this, 0 to 1." default:"0"`
 	JSON      bool     `name:"json" help:"Print the answer of the daemon."`
@@ -36,7 +37,7 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	daemon, err := c.client(p, folders, c.logger(p.stderr))
+	daemon, err := c.client(p, folders, slog.LevelWarn)
 	if err != nil {
 		return err
 	}

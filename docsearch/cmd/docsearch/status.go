@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func (c *statusCommand) Run(ctx context.Context, p *program) error {
 }
 
 func (c *statusCommand) ask(ctx context.Context, p *program, dir string) (status, error) {
-	daemon, err := c.client(p, nil, c.logger(p.stderr))
+	daemon, err := c.client(p, nil, slog.LevelWarn)
 	if err != nil {
 		return status{}, err
 	}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+)
+
+// run runs a command line with a state directory in which no daemon runs.
+func run(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	state := t.TempDir()
+	var out, errs bytes.Buffer
+	p := &program{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, getenv: func(name string) string {
+		return map[string]string{"XDG_STATE_HOME": state}[name]
+	}}
+	code = p.run(context.Background(), args)
+	return code, out.String(), errs.String()
+}
+
+func TestWrongUseIsExplained(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "expected one of"},
+		{[]string{"find"}, "unexpected argument find"},
+		{[]string{"search"}, `expected "<query> ..."`},
+		{[]string{"search", "--limit", "0", "word"}, "--limit must be from 1 to 100"},
+		{[]string{"search", "--limit", "101", "word"}, "--limit must be from 1 to 100"},
+		{[]string{"search", "--threshold", "2", "word"}, "--threshold must be from 0 to 1"},
+		{[]string{"search", "--folder", "/nowhere", "word"}, "--folder /nowhere: "},
+		{[]string{"mcp", "--folder", file}, "not a folder"},
+		{[]string{"mcp", "--embeddings-url", "http://127.0.0.1:1"}, "need each other"},
+		{[]string{"mcp", "--embeddings-url", "nonsense", "--embeddings-model", "m"}, "must begin with http"},
+		{[]string{"mcp", "--log-level", "loud"}, "loud"},
+		{[]string{"daemon", "--idle-timeout", "soon"}, "soon"},
+	} {
+		code, stdout, stderr := run(t, tc.args...)
+		if code != 2 || stdout != "" || !strings.Contains(stderr, tc.want) {
+			t.Errorf("%q: exit code %d, %q, %q; want 2, and %q on stderr", tc.args, code, stdout, stderr, tc.want)
+		}
+	}
+}
+
+func TestHelpNamesEveryCommand(t *testing.T) {
+	code, stdout, _ := run(t, "--help")
+	if code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	for _, command := range []string{"search", "mcp", "status", "stop", "daemon"} {
+		if !strings.Contains(stdout, "\n  "+command+" ") {
+			t.Errorf("the help has no command %s:\n%s", command, stdout)
+		}
+	}
+	if strings.Contains(stdout, "extract-worker") {
+		t.Error("the help shows the hidden command")
+	}
+}
+
+func TestStatusAndStopWithoutADaemon(t *testing.T) {
+	for command, want := range map[string]string{"status": "No daemon runs", "stop": "No daemon runs"} {
+		if code, stdout, stderr := run(t, command); code != 0 || !strings.Contains(stdout, want) {
+			t.Errorf("%s: exit code %d, %q, %q", command, code, stdout, stderr)
+		}
+	}
+	code, stdout, _ := run(t, "status", "--json")
+	var got status
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != 0 || got.Running {
+		t.Errorf("status --json: exit code %d, %q, %v", code, stdout, err)
+	}
+}
+
+// found has what could confuse a terminal or a reader.
+var found = &api.SearchResponse{
+	Results: []api.Result{
+		{DocumentName: "River\x1b[31m", Path: "/docs/river.md", Relevance: 0.934, Location: api.Location{Line: 3, EndLine: 5},
+			Snippet: "the " + api.HighlightStart + "hippo" + api.HighlightEnd + " bathes\n\tin the river\x1b]0;title\a"},
+		{DocumentName: "Report", Path: "/docs/report.pdf", Relevance: 0.5, Location: api.Location{Line: 40, EndLine: 41, Page: 7},
+			Snippet: "no match"},
+	},
+	Performance: api.Performance{SearchTime: 1.25, ModelUsed: api.ModelLexical},
+	Warnings:    []string{"/docs is being indexed, 40 % are done"},
+}
+
+const plain = ` 1. River[31m  93 %
+    /docs/river.md:3
+    the hippo bathes in the river]0;title
+
+ 2. Report  50 %
+    /docs/report.pdf, page 7
+    no match
+
+Warning: /docs is being indexed, 40 % are done
+2 documents in 1.2 ms (bm25)
+`
+
+func TestResultsAreForPeople(t *testing.T) {
+	var b strings.Builder
+	newStyle(false).print(&b, found)
+	if b.String() != plain {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), plain)
+	}
+}
+
+func TestColoursMarkMatches(t *testing.T) {
+	var b strings.Builder
+	newStyle(true).print(&b, found)
+	if want := "\x1b[33;1mhippo\x1b[0"; !strings.Contains(b.String(), want) {
+		t.Errorf("got %q, want %q in it", b.String(), want)
+	}
+	if strings.Contains(b.String(), "\x1b]0") || strings.Contains(b.String(), "River\x1b") {
+		t.Errorf("a document controls the terminal: %q", b.String())
+	}
+}
+
+func TestNothingFound(t *testing.T) {
+	var b strings.Builder
+	newStyle(false).print(&b, &api.SearchResponse{})
+	if !strings.HasPrefix(b.String(), "Nothing found.\n") {
+		t.Errorf("got %q", b.String())
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1536: "1.5 KiB", 3 << 20: "3.0 MiB", 5 << 30: "5.0 GiB"} {
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
