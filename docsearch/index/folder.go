@@ -48,21 +48,25 @@ const removeBatch = 200
 
 // RemoveFolder removes a folder and all that was indexed of it. Searches do not find
 // it from the beginning on; the documents go in small transactions, between which others
-// can write. If ctx ends before, the next RemoveFolder or Open goes on.
+// can write. If ctx ends before, the next Open goes on.
 func (x *Index) RemoveFolder(ctx context.Context, path string) error {
-	var folder int64
-	err := x.change(ctx, "remove folder", func(tx *sql.Tx) (err error) {
-		if folder, err = folderID(ctx, tx, path); err != nil {
-			return err
-		}
-		// The path is free for a new folder at once.
-		_, err = tx.ExecContext(ctx, "UPDATE folder SET going = 1, path = ? WHERE id = ?", fmt.Sprint("\x00", folder), folder)
-		return err
-	})
+	folder, err := x.hide(ctx, path)
 	if err != nil {
 		return err
 	}
 	return x.purge(ctx, folder)
+}
+
+// hide takes a folder out of searches and lists. Its path is free for a new one.
+func (x *Index) hide(ctx context.Context, path string) (folder int64, err error) {
+	err = x.change(ctx, "remove folder", func(tx *sql.Tx) error {
+		if folder, err = folderID(ctx, tx, path); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, "UPDATE folder SET going = 1, path = ? WHERE id = ?", fmt.Sprint("\x00", folder), folder)
+		return err
+	})
+	return folder, err
 }
 
 // purge deletes the documents of a folder that is going, and the folder.
@@ -90,6 +94,27 @@ func (x *Index) purge(ctx context.Context, folder int64) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// resume goes on with removals that did not end, in the background until Close.
+func (x *Index) resume(ctx context.Context) error {
+	var going []int64
+	err := x.view(ctx, "find folders to remove", func(tx *sql.Tx) (err error) {
+		going, err = queryAll[int64](ctx, tx, "SELECT id FROM folder WHERE going = 1")
+		return err
+	})
+	if err != nil || len(going) == 0 {
+		return err
+	}
+	x.calls.Go(func() {
+		for _, folder := range going {
+			if err := x.purge(x.ended, folder); err != nil && x.ended.Err() == nil {
+				x.log.Error("folder not removed", "err", err)
+				return
+			}
+		}
+	})
 	return nil
 }
 

@@ -82,6 +82,10 @@ func Open(ctx context.Context, path string, o Options) (*Index, error) {
 			unusable = "it is damaged: " + err.Error()
 		}
 		if unusable == "" {
+			if err := x.resume(ctx); err != nil {
+				x.Close()
+				return nil, err
+			}
 			return x, nil
 		}
 		why = unusable

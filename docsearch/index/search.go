@@ -140,7 +140,7 @@ const window = 20
 
 // maxWindows bounds how many windows a page looks at. Only the search for a phrase of
 // common words that hardly ever stand together takes so many.
-const maxWindows = 50
+const maxWindows = 20
 
 // ranked is a candidate whose text was read.
 type ranked struct {

@@ -263,7 +263,7 @@ func cutBefore[S string | []byte](s S, n int) int {
 	if n >= len(s) {
 		return len(s)
 	}
-	for i := n; i > max(0, n-utf8.UTFMax); i-- {
+	for i := n; i >= 0 && i > n-utf8.UTFMax; i-- {
 		if utf8.RuneStart(s[i]) {
 			return i
 		}

@@ -1,0 +1,86 @@
+package index_test
+
+import (
+	"flag"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/index"
+)
+
+// known is how much of the toolchain's source TestKnownItems searches. All of it takes
+// a minute under the race detector.
+var known = flag.Int("known", 4<<20, "bytes of the Go source that TestKnownItems searches")
+
+// TestKnownItems takes a phrase from each of 200 documents and searches for its words.
+// The document must be among the first three.
+func TestKnownItems(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 20))
+	all := goSource(t, 1<<30)
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	total := 0
+	all = all[:slices.IndexFunc(append(all, index.Change{}), func(c index.Change) bool {
+		if c.Document != nil {
+			total += len(c.Document.Text)
+		}
+		return c.Document == nil || total > *known
+	})]
+	x := open(t, index.Options{})
+	fill(t, x, all)
+	var text strings.Builder
+	for _, c := range all {
+		text.WriteString(c.Document.Text)
+	}
+	items, top, first := 0, 0, 0
+	for i := 0; items < 200; i++ {
+		c := all[i%len(all)]
+		phrase := uniquePhrase(r, c.Document.Text, text.String())
+		if phrase == "" {
+			continue
+		}
+		items++
+		resp, err := x.Search(t.Context(), index.Query{Text: phrase, Limit: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := slices.IndexFunc(resp.Results, func(res api.Result) bool { return strings.HasSuffix(res.Path, "/"+c.Path) })
+		switch {
+		case at == 0:
+			first++
+			fallthrough
+		case at > 0:
+			top++
+		default:
+			t.Logf("%s is not found by %q", c.Path, phrase)
+		}
+	}
+	t.Logf("%d documents: %d of %d first, %d among the first three", len(all), first, items, top)
+	if top*100 < items*95 {
+		t.Errorf("%d of %d among the first three, want 95 %%", top, items)
+	}
+}
+
+// uniquePhrase returns some words in sequence of a document that no other place of the
+// corpus has, or "".
+func uniquePhrase(r *rand.Rand, document, corpus string) string {
+	for range 20 {
+		if len(document) < 400 {
+			return ""
+		}
+		at := r.IntN(len(document) - 200)
+		line, _, _ := strings.Cut(document[at:], "\n")
+		rest, _, ok := strings.Cut(document[at+len(line):][1:], "\n")
+		words := strings.Fields(rest)
+		if !ok || len(words) < 5 || len(index.Terms(rest)) < 5 {
+			continue
+		}
+		phrase := strings.Trim(rest, "\t /")
+		if len(phrase) > 30 && len(phrase) < 120 && !strings.Contains(phrase, `"`) && strings.Count(corpus, phrase) == 1 {
+			return phrase
+		}
+	}
+	return ""
+}

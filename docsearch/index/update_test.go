@@ -1,0 +1,212 @@
+package index_test
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract"
+	"github.com/mcp-sse/mcp-sse/docsearch/index"
+)
+
+func TestUpdateReplacesAndDeletes(t *testing.T) {
+	x := open(t, index.Options{})
+	update(t, x, text("a.txt", "apple"), text("b.txt", "apple"), text("c.txt", "apple"))
+	stamp := index.Stamp{Size: 9, ModTime: time.Unix(5, 7), Hash: [32]byte{1}}
+	skipped := stamp
+	skipped.Skipped = "binary"
+	update(t, x,
+		text("a.txt", "pear "+strings.Repeat("long ", 10_000)),
+		index.Change{Path: "b.txt", Delete: true},
+		index.Change{Path: "c.txt", Stamp: stamp},
+		index.Change{Path: "d.bin", Stamp: skipped},
+		index.Change{Path: "never.txt", Delete: true},
+	)
+	if got := found(t, x, "apple"); got != "[c.txt]" {
+		t.Errorf("apple: got %s", got)
+	}
+	if got := found(t, x, "pear"); got != "[a.txt]" {
+		t.Errorf("pear: got %s", got)
+	}
+	stamps, err := x.Stamps(t.Context(), folder)
+	if err != nil || len(stamps) != 3 {
+		t.Fatal(stamps, err)
+	}
+	if got := stamps["c.txt"]; got.Size != 9 || got.Hash != stamp.Hash || !got.ModTime.Equal(stamp.ModTime) || got.Skipped != "" {
+		t.Errorf("c.txt: %+v", got)
+	}
+	update(t, x, index.Change{Path: "c.txt", Stamp: skipped}, index.Change{Path: "a.txt", Delete: true})
+	if got := found(t, x, "apple pear long"); got != "[]" {
+		t.Errorf("at the end: got %s", got)
+	}
+	folders, err := x.Folders(t.Context())
+	if err != nil || len(folders) != 1 {
+		t.Fatal(folders, err)
+	}
+	f := folders[0]
+	if f.Documents != 0 || f.Chunks != 0 || f.TextBytes != 0 || !maps.Equal(f.Skipped, map[string]int{"binary": 2}) {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestCountsAddUp(t *testing.T) {
+	x := open(t, index.Options{})
+	body := strings.Repeat("some words\n", 3000)
+	update(t, x, text("a.txt", body), text("b.txt", "x"))
+	update(t, x, text("a.txt", body))
+	at := time.Unix(1e9, 5)
+	if err := x.Complete(t.Context(), folder, at); err != nil {
+		t.Fatal(err)
+	}
+	s, err := x.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Documents != 2 || s.TextBytes != int64(len(body)+1) || s.Chunks < 20 || s.FileBytes == 0 || s.Vectors != 0 {
+		t.Errorf("%+v", s)
+	}
+	folders, err := x.Folders(t.Context())
+	if err != nil || !folders[0].IndexedAt.Equal(at) || folders[0].Chunks != s.Chunks {
+		t.Errorf("%+v %v", folders, err)
+	}
+}
+
+func TestFoldersAreApart(t *testing.T) {
+	x := open(t, index.Options{})
+	const other = "/other"
+	if err := x.AddFolder(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	update(t, x, text("same.txt", "apple"))
+	if err := x.Update(t.Context(), other, []index.Change{text("same.txt", "apple"), text("more.txt", "apple")}); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]int{"": 3, folder: 1, other: 2} {
+		if got := find(t, x, index.Query{Folder: folder, Text: "apple"}); len(got) != want {
+			t.Errorf("%q: got %v, want %d", folder, got, want)
+		}
+	}
+	if err := x.RemoveFolder(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if got := found(t, x, "apple"); got != "[same.txt]" {
+		t.Errorf("after removal: got %s", got)
+	}
+	_, err := x.Search(t.Context(), index.Query{Folder: other, Text: "apple"})
+	if !errors.Is(err, index.ErrNoFolder) {
+		t.Errorf("got %v", err)
+	}
+	if err := x.Update(t.Context(), other, nil); !errors.Is(err, index.ErrNoFolder) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestInterruptedRemovalGoesOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.db")
+	x := openAt(t, path, index.Options{})
+	var changes []index.Change
+	for i := range 500 {
+		changes = append(changes, text(fmt.Sprint(i, ".txt"), "apple"))
+	}
+	update(t, x, changes...)
+	if err := index.BeginRemoval(t.Context(), x, folder); err != nil {
+		t.Fatal(err)
+	}
+	if got := found(t, x, "apple"); got != "[]" {
+		t.Errorf("got %s", got)
+	}
+	if err := x.AddFolder(t.Context(), folder); err != nil {
+		t.Fatal(err)
+	}
+	update(t, x, text("1.txt", "apple"))
+	x.Close()
+	x = openAt(t, path, index.Options{})
+	if got := found(t, x, "apple"); got != "[1.txt]" {
+		t.Errorf("after reopening: got %s", got)
+	}
+	if _, err := x.Document(t.Context(), index.DocumentID(folder, "1.txt"), 0, 0); err != nil {
+		t.Error(err)
+	}
+	s, err := x.Stats(t.Context())
+	if err != nil || s.Documents != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestDocuments(t *testing.T) {
+	x := open(t, index.Options{})
+	body := strings.Repeat("é漢x\n", 20_000)
+	update(t, x, titled("b/long.md", "Long", body), text("a.txt", "x"), text("c.txt", "y"),
+		index.Change{Path: "b/skipped", Stamp: index.Stamp{Skipped: "binary"}})
+	var names []string
+	for cursor := ""; ; {
+		d, err := x.Documents(t.Context(), folder, cursor, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range d.Documents {
+			names = append(names, s.Name)
+		}
+		if cursor = d.NextCursor; cursor == "" {
+			break
+		}
+	}
+	if got := fmt.Sprint(names); got != "[a.txt Long c.txt]" {
+		t.Errorf("got %s", got)
+	}
+	id := index.DocumentID(folder, "b/long.md")
+	for _, limit := range []int{0, 1, 4097, 1 << 30} {
+		var b strings.Builder
+		for offset, more := 0, true; more && b.Len() < 1<<20; {
+			d, err := x.Document(t.Context(), id, offset, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Offset != offset || d.TextBytes != len(body) || d.Title != "Long" {
+				t.Fatalf("limit %d: %d of %d at %d", limit, d.Offset, d.TextBytes, offset)
+			}
+			b.WriteString(d.Text)
+			offset, more = d.NextOffset, d.NextOffset != 0
+			if limit == 1 && b.Len() > 100 {
+				break
+			}
+		}
+		if limit != 1 && b.String() != body || !strings.HasPrefix(body, b.String()) {
+			t.Errorf("limit %d: the parts are not the text", limit)
+		}
+	}
+	if d, err := x.Document(t.Context(), id, 1, 0); err != nil || d.Offset != 0 {
+		t.Errorf("inside of a character: %v, %v", d.Offset, err)
+	}
+	if d, err := x.Document(t.Context(), id, 1<<40, 0); err != nil || d.Text != "" || d.NextOffset != 0 {
+		t.Errorf("after the end: %v", err)
+	}
+	for _, id := range []string{"", "zz", "0000000000000000", "-000000000000001", strings.Repeat("0", 99)} {
+		if _, err := x.Document(t.Context(), id, 0, 0); !errors.Is(err, index.ErrNoDocument) {
+			t.Errorf("%q: got %v", id, err)
+		}
+	}
+}
+
+func TestLocationNamesHeadingAndLines(t *testing.T) {
+	x := open(t, index.Options{})
+	first := strings.Repeat("first part of it\n", 100)
+	c := text("a.md", first+"second zebra part\nend\n")
+	c.Document.Sections = []extract.Section{{Offset: 0, Heading: "One", Page: 1}, {Offset: len(first), Heading: "Two", Page: 2}}
+	update(t, x, c)
+	r, err := x.Search(t.Context(), index.Query{Text: "zebra", Content: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := r.Results[0].Location
+	if l.Heading != "Two" || l.Page != 2 || l.Line > 101 || l.EndLine != 102 {
+		t.Errorf("%+v", l)
+	}
+	if !strings.Contains(r.Results[0].Content, "zebra") || !strings.Contains(r.Results[0].Snippet, "\ue000zebra\ue001") {
+		t.Errorf("%+v", r.Results[0])
+	}
+}
