@@ -174,7 +174,7 @@ func TestWaitFoldersSurvivesTheDaemon(t *testing.T) {
 		}
 		changed <- err
 	}()
-	killDaemon(dir, first)
+	killDaemon(t, dir, first)
 	if _, err := c.AddFolder(t.Context(), "/new"); err != nil {
 		t.Fatal(err)
 	}

@@ -228,7 +228,7 @@ func stateDir(t testing.TB) string {
 	t.Cleanup(func() {
 		for _, line := range notes(dir, "starts") {
 			pid, _ := strconv.Atoi(line)
-			killDaemon(dir, pid)
+			killDaemon(t, dir, pid)
 		}
 		eventually(t, "the lock is free", func() bool {
 			held, err := discovery.Held(dir)
@@ -238,12 +238,37 @@ func stateDir(t testing.TB) string {
 	return dir
 }
 
-// killDaemon kills a fake daemon of dir, if it still runs.
-func killDaemon(dir string, pid int) {
+// killDaemon kills a fake daemon of dir, if it still runs, and waits for its end: until
+// then it may answer.
+func killDaemon(t testing.TB, dir string, pid int) {
+	t.Helper()
 	cmdline, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if strings.Contains(string(cmdline), daemonArg+"\x00"+dir) {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
+	if !strings.Contains(string(cmdline), daemonArg+"\x00"+dir) {
+		return
 	}
+	_ = syscall.Kill(pid, syscall.SIGKILL)
+	eventually(t, "the killed daemon ends", func() bool { return threadsAre(pid, 'Z') })
+}
+
+// stopDaemon has a fake daemon hang.
+func stopDaemon(t testing.TB, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the daemon hangs", func() bool { return threadsAre(pid, 'T') })
+}
+
+// threadsAre reports whether all threads of a process have this state of proc(5).
+func threadsAre(pid int, state byte) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, thread := range threads {
+		stat, err := os.ReadFile(thread)
+		if err == nil && !strings.Contains(string(stat), ") "+string(state)+" ") {
+			return false
+		}
+	}
+	return true
 }
 
 func command(dir, mode string) []string { return []string{os.Args[0], daemonArg, dir, mode} }

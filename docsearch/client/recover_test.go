@@ -64,7 +64,7 @@ func TestSurvivesKillsBetweenCalls(t *testing.T) {
 	c := newClient(t, dir, modeGood, client.Options{Folders: []string{"/a"}})
 	const kills = 10
 	for range kills {
-		killDaemon(dir, mustAsk(t, c, "q"))
+		killDaemon(t, dir, mustAsk(t, c, "q"))
 	}
 	mustAsk(t, c, "q")
 	wantStarts(t, dir, kills+1)
@@ -109,7 +109,7 @@ func TestSurvivesKillsAtAnyTime(t *testing.T) {
 	for range 10 {
 		before := answers.Load()
 		if record, err := discovery.Read(dir); err == nil {
-			killDaemon(dir, record.PID)
+			killDaemon(t, dir, record.PID)
 		}
 		eventually(t, "a call is answered", func() bool { return answers.Load() > before || t.Failed() })
 	}
@@ -136,7 +136,7 @@ func TestManyCallersStartOneDaemon(t *testing.T) {
 		if slices.Sort(pids); pids[0] != pids[7] {
 			t.Errorf("got daemons %v, want one", pids)
 		}
-		killDaemon(dir, pids[0])
+		killDaemon(t, dir, pids[0])
 	}
 }
 
@@ -186,7 +186,7 @@ func TestManyProcessesStartOneDaemon(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		killDaemon(dir, record.PID)
+		killDaemon(t, dir, record.PID)
 	}
 }
 
@@ -227,9 +227,7 @@ func TestKillsADaemonThatHangs(t *testing.T) {
 	dir := stateDir(t)
 	c := newClient(t, dir, modeGood, client.Options{HangTimeout: 200 * time.Millisecond})
 	hung := mustAsk(t, c, "q")
-	if err := syscall.Kill(hung, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stopDaemon(t, hung)
 	began := time.Now()
 	if pid := mustAsk(t, c, "q"); pid == hung {
 		t.Errorf("daemon %d answered, which is stopped", pid)
@@ -243,9 +241,7 @@ func TestKillsADaemonThatHangs(t *testing.T) {
 func TestNewClientKillsADaemonThatHangs(t *testing.T) {
 	dir := stateDir(t)
 	hung := mustAsk(t, newClient(t, dir, modeGood, client.Options{}), "q")
-	if err := syscall.Kill(hung, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stopDaemon(t, hung)
 	if pid := mustAsk(t, newClient(t, dir, modeGood, client.Options{HangTimeout: 200 * time.Millisecond}), "q"); pid == hung {
 		t.Errorf("daemon %d answered, which is stopped", pid)
 	}
