@@ -85,9 +85,12 @@ func TestFoldersAreApart(t *testing.T) {
 	if err := x.Update(t.Context(), other, []index.Change{text("same.txt", "apple"), text("more.txt", "apple")}); err != nil {
 		t.Fatal(err)
 	}
-	for folder, want := range map[string]int{"": 3, folder: 1, other: 2} {
-		if got := find(t, x, index.Query{Folder: folder, Text: "apple"}); len(got) != want {
-			t.Errorf("%q: got %v, want %d", folder, got, want)
+	for _, tc := range []struct {
+		folders []string
+		want    int
+	}{{nil, 3}, {[]string{folder}, 1}, {[]string{other}, 2}, {[]string{folder, other}, 3}, {[]string{folder, folder}, 1}} {
+		if got := find(t, x, index.Query{Folders: tc.folders, Text: "apple"}); len(got) != tc.want {
+			t.Errorf("%q: got %v, want %d", tc.folders, got, tc.want)
 		}
 	}
 	if err := x.RemoveFolder(t.Context(), other); err != nil {
@@ -96,7 +99,7 @@ func TestFoldersAreApart(t *testing.T) {
 	if got := found(t, x, "apple"); got != "[same.txt]" {
 		t.Errorf("after removal: got %s", got)
 	}
-	_, err := x.Search(t.Context(), index.Query{Folder: other, Text: "apple"})
+	_, err := x.Search(t.Context(), index.Query{Folders: []string{other}, Text: "apple"})
 	if !errors.Is(err, index.ErrNoFolder) {
 		t.Errorf("got %v", err)
 	}
