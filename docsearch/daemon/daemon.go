@@ -48,7 +48,7 @@ type Options struct {
 	Addr        string          // loopback host and port; DefaultAddr if empty. If the port is taken, the next free one
 	Folders     []string        // absolute paths, beside those that the index knows
 	Token       string          // clients must send it; if empty, all local programs are served
-	IdleTimeout time.Duration   // the daemon ends after this time without a request; 0: never
+	IdleTimeout time.Duration   // the daemon ends after this time without a request, once all is indexed; 0: never
 	Embedder    index.Embedder  // nil: searches use words only
 	Extract     extract.Options // its Worker reads PDFs
 	Crawl       crawl.Options
@@ -196,7 +196,7 @@ func (d *Daemon) wait(ctx context.Context, s *service, served <-chan error) erro
 		case err := <-s.folders.Failed():
 			return err
 		case <-idle:
-			if s.idleFor() >= d.opts.IdleTimeout {
+			if status, _, _ := s.status(); status != api.StatusIndexing && s.idleFor() >= d.opts.IdleTimeout {
 				d.log.Info("no requests, stopping", "idleTimeout", d.opts.IdleTimeout.String())
 				return nil
 			}

@@ -170,20 +170,14 @@ func TestDamagedListOfFolders(t *testing.T) {
 func TestSearchesWhileFilesChange(t *testing.T) {
 	r := start(t, daemon.Options{})
 	r.indexed()
-	var writer, readers sync.WaitGroup
-	done := make(chan struct{})
-	writer.Go(func() {
-		for n := 0; ; n++ {
-			select {
-			case <-done:
-				return
-			default:
-				r.write(fmt.Sprintf("more/%d.txt", n%50), strings.Repeat(fmt.Sprintf("llama number %d. ", n), 100))
-			}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for n := range 500 {
+			r.write(fmt.Sprintf("more/%d.txt", n%50), strings.Repeat(fmt.Sprintf("llama number %d. ", n), 100))
 		}
 	})
 	for range 8 {
-		readers.Go(func() {
+		all.Go(func() {
 			for range 25 {
 				if got := r.search("hippopotamus"); fmt.Sprint(got) != "[river.md]" {
 					t.Errorf("found %v", got)
@@ -194,9 +188,7 @@ func TestSearchesWhileFilesChange(t *testing.T) {
 			}
 		})
 	}
-	readers.Wait()
-	close(done)
-	writer.Wait()
+	all.Wait()
 }
 
 // What the daemon reads of a folder stays within it.

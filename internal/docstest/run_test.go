@@ -45,10 +45,12 @@ var fakes = map[string]string{
 		"mod tidy"|"run .") test -f go.mod;;
 		*) echo "go $*: not expected" >&2; exit 1;;
 		esac`,
-	"make":   `exec "$MAKE_PROGRAM" -n "$@"`,
-	"npx":    `test $# -gt 0`,
-	"claude": `test "$1 $2 $3 $4" = "mcp add --transport sse" -a $# -ge 6`,
-	"curl":   `test $# -gt 0`,
+	"make": `exec "$MAKE_PROGRAM" -n "$@"`,
+	"npx":  `test $# -gt 0`,
+	// The end-to-end tests of docsearch run what its README shows.
+	"docsearch": `case "$1" in search|mcp|status|stop|daemon) exit 0;; *) exit 1;; esac`,
+	"claude":    `test "$1 $2 $3 $4" = "mcp add --transport sse" -a $# -ge 6`,
+	"curl":      `test $# -gt 0`,
 }
 
 // workshop is a folder in which blocks run: it has what the root of a clone has,
@@ -73,6 +75,9 @@ func newWorkshop(t *testing.T, sseServer string) workshop {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
+		if entry.Name() == "bin" { // what is in it would hide the fakes
+			continue
+		}
 		from, to := filepath.Join(here, entry.Name()), filepath.Join(w.dir, entry.Name())
 		if entry.IsDir() {
 			err = os.Symlink(from, to)

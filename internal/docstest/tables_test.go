@@ -95,7 +95,7 @@ func programFolders(t *testing.T) (folders []string) {
 		switch {
 		case err != nil || !d.IsDir():
 			return err
-		case slices.Contains([]string{"e2e", "bench", "internal/load", "docs", "node_modules"}, folder), strings.HasPrefix(d.Name(), ".") && folder != ".":
+		case slices.Contains([]string{"e2e", "bench", "internal/load", "docs", "docsearch", "node_modules"}, folder), strings.HasPrefix(d.Name(), ".") && folder != ".":
 			return filepath.SkipDir
 		}
 		folders = append(folders, folder)

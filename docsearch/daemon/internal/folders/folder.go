@@ -97,14 +97,12 @@ func (f *folder) follow() error {
 	}
 	defer watcher.Wait()
 	defer cancel()
-	if err := f.reconcile(dir, "."); err != nil {
+	if err := f.reconcile(dir, []string{"."}); err != nil {
 		return err
 	}
 	for paths := range watcher.Changes() {
-		for _, path := range paths {
-			if err := f.reconcile(dir, path); err != nil {
-				return err
-			}
+		if err := f.reconcile(dir, paths); err != nil {
+			return err
 		}
 	}
 	return f.ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -72,11 +73,9 @@ func agree(ctx context.Context, x *index.Index, file string) ([]index.FolderStat
 	return x.Folders(ctx)
 }
 
-// writeList writes the paths of all folders of the set.
-func (s *Set) writeList() error {
-	var paths []string
-	for _, f := range s.List().Folders {
-		paths = append(paths, f.Path)
-	}
-	return writeList(s.opts.List, paths)
+// paths returns the paths of all folders of the set.
+func (s *Set) paths() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.folders))
 }

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"runtime"
-	"strings"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,20 +39,20 @@ const announced = 100
 // clocks of file systems tick that coarsely.
 const freshness = 2 * time.Second
 
-// reconcile makes the index agree with the file at root, or with all files below it.
-func (f *folder) reconcile(dir *crawl.Folder, root string) error {
+// reconcile makes the index agree with the files at and below some paths.
+func (f *folder) reconcile(dir *crawl.Folder, roots []string) error {
 	if err := f.readStamps(); err != nil {
 		return err
 	}
-	todo, gone, err := f.compare(dir, root)
+	todo, gone, err := f.compare(dir, roots)
 	if err != nil {
 		return err
 	}
-	work := len(todo) + len(gone)
-	if work == 0 && root != "." {
+	work, all := len(todo)+len(gone), slices.Contains(roots, ".")
+	if work == 0 && !all {
 		return nil
 	}
-	if work > announced || root == "." {
+	if work > announced || all {
 		f.begin(work)
 	}
 	if err := f.apply(dir, todo, gone); err != nil {
@@ -69,42 +69,61 @@ func (f *folder) readStamps() (err error) {
 	return err
 }
 
-// compare finds the files below root that the index does not know as they are, and
-// those that it knows and that are gone.
-func (f *folder) compare(dir *crawl.Folder, root string) (todo []crawl.File, gone []string, err error) {
-	seen := map[string]bool{}
-	unwanted := 0
-	err = dir.WalkAt(f.ctx, root, func(file crawl.File) error {
-		if !f.set.opts.Extractor.Wants(file.Path) {
-			unwanted++
-			return nil
+// compare finds the files at and below roots that the index does not know as they are,
+// and those that it knows and that are gone.
+func (f *folder) compare(dir *crawl.Folder, roots []string) (todo []crawl.File, gone []string, err error) {
+	below, seen := map[string]bool{}, map[string]bool{}
+	for _, root := range roots {
+		below[root] = true
+		if err = f.compareBelow(dir, root, seen, &todo); err != nil {
+			return nil, nil, err
 		}
-		seen[file.Path] = true
-		if known, ok := f.stamps[file.Path]; !ok || known.Size != file.Size || !known.ModTime.Equal(file.ModTime) {
-			todo = append(todo, file)
-		}
-		return nil
-	})
-	if errors.Is(err, crawl.ErrGone) {
-		return nil, nil, errMissing // the walk says nothing about the files
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("list the files: %w", err)
-	}
-	if root == "." {
-		f.unwanted = unwanted
 	}
 	for known := range f.stamps {
-		if !seen[known] && within(known, root) {
+		if !seen[known] && isWithin(known, below) {
 			gone = append(gone, known)
 		}
 	}
 	return todo, gone, nil
 }
 
-// within reports whether a relative path is root or below it.
-func within(file, root string) bool {
-	return root == "." || file == root || strings.HasPrefix(file, root+"/")
+// compareBelow is compare for one root. It adds what it sees to seen, and what the index
+// does not know to todo, unless it has seen it already.
+func (f *folder) compareBelow(dir *crawl.Folder, root string, seen map[string]bool, todo *[]crawl.File) error {
+	unwanted := 0
+	err := dir.WalkAt(f.ctx, root, func(file crawl.File) error {
+		switch known, ok := f.stamps[file.Path]; {
+		case seen[file.Path]:
+			return nil
+		case !f.set.opts.Extractor.Wants(file.Path):
+			unwanted++
+			return nil
+		case !ok || known.Size != file.Size || !known.ModTime.Equal(file.ModTime):
+			*todo = append(*todo, file)
+		}
+		seen[file.Path] = true
+		return nil
+	})
+	if errors.Is(err, crawl.ErrGone) {
+		return errMissing // the walk says nothing about the files
+	}
+	if err != nil {
+		return fmt.Errorf("list the files: %w", err)
+	}
+	if root == "." {
+		f.unwanted = unwanted
+	}
+	return nil
+}
+
+// isWithin reports whether a relative path is one of roots or below one.
+func isWithin(file string, roots map[string]bool) bool {
+	for ; file != "."; file = path.Dir(file) {
+		if roots[file] {
+			return true
+		}
+	}
+	return roots["."]
 }
 
 // apply brings what compare found into the index.

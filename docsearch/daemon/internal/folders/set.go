@@ -115,9 +115,11 @@ func (s *Set) Add(ctx context.Context, path string) (api.Folder, error) {
 	if err := s.opts.Index.AddFolder(ctx, resolved); err != nil {
 		return api.Folder{}, fmt.Errorf("add folder: %w", err)
 	}
-	f := s.start(index.FolderStats{Path: resolved})
+	if err := writeList(s.opts.List, append(s.paths(), resolved)); err != nil {
+		return api.Folder{}, err // the next start makes the index agree with the list
+	}
 	s.log.Info("folder added", "folder", resolved)
-	return f.describe(), s.writeList()
+	return s.start(index.FolderStats{Path: resolved}).describe(), nil
 }
 
 // resolve returns the absolute path of a folder without symbolic links.
@@ -158,7 +160,7 @@ func (s *Set) Remove(ctx context.Context, path string) error {
 	delete(s.folders, f.path)
 	s.bumpLocked()
 	s.mu.Unlock()
-	if err := s.writeList(); err != nil {
+	if err := writeList(s.opts.List, s.paths()); err != nil {
 		s.start(index.FolderStats{Path: f.path})
 		return err
 	}
