@@ -45,7 +45,7 @@ func (b *builder) remove() {
 }
 
 // binary returns the path of a built program.
-func binary(t *testing.T, name string) string {
+func binary(t testing.TB, name string) string {
 	t.Helper()
 	programs.once.Do(programs.build)
 	if programs.err != nil {

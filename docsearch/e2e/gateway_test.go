@@ -16,8 +16,8 @@ import (
 // gateway starts sse-server before docsearch mcp and returns the URL of its stream.
 func (w *world) gateway(flags ...string) string {
 	w.Helper()
-	args := slices.Concat([]string{"--addr", "127.0.0.1:0"}, flags, []string{"--", binary(w.T, "docsearch")}, w.serve())
-	cmd := exec.Command(binary(w.T, "sse-server"), args...)
+	args := slices.Concat([]string{"--addr", "127.0.0.1:0"}, flags, []string{"--", binary(w.TB, "docsearch")}, w.serve())
+	cmd := exec.Command(binary(w.TB, "sse-server"), args...)
 	cmd.Env = w.command().Env
 	cmd.Stderr = &w.log
 	stdout, err := cmd.StdoutPipe()

@@ -17,7 +17,7 @@ func (w *world) startIn(prepare string) {
 		w.Fatal(err)
 	}
 	script := prepare + ` && exec "$0" daemon --addr 127.0.0.1:0 --state-dir "$STATE" --folder "$DOCS"`
-	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", script, binary(w.T, "docsearch"))
+	cmd := exec.Command("unshare", "--user", "--map-root-user", "--mount", "sh", "-ec", script, binary(w.TB, "docsearch"))
 	cmd.Env = append(w.command().Env, "STATE="+w.state, "DOCS="+w.docs)
 	cmd.Stdout, cmd.Stderr = &w.log, &w.log
 	if err := cmd.Start(); err != nil {

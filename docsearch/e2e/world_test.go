@@ -22,7 +22,7 @@ import (
 
 // world is a state directory and a folder of documents.
 type world struct {
-	*testing.T
+	testing.TB
 	state string
 	docs  string
 	env   []string
@@ -37,9 +37,9 @@ func word(n int) string {
 	return "zebra" + strings.Repeat("x", n%5) + string(rune('a'+n))
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{T: t, state: filepath.Join(t.TempDir(), "state"), docs: filepath.Join(t.TempDir(), "docs")}
+	w := &world{TB: t, state: filepath.Join(t.TempDir(), "state"), docs: filepath.Join(t.TempDir(), "docs")}
 	if err := os.Mkdir(w.docs, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (w *world) write(name, text string) {
 // command is docsearch with the state directory of the world.
 func (w *world) command(args ...string) *exec.Cmd {
 	w.Helper()
-	cmd := exec.Command(binary(w.T, "docsearch"), args...)
+	cmd := exec.Command(binary(w.TB, "docsearch"), args...)
 	cmd.Env = append(append(os.Environ(), "DOCSEARCH_STATE_DIR="+w.state, "GORACE=atexit_sleep_ms=0"), w.env...)
 	return cmd
 }
