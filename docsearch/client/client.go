@@ -79,6 +79,7 @@ type Client struct {
 	life   context.Context    // ends with Close; recoveries, which outlive their callers, run in it
 	end    context.CancelFunc // ends life
 	flight singleflight.Group // the recovery that runs, if any
+	child  *child             // the daemon that the last recovery left unhealthy; nil if there is none; owned by the flight
 
 	mu      sync.Mutex
 	known   discovery.Record // the daemon that answered last; zero if there is none

@@ -27,6 +27,7 @@ const (
 	modeGood    = "good"
 	modeExits   = "exits"   // says why, and ends
 	modeHidden  = "hidden"  // never publishes a record
+	modeSlow    = "slow"    // publishes it when the file "go" exists
 	modeMute    = "mute"    // publishes, and answers nothing
 	modeVersion = "version" // speaks another version of the API
 	modeWrong   = "wrong"   // is not the process of its record
@@ -43,6 +44,9 @@ const (
 	hugeQuery  = "huge"  // a response over the limit
 )
 
+// marker is a file in the state directory of a test that runs.
+const marker = "test-runs"
+
 // fakeDaemon is a daemon without documents: a search returns its query and its PID.
 type fakeDaemon struct {
 	dir, mode string
@@ -54,6 +58,7 @@ type fakeDaemon struct {
 
 // runDaemon is the main function of a fake daemon.
 func runDaemon(dir, mode string) {
+	endWithTest(dir)
 	note(dir, "starts", strconv.Itoa(os.Getpid()))
 	if data, err := os.ReadFile(filepath.Join(dir, "mode")); err == nil {
 		mode = string(data)
@@ -78,6 +83,9 @@ func runDaemon(dir, mode string) {
 	if mode == modeVersion {
 		record.APIVersion = 99
 	}
+	if mode == modeSlow {
+		awaitGo(dir)
+	}
 	if mode != modeHidden {
 		if err := lock.Publish(record); err != nil {
 			fmt.Println(err)
@@ -85,15 +93,23 @@ func runDaemon(dir, mode string) {
 		}
 	}
 	d := &fakeDaemon{dir: dir, mode: mode}
-	go func() { // ends the daemon when its test is over
+	_ = http.Serve(listener, d)
+}
+
+// endWithTest ends this process when its test is over, which removes the marker.
+func endWithTest(dir string) {
+	check := func() {
+		if _, err := os.Stat(filepath.Join(dir, marker)); err != nil {
+			os.Exit(0)
+		}
+	}
+	check()
+	go func() {
 		for {
 			time.Sleep(200 * time.Millisecond)
-			if _, err := os.Stat(dir); err != nil {
-				os.Exit(0)
-			}
+			check()
 		}
 	}()
-	_ = http.Serve(listener, d)
 }
 
 func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -188,14 +204,20 @@ func (d *fakeDaemon) search(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(make([]byte, 33<<20))
 		return
 	case slowQuery:
-		for {
-			if _, err := os.Stat(filepath.Join(d.dir, "go")); err == nil {
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		awaitGo(d.dir)
 	}
 	reply(w, 200, api.SearchResponse{Results: []api.Result{{DocumentName: q.Query, DocumentID: strconv.Itoa(os.Getpid())}}})
+}
+
+// awaitGo waits until a test makes the file "go", or is over.
+func awaitGo(dir string) {
+	for {
+		_, err := os.Stat(filepath.Join(dir, "go"))
+		if _, over := os.Stat(dir); err == nil || over != nil {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 func reply(w http.ResponseWriter, status int, body any) {
@@ -225,7 +247,9 @@ func notes(dir, name string) []string {
 func stateDir(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
+	note(dir, marker, "")
 	t.Cleanup(func() {
+		_ = os.Remove(filepath.Join(dir, marker))
 		for _, line := range notes(dir, "starts") {
 			pid, _ := strconv.Atoi(line)
 			killDaemon(t, dir, pid)
@@ -326,9 +350,11 @@ func wantDown(t *testing.T, err error, words ...string) {
 	}
 }
 
-// wantStarts checks how many daemons were started in dir.
+// wantStarts checks how many daemons were started in dir. The last one may still be
+// about to run.
 func wantStarts(t *testing.T, dir string, want int) {
 	t.Helper()
+	eventually(t, "the daemons start", func() bool { return len(notes(dir, "starts")) >= want })
 	if got := notes(dir, "starts"); len(got) != want {
 		t.Errorf("got %d starts of daemons, want %d: %q", len(got), want, got)
 	}

@@ -82,7 +82,14 @@ func (c *Client) recover(ctx context.Context) (discovery.Record, error) {
 	}
 	defer func() { _ = lock.Close() }() // it cannot fail in a way that matters: the file is only a lock
 	r := &recovery{Client: c, deadline: time.Now().Add(c.opts.StartTimeout)}
-	return r.run(ctx)
+	if c.child != nil && !c.child.exited() {
+		r.child = c.child // it needed more time than the recovery before gave it
+	}
+	record, err := r.run(ctx)
+	if c.child = r.child; err == nil {
+		c.child = nil
+	}
+	return record, err
 }
 
 // recovery is one run of recover, under the start lock.
@@ -120,7 +127,7 @@ func (r *recovery) step(ctx context.Context, seen sight) (done bool, err error) 
 	case stateAbsent:
 		return false, r.ensureStarted()
 	case stateHangs:
-		if r.child == nil {
+		if r.child == nil || r.child.age() > r.opts.StartTimeout {
 			r.kill(seen.record)
 		}
 	}
@@ -139,7 +146,7 @@ func (r *recovery) ensureStarted() error {
 		if time.Now().After(r.deadline) {
 			return r.child.giveUp(r.opts.StartTimeout)
 		}
-		return nil
+		return nil // it is about to take the lock
 	case !r.child.killed() || r.starts == maxStarts:
 		return r.child.failure()
 	}
@@ -153,16 +160,15 @@ func (r *recovery) ensureStarted() error {
 	return nil
 }
 
-// giveUp deals with a daemon that neither became healthy nor ended. It kills one that
-// was there before, so that the next step starts a new one. If that is what it did
-// already, it ends the new one too: a broken daemon would only keep the lock.
+// giveUp deals with a daemon that neither became healthy nor ended in time. It kills one
+// that was there before, so that the next step starts a new one.
 func (r *recovery) giveUp(seen sight) error {
-	if r.child == nil && r.kill(seen.record) {
-		r.deadline = time.Now().Add(r.opts.StartTimeout)
-		return nil
-	}
 	if r.child != nil {
 		return r.child.giveUp(r.opts.StartTimeout)
+	}
+	if r.kill(seen.record) {
+		r.deadline = time.Now().Add(r.opts.StartTimeout)
+		return nil
 	}
 	return &DownError{
 		Reason: fmt.Sprintf("a process holds %s, but no healthy daemon answers: %v", filepath.Join(r.opts.StateDir, "daemon.lock"), seen.err),
@@ -180,6 +186,9 @@ func (r *recovery) adopt(ctx context.Context, record discovery.Record) bool {
 		if err != nil {
 			r.log.Warn("folder not added", "folder", path, "err", err)
 		}
+	}
+	if err := cutLog(r.logPath()); err != nil {
+		r.log.Warn("daemon's log not cut", "err", err)
 	}
 	r.setKnown(record)
 	return true

@@ -373,6 +373,29 @@ func TestDaemonThatCannotBeBroughtBack(t *testing.T) {
 	}
 }
 
+func TestSlowStartIsWaitedForAgain(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeSlow, client.Options{StartTimeout: 300 * time.Millisecond})
+	_, err := ask(t.Context(), c, "q")
+	wantDown(t, err, "not healthy within 300ms", "try again")
+	note(dir, "go", "")
+	mustAsk(t, c, "q")
+	wantStarts(t, dir, 1)
+}
+
+func TestBrokenStartIsEndedAtLast(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{StartTimeout: 200 * time.Millisecond})
+	if err := os.WriteFile(filepath.Join(dir, "mode"), []byte(modeHidden), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a call succeeds", func() bool {
+		_, err := ask(t.Context(), c, "q")
+		return err == nil
+	})
+	wantStarts(t, dir, 2)
+}
+
 func TestNextCallAfterAFailedStart(t *testing.T) {
 	dir := stateDir(t)
 	c := newClient(t, dir, modeGood, client.Options{})

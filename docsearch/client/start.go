@@ -15,10 +15,11 @@ import (
 
 const (
 	logFile    = "daemon.log"
-	maxLog     = 512 << 10 // a start cuts a longer log
+	maxLog     = 512 << 10 // a recovery cuts a longer log
 	keepLog    = 256 << 10 // what a cut leaves
 	tailBytes  = 4 << 10   // how much of the log an error looks at
 	tailLines  = 5         // how many lines of it an error has
+	patience   = 6         // StartTimeouts until a daemon that is not healthy is killed
 	reapPeriod = 5 * time.Second
 )
 
@@ -27,6 +28,7 @@ type child struct {
 	cmd    *exec.Cmd
 	log    string        // path of its log
 	offset int64         // where its part of the log starts
+	began  time.Time     // when it was started
 	ended  chan struct{} // closed when it has ended
 }
 
@@ -50,7 +52,7 @@ func (c *Client) start() (*child, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, commandError(command[0], err)
 	}
-	ch := &child{cmd: cmd, log: c.logPath(), offset: offset, ended: make(chan struct{})}
+	ch := &child{cmd: cmd, log: c.logPath(), offset: offset, began: time.Now(), ended: make(chan struct{})}
 	go func() { // ends with the daemon
 		_ = cmd.Wait()
 		close(ch.ended)
@@ -73,6 +75,8 @@ func (c *Client) command() ([]string, error) {
 
 func (ch *child) pid() int { return ch.cmd.Process.Pid }
 
+func (ch *child) age() time.Duration { return time.Since(ch.began) }
+
 func (ch *child) exited() bool {
 	select {
 	case <-ch.ended:
@@ -91,15 +95,20 @@ func (ch *child) failure() error {
 		Advice: "fix what its log says: " + ch.log}
 }
 
-// giveUp kills a daemon that did not become healthy, and explains that.
-func (ch *child) giveUp(after time.Duration) error {
+// giveUp explains that a daemon is not healthy. It leaves it some more time, in which
+// it may open a large index, but then kills it: a broken daemon would keep the lock.
+func (ch *child) giveUp(timeout time.Duration) error {
+	if ch.age() < patience*timeout {
+		return &DownError{Reason: fmt.Sprintf("it was not healthy within %v%s", timeout, ch.lastWords()),
+			Advice: "try again in a minute; if that does not help, look into " + ch.log}
+	}
 	_ = ch.cmd.Process.Kill() // fails if it has just ended
 	select {
 	case <-ch.ended:
 	case <-time.After(reapPeriod):
 	}
-	return &DownError{Reason: fmt.Sprintf("it was not healthy within %v of its start and was ended%s", after, ch.lastWords()),
-		Advice: "look into " + ch.log + " and try again"}
+	return &DownError{Reason: fmt.Sprintf("it was not healthy within %v of its start and was ended%s", patience*timeout, ch.lastWords()),
+		Advice: "try again; if that does not help, look into " + ch.log}
 }
 
 // lastWords returns the last lines that the daemon wrote, to append to a sentence.

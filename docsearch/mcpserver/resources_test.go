@@ -56,7 +56,7 @@ func TestReadResourceThatIsNotThere(t *testing.T) {
 	s := connect(t, newFake(), nil)
 	for _, uri := range []string{"docs://documents/" + secondID, "docs://documents/..", "docs://documents/x%2Fy", "docs://other", "file:///etc/passwd"} {
 		_, err := read(t, s, uri)
-		if wire, ok := errors.AsType[*jsonrpc.Error](err); !ok || wire.Code != mcp.CodeResourceNotFound {
+		if wire, ok := errors.AsType[*jsonrpc.Error](err); !ok || wire.Message != "Resource not found" {
 			t.Errorf("%s: got %v, want not found", uri, err)
 		}
 	}
