@@ -151,6 +151,9 @@ func (p *plan) rate(text string) place {
 		if t.kind != part {
 			pos++
 		}
+		if !p.first[t.text[0]] {
+			return
+		}
 		i, ok := p.index[string(t.text)]
 		if !ok {
 			return

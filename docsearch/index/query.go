@@ -62,6 +62,7 @@ type phrase struct {
 type plan struct {
 	words   []queryWord // bit i of a mask stands for words[i]
 	index   map[string]int
+	first   [256]bool // the bytes with which words begin: most other words do not
 	phrases []phrase
 	cut     bool    // words were left out
 	total   float64 // of the weights of words that count
@@ -144,6 +145,7 @@ func (p *plan) word(t term) int {
 	}
 	i := len(p.words)
 	p.index[string(t.text)] = i
+	p.first[t.text[0]] = true
 	p.words = append(p.words, queryWord{text: string(t.text)})
 	return i
 }

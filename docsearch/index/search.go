@@ -92,6 +92,9 @@ func (s *search) run(ctx context.Context, tx *sql.Tx) error {
 }
 
 func newScope(ctx context.Context, tx *sql.Tx, folder string) (s scope, err error) {
+	if err := tx.QueryRowContext(ctx, "SELECT value FROM setting WHERE name = 'generation'").Scan(&s.generation); err != nil {
+		return s, err
+	}
 	if folder != "" {
 		id, err := folderID(ctx, tx, folder)
 		if err != nil {
