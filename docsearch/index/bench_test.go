@@ -203,3 +203,34 @@ func BenchmarkOpenAndSearch(b *testing.B) {
 		x.Close()
 	}
 }
+
+// BenchmarkGigabyte indexes 1 GB of prose, made as it goes, and reports the largest
+// resident set. Run it alone: -bench Gigabyte -benchtime 1x.
+func BenchmarkGigabyte(b *testing.B) {
+	defer reportCPU(b)()
+	for b.Loop() {
+		x := open(b, index.Options{})
+		some := prose(1600, 10_000)
+		var n int64
+		for round := 0; n < 1e9; round++ {
+			batch := slices.Clone(some)
+			for i := range batch {
+				batch[i].Path = fmt.Sprintf("%d/%s", round, batch[i].Path)
+				n += int64(len(batch[i].Document.Text))
+			}
+			update(b, x, batch...)
+		}
+		b.SetBytes(n)
+		x.Close()
+	}
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(kib/1024, "peak-MiB")
+}

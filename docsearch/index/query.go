@@ -53,6 +53,7 @@ type queryWord struct {
 
 // phrase is a sequence of words that must occur as it is.
 type phrase struct {
+	written  string
 	folded   string
 	need     uint64 // its words
 	required bool   // in each document
@@ -118,7 +119,7 @@ func (p *plan) addText(text string) {
 
 // addPhrase adds a phrase and its words.
 func (p *plan) addPhrase(text string, required bool) {
-	ph := phrase{folded: fold(text), required: required}
+	ph := phrase{written: strings.TrimSpace(text), folded: fold(text), required: required}
 	queryTerms(text, func(t term) {
 		if t.kind == part {
 			return
