@@ -140,6 +140,7 @@ func TestBinaryIsMissing(t *testing.T) {
 	if err := syscall.Kill(w.daemon(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	w.eventually("the daemon has ended", func() bool { return len(w.daemons()) == 0 })
 	if err := find(t.Context(), s, 1); err == nil || !strings.Contains(err.Error(), copied) {
 		t.Errorf("without the binary: %v, want an error that names %s", err, copied)
 	}

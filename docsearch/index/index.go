@@ -59,6 +59,7 @@ type Index struct {
 
 	damaged atomic.Bool
 	vectors vectors
+	common  postingsCache
 }
 
 // Open opens the index in the file at path, and creates it if there is none. It moves
@@ -235,7 +236,13 @@ func (x *Index) change(ctx context.Context, op string, f func(tx *sql.Tx) error)
 	defer x.calls.Done()
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	return x.wrap(op, transact(ctx, x.write, nil, f))
+	return x.wrap(op, transact(ctx, x.write, nil, func(tx *sql.Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "UPDATE setting SET value = value + 1 WHERE name = 'generation'")
+		return err
+	}))
 }
 
 // view runs f in a transaction that reads one state of the index.

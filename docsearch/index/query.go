@@ -53,6 +53,7 @@ type queryWord struct {
 
 // phrase is a sequence of words that must occur as it is.
 type phrase struct {
+	written  string
 	folded   string
 	need     uint64 // its words
 	required bool   // in each document
@@ -62,6 +63,7 @@ type phrase struct {
 type plan struct {
 	words   []queryWord // bit i of a mask stands for words[i]
 	index   map[string]int
+	first   [256]bool // the bytes with which words begin: most other words do not
 	phrases []phrase
 	cut     bool    // words were left out
 	total   float64 // of the weights of words that count
@@ -117,7 +119,7 @@ func (p *plan) addText(text string) {
 
 // addPhrase adds a phrase and its words.
 func (p *plan) addPhrase(text string, required bool) {
-	ph := phrase{folded: fold(text), required: required}
+	ph := phrase{written: strings.TrimSpace(text), folded: fold(text), required: required}
 	queryTerms(text, func(t term) {
 		if t.kind == part {
 			return
@@ -144,6 +146,7 @@ func (p *plan) word(t term) int {
 	}
 	i := len(p.words)
 	p.index[string(t.text)] = i
+	p.first[t.text[0]] = true
 	p.words = append(p.words, queryWord{text: string(t.text)})
 	return i
 }

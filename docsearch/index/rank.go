@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"slices"
@@ -32,6 +31,8 @@ type scope struct {
 	folders   []int64 // none: all
 	pieces    int
 	without   map[int64]bool // folders in the range that are not searched
+
+	generation int64 // of the index
 }
 
 // candidates returns the documents that p may match, most relevant first.
@@ -108,14 +109,14 @@ func (p *plan) hits(ctx context.Context, tx *sql.Tx, x *Index, s scope) (all []h
 			p.cut = true
 			continue
 		}
-		lists, n, err := fetch(ctx, find, p.words[word].text, s)
+		list, err := x.postings(ctx, find, p.words[word].text, s)
 		if err != nil {
 			return nil, err
 		}
-		found += n
-		p.weigh(word, n, s.pieces)
+		found += list.n
+		p.weigh(word, list.n, s.pieces)
 		var own []hit
-		for class, list := range lists {
+		for class, list := range list.lists {
 			gain := p.words[word].weight * classes[class].value
 			own = merge(own, len(list), func(i int) hit { return hit{list[i], 1 << word, gain} })
 		}
@@ -146,28 +147,39 @@ func merge(a []hit, n int, next func(i int) hit) []hit {
 	return append(all, a...)
 }
 
-// fetch returns the pieces that have a word, by the class of its impact.
-func fetch(ctx context.Context, find *sql.Stmt, word string, s scope) (lists [len(classes)][]int64, n int, err error) {
-	for i, c := range classes {
-		var list sql.RawBytes
-		rows, err := find.QueryContext(ctx, `"`+word+string(c.digit)+`"`, s.low, s.high)
-		if err != nil {
-			return lists, n, err
-		}
-		for rows.Next() {
-			if err = rows.Scan(&list); err == nil {
-				lists[i], err = parseRows(list)
-			}
-			if err != nil {
-				break
-			}
-		}
-		if err := cmp.Or(err, rows.Err(), rows.Close()); err != nil {
-			return lists, n, err
-		}
-		n += len(lists[i])
+// postings returns the pieces that have a word.
+func (x *Index) postings(ctx context.Context, find *sql.Stmt, word string, s scope) (p postings, err error) {
+	key := postingsKey{word, s.low}
+	if p, ok := x.common.get(s.generation, key); ok {
+		return p, nil
 	}
-	return lists, n, nil
+	for i, c := range classes {
+		if p.lists[i], err = fetch(ctx, find, `"`+word+string(c.digit)+`"`, s); err != nil {
+			return p, err
+		}
+		p.n += len(p.lists[i])
+	}
+	x.common.put(s.generation, key, p)
+	return p, nil
+}
+
+// fetch returns the pieces that have a term of the full-text table.
+func fetch(ctx context.Context, find *sql.Stmt, term string, s scope) (list []int64, err error) {
+	rows, err := find.QueryContext(ctx, term, s.low, s.high)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var text sql.RawBytes
+	for rows.Next() {
+		if err := rows.Scan(&text); err != nil {
+			return nil, err
+		}
+		if list, err = parseRows(text); err != nil {
+			return nil, err
+		}
+	}
+	return list, rows.Err()
 }
 
 // parseRows parses numbers between commas.

@@ -52,6 +52,7 @@ CREATE TABLE chunk_vector (
 	piece INTEGER, chunk INTEGER, vector INTEGER NOT NULL, PRIMARY KEY (piece, chunk)) WITHOUT ROWID;
 CREATE INDEX chunk_vector_vector ON chunk_vector (vector);
 CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO setting (name, value) VALUES ('generation', '1');
 `
 
 // prepare creates the tables of a new file. It returns why the file cannot be used, or "".

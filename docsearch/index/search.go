@@ -93,6 +93,9 @@ func (s *search) run(ctx context.Context, tx *sql.Tx) error {
 
 // newScope returns where to search: everywhere if no folder is named.
 func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err error) {
+	if err := tx.QueryRowContext(ctx, "SELECT value FROM setting WHERE name = 'generation'").Scan(&s.generation); err != nil {
+		return s, err
+	}
 	wanted := map[int64]bool{}
 	for _, path := range folders {
 		id, err := folderID(ctx, tx, path)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/client"
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
 )
 
@@ -51,7 +52,12 @@ func (c *statusCommand) Run(ctx context.Context, p *program) error {
 }
 
 func (c *statusCommand) ask(ctx context.Context, p *program, dir string) (status, error) {
-	daemon, err := c.client(p, nil, slog.LevelWarn)
+	o, err := c.options(p, nil, slog.LevelWarn)
+	if err != nil {
+		return status{}, err
+	}
+	o.NoStart = true
+	daemon, err := client.New(o)
 	if err != nil {
 		return status{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/crawl"
@@ -64,11 +65,12 @@ func Open(ctx context.Context, opts Options) (*Set, error) {
 	s := &Set{
 		opts: opts, log: opts.Logger, reads: make(chan struct{}, readers),
 		failed: make(chan error, 1), toFill: make(chan struct{}, 1),
-		folders: map[string]*folder{}, revision: 1, changed: make(chan struct{}),
+		folders: map[string]*folder{}, changed: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	s.revision = time.Now().UnixMilli() // more than any of the daemon before, which clients may know
 	known, err := agree(ctx, opts.Index, opts.List)
 	if err != nil {
 		return nil, err
