@@ -27,14 +27,19 @@ func TestMain(m *testing.M) {
 
 // workers are what the program does when it is started as a worker of that name.
 var workers = map[string]func() error{
-	"worker":    func() error { return Worker(os.Stdin, os.Stdout) },
-	"silent":    func() error { return nil },
-	"fails":     func() error { return fmt.Errorf("some complaint\nand more") },
-	"babbles":   func() error { return babble() },
-	"lies":      func() error { fmt.Println(`{"document":{"text":"x","sections":[{"offset":7}]}}`); return nil },
-	"wanders":   func() error { fmt.Println(`{"document":{"text":"xyz","sections":[{"offset":2},{"offset":1}]}}`); return nil },
+	"worker":  func() error { return Worker(os.Stdin, os.Stdout) },
+	"silent":  func() error { return nil },
+	"fails":   func() error { return fmt.Errorf("some complaint\nand more") },
+	"babbles": func() error { return babble() },
+	"lies":    func() error { fmt.Println(`{"document":{"text":"x","sections":[{"offset":7}]}}`); return nil },
+	"wanders": func() error {
+		fmt.Println(`{"document":{"text":"xyz","sections":[{"offset":2},{"offset":1}]}}`)
+		return nil
+	},
 	"overflows": func() error { return fmt.Errorf("%d", overflow(0)) },
 	"stays":     stay,
+	"parent":    waitAsParent,
+	"ready":     sayReady,
 	"deafens":   func() error { os.Stdin.Close(); return Worker(bytes.NewReader(nil), os.Stdout) },
 }
 
@@ -71,7 +76,8 @@ func withWorker(t testing.TB, name string, o Options) *Extractor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Worker = []string{self, name}
+	// The race detector waits for a second at the end of a program.
+	o.Worker = []string{"env", "GORACE=atexit_sleep_ms=0", self, name}
 	return New(o)
 }
 

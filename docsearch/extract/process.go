@@ -86,7 +86,8 @@ func workerError(err error, complaint string) error {
 	case strings.Contains(status, "CPU time limit"), strings.Contains(status, "signal: cpu"):
 		return skip(ReasonTimeout, err)
 	case strings.Contains(complaint, "out of memory"), strings.Contains(complaint, "cannot allocate memory"),
-		strings.Contains(status, "signal: killed"): // the kernel ends what takes too much
+		strings.Contains(complaint, "failed to allocate"), // the race detector
+		strings.Contains(status, "signal: killed"):        // the kernel, which lacks memory
 		return skip(ReasonMemory, err)
 	}
 	first, _, _ := strings.Cut(complaint, "\n")
