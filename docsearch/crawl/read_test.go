@@ -153,3 +153,26 @@ func TestFolderThatBecomesALink(t *testing.T) {
 		t.Error("a link in place of the folder exists as the folder")
 	}
 }
+
+// FuzzRead reads any path in a folder with links to the outside.
+func FuzzRead(f *testing.F) {
+	outside := tree(f, "secret.txt")
+	dir := tree(f, "file.txt", "sub/file.txt")
+	must(f, os.Symlink(outside, filepath.Join(dir, "out")))
+	must(f, os.Symlink(filepath.Join(outside, "secret.txt"), filepath.Join(dir, "sub", "link")))
+	for _, path := range []string{"file.txt", "sub/link", "out/secret.txt", "../x", "sub/../out", "/etc/passwd", "a//b", "\x00"} {
+		f.Add(path)
+	}
+	folder := openFolder(f, dir, Options{})
+	f.Fuzz(func(t *testing.T, path string) {
+		data, _, err := folder.Read(t.Context(), path)
+		if err == nil && path != "file.txt" && path != "sub/file.txt" {
+			t.Errorf("Read(%q) = %q", path, data)
+		}
+		for _, visited := range walked(t, folder, path) {
+			if !strings.HasSuffix(visited, "file.txt") {
+				t.Errorf("WalkAt(%q) visits %q", path, visited)
+			}
+		}
+	})
+}

@@ -101,9 +101,10 @@ func (w *watching) close() {
 	clear(w.watched)
 }
 
-// fail gives up watching. The folder is reported from time to time instead.
+// fail gives up watching. The folder is reported now, and from time to time.
 func (w *watching) fail(err error) {
 	w.close()
+	w.change(".")
 	if !w.warned {
 		w.warned = true
 		w.folder.log.Warn("folder cannot be watched, it is looked at once a minute; "+
@@ -133,7 +134,6 @@ func (w *watching) addBelow(ctx context.Context, rel string, found func(rel stri
 	err := w.folder.walkAt(ctx, rel, v)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrGone) {
 		w.fail(err)
-		w.change(".")
 	}
 }
 

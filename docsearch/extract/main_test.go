@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -36,7 +37,7 @@ var workers = map[string]func() error{
 		fmt.Println(`{"document":{"text":"xyz","sections":[{"offset":2},{"offset":1}]}}`)
 		return nil
 	},
-	"overflows": func() error { return fmt.Errorf("%d", overflow(0)) },
+	"overflows": func() error { debug.SetMaxStack(1 << 20); return fmt.Errorf("%d", overflow(0)) },
 	"stays":     stay,
 	"parent":    waitAsParent,
 	"ready":     sayReady,

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -133,4 +134,51 @@ func sayReady() error {
 	os.Stdout.WriteString("ready\n")
 	time.Sleep(time.Hour)
 	return nil
+}
+
+// FuzzReport reads what a worker may write.
+func FuzzReport(f *testing.F) {
+	f.Add([]byte(`{"document":{"title":"a\nb","text":"xyz","sections":[{"offset":1,"page":1,"heading":"h"}]}}`))
+	f.Add([]byte(`{"document":{"text":"\ue000\u0000ü","sections":[{"offset":4}]}}`))
+	f.Add([]byte(`{"reason":"encrypted","cause":"x"}`))
+	f.Add([]byte(`{"reason":"nonsense"}`))
+	e := New(Options{})
+	f.Fuzz(func(t *testing.T, output []byte) {
+		if doc, err := e.documentOf(output); err == nil {
+			checkDocument(t, doc)
+		} else if reason := reasonOf(err); !reasons[reason] {
+			t.Errorf("the reason is %q: %v", reason, err)
+		}
+	})
+}
+
+// FuzzOrder reads what a worker may be told.
+func FuzzOrder(f *testing.F) {
+	f.Add([]byte(`{"maxText":1,"maxMemory":1,"timeout":1}`+"\nPDF"))
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		o, data, err := readOrder(bytes.NewReader(input))
+		if err == nil && (o.MaxText <= 0 || !bytes.HasSuffix(input, data)) {
+			t.Errorf("read %+v, %q", o, data)
+		}
+	})
+}
+
+// FuzzCharacterMap reads the maps of fonts, which are the part of PDF that is read here.
+func FuzzCharacterMap(f *testing.F) {
+	f.Add([]byte("2 beginbfchar <0001> <0041> <0002> <00660069> endbfchar"), []byte{0, 1, 0, 2})
+	f.Add([]byte("beginbfrange <00> <ff> <0041> <03> <05> [<0041> <d83dde00>] endbfrange"), []byte{4})
+	f.Add([]byte("beginbfrange <> <ffffffff> [] <00000000> <ffffffff> <ffff> endbfrange"), []byte("a"))
+	f.Fuzz(func(t *testing.T, program, raw []byte) {
+		font := &pdfFont{toUnicode: make(map[string]string), glyphs: make(map[string]pdfGlyph), composite: len(raw)%2 == 0}
+		font.readCharacterMap(program)
+		if len(font.toUnicode) > maxCodes {
+			t.Errorf("%d codes", len(font.toUnicode))
+		}
+		for code := range font.codes(string(raw)) {
+			if text := font.glyph(code).text; clean(text) != text {
+				t.Errorf("%q means %q", code, text)
+			}
+		}
+	})
 }
