@@ -12,6 +12,17 @@ import (
 
 func makeFIFO(path string) error { return syscall.Mkfifo(path, 0o644) }
 
+// exhaustDescriptors leaves no descriptor until the function that it returns is called.
+func exhaustDescriptors(t *testing.T) (release func()) {
+	t.Helper()
+	var limit syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	lower := limit
+	lower.Cur = 0
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lower))
+	return func() { must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)) }
+}
+
 func TestReadDoesNotWaitForAFIFO(t *testing.T) {
 	dir := tree(t, "sub/")
 	must(t, makeFIFO(filepath.Join(dir, "fifo")))

@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -21,8 +22,9 @@ type visitor struct {
 }
 
 // Walk calls visit for each regular file that is not ignored, in the order of their
-// paths. Directories that cannot be read count as empty. The error is that of visit, of
-// ctx, or wraps ErrGone if the folder is not there.
+// paths. Directories that may not be read count as empty. Unless the error is nil, files
+// that were not visited may be there: the error is that of visit, of ctx, that of a system
+// that lacks resources, or wraps ErrGone if the folder went or was replaced.
 func (f *Folder) Walk(ctx context.Context, visit func(File) error) error {
 	return f.WalkAt(ctx, ".", visit)
 }
@@ -40,11 +42,13 @@ func (f *Folder) walkAt(ctx context.Context, rel string, v visitor) error {
 		return err
 	}
 	w := &walk{ctx: ctx, folder: f, root: root, visitor: v}
-	err = w.descend(rel)
-	if err == nil && !f.Exists() {
-		return ErrGone // what was not found may be there again with the folder
+	if err := w.descend(rel); err != nil {
+		return err
 	}
-	return err
+	if now, err := f.current(); err != nil || now != root {
+		return fmt.Errorf("folder %s: %w", f.path, ErrGone) // what was not found may be there all the same
+	}
+	return nil
 }
 
 type walk struct {
@@ -112,6 +116,8 @@ func (w *walk) skips(rel string, isDir bool, above *rules) bool {
 func (w *walk) entry(rel string, above *rules, depth int) error {
 	info, err := w.root.Lstat(rel)
 	switch {
+	case isTransient(err):
+		return err
 	case err != nil:
 		return nil // gone since its directory was read
 	case info.IsDir():
@@ -136,6 +142,9 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 		}
 	}
 	names, err := w.names(rel)
+	if isTransient(err) {
+		return err
+	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			w.folder.log.Warn("directory cannot be read", "path", rel, "err", err)
@@ -146,6 +155,9 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 		above = w.rulesOf(rel, above)
 	}
 	for _, name := range names {
+		if w.file == nil && !strings.HasSuffix(name, "/") {
+			continue
+		}
 		if err := w.entry(join(rel, strings.TrimSuffix(name, "/")), above, depth+1); err != nil {
 			return err
 		}

@@ -112,8 +112,8 @@ func (w *watching) fail(err error) {
 	}
 }
 
-// addBelow watches the directories at and below rel. found receives them and the files
-// in them, which may have come before the watch.
+// addBelow watches the directories at and below rel. found receives those that are new:
+// what is in them may have come before the watch.
 func (w *watching) addBelow(ctx context.Context, rel string, found func(rel string)) {
 	v := visitor{dir: func(dir string) error {
 		if w.watched[dir] {

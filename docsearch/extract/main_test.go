@@ -52,7 +52,13 @@ func babble() error {
 	}
 }
 
-func overflow(n int) int { return overflow(n+1) + 1 }
+// overflow calls itself until the stack ends.
+func overflow(n int) int {
+	if n < 0 {
+		return 0
+	}
+	return overflow(n+1) + 1
+}
 
 // stay starts a child of its own that holds the pipes open, and never ends.
 func stay() error {

@@ -154,7 +154,7 @@ func FuzzReport(f *testing.F) {
 
 // FuzzOrder reads what a worker may be told.
 func FuzzOrder(f *testing.F) {
-	f.Add([]byte(`{"maxText":1,"maxMemory":1,"timeout":1}`+"\nPDF"))
+	f.Add([]byte(`{"maxText":1,"maxMemory":1,"timeout":1}` + "\nPDF"))
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		o, data, err := readOrder(bytes.NewReader(input))

@@ -159,7 +159,7 @@ func TestTextTimeIsLinear(t *testing.T) {
 		"brackets": "# [[[[[", "invalid": "\xff\xfe\xfd ", "carriage returns": "\r", "reserved": "\ue000", "func": "func a", "front": "---\ntitle",
 	} {
 		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 20_000, func(n int) func() {
+			scaletest.Linear(t, 6_000, func(n int) func() {
 				data := []byte(strings.Repeat(part, n/len(part)+1))
 				return func() {
 					if text, err := decode(data); err == nil {
