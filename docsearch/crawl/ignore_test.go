@@ -1,11 +1,15 @@
 package crawl
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
@@ -125,6 +129,37 @@ func TestDocsearchIgnoreIsStronger(t *testing.T) {
 	if got, want := walked(t, openFolder(t, dir, Options{}), "."), []string{"a.log", "c.txt"}; !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
+}
+
+// TestNothingIsVisitedWithoutItsRules changes the rules while they are read: a walk
+// either follows them or fails.
+func TestNothingIsVisitedWithoutItsRules(t *testing.T) {
+	dir := tree(t, "secret.env", "a.txt")
+	path := filepath.Join(dir, ".gitignore")
+	must(t, os.WriteFile(path, []byte("*.env\n"), 0o644))
+	f := openFolder(t, dir, Options{})
+	var writer sync.WaitGroup
+	writer.Go(func() { // ends after its rounds
+		for i := range 300 {
+			rules := "*.env\n" + strings.Repeat("# filler\n", i%7*100)
+			temporary := path + fmt.Sprint(i%2)
+			if os.WriteFile(temporary, []byte(rules), 0o644) != nil || os.Rename(temporary, path) != nil {
+				return
+			}
+		}
+	})
+	for range 100 {
+		err := f.Walk(t.Context(), func(file File) error {
+			if file.Path == "secret.env" {
+				t.Error("an ignored file is visited")
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, ErrChanged) {
+			t.Error(err)
+		}
+	}
+	writer.Wait()
 }
 
 func TestHostileIgnoreFileIsBounded(t *testing.T) {

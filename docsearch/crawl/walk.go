@@ -24,7 +24,8 @@ type visitor struct {
 // Walk calls visit for each regular file that is not ignored, in the order of their
 // paths. Directories that may not be read count as empty. Unless the error is nil, files
 // that were not visited may be there: the error is that of visit, of ctx, that of a system
-// that lacks resources, or wraps ErrGone if the folder went or was replaced.
+// that lacks resources, or wraps ErrChanged if a .gitignore changed while it was read, or
+// ErrGone if the folder went or was replaced.
 func (f *Folder) Walk(ctx context.Context, visit func(File) error) error {
 	return f.WalkAt(ctx, ".", visit)
 }
@@ -56,6 +57,7 @@ type walk struct {
 	ctx    context.Context // of the one call that walks
 	folder *Folder
 	root   *os.Root
+	failed error // of a file with patterns: without them, what is ignored would be visited
 }
 
 // descend goes to a path, as a walk from the top would come to it, and walks from there.
@@ -64,8 +66,8 @@ func (w *walk) descend(rel string) error {
 		return w.directory(".", w.exclude(), 0)
 	}
 	above, ok := w.reach(rel)
-	if !ok {
-		return nil
+	if !ok || w.failed != nil {
+		return w.failed
 	}
 	return w.entry(rel, above, strings.Count(rel, "/")+1)
 }
@@ -154,6 +156,9 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 	if slices.ContainsFunc(ignoreFiles, func(name string) bool { _, ok := slices.BinarySearch(names, name); return ok }) {
 		above = w.rulesOf(rel, above)
 	}
+	if w.failed != nil {
+		return w.failed
+	}
 	for _, name := range names {
 		if w.file == nil && !strings.HasSuffix(name, "/") {
 			continue
@@ -216,10 +221,15 @@ func (w *walk) exclude() *rules {
 func (w *walk) patterns(rel string) []pattern {
 	const most = 16 << 20
 	data, _, err := readFile(w.ctx, w.root, rel, most)
-	if err != nil {
-		if !errors.Is(err, ErrGone) && w.ctx.Err() == nil {
-			w.folder.log.Warn("ignore file cannot be read", "path", rel, "err", err)
-		}
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrGone):
+		return nil
+	case errors.Is(err, ErrChanged), isTransient(err), w.ctx.Err() != nil:
+		w.failed = fmt.Errorf("read %q: %w", rel, err)
+		return nil
+	default:
+		w.folder.log.Warn("ignore file cannot be read", "path", rel, "err", err)
 		return nil
 	}
 	patterns, complete := parsePatterns(data)

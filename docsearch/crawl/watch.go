@@ -132,7 +132,11 @@ func (w *watching) addBelow(ctx context.Context, rel string, found func(rel stri
 		return nil
 	}}
 	err := w.folder.walkAt(ctx, rel, v)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrGone) {
+	switch {
+	case err == nil || ctx.Err() != nil || errors.Is(err, ErrGone):
+	case errors.Is(err, ErrChanged):
+		w.change(rel) // the change of the ignore file comes as an event
+	default:
 		w.fail(err)
 	}
 }
