@@ -5,3 +5,5 @@ package crawl
 const nonBlocking = 0
 
 func isNotDirectory(error) bool { return false }
+
+func isTransient(error) bool { return false }

@@ -3,6 +3,7 @@ package crawl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"slices"
@@ -21,8 +22,10 @@ type visitor struct {
 }
 
 // Walk calls visit for each regular file that is not ignored, in the order of their
-// paths. Directories that cannot be read count as empty. The error is that of visit, of
-// ctx, or wraps ErrGone if the folder is not there.
+// paths. Directories that may not be read count as empty. Unless the error is nil, files
+// that were not visited may be there: the error is that of visit, of ctx, that of a system
+// that lacks resources, or wraps ErrChanged if a .gitignore changed while it was read, or
+// ErrGone if the folder went or was replaced.
 func (f *Folder) Walk(ctx context.Context, visit func(File) error) error {
 	return f.WalkAt(ctx, ".", visit)
 }
@@ -40,11 +43,13 @@ func (f *Folder) walkAt(ctx context.Context, rel string, v visitor) error {
 		return err
 	}
 	w := &walk{ctx: ctx, folder: f, root: root, visitor: v}
-	err = w.descend(rel)
-	if err == nil && !f.Exists() {
-		return ErrGone // what was not found may be there again with the folder
+	if err := w.descend(rel); err != nil {
+		return err
 	}
-	return err
+	if now, err := f.current(); err != nil || now != root {
+		return fmt.Errorf("folder %s: %w", f.path, ErrGone) // what was not found may be there all the same
+	}
+	return nil
 }
 
 type walk struct {
@@ -52,6 +57,7 @@ type walk struct {
 	ctx    context.Context // of the one call that walks
 	folder *Folder
 	root   *os.Root
+	failed error // of a file with patterns: without them, what is ignored would be visited
 }
 
 // descend goes to a path, as a walk from the top would come to it, and walks from there.
@@ -60,8 +66,8 @@ func (w *walk) descend(rel string) error {
 		return w.directory(".", w.exclude(), 0)
 	}
 	above, ok := w.reach(rel)
-	if !ok {
-		return nil
+	if !ok || w.failed != nil {
+		return w.failed
 	}
 	return w.entry(rel, above, strings.Count(rel, "/")+1)
 }
@@ -112,6 +118,8 @@ func (w *walk) skips(rel string, isDir bool, above *rules) bool {
 func (w *walk) entry(rel string, above *rules, depth int) error {
 	info, err := w.root.Lstat(rel)
 	switch {
+	case isTransient(err):
+		return err
 	case err != nil:
 		return nil // gone since its directory was read
 	case info.IsDir():
@@ -136,6 +144,9 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 		}
 	}
 	names, err := w.names(rel)
+	if isTransient(err) {
+		return err
+	}
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
 			w.folder.log.Warn("directory cannot be read", "path", rel, "err", err)
@@ -145,7 +156,13 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 	if slices.ContainsFunc(ignoreFiles, func(name string) bool { _, ok := slices.BinarySearch(names, name); return ok }) {
 		above = w.rulesOf(rel, above)
 	}
+	if w.failed != nil {
+		return w.failed
+	}
 	for _, name := range names {
+		if w.file == nil && !strings.HasSuffix(name, "/") {
+			continue
+		}
 		if err := w.entry(join(rel, strings.TrimSuffix(name, "/")), above, depth+1); err != nil {
 			return err
 		}
@@ -204,10 +221,15 @@ func (w *walk) exclude() *rules {
 func (w *walk) patterns(rel string) []pattern {
 	const most = 16 << 20
 	data, _, err := readFile(w.ctx, w.root, rel, most)
-	if err != nil {
-		if !errors.Is(err, ErrGone) && w.ctx.Err() == nil {
-			w.folder.log.Warn("ignore file cannot be read", "path", rel, "err", err)
-		}
+	switch {
+	case err == nil:
+	case errors.Is(err, ErrGone):
+		return nil
+	case errors.Is(err, ErrChanged), isTransient(err), w.ctx.Err() != nil:
+		w.failed = fmt.Errorf("read %q: %w", rel, err)
+		return nil
+	default:
+		w.folder.log.Warn("ignore file cannot be read", "path", rel, "err", err)
 		return nil
 	}
 	patterns, complete := parsePatterns(data)

@@ -98,6 +98,35 @@ func TestWalkOfAFolderThatIsGone(t *testing.T) {
 	}
 }
 
+func TestWalkOfAFolderThatIsReplaced(t *testing.T) {
+	dir := tree(t, "folder/a", "folder/b/c")
+	folder := filepath.Join(dir, "folder")
+	f := openFolder(t, folder, Options{})
+	err := f.Walk(t.Context(), func(file File) error {
+		if file.Path == "a" {
+			must(t, os.Rename(folder, folder+"2"))
+			write(t, folder, "other", "")
+		}
+		return nil
+	})
+	if !errors.Is(err, ErrGone) {
+		t.Errorf("got %v, want %v", err, ErrGone)
+	}
+	if got := walked(t, f, "."); !slices.Equal(got, []string{"other"}) {
+		t.Errorf("visited %q, want the new folder's file", got)
+	}
+}
+
+// TestWalkWithoutDescriptors lets a walk run out of them: it must not take that for
+// files that are gone.
+func TestWalkWithoutDescriptors(t *testing.T) {
+	f := openFolder(t, tree(t, "a", "b/c"), Options{})
+	defer exhaustDescriptors(t)()
+	if err := f.Walk(t.Context(), func(File) error { return nil }); err == nil {
+		t.Error("a walk that can open nothing succeeds")
+	}
+}
+
 func TestWalkSurvivesADeepTree(t *testing.T) {
 	dir := tree(t, "top.txt")
 	root, err := os.OpenRoot(dir)

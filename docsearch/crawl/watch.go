@@ -101,9 +101,10 @@ func (w *watching) close() {
 	clear(w.watched)
 }
 
-// fail gives up watching. The folder is reported from time to time instead.
+// fail gives up watching. The folder is reported now, and from time to time.
 func (w *watching) fail(err error) {
 	w.close()
+	w.change(".")
 	if !w.warned {
 		w.warned = true
 		w.folder.log.Warn("folder cannot be watched, it is looked at once a minute; "+
@@ -111,8 +112,8 @@ func (w *watching) fail(err error) {
 	}
 }
 
-// addBelow watches the directories at and below rel. found receives them and the files
-// in them, which may have come before the watch.
+// addBelow watches the directories at and below rel. found receives those that are new:
+// what is in them may have come before the watch.
 func (w *watching) addBelow(ctx context.Context, rel string, found func(rel string)) {
 	v := visitor{dir: func(dir string) error {
 		if w.watched[dir] {
@@ -131,9 +132,12 @@ func (w *watching) addBelow(ctx context.Context, rel string, found func(rel stri
 		return nil
 	}}
 	err := w.folder.walkAt(ctx, rel, v)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrGone) {
+	switch {
+	case err == nil || ctx.Err() != nil || errors.Is(err, ErrGone):
+	case errors.Is(err, ErrChanged):
+		w.change(rel) // the change of the ignore file comes as an event
+	default:
 		w.fail(err)
-		w.change(".")
 	}
 }
 

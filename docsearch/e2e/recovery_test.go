@@ -81,6 +81,10 @@ func TestHungDaemonIsReplaced(t *testing.T) {
 	if err := syscall.Kill(hung, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	w.eventually("the daemon is stopped", func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", hung))
+		return err == nil && strings.Contains(string(stat), ") T ")
+	})
 	began := time.Now()
 	if err := find(t.Context(), s, 3); err != nil {
 		t.Fatal(err)

@@ -15,8 +15,9 @@ import (
 // Limits of DOCX. Word itself makes some dozens of parts.
 const (
 	maxParts    = 20_000
-	maxXMLDepth = 1_000
-	maxXMLToken = 4 << 20 // bytes of one tag or one text
+	maxXML      = 64 << 20 // bytes of all parts that are read, and at most
+	maxMarkup   = 8        // times as many as of text
+	maxXMLToken = 1 << 20  // bytes of one tag or one text
 )
 
 // docx reads the text of a Word document: its body, then its footnotes and endnotes.
@@ -79,8 +80,7 @@ func openPackage(ctx context.Context, data []byte, maxText int) (*docxPackage, e
 	if err != nil {
 		return nil, skip(ReasonDamaged, err)
 	}
-	// Markup is several times as long as its text.
-	p := &docxPackage{ctx: ctx, parts: make(map[string]*zip.File), left: 8 * int64(maxText)}
+	p := &docxPackage{ctx: ctx, parts: make(map[string]*zip.File), left: min(maxXML, maxMarkup*int64(maxText))}
 	for _, f := range r.File {
 		if _, double := p.parts[f.Name]; !double {
 			p.parts[f.Name] = f
@@ -121,11 +121,11 @@ func (p *docxPackage) read(name string, to xmlReader) error {
 	defer r.Close()
 	in := &partReader{r: r, left: &p.left, token: maxXMLToken}
 	d := xml.NewDecoder(in)
-	for depth, n := 0, 0; ; n++ {
+	for n := 0; ; n++ {
 		if n%4096 == 0 && p.ctx.Err() != nil {
 			return p.ctx.Err()
 		}
-		token, err := d.Token()
+		token, err := d.RawToken() // it keeps no stack of what is open
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -135,12 +135,8 @@ func (p *docxPackage) read(name string, to xmlReader) error {
 		in.token = maxXMLToken
 		switch t := token.(type) {
 		case xml.StartElement:
-			if depth++; depth > maxXMLDepth {
-				return damaged("part %s: elements nested deeper than %d", name, maxXMLDepth)
-			}
 			to.start(t)
 		case xml.EndElement:
-			depth--
 			to.end(t)
 		case xml.CharData:
 			if err := to.chars(t); err != nil {
@@ -244,9 +240,9 @@ func (d *docxReader) end(e xml.EndElement) {
 	case "pPr":
 		d.paragraph.properties = false
 	case "t":
-		d.inText--
+		d.inText = max(0, d.inText-1)
 	case "tc":
-		d.cells--
+		d.cells = max(0, d.cells-1)
 	case "tr":
 		d.text.newLine()
 	case "tbl":

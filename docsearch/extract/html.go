@@ -41,9 +41,10 @@ func decodeHTML(data []byte) ([]byte, error) {
 	const declared = 1024 // bytes in which the encoding stands
 	encoding, _, certain := charset.DetermineEncoding(data[:min(len(data), declared)], "")
 	if !certain && utf8.Valid(data) {
-		return data, nil
+		return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
 	}
-	return encoding.NewDecoder().Bytes(data)
+	text, err := encoding.NewDecoder().Bytes(data)
+	return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), err
 }
 
 func hasUTF16BOM(data []byte) bool {

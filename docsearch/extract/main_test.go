@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -36,8 +37,10 @@ var workers = map[string]func() error{
 		fmt.Println(`{"document":{"text":"xyz","sections":[{"offset":2},{"offset":1}]}}`)
 		return nil
 	},
-	"overflows": func() error { return fmt.Errorf("%d", overflow(0)) },
+	"overflows": func() error { debug.SetMaxStack(1 << 20); return fmt.Errorf("%d", overflow(0)) },
 	"stays":     stay,
+	"parent":    waitAsParent,
+	"ready":     sayReady,
 	"deafens":   func() error { os.Stdin.Close(); return Worker(bytes.NewReader(nil), os.Stdout) },
 }
 
@@ -49,7 +52,13 @@ func babble() error {
 	}
 }
 
-func overflow(n int) int { return overflow(n+1) + 1 }
+// overflow calls itself until the stack ends.
+func overflow(n int) int {
+	if n < 0 {
+		return 0
+	}
+	return overflow(n+1) + 1
+}
 
 // stay starts a child of its own that holds the pipes open, and never ends.
 func stay() error {
@@ -74,7 +83,8 @@ func withWorker(t testing.TB, name string, o Options) *Extractor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Worker = []string{self, name}
+	// The race detector waits for a second at the end of a program.
+	o.Worker = []string{"env", "GORACE=atexit_sleep_ms=0", self, name}
 	return New(o)
 }
 

@@ -105,16 +105,19 @@ func (f *pdfFont) readCompositeWidths(v pdf.Value) {
 	}
 }
 
-// readToUnicode reads the character map that says which text each code stands for.
-// Character maps are PostScript; what matters in them are lists of hexadecimal strings
-// between two operators.
+// readToUnicode reads the character map of a font, if it has one that can be read.
 func (f *pdfFont) readToUnicode(cmap pdf.Value) {
 	r := cmap.Reader()
 	defer r.Close()
 	program, err := io.ReadAll(io.LimitReader(r, maxCMap))
-	if err != nil {
-		return // the font's encoding must do
+	if err == nil {
+		f.readCharacterMap(program)
 	}
+}
+
+// readCharacterMap reads which text each code stands for. Character maps are PostScript;
+// what matters in them are lists of hexadecimal strings between two operators.
+func (f *pdfFont) readCharacterMap(program []byte) {
 	var list cmapList
 	for _, token := range cmapToken.FindAll(program, -1) {
 		switch t := string(token); {

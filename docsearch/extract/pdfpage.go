@@ -28,7 +28,7 @@ type state struct {
 	font                 *pdfFont
 	fontSize             float64
 	charSpace, wordSpace float64
-	scale, leading, rise float64
+	scale, leading       float64
 }
 
 // interpret reads one content stream. What it has read counts, also if it then meets

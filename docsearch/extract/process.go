@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -86,7 +87,8 @@ func workerError(err error, complaint string) error {
 	case strings.Contains(status, "CPU time limit"), strings.Contains(status, "signal: cpu"):
 		return skip(ReasonTimeout, err)
 	case strings.Contains(complaint, "out of memory"), strings.Contains(complaint, "cannot allocate memory"),
-		strings.Contains(status, "signal: killed"): // the kernel ends what takes too much
+		strings.Contains(complaint, "failed to allocate"), // the race detector
+		strings.Contains(status, "signal: killed"):        // the kernel, which lacks memory
 		return skip(ReasonMemory, err)
 	}
 	first, _, _ := strings.Cut(complaint, "\n")
@@ -99,17 +101,25 @@ func (e *Extractor) documentOf(output []byte) (*Document, error) {
 	if err := json.Unmarshal(output, &r); err != nil {
 		return nil, damaged("read the report of the PDF worker: %w", err)
 	}
+	if r.Document == nil && !reasons[r.Reason] {
+		return nil, damaged("the PDF worker reports the reason %q", oneLine(r.Reason))
+	}
 	if r.Document == nil {
 		return nil, skip(r.Reason, errors.New(r.Cause))
 	}
 	doc := r.Document
-	doc.Type = TypePDF
+	doc.Type, doc.Title = TypePDF, oneLine(clean(doc.Title))
+	if clean(doc.Text) != doc.Text {
+		return nil, damaged("the PDF worker reports text that is not clean")
+	}
 	last := 0
-	for _, s := range doc.Sections {
-		if s.Offset < last || s.Offset > len(doc.Text) {
+	for i := range doc.Sections {
+		s := &doc.Sections[i]
+		if s.Offset < last || s.Offset > len(doc.Text) || s.Offset < len(doc.Text) && !utf8.RuneStart(doc.Text[s.Offset]) {
 			return nil, damaged("the PDF worker reports a section at %d after %d of %d", s.Offset, last, len(doc.Text))
 		}
 		last = s.Offset
+		s.Heading = oneLine(clean(s.Heading))
 	}
 	return doc, nil
 }

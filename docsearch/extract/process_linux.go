@@ -1,8 +1,14 @@
 package extract
 
 import (
+	"bytes"
+	"fmt"
+	"os"
 	"os/exec"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // isolate makes the worker a process group of its own, which dies with the thread that
@@ -10,4 +16,39 @@ import (
 func isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// limitProcess makes the kernel refuse this process more memory, and end it when it has
+// used its processor time. It may write no file and no core.
+func limitProcess(o order) error {
+	used, err := dataSize()
+	if err != nil {
+		return err
+	}
+	seconds := uint64((o.Timeout + time.Second - 1) / time.Second)
+	for resource, limit := range map[int]uint64{
+		unix.RLIMIT_DATA:  uint64(used + o.MaxMemory),
+		unix.RLIMIT_CPU:   seconds,
+		unix.RLIMIT_FSIZE: 0,
+		unix.RLIMIT_CORE:  0,
+	} {
+		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
+			return fmt.Errorf("set resource limit %d: %w", resource, err)
+		}
+	}
+	return nil
+}
+
+// dataSize returns the bytes of this process that count for RLIMIT_DATA.
+func dataSize() (int64, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	_, line, found := bytes.Cut(status, []byte("\nVmData:"))
+	var kilobytes int64
+	if _, err := fmt.Sscan(string(line), &kilobytes); !found || err != nil {
+		return 0, fmt.Errorf("read VmData of /proc/self/status: %w", err)
+	}
+	return kilobytes << 10, nil
 }

@@ -68,7 +68,9 @@ func mostlyUTF8(data []byte) bool {
 
 // clean makes s what Document.Text promises.
 func clean(s string) string {
-	s = strings.ToValidUTF8(s, "\uFFFD")
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
 	if strings.IndexByte(s, '\r') >= 0 {
 		s = strings.ReplaceAll(s, "\r\n", "\n")
 		s = strings.ReplaceAll(s, "\r", "\n")
@@ -78,7 +80,8 @@ func clean(s string) string {
 
 // withoutReserved removes the characters that the index reserves for itself, and NUL.
 func withoutReserved(s string) string {
-	if !strings.ContainsAny(s, "\x00\ue000\ue001") {
+	const lead = "\xee\x80" // the first bytes of U+E000 and U+E001
+	if strings.IndexByte(s, 0) < 0 && !strings.Contains(s, lead) {
 		return s
 	}
 	return strings.Map(func(r rune) rune {

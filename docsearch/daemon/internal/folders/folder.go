@@ -14,6 +14,7 @@ import (
 
 const (
 	missingPause = 2 * time.Second  // between two looks for a folder that is gone
+	changedPause = time.Second      // after a scan that met a change
 	failurePause = 15 * time.Second // before indexing is tried again after an error
 )
 
@@ -119,6 +120,8 @@ func (f *folder) pause(err error) {
 		f.set.report(err)
 		<-f.ctx.Done()
 		return
+	case errors.Is(err, crawl.ErrChanged): // what is ignored changed during the walk
+		wait = changedPause
 	case errors.Is(err, errMissing):
 		wait = missingPause
 		f.enter(api.StatusMissing, errMissing.Error())

@@ -9,6 +9,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -168,8 +169,11 @@ func (f *folder) readAll(ctx context.Context, dir *crawl.Folder, files <-chan cr
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		change, ok := f.read(ctx, dir, file)
+		change, ok, err := f.read(ctx, dir, file)
 		<-f.set.reads
+		if err != nil {
+			return err
+		}
 		if !ok {
 			f.progress(1)
 			continue
@@ -184,35 +188,38 @@ func (f *folder) readAll(ctx context.Context, dir *crawl.Folder, files <-chan cr
 }
 
 // read reads and extracts one file. ok is false when there is nothing to tell the
-// index: the file is gone, changes at this moment, or the work was cancelled. A later
-// change of the folder brings it again.
-func (f *folder) read(ctx context.Context, dir *crawl.Folder, file crawl.File) (change index.Change, ok bool) {
+// index: the file is gone, or changes at this moment, and will be reported again. The
+// error says that this and probably other files cannot be read now.
+func (f *folder) read(ctx context.Context, dir *crawl.Folder, file crawl.File) (change index.Change, ok bool, err error) {
 	known := f.stampOf(file.Path)
 	change = index.Change{Path: file.Path, Stamp: stampFor(file)}
-	data, read, err := dir.Read(ctx, file.Path)
+	data, found, err := dir.Read(ctx, file.Path)
 	switch {
 	case err == nil:
-	case ctx.Err() != nil, errors.Is(err, crawl.ErrGone), errors.Is(err, crawl.ErrChanged):
-		return change, false
+	case ctx.Err() != nil:
+		return change, false, ctx.Err()
+	case errors.Is(err, crawl.ErrGone), errors.Is(err, crawl.ErrChanged):
+		return change, false, nil
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return change, false, fmt.Errorf("read the files: %w", err)
 	default:
 		change.Stamp.Skipped = skipReason(err)
-		return change, true
+		return change, true, nil
 	}
-	change.Stamp = stampFor(read)
+	change.Stamp = stampFor(found)
 	change.Stamp.Hash = sha256.Sum256(data)
 	if known.Hash == change.Stamp.Hash && known.Size == change.Stamp.Size {
 		change.Stamp.Skipped = known.Skipped
-		return change, true
+		return change, true, nil
 	}
 	change.Document, err = f.set.opts.Extractor.Extract(ctx, path.Base(file.Path), data)
-	if ctx.Err() != nil {
-		return change, false
+	if skip, ok := errors.AsType[*extract.SkipError](err); ok {
+		change.Stamp.Skipped = skip.Reason
+		f.set.log.Debug("file skipped", "folder", f.path, "file", file.Path, "err", skip)
+	} else if err != nil {
+		return change, false, fmt.Errorf("extract the text of %s: %w", file.Path, err)
 	}
-	if err != nil {
-		change.Document, change.Stamp.Skipped = nil, skipReason(err)
-		f.set.log.Debug("file skipped", "folder", f.path, "file", file.Path, "reason", change.Stamp.Skipped)
-	}
-	return change, true
+	return change, true, nil
 }
 
 // stampOf returns what the index knows of a file. While a scan runs, only write
@@ -233,11 +240,8 @@ func stampFor(file crawl.File) index.Stamp {
 	return stamp
 }
 
-// skipReason says in a word why a file is not indexed.
+// skipReason says in a word why a file cannot be read.
 func skipReason(err error) string {
-	if skip, ok := errors.AsType[*extract.SkipError](err); ok {
-		return skip.Reason
-	}
 	switch {
 	case errors.Is(err, crawl.ErrTooLarge):
 		return "too_large"

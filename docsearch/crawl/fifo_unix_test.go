@@ -1,0 +1,47 @@
+//go:build unix
+
+package crawl
+
+import (
+	"errors"
+	"net"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+func makeFIFO(path string) error { return syscall.Mkfifo(path, 0o644) }
+
+// exhaustDescriptors leaves no descriptor until the function that it returns is called.
+func exhaustDescriptors(t *testing.T) (release func()) {
+	t.Helper()
+	var limit syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	lower := limit
+	lower.Cur = 0
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lower))
+	return func() { must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)) }
+}
+
+func TestReadDoesNotWaitForAFIFO(t *testing.T) {
+	dir := tree(t, "sub/")
+	must(t, makeFIFO(filepath.Join(dir, "fifo")))
+	must(t, makeFIFO(filepath.Join(dir, ".gitignore")))
+	t.Chdir(dir) // the path of a socket is short
+	l, err := net.Listen("unix", "socket")
+	must(t, err)
+	defer l.Close()
+	f := openFolder(t, dir, Options{})
+	for _, path := range []string{"fifo", "socket"} {
+		if _, _, err := f.Read(t.Context(), path); !errors.Is(err, ErrNotRegular) {
+			t.Errorf("%s: got %v, want %v", path, err, ErrNotRegular)
+		}
+	}
+	if got := walked(t, f, "."); len(got) != 0 {
+		t.Errorf("visited %q, want nothing", got)
+	}
+	if file, _, err := open(f.root, "fifo"); err == nil {
+		file.Close()
+		t.Error("a FIFO is opened")
+	}
+}

@@ -1,0 +1,184 @@
+package extract
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestWorkerThatMisbehaves(t *testing.T) {
+	pdf := onePage("BT /F 10 Tf (text) Tj ET")
+	for worker, reason := range map[string]string{
+		"silent":    ReasonDamaged,
+		"fails":     ReasonDamaged,
+		"babbles":   ReasonTimeout,
+		"lies":      ReasonDamaged,
+		"wanders":   ReasonDamaged,
+		"overflows": ReasonDamaged,
+		"deafens":   ReasonDamaged,
+		"stays":     ReasonTimeout,
+	} {
+		t.Run(worker, func(t *testing.T) {
+			t.Parallel()
+			o := Options{}
+			if reason == ReasonTimeout {
+				o.Timeout = 300 * time.Millisecond
+			}
+			_, err := withWorker(t, worker, o).Extract(t.Context(), "a.pdf", pdf)
+			wantReason(t, err, reason)
+		})
+	}
+}
+
+func TestWorkerErrorNamesTheFirstLineOfTheComplaint(t *testing.T) {
+	_, err := withWorker(t, "fails", Options{}).Extract(t.Context(), "a.pdf", onePage(""))
+	if err == nil || !strings.Contains(err.Error(), "some complaint") || strings.Contains(err.Error(), "more") {
+		t.Errorf("got %v, want the first line", err)
+	}
+}
+
+func TestNoWorker(t *testing.T) {
+	_, err := New(Options{}).Extract(t.Context(), "a.pdf", onePage(""))
+	wantReason(t, err, ReasonUnsupported)
+	_, err = New(Options{Worker: []string{"/nonexistent/worker"}}).Extract(t.Context(), "a.pdf", onePage(""))
+	if _, ok := errors.AsType[*SkipError](err); ok || err == nil {
+		t.Errorf("a worker that is missing: got %v, want an error that says nothing of the file", err)
+	}
+}
+
+func TestCancelEndsTheWorker(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e := withWorker(t, "stays", Options{})
+	if _, err := e.Extract(ctx, "a.pdf", onePage("")); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := e.Extract(ctx, "a.pdf", onePage("")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
+	}
+}
+
+func TestManyPDFsAtOnce(t *testing.T) {
+	e := withWorker(t, "worker", Options{})
+	pdf := onePage("BT /F 10 Tf (text) Tj ET")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			doc, err := e.Extract(t.Context(), "a.pdf", pdf)
+			if err != nil || doc.Text != "text\n" {
+				t.Errorf("got %v, %v", doc, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// TestWorkerDiesWithItsParent kills a process that waits for a worker: the worker must
+// not stay.
+func TestWorkerDiesWithItsParent(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The worker holds the write end of the pipe as its standard error until it dies.
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	cmd := exec.Command("env", "GORACE=atexit_sleep_ms=0", self, "parent")
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	ready := make([]byte, 6)
+	if _, err := r.Read(ready); err != nil || string(ready) != "ready\n" {
+		t.Fatalf("the worker says %q, %v", ready, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if err := r.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.Read(ready); n != 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read %d, %v: the worker outlives its parent", n, err)
+	}
+}
+
+// waitAsParent waits for a worker that inherits the standard output and never ends.
+func waitAsParent() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	runtime.LockOSThread() // as runWorker does
+	cmd := exec.CommandContext(context.Background(), self, "ready")
+	isolate(cmd)
+	cmd.Stdout = os.Stdout
+	return cmd.Run()
+}
+
+func sayReady() error {
+	os.Stdout.WriteString("ready\n")
+	time.Sleep(time.Hour)
+	return nil
+}
+
+// FuzzReport reads what a worker may write.
+func FuzzReport(f *testing.F) {
+	f.Add([]byte(`{"document":{"title":"a\nb","text":"xyz","sections":[{"offset":1,"page":1,"heading":"h"}]}}`))
+	f.Add([]byte(`{"document":{"text":"\ue000\u0000ü","sections":[{"offset":4}]}}`))
+	f.Add([]byte(`{"reason":"encrypted","cause":"x"}`))
+	f.Add([]byte(`{"reason":"nonsense"}`))
+	e := New(Options{})
+	f.Fuzz(func(t *testing.T, output []byte) {
+		if doc, err := e.documentOf(output); err == nil {
+			checkDocument(t, doc)
+		} else if reason := reasonOf(err); !reasons[reason] {
+			t.Errorf("the reason is %q: %v", reason, err)
+		}
+	})
+}
+
+// FuzzOrder reads what a worker may be told.
+func FuzzOrder(f *testing.F) {
+	f.Add([]byte(`{"maxText":1,"maxMemory":1,"timeout":1}` + "\nPDF"))
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, input []byte) {
+		o, data, err := readOrder(bytes.NewReader(input))
+		if err == nil && (o.MaxText <= 0 || !bytes.HasSuffix(input, data)) {
+			t.Errorf("read %+v, %q", o, data)
+		}
+	})
+}
+
+// FuzzCharacterMap reads the maps of fonts, which are the part of PDF that is read here.
+func FuzzCharacterMap(f *testing.F) {
+	f.Add([]byte("2 beginbfchar <0001> <0041> <0002> <00660069> endbfchar"), []byte{0, 1, 0, 2})
+	f.Add([]byte("beginbfrange <00> <ff> <0041> <03> <05> [<0041> <d83dde00>] endbfrange"), []byte{4})
+	f.Add([]byte("beginbfrange <> <ffffffff> [] <00000000> <ffffffff> <ffff> endbfrange"), []byte("a"))
+	f.Fuzz(func(t *testing.T, program, raw []byte) {
+		font := &pdfFont{toUnicode: make(map[string]string), glyphs: make(map[string]pdfGlyph), composite: len(raw)%2 == 0}
+		font.readCharacterMap(program)
+		if len(font.toUnicode) > maxCodes {
+			t.Errorf("%d codes", len(font.toUnicode))
+		}
+		for code := range font.codes(string(raw)) {
+			if text := font.glyph(code).text; clean(text) != text {
+				t.Errorf("%q means %q", code, text)
+			}
+		}
+	})
+}
