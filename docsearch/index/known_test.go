@@ -13,7 +13,7 @@ import (
 
 // known is how much of the toolchain's source TestKnownItems searches. All of it takes
 // a minute under the race detector.
-var known = flag.Int("known", 4<<20, "bytes of the Go source that TestKnownItems searches")
+var known = flag.Int("known", 5<<19, "bytes of the Go source that TestKnownItems searches")
 
 // TestKnownItems takes a phrase from each of 200 documents and searches for its words.
 // The document must be among the first three.
