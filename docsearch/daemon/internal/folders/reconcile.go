@@ -24,9 +24,9 @@ import (
 // in this time, whichever is reached first: large ones are fast, small ones are found
 // early.
 const (
-	batchText  = 4 << 20
+	batchText  = 16 << 20
 	batchFiles = 1000
-	batchTime  = time.Second
+	batchTime  = 2 * time.Second
 )
 
 // readers is how many files are read and extracted at a time, of all folders.
