@@ -65,9 +65,13 @@ func (w *world) end() {
 		w.Errorf("daemon %d outlived docsearch stop", pid)
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
-	if log := w.log.String(); strings.Contains(log, "DATA RACE") || w.Failed() {
-		daemon, _ := os.ReadFile(filepath.Join(w.state, "daemon.log"))
-		w.Logf("log:\n%s\ndaemon.log:\n%s", log, daemon)
+	daemon, _ := os.ReadFile(filepath.Join(w.state, "daemon.log")) // not all have one
+	log := fmt.Sprintf("log:\n%s\ndaemon.log:\n%s", w.log.String(), daemon)
+	if strings.Contains(log, "DATA RACE") {
+		w.Error("the race detector found something")
+	}
+	if w.Failed() {
+		w.Log(log)
 	}
 }
 
