@@ -212,5 +212,6 @@ const (
 	CodeUnsupportedType  = "unsupported_media_type"
 	CodeIndexFailed      = "index_failed" // 500: the index cannot be read or written
 	CodeDiskFull         = "disk_full"    // 507
+	CodeBusy             = "busy"         // 429: too many searches at once
 	CodeStopping         = "stopping"     // 503
 )

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
 
@@ -68,6 +69,9 @@ func TestAPI(t *testing.T) {
 	if len(rest.Documents) != 1 || rest.Documents[0].ID == list.Documents[0].ID || rest.NextCursor != "" {
 		t.Errorf("the rest of the documents = %+v", rest)
 	}
+	if age := time.Since(list.Documents[0].Modified); age < 0 || age > time.Hour {
+		t.Errorf("modified = %v", list.Documents[0].Modified)
+	}
 	id := list.Documents[0].ID
 	for _, path := range []string{"/api/v1/documents/" + id, folderPath(r.docs, "/documents/"+id)} {
 		var document api.Document
@@ -110,6 +114,10 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/api/v1/search", `{"query":"a","folders":["/nowhere"]}`, nil, "404 folder_not_found"},
 		{"POST", "/api/v1/search", `{"query":"` + strings.Repeat("a ", 1<<20) + `"}`, nil, "413 too_large"},
 		{"POST", "/api/v1/search", `{"query":"a"}`, []string{"Content-Type", "text/plain"}, "415 unsupported_media_type"},
+		{"POST", "/api/v1/search", `{"query":"a","folders":["a"` + strings.Repeat(`,"a"`, 100) + `]}`, nil, "400 bad_request"},
+		{"POST", "/api/v1/search_content", `{"exact_terms":["a"` + strings.Repeat(`,"a"`, 100) + `]}`, nil, "400 bad_request"},
+		{"GET", "//api/v1/folders", nil, nil, "404 not_found"},
+		{"GET", "/api/v1/../v1/folders", nil, nil, "404 not_found"},
 		{"POST", "/api/v1/search_content", `{}`, nil, "400 bad_request"},
 		{"POST", "/api/v1/search_content", `{"exact_terms":["a"],"cursor":"x"}`, nil, "400 bad_request"},
 		{"POST", folderPath(r.docs, "/search"), `{"query":"a","folders":["/nowhere"]}`, nil, "400 bad_request"},
@@ -118,6 +126,7 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/api/v1/folders", `{"path":"/nowhere"}`, nil, "404 folder_not_found"},
 		{"POST", "/api/v1/folders", `{"path":"/no\u0000where"}`, nil, "404 folder_not_found"},
 		{"POST", "/api/v1/folders", api.AddFolder{Path: file}, nil, "400 bad_request"},
+		{"POST", "/api/v1/folders", api.AddFolder{Path: r.state}, nil, "400 bad_request"},
 		{"DELETE", folderPath("/nowhere", ""), nil, nil, "404 folder_not_found"},
 		{"GET", "/api/v1/folders?wait=61&after=1", nil, nil, "400 bad_request"},
 		{"GET", "/api/v1/folders?wait=1", nil, nil, "400 bad_request"},
@@ -130,6 +139,9 @@ func TestBadRequests(t *testing.T) {
 		{"GET", "/api/v1/folders", nil, []string{"Host", "127.0.0.1.evil.example:3002"}, "403 forbidden"},
 		{"GET", "/health", nil, []string{"Origin", "https://evil.example"}, "403 forbidden"},
 		{"GET", "/health", nil, []string{"Origin", "null"}, "403 forbidden"},
+		{"GET", "/health", nil, []string{"Origin", "http://localhost:3000"}, "403 forbidden"},
+		{"GET", "/health", nil, []string{"Sec-Fetch-Site", "cross-site"}, "403 forbidden"},
+		{"GET", "/health", nil, []string{"Sec-Fetch-Site", "same-site"}, "403 forbidden"},
 	} {
 		if got := r.refused(tc.method, tc.path, tc.body, tc.header...); got != tc.want {
 			body, _ := tc.body.(string)
@@ -153,5 +165,17 @@ func TestTokenIsAskedFor(t *testing.T) {
 	}
 	if got := r.search("goat"); len(got) != 1 {
 		t.Errorf("with the token %v is found", got)
+	}
+	if err := os.Rename(r.docs, r.docs+".away"); err != nil {
+		t.Fatal(err)
+	}
+	r.eventually("the folder is missing", func() bool {
+		var health api.Health
+		r.get("GET", "/health", nil, &health)
+		return health.Status == api.StatusDegraded
+	})
+	// Others ask for the health without a token.
+	if _, body := r.request("GET", "/health", nil, "Authorization", ""); strings.Contains(string(body), "docs") {
+		t.Errorf("the health tells those without a token %s", body)
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/crawl"
 	"github.com/mcp-sse/mcp-sse/docsearch/daemon/internal/folders"
@@ -34,11 +36,19 @@ const DefaultAddr = "127.0.0.1:3002"
 
 const (
 	ports        = 100              // tried, from the one of Addr on
+	checkTime    = time.Second      // between two looks at the lock, the record and the idle time
+	maxRebuilds  = 3                // of the index in a row; more mean that the disk is broken
+	rebuildTime  = time.Minute      // after which an index counts as good
 	drainTime    = 5 * time.Second  // for requests in flight when the daemon ends
-	maxBody      = 1 << 20          // bytes of a request
+	maxBody      = 128 << 10        // bytes of a request
+	maxNames     = 100              // folders of a search, and concepts and terms
+	maxConns     = 512              // connections; more wait until one closes
+	maxPolls     = 128              // long polls; more are answered at once
+	maxSearches  = 256              // that run or wait for the index; more are refused
 	maxWait      = 60 * time.Second // of GET /api/v1/folders
-	headTime     = 5 * time.Second  // for a client to send the head of a request
-	bodyTime     = 15 * time.Second // and all of it
+	headTime     = 2 * time.Second  // for a client to send the head of a request
+	bodyTime     = 5 * time.Second  // and all of it
+	idleTime     = 60 * time.Second // of a connection without a request
 	responseTime = maxWait + 30*time.Second
 )
 
@@ -103,11 +113,16 @@ func checkAddr(addr string) error {
 }
 
 // Run serves until ctx ends or the idle timeout has passed, finishes the requests in
-// flight, and gives the lock back. A damaged index is replaced by a new one on the way.
+// flight, and gives the lock back. A damaged index is replaced by a new one on the way,
+// up to three times in a row.
 func (d *Daemon) Run(ctx context.Context) error {
-	for {
+	for damaged := 0; ; {
+		began := time.Now()
 		err := d.serve(ctx)
-		if errors.Is(err, index.ErrCorrupt) && ctx.Err() == nil {
+		if time.Since(began) > rebuildTime {
+			damaged = 0
+		}
+		if damaged++; errors.Is(err, index.ErrCorrupt) && ctx.Err() == nil && damaged <= maxRebuilds {
 			d.log.Warn("the index is damaged and is made anew", "err", err)
 			continue
 		}
@@ -153,20 +168,22 @@ func (d *Daemon) listen(ctx context.Context, s *service) error {
 		ReadHeaderTimeout: headTime,
 		ReadTimeout:       bodyTime,
 		WriteTimeout:      responseTime,
+		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(d.log.Handler(), slog.LevelDebug),
 	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }() // ends with Shutdown or Close below
+	go func() { served <- server.Serve(netutil.LimitListener(listener, maxConns)) }() // ends with Shutdown or Close below
 	d.serving.Store(s)
 	defer d.serving.Store(nil)
-	if err := d.lock.Publish(discovery.NewRecord(listener.Addr().String(), d.opts.Version)); err != nil {
+	record := discovery.NewRecord(listener.Addr().String(), d.opts.Version)
+	if err := d.lock.Publish(record); err != nil {
 		_ = server.Close()
 		<-served
 		return fmt.Errorf("publish the address: %w", err)
 	}
 	d.log.Info("serving", "addr", listener.Addr().String(), "stateDir", d.opts.StateDir)
-	err = d.wait(ctx, s, served)
+	err = d.wait(ctx, s, served, record)
 	s.stop()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
@@ -178,13 +195,9 @@ func (d *Daemon) listen(ctx context.Context, s *service) error {
 }
 
 // wait returns when the daemon shall end, nil for an end that was asked for.
-func (d *Daemon) wait(ctx context.Context, s *service, served <-chan error) error {
-	var idle <-chan time.Time
-	if d.opts.IdleTimeout > 0 {
-		tick := time.NewTicker(max(d.opts.IdleTimeout/10, time.Millisecond))
-		defer tick.Stop()
-		idle = tick.C
-	}
+func (d *Daemon) wait(ctx context.Context, s *service, served <-chan error, record discovery.Record) error {
+	tick := time.NewTicker(checkTime)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -195,13 +208,27 @@ func (d *Daemon) wait(ctx context.Context, s *service, served <-chan error) erro
 			return err
 		case err := <-s.folders.Failed():
 			return err
-		case <-idle:
-			if status, _, _ := s.status(); status != api.StatusIndexing && s.idleFor() >= d.opts.IdleTimeout {
+		case <-tick.C:
+			if err := d.lock.Check(record); errors.Is(err, discovery.ErrLost) {
+				return err
+			} else if err != nil {
+				d.log.Warn("clients cannot find the daemon", "err", err)
+			}
+			if d.isIdle(s) {
 				d.log.Info("no requests, stopping", "idleTimeout", d.opts.IdleTimeout.String())
 				return nil
 			}
 		}
 	}
+}
+
+// isIdle reports whether the idle timeout has passed and nothing is left to index.
+func (d *Daemon) isIdle(s *service) bool {
+	if d.opts.IdleTimeout <= 0 || s.idleFor() < d.opts.IdleTimeout {
+		return false
+	}
+	status, _, _ := s.status()
+	return status != api.StatusIndexing
 }
 
 // listenNear listens at addr, or at the next free port.

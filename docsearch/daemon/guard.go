@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
@@ -14,7 +13,7 @@ import (
 
 // guard refuses requests that do not come from a local program. A web page in a
 // browser of this machine can reach the port too: by a name that it resolves to
-// 127.0.0.1, which the Host shows, or across sites, which the Origin shows.
+// 127.0.0.1, which the Host shows, or across sites, which Origin or Sec-Fetch-Site shows.
 func guard(token string, next http.Handler) http.Handler {
 	want := sha256.Sum256([]byte(token))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -22,7 +21,7 @@ func guard(token string, next http.Handler) http.Handler {
 			fail(w, http.StatusForbidden, api.CodeForbidden, "the Host header must name this machine: 127.0.0.1, [::1] or localhost")
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" && !isLocalOrigin(origin) {
+		if site := r.Header.Get("Sec-Fetch-Site"); r.Header.Get("Origin") != "" || site != "" && site != "none" {
 			fail(w, http.StatusForbidden, api.CodeForbidden, "requests of web pages are refused")
 			return
 		}
@@ -50,9 +49,4 @@ func isLocal(host string) bool {
 	}
 	ip, err := netip.ParseAddr(host)
 	return err == nil && ip.IsLoopback()
-}
-
-func isLocalOrigin(origin string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && isLocal(u.Host)
 }

@@ -13,7 +13,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
 
-func (s *service) getHealth(*http.Request) (any, error) { return s.health(), nil }
+// getHealth leaves out the warnings, which name folders, if the daemon has a token:
+// this path needs none.
+func (s *service) getHealth(*http.Request) (any, error) {
+	h := s.health()
+	if s.daemon.opts.Token != "" {
+		h.Warnings = nil
+	}
+	return h, nil
+}
 
 func (s *service) health() api.Health {
 	status, percent, warnings := s.status()
@@ -57,6 +65,12 @@ func (s *service) getFolders(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "after must be the revision of an earlier answer")
 		}
+		select {
+		case s.polls <- struct{}{}:
+			defer func() { <-s.polls }()
+		default:
+			return s.folders.List(), nil
+		}
 		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(wait)*time.Second)
 		defer cancel()
 		go func() { // ends with the poll
@@ -91,13 +105,18 @@ func (s *service) scope(r *http.Request, named []string) ([]string, error) {
 		}
 		named = []string{path}
 	}
+	if len(named) > maxNames {
+		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "name at most %d folders", maxNames)
+	}
 	var found []string
 	for _, path := range named {
 		folder, err := s.folders.Find(path)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, folder)
+		if !slices.Contains(found, folder) {
+			found = append(found, folder)
+		}
 	}
 	return found, nil
 }
@@ -123,6 +142,9 @@ func (s *service) searchContent(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(q.SemanticConcepts)+len(q.ExactTerms) > maxNames {
+		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "give at most %d concepts and terms", maxNames)
+	}
 	return s.find(r, index.Query{Folders: scope, Concepts: q.SemanticConcepts, Terms: q.ExactTerms, Limit: q.Limit, Threshold: q.MinScore, Cursor: q.Cursor})
 }
 
@@ -134,6 +156,12 @@ func (s *service) find(r *http.Request, q index.Query) (any, error) {
 	if q.Threshold < 0 || q.Threshold > 1 {
 		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "threshold and min_score must be from 0 to 1")
 	}
+	select {
+	case s.places <- struct{}{}:
+		defer func() { <-s.places }()
+	default:
+		return nil, refuse(http.StatusTooManyRequests, api.CodeBusy, "%d searches run already; search again in a moment", maxSearches)
+	}
 	found, err := s.index.Search(r.Context(), q)
 	if err != nil {
 		return nil, err
@@ -143,12 +171,20 @@ func (s *service) find(r *http.Request, q index.Query) (any, error) {
 			continue
 		}
 		if f.Status == api.StatusIndexing {
-			found.Warnings = append(found.Warnings, fmt.Sprintf("%s is being indexed, %d %% are done", f.Path, f.Percent))
+			found.Warnings = append(found.Warnings, fmt.Sprintf("%s is being indexed%s, %d %% are done", f.Path, s.again(), f.Percent))
 		} else if f.Warning != "" {
 			found.Warnings = append(found.Warnings, f.Path+": "+f.Warning)
 		}
 	}
 	return found, nil
+}
+
+// again says why folders are indexed that were before.
+func (s *service) again() string {
+	if s.index.Rebuilt() == "" {
+		return ""
+	}
+	return " again, because the index was damaged"
 }
 
 func (s *service) getDocuments(r *http.Request) (any, error) {

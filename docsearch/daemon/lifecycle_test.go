@@ -150,19 +150,93 @@ func TestDamagedIndexIsMadeAnew(t *testing.T) {
 	}
 }
 
-// A list of folders that is garbage is not overwritten: the daemon says which file it is.
-func TestDamagedListOfFolders(t *testing.T) {
-	state := t.TempDir()
-	file := filepath.Join(state, "folders.json")
-	if err := os.WriteFile(file, []byte("garbage"), 0o600); err != nil {
+// Without a list of folders, or with one that is garbage, the folders are those of the
+// index.
+func TestListOfFoldersIsLost(t *testing.T) {
+	for name, spoil := range map[string]func(file string) error{
+		"removed": os.Remove,
+		"garbage": func(file string) error { return os.WriteFile(file, []byte("garbage"), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := start(t, daemon.Options{})
+			r.indexed()
+			if err := r.end(); err != nil {
+				t.Fatal(err)
+			}
+			if err := spoil(filepath.Join(r.state, "folders.json")); err != nil {
+				t.Fatal(err)
+			}
+			r.run(daemon.Options{StateDir: r.state, Addr: "127.0.0.1:0"})
+			if got := r.search("goat"); fmt.Sprint(got) != "[hill.txt]" {
+				t.Errorf("found %v", got)
+			}
+		})
+	}
+}
+
+// A record that is removed or spoilt is written again, so that clients find the daemon.
+func TestRecordIsWrittenAgain(t *testing.T) {
+	r := start(t, daemon.Options{})
+	for _, spoil := range []func(file string) error{os.Remove, func(file string) error { return os.WriteFile(file, []byte("{"), 0o600) }} {
+		if err := spoil(filepath.Join(r.state, "daemon.json")); err != nil {
+			t.Fatal(err)
+		}
+		r.eventually("the record is there", func() bool {
+			record, err := discovery.Read(r.state)
+			return err == nil && "http://"+record.Address == r.base
+		})
+	}
+}
+
+// A daemon whose state directory is removed ends: the next one has a lock of its own.
+func TestStateDirectoryIsRemoved(t *testing.T) {
+	r := start(t, daemon.Options{})
+	if err := os.RemoveAll(r.state); err != nil {
 		t.Fatal(err)
 	}
-	d, err := daemon.New(daemon.Options{StateDir: state, Addr: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
+	r.eventually("the daemon has ended", func() bool {
+		response, err := r.client.Get(r.base + "/health")
+		if err == nil {
+			response.Body.Close()
+		}
+		return err != nil
+	})
+	if err := r.end(); !errors.Is(err, discovery.ErrLost) {
+		t.Errorf("Run = %v, want ErrLost", err)
 	}
-	if err := d.Run(t.Context()); err == nil || !strings.Contains(err.Error(), file) {
-		t.Errorf("Run = %v, want an error that names %s", err, file)
+}
+
+// While a large folder is removed, others can be added and searched.
+func TestRemovalDelaysNobody(t *testing.T) {
+	r := start(t, daemon.Options{})
+	for n := range 2000 {
+		r.write(fmt.Sprintf("many/%d.txt", n), fmt.Sprintf("llama number %d\n", n))
+	}
+	r.eventually("all files are indexed", func() bool {
+		var info api.ServerInfo
+		r.get("GET", "/api/v1/server/info", nil, &info)
+		return info.Documents == 2002
+	})
+	r.get("DELETE", folderPath(r.docs, ""), nil, &struct{}{})
+	if got := r.search("goat"); len(got) > 0 {
+		t.Errorf("found %v in a folder that was removed", got)
+	}
+	var added api.Folder
+	r.get("POST", "/api/v1/folders", api.AddFolder{Path: r.docs}, &added)
+	r.finds("goat", "hill.txt")
+}
+
+// A file that is changed without another size or time is found by what it says now.
+func TestFileWithTheSameSizeAndTime(t *testing.T) {
+	r := start(t, daemon.Options{})
+	file := filepath.Join(r.docs, "same.txt")
+	old := time.Now().Add(-time.Hour)
+	for _, word := range []string{"wombat", "numbat"} {
+		r.write("same.txt", word)
+		if err := os.Chtimes(file, old, old); err != nil {
+			t.Fatal(err)
+		}
+		r.finds(word, "same.txt")
 	}
 }
 

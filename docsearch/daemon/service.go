@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"path"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,8 @@ type service struct {
 	handler http.Handler
 	damage  chan error    // gets the first damage of the index that a request has found
 	ending  chan struct{} // closed by stop
+	places  chan struct{} // one for each search that runs or waits
+	polls   chan struct{} // one for each long poll
 	stopped sync.Once
 
 	active atomic.Int64 // requests that count as use, in flight
@@ -32,7 +35,8 @@ type service struct {
 }
 
 func newService(d *Daemon, x *index.Index, set *folders.Set) *service {
-	s := &service{daemon: d, index: x, folders: set, damage: make(chan error, 1), ending: make(chan struct{})}
+	s := &service{daemon: d, index: x, folders: set, damage: make(chan error, 1), ending: make(chan struct{}),
+		places: make(chan struct{}, maxSearches), polls: make(chan struct{}, maxPolls)}
 	s.used.Store(time.Now().UnixNano())
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*http.Request) (any, error){
@@ -75,7 +79,7 @@ func (s *service) idleFor() time.Duration {
 // routed answers what mux has no route for in JSON.
 func (s *service) routed(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern != "" {
+		if _, pattern := mux.Handler(r); pattern != "" && path.Clean(r.URL.EscapedPath()) == r.URL.EscapedPath() {
 			mux.ServeHTTP(w, r)
 			return
 		}
@@ -189,6 +193,7 @@ func classify(err error) (int, string) {
 		{index.ErrNoFolder, http.StatusNotFound, api.CodeFolderNotFound},
 		{folders.ErrNotFolder, http.StatusBadRequest, api.CodeBadRequest},
 		{folders.ErrRelative, http.StatusBadRequest, api.CodeBadRequest},
+		{folders.ErrOwn, http.StatusBadRequest, api.CodeBadRequest},
 		{index.ErrNoDocument, http.StatusNotFound, api.CodeDocumentNotFound},
 		{index.ErrCursor, http.StatusBadRequest, api.CodeBadRequest},
 		{index.ErrQuery, http.StatusBadRequest, api.CodeBadRequest},

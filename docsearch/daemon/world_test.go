@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -97,7 +98,7 @@ func (r *running) run(opts daemon.Options) {
 		return result
 	}
 	r.Cleanup(func() {
-		if err := r.end(); err != nil {
+		if err := r.end(); err != nil && !errors.Is(err, discovery.ErrLost) {
 			r.Errorf("Run: %v", err)
 		}
 	})

@@ -25,8 +25,30 @@ const (
 type Lock struct {
 	dir string
 
+	file os.FileInfo // of the lock file, when it was locked
+
 	mu    sync.Mutex
 	flock *flock.Flock // nil after Release
+}
+
+// ErrLost says that the lock file, or the whole state directory, was removed.
+var ErrLost = errors.New("the state directory was removed")
+
+// Check repairs the record r if it is not in the state directory any more, and returns
+// an error that wraps ErrLost if the lock file is not: another daemon may have made, and
+// locked, its own.
+func (l *Lock) Check(r Record) error {
+	now, err := os.Stat(filepath.Join(l.dir, lockFile))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(l.file, now) {
+		return fmt.Errorf("check lock: %w: %s", ErrLost, l.dir)
+	}
+	if err != nil {
+		return fmt.Errorf("check lock: %w", err)
+	}
+	if have, err := Read(l.dir); err == nil && have.Same(r) {
+		return nil
+	}
+	return l.Publish(r)
 }
 
 // Acquire takes the lock of the state directory dir, which it creates if needed, and
@@ -53,7 +75,11 @@ func Acquire(dir string) (*Lock, error) {
 }
 
 func locked(dir string, f *flock.Flock) (*Lock, error) {
-	l := &Lock{dir: dir, flock: f}
+	file, err := os.Stat(filepath.Join(dir, lockFile))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("lock state directory: %w", err), f.Unlock())
+	}
+	l := &Lock{dir: dir, file: file, flock: f}
 	if err := removeRecord(dir); err != nil {
 		return nil, errors.Join(err, f.Unlock())
 	}

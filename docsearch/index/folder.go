@@ -46,15 +46,22 @@ func (x *Index) AddFolder(ctx context.Context, path string) error {
 // removeBatch is how many documents RemoveFolder deletes in one transaction.
 const removeBatch = 200
 
-// RemoveFolder removes a folder and all that was indexed of it. Searches do not find
-// it from the beginning on; the documents go in small transactions, between which others
-// can write. If ctx ends before, the next Open goes on.
+// RemoveFolder removes a folder and all that was indexed of it. When it returns, nothing
+// of it is found. The documents go in the background, in small transactions, between
+// which others can write; if Close comes before, the next Open goes on.
 func (x *Index) RemoveFolder(ctx context.Context, path string) error {
 	folder, err := x.hide(ctx, path)
 	if err != nil {
 		return err
 	}
-	return x.purge(ctx, folder)
+	if err := x.enter(); err != nil {
+		return nil // the next Open deletes the documents
+	}
+	go func() { // Close waits for it
+		defer x.calls.Done()
+		x.purgeAll([]int64{folder})
+	}()
+	return nil
 }
 
 // hide takes a folder out of searches and lists. Its path is free for a new one.
@@ -107,15 +114,18 @@ func (x *Index) resume(ctx context.Context) error {
 	if err != nil || len(going) == 0 {
 		return err
 	}
-	x.calls.Go(func() {
-		for _, folder := range going {
-			if err := x.purge(x.ended, folder); err != nil && x.ended.Err() == nil {
-				x.log.Error("folder not removed", "err", err)
-				return
-			}
-		}
-	})
+	x.calls.Go(func() { x.purgeAll(going) })
 	return nil
+}
+
+// purgeAll purges folders until Close.
+func (x *Index) purgeAll(going []int64) {
+	for _, folder := range going {
+		if err := x.purge(x.ended, folder); err != nil && x.ended.Err() == nil {
+			x.log.Error("folder not removed", "err", err)
+			return
+		}
+	}
 }
 
 // Folders returns the folders in the order of their paths.

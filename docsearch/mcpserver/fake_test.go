@@ -82,6 +82,15 @@ func (f *fakeAPI) Folders(context.Context) (*api.Folders, error) {
 	return &out, f.err
 }
 
+// AddFolder refuses all folders but /home/u/late.
+func (f *fakeAPI) AddFolder(_ context.Context, path string) (*api.Folder, error) {
+	f.note("add %q", path)
+	if path != "/home/u/late" {
+		return nil, &client.APIError{Status: 404, Code: api.CodeFolderNotFound, Message: "no such folder: " + path}
+	}
+	return &api.Folder{Path: path, Status: api.StatusIndexing}, nil
+}
+
 func (f *fakeAPI) WaitFolders(ctx context.Context, after int64) (*api.Folders, error) {
 	for {
 		f.mu.Lock()

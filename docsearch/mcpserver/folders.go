@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/client"
 )
 
 // scope is what a search looks at.
@@ -26,14 +27,14 @@ type scope struct {
 // being indexed for the first time, it waits for that as long as the agent can see
 // progress.
 func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name string) (scope, error) {
-	all, err := s.visible(ctx)
+	all, missing, err := s.visible(ctx)
 	if err != nil {
 		return scope{}, err
 	}
 	if len(all) == 0 {
-		return scope{}, s.noFolders()
+		return scope{}, noFolders(missing)
 	}
-	sc := scope{folders: paths(all), warnings: s.notIndexed(all)}
+	sc := scope{folders: paths(all), warnings: missing}
 	if len(s.folders) > 0 {
 		sc.limited = sc.folders
 	}
@@ -50,34 +51,37 @@ func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name str
 }
 
 // visible returns the folders that the agent may see: the configured ones, or all of
-// the daemon if none is configured.
-func (s *Server) visible(ctx context.Context) ([]api.Folder, error) {
+// the daemon if none is configured. It has the daemon add those that it lacks: others
+// may have removed one, or it was not there before. missing says which cannot be added.
+func (s *Server) visible(ctx context.Context) (seen []api.Folder, missing []string, err error) {
 	answer, err := s.api.Folders(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	seen := []api.Folder{}
+	seen = []api.Folder{}
 	for _, f := range answer.Folders {
 		if s.sees(f.Path) {
 			seen = append(seen, f)
 		}
 	}
-	return seen, nil
+	for _, path := range s.folders {
+		if slices.Contains(paths(seen), path) {
+			continue
+		}
+		added, err := s.api.AddFolder(ctx, path)
+		if says, ok := errors.AsType[*client.APIError](err); ok {
+			missing = append(missing, fmt.Sprintf("%s is not indexed: %s", path, says.Message))
+		} else if err != nil {
+			return nil, nil, err
+		} else {
+			seen = append(seen, *added)
+		}
+	}
+	return seen, missing, nil
 }
 
 func (s *Server) sees(path string) bool {
 	return len(s.folders) == 0 || slices.Contains(s.folders, path)
-}
-
-// notIndexed warns of configured folders that the daemon does not have.
-func (s *Server) notIndexed(seen []api.Folder) []string {
-	var out []string
-	for _, path := range s.folders {
-		if !slices.Contains(paths(seen), path) {
-			out = append(out, path+" is not indexed; the user must check that it exists and can be read")
-		}
-	}
-	return out
 }
 
 // resolve returns the path of the folder that name means: the one with this path, or
@@ -116,11 +120,12 @@ func realPath(path string) string {
 	return path
 }
 
-func (s *Server) noFolders() error {
-	if len(s.folders) == 0 {
+// noFolders is the error of a search without any folder.
+func noFolders(missing []string) error {
+	if len(missing) == 0 {
 		return errors.New(`no folder is indexed; the user must name one when this server is started: docsearch mcp --folder PATH`)
 	}
-	return fmt.Errorf("no folder is indexed; the user must check that these exist and can be read:\n%s", list(s.folders))
+	return fmt.Errorf("no folder is indexed; tell the user:\n%s", list(missing))
 }
 
 func paths(folders []api.Folder) []string {

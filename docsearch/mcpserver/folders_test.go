@@ -143,8 +143,9 @@ func TestLimitedToFolders(t *testing.T) {
 	want := []string{`search "" {Folders:[/home/u/docs] Query:q Limit:10 Threshold:0 IncludeContent:false}`,
 		`search_content "" {Folders:[/home/u/docs] SemanticConcepts:[] ExactTerms:[x] MinScore:0 Limit:10 Cursor:}`,
 		`search "/home/u/docs" {Folders:[] Query:q Limit:10 Threshold:0 IncludeContent:false}`}
-	if !slices.Equal(f.asked, want) {
-		t.Errorf("got requests\n%q, want\n%q", f.asked, want)
+	searches := slices.DeleteFunc(slices.Clone(f.asked), func(s string) bool { return strings.HasPrefix(s, "add ") })
+	if !slices.Equal(searches, want) {
+		t.Errorf("got requests\n%q, want\n%q", searches, want)
 	}
 	for _, folder := range []string{"notes", "/home/u/team/notes"} {
 		if text, result := call(t, s, "search", map[string]any{"query": "q", "folder": folder}); !result.IsError || strings.Contains(text, "- /home/u/team") {
@@ -154,11 +155,42 @@ func TestLimitedToFolders(t *testing.T) {
 	if text, _ := call(t, s, "list_folders", nil); strings.Contains(text, "team") {
 		t.Errorf("list: got %q", text)
 	}
+	text, _ = call(t, s, "get_server_info", nil)
+	if strings.Contains(text, "almost full") || !strings.Contains(text, "1 folder, 2 documents, 5 passages, 2.0 KiB of text") {
+		t.Errorf("info: got %q, want what is in the folder alone", text)
+	}
 	if folders, err := read(t, s, "docs://folders"); err != nil || strings.Contains(folders.Text, "team") {
 		t.Errorf("resource: got %v, %v", folders, err)
 	}
 	if list, err := s.ListResources(t.Context(), nil); err != nil || len(list.Resources) != 4 || list.NextCursor != "" {
 		t.Errorf("resources: got %+v, %v, want three documents", list, err)
+	}
+}
+
+// A folder that the daemon lacks, because it was not there or another program removed
+// it, is added again.
+func TestFolderThatTheDaemonLacksIsAdded(t *testing.T) {
+	f := newFake()
+	s := connect(t, f, nil, "/home/u/late")
+	if text, result := call(t, s, "search", map[string]any{"query": "q"}); result.IsError {
+		t.Errorf("got %q", text)
+	}
+	if len(f.asked) < 1 || f.asked[0] != `add "/home/u/late"` {
+		t.Errorf("got requests %q, want that the folder is added first", f.asked)
+	}
+}
+
+// An agent without any folder is told why.
+func TestFolderThatCannotBeAdded(t *testing.T) {
+	s := connect(t, newFake(), nil, "/home/u/gone")
+	for _, tool := range []string{"search", "list_folders"} {
+		args := map[string]any{"query": "q"}
+		if tool == "list_folders" {
+			args = nil
+		}
+		if text, result := call(t, s, tool, args); !result.IsError || !strings.Contains(text, "/home/u/gone is not indexed: no such folder") {
+			t.Errorf("%s: got %q, want the daemon's reason", tool, text)
+		}
 	}
 }
 

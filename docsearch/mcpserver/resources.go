@@ -38,7 +38,7 @@ func (s *Server) addFoldersResource() {
 }
 
 func (s *Server) readFolders(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	folders, err := s.visible(ctx)
+	folders, _, err := s.visible(ctx)
 	if err != nil {
 		return nil, s.resourceError(foldersURI, err)
 	}
@@ -163,7 +163,7 @@ func (s *Server) appendDocuments(ctx context.Context, list *mcp.ListResourcesRes
 // documentsFrom returns documents of one folder, and where the next ones start: later
 // in this folder, or in the next one. The folder of that is empty at the end.
 func (s *Server) documentsFrom(ctx context.Context, from place) ([]api.DocumentSummary, place, error) {
-	folders, err := s.visible(ctx)
+	folders, _, err := s.visible(ctx)
 	if err != nil || len(folders) == 0 {
 		return nil, place{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ import (
 type API interface {
 	Info(ctx context.Context) (*api.ServerInfo, error)
 	Folders(ctx context.Context) (*api.Folders, error)
+	AddFolder(ctx context.Context, path string) (*api.Folder, error)
 	// WaitFolders returns the folders when their revision is not after. It starts no daemon.
 	WaitFolders(ctx context.Context, after int64) (*api.Folders, error)
 	Search(ctx context.Context, folder string, q api.SearchRequest) (*api.SearchResponse, error)
@@ -112,9 +114,11 @@ func left(err error) bool {
 	return errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
 }
 
-// watchFolders tells the client when the list of documents may be another. It ends with
-// ctx, and neither starts a daemon nor needs one.
+// watchFolders tells the client when the list of documents is another: of the folders
+// that it may see one came, went, or has another status or number of documents. It ends
+// with ctx, and neither starts a daemon nor needs one.
 func (s *Server) watchFolders(ctx context.Context) {
+	before := ""
 	for revision, first := int64(-1), true; ; first = false {
 		folders, err := s.api.WaitFolders(ctx, revision)
 		for err != nil {
@@ -124,10 +128,23 @@ func (s *Server) watchFolders(ctx context.Context) {
 			folders, err = s.api.WaitFolders(ctx, revision)
 		}
 		revision = folders.Revision
-		if !first {
+		now := s.summary(folders.Folders)
+		if !first && now != before {
 			s.addFoldersResource() // adding it again notifies all clients
 		}
+		before = now
 	}
+}
+
+// summary has what the client is told of the folders that it may see.
+func (s *Server) summary(folders []api.Folder) string {
+	var b strings.Builder
+	for _, f := range folders {
+		if s.sees(f.Path) {
+			fmt.Fprintf(&b, "%q %s %d\n", f.Path, f.Status, f.Documents)
+		}
+	}
+	return b.String()
 }
 
 // recoverPanics has a request that panics fail alone.

@@ -112,9 +112,12 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest, in search
 }
 
 func (s *Server) listFolders(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *foldersOutput, error) {
-	folders, err := s.visible(ctx)
+	folders, missing, err := s.visible(ctx)
 	if err != nil {
 		return "", nil, err
+	}
+	if len(folders) == 0 && len(missing) > 0 {
+		return "", nil, noFolders(missing)
 	}
 	return formatFolders(folders), &foldersOutput{Folders: folders}, nil
 }
@@ -141,7 +144,41 @@ func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (s
 	if err != nil {
 		return "", nil, err
 	}
+	if len(s.folders) > 0 {
+		folders, missing, err := s.visible(ctx)
+		if err != nil {
+			return "", nil, err
+		}
+		limit(info, folders, missing)
+	}
 	return formatInfo(info), info, nil
+}
+
+// limit makes info tell of some folders alone: those of other agents are not for this
+// one. The size of the file and the number of vectors are of all.
+func limit(info *api.ServerInfo, folders []api.Folder, missing []string) {
+	info.Status, info.Percent, info.Warnings = api.StatusHealthy, 100, missing
+	info.Folders, info.Documents, info.Chunks, info.TextBytes = len(folders), 0, 0, 0
+	if len(missing) > 0 {
+		info.Status = api.StatusDegraded
+	}
+	indexing := false
+	for _, f := range folders {
+		info.Documents += f.Documents
+		info.Chunks += f.Chunks
+		info.TextBytes += f.TextBytes
+		if f.Warning != "" {
+			info.Warnings = append(info.Warnings, f.Path+": "+f.Warning)
+			info.Status = api.StatusDegraded
+		}
+		if f.Status == api.StatusIndexing {
+			indexing = true
+			info.Percent = min(info.Percent, f.Percent)
+		}
+	}
+	if indexing {
+		info.Status = api.StatusIndexing
+	}
 }
 
 // explain makes an error that tells an agent what to do.

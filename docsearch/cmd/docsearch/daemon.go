@@ -92,6 +92,9 @@ func (c *stopCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return fmt.Errorf("the daemon is only starting, try again: %w", err)
 	}
+	if !record.Alive() {
+		return fmt.Errorf("process %d is not the daemon that wrote the record", record.PID)
+	}
 	process, err := os.FindProcess(record.PID)
 	if err != nil {
 		return fmt.Errorf("find process %d: %w", record.PID, err)
@@ -120,7 +123,7 @@ func (c *stopCommand) wait(ctx context.Context, p *program, dir string, pid int)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("the daemon with pid %d has not ended after %s", pid, stopTimeout)
+			return fmt.Errorf("the daemon has not ended after %s; end it with kill -9 %d", stopTimeout, pid)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -13,6 +15,27 @@ func absolute(path string) (string, error) {
 		return "", fmt.Errorf("make %s absolute: %w", path, err)
 	}
 	return abs, nil
+}
+
+// named returns the absolute paths of folders on the command line of an agent's server.
+// They need not be there: what was indexed of them is, and they may come back.
+func named(paths []string) ([]string, error) {
+	var all []string
+	for _, path := range paths {
+		abs, err := absolute(path)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := os.Stat(abs); !errors.Is(err, fs.ErrNotExist) {
+			found, err := existing([]string{path})
+			if err != nil {
+				return nil, err
+			}
+			abs = found[0]
+		}
+		all = append(all, abs)
+	}
+	return all, nil
 }
 
 // existing returns the absolute paths of folders on the command line, without symbolic

@@ -17,7 +17,7 @@ type mcpCommand struct {
 
 // Run serves MCP until stdin ends or ctx does.
 func (c *mcpCommand) Run(ctx context.Context, p *program) error {
-	folders, err := existing(c.Folder)
+	folders, err := named(c.Folder)
 	if err != nil {
 		return err
 	}

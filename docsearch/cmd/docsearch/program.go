@@ -94,10 +94,10 @@ func (p *program) failed(err error) int {
 	case err == nil:
 		return 0
 	case ok:
-		fmt.Fprintf(p.stderr, "docsearch: %v\nRun docsearch --help.\n", wrong.error)
+		fmt.Fprintf(p.stderr, "docsearch: %s\nRun docsearch --help.\n", printableLines(wrong.Error()))
 		return 2
 	}
-	fmt.Fprintf(p.stderr, "docsearch: %v\n", err)
+	fmt.Fprintf(p.stderr, "docsearch: %s\n", printableLines(err.Error()))
 	return 1
 }
 

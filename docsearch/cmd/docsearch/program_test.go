@@ -124,6 +124,20 @@ func TestColoursMarkMatches(t *testing.T) {
 	}
 }
 
+func TestStatusDoesNotControlTheTerminal(t *testing.T) {
+	var b strings.Builder
+	status{
+		Running: true, Server: &api.ServerInfo{Warnings: []string{"evil\x1b[2J"}, Embeddings: &api.Embeddings{Model: "m\x1b]0;t\a"}},
+		Folders: []api.Folder{{Path: "/e\x1b]0;PWNED\a\u202evil"}},
+	}.print(&b, "/state")
+	if strings.ContainsAny(b.String(), "\x1b\a\u202e") {
+		t.Errorf("got %q", b.String())
+	}
+	if _, _, stderr := run(t, "search", "--folder", "/x\x1b[2J", "word"); strings.Contains(stderr, "\x1b") {
+		t.Errorf("got %q", stderr)
+	}
+}
+
 func TestNothingFound(t *testing.T) {
 	var b strings.Builder
 	newStyle(false).print(&b, &api.SearchResponse{})

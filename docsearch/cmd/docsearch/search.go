@@ -139,13 +139,3 @@ func (s *style) snippet(text string) string {
 	}
 	return b.String()
 }
-
-// printable removes control characters: a document must not control the terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
-}

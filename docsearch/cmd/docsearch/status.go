@@ -84,13 +84,13 @@ func (s status) print(w io.Writer, dir string) {
 		s.Address, s.Server.PID, s.Server.Version, s.Server.Status, s.Server.Percent)
 	fmt.Fprintf(w, "Index: %d documents, %s of text, %s on disk\n", s.Server.Documents, size(s.Server.TextBytes), size(s.Server.IndexBytes))
 	if e := s.Server.Embeddings; e != nil {
-		fmt.Fprintf(w, "Embeddings: %s, %d of %d chunks\n", e.Model, e.Chunks, s.Server.Chunks)
+		fmt.Fprintf(w, "Embeddings: %s, %d of %d chunks\n", printable(e.Model), e.Chunks, s.Server.Chunks)
 	}
 	for _, warning := range s.Server.Warnings {
-		fmt.Fprintf(w, "Warning: %s\n", warning)
+		fmt.Fprintf(w, "Warning: %s\n", printable(warning))
 	}
 	for _, f := range s.Folders {
-		fmt.Fprintf(w, "\n%s\n  %s, %d %%, %d documents, %s of text\n", f.Path, f.Status, f.Percent, f.Documents, size(f.TextBytes))
+		fmt.Fprintf(w, "\n%s\n  %s, %d %%, %d documents, %s of text\n", printable(f.Path), f.Status, f.Percent, f.Documents, size(f.TextBytes))
 		var skipped []string
 		for _, reason := range slices.Sorted(maps.Keys(f.Skipped)) {
 			skipped = append(skipped, fmt.Sprintf("%d %s", f.Skipped[reason], strings.ReplaceAll(reason, "_", " ")))

@@ -41,8 +41,11 @@ type folder struct {
 
 func newFolder(s *Set, stats index.FolderStats) *folder {
 	f := &folder{set: s, path: stats.Path, done: make(chan struct{})}
-	f.state = api.Folder{Status: api.StatusIndexing, Path: stats.Path, IndexedAt: stats.IndexedAt, Skipped: stats.Skipped,
+	f.state = api.Folder{Status: api.StatusHealthy, Percent: 100, Path: stats.Path, IndexedAt: stats.IndexedAt, Skipped: stats.Skipped,
 		Documents: stats.Documents, Chunks: stats.Chunks, TextBytes: stats.TextBytes}
+	if stats.IndexedAt.IsZero() {
+		f.state.Status, f.state.Percent = api.StatusIndexing, 0
+	}
 	f.ctx, f.cancel = context.WithCancel(s.ctx)
 	return f
 }

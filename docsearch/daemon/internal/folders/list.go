@@ -16,29 +16,32 @@ import (
 // The paths of the folders are in a file beside the index, because the index may have
 // to be made anew.
 
-// readList returns the paths in the file, nil if there is none yet.
+// errNoList says that there is no list, or none that can be understood.
+var errNoList = errors.New("no list of folders")
+
+// readList returns the paths in the file.
 func readList(file string) ([]string, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return nil, errNoList
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the list of folders: %w", err)
 	}
 	var paths []string
 	if err := json.Unmarshal(data, &paths); err != nil {
-		return nil, fmt.Errorf("%s is no JSON list of paths, remove it: %w", file, err)
+		return nil, fmt.Errorf("%w: %s: %w", errNoList, file, err)
 	}
 	return paths, nil
 }
 
 // writeList replaces the file at once, so that no one reads half of it.
 func writeList(file string, paths []string) error {
-	data, err := json.MarshalIndent(paths, "", "\t")
+	data, err := json.MarshalIndent(append([]string{}, paths...), "", "\t")
 	if err != nil {
 		return fmt.Errorf("write the list of folders: %w", err)
 	}
-	if err := os.WriteFile(file+".new", append(data, '\n'), 0o600); err != nil {
+	if err := writeSynced(file+".new", append(data, '\n')); err != nil {
 		return fmt.Errorf("write the list of folders: %w", err)
 	}
 	if err := os.Rename(file+".new", file); err != nil {
@@ -47,16 +50,33 @@ func writeList(file string, paths []string) error {
 	return nil
 }
 
-// agree makes the index have the folders of the list, and returns what it knows of
-// them.
-func agree(ctx context.Context, x *index.Index, file string) ([]index.FolderStats, error) {
-	paths, err := readList(file)
+// writeSynced writes a file and has the disk keep it.
+func writeSynced(file string, data []byte) error {
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// agree makes the index have the folders of the list, and returns what it knows of
+// them. Without a list, the folders are those of the index.
+func (s *Set) agree(ctx context.Context) ([]index.FolderStats, error) {
+	x := s.opts.Index
 	known, err := x.Folders(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the folders of the index: %w", err)
+	}
+	paths, err := readList(s.opts.List)
+	if errors.Is(err, errNoList) {
+		if len(known) > 0 {
+			s.log.Warn("the list of folders is lost, and is taken from the index", "err", err)
+		}
+		return known, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	for _, folder := range known {
 		if !slices.Contains(paths, folder.Path) {

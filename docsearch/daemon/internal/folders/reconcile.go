@@ -53,11 +53,14 @@ func (f *folder) reconcile(dir *crawl.Folder, roots []string) error {
 	if work == 0 && !all {
 		return nil
 	}
-	if work > announced || all {
+	if work > announced || f.describe().IndexedAt.IsZero() {
 		f.begin(work)
 	}
 	if err := f.apply(dir, todo, gone); err != nil {
 		return err
+	}
+	if !dir.Exists() {
+		return errMissing // some files may not have been read
 	}
 	return f.finish()
 }
@@ -99,7 +102,8 @@ func (f *folder) compareBelow(dir *crawl.Folder, root string, seen map[string]bo
 		case !f.set.opts.Extractor.Wants(file.Path):
 			unwanted++
 			return nil
-		case !ok || known.Size != file.Size || !known.ModTime.Equal(file.ModTime):
+		// What the watcher names has changed, whatever its time says.
+		case !ok || known.Size != file.Size || !known.ModTime.Equal(file.ModTime) || file.Path == root:
 			*todo = append(*todo, file)
 		}
 		seen[file.Path] = true
@@ -230,12 +234,12 @@ func (f *folder) stampOf(name string) index.Stamp {
 	return f.stamps[name]
 }
 
-// stampFor returns the stamp of a file as it was read. A file that was written just
-// now gets no time, so that the next scan looks at its content again.
+// stampFor returns the stamp of a file as it was read. If the file was written just
+// now, the time is a nanosecond off, so that the next scan looks at its content again.
 func stampFor(file crawl.File) index.Stamp {
 	stamp := index.Stamp{Size: file.Size, ModTime: file.ModTime}
 	if time.Since(file.ModTime) < freshness {
-		stamp.ModTime = time.Time{}
+		stamp.ModTime = stamp.ModTime.Add(-1)
 	}
 	return stamp
 }

@@ -29,6 +29,7 @@ var (
 	ErrNoFolder  = errors.New("no such folder")
 	ErrNotFolder = errors.New("not a folder")
 	ErrRelative  = errors.New("the path of a folder must be absolute")
+	ErrOwn       = errors.New("the daemon does not index its own state directory")
 )
 
 // Options configure a Set. All but Crawl and Logger are needed.
@@ -71,7 +72,7 @@ func Open(ctx context.Context, opts Options) (*Set, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.revision = time.Now().UnixMilli() // more than any of the daemon before, which clients may know
-	known, err := agree(ctx, opts.Index, opts.List)
+	known, err := s.agree(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -113,6 +114,9 @@ func (s *Set) Add(ctx context.Context, path string) (api.Folder, error) {
 	resolved, err := resolve(path)
 	if err != nil {
 		return api.Folder{}, err
+	}
+	if own, err := filepath.EvalSymlinks(filepath.Dir(s.opts.List)); err == nil && resolved == own {
+		return api.Folder{}, fmt.Errorf("%w: %s", ErrOwn, path)
 	}
 	if err := s.opts.Index.AddFolder(ctx, resolved); err != nil {
 		return api.Folder{}, fmt.Errorf("add folder: %w", err)
