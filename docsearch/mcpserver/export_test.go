@@ -4,7 +4,7 @@ import "time"
 
 // SetPauses sets how long a search waits for the first index, and how often it looks.
 func SetPauses(s *Server, wait, poll time.Duration) {
-	s.indexWait, s.indexPoll, s.watchPause = wait, poll, poll
+	s.briefWait, s.indexWait, s.indexPoll, s.watchPause = wait, wait, poll, poll
 }
 
 var ParsePlace = parsePlace

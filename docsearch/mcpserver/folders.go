@@ -44,10 +44,7 @@ func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name str
 		}
 		sc.folders, sc.limited, sc.warnings = []string{sc.path}, nil, nil
 	}
-	if req.Params.GetProgressToken() != nil {
-		err = s.waitIndexed(ctx, req, sc.folders)
-	}
-	return sc, err
+	return sc, s.waitIndexed(ctx, req, sc.folders)
 }
 
 // visible returns the folders that the agent may see: the configured ones, or all of
@@ -143,10 +140,15 @@ func unfinished(f api.Folder) bool {
 	return f.Status == api.StatusIndexing && f.IndexedAt.IsZero()
 }
 
-// waitIndexed waits until the folders are indexed for the first time, and reports
-// progress meanwhile. It gives up after indexWait; the daemon warns of what is missing.
+// waitIndexed waits until the folders are indexed for the first time: briefly, so that
+// the first search of a small folder finds what is there, or as long as indexWait if the
+// agent sees progress. After that the daemon warns of what is missing.
 func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, folders []string) error {
-	deadline := time.Now().Add(s.indexWait)
+	wait, told := s.briefWait, req.Params.GetProgressToken() != nil
+	if told {
+		wait = s.indexWait
+	}
+	deadline := time.Now().Add(wait)
 	for reported := -1; time.Now().Before(deadline); {
 		answer, err := s.api.Folders(ctx)
 		if err != nil {
@@ -156,7 +158,7 @@ func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, fold
 		if !open {
 			return nil
 		}
-		if percent > reported {
+		if percent > reported && told {
 			reported = percent
 			s.notify(ctx, req, percent)
 		}

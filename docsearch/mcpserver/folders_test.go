@@ -69,14 +69,22 @@ func TestFirstIndexIsWaitedForWithProgress(t *testing.T) {
 	}
 }
 
-func TestFirstIndexWithoutATokenIsNotWaitedFor(t *testing.T) {
+// Without a token a search waits too, though not for long, and sends no progress.
+func TestFirstIndexWithoutAToken(t *testing.T) {
 	f := newFake()
 	f.setFolders(indexing(37))
 	looks := 0
-	f.onFolders = func() { looks++ }
-	text, result := call(t, connect(t, f, nil), "search", map[string]any{"query": "q"})
-	if result.IsError || looks != 1 || !strings.Contains(text, "Warning: embeddings failed") {
-		t.Errorf("got %q after %d looks, want results with the daemon's warning at once", text, looks)
+	f.onFolders = func() {
+		if looks++; looks == 3 {
+			f.setFolders(newFake().folders.Folders...)
+		}
+	}
+	o := &mcp.ClientOptions{ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
+		t.Error("there is progress that nobody asked for")
+	}}
+	text, result := call(t, connect(t, f, o), "search", map[string]any{"query": "q"})
+	if result.IsError || looks != 3 || !strings.Contains(text, "Found 2 documents") {
+		t.Errorf("got %q after %d looks, want results after 3", text, looks)
 	}
 }
 

@@ -38,8 +38,9 @@ type API interface {
 }
 
 const (
-	indexWait  = 30 * time.Second       // how long a search waits for the first index
-	indexPoll  = 250 * time.Millisecond // pause between looks at its progress
+	briefWait  = 3 * time.Second        // how long a search waits for the first index
+	indexWait  = 30 * time.Second       // the same if the agent sees progress
+	indexPoll  = 100 * time.Millisecond // pause between looks at the index
 	watchPause = 5 * time.Second        // pause after a failed look for changed folders
 )
 
@@ -62,7 +63,7 @@ type Server struct {
 	folders []string // that the agent may see; none: all
 	mcp     *mcp.Server
 
-	indexWait, indexPoll, watchPause time.Duration
+	briefWait, indexWait, indexPoll, watchPause time.Duration
 }
 
 const instructions = `Search and read the user's documents: text, Markdown, HTML, source code, PDF and DOCX in the folders that list_folders names.
@@ -79,7 +80,7 @@ func New(o Options) (*Server, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{api: o.Client, log: o.Logger,
-		indexWait: indexWait, indexPoll: indexPoll, watchPause: watchPause}
+		briefWait: briefWait, indexWait: indexWait, indexPoll: indexPoll, watchPause: watchPause}
 	for _, path := range o.Folders {
 		s.folders = append(s.folders, realPath(path))
 	}
