@@ -202,6 +202,23 @@ func TestIgnoreTimeIsLinear(t *testing.T) {
 	}
 }
 
+// BenchmarkIgnores compares a path with as many patterns as a file may have.
+func BenchmarkIgnores(b *testing.B) {
+	for name, data := range map[string]string{
+		"literals": strings.Repeat("other-name.txt\n", maxPatterns),
+		"globs":    strings.Repeat("*.other\n", maxGlobs),
+	} {
+		patterns, err := parsePatterns([]byte(data))
+		must(b, err)
+		r := &rules{dir: ".", patterns: patterns}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				r.ignores("dir/sub/some-name.txt", false)
+			}
+		})
+	}
+}
+
 // FuzzIgnore checks that no pattern breaks the matching, and that a negated pattern
 // matches what the pattern matches.
 func FuzzIgnore(f *testing.F) {

@@ -1,11 +1,13 @@
 package crawl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -133,7 +135,7 @@ func TestWalkVisitsEverythingButWhatCannotBeRead(t *testing.T) {
 // TestWalkEndsOnAnErrorOfTheProcess checks that a process without resources does not
 // blame the paths.
 func TestWalkEndsOnAnErrorOfTheProcess(t *testing.T) {
-	for _, cause := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+	for _, cause := range errorsOfProcess {
 		for name, denied := range map[string]func(d *denying){
 			"directory":   func(d *denying) { d.open["a"] = cause },
 			"entry":       func(d *denying) { d.lstat["a"] = cause },
@@ -227,7 +229,7 @@ func TestIgnoreFileThatCannotBeFollowedClosesItsDirectory(t *testing.T) {
 		path, cause   string
 	}{
 		"unreadable":          {"sub/.gitignore", "x\n", syscall.EACCES, ".", "a sub2/x", "sub", "its .gitignore cannot be read: permission denied"},
-		"bad disk":            {"sub/.docsearchignore", "x\n", syscall.EIO, ".", "a sub2/x", "sub", "its .docsearchignore cannot be read: input/output error"},
+		"bad disk":            {"sub/.docsearchignore", "x\n", syscall.EIO, ".", "a sub2/x", "sub", "its .docsearchignore cannot be read: " + syscall.EIO.Error()},
 		"too large":           {"sub/.gitignore", strings.Repeat("#", maxIgnoreBytes+1), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore is larger than %d bytes", maxIgnoreBytes)},
 		"huge":                {"sub/.gitignore", strings.Repeat("#", 20<<20), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore is larger than %d bytes", maxIgnoreBytes)},
 		"too many patterns":   {"sub/.gitignore", strings.Repeat("y\n", maxPatterns+1), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore has more than %d patterns", maxPatterns)},
@@ -359,6 +361,37 @@ func TestDirectoryThatMayNotBeWatched(t *testing.T) {
 				t.Errorf("readable %t: closed %t", readable, n.closed)
 			}
 		})
+	}
+}
+
+// TestWatchOfTheSystemBesideAClosedDirectory opens the directory while the rest is
+// watched.
+func TestWatchOfTheSystemBesideAClosedDirectory(t *testing.T) {
+	unprivileged(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems may not tell of the mode of a directory that they cannot open")
+	}
+	dir := tree(t, "a.txt", "sub/deep/b.txt")
+	sub := filepath.Join(dir, "sub")
+	must(t, os.Chmod(sub, 0))
+	t.Cleanup(func() { os.Chmod(sub, 0o755) })
+	ctx, cancel := context.WithCancel(t.Context())
+	w, err := openFolder(t, dir, Options{}).Watch(ctx)
+	must(t, err)
+	defer w.Wait()
+	defer cancel()
+	for want, do := range map[string]func(){
+		"a.txt": func() { write(t, dir, "a.txt", "new") },
+		"sub":   func() { must(t, os.Chmod(sub, 0o755)) },
+	} {
+		do()
+		if got := collect(t, w, []string{want}); !slices.Equal(got, []string{want}) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	write(t, dir, "sub/deep/b.txt", "new")
+	if got, want := collect(t, w, []string{"sub/deep/b.txt"}), []string{"sub/deep/b.txt"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
