@@ -10,6 +10,8 @@ import (
 	"testing"
 )
 
+var errorsOfProcess = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
+
 func makeFIFO(path string) error { return syscall.Mkfifo(path, 0o644) }
 
 // exhaustDescriptors leaves no descriptor until the function that it returns is called.

@@ -48,12 +48,19 @@ type File struct {
 	ModTime time.Time
 }
 
+// files is what walks and reads do with an os.Root.
+type files interface {
+	Lstat(name string) (fs.FileInfo, error)
+	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
+}
+
 // Folder is an open folder. It is safe for concurrent use.
 type Folder struct {
 	path   string
 	opts   Options
 	log    *slog.Logger
 	notify func() (notifier, error)
+	access func(*os.Root) files // how walks and reads access the folder
 
 	mu     sync.Mutex
 	root   *os.Root // of the directory that was at path when it was last looked at
@@ -78,6 +85,7 @@ func Open(path string, o Options) (*Folder, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	f := &Folder{path: resolved, opts: o, log: o.Logger.With("folder", resolved), notify: newNotifier}
+	f.access = func(root *os.Root) files { return root }
 	if _, err := f.current(); err != nil {
 		return nil, fmt.Errorf("open folder: %w", err)
 	}
@@ -126,8 +134,13 @@ func (f *Folder) current() (*os.Root, error) {
 		return nil, fs.ErrClosed
 	}
 	now, err := os.Lstat(f.path)
-	if err != nil || !now.IsDir() {
-		return nil, fmt.Errorf("folder %s: %w", f.path, errors.Join(ErrGone, err))
+	switch {
+	case isGone(err):
+		return nil, fmt.Errorf("folder %s: %w: %w", f.path, ErrGone, err)
+	case err != nil:
+		return nil, err
+	case !now.IsDir():
+		return nil, fmt.Errorf("folder %s: %w", f.path, ErrGone)
 	}
 	if f.root != nil {
 		if held, err := f.root.Stat("."); err == nil && os.SameFile(held, now) {
@@ -160,7 +173,7 @@ func (f *Folder) Read(ctx context.Context, path string) ([]byte, File, error) {
 	if err != nil {
 		return nil, File{}, err
 	}
-	data, info, err := readFile(ctx, root, path, f.opts.MaxFileBytes)
+	data, info, err := readFile(ctx, f.access(root), path, f.opts.MaxFileBytes)
 	if err != nil {
 		return nil, File{}, fmt.Errorf("read %q: %w", path, err)
 	}
@@ -168,7 +181,7 @@ func (f *Folder) Read(ctx context.Context, path string) ([]byte, File, error) {
 }
 
 // readFile reads a regular file of at most limit bytes.
-func readFile(ctx context.Context, root *os.Root, name string, limit int64) ([]byte, fs.FileInfo, error) {
+func readFile(ctx context.Context, root files, name string, limit int64) ([]byte, fs.FileInfo, error) {
 	file, before, err := open(root, name)
 	if err != nil {
 		return nil, nil, err
@@ -192,7 +205,7 @@ func readFile(ctx context.Context, root *os.Root, name string, limit int64) ([]b
 }
 
 // open opens a regular file that no symbolic link leads to.
-func open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+func open(root files, name string) (*os.File, fs.FileInfo, error) {
 	if err := checkPath(root, name); err != nil {
 		return nil, nil, err
 	}
@@ -220,7 +233,7 @@ func open(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 
 // checkPath checks that name is the path of a regular file, and leads through
 // directories only. The root keeps everything inside the folder even if that changes.
-func checkPath(root *os.Root, name string) error {
+func checkPath(root files, name string) error {
 	if !fs.ValidPath(name) || name == "." || strings.Count(name, "/") > maxDepth {
 		return fmt.Errorf("%w: %w", ErrNotRegular, fs.ErrInvalid)
 	}
@@ -245,7 +258,7 @@ func checkPath(root *os.Root, name string) error {
 }
 
 func readError(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || isNotDirectory(err) {
+	if isGone(err) {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	return err

@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -10,12 +11,15 @@ import (
 // The names of the files with patterns, the strongest last.
 var ignoreFiles = []string{".gitignore", ".docsearchignore"}
 
-// Limits of one file with patterns. What is beyond them is not followed.
+// Limits of one file with patterns. The directory of one beyond them is not entered: it
+// may have what should be ignored. A path is compared with all patterns, which takes up
+// to 0.1 ms for the literal ones and 1 ms for the globs.
 const (
-	maxIgnoreBytes  = 64 << 10
-	maxPatterns     = 2_000
-	maxPatternBytes = 512
-	maxPatternStars = 16 // each multiplies the ways to match
+	maxIgnoreBytes = 256 << 10
+	maxPatterns    = 10_000
+	maxGlobs       = 2_000 // of the patterns
+	maxGlobBytes   = 512
+	maxGlobStars   = 16 // each multiplies the ways to match
 )
 
 // vcsDirs are the directories of version control systems, which are never entered.
@@ -72,29 +76,32 @@ func (p *pattern) matches(below, name string, isDir bool) bool {
 	return doublestar.MatchUnvalidated(p.glob, subject)
 }
 
-// parsePatterns returns the patterns of a file. complete is false if some are beyond the
+// parsePatterns returns the patterns of a file, or an error if they are beyond the
 // limits.
-func parsePatterns(data []byte) (patterns []pattern, complete bool) {
-	complete = true
-	if len(data) > maxIgnoreBytes {
-		data, complete = data[:bytes.LastIndexByte(data[:maxIgnoreBytes], '\n')+1], false
-	}
+func parsePatterns(data []byte) (patterns []pattern, err error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	globs := 0
 	for line := range strings.Lines(string(data)) {
 		p, ok := parsePattern(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
 		if !ok {
 			continue
 		}
-		if len(patterns) == maxPatterns {
-			return patterns, false
+		if !p.literal {
+			globs++
 		}
-		if len(p.glob) > maxPatternBytes || strings.Count(p.glob, "*") > maxPatternStars {
-			complete = false
-			continue
+		switch {
+		case len(patterns) == maxPatterns:
+			return nil, fmt.Errorf("has more than %d patterns", maxPatterns)
+		case globs > maxGlobs:
+			return nil, fmt.Errorf("has more than %d patterns with wildcards", maxGlobs)
+		case !p.literal && len(p.glob) > maxGlobBytes:
+			return nil, fmt.Errorf("has a pattern of more than %d bytes with wildcards", maxGlobBytes)
+		case !p.literal && strings.Count(p.glob, "*") > maxGlobStars:
+			return nil, fmt.Errorf("has a pattern with more than %d stars", maxGlobStars)
 		}
 		patterns = append(patterns, p)
 	}
-	return patterns, complete
+	return patterns, nil
 }
 
 // parsePattern parses one line. It returns false for a line without a pattern.

@@ -163,16 +163,21 @@ func TestNothingIsVisitedWithoutItsRules(t *testing.T) {
 }
 
 func TestHostileIgnoreFileIsBounded(t *testing.T) {
-	for name, data := range map[string]string{
-		"many patterns":  strings.Repeat("a\n", maxPatterns+1),
-		"many bytes":     strings.Repeat(strings.Repeat("a", 500)+"\n", maxIgnoreBytes/500+1),
-		"one line":       strings.Repeat("a", maxIgnoreBytes+1),
-		"a long pattern": strings.Repeat("a", maxPatternBytes+1),
-		"many stars":     strings.Repeat("*a", maxPatternStars+1),
+	for name, tc := range map[string]struct {
+		data string
+		fits bool
+	}{
+		"most patterns":  {strings.Repeat("a\n", maxPatterns) + "# end\n", true},
+		"many patterns":  {strings.Repeat("a\n", maxPatterns+1), false},
+		"most globs":     {strings.Repeat("a*\nb\n", maxGlobs), true},
+		"many globs":     {strings.Repeat("a*\nb\n", maxGlobs+1), false},
+		"a long pattern": {strings.Repeat("a", maxGlobBytes+1), true},
+		"a long glob":    {strings.Repeat("?", maxGlobBytes+1), false},
+		"many stars":     {strings.Repeat("*a", maxGlobStars+1), false},
 	} {
-		patterns, complete := parsePatterns([]byte(data))
-		if complete || len(patterns) > maxPatterns {
-			t.Errorf("%s: %d patterns, complete %t", name, len(patterns), complete)
+		patterns, err := parsePatterns([]byte(tc.data))
+		if (err == nil) != tc.fits || len(patterns) > maxPatterns {
+			t.Errorf("%s: %d patterns, %v", name, len(patterns), err)
 		}
 	}
 }
@@ -181,7 +186,7 @@ func TestIgnoreTimeIsLinear(t *testing.T) {
 	const name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
 	for _, part := range []string{"*a", "**/", "?", "[a-z]", "a/", "{a,", "[", `\a`, "a*"} {
 		t.Run(fmt.Sprintf("%q", part), func(t *testing.T) {
-			line := strings.Repeat(part, min(maxPatternStars, maxPatternBytes/len(part))) + "c\n"
+			line := strings.Repeat(part, min(maxGlobStars, maxGlobBytes/len(part))) + "c\n"
 			scaletest.Linear(t, 40, func(n int) func() {
 				data := []byte(strings.Repeat(line, n))
 				path := strings.Repeat(name+"/", 20) + name
@@ -193,6 +198,23 @@ func TestIgnoreTimeIsLinear(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// BenchmarkIgnores compares a path with as many patterns as a file may have.
+func BenchmarkIgnores(b *testing.B) {
+	for name, data := range map[string]string{
+		"literals": strings.Repeat("other-name.txt\n", maxPatterns),
+		"globs":    strings.Repeat("*.other\n", maxGlobs),
+	} {
+		patterns, err := parsePatterns([]byte(data))
+		must(b, err)
+		r := &rules{dir: ".", patterns: patterns}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				r.ignores("dir/sub/some-name.txt", false)
+			}
 		})
 	}
 }

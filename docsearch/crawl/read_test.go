@@ -169,7 +169,8 @@ func FuzzRead(f *testing.F) {
 		if err == nil && path != "file.txt" && path != "sub/file.txt" {
 			t.Errorf("Read(%q) = %q", path, data)
 		}
-		for _, visited := range walked(t, folder, path) {
+		visited, _ := walkedBut(t, folder, path) // a name may be too long
+		for _, visited := range visited {
 			if !strings.HasSuffix(visited, "file.txt") {
 				t.Errorf("WalkAt(%q) visits %q", path, visited)
 			}

@@ -22,90 +22,137 @@ type visitor struct {
 }
 
 // Walk calls visit for each regular file that is not ignored, in the order of their
-// paths. Directories that may not be read count as empty. Unless the error is nil, files
-// that were not visited may be there: the error is that of visit, of ctx, that of a system
-// that lacks resources, or wraps ErrChanged if a .gitignore changed while it was read, or
-// ErrGone if the folder went or was replaced.
+// paths. It returns an *UnreadableError if it visited everything but some paths that it
+// could not look at: directories that may not be read, and those whose ignore file cannot
+// be read or is beyond the limits. On another error, any file that was not visited may be
+// there: the error is that of visit, of ctx, that of a system that lacks resources, of
+// more than 1,000 such paths, or wraps ErrChanged if an ignore file changed while it was
+// read, or ErrGone if the folder went or was replaced.
 func (f *Folder) Walk(ctx context.Context, visit func(File) error) error {
 	return f.WalkAt(ctx, ".", visit)
 }
 
 // WalkAt is Walk for the files at and below a relative path, which need not be there:
 // it is for paths that Watcher reports. Nothing is visited if the path is ignored, or is
-// no file or directory.
+// no file or directory. If a directory above the path cannot be looked at, that is the
+// path in the UnreadableError.
 func (f *Folder) WalkAt(ctx context.Context, rel string, visit func(File) error) error {
 	return f.walkAt(ctx, rel, visitor{file: visit})
 }
 
 func (f *Folder) walkAt(ctx context.Context, rel string, v visitor) error {
-	root, err := f.current()
+	w, err := f.newWalk(ctx, v)
+	if err == nil {
+		err = w.descend(rel)
+	}
 	if err != nil {
 		return err
 	}
-	w := &walk{ctx: ctx, folder: f, root: root, visitor: v}
-	if err := w.descend(rel); err != nil {
+	if now, err := f.current(); err == nil && now != w.root {
+		return fmt.Errorf("folder %s: %w", f.path, ErrGone) // what was not found may be there all the same
+	} else if err != nil {
+		return ofFolder(err)
+	}
+	return w.unreadable.err()
+}
+
+// newWalk returns a walk of the directory that is the folder now.
+func (f *Folder) newWalk(ctx context.Context, v visitor) (*walk, error) {
+	root, err := f.current()
+	if err != nil {
+		return nil, ofFolder(err)
+	}
+	return &walk{ctx: ctx, root: root, files: f.access(root), visitor: v, unreadable: make(unreadable)}, nil
+}
+
+// ofFolder returns the error of a walk of a folder that cannot be opened.
+func ofFolder(err error) error {
+	u := make(unreadable)
+	if isGone(err) {
 		return err
 	}
-	if now, err := f.current(); err != nil || now != root {
-		return fmt.Errorf("folder %s: %w", f.path, ErrGone) // what was not found may be there all the same
+	if err := u.add(".", err); err != nil {
+		return err
 	}
-	return nil
+	return u.err()
 }
 
 type walk struct {
 	visitor
-	ctx    context.Context // of the one call that walks
-	folder *Folder
-	root   *os.Root
-	failed error // of a file with patterns: without them, what is ignored would be visited
+	ctx        context.Context // of the one call that walks
+	root       *os.Root
+	files      files // of root
+	unreadable unreadable
 }
 
 // descend goes to a path, as a walk from the top would come to it, and walks from there.
 func (w *walk) descend(rel string) error {
 	if rel == "." {
-		return w.directory(".", w.exclude(), 0)
+		above, err := w.exclude()
+		if err != nil {
+			return w.unreadable.add(".", err)
+		}
+		return w.directory(".", above, 0)
 	}
-	above, ok := w.reach(rel)
-	if !ok || w.failed != nil {
-		return w.failed
+	above, ok, err := w.reach(rel)
+	if !ok || err != nil {
+		return err
 	}
 	return w.entry(rel, above, strings.Count(rel, "/")+1)
 }
 
 // reach returns the rules that apply to the entry at a path. It returns false if a walk
 // does not come to the directory of the entry.
-func (w *walk) reach(rel string) (above *rules, ok bool) {
-	if !fs.ValidPath(rel) || rel == "." || !utf8.ValidString(rel) || strings.Count(rel, "/") > maxDepth {
-		return nil, false
+func (w *walk) reach(rel string) (above *rules, ok bool, err error) {
+	if !isPath(rel) {
+		return nil, false, nil
 	}
-	above = w.rulesOf(".", w.exclude())
+	if above, err = w.exclude(); err == nil {
+		above, err = w.rulesOf(".", above)
+	}
+	if err != nil {
+		return nil, false, w.unreadable.add(".", err)
+	}
 	for i := range len(rel) {
 		if rel[i] != '/' {
 			continue
 		}
 		dir := rel[:i]
-		if info, err := w.root.Lstat(dir); err != nil || !info.IsDir() || w.skips(dir, true, above) {
-			return nil, false
+		info, err := w.files.Lstat(dir)
+		switch {
+		case err == nil && (!info.IsDir() || w.skips(dir, true, above)):
+			return nil, false, nil
+		case err == nil:
+			above, err = w.rulesOf(dir, above)
 		}
-		above = w.rulesOf(dir, above)
+		if err != nil {
+			return nil, false, w.unreadable.add(dir, err)
+		}
 	}
-	return above, true
+	return above, true, nil
+}
+
+// isPath reports whether a walk can come to a path.
+func isPath(rel string) bool {
+	return fs.ValidPath(rel) && rel != "." && utf8.ValidString(rel) && !strings.Contains(rel, "\x00") && strings.Count(rel, "/") <= maxDepth
 }
 
 // ignored reports whether a walk does not visit the entry at a path. An entry that is
-// gone is taken for a file.
-func (f *Folder) ignored(ctx context.Context, rel string) bool {
-	root, err := f.current()
+// gone is taken for a file. The error is that of a walk that does not come to the path.
+func (f *Folder) ignored(ctx context.Context, rel string) (bool, error) {
+	w, err := f.newWalk(ctx, visitor{})
 	if err != nil {
-		return false
+		return false, err
 	}
-	w := &walk{ctx: ctx, folder: f, root: root}
-	above, ok := w.reach(rel)
-	if !ok {
-		return false // it may have gone with its directory
+	above, ok, err := w.reach(rel)
+	if err == nil {
+		err = w.unreadable.err()
 	}
-	info, err := root.Lstat(rel)
-	return w.skips(rel, err == nil && info.IsDir(), above)
+	if !ok || err != nil {
+		return false, err // without an error, it may have gone with its directory
+	}
+	info, err := w.files.Lstat(rel)
+	return w.skips(rel, err == nil && info.IsDir(), above), nil
 }
 
 // skips reports whether an entry is not visited.
@@ -116,12 +163,12 @@ func (w *walk) skips(rel string, isDir bool, above *rules) bool {
 
 // entry visits what is at a path.
 func (w *walk) entry(rel string, above *rules, depth int) error {
-	info, err := w.root.Lstat(rel)
+	info, err := w.files.Lstat(rel)
 	switch {
-	case isTransient(err):
-		return err
+	case err != nil && w.skips(rel, false, above) && w.skips(rel, true, above):
+		return nil
 	case err != nil:
-		return nil // gone since its directory was read
+		return w.unreadable.add(rel, err)
 	case info.IsDir():
 		if w.skips(rel, true, above) || depth > maxDepth {
 			return nil
@@ -144,20 +191,11 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 		}
 	}
 	names, err := w.names(rel)
-	if isTransient(err) {
-		return err
+	if err == nil && slices.ContainsFunc(ignoreFiles, func(name string) bool { _, ok := slices.BinarySearch(names, name); return ok }) {
+		above, err = w.rulesOf(rel, above)
 	}
 	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			w.folder.log.Warn("directory cannot be read", "path", rel, "err", err)
-		}
-		return nil
-	}
-	if slices.ContainsFunc(ignoreFiles, func(name string) bool { _, ok := slices.BinarySearch(names, name); return ok }) {
-		above = w.rulesOf(rel, above)
-	}
-	if w.failed != nil {
-		return w.failed
+		return w.unreadable.add(rel, err)
 	}
 	for _, name := range names {
 		if w.file == nil && !strings.HasSuffix(name, "/") {
@@ -171,9 +209,13 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 }
 
 // names returns the entries of a directory in the order of the paths below them: a
-// directory has a slash at its end.
+// directory has a slash at its end. It fails also for a directory that may be read but not
+// searched, in which nothing else can be done.
 func (w *walk) names(rel string) ([]string, error) {
-	dir, err := w.root.OpenFile(rel, os.O_RDONLY|nonBlocking, 0)
+	if _, err := w.files.Lstat(join(rel, ignoreFiles[0])); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	dir, err := w.files.OpenFile(rel, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -197,44 +239,48 @@ func (w *walk) names(rel string) ([]string, error) {
 	return names, nil
 }
 
-// rulesOf returns the rules that apply to the entries of a directory.
-func (w *walk) rulesOf(rel string, above *rules) *rules {
+// rulesOf returns the rules that apply to the entries of a directory. An error says that
+// they are not known, so that the directory must not be entered.
+func (w *walk) rulesOf(rel string, above *rules) (*rules, error) {
 	r := &rules{parent: above, dir: rel}
 	for _, name := range ignoreFiles {
-		r.patterns = append(r.patterns, w.patterns(join(rel, name))...)
+		patterns, err := w.patterns(rel, name)
+		if err != nil {
+			return nil, err
+		}
+		r.patterns = append(r.patterns, patterns...)
 	}
 	if len(r.patterns) == 0 {
-		return above
+		return above, nil
 	}
-	return r
+	return r, nil
 }
 
 // exclude returns the rules of .git/info/exclude.
-func (w *walk) exclude() *rules {
-	if patterns := w.patterns(".git/info/exclude"); len(patterns) > 0 {
-		return &rules{dir: ".", patterns: patterns}
+func (w *walk) exclude() (*rules, error) {
+	patterns, err := w.patterns(".", ".git/info/exclude")
+	if len(patterns) == 0 || err != nil {
+		return nil, err
 	}
-	return nil
+	return &rules{dir: ".", patterns: patterns}, nil
 }
 
-// patterns returns the patterns of a file, none if there is no such file.
-func (w *walk) patterns(rel string) []pattern {
-	const most = 16 << 20
-	data, _, err := readFile(w.ctx, w.root, rel, most)
+// patterns returns the patterns of a file in a directory. It has none if it is not there
+// or is no regular file: git follows no link to patterns either.
+func (w *walk) patterns(dir, name string) ([]pattern, error) {
+	data, _, err := readFile(w.ctx, w.files, join(dir, name), maxIgnoreBytes)
 	switch {
 	case err == nil:
-	case errors.Is(err, ErrGone):
-		return nil
-	case errors.Is(err, ErrChanged), isTransient(err), w.ctx.Err() != nil:
-		w.failed = fmt.Errorf("read %q: %w", rel, err)
-		return nil
+	case errors.Is(err, ErrGone), errors.Is(err, ErrNotRegular):
+		return nil, nil
+	case errors.Is(err, ErrTooLarge):
+		return nil, fmt.Errorf("its %s is larger than %d bytes", name, maxIgnoreBytes)
 	default:
-		w.folder.log.Warn("ignore file cannot be read", "path", rel, "err", err)
-		return nil
+		return nil, fmt.Errorf("its %s cannot be read: %w", name, reason(err))
 	}
-	patterns, complete := parsePatterns(data)
-	if !complete {
-		w.folder.log.Warn("ignore file is beyond the limits, some patterns are not followed", "path", rel)
+	patterns, err := parsePatterns(data)
+	if err != nil {
+		return nil, fmt.Errorf("its %s %w", name, err)
 	}
-	return patterns
+	return patterns, nil
 }

@@ -50,13 +50,15 @@ type notifier interface {
 
 // Watch reports the changes from now on, so call it before Walk. Where the system cannot
 // watch all directories, it reports "." once a minute instead, and warns once. It
-// reports "." also when the folder vanishes and when it returns.
+// reports "." also when the folder vanishes and when it returns. It does not watch the
+// paths of an UnreadableError, looks at them once a minute, and reports them once when
+// they can be looked at again.
 func (f *Folder) Watch(ctx context.Context) (*Watcher, error) {
 	if _, err := f.current(); err != nil {
 		return nil, err
 	}
 	w := &Watcher{changes: make(chan []string)}
-	run := &watching{folder: f, out: w.changes, pending: make(map[string]bool), watched: make(map[string]bool)}
+	run := &watching{folder: f, out: w.changes, pending: make(map[string]bool), watched: make(map[string]bool), unread: make(map[string]bool)}
 	run.present = f.generation()
 	run.open(ctx)
 	w.wait.Go(func() { // ends with ctx
@@ -74,6 +76,7 @@ type watching struct {
 
 	notifier notifier        // nil if the folder cannot be watched
 	watched  map[string]bool // relative paths of directories
+	unread   map[string]bool // relative paths that could not be looked at, and are not watched
 	warned   bool
 	present  int // the folder's generation, 0 if it is not there
 
@@ -99,6 +102,7 @@ func (w *watching) close() {
 		w.notifier = nil
 	}
 	clear(w.watched)
+	clear(w.unread)
 }
 
 // fail gives up watching. The folder is reported now, and from time to time.
@@ -115,30 +119,99 @@ func (w *watching) fail(err error) {
 // addBelow watches the directories at and below rel. found receives those that are new:
 // what is in them may have come before the watch.
 func (w *watching) addBelow(ctx context.Context, rel string, found func(rel string)) {
-	v := visitor{dir: func(dir string) error {
+	delete(w.unread, rel)
+	var added []string
+	refused := make(map[string]error) // to watch directories that may not be readable either
+	err := w.folder.walkAt(ctx, rel, visitor{dir: func(dir string) error {
 		if w.watched[dir] {
 			return nil
 		}
-		if err := w.notifier.Add(w.folder.absolute(dir)); err != nil {
-			if errors.Is(err, fs.ErrNotExist) || isNotDirectory(err) {
-				return nil // gone meanwhile
-			}
+		err := w.notifier.Add(w.folder.absolute(dir))
+		switch {
+		case err == nil:
+			w.watched[dir] = true
+			added = append(added, dir)
+		case errors.Is(err, fs.ErrPermission):
+			refused[dir] = err
+		case !isGone(err):
 			return err
 		}
-		w.watched[dir] = true
-		if found != nil {
+		return nil
+	}})
+	if !w.settle(ctx, rel, err, refused) || found == nil {
+		return
+	}
+	for _, dir := range added {
+		if w.watched[dir] {
 			found(dir)
 		}
-		return nil
-	}}
-	err := w.folder.walkAt(ctx, rel, v)
+	}
+}
+
+// settle takes the error of the walk of addBelow. It returns false if the folder is not
+// watched any more.
+func (w *watching) settle(ctx context.Context, rel string, err error, refused map[string]error) bool {
+	part, ok := errors.AsType[*UnreadableError](err)
 	switch {
-	case err == nil || ctx.Err() != nil || errors.Is(err, ErrGone):
+	case ok:
+		w.leave(part.Paths)
+	case err == nil:
+	case ctx.Err() != nil || errors.Is(err, ErrGone):
+		return true
 	case errors.Is(err, ErrChanged):
 		w.change(rel) // the change of the ignore file comes as an event
+		return true
 	default:
 		w.fail(err)
+		return false
 	}
+	for dir, err := range refused {
+		if !w.unread[dir] { // it can be read, so that its changes would be missed
+			w.fail(err)
+			return false
+		}
+	}
+	return true
+}
+
+// leave ends the watches at and below paths that cannot be looked at: what is ignored
+// there is not known.
+func (w *watching) leave(paths []string) {
+	for _, rel := range paths {
+		w.unread[rel] = true
+		w.forget(rel)
+	}
+}
+
+// retry watches and reports the paths that can be looked at again.
+func (w *watching) retry(ctx context.Context) {
+	for _, rel := range slices.Sorted(maps.Keys(w.unread)) {
+		part, ok := errors.AsType[*UnreadableError](w.folder.walkAt(ctx, rel, visitor{}))
+		if ok && slices.Contains(part.Paths, rel) {
+			continue
+		}
+		w.addBelow(ctx, rel, w.change)
+		if w.notifier == nil {
+			return
+		}
+	}
+}
+
+// drops reports whether a change at a path need not be reported: it is ignored, or in a
+// directory that cannot be looked at. That is reported once.
+func (w *watching) drops(ctx context.Context, rel string) bool {
+	ignored, err := w.folder.ignored(ctx, rel)
+	part, ok := errors.AsType[*UnreadableError](err)
+	if !ok {
+		return ignored
+	}
+	for _, dir := range part.Paths {
+		if !w.unread[dir] {
+			w.change(dir)
+		}
+	}
+	w.leave(part.Paths)
+	return true
 }
 
 func (w *watching) loop(ctx context.Context) {
@@ -157,7 +230,9 @@ func (w *watching) loop(ctx context.Context) {
 		case <-looks.C:
 			w.look(ctx)
 		case <-polls.C:
-			if w.notifier == nil && w.present != 0 {
+			if w.notifier != nil {
+				w.retry(ctx)
+			} else if w.present != 0 {
 				w.change(".")
 			}
 		case event, ok := <-w.events():
@@ -201,13 +276,13 @@ func (w *watching) report() (due <-chan time.Time, out chan<- []string, paths []
 }
 
 // outermost returns the paths that no other one contains, in order.
-func outermost(pending map[string]bool) []string {
-	if pending["."] {
+func outermost[V any](paths map[string]V) []string {
+	if _, ok := paths["."]; ok {
 		return []string{"."}
 	}
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(pending)), func(rel string) bool {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(paths)), func(rel string) bool {
 		for dir := parent(rel); dir != "."; dir = parent(dir) {
-			if pending[dir] {
+			if _, ok := paths[dir]; ok {
 				return true
 			}
 		}
@@ -248,11 +323,11 @@ func (w *watching) take(ctx context.Context, event fsnotify.Event) {
 	if event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename) {
 		w.forget(rel)
 	}
-	if !w.pending[rel] && w.folder.ignored(ctx, rel) {
+	if !w.pending[rel] && w.drops(ctx, rel) {
 		return
 	}
 	w.change(rel)
-	if event.Has(fsnotify.Create) {
+	if event.Has(fsnotify.Create) || w.unread[rel] {
 		w.addBelow(ctx, rel, w.change)
 	}
 }
@@ -264,14 +339,14 @@ func (w *watching) rulesChanged(ctx context.Context, dir string) {
 	w.addBelow(ctx, dir, nil)
 }
 
-// forget ends the watches of a directory that went. One that was renamed would report
-// its old name for ever.
+// forget ends the watches at and below a directory, such as one that went: one that was
+// renamed would report its old name for ever.
 func (w *watching) forget(rel string) {
 	if !w.watched[rel] {
 		return
 	}
 	for dir := range w.watched {
-		if dir == rel || strings.HasPrefix(dir, rel+"/") {
+		if rel == "." || dir == rel || strings.HasPrefix(dir, rel+"/") {
 			_ = w.notifier.Remove(w.folder.absolute(dir)) // it may have ended by itself
 			delete(w.watched, dir)
 		}

@@ -29,11 +29,15 @@ type fakeNotifier struct {
 	watched map[string]bool
 	most    int // watches, ENOSPC beyond
 	closed  bool
+	refused string // relative path that may not be watched
 }
 
 func (n *fakeNotifier) Add(path string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if n.refused != "" && path == filepath.Join(n.folder, n.refused) {
+		return syscall.EACCES
+	}
 	if _, err := os.Lstat(path); err != nil {
 		return err
 	}
@@ -83,10 +87,15 @@ func (n *fakeNotifier) paths() []string {
 // notifier that is in use.
 func watchFake(t *testing.T, dir string, most int, o Options) (changes <-chan []string, latest func() *fakeNotifier) {
 	t.Helper()
-	f := openFolder(t, dir, o)
+	return watchFolder(t, openFolder(t, dir, o), most)
+}
+
+// watchFolder is watchFake for an open folder.
+func watchFolder(t *testing.T, f *Folder, most int) (changes <-chan []string, latest func() *fakeNotifier) {
+	t.Helper()
 	var current *fakeNotifier
 	f.notify = func() (notifier, error) {
-		current = &fakeNotifier{folder: dir, events: make(chan fsnotify.Event), errs: make(chan error), watched: make(map[string]bool), most: most}
+		current = &fakeNotifier{folder: f.Path(), events: make(chan fsnotify.Event), errs: make(chan error), watched: make(map[string]bool), most: most}
 		return current, nil
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -1,0 +1,83 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// maxUnreadable is how many paths an UnreadableError has at most.
+const maxUnreadable = 1_000
+
+// UnreadableError reports a walk that visited everything but some paths. What is at and
+// below them is unknown: it may be as it was, changed or gone.
+type UnreadableError struct {
+	// Paths are the relative paths of the files and directories that could not be
+	// looked at, in order. None is below another one.
+	Paths []string
+	// Err is why the first of Paths could not be looked at.
+	Err error
+}
+
+// Error says in plain words what cannot be read.
+func (e *UnreadableError) Error() string {
+	switch {
+	case len(e.Paths) > 1:
+		return fmt.Sprintf("%d files or directories cannot be read, the first is %s: %v", len(e.Paths), e.Paths[0], e.Err)
+	case len(e.Paths) == 1 && e.Paths[0] != ".":
+		return fmt.Sprintf("%s cannot be read: %v", e.Paths[0], e.Err)
+	}
+	return fmt.Sprintf("the folder cannot be read: %v", e.Err)
+}
+
+// Unwrap returns Err.
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// unreadable has the paths that a walk could not look at, and why.
+type unreadable map[string]error
+
+// add adds a path, unless the error says that it is gone. It returns the errors that
+// are not of the path alone: they end the walk.
+func (u unreadable) add(rel string, err error) error {
+	switch {
+	case isGone(err):
+		return nil
+	case !isOfPath(err):
+		return fmt.Errorf("look at %s: %w", rel, reason(err))
+	case len(u) == maxUnreadable:
+		return fmt.Errorf("more than %d files and directories cannot be read, one is %s: %w", maxUnreadable, rel, reason(err))
+	}
+	u[rel] = reason(err)
+	return nil
+}
+
+// err returns the UnreadableError, or nil if all could be read.
+func (u unreadable) err() error {
+	if len(u) == 0 {
+		return nil
+	}
+	paths := outermost(u)
+	return &UnreadableError{Paths: paths, Err: u[paths[0]]}
+}
+
+// isGone reports an error that says that nothing is at the path: there is no such name,
+// or a directory above it is something else by now.
+func isGone(err error) bool {
+	return errors.Is(err, ErrGone) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
+
+// isOfPath reports an error that another path need not meet.
+func isOfPath(err error) bool {
+	return !isOfProcess(err) && !errors.Is(err, ErrGone) && !errors.Is(err, ErrChanged) && !errors.Is(err, fs.ErrClosed) &&
+		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// reason returns the error without the operation and the path.
+func reason(err error) error {
+	if e, ok := err.(*fs.PathError); ok {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,413 @@
+package crawl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// denying is a folder in which some paths fail: those of lstat and open, and what is
+// below those of search. Root may read everything, so modes do not do for a test.
+type denying struct {
+	files
+	mu                  *sync.Mutex
+	lstat, open, search map[string]error
+}
+
+func deny(f *Folder) *denying {
+	d := &denying{mu: new(sync.Mutex), lstat: map[string]error{}, open: map[string]error{}, search: map[string]error{}}
+	f.access = func(root *os.Root) files {
+		view := *d
+		view.files = root
+		return &view
+	}
+	return d
+}
+
+// set makes the paths of one of the maps fail, or no more if err is nil.
+func (d *denying) set(m map[string]error, err error, paths ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, p := range paths {
+		m[p] = err
+	}
+}
+
+func (d *denying) check(m map[string]error, op, name string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := m[name]
+	for dir := name; dir != "." && err == nil; {
+		dir = parent(dir)
+		err = d.search[dir]
+	}
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+func (d *denying) Lstat(name string) (fs.FileInfo, error) {
+	if err := d.check(d.lstat, "lstatat", name); err != nil {
+		return nil, err
+	}
+	return d.files.Lstat(name)
+}
+
+func (d *denying) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
+	if err := d.check(d.open, "openat", name); err != nil {
+		return nil, err
+	}
+	return d.files.OpenFile(name, flag, perm)
+}
+
+// walkedBut returns the paths that a walk visits, and those that it cannot look at.
+func walkedBut(t testing.TB, f *Folder, at string) (visited []string, e *UnreadableError) {
+	t.Helper()
+	err := f.WalkAt(t.Context(), at, func(file File) error {
+		visited = append(visited, file.Path)
+		return nil
+	})
+	e, ok := errors.AsType[*UnreadableError](err)
+	if err != nil && !ok {
+		t.Fatal(err)
+	}
+	if e == nil {
+		e = &UnreadableError{}
+	}
+	return visited, e
+}
+
+func TestWalkVisitsEverythingButWhatCannotBeRead(t *testing.T) {
+	paths := []string{"a.b/x", "a/deep/x", "a/x", "b.txt", "c/x", "out/x"}
+	for name, tc := range map[string]struct {
+		deny    func(d *denying)
+		at      string
+		visited string
+		paths   string
+		cause   error
+	}{
+		"directory":        {func(d *denying) { d.open["a"] = syscall.EACCES }, ".", "a.b/x b.txt c/x", "a", syscall.EACCES},
+		"directories":      {func(d *denying) { d.open["a"], d.open["a.b"] = syscall.EACCES, syscall.EIO }, ".", "b.txt c/x", "a a.b", syscall.EACCES},
+		"deep":             {func(d *denying) { d.open["a/deep"] = syscall.EPERM }, ".", "a.b/x a/x b.txt c/x", "a/deep", syscall.EPERM},
+		"file":             {func(d *denying) { d.lstat["a/x"] = syscall.EIO }, ".", "a.b/x a/deep/x b.txt c/x", "a/x", syscall.EIO},
+		"no search":        {func(d *denying) { d.search["a"] = syscall.EACCES }, ".", "a.b/x b.txt c/x", "a", syscall.EACCES},
+		"the folder":       {func(d *denying) { d.open["."] = syscall.EACCES }, ".", "", ".", syscall.EACCES},
+		"at it":            {func(d *denying) { d.open["a"] = syscall.EACCES }, "a", "", "a", syscall.EACCES},
+		"at a file":        {func(d *denying) { d.lstat["b.txt"] = syscall.EACCES }, "b.txt", "", "b.txt", syscall.EACCES},
+		"below it":         {func(d *denying) { d.search["a"] = syscall.EACCES }, "a/deep/x", "", "a", syscall.EACCES},
+		"way to it":        {func(d *denying) { d.lstat["a/deep"] = syscall.EACCES }, "a/deep/x", "", "a/deep", syscall.EACCES},
+		"elsewhere":        {func(d *denying) { d.open["a"] = syscall.EACCES }, "c", "c/x", "", nil},
+		"ignored":          {func(d *denying) { d.open["out"], d.lstat["out"] = syscall.EACCES, syscall.EACCES }, ".", "a.b/x a/deep/x a/x b.txt c/x", "", nil},
+		"gone":             {func(d *denying) { d.lstat["a"] = syscall.ENOENT }, ".", "a.b/x b.txt c/x", "", nil},
+		"gone when opened": {func(d *denying) { d.open["a"] = syscall.ENOENT }, ".", "a.b/x b.txt c/x", "", nil},
+		"a file by now":    {func(d *denying) { d.lstat["a/x"], d.open["a/deep"] = syscall.ENOTDIR, syscall.ENOTDIR }, ".", "a.b/x b.txt c/x", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := tree(t, paths...)
+			write(t, dir, ".git/info/exclude", "out\n")
+			f := openFolder(t, dir, Options{})
+			tc.deny(deny(f))
+			visited, e := walkedBut(t, f, tc.at)
+			if got := strings.Join(visited, " "); got != tc.visited {
+				t.Errorf("visited %q, want %q", got, tc.visited)
+			}
+			if got := strings.Join(e.Paths, " "); got != tc.paths || !errors.Is(e.Err, tc.cause) {
+				t.Errorf("unreadable %q by %v, want %q by %v", got, e.Err, tc.paths, tc.cause)
+			}
+		})
+	}
+}
+
+// TestWalkEndsOnAnErrorOfTheProcess checks that a process without resources does not
+// blame the paths.
+func TestWalkEndsOnAnErrorOfTheProcess(t *testing.T) {
+	for _, cause := range errorsOfProcess {
+		for name, denied := range map[string]func(d *denying){
+			"directory":   func(d *denying) { d.open["a"] = cause },
+			"entry":       func(d *denying) { d.lstat["a"] = cause },
+			"ignore file": func(d *denying) { d.open["a/.gitignore"] = cause },
+		} {
+			dir := tree(t, "a/x", "b")
+			write(t, dir, "a/.gitignore", "y\n")
+			f := openFolder(t, dir, Options{})
+			denied(deny(f))
+			err := f.Walk(t.Context(), func(File) error { return nil })
+			if _, ok := errors.AsType[*UnreadableError](err); ok || !errors.Is(err, cause) {
+				t.Errorf("%s: got %v, want %v", name, err, cause)
+			}
+		}
+	}
+}
+
+func TestUnreadablePathsAreLimited(t *testing.T) {
+	for n, limited := range map[int]bool{maxUnreadable: false, maxUnreadable + 1: true} {
+		var paths []string
+		for i := range n {
+			paths = append(paths, fmt.Sprint("file", i))
+		}
+		f := openFolder(t, tree(t, paths...), Options{})
+		d := deny(f)
+		d.set(d.lstat, syscall.EACCES, paths...)
+		err := f.Walk(t.Context(), func(File) error { return nil })
+		e, ok := errors.AsType[*UnreadableError](err)
+		if err == nil || ok == limited || ok && (len(e.Paths) != n || !slices.IsSorted(e.Paths)) {
+			t.Errorf("%d paths: got %T %.200v", n, err, err)
+		}
+		d.set(d.lstat, nil, paths...)
+		d.set(d.search, syscall.EACCES, ".")
+		if _, e := walkedBut(t, f, "."); !slices.Equal(e.Paths, []string{"."}) {
+			t.Errorf("got %q, want the directory that cannot be searched", e.Paths)
+		}
+	}
+}
+
+func TestUnreadableErrorIsPlain(t *testing.T) {
+	for want, e := range map[string]UnreadableError{
+		"sub cannot be read: permission denied":                                      {[]string{"sub"}, syscall.EACCES},
+		"the folder cannot be read: permission denied":                               {[]string{"."}, syscall.EACCES},
+		"2 files or directories cannot be read, the first is a/b: permission denied": {[]string{"a/b", "c"}, syscall.EACCES},
+		"sub cannot be read: its .gitignore is larger than 9 bytes":                  {[]string{"sub"}, errors.New("its .gitignore is larger than 9 bytes")},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// TestFolderThatCannotBeLookedAtIsNotGone puts the folder where it is, but out of reach.
+func TestFolderThatCannotBeLookedAtIsNotGone(t *testing.T) {
+	unprivileged(t)
+	dir := tree(t, "above/folder/a", "above/folder/b/c")
+	above, folder := filepath.Join(dir, "above"), filepath.Join(dir, "above", "folder")
+	f := openFolder(t, folder, Options{})
+	for _, closed := range []string{above, folder, filepath.Join(folder, "b")} {
+		must(t, os.Chmod(closed, 0))
+		err := f.Walk(t.Context(), func(File) error { return nil })
+		must(t, os.Chmod(closed, 0o755))
+		if e, ok := errors.AsType[*UnreadableError](err); !ok || !errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrGone) {
+			t.Errorf("without %s: got %v", closed, err)
+		} else {
+			t.Log(e.Paths, e)
+		}
+	}
+	if got := walked(t, f, "."); len(got) != 2 {
+		t.Errorf("visited %q afterwards", got)
+	}
+}
+
+// unprivileged skips a test that needs modes to count.
+func unprivileged(t *testing.T) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "closed")
+	must(t, os.WriteFile(path, nil, 0))
+	if file, err := os.Open(path); err == nil {
+		file.Close()
+		t.Skip("this user may read everything")
+	}
+}
+
+func TestIgnoreFileThatCannotBeFollowedClosesItsDirectory(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file, content string
+		deny          error
+		at            string
+		visited       string
+		path, cause   string
+	}{
+		"unreadable":          {"sub/.gitignore", "x\n", syscall.EACCES, ".", "a sub2/x", "sub", "its .gitignore cannot be read: permission denied"},
+		"bad disk":            {"sub/.docsearchignore", "x\n", syscall.EIO, ".", "a sub2/x", "sub", "its .docsearchignore cannot be read: " + syscall.EIO.Error()},
+		"too large":           {"sub/.gitignore", strings.Repeat("#", maxIgnoreBytes+1), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore is larger than %d bytes", maxIgnoreBytes)},
+		"huge":                {"sub/.gitignore", strings.Repeat("#", 20<<20), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore is larger than %d bytes", maxIgnoreBytes)},
+		"too many patterns":   {"sub/.gitignore", strings.Repeat("y\n", maxPatterns+1), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore has more than %d patterns", maxPatterns)},
+		"at its directory":    {"sub/.gitignore", "x\n", syscall.EACCES, "sub", "", "sub", "its .gitignore cannot be read: permission denied"},
+		"below its directory": {"sub/.gitignore", "x\n", syscall.EACCES, "sub/deep/y", "", "sub", "its .gitignore cannot be read: permission denied"},
+		"at a sibling":        {"sub/.gitignore", "x\n", syscall.EACCES, "sub2", "sub2/x", "", ""},
+		"top":                 {".gitignore", "x\n", syscall.EACCES, ".", "", ".", "its .gitignore cannot be read: permission denied"},
+		"exclude":             {".git/info/exclude", "x\n", syscall.EACCES, "sub2/x", "", ".", "its .git/info/exclude cannot be read: permission denied"},
+		"in an ignored place": {"sub/.git/.gitignore", "x\n", syscall.EACCES, ".", "a sub/deep/y sub/x sub2/x", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := tree(t, "a", "sub/x", "sub/deep/y", "sub2/x")
+			write(t, dir, tc.file, tc.content)
+			f := openFolder(t, dir, Options{})
+			if tc.deny != nil {
+				deny(f).open[tc.file] = tc.deny
+			}
+			visited, e := walkedBut(t, f, tc.at)
+			if got := strings.Join(visited, " "); got != tc.visited {
+				t.Errorf("visited %q, want %q", got, tc.visited)
+			}
+			if got := strings.Join(e.Paths, " "); got != tc.path || tc.path != "" && e.Err.Error() != tc.cause {
+				t.Errorf("unreadable %q: %v, want %q: %s", got, e.Err, tc.path, tc.cause)
+			}
+		})
+	}
+}
+
+// TestIgnoreFileThatIsNoFileHasNoPatterns has what git does not follow either.
+func TestIgnoreFileThatIsNoFileHasNoPatterns(t *testing.T) {
+	dir := tree(t, "link/x.log", "dir/x.log", "dir/.gitignore/", "fifo/x.log", "dangling/x.log")
+	write(t, dir, "patterns", "*.log\n")
+	must(t, os.Symlink("../patterns", filepath.Join(dir, "link", ".gitignore")))
+	must(t, os.Symlink("nothing", filepath.Join(dir, "dangling", ".gitignore")))
+	git(t, dir, "", "init", "--quiet", "--template=")
+	for _, p := range []string{"link/x.log", "dir/x.log", "dangling/x.log"} {
+		if got := git(t, dir, p, "check-ignore", "-z", "--no-index", "--stdin"); got != "" {
+			t.Errorf("git ignores %s", p)
+		}
+	}
+	must(t, makeFIFO(filepath.Join(dir, "fifo", ".docsearchignore")))
+	visited := slices.DeleteFunc(walked(t, openFolder(t, dir, Options{}), "."), func(p string) bool { return !strings.HasSuffix(p, "/x.log") })
+	if want := []string{"dangling/x.log", "dir/x.log", "fifo/x.log", "link/x.log"}; !slices.Equal(visited, want) {
+		t.Errorf("visited %q, want %q", visited, want)
+	}
+}
+
+// TestUnreadableDirectoriesAreNotWatched closes a directory in several ways, before the
+// watch or during it, and opens it again.
+func TestUnreadableDirectoriesAreNotWatched(t *testing.T) {
+	for name, closeBy := range map[string]func(d *denying, err error){
+		"directory":   func(d *denying, err error) { d.set(d.open, err, "sub"); d.set(d.search, err, "sub") },
+		"search":      func(d *denying, err error) { d.set(d.search, err, "sub") },
+		"ignore file": func(d *denying, err error) { d.set(d.open, err, "sub/.gitignore") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := tree(t, "a/", "sub/deep/", "sub/x")
+			write(t, dir, "sub/.gitignore", "y\n")
+			f := openFolder(t, dir, Options{})
+			d := deny(f)
+			closeBy(d, syscall.EACCES)
+			synctest.Test(t, func(t *testing.T) {
+				changes, latest := watchFolder(t, f, 100)
+				n := latest()
+				wantWatched(t, n, ".", "a")
+				n.send(fsnotify.Write, "sub/x") // came before the watch ended
+				wantQuiet(t, changes)
+
+				closeBy(d, nil)
+				wantChanges(t, changes, "sub")
+				wantWatched(t, n, ".", "a", "sub", "sub/deep")
+				n.send(fsnotify.Write, "sub/y")
+				wantQuiet(t, changes)
+
+				closeBy(d, syscall.EACCES)
+				n.send(fsnotify.Write, "sub/deep/z")
+				wantChanges(t, changes, "sub")
+				wantWatched(t, n, ".", "a")
+				n.send(fsnotify.Write, "sub/deep/z")
+				wantQuiet(t, changes)
+
+				closeBy(d, nil)
+				n.send(fsnotify.Chmod, "sub")
+				wantChanges(t, changes, "sub")
+				wantWatched(t, n, ".", "a", "sub", "sub/deep")
+			})
+		})
+	}
+}
+
+// TestIgnoreFileThatBecomesTooLargeEndsTheWatches checks that the watch of the whole
+// folder ends and returns with its rules.
+func TestIgnoreFileThatBecomesTooLargeEndsTheWatches(t *testing.T) {
+	dir := tree(t, "a/b/")
+	inBubble(t, dir, 100, Options{}, func(t *testing.T, changes <-chan []string, latest func() *fakeNotifier) {
+		write(t, dir, ".gitignore", strings.Repeat("#", maxIgnoreBytes+1))
+		latest().send(fsnotify.Create, ".gitignore")
+		wantChanges(t, changes, ".")
+		wantWatched(t, latest())
+		wantQuiet(t, changes)
+		write(t, dir, ".gitignore", "b\n")
+		wantChanges(t, changes, ".")
+		wantWatched(t, latest(), ".", "a")
+	})
+}
+
+// TestDirectoryThatMayNotBeWatched tells one that may be read, which has to be looked at
+// from time to time, from one that may not.
+func TestDirectoryThatMayNotBeWatched(t *testing.T) {
+	for _, readable := range []bool{false, true} {
+		dir := tree(t, "a/")
+		f := openFolder(t, dir, Options{})
+		if d := deny(f); !readable {
+			d.open["sub"] = syscall.EACCES
+		}
+		synctest.Test(t, func(t *testing.T) {
+			changes, latest := watchFolder(t, f, 100)
+			n := latest()
+			n.refused = "sub"
+			write(t, dir, "sub/x", "")
+			n.send(fsnotify.Create, "sub")
+			if readable {
+				wantChanges(t, changes, ".")
+			} else {
+				wantChanges(t, changes, "sub")
+				wantWatched(t, n, ".", "a")
+			}
+			if n.closed != readable {
+				t.Errorf("readable %t: closed %t", readable, n.closed)
+			}
+		})
+	}
+}
+
+// TestWatchOfTheSystemBesideAClosedDirectory opens the directory while the rest is
+// watched.
+func TestWatchOfTheSystemBesideAClosedDirectory(t *testing.T) {
+	unprivileged(t)
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems may not tell of the mode of a directory that they cannot open")
+	}
+	dir := tree(t, "a.txt", "sub/deep/b.txt")
+	sub := filepath.Join(dir, "sub")
+	must(t, os.Chmod(sub, 0))
+	t.Cleanup(func() { os.Chmod(sub, 0o755) })
+	ctx, cancel := context.WithCancel(t.Context())
+	w, err := openFolder(t, dir, Options{}).Watch(ctx)
+	must(t, err)
+	defer w.Wait()
+	defer cancel()
+	for want, do := range map[string]func(){
+		"a.txt": func() { write(t, dir, "a.txt", "new") },
+		"sub":   func() { must(t, os.Chmod(sub, 0o755)) },
+	} {
+		do()
+		if got := collect(t, w, []string{want}); !slices.Equal(got, []string{want}) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	write(t, dir, "sub/deep/b.txt", "new")
+	if got, want := collect(t, w, []string{"sub/deep/b.txt"}), []string{"sub/deep/b.txt"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// wantQuiet checks that nothing is reported for a long time.
+func wantQuiet(t *testing.T, changes <-chan []string) {
+	t.Helper()
+	select {
+	case paths := <-changes:
+		t.Errorf("%q is reported, want nothing", paths)
+	case <-time.After(5*poll + poll/2):
+	}
+}
+
+func wantWatched(t *testing.T, n *fakeNotifier, want ...string) {
+	t.Helper()
+	if got := n.paths(); !slices.Equal(got, want) {
+		t.Errorf("watched %q, want %q", got, want)
+	}
+}
