@@ -226,6 +226,27 @@ func TestRemovalDelaysNobody(t *testing.T) {
 	r.finds("goat", "hill.txt")
 }
 
+// What is ignored cannot be told without an ignore file: its folder keeps what was
+// indexed, and says so.
+func TestIgnoreFileThatCannotBeUsed(t *testing.T) {
+	r := start(t, daemon.Options{})
+	r.indexed()
+	r.write(".gitignore", strings.Repeat("# padding\n", 1<<20)+"secret.txt\n")
+	r.write("secret.txt", "the thylacine sleeps\n")
+	warning := func() string {
+		var folders api.Folders
+		r.get("GET", "/api/v1/folders", nil, &folders)
+		return folders.Folders[0].Warning
+	}
+	r.eventually("the folder has a warning", func() bool { return strings.Contains(warning(), ".gitignore") })
+	if got := r.search("thylacine"); len(got) > 0 {
+		t.Errorf("an ignored file is found: %v", got)
+	}
+	if got := r.search("goat"); fmt.Sprint(got) != "[hill.txt]" {
+		t.Errorf("what was indexed is lost: found %v", got)
+	}
+}
+
 // A file that is changed without another size or time is found by what it says now.
 func TestFileWithTheSameSizeAndTime(t *testing.T) {
 	r := start(t, daemon.Options{})

@@ -3,6 +3,8 @@ package folders
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"sync"
 	"time"
@@ -16,6 +18,8 @@ const (
 	missingPause = 2 * time.Second  // between two looks for a folder that is gone
 	changedPause = time.Second      // after a scan that met a change
 	failurePause = 15 * time.Second // before indexing is tried again after an error
+
+	unreadablePause = time.Minute // before files that could not be looked at are tried again
 )
 
 // errMissing ends the work on a folder that is gone.
@@ -30,8 +34,9 @@ type folder struct {
 	done   chan struct{} // closed when the goroutine has ended
 
 	// Of the goroutine alone.
-	stamps   map[string]index.Stamp // what the index knows of each file, nil before it was read
-	unwanted int                    // files whose names say that they hold no text
+	stamps     map[string]index.Stamp // what the index knows of each file, nil before it was read
+	unwanted   int                    // files whose names say that they hold no text
+	unreadable string                 // what cannot be looked at, "" if all can
 
 	mu    sync.Mutex
 	state api.Folder
@@ -89,8 +94,11 @@ func (f *folder) run() {
 // possible any more.
 func (f *folder) follow() error {
 	dir, err := crawl.Open(f.path, f.set.opts.Crawl)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, crawl.ErrGone) {
+		return errMissing
+	}
 	if err != nil {
-		return errors.Join(errMissing, err)
+		return fmt.Errorf("open the folder: %w", err)
 	}
 	defer dir.Close()
 	ctx, cancel := context.WithCancel(f.ctx)
@@ -104,12 +112,24 @@ func (f *folder) follow() error {
 	if err := f.reconcile(dir, []string{"."}); err != nil {
 		return err
 	}
-	for paths := range watcher.Changes() {
+	var again <-chan time.Time // nil while all files can be looked at
+	for {
+		if again == nil && f.unreadable != "" {
+			again = time.After(unreadablePause)
+		}
+		paths, ok := []string{"."}, true
+		select {
+		case paths, ok = <-watcher.Changes():
+		case <-again:
+			again = nil
+		}
+		if !ok {
+			return f.ctx.Err()
+		}
 		if err := f.reconcile(dir, paths); err != nil {
 			return err
 		}
 	}
-	return f.ctx.Err()
 }
 
 // pause makes err the state of the folder and waits until it is worth another try.

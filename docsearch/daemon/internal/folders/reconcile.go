@@ -45,18 +45,18 @@ func (f *folder) reconcile(dir *crawl.Folder, roots []string) error {
 	if err := f.readStamps(); err != nil {
 		return err
 	}
-	todo, gone, err := f.compare(dir, roots)
+	c, err := f.compare(dir, roots)
 	if err != nil {
 		return err
 	}
-	work, all := len(todo)+len(gone), slices.Contains(roots, ".")
+	work, all := len(c.todo)+len(c.gone), slices.Contains(roots, ".")
 	if work == 0 && !all {
 		return nil
 	}
 	if work > announced || f.describe().IndexedAt.IsZero() {
 		f.begin(work)
 	}
-	if err := f.apply(dir, todo, gone); err != nil {
+	if err := f.apply(dir, c.todo, c.gone); err != nil {
 		return err
 	}
 	if !dir.Exists() {
@@ -73,47 +73,62 @@ func (f *folder) readStamps() (err error) {
 	return err
 }
 
-// compare finds the files at and below roots that the index does not know as they are,
-// and those that it knows and that are gone.
-func (f *folder) compare(dir *crawl.Folder, roots []string) (todo []crawl.File, gone []string, err error) {
-	below, seen := map[string]bool{}, map[string]bool{}
+// comparison is what compare has found.
+type comparison struct {
+	seen    map[string]bool
+	unknown map[string]bool // paths that cannot be looked at; what is below them stays as it is
+	todo    []crawl.File    // that the index does not know as they are
+	gone    []string        // that it knows and that are gone
+}
+
+// compare compares the files at and below roots with what the index knows of them.
+func (f *folder) compare(dir *crawl.Folder, roots []string) (*comparison, error) {
+	c := &comparison{seen: map[string]bool{}, unknown: map[string]bool{}}
+	below := map[string]bool{}
 	for _, root := range roots {
 		below[root] = true
-		if err = f.compareBelow(dir, root, seen, &todo); err != nil {
-			return nil, nil, err
+		if err := f.compareBelow(dir, root, c); err != nil {
+			return nil, err
 		}
 	}
 	for known := range f.stamps {
-		if !seen[known] && isWithin(known, below) {
-			gone = append(gone, known)
+		if !c.seen[known] && isWithin(known, below) && !isWithin(known, c.unknown) {
+			c.gone = append(c.gone, known)
 		}
 	}
-	return todo, gone, nil
+	return c, nil
 }
 
-// compareBelow is compare for one root. It adds what it sees to seen, and what the index
-// does not know to todo, unless it has seen it already.
-func (f *folder) compareBelow(dir *crawl.Folder, root string, seen map[string]bool, todo *[]crawl.File) error {
+// compareBelow is compare for one root. What it has seen before it leaves out.
+func (f *folder) compareBelow(dir *crawl.Folder, root string, c *comparison) error {
 	unwanted := 0
 	err := dir.WalkAt(f.ctx, root, func(file crawl.File) error {
 		switch known, ok := f.stamps[file.Path]; {
-		case seen[file.Path]:
+		case c.seen[file.Path]:
 			return nil
 		case !f.set.opts.Extractor.Wants(file.Path):
 			unwanted++
 			return nil
 		// What the watcher names has changed, whatever its time says.
 		case !ok || known.Size != file.Size || !known.ModTime.Equal(file.ModTime) || file.Path == root:
-			*todo = append(*todo, file)
+			c.todo = append(c.todo, file)
 		}
-		seen[file.Path] = true
+		c.seen[file.Path] = true
 		return nil
 	})
-	if errors.Is(err, crawl.ErrGone) {
+	partly, ok := errors.AsType[*crawl.UnreadableError](err)
+	switch {
+	case ok:
+		for _, path := range partly.Paths {
+			c.unknown[path] = true
+		}
+		f.unreadable = partly.Error()
+	case errors.Is(err, crawl.ErrGone):
 		return errMissing // the walk says nothing about the files
-	}
-	if err != nil {
+	case err != nil:
 		return fmt.Errorf("list the files: %w", err)
+	case root == ".":
+		f.unreadable = ""
 	}
 	if root == "." {
 		f.unwanted = unwanted
@@ -206,6 +221,8 @@ func (f *folder) read(ctx context.Context, dir *crawl.Folder, file crawl.File) (
 		return change, false, nil
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return change, false, fmt.Errorf("read the files: %w", err)
+	case known.Hash != [sha256.Size]byte{} && !errors.Is(err, crawl.ErrTooLarge) && !errors.Is(err, crawl.ErrNotRegular):
+		return change, false, nil // it cannot be read now, and what was indexed stays
 	default:
 		change.Stamp.Skipped = skipReason(err)
 		return change, true, nil
@@ -358,6 +375,9 @@ func (f *folder) completeLocked(stats index.FolderStats, now time.Time) {
 	f.total, f.left = 0, 0
 	f.state = api.Folder{Path: f.path, Status: api.StatusHealthy, Percent: 100, IndexedAt: now,
 		Documents: stats.Documents, Chunks: stats.Chunks, TextBytes: stats.TextBytes, Skipped: stats.Skipped}
+	if f.unreadable != "" {
+		f.state.Status, f.state.Warning = api.StatusDegraded, f.unreadable
+	}
 	if f.unwanted > 0 {
 		if f.state.Skipped == nil {
 			f.state.Skipped = map[string]int{}
