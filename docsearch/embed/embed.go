@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/cenkalti/backoff/v5"
 )
@@ -47,8 +48,8 @@ type Client struct {
 	endpoint string
 }
 
-// New returns a Client. It fails if the URL is not an absolute one of HTTP or there is no
-// model. It does not connect.
+// New returns a Client. It fails if the URL is not an absolute one of HTTP, if it has a
+// user, query or fragment, and if there is no model. It does not connect.
 func New(o Options) (*Client, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -56,6 +57,9 @@ func New(o Options) (*Client, error) {
 	}
 	if u.User != nil {
 		return nil, errors.New("embeddings URL must not contain a user or password; use the key")
+	}
+	if u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
+		return nil, errors.New("embeddings URL must not contain a query or fragment, which errors would show; use the key")
 	}
 	if o.Model == "" {
 		return nil, errors.New("embeddings need a model")
@@ -137,7 +141,7 @@ func (c *Client) post(ctx context.Context, body []byte, n int) ([][]float32, err
 	}
 	resp, err := c.opts.Client.Do(req)
 	if err != nil {
-		return nil, err
+		return nil, c.transportError(err)
 	}
 	defer resp.Body.Close()
 	limit := int64(n)*maxDimensions*bytesPerNumber + extraBytes
@@ -159,17 +163,42 @@ func (c *Client) post(ctx context.Context, body []byte, n int) ([][]float32, err
 
 // refusal returns the error for a status other than 200.
 func (c *Client) refusal(resp *http.Response, data []byte) error {
-	said := strings.ToValidUTF8(string(data[:min(len(data), maxErrorBytes)]), "")
-	said = strings.Join(strings.Fields(said), " ")
-	if c.opts.Key != "" {
-		said = strings.ReplaceAll(said, c.opts.Key, "…")
-	}
-	err := fmt.Errorf("the endpoint answers %s: %s", resp.Status, said)
+	// The text of the status line is the endpoint's, too, and may hold the key.
+	err := fmt.Errorf("the endpoint answers %d %s: %s", resp.StatusCode, http.StatusText(resp.StatusCode), c.quote(string(data)))
 	if resp.StatusCode != http.StatusTooManyRequests && resp.StatusCode < 500 {
 		return backoff.Permanent(err)
 	}
 	if wait := retryAfter(resp.Header.Get("Retry-After"), time.Now()); wait > 0 {
 		return fmt.Errorf("%w; %w", err, &backoff.RetryAfterError{Duration: wait})
+	}
+	return err
+}
+
+// quote returns the beginning of what an endpoint says as one line, without the key and
+// without characters that a terminal acts on.
+func (c *Client) quote(said string) string {
+	said = c.withoutKey(strings.ToValidUTF8(said, ""))
+	said = strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cc, unicode.Cf) && !unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, said)
+	said = c.withoutKey(strings.Join(strings.Fields(said), " "))
+	return strings.ToValidUTF8(said[:min(len(said), maxErrorBytes)], "")
+}
+
+func (c *Client) withoutKey(s string) string {
+	if c.opts.Key == "" {
+		return s
+	}
+	return strings.ReplaceAll(s, c.opts.Key, "…")
+}
+
+// transportError returns the error of a request, which may quote a damaged answer.
+func (c *Client) transportError(err error) error {
+	if text := err.Error(); c.withoutKey(text) != text {
+		return errors.New(c.quote(text))
 	}
 	return err
 }

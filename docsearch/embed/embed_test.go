@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/embed"
 	"go.uber.org/goleak"
@@ -31,7 +32,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if header == nil {
 		header = http.Header{}
 	}
-	return &http.Response{StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)), Header: header,
+	return &http.Response{StatusCode: status, Status: fmt.Sprint(status, " bad ", key), Header: header,
 		Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
@@ -124,6 +125,9 @@ func TestLastingFailuresEnd(t *testing.T) {
 		want     string
 	}{
 		"401":             {401, "bad key " + key, 1, "401"},
+		"key at the cut":  {401, strings.Repeat("x", 195) + key, 1, "401 Unauthorized"},
+		"wrapped key":     {401, "bad key " + key[:5] + "\x1b\u200b" + key[5:], 1, "401"},
+		"unknown status":  {499, "", 1, "answers 499"},
 		"404":             {404, `{"error":"model not found"}`, 1, "model not found"},
 		"500":             {500, "", 4, "500"},
 		"redirect":        {302, "", 1, "302"},
@@ -138,6 +142,7 @@ func TestLastingFailuresEnd(t *testing.T) {
 		"infinite":        {200, `{"data":[{"index":0,"embedding":[1e99]}]}`, 1, "no list"},
 		"base64":          {200, `{"data":[{"index":0,"embedding":"AAAA"}]}`, 1, "no list"},
 		"endless":         {200, strings.Repeat(" ", 1<<20), 1, "more than"},
+		"terminal":        {400, "\x1b[2J\x07gone\x9b\u009b\u202e", 1, "gone"},
 		"endless refusal": {400, strings.Repeat("x", 1<<20), 1, "400"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -151,8 +156,11 @@ func TestLastingFailuresEnd(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 500 {
 					t.Fatalf("got %.600v, want %q", err, tc.want)
 				}
-				if strings.Contains(err.Error(), key) {
-					t.Errorf("the key is in %v", err)
+				if strings.Contains(err.Error(), key[:5]) {
+					t.Errorf("a part of the key is in %v", err)
+				}
+				if strings.ContainsFunc(err.Error(), unicode.IsControl) {
+					t.Errorf("a control character is in %q", err)
 				}
 				if requests != tc.requests {
 					t.Errorf("%d requests, want %d", requests, tc.requests)
@@ -172,6 +180,17 @@ func TestDimensionsMustAgree(t *testing.T) {
 	if _, err := c.Embed(t.Context(), []string{"a", "b", "c", "d"}); err == nil || !strings.Contains(err.Error(), "2 and 3 dimensions") {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestBrokenAnswerHidesTheKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := client(t, func(*http.Request) (int, http.Header, string, error) {
+			return 0, nil, "", errors.New("malformed HTTP status code " + key)
+		})
+		if _, err := c.Embed(t.Context(), []string{"a"}); err == nil || strings.Contains(err.Error(), key) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 func TestContextEndsTheWait(t *testing.T) {
@@ -207,6 +226,9 @@ func TestNewChecksOptions(t *testing.T) {
 		"file":         {URL: "file:///etc", Model: "m"},
 		"no host":      {URL: "http://", Model: "m"},
 		"password":     {URL: "http://user:" + key + "@host/v1", Model: "m"},
+		"query":        {URL: "http://host/v1?key=" + key, Model: "m"},
+		"empty query":  {URL: "http://host/v1?", Model: "m"},
+		"fragment":     {URL: "http://host/v1#" + key, Model: "m"},
 		"no model":     {URL: "http://host/v1"},
 		"two-line key": {URL: "http://host/v1", Model: "m", Key: "a\nb"},
 		"damaged":      {URL: "http://ho st:" + key, Model: "m"},

@@ -6,13 +6,18 @@ import "strings"
 // first column.
 func code(text string) *Document {
 	doc := &Document{Type: TypeCode, Text: text}
+	var sections sectionList
 	offset := 0
 	for line := range strings.Lines(text) {
 		if isDeclaration(line) {
-			doc.Sections = append(doc.Sections, Section{Offset: offset, Heading: declaration(line)})
+			sections.add(Section{Offset: offset, Heading: declaration(line)})
+		}
+		if sections.full() {
+			break
 		}
 		offset += len(line)
 	}
+	doc.Sections = sections.list
 	return doc
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/xml"
 	"errors"
-	"fmt"
 	"io"
 	"path"
 	"strings"
@@ -18,6 +17,8 @@ const (
 	maxXML      = 64 << 20 // bytes of all parts that are read, and at most
 	maxMarkup   = 8        // times as many as of text
 	maxXMLToken = 1 << 20  // bytes of one tag or one text
+	maxStyles   = 10_000   // Word itself allows some thousands
+	maxStyleID  = 255      // bytes, also of a name
 )
 
 // docx reads the text of a Word document: its body, then its footnotes and endnotes.
@@ -181,7 +182,7 @@ type docxReader struct {
 
 	text      lineBuilder
 	title     string // of the first paragraph with the style Title
-	sections  []Section
+	sections  sectionList
 	paragraph docxParagraph
 	inText    int // depth of elements with text
 	skipped   int // depth of elements whose content comes a second time
@@ -256,7 +257,7 @@ func (d *docxReader) chars(text []byte) error {
 	}
 	d.text.words(string(text))
 	if d.text.b.Len() > d.maxText {
-		return skip(ReasonTooLarge, fmt.Errorf("more than %d bytes of text", d.maxText))
+		return tooMuchText(d.maxText)
 	}
 	return nil
 }
@@ -273,7 +274,7 @@ func (d *docxReader) endParagraph() {
 	isTitle := d.styles.is(p.style, "title")
 	if p.offset >= 0 && (p.outline || isTitle || d.styles.isHeading(p.style)) {
 		if heading := oneLine(d.text.From(p.offset)); heading != "" {
-			d.sections = append(d.sections, Section{Offset: p.offset, Heading: heading})
+			d.sections.add(Section{Offset: p.offset, Heading: heading})
 			if isTitle && d.title == "" {
 				d.title = heading
 			}
@@ -287,10 +288,10 @@ func (d *docxReader) document(title string) *Document {
 	case title != "":
 	case d.title != "":
 		title = d.title
-	case len(d.sections) > 0:
-		title = d.sections[0].Heading
+	default:
+		title = d.sections.title()
 	}
-	return &Document{Type: TypeDOCX, Title: title, Text: d.text.String(), Sections: d.sections}
+	return &Document{Type: TypeDOCX, Title: title, Text: d.text.String(), Sections: d.sections.list}
 }
 
 func attribute(e xml.StartElement, name string) string {
@@ -356,7 +357,7 @@ func (r *docxStylesReader) start(e xml.StartElement) {
 }
 
 func (r *docxStylesReader) end(e xml.EndElement) {
-	if e.Name.Local == "style" {
+	if e.Name.Local == "style" && len(r.styles) < maxStyles && max(len(r.id), len(r.style.name), len(r.style.basedOn)) <= maxStyleID {
 		r.styles[r.id] = r.style
 	}
 }

@@ -80,6 +80,10 @@ func damaged(format string, args ...any) error {
 	return skip(ReasonDamaged, fmt.Errorf(format, args...))
 }
 
+func tooMuchText(most int) error {
+	return skip(ReasonTooLarge, fmt.Errorf("more than %d bytes of text", most))
+}
+
 // Options limit an Extractor. The zero value is the default.
 type Options struct {
 	// Worker is the command line of a program that runs Worker. Without it, PDF is
@@ -145,9 +149,9 @@ func (e *Extractor) extract(ctx context.Context, name string, data []byte) (*Doc
 	case kindDOCX:
 		return docx(ctx, data, e.opts.MaxText)
 	case kindHTML:
-		return htmlDocument(ctx, data)
+		return htmlDocument(ctx, data, e.opts.MaxText)
 	default:
-		text, err := decode(data)
+		text, err := decode(data, e.opts.MaxText)
 		if err != nil {
 			return nil, err
 		}

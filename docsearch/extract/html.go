@@ -1,10 +1,13 @@
 package extract
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -13,38 +16,48 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
+// maxHTMLToken bounds one tag, text or script of HTML, which the tokenizer keeps as a whole.
+const maxHTMLToken = 8 << 20
+
 // htmlDocument reads the tokens of a page, never its tree: the time to build a tree
 // from bad nesting grows with its square.
-func htmlDocument(ctx context.Context, data []byte) (*Document, error) {
+func htmlDocument(ctx context.Context, data []byte, maxText int) (*Document, error) {
 	if isBinary(data) && !hasUTF16BOM(data) {
 		return nil, skip(ReasonBinary, nil)
 	}
-	text, err := decodeHTML(data)
-	if err != nil {
-		return nil, skip(ReasonDamaged, err)
-	}
-	h := htmlReader{tokens: html.NewTokenizer(bytes.NewReader(text))}
+	h := htmlReader{tokens: html.NewTokenizer(decodeHTML(data)), heading: -1}
+	h.tokens.SetMaxBuf(maxHTMLToken)
 	for n := 0; h.next(); n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
+		if h.text.b.Len() > maxText {
+			return nil, tooMuchText(maxText)
+		}
 	}
-	if err := h.tokens.Err(); !errors.Is(err, io.EOF) {
+	switch err := h.tokens.Err(); {
+	case errors.Is(err, html.ErrBufferExceeded):
+		return nil, skip(ReasonTooLarge, fmt.Errorf("a tag, text or script of more than %d bytes", maxHTMLToken))
+	case !errors.Is(err, io.EOF):
 		return nil, skip(ReasonDamaged, err)
 	}
 	return h.document(), nil
 }
 
-// decodeHTML returns a page as UTF-8. A page that does not declare its encoding is UTF-8
+// decodeHTML returns a reader of a page as UTF-8: all of it at once may be three times as
+// large. A page that does not declare its encoding is UTF-8
 // if it is valid as such.
-func decodeHTML(data []byte) ([]byte, error) {
+func decodeHTML(data []byte) io.Reader {
 	const declared = 1024 // bytes in which the encoding stands
 	encoding, _, certain := charset.DetermineEncoding(data[:min(len(data), declared)], "")
 	if !certain && utf8.Valid(data) {
-		return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
+		return bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
 	}
-	text, err := encoding.NewDecoder().Bytes(data)
-	return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), err
+	r := bufio.NewReader(encoding.NewDecoder().Reader(bytes.NewReader(data)))
+	if mark, err := r.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
+		_, _ = r.Discard(len(mark)) // they are in the buffer
+	}
+	return r
 }
 
 func hasUTF16BOM(data []byte) bool {
@@ -61,8 +74,8 @@ type htmlReader struct {
 	pre      int       // depth of elements that keep white space
 	dropped  atom.Atom // the element whose content is dropped, 0 outside
 	depth    int       // of that element in itself
-	sections []Section
-	heading  int // number of the open heading in sections from 1, 0 outside
+	sections sectionList
+	heading  int // offset of the open heading, -1 outside
 }
 
 // next takes one token. It returns false at the end.
@@ -92,10 +105,31 @@ func (h *htmlReader) takeText() {
 	case h.inTitle && h.title.Len() < 4096:
 		h.title.Write(h.tokens.Text())
 	case h.dropped != 0 || h.inTitle:
-	case h.pre > 0:
-		h.text.raw(string(h.tokens.Text()))
 	default:
-		h.text.words(string(h.tokens.Text()))
+		for piece := range pieces(h.tokens.Text()) {
+			if h.pre > 0 {
+				h.text.raw(piece)
+			} else {
+				h.text.words(piece)
+			}
+		}
+	}
+}
+
+// pieces cuts text between characters, so that none of its copies is large.
+func pieces(text []byte) iter.Seq[string] {
+	const size = 64 << 10
+	return func(yield func(string) bool) {
+		for len(text) > 0 {
+			n := min(size, len(text))
+			for n < len(text) && n > size-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+				n--
+			}
+			if !yield(string(text[:n])) {
+				return
+			}
+			text = text[n:]
+		}
 	}
 }
 
@@ -121,8 +155,7 @@ func (h *htmlReader) start(name atom.Atom) {
 	if headingElements[name] {
 		h.closeHeading()
 		h.text.blankLine()
-		h.sections = append(h.sections, Section{Offset: h.text.Len()})
-		h.heading = len(h.sections)
+		h.heading = h.text.Len()
 	} else if blockElements[name] {
 		h.text.newLine()
 	}
@@ -152,15 +185,13 @@ func (h *htmlReader) end(name atom.Atom) {
 
 // closeHeading ends the open heading. One without text is no section.
 func (h *htmlReader) closeHeading() {
-	if h.heading == 0 {
+	if h.heading < 0 {
 		return
 	}
-	open := &h.sections[h.heading-1]
-	open.Heading = oneLine(h.text.From(open.Offset))
-	if open.Heading == "" {
-		h.sections = h.sections[:h.heading-1]
+	if heading := oneLine(h.text.From(h.heading)); heading != "" {
+		h.sections.add(Section{Offset: h.heading, Heading: heading})
 	}
-	h.heading = 0
+	h.heading = -1
 }
 
 func (h *htmlReader) document() *Document {
@@ -169,10 +200,10 @@ func (h *htmlReader) document() *Document {
 		Type:     TypeHTML,
 		Title:    oneLine(clean(h.title.String())),
 		Text:     h.text.String(),
-		Sections: h.sections,
+		Sections: h.sections.list,
 	}
-	if doc.Title == "" && len(h.sections) > 0 {
-		doc.Title = h.sections[0].Heading
+	if doc.Title == "" {
+		doc.Title = h.sections.title()
 	}
 	return doc
 }

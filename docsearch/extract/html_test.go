@@ -29,7 +29,7 @@ func TestHTML(t *testing.T) {
 		"UTF-16":                     {"\xff\xfe<\x00p\x00>\x00x\x00", "", "x\n", ""},
 		"cut off":                    {"text <a href=\"x", "", "text\n", ""},
 	} {
-		doc, err := htmlDocument(t.Context(), []byte(tc.page))
+		doc, err := htmlDocument(t.Context(), []byte(tc.page), 1<<20)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -59,8 +59,25 @@ func TestHTMLTimeIsLinear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			scaletest.Linear(t, 6_000, func(n int) func() {
 				page := []byte(strings.Repeat(part, n/len(part)+1))
-				return func() { _, _ = htmlDocument(t.Context(), page) }
+				return func() { _, _ = htmlDocument(t.Context(), page, 1<<20) }
 			})
 		})
+	}
+}
+
+func TestLargeHTML(t *testing.T) {
+	for name, tc := range map[string]struct {
+		page, reason string
+		text         int
+	}{
+		"text in pieces": {strings.Repeat("ü", 200_000), "", 400_001},
+		"pre in pieces":  {"<pre>" + strings.Repeat("a ü\n", 100_000), "", 500_000},
+		"much text":      {strings.Repeat("<b>text</b>", 1<<19), ReasonTooLarge, 0},
+		"one tag":        {"<a b='" + strings.Repeat("x", maxHTMLToken+1), ReasonTooLarge, 0},
+	} {
+		doc, err := htmlDocument(t.Context(), []byte(tc.page), 1<<20)
+		if reasonOf(err) != tc.reason || err == nil && (len(doc.Text) != tc.text || strings.Contains(doc.Text, "\uFFFD")) {
+			t.Errorf("%s: got %v, want %d bytes or %q", name, err, tc.text, tc.reason)
+		}
 	}
 }

@@ -32,9 +32,9 @@ var workers = map[string]func() error{
 	"silent":  func() error { return nil },
 	"fails":   func() error { return fmt.Errorf("some complaint\nand more") },
 	"babbles": func() error { return babble() },
-	"lies":    func() error { fmt.Println(`{"document":{"text":"x","sections":[{"offset":7}]}}`); return nil },
+	"lies":    func() error { fmt.Println(`{"document":{"sections":[{"offset":7}]}}` + "\nx"); return nil },
 	"wanders": func() error {
-		fmt.Println(`{"document":{"text":"xyz","sections":[{"offset":2},{"offset":1}]}}`)
+		fmt.Println(`{"document":{"sections":[{"offset":2},{"offset":1}]}}` + "\nxyz")
 		return nil
 	},
 	"overflows": func() error { debug.SetMaxStack(1 << 20); return fmt.Errorf("%d", overflow(0)) },

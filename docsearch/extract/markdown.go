@@ -12,17 +12,21 @@ func markdown(text string) *Document {
 	doc := &Document{Type: TypeMarkdown, Text: text}
 	title, body := frontMatter(text)
 	scan := markdownScan{}
+	var sections sectionList
 	offset := len(text) - len(body)
 	for line := range strings.Lines(body) {
 		if heading, at := scan.line(strings.TrimRight(line, "\n"), offset); heading != "" {
-			doc.Sections = append(doc.Sections, Section{Offset: at, Heading: heading})
+			sections.add(Section{Offset: at, Heading: heading})
+		}
+		if sections.full() {
+			break
 		}
 		offset += len(line)
 	}
-	if title == "" && len(doc.Sections) > 0 {
-		title = doc.Sections[0].Heading
+	doc.Title, doc.Sections = title, sections.list
+	if title == "" {
+		doc.Title = sections.title()
 	}
-	doc.Title = title
 	return doc
 }
 

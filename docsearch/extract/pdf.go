@@ -50,7 +50,7 @@ func pdfDocument(data []byte, maxText int) (doc *Document, err error) {
 		Type:     TypePDF,
 		Title:    oneLine(clean(file.Trailer().Key("Info").Key("Title").Text())),
 		Text:     r.text.String(),
-		Sections: r.sections,
+		Sections: r.sections.list,
 	}, nil
 }
 
@@ -80,7 +80,7 @@ type pdfReader struct {
 	fonts    map[string]*pdfFont // by what their dictionary says
 
 	text     lineBuilder
-	sections []Section
+	sections sectionList
 }
 
 // readOutline collects the headings: a line of a page that is also an entry of the
@@ -123,24 +123,24 @@ func (r *pdfReader) readPage(page pdf.Value) error {
 		return skip(ReasonTooLarge, fmt.Errorf("more than %d pages", maxPages))
 	}
 	r.text.blankLine()
-	r.sections = append(r.sections, Section{Offset: r.text.Len(), Page: r.pages})
+	r.sections.add(Section{Offset: r.text.Len(), Page: r.pages})
 	p := &pdfPage{reader: r, line: -1}
 	p.interpret(page.Key("Contents"), pdf.Page{V: page}.Resources(), 0)
 	p.endLine()
 	if r.text.b.Len() > r.maxText {
-		return skip(ReasonTooLarge, fmt.Errorf("more than %d bytes of text", r.maxText))
+		return tooMuchText(r.maxText)
 	}
 	return nil
 }
 
 // heading notes that the line from offset is a heading.
 func (r *pdfReader) heading(offset int, heading string) {
-	last := &r.sections[len(r.sections)-1]
-	if last.Offset == offset {
-		last.Heading = heading
+	last := &r.sections.list[len(r.sections.list)-1]
+	if last.Offset == offset && !r.sections.full() {
+		last.Heading = strings.Clone(heading)
 		return
 	}
-	r.sections = append(r.sections, Section{Offset: offset, Heading: heading, Page: r.pages})
+	r.sections.add(Section{Offset: offset, Heading: heading, Page: r.pages})
 }
 
 // pdfText returns text with ligatures as letters and without soft hyphens.

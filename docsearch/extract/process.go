@@ -54,9 +54,9 @@ func (e *Extractor) runWorker(ctx context.Context, data []byte) (*Document, erro
 	case err != nil && cmd.Process == nil:
 		return nil, fmt.Errorf("start the PDF worker %q: %w", e.opts.Worker[0], err)
 	case err != nil:
-		return nil, workerError(err, complaint.String())
+		return nil, workerError(err, string(complaint.kept))
 	}
-	return e.documentOf(output)
+	return documentOf(output)
 }
 
 // converse runs the child and returns what it writes.
@@ -65,16 +65,15 @@ func (e *Extractor) converse(cmd *exec.Cmd, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	output := bounded{most: maxReport(e.opts.MaxText)}
+	output := bounded{most: maxReport + e.opts.MaxText}
 	cmd.Stdin = io.MultiReader(bytes.NewReader(line), strings.NewReader("\n"), bytes.NewReader(data))
 	cmd.Stdout = &output
 	err = cmd.Run()
-	return output.Bytes(), err
+	return output.kept, err
 }
 
-// maxReport returns the most bytes of a report: JSON makes up to six of one of a text,
-// and the sections come on top.
-func maxReport(maxText int) int { return 6*maxText + 32<<20 }
+// maxReport is the most bytes of a report. JSON makes up to six of one of a heading.
+const maxReport = maxSections * 2048
 
 // workerError says why a child ended without a report.
 func workerError(err error, complaint string) error {
@@ -96,9 +95,13 @@ func workerError(err error, complaint string) error {
 }
 
 // documentOf checks a report, which a hostile file may have had a hand in.
-func (e *Extractor) documentOf(output []byte) (*Document, error) {
+func documentOf(output []byte) (*Document, error) {
 	var r report
-	if err := json.Unmarshal(output, &r); err != nil {
+	line, text, _ := bytes.Cut(output, []byte("\n"))
+	if len(line) > maxReport {
+		return nil, damaged("the PDF worker writes a report of %d bytes", len(line))
+	}
+	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, damaged("read the report of the PDF worker: %w", err)
 	}
 	if r.Document == nil && !reasons[r.Reason] {
@@ -109,30 +112,39 @@ func (e *Extractor) documentOf(output []byte) (*Document, error) {
 	}
 	doc := r.Document
 	doc.Type, doc.Title = TypePDF, oneLine(clean(doc.Title))
-	if clean(doc.Text) != doc.Text {
+	if doc.Text = string(text); clean(doc.Text) != doc.Text {
 		return nil, damaged("the PDF worker reports text that is not clean")
+	}
+	if err := checkSections(doc); err != nil {
+		return nil, err
+	}
+	return doc, nil
+}
+
+// checkSections checks the sections of a report, and makes their headings clean.
+func checkSections(doc *Document) error {
+	if len(doc.Sections) > maxSections {
+		return damaged("the PDF worker reports %d sections", len(doc.Sections))
 	}
 	last := 0
 	for i := range doc.Sections {
 		s := &doc.Sections[i]
 		if s.Offset < last || s.Offset > len(doc.Text) || s.Offset < len(doc.Text) && !utf8.RuneStart(doc.Text[s.Offset]) {
-			return nil, damaged("the PDF worker reports a section at %d after %d of %d", s.Offset, last, len(doc.Text))
+			return damaged("the PDF worker reports a section at %d after %d of %d", s.Offset, last, len(doc.Text))
 		}
 		last = s.Offset
 		s.Heading = oneLine(clean(s.Heading))
 	}
-	return doc, nil
+	return nil
 }
 
 // bounded keeps the first bytes that are written to it.
 type bounded struct {
-	bytes.Buffer
+	kept []byte
 	most int
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if _, err := b.Buffer.Write(p[:min(len(p), b.most-b.Len())]); err != nil {
-		return 0, err
-	}
+	b.kept = append(b.kept, p[:min(len(p), b.most-len(b.kept))]...) // grows by less than a bytes.Buffer
 	return len(p), nil
 }

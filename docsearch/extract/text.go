@@ -2,23 +2,21 @@ package extract
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
 )
 
 // decode returns data as clean UTF-8. Data that is neither UTF-8 nor UTF-16 with a byte
 // order mark is taken as Windows-1252, or is binary.
-func decode(data []byte) (string, error) {
+func decode(data []byte, maxText int) (string, error) {
 	switch {
 	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
-		text, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewDecoder().Bytes(data)
-		if err != nil {
-			return "", skip(ReasonBinary, err)
-		}
-		return clean(string(text)), nil
+		return decodeFrom(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), data, maxText)
 	case isBinary(data):
 		return "", skip(ReasonBinary, nil)
 	case utf8.Valid(data):
@@ -26,11 +24,22 @@ func decode(data []byte) (string, error) {
 	case mostlyUTF8(data):
 		return clean(string(data)), nil
 	}
-	text, err := charmap.Windows1252.NewDecoder().Bytes(data)
+	return decodeFrom(charmap.Windows1252, data, maxText)
+}
+
+// decodeFrom returns data, which has this encoding, as clean UTF-8. That may be three
+// times as large: it stops at maxText.
+func decodeFrom(e encoding.Encoding, data []byte, maxText int) (string, error) {
+	var b strings.Builder
+	b.Grow(min(len(data), maxText) + 1)
+	n, err := io.Copy(&b, io.LimitReader(e.NewDecoder().Reader(bytes.NewReader(data)), int64(maxText)+1))
 	if err != nil {
 		return "", skip(ReasonBinary, err)
 	}
-	return clean(string(text)), nil
+	if n > int64(maxText) {
+		return "", tooMuchText(maxText)
+	}
+	return clean(b.String()), nil
 }
 
 // isBinary reports whether data has a NUL, or more control characters than text has.

@@ -26,7 +26,7 @@ func TestDecode(t *testing.T) {
 		"surrogates and overlongs":  {strings.Repeat("äöü", 10) + "\xed\xa0\x80\xc0\x80", strings.Repeat("äöü", 10) + "\uFFFD"},
 		"one control among letters": {strings.Repeat("text ", 20) + "\x01", strings.Repeat("text ", 20) + "\x01"},
 	} {
-		got, err := decode([]byte(tc.data))
+		got, err := decode([]byte(tc.data), 1<<20)
 		if err != nil || got != tc.want {
 			t.Errorf("%s: got %q, %v, want %q", name, got, err, tc.want)
 		}
@@ -162,7 +162,7 @@ func TestTextTimeIsLinear(t *testing.T) {
 			scaletest.Linear(t, 6_000, func(n int) func() {
 				data := []byte(strings.Repeat(part, n/len(part)+1))
 				return func() {
-					if text, err := decode(data); err == nil {
+					if text, err := decode(data, 1<<20); err == nil {
 						markdown(text)
 						code(text)
 					}
@@ -209,5 +209,15 @@ func checkLine(t testing.TB, s string) {
 	t.Helper()
 	if !utf8.ValidString(s) || strings.ContainsAny(s, "\n\r\x00\ue000\ue001") || len(s) > 400 {
 		t.Errorf("not one line: %q", s)
+	}
+}
+
+func TestSectionsAreBounded(t *testing.T) {
+	doc := markdown(strings.Repeat("# h\n", maxSections+5))
+	if len(doc.Sections) != maxSections || doc.Title != "h" || len(doc.Text) != 4*(maxSections+5) {
+		t.Fatalf("got %d sections, title %q, %d bytes of text", len(doc.Sections), doc.Title, len(doc.Text))
+	}
+	if last := doc.Sections[maxSections-1]; last != (Section{Offset: 4 * (maxSections - 1)}) {
+		t.Errorf("the last section is %+v, want one without a heading", last)
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// A worker reads one order and one file, and writes one report. The order is a line of
-// JSON; the file is the rest of the input.
+// A worker reads one order and one file, and writes one report and one text. Order and
+// report are a line of JSON; the file is the rest of the input, and the text, which JSON
+// would make up to six times as large, the rest of the output.
 type order struct {
 	MaxText   int           `json:"maxText"`
 	MaxMemory int64         `json:"maxMemory"`
@@ -19,7 +20,7 @@ type order struct {
 }
 
 type report struct {
-	Document *Document `json:"document,omitempty"`
+	Document *Document `json:"document,omitempty"` // without its text
 	Reason   string    `json:"reason,omitempty"`
 	Cause    string    `json:"cause,omitempty"`
 }
@@ -44,9 +45,7 @@ func Worker(in io.Reader, out io.Writer) error {
 		return fmt.Errorf("limit the PDF worker: %w", err)
 	}
 	doc, err := pdfDocument(data, o.MaxText)
-	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(reportOf(doc, err))
+	return writeReport(out, doc, err)
 }
 
 func readOrder(in io.Reader) (o order, data []byte, err error) {
@@ -63,6 +62,20 @@ func readOrder(in io.Reader) (o order, data []byte, err error) {
 	}
 	data, err = io.ReadAll(io.LimitReader(r, maxWorkerIn))
 	return o, data, err
+}
+
+func writeReport(out io.Writer, doc *Document, err error) error {
+	text := ""
+	if err == nil {
+		text, doc.Text = doc.Text, ""
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(reportOf(doc, err)); err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, text)
+	return err
 }
 
 func reportOf(doc *Document, err error) report {
