@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 )
 
 // embedBatch is how many pieces EmbedMissing takes at a time.
@@ -17,7 +19,7 @@ type unembedded struct {
 	document int64
 	hash     []byte // of the document's file: it must be the same when the vectors come
 	last     bool   // of the document
-	chunks   []chunk
+	chunks   []pieces.Chunk
 	text     string
 }
 
@@ -72,7 +74,7 @@ func (x *Index) missing(ctx context.Context, after int64) (all []unembedded, err
 			if err := rows.Scan(&m.row, &m.document, &m.hash, &m.last, &m.text, &chunks); err != nil {
 				return err
 			}
-			if m.chunks, err = parseChunks(chunks, len(m.text)); err != nil {
+			if m.chunks, err = pieces.ParseChunks(chunks, len(m.text)); err != nil {
 				return err
 			}
 			all = append(all, m)
@@ -95,7 +97,7 @@ func (x *Index) embed(ctx context.Context, missing []unembedded) (again bool, er
 	for i := range missing {
 		m := &missing[i]
 		for _, c := range m.chunks {
-			texts[m.key(c)] = m.text[c.start:c.end]
+			texts[m.key(c)] = m.text[c.Start:c.End]
 		}
 	}
 	if err := x.dropKnown(ctx, texts); err != nil {
@@ -137,8 +139,8 @@ func (x *Index) embed(ctx context.Context, missing []unembedded) (again bool, er
 	return again, err
 }
 
-func (m *unembedded) key(c chunk) textKey {
-	return textKey{m.folder(), sha256.Sum256([]byte(m.text[c.start:c.end]))}
+func (m *unembedded) key(c pieces.Chunk) textKey {
+	return textKey{m.folder(), sha256.Sum256([]byte(m.text[c.Start:c.End]))}
 }
 
 // dropKnown removes the texts that have a vector.

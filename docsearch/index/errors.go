@@ -7,6 +7,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 )
 
 var (
@@ -46,7 +48,7 @@ func (x *Index) wrap(op string, err error) error {
 
 // classify returns the error of this package that an error of SQLite amounts to, or nil.
 func classify(err error) error {
-	if errors.Is(err, errChunks) {
+	if errors.Is(err, pieces.ErrChunks) {
 		return ErrCorrupt
 	}
 	if errors.Is(err, syscall.ENOSPC) {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite/vec" // vec0 tables
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
 )
 
 // Embedder makes vectors of texts. Embed returns one vector for each text; all have the
@@ -59,7 +61,7 @@ type Index struct {
 
 	damaged atomic.Bool
 	vectors vectors
-	common  postingsCache
+	common  postings.Cache
 }
 
 // Open opens the index in the file at path, and creates it if there is none. It moves

@@ -12,6 +12,27 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/query"
+)
+
+// Query says what to search for. Text has words, which a document may contain, and
+// phrases in double quotes, which it must contain. A document that matches Concepts
+// and Terms has a word of a concept or one of the terms, as it is. Letter case,
+// diacritics and punctuation make no difference.
+type Query struct {
+	Folders   []string // none for all
+	Text      string
+	Concepts  []string
+	Terms     []string
+	Limit     int     // 1-100; 0 is 10
+	Threshold float64 // least relevance
+	Content   bool    // return the text of the chunks
+	Cursor    string  // NextCursor of the response before
+}
+
+const (
+	defaultLimit = 10
+	maxLimit     = 100
 )
 
 // Search returns the documents that match q, most relevant first, each with its best
@@ -40,7 +61,7 @@ func (x *Index) Search(ctx context.Context, q Query) (*api.SearchResponse, error
 type search struct {
 	index    *Index
 	query    Query
-	plan     *plan
+	plan     *query.Plan
 	vector   []float32 // of the query; nil: lexical
 	from     cursor
 	response api.SearchResponse
@@ -51,9 +72,9 @@ func (x *Index) newSearch(ctx context.Context, q Query) (*search, error) {
 		q.Limit = defaultLimit
 	}
 	q.Limit = min(max(q.Limit, 1), maxLimit)
-	p, err := parse(&q)
-	if err != nil {
-		return nil, err
+	p := query.Parse(q.Text, q.Concepts, q.Terms)
+	if p == nil {
+		return nil, ErrQuery
 	}
 	s := &search{index: x, query: q, plan: p}
 	s.response.Results = []api.Result{}
@@ -65,6 +86,7 @@ func (x *Index) newSearch(ctx context.Context, q Query) (*search, error) {
 	if warning != "" {
 		s.response.Warnings = append(s.response.Warnings, warning)
 	}
+	var err error
 	s.from, err = parseCursor(q.Cursor, hashOf(&q, s.response.Performance.ModelUsed))
 	return s, err
 }
@@ -74,12 +96,12 @@ func (s *search) run(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.plan.candidates(ctx, tx, s.index, scope)
+	found, err := s.index.candidates(ctx, tx, s.plan, scope)
 	if err != nil {
 		return err
 	}
-	if s.plan.cut {
-		s.response.Warnings = append(s.response.Warnings, s.plan.warning())
+	if s.plan.Cut {
+		s.response.Warnings = append(s.response.Warnings, s.plan.Warning())
 	}
 	if s.vector == nil {
 		return s.lexicalPage(ctx, tx, found)
@@ -148,7 +170,7 @@ const maxWindows = 20
 // ranked is a candidate whose text was read.
 type ranked struct {
 	id        int64
-	place     place
+	place     query.Place
 	relevance float64 // 0: it does not match
 }
 
@@ -220,18 +242,18 @@ func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
 	if err != nil {
 		return fmt.Errorf("document %d: %w", r.id, err)
 	}
-	c := r.place.chunk
+	c := r.place.Chunk
 	result := api.Result{
 		DocumentName: nameOf(title, path),
 		DocumentID:   idOf(key),
 		Folder:       folder,
 		Path:         filepath.Join(folder, filepath.FromSlash(path)),
 		Relevance:    r.relevance,
-		Snippet:      s.plan.snippet(r.place.text, r.place.matches),
-		Location:     api.Location{Line: c.line, EndLine: c.endLine, Page: c.page, Heading: c.heading},
+		Snippet:      s.plan.Snippet(r.place.Text, r.place.Matches),
+		Location:     api.Location{Line: c.Line, EndLine: c.EndLine, Page: c.Page, Heading: c.Heading},
 	}
 	if s.query.Content {
-		result.Content = r.place.text
+		result.Content = r.place.Text
 	}
 	s.response.Results = append(s.response.Results, result)
 	return nil

@@ -14,6 +14,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/query"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
 )
 
 const (
@@ -110,7 +113,7 @@ func (x *Index) queryVector(ctx context.Context, q *Query) ([]float32, string) {
 		return nil, "no document has a vector yet: results are by words alone"
 	}
 	text := strings.ReplaceAll(strings.Join(append(append([]string{q.Text}, q.Concepts...), q.Terms...), " "), `"`, " ")
-	text = strings.Join(strings.Fields(text[:cutBefore(text, maxQuery)]), " ")
+	text = strings.Join(strings.Fields(text[:words.CutBefore(text, query.MaxBytes)]), " ")
 	const failed = "the embeddings endpoint fails: results are by words alone"
 	v := &x.vectors
 	v.mu.Lock()

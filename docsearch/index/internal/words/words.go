@@ -1,6 +1,8 @@
-package index
+// Package words finds the words of a text in the form in which they are indexed.
+package words
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -10,23 +12,23 @@ import (
 // maxTerm is the length of a term in bytes; a longer word is cut.
 const maxTerm = 64
 
-// kind tells where a term comes from.
-type kind uint8
+// Kind tells where a term comes from.
+type Kind uint8
 
 const (
-	simple   kind = iota // a word
-	compound             // an identifier of several parts, as a whole: readfile of readFile
-	part                 // a part of the compound before
-	single               // one character of a script without spaces
-	pair                 // two neighbours of a script without spaces
+	Simple   Kind = iota // a word
+	Compound             // an identifier of several parts, as a whole: readfile of readFile
+	Part                 // a part of the compound before
+	Single               // one character of a script without spaces
+	Pair                 // two neighbours of a script without spaces
 )
 
-// term is a word of a text in the form in which it is indexed: lower case and without
+// Term is a word of a text in the form in which it is indexed: lower case and without
 // diacritics.
-type term struct {
-	text       []byte // valid until the next term
-	start, end int    // of the word in the text; of a part, of its compound
-	kind       kind
+type Term struct {
+	Text       []byte // valid until the next term
+	Start, End int    // of the word in the text; of a part, of its compound
+	Kind       Kind
 }
 
 const (
@@ -53,9 +55,9 @@ var ascii = func() (class [utf8.RuneSelf]uint8) {
 	return class
 }()
 
-// terms calls yield for each term of text, in order. A compound comes before its
+// Each calls yield for each term of text, in order. A compound comes before its
 // parts, and each character of a script without spaces before the pair that it begins.
-func terms(text string, yield func(term)) {
+func Each(text string, yield func(Term)) {
 	t := tokenizer{text: text, yield: yield}
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -74,7 +76,7 @@ func terms(text string, yield func(term)) {
 		case wordRune(r):
 			i = t.word(i)
 		case unicode.Is(unicode.So, r):
-			t.emit([]byte(text[i:i+size]), i, i+size, simple)
+			t.emit([]byte(text[i:i+size]), i, i+size, Simple)
 			i += size
 		default:
 			i += size
@@ -84,17 +86,17 @@ func terms(text string, yield func(term)) {
 
 type tokenizer struct {
 	text  string
-	yield func(term)
+	yield func(Term)
 	buf   [maxTerm]byte
 	long  []byte
 }
 
 // emit yields a term, cut to its largest length.
-func (t *tokenizer) emit(b []byte, start, end int, k kind) {
+func (t *tokenizer) emit(b []byte, start, end int, k Kind) {
 	if len(b) > maxTerm {
-		b = b[:cutBefore(b, maxTerm)]
+		b = b[:CutBefore(b, maxTerm)]
 	}
-	t.yield(term{text: b, start: start, end: end, kind: k})
+	t.yield(Term{Text: b, Start: start, End: end, Kind: k})
 }
 
 // word yields the terms of the word at start and returns its end.
@@ -128,7 +130,7 @@ func (t *tokenizer) word(start int) int {
 		return i
 	}
 	if !seams && all&isUnderscore == 0 {
-		t.yield(term{text: t.buf[:n], start: start, end: i, kind: simple})
+		t.yield(Term{Text: t.buf[:n], Start: start, End: i, Kind: Simple})
 		return i
 	}
 	t.compound(start, i, n)
@@ -154,11 +156,11 @@ func (t *tokenizer) compound(start, end, n int) {
 	first, after := t.nextPart(start, end)
 	second, _ := t.nextPart(after, end)
 	if second == end {
-		t.emit(whole, start, end, simple)
+		t.emit(whole, start, end, Simple)
 		return
 	}
 	if len(whole) > 0 {
-		t.emit(whole, start, end, compound)
+		t.emit(whole, start, end, Compound)
 	}
 	for first < end {
 		n := 0
@@ -170,7 +172,7 @@ func (t *tokenizer) compound(start, end, n int) {
 			t.buf[n] = c
 			n++
 		}
-		t.yield(term{text: t.buf[:n], start: start, end: end, kind: part})
+		t.yield(Term{Text: t.buf[:n], Start: start, End: end, Kind: Part})
 		first, after = t.nextPart(after, end)
 	}
 }
@@ -207,7 +209,7 @@ func (t *tokenizer) foreign(start int) int {
 	}
 	word := t.text[start:i]
 	if len(word) > 4*maxTerm {
-		word = word[:cutBefore(word, 4*maxTerm)]
+		word = word[:CutBefore(word, 4*maxTerm)]
 	}
 	t.long = t.long[:0]
 	for _, r := range norm.NFKD.String(word) {
@@ -216,7 +218,7 @@ func (t *tokenizer) foreign(start int) int {
 		}
 	}
 	if len(t.long) > 0 {
-		t.emit(t.long, start, i, simple)
+		t.emit(t.long, start, i, Simple)
 	}
 	return i
 }
@@ -231,9 +233,9 @@ func (t *tokenizer) unspaced(start int) int {
 			break
 		}
 		if i > start {
-			t.emit([]byte(t.text[before:i+size]), before, i+size, pair)
+			t.emit([]byte(t.text[before:i+size]), before, i+size, Pair)
 		}
-		t.emit([]byte(t.text[i:i+size]), i, i+size, single)
+		t.emit([]byte(t.text[i:i+size]), i, i+size, Single)
 		before = i
 		i += size
 	}
@@ -258,8 +260,8 @@ func unspaced(r rune) bool {
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// cutBefore returns the last border between characters of s at or before n.
-func cutBefore[S string | []byte](s S, n int) int {
+// CutBefore returns the last border between characters of s at or before n.
+func CutBefore[S string | []byte](s S, n int) int {
 	if n >= len(s) {
 		return len(s)
 	}
@@ -270,3 +272,33 @@ func cutBefore[S string | []byte](s S, n int) int {
 	}
 	return n
 }
+
+// Fold returns the words of text in the form in which they are indexed, each between
+// spaces, so that a phrase occurs in a text if its fold without the outer spaces does.
+// Characters of scripts without spaces follow each other directly.
+func Fold(text string) string {
+	var b strings.Builder
+	b.Grow(len(text) + 2)
+	last := -1 // the end of the character before, of a script without spaces
+	Each(text, func(t Term) {
+		switch t.Kind {
+		case Part, Pair:
+			return
+		case Single:
+			if t.Start != last && b.Len() > 0 {
+				b.WriteByte(' ')
+			}
+			last = t.End
+		default:
+			b.WriteByte(' ')
+		}
+		b.Write(t.Text)
+		if t.Kind != Single {
+			b.WriteByte(' ')
+		}
+	})
+	return b.String()
+}
+
+// Ends tells whether c, an ASCII character, ends a word.
+func Ends(c byte) bool { return c < utf8.RuneSelf && ascii[c] == 0 }

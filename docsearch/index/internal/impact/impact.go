@@ -1,10 +1,13 @@
-package index
+// Package impact weighs the words of a piece of a document.
+package impact
 
 import (
 	"path"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
 )
 
 // A term's impact on a piece is its frequency, weighted by where it stands and damped
@@ -23,11 +26,11 @@ const (
 	usualTerms = 1000 // of a piece
 )
 
-// classes are the borders of the impact's classes and the impact that each stands for.
-var classes = [...]struct {
-	digit byte
+// Classes are the borders of the impact's classes and the impact that each stands for.
+var Classes = [...]struct {
+	Digit byte
 	least float64
-	value float64
+	Value float64
 }{{'3', 0.7, 1}, {'2', 0.45, 0.65}, {'1', 0, 0.35}}
 
 // classOf returns the digit of the class of a term with the weighted frequency w in a
@@ -35,28 +38,28 @@ var classes = [...]struct {
 func classOf(w, n int) byte {
 	k := k1 * (1 - lengthPart + lengthPart*float64(n)/usualTerms)
 	impact := float64(w) / (float64(w) + k)
-	for _, c := range classes {
+	for _, c := range Classes {
 		if impact >= c.least {
-			return c.digit
+			return c.Digit
 		}
 	}
 	return '1'
 }
 
-// weigher makes the rows of the full-text table. It is reused, by one goroutine.
-type weigher struct {
+// Weigher makes the rows of the full-text table. It is reused, by one goroutine.
+type Weigher struct {
 	weights map[string]int // index into counts
 	names   []string
 	counts  []int
 }
 
-func (w *weigher) add(text string, weight int) (n int) {
-	terms(text, func(t term) {
+func (w *Weigher) add(text string, weight int) (n int) {
+	words.Each(text, func(t words.Term) {
 		n++
-		i, ok := w.weights[string(t.text)]
+		i, ok := w.weights[string(t.Text)]
 		if !ok {
 			i = len(w.names)
-			name := string(t.text)
+			name := string(t.Text)
 			w.weights[name] = i
 			w.names = append(w.names, name)
 			w.counts = append(w.counts, 0)
@@ -66,24 +69,24 @@ func (w *weigher) add(text string, weight int) (n int) {
 	return n
 }
 
-// row returns what the full-text table is given for a piece of the document at the
+// Row returns what the full-text table is given for a piece of the document at the
 // relative path p.
-func (w *weigher) row(d *extract.Document, p string, pc *piece) string {
+func (w *Weigher) Row(d *extract.Document, p string, pc *pieces.Piece) string {
 	if w.weights == nil {
 		w.weights = make(map[string]int)
 	}
 	clear(w.weights)
 	w.names, w.counts = w.names[:0], w.counts[:0]
-	n := w.add(pc.text, weightBody)
+	n := w.add(pc.Text, weightBody)
 	dir, name := path.Split(p)
 	w.add(d.Title, weightTitle)
 	w.add(strings.TrimSuffix(name, path.Ext(name)), weightName)
 	w.add(path.Ext(name), weightBody)
 	w.add(dir, weightPath)
 	heading := ""
-	for _, c := range pc.chunks {
-		if c.heading != heading {
-			heading = c.heading
+	for _, c := range pc.Chunks {
+		if c.Heading != heading {
+			heading = c.Heading
 			w.add(heading, weightHeading)
 		}
 	}
