@@ -2,6 +2,8 @@
 package impact
 
 import (
+	"bytes"
+	"hash/maphash"
 	"path"
 	"strings"
 
@@ -46,37 +48,69 @@ func classOf(w, n int) byte {
 	return '1'
 }
 
-// Weigher makes the rows of the full-text table. It is reused, by one goroutine.
+// Weigher makes the rows of the full-text table. It is reused, by one goroutine; the
+// zero Weigher is ready.
 type Weigher struct {
-	weights map[string]int // index into counts
-	names   []string
-	counts  []int
+	terms []weighed
+	slots []int32 // a hash table: 0, or 1 more than the index of a term
+	row   []byte  // each term, room for its class, and a space
 }
 
-func (w *Weigher) add(text string, weight int) (n int) {
+// weighed is a term of the row.
+type weighed struct {
+	start, end int32 // in the row
+	hash       uint32
+	weight     int32
+}
+
+var seed = maphash.MakeSeed()
+
+// add weighs the terms of a text, and returns how many there are.
+func (w *Weigher) add(text string, weight int32) (n int) {
 	words.Each(text, func(t words.Term) {
 		n++
-		i, ok := w.weights[string(t.Text)]
-		if !ok {
-			i = len(w.names)
-			name := string(t.Text)
-			w.weights[name] = i
-			w.names = append(w.names, name)
-			w.counts = append(w.counts, 0)
-		}
-		w.counts[i] += weight
+		w.term(t.Text).weight += weight
 	})
 	return n
+}
+
+// term returns the entry of a term, which it adds if there is none.
+func (w *Weigher) term(text []byte) *weighed {
+	if 2*len(w.terms) >= len(w.slots) {
+		w.grow()
+	}
+	hash := uint32(maphash.Bytes(seed, text))
+	i := int(hash) & (len(w.slots) - 1)
+	for ; w.slots[i] != 0; i = (i + 1) & (len(w.slots) - 1) {
+		t := &w.terms[w.slots[i]-1]
+		if t.hash == hash && bytes.Equal(w.row[t.start:t.end], text) {
+			return t
+		}
+	}
+	start := int32(len(w.row))
+	w.row = append(append(w.row, text...), 0, ' ')
+	w.terms = append(w.terms, weighed{start: start, end: start + int32(len(text)), hash: hash})
+	w.slots[i] = int32(len(w.terms))
+	return &w.terms[len(w.terms)-1]
+}
+
+// grow doubles the hash table.
+func (w *Weigher) grow() {
+	w.slots = make([]int32, max(1<<12, 2*len(w.slots)))
+	for n, t := range w.terms {
+		i := int(t.hash) & (len(w.slots) - 1)
+		for w.slots[i] != 0 {
+			i = (i + 1) & (len(w.slots) - 1)
+		}
+		w.slots[i] = int32(n + 1)
+	}
 }
 
 // Row returns what the full-text table is given for a piece of the document at the
 // relative path p.
 func (w *Weigher) Row(d *extract.Document, p string, pc *pieces.Piece) string {
-	if w.weights == nil {
-		w.weights = make(map[string]int)
-	}
-	clear(w.weights)
-	w.names, w.counts = w.names[:0], w.counts[:0]
+	w.terms, w.row = w.terms[:0], w.row[:0]
+	clear(w.slots)
 	n := w.add(pc.Text, weightBody)
 	dir, name := path.Split(p)
 	w.add(d.Title, weightTitle)
@@ -90,16 +124,8 @@ func (w *Weigher) Row(d *extract.Document, p string, pc *pieces.Piece) string {
 			w.add(heading, weightHeading)
 		}
 	}
-	var b strings.Builder
-	size := 0
-	for _, name := range w.names {
-		size += len(name) + 2
+	for _, t := range w.terms {
+		w.row[t.end] = classOf(int(t.weight), n)
 	}
-	b.Grow(size)
-	for i, name := range w.names {
-		b.WriteString(name)
-		b.WriteByte(classOf(w.counts[i], n))
-		b.WriteByte(' ')
-	}
-	return b.String()
+	return string(w.row)
 }

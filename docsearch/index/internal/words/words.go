@@ -39,7 +39,7 @@ const (
 	isWord = isLower | isUpper | isDigit | isUnderscore
 )
 
-var ascii = func() (class [utf8.RuneSelf]uint8) {
+var ascii = func() (class [256]uint8) {
 	for c := range class {
 		switch {
 		case c >= 'a' && c <= 'z':
@@ -101,34 +101,27 @@ func (t *tokenizer) emit(b []byte, start, end int, k Kind) {
 
 // word yields the terms of the word at start and returns its end.
 func (t *tokenizer) word(start int) int {
-	i, n, seams := start, 0, false
+	i, seams := start, false
 	var before, all uint8
 	for ; i < len(t.text); i++ {
-		c := t.text[i]
-		if c >= utf8.RuneSelf {
-			if r, _ := utf8.DecodeRuneInString(t.text[i:]); wordRune(r) && !unspaced(r) {
-				return t.foreign(start)
-			}
-			break
-		}
-		class := ascii[c]
+		class := ascii[t.text[i]]
 		if class == 0 {
 			break
 		}
-		seams = seams || seam(before, class)
+		// The first letter of Word ends no part.
+		seams = seams || before|class == isLower|isUpper && (before == isLower || i > start+1)
 		before = class
 		all |= class
-		if class == isUpper {
-			c += 'a' - 'A'
-		}
-		if n < maxTerm {
-			t.buf[n] = c
-			n++
+	}
+	if i < len(t.text) && t.text[i] >= utf8.RuneSelf {
+		if r, _ := utf8.DecodeRuneInString(t.text[i:]); wordRune(r) && !unspaced(r) {
+			return t.foreign(start)
 		}
 	}
 	if all == isUnderscore {
 		return i
 	}
+	n := t.lower(start, i, all)
 	if !seams && all&isUnderscore == 0 {
 		t.yield(Term{Text: t.buf[:n], Start: start, End: i, Kind: Simple})
 		return i
@@ -137,10 +130,18 @@ func (t *tokenizer) word(start int) int {
 	return i
 }
 
-// seam tells whether a part ends before a character, given its class and that of the
-// character before.
-func seam(before, class uint8) bool {
-	return before == isLower && class == isUpper || before == isUpper && class == isLower
+// lower puts the word from start to end, cut to its largest length, into buf in lower
+// case, and returns its length. classes are those of its characters.
+func (t *tokenizer) lower(start, end int, classes uint8) int {
+	n := copy(t.buf[:], t.text[start:end])
+	if classes&isUpper != 0 {
+		for i, c := range t.buf[:n] {
+			if ascii[c] == isUpper {
+				t.buf[i] = c + 'a' - 'A'
+			}
+		}
+	}
+	return n
 }
 
 // compound yields the word from start to end, whose first n bytes are in buf, and its
@@ -163,15 +164,7 @@ func (t *tokenizer) compound(start, end, n int) {
 		t.emit(whole, start, end, Compound)
 	}
 	for first < end {
-		n := 0
-		for i := first; i < after && n < maxTerm; i++ {
-			c := t.text[i]
-			if ascii[c] == isUpper {
-				c += 'a' - 'A'
-			}
-			t.buf[n] = c
-			n++
-		}
+		n := t.lower(first, after, isUpper)
 		t.yield(Term{Text: t.buf[:n], Start: start, End: end, Kind: Part})
 		first, after = t.nextPart(after, end)
 	}
