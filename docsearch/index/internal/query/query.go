@@ -39,8 +39,7 @@ type Word struct {
 
 // phrase is a sequence of words that must occur as it is.
 type phrase struct {
-	written  string
-	folded   string
+	words    words.Phrase
 	need     uint64 // its words
 	required bool   // in each document
 }
@@ -107,7 +106,7 @@ func (p *Plan) addText(text string) {
 
 // addPhrase adds a phrase and its words.
 func (p *Plan) addPhrase(text string, required bool) {
-	ph := phrase{written: strings.TrimSpace(text), folded: words.Fold(text), required: required}
+	ph := phrase{words: words.NewPhrase(text), required: required}
 	queryTerms(text, func(t words.Term) {
 		if t.Kind == words.Part {
 			return

@@ -3,7 +3,6 @@ package query
 import (
 	"math/bits"
 	"slices"
-	"strings"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
@@ -68,33 +67,12 @@ func (p *Plan) MayHave(phrases, mask uint64) bool {
 
 // PhrasesIn returns which of phrases occur in text.
 func (p *Plan) PhrasesIn(text string, phrases uint64) (found uint64) {
-	folded := ""
-	for i, ph := range p.phrases {
-		if phrases&(1<<i) == 0 {
-			continue
+	for i := range p.phrases {
+		if phrases&(1<<i) != 0 && p.phrases[i].words.In(text) {
+			found |= 1 << i
 		}
-		if !ph.literallyIn(text) {
-			if folded == "" {
-				folded = words.Fold(text)
-			}
-			if !strings.Contains(folded, ph.folded) {
-				continue
-			}
-		}
-		found |= 1 << i
 	}
 	return found
-}
-
-// literallyIn tells whether the phrase's first occurrence in text, as it was written,
-// stands between ASCII characters that end a word. It is faster than folding the text.
-func (ph *phrase) literallyIn(text string) bool {
-	at := strings.Index(text, ph.written)
-	if at < 0 {
-		return false
-	}
-	end := at + len(ph.written)
-	return (at == 0 || words.Ends(text[at-1])) && (end == len(text) || words.Ends(text[end]))
 }
 
 // Verified removes from mask the words that are only in phrases that were not found. It
@@ -138,11 +116,8 @@ func (p *Plan) BestChunk(text string, chunks []pieces.Chunk) (best Place) {
 func (p *Plan) Rate(text string) Place {
 	at := Place{Text: text}
 	var mask, joined uint64
-	last, lastPos, pos := -1, 0, 0
-	words.Each(text, func(t words.Term) {
-		if t.Kind != words.Part {
-			pos++
-		}
+	last, lastPos := -1, 0
+	words.EachOf(text, &p.first, func(t words.Term) {
 		if !p.first[t.Text[0]] {
 			return
 		}
@@ -152,10 +127,10 @@ func (p *Plan) Rate(text string) Place {
 		}
 		at.Matches = append(at.Matches, Match{t.Start, t.End, i})
 		mask |= 1 << i
-		if last >= 0 && i == last+1 && pos-lastPos <= near {
+		if last >= 0 && i == last+1 && t.Pos-lastPos <= near {
 			joined |= 1 << i
 		}
-		last, lastPos = i, pos
+		last, lastPos = i, t.Pos
 	})
 	if p.Total == 0 {
 		return at

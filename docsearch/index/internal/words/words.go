@@ -2,7 +2,6 @@
 package words
 
 import (
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -28,6 +27,7 @@ const (
 type Term struct {
 	Text       []byte // valid until the next term
 	Start, End int    // of the word in the text; of a part, of its compound
+	Pos        int    // counts the terms that are no parts, from 1
 	Kind       Kind
 }
 
@@ -57,8 +57,18 @@ var ascii = func() (class [256]uint8) {
 
 // Each calls yield for each term of text, in order. A compound comes before its
 // parts, and each character of a script without spaces before the pair that it begins.
-func Each(text string, yield func(Term)) {
-	t := tokenizer{text: text, yield: yield}
+func Each(text string, yield func(Term)) { EachOf(text, &anyByte, yield) }
+
+var anyByte = func() (all [256]bool) {
+	for i := range all {
+		all[i] = true
+	}
+	return all
+}()
+
+// EachOf is Each, but it may leave out terms whose first byte is not in first.
+func EachOf(text string, first *[256]bool, yield func(Term)) {
+	t := tokenizer{text: text, first: first, yield: yield}
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf {
@@ -86,6 +96,8 @@ func Each(text string, yield func(Term)) {
 
 type tokenizer struct {
 	text  string
+	first *[256]bool
+	pos   int // of the term before
 	yield func(Term)
 	buf   [maxTerm]byte
 	long  []byte
@@ -96,7 +108,8 @@ func (t *tokenizer) emit(b []byte, start, end int, k Kind) {
 	if len(b) > maxTerm {
 		b = b[:CutBefore(b, maxTerm)]
 	}
-	t.yield(Term{Text: b, Start: start, End: end, Kind: k})
+	t.pos++
+	t.yield(Term{Text: b, Start: start, End: end, Pos: t.pos, Kind: k})
 }
 
 // word yields the terms of the word at start and returns its end.
@@ -121,12 +134,19 @@ func (t *tokenizer) word(start int) int {
 	if all == isUnderscore {
 		return i
 	}
-	n := t.lower(start, i, all)
-	if !seams && all&isUnderscore == 0 {
-		t.yield(Term{Text: t.buf[:n], Start: start, End: i, Kind: Simple})
+	if seams || all&isUnderscore != 0 {
+		t.compound(start, i)
 		return i
 	}
-	t.compound(start, i, n)
+	c := t.text[start]
+	if ascii[c] == isUpper {
+		c += 'a' - 'A'
+	}
+	t.pos++
+	if t.first[c] {
+		n := t.lower(start, i, all)
+		t.yield(Term{Text: t.buf[:n], Start: start, End: i, Pos: t.pos, Kind: Simple})
+	}
 	return i
 }
 
@@ -144,30 +164,34 @@ func (t *tokenizer) lower(start, end int, classes uint8) int {
 	return n
 }
 
-// compound yields the word from start to end, whose first n bytes are in buf, and its
-// parts.
-func (t *tokenizer) compound(start, end, n int) {
-	whole := t.buf[:n]
-	for len(whole) > 0 && whole[0] == '_' {
-		whole = whole[1:]
-	}
-	for len(whole) > 0 && whole[len(whole)-1] == '_' {
-		whole = whole[:len(whole)-1]
-	}
+// compound yields the word from start to end, without the underscores around it, and
+// its parts.
+func (t *tokenizer) compound(start, end int) {
+	from, to := trim(t.text, start, end)
+	whole := t.buf[:t.lower(from, to, isUpper)]
 	first, after := t.nextPart(start, end)
 	second, _ := t.nextPart(after, end)
 	if second == end {
 		t.emit(whole, start, end, Simple)
 		return
 	}
-	if len(whole) > 0 {
-		t.emit(whole, start, end, Compound)
-	}
+	t.emit(whole, start, end, Compound)
 	for first < end {
 		n := t.lower(first, after, isUpper)
-		t.yield(Term{Text: t.buf[:n], Start: start, End: end, Kind: Part})
+		t.yield(Term{Text: t.buf[:n], Start: start, End: end, Pos: t.pos, Kind: Part})
 		first, after = t.nextPart(after, end)
 	}
+}
+
+// trim moves the borders of a word inwards, over underscores.
+func trim(text string, start, end int) (from, to int) {
+	for start < end && text[start] == '_' {
+		start++
+	}
+	for start < end && text[end-1] == '_' {
+		end--
+	}
+	return start, end
 }
 
 // nextPart returns where the next part of a compound begins and ends: Server of
@@ -265,33 +289,3 @@ func CutBefore[S string | []byte](s S, n int) int {
 	}
 	return n
 }
-
-// Fold returns the words of text in the form in which they are indexed, each between
-// spaces, so that a phrase occurs in a text if its fold without the outer spaces does.
-// Characters of scripts without spaces follow each other directly.
-func Fold(text string) string {
-	var b strings.Builder
-	b.Grow(len(text) + 2)
-	last := -1 // the end of the character before, of a script without spaces
-	Each(text, func(t Term) {
-		switch t.Kind {
-		case Part, Pair:
-			return
-		case Single:
-			if t.Start != last && b.Len() > 0 {
-				b.WriteByte(' ')
-			}
-			last = t.End
-		default:
-			b.WriteByte(' ')
-		}
-		b.Write(t.Text)
-		if t.Kind != Single {
-			b.WriteByte(' ')
-		}
-	})
-	return b.String()
-}
-
-// Ends tells whether c, an ASCII character, ends a word.
-func Ends(c byte) bool { return c < utf8.RuneSelf && ascii[c] == 0 }
