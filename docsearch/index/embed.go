@@ -224,7 +224,7 @@ func (u *updater) link(ctx context.Context, missing []unembedded) error {
 	return nil
 }
 
-// collectBatch is how many vectors collect removes in one transaction.
+// collectBatch is how many vectors one transaction removes.
 const collectBatch = 500
 
 // collect removes vectors that no chunk has any more.
@@ -237,19 +237,37 @@ func (x *Index) collect(ctx context.Context) error {
 				return err
 			}
 			u := &updater{tx: tx}
-			for _, id := range ids {
-				for _, query := range []string{"DELETE FROM vectors WHERE rowid = ?", "DELETE FROM vector WHERE id = ?"} {
-					if err := u.exec(ctx, query, id); err != nil {
-						return err
-					}
-				}
-				after = id
+			if err := u.deleteVectors(ctx, ids); err != nil {
+				return err
+			}
+			if len(ids) > 0 {
+				after = ids[len(ids)-1]
 			}
 			left = len(ids) == collectBatch
 			return nil
 		})
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// removeVectors removes some vectors of the folder. It tells whether there may be more.
+func (u *updater) removeVectors(ctx context.Context) (left bool, err error) {
+	ids, err := queryAll[int64](ctx, u.tx, "SELECT id FROM vector WHERE folder = ? LIMIT ?", u.folder, collectBatch)
+	if err != nil {
+		return false, err
+	}
+	return len(ids) == collectBatch, u.deleteVectors(ctx, ids)
+}
+
+func (u *updater) deleteVectors(ctx context.Context, ids []int64) error {
+	for _, id := range ids {
+		for _, query := range []string{"DELETE FROM vectors WHERE rowid = ?", "DELETE FROM vector WHERE id = ?"} {
+			if err := u.exec(ctx, query, id); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

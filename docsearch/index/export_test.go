@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
 )
@@ -18,6 +19,12 @@ func WithMaxPages(o Options, n int) Options {
 	return o
 }
 
+// WithQueryTimeout returns o with a bound on how long a query waits for its vector.
+func WithQueryTimeout(o Options, d time.Duration) Options {
+	o.queryTimeout = d
+	return o
+}
+
 // ParseCursor tells whether s is a cursor of a query.
 func ParseCursor(s string, query uint64) error {
 	c, err := parseCursor(s, query)
@@ -28,7 +35,7 @@ func ParseCursor(s string, query uint64) error {
 }
 
 // Cursor returns a cursor of a query.
-func Cursor(query uint64, at int) string { return cursor{query, at, 0.5}.String() }
+func Cursor(query uint64, at int) string { return cursor{query: query, at: at, cap: 0.5}.String() }
 
 // Terms returns the terms of a text.
 func Terms(text string) (all []string) {

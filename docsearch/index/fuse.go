@@ -27,6 +27,9 @@ func (s *search) hybridPage(ctx context.Context, tx *sql.Tx, found []candidate, 
 		return err
 	}
 	for at := s.from.at; at < len(all) && all[at].relevance >= s.query.Threshold; at++ {
+		if s.exhausted(at, len(all), 1) {
+			return nil
+		}
 		r, err := s.settle(ctx, tx, &all[at])
 		if err != nil {
 			return err
@@ -35,7 +38,7 @@ func (s *search) hybridPage(ctx context.Context, tx *sql.Tx, found []candidate, 
 			continue
 		}
 		if len(s.response.Results) == s.query.Limit {
-			s.response.NextCursor = cursor{s.from.query, at, 1}.String()
+			s.end(at, 1)
 			return nil
 		}
 		if err := s.add(ctx, tx, r); err != nil {
@@ -97,7 +100,11 @@ func (s *search) settle(ctx context.Context, tx *sql.Tx, f *fused) (ranked, erro
 	if f.near == nil || r.place.Quality >= 0.5 || s.plan.Strict() {
 		return r, nil
 	}
-	text, chunks, err := s.index.storedPiece(ctx, tx, f.near.row)
+	p, err := s.index.piece(ctx, tx, f.near.row)
+	if err != nil {
+		return r, err
+	}
+	chunks, err := pieces.ParseChunks(p.chunks, len(p.text))
 	if err != nil {
 		return r, err
 	}
@@ -105,7 +112,7 @@ func (s *search) settle(ctx context.Context, tx *sql.Tx, f *fused) (ranked, erro
 		return r, pieces.ErrChunks
 	}
 	c := chunks[f.near.chunk]
-	r.relevance, r.place = f.relevance, s.plan.Rate(text[c.Start:c.End])
+	r.relevance, r.place = f.relevance, s.plan.Rate(p.text[c.Start:c.End])
 	r.place.Chunk = c
 	return r, nil
 }

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -31,7 +32,8 @@ type Options struct {
 	Embedder Embedder     // nil: searches are lexical
 	Logger   *slog.Logger // nil: logs nothing
 
-	maxPages int // of the file, in tests
+	maxPages     int           // of the file, in tests
+	queryTimeout time.Duration // for the vector of a query; 0: queryTimeout
 }
 
 const (
@@ -75,6 +77,7 @@ func Open(ctx context.Context, path string, o Options) (*Index, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.queryTimeout = cmp.Or(o.queryTimeout, queryTimeout)
 	why := inspect(path)
 	if why == "" {
 		x, unusable, err := open(ctx, path, o)
@@ -125,6 +128,7 @@ func open(ctx context.Context, path string, o Options) (x *Index, unusable strin
 			x = nil
 		}
 	}()
+	create(path)
 	if x.write, err = connect(path, o.maxPages, false); err != nil {
 		return x, "", err
 	}
@@ -138,6 +142,13 @@ func open(ctx context.Context, path string, o Options) (x *Index, unusable strin
 		return x, "", err
 	}
 	return x, "", x.prepareSearch(ctx)
+}
+
+// create makes the file, which only its owner may read. If it cannot, SQLite will tell why.
+func create(path string) {
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil {
+		f.Close()
+	}
 }
 
 func (x *Index) prepareSearch(ctx context.Context) error {

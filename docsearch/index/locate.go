@@ -4,30 +4,28 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/query"
 )
 
-// storedPiece reads a piece.
-func (x *Index) storedPiece(ctx context.Context, tx *sql.Tx, row int64) (text string, chunks []pieces.Chunk, err error) {
-	var b sql.RawBytes
+// piece is a piece as it is stored.
+type piece struct {
+	text   string
+	chunks []byte
+}
+
+// piece reads a piece.
+func (x *Index) piece(ctx context.Context, tx *sql.Tx, row int64) (p piece, err error) {
 	read := tx.StmtContext(ctx, x.readPiece)
 	defer read.Close()
-	rows, err := read.QueryContext(ctx, row)
-	if err != nil {
-		return "", nil, err
+	err = read.QueryRowContext(ctx, row).Scan(&p.text, &p.chunks)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = pieces.ErrChunks
 	}
-	defer rows.Close()
-	if !rows.Next() {
-		return "", nil, cmp.Or(rows.Err(), pieces.ErrChunks)
-	}
-	if err := rows.Scan(&text, &b); err != nil {
-		return "", nil, err
-	}
-	chunks, err = pieces.ParseChunks(b, len(text))
-	return text, chunks, err
+	return p, err
 }
 
 // locate returns the best place of c, and the relevance that c has by it. It reads the
@@ -37,8 +35,9 @@ func (s *search) locate(ctx context.Context, tx *sql.Tx, c *candidate) (query.Pl
 	p := s.plan
 	hits := slices.Clone(c.hits)
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.sum, a.sum) })
-	mask, open := c.mask, p.Phrases() // phrases not found yet
-	var best query.Place
+	open := p.Phrases() // not found yet
+	var places []piece  // the first, and those of phrases
+	size := 0
 	for i, h := range hits {
 		if i > 0 && !p.MayHave(open, h.mask) {
 			if open == 0 {
@@ -46,21 +45,44 @@ func (s *search) locate(ctx context.Context, tx *sql.Tx, c *candidate) (query.Pl
 			}
 			continue
 		}
-		text, chunks, err := s.index.storedPiece(ctx, tx, h.row)
+		if size > maxUnmatched {
+			s.long = true
+			break
+		}
+		at, err := s.index.piece(ctx, tx, h.row)
 		if err != nil {
 			return query.Place{}, 0, err
 		}
-		found := p.PhrasesIn(text, open)
-		if i == 0 || found != 0 && best.Quality < 1 {
-			if at := p.BestChunk(text, chunks); i == 0 || at.Quality >= best.Quality {
-				best = at
-			}
+		size += len(at.text)
+		found := p.PhrasesIn(at.text, open)
+		if i == 0 || found != 0 {
+			places = append(places, at)
 		}
 		open &^= found
 	}
-	if mask = p.Verified(mask, open); mask == 0 {
+	mask := p.Verified(c.mask, open)
+	if mask == 0 {
+		s.unmatched += size
 		return query.Place{}, 0, nil
 	}
+	best, err := s.best(places)
 	quality := 0.4*hits[0].sum/p.Total + 0.6*best.Quality
-	return best, p.Relevance(mask, quality), nil
+	return best, p.Relevance(mask, quality), err
+}
+
+// best returns the best place of all. Of equals it is the last, which has more phrases.
+func (s *search) best(all []piece) (best query.Place, err error) {
+	for i := range all {
+		if i > 0 && best.Quality >= 1 {
+			break
+		}
+		chunks, err := pieces.ParseChunks(all[i].chunks, len(all[i].text))
+		if err != nil {
+			return best, err
+		}
+		if at := s.plan.BestChunk(all[i].text, chunks); i == 0 || at.Quality >= best.Quality {
+			best = at
+		}
+	}
+	return best, nil
 }

@@ -31,7 +31,7 @@ type candidate struct {
 // scope is what a query searches.
 type scope struct {
 	low, high int64   // of the ids of pieces
-	folders   []int64 // none: all
+	folders   []int64 // that are searched; none: all
 	pieces    int
 	without   map[int64]bool // folders in the range that are not searched
 
@@ -98,7 +98,7 @@ func (x *Index) hits(ctx context.Context, tx *sql.Tx, p *query.Plan, s scope) (a
 	found := 0
 	for _, word := range p.Order() {
 		if found > maxHits && !p.Words[word].Phrase {
-			p.Cut = true
+			p.Ignore(word)
 			continue
 		}
 		list, err := x.postings(ctx, find, p.Words[word].Text, s)

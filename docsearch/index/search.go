@@ -65,6 +65,9 @@ type search struct {
 	vector   []float32 // of the query; nil: lexical
 	from     cursor
 	response api.SearchResponse
+
+	unmatched int  // bytes of the texts that were read and lack a phrase
+	long      bool // a document was too long to be searched whole for a phrase
 }
 
 func (x *Index) newSearch(ctx context.Context, q Query) (*search, error) {
@@ -79,16 +82,37 @@ func (x *Index) newSearch(ctx context.Context, q Query) (*search, error) {
 	s := &search{index: x, query: q, plan: p}
 	s.response.Results = []api.Result{}
 	s.response.Performance.ModelUsed = api.ModelLexical
+	var err error
+	if s.from, err = parseCursor(q.Cursor, hashOf(&q)); err != nil {
+		return nil, err
+	}
+	if q.Cursor != "" && !s.from.hybrid {
+		return s, nil
+	}
 	var warning string
 	if s.vector, warning = x.queryVector(ctx, &q); s.vector != nil {
 		s.response.Performance.ModelUsed = "hybrid:" + x.opts.Embedder.Model()
 	}
+	if s.vector == nil && s.from.hybrid {
+		return nil, cmp.Or(ctx.Err(), fmt.Errorf("%w: %s", ErrCursorMode, warning))
+	}
+	s.from.hybrid = s.vector != nil
+	s.warn(warning)
+	return s, nil
+}
+
+// warn adds a warning, unless it is empty.
+func (s *search) warn(warning string) {
 	if warning != "" {
 		s.response.Warnings = append(s.response.Warnings, warning)
 	}
-	var err error
-	s.from, err = parseCursor(q.Cursor, hashOf(&q, s.response.Performance.ModelUsed))
-	return s, err
+}
+
+// end sets the cursor of the next page.
+func (s *search) end(at int, top float64) {
+	next := s.from
+	next.at, next.cap = at, top
+	s.response.NextCursor = next.String()
 }
 
 func (s *search) run(ctx context.Context, tx *sql.Tx) error {
@@ -100,9 +124,17 @@ func (s *search) run(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	if s.plan.Cut {
-		s.response.Warnings = append(s.response.Warnings, s.plan.Warning())
+	s.response.Warnings = append(s.response.Warnings, s.plan.Warnings()...)
+	if err := s.page(ctx, tx, found, scope); err != nil {
+		return err
 	}
+	if s.long {
+		s.warn(fmt.Sprintf("of a long document, only the %d MiB that have most of the words were searched for the phrase", maxUnmatched>>20))
+	}
+	return nil
+}
+
+func (s *search) page(ctx context.Context, tx *sql.Tx, found []candidate, scope scope) error {
 	if s.vector == nil {
 		return s.lexicalPage(ctx, tx, found)
 	}
@@ -124,10 +156,7 @@ func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err e
 		if err != nil {
 			return s, err
 		}
-		if !wanted[id] {
-			wanted[id] = true
-			s.folders = append(s.folders, id)
-		}
+		wanted[id] = true
 		s.low, s.high = id<<(folderShift+pieceShift), (id+1)<<(folderShift+pieceShift)-1
 	}
 	if len(wanted) != 1 {
@@ -136,8 +165,8 @@ func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err e
 	return s, s.leaveOut(ctx, tx, wanted)
 }
 
-// leaveOut notes the folders in the range that are not searched, and counts the pieces
-// of the others.
+// leaveOut notes the folders in the range that are not searched, and the others, whose
+// pieces it counts.
 func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool) error {
 	rows, err := tx.QueryContext(ctx, "SELECT id, pieces, going FROM folder")
 	if err != nil {
@@ -145,6 +174,7 @@ func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool)
 	}
 	defer rows.Close()
 	s.without = map[int64]bool{}
+	var others []int64
 	for rows.Next() {
 		var id, pieces int64
 		var going bool
@@ -155,7 +185,11 @@ func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool)
 			s.without[id] = true
 		} else {
 			s.pieces += int(pieces)
+			others = append(others, id)
 		}
+	}
+	if len(s.without) > 0 {
+		s.folders = others
 	}
 	return rows.Err()
 }
@@ -163,9 +197,20 @@ func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool)
 // window is how many candidates are read and ranked again by what their text says.
 const window = 20
 
-// maxWindows bounds how many windows a page looks at. Only the search for a phrase of
-// common words that hardly ever stand together takes so many.
-const maxWindows = 20
+// maxUnmatched bounds how many bytes of texts that lack a phrase a page reads, in about
+// 10 ms. Only the search for a phrase of common words that hardly ever stand together
+// reads so many.
+const maxUnmatched = 2 << 20
+
+// exhausted ends the page if it has read enough, after the first n of all candidates.
+func (s *search) exhausted(n, all int, top float64) bool {
+	if s.unmatched < maxUnmatched {
+		return false
+	}
+	s.end(n, top)
+	s.warn(fmt.Sprintf("only the first %d of %d documents with the words of the phrase were searched for it, those with most of them; a rarer word narrows the search", n, all))
+	return true
+}
 
 // ranked is a candidate whose text was read.
 type ranked struct {
@@ -195,12 +240,8 @@ func (s *search) rerank(ctx context.Context, tx *sql.Tx, found []candidate) ([]r
 // so the threshold ends the search.
 func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate) error {
 	at, top := s.from.at, s.from.cap
-	last := at + window*maxWindows
 	for at < len(found) && top >= s.query.Threshold && top > 0 {
-		if at >= last {
-			s.response.NextCursor = cursor{s.from.query, at, top}.String()
-			s.response.Warnings = append(s.response.Warnings,
-				"the words of the phrase are so common that not all documents were looked at; add a rarer word")
+		if s.exhausted(at, len(found), top) {
 			return nil
 		}
 		start := at / window * window
@@ -220,7 +261,7 @@ func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate)
 				continue
 			}
 			if len(s.response.Results) == s.query.Limit {
-				s.response.NextCursor = cursor{s.from.query, start + i, top}.String()
+				s.end(start+i, top)
 				return nil
 			}
 			if err := s.add(ctx, tx, r); err != nil {

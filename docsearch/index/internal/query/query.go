@@ -50,7 +50,8 @@ type Plan struct {
 	index   map[string]int
 	first   [256]bool // the bytes with which words begin: most other words do not
 	phrases []phrase
-	Cut     bool    // words were left out
+	cut     bool    // words were left out because the query is long
+	ignored []string
 	Total   float64 // of the weights of words that count
 	need    uint64  // the words that a document with all of them has
 }
@@ -63,7 +64,7 @@ func Parse(text string, concepts, terms []string) *Plan {
 	room := MaxBytes
 	take := func(s string) string {
 		if len(s) > room {
-			p.Cut = true
+			p.cut = true
 			s = s[:words.CutBefore(s, room)]
 		}
 		room -= len(s)
@@ -128,7 +129,7 @@ func (p *Plan) word(t words.Term) int {
 		return i
 	}
 	if len(p.Words) == maxWords {
-		p.Cut = true
+		p.cut = true
 		return -1
 	}
 	i := len(p.Words)
@@ -255,7 +256,16 @@ func (p *Plan) weightOf(mask uint64) (sum float64) {
 	return sum
 }
 
-// Warning says what was left out.
-func (p *Plan) Warning() string {
-	return fmt.Sprintf("the query is long: only its first %d words, and %d KiB, are used", maxWords, MaxBytes>>10)
+// Ignore leaves a word out because too many pieces have the others.
+func (p *Plan) Ignore(word int) { p.ignored = append(p.ignored, p.Words[word].Text) }
+
+// Warnings says what was left out.
+func (p *Plan) Warnings() (all []string) {
+	if p.cut {
+		all = append(all, fmt.Sprintf("the query is long: only its first %d words, and %d KiB, are used", maxWords, MaxBytes>>10))
+	}
+	if len(p.ignored) > 0 {
+		all = append(all, "so much has the words of the query that some of them were ignored: "+strings.Join(p.ignored, ", "))
+	}
+	return all
 }
