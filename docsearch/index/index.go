@@ -155,8 +155,8 @@ func (x *Index) prepareSearch(ctx context.Context) error {
 	for stmt, query := range map[**sql.Stmt]string{
 		&x.findWord:  "SELECT group_concat(rowid) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?",
 		&x.readPiece: "SELECT text, chunks FROM piece WHERE id = ?",
-		&x.describe: `SELECT f.path, d.path, d.title, d.key
-			FROM document d JOIN folder f ON f.id = d.folder WHERE d.id = ?`,
+		// SQLite would prepare it again for each id, if it had to think of partial indexes.
+		&x.describe: "SELECT folder, path, title, key FROM document NOT INDEXED WHERE id = ?",
 	} {
 		var err error
 		if *stmt, err = x.read.PrepareContext(ctx, query); err != nil {

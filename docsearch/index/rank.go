@@ -33,7 +33,8 @@ type scope struct {
 	low, high int64   // of the ids of pieces
 	folders   []int64 // that are searched; none: all
 	pieces    int
-	without   map[int64]bool // folders in the range that are not searched
+	without   map[int64]bool   // folders in the range that are not searched
+	paths     map[int64]string // of the others
 
 	generation int64 // of the index
 }

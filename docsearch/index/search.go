@@ -65,6 +65,7 @@ type search struct {
 	vector   []float32 // of the query; nil: lexical
 	from     cursor
 	response api.SearchResponse
+	paths    map[int64]string // of the folders that are searched
 
 	unmatched int  // bytes of the texts that were read and lack a phrase
 	long      bool // a document was too long to be searched whole for a phrase
@@ -120,6 +121,7 @@ func (s *search) run(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
+	s.paths = scope.paths
 	found, err := s.index.candidates(ctx, tx, s.plan, scope)
 	if err != nil {
 		return err
@@ -168,17 +170,18 @@ func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err e
 // leaveOut notes the folders in the range that are not searched, and the others, whose
 // pieces it counts.
 func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool) error {
-	rows, err := tx.QueryContext(ctx, "SELECT id, pieces, going FROM folder")
+	rows, err := tx.QueryContext(ctx, "SELECT id, path, pieces, going FROM folder")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	s.without = map[int64]bool{}
+	s.without, s.paths = map[int64]bool{}, map[int64]string{}
 	var others []int64
 	for rows.Next() {
 		var id, pieces int64
+		var path string
 		var going bool
-		if err := rows.Scan(&id, &pieces, &going); err != nil {
+		if err := rows.Scan(&id, &path, &pieces, &going); err != nil {
 			return err
 		}
 		if going || len(wanted) > 0 && !wanted[id] {
@@ -186,6 +189,7 @@ func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool)
 		} else {
 			s.pieces += int(pieces)
 			others = append(others, id)
+			s.paths[id] = path
 		}
 	}
 	if len(s.without) > 0 {
@@ -275,14 +279,15 @@ func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate)
 
 // add adds a result.
 func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
-	var folder, path, title string
-	var key int64
+	var path, title string
+	var folderID, key int64
 	describe := tx.StmtContext(ctx, s.index.describe)
 	defer describe.Close()
-	err := describe.QueryRowContext(ctx, r.id).Scan(&folder, &path, &title, &key)
+	err := describe.QueryRowContext(ctx, r.id).Scan(&folderID, &path, &title, &key)
 	if err != nil {
 		return fmt.Errorf("document %d: %w", r.id, err)
 	}
+	folder := s.paths[folderID]
 	c := r.place.Chunk
 	result := api.Result{
 		DocumentName: nameOf(title, path),

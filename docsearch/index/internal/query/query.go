@@ -50,7 +50,7 @@ type Plan struct {
 	index   map[string]int
 	first   [256]bool // the bytes with which words begin: most other words do not
 	phrases []phrase
-	cut     bool    // words were left out because the query is long
+	cut     bool // words were left out because the query is long
 	ignored []string
 	Total   float64 // of the weights of words that count
 	need    uint64  // the words that a document with all of them has
