@@ -42,3 +42,18 @@ func Terms(text string) (all []string) {
 	words.Each(text, func(t words.Term) { all = append(all, string(t.Text)) })
 	return all
 }
+
+// ForgetQueries empties the cache of the vectors of queries.
+func ForgetQueries(x *Index) {
+	x.vectors.mu.Lock()
+	defer x.vectors.mu.Unlock()
+	x.vectors.cache = nil
+}
+
+// StoredVectors returns the number of vectors, with those that no chunk has any more.
+func StoredVectors(ctx context.Context, x *Index) (n int) {
+	if err := x.read.QueryRowContext(ctx, "SELECT count(*) FROM vectors").Scan(&n); err != nil {
+		panic(err)
+	}
+	return n
+}

@@ -96,6 +96,7 @@ func admits(p *query.Plan, c *candidate) bool {
 func (x *Index) hits(ctx context.Context, tx *sql.Tx, p *query.Plan, s scope) (all []hit, err error) {
 	find := tx.StmtContext(ctx, x.findWord)
 	defer find.Close()
+	var own, free []hit // free is for the next merge
 	found := 0
 	for _, word := range p.Order() {
 		if found > maxHits && !p.Words[word].Phrase {
@@ -108,26 +109,28 @@ func (x *Index) hits(ctx context.Context, tx *sql.Tx, p *query.Plan, s scope) (a
 		}
 		found += list.N
 		p.Weigh(word, list.N, s.pieces)
-		var own []hit
+		own = own[:0]
 		for class, list := range list.Rows {
 			gain := p.Words[word].Weight * impact.Classes[class].Value
-			own = merge(own, len(list), func(i int) hit { return hit{list[i], 1 << word, gain} })
+			own, free = merge(free, own, len(list), func(i int) hit { return hit{list[i], 1 << word, gain} })
 		}
-		all = merge(all, len(own), func(i int) hit { return own[i] })
+		all, free = merge(free, all, len(own), func(i int) hit { return own[i] })
 	}
 	return all, nil
 }
 
-// merge merges n hits into a; both are ordered by row.
-func merge(a []hit, n int, next func(i int) hit) []hit {
+// merge merges n hits with those of a; all are ordered by row. It writes to the room of
+// into, and returns the slice that is free then.
+func merge(into, a []hit, n int, next func(i int) hit) (merged, free []hit) {
 	if n == 0 {
-		return a
+		return a, into
 	}
-	all := make([]hit, 0, len(a)+n)
+	free = a
+	merged = slices.Grow(into[:0], len(a)+n)
 	for i := range n {
 		h := next(i)
 		for len(a) > 0 && a[0].row < h.row {
-			all = append(all, a[0])
+			merged = append(merged, a[0])
 			a = a[1:]
 		}
 		if len(a) > 0 && a[0].row == h.row {
@@ -135,9 +138,9 @@ func merge(a []hit, n int, next func(i int) hit) []hit {
 			h.sum += a[0].sum
 			a = a[1:]
 		}
-		all = append(all, h)
+		merged = append(merged, h)
 	}
-	return append(all, a...)
+	return append(merged, a...), free
 }
 
 // postings returns the pieces that have a word.

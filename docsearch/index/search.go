@@ -204,7 +204,7 @@ const window = 20
 // maxUnmatched bounds how many bytes of texts that lack a phrase a page reads, in about
 // 10 ms. Only the search for a phrase of common words that hardly ever stand together
 // reads so many.
-const maxUnmatched = 2 << 20
+const maxUnmatched = 1 << 20
 
 // exhausted ends the page if it has read enough, after the first n of all candidates.
 func (s *search) exhausted(n, all int, top float64) bool {

@@ -11,12 +11,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
+// FuzzPieces repeats its text: the fuzzer spends a minute to shorten each long input
+// that it finds interesting.
 func FuzzPieces(f *testing.F) {
-	f.Add("a\nb\n\nc", 2, 3)
-	f.Add(strings.Repeat("word ", 5000), 100, 4000)
-	f.Add(strings.Repeat("漢", 9000), 1, 0)
-	f.Fuzz(func(t *testing.T, text string, a, b int) {
-		text = clean(text)
+	f.Add("a\nb\n\nc", uint16(1), 2, 3)
+	f.Add("word ", uint16(5000), 100, 4000)
+	f.Add("漢", uint16(9000), 1, 0)
+	f.Fuzz(func(t *testing.T, text string, times uint16, a, b int) {
+		const most = 40_000
+		text = clean(strings.Repeat(text, min(int(times), most/(len(text)+1))))
 		checkPieces(t, &extract.Document{Text: text, Sections: []extract.Section{{Offset: a, Heading: "A", Page: 1}, {Offset: b, Page: 2}}})
 	})
 }
