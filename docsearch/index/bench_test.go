@@ -7,8 +7,8 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,9 +25,13 @@ var batchBytes = flag.Int("batch", 16<<20, "bytes of text that the benchmarks gi
 // goSource returns the text files of the toolchain's source tree, at most so many bytes.
 func goSource(t testing.TB, most int) (all []index.Change) {
 	t.Helper()
-	root := filepath.Join(runtime.GOROOT(), "src")
+	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := filepath.Join(strings.TrimSpace(string(goroot)), "src")
 	total := 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || total > most {
 			return err
 		}

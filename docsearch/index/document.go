@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
 )
 
 const (
@@ -93,18 +95,18 @@ func (x *Index) Document(ctx context.Context, id string, offset, limit int) (*ap
 	offset = max(offset, 0)
 	d := &api.Document{}
 	err = x.view(ctx, "read document", func(tx *sql.Tx) error {
-		var row, pieces int64
+		var row, count int64
 		var err error
 		d.DocumentSummary, _, d.Title, err = scanSummary(tx.QueryRowContext(ctx, "SELECT "+summaryColumns+`, d.id, d.pieces, d.bytes
 			FROM document d JOIN folder f ON f.id = d.folder WHERE d.key = ? AND f.going = 0 AND d.pieces > 0`, key).Scan,
-			&row, &pieces, &d.TextBytes)
+			&row, &count, &d.TextBytes)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("%w: %s", ErrNoDocument, id)
 		}
 		if err != nil {
 			return err
 		}
-		return readText(ctx, tx, d, row<<pieceShift, pieces, offset, limit)
+		return readText(ctx, tx, d, row<<pieceShift, count, offset, limit)
 	})
 	if err != nil {
 		return nil, err
@@ -113,11 +115,11 @@ func (x *Index) Document(ctx context.Context, id string, offset, limit int) (*ap
 }
 
 // readText sets the text of d from the pieces at row and after.
-func readText(ctx context.Context, tx *sql.Tx, d *api.Document, row, pieces int64, offset, limit int) error {
+func readText(ctx context.Context, tx *sql.Tx, d *api.Document, row, count int64, offset, limit int) error {
 	d.Offset = min(offset, d.TextBytes)
 	rows, err := tx.QueryContext(ctx, `SELECT start, own, text FROM piece
 		WHERE id BETWEEN ? AND ? AND start + own > ? AND start < ? ORDER BY id`,
-		row, row+pieces-1, d.Offset, d.Offset+limit)
+		row, row+count-1, d.Offset, d.Offset+limit)
 	if err != nil {
 		return err
 	}
@@ -131,7 +133,7 @@ func readText(ctx context.Context, tx *sql.Tx, d *api.Document, row, pieces int6
 			return err
 		}
 		if own > len(text) {
-			return errChunks
+			return pieces.ErrChunks
 		}
 		if first < 0 {
 			first = start
@@ -142,8 +144,8 @@ func readText(ctx context.Context, tx *sql.Tx, d *api.Document, row, pieces int6
 		return err
 	}
 	text := b.String()
-	from := cutBefore(text, d.Offset-first)
-	to := cutBefore(text, min(len(text), from+limit))
+	from := words.CutBefore(text, d.Offset-first)
+	to := words.CutBefore(text, min(len(text), from+limit))
 	d.Offset = first + from
 	d.Text = text[from:to]
 	if first+to < d.TextBytes {

@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 )
 
 // embedBatch is how many pieces EmbedMissing takes at a time.
@@ -17,7 +19,7 @@ type unembedded struct {
 	document int64
 	hash     []byte // of the document's file: it must be the same when the vectors come
 	last     bool   // of the document
-	chunks   []chunk
+	chunks   []pieces.Chunk
 	text     string
 }
 
@@ -72,7 +74,7 @@ func (x *Index) missing(ctx context.Context, after int64) (all []unembedded, err
 			if err := rows.Scan(&m.row, &m.document, &m.hash, &m.last, &m.text, &chunks); err != nil {
 				return err
 			}
-			if m.chunks, err = parseChunks(chunks, len(m.text)); err != nil {
+			if m.chunks, err = pieces.ParseChunks(chunks, len(m.text)); err != nil {
 				return err
 			}
 			all = append(all, m)
@@ -95,7 +97,7 @@ func (x *Index) embed(ctx context.Context, missing []unembedded) (again bool, er
 	for i := range missing {
 		m := &missing[i]
 		for _, c := range m.chunks {
-			texts[m.key(c)] = m.text[c.start:c.end]
+			texts[m.key(c)] = m.text[c.Start:c.End]
 		}
 	}
 	if err := x.dropKnown(ctx, texts); err != nil {
@@ -137,8 +139,8 @@ func (x *Index) embed(ctx context.Context, missing []unembedded) (again bool, er
 	return again, err
 }
 
-func (m *unembedded) key(c chunk) textKey {
-	return textKey{m.folder(), sha256.Sum256([]byte(m.text[c.start:c.end]))}
+func (m *unembedded) key(c pieces.Chunk) textKey {
+	return textKey{m.folder(), sha256.Sum256([]byte(m.text[c.Start:c.End]))}
 }
 
 // dropKnown removes the texts that have a vector.
@@ -222,7 +224,7 @@ func (u *updater) link(ctx context.Context, missing []unembedded) error {
 	return nil
 }
 
-// collectBatch is how many vectors collect removes in one transaction.
+// collectBatch is how many vectors one transaction removes.
 const collectBatch = 500
 
 // collect removes vectors that no chunk has any more.
@@ -235,19 +237,37 @@ func (x *Index) collect(ctx context.Context) error {
 				return err
 			}
 			u := &updater{tx: tx}
-			for _, id := range ids {
-				for _, query := range []string{"DELETE FROM vectors WHERE rowid = ?", "DELETE FROM vector WHERE id = ?"} {
-					if err := u.exec(ctx, query, id); err != nil {
-						return err
-					}
-				}
-				after = id
+			if err := u.deleteVectors(ctx, ids); err != nil {
+				return err
+			}
+			if len(ids) > 0 {
+				after = ids[len(ids)-1]
 			}
 			left = len(ids) == collectBatch
 			return nil
 		})
 		if err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// removeVectors removes some vectors of the folder. It tells whether there may be more.
+func (u *updater) removeVectors(ctx context.Context) (left bool, err error) {
+	ids, err := queryAll[int64](ctx, u.tx, "SELECT id FROM vector WHERE folder = ? LIMIT ?", u.folder, collectBatch)
+	if err != nil {
+		return false, err
+	}
+	return len(ids) == collectBatch, u.deleteVectors(ctx, ids)
+}
+
+func (u *updater) deleteVectors(ctx context.Context, ids []int64) error {
+	for _, id := range ids {
+		for _, query := range []string{"DELETE FROM vectors WHERE rowid = ?", "DELETE FROM vector WHERE id = ?"} {
+			if err := u.exec(ctx, query, id); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

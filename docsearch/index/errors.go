@@ -7,6 +7,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 )
 
 var (
@@ -16,6 +18,9 @@ var (
 	ErrNoDocument = errors.New("no such document")
 	// ErrCursor means that a cursor is not one that this query returned.
 	ErrCursor = errors.New("the cursor does not belong to this query; repeat the query without a cursor")
+	// ErrCursorMode means that a cursor continues results by words and meaning, and there
+	// are only words now. It is an ErrCursor too.
+	ErrCursorMode = fmt.Errorf("%w: results by meaning cannot go on", ErrCursor)
 	// ErrQuery means that a query has nothing to search for.
 	ErrQuery = errors.New("the query has no word to search for")
 	// ErrCorrupt means that the file is damaged. The next Open makes a new one.
@@ -46,7 +51,7 @@ func (x *Index) wrap(op string, err error) error {
 
 // classify returns the error of this package that an error of SQLite amounts to, or nil.
 func classify(err error) error {
-	if errors.Is(err, errChunks) {
+	if errors.Is(err, pieces.ErrChunks) {
 		return ErrCorrupt
 	}
 	if errors.Is(err, syscall.ENOSPC) {

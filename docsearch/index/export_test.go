@@ -1,6 +1,11 @@
 package index
 
-import "context"
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
+)
 
 // BeginRemoval is RemoveFolder until it is interrupted.
 func BeginRemoval(ctx context.Context, x *Index, folder string) error {
@@ -14,16 +19,10 @@ func WithMaxPages(o Options, n int) Options {
 	return o
 }
 
-// Snippet returns the snippet of a text for a query, "" if the query is empty.
-func Snippet(query, text string) string {
-	p, err := parse(&Query{Text: query})
-	if err != nil {
-		return ""
-	}
-	for i := range p.words {
-		p.weigh(i, i+1, 100)
-	}
-	return p.snippet(text, p.rate(text).matches)
+// WithQueryTimeout returns o with a bound on how long a query waits for its vector.
+func WithQueryTimeout(o Options, d time.Duration) Options {
+	o.queryTimeout = d
+	return o
 }
 
 // ParseCursor tells whether s is a cursor of a query.
@@ -36,41 +35,25 @@ func ParseCursor(s string, query uint64) error {
 }
 
 // Cursor returns a cursor of a query.
-func Cursor(query uint64, at int) string { return cursor{query, at, 0.5}.String() }
-
-var (
-	Pieces       = pieces
-	AppendChunks = appendChunks
-	ParseChunks  = parseChunks
-)
-
-type Piece = piece
-
-// Own returns the text that only this piece has.
-func (p *piece) Own() string { return p.text[:p.own] }
-
-// Chunks returns the texts of the chunks.
-func (p *piece) Chunks() (all []string) {
-	for _, c := range p.chunks {
-		all = append(all, p.text[c.start:c.end])
-	}
-	return all
-}
+func Cursor(query uint64, at int) string { return cursor{query: query, at: at, cap: 0.5}.String() }
 
 // Terms returns the terms of a text.
 func Terms(text string) (all []string) {
-	terms(text, func(t term) { all = append(all, string(t.text)) })
+	words.Each(text, func(t words.Term) { all = append(all, string(t.Text)) })
 	return all
 }
 
-// Words returns the words that a query looks up.
-func Words(text string) (all []string) {
-	p, err := parse(&Query{Text: text})
-	if err != nil {
-		return nil
+// ForgetQueries empties the cache of the vectors of queries.
+func ForgetQueries(x *Index) {
+	x.vectors.mu.Lock()
+	defer x.vectors.mu.Unlock()
+	x.vectors.cache = nil
+}
+
+// StoredVectors returns the number of vectors, with those that no chunk has any more.
+func StoredVectors(ctx context.Context, x *Index) (n int) {
+	if err := x.read.QueryRowContext(ctx, "SELECT count(*) FROM vectors").Scan(&n); err != nil {
+		panic(err)
 	}
-	for _, w := range p.words {
-		all = append(all, w.text)
-	}
-	return all
+	return n
 }

@@ -94,6 +94,11 @@ func (x *Index) purge(ctx context.Context, folder int64) error {
 			if left = len(ids) == removeBatch; left {
 				return nil
 			}
+			if u.vectors {
+				if left, err = u.removeVectors(ctx); err != nil || left {
+					return err
+				}
+			}
 			_, err = tx.ExecContext(ctx, "DELETE FROM folder WHERE id = ?", folder)
 			return err
 		})

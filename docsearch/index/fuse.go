@@ -5,6 +5,8 @@ import (
 	"context"
 	"database/sql"
 	"slices"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 )
 
 // rrf is the k of reciprocal rank fusion: the result at rank r of a list adds 1/(k+r).
@@ -25,6 +27,9 @@ func (s *search) hybridPage(ctx context.Context, tx *sql.Tx, found []candidate, 
 		return err
 	}
 	for at := s.from.at; at < len(all) && all[at].relevance >= s.query.Threshold; at++ {
+		if s.exhausted(at, len(all), 1) {
+			return nil
+		}
 		r, err := s.settle(ctx, tx, &all[at])
 		if err != nil {
 			return err
@@ -33,7 +38,7 @@ func (s *search) hybridPage(ctx context.Context, tx *sql.Tx, found []candidate, 
 			continue
 		}
 		if len(s.response.Results) == s.query.Limit {
-			s.response.NextCursor = cursor{s.from.query, at, 1}.String()
+			s.end(at, 1)
 			return nil
 		}
 		if err := s.add(ctx, tx, r); err != nil {
@@ -69,7 +74,7 @@ func (s *search) fuse(ctx context.Context, tx *sql.Tx, found []candidate, near [
 		if k, ok := at[id]; ok {
 			all[k].relevance += rank(i)
 			all[k].near = &near[i]
-		} else if !s.plan.strict() {
+		} else if !s.plan.Strict() {
 			all = append(all, fused{id: id, relevance: rank(i), near: &near[i]})
 		}
 	}
@@ -77,11 +82,6 @@ func (s *search) fuse(ctx context.Context, tx *sql.Tx, found []candidate, near [
 		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.id, b.id))
 	})
 	return all, nil
-}
-
-// strict tells whether each result must contain some phrase.
-func (p *plan) strict() bool {
-	return slices.ContainsFunc(p.phrases, func(ph phrase) bool { return ph.required })
 }
 
 // settle reads the text of a result. The chunk is the words' best if it has most of
@@ -97,18 +97,22 @@ func (s *search) settle(ctx context.Context, tx *sql.Tx, f *fused) (ranked, erro
 			r.relevance, r.place = f.relevance, place
 		}
 	}
-	if f.near == nil || r.place.quality >= 0.5 || s.plan.strict() {
+	if f.near == nil || r.place.Quality >= 0.5 || s.plan.Strict() {
 		return r, nil
 	}
-	text, chunks, err := s.index.storedPiece(ctx, tx, f.near.row)
+	p, err := s.index.piece(ctx, tx, f.near.row)
+	if err != nil {
+		return r, err
+	}
+	chunks, err := pieces.ParseChunks(p.chunks, len(p.text))
 	if err != nil {
 		return r, err
 	}
 	if f.near.chunk >= len(chunks) {
-		return r, errChunks
+		return r, pieces.ErrChunks
 	}
 	c := chunks[f.near.chunk]
-	r.relevance, r.place = f.relevance, s.plan.rate(text[c.start:c.end])
-	r.place.chunk = c
+	r.relevance, r.place = f.relevance, s.plan.Rate(p.text[c.Start:c.End])
+	r.place.Chunk = c
 	return r, nil
 }

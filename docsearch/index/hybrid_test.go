@@ -275,14 +275,14 @@ func TestFailingEndpointLeavesWords(t *testing.T) {
 func TestSlowEmbedderDelaysNoSearch(t *testing.T) {
 	j := readJudged(t)
 	slow := &stub{vector: j.vector}
-	x := open(t, index.Options{Embedder: slow})
+	x := open(t, index.WithQueryTimeout(index.Options{Embedder: slow}, 20*time.Millisecond))
 	update(t, x, j.documents...)
 	embedAll(t, x)
 	slow.hang.Store(true)
 	for range 3 {
 		began := time.Now()
 		r, err := x.Search(t.Context(), index.Query{Text: "Oslo harbour"})
-		if err != nil || len(r.Warnings) != 1 || time.Since(began) > 4*time.Second {
+		if err != nil || len(r.Warnings) != 1 || time.Since(began) > 2*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 	}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	_ "modernc.org/sqlite/vec" // vec0 tables
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
 )
 
 // Embedder makes vectors of texts. Embed returns one vector for each text; all have the
@@ -29,7 +32,8 @@ type Options struct {
 	Embedder Embedder     // nil: searches are lexical
 	Logger   *slog.Logger // nil: logs nothing
 
-	maxPages int // of the file, in tests
+	maxPages     int           // of the file, in tests
+	queryTimeout time.Duration // for the vector of a query; 0: queryTimeout
 }
 
 const (
@@ -59,7 +63,7 @@ type Index struct {
 
 	damaged atomic.Bool
 	vectors vectors
-	common  postingsCache
+	common  postings.Cache
 }
 
 // Open opens the index in the file at path, and creates it if there is none. It moves
@@ -73,6 +77,7 @@ func Open(ctx context.Context, path string, o Options) (*Index, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.queryTimeout = cmp.Or(o.queryTimeout, queryTimeout)
 	why := inspect(path)
 	if why == "" {
 		x, unusable, err := open(ctx, path, o)
@@ -123,6 +128,7 @@ func open(ctx context.Context, path string, o Options) (x *Index, unusable strin
 			x = nil
 		}
 	}()
+	create(path)
 	if x.write, err = connect(path, o.maxPages, false); err != nil {
 		return x, "", err
 	}
@@ -138,12 +144,19 @@ func open(ctx context.Context, path string, o Options) (x *Index, unusable strin
 	return x, "", x.prepareSearch(ctx)
 }
 
+// create makes the file, which only its owner may read. If it cannot, SQLite will tell why.
+func create(path string) {
+	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil {
+		f.Close()
+	}
+}
+
 func (x *Index) prepareSearch(ctx context.Context) error {
 	for stmt, query := range map[**sql.Stmt]string{
 		&x.findWord:  "SELECT group_concat(rowid) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?",
 		&x.readPiece: "SELECT text, chunks FROM piece WHERE id = ?",
-		&x.describe: `SELECT f.path, d.path, d.title, d.key
-			FROM document d JOIN folder f ON f.id = d.folder WHERE d.id = ?`,
+		// SQLite would prepare it again for each id, if it had to think of partial indexes.
+		&x.describe: "SELECT folder, path, title, key FROM document NOT INDEXED WHERE id = ?",
 	} {
 		var err error
 		if *stmt, err = x.read.PrepareContext(ctx, query); err != nil {

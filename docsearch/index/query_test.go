@@ -10,43 +10,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
 
-func TestTerms(t *testing.T) {
-	for text, want := range map[string]string{
-		"Hello, World":         "hello world",
-		"readFile":             "readfile read file",
-		"HTTPServer":           "httpserver http server",
-		"parse_HTTP_response2": "parse_http_response2 parse http response2",
-		"__init__":             "init",
-		"don't":                "don t",
-		"utf8 SHA256sum":       "utf8 sha256sum",
-		"Straße ÉCOLE":         "straße ecole",
-		"東京都":                  "東 東京 京 京都 都",
-		"go言語":                 "go 言 言語 語",
-		"___":                  "",
-		"ﬁne ①":                "fine 1",
-	} {
-		if got := strings.Join(index.Terms(text), " "); got != want {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"how do I read a file": "read file",
-		"to be or not to be":   "to be or not",
-		"東京都":                  "東京 京都",
-		"東":                    "東",
-		"東 go 京都":              "東 go 京都",
-		`"the file" name`:      "file name",
-		`"to be" name`:         "to be name",
-	} {
-		if got := strings.Join(index.Words(text), " "); got != want {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
-	}
-}
-
 func TestHostileQueriesAreHarmless(t *testing.T) {
 	x := open(t, index.Options{})
 	update(t, x, text("a.txt", "a b c word x"))

@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"slices"
-	"strconv"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/impact"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/query"
 )
 
 // maxHits bounds how many pieces a query looks at before it ignores further words.
@@ -28,16 +31,17 @@ type candidate struct {
 // scope is what a query searches.
 type scope struct {
 	low, high int64   // of the ids of pieces
-	folders   []int64 // none: all
+	folders   []int64 // that are searched; none: all
 	pieces    int
-	without   map[int64]bool // folders in the range that are not searched
+	without   map[int64]bool   // folders in the range that are not searched
+	paths     map[int64]string // of the others
 
 	generation int64 // of the index
 }
 
 // candidates returns the documents that p may match, most relevant first.
-func (p *plan) candidates(ctx context.Context, tx *sql.Tx, x *Index, s scope) ([]candidate, error) {
-	hits, err := p.hits(ctx, tx, x, s)
+func (x *Index) candidates(ctx context.Context, tx *sql.Tx, p *query.Plan, s scope) ([]candidate, error) {
+	hits, err := x.hits(ctx, tx, p, s)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +54,7 @@ func (p *plan) candidates(ctx context.Context, tx *sql.Tx, x *Index, s scope) ([
 		}
 		c := candidate{id: id, hits: hits[:n]}
 		hits = hits[n:]
-		if !s.without[id>>folderShift] && p.admits(&c) {
+		if !s.without[id>>folderShift] && admits(p, &c) {
 			all = append(all, c)
 		}
 	}
@@ -73,68 +77,60 @@ func byRelevance(all []candidate) []candidate {
 }
 
 // admits rates c. It tells whether c may contain all required phrases.
-func (p *plan) admits(c *candidate) bool {
+func admits(p *query.Plan, c *candidate) bool {
 	best := 0.0
 	for _, h := range c.hits {
 		c.mask |= h.mask
 		best = max(best, h.sum)
 	}
-	for _, ph := range p.phrases {
-		if ph.required && !slices.ContainsFunc(c.hits, func(h hit) bool { return h.mask&ph.need == ph.need }) {
-			return false
-		}
+	if !p.Admits(func(mask uint64) bool {
+		return slices.ContainsFunc(c.hits, func(h hit) bool { return h.mask&mask == mask })
+	}) {
+		return false
 	}
-	c.relevance = p.relevance(c.mask, best/p.total)
+	c.relevance = p.Relevance(c.mask, best/p.Total)
 	return true
 }
 
-// relevance returns a number from 0 to 1: from 0.5 on for a document that has all
-// words, below for others. quality, up to 1, tells how much the document is about them.
-func (p *plan) relevance(mask uint64, quality float64) float64 {
-	quality = min(1, quality)
-	if mask&p.need == p.need {
-		return 0.5 + quality/2
-	}
-	coverage := p.weightOf(mask) / p.total
-	return 0.5 * (0.6*coverage + 0.4*min(quality, coverage))
-}
-
 // hits returns the pieces that have a word of p, by row, and weighs the words.
-func (p *plan) hits(ctx context.Context, tx *sql.Tx, x *Index, s scope) (all []hit, err error) {
+func (x *Index) hits(ctx context.Context, tx *sql.Tx, p *query.Plan, s scope) (all []hit, err error) {
 	find := tx.StmtContext(ctx, x.findWord)
 	defer find.Close()
+	var own, free []hit // free is for the next merge
 	found := 0
-	for _, word := range p.order() {
-		if found > maxHits && !p.words[word].phrase {
-			p.cut = true
+	for _, word := range p.Order() {
+		if found > maxHits && !p.Words[word].Phrase {
+			p.Ignore(word)
 			continue
 		}
-		list, err := x.postings(ctx, find, p.words[word].text, s)
+		list, err := x.postings(ctx, find, p.Words[word].Text, s)
 		if err != nil {
 			return nil, err
 		}
-		found += list.n
-		p.weigh(word, list.n, s.pieces)
-		var own []hit
-		for class, list := range list.lists {
-			gain := p.words[word].weight * classes[class].value
-			own = merge(own, len(list), func(i int) hit { return hit{list[i], 1 << word, gain} })
+		found += list.N
+		p.Weigh(word, list.N, s.pieces)
+		own = own[:0]
+		for class, list := range list.Rows {
+			gain := p.Words[word].Weight * impact.Classes[class].Value
+			own, free = merge(free, own, len(list), func(i int) hit { return hit{list[i], 1 << word, gain} })
 		}
-		all = merge(all, len(own), func(i int) hit { return own[i] })
+		all, free = merge(free, all, len(own), func(i int) hit { return own[i] })
 	}
 	return all, nil
 }
 
-// merge merges n hits into a; both are ordered by row.
-func merge(a []hit, n int, next func(i int) hit) []hit {
+// merge merges n hits with those of a; all are ordered by row. It writes to the room of
+// into, and returns the slice that is free then.
+func merge(into, a []hit, n int, next func(i int) hit) (merged, free []hit) {
 	if n == 0 {
-		return a
+		return a, into
 	}
-	all := make([]hit, 0, len(a)+n)
+	free = a
+	merged = slices.Grow(into[:0], len(a)+n)
 	for i := range n {
 		h := next(i)
 		for len(a) > 0 && a[0].row < h.row {
-			all = append(all, a[0])
+			merged = append(merged, a[0])
 			a = a[1:]
 		}
 		if len(a) > 0 && a[0].row == h.row {
@@ -142,24 +138,24 @@ func merge(a []hit, n int, next func(i int) hit) []hit {
 			h.sum += a[0].sum
 			a = a[1:]
 		}
-		all = append(all, h)
+		merged = append(merged, h)
 	}
-	return append(all, a...)
+	return append(merged, a...), free
 }
 
 // postings returns the pieces that have a word.
-func (x *Index) postings(ctx context.Context, find *sql.Stmt, word string, s scope) (p postings, err error) {
-	key := postingsKey{word, s.low}
-	if p, ok := x.common.get(s.generation, key); ok {
+func (x *Index) postings(ctx context.Context, find *sql.Stmt, word string, s scope) (p postings.Lists, err error) {
+	key := postings.Key{Word: word, Low: s.low}
+	if p, ok := x.common.Get(s.generation, key); ok {
 		return p, nil
 	}
-	for i, c := range classes {
-		if p.lists[i], err = fetch(ctx, find, `"`+word+string(c.digit)+`"`, s); err != nil {
+	for i, c := range impact.Classes {
+		if p.Rows[i], err = fetch(ctx, find, `"`+word+string(c.Digit)+`"`, s); err != nil {
 			return p, err
 		}
-		p.n += len(p.lists[i])
+		p.N += len(p.Rows[i])
 	}
-	x.common.put(s.generation, key, p)
+	x.common.Put(s.generation, key, p)
 	return p, nil
 }
 
@@ -175,30 +171,9 @@ func fetch(ctx context.Context, find *sql.Stmt, term string, s scope) (list []in
 		if err := rows.Scan(&text); err != nil {
 			return nil, err
 		}
-		if list, err = parseRows(text); err != nil {
+		if list, err = postings.Parse(text); err != nil {
 			return nil, err
 		}
 	}
 	return list, rows.Err()
-}
-
-// parseRows parses numbers between commas.
-func parseRows(list []byte) ([]int64, error) {
-	if len(list) == 0 {
-		return nil, nil
-	}
-	all := make([]int64, 0, len(list)/14+1)
-	var n int64
-	for _, c := range list {
-		switch {
-		case c >= '0' && c <= '9':
-			n = n*10 + int64(c-'0')
-		case c == ',':
-			all = append(all, n)
-			n = 0
-		default:
-			return nil, strconv.ErrSyntax
-		}
-	}
-	return append(all, n), nil
 }

@@ -12,6 +12,27 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/query"
+)
+
+// Query says what to search for. Text has words, which a document may contain, and
+// phrases in double quotes, which it must contain. A document that matches Concepts
+// and Terms has a word of a concept or one of the terms, as it is. Letter case,
+// diacritics and punctuation make no difference.
+type Query struct {
+	Folders   []string // none for all
+	Text      string
+	Concepts  []string
+	Terms     []string
+	Limit     int     // 1-100; 0 is 10
+	Threshold float64 // least relevance
+	Content   bool    // return the text of the chunks
+	Cursor    string  // NextCursor of the response before
+}
+
+const (
+	defaultLimit = 10
+	maxLimit     = 100
 )
 
 // Search returns the documents that match q, most relevant first, each with its best
@@ -40,10 +61,14 @@ func (x *Index) Search(ctx context.Context, q Query) (*api.SearchResponse, error
 type search struct {
 	index    *Index
 	query    Query
-	plan     *plan
+	plan     *query.Plan
 	vector   []float32 // of the query; nil: lexical
 	from     cursor
 	response api.SearchResponse
+	paths    map[int64]string // of the folders that are searched
+
+	unmatched int  // bytes of the texts that were read and lack a phrase
+	long      bool // a document was too long to be searched whole for a phrase
 }
 
 func (x *Index) newSearch(ctx context.Context, q Query) (*search, error) {
@@ -51,22 +76,44 @@ func (x *Index) newSearch(ctx context.Context, q Query) (*search, error) {
 		q.Limit = defaultLimit
 	}
 	q.Limit = min(max(q.Limit, 1), maxLimit)
-	p, err := parse(&q)
-	if err != nil {
-		return nil, err
+	p := query.Parse(q.Text, q.Concepts, q.Terms)
+	if p == nil {
+		return nil, ErrQuery
 	}
 	s := &search{index: x, query: q, plan: p}
 	s.response.Results = []api.Result{}
 	s.response.Performance.ModelUsed = api.ModelLexical
+	var err error
+	if s.from, err = parseCursor(q.Cursor, hashOf(&q)); err != nil {
+		return nil, err
+	}
+	if q.Cursor != "" && !s.from.hybrid {
+		return s, nil
+	}
 	var warning string
 	if s.vector, warning = x.queryVector(ctx, &q); s.vector != nil {
 		s.response.Performance.ModelUsed = "hybrid:" + x.opts.Embedder.Model()
 	}
+	if s.vector == nil && s.from.hybrid {
+		return nil, cmp.Or(ctx.Err(), fmt.Errorf("%w: %s", ErrCursorMode, warning))
+	}
+	s.from.hybrid = s.vector != nil
+	s.warn(warning)
+	return s, nil
+}
+
+// warn adds a warning, unless it is empty.
+func (s *search) warn(warning string) {
 	if warning != "" {
 		s.response.Warnings = append(s.response.Warnings, warning)
 	}
-	s.from, err = parseCursor(q.Cursor, hashOf(&q, s.response.Performance.ModelUsed))
-	return s, err
+}
+
+// end sets the cursor of the next page.
+func (s *search) end(at int, top float64) {
+	next := s.from
+	next.at, next.cap = at, top
+	s.response.NextCursor = next.String()
 }
 
 func (s *search) run(ctx context.Context, tx *sql.Tx) error {
@@ -74,13 +121,22 @@ func (s *search) run(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.plan.candidates(ctx, tx, s.index, scope)
+	s.paths = scope.paths
+	found, err := s.index.candidates(ctx, tx, s.plan, scope)
 	if err != nil {
 		return err
 	}
-	if s.plan.cut {
-		s.response.Warnings = append(s.response.Warnings, s.plan.warning())
+	s.response.Warnings = append(s.response.Warnings, s.plan.Warnings()...)
+	if err := s.page(ctx, tx, found, scope); err != nil {
+		return err
 	}
+	if s.long {
+		s.warn(fmt.Sprintf("of a long document, only the %d MiB that have most of the words were searched for the phrase", maxUnmatched>>20))
+	}
+	return nil
+}
+
+func (s *search) page(ctx context.Context, tx *sql.Tx, found []candidate, scope scope) error {
 	if s.vector == nil {
 		return s.lexicalPage(ctx, tx, found)
 	}
@@ -102,10 +158,7 @@ func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err e
 		if err != nil {
 			return s, err
 		}
-		if !wanted[id] {
-			wanted[id] = true
-			s.folders = append(s.folders, id)
-		}
+		wanted[id] = true
 		s.low, s.high = id<<(folderShift+pieceShift), (id+1)<<(folderShift+pieceShift)-1
 	}
 	if len(wanted) != 1 {
@@ -114,26 +167,33 @@ func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err e
 	return s, s.leaveOut(ctx, tx, wanted)
 }
 
-// leaveOut notes the folders in the range that are not searched, and counts the pieces
-// of the others.
+// leaveOut notes the folders in the range that are not searched, and the others, whose
+// pieces it counts.
 func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool) error {
-	rows, err := tx.QueryContext(ctx, "SELECT id, pieces, going FROM folder")
+	rows, err := tx.QueryContext(ctx, "SELECT id, path, pieces, going FROM folder")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	s.without = map[int64]bool{}
+	s.without, s.paths = map[int64]bool{}, map[int64]string{}
+	var others []int64
 	for rows.Next() {
 		var id, pieces int64
+		var path string
 		var going bool
-		if err := rows.Scan(&id, &pieces, &going); err != nil {
+		if err := rows.Scan(&id, &path, &pieces, &going); err != nil {
 			return err
 		}
 		if going || len(wanted) > 0 && !wanted[id] {
 			s.without[id] = true
 		} else {
 			s.pieces += int(pieces)
+			others = append(others, id)
+			s.paths[id] = path
 		}
+	}
+	if len(s.without) > 0 {
+		s.folders = others
 	}
 	return rows.Err()
 }
@@ -141,14 +201,25 @@ func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool)
 // window is how many candidates are read and ranked again by what their text says.
 const window = 20
 
-// maxWindows bounds how many windows a page looks at. Only the search for a phrase of
-// common words that hardly ever stand together takes so many.
-const maxWindows = 20
+// maxUnmatched bounds how many bytes of texts that lack a phrase a page reads, in about
+// 10 ms. Only the search for a phrase of common words that hardly ever stand together
+// reads so many.
+const maxUnmatched = 1 << 20
+
+// exhausted ends the page if it has read enough, after the first n of all candidates.
+func (s *search) exhausted(n, all int, top float64) bool {
+	if s.unmatched < maxUnmatched {
+		return false
+	}
+	s.end(n, top)
+	s.warn(fmt.Sprintf("only the first %d of %d documents with the words of the phrase were searched for it, those with most of them; a rarer word narrows the search", n, all))
+	return true
+}
 
 // ranked is a candidate whose text was read.
 type ranked struct {
 	id        int64
-	place     place
+	place     query.Place
 	relevance float64 // 0: it does not match
 }
 
@@ -173,12 +244,8 @@ func (s *search) rerank(ctx context.Context, tx *sql.Tx, found []candidate) ([]r
 // so the threshold ends the search.
 func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate) error {
 	at, top := s.from.at, s.from.cap
-	last := at + window*maxWindows
 	for at < len(found) && top >= s.query.Threshold && top > 0 {
-		if at >= last {
-			s.response.NextCursor = cursor{s.from.query, at, top}.String()
-			s.response.Warnings = append(s.response.Warnings,
-				"the words of the phrase are so common that not all documents were looked at; add a rarer word")
+		if s.exhausted(at, len(found), top) {
 			return nil
 		}
 		start := at / window * window
@@ -198,7 +265,7 @@ func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate)
 				continue
 			}
 			if len(s.response.Results) == s.query.Limit {
-				s.response.NextCursor = cursor{s.from.query, start + i, top}.String()
+				s.end(start+i, top)
 				return nil
 			}
 			if err := s.add(ctx, tx, r); err != nil {
@@ -212,26 +279,27 @@ func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate)
 
 // add adds a result.
 func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
-	var folder, path, title string
-	var key int64
+	var path, title string
+	var folderID, key int64
 	describe := tx.StmtContext(ctx, s.index.describe)
 	defer describe.Close()
-	err := describe.QueryRowContext(ctx, r.id).Scan(&folder, &path, &title, &key)
+	err := describe.QueryRowContext(ctx, r.id).Scan(&folderID, &path, &title, &key)
 	if err != nil {
 		return fmt.Errorf("document %d: %w", r.id, err)
 	}
-	c := r.place.chunk
+	folder := s.paths[folderID]
+	c := r.place.Chunk
 	result := api.Result{
 		DocumentName: nameOf(title, path),
 		DocumentID:   idOf(key),
 		Folder:       folder,
 		Path:         filepath.Join(folder, filepath.FromSlash(path)),
 		Relevance:    r.relevance,
-		Snippet:      s.plan.snippet(r.place.text, r.place.matches),
-		Location:     api.Location{Line: c.line, EndLine: c.endLine, Page: c.page, Heading: c.heading},
+		Snippet:      s.plan.Snippet(r.place.Text, r.place.Matches),
+		Location:     api.Location{Line: c.Line, EndLine: c.EndLine, Page: c.Page, Heading: c.Heading},
 	}
 	if s.query.Content {
-		result.Content = r.place.text
+		result.Content = r.place.Text
 	}
 	s.response.Results = append(s.response.Results, result)
 	return nil

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/impact"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 )
 
 // Stamp tells one state of a file from another.
@@ -104,7 +106,7 @@ func (x *Index) Update(ctx context.Context, folder string, changes []Change) err
 
 // rows are what the tables get of one document.
 type rows struct {
-	pieces []piece
+	pieces []pieces.Piece
 	chunks [][]byte // of each piece, encoded
 	words  []string // of each piece
 }
@@ -137,9 +139,9 @@ func makeRows(ctx context.Context, workers *sync.WaitGroup, changes []Change) []
 }
 
 func makeSome(ctx context.Context, changes []Change, next <-chan int, made []chan *rows) {
-	var w weigher
+	var w impact.Weigher
 	for i := range next {
-		r := w.rows(&changes[i])
+		r := rowsOf(&w, &changes[i])
 		select {
 		case made[i] <- r:
 		case <-ctx.Done():
@@ -148,15 +150,15 @@ func makeSome(ctx context.Context, changes []Change, next <-chan int, made []cha
 	}
 }
 
-// rows makes the rows of one document.
-func (w *weigher) rows(c *Change) *rows {
-	r := &rows{pieces: pieces(c.Document)}
+// rowsOf makes the rows of one document.
+func rowsOf(w *impact.Weigher, c *Change) *rows {
+	r := &rows{pieces: pieces.Cut(c.Document)}
 	if len(r.pieces) > maxPieces {
 		r.pieces = r.pieces[:maxPieces]
 	}
 	for i := range r.pieces {
-		r.chunks = append(r.chunks, appendChunks(nil, r.pieces[i].chunks))
-		r.words = append(r.words, w.row(c.Document, c.Path, &r.pieces[i]))
+		r.chunks = append(r.chunks, pieces.AppendChunks(nil, r.pieces[i].Chunks))
+		r.words = append(r.words, w.Row(c.Document, c.Path, &r.pieces[i]))
 	}
 	return r
 }
@@ -257,11 +259,11 @@ func (u *updater) put(ctx context.Context, old stored, c *Change, r *rows) error
 	d := stored{id: id, pieces: int64(len(r.pieces))}
 	for i := range r.pieces {
 		p := &r.pieces[i]
-		d.chunks += int64(len(p.chunks))
-		d.bytes += int64(p.own)
+		d.chunks += int64(len(p.Chunks))
+		d.bytes += int64(p.Own)
 		row := id<<pieceShift | int64(i)
 		if err := u.exec(ctx, "INSERT INTO piece (id, start, own, chunks, text) VALUES (?, ?, ?, ?, ?)",
-			row, p.start, p.own, r.chunks[i], p.text); err != nil {
+			row, p.Start, p.Own, r.chunks[i], p.Text); err != nil {
 			return err
 		}
 		if err := u.exec(ctx, "INSERT INTO words (rowid, term) VALUES (?, ?)", row, r.words[i]); err != nil {

@@ -14,10 +14,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/query"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
 )
 
 const (
-	queryTimeout = 2 * time.Second  // for the vector of a query
+	queryTimeout = 2 * time.Second  // of Options
 	downTime     = 30 * time.Second // without another attempt after one failed
 	maxCached    = 256              // vectors of queries
 	maxNeighbors = 200              // chunks that the vectors contribute to a search
@@ -110,7 +113,7 @@ func (x *Index) queryVector(ctx context.Context, q *Query) ([]float32, string) {
 		return nil, "no document has a vector yet: results are by words alone"
 	}
 	text := strings.ReplaceAll(strings.Join(append(append([]string{q.Text}, q.Concepts...), q.Terms...), " "), `"`, " ")
-	text = strings.Join(strings.Fields(text[:cutBefore(text, maxQuery)]), " ")
+	text = strings.Join(strings.Fields(text[:words.CutBefore(text, query.MaxBytes)]), " ")
 	const failed = "the embeddings endpoint fails: results are by words alone"
 	v := &x.vectors
 	v.mu.Lock()
@@ -137,7 +140,7 @@ func (x *Index) queryVector(ctx context.Context, q *Query) ([]float32, string) {
 
 // embedQuery asks the Embedder. After a failure, queries leave it alone for a while.
 func (x *Index) embedQuery(ctx context.Context, text string) ([]float32, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	ctx, cancel := context.WithTimeout(ctx, x.opts.queryTimeout)
 	defer cancel()
 	vectors, err := x.opts.Embedder.Embed(ctx, []string{text})
 	if err == nil && (len(vectors) != 1 || len(vectors[0]) == 0) {

@@ -1,10 +1,11 @@
-package index
+package query
 
 import (
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
 )
 
 const (
@@ -12,10 +13,10 @@ const (
 	snippetCore  = 220 // from the first match to the last
 )
 
-// snippet returns the part of a chunk's text around the words that weigh most, as one
+// Snippet returns the part of a chunk's text around the words that weigh most, as one
 // line with these words highlighted. matches are in order. It takes time linear in the
 // text and the matches.
-func (p *plan) snippet(text string, matches []match) string {
+func (p *Plan) Snippet(text string, matches []Match) string {
 	from, to := p.bestWindow(matches)
 	low, high := 0, min(len(text), snippetBytes)
 	if to > from {
@@ -37,18 +38,18 @@ func (p *plan) snippet(text string, matches []match) string {
 
 // bestWindow returns the matches [from, to) that stand in snippetCore bytes and whose
 // words weigh most together.
-func (p *plan) bestWindow(matches []match) (from, to int) {
+func (p *Plan) bestWindow(matches []Match) (from, to int) {
 	var count [maxWords]int
 	weight, best := 0.0, 0.0
 	start := 0
 	for i, m := range matches {
 		if count[m.word]++; count[m.word] == 1 {
-			weight += p.words[m.word].weight + 1e-6 // a word of no weight is a match too
+			weight += p.Words[m.word].Weight + 1e-6 // a word of no weight is a match too
 		}
 		for start < i && m.end-matches[start].start > snippetCore {
 			w := matches[start].word
 			if count[w]--; count[w] == 0 {
-				weight -= p.words[w].weight + 1e-6
+				weight -= p.Words[w].Weight + 1e-6
 			}
 			start++
 		}
@@ -66,7 +67,7 @@ func wholeWords(text string, low, high int) (int, int) {
 	for low > 0 && low < len(text) && !utf8.RuneStart(text[low]) {
 		low++
 	}
-	high = cutBefore(text, high)
+	high = words.CutBefore(text, high)
 	if low > 0 {
 		if i := strings.IndexAny(text[low:min(high, low+most)], " \n\t"); i >= 0 {
 			low += i + 1
@@ -81,7 +82,7 @@ func wholeWords(text string, low, high int) (int, int) {
 }
 
 // highlight returns text[low:high] as one line, with the matches in highlights.
-func highlight(text string, low, high int, matches []match) string {
+func highlight(text string, low, high int, matches []Match) string {
 	var b strings.Builder
 	b.Grow(high - low + 6*len(matches))
 	at := low

@@ -1,4 +1,6 @@
-package index
+// Package pieces cuts documents into the pieces that are stored and the chunks that a
+// search finds.
+package pieces
 
 import (
 	"encoding/binary"
@@ -7,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
 )
 
 const (
@@ -17,31 +20,31 @@ const (
 	maxHeading   = 200
 )
 
-// chunk is a passage of a document: what a search finds, and what gets a vector.
-type chunk struct {
-	start, end    int // in bytes, into the text of its piece
-	line, endLine int // from 1
-	page          int
-	heading       string
+// Chunk is a passage of a document: what a search finds, and what gets a vector.
+type Chunk struct {
+	Start, End    int // in bytes, into the text of its piece
+	Line, EndLine int // from 1
+	Page          int
+	Heading       string
 }
 
-// piece is a run of chunks that is stored and indexed as one. Its text goes on for up
+// Piece is a run of chunks that is stored and indexed as one. Its text goes on for up
 // to chunkOverlap bytes after its own part, so that no phrase is cut in two.
-type piece struct {
-	start  int // in the document's text
-	own    int // bytes up to the next piece
-	text   string
-	chunks []chunk
+type Piece struct {
+	Start  int // in the document's text
+	Own    int // bytes up to the next piece
+	Text   string
+	Chunks []Chunk
 }
 
-// pieces cuts a document. It takes time linear in its text.
-func pieces(d *extract.Document) []piece {
+// Cut cuts a document. It takes time linear in its text.
+func Cut(d *extract.Document) []Piece {
 	c := cutter{doc: d, line: 1}
-	var all []piece
+	var all []Piece
 	for at := 0; at < len(d.Text); {
 		p := c.piece(at)
 		all = append(all, p)
-		at += p.own
+		at += p.Own
 	}
 	return all
 }
@@ -57,9 +60,9 @@ type cutter struct {
 }
 
 // piece cuts the piece at start.
-func (c *cutter) piece(start int) piece {
+func (c *cutter) piece(start int) Piece {
 	text := c.doc.Text
-	p := piece{start: start}
+	p := Piece{Start: start}
 	at := start
 	for at < len(text) && at-start < pieceBytes {
 		from := at
@@ -68,22 +71,22 @@ func (c *cutter) piece(start int) piece {
 		}
 		end := c.chunkEnd(at)
 		c.seek(from)
-		k := chunk{start: from - start, end: end - start, line: c.line, page: c.page, heading: c.heading}
+		k := Chunk{Start: from - start, End: end - start, Line: c.line, Page: c.page, Heading: c.heading}
 		if from < at {
 			c.seek(at)
-			k.heading, k.page = c.heading, c.page
+			k.Heading, k.Page = c.heading, c.page
 		}
 		c.seek(at)
-		k.endLine = c.line + strings.Count(strings.TrimRight(text[at:end], "\n"), "\n")
-		p.chunks = append(p.chunks, k)
+		k.EndLine = c.line + strings.Count(strings.TrimRight(text[at:end], "\n"), "\n")
+		p.Chunks = append(p.Chunks, k)
 		at = end
 	}
-	p.own = at - start
+	p.Own = at - start
 	tail := min(len(text), at+chunkOverlap)
 	for tail < len(text) && !utf8.RuneStart(text[tail]) {
 		tail++
 	}
-	p.text = text[start:tail]
+	p.Text = text[start:tail]
 	return p
 }
 
@@ -100,7 +103,7 @@ func (c *cutter) seek(at int) {
 	for c.section < len(c.doc.Sections) && c.doc.Sections[c.section].Offset <= at {
 		s := c.doc.Sections[c.section]
 		if s.Heading != "" {
-			c.heading = strings.ToValidUTF8(s.Heading[:cutBefore(s.Heading, maxHeading)], "")
+			c.heading = strings.ToValidUTF8(s.Heading[:words.CutBefore(s.Heading, maxHeading)], "")
 		}
 		if s.Page > 0 {
 			c.page = s.Page
@@ -128,7 +131,7 @@ func (c *cutter) chunkEnd(at int) int {
 			return least + i + len(border)
 		}
 	}
-	return max(at+1, cutBefore(text, most))
+	return max(at+1, words.CutBefore(text, most))
 }
 
 // overlapStart returns where a chunk begins whose own text begins at offset at: a line
@@ -144,29 +147,30 @@ func overlapStart(text string, low, at int) int {
 	return at
 }
 
-var errChunks = errors.New("the list of chunks is damaged")
+// ErrChunks means that a list of chunks is damaged.
+var ErrChunks = errors.New("the list of chunks is damaged")
 
-// appendChunks encodes chunks.
-func appendChunks(b []byte, chunks []chunk) []byte {
+// AppendChunks encodes chunks.
+func AppendChunks(b []byte, chunks []Chunk) []byte {
 	b = binary.AppendUvarint(b, uint64(len(chunks)))
 	heading := ""
 	for _, c := range chunks {
-		for _, n := range [...]int{c.start, c.end, c.line, c.endLine, c.page} {
+		for _, n := range [...]int{c.Start, c.End, c.Line, c.EndLine, c.Page} {
 			b = binary.AppendUvarint(b, uint64(n))
 		}
-		if c.heading == heading {
+		if c.Heading == heading {
 			b = append(b, 0)
 			continue
 		}
-		heading = c.heading
+		heading = c.Heading
 		b = binary.AppendUvarint(b, uint64(len(heading))+1)
 		b = append(b, heading...)
 	}
 	return b
 }
 
-// parseChunks decodes what appendChunks made, of a piece whose text has size bytes.
-func parseChunks(b []byte, size int) ([]chunk, error) {
+// ParseChunks decodes what AppendChunks made, of a piece whose text has size bytes.
+func ParseChunks(b []byte, size int) ([]Chunk, error) {
 	number := func() int {
 		n, k := binary.Uvarint(b)
 		if k <= 0 || n > 1<<40 {
@@ -178,21 +182,21 @@ func parseChunks(b []byte, size int) ([]chunk, error) {
 	}
 	count := number()
 	if count < 0 || count > size+1 {
-		return nil, errChunks
+		return nil, ErrChunks
 	}
-	chunks := make([]chunk, 0, count)
+	chunks := make([]Chunk, 0, count)
 	heading := ""
 	for range count {
-		c := chunk{start: number(), end: number(), line: number(), endLine: number(), page: number()}
+		c := Chunk{Start: number(), End: number(), Line: number(), EndLine: number(), Page: number()}
 		h := number()
-		if h < 0 || h > len(b)+1 || c.start < 0 || c.end < c.start || c.end > size {
-			return nil, errChunks
+		if h < 0 || h > len(b)+1 || c.Start < 0 || c.End < c.Start || c.End > size {
+			return nil, ErrChunks
 		}
 		if h > 0 {
 			heading = string(b[:h-1])
 			b = b[h-1:]
 		}
-		c.heading = heading
+		c.Heading = heading
 		chunks = append(chunks, c)
 	}
 	return chunks, nil

@@ -1,4 +1,5 @@
-package index
+// Package words finds the words of a text in the form in which they are indexed.
+package words
 
 import (
 	"unicode"
@@ -10,23 +11,24 @@ import (
 // maxTerm is the length of a term in bytes; a longer word is cut.
 const maxTerm = 64
 
-// kind tells where a term comes from.
-type kind uint8
+// Kind tells where a term comes from.
+type Kind uint8
 
 const (
-	simple   kind = iota // a word
-	compound             // an identifier of several parts, as a whole: readfile of readFile
-	part                 // a part of the compound before
-	single               // one character of a script without spaces
-	pair                 // two neighbours of a script without spaces
+	Simple   Kind = iota // a word
+	Compound             // an identifier of several parts, as a whole: readfile of readFile
+	Part                 // a part of the compound before
+	Single               // one character of a script without spaces
+	Pair                 // two neighbours of a script without spaces
 )
 
-// term is a word of a text in the form in which it is indexed: lower case and without
+// Term is a word of a text in the form in which it is indexed: lower case and without
 // diacritics.
-type term struct {
-	text       []byte // valid until the next term
-	start, end int    // of the word in the text; of a part, of its compound
-	kind       kind
+type Term struct {
+	Text       []byte // valid until the next term
+	Start, End int    // of the word in the text; of a part, of its compound
+	Pos        int    // counts the terms that are no parts, from 1
+	Kind       Kind
 }
 
 const (
@@ -37,7 +39,7 @@ const (
 	isWord = isLower | isUpper | isDigit | isUnderscore
 )
 
-var ascii = func() (class [utf8.RuneSelf]uint8) {
+var ascii = func() (class [256]uint8) {
 	for c := range class {
 		switch {
 		case c >= 'a' && c <= 'z':
@@ -53,10 +55,20 @@ var ascii = func() (class [utf8.RuneSelf]uint8) {
 	return class
 }()
 
-// terms calls yield for each term of text, in order. A compound comes before its
+// Each calls yield for each term of text, in order. A compound comes before its
 // parts, and each character of a script without spaces before the pair that it begins.
-func terms(text string, yield func(term)) {
-	t := tokenizer{text: text, yield: yield}
+func Each(text string, yield func(Term)) { EachOf(text, &anyByte, yield) }
+
+var anyByte = func() (all [256]bool) {
+	for i := range all {
+		all[i] = true
+	}
+	return all
+}()
+
+// EachOf is Each, but it may leave out terms whose first byte is not in first.
+func EachOf(text string, first *[256]bool, yield func(Term)) {
+	t := tokenizer{text: text, first: first, yield: yield}
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf {
@@ -74,7 +86,7 @@ func terms(text string, yield func(term)) {
 		case wordRune(r):
 			i = t.word(i)
 		case unicode.Is(unicode.So, r):
-			t.emit([]byte(text[i:i+size]), i, i+size, simple)
+			t.emit([]byte(text[i:i+size]), i, i+size, Simple)
 			i += size
 		default:
 			i += size
@@ -84,95 +96,102 @@ func terms(text string, yield func(term)) {
 
 type tokenizer struct {
 	text  string
-	yield func(term)
+	first *[256]bool
+	pos   int // of the term before
+	yield func(Term)
 	buf   [maxTerm]byte
 	long  []byte
 }
 
 // emit yields a term, cut to its largest length.
-func (t *tokenizer) emit(b []byte, start, end int, k kind) {
+func (t *tokenizer) emit(b []byte, start, end int, k Kind) {
 	if len(b) > maxTerm {
-		b = b[:cutBefore(b, maxTerm)]
+		b = b[:CutBefore(b, maxTerm)]
 	}
-	t.yield(term{text: b, start: start, end: end, kind: k})
+	t.pos++
+	t.yield(Term{Text: b, Start: start, End: end, Pos: t.pos, Kind: k})
 }
 
 // word yields the terms of the word at start and returns its end.
 func (t *tokenizer) word(start int) int {
-	i, n, seams := start, 0, false
+	i, seams := start, false
 	var before, all uint8
 	for ; i < len(t.text); i++ {
-		c := t.text[i]
-		if c >= utf8.RuneSelf {
-			if r, _ := utf8.DecodeRuneInString(t.text[i:]); wordRune(r) && !unspaced(r) {
-				return t.foreign(start)
-			}
-			break
-		}
-		class := ascii[c]
+		class := ascii[t.text[i]]
 		if class == 0 {
 			break
 		}
-		seams = seams || seam(before, class)
+		// The first letter of Word ends no part.
+		seams = seams || before|class == isLower|isUpper && (before == isLower || i > start+1)
 		before = class
 		all |= class
-		if class == isUpper {
-			c += 'a' - 'A'
-		}
-		if n < maxTerm {
-			t.buf[n] = c
-			n++
+	}
+	if i < len(t.text) && t.text[i] >= utf8.RuneSelf {
+		if r, _ := utf8.DecodeRuneInString(t.text[i:]); wordRune(r) && !unspaced(r) {
+			return t.foreign(start)
 		}
 	}
 	if all == isUnderscore {
 		return i
 	}
-	if !seams && all&isUnderscore == 0 {
-		t.yield(term{text: t.buf[:n], start: start, end: i, kind: simple})
+	if seams || all&isUnderscore != 0 {
+		t.compound(start, i)
 		return i
 	}
-	t.compound(start, i, n)
+	c := t.text[start]
+	if ascii[c] == isUpper {
+		c += 'a' - 'A'
+	}
+	t.pos++
+	if t.first[c] {
+		n := t.lower(start, i, all)
+		t.yield(Term{Text: t.buf[:n], Start: start, End: i, Pos: t.pos, Kind: Simple})
+	}
 	return i
 }
 
-// seam tells whether a part ends before a character, given its class and that of the
-// character before.
-func seam(before, class uint8) bool {
-	return before == isLower && class == isUpper || before == isUpper && class == isLower
+// lower puts the word from start to end, cut to its largest length, into buf in lower
+// case, and returns its length. classes are those of its characters.
+func (t *tokenizer) lower(start, end int, classes uint8) int {
+	n := copy(t.buf[:], t.text[start:end])
+	if classes&isUpper != 0 {
+		for i, c := range t.buf[:n] {
+			if ascii[c] == isUpper {
+				t.buf[i] = c + 'a' - 'A'
+			}
+		}
+	}
+	return n
 }
 
-// compound yields the word from start to end, whose first n bytes are in buf, and its
-// parts.
-func (t *tokenizer) compound(start, end, n int) {
-	whole := t.buf[:n]
-	for len(whole) > 0 && whole[0] == '_' {
-		whole = whole[1:]
-	}
-	for len(whole) > 0 && whole[len(whole)-1] == '_' {
-		whole = whole[:len(whole)-1]
-	}
+// compound yields the word from start to end, without the underscores around it, and
+// its parts.
+func (t *tokenizer) compound(start, end int) {
+	from, to := trim(t.text, start, end)
+	whole := t.buf[:t.lower(from, to, isUpper)]
 	first, after := t.nextPart(start, end)
 	second, _ := t.nextPart(after, end)
 	if second == end {
-		t.emit(whole, start, end, simple)
+		t.emit(whole, start, end, Simple)
 		return
 	}
-	if len(whole) > 0 {
-		t.emit(whole, start, end, compound)
-	}
+	t.emit(whole, start, end, Compound)
 	for first < end {
-		n := 0
-		for i := first; i < after && n < maxTerm; i++ {
-			c := t.text[i]
-			if ascii[c] == isUpper {
-				c += 'a' - 'A'
-			}
-			t.buf[n] = c
-			n++
-		}
-		t.yield(term{text: t.buf[:n], start: start, end: end, kind: part})
+		n := t.lower(first, after, isUpper)
+		t.yield(Term{Text: t.buf[:n], Start: start, End: end, Pos: t.pos, Kind: Part})
 		first, after = t.nextPart(after, end)
 	}
+}
+
+// trim moves the borders of a word inwards, over underscores.
+func trim(text string, start, end int) (from, to int) {
+	for start < end && text[start] == '_' {
+		start++
+	}
+	for start < end && text[end-1] == '_' {
+		end--
+	}
+	return start, end
 }
 
 // nextPart returns where the next part of a compound begins and ends: Server of
@@ -207,7 +226,7 @@ func (t *tokenizer) foreign(start int) int {
 	}
 	word := t.text[start:i]
 	if len(word) > 4*maxTerm {
-		word = word[:cutBefore(word, 4*maxTerm)]
+		word = word[:CutBefore(word, 4*maxTerm)]
 	}
 	t.long = t.long[:0]
 	for _, r := range norm.NFKD.String(word) {
@@ -216,7 +235,7 @@ func (t *tokenizer) foreign(start int) int {
 		}
 	}
 	if len(t.long) > 0 {
-		t.emit(t.long, start, i, simple)
+		t.emit(t.long, start, i, Simple)
 	}
 	return i
 }
@@ -231,9 +250,9 @@ func (t *tokenizer) unspaced(start int) int {
 			break
 		}
 		if i > start {
-			t.emit([]byte(t.text[before:i+size]), before, i+size, pair)
+			t.emit([]byte(t.text[before:i+size]), before, i+size, Pair)
 		}
-		t.emit([]byte(t.text[i:i+size]), i, i+size, single)
+		t.emit([]byte(t.text[i:i+size]), i, i+size, Single)
 		before = i
 		i += size
 	}
@@ -258,8 +277,8 @@ func unspaced(r rune) bool {
 		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// cutBefore returns the last border between characters of s at or before n.
-func cutBefore[S string | []byte](s S, n int) int {
+// CutBefore returns the last border between characters of s at or before n.
+func CutBefore[S string | []byte](s S, n int) int {
 	if n >= len(s) {
 		return len(s)
 	}
