@@ -99,7 +99,7 @@ func TestRemovedFolderTakesNoNeighbours(t *testing.T) {
 	update(t, x, text("stays.txt", "some text of another length"))
 	for when, remove := range map[string]func(context.Context, *index.Index, string) error{
 		"while it goes": index.BeginRemoval,
-		"afterwards":    func(ctx context.Context, x *index.Index, path string) error { return x.RemoveFolder(ctx, path) },
+		"afterwards":    index.RemoveNow,
 	} {
 		path := "/" + when
 		if err := x.AddFolder(t.Context(), path); err != nil {

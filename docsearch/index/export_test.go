@@ -13,6 +13,15 @@ func BeginRemoval(ctx context.Context, x *Index, folder string) error {
 	return err
 }
 
+// RemoveNow is RemoveFolder that waits until the documents are gone.
+func RemoveNow(ctx context.Context, x *Index, folder string) error {
+	id, err := x.hide(ctx, folder)
+	if err != nil {
+		return err
+	}
+	return x.purge(ctx, id)
+}
+
 // WithMaxPages returns o with a bound on the pages of the file, as a full disk has.
 func WithMaxPages(o Options, n int) Options {
 	o.maxPages = n

@@ -5,7 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/query"
@@ -66,8 +68,30 @@ func (s *search) locate(ctx context.Context, tx *sql.Tx, c *candidate) (query.Pl
 		return query.Place{}, 0, nil
 	}
 	best, err := s.best(places)
+	if err != nil {
+		return best, 0, err
+	}
 	quality := 0.4*hits[0].sum/p.Total + 0.6*best.Quality
+	named, err := s.named(ctx, tx, c.id)
+	quality += (1 - quality) * nameShare * named
 	return best, p.Relevance(mask, quality), err
+}
+
+// nameShare is how much of the quality that its text lacks a document gets for a name
+// or title that is the query.
+const nameShare = 0.9
+
+// named tells how much, from 0 to 1, the name or the title of a document is the query.
+func (s *search) named(ctx context.Context, tx *sql.Tx, id int64) (float64, error) {
+	describe := tx.StmtContext(ctx, s.index.describe)
+	defer describe.Close()
+	var folder, key int64
+	var file, title string
+	if err := describe.QueryRowContext(ctx, id).Scan(&folder, &file, &title, &key); err != nil {
+		return 0, err
+	}
+	name := path.Base(file)
+	return max(s.plan.NameQuality(name), s.plan.NameQuality(strings.TrimSuffix(name, path.Ext(name))), s.plan.NameQuality(title)), nil
 }
 
 // best returns the best place of all. Of equals it is the last, which has more phrases.

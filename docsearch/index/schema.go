@@ -8,7 +8,7 @@ import (
 
 // schemaVersion is kept in user_version. A file with another one is made anew: it only
 // repeats what the folders say.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // The id of a document has the number of its folder in the bits from folderShift on, and
 // the id of a piece has the document's id in the bits from pieceShift on, so that a

@@ -1,6 +1,8 @@
 package index_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
@@ -39,6 +41,27 @@ func TestSearchFinds(t *testing.T) {
 	} {
 		if got := found(t, x, query); got != want {
 			t.Errorf("%s: got %s, want %s", query, got, want)
+		}
+	}
+}
+
+// A document is found first by its name, with and without its extension, and by its
+// title, though others say these words more often.
+func TestNamesAndTitlesCountMost(t *testing.T) {
+	x := open(t, index.Options{})
+	var others []index.Change
+	for n := range 60 {
+		others = append(others, text(fmt.Sprintf("other-%d.txt", n), strings.Repeat("search go, the search.go of readme and architecture md: ranking report\n", 20+n)))
+	}
+	update(t, x, others...)
+	update(t, x, text("pkg/search.go", "package search\n\nfunc find() {}\n"), text("README.md", "What this is.\n"),
+		text("docs/architecture.md", "How it is built.\n"), titled("deep/x1.txt", "Ranking report", "Numbers, numbers.\n"))
+	for query, want := range map[string]string{
+		"search.go": "search.go", "readme": "README.md", "README": "README.md", "architecture.md": "architecture.md",
+		"architecture": "architecture.md", "ranking report": "x1.txt",
+	} {
+		if got := found(t, x, query); !strings.HasPrefix(got, "["+want) {
+			t.Errorf("%s: got %.80s, want %s first", query, got, want)
 		}
 	}
 }

@@ -13,15 +13,14 @@ import (
 )
 
 // A term's impact on a piece is its frequency, weighted by where it stands and damped
-// by the piece's length as BM25 does. It is stored as one of three classes: the
+// by the piece's length as BM25 does. It is stored as one of four classes, of which the
+// first is for the terms of the document's name and title, whatever their frequency: the
 // full-text table holds each term of a piece once, followed by the digit of its class.
 // FTS5 finds the pieces of a class much faster than it can count and rank them.
 const (
 	weightBody    = 1
 	weightHeading = 3
 	weightPath    = 3
-	weightName    = 5
-	weightTitle   = 6
 
 	k1         = 1.2
 	lengthPart = 0.75 // BM25's b
@@ -33,7 +32,10 @@ var Classes = [...]struct {
 	Digit byte
 	least float64
 	Value float64
-}{{'3', 0.7, 1}, {'2', 0.45, 0.65}, {'1', 0, 0.35}}
+}{{named, 2, 1}, {'3', 0.7, 0.8}, {'2', 0.45, 0.5}, {'1', 0, 0.3}}
+
+// named is the class of the terms of a name or title.
+const named = '4'
 
 // classOf returns the digit of the class of a term with the weighted frequency w in a
 // piece of n terms.
@@ -61,6 +63,7 @@ type weighed struct {
 	start, end int32 // in the row
 	hash       uint32
 	weight     int32
+	named      bool // it stands in the name or the title
 }
 
 var seed = maphash.MakeSeed()
@@ -72,6 +75,11 @@ func (w *Weigher) add(text string, weight int32) (n int) {
 		w.term(t.Text).weight += weight
 	})
 	return n
+}
+
+// addName adds a name or title.
+func (w *Weigher) addName(text string) {
+	words.Each(text, func(t words.Term) { w.term(t.Text).named = true })
 }
 
 // term returns the entry of a term, which it adds if there is none.
@@ -113,8 +121,8 @@ func (w *Weigher) Row(d *extract.Document, p string, pc *pieces.Piece) string {
 	clear(w.slots)
 	n := w.add(pc.Text, weightBody)
 	dir, name := path.Split(p)
-	w.add(d.Title, weightTitle)
-	w.add(strings.TrimSuffix(name, path.Ext(name)), weightName)
+	w.addName(d.Title)
+	w.addName(strings.TrimSuffix(name, path.Ext(name)))
 	w.add(path.Ext(name), weightBody)
 	w.add(dir, weightPath)
 	heading := ""
@@ -126,6 +134,9 @@ func (w *Weigher) Row(d *extract.Document, p string, pc *pieces.Piece) string {
 	}
 	for _, t := range w.terms {
 		w.row[t.end] = classOf(int(t.weight), n)
+		if t.named {
+			w.row[t.end] = named
+		}
 	}
 	return string(w.row)
 }

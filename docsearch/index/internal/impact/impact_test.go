@@ -21,7 +21,7 @@ func TestRowHasEachTermOnceWithItsClass(t *testing.T) {
 		Title: "Title", Text: "rare " + strings.Repeat("often ", 1500) + "readFile",
 		Sections: []extract.Section{{Offset: 0, Heading: "heading"}},
 	}
-	const want = "rare1 often3 readfile1 read1 file1 title3 name3 txt1 dir2 heading2 "
+	const want = "rare1 often3 readfile1 read1 file1 title4 name4 txt1 dir2 heading2 "
 	for range 2 { // the second time with what the first left behind
 		if got := row(&w, d, "dir/name.txt"); got != want {
 			t.Errorf("got %q, want %q", got, want)

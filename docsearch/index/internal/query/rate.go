@@ -112,6 +112,30 @@ func (p *Plan) BestChunk(text string, chunks []pieces.Chunk) (best Place) {
 	return best
 }
 
+// NameQuality tells how much, from 0 to 1, a name is what p asks for: which part of the
+// words it has, and which part of it these words are.
+func (p *Plan) NameQuality(name string) float64 {
+	var mask uint64
+	all, found := 0, 0
+	words.Each(name, func(t words.Term) {
+		i, ok := p.index[string(t.Text)]
+		if ok {
+			mask |= 1 << i
+		}
+		if t.Kind == words.Part {
+			return
+		}
+		all++
+		if ok {
+			found++
+		}
+	})
+	if found == 0 || p.Total == 0 {
+		return 0
+	}
+	return p.weightOf(mask) / p.Total * float64(found) / float64(all)
+}
+
 // Rate finds the words of p in the text of a chunk.
 func (p *Plan) Rate(text string) Place {
 	at := Place{Text: text}
