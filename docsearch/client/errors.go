@@ -38,13 +38,13 @@ func (e *lostError) Error() string { return e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
 var (
-	errHangs = errors.New("the daemon does not answer, not even about its health")
+	errHangs = errors.New("the daemon does not answer, not even to GET /health")
 	errSlow  = errors.New("the daemon is healthy, but gives no answer to this request")
 )
 
 var errClosed = &DownError{Reason: "the client is closed", Advice: "restart this server"}
 
-const adviceStateDir = "set XDG_STATE_HOME to a directory that you own and can write"
+const adviceStateDir = "name another with --state-dir or DOCSEARCH_STATE_DIR, which you own and can write"
 
 // stateError explains why the state directory cannot be used.
 func stateError(dir string, err error) *DownError {

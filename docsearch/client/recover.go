@@ -54,7 +54,7 @@ func (c *Client) findRunning(ctx context.Context) (discovery.Record, error) {
 	case stateAbsent:
 		return discovery.Record{}, &DownError{Reason: "no daemon runs", Advice: `start one with "docsearch daemon"`}
 	default:
-		return discovery.Record{}, &DownError{Reason: seen.err.Error(), Advice: "try again later", Err: seen.err}
+		return discovery.Record{}, &DownError{Reason: seen.err.Error(), Advice: "the next search replaces it; docsearch stop ends it", Err: seen.err}
 	}
 }
 
@@ -204,7 +204,7 @@ func (r *recovery) kill(record discovery.Record) bool {
 	if !record.Alive() || process.Kill() != nil {
 		return false
 	}
-	r.log.Warn("daemon that hangs killed", "pid", record.PID)
+	r.log.Warn("killed a daemon that did not answer", "pid", record.PID)
 	return true
 }
 

@@ -43,6 +43,9 @@ func (c *Client) do(ctx context.Context, r request, out any) error {
 	if permanent, ok := errors.AsType[*backoff.PermanentError](err); ok {
 		err = permanent.Unwrap() // of the last try
 	}
+	if down, ok := errors.AsType[*DownError](err); ok {
+		return down // it says why, whatever was lost before
+	}
 	if lost, ok := errors.AsType[*lostError](err); ok {
 		return &DownError{Reason: fmt.Sprintf("it failed %d times during this request, at last with: %v", maxTries, lost),
 			Advice: "look into daemon.log in " + c.opts.StateDir, Err: lost}

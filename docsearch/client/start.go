@@ -118,7 +118,7 @@ func (ch *child) lastWords() string {
 		return ""
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return ", its last words: " + strings.Join(lines[max(0, len(lines)-tailLines):], " | ")
+	return "; it logged: " + strings.Join(lines[max(0, len(lines)-tailLines):], " | ")
 }
 
 // readTail returns the end of the file, but nothing before offset.

@@ -158,7 +158,7 @@ func (f *Folder) ignored(ctx context.Context, rel string) (bool, error) {
 // skips reports whether an entry is not visited.
 func (w *walk) skips(rel string, isDir bool, above *rules) bool {
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
-	return isDir && vcsDirs[name] || above.ignores(rel, isDir)
+	return name[0] == '.' || isDir && vcsDirs[name] || above.ignores(rel, isDir)
 }
 
 // entry visits what is at a path.

@@ -30,7 +30,7 @@ func guard(token string, next http.Handler) http.Handler {
 			got := sha256.Sum256([]byte(sent))
 			if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 				w.Header().Set("WWW-Authenticate", "Bearer")
-				fail(w, http.StatusUnauthorized, api.CodeUnauthorized, "send Authorization: Bearer and the token that the daemon was started with")
+				fail(w, http.StatusUnauthorized, api.CodeUnauthorized, "the daemon needs a token: set DOCSEARCH_TOKEN to the one that it was started with")
 				return
 			}
 		}

@@ -171,7 +171,7 @@ func (s *service) find(r *http.Request, q index.Query) (any, error) {
 			continue
 		}
 		if f.Status == api.StatusIndexing {
-			found.Warnings = append(found.Warnings, fmt.Sprintf("%s is being indexed%s, %d %% are done", f.Path, s.again(), f.Percent))
+			found.Warnings = append(found.Warnings, fmt.Sprintf("%s is being indexed%s, %d %% done", f.Path, s.again(), f.Percent))
 		} else if f.Warning != "" {
 			found.Warnings = append(found.Warnings, f.Path+": "+f.Warning)
 		}

@@ -21,6 +21,7 @@ type scope struct {
 	folders  []string // that are searched
 	limited  []string // what to name in a search without a path; none: all folders
 	warnings []string
+	indexing bool // one of them is not complete
 }
 
 // prepare finds the folders to search: the one that the agent names, or all. If one is
@@ -44,7 +45,8 @@ func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name str
 		}
 		sc.folders, sc.limited, sc.warnings = []string{sc.path}, nil, nil
 	}
-	return sc, s.waitIndexed(ctx, req, sc.folders)
+	sc.indexing, err = s.waitIndexed(ctx, req, sc.folders)
+	return sc, err
 }
 
 // visible returns the folders that the agent may see: the configured ones, or all of
@@ -143,7 +145,8 @@ func unfinished(f api.Folder) bool {
 // waitIndexed waits until the folders are indexed for the first time: briefly, so that
 // the first search of a small folder finds what is there, or as long as indexWait if the
 // agent sees progress. After that the daemon warns of what is missing.
-func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, folders []string) error {
+// It reports whether something is missing.
+func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, folders []string) (bool, error) {
 	wait, told := s.briefWait, req.Params.GetProgressToken() != nil
 	if told {
 		wait = s.indexWait
@@ -152,21 +155,21 @@ func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, fold
 	for reported := -1; time.Now().Before(deadline); {
 		answer, err := s.api.Folders(ctx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		percent, open := progress(answer.Folders, folders)
 		if !open {
-			return nil
+			return false, nil
 		}
 		if percent > reported && told {
 			reported = percent
 			s.notify(ctx, req, percent)
 		}
 		if !sleep(ctx, s.indexPoll) {
-			return context.Cause(ctx)
+			return false, context.Cause(ctx)
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // progress returns the least percentage of the folders at these paths that are being

@@ -58,8 +58,10 @@ func formatResults(sc scope, r *api.SearchResponse) string {
 		formatResult(&b, i+1, found)
 	}
 	switch {
+	case len(r.Results) == 0 && sc.indexing:
+		b.WriteString("\nThe index is not complete yet. Search again in a moment.\n")
 	case len(r.Results) == 0:
-		b.WriteString("\nUse fewer or other words, or a lower least relevance.\n")
+		b.WriteString("\nUse fewer or other words, other forms of them, or a lower threshold (min_score).\n")
 	case r.NextCursor != "":
 		fmt.Fprintf(&b, "\nMore results: repeat the call with cursor %q.\n", r.NextCursor)
 	}
@@ -101,14 +103,14 @@ func formatFolders(folders []api.Folder) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s:\n", count(len(folders), "folder"))
 	for i, f := range folders {
-		fmt.Fprintf(&b, "\n%d. %s\n   %s, %s, %s of text", i+1, f.Path, formatStatus(f.Status, f.Percent),
+		fmt.Fprintf(&b, "\n%d. %s\n   %s, %s, %s of text", i+1, oneLine(f.Path), formatStatus(f.Status, f.Percent),
 			count(f.Documents, "document"), size(f.TextBytes))
 		if !f.IndexedAt.IsZero() {
 			fmt.Fprintf(&b, ", indexed %s", f.IndexedAt.UTC().Format(time.RFC3339))
 		}
 		b.WriteByte('\n')
 		if f.Warning != "" {
-			fmt.Fprintf(&b, "   Warning: %s\n", f.Warning)
+			fmt.Fprintf(&b, "   Warning: %s\n", oneLine(f.Warning))
 		}
 	}
 	return b.String()

@@ -16,7 +16,7 @@ type searchContentInput struct {
 	SemanticConcepts []string `json:"semantic_concepts,omitempty" jsonschema:"Ideas or topics to look for, each a few words. A result matches at least one concept or term."`
 	ExactTerms       []string `json:"exact_terms,omitempty" jsonschema:"Words or phrases as they stand in the text: names, numbers, identifiers. Each one that a result contains raises its relevance."`
 	Folder           string   `json:"folder,omitempty" jsonschema:"Folder to search: its absolute path, or the last part of it. All folders if omitted."`
-	MinScore         float64  `json:"min_score,omitempty" jsonschema:"Least relevance of a result."`
+	MinScore         float64  `json:"min_score,omitempty" jsonschema:"Leave out results below this relevance. From 0.5 on a result has all words, unless embeddings are used."`
 	Limit            int      `json:"limit,omitempty" jsonschema:"Largest number of results."`
 	Cursor           string   `json:"cursor,omitempty" jsonschema:"The nextCursor of the results before, to get the next ones. Leave the other arguments as they were."`
 }
@@ -25,7 +25,7 @@ type searchInput struct {
 	Query     string  `json:"query" jsonschema:"Words to look for; a phrase in double quotes must occur as it is."`
 	Folder    string  `json:"folder,omitempty" jsonschema:"Folder to search: its absolute path, or the last part of it. All folders if omitted."`
 	Limit     int     `json:"limit,omitempty" jsonschema:"Largest number of results."`
-	Threshold float64 `json:"threshold,omitempty" jsonschema:"Least relevance of a result."`
+	Threshold float64 `json:"threshold,omitempty" jsonschema:"Leave out results below this relevance. From 0.5 on a result has all words, unless embeddings are used."`
 }
 
 type documentInput struct {
@@ -119,7 +119,11 @@ func (s *Server) listFolders(ctx context.Context, _ *mcp.CallToolRequest, _ noIn
 	if len(folders) == 0 && len(missing) > 0 {
 		return "", nil, noFolders(missing)
 	}
-	return formatFolders(folders), &foldersOutput{Folders: folders}, nil
+	text := formatFolders(folders)
+	for _, why := range missing {
+		text += "\nWarning: " + oneLine(why) + "\n"
+	}
+	return text, &foldersOutput{Folders: folders}, nil
 }
 
 func (s *Server) document(ctx context.Context, _ *mcp.CallToolRequest, in documentInput) (string, *api.Document, error) {

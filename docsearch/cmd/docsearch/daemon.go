@@ -16,7 +16,7 @@ import (
 type daemonCommand struct {
 	common  `embed:""`
 	logging `embed:""`
-	Folder  []string `help:"A folder to index, beside those of earlier runs. May be repeated." sep:"none" placeholder:"PATH"`
+	Folder  []string `short:"f" help:"A folder to index, beside those of earlier runs. May be repeated." sep:"none" placeholder:"PATH"`
 }
 
 // Run serves until ctx ends.
@@ -71,7 +71,7 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 const stopTimeout = 15 * time.Second
 
 type stopCommand struct {
-	StateDir string `help:"As of the daemon." env:"DOCSEARCH_STATE_DIR" placeholder:"DIR"`
+	StateDir string `help:"The state directory of the daemon to end." env:"DOCSEARCH_STATE_DIR" placeholder:"DIR"`
 }
 
 // Run ends the daemon of the state directory, if one runs.

@@ -10,6 +10,9 @@ import (
 
 // absolute returns the absolute form of a path on the command line.
 func absolute(path string) (string, error) {
+	if path == "" {
+		return "", usage{errors.New("a path is empty")}
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("make %s absolute: %w", path, err)
@@ -48,6 +51,9 @@ func existing(paths []string) ([]string, error) {
 			return nil, err
 		}
 		info, err := os.Stat(abs)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, usage{fmt.Errorf("--folder %s: there is no such folder; what was indexed of it is found without --folder", path)}
+		}
 		if err != nil {
 			return nil, usage{fmt.Errorf("--folder %s: %w", path, err)}
 		}

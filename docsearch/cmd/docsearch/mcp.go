@@ -12,7 +12,7 @@ import (
 type mcpCommand struct {
 	common  `embed:""`
 	logging `embed:""`
-	Folder  []string `help:"A folder to index and search. May be repeated. Without it, all folders that the daemon has are searched." sep:"none" placeholder:"PATH"`
+	Folder  []string `short:"f" help:"A folder to index and search. May be repeated. Without it, all folders that the daemon has are searched." sep:"none" placeholder:"PATH"`
 }
 
 // Run serves MCP until stdin ends or ctx does.

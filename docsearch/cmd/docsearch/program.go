@@ -30,8 +30,9 @@ type program struct {
 type commands struct {
 	Search  searchCommand  `cmd:"" help:"Search, and print what is found."`
 	MCP     mcpCommand     `cmd:"" name:"mcp" help:"Serve an agent over MCP on stdin and stdout."`
-	Status  statusCommand  `cmd:"" help:"Tell what the daemon does."`
+	Status  statusCommand  `cmd:"" help:"Show what the daemon does, and what is indexed."`
 	Daemon  daemonCommand  `cmd:"" set:"idle=0s" help:"Run the daemon that indexes and searches. The other commands start one when they need it."`
+	Remove  removeCommand  `cmd:"" help:"Remove a folder from the index. The files stay."`
 	Stop    stopCommand    `cmd:"" help:"End the daemon."`
 	Extract extractCommand `cmd:"" name:"extract-worker" hidden:"" help:"Extract the text of the document on stdin."`
 
@@ -41,7 +42,7 @@ type commands struct {
 // common are the flags of all commands that use a daemon.
 type common struct {
 	StateDir        string        `help:"Where the index, the log and the lock of the daemon are. $$XDG_STATE_HOME/docsearch, else ~/.local/state/docsearch." env:"DOCSEARCH_STATE_DIR" placeholder:"DIR"`
-	Addr            string        `help:"Where the daemon listens, or the next free port." default:"${addr}"`
+	Addr            string        `help:"Address to listen on; if the port is taken, the next free one." default:"${addr}"`
 	IdleTimeout     time.Duration `help:"The daemon ends after this time without a request; 0: never. The next request starts it again." env:"DOCSEARCH_IDLE_TIMEOUT" default:"${idle}"`
 	EmbeddingsURL   string        `help:"The base of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1 of Ollama, for searches by meaning. Its key is in $$DOCSEARCH_EMBEDDINGS_KEY." env:"DOCSEARCH_EMBEDDINGS_URL" placeholder:"URL"`
 	EmbeddingsModel string        `help:"The model of the embeddings." env:"DOCSEARCH_EMBEDDINGS_MODEL" placeholder:"NAME"`
@@ -128,7 +129,7 @@ func (c *common) embedder(p *program) (index.Embedder, error) {
 		return nil, nil
 	}
 	if c.EmbeddingsURL == "" || c.EmbeddingsModel == "" {
-		return nil, usage{errors.New("--embeddings-url and --embeddings-model need each other")}
+		return nil, usage{errors.New("--embeddings-url and --embeddings-model must be given together")}
 	}
 	e, err := embed.New(embed.Options{URL: c.EmbeddingsURL, Model: c.EmbeddingsModel, Key: p.getenv("DOCSEARCH_EMBEDDINGS_KEY")})
 	if err != nil {

@@ -40,8 +40,9 @@ func TestWrongUseIsExplained(t *testing.T) {
 		{[]string{"search", "--limit", "101", "word"}, "--limit must be from 1 to 100"},
 		{[]string{"search", "--threshold", "2", "word"}, "--threshold must be from 0 to 1"},
 		{[]string{"search", "--folder", "/nowhere", "word"}, "--folder /nowhere: "},
+		{[]string{"search", "--folder", "", "word"}, "a path is empty"},
 		{[]string{"mcp", "--folder", file}, "not a folder"},
-		{[]string{"mcp", "--embeddings-url", "http://127.0.0.1:1"}, "need each other"},
+		{[]string{"mcp", "--embeddings-url", "http://127.0.0.1:1"}, "must be given together"},
 		{[]string{"mcp", "--embeddings-url", "nonsense", "--embeddings-model", "m"}, "must begin with http"},
 		{[]string{"mcp", "--log-level", "loud"}, "loud"},
 		{[]string{"daemon", "--idle-timeout", "soon"}, "soon"},
@@ -58,7 +59,7 @@ func TestHelpNamesEveryCommand(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
-	for _, command := range []string{"search", "mcp", "status", "stop", "daemon"} {
+	for _, command := range []string{"search", "mcp", "status", "remove", "stop", "daemon"} {
 		if !strings.Contains(stdout, "\n  "+command+" ") {
 			t.Errorf("the help has no command %s:\n%s", command, stdout)
 		}
@@ -90,7 +91,7 @@ var found = &api.SearchResponse{
 			Snippet: "no match"},
 	},
 	Performance: api.Performance{SearchTime: 1.25, ModelUsed: api.ModelLexical},
-	Warnings:    []string{"/docs is being indexed, 40 % are done"},
+	Warnings:    []string{"/docs is being indexed, 40 % done"},
 }
 
 const plain = ` 1. River[31m  93 %
@@ -101,7 +102,7 @@ const plain = ` 1. River[31m  93 %
     /docs/report.pdf, page 7
     no match
 
-Warning: /docs is being indexed, 40 % are done
+Warning: /docs is being indexed, 40 % done
 2 documents in 1.2 ms (bm25)
 `
 

@@ -17,7 +17,7 @@ import (
 
 type searchCommand struct {
 	common    `embed:""`
-	Query     []string `arg:"" help:"Words, and phrases in double quotes."`
+	Query     []string `arg:"" help:"Words, and phrases in double quotes, which the shell must not take: '\"error budget\"'."`
 	Folder    []string `short:"f" help:"A folder to search; it is indexed first if it is not yet. May be repeated. Without it, all folders of the daemon." sep:"none" placeholder:"PATH"`
 	Limit     int      `short:"n" help:"How many documents to print, 1 to 100." default:"10"`
 	Threshold float64  `help:"Leave out documents with a relevance below this, 0 to 1." default:"0"`
@@ -42,8 +42,12 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 		return err
 	}
 	defer daemon.Close()
-	if err := complete(ctx, daemon, folders); err != nil {
+	list, err := complete(ctx, daemon, folders)
+	if err != nil {
 		return err
+	}
+	if len(list.Folders) == 0 {
+		return usage{errors.New("no folder is indexed: name one with --folder PATH")}
 	}
 	found, err := daemon.Search(ctx, "", api.SearchRequest{
 		Folders: folders, Query: strings.Join(c.Query, " "), Limit: c.Limit, Threshold: c.Threshold,
@@ -60,18 +64,18 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 }
 
 // complete waits until folders are indexed for the first time: a person who names a
-// folder expects what is in it.
-func complete(ctx context.Context, daemon *client.Client, folders []string) error {
+// folder expects what is in it. It returns all folders of the daemon.
+func complete(ctx context.Context, daemon *client.Client, folders []string) (*api.Folders, error) {
 	for _, path := range folders {
 		if _, err := daemon.AddFolder(ctx, path); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	list, err := daemon.Folders(ctx)
 	for err == nil && anyNew(list, folders) {
 		list, err = daemon.WaitFolders(ctx, list.Revision)
 	}
-	return err
+	return list, err
 }
 
 // anyNew reports whether one of folders was never complete and is being indexed.
@@ -122,7 +126,11 @@ func (s *style) print(w io.Writer, found *api.SearchResponse) {
 	for _, warning := range found.Warnings {
 		fmt.Fprintln(w, s.warning.Sprint("Warning: "+printable(warning)))
 	}
-	fmt.Fprintf(w, "%d documents in %.1f ms (%s)\n", len(found.Results), found.Performance.SearchTime, found.Performance.ModelUsed)
+	noun := "documents"
+	if len(found.Results) == 1 {
+		noun = "document"
+	}
+	fmt.Fprintf(w, "%d %s in %.1f ms (%s)\n", len(found.Results), noun, found.Performance.SearchTime, found.Performance.ModelUsed)
 }
 
 // snippet colours the matched words of a snippet.

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+)
+
+type removeCommand struct {
+	common `embed:""`
+	Path   string `arg:"" help:"The folder, as docsearch status names it, or a path that leads there."`
+}
+
+// Run removes a folder from the index.
+func (c *removeCommand) Run(ctx context.Context, p *program) error {
+	path, err := absolute(c.Path)
+	if err != nil {
+		return err
+	}
+	daemon, err := c.client(p, nil, slog.LevelWarn)
+	if err != nil {
+		return err
+	}
+	defer daemon.Close()
+	if err := daemon.RemoveFolder(ctx, path); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "%s is not indexed any more.\n", printable(path))
+	return nil
+}
