@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
 )
 
 func TestPathsOfTheAPI(t *testing.T) {
@@ -142,6 +144,58 @@ func TestCancelledCall(t *testing.T) {
 	}
 	mustAsk(t, c, "q")
 	wantStarts(t, dir, 1)
+}
+
+func TestCancelledCallEndsAtOnce(t *testing.T) {
+	for _, mode := range []string{modeMute, modeHidden, modeSlow} {
+		for _, noStart := range []bool{false, true} {
+			t.Run(fmt.Sprint(mode, noStart), func(t *testing.T) {
+				dir := stateDir(t)
+				patient := client.Options{HangTimeout: time.Minute, StartTimeout: time.Minute}
+				starter := newClient(t, dir, mode, patient)
+				ctx, cancel := context.WithCancel(t.Context())
+				answers := make(chan error, 2)
+				call := func(c *client.Client) {
+					_, err := ask(ctx, c, "q")
+					answers <- err
+				}
+				go call(starter)
+				eventually(t, "the daemon has the lock", func() bool { held, _ := discovery.Held(dir); return held })
+				if patient.NoStart = noStart; mode == modeMute {
+					eventually(t, "a record", func() bool { _, err := discovery.Read(dir); return err == nil })
+					go call(newClient(t, dir, mode, patient))
+				} else {
+					answers <- context.Canceled
+				}
+				cancel()
+				began := time.Now()
+				for range 2 {
+					if err := <-answers; !errors.Is(err, context.Canceled) {
+						t.Errorf("got %v, want context.Canceled", err)
+					}
+				}
+				if took := time.Since(began); took > 5*time.Second {
+					t.Errorf("it ended after %v", took)
+				}
+			})
+		}
+	}
+}
+
+func TestCallAfterItsEndStartsNoDaemon(t *testing.T) {
+	dir := stateDir(t)
+	c := newClient(t, dir, modeGood, client.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := ask(ctx, c, "q"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+	if err := c.Close(); err != nil { // waits for a recovery
+		t.Fatal(err)
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("got files %v, want the marker alone", entries)
+	}
 }
 
 func TestWaitFoldersStartsNoDaemon(t *testing.T) {

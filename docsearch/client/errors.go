@@ -52,6 +52,10 @@ func stateError(dir string, err error) *DownError {
 	switch {
 	case errors.Is(err, discovery.ErrOwner):
 		down.Reason = fmt.Sprintf("the state directory %s belongs to another user", dir)
+	case errors.Is(err, discovery.ErrShared):
+		down.Advice = "then try again, or " + adviceStateDir
+	case errors.Is(err, syscall.ELOOP):
+		down.Advice = "remove that symbolic link"
 	case errors.Is(err, syscall.EROFS), errors.Is(err, fs.ErrPermission):
 		down.Reason = fmt.Sprintf("the state directory %s is read-only: %v", dir, err)
 		down.Advice = "make it writable, or " + adviceStateDir

@@ -65,7 +65,7 @@ func runDaemon(dir, mode string) {
 		_ = os.Remove(filepath.Join(dir, "mode"))
 	}
 	if mode == modeExits {
-		fmt.Println("first line")
+		fmt.Println("first line\x1b[2J\x07\r\u009b\u202eend")
 		fmt.Println("cannot open the index: it is a test")
 		os.Exit(3)
 	}
@@ -247,6 +247,9 @@ func notes(dir, name string) []string {
 func stateDir(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil { // whatever the umask: it will not be empty
+		t.Fatal(err)
+	}
 	note(dir, marker, "")
 	t.Cleanup(func() {
 		_ = os.Remove(filepath.Join(dir, marker))

@@ -69,7 +69,7 @@ func (c *Client) recover(ctx context.Context) (discovery.Record, error) {
 	if err := discovery.MakeDir(c.opts.StateDir); err != nil {
 		return discovery.Record{}, stateError(c.opts.StateDir, err)
 	}
-	lock := flock.New(filepath.Join(c.opts.StateDir, startLockFile))
+	lock := flock.New(filepath.Join(c.opts.StateDir, startLockFile), flock.SetFlag(os.O_CREATE|os.O_RDWR|discovery.NoFollow))
 	if _, err := lock.TryLockContext(ctx, lockPause); err != nil {
 		if c.life.Err() != nil {
 			return discovery.Record{}, errClosed

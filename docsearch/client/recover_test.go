@@ -439,7 +439,7 @@ func TestStateDirectoryCannotBeUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := ask(t.Context(), newClient(t, filepath.Join(file, "state"), modeGood, client.Options{}), "q")
-	wantDown(t, err, "XDG_STATE_HOME")
+	wantDown(t, err, "--state-dir")
 }
 
 func TestStateDirectoryOfAnotherUser(t *testing.T) {
@@ -451,7 +451,7 @@ func TestStateDirectoryOfAnotherUser(t *testing.T) {
 		}
 	}
 	_, err := ask(t.Context(), newClient(t, dir, modeGood, client.Options{}), "q")
-	wantDown(t, err, "XDG_STATE_HOME")
+	wantDown(t, err, "--state-dir")
 }
 
 func TestCloseEndsARecovery(t *testing.T) {

@@ -56,6 +56,9 @@ func (c *Client) do(ctx context.Context, r request, out any) error {
 // attempt sends the request once. Errors that it does not mark as permanent are worth
 // another attempt.
 func (c *Client) attempt(ctx context.Context, r request, out any) error {
+	if ctx.Err() != nil { // it must not start a daemon any more
+		return backoff.Permanent(context.Cause(ctx))
+	}
 	record, err := c.find(ctx)
 	if err != nil {
 		return backoff.Permanent(err)

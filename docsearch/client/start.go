@@ -10,7 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
 )
 
 const (
@@ -118,12 +121,28 @@ func (ch *child) lastWords() string {
 		return ""
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	return "; it logged: " + strings.Join(lines[max(0, len(lines)-tailLines):], " | ")
+	lines = lines[max(0, len(lines)-tailLines):]
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	return "; it logged: " + strings.Join(lines, " | ")
+}
+
+// printable returns a line of a log without what a terminal would act on: names of files
+// are in it, which anyone may have chosen.
+func printable(line string) string {
+	line = strings.Join(strings.Fields(line), " ")
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Cc, unicode.Cf) {
+			return -1
+		}
+		return r
+	}, line)
 }
 
 // readTail returns the end of the file, but nothing before offset.
 func readTail(path string, offset int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|discovery.NoFollow, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +165,7 @@ func openLog(path string) (*os.File, int64, error) {
 	if err := cutLog(path); err != nil {
 		return nil, 0, err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|discovery.NoFollow, 0o600)
 	if err != nil {
 		return nil, 0, fmt.Errorf("open log: %w", err)
 	}
@@ -159,11 +178,11 @@ func openLog(path string) (*os.File, int64, error) {
 
 // cutLog leaves the last lines of a log that is longer than maxLog.
 func cutLog(path string) error {
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	if err != nil || info.Size() <= maxLog {
 		return nil // if there is none, there is nothing to cut
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := os.OpenFile(path, os.O_RDWR|discovery.NoFollow, 0)
 	if err != nil {
 		return fmt.Errorf("cut log: %w", err)
 	}

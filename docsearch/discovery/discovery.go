@@ -11,6 +11,7 @@ package discovery
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 )
@@ -30,6 +31,11 @@ var ErrNoRecord = errors.New("no daemon has published its address")
 // trusted.
 var ErrOwner = errors.New("the state directory belongs to another user")
 
+// ErrShared says that others can write to the state directory, so that any file in it
+// may be theirs.
+var ErrShared = errors.New("others can write to the state directory, and it is not empty; " +
+	"remove it if you do not know all that is in it, else run chmod 700 on it")
+
 // StateDir returns the state directory of the user: docsearch in $XDG_STATE_HOME, or in
 // ~/.local/state if that is unset or not absolute, as the XDG Base Directory
 // Specification has it. It fails if $HOME is needed and unset.
@@ -48,7 +54,8 @@ func StateDir(getenv func(string) string) (string, error) {
 }
 
 // MakeDir creates the state directory, which only its user can enter. If it exists, it
-// fails with ErrOwner if it belongs to another user, and closes it to all others.
+// fails with ErrOwner if it belongs to another user, and with ErrShared if others can write
+// to it and there is something in it; otherwise it closes it to all others.
 func MakeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("make state directory: %w", err)
@@ -63,11 +70,22 @@ func MakeDir(dir string) error {
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return fmt.Errorf("close state directory to other users: %w", err)
 	}
+	if err := checkShared(dir, info); err != nil { // somebody was faster
+		return errors.Join(err, os.Chmod(dir, info.Mode().Perm()))
+	}
 	return nil
 }
 
-// statOwned returns what dir is, if it is a directory of this process's user.
+// statOwned returns what dir is, if it is a directory of this process's user, and nobody
+// else can have put something into it. It may be a symbolic link of this user.
 func statOwned(dir string) (os.FileInfo, error) {
+	link, err := os.Lstat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("look at state directory: %w", err)
+	}
+	if !owned(link) {
+		return nil, fmt.Errorf("%s: %w", dir, ErrOwner)
+	}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return nil, fmt.Errorf("look at state directory: %w", err)
@@ -78,5 +96,24 @@ func statOwned(dir string) (os.FileInfo, error) {
 	if !owned(info) {
 		return nil, fmt.Errorf("%s: %w", dir, ErrOwner)
 	}
-	return info, nil
+	return info, checkShared(dir, info)
+}
+
+// checkShared fails if others can write to dir, as info says, and something is in it.
+func checkShared(dir string, info os.FileInfo) error {
+	if !othersWrite(info) {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("look into state directory: %w", err)
+	}
+	defer func() { _ = d.Close() }() // only read
+	switch _, err := d.Readdirnames(1); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look into state directory: %w", err)
+	}
+	return fmt.Errorf("%s: %w", dir, ErrShared)
 }

@@ -58,7 +58,7 @@ func Acquire(dir string) (*Lock, error) {
 	if err := MakeDir(dir); err != nil {
 		return nil, err
 	}
-	f := flock.New(filepath.Join(dir, lockFile))
+	f := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_CREATE|os.O_RDWR|NoFollow))
 	for try := range acquireTries {
 		if try > 0 {
 			time.Sleep(acquirePause)
@@ -98,7 +98,7 @@ func (l *Lock) Publish(r Record) error {
 	if err != nil {
 		return fmt.Errorf("publish record: %w", err)
 	}
-	if err := replaceFile(filepath.Join(l.dir, recordFile), append(data, '\n')); err != nil {
+	if err := WriteFile(l.dir, recordFile, append(data, '\n')); err != nil {
 		return fmt.Errorf("publish record: %w", err)
 	}
 	return nil
@@ -122,7 +122,7 @@ func Held(dir string) (bool, error) {
 	if _, err := statOwned(dir); err != nil {
 		return false, absent(err)
 	}
-	f := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_RDONLY))
+	f := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_RDONLY|NoFollow))
 	free, err := f.TryRLock()
 	if err != nil {
 		return false, absent(err)
@@ -144,24 +144,6 @@ func absent(err error) error {
 func removeRecord(dir string) error {
 	if err := absent(os.Remove(filepath.Join(dir, recordFile))); err != nil {
 		return fmt.Errorf("remove record: %w", err)
-	}
-	return nil
-}
-
-// replaceFile writes data to a new file, readable by its user alone, and moves it to
-// path.
-func replaceFile(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func noRecord(err error) error {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|NoFollow, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ const (
 	ReasonTooLarge    = "too_large"   // more text than Options.MaxText
 	ReasonDamaged     = "damaged"     // not what its name or first bytes say
 	ReasonEncrypted   = "encrypted"   // readable with a password only
-	ReasonTimeout     = "timeout"     // reading takes longer than Options.Timeout
+	ReasonTimeout     = "timeout"     // reading takes longer than Options.Timeout allows
 	ReasonMemory      = "memory"      // reading takes more than Options.MaxMemory
 	ReasonEmpty       = "empty"       // nothing but white space
 )
@@ -91,7 +91,9 @@ type Options struct {
 	Worker []string
 	// MaxText is the most bytes of text of a document, 16 MiB if zero.
 	MaxText int
-	// Timeout is the longest time that one PDF may take, 30 s if zero.
+	// Timeout is the longest time that one PDF may take, 30 s if zero. Small ones get
+	// less: 10 s, and 5 s more for each MiB. After five timeouts in a row, PDFs get 2 s for
+	// a minute.
 	Timeout time.Duration
 	// MaxMemory is the most memory in bytes that one PDF may take, 512 MiB if zero.
 	MaxMemory int64
@@ -112,13 +114,15 @@ func (o Options) withDefaults() Options {
 
 // Extractor extracts documents. It is safe for concurrent use.
 type Extractor struct {
-	opts    Options
-	workers chan struct{} // holds one item for each child process that runs
+	opts     Options
+	workers  chan struct{} // holds one item for each child process that runs
+	patience patience
 }
 
 // New returns an Extractor.
 func New(o Options) *Extractor {
-	return &Extractor{opts: o.withDefaults(), workers: make(chan struct{}, maxWorkers)}
+	o = o.withDefaults()
+	return &Extractor{opts: o, workers: make(chan struct{}, maxWorkers), patience: patience{most: o.Timeout}}
 }
 
 // Extract returns the document that data, the content of the file of that name, is. The
@@ -145,7 +149,7 @@ func (e *Extractor) extract(ctx context.Context, name string, data []byte) (*Doc
 	case kindIgnored:
 		return nil, skip(ReasonUnsupported, nil)
 	case kindPDF:
-		return e.runWorker(ctx, data)
+		return e.pdf(ctx, data)
 	case kindDOCX:
 		return docx(ctx, data, e.opts.MaxText)
 	case kindHTML:

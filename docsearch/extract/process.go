@@ -20,9 +20,8 @@ const (
 	killWait     = time.Second // for the pipes of a killed child
 )
 
-// runWorker has a child process extract a PDF. Whatever the child does, it ends within
-// the timeout and its report is bounded.
-func (e *Extractor) runWorker(ctx context.Context, data []byte) (*Document, error) {
+// pdf extracts a PDF, of which some are read at once.
+func (e *Extractor) pdf(ctx context.Context, data []byte) (*Document, error) {
 	if len(e.opts.Worker) == 0 {
 		return nil, skip(ReasonUnsupported, errors.New("no worker for PDF is configured"))
 	}
@@ -32,10 +31,22 @@ func (e *Extractor) runWorker(ctx context.Context, data []byte) (*Document, erro
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	timeout := e.patience.timeout(len(data), time.Now())
+	doc, err := e.runWorker(ctx, data, timeout)
+	if ctx.Err() == nil {
+		skipped, ok := errors.AsType[*SkipError](err)
+		e.patience.note(ok && skipped.Reason == ReasonTimeout, time.Now())
+	}
+	return doc, err
+}
+
+// runWorker has a child process extract a PDF. Whatever the child does, it ends within
+// the timeout and its report is bounded.
+func (e *Extractor) runWorker(ctx context.Context, data []byte, timeout time.Duration) (*Document, error) {
 	// The kernel ends the child when this thread ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	limited, cancel := context.WithTimeout(ctx, e.opts.Timeout)
+	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
 	var complaint bounded
@@ -45,12 +56,12 @@ func (e *Extractor) runWorker(ctx context.Context, data []byte) (*Document, erro
 	cmd.Env = []string{"GOTRACEBACK=none"} // the file must not meet the daemon's secrets
 	cmd.Stderr = &complaint
 	cmd.WaitDelay = killWait
-	output, err := e.converse(cmd, data)
+	output, err := e.converse(cmd, data, timeout)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case limited.Err() != nil:
-		return nil, skip(ReasonTimeout, fmt.Errorf("reading it takes longer than %v", e.opts.Timeout))
+		return nil, skip(ReasonTimeout, fmt.Errorf("reading it takes longer than %v", timeout))
 	case err != nil && cmd.Process == nil:
 		return nil, fmt.Errorf("start the PDF worker %q: %w", e.opts.Worker[0], err)
 	case err != nil:
@@ -60,8 +71,8 @@ func (e *Extractor) runWorker(ctx context.Context, data []byte) (*Document, erro
 }
 
 // converse runs the child and returns what it writes.
-func (e *Extractor) converse(cmd *exec.Cmd, data []byte) ([]byte, error) {
-	line, err := json.Marshal(order{MaxText: e.opts.MaxText, MaxMemory: e.opts.MaxMemory, Timeout: e.opts.Timeout})
+func (e *Extractor) converse(cmd *exec.Cmd, data []byte, timeout time.Duration) ([]byte, error) {
+	line, err := json.Marshal(order{MaxText: e.opts.MaxText, MaxMemory: e.opts.MaxMemory, Timeout: timeout})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,126 @@
+//go:build unix
+
+package discovery_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+)
+
+func TestDirectoryThatOthersCanWrite(t *testing.T) {
+	for _, mode := range []os.FileMode{0o777, 0o770, 0o702} {
+		dir := filepath.Join(t.TempDir(), "state")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		chmod(t, dir, mode)
+		if err := discovery.MakeDir(dir); err != nil {
+			t.Errorf("%v, empty: got %v", mode, err)
+		}
+		if info, _ := os.Stat(dir); info.Mode().Perm() != 0o700 {
+			t.Errorf("%v, empty: got mode %v, want 0700", mode, info.Mode())
+		}
+		plant(t, filepath.Join(dir, "daemon.json"))
+		chmod(t, dir, mode)
+		if err := discovery.MakeDir(dir); !errors.Is(err, discovery.ErrShared) {
+			t.Errorf("%v: got %v, want ErrShared", mode, err)
+		}
+		if info, _ := os.Stat(dir); info.Mode().Perm() != mode {
+			t.Errorf("%v: got mode %v, want it unchanged", mode, info.Mode())
+		}
+		if _, err := discovery.Read(dir); !errors.Is(err, discovery.ErrShared) {
+			t.Errorf("read: %v: got %v, want ErrShared", mode, err)
+		}
+		if _, err := discovery.Held(dir); !errors.Is(err, discovery.ErrShared) {
+			t.Errorf("held: %v: got %v, want ErrShared", mode, err)
+		}
+	}
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil { // whatever the umask
+		t.Fatal(err)
+	}
+}
+
+func plant(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("victim"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func symlink(t *testing.T, old, path string) {
+	t.Helper()
+	if err := os.Symlink(old, path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLinksInTheDirectoryAreNotFollowed(t *testing.T) {
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	symlink(t, victim, filepath.Join(dir, "daemon.lock"))
+	if _, err := discovery.Acquire(dir); err == nil {
+		t.Error("acquire: got nil")
+	}
+	if _, err := os.Lstat(victim); err == nil {
+		t.Error("acquire made the file that the link names")
+	}
+	plant(t, victim)
+	if _, err := discovery.Held(dir); err == nil {
+		t.Error("held: got nil")
+	}
+	symlink(t, victim, filepath.Join(dir, "daemon.json"))
+	if _, err := discovery.Read(dir); err == nil || errors.Is(err, discovery.ErrNoRecord) {
+		t.Errorf("read: got %v", err)
+	}
+}
+
+func TestLinkToTheDirectory(t *testing.T) {
+	own := filepath.Join(t.TempDir(), "own")
+	symlink(t, t.TempDir(), own)
+	if err := discovery.MakeDir(own); err != nil {
+		t.Errorf("a link of this user: got %v", err)
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a link of another user")
+	}
+	if err := os.Lchown(own, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if err := discovery.MakeDir(own); !errors.Is(err, discovery.ErrOwner) {
+		t.Errorf("a link of another user: got %v, want ErrOwner", err)
+	}
+}
+
+func TestWriteFile(t *testing.T) {
+	dir, victim := t.TempDir(), filepath.Join(t.TempDir(), "victim")
+	plant(t, victim)
+	path := filepath.Join(dir, "folders.json")
+	symlink(t, victim, path)
+	for _, want := range []string{"one", "two"} {
+		if err := discovery.WriteFile(dir, "folders.json", []byte(want)); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Lstat(path)
+		if got, _ := os.ReadFile(path); err != nil || string(got) != want || info.Mode() != 0o600 {
+			t.Errorf("got %q, %v, %v, want %q in a file of mode 0600", got, info, err, want)
+		}
+	}
+	if got, _ := os.ReadFile(victim); string(got) != "victim" {
+		t.Errorf("the target of the link is now %q", got)
+	}
+	for _, name := range []string{"", ".", "..", "../x", "a/b", "/x"} {
+		if err := discovery.WriteFile(dir, name, nil); err == nil {
+			t.Errorf("name %q: got nil", name)
+		}
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
+		t.Errorf("got files %v, want one", entries)
+	}
+}
