@@ -22,22 +22,47 @@ import (
 
 var batchBytes = flag.Int("batch", 16<<20, "bytes of text that the benchmarks give to one Update")
 
-// goSource returns the text files of the toolchain's source tree, at most so many bytes.
-func goSource(t testing.TB, most int) (all []index.Change) {
+// goFiles returns the root of the toolchain's source tree and the paths of its files.
+func goFiles(t testing.TB) (root string, paths []string) {
 	t.Helper()
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := filepath.Join(strings.TrimSpace(string(goroot)), "src")
-	total := 0
+	root = filepath.Join(strings.TrimSpace(string(goroot)), "src")
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || total > most {
-			return err
+		if err == nil && d.Type().IsRegular() {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root, paths
+}
+
+// goSource returns the text files of the toolchain's source tree, about so many bytes.
+func goSource(t testing.TB, most int) []index.Change {
+	t.Helper()
+	root, paths := goFiles(t)
+	return readFiles(t, root, paths, most)
+}
+
+// readFiles returns those files that have text, about so many bytes.
+func readFiles(t testing.TB, root string, paths []string, most int) (all []index.Change) {
+	t.Helper()
+	total := 0
+	for _, path := range paths {
+		if total > most {
+			break
 		}
 		data, err := os.ReadFile(path)
-		if err != nil || len(data) == 0 || !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
-			return err
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(data) == 0 || !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
+			continue
 		}
 		total += len(data)
 		rel, _ := filepath.Rel(root, path)
@@ -46,10 +71,6 @@ func goSource(t testing.TB, most int) (all []index.Change) {
 			Stamp:    index.Stamp{Size: int64(len(data)), ModTime: time.Unix(1e9, 0), Hash: sha256.Sum256(data)},
 			Document: &extract.Document{Type: "code", Text: string(data)},
 		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	return all
 }

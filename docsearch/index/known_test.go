@@ -13,21 +13,15 @@ import (
 
 // known is how much of the toolchain's source TestKnownItems searches. All of it takes
 // a minute under the race detector.
-var known = flag.Int("known", 5<<19, "bytes of the Go source that TestKnownItems searches")
+var known = flag.Int("known", 1<<20, "bytes of the Go source that TestKnownItems searches")
 
 // TestKnownItems takes a phrase from each of 200 documents and searches for its words.
 // The document must be among the first three.
 func TestKnownItems(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 20))
-	all := goSource(t, 1<<30)
-	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	total := 0
-	all = all[:slices.IndexFunc(append(all, index.Change{}), func(c index.Change) bool {
-		if c.Document != nil {
-			total += len(c.Document.Text)
-		}
-		return c.Document == nil || total > *known
-	})]
+	root, paths := goFiles(t)
+	r.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
+	all := readFiles(t, root, paths, *known)
 	x := open(t, index.Options{})
 	fill(t, x, all)
 	var text strings.Builder
