@@ -53,9 +53,7 @@ func measure() error {
 
 // TestMemoryIsBounded extracts the files that need the most memory for their size.
 func TestMemoryIsBounded(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it extracts large files")
-	}
+	program := withoutRaceDetector(t)
 	for name, data := range map[string]func() []byte{
 		"headings.md":      repeated("# h\n"),
 		"long headings.md": repeated("# " + strings.Repeat("heading ", 40) + "\n"),
@@ -75,10 +73,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		"text.pdf":    func() []byte { return hugePDF() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if ext := filepath.Ext(name); raceDetector && ext != ".md" && ext != ".go" && ext != ".txt" {
-				t.Skip("with the race detector it takes minutes")
-			}
-			grown, sections := measured(t, name, data())
+			grown, sections := measured(t, program, name, data())
 			t.Logf("%s: %d MiB, %d sections", name, grown>>20, sections)
 			if grown > mostHeap || sections > maxSections {
 				t.Errorf("the heap grows by %d MiB, and there are %d sections, want at most %d MiB and %d",
@@ -118,18 +113,25 @@ func hugePDF() []byte {
 		deflated("", content), font, "null", stream("", cmap))
 }
 
+// withoutRaceDetector returns the path of these tests, built as users build: the race
+// detector takes memory, and minutes.
+func withoutRaceDetector(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "extract.test")
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go test -c: %v\n%s", err, out)
+	}
+	return program
+}
+
 // measured has a process of its own extract the data.
-func measured(t *testing.T, name string, data []byte) (grown, sections int) {
+func measured(t *testing.T, program, name string, data []byte) (grown, sections int) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self, "measures")
+	cmd := exec.CommandContext(t.Context(), program, "measures")
 	cmd.Env = append(os.Environ(), measuredVariable+"="+path, "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
