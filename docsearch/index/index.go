@@ -273,10 +273,13 @@ func transact(ctx context.Context, db *sql.DB, o *sql.TxOptions, f func(tx *sql.
 		return err
 	}
 	defer tx.Rollback() // does nothing after Commit
-	if err := f(tx); err != nil {
-		return err
+	if err = f(tx); err == nil {
+		err = tx.Commit()
 	}
-	return tx.Commit()
+	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
+		return ctx.Err() // it ended the transaction
+	}
+	return err
 }
 
 const (
