@@ -15,6 +15,7 @@ import (
 const (
 	hugeFile = 16 << 20  // bytes
 	mostHeap = 112 << 20 // that the extraction of such a file adds, garbage included
+	hugeXML  = 8 << 20   // of a DOCX: with the race detector it takes seconds to make
 )
 
 func init() { workers["measures"] = measure }
@@ -89,10 +90,10 @@ func repeated(part string) func() []byte {
 
 // hugeDOCX returns a document of this paragraph and of numbered styles.
 func hugeDOCX(t testing.TB, paragraph, style string) []byte {
-	parts := map[string]string{"word/document.xml": wordXML(strings.Repeat(paragraph, (32<<20)/len(paragraph)))}
+	parts := map[string]string{"word/document.xml": wordXML(strings.Repeat(paragraph, hugeXML/len(paragraph)))}
 	if style != "" {
 		var styles strings.Builder
-		for i := range (32 << 20) / len(style) {
+		for i := range hugeXML / len(style) {
 			fmt.Fprintf(&styles, style, i)
 		}
 		parts = map[string]string{"word/document.xml": wordXML(paragraph), "word/styles.xml": styles.String()}
