@@ -25,7 +25,7 @@ FOR       ?= 60s
 SEED      ?= 1
 
 # A test that hangs shows its goroutines before CI's own limit.
-TIMEOUT   ?= 11m
+TIMEOUT   ?= 25m
 
 .PHONY: help run build test test-json race e2e chaos fuzz bench bench-compare lint golangci clean
 
