@@ -45,7 +45,6 @@ func startQuietGateway(t *testing.T, args ...string) *gateway {
 // The leak test against each way of sharing sessions, with a child that answers in
 // random order and reports progress with the secret of the call.
 func TestLeakTest(t *testing.T) {
-	t.Parallel()
 	bin := leakPrograms(t)
 	child := []string{"--", filepath.Join(bin, "echo"), "--shuffle"}
 	progress := []string{"--progress-tool", "progress", "--progress-argument", "message"}
@@ -64,7 +63,6 @@ func TestLeakTest(t *testing.T) {
 		"SmallestPool": {gateway: append([]string{"--sessions", "shared", "--warm", "1"}, child...), leaktest: progress, calls: 5_000},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			g := startQuietGateway(t, c.gateway...)
 			r := leaktest(t, bin, append(c.leaktest, "--calls", strconv.Itoa(c.calls), g.url)...)
 			if r.Verdict != "clean" || r.Calls < c.calls || r.Answered != r.Calls {
@@ -80,11 +78,9 @@ func TestLeakTest(t *testing.T) {
 
 // The same over one session with a server at a URL.
 func TestLeakTestOverRemoteServers(t *testing.T) {
-	t.Parallel()
 	bin := leakPrograms(t)
 	for _, transport := range []string{"streamable", "stateless", "sse"} {
 		t.Run(transport, func(t *testing.T) {
-			t.Parallel()
 			remote := startProgram(t, nil, everythingGo(t), "-transport", transport)
 			g := startQuietGateway(t, "--sessions", "shared", "--url", remote.url)
 			if r := leaktest(t, bin, "--calls", "2000", g.url); r.Verdict != "clean" || r.Answered < 2000 {
@@ -98,7 +94,6 @@ func TestLeakTestOverRemoteServers(t *testing.T) {
 // between its sessions either. The calls of progress, which is safe to repeat, are all
 // answered; those of echo get an error.
 func TestLeakTestWhileTheServerDies(t *testing.T) {
-	t.Parallel()
 	bin := leakPrograms(t)
 	g := startQuietGateway(t, "--sessions", "shared", "--", filepath.Join(bin, "echo"), "--shuffle", "--die-at", "500")
 	r := leaktest(t, bin, "--progress-tool", "progress", "--progress-argument", "message", "--calls", "10000", g.url)
