@@ -27,7 +27,11 @@ func TestServerThatDiesWithARequestEndsTheSession(t *testing.T) {
 		"stateless, stream":   {remote.TransportStateless, modernServer, func(w http.ResponseWriter) { upstreamtest.Stream(w)(": hello") }},
 	} {
 		t.Run(name, func(t *testing.T) {
+			var dead atomic.Bool // connections are closed one by one, and none must answer meanwhile
 			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				if dead.Load() {
+					panic(http.ErrAbortHandler)
+				}
 				if m != nil && m.Method == "tools/call" {
 					tt.begin(w)
 					<-r.Context().Done()
@@ -41,6 +45,7 @@ func TestServerThatDiesWithARequestEndsTheSession(t *testing.T) {
 			k.Send(upstreamtest.Initialized)
 			k.Send(upstreamtest.Call2)
 			s.Wait(t, 1, upstreamtest.Posted("tools/call"))
+			dead.Store(true)
 			s.Listener.Close()
 			s.CloseClientConnections()
 			if a := k.Next(); a.Err == nil || !strings.Contains(a.Err.Error(), "the server cannot be reached") {
