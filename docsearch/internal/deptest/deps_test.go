@@ -20,7 +20,7 @@ var mayImport = map[string][]string{
 	"client":                  {"api", "discovery"},
 	"crawl":                   {},
 	"daemon":                  {"api", "crawl", "daemon/internal/folders", "discovery", "extract", "index"},
-	"daemon/internal/folders": {"api", "crawl", "extract", "index"},
+	"daemon/internal/folders": {"api", "crawl", "discovery", "extract", "index"},
 	"discovery":               {"api"},
 	"e2e":                     {},
 	"embed":                   {},

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
+	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
 
@@ -41,23 +43,10 @@ func writeList(file string, paths []string) error {
 	if err != nil {
 		return fmt.Errorf("write the list of folders: %w", err)
 	}
-	if err := writeSynced(file+".new", append(data, '\n')); err != nil {
-		return fmt.Errorf("write the list of folders: %w", err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
+	if err := discovery.WriteFile(filepath.Dir(file), filepath.Base(file), append(data, '\n')); err != nil {
 		return fmt.Errorf("write the list of folders: %w", err)
 	}
 	return nil
-}
-
-// writeSynced writes a file and has the disk keep it.
-func writeSynced(file string, data []byte) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // agree makes the index have the folders of the list, and returns what it knows of
