@@ -205,6 +205,7 @@ func TestRandomLives(t *testing.T) {
 				t.Errorf("Drain: %v", err)
 			}
 			p.sessions.Wait()
+			synctest.Wait() // the timer of the gate may have finished a request and not counted it yet
 			p.check(clients, requests, closes)
 			p.c.Close(metrics.ClosedShutdown)
 			p.registry.Remove(p.c)
