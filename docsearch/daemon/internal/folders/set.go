@@ -274,8 +274,11 @@ func (s *Set) Status() (status api.Status, percent int, warnings []string) {
 			percent = 99 // unless the count below says less
 		}
 	}
-	if total > 0 && left > 0 {
+	switch {
+	case total > 0:
 		percent = min(percent, 100*(total-left)/total)
+	case status == api.StatusIndexing: // the files are not counted yet
+		percent = 0
 	}
 	return status, percent, warnings
 }
