@@ -74,6 +74,9 @@ type Folder struct {
 	Warning   string         `json:"warning,omitempty"`
 }
 
+// IsNew reports whether the folder is being indexed for the first time.
+func (f Folder) IsNew() bool { return f.Status == StatusIndexing && f.IndexedAt.IsZero() }
+
 // Folders is the answer to GET /api/v1/folders. Revision changes whenever a folder is
 // added or removed or changes its status. GET /api/v1/folders?after=REVISION&wait=30
 // answers when the revision is another, or after that many seconds, at most 60.
@@ -194,7 +197,7 @@ type Error struct {
 	Message string `json:"message"`
 }
 
-// ErrorBody is how an Error stands in a response: {"error":{"code":…,"message":…}}.
+// ErrorBody wraps an Error in a response: {"error":{"code":…,"message":…}}.
 type ErrorBody struct {
 	Error Error `json:"error"`
 }

@@ -19,7 +19,7 @@ const (
 	longest    = 2 * time.Second        // that a change waits
 	look       = 2 * time.Second        // between looks whether the folder is there
 	poll       = time.Minute            // between reports of a folder that cannot be watched
-	maxPending = 10_000                 // paths; "." stands for more
+	maxPending = 10_000                 // paths; a watcher with more reports "."
 )
 
 // Watcher reports what may have changed in a folder.
@@ -29,7 +29,7 @@ type Watcher struct {
 }
 
 // Changes returns the channel of the paths that may have changed: relative slash paths
-// of files and directories, which may be gone. A directory stands for everything below
+// of files and directories, which may be gone. A directory means everything below
 // it, "." for the whole folder. Paths that are ignored may be among them; WalkAt visits
 // what counts. Changes that follow each other come together, after 200 ms without one or
 // after 2 s. The channel is closed when the context of Watch is done.

@@ -262,8 +262,8 @@ func (d *docxReader) chars(text []byte) error {
 	return nil
 }
 
-// endParagraph breaks the line and notes a heading. In a cell, paragraphs stand in one
-// line.
+// endParagraph ends the line and records a heading. The paragraphs of a table cell share
+// one line.
 func (d *docxReader) endParagraph() {
 	p := d.paragraph
 	d.paragraph = docxParagraph{offset: -1}

@@ -115,8 +115,8 @@ func (f *pdfFont) readToUnicode(cmap pdf.Value) {
 	}
 }
 
-// readCharacterMap reads which text each code stands for. Character maps are PostScript;
-// what matters in them are lists of hexadecimal strings between two operators.
+// readCharacterMap reads the text of each code. A character map is a PostScript program,
+// but only its lists matter here: lists of hexadecimal strings between two operators.
 func (f *pdfFont) readCharacterMap(program []byte) {
 	var list cmapList
 	for _, token := range cmapToken.FindAll(program, -1) {

@@ -37,7 +37,7 @@ func scanSummary(scan func(...any) error, more ...any) (s api.DocumentSummary, p
 }
 
 // Documents returns the documents of a folder in the order of their paths: limit of
-// them (1-1000; 0 is 100), after those that the cursor stands for.
+// them (1-1000; 0 is 100), from the cursor on.
 func (x *Index) Documents(ctx context.Context, folder, cursor string, limit int) (*api.Documents, error) {
 	if limit == 0 {
 		limit = defaultDocuments

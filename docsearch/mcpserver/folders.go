@@ -137,11 +137,6 @@ func paths(folders []api.Folder) []string {
 
 func list(items []string) string { return "- " + strings.Join(items, "\n- ") }
 
-// unfinished reports whether the folder is being indexed for the first time.
-func unfinished(f api.Folder) bool {
-	return f.Status == api.StatusIndexing && f.IndexedAt.IsZero()
-}
-
 // waitIndexed waits until the folders are indexed for the first time: briefly, so that
 // the first search of a small folder finds what is there, or as long as indexWait if the
 // agent sees progress. After that the daemon warns of what is missing.
@@ -177,7 +172,7 @@ func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, fold
 func progress(all []api.Folder, folders []string) (percent int, open bool) {
 	percent = 100
 	for _, f := range all {
-		if slices.Contains(folders, f.Path) && unfinished(f) {
+		if slices.Contains(folders, f.Path) && f.IsNew() {
 			percent, open = min(percent, f.Percent), true
 		}
 	}

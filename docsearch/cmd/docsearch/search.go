@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/fatih/color"
@@ -80,16 +81,7 @@ func complete(ctx context.Context, daemon *client.Client, folders []string) (*ap
 
 // anyNew reports whether one of folders was never complete and is being indexed.
 func anyNew(list *api.Folders, folders []string) bool {
-	wanted := map[string]bool{}
-	for _, path := range folders {
-		wanted[path] = true
-	}
-	for _, f := range list.Folders {
-		if wanted[f.Path] && f.IndexedAt.IsZero() && f.Status == api.StatusIndexing {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list.Folders, func(f api.Folder) bool { return f.IsNew() && slices.Contains(folders, f.Path) })
 }
 
 // style is how results look.

@@ -27,7 +27,8 @@ const (
 	usualTerms = 1000 // of a piece
 )
 
-// Classes are the borders of the impact's classes and the impact that each stands for.
+// Classes give, for each class, the least impact that belongs to it and the impact that
+// a search assumes for it.
 var Classes = [...]struct {
 	Digit byte
 	least float64
