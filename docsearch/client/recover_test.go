@@ -83,14 +83,16 @@ func TestSurvivesAKillDuringACall(t *testing.T) {
 	wantStarts(t, dir, 2)
 }
 
+// Each kill waits until every caller has had an answer since the kill before: a request
+// may meet one kill, and not the five after which it gives up.
 func TestSurvivesKillsAtAnyTime(t *testing.T) {
 	dir := stateDir(t)
 	c := newClient(t, dir, modeGood, client.Options{})
 	mustAsk(t, c, "q")
 	var wg sync.WaitGroup
-	var answers atomic.Int64
+	var answers [4]atomic.Int64
 	stop := make(chan struct{})
-	for range 4 {
+	for caller := range answers {
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				select {
@@ -99,19 +101,24 @@ func TestSurvivesKillsAtAnyTime(t *testing.T) {
 				default:
 				}
 				if _, err := ask(t.Context(), c, fmt.Sprint("q", i)); err != nil {
-					t.Errorf("call %d: %v", i, err)
+					t.Errorf("caller %d, call %d: %v", caller, i, err)
 					return
 				}
-				answers.Add(1)
+				answers[caller].Add(1)
 			}
 		})
 	}
 	for range 10 {
-		before := answers.Load()
+		var before [len(answers)]int64
+		for i := range answers {
+			before[i] = answers[i].Load()
+		}
 		if record, err := discovery.Read(dir); err == nil {
 			killDaemon(t, dir, record.PID)
 		}
-		eventually(t, "a call is answered", func() bool { return answers.Load() > before || t.Failed() })
+		for i := range answers {
+			eventually(t, fmt.Sprintf("caller %d gets an answer", i), func() bool { return answers[i].Load() > before[i] || t.Failed() })
+		}
 	}
 	close(stop)
 	wg.Wait()
