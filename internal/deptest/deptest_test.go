@@ -38,10 +38,12 @@ var apart = []string{"connstate", "handshake", "multiplex", "upstream"}
 
 // outside are the programs that prove and measure, and what they share, with what
 // they may import of the module. They see a server as its clients do: no layer
-// imports them, and they import no gateway.
+// imports them, and they import no gateway. Only bench/inprocess does: it is the
+// program of a user who puts the gateway in front of a server in the same process.
 var outside = map[string][]string{
 	"bench/compare":                   {"internal/load"},
 	"bench/echo":                      {"jsonrpc"},
+	"bench/inprocess":                 {"gateway", "upstream"},
 	"bench/proxy":                     {},
 	"e2e":                             {"internal/ssetest"},
 	"e2e/everything":                  {},
