@@ -6,4 +6,5 @@ import "github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 const (
 	SendLimit           = buffer.SendLimit
 	DefaultMaxLineBytes = buffer.MaxMessageBytes
+	MaxIdleWorkers      = maxIdleWorkers
 )

@@ -22,7 +22,8 @@ const maxRunning = 16384
 // Handle serves in process: a session calls the function for each message, and the
 // value that it returns is the response.
 //
-// For a request, the session calls the function in a new goroutine. The context ends
+// For a request, the session calls the function in a goroutine that runs nothing else
+// meanwhile. The context ends
 // when the client cancels the request (notifications/cancelled), when the function has
 // returned, and when the session is closed. For a notification, and for a response to a
 // request of the server, the function runs before Send returns, which keeps their
@@ -34,7 +35,8 @@ const maxRunning = 16384
 // A request is always answered: nil, a value without a JSON form and a panic become a
 // JSON-RPC error with code -32603 that names them.
 //
-// A session has no goroutine while it handles no request.
+// A session has no goroutine while it handles no request. Behind a gateway, up to 64
+// goroutines wait for the next requests while sessions are open.
 type Handle func(ctx context.Context, msg json.RawMessage) any
 
 // Dial opens a session. It fails only when ctx has ended.
@@ -43,27 +45,31 @@ type Handle func(ctx context.Context, msg json.RawMessage) any
 // for Recv hold 8 MiB, or 16,384 requests are in work. Close ends the contexts of all
 // requests and returns at once, without waiting for the functions. What they return
 // later is dropped.
-func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, nil) }
+func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, nil, nil) }
 
-// Observed returns h with sessions that count their requests in work against held.
+// Observed returns h with sessions that count their requests in work against held, and
+// share the goroutines that run them.
 func (h Handle) Observed(_ *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
-	return dialFunc(func(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, held) })
+	shared := &workers{}
+	return dialFunc(func(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, held, shared) })
 }
 
-func (h Handle) dial(ctx context.Context, budget *budget.Account) (jsonrpc.Conn, error) {
+func (h Handle) dial(ctx context.Context, budget *budget.Account, w *workers) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial handler: %w", err)
 	}
-	c := &handleConn{fn: h, budget: budget}
+	c := &handleConn{fn: h, budget: budget, workers: w}
 	c.ready.L = &c.mu
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	w.join()
 	return c, nil
 }
 
 // handleConn is one session of a Handle.
 type handleConn struct {
-	fn     Handle
-	budget *budget.Account
+	fn      Handle
+	budget  *budget.Account
+	workers *workers
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -76,15 +82,6 @@ type handleConn struct {
 	held    int                      // bytes of running
 	receive func([]byte, error) bool // gets the answers; nil: Recv returns them
 	closed  bool
-}
-
-// call is one request in work. A list of them suffices: a cancellation is rare, so it
-// may search, and an idle session needs no map.
-type call struct {
-	msg        *jsonrpc.Message
-	ctx        context.Context
-	cancel     context.CancelFunc
-	prev, next *call
 }
 
 // Send hands msg to the function.
@@ -100,7 +97,7 @@ func (c *handleConn) Send(msg []byte) error {
 	if err != nil {
 		return err
 	}
-	go c.run(k) // ends when the function returns
+	c.workers.run(k)
 	return nil
 }
 
@@ -123,7 +120,7 @@ func (c *handleConn) notify(m *jsonrpc.Message) (err error) {
 }
 
 func (c *handleConn) admit(m *jsonrpc.Message) (*call, error) {
-	k := &call{msg: m}
+	k := &call{conn: c, msg: m}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -136,7 +133,6 @@ func (c *handleConn) admit(m *jsonrpc.Message) (*call, error) {
 	if !buffer.TakeSend(c.budget, len(m.Raw()), load) {
 		return nil, buffer.ErrUsedUp
 	}
-	k.ctx, k.cancel = context.WithCancel(c.ctx)
 	k.next = c.running
 	if k.next != nil {
 		k.next.prev = k
@@ -157,8 +153,8 @@ func (c *handleConn) cancelCalls(id jsonrpc.ID) {
 	}
 }
 
+// run runs the function of a call, and hands over its answer.
 func (c *handleConn) run(k *call) {
-	growStack()
 	var answer []byte
 	defer func() {
 		if p := recover(); p != nil {
@@ -168,7 +164,7 @@ func (c *handleConn) run(k *call) {
 		}
 		c.finish(k, answer)
 	}()
-	answer = encode(k, c.fn(k.ctx, k.msg.Raw()))
+	answer = encode(k, c.fn(k, k.msg.Raw()))
 }
 
 // finish hands over the answer. The call counts as running until the answer is taken, so
@@ -202,6 +198,7 @@ func (c *handleConn) unlinkLocked(k *call) {
 	c.count--
 	c.held -= len(k.msg.Raw())
 	c.budget.Give(len(k.msg.Raw()))
+	k.msg, k.prev, k.next = nil, nil, nil
 }
 
 // encode returns the bytes of a response, which are never nil.
@@ -223,7 +220,7 @@ func encode(k *call, v any) []byte {
 		}
 	}
 	if len(raw) == 0 {
-		if err := k.ctx.Err(); err != nil {
+		if err := k.Err(); err != nil {
 			return fault(k.msg.ID, "handler returned no response: %v", err)
 		}
 		return fault(k.msg.ID, "handler returned no response")
@@ -272,6 +269,9 @@ func (c *handleConn) Close() error {
 	c.ready.Broadcast()
 	c.mu.Unlock()
 	c.cancel()
+	if !closed {
+		c.workers.leave()
+	}
 	if receive != nil && !closed {
 		receive(nil, jsonrpc.ErrClosed)
 	}
@@ -279,16 +279,3 @@ func (c *handleConn) Close() error {
 }
 
 var _ jsonrpc.Pusher = (*handleConn)(nil)
-
-// growStack makes the stack of a new goroutine as large as most handlers need, while it
-// is empty. Otherwise the runtime copies it two or three times on the way into the
-// handler.
-//
-//go:noinline
-func growStack() {
-	var room [5 << 10]byte
-	keep(&room)
-}
-
-//go:noinline
-func keep(*[5 << 10]byte) {}
