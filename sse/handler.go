@@ -29,6 +29,7 @@ type Handler struct {
 	engine   *engine
 	messages string // what the paths of messages begin with
 	routes   *mux.Router
+	reading  *reading
 	refusals *refusals
 	limited  *slog.Logger // for what each request may cause
 }
@@ -42,7 +43,7 @@ func New(backend Backend, registry *connstate.Registry, opts Options) (*Handler,
 	}
 	h := &Handler{
 		opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout, opts.Metrics),
-		messages: opts.Prefix + "/sse/",
+		messages: opts.Prefix + "/sse/", reading: newReading(opts.ReadTimeout),
 	}
 	h.refusals = newRefusals(opts.Logger, opts.Metrics)
 	h.limited = throttle.NewLines().Logger(opts.Logger)
