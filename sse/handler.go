@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/stack"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
@@ -64,6 +65,7 @@ func messageID(prefix, path string) (id string, ok bool) {
 // a POST allocates. And it only asks the router for the match: if the router called
 // the handler, it would copy the request twice.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	stack.Grow() // a TCP connection has a goroutine of its own, whose first request this may be
 	if id, ok := messageID(h.messages, r.URL.Path); ok {
 		h.serveMessage(w, r, id)
 		return

@@ -1,6 +1,10 @@
 package upstream
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/internal/stack"
+)
 
 // maxIdleWorkers bounds the goroutines that wait for a call.
 const maxIdleWorkers = 64
@@ -74,7 +78,7 @@ func (w *workers) take() chan *call {
 // work runs a call, and those that follow. A function that ends its goroutine
 // (runtime.Goexit) ends the worker.
 func (w *workers) work(k *call) {
-	growStack()
+	stack.Grow()
 	if w == nil {
 		k.conn.run(k)
 		return
@@ -97,16 +101,3 @@ func (w *workers) wait(next chan *call) bool {
 	w.idle = append(w.idle, next)
 	return true
 }
-
-// growStack makes the stack of a new goroutine as large as most handlers need, while it
-// is empty. Otherwise the runtime copies it two or three times on the way into the
-// handler.
-//
-//go:noinline
-func growStack() {
-	var room [5 << 10]byte
-	keep(&room)
-}
-
-//go:noinline
-func keep(*[5 << 10]byte) {}

@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -89,19 +90,19 @@ func TestContextOfACallEnds(t *testing.T) {
 // A context that derives from that of a call costs no goroutine.
 func TestDerivedContextNeedsNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var before, after int
+		var all []byte
 		conn := upstreamtest.Dial(t, upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
-			before = runtime.NumGoroutine()
 			child, stop := context.WithTimeout(ctx, time.Minute)
 			defer stop()
 			defer context.AfterFunc(child, func() {})()
-			after = runtime.NumGoroutine()
+			all = make([]byte, 1<<20)
+			all = all[:runtime.Stack(all, true)]
 			return msg
 		}))
 		upstreamtest.Send(t, conn, upstreamtest.Ping)
 		upstreamtest.Recv(t, conn)
-		if after != before {
-			t.Errorf("%d goroutines before, %d after", before, after)
+		if at := bytes.Index(all, []byte("created by context.")); at >= 0 {
+			t.Errorf("a context waits in a goroutine: %.200s", all[max(0, at-100):])
 		}
 	})
 }
@@ -110,7 +111,6 @@ func TestDerivedContextNeedsNoGoroutine(t *testing.T) {
 // the sessions is open, and not longer: else the bubble would not end.
 func TestWorkersServeAllSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		goroutines := runtime.NumGoroutine()
 		dialer := observed(func(_ context.Context, msg json.RawMessage) any { return msg })
 		conns := make([]jsonrpc.Conn, 100)
 		for i := range conns {
@@ -119,7 +119,7 @@ func TestWorkersServeAllSessions(t *testing.T) {
 			upstreamtest.Recv(t, conns[i])
 			synctest.Wait()
 		}
-		if n := runtime.NumGoroutine() - goroutines; n != 1 {
+		if n := upstream.IdleWorkers(conns[0]); n != 1 {
 			t.Errorf("%d goroutines wait after calls that came one after the other, want 1", n)
 		}
 		for _, conn := range conns {
@@ -127,8 +127,7 @@ func TestWorkersServeAllSessions(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		synctest.Wait()
-		if n := runtime.NumGoroutine() - goroutines; n != 0 {
+		if n := upstream.IdleWorkers(conns[0]); n != 0 {
 			t.Errorf("%d goroutines are left", n)
 		}
 	})
@@ -136,23 +135,18 @@ func TestWorkersServeAllSessions(t *testing.T) {
 
 func TestIdleWorkersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		goroutines := runtime.NumGoroutine()
 		release := make(chan struct{})
 		conn := upstreamtest.Dial(t, observed(func(_ context.Context, msg json.RawMessage) any {
 			<-release
 			return msg
 		}))
-		const calls = 2 * upstream.MaxIdleWorkers
-		for range calls {
+		for range 2 * upstream.MaxIdleWorkers {
 			upstreamtest.Send(t, conn, upstreamtest.Ping)
 		}
 		synctest.Wait()
-		if n := runtime.NumGoroutine() - goroutines; n != calls {
-			t.Errorf("%d goroutines for %d calls that wait", n, calls)
-		}
 		close(release)
 		synctest.Wait()
-		if n := runtime.NumGoroutine() - goroutines; n != upstream.MaxIdleWorkers {
+		if n := upstream.IdleWorkers(conn); n != upstream.MaxIdleWorkers {
 			t.Errorf("%d goroutines wait, want %d", n, upstream.MaxIdleWorkers)
 		}
 	})

@@ -18,7 +18,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet", "internal/fair"},
+	{"jsonrpc", "metrics", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet", "internal/fair", "internal/stack"},
 	{"internal/mcp", "internal/budget"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/buffer", "upstream/internal/inprocess"},
