@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -212,11 +213,25 @@ func (s *stream) Flush() {
 	}
 	s.written++
 	s.held++
-	if s.err == nil && s.taken.Load() > s.written && s.held < engineBuffer && len(*s.buf) < gatherBytes {
+	if s.err == nil && s.held < engineBuffer && len(*s.buf) < gatherBytes && s.moreFollow() {
 		return
 	}
 	s.writeOut()
 	s.release()
+}
+
+// moreFollow reports whether more events are on their way. If not, but requests of the
+// client are unanswered, it first lets other goroutines run: those that answer them may
+// be about to.
+func (s *stream) moreFollow() bool {
+	if s.taken.Load() > s.written {
+		return true
+	}
+	if s.c.InFlight() == 0 {
+		return false
+	}
+	runtime.Gosched()
+	return s.taken.Load() > s.written
 }
 
 // release returns the room of the written events to the outbox, and the events
