@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
 )
 
 func TestTimeoutDependsOnTheSize(t *testing.T) {
@@ -57,7 +59,7 @@ func TestExtractorHasPatience(t *testing.T) {
 	t.Parallel()
 	e := withWorker(t, "stays", Options{})
 	e.patience.row, e.patience.until = rowTimeouts-1, time.Now().Add(time.Hour)
-	_, err := e.Extract(t.Context(), "a.pdf", onePage(""))
+	_, err := e.Extract(t.Context(), "a.pdf", pdftest.OnePage(""))
 	if wantReason(t, err, ReasonTimeout); err != nil && !strings.Contains(err.Error(), "longer than "+briefTimeout.String()) {
 		t.Errorf("got %v, want a timeout of %v", err, briefTimeout)
 	}
