@@ -29,7 +29,8 @@ var mayImport = map[string][]string{
 	"extract/internal/pdf":     {"extract/internal/plain"},
 	"extract/internal/pdftest": {},
 	"extract/internal/plain":   {},
-	"index":                    {"api", "extract", "index/internal/impact", "index/internal/pieces", "index/internal/postings", "index/internal/query", "index/internal/words"},
+	"index":                    {"api", "extract", "index/internal/database", "index/internal/impact", "index/internal/pieces", "index/internal/postings", "index/internal/query", "index/internal/words"},
+	"index/internal/database":  {},
 	"index/internal/impact":    {"extract", "index/internal/pieces", "index/internal/words"},
 	"index/internal/pieces":    {"extract", "index/internal/words"},
 	"index/internal/postings":  {"index/internal/impact"},
@@ -45,7 +46,9 @@ var mayImport = map[string][]string{
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
 	"os/exec":                        {"client", "extract"},
-	"modernc.org/sqlite":             {"index"},
+	"modernc.org/sqlite":             {"index/internal/database"},
+	"modernc.org/sqlite/lib":         {"index/internal/database"},
+	"modernc.org/sqlite/vec":         {"index/internal/database"},
 	"github.com/ledongthuc/pdf":      {"extract/internal/pdf"},
 	"github.com/fsnotify/fsnotify":   {"crawl"},
 	"github.com/gofrs/flock":         {"client", "discovery"},
