@@ -112,7 +112,7 @@ func TestDOCXTimeIsLinear(t *testing.T) {
 		"attributes": `<w:p a="b" c="d"/>`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 300, func(n int) func() {
+			scaletest.Linear(t, 150, func(n int) func() {
 				data := buildDOCX(strings.Repeat(part, n))
 				return func() { _, _ = docx(t.Context(), data, 16<<20) }
 			})

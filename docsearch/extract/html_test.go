@@ -57,7 +57,7 @@ func TestHTMLTimeIsLinear(t *testing.T) {
 		"comments": "<!--", "attributes": "<a b=c ", "scripts": "<script></scrip", "pictures": "<svg>", "tables": "<table><td>", "pre": "<pre>\n", "titles": "<title>x", "quotes": "<a '",
 	} {
 		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 6_000, func(n int) func() {
+			scaletest.Linear(t, 3_000, func(n int) func() {
 				page := []byte(strings.Repeat(part, n/len(part)+1))
 				return func() { _, _ = htmlDocument(t.Context(), page, 1<<20) }
 			})

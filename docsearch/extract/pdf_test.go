@@ -13,7 +13,7 @@ func TestHostilePDFIsSkipped(t *testing.T) {
 	for name, tc := range pdftest.Hostile() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := Options{MaxMemory: 128 << 20, MaxText: 1 << 20}
+			o := Options{MaxMemory: 128 << 20, MaxText: 64 << 10}
 			if slices.Contains(tc.Reasons, ReasonTimeout) {
 				o.Timeout = 300 * time.Millisecond
 			}

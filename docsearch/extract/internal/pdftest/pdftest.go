@@ -48,7 +48,7 @@ func Stream(entries, content string) string {
 // Deflated is Stream with its content packed.
 func Deflated(entries, content string) string {
 	var b bytes.Buffer
-	w := zlib.NewWriter(&b)
+	w, _ := zlib.NewWriterLevel(&b, zlib.BestSpeed) // the level is a valid one
 	w.Write([]byte(content))
 	w.Close()
 	return Stream("/Filter /FlateDecode "+entries, b.String())
@@ -110,7 +110,7 @@ func Hostile() map[string]HostilePDF {
 		"lines of gigabytes": {
 			OnePage("/X Do", Stream("/Filter /FlateDecode /DecodeParms << /Predictor 12 /Columns 9000000000 >> /Subtype /Form", "x")), []string{empty, memory}},
 		"much text": {
-			OnePage("/X Do", Deflated("/Subtype /Form", "BT /F 10 Tf "+strings.Repeat("(some text that is long) Tj 0 -20 Td ", 60_000))), []string{tooLarge}},
+			OnePage("/X Do", Deflated("/Subtype /Form", "BT /F 10 Tf "+strings.Repeat("(some text that is long) Tj 0 -20 Td ", 4_000))), []string{tooLarge}},
 		"no pages":       {Build("", "<< /Type /Catalog >>"), []string{damaged}},
 		"no text":        {OnePage("0 0 m 5 5 l f"), []string{empty}},
 		"header only":    {[]byte("%PDF-1.7\n"), []string{damaged}},
