@@ -2,6 +2,7 @@ package connstate
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -108,6 +109,9 @@ type Client struct {
 	// Local says that the client is on this machine, as far as its request shows: it
 	// came from a loopback address to a loopback address, and names no proxy.
 	Local bool
+	// Context has the values of the request's context, and its peer, for a server in this
+	// process; nil unless they are passed on. It has no end.
+	Context context.Context
 	// Header holds the client's request headers that the operator has chosen to pass
 	// to the server; nil for none. It must not be logged.
 	Header map[string][]string

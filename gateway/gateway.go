@@ -49,6 +49,9 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if err := opts.validate(up); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
+	if command, ok := up.(upstream.Command); ok && command.PrincipalEnv != "" {
+		opts.PassRequest = true
+	}
 	g := &Gateway{plainLog: plainLog, opts: opts, promReg: opts.Registry}
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()

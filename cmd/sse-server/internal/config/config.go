@@ -47,6 +47,7 @@ type Config struct {
 	command            []string // of the child process
 	env, headers       [][2]string
 	envAllow           []string
+	principalEnv       string
 	dir                string
 	maxLineBytes       int
 	address, transport string
