@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"upstream/internal/streamable", "upstream/internal/stateless", "upstream/internal/httpsse"},
 	{"upstream/remote"},
 	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
-	{"sse", "gateway/internal/sessions"},
+	{"sse", "stdio", "gateway/internal/sessions"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
 	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/listen"},
@@ -54,7 +54,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"sse", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
+	module + "/connstate":                    {"sse", "stdio", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
