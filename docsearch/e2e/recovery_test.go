@@ -13,7 +13,7 @@ import (
 )
 
 // kills is how often the daemon is killed under an agent.
-const kills = 50
+const kills = 100
 
 // However often the daemon is killed, before, between and during calls: every call
 // succeeds, and one daemon runs at the end.
@@ -55,7 +55,7 @@ func TestManyAgentsStartOneDaemon(t *testing.T) {
 	w := newWorld(t)
 	first := w.agent()
 	w.ready(first)
-	for range 3 {
+	for range 5 {
 		if err := syscall.Kill(w.daemon(), syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}

@@ -120,7 +120,7 @@ type Extractor struct {
 // New returns an Extractor.
 func New(o Options) *Extractor {
 	o = o.withDefaults()
-	return &Extractor{opts: o, workers: make(chan struct{}, maxWorkers), patience: patience{most: o.Timeout}}
+	return &Extractor{opts: o, workers: make(chan struct{}, maxWorkers), patience: patience{least: leastTimeout, most: o.Timeout}}
 }
 
 // Extract returns the document that data, the content of the file of that name, is. The

@@ -9,7 +9,7 @@ import (
 )
 
 func TestTimeoutDependsOnTheSize(t *testing.T) {
-	p := patience{most: 30 * time.Second}
+	p := patience{least: leastTimeout, most: 30 * time.Second}
 	for size, want := range map[int]time.Duration{0: 10 * time.Second, 1 << 20: 15 * time.Second, 4 << 20: 30 * time.Second, 1 << 30: 30 * time.Second} {
 		if got := p.timeout(size, time.Now()); got != want {
 			t.Errorf("%d bytes: got %v, want %v", size, got, want)
@@ -18,7 +18,7 @@ func TestTimeoutDependsOnTheSize(t *testing.T) {
 }
 
 func TestTimeoutsInARow(t *testing.T) {
-	p := patience{most: 30 * time.Second}
+	p := patience{least: leastTimeout, most: 30 * time.Second}
 	now := time.Now()
 	wantTimeout := func(want time.Duration) {
 		t.Helper()
@@ -43,7 +43,7 @@ func TestTimeoutsInARow(t *testing.T) {
 }
 
 func TestThousandHostilePDFsEndSoon(t *testing.T) {
-	p := patience{most: 30 * time.Second}
+	p := patience{least: leastTimeout, most: 30 * time.Second}
 	start := time.Now()
 	now := start
 	for range 1000 {

@@ -15,7 +15,7 @@ import (
 // of it takes a minute under the race detector.
 var (
 	known   = flag.Int("known", 1<<20, "bytes of the Go source that TestKnownItems searches")
-	phrases = flag.Int("phrases", 60, "phrases that TestKnownItems searches for")
+	phrases = flag.Int("phrases", 200, "phrases that TestKnownItems searches for")
 )
 
 // TestKnownItems takes a phrase from each of some documents and searches for its words.
