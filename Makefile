@@ -14,6 +14,9 @@ DOCSEARCHFLAGS ?= $(if $(filter ./...,$(TESTFLAGS)),./...)
 # copy of a generic function, and without the detector's marks that copy makes correct
 # code look wrong.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/sqlite/vec=-race=false
+# Without this, each program with the race detector sleeps for a second at its end. No
+# goroutine is left then that could race: tests check that.
+export GORACE ?= atexit_sleep_ms=0
 # Each fuzz target runs this long.
 FUZZTIME  ?= 10s
 BENCHTIME ?= 1s

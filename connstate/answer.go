@@ -48,11 +48,10 @@ func (c *Connection) beginAnswer(id jsonrpc.ID, response []byte, errorType strin
 }
 
 // endAnswer notes that a response is in the outbox. It takes the lock only when
-// Drain may wait for that: Drain sets draining before it reads answering, and
-// endAnswer decrements answering before it reads draining, so one of them sees the
-// other.
+// somebody may wait for that: awaitQuietLocked sets awaited before it reads answering, and
+// endAnswer decrements answering before it reads awaited, so one of them sees the other.
 func (c *Connection) endAnswer() {
-	if c.answering.Add(-1) == 0 && c.draining.Load() {
+	if c.answering.Add(-1) == 0 && c.awaited.Load() {
 		c.mu.Lock()
 		c.signalQuietLocked()
 		c.mu.Unlock()
@@ -62,8 +61,8 @@ func (c *Connection) endAnswer() {
 // signalQuietLocked closes quiet when no request is unanswered and no response is on
 // its way into the outbox.
 func (c *Connection) signalQuietLocked() {
-	if c.drained != nil && len(c.requests) == 0 && c.answering.Load() == 0 {
-		close(c.drained)
-		c.drained = nil
+	if c.quiet != nil && len(c.requests) == 0 && c.answering.Load() == 0 {
+		close(c.quiet)
+		c.quiet = nil
 	}
 }

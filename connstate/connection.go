@@ -2,6 +2,7 @@ package connstate
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -108,6 +109,9 @@ type Client struct {
 	// Local says that the client is on this machine, as far as its request shows: it
 	// came from a loopback address to a loopback address, and names no proxy.
 	Local bool
+	// Context has the values of the request's context, and its peer, for a server in this
+	// process; nil unless they are passed on. It has no end.
+	Context context.Context
 	// Header holds the client's request headers that the operator has chosen to pass
 	// to the server; nil for none. It must not be logged.
 	Header map[string][]string
@@ -142,11 +146,11 @@ type Connection struct {
 	lastFailure     *Failure
 	server          *Server
 	stop            func()        // ends the stream; nil until it is served
-	drained         chan struct{} // closed when draining and nothing is unanswered; else nil
+	quiet           chan struct{} // closed when nothing is unanswered; nil if nobody awaits that
 
 	bodies                                     atomic.Int64 // bytes that HoldBody has taken
 	answering                                  atomic.Int64 // responses on their way into the outbox; incremented under mu
-	spoken, versioned, draining                atomic.Bool
+	spoken, versioned, awaited                 atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone                   atomic.Int64

@@ -109,6 +109,9 @@ func (c *checks) values() {
 		c.refuseIf(origin != "*" && strings.Contains(origin, "*"), "AllowedOrigins",
 			fmt.Sprintf(`%q is no origin: name each in full; "*" stands only for any origin`, origin))
 	}
+	for _, name := range c.o.RequestHeaders {
+		c.refuseIf(!httpguts.ValidHeaderFieldName(name), "RequestHeaders", fmt.Sprintf("%.64q is not the name of a header", name))
+	}
 	for _, name := range c.o.ForwardHeaders {
 		if err := CheckHeaderName(name); err != nil {
 			c.refuseIf(true, "ForwardHeaders", err.Error())
@@ -133,6 +136,10 @@ func (c *checks) relations() {
 	}
 	c.relation(o.MaxSessions > 0 && least > 0 && o.MaxSessions <= least,
 		"MaxSessions", because, "must be more than "+because)
+	c.relation(o.SinglePath && o.Prefix != "", "SinglePath", "Prefix",
+		"contradicts Prefix: the path is the one at which the gateway is mounted")
+	c.relation(o.RequestContext != nil && !o.PassRequest, "RequestContext", "PassRequest", "has no effect without PassRequest")
+	c.relation(len(o.RequestHeaders) > 0 && !o.PassRequest, "RequestHeaders", "PassRequest", "has no effect without PassRequest")
 	c.relation(o.CORS && len(o.AllowedOrigins) == 0,
 		"CORS", "AllowedOrigins", "has no effect without AllowedOrigins")
 	c.relation(o.NoAutoInitialize && o.declares(), "Capabilities", "NoAutoInitialize",
@@ -149,12 +156,27 @@ func (c *checks) sessions(up upstream.Upstream) {
 	c.refuseIf(needless, "Warm", "has no effect on a remote server, which is not started here, unless sessions are shared")
 	c.relation(!needless && o.Warm > 0 && len(o.ForwardHeaders) > 0, "Warm", "ForwardHeaders",
 		"contradicts ForwardHeaders: a server started ahead has no client whose headers it could send")
+	c.relation(o.PassRequest && o.Warm > 0, "PassRequest", "Warm",
+		"contradicts Warm: a server started ahead has no client whose request it could get")
+	c.relation(o.PassRequest && shared, "PassRequest", "Sessions",
+		"contradicts Sessions: a shared session does not belong to one client")
+	c.principal(up)
 	c.relation(shared && o.NoAutoInitialize, "Sessions", "NoAutoInitialize",
 		"contradicts NoAutoInitialize: clients that share a session cannot each initialize it")
 	c.relation(shared && len(o.ForwardHeaders) > 0, "ForwardHeaders", "Sessions",
 		"contradicts Sessions: a shared session cannot send the headers of one client")
 	c.relation(shared && o.declares(), "Capabilities", "Sessions",
 		"contradicts Sessions: a shared session cannot give a request of the server to one client")
+}
+
+// principal checks the options that contradict a principal in the environment of a child.
+func (c *checks) principal(up upstream.Upstream) {
+	command, ok := up.(upstream.Command)
+	if !ok || command.PrincipalEnv == "" {
+		return
+	}
+	c.refuseIf(c.o.Warm > 0, "Warm", "a child started ahead has no client whose principal it could get")
+	c.refuseIf(c.o.Sessions == SessionsShared, "Sessions", "a shared child has no principal of one client")
 }
 
 // declares reports whether the synthetic initialize declares any capability.

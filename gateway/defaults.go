@@ -104,7 +104,8 @@ func (o Options) transport(m *metrics.Metrics) sse.Options {
 		}
 	}
 	return sse.Options{
-		Prefix: o.Prefix, TrustForwardedPrefix: o.TrustForwardedPrefix,
+		Prefix: o.Prefix, TrustForwardedPrefix: o.TrustForwardedPrefix, SinglePath: o.SinglePath,
+		PassRequest: o.PassRequest, RequestHeaders: o.RequestHeaders, RequestContext: o.RequestContext,
 		Quiet: o.Quiet, Dialect: connstate.Dialect(o.EventName),
 		HeartbeatInterval: o.HeartbeatInterval, ConnectionTimeout: o.ConnectionTimeout,
 		ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, ReconnectDelay: o.ReconnectDelay, MaxMessageBytes: o.MaxMessageBytes,

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -76,6 +77,23 @@ type Options struct {
 	// details only with ErrorDetailsFull, or to a request that Authenticate accepts.
 	// Default "auto".
 	ErrorDetails string
+	// SinglePath serves the stream and the messages at one path: any at which the
+	// Gateway is mounted, such as one exact pattern of a http.ServeMux. The endpoint is
+	// that path, with the connection's id in the query. Not with Prefix. Default false.
+	SinglePath bool
+	// PassRequest gives a server in this process the values of the context of a client's
+	// HTTP request, and its [peer.Peer]: Dial and handlers that belong to a session get
+	// those of the GET, handlers of a request those of its POST before them, where the
+	// kind of upstream allows. Not with SessionsShared or Warm. Default false.
+	PassRequest bool
+	// RequestHeaders are the names of the headers that the peer has. Default none. Only
+	// with PassRequest.
+	RequestHeaders []string
+	// RequestContext returns the context whose values PassRequest passes on, of each GET
+	// and POST that has passed all checks. Its error refuses the request with 404 and its
+	// text. The function must be safe for concurrent use. Default nil: the request's own
+	// context.
+	RequestContext func(*http.Request) (context.Context, error)
 	// ForwardHeaders are the names of headers of a client's GET that the gateway
 	// sends to a remote server. Default none. Not with SessionsShared.
 	ForwardHeaders []string

@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 )
 
@@ -57,10 +58,32 @@ type Pusher interface {
 	Conn
 	// Push sets the function that gets what Recv would return. The caller calls Push
 	// once, before the first Send, and never calls Recv. Calls of receive may be
-	// concurrent. The one with the final error comes once, possibly from inside Close;
-	// messages that were on their way may come after it. receive reports whether it
+	// concurrent. The one with the final error comes once, possibly from inside Close,
+	// and calls Close; messages that were on their way may come after it. receive reports whether it
 	// takes more. Until it returns, the message counts as not taken.
 	Push(receive func(msg []byte, err error) bool)
+}
+
+// RequestSender is a Conn of this process that takes a request without its text, so that
+// nobody has to encode and parse it once more.
+type RequestSender interface {
+	Conn
+	// SendRequest is Send for the request m with number as its id, which is positive,
+	// and also in place of the progress token at token, unless that is nowhere. m's own
+	// id and token are the client's.
+	SendRequest(m *Message, number int64, token Place) error
+}
+
+// ResultPusher is a Pusher that delivers responses in parts, so that nobody has to parse
+// them.
+type ResultPusher interface {
+	Pusher
+	// PushResults sets the function that gets the responses to the requests of
+	// SendRequest, by their number. One of result and fault, the error object, is nil; the
+	// other is valid JSON and UTF-8 without line breaks, and belongs to receive. The
+	// caller calls PushResults before Push. Calls of receive may be concurrent; until it
+	// returns, the response counts as not taken.
+	PushResults(receive func(number int64, result, fault json.RawMessage))
 }
 
 // Attributed is a Conn that can tell which request a message of its peer came with:
@@ -77,8 +100,8 @@ type Attributed interface {
 // Dialer opens sessions with one peer. It is safe for concurrent use.
 type Dialer interface {
 	// Dial opens one session with the peer. ctx bounds only the dialling: its end does
-	// not end the session, and the session does not get its values, because others
-	// than the caller may use the session. The caller must Close the Conn, even after
+	// not end the session. Of its values, a server in this process gets those that
+	// peer.Values returns. The caller must Close the Conn, even after
 	// Recv has returned a final error.
 	Dial(ctx context.Context) (Conn, error)
 }

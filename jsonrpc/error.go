@@ -94,12 +94,15 @@ func encode(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
+// responseHead is what a response has before its id.
+const responseHead = `{"jsonrpc":"2.0","id":`
+
 func newResponse(id ID, member string, value json.RawMessage) []byte {
 	if id == "" {
 		id = Null
 	}
 	out := make([]byte, 0, 40+len(id)+len(value))
-	out = append(out, `{"jsonrpc":"2.0","id":`...)
+	out = append(out, responseHead...)
 	out = append(out, id...)
 	out = append(out, `,"`...)
 	out = append(out, member...)

@@ -2,6 +2,7 @@ package jsonrpc
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +47,9 @@ type Message struct {
 	ID ID
 	// Method is empty for a response.
 	Method string
+	// Context has the values of the HTTP request that brought the message, for servers
+	// in this process that ask for them; nil for most. It has no end.
+	Context context.Context
 
 	raw                       []byte
 	id, params, result, fault span
@@ -76,11 +80,14 @@ func (m *Message) part(s span) json.RawMessage {
 }
 
 // WithID returns the message's bytes with id in place of its own and all else
-// unchanged. A message without that member, such as a response that names no
+// unchanged. The caller must not change them. A message without that member, such as a response that names no
 // request, gets it as its first.
 func (m *Message) WithID(id ID) []byte {
-	if !m.id.present() {
+	switch {
+	case !m.id.present():
 		return splice(m.raw, span{1, 1}, `"id":`+string(id)+`,`)
+	case string(m.raw[m.id.from:m.id.to]) == string(id):
+		return m.raw
 	}
 	return splice(m.raw, m.id, string(id))
 }

@@ -64,6 +64,16 @@ func (m *Message) WithNumber(n int64, p Place) []byte {
 	return m.spliceTwo(p.at, strconv.AppendInt(digits[:0], n, 10))
 }
 
+// ParamsWithNumber returns the params with n in place of the value at p, and the params
+// as they came if p is nowhere. p must be in them.
+func (m *Message) ParamsWithNumber(n int64, p Place) json.RawMessage {
+	if !p.Found() {
+		return m.Params()
+	}
+	from := m.params.from
+	return splice(m.Params(), span{p.at.from - from, p.at.to - from}, strconv.FormatInt(n, 10))
+}
+
 // WithIDAt is WithID, and also puts the id in place of the value at p, unless p is
 // nowhere.
 func (m *Message) WithIDAt(id ID, p Place) []byte { return m.spliceTwo(p.at, []byte(id)) }

@@ -13,6 +13,25 @@ type Reply struct {
 	Number  int64
 }
 
+// NewResponse returns a response whose result, or else fault, the error object, is valid
+// JSON on one line. It does not check that.
+func NewResponse(id ID, result, fault json.RawMessage) *Message {
+	member, value := "result", result
+	if fault != nil {
+		member, value = "error", fault
+	}
+	m := &Message{Kind: Response, ID: id, raw: newResponse(id, member, value)}
+	m.id.from = len(responseHead)
+	m.id.to = m.id.from + len(id)
+	at := span{len(m.raw) - 1 - len(value), len(m.raw) - 1}
+	if fault != nil {
+		m.fault = at
+	} else {
+		m.result = at
+	}
+	return m
+}
+
 // ParseReply reads a response to a request whose id was a positive integer. It
 // reports false for anything else, valid or not: Parse says what that is. It keeps
 // data as Parse does.

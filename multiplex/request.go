@@ -132,7 +132,7 @@ func inspectShared(p *pending, m *jsonrpc.Message) *jsonrpc.Error {
 // be sent, it stays in the table until it times out; otherwise each would cause the
 // next.
 func (s *Session) send(p *pending, m *jsonrpc.Message) error {
-	err := s.conn.Send(m.WithNumber(p.id, p.tokenAt))
+	err := s.transmit(p, m)
 	if err == nil || p.isHangPing() || s.takeOut(func(*table) *pending { return p }) == nil {
 		return nil
 	}
@@ -141,6 +141,14 @@ func (s *Session) send(p *pending, m *jsonrpc.Message) error {
 		return nil
 	}
 	return ErrOver
+}
+
+// transmit gives the request m of p to the Conn.
+func (s *Session) transmit(p *pending, m *jsonrpc.Message) error {
+	if s.sender != nil {
+		return s.sender.SendRequest(m, p.id, p.tokenAt)
+	}
+	return s.conn.Send(m.WithNumber(p.id, p.tokenAt))
 }
 
 // Call sends a request of the gateway and returns the response, which may be an
@@ -155,7 +163,7 @@ func (s *Session) Call(ctx context.Context, method string, params json.RawMessag
 	if _, _, err := s.enter(p); err != nil {
 		return nil, s.Err()
 	}
-	if err := s.conn.Send(m.WithNumber(p.id, p.tokenAt)); err != nil {
+	if err := s.transmit(p, m); err != nil {
 		s.takeOut(func(*table) *pending { return p })
 		return nil, s.sendError(ctx, err)
 	}

@@ -2,6 +2,7 @@ package multiplex
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strconv"
@@ -38,7 +39,7 @@ type matched struct {
 	more      bool       // requests may be sent now
 }
 
-// match is the locked step of resolve. It removes the request that a response with
+// match is the locked step of resolve and receiveResult. It removes the request that a response with
 // that id, from numberOf, answers.
 func (s *Session) match(id int64, failed bool) (r matched) {
 	s.mu.Lock()
@@ -59,7 +60,22 @@ func (s *Session) match(id int64, failed bool) (r matched) {
 
 // resolve passes a response to the request that it answers.
 func (s *Session) resolve(m *jsonrpc.Message, id int64) {
-	r := s.match(id, m.Error() != nil)
+	s.settle(s.match(id, m.Error() != nil), m)
+}
+
+// receiveResult is resolve for a response that comes in parts. It makes the response
+// with the id that it will have in the end.
+func (s *Session) receiveResult(number int64, result, fault json.RawMessage) {
+	r := s.match(number, fault != nil)
+	id := wireID(number)
+	if r.p != nil && r.p.caller != nil && r.p.reply == nil {
+		id = r.p.client
+	}
+	s.settle(r, jsonrpc.NewResponse(id, result, fault))
+}
+
+// settle passes a response to the request that match found for it.
+func (s *Session) settle(r matched, m *jsonrpc.Message) {
 	s.opts.Metrics.ResponseMatched(r.by)
 	if r.suspected {
 		s.trust()

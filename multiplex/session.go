@@ -58,10 +58,11 @@ type Options struct {
 
 // Session is one session with an MCP server. It is safe for concurrent use.
 type Session struct {
-	conn jsonrpc.Conn
-	opts Options
-	log  *slog.Logger  // Options.Logger under LogLimits
-	done chan struct{} // closed when the session has ended
+	conn   jsonrpc.Conn
+	sender jsonrpc.RequestSender // conn, if it is one; else nil
+	opts   Options
+	log    *slog.Logger  // Options.Logger under LogLimits
+	done   chan struct{} // closed when the session has ended
 
 	mu    sync.Mutex // guards what follows; not held while sending or calling a client
 	err   error      // why the session is over; nil before
@@ -83,6 +84,10 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	s.table = table{
 		opts: &s.opts, byID: make(map[int64]*pending), queue: queue{budget: s.opts.Budget},
 		deadlines: deadline.NewSet[expiring](s.expireDue),
+	}
+	s.sender, _ = conn.(jsonrpc.RequestSender)
+	if c, ok := conn.(jsonrpc.ResultPusher); ok {
+		c.PushResults(s.receiveResult)
 	}
 	switch c := conn.(type) {
 	case jsonrpc.Pusher:

@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/stack"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/peer"
 )
 
 // Backend provides the handlers of new connections.
@@ -66,6 +68,10 @@ func messageID(prefix, path string) (id string, ok bool) {
 // the handler, it would copy the request twice.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	stack.Grow() // a TCP connection has a goroutine of its own, whose first request this may be
+	if h.opts.SinglePath {
+		h.serveSinglePath(w, r)
+		return
+	}
 	if id, ok := messageID(h.messages, r.URL.Path); ok {
 		h.serveMessage(w, r, id)
 		return
@@ -77,6 +83,46 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.siteAllowed(w, r):
 		h.notFound(w, r)
 	}
+}
+
+// serveSinglePath takes a POST for a message, and all else for the stream.
+func (h *Handler) serveSinglePath(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodPost || r.Header.Get("Access-Control-Request-Method") == http.MethodPost {
+		h.serveMessage(w, r, connectionOf(r.URL.RawQuery))
+		return
+	}
+	h.serveStream(w, r)
+}
+
+// connectionParam is the query parameter with the id of a connection, in an endpoint with
+// a single path.
+const connectionParam = "connectionId"
+
+// connectionOf returns the id of the connection in a query, empty if there is none.
+func connectionOf(query string) string {
+	id, first := strings.CutPrefix(query, connectionParam+"=")
+	if first && !strings.ContainsAny(id, "&;%+") { // as in the endpoint
+		return id
+	}
+	values, _ := url.ParseQuery(query) // what it can read
+	return values.Get(connectionParam)
+}
+
+// passed returns a context with the values that are to be passed on of a request, and with
+// its peer; nil if nothing is. The error of Options.RequestContext refuses the request.
+func (h *Handler) passed(r *http.Request, principal string) (context.Context, error) {
+	if !h.opts.PassRequest {
+		return nil, nil
+	}
+	ctx := r.Context()
+	if f := h.opts.RequestContext; f != nil {
+		var err error
+		if ctx, err = f(r); err != nil {
+			return nil, err
+		}
+	}
+	p := &peer.Peer{Principal: principal, Addr: h.clientAddr(r), Header: chosen(h.opts.RequestHeaders, r.Header)}
+	return peer.NewContext(context.WithoutCancel(ctx), p), nil
 }
 
 // Guard checks Host and Origin as the transport's own routes do, and passes on to
@@ -118,6 +164,9 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string) (
 		return "", false
 	}
 	if r.Method != method {
+		if h.opts.SinglePath {
+			method = http.MethodGet + ", " + http.MethodPost
+		}
 		w.Header().Set("Allow", method)
 		h.refuseClient(w, r, http.StatusMethodNotAllowed, reasonMethod, "use "+method+" here: the transport is HTTP+SSE")
 		return "", false
@@ -135,13 +184,28 @@ func (h *Handler) admit(w http.ResponseWriter, r *http.Request, method string) (
 
 // streamPath is the path of the stream, for messages.
 func (h *Handler) streamPath(r *http.Request) string {
+	if h.opts.SinglePath {
+		return h.singlePath(r)
+	}
 	return h.outerPrefix(r) + h.opts.Prefix + "/sse"
 }
 
 // endpoint is the path for the client's POSTs: the prefix that the client sees, and
 // our route.
 func (h *Handler) endpoint(r *http.Request, id string) string {
+	if h.opts.SinglePath {
+		return h.singlePath(r) + "?" + connectionParam + "=" + id
+	}
 	return h.streamPath(r) + "/" + id + "/message"
+}
+
+// singlePath is the path of the request as the client sees it. It is empty if it could be
+// taken for something else: an endpoint without a path is one at the stream's own.
+func (h *Handler) singlePath(r *http.Request) string {
+	if path := h.outerPrefix(r) + r.URL.EscapedPath(); safePath(path) {
+		return path
+	}
+	return ""
 }
 
 // outerPrefix is the part of the path that did not reach us: what a trusted

@@ -32,6 +32,12 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	if refusal == nil {
 		m, refusal = parseMessage(body.bytes, c)
 	}
+	if refusal == nil {
+		var err error
+		if m.Context, err = h.passed(r, principal); err != nil {
+			refusal = refused(http.StatusNotFound, metrics.PostBadRequest, "%v", err)
+		}
+	}
 	if refusal != nil {
 		h.refuseMessage(w, r, refusal)
 		return

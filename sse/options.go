@@ -2,6 +2,7 @@ package sse
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -50,6 +51,17 @@ type Options struct {
 	AllowedHosts   []string
 	CORS           bool
 	Authenticate   func(*http.Request) (principal string, err error)
+	// SinglePath serves the stream and the messages at one path: any at which the
+	// Handler is called. The endpoint is that path, with the connection's id in the
+	// query. Prefix must be empty then.
+	SinglePath bool
+	// PassRequest gives a Connection's Client and each message the values of the context
+	// of their HTTP request, with a peer that has the headers named in RequestHeaders.
+	PassRequest    bool
+	RequestHeaders []string
+	// RequestContext returns the context whose values are passed on, in place of the
+	// request's own; an error refuses the request with 404 and its text. nil: the own.
+	RequestContext func(*http.Request) (context.Context, error)
 	// ForwardHeaders are the names of the headers of a GET that its Connection
 	// keeps in its Client. Default none.
 	ForwardHeaders []string

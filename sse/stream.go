@@ -54,6 +54,11 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 		refuse(w, r, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 		return nil
 	}
+	if client.Context, err = h.passed(r, principal); err != nil {
+		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
+		refuse(w, r, http.StatusNotFound, err.Error())
+		return nil
+	}
 	c, err := h.registry.Open(client)
 	if err != nil {
 		h.refuseConnection(w, r, err)
@@ -95,10 +100,10 @@ func (h *Handler) end(c *connstate.Connection) {
 	h.opts.Logger.Info("connection closed", attrs...)
 }
 
-// forwarded returns those headers of a GET that are to be handed on, nil for none.
-func (h *Handler) forwarded(from http.Header) map[string][]string {
+// chosen returns copies of the headers of those names, nil for none.
+func chosen(names []string, from http.Header) map[string][]string {
 	var kept map[string][]string
-	for _, name := range h.opts.ForwardHeaders {
+	for _, name := range names {
 		if values := from.Values(name); len(values) > 0 {
 			if kept == nil {
 				kept = make(map[string][]string)
@@ -116,8 +121,9 @@ func (h *Handler) client(r *http.Request, principal string) (connstate.Client, e
 	client := connstate.Client{
 		Addr: h.clientAddr(r), Principal: principal, UserAgent: strings.Clone(clip(r.UserAgent())),
 		Dialect: h.opts.Dialect, Quiet: h.opts.Quiet || diesOfUnknownEvents(r.UserAgent()),
-		Local: h.isLocal(r), Header: h.forwarded(r.Header),
+		Local: h.isLocal(r), Header: chosen(h.opts.ForwardHeaders, r.Header),
 	}
+
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {
 			return client, fmt.Errorf("query: %w", err)

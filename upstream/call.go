@@ -12,8 +12,10 @@ import (
 // suffices: a cancellation is rare, so it may search, and an idle session needs no map.
 type call struct {
 	conn       *handleConn
-	msg        *jsonrpc.Message // nil when the call is over: the function may keep its context
-	prev, next *call            // guarded by conn.mu
+	id         jsonrpc.ID
+	msg        []byte          // nil when the call is over: the function may keep its context
+	base       context.Context // the session's, with the values of the HTTP request
+	prev, next *call           // guarded by conn.mu
 
 	mu    sync.Mutex // guards what follows
 	inner context.Context
@@ -33,7 +35,7 @@ func (k *call) Done() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.inner == nil {
-		k.inner, k.end = context.WithCancel(k.conn.ctx)
+		k.inner, k.end = context.WithCancel(k.base)
 		if k.over {
 			k.end()
 		}
@@ -51,10 +53,10 @@ func (k *call) Err() error {
 	case k.over:
 		return context.Canceled
 	}
-	return k.conn.ctx.Err()
+	return k.base.Err()
 }
 
-// Value returns what the session's context has. Contexts that derive from this one find
+// Value returns what the session's context and the HTTP request have. Contexts that derive from this one find
 // its inner one here, and need no goroutine to learn of its end.
 func (k *call) Value(key any) any {
 	k.mu.Lock()
@@ -63,7 +65,7 @@ func (k *call) Value(key any) any {
 	if inner != nil {
 		return inner.Value(key)
 	}
-	return k.conn.ctx.Value(key)
+	return k.base.Value(key)
 }
 
 // cancel ends the context. It is idempotent.

@@ -6,12 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -39,7 +41,9 @@ const maxRunning = 16384
 // goroutines wait for the next requests while sessions are open.
 type Handle func(ctx context.Context, msg json.RawMessage) any
 
-// Dial opens a session. It fails only when ctx has ended.
+// Dial opens a session. It fails only when ctx has ended. The contexts of the function
+// have the values of ctx that peer.Values returns, and for a request before them those of
+// its HTTP request; both only with gateway.Options.PassRequest.
 //
 // Send fails with jsonrpc.ErrBusy while the requests in work and the responses that wait
 // for Recv hold 8 MiB, or 16,384 requests are in work. Close ends the contexts of all
@@ -60,7 +64,7 @@ func (h Handle) dial(ctx context.Context, budget *budget.Account, w *workers) (j
 	}
 	c := &handleConn{fn: h, budget: budget, workers: w}
 	c.ready.L = &c.mu
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.ctx, c.cancel = context.WithCancel(peer.Values(ctx))
 	w.join()
 	return c, nil
 }
@@ -93,8 +97,19 @@ func (c *handleConn) Send(msg []byte) error {
 	if m.Kind != jsonrpc.Request {
 		return c.notify(m)
 	}
-	k, err := c.admit(m)
-	if err != nil {
+	return c.begin(m.ID, m.Raw(), nil)
+}
+
+// SendRequest is Send for a request.
+func (c *handleConn) SendRequest(m *jsonrpc.Message, number int64, token jsonrpc.Place) error {
+	return c.begin(jsonrpc.ID(strconv.FormatInt(number, 10)), m.WithNumber(number, token), m.Context)
+}
+
+// begin calls the function with the request msg. values are those of its HTTP request, nil
+// for none.
+func (c *handleConn) begin(id jsonrpc.ID, msg []byte, values context.Context) error {
+	k := &call{conn: c, id: id, msg: msg}
+	if err := c.admit(k, values); err != nil {
 		return err
 	}
 	c.workers.run(k)
@@ -119,35 +134,35 @@ func (c *handleConn) notify(m *jsonrpc.Message) (err error) {
 	return nil
 }
 
-func (c *handleConn) admit(m *jsonrpc.Message) (*call, error) {
-	k := &call{conn: c, msg: m}
+func (c *handleConn) admit(k *call, values context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, jsonrpc.ErrClosed
+		return jsonrpc.ErrClosed
 	}
 	load := c.held + c.answers.Bytes
-	if load > 0 && (load+len(m.Raw()) > buffer.SendLimit || c.count >= maxRunning) {
-		return nil, jsonrpc.ErrBusy
+	if load > 0 && (load+len(k.msg) > buffer.SendLimit || c.count >= maxRunning) {
+		return jsonrpc.ErrBusy
 	}
-	if !buffer.TakeSend(c.budget, len(m.Raw()), load) {
-		return nil, buffer.ErrUsedUp
+	if !buffer.TakeSend(c.budget, len(k.msg), load) {
+		return buffer.ErrUsedUp
 	}
+	k.base = peer.Join(c.ctx, values)
 	k.next = c.running
 	if k.next != nil {
 		k.next.prev = k
 	}
 	c.running = k
 	c.count++
-	c.held += len(m.Raw())
-	return k, nil
+	c.held += len(k.msg)
+	return nil
 }
 
 func (c *handleConn) cancelCalls(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for k := c.running; k != nil; k = k.next {
-		if k.msg.ID == id {
+		if k.id == id {
 			k.cancel()
 		}
 	}
@@ -158,13 +173,13 @@ func (c *handleConn) run(k *call) {
 	var answer []byte
 	defer func() {
 		if p := recover(); p != nil {
-			answer = fault(k.msg.ID, "handler panicked: %v", p)
+			answer = fault(k.id, "handler panicked: %v", p)
 		} else if answer == nil { // runtime.Goexit
-			answer = fault(k.msg.ID, "handler ended its goroutine instead of returning a response")
+			answer = fault(k.id, "handler ended its goroutine instead of returning a response")
 		}
 		c.finish(k, answer)
 	}()
-	answer = encode(k, c.fn(k, k.msg.Raw()))
+	answer = encode(k, c.fn(k, k.msg))
 }
 
 // finish hands over the answer. The call counts as running until the answer is taken, so
@@ -196,8 +211,8 @@ func (c *handleConn) unlinkLocked(k *call) {
 		k.next.prev = k.prev
 	}
 	c.count--
-	c.held -= len(k.msg.Raw())
-	c.budget.Give(len(k.msg.Raw()))
+	c.held -= len(k.msg)
+	c.budget.Give(len(k.msg))
 	k.msg, k.prev, k.next = nil, nil, nil
 }
 
@@ -213,7 +228,7 @@ func encode(k *call, v any) []byte {
 	default:
 		b, err := json.Marshal(v)
 		if err != nil {
-			return fault(k.msg.ID, "response has no JSON form: %v", err)
+			return fault(k.id, "response has no JSON form: %v", err)
 		}
 		if string(b) != "null" { // a nil pointer or map
 			raw = b
@@ -221,16 +236,16 @@ func encode(k *call, v any) []byte {
 	}
 	if len(raw) == 0 {
 		if err := k.Err(); err != nil {
-			return fault(k.msg.ID, "handler returned no response: %v", err)
+			return fault(k.id, "handler returned no response: %v", err)
 		}
-		return fault(k.msg.ID, "handler returned no response")
+		return fault(k.id, "handler returned no response")
 	}
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return raw
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {
-		return fault(k.msg.ID, "response is not JSON: %v", err)
+		return fault(k.id, "response is not JSON: %v", err)
 	}
 	return line.Bytes()
 }
@@ -278,4 +293,7 @@ func (c *handleConn) Close() error {
 	return nil
 }
 
-var _ jsonrpc.Pusher = (*handleConn)(nil)
+var (
+	_ jsonrpc.Pusher        = (*handleConn)(nil)
+	_ jsonrpc.RequestSender = (*handleConn)(nil)
+)

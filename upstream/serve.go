@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -30,7 +31,8 @@ const serveCloseTimeout = time.Second
 // or panics, the session is over.
 type Serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error
 
-// Dial starts the function in the only goroutine of the session. It fails only when ctx
+// Dial starts the function in the only goroutine of the session. The function's context has
+// the values of ctx that peer.Values returns. Dial fails only when ctx
 // has ended.
 //
 // After the function has returned, Recv returns its error, or io.EOF for nil. Close
@@ -59,7 +61,7 @@ func (s Serve) dial(ctx context.Context, held *budget.Account) (jsonrpc.Conn, er
 		done:  make(chan struct{}),
 		split: buffer.NewSplitter(buffer.MaxMessageBytes, held),
 	}
-	run, cancel := context.WithCancel(context.Background())
+	run, cancel := context.WithCancel(peer.Values(ctx))
 	c.cancel = cancel
 	go c.run(run, s) // ends when the function returns
 	return c, nil

@@ -18,7 +18,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet", "internal/fair", "internal/stack"},
+	{"jsonrpc", "metrics", "peer", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet", "internal/fair", "internal/stack"},
 	{"internal/mcp", "internal/budget"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/buffer", "upstream/internal/inprocess"},
@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"upstream/internal/streamable", "upstream/internal/stateless", "upstream/internal/httpsse"},
 	{"upstream/remote"},
 	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
-	{"sse", "gateway/internal/sessions"},
+	{"sse", "stdio", "gateway/internal/sessions"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
 	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/listen"},
@@ -56,7 +56,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"sse", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
+	module + "/connstate":                    {"sse", "stdio", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
@@ -67,7 +67,7 @@ var reserved = map[string][]string{
 	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
 	"github.com/agnivade/levenshtein":        {"cmd/sse-server/internal/config"},
 	"net/http": {
-		"metrics", "upstream", "upstream/remote",
+		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
 		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
 		"sse", "gateway", "cmd/sse-server", "cmd/sse-server/internal/config",

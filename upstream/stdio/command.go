@@ -45,12 +45,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -70,6 +72,10 @@ type Command struct {
 	Args []string
 	// Env is its environment, as "key=value". nil: that of this process.
 	Env []string
+	// PrincipalEnv is the name of a variable in the environment that gets the principal
+	// of the client (peer.Peer) for whom the child is started; it is empty without one.
+	// Default none.
+	PrincipalEnv string
 	// Dir is its working directory. Empty: that of this process.
 	Dir string
 	// MaxLineBytes is the longest message that the child may send. Recv returns
@@ -148,7 +154,11 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("start %q: %w", c.Path, err)
 	}
-	child := newChild(c.withDefaults())
+	c = c.withDefaults()
+	if c.PrincipalEnv != "" {
+		c.Env = c.environ(ctx)
+	}
+	child := newChild(c)
 	started := make(chan error, 1)
 	go child.supervise(started) // ends when the process has
 	select {
@@ -164,6 +174,19 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		}
 		return nil, fmt.Errorf("start %q: %w", c.Path, ctx.Err())
 	}
+}
+
+// environ returns the environment with PrincipalEnv.
+func (c Command) environ(ctx context.Context) []string {
+	env := c.Env
+	if env == nil {
+		env = os.Environ()
+	}
+	principal := ""
+	if p, ok := peer.FromContext(ctx); ok {
+		principal = p.Principal
+	}
+	return append(slices.Clip(env), c.PrincipalEnv+"="+principal)
 }
 
 func (c Command) withDefaults() Command {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/stdio"
 )
@@ -112,6 +113,27 @@ func TestCommandEnvironment(t *testing.T) {
 	c.Dir = dir
 	if got, want := upstreamtest.Recv(t, upstreamtest.Dial(t, c)), `["`+dir+`","b c"]`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The child learns for whom it was started, and nothing of another principal in the
+// environment of this process.
+func TestPrincipalEnv(t *testing.T) {
+	c := command(t, "environment", "A=inherited")
+	c.PrincipalEnv, c.Dir = "A", t.TempDir()
+	for _, principal := range []string{"", "ada"} {
+		ctx := t.Context()
+		if principal != "" {
+			ctx = peer.NewContext(ctx, &peer.Peer{Principal: principal})
+		}
+		conn, err := c.Dial(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if got, want := upstreamtest.Recv(t, conn), `["`+c.Dir+`","`+principal+`"]`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

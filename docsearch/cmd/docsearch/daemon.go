@@ -67,8 +67,10 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 	return d.Run(ctx)
 }
 
-// stopTimeout is how long stop waits for the daemon to end.
-const stopTimeout = 15 * time.Second
+const (
+	stopTimeout = 15 * time.Second // how long stop waits for the daemon to end
+	exitTimeout = time.Second      // and for its process, once it has released the lock
+)
 
 type stopCommand struct {
 	StateDir string `help:"The state directory of the daemon to end." env:"DOCSEARCH_STATE_DIR" placeholder:"DIR"`
@@ -102,28 +104,34 @@ func (c *stopCommand) Run(ctx context.Context, p *program) error {
 	if err := process.Signal(os.Interrupt); err != nil {
 		return fmt.Errorf("end process %d: %w", record.PID, err)
 	}
-	return c.wait(ctx, p, dir, record.PID)
+	return c.wait(ctx, p, dir, record)
 }
 
-// wait waits until no daemon holds the lock.
-func (c *stopCommand) wait(ctx context.Context, p *program, dir string, pid int) error {
+// wait waits until the daemon of the record has released the lock, and its process has
+// ended: the lock goes first. A process that has ended counts as alive while its parent
+// does not wait for it, so exitTimeout bounds the wait for that.
+func (c *stopCommand) wait(ctx context.Context, p *program, dir string, record discovery.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	var released time.Time
 	for {
 		held, err := discovery.Held(dir)
 		if err != nil {
 			return err
 		}
-		if !held {
-			fmt.Fprintf(p.stdout, "The daemon with pid %d has ended.\n", pid)
+		if !held && released.IsZero() {
+			released = time.Now()
+		}
+		if !released.IsZero() && (!record.Alive() || time.Since(released) > exitTimeout) {
+			fmt.Fprintf(p.stdout, "The daemon with pid %d has ended.\n", record.PID)
 			return nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return fmt.Errorf("the daemon has not ended after %s; end it with kill -9 %d", stopTimeout, pid)
+			return fmt.Errorf("the daemon has not ended after %s; end it with kill -9 %d", stopTimeout, record.PID)
 		}
 	}
 }

@@ -69,8 +69,11 @@ func (b *Bridge) giveBack(a *attachment) {
 }
 
 // takesAnyServer reports whether the pool can serve this client and take its server
-// back: the gateway forwards none of its headers.
-func (b *Bridge) takesAnyServer() bool { return len(b.c.Client().Header) == 0 }
+// back: the gateway passes nothing of its request on.
+func (b *Bridge) takesAnyServer() bool {
+	client := b.c.Client()
+	return len(client.Header) == 0 && client.Context == nil
+}
 
 // maxEarlyBytes bounds the messages that a server sends before its session is in use.
 const maxEarlyBytes = 64 << 10

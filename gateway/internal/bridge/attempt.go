@@ -14,7 +14,7 @@ import (
 
 // attempt makes one attempt to get a session.
 func (s *start) attempt() (*attachment, error) {
-	ctx, cancel := context.WithCancel(s.b.forwarded(context.Background()))
+	ctx, cancel := context.WithCancel(s.b.forwarded())
 	defer cancel()
 	if err := s.beginAttempt(cancel); err != nil {
 		return nil, err
@@ -112,8 +112,12 @@ func (b *Bridge) party() string {
 	return "address " + subnet.Of(client.Addr).String()
 }
 
-// forwarded adds the client's headers to forward to ctx.
-func (b *Bridge) forwarded(ctx context.Context) context.Context {
+// forwarded returns a context with what the client's request has for the server.
+func (b *Bridge) forwarded() context.Context {
+	ctx := b.c.Client().Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	if header := b.c.Client().Header; len(header) > 0 {
 		return upstream.WithHeader(ctx, header)
 	}

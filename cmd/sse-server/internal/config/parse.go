@@ -57,11 +57,13 @@ func checkVariable(name, value string) (want string) {
 	return ""
 }
 
-func parseVariableName(given string) (name, want string) {
+func parseVariableName(given string) (name, want string) { return given, checkVariableName(given) }
+
+func checkVariableName(given string) (want string) {
 	if checkVariable(given, "") != "" || strings.Contains(given, "=") {
 		want = "want the name of an environment variable"
 	}
-	return given, want
+	return want
 }
 
 func checkHeader(name, _ string) (want string) {

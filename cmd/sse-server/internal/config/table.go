@@ -75,6 +75,7 @@ func (c *Config) table() []option {
 		{name: "log-format", where: topLevel, value: choice("FORMAT", &c.LogFormat, "text", "json"), help: "Format of the log: text or json."},
 		{name: "shutdown-timeout", where: topLevel, value: duration(&c.ShutdownTimeout, refused), help: "How long the server waits for requests in flight when it stops. Then it closes their streams."},
 		{name: "demo", where: serving, value: toggle(&c.demo), help: "Serve the built-in demo server. It is also served if there is no command and no --url."},
+		{name: "stdio", where: flagOnly, value: toggle(&c.Stdio), help: "Serve one client on stdin and stdout instead of HTTP, until stdin ends. Flags for HTTP are refused; their variables and keys have no effect."},
 		{name: "check-config", where: flagOnly, value: toggle(&c.CheckConfig), help: "Check the configuration, print the effective settings and exit."},
 		{name: "version", where: flagOnly, value: toggle(&c.Version), help: "Print the version and exit."},
 		{name: "help", short: "-h", where: flagOnly, value: toggle(&c.Help), help: "Print this help and exit."},
@@ -82,6 +83,7 @@ func (c *Config) table() []option {
 	group("Child process", []option{
 		{name: "env", of: Child, value: pairs("KEY=VALUE", &c.env, checkVariable), help: "Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."},
 		{name: "env-allow", of: Child, value: list("NAME,...", &c.envAllow, parseVariableName), help: "Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those that the options of remote servers use."},
+		{name: "principal-env", of: Child, value: text("NAME", &c.principalEnv, optional(checkVariableName)), help: "Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared. Without it, it gets none."},
 		{name: "dir", of: Child, value: text("DIR", &c.dir, optional(checkDir)), help: "Working directory of the child process. Without it, that of sse-server."},
 		{name: "max-line-bytes", of: Child | Remote, value: size(&c.maxLineBytes), help: "Longest message that a server may send: a line on the stdout of a child process, or a message of a remote server."},
 	})

@@ -51,7 +51,7 @@ func (c *Config) Upstream() upstream.Upstream {
 }
 
 func (c *Config) child() upstream.Command {
-	child := upstream.Command{Path: c.command[0], Args: c.command[1:], Dir: c.dir, MaxLineBytes: c.maxLineBytes}
+	child := upstream.Command{Path: c.command[0], Args: c.command[1:], Dir: c.dir, MaxLineBytes: c.maxLineBytes, PrincipalEnv: c.principalEnv}
 	child.Env = []string{} // not nil, which means all
 	for _, variable := range os.Environ() {
 		if name, _, _ := strings.Cut(variable, "="); c.passes(name) {

@@ -1,0 +1,114 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	mcppeer "github.com/mcp-sse/mcp-sse/peer"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+type requestKey struct{}
+
+// seen describes what of the client's requests a context has.
+func seen(ctx context.Context) string {
+	p, ok := mcppeer.FromContext(ctx)
+	if !ok {
+		return fmt.Sprintf("no peer, value %t", ctx.Value(requestKey{}) != nil)
+	}
+	return fmt.Sprintf("%s from a loopback address: %v, tenant %s, %v", p.Principal, p.Addr.IsLoopback(), p.Header.Get("X-Tenant"), ctx.Value(requestKey{}))
+}
+
+// describing answers each request with what the function says, as its result.
+func describing(msg []byte, what string) json.RawMessage {
+	m, err := jsonrpc.Parse(msg)
+	if err != nil || m.Kind != jsonrpc.Request {
+		return nil
+	}
+	quoted, _ := json.Marshal(what) // a string has a JSON form
+	if m.Method == "initialize" {
+		return jsonrpc.NewResult(m.ID, json.RawMessage(`{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"x","version":"1"}}`))
+	}
+	return jsonrpc.NewResult(m.ID, quoted)
+}
+
+// A server in this process sees who sent a request, and what a middleware has put into its
+// context, if the gateway is told to pass that on: a handler of messages those of the
+// POST, a server of sessions those of the GET.
+func TestPassRequestReachesTheServer(t *testing.T) {
+	handle := upstream.Handle(func(ctx context.Context, msg json.RawMessage) any { return describing(msg, seen(ctx)) })
+	serveLines := upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			if answer := describing(lines.Bytes(), seen(ctx)); answer != nil {
+				fmt.Fprintf(out, "%s\n", answer)
+			}
+		}
+		return nil
+	})
+	for _, test := range []struct {
+		name string
+		up   upstream.Upstream
+		pass bool
+		want string
+	}{
+		{"Handle", handle, true, "ada from a loopback address: true, tenant a, POST"},
+		{"Serve", serveLines, true, "ada from a loopback address: true, tenant a, GET"},
+		{"Handle, not asked for", handle, false, "no peer, value false"},
+		{"Serve, not asked for", serveLines, false, "no peer, value false"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			opts := gateway.Options{
+				PassRequest:  test.pass,
+				Authenticate: func(*http.Request) (string, error) { return "ada", nil },
+			}
+			if test.pass {
+				opts.RequestHeaders = []string{"X-Tenant"}
+			}
+			url, client, _ := serve(t, test.up, opts, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					r.Header.Set("X-Tenant", "a")
+					next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, r.Method)))
+				})
+			})
+			s := open(t, client, url+"/sse", nil)
+			got, err := s.call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
+			if err != nil || !strings.Contains(got.Data, `"result":"`+test.want+`"`) {
+				t.Errorf("got %s, %v, want %s", got.Data, err, test.want)
+			}
+		})
+	}
+}
+
+// RequestContext decides which values a server gets, and whom it serves.
+func TestRequestContextSelects(t *testing.T) {
+	up := upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
+		return describing(msg, fmt.Sprint(ctx.Value(requestKey{})))
+	})
+	opts := gateway.Options{PassRequest: true, RequestContext: func(r *http.Request) (context.Context, error) {
+		tenant := r.Header.Get("X-Tenant")
+		if r.Method == http.MethodGet && tenant == "" {
+			return nil, fmt.Errorf("no server for this tenant")
+		}
+		return context.WithValue(r.Context(), requestKey{}, "chosen"), nil
+	}}
+	url, client, g := serve(t, up, opts)
+	if _, err := dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("without a tenant: got %v, want 404", err)
+	}
+	if open := len(g.Snapshot()); open != 0 {
+		t.Errorf("%d connections are open", open)
+	}
+	s := open(t, client, url+"/sse", http.Header{"X-Tenant": {"a"}})
+	got, err := s.call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
+	if err != nil || !strings.Contains(got.Data, `"result":"chosen"`) {
+		t.Errorf("got %s, %v", got.Data, err)
+	}
+}

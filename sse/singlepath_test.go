@@ -1,0 +1,174 @@
+package sse_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	mcppeer "github.com/mcp-sse/mcp-sse/peer"
+	"github.com/mcp-sse/mcp-sse/sse"
+)
+
+// With a single path the handler works wherever it is mounted, and the endpoint is that
+// path: each case posts to it as a client does.
+func TestSinglePath(t *testing.T) {
+	exact := func(pattern string) func(http.Handler) http.Handler {
+		return func(h http.Handler) http.Handler {
+			m := http.NewServeMux()
+			m.Handle(pattern, h)
+			return m
+		}
+	}
+	strip := func(h http.Handler) http.Handler { return http.StripPrefix("/tools", h) }
+	for _, test := range []struct {
+		name   string
+		wrap   func(http.Handler) http.Handler
+		target string
+		want   string
+	}{
+		{"one pattern", exact("/mcp"), "/mcp", "/mcp?connectionId="},
+		{"the pattern of the other transport", exact("/sse"), "/sse?x=1", "/sse?connectionId="},
+		{"root", exact("/"), "/", "/?connectionId="},
+		{"any path", exact("/"), "/a/b", "/a/b?connectionId="},
+		{"escaped", exact("/"), "/a%20b", "/a%20b?connectionId="},
+		{"stripped", strip, "/tools/mcp", "/tools/mcp?connectionId="},
+		{"a path that is taken for a host", func(h http.Handler) http.Handler { return h }, "//a.example/b", "?connectionId="},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, config{sse: sse.Options{SinglePath: true}})
+			srv := start(t, f, test.wrap)
+			r := openStream(t, srv.Client(), srv.URL+test.target, f)
+			defer r.Body.Close()
+			endpoint := r.next().Data
+			if endpoint != test.want+r.c.ID() {
+				t.Fatalf("got %s, want %s and the id", endpoint, test.want)
+			}
+			base, err := url.Parse(srv.URL + test.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at, err := base.Parse(endpoint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, extra := range []string{"", "&x=1"} {
+				if res, body := post(t, srv.Client(), at.String()+extra, `{"jsonrpc":"2.0","method":"x"}`); res.StatusCode != http.StatusAccepted {
+					t.Errorf("POST %s%s: got %d %s", at, extra, res.StatusCode, body)
+				}
+			}
+		})
+	}
+}
+
+func TestSinglePathRefuses(t *testing.T) {
+	f := newFixture(t, config{sse: sse.Options{SinglePath: true, CORS: true, AllowedOrigins: []string{"https://a.example"}}})
+	for _, test := range []struct {
+		method, query string
+		header        [2]string
+		status        int
+		allow         string
+	}{
+		{"POST", "", [2]string{}, 404, ""},
+		{"POST", "?connectionId=unknown", [2]string{}, 404, ""},
+		{"POST", "?connectionId=%zz&;", [2]string{}, 404, ""},
+		{"DELETE", "", [2]string{}, 405, "GET, POST"},
+		{"OPTIONS", "", [2]string{"Access-Control-Request-Method", "POST"}, 204, ""},
+		{"OPTIONS", "", [2]string{"Access-Control-Request-Method", "GET"}, 204, ""},
+	} {
+		r := httptest.NewRequest(test.method, "/mcp"+test.query, http.NoBody)
+		r.Header.Set("Content-Type", "application/json")
+		if test.header[0] != "" {
+			r.Header.Set(test.header[0], test.header[1])
+			r.Header.Set("Origin", "https://a.example")
+		}
+		w := httptest.NewRecorder()
+		f.ServeHTTP(w, r)
+		if w.Code != test.status || w.Header().Get("Allow") != test.allow {
+			t.Errorf("%s %q: got %d, Allow %q: %s", test.method, test.query, w.Code, w.Header().Get("Allow"), w.Body)
+		}
+	}
+}
+
+type valueKey struct{}
+
+// receiver keeps the contexts that a connection and its messages have.
+type receiver struct {
+	connections chan context.Context
+	messages    chan context.Context
+}
+
+func (b receiver) Accept(c *connstate.Connection) connstate.Handler {
+	b.connections <- c.Client().Context
+	return b
+}
+func (b receiver) Receive(m *jsonrpc.Message)      { b.messages <- m.Context }
+func (b receiver) Refused(*jsonrpc.Message, error) {}
+func (b receiver) Closed()                         {}
+
+func TestPassRequest(t *testing.T) {
+	for _, pass := range []bool{false, true} {
+		b := receiver{make(chan context.Context, 1), make(chan context.Context, 1)}
+		h, err := sse.New(b, connstate.NewRegistry(connstate.Limits{}, connstate.Options{}), sse.Options{
+			SinglePath: true, PassRequest: pass, RequestHeaders: []string{"x-tenant"},
+			Authenticate: func(*http.Request) (string, error) { return "ada", nil },
+			RequestContext: func(r *http.Request) (context.Context, error) {
+				if r.Header.Get("X-Tenant") == "unknown" {
+					return nil, errors.New("no such tenant")
+				}
+				return context.WithValue(r.Context(), valueKey{}, r.Method), nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := httptest.NewServer(h)
+		t.Cleanup(srv.Close) // after the bodies
+		do := func(method, url, tenant, body string) *http.Response {
+			t.Helper()
+			r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header = http.Header{"X-Tenant": {tenant}, "X-Other": {"secret"}, "Content-Type": {"application/json"}}
+			res, err := srv.Client().Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { res.Body.Close() })
+			return res
+		}
+		res := do("GET", srv.URL, "a", "")
+		endpoint := srv.URL + "?connectionId=" + res.Header.Get("X-Connection-Id")
+		if res := do("POST", endpoint, "b", `{"jsonrpc":"2.0","method":"x"}`); res.StatusCode != http.StatusAccepted {
+			t.Fatalf("got %d", res.StatusCode)
+		}
+		opened, sent := <-b.connections, <-b.messages
+		if !pass {
+			if opened != nil || sent != nil {
+				t.Errorf("passed on although nobody asked: %v, %v", opened, sent)
+			}
+			continue
+		}
+		for ctx, want := range map[context.Context][2]string{opened: {"GET", "a"}, sent: {"POST", "b"}} {
+			p, ok := mcppeer.FromContext(ctx)
+			if !ok || p.Principal != "ada" || !p.Addr.IsLoopback() || len(p.Header) != 1 || p.Header.Get("X-Tenant") != want[1] {
+				t.Errorf("%s: got peer %+v, %v", want[0], p, ok)
+			}
+			if ctx.Value(valueKey{}) != want[0] || ctx.Done() != nil {
+				t.Errorf("got value %v and an end %v, want %v and none", ctx.Value(valueKey{}), ctx.Done(), want[0])
+			}
+		}
+		if res := do("GET", srv.URL, "unknown", ""); res.StatusCode != http.StatusNotFound {
+			t.Errorf("GET that RequestContext refuses: got %d", res.StatusCode)
+		}
+		if res := do("POST", endpoint, "unknown", `{"jsonrpc":"2.0","method":"x"}`); res.StatusCode != http.StatusNotFound {
+			t.Errorf("POST that RequestContext refuses: got %d", res.StatusCode)
+		}
+	}
+}
