@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -43,11 +44,14 @@ func echo() *server.MCPServer {
 	return s
 }
 
-func shutdown(t testing.TB, h *mcpgo.SSEServer) {
+// shutdown ends a gateway whose clients have left.
+func shutdown(t testing.TB, g interface{ Shutdown(context.Context) error }) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // at once
-	_ = h.Shutdown(ctx)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := g.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
 }
 
 func calls(b *testing.B, h http.Handler, size, connections, inFlight int) {

@@ -152,11 +152,7 @@ func TestRequestHeaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := listen(t, g, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		defer cancel()
-		_ = g.Shutdown(ctx)
-	})
+	url := listen(t, g, func() { shutdown(t, g) })
 	c := open(t, httpClient(t), url, "{}", nil)
 	c.header = http.Header{"X-Tenant": {"acme"}}
 	if got, err := c.call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got, "header acme") {
