@@ -1,0 +1,124 @@
+package mcpgo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// RequestSampling asks the client to sample from a language model.
+func (s *session) RequestSampling(ctx context.Context, request mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+	var result mcp.CreateMessageResult
+	if err := s.ask(ctx, mcp.MethodSamplingCreateMessage, request.CreateMessageParams, &result); err != nil {
+		return nil, fmt.Errorf("sampling request failed: %w", err)
+	}
+	content, err := mcp.ParseSamplingContent(result.Content)
+	if err != nil {
+		return nil, fmt.Errorf("failed to parse sampling response content: %w", err)
+	}
+	result.Content = content
+	return &result, nil
+}
+
+// RequestElicitation asks the client's user.
+func (s *session) RequestElicitation(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	var result mcp.ElicitationResult
+	if err := s.ask(ctx, mcp.MethodElicitationCreate, request.Params, &result); err != nil {
+		return nil, fmt.Errorf("elicitation request failed: %w", err)
+	}
+	return &result, nil
+}
+
+// ListRoots asks the client for its roots.
+func (s *session) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	var result mcp.ListRootsResult
+	if err := s.ask(ctx, mcp.MethodListRoots, nil, &result); err != nil {
+		return nil, fmt.Errorf("list roots request failed: %w", err)
+	}
+	return &result, nil
+}
+
+// ask sends a request of the server to the client, waits for the answer, and decodes its
+// result. If ctx ends first, it tells the client.
+func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params, result any) error {
+	var body json.RawMessage
+	if params != nil {
+		var err error
+		if body, err = encode(params); err != nil {
+			return err
+		}
+	}
+	number, answer := s.await()
+	defer s.forget(number)
+	id := jsonrpc.ID(strconv.FormatInt(number, 10))
+	if err := s.push(outgoing{msg: jsonrpc.NewRequest(id, string(method), body)}); err != nil {
+		return err
+	}
+	select {
+	case m := <-answer:
+		return decode(m, result)
+	case <-s.done:
+		return jsonrpc.ErrClosed
+	case <-ctx.Done():
+		params := json.RawMessage(`{"requestId":` + id + `}`)
+		_ = s.push(outgoing{msg: jsonrpc.NewNotification(vocabulary.MethodCancelled, params)}) // over anyway
+		return ctx.Err()
+	}
+}
+
+// decode returns the result of an answer of the client, or its error.
+func decode(m *jsonrpc.Message, result any) error {
+	if m.Error() != nil {
+		var e mcp.JSONRPCErrorDetails
+		if err := json.Unmarshal(m.Error(), &e); err != nil {
+			return fmt.Errorf("client answered with an invalid error: %w", err)
+		}
+		return errors.New(e.Message)
+	}
+	if err := json.Unmarshal(m.Result(), result); err != nil {
+		return fmt.Errorf("client answered with an invalid result: %w", err)
+	}
+	return nil
+}
+
+// await returns the number of a new request of the server's, and where its answer comes.
+func (s *session) await() (int64, <-chan *jsonrpc.Message) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.lastAsk++
+	if s.asked == nil {
+		s.asked = make(map[int64]chan *jsonrpc.Message)
+	}
+	answer := make(chan *jsonrpc.Message, 1)
+	s.asked[s.lastAsk] = answer
+	return s.lastAsk, answer
+}
+
+func (s *session) forget(number int64) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	delete(s.asked, number)
+}
+
+// answer passes an answer of the client to the request of the server that waits for it,
+// if there is one.
+func (s *session) answer(m *jsonrpc.Message) error {
+	number, _ := jsonrpc.Integer([]byte(m.ID)) // 0 is no request's
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.closed {
+		return jsonrpc.ErrClosed
+	}
+	if answer := s.asked[number]; answer != nil {
+		delete(s.asked, number) // so that it has room
+		answer <- m
+	}
+	return nil
+}

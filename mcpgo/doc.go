@@ -1,0 +1,21 @@
+// Package mcpgo serves a server of mcp-go (github.com/mark3labs/mcp-go) in this process.
+//
+// NewSSEServer takes the place of mcp-go's server.NewSSEServer. Server is the upstream
+// behind it, for a gateway.Gateway with options of its own.
+//
+// Each connection of a client is one session of the server: it is registered with it, and
+// has session tools, resources and templates, a log level, subscriptions, and what the
+// client says of itself. Unlike a session of mcp-go's own SSE server, it also passes
+// sampling, elicitation and roots requests to the client. Hooks and middleware run as
+// they do there, except that the gateway answers pings itself, so that the hooks of a ping
+// do not run.
+//
+//	POST ─▶ multiplex ─▶ SendRequest ─▶ a goroutine ─▶ HandleMessage
+//	                                                        │
+//	stream ◀─ multiplex ◀─ its result ◀─ after all ◀────────┘
+//	                                     notifications before it
+//
+// A session has no goroutine until the server asks for its notification channel. From
+// then on one goroutine takes notifications out of that channel, and answers pass through
+// it too, so that an answer comes after the notifications that its handler sent before.
+package mcpgo

@@ -1,0 +1,93 @@
+package mcpgo
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/peer"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// Server returns an upstream that serves s: each Dial registers a session with s. Several
+// gateways may serve the same s. The sessions that Dial returns implement
+// jsonrpc.ResultPusher and jsonrpc.RequestSender, and can only be used as these.
+//
+// The contexts of handlers have the session, as server.ClientSessionFromContext returns
+// it, and with gateway.Options.PassRequest the values of the client's HTTP requests. The
+// headers that gateway.Options.RequestHeaders names are then the Header of mcp-go's
+// requests. A context ends when the client cancels the request, and with the session.
+//
+// Each request has a goroutine. Notifications of a session are handled one after the other,
+// in order. A handler that panics is answered with the JSON-RPC error -32603, and the panic
+// is logged.
+//
+// A session takes 8 MiB of requests and notifications, and 16,384 requests, at a time. Its
+// Close waits up to 2 s for hooks of OnUnregisterSession, and does not wait for handlers.
+func Server(s *server.MCPServer) upstream.Upstream {
+	return dialer{server: s, log: slog.New(slog.DiscardHandler)}
+}
+
+// dialer opens sessions with one server.
+type dialer struct {
+	server *server.MCPServer
+	log    *slog.Logger
+	held   *budget.Account // counts what waits for the server; may be nil
+}
+
+// Observed returns d with sessions that log to l and count their bytes against held.
+func (d dialer) Observed(l *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
+	if l != nil {
+		d.log = throttle.NewLines().Logger(l)
+	}
+	d.held = held
+	return d
+}
+
+// Dial registers a session. It fails when ctx has ended, and when a hook of
+// OnRegisterSession panics or does not return before ctx ends.
+func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if d.server == nil {
+		return nil, errors.New("dial mcp-go server: there is no server")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("dial mcp-go server: %w", err)
+	}
+	s := &session{dialer: d, id: rand.Text(), done: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(d.server.WithContext(peer.Values(ctx), s))
+	if err := within(ctx, s.register); err != nil {
+		_ = s.Close() // its error is nil
+		return nil, fmt.Errorf("dial mcp-go server: register session: %w", err)
+	}
+	return s, nil
+}
+
+// within calls f in a goroutine of its own and waits until it returns or ctx ends. A panic
+// of f, or its end without a return, is an error.
+func within(ctx context.Context, f func() error) error {
+	result := make(chan error, 1)
+	go func() { // ends when f does
+		err := errors.New("hook ended its goroutine")
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("hook panicked: %v", p)
+			}
+			result <- err
+		}()
+		err = f()
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

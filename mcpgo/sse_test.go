@@ -1,0 +1,269 @@
+package mcpgo_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/mcpgo"
+)
+
+// The server works wherever mcp-go's own does, with the options of the same names.
+func TestMounting(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		opts  []mcpgo.Option
+		mount func(s *mcpgo.SSEServer) http.Handler
+		path  string
+	}{
+		{"itself", nil, func(s *mcpgo.SSEServer) http.Handler { return s }, "/sse"},
+		{"base path", []mcpgo.Option{mcpgo.WithStaticBasePath("mcp/")}, func(s *mcpgo.SSEServer) http.Handler { return s }, "/mcp/sse"},
+		{"prefix", []mcpgo.Option{mcpgo.WithGatewayOptions(gateway.Options{Prefix: "/mcp"})},
+			func(s *mcpgo.SSEServer) http.Handler { return s }, "/mcp/sse"},
+		{"endpoint", []mcpgo.Option{mcpgo.WithSSEEndpoint("/events")}, func(s *mcpgo.SSEServer) http.Handler { return s }, "/events"},
+		{"two patterns", nil, func(s *mcpgo.SSEServer) http.Handler {
+			m := http.NewServeMux()
+			m.Handle("/sse", s)
+			m.Handle("/message", s)
+			return m
+		}, "/sse"},
+		{"stripped", nil, func(s *mcpgo.SSEServer) http.Handler { return http.StripPrefix("/tools", s) }, "/tools/sse"},
+		{"a variable in the path", nil, func(s *mcpgo.SSEServer) http.Handler {
+			m := http.NewServeMux()
+			m.Handle("/mcp/{tenant}/sse", s.SSEHandler())
+			m.Handle("/mcp/{tenant}/message", s.MessageHandler())
+			return m
+		}, "/mcp/acme/sse"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := mcpgo.NewSSEServer(echo(), test.opts...)
+			root, _ := strings.CutSuffix(listen(t, test.mount(s), func() { shutdown(t, s) }), "/sse")
+			client := httpClient(t)
+			c := open(t, client, root+test.path, "{}", nil)
+			got, err := c.call(call("5", "echo", `{"text":"hi"}`), "5")
+			if err != nil || !strings.Contains(got, "hi") {
+				t.Errorf("got %s, %v", got, err)
+			}
+			resp, err := client.Get(root + "/else")
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, resp.Body)
+			_ = resp.Body.Close()
+			if resp.StatusCode != http.StatusNotFound {
+				t.Errorf("another path: %s", resp.Status)
+			}
+		})
+	}
+}
+
+// Options that cannot be right panic with their name.
+func TestWrongOptions(t *testing.T) {
+	for _, test := range []struct {
+		server *server.MCPServer
+		opts   []mcpgo.Option
+		want   string
+	}{
+		{nil, nil, "there is no server"},
+		{echo(), []mcpgo.Option{mcpgo.WithStaticBasePath("/a"), mcpgo.WithGatewayOptions(gateway.Options{Prefix: "/b"})}, "contradicts the gateway's Prefix"},
+		{echo(), []mcpgo.Option{mcpgo.WithGatewayOptions(gateway.Options{Retry: "often"})}, "Retry"},
+		{echo(), []mcpgo.Option{mcpgo.WithSSEContextFunc(tenantOf), mcpgo.WithGatewayOptions(gateway.Options{Warm: 1})}, "WithSSEContextFunc contradicts Warm"},
+	} {
+		func() {
+			defer func() {
+				if text, _ := recover().(string); !strings.HasPrefix(text, "mcpgo.NewSSEServer: ") || !strings.Contains(text, test.want) {
+					t.Errorf("got %q, want %q", text, test.want)
+				}
+			}()
+			mcpgo.NewSSEServer(test.server, test.opts...)
+		}()
+	}
+}
+
+// Shared sessions work, without the values of a client's request.
+func TestSharedSession(t *testing.T) {
+	e := newEverything()
+	h := mcpgo.NewSSEServer(e.MCPServer, mcpgo.WithGatewayOptions(gateway.Options{Sessions: gateway.SessionsShared}))
+	url, client := listen(t, h, func() { shutdown(t, h) }), httpClient(t)
+	for range 2 {
+		c := open(t, client, url, "{}", http.Header{"X-Tenant": {"acme"}})
+		got, err := c.call(call("5", "who", "{}"), "5")
+		if err != nil || !strings.Contains(got, `tenant \u003cnil\u003e, header "`) {
+			t.Errorf("got %s, %v", got, err)
+		}
+	}
+	if got := strings.Count(strings.Join(e.seen(), "\n"), "registered: true"); got != 1 {
+		t.Errorf("%d sessions, want 1", got)
+	}
+}
+
+// RequestContext of the gateway's options runs before WithSSEContextFunc, may refuse, and
+// its values reach the hooks of the session.
+func TestRequestContext(t *testing.T) {
+	type key struct{}
+	hooks := &server.Hooks{}
+	registered := make(chan any, 1)
+	hooks.AddOnRegisterSession(func(ctx context.Context, _ server.ClientSession) { registered <- ctx.Value(key{}) })
+	srv := server.NewMCPServer("x", "1", server.WithHooks(hooks))
+	srv.AddTool(mcp.NewTool("who"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(ctx.Value(key{}).(string)), nil
+	})
+	h := mcpgo.NewSSEServer(srv, mcpgo.WithGatewayOptions(gateway.Options{
+		RequestContext: func(r *http.Request) (context.Context, error) {
+			if r.Header.Get("X-Tenant") == "" {
+				return nil, errors.New("who are you?")
+			}
+			return context.WithValue(r.Context(), key{}, r.Header.Get("X-Tenant")), nil
+		},
+	}), mcpgo.WithSSEContextFunc(func(ctx context.Context, r *http.Request) context.Context {
+		return context.WithValue(ctx, key{}, ctx.Value(key{}).(string)+" by "+r.Method)
+	}))
+	url, client := listen(t, h, func() { shutdown(t, h) }), httpClient(t)
+	if _, err := dial(client, url, nil); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("without a tenant: got %v, want 404", err)
+	}
+	c, err := dial(client, url, http.Header{"X-Tenant": {"acme"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if got := <-registered; got != "acme by GET" {
+		t.Errorf("OnRegisterSession saw %v", got)
+	}
+	c.header = http.Header{"X-Tenant": {"acme"}}
+	if got, err := c.call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got, "acme by POST") {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+// An upstream in a gateway of one's own gives handlers the headers that the gateway passes.
+func TestRequestHeaders(t *testing.T) {
+	g, err := gateway.New(mcpgo.Server(newEverything().MCPServer), gateway.Options{PassRequest: true, RequestHeaders: []string{"X-Tenant"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := listen(t, g, func() { shutdown(t, g) })
+	c := open(t, httpClient(t), url, "{}", nil)
+	c.header = http.Header{"X-Tenant": {"acme"}}
+	if got, err := c.call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got, "header acme") {
+		t.Errorf("got %s, %v", got, err)
+	}
+}
+
+func TestStartAndShutdown(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // a free port
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	s := mcpgo.NewSSEServer(echo())
+	if err := s.Start(addr); err == nil {
+		t.Error("Start took an address that is in use")
+	}
+	_ = l.Close()
+	ended := make(chan error)
+	go func() { ended <- s.Start(addr) }()
+	client := httpClient(t)
+	var c *raw
+	for c == nil { // until Start listens
+		c, _ = dial(client, "http://"+addr+"/sse", nil)
+	}
+	defer c.close()
+	if n := len(s.Gateway().Snapshot()); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		t.Errorf("Start returned %v", err)
+	}
+}
+
+// A client that does not read does not hold up the server or other clients: what does not
+// fit is refused to the handler, as with mcp-go's own sessions, and the client is closed.
+func TestFloodOfNotifications(t *testing.T) {
+	e := newEverything()
+	flooded := make(chan int, 1)
+	e.tool("flood", func(ctx context.Context, _ mcp.CallToolRequest) (string, error) {
+		refused := 0
+		params := map[string]any{"x": strings.Repeat("x", 16<<10)}
+		for sent := 0; sent < 100_000 || ctx.Err() == nil; sent++ {
+			err := e.SendNotificationToClient(ctx, "notifications/flood", params)
+			if errors.Is(err, server.ErrNotificationChannelBlocked) {
+				refused++
+			}
+		}
+		flooded <- refused
+		return "flooded", nil
+	})
+	h := mcpgo.NewSSEServer(e.MCPServer, mcpgo.WithGatewayOptions(gateway.Options{WriteTimeout: 500 * time.Millisecond, OutboxBytes: 64 << 10}))
+	url, client := listen(t, h, func() { shutdown(t, h) }), httpClient(t)
+	deaf := open(t, client, url, "{}", nil)
+	deaf.mustSend(t, call("5", "flood", "{}"))
+	other := open(t, client, url, "{}", nil)
+	if got, err := other.call(call("5", "echo", `{"text":"hi"}`), "5"); err != nil || !strings.Contains(got, "hi") {
+		t.Errorf("the other client got %s, %v", got, err)
+	}
+	if refused := <-flooded; refused == 0 {
+		t.Error("no notification was refused")
+	}
+	e.await(t, "unregistered")
+}
+
+// A session that the client closes is no session of the server's any more, also with two
+// gateways over one server.
+func TestTwoGateways(t *testing.T) {
+	e := newEverything()
+	var all []*raw
+	for range 2 {
+		h := mcpgo.NewSSEServer(e.MCPServer)
+		all = append(all, open(t, httpClient(t), listen(t, h, func() { shutdown(t, h) }), "{}", nil))
+	}
+	e.SendNotificationToAllClients("notifications/all", nil)
+	for _, c := range all {
+		c.mustGet(t, "notifications/all")
+	}
+	all[0].close()
+	e.await(t, "unregistered")
+	if got, err := all[1].call(call("5", "echo", `{"text":"hi"}`), "5"); err != nil || !strings.Contains(got, "hi") {
+		t.Errorf("the other gateway: %s, %v", got, err)
+	}
+}
+
+// Connections that are opened, used once and dropped leave no session behind.
+func TestConnectionsLeaveNothing(t *testing.T) {
+	count, hooks := counting()
+	srv := server.NewMCPServer("x", "1", server.WithHooks(hooks), server.WithToolCapabilities(true))
+	h := mcpgo.NewSSEServer(srv, mcpgo.WithGatewayOptions(gateway.Options{ConnectRate: -1}))
+	s := httptest.NewServer(h)
+	client := httpClient(t)
+	for range 300 {
+		c := open(t, client, s.URL+"/sse", "{}", nil)
+		if _, err := c.call(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "1"); err != nil {
+			t.Fatal(err)
+		}
+		c.close()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := h.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	s.Close()
+	if n := count(); n != 0 {
+		t.Errorf("%d sessions are registered", n)
+	}
+}
