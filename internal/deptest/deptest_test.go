@@ -29,6 +29,7 @@ var layers = [][]string{
 	{"sse", "gateway/internal/sessions"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
+	{"gosdk"},
 	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/listen"},
 	{"cmd/sse-server"},
 }
@@ -59,7 +60,7 @@ var reserved = map[string][]string{
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"github.com/prometheus/client_golang":    {"metrics", "gateway"},
-	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server/internal/demo"},
+	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server/internal/demo", "gosdk"},
 	"github.com/mark3labs/mcp-go":            {},
 	"github.com/alecthomas/kong":             {},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
@@ -68,7 +69,7 @@ var reserved = map[string][]string{
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
 		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
-		"sse", "gateway", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"sse", "gateway", "gosdk", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 
