@@ -239,3 +239,9 @@ func TestMaxMessageBytes(t *testing.T) {
 		t.Errorf("status %d, want 413", status)
 	}
 }
+
+// readEvent returns the data of the next event.
+func readEvent(s *stream) (string, error) {
+	e, err := ssetest.ReadAny(s.in)
+	return e.Data, err
+}

@@ -36,6 +36,7 @@ type session struct {
 	result    func(number int64, result, fault json.RawMessage)
 	receive   func(msg []byte, err error) bool // set by Push
 	err       error                            // why the session is over; nil before
+	patience  time.Time                        // when Close gives up, once err is set
 	closed    bool                             // Close was called
 	told      bool                             // receive has got the final error
 }
@@ -175,14 +176,14 @@ func (s *session) enqueue(it item) error {
 	return nil
 }
 
-// over returns why the session is over, and begins its end if it is not.
+// end begins the end of the session, unless it has begun.
 func (s *session) end(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		return
 	}
-	s.err = why
+	s.err, s.patience = why, time.Now().Add(closeTimeout)
 	s.changed.Broadcast()
 	go s.finish() // ends when the handlers have returned
 }
@@ -230,7 +231,7 @@ func (s *session) Close() error {
 	select {
 	case <-s.ended:
 		return nil
-	case <-time.After(closeTimeout):
+	case <-time.After(time.Until(s.patience)):
 		return fmt.Errorf("close: a handler of the server did not return within %s", closeTimeout)
 	}
 }
