@@ -1,3 +1,5 @@
+//lint:file-ignore SA1019 MCP 2026-07-28 deprecates what HTTP+SSE clients use.
+
 package gosdk_test
 
 import (
