@@ -146,11 +146,11 @@ type Connection struct {
 	lastFailure     *Failure
 	server          *Server
 	stop            func()        // ends the stream; nil until it is served
-	drained         chan struct{} // closed when draining and nothing is unanswered; else nil
+	quiet           chan struct{} // closed when nothing is unanswered; nil if nobody awaits that
 
 	bodies                                     atomic.Int64 // bytes that HoldBody has taken
 	answering                                  atomic.Int64 // responses on their way into the outbox; incremented under mu
-	spoken, versioned, draining                atomic.Bool
+	spoken, versioned, awaited                 atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone                   atomic.Int64

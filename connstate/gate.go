@@ -225,15 +225,30 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 		return nil, err
 	}
 	waited := c.drainGateLocked(metrics.GateClosed)
-	c.draining.Store(true)
-	c.drained = make(chan struct{})
-	quiet := c.drained
-	c.signalQuietLocked()
+	quiet := c.awaitQuietLocked()
 	c.mu.Unlock()
 	for _, m := range waited {
 		c.handler.Refused(m, ErrDraining)
 	}
 	return quiet, nil
+}
+
+// Quiet returns a channel that is closed once no request is unanswered, which may be now,
+// or the connection is closed.
+func (c *Connection) Quiet() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.awaitQuietLocked()
+}
+
+func (c *Connection) awaitQuietLocked() <-chan struct{} {
+	c.awaited.Store(true)
+	if c.quiet == nil {
+		c.quiet = make(chan struct{})
+	}
+	quiet := c.quiet
+	c.signalQuietLocked()
+	return quiet
 }
 
 // Fail moves the connection to Failed. With a refusal, no start is due: Fail returns

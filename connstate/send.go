@@ -9,10 +9,12 @@ import (
 // RespondNow sends a response under the event name of the connection's dialect, or
 // under both names while that is undecided. It does not wait: without room in the
 // outbox, the response waits in the background, in order.
-func (c *Connection) RespondNow(response []byte) { c.sendNow(responseEvents(c.Dialect(), response)) }
+func (c *Connection) RespondNow(response []byte) {
+	c.sendNow(responseEvents(new([2]Event), c.Dialect(), response))
+}
 
 // SendNow is Send for callers that must not wait, as in RespondNow.
-func (c *Connection) SendNow(message []byte) { c.sendNow(c.messageEvents(message)) }
+func (c *Connection) SendNow(message []byte) { c.sendNow(c.messageEvents(new([1]Event), message)) }
 
 func (c *Connection) sendNow(events []Event) {
 	w, err := c.enterOutbox(events, false)
@@ -21,28 +23,36 @@ func (c *Connection) sendNow(events []Event) {
 		return
 	}
 	go func() { // ends with room, the wait, or the connection
-		_ = c.finishSend(events, c.outbox.await(w, c.opts.OutboxWait, c.lastWrite))
+		_ = c.finishSend(w.events, c.outbox.await(w, c.opts.OutboxWait, c.lastWrite))
 	}()
 }
 
-func responseEvents(dialect Dialect, response []byte) []Event {
+// responseEvents returns the events that carry a response. They are in room, which
+// belongs to the caller and need not outlive the send.
+func responseEvents(room *[2]Event, dialect Dialect, response []byte) []Event {
 	if dialect != "" {
-		return []Event{{Name: string(dialect), Data: response}}
+		room[0] = Event{Name: string(dialect), Data: response}
+		return room[:1]
 	}
-	return []Event{{Name: EventMessage, Data: response}, {Name: EventResponse, Data: response}}
+	room[0] = Event{Name: EventMessage, Data: response}
+	room[1] = Event{Name: EventResponse, Data: response}
+	return room[:]
 }
 
 // Send sends a server's request or notification, once. It waits for room in the
 // outbox, for a bounded time, then closes the connection and returns ErrSlow. It
 // returns ErrClosed if the connection is over.
-func (c *Connection) Send(message []byte) error { return c.send(c.messageEvents(message)) }
+func (c *Connection) Send(message []byte) error {
+	return c.send(c.messageEvents(new([1]Event), message))
+}
 
-func (c *Connection) messageEvents(message []byte) []Event {
-	name := EventMessage
+// messageEvents is responseEvents for a request or a notification.
+func (c *Connection) messageEvents(room *[1]Event, message []byte) []Event {
+	room[0] = Event{Name: EventMessage, Data: message}
 	if dialect := c.Dialect(); dialect != "" {
-		name = string(dialect)
+		room[0].Name = string(dialect)
 	}
-	return []Event{{Name: name, Data: message}}
+	return room[:]
 }
 
 // Push queues an event of the transport's own if there is room for it now. It fails

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
+	"github.com/mcp-sse/mcp-sse/stdio"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -120,6 +123,16 @@ func (g *Gateway) Ready(ctx context.Context) error { return g.supplier.Ready(ctx
 
 // ServeHTTP serves GET /sse and POST /sse/{id}/message under Options.Prefix.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.transport.ServeHTTP(w, r) }
+
+// ServeStdio serves one client that writes to in and reads from out, such as stdin and
+// stdout of this process, until it has closed in and has its answers, for which it waits
+// at most for grace. See stdio.Serve. The caller must call Shutdown after it, which also
+// ends it.
+func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, grace time.Duration) error {
+	return stdio.Serve(ctx, g, g.registry, in, out, stdio.Options{
+		MaxMessageBytes: int(g.opts.MaxMessageBytes), Grace: grace, Logger: g.opts.Logger, Metrics: g.metrics,
+	})
+}
 
 // Accept makes the bridge of a new connection, which starts its session. It
 // implements sse.Backend.

@@ -39,7 +39,7 @@ func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 func (s *sink) SetReadDeadline(time.Time) error  { return nil }
 
 // benchStream opens a stream into s and returns its connection.
-func benchStream(b *testing.B, f *fixture, s *sink) *connstate.Connection {
+func benchStream(b testing.TB, f *fixture, s *sink) *connstate.Connection {
 	b.Helper()
 	s.started = make(chan struct{})
 	ctx, cancel := context.WithCancel(context.Background())

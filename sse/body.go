@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
@@ -34,8 +33,8 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *connstate.
 	var b body
 	why := checkMedia(r)
 	if why == nil {
-		// Not every ResponseWriter has deadlines; without one the server's own count.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(h.opts.ReadTimeout))
+		limit := h.reading.begin(w)
+		defer h.reading.end(limit)
 		why = h.refusedBody(b.read(r.Body, r.ContentLength, h.opts.MaxMessageBytes, c.HoldBody))
 	}
 	if why != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -44,6 +45,14 @@ type engine struct {
 	writeTimeout time.Duration
 	metrics      *metrics.Metrics
 	buffers      sync.Pool // of *[]byte
+	events       sync.Pool // of *event
+}
+
+// event is an event of the library, to be used again once it is written.
+type event struct {
+	r3.Event
+	id   [20]byte // holds Event.ID
+	size int      // of the connstate.Event
 }
 
 func newEngine(writeTimeout time.Duration, m *metrics.Metrics) *engine {
@@ -54,6 +63,7 @@ func newEngine(writeTimeout time.Duration, m *metrics.Metrics) *engine {
 	return &engine{
 		server: server, writeTimeout: writeTimeout, metrics: m,
 		buffers: sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }},
+		events:  sync.Pool{New: func() any { return &event{} }},
 	}
 }
 
@@ -105,9 +115,9 @@ type stream struct {
 	err      error   // the first write error: all that follows is swallowed
 	written  int64   // events that left the library
 
-	// Sizes of the events that the library has, by their number; take writes
-	// behind taken, Flush reads behind written.
-	sizes  [engineBuffer]int32
+	// The events that the library has, by their number; take writes behind taken,
+	// Flush reads behind written.
+	has    [engineBuffer]*event
 	taken  atomic.Int64
 	free   atomic.Int64 // events whose place may be used again
 	lastID int64        // guarded by the outbox, which calls take
@@ -122,21 +132,22 @@ func (s *stream) take(ev connstate.Event) bool {
 	if taken-s.free.Load() >= engineBuffer {
 		return false
 	}
-	out := &r3.Event{}
+	out := s.engine.events.Get().(*event)
+	out.size = ev.Size()
 	if len(ev.Data) == 0 {
 		out.Comment = comment(ev.Name)
 	} else {
 		s.lastID++
-		out.ID = strconv.AppendInt(nil, s.lastID, 10)
-		out.Event = eventName(ev.Name)
+		out.ID = strconv.AppendInt(out.id[:0], s.lastID, 10)
+		out.Event.Event = eventName(ev.Name)
 		out.Data = line(ev.Data)
 		if ev.Retry > 0 {
 			out.Retry = strconv.AppendInt(nil, int64(ev.Retry), 10)
 		}
 	}
-	s.sizes[taken%engineBuffer] = int32(ev.Size())
+	s.has[taken%engineBuffer] = out
 	s.taken.Store(taken + 1) // before publishing: Flush compares with it
-	return s.engine.server.TryPublish(s.c.ID(), out)
+	return s.engine.server.TryPublish(s.c.ID(), &out.Event)
 }
 
 // The names of the events that come in numbers, so that none is converted anew.
@@ -202,18 +213,37 @@ func (s *stream) Flush() {
 	}
 	s.written++
 	s.held++
-	if s.err == nil && s.taken.Load() > s.written && s.held < engineBuffer && len(*s.buf) < gatherBytes {
+	if s.err == nil && s.held < engineBuffer && len(*s.buf) < gatherBytes && s.moreFollow() {
 		return
 	}
 	s.writeOut()
 	s.release()
 }
 
-// release returns the room of the written events to the outbox.
+// moreFollow reports whether more events are on their way. If not, but requests of the
+// client are unanswered, it first lets other goroutines run: those that answer them may
+// be about to.
+func (s *stream) moreFollow() bool {
+	if s.taken.Load() > s.written {
+		return true
+	}
+	if s.c.InFlight() == 0 {
+		return false
+	}
+	runtime.Gosched()
+	return s.taken.Load() > s.written
+}
+
+// release returns the room of the written events to the outbox, and the events
+// themselves for another use: the library reads none after its Flush.
 func (s *stream) release() {
 	size := 0
 	for i := s.written - int64(s.held); i < s.written; i++ {
-		size += int(s.sizes[i%engineBuffer])
+		out := s.has[i%engineBuffer]
+		s.has[i%engineBuffer] = nil
+		size += out.size
+		out.Event = r3.Event{}
+		s.engine.events.Put(out)
 	}
 	s.held = 0
 	s.free.Store(s.written)

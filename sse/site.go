@@ -26,7 +26,7 @@ const (
 // allowed. It returns an empty reason when all is well.
 func (h *Handler) checkSite(r *http.Request) (reason, message string) {
 	if onLoopback(r) {
-		if host := hostname(r.Host); !IsLoopback(host) && !contains(h.opts.AllowedHosts, host) {
+		if host := hostname(r.Host); !isLoopbackName(host) && !contains(h.opts.AllowedHosts, host) {
 			return reasonHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
 		}
 	}
@@ -135,8 +135,10 @@ func hostname(host string) string {
 
 // IsLoopback reports whether a host, with or without a port, is this machine. A
 // name other than localhost is not: what it resolves to may change.
-func IsLoopback(host string) bool {
-	name := hostname(host)
+func IsLoopback(host string) bool { return isLoopbackName(hostname(host)) }
+
+// isLoopbackName is IsLoopback for a host without a port.
+func isLoopbackName(name string) bool {
 	if strings.EqualFold(name, "localhost") {
 		return true
 	}

@@ -24,7 +24,8 @@ const maxRunning = 16384
 // Handle serves in process: a session calls the function for each message, and the
 // value that it returns is the response.
 //
-// For a request, the session calls the function in a new goroutine. The context ends
+// For a request, the session calls the function in a goroutine that runs nothing else
+// meanwhile. The context ends
 // when the client cancels the request (notifications/cancelled), when the function has
 // returned, and when the session is closed. For a notification, and for a response to a
 // request of the server, the function runs before Send returns, which keeps their
@@ -36,7 +37,8 @@ const maxRunning = 16384
 // A request is always answered: nil, a value without a JSON form and a panic become a
 // JSON-RPC error with code -32603 that names them.
 //
-// A session has no goroutine while it handles no request.
+// A session has no goroutine while it handles no request. Behind a gateway, up to 64
+// goroutines wait for the next requests while sessions are open.
 type Handle func(ctx context.Context, msg json.RawMessage) any
 
 // Dial opens a session. It fails only when ctx has ended. The contexts of the function
@@ -47,27 +49,31 @@ type Handle func(ctx context.Context, msg json.RawMessage) any
 // for Recv hold 8 MiB, or 16,384 requests are in work. Close ends the contexts of all
 // requests and returns at once, without waiting for the functions. What they return
 // later is dropped.
-func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, nil) }
+func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, nil, nil) }
 
-// Observed returns h with sessions that count their requests in work against held.
+// Observed returns h with sessions that count their requests in work against held, and
+// share the goroutines that run them.
 func (h Handle) Observed(_ *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
-	return dialFunc(func(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, held) })
+	shared := &workers{}
+	return dialFunc(func(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, held, shared) })
 }
 
-func (h Handle) dial(ctx context.Context, budget *budget.Account) (jsonrpc.Conn, error) {
+func (h Handle) dial(ctx context.Context, budget *budget.Account, w *workers) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial handler: %w", err)
 	}
-	c := &handleConn{fn: h, budget: budget}
+	c := &handleConn{fn: h, budget: budget, workers: w}
 	c.ready.L = &c.mu
 	c.ctx, c.cancel = context.WithCancel(peer.Values(ctx))
+	w.join()
 	return c, nil
 }
 
 // handleConn is one session of a Handle.
 type handleConn struct {
-	fn     Handle
-	budget *budget.Account
+	fn      Handle
+	budget  *budget.Account
+	workers *workers
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -80,16 +86,6 @@ type handleConn struct {
 	held    int                      // bytes of running
 	receive func([]byte, error) bool // gets the answers; nil: Recv returns them
 	closed  bool
-}
-
-// call is one request in work. A list of them suffices: a cancellation is rare, so it
-// may search, and an idle session needs no map.
-type call struct {
-	id         jsonrpc.ID
-	msg        []byte
-	ctx        context.Context
-	cancel     context.CancelFunc
-	prev, next *call
 }
 
 // Send hands msg to the function.
@@ -112,11 +108,11 @@ func (c *handleConn) SendRequest(m *jsonrpc.Message, number int64, token jsonrpc
 // begin calls the function with the request msg. values are those of its HTTP request, nil
 // for none.
 func (c *handleConn) begin(id jsonrpc.ID, msg []byte, values context.Context) error {
-	k := &call{id: id, msg: msg}
+	k := &call{conn: c, id: id, msg: msg}
 	if err := c.admit(k, values); err != nil {
 		return err
 	}
-	go c.run(k) // ends when the function returns
+	c.workers.run(k)
 	return nil
 }
 
@@ -151,7 +147,7 @@ func (c *handleConn) admit(k *call, values context.Context) error {
 	if !buffer.TakeSend(c.budget, len(k.msg), load) {
 		return buffer.ErrUsedUp
 	}
-	k.ctx, k.cancel = context.WithCancel(peer.Join(c.ctx, values))
+	k.base = peer.Join(c.ctx, values)
 	k.next = c.running
 	if k.next != nil {
 		k.next.prev = k
@@ -172,8 +168,8 @@ func (c *handleConn) cancelCalls(id jsonrpc.ID) {
 	}
 }
 
+// run runs the function of a call, and hands over its answer.
 func (c *handleConn) run(k *call) {
-	growStack()
 	var answer []byte
 	defer func() {
 		if p := recover(); p != nil {
@@ -183,7 +179,7 @@ func (c *handleConn) run(k *call) {
 		}
 		c.finish(k, answer)
 	}()
-	answer = encode(k, c.fn(k.ctx, k.msg))
+	answer = encode(k, c.fn(k, k.msg))
 }
 
 // finish hands over the answer. The call counts as running until the answer is taken, so
@@ -217,6 +213,7 @@ func (c *handleConn) unlinkLocked(k *call) {
 	c.count--
 	c.held -= len(k.msg)
 	c.budget.Give(len(k.msg))
+	k.msg, k.prev, k.next = nil, nil, nil
 }
 
 // encode returns the bytes of a response, which are never nil.
@@ -238,7 +235,7 @@ func encode(k *call, v any) []byte {
 		}
 	}
 	if len(raw) == 0 {
-		if err := k.ctx.Err(); err != nil {
+		if err := k.Err(); err != nil {
 			return fault(k.id, "handler returned no response: %v", err)
 		}
 		return fault(k.id, "handler returned no response")
@@ -287,6 +284,9 @@ func (c *handleConn) Close() error {
 	c.ready.Broadcast()
 	c.mu.Unlock()
 	c.cancel()
+	if !closed {
+		c.workers.leave()
+	}
 	if receive != nil && !closed {
 		receive(nil, jsonrpc.ErrClosed)
 	}
@@ -297,16 +297,3 @@ var (
 	_ jsonrpc.Pusher        = (*handleConn)(nil)
 	_ jsonrpc.RequestSender = (*handleConn)(nil)
 )
-
-// growStack makes the stack of a new goroutine as large as most handlers need, while it
-// is empty. Otherwise the runtime copies it two or three times on the way into the
-// handler.
-//
-//go:noinline
-func growStack() {
-	var room [5 << 10]byte
-	keep(&room)
-}
-
-//go:noinline
-func keep(*[5 << 10]byte) {}

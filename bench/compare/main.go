@@ -17,8 +17,8 @@ import (
 
 // arguments are the command line.
 type arguments struct {
-	Mode   string `enum:"call,connect" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server. connect: from GET to the result of initialize, with servers and clients of three kinds."`
-	Bin    string `default:"bin" placeholder:"DIR" help:"Where sse-server, echo and proxy are."`
+	Mode   string `enum:"call,connect,pairs,idle,storm" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server. connect: from GET to the result of initialize, with servers and clients of three kinds. pairs: calls to a server in the same process, against its own handler. idle: memory of idle streams. storm: streams that are opened, used and closed."`
+	Bin    string `default:"bin" placeholder:"DIR" help:"Where sse-server, echo, proxy and inprocess are."`
 	Rounds int    `default:"5" help:"Rounds of each."`
 
 	Clients  int `default:"64" help:"call: streams."`
@@ -28,6 +28,13 @@ type arguments struct {
 	Server string `placeholder:"FILE" help:"connect: script of a Node MCP server on stdio."`
 	Node   string `default:"node" help:"connect: Node."`
 	Warm   int    `default:"2" help:"connect: servers that are kept started."`
+
+	Over    []string      `default:"mcp-go,go-sdk,raw" enum:"mcp-go,go-sdk,raw" help:"pairs: over which servers."`
+	Payload []int         `default:"32,16384" help:"pairs: bytes of text in a call."`
+	Round   time.Duration `default:"2s" help:"pairs, storm: how long a round takes about."`
+	Streams int           `default:"10000" help:"idle: streams."`
+
+	Rest time.Duration `default:"2s" help:"idle, storm: how long streams that opened, or closed, get to come to rest."`
 
 	Timeout time.Duration `default:"30s" help:"For each start, connection and answer."`
 }
@@ -55,16 +62,29 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 	case a.Rounds < 1:
 		err = fmt.Errorf("--rounds must be at least 1")
-	case a.Mode == "connect":
-		err = a.compareOpenings(ctx, stdout)
 	default:
-		err = a.compareCalls(ctx, stdout)
+		err = a.compare(ctx, stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "compare:", err)
 		return 1
 	}
 	return 0
+}
+
+// compare runs the comparison that Mode names.
+func (a *arguments) compare(ctx context.Context, w io.Writer) error {
+	switch a.Mode {
+	case "connect":
+		return a.compareOpenings(ctx, w)
+	case "pairs":
+		return a.comparePairs(ctx, w)
+	case "idle":
+		return a.compareIdle(ctx, w)
+	case "storm":
+		return a.compareStorm(ctx, w)
+	}
+	return a.compareCalls(ctx, w)
 }
 
 // binary is the path of a program that is measured.

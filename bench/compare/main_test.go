@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if bin, err = os.MkdirTemp("", "compare-"); err != nil {
 		panic(err)
 	}
-	build := exec.Command("go", "build", "-o", bin, "../../cmd/sse-server", "../echo", "../proxy")
+	build := exec.Command("go", "build", "-o", bin, "../../cmd/sse-server", "../echo", "../proxy", "../inprocess")
 	if out, err := build.CombinedOutput(); err != nil {
 		panic(string(out))
 	}
@@ -58,6 +58,34 @@ func TestCompareOpenings(t *testing.T) {
 	code, out, errors := compare(t, "--mode", "connect", "--rounds", "3", "--warm", "1", "--node", filepath.Join(bin, "echo"), "--server", "x")
 	const rows = `\n +p50[^\n]*\nin process +\S+s +\S+s +0s +-\nNode, --warm 1 +\S+s +\S+s +\S+s +1.00\nNode, cold +\S+s +\S+s +\S+s +1.00\n`
 	want := regexp.MustCompile(`3 streams of each[^\n]*\n\nsilent[^\n]*` + rows + `\nown initialize` + rows + `\nown initialize with[^\n]*` + rows + `$`)
+	if code != 0 || !want.MatchString(out) {
+		t.Errorf("exit code %d, output:\n%s%s", code, out, errors)
+	}
+}
+
+func TestComparePairs(t *testing.T) {
+	code, out, errors := compare(t, "--mode", "pairs", "--rounds", "1", "--round", "1ms", "--payload", "32", "--over", "raw")
+	const number = ` +\d+(?:\.\d+)?(?:µs)?`
+	row := func(shape string) string { return `\n` + shape + strings.Repeat(number, 12) }
+	want := regexp.MustCompile(`^\nover a raw function: [^\n]*\n +bytes[^\n]*` + row("1x1") + row("64x1") + row("1x64") + `\n$`)
+	if code != 0 || !want.MatchString(out) {
+		t.Errorf("exit code %d, output:\n%s%s", code, out, errors)
+	}
+}
+
+func TestCompareIdle(t *testing.T) {
+	code, out, errors := compare(t, "--mode", "idle", "--streams", "20", "--rest", "10ms")
+	const row = ` +-?\d+\.\d +-?\d+\.\d +\d\.\d +-?\d+`
+	want := regexp.MustCompile(`20 idle streams\n +resident[^\n]*\nraw` + row + `\nmcpgo-sse` + row + `\nbare` + row + `\n$`)
+	if code != 0 || !want.MatchString(out) {
+		t.Errorf("exit code %d, output:\n%s%s", code, out, errors)
+	}
+}
+
+func TestCompareStorm(t *testing.T) {
+	code, out, errors := compare(t, "--mode", "storm", "--rounds", "1", "--round", "1ms", "--rest", "10ms")
+	const number = ` +\d+(?:\.\d+)?(?:µs)?`
+	want := regexp.MustCompile(`a storm: [^\n]*\n +streams/s[^\n]*\nraw` + strings.Repeat(number, 11) + `\nmcpgo-sse` + strings.Repeat(number, 11) + `\nraw is left with `)
 	if code != 0 || !want.MatchString(out) {
 		t.Errorf("exit code %d, output:\n%s%s", code, out, errors)
 	}

@@ -25,6 +25,9 @@ const (
 type Main struct {
 	// Args are the arguments without the program's name.
 	Args []string
+	// Stdin is the client with --stdio; Stdout then gets the messages for it, and nothing
+	// else.
+	Stdin io.Reader
 	// Stdout gets the help, the settings and the address to use, Stderr the log and
 	// faults.
 	Stdout, Stderr io.Writer
@@ -62,6 +65,9 @@ func (m *Main) Run() int {
 	log := newLogger(lines, c.LogLevel, c.LogFormat)
 	for _, warning := range c.Warnings() {
 		log.Warn("configuration warning", "warning", warning)
+	}
+	if c.Stdio && !c.CheckConfig {
+		return m.serveStdio(c, log)
 	}
 	d, err := newDaemon(c, log)
 	if err != nil {

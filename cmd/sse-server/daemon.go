@@ -98,16 +98,10 @@ func newService(c *config.Config, shared gateway.Options) (service, error) {
 		} else if err != nil { // the other servers can be served
 			shared.Logger.Warn("configuration warning", "warning", fmt.Sprintf("%s: %v", s.Name("servers"), err))
 		}
-		options := s.Options
-		options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
-		up := s.Upstream()
-		if up == nil {
-			up = upstream.Serve(demo.New().Serve)
-		}
 		if s.Kind() == config.Child {
-			threads += max(0, options.MaxSessions)
+			threads += max(0, s.Options.MaxSessions)
 		}
-		gw, err := gateway.New(up, options)
+		gw, err := newGateway(s, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -119,6 +113,17 @@ func newService(c *config.Config, shared gateway.Options) (service, error) {
 		return all[0], nil
 	}
 	return gateway.NewServers(all...)
+}
+
+// newGateway builds the gateway of one server.
+func newGateway(s *config.Config, shared gateway.Options) (*gateway.Gateway, error) {
+	options := s.Options
+	options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
+	up := s.Upstream()
+	if up == nil {
+		up = upstream.Serve(demo.New().Serve)
+	}
+	return gateway.New(up, options)
 }
 
 type authenticator func(*http.Request) (principal string, err error)

@@ -16,6 +16,7 @@ func main() {
 	}
 	os.Exit((&Main{
 		Args:      os.Args[1:],
+		Stdin:     os.Stdin,
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,
 		LookupEnv: os.LookupEnv,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
 )
 
 const (
@@ -105,7 +106,7 @@ func (c *Client) WaitFolders(ctx context.Context, after int64) (*api.Folders, er
 		if err == nil && folders.Revision != after {
 			return folders, nil
 		}
-		if err != nil && !sleep(ctx, c.poll) || ctx.Err() != nil {
+		if err != nil && !pause.For(ctx, c.poll) || ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 	}

@@ -96,6 +96,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 func TestHealthyDaemonMayBeSlow(t *testing.T) {
 	dir := stateDir(t)
+	goOn := closeGate(t, dir, goGate)
 	c := newClient(t, dir, modeGood, client.Options{HangTimeout: 500 * time.Millisecond})
 	first := mustAsk(t, c, "q")
 	looks := func() int {
@@ -111,7 +112,7 @@ func TestHealthyDaemonMayBeSlow(t *testing.T) {
 		answer <- err
 	}()
 	eventually(t, "the client looks after its request", func() bool { return looks() > before })
-	note(dir, "go", "")
+	goOn()
 	if err := <-answer; err != nil {
 		t.Error(err)
 	}
@@ -120,6 +121,7 @@ func TestHealthyDaemonMayBeSlow(t *testing.T) {
 
 func TestSlowAnswersAreBounded(t *testing.T) {
 	dir := stateDir(t)
+	closeGate(t, dir, goGate)
 	c := newClient(t, dir, modeGood, client.Options{AnswerTimeout: 300 * time.Millisecond})
 	mustAsk(t, c, "q")
 	_, err := ask(t.Context(), c, slowQuery)
@@ -129,6 +131,7 @@ func TestSlowAnswersAreBounded(t *testing.T) {
 
 func TestCancelledCall(t *testing.T) {
 	dir := stateDir(t)
+	closeGate(t, dir, goGate)
 	c := newClient(t, dir, modeGood, client.Options{})
 	mustAsk(t, c, "q")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -151,6 +154,7 @@ func TestCancelledCallEndsAtOnce(t *testing.T) {
 		for _, noStart := range []bool{false, true} {
 			t.Run(fmt.Sprint(mode, noStart), func(t *testing.T) {
 				dir := stateDir(t)
+				closeGate(t, dir, goGate)
 				patient := client.Options{HangTimeout: time.Minute, StartTimeout: time.Minute}
 				starter := newClient(t, dir, mode, patient)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -194,7 +198,7 @@ func TestCallAfterItsEndStartsNoDaemon(t *testing.T) {
 		t.Fatal(err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("got files %v, want the marker alone", entries)
+		t.Errorf("got files %v, want the gate alone", entries)
 	}
 }
 
@@ -208,7 +212,7 @@ func TestWaitFoldersStartsNoDaemon(t *testing.T) {
 		t.Errorf("got %v, want context.Canceled", err)
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("got files %v, want the marker alone", entries)
+		t.Errorf("got files %v, want the gate alone", entries)
 	}
 }
 

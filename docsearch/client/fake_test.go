@@ -27,7 +27,7 @@ const (
 	modeGood    = "good"
 	modeExits   = "exits"   // says why, and ends
 	modeHidden  = "hidden"  // never publishes a record
-	modeSlow    = "slow"    // publishes it when the file "go" exists
+	modeSlow    = "slow"    // publishes it when its test lets it go on
 	modeMute    = "mute"    // publishes, and answers nothing
 	modeVersion = "version" // speaks another version of the API
 	modeWrong   = "wrong"   // is not the process of its record
@@ -35,7 +35,7 @@ const (
 )
 
 const (
-	slowQuery  = "slow"  // is answered after the file "go" exists
+	slowQuery  = "slow"  // is answered when the test lets it go on
 	dieQuery   = "die"   // ends the daemon, once
 	busyQuery  = "busy"  // fails twice with 500, then works
 	badQuery   = "bad"   // 400
@@ -44,8 +44,12 @@ const (
 	hugeQuery  = "huge"  // a response over the limit
 )
 
-// marker is a file in the state directory of a test that runs.
-const marker = "test-runs"
+// Gates are FIFOs in the state directory of a test. They are closed while the test holds
+// them for writing, which ends with its process too.
+const (
+	endGate = "test-runs" // opens when the test is over
+	goGate  = "go"
+)
 
 // fakeDaemon is a daemon without documents: a search returns its query and its PID.
 type fakeDaemon struct {
@@ -84,7 +88,7 @@ func runDaemon(dir, mode string) {
 		record.APIVersion = 99
 	}
 	if mode == modeSlow {
-		awaitGo(dir)
+		waiter(dir, goGate)()
 	}
 	if mode != modeHidden {
 		if err := lock.Publish(record); err != nil {
@@ -96,20 +100,43 @@ func runDaemon(dir, mode string) {
 	_ = http.Serve(listener, d)
 }
 
-// endWithTest ends this process when its test is over, which removes the marker.
+// endWithTest ends this process when its test is over.
 func endWithTest(dir string) {
-	check := func() {
-		if _, err := os.Stat(filepath.Join(dir, marker)); err != nil {
-			os.Exit(0)
-		}
-	}
-	check()
+	wait := waiter(dir, endGate)
 	go func() {
-		for {
-			time.Sleep(200 * time.Millisecond)
-			check()
-		}
+		wait()
+		os.Exit(0)
 	}()
+}
+
+// closeGate makes a gate, which is closed until the function that it returns is called,
+// or the test is over.
+func closeGate(t testing.TB, dir, name string) (open func()) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // O_WRONLY would wait for a reader
+	if err != nil {
+		t.Fatal(err)
+	}
+	open = sync.OnceFunc(func() { _ = f.Close() })
+	t.Cleanup(open)
+	return open
+}
+
+// waiter returns a function that waits until a gate is open. It ends this process if
+// there is no such gate: the test is over.
+func waiter(dir, name string) (wait func()) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_RDONLY|syscall.O_NONBLOCK, 0) // else it would wait for a writer
+	if err != nil {
+		os.Exit(1)
+	}
+	return func() {
+		_, _ = f.Read(make([]byte, 1)) // EOF when the last writer has closed it
+		_ = f.Close()
+	}
 }
 
 func (d *fakeDaemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -204,20 +231,9 @@ func (d *fakeDaemon) search(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(make([]byte, 33<<20))
 		return
 	case slowQuery:
-		awaitGo(d.dir)
+		waiter(d.dir, goGate)()
 	}
 	reply(w, 200, api.SearchResponse{Results: []api.Result{{DocumentName: q.Query, DocumentID: strconv.Itoa(os.Getpid())}}})
-}
-
-// awaitGo waits until a test makes the file "go", or is over.
-func awaitGo(dir string) {
-	for {
-		_, err := os.Stat(filepath.Join(dir, "go"))
-		if _, over := os.Stat(dir); err == nil || over != nil {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
 }
 
 func reply(w http.ResponseWriter, status int, body any) {
@@ -250,9 +266,9 @@ func stateDir(t testing.TB) string {
 	if err := os.Chmod(dir, 0o700); err != nil { // whatever the umask: it will not be empty
 		t.Fatal(err)
 	}
-	note(dir, marker, "")
+	end := closeGate(t, dir, endGate)
 	t.Cleanup(func() {
-		_ = os.Remove(filepath.Join(dir, marker))
+		end()
 		for _, line := range notes(dir, "starts") {
 			pid, _ := strconv.Atoi(line)
 			killDaemon(t, dir, pid)

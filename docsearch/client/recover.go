@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
 )
 
 const (
@@ -107,7 +108,7 @@ func (r *recovery) run(ctx context.Context) (discovery.Record, error) {
 		if done || err != nil {
 			return seen.record, err
 		}
-		if !sleep(ctx, lookPause) {
+		if !pause.For(ctx, lookPause) {
 			if r.life.Err() != nil {
 				return discovery.Record{}, errClosed
 			}

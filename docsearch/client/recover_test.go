@@ -382,10 +382,11 @@ func TestDaemonThatCannotBeBroughtBack(t *testing.T) {
 
 func TestSlowStartIsWaitedForAgain(t *testing.T) {
 	dir := stateDir(t)
+	goOn := closeGate(t, dir, goGate)
 	c := newClient(t, dir, modeSlow, client.Options{StartTimeout: 300 * time.Millisecond})
 	_, err := ask(t.Context(), c, "q")
 	wantDown(t, err, "not healthy within 300ms", "try again")
-	note(dir, "go", "")
+	goOn()
 	mustAsk(t, c, "q")
 	wantStarts(t, dir, 1)
 }

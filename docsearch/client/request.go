@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
 )
 
 const (
@@ -117,7 +118,7 @@ func (c *Client) watch(ctx context.Context, cancel context.CancelCauseFunc, reco
 				cancel(errHangs)
 				return
 			}
-			if !sleep(ctx, min(c.opts.HangTimeout, time.Until(deadline))) {
+			if !pause.For(ctx, min(c.opts.HangTimeout, time.Until(deadline))) {
 				return
 			}
 		}
@@ -211,16 +212,4 @@ func decode(status int, data []byte, out any) error {
 		return &lostError{fmt.Errorf("status %d with something else than the API's JSON: %w", status, err)}
 	}
 	return nil
-}
-
-// sleep waits, and reports whether ctx still lives after that.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

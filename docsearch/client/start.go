@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
 )
 
 const (
@@ -123,21 +123,9 @@ func (ch *child) lastWords() string {
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
 	lines = lines[max(0, len(lines)-tailLines):]
 	for i, line := range lines {
-		lines[i] = printable(line)
+		lines[i] = printable.Line(line) // names of files are in it, which anyone may have chosen
 	}
 	return "; it logged: " + strings.Join(lines, " | ")
-}
-
-// printable returns a line of a log without what a terminal would act on: names of files
-// are in it, which anyone may have chosen.
-func printable(line string) string {
-	line = strings.Join(strings.Fields(line), " ")
-	return strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cc, unicode.Cf) {
-			return -1
-		}
-		return r
-	}, line)
 }
 
 // readTail returns the end of the file, but nothing before offset.

@@ -5,7 +5,6 @@ package crawl
 import (
 	"os"
 	"syscall"
-	"testing"
 )
 
 // errorsOfProcess are ERROR_TOO_MANY_OPEN_FILES and ERROR_NOT_ENOUGH_MEMORY of Windows.
@@ -13,8 +12,3 @@ var errorsOfProcess = []error{syscall.Errno(4), syscall.Errno(8)}
 
 // makeFIFO makes a file where there are no FIFOs.
 func makeFIFO(path string) error { return os.WriteFile(path, nil, 0o644) }
-
-func exhaustDescriptors(t *testing.T) func() {
-	t.Skip("descriptors are not limited here")
-	return nil
-}

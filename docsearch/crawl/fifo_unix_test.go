@@ -14,15 +14,20 @@ var errorsOfProcess = []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM}
 
 func makeFIFO(path string) error { return syscall.Mkfifo(path, 0o644) }
 
-// exhaustDescriptors leaves no descriptor until the function that it returns is called.
-func exhaustDescriptors(t *testing.T) (release func()) {
-	t.Helper()
+// TestWalkWithoutDescriptors lets a walk run out of them: it must not take that for
+// files that are gone.
+func TestWalkWithoutDescriptors(t *testing.T) {
+	f := openFolder(t, tree(t, "a", "b/c"), Options{})
 	var limit syscall.Rlimit
 	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	lower := limit
 	lower.Cur = 0
 	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &lower))
-	return func() { must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)) }
+	err := f.Walk(t.Context(), func(File) error { return nil })
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit))
+	if err == nil {
+		t.Error("a walk that can open nothing succeeds")
+	}
 }
 
 func TestReadDoesNotWaitForAFIFO(t *testing.T) {

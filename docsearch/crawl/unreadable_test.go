@@ -1,13 +1,11 @@
 package crawl
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -188,38 +186,6 @@ func TestUnreadableErrorIsPlain(t *testing.T) {
 	}
 }
 
-// TestFolderThatCannotBeLookedAtIsNotGone puts the folder where it is, but out of reach.
-func TestFolderThatCannotBeLookedAtIsNotGone(t *testing.T) {
-	unprivileged(t)
-	dir := tree(t, "above/folder/a", "above/folder/b/c")
-	above, folder := filepath.Join(dir, "above"), filepath.Join(dir, "above", "folder")
-	f := openFolder(t, folder, Options{})
-	for _, closed := range []string{above, folder, filepath.Join(folder, "b")} {
-		must(t, os.Chmod(closed, 0))
-		err := f.Walk(t.Context(), func(File) error { return nil })
-		must(t, os.Chmod(closed, 0o755))
-		if e, ok := errors.AsType[*UnreadableError](err); !ok || !errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrGone) {
-			t.Errorf("without %s: got %v", closed, err)
-		} else {
-			t.Log(e.Paths, e)
-		}
-	}
-	if got := walked(t, f, "."); len(got) != 2 {
-		t.Errorf("visited %q afterwards", got)
-	}
-}
-
-// unprivileged skips a test that needs modes to count.
-func unprivileged(t *testing.T) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "closed")
-	must(t, os.WriteFile(path, nil, 0))
-	if file, err := os.Open(path); err == nil {
-		file.Close()
-		t.Skip("this user may read everything")
-	}
-}
-
 func TestIgnoreFileThatCannotBeFollowedClosesItsDirectory(t *testing.T) {
 	for name, tc := range map[string]struct {
 		file, content string
@@ -361,37 +327,6 @@ func TestDirectoryThatMayNotBeWatched(t *testing.T) {
 				t.Errorf("readable %t: closed %t", readable, n.closed)
 			}
 		})
-	}
-}
-
-// TestWatchOfTheSystemBesideAClosedDirectory opens the directory while the rest is
-// watched.
-func TestWatchOfTheSystemBesideAClosedDirectory(t *testing.T) {
-	unprivileged(t)
-	if runtime.GOOS != "linux" {
-		t.Skip("other systems may not tell of the mode of a directory that they cannot open")
-	}
-	dir := tree(t, "a.txt", "sub/deep/b.txt")
-	sub := filepath.Join(dir, "sub")
-	must(t, os.Chmod(sub, 0))
-	t.Cleanup(func() { os.Chmod(sub, 0o755) })
-	ctx, cancel := context.WithCancel(t.Context())
-	w, err := openFolder(t, dir, Options{}).Watch(ctx)
-	must(t, err)
-	defer w.Wait()
-	defer cancel()
-	for want, do := range map[string]func(){
-		"a.txt": func() { write(t, dir, "a.txt", "new") },
-		"sub":   func() { must(t, os.Chmod(sub, 0o755)) },
-	} {
-		do()
-		if got := collect(t, w, []string{want}); !slices.Equal(got, []string{want}) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	write(t, dir, "sub/deep/b.txt", "new")
-	if got, want := collect(t, w, []string{"sub/deep/b.txt"}), []string{"sub/deep/b.txt"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

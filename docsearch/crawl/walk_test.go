@@ -117,16 +117,6 @@ func TestWalkOfAFolderThatIsReplaced(t *testing.T) {
 	}
 }
 
-// TestWalkWithoutDescriptors lets a walk run out of them: it must not take that for
-// files that are gone.
-func TestWalkWithoutDescriptors(t *testing.T) {
-	f := openFolder(t, tree(t, "a", "b/c"), Options{})
-	defer exhaustDescriptors(t)()
-	if err := f.Walk(t.Context(), func(File) error { return nil }); err == nil {
-		t.Error("a walk that can open nothing succeeds")
-	}
-}
-
 func TestWalkSurvivesADeepTree(t *testing.T) {
 	dir := tree(t, "top.txt")
 	root, err := os.OpenRoot(dir)

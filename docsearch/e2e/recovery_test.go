@@ -103,12 +103,7 @@ func TestStoppedDaemonComesBack(t *testing.T) {
 	w := newWorld(t)
 	s := w.agent()
 	w.ready(s)
-	if out, err := w.command("stop").CombinedOutput(); err != nil {
-		t.Fatalf("docsearch stop: %v: %s", err, out)
-	}
-	if all := w.daemons(); len(all) > 0 {
-		t.Fatalf("after docsearch stop there are daemons: %v", all)
-	}
+	w.stop()
 	w.findAll(s)
 }
 

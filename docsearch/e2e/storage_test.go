@@ -33,9 +33,7 @@ func TestDamagedIndexIsMadeAnew(t *testing.T) {
 			s := w.agent()
 			w.ready(s)
 			// The daemon is not killed: its log would repair what is damaged here.
-			if out, err := w.command("stop").CombinedOutput(); err != nil {
-				t.Fatalf("docsearch stop: %v: %s", err, out)
-			}
+			w.stop()
 			if err := damage(filepath.Join(w.state, "index.db")); err != nil {
 				t.Fatal(err)
 			}

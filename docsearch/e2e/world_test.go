@@ -58,13 +58,7 @@ func (w *world) end() {
 	for _, pid := range w.daemons() {
 		_ = syscall.Kill(pid, syscall.SIGCONT)
 	}
-	if out, err := w.command("stop").CombinedOutput(); err != nil {
-		w.Errorf("docsearch stop: %v: %s", err, out)
-	}
-	for _, pid := range w.daemons() {
-		w.Errorf("daemon %d outlived docsearch stop", pid)
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
+	w.stop()
 	daemon, _ := os.ReadFile(filepath.Join(w.state, "daemon.log")) // not all have one
 	log := fmt.Sprintf("log:\n%s\ndaemon.log:\n%s", w.log.String(), daemon)
 	if strings.Contains(log, "DATA RACE") {
@@ -72,6 +66,18 @@ func (w *world) end() {
 	}
 	if w.Failed() {
 		w.Log(log)
+	}
+}
+
+// stop ends the daemon, whose process has ended when docsearch stop has.
+func (w *world) stop() {
+	w.Helper()
+	if out, err := w.command("stop").CombinedOutput(); err != nil {
+		w.Errorf("docsearch stop: %v: %s", err, out)
+	}
+	for _, pid := range w.daemons() {
+		w.Errorf("daemon %d outlived docsearch stop", pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 

@@ -15,9 +15,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
 )
 
 // Options say which endpoint to use, and how.
@@ -178,13 +179,7 @@ func (c *Client) refusal(resp *http.Response, data []byte) error {
 // without characters that a terminal acts on.
 func (c *Client) quote(said string) string {
 	said = c.withoutKey(strings.ToValidUTF8(said, ""))
-	said = strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cc, unicode.Cf) && !unicode.IsSpace(r) {
-			return -1
-		}
-		return r
-	}, said)
-	said = c.withoutKey(strings.Join(strings.Fields(said), " "))
+	said = c.withoutKey(printable.Line(said))
 	return strings.ToValidUTF8(said[:min(len(said), maxErrorBytes)], "")
 }
 

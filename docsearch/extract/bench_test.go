@@ -3,6 +3,8 @@ package extract
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
 )
 
 func BenchmarkExtract(b *testing.B) {
@@ -15,10 +17,10 @@ func BenchmarkExtract(b *testing.B) {
 		"markdown.md":  []byte(strings.Repeat("# Heading\n\n"+words[:500]+"\n\n", 2000)),
 		"code.go":      []byte(strings.Repeat("func f() {\n\treturn something(a, b)\n}\n\n", 25_000)),
 		"html.html":    []byte(strings.Repeat("<h2>Heading</h2><p>"+words[:500]+"</p>", 2000)),
-		"docx.docx":    buildDOCX(b, strings.Repeat(paragraph, 10_000)),
-		"pdf.pdf":      onePage("/X Do", stream("/Subtype /Form", "BT /F 10 Tf "+strings.Repeat(line, 10_000)+" ET")),
+		"docx.docx":    buildDOCX(strings.Repeat(paragraph, 10_000)),
+		"pdf.pdf":      pdftest.OnePage("/X Do", pdftest.Stream("/Subtype /Form", "BT /F 10 Tf "+strings.Repeat(line, 10_000)+" ET")),
 		"report.pdf":   fixture(b, "libreoffice.pdf"),
-		"smallest.pdf": onePage("BT /F 10 Tf (x) Tj ET"),
+		"smallest.pdf": pdftest.OnePage("BT /F 10 Tf (x) Tj ET"),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

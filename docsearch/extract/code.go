@@ -1,23 +1,27 @@
 package extract
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
+)
 
 // code keeps the text as it is. Its sections are the declarations that begin in the
 // first column.
 func code(text string) *Document {
 	doc := &Document{Type: TypeCode, Text: text}
-	var sections sectionList
+	var sections plain.Sections
 	offset := 0
 	for line := range strings.Lines(text) {
 		if isDeclaration(line) {
-			sections.add(Section{Offset: offset, Heading: declaration(line)})
+			sections.Add(Section{Offset: offset, Heading: declaration(line)})
 		}
-		if sections.full() {
+		if sections.Full() {
 			break
 		}
 		offset += len(line)
 	}
-	doc.Sections = sections.list
+	doc.Sections = sections.List
 	return doc
 }
 
@@ -43,5 +47,5 @@ func isDeclaration(line string) bool {
 }
 
 func declaration(line string) string {
-	return strings.TrimRight(oneLine(line), " {:(=")
+	return strings.TrimRight(plain.OneLine(line), " {:(=")
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"path"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
 // Limits of DOCX. Word itself makes some dozens of parts.
@@ -43,7 +45,7 @@ func docx(ctx context.Context, data []byte, maxText int) (*Document, error) {
 		return nil, docxError(main, err)
 	}
 	for _, name := range []string{"footnotes.xml", "endnotes.xml"} {
-		body.text.blankLine()
+		body.text.BlankLine()
 		if err := archive.read(sibling(main, name), body); err != nil && !errors.Is(err, errNoPart) {
 			return nil, err
 		}
@@ -52,7 +54,7 @@ func docx(ctx context.Context, data []byte, maxText int) (*Document, error) {
 	if err := archive.read("docProps/core.xml", properties); err != nil && !errors.Is(err, errNoPart) {
 		return nil, err
 	}
-	return body.document(oneLine(clean(properties.title.String()))), nil
+	return body.document(plain.OneLine(plain.Clean(properties.title.String()))), nil
 }
 
 func docxError(part string, err error) error {
@@ -180,9 +182,9 @@ type docxReader struct {
 	styles  docxStyles
 	maxText int
 
-	text      lineBuilder
+	text      plain.Builder
 	title     string // of the first paragraph with the style Title
-	sections  sectionList
+	sections  plain.Sections
 	paragraph docxParagraph
 	inText    int // depth of elements with text
 	skipped   int // depth of elements whose content comes a second time
@@ -218,15 +220,15 @@ func (d *docxReader) start(e xml.StartElement) {
 		d.inText++
 	case "tab", "ptab":
 		if !d.paragraph.properties {
-			d.text.tab()
+			d.text.Tab()
 		}
 	case "br", "cr":
-		d.text.newLine()
+		d.text.NewLine()
 	case "noBreakHyphen":
-		d.text.raw("-")
+		d.text.Raw("-")
 	case "tc":
 		d.cells++
-		d.text.tab()
+		d.text.Tab()
 	}
 }
 
@@ -245,9 +247,9 @@ func (d *docxReader) end(e xml.EndElement) {
 	case "tc":
 		d.cells = max(0, d.cells-1)
 	case "tr":
-		d.text.newLine()
+		d.text.NewLine()
 	case "tbl":
-		d.text.blankLine()
+		d.text.BlankLine()
 	}
 }
 
@@ -255,8 +257,8 @@ func (d *docxReader) chars(text []byte) error {
 	if d.inText == 0 || d.skipped > 0 {
 		return nil
 	}
-	d.text.words(string(text))
-	if d.text.b.Len() > d.maxText {
+	d.text.Words(string(text))
+	if d.text.Size() > d.maxText {
 		return tooMuchText(d.maxText)
 	}
 	return nil
@@ -268,19 +270,19 @@ func (d *docxReader) endParagraph() {
 	p := d.paragraph
 	d.paragraph = docxParagraph{offset: -1}
 	if d.cells > 0 {
-		d.text.words(" ")
+		d.text.Words(" ")
 		return
 	}
 	isTitle := d.styles.is(p.style, "title")
 	if p.offset >= 0 && (p.outline || isTitle || d.styles.isHeading(p.style)) {
-		if heading := oneLine(d.text.From(p.offset)); heading != "" {
-			d.sections.add(Section{Offset: p.offset, Heading: heading})
+		if heading := plain.OneLine(d.text.From(p.offset)); heading != "" {
+			d.sections.Add(Section{Offset: p.offset, Heading: heading})
 			if isTitle && d.title == "" {
 				d.title = heading
 			}
 		}
 	}
-	d.text.newLine()
+	d.text.NewLine()
 }
 
 func (d *docxReader) document(title string) *Document {
@@ -289,9 +291,9 @@ func (d *docxReader) document(title string) *Document {
 	case d.title != "":
 		title = d.title
 	default:
-		title = d.sections.title()
+		title = d.sections.Title()
 	}
-	return &Document{Type: TypeDOCX, Title: title, Text: d.text.String(), Sections: d.sections.list}
+	return &Document{Type: TypeDOCX, Title: title, Text: d.text.String(), Sections: d.sections.List}
 }
 
 func attribute(e xml.StartElement, name string) string {

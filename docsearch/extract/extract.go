@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
 // The types of documents.
@@ -35,12 +37,8 @@ type Document struct {
 	Sections []Section `json:"sections,omitempty"` // in ascending order of their offsets
 }
 
-// Section is a part of a document, from its offset to that of the next.
-type Section struct {
-	Offset  int    `json:"offset"` // in bytes of Text
-	Heading string `json:"heading,omitempty"`
-	Page    int    `json:"page,omitempty"` // from 1, 0 in formats without pages
-}
+// Section is a part of a document, from its offset in bytes of Text to that of the next.
+type Section = plain.Section
 
 // The reasons for which a file is not indexed.
 const (
@@ -122,7 +120,7 @@ type Extractor struct {
 // New returns an Extractor.
 func New(o Options) *Extractor {
 	o = o.withDefaults()
-	return &Extractor{opts: o, workers: make(chan struct{}, maxWorkers), patience: patience{most: o.Timeout}}
+	return &Extractor{opts: o, workers: make(chan struct{}, maxWorkers), patience: patience{least: leastTimeout, most: o.Timeout}}
 }
 
 // Extract returns the document that data, the content of the file of that name, is. The

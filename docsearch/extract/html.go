@@ -14,9 +14,12 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/html/charset"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
-// maxHTMLToken bounds one tag, text or script of HTML, which the tokenizer keeps as a whole.
+// maxHTMLToken bounds one tag, text or script of HTML, which the tokenizer keeps as a
+// whole. None may be larger than the text of a document.
 const maxHTMLToken = 8 << 20
 
 // htmlDocument reads the tokens of a page, never its tree: the time to build a tree
@@ -26,18 +29,19 @@ func htmlDocument(ctx context.Context, data []byte, maxText int) (*Document, err
 		return nil, skip(ReasonBinary, nil)
 	}
 	h := htmlReader{tokens: html.NewTokenizer(decodeHTML(data)), heading: -1}
-	h.tokens.SetMaxBuf(maxHTMLToken)
+	maxToken := min(maxHTMLToken, maxText)
+	h.tokens.SetMaxBuf(maxToken)
 	for n := 0; h.next(); n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if h.text.b.Len() > maxText {
+		if h.text.Size() > maxText {
 			return nil, tooMuchText(maxText)
 		}
 	}
 	switch err := h.tokens.Err(); {
 	case errors.Is(err, html.ErrBufferExceeded):
-		return nil, skip(ReasonTooLarge, fmt.Errorf("a tag, text or script of more than %d bytes", maxHTMLToken))
+		return nil, skip(ReasonTooLarge, fmt.Errorf("a tag, text or script of more than %d bytes", maxToken))
 	case !errors.Is(err, io.EOF):
 		return nil, skip(ReasonDamaged, err)
 	}
@@ -67,14 +71,14 @@ func hasUTF16BOM(data []byte) bool {
 // htmlReader turns tokens into text.
 type htmlReader struct {
 	tokens *html.Tokenizer
-	text   lineBuilder
+	text   plain.Builder
 
 	title    strings.Builder
 	inTitle  bool
 	pre      int       // depth of elements that keep white space
 	dropped  atom.Atom // the element whose content is dropped, 0 outside
 	depth    int       // of that element in itself
-	sections sectionList
+	sections plain.Sections
 	heading  int // offset of the open heading, -1 outside
 }
 
@@ -91,7 +95,7 @@ func (h *htmlReader) next() bool {
 	case html.SelfClosingTagToken:
 		name, _ := h.tokens.TagName()
 		if a := atom.Lookup(name); h.dropped == 0 && blockElements[a] {
-			h.text.newLine()
+			h.text.NewLine()
 		}
 	case html.EndTagToken:
 		name, _ := h.tokens.TagName()
@@ -108,9 +112,9 @@ func (h *htmlReader) takeText() {
 	default:
 		for piece := range pieces(h.tokens.Text()) {
 			if h.pre > 0 {
-				h.text.raw(piece)
+				h.text.Raw(piece)
 			} else {
-				h.text.words(piece)
+				h.text.Words(piece)
 			}
 		}
 	}
@@ -148,16 +152,16 @@ func (h *htmlReader) start(name atom.Atom) {
 	case name == atom.Pre, name == atom.Textarea, name == atom.Listing:
 		h.pre++
 	case name == atom.Td, name == atom.Th:
-		h.text.tab()
+		h.text.Tab()
 	case name == atom.Hr, name == atom.P:
-		h.text.blankLine()
+		h.text.BlankLine()
 	}
 	if headingElements[name] {
 		h.closeHeading()
-		h.text.blankLine()
+		h.text.BlankLine()
 		h.heading = h.text.Len()
 	} else if blockElements[name] {
-		h.text.newLine()
+		h.text.NewLine()
 	}
 }
 
@@ -177,9 +181,9 @@ func (h *htmlReader) end(name atom.Atom) {
 	}
 	if headingElements[name] {
 		h.closeHeading()
-		h.text.newLine()
+		h.text.NewLine()
 	} else if blockElements[name] {
-		h.text.newLine()
+		h.text.NewLine()
 	}
 }
 
@@ -188,8 +192,8 @@ func (h *htmlReader) closeHeading() {
 	if h.heading < 0 {
 		return
 	}
-	if heading := oneLine(h.text.From(h.heading)); heading != "" {
-		h.sections.add(Section{Offset: h.heading, Heading: heading})
+	if heading := plain.OneLine(h.text.From(h.heading)); heading != "" {
+		h.sections.Add(Section{Offset: h.heading, Heading: heading})
 	}
 	h.heading = -1
 }
@@ -198,12 +202,12 @@ func (h *htmlReader) document() *Document {
 	h.closeHeading()
 	doc := &Document{
 		Type:     TypeHTML,
-		Title:    oneLine(clean(h.title.String())),
+		Title:    plain.OneLine(plain.Clean(h.title.String())),
 		Text:     h.text.String(),
-		Sections: h.sections.list,
+		Sections: h.sections.List,
 	}
 	if doc.Title == "" {
-		doc.Title = h.sections.title()
+		doc.Title = h.sections.Title()
 	}
 	return doc
 }

@@ -3,6 +3,8 @@ package extract
 import (
 	"regexp"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
 // markdown keeps the text as it is and finds its headings: those with # (ATX), and
@@ -12,20 +14,20 @@ func markdown(text string) *Document {
 	doc := &Document{Type: TypeMarkdown, Text: text}
 	title, body := frontMatter(text)
 	scan := markdownScan{}
-	var sections sectionList
+	var sections plain.Sections
 	offset := len(text) - len(body)
 	for line := range strings.Lines(body) {
 		if heading, at := scan.line(strings.TrimRight(line, "\n"), offset); heading != "" {
-			sections.add(Section{Offset: at, Heading: heading})
+			sections.Add(Section{Offset: at, Heading: heading})
 		}
-		if sections.full() {
+		if sections.Full() {
 			break
 		}
 		offset += len(line)
 	}
-	doc.Title, doc.Sections = title, sections.list
+	doc.Title, doc.Sections = title, sections.List
 	if title == "" {
-		doc.Title = sections.title()
+		doc.Title = sections.Title()
 	}
 	return doc
 }
@@ -85,7 +87,7 @@ var (
 
 // inlineText returns a heading without its markup.
 func inlineText(s string) string {
-	s = oneLine(s)
+	s = plain.OneLine(s)
 	s = markdownAnchor.ReplaceAllString(s, "")
 	s = markdownLink.ReplaceAllString(s, "$1")
 	return strings.TrimSpace(markdownMarker.Replace(s))
@@ -122,5 +124,5 @@ func frontMatterValue(line string) string {
 	if value == "" || value[0] != ':' && value[0] != '=' {
 		return ""
 	}
-	return oneLine(strings.Trim(strings.TrimSpace(value[1:]), `"'`))
+	return plain.OneLine(strings.Trim(strings.TrimSpace(value[1:]), `"'`))
 }

@@ -10,23 +10,51 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
 const (
 	hugeFile = 16 << 20  // bytes
 	mostHeap = 112 << 20 // that the extraction of such a file adds, garbage included
-	hugeXML  = 8 << 20   // of a DOCX: with the race detector it takes seconds to make
+	hugeXML  = 8 << 20   // bytes of a DOCX
 )
 
-func init() { workers["measures"] = measure }
+func init() {
+	workers["makes"] = func() error {
+		path := os.Getenv(pathVariable)
+		return os.WriteFile(path, hugeFiles[filepath.Base(path)](), 0o600)
+	}
+	workers["measures"] = measure
+}
 
-// measuredVariable names the file that measure extracts.
-const measuredVariable = "DOCSEARCH_TEST_MEASURE"
+// pathVariable names the file that the worker makes or measures.
+const pathVariable = "DOCSEARCH_TEST_PATH"
+
+// hugeFiles are the files that need the most memory for their size.
+var hugeFiles = map[string]func() []byte{
+	"headings.md":        repeated("# h\n"),
+	"long headings.md":   repeated("# " + strings.Repeat("heading ", 40) + "\n"),
+	"declarations.go":    repeated("func f\n"),
+	"headings.html":      repeated("<h1>a"),
+	"one text.html":      repeated("text "),
+	"one tag.html":       func() []byte { return append([]byte("<a b='"), repeated("text ")()...) },
+	"currency.html":      func() []byte { return append([]byte("<meta charset=windows-1252>"), repeated("\x80")()...) },
+	"currency.txt":       repeated("\x80"),
+	"UTF-16.txt":         func() []byte { return append([]byte("\xff\xfe"), repeated("\x00\x08")()...) },
+	"broken.txt":         repeated("üüüüü\xff\r\ue000"),
+	"headings.docx":      hugeDOCX(`<p><pPr><outlineLvl val="1"/></pPr><t>h</t></p>`, ""),
+	"long headings.docx": hugeDOCX(`<p><pPr><outlineLvl val="1"/></pPr><t>`+strings.Repeat("heading ", 40)+`</t></p>`, ""),
+	"styles.docx":        hugeDOCX("<p><t>h</t></p>", `<style styleId="%08d"/>`),
+	"text.pdf":           hugePDF,
+}
 
 // measure extracts a file and prints by how many bytes the heap has grown at its largest.
 // Its process is new: HeapSys never shrinks, so that it tells the most that there was.
 func measure() error {
-	path := os.Getenv(measuredVariable)
+	path := os.Getenv(pathVariable)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -35,7 +63,8 @@ func measure() error {
 	if err != nil {
 		return err
 	}
-	e := New(Options{Worker: []string{self, "worker"}})
+	e := New(Options{Worker: []string{self, "worker"}, Timeout: time.Hour})
+	e.patience.least = time.Hour // however busy the machine is: this is about memory
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -52,33 +81,23 @@ func measure() error {
 	return err
 }
 
-// TestMemoryIsBounded extracts the files that need the most memory for their size.
+// TestMemoryIsBounded makes and extracts the files in processes of their own.
 func TestMemoryIsBounded(t *testing.T) {
 	program := withoutRaceDetector(t)
-	for name, data := range map[string]func() []byte{
-		"headings.md":      repeated("# h\n"),
-		"long headings.md": repeated("# " + strings.Repeat("heading ", 40) + "\n"),
-		"declarations.go":  repeated("func f\n"),
-		"headings.html":    repeated("<h1>a"),
-		"one text.html":    repeated("text "),
-		"one tag.html":     func() []byte { return append([]byte("<a b='"), repeated("text ")()...) },
-		"currency.html":    func() []byte { return append([]byte("<meta charset=windows-1252>"), repeated("\x80")()...) },
-		"currency.txt":     repeated("\x80"),
-		"UTF-16.txt":       func() []byte { return append([]byte("\xff\xfe"), repeated("\x00\x08")()...) },
-		"broken.txt":       repeated("üüüüü\xff\r\ue000"),
-		"headings.docx":    func() []byte { return hugeDOCX(t, `<p><pPr><outlineLvl val="1"/></pPr><t>h</t></p>`, "") },
-		"long headings.docx": func() []byte {
-			return hugeDOCX(t, `<p><pPr><outlineLvl val="1"/></pPr><t>`+strings.Repeat("heading ", 40)+`</t></p>`, "")
-		},
-		"styles.docx": func() []byte { return hugeDOCX(t, "<p><t>h</t></p>", `<style styleId="%08d"/>`) },
-		"text.pdf":    func() []byte { return hugePDF() },
-	} {
+	for name := range hugeFiles {
 		t.Run(name, func(t *testing.T) {
-			grown, sections := measured(t, program, name, data())
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), name)
+			runWorker(t, program, "makes", path)
+			out := runWorker(t, program, "measures", path)
+			var grown, sections int
+			if _, err := fmt.Sscan(out, &grown, &sections); err != nil {
+				t.Fatalf("%q: %v", out, err)
+			}
 			t.Logf("%s: %d MiB, %d sections", name, grown>>20, sections)
-			if grown > mostHeap || sections > maxSections {
+			if grown > mostHeap || sections > plain.MaxSections {
 				t.Errorf("the heap grows by %d MiB, and there are %d sections, want at most %d MiB and %d",
-					grown>>20, sections, mostHeap>>20, maxSections)
+					grown>>20, sections, mostHeap>>20, plain.MaxSections)
 			}
 		})
 	}
@@ -88,17 +107,19 @@ func repeated(part string) func() []byte {
 	return func() []byte { return bytes.Repeat([]byte(part), hugeFile/len(part)) }
 }
 
-// hugeDOCX returns a document of this paragraph and of numbered styles.
-func hugeDOCX(t testing.TB, paragraph, style string) []byte {
-	parts := map[string]string{"word/document.xml": wordXML(strings.Repeat(paragraph, hugeXML/len(paragraph)))}
-	if style != "" {
+// hugeDOCX returns a function that makes a document of this paragraph and of numbered
+// styles.
+func hugeDOCX(paragraph, style string) func() []byte {
+	return func() []byte {
+		if style == "" {
+			return buildDOCX(strings.Repeat(paragraph, hugeXML/len(paragraph)))
+		}
 		var styles strings.Builder
 		for i := range hugeXML / len(style) {
 			fmt.Fprintf(&styles, style, i)
 		}
-		parts = map[string]string{"word/document.xml": wordXML(paragraph), "word/styles.xml": styles.String()}
+		return buildZip(map[string]string{"word/document.xml": wordXML(paragraph), "word/styles.xml": styles.String()})
 	}
-	return buildZip(t, parts)
 }
 
 // hugePDF returns a PDF whose text is mostly characters that JSON escapes.
@@ -107,11 +128,11 @@ func hugePDF() []byte {
 	cmap := "1 beginbfchar <41> <0001> endbfchar"
 	line := "(" + strings.Repeat("A", 1<<10) + ") Tj "
 	content := "BT /X 10 Tf " + strings.Repeat(line, 15<<10) + "ET"
-	return buildPDF("",
+	return pdftest.Build("",
 		"<< /Type /Catalog /Pages 2 0 R >>",
 		"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
 		"<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /Font << /X 5 0 R >> >> >>",
-		deflated("", content), font, "null", stream("", cmap))
+		pdftest.Deflated("", content), font, "null", pdftest.Stream("", cmap))
 }
 
 // withoutRaceDetector returns the path of these tests, built as users build: the race
@@ -125,22 +146,15 @@ func withoutRaceDetector(t *testing.T) string {
 	return program
 }
 
-// measured has a process of its own extract the data.
-func measured(t *testing.T, program, name string, data []byte) (grown, sections int) {
+// runWorker has a process of its own make or measure the file, and returns what it says.
+func runWorker(t *testing.T, program, worker, path string) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), program, "measures")
-	cmd.Env = append(os.Environ(), measuredVariable+"="+path, "GORACE=atexit_sleep_ms=0")
+	cmd := exec.CommandContext(t.Context(), program, worker)
+	cmd.Env = append(os.Environ(), pathVariable+"="+path)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", worker, err)
 	}
-	if _, err := fmt.Sscan(string(out), &grown, &sections); err != nil {
-		t.Fatalf("%q: %v", out, err)
-	}
-	return grown, sections
+	return string(out)
 }

@@ -17,7 +17,7 @@ const (
 // patience decides how long a PDF may take. Many that time out one after the other, such
 // as a thousand hostile ones, get little time; one in each period gets all of its time.
 type patience struct {
-	most time.Duration
+	least, most time.Duration
 
 	mu    sync.Mutex
 	row   int       // timeouts since the last PDF that ended in time
@@ -26,7 +26,7 @@ type patience struct {
 
 // timeout returns how long a PDF of that size may take.
 func (p *patience) timeout(size int, now time.Time) time.Duration {
-	normal := min(p.most, (leastTimeout + time.Duration(size)*timeoutPerMiB/(1<<20)).Round(time.Second/10))
+	normal := min(p.most, (p.least + time.Duration(size)*timeoutPerMiB/(1<<20)).Round(time.Second/10))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now.Before(p.until) {

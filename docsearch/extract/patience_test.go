@@ -4,10 +4,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
 )
 
 func TestTimeoutDependsOnTheSize(t *testing.T) {
-	p := patience{most: 30 * time.Second}
+	p := patience{least: leastTimeout, most: 30 * time.Second}
 	for size, want := range map[int]time.Duration{0: 10 * time.Second, 1 << 20: 15 * time.Second, 4 << 20: 30 * time.Second, 1 << 30: 30 * time.Second} {
 		if got := p.timeout(size, time.Now()); got != want {
 			t.Errorf("%d bytes: got %v, want %v", size, got, want)
@@ -16,7 +18,7 @@ func TestTimeoutDependsOnTheSize(t *testing.T) {
 }
 
 func TestTimeoutsInARow(t *testing.T) {
-	p := patience{most: 30 * time.Second}
+	p := patience{least: leastTimeout, most: 30 * time.Second}
 	now := time.Now()
 	wantTimeout := func(want time.Duration) {
 		t.Helper()
@@ -41,7 +43,7 @@ func TestTimeoutsInARow(t *testing.T) {
 }
 
 func TestThousandHostilePDFsEndSoon(t *testing.T) {
-	p := patience{most: 30 * time.Second}
+	p := patience{least: leastTimeout, most: 30 * time.Second}
 	start := time.Now()
 	now := start
 	for range 1000 {
@@ -57,7 +59,7 @@ func TestExtractorHasPatience(t *testing.T) {
 	t.Parallel()
 	e := withWorker(t, "stays", Options{})
 	e.patience.row, e.patience.until = rowTimeouts-1, time.Now().Add(time.Hour)
-	_, err := e.Extract(t.Context(), "a.pdf", onePage(""))
+	_, err := e.Extract(t.Context(), "a.pdf", pdftest.OnePage(""))
 	if wantReason(t, err, ReasonTimeout); err != nil && !strings.Contains(err.Error(), "longer than "+briefTimeout.String()) {
 		t.Errorf("got %v, want a timeout of %v", err, briefTimeout)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
 const (
@@ -84,7 +86,7 @@ func (e *Extractor) converse(cmd *exec.Cmd, data []byte, timeout time.Duration) 
 }
 
 // maxReport is the most bytes of a report. JSON makes up to six of one of a heading.
-const maxReport = maxSections * 2048
+const maxReport = plain.MaxSections * 2048
 
 // workerError says why a child ended without a report.
 func workerError(err error, complaint string) error {
@@ -102,7 +104,7 @@ func workerError(err error, complaint string) error {
 		return skip(ReasonMemory, err)
 	}
 	first, _, _ := strings.Cut(complaint, "\n")
-	return damaged("the PDF worker ended: %w: %s", err, oneLine(first))
+	return damaged("the PDF worker ended: %w: %s", err, plain.OneLine(first))
 }
 
 // documentOf checks a report, which a hostile file may have had a hand in.
@@ -116,14 +118,14 @@ func documentOf(output []byte) (*Document, error) {
 		return nil, damaged("read the report of the PDF worker: %w", err)
 	}
 	if r.Document == nil && !reasons[r.Reason] {
-		return nil, damaged("the PDF worker reports the reason %q", oneLine(r.Reason))
+		return nil, damaged("the PDF worker reports the reason %q", plain.OneLine(r.Reason))
 	}
 	if r.Document == nil {
 		return nil, skip(r.Reason, errors.New(r.Cause))
 	}
 	doc := r.Document
-	doc.Type, doc.Title = TypePDF, oneLine(clean(doc.Title))
-	if doc.Text = string(text); clean(doc.Text) != doc.Text {
+	doc.Type, doc.Title = TypePDF, plain.OneLine(plain.Clean(doc.Title))
+	if doc.Text = string(text); plain.Clean(doc.Text) != doc.Text {
 		return nil, damaged("the PDF worker reports text that is not clean")
 	}
 	if err := checkSections(doc); err != nil {
@@ -134,7 +136,7 @@ func documentOf(output []byte) (*Document, error) {
 
 // checkSections checks the sections of a report, and makes their headings clean.
 func checkSections(doc *Document) error {
-	if len(doc.Sections) > maxSections {
+	if len(doc.Sections) > plain.MaxSections {
 		return damaged("the PDF worker reports %d sections", len(doc.Sections))
 	}
 	last := 0
@@ -144,7 +146,7 @@ func checkSections(doc *Document) error {
 			return damaged("the PDF worker reports a section at %d after %d of %d", s.Offset, last, len(doc.Text))
 		}
 		last = s.Offset
-		s.Heading = oneLine(clean(s.Heading))
+		s.Heading = plain.OneLine(plain.Clean(s.Heading))
 	}
 	return nil
 }

@@ -11,10 +11,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
 )
 
 func TestWorkerThatMisbehaves(t *testing.T) {
-	pdf := onePage("BT /F 10 Tf (text) Tj ET")
+	pdf := pdftest.OnePage("BT /F 10 Tf (text) Tj ET")
 	for worker, reason := range map[string]string{
 		"silent":    ReasonDamaged,
 		"fails":     ReasonDamaged,
@@ -38,16 +40,16 @@ func TestWorkerThatMisbehaves(t *testing.T) {
 }
 
 func TestWorkerErrorNamesTheFirstLineOfTheComplaint(t *testing.T) {
-	_, err := withWorker(t, "fails", Options{}).Extract(t.Context(), "a.pdf", onePage(""))
+	_, err := withWorker(t, "fails", Options{}).Extract(t.Context(), "a.pdf", pdftest.OnePage(""))
 	if err == nil || !strings.Contains(err.Error(), "some complaint") || strings.Contains(err.Error(), "more") {
 		t.Errorf("got %v, want the first line", err)
 	}
 }
 
 func TestNoWorker(t *testing.T) {
-	_, err := New(Options{}).Extract(t.Context(), "a.pdf", onePage(""))
+	_, err := New(Options{}).Extract(t.Context(), "a.pdf", pdftest.OnePage(""))
 	wantReason(t, err, ReasonUnsupported)
-	_, err = New(Options{Worker: []string{"/nonexistent/worker"}}).Extract(t.Context(), "a.pdf", onePage(""))
+	_, err = New(Options{Worker: []string{"/nonexistent/worker"}}).Extract(t.Context(), "a.pdf", pdftest.OnePage(""))
 	if _, ok := errors.AsType[*SkipError](err); ok || err == nil {
 		t.Errorf("a worker that is missing: got %v, want an error that says nothing of the file", err)
 	}
@@ -57,19 +59,19 @@ func TestCancelEndsTheWorker(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	e := withWorker(t, "stays", Options{})
-	if _, err := e.Extract(ctx, "a.pdf", onePage("")); !errors.Is(err, context.Canceled) {
+	if _, err := e.Extract(ctx, "a.pdf", pdftest.OnePage("")); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := e.Extract(ctx, "a.pdf", onePage("")); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.Extract(ctx, "a.pdf", pdftest.OnePage("")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 
 func TestManyPDFsAtOnce(t *testing.T) {
 	e := withWorker(t, "worker", Options{})
-	pdf := onePage("BT /F 10 Tf (text) Tj ET")
+	pdf := pdftest.OnePage("BT /F 10 Tf (text) Tj ET")
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -159,25 +161,6 @@ func FuzzOrder(f *testing.F) {
 		o, data, err := readOrder(bytes.NewReader(input))
 		if err == nil && (o.MaxText <= 0 || !bytes.HasSuffix(input, data)) {
 			t.Errorf("read %+v, %q", o, data)
-		}
-	})
-}
-
-// FuzzCharacterMap reads the maps of fonts, which are the part of PDF that is read here.
-func FuzzCharacterMap(f *testing.F) {
-	f.Add([]byte("2 beginbfchar <0001> <0041> <0002> <00660069> endbfchar"), []byte{0, 1, 0, 2})
-	f.Add([]byte("beginbfrange <00> <ff> <0041> <03> <05> [<0041> <d83dde00>] endbfrange"), []byte{4})
-	f.Add([]byte("beginbfrange <> <ffffffff> [] <00000000> <ffffffff> <ffff> endbfrange"), []byte("a"))
-	f.Fuzz(func(t *testing.T, program, raw []byte) {
-		font := &pdfFont{toUnicode: make(map[string]string), glyphs: make(map[string]pdfGlyph), composite: len(raw)%2 == 0}
-		font.readCharacterMap(program)
-		if len(font.toUnicode) > maxCodes {
-			t.Errorf("%d codes", len(font.toUnicode))
-		}
-		for code := range font.codes(string(raw)) {
-			if text := font.glyph(code).text; clean(text) != text {
-				t.Errorf("%q means %q", code, text)
-			}
 		}
 	})
 }

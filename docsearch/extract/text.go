@@ -9,6 +9,8 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/unicode"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
 // decode returns data as clean UTF-8. Data that is neither UTF-8 nor UTF-16 with a byte
@@ -20,9 +22,9 @@ func decode(data []byte, maxText int) (string, error) {
 	case isBinary(data):
 		return "", skip(ReasonBinary, nil)
 	case utf8.Valid(data):
-		return clean(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))), nil
+		return plain.Clean(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))), nil
 	case mostlyUTF8(data):
-		return clean(string(data)), nil
+		return plain.Clean(string(data)), nil
 	}
 	return decodeFrom(charmap.Windows1252, data, maxText)
 }
@@ -39,7 +41,7 @@ func decodeFrom(e encoding.Encoding, data []byte, maxText int) (string, error) {
 	if n > int64(maxText) {
 		return "", tooMuchText(maxText)
 	}
-	return clean(b.String()), nil
+	return plain.Clean(b.String()), nil
 }
 
 // isBinary reports whether data has a NUL, or more control characters than text has.
@@ -73,44 +75,4 @@ func mostlyUTF8(data []byte) bool {
 		data = data[n:]
 	}
 	return good > 4*bad
-}
-
-// clean makes s what Document.Text promises.
-func clean(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\uFFFD")
-	}
-	if strings.IndexByte(s, '\r') >= 0 {
-		s = strings.ReplaceAll(s, "\r\n", "\n")
-		s = strings.ReplaceAll(s, "\r", "\n")
-	}
-	return withoutReserved(s)
-}
-
-// withoutReserved removes the characters that the index reserves for itself, and NUL.
-func withoutReserved(s string) string {
-	const lead = "\xee\x80" // the first bytes of U+E000 and U+E001
-	if strings.IndexByte(s, 0) < 0 && !strings.Contains(s, lead) {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if r == 0 || r == '\ue000' || r == '\ue001' {
-			return -1
-		}
-		return r
-	}, s)
-}
-
-// oneLine returns s with its white space collapsed, cut to what a title or a heading
-// may have.
-func oneLine(s string) string {
-	const longest = 300
-	if len(s) > 8*longest {
-		s = s[:8*longest]
-	}
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "")), " ")
-	if len(s) > longest {
-		s = strings.ToValidUTF8(s[:longest], "") + "…"
-	}
-	return s
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
@@ -102,7 +104,7 @@ func TestLimitsOfText(t *testing.T) {
 }
 
 func TestPDFWithoutItsExtension(t *testing.T) {
-	doc, err := withWorker(t, "worker", Options{}).Extract(t.Context(), "download", onePage("BT /F 10 Tf (text) Tj ET"))
+	doc, err := withWorker(t, "worker", Options{}).Extract(t.Context(), "download", pdftest.OnePage("BT /F 10 Tf (text) Tj ET"))
 	if err != nil || doc.Type != TypePDF {
 		t.Errorf("got %v, %v, want a PDF", doc, err)
 	}
@@ -213,11 +215,11 @@ func checkLine(t testing.TB, s string) {
 }
 
 func TestSectionsAreBounded(t *testing.T) {
-	doc := markdown(strings.Repeat("# h\n", maxSections+5))
-	if len(doc.Sections) != maxSections || doc.Title != "h" || len(doc.Text) != 4*(maxSections+5) {
+	doc := markdown(strings.Repeat("# h\n", plain.MaxSections+5))
+	if len(doc.Sections) != plain.MaxSections || doc.Title != "h" || len(doc.Text) != 4*(plain.MaxSections+5) {
 		t.Fatalf("got %d sections, title %q, %d bytes of text", len(doc.Sections), doc.Title, len(doc.Text))
 	}
-	if last := doc.Sections[maxSections-1]; last != (Section{Offset: 4 * (maxSections - 1)}) {
+	if last := doc.Sections[plain.MaxSections-1]; last != (Section{Offset: 4 * (plain.MaxSections - 1)}) {
 		t.Errorf("the last section is %+v, want one without a heading", last)
 	}
 }

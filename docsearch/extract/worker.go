@@ -8,6 +8,9 @@ import (
 	"io"
 	"runtime/debug"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdf"
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
 // A worker reads one order and one file, and writes one report and one text. Order and
@@ -44,8 +47,22 @@ func Worker(in io.Reader, out io.Writer) error {
 	if err := limitProcess(o); err != nil {
 		return fmt.Errorf("limit the PDF worker: %w", err)
 	}
-	doc, err := pdfDocument(data, o.MaxText)
+	doc, err := readPDF(data, o.MaxText)
 	return writeReport(out, doc, err)
+}
+
+// readPDF reads a PDF in this process.
+func readPDF(data []byte, maxText int) (*Document, error) {
+	doc, err := pdf.Read(data, maxText)
+	switch {
+	case errors.Is(err, pdf.ErrEncrypted):
+		return nil, skip(ReasonEncrypted, err)
+	case errors.Is(err, pdf.ErrTooLarge):
+		return nil, skip(ReasonTooLarge, err)
+	case err != nil:
+		return nil, skip(ReasonDamaged, err)
+	}
+	return &Document{Type: TypePDF, Title: doc.Title, Text: doc.Text, Sections: doc.Sections}, nil
 }
 
 func readOrder(in io.Reader) (o order, data []byte, err error) {
@@ -82,11 +99,11 @@ func reportOf(doc *Document, err error) report {
 	if err == nil {
 		return report{Document: doc}
 	}
-	r := report{Reason: ReasonDamaged, Cause: oneLine(err.Error())}
+	r := report{Reason: ReasonDamaged, Cause: plain.OneLine(err.Error())}
 	if skipped, ok := errors.AsType[*SkipError](err); ok {
 		r.Reason, r.Cause = skipped.Reason, ""
 		if skipped.Err != nil {
-			r.Cause = oneLine(skipped.Err.Error())
+			r.Cause = plain.OneLine(skipped.Err.Error())
 		}
 	}
 	return r

@@ -3,11 +3,8 @@ package index
 import (
 	"errors"
 	"fmt"
-	"syscall"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
-
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/database"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
 )
 
@@ -24,11 +21,11 @@ var (
 	// ErrQuery means that a query has nothing to search for.
 	ErrQuery = errors.New("the query has no word to search for")
 	// ErrCorrupt means that the file is damaged. The next Open makes a new one.
-	ErrCorrupt = errors.New("the index is damaged; restart the daemon, which makes a new one")
+	ErrCorrupt = database.ErrCorrupt
 	// ErrDiskFull means that the index cannot grow. What it has stays readable.
-	ErrDiskFull = errors.New("the disk is full; free some space")
+	ErrDiskFull = database.ErrFull
 	// ErrReadOnly means that the index cannot be written.
-	ErrReadOnly = errors.New("the index cannot be written; check the permissions of its file and folder")
+	ErrReadOnly = database.ErrReadOnly
 	// ErrClosed means that Close was called.
 	ErrClosed = errors.New("the index is closed")
 )
@@ -54,20 +51,5 @@ func classify(err error) error {
 	if errors.Is(err, pieces.ErrChunks) {
 		return ErrCorrupt
 	}
-	if errors.Is(err, syscall.ENOSPC) {
-		return ErrDiskFull
-	}
-	e, ok := errors.AsType[*sqlite.Error](err)
-	if !ok {
-		return nil
-	}
-	switch e.Code() & 0xff {
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return ErrCorrupt
-	case sqlite3.SQLITE_FULL:
-		return ErrDiskFull
-	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
-		return ErrReadOnly
-	}
-	return nil
+	return database.Classify(err)
 }

@@ -61,7 +61,7 @@ func ForgetQueries(x *Index) {
 
 // StoredVectors returns the number of vectors, with those that no chunk has any more.
 func StoredVectors(ctx context.Context, x *Index) (n int) {
-	if err := x.read.QueryRowContext(ctx, "SELECT count(*) FROM vectors").Scan(&n); err != nil {
+	if err := x.db.Read.QueryRowContext(ctx, "SELECT count(*) FROM vectors").Scan(&n); err != nil {
 		panic(err)
 	}
 	return n

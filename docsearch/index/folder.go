@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -215,11 +214,7 @@ func (x *Index) Stats(ctx context.Context) (s Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	for _, suffix := range []string{"", "-wal"} {
-		if fi, err := os.Stat(x.path + suffix); err == nil {
-			s.FileBytes += fi.Size()
-		}
-	}
+	s.FileBytes = x.db.Bytes()
 	return s, nil
 }
 

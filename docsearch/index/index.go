@@ -4,19 +4,15 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	_ "modernc.org/sqlite/vec" // vec0 tables
-
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/database"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
 )
 
@@ -36,21 +32,13 @@ type Options struct {
 	queryTimeout time.Duration // for the vector of a query; 0: queryTimeout
 }
 
-const (
-	readers     = 4
-	busyTimeout = 10 * time.Second
-	cacheKiB    = 16 << 10 // of each connection
-)
-
 // Index is an open index. Its methods are safe for concurrent use.
 type Index struct {
 	path    string
 	opts    Options
 	log     *slog.Logger
 	rebuilt string
-
-	write *sql.DB // one connection
-	read  *sql.DB
+	db      *database.Database // nil if Open fails
 
 	findWord, readPiece, describe *sql.Stmt // of searches
 
@@ -78,25 +66,21 @@ func Open(ctx context.Context, path string, o Options) (*Index, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	o.queryTimeout = cmp.Or(o.queryTimeout, queryTimeout)
-	why := inspect(path)
-	if why == "" {
-		x, unusable, err := open(ctx, path, o)
-		if err != nil && classify(err) != ErrCorrupt {
-			return nil, openError(path, err)
-		}
-		if err != nil {
-			unusable = "it is damaged: " + err.Error()
-		}
-		if unusable == "" {
-			if err := x.resume(ctx); err != nil {
-				x.Close()
-				return nil, err
-			}
-			return x, nil
-		}
-		why = unusable
+	x, why, err := open(ctx, path, o)
+	if err != nil && classify(err) != ErrCorrupt {
+		return nil, openError(path, err)
 	}
-	if err := moveAside(path); err != nil {
+	if err != nil {
+		why = "it is damaged: " + err.Error()
+	}
+	if why == "" {
+		if err := x.resume(ctx); err != nil {
+			x.Close()
+			return nil, err
+		}
+		return x, nil
+	}
+	if err := database.MoveAside(path); err != nil {
 		return nil, fmt.Errorf("open index %s: %s, and it cannot be moved aside: %w", path, why, err)
 	}
 	x, unusable, err := open(ctx, path, o)
@@ -128,27 +112,13 @@ func open(ctx context.Context, path string, o Options) (x *Index, unusable strin
 			x = nil
 		}
 	}()
-	create(path)
-	if x.write, err = connect(path, o.maxPages, false); err != nil {
-		return x, "", err
-	}
-	if x.read, err = connect(path, 0, true); err != nil {
-		return x, "", err
-	}
-	if unusable, err = prepare(ctx, x.write); err != nil || unusable != "" {
+	if x.db, unusable, err = database.Open(ctx, path, o.maxPages); err != nil || unusable != "" {
 		return x, unusable, err
 	}
 	if err := x.prepareVectors(ctx); err != nil {
 		return x, "", err
 	}
 	return x, "", x.prepareSearch(ctx)
-}
-
-// create makes the file, which only its owner may read. If it cannot, SQLite will tell why.
-func create(path string) {
-	if f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600); err == nil {
-		f.Close()
-	}
 }
 
 func (x *Index) prepareSearch(ctx context.Context) error {
@@ -159,41 +129,11 @@ func (x *Index) prepareSearch(ctx context.Context) error {
 		&x.describe: "SELECT folder, path, title, key FROM document NOT INDEXED WHERE id = ?",
 	} {
 		var err error
-		if *stmt, err = x.read.PrepareContext(ctx, query); err != nil {
+		if *stmt, err = x.db.Read.PrepareContext(ctx, query); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func connect(path string, maxPages int, reader bool) (*sql.DB, error) {
-	q := url.Values{}
-	pragma := func(p string, v any) { q.Add("_pragma", fmt.Sprintf("%s(%v)", p, v)) }
-	pragma("busy_timeout", busyTimeout.Milliseconds())
-	pragma("cache_size", -cacheKiB)
-	if reader {
-		pragma("query_only", 1)
-	} else {
-		pragma("page_size", 8192)
-		pragma("journal_mode", "WAL")
-		pragma("synchronous", "NORMAL")
-		pragma("journal_size_limit", 64<<20)
-		q.Set("_txlock", "immediate")
-		if maxPages > 0 {
-			pragma("max_page_count", maxPages)
-		}
-	}
-	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String())
-	if err != nil {
-		return nil, err
-	}
-	n := 1
-	if reader {
-		n = readers
-	}
-	db.SetMaxOpenConns(n)
-	db.SetMaxIdleConns(n)
-	return db, nil
 }
 
 // Rebuilt returns why Open made a new file, or "".
@@ -222,10 +162,8 @@ func (x *Index) shut() error {
 			errs = append(errs, s.Close())
 		}
 	}
-	for _, db := range []*sql.DB{x.read, x.write} {
-		if db != nil {
-			errs = append(errs, db.Close())
-		}
+	if x.db != nil {
+		errs = append(errs, x.db.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -249,7 +187,7 @@ func (x *Index) change(ctx context.Context, op string, f func(tx *sql.Tx) error)
 	defer x.calls.Done()
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	return x.wrap(op, transact(ctx, x.write, nil, func(tx *sql.Tx) error {
+	return x.wrap(op, x.db.Change(ctx, func(tx *sql.Tx) error {
 		if err := f(tx); err != nil {
 			return err
 		}
@@ -264,81 +202,7 @@ func (x *Index) view(ctx context.Context, op string, f func(tx *sql.Tx) error) e
 		return err
 	}
 	defer x.calls.Done()
-	return x.wrap(op, transact(ctx, x.read, &sql.TxOptions{ReadOnly: true}, f))
-}
-
-func transact(ctx context.Context, db *sql.DB, o *sql.TxOptions, f func(tx *sql.Tx) error) error {
-	tx, err := db.BeginTx(ctx, o)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback() // does nothing after Commit
-	if err = f(tx); err == nil {
-		err = tx.Commit()
-	}
-	if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil {
-		return ctx.Err() // it ended the transaction
-	}
-	return err
-}
-
-const (
-	header      = 100 // bytes, of a SQLite file
-	damagedMark = ".damaged"
-)
-
-// inspect returns why the file at path cannot be an index, or "". It reads no more
-// than the header.
-func inspect(path string) string {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return "" // there is none, or SQLite gives the error
-	}
-	if !fi.Mode().IsRegular() {
-		return "it is not a regular file"
-	}
-	if _, err := os.Stat(path + damagedMark); err == nil {
-		return "it was found to be damaged"
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	var h [header]byte
-	if n, _ := f.ReadAt(h[:], 0); n == 0 {
-		return ""
-	} else if n < header || string(h[:16]) != "SQLite format 3\x00" {
-		return "it is not a SQLite file"
-	}
-	if wal, err := os.Stat(path + "-wal"); err == nil && wal.Size() > 0 {
-		return "" // it may have the rest
-	}
-	pageSize := int64(binary.BigEndian.Uint16(h[16:]))
-	if pageSize == 1 {
-		pageSize = 1 << 16
-	}
-	if want := pageSize * int64(binary.BigEndian.Uint32(h[28:])); fi.Size() < want {
-		return fmt.Sprintf("it is cut off at %d bytes of %d", fi.Size(), want)
-	}
-	return ""
-}
-
-// moveAside renames the file at path, and its log, and removes the mark.
-func moveAside(path string) error {
-	to := path + ".corrupt-" + time.Now().UTC().Format("20060102T150405.000")
-	if err := os.Rename(path, to); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	for _, suffix := range []string{"-wal", "-shm"} {
-		if err := os.Rename(path+suffix, to+suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	if err := os.Remove(path + damagedMark); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return x.wrap(op, x.db.View(ctx, f))
 }
 
 // markDamaged has the next Open make a new file.
@@ -347,7 +211,7 @@ func (x *Index) markDamaged() {
 		return
 	}
 	x.log.Error("index damaged", "path", x.path)
-	if err := os.WriteFile(x.path+damagedMark, nil, 0o600); err != nil {
+	if err := x.db.MarkDamaged(); err != nil {
 		x.log.Error("index not marked as damaged", "err", err)
 	}
 }

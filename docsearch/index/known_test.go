@@ -11,11 +11,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
 
-// known is how much of the toolchain's source TestKnownItems searches. All of it takes
-// a minute under the race detector.
-var known = flag.Int("known", 1<<20, "bytes of the Go source that TestKnownItems searches")
+// known is how much of the toolchain's source TestKnownItems searches, and how often. All
+// of it takes a minute under the race detector.
+var (
+	known   = flag.Int("known", 1<<20, "bytes of the Go source that TestKnownItems searches")
+	phrases = flag.Int("phrases", 200, "phrases that TestKnownItems searches for")
+)
 
-// TestKnownItems takes a phrase from each of 200 documents and searches for its words.
+// TestKnownItems takes a phrase from each of some documents and searches for its words.
 // The document must be among the first three.
 func TestKnownItems(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 20))
@@ -29,7 +32,7 @@ func TestKnownItems(t *testing.T) {
 		text.WriteString(c.Document.Text)
 	}
 	items, top, first := 0, 0, 0
-	for i := 0; items < 200; i++ {
+	for i := 0; items < *phrases; i++ {
 		c := all[i%len(all)]
 		phrase := uniquePhrase(r, c.Document.Text, text.String())
 		if phrase == "" {

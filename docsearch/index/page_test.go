@@ -11,10 +11,11 @@ import (
 )
 
 func TestPagesHaveEachResultOnce(t *testing.T) {
+	const documents = 70 // more than three windows
 	x := open(t, index.Options{Embedder: nil})
 	r := rand.New(rand.NewPCG(3, 4))
 	var changes []index.Change
-	for i := range 130 {
+	for i := range documents {
 		var b strings.Builder
 		for range 5 + r.IntN(60) {
 			fmt.Fprintf(&b, "%s ", []string{"apple", "pear", "plum", "fig", "nut"}[r.IntN(5)])
@@ -25,7 +26,7 @@ func TestPagesHaveEachResultOnce(t *testing.T) {
 	for _, threshold := range []float64{0, 0.7, 0.9} {
 		q := index.Query{Text: "apple fig", Limit: 100, Threshold: threshold}
 		want := pages(t, x, q)
-		if threshold == 0 && len(want) != 130 {
+		if threshold == 0 && len(want) != documents {
 			t.Errorf("%d results", len(want))
 		}
 		for _, limit := range []int{1, 7, 20, 33} {

@@ -41,7 +41,7 @@ func (v *vectors) ready() bool { return v.dimensions.Load() > 0 }
 // model's.
 func (x *Index) prepareVectors(ctx context.Context) error {
 	var n int64
-	err := transact(ctx, x.write, nil, func(tx *sql.Tx) error {
+	err := x.db.Change(ctx, func(tx *sql.Tx) error {
 		dimensions, err := setting(ctx, tx, "dimensions")
 		if err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
 )
 
 // scope is what a search looks at.
@@ -160,7 +161,7 @@ func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, fold
 			reported = percent
 			s.notify(ctx, req, percent)
 		}
-		if !sleep(ctx, s.indexPoll) {
+		if !pause.For(ctx, s.indexPoll) {
 			return false, context.Cause(ctx)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 )
 
@@ -104,7 +106,7 @@ func formatFolders(folders []api.Folder) string {
 	fmt.Fprintf(&b, "%s:\n", count(len(folders), "folder"))
 	for i, f := range folders {
 		fmt.Fprintf(&b, "\n%d. %s\n   %s, %s, %s of text", i+1, oneLine(f.Path), formatStatus(f.Status, f.Percent),
-			count(f.Documents, "document"), size(f.TextBytes))
+			count(f.Documents, "document"), humanize.IBytes(uint64(f.TextBytes)))
 		if !f.IndexedAt.IsZero() {
 			fmt.Fprintf(&b, ", indexed %s", f.IndexedAt.UTC().Format(time.RFC3339))
 		}
@@ -140,7 +142,7 @@ func formatInfo(i *api.ServerInfo) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s, %s\n", i.Name, i.Version, formatStatus(i.Status, i.Percent))
 	fmt.Fprintf(&b, "%s, %s, %s, %s of text, %s on disk\n", count(i.Folders, "folder"), count(i.Documents, "document"),
-		count(i.Chunks, "passage"), size(i.TextBytes), size(i.IndexBytes))
+		count(i.Chunks, "passage"), humanize.IBytes(uint64(i.TextBytes)), humanize.IBytes(uint64(i.IndexBytes)))
 	if e := i.Embeddings; e != nil {
 		fmt.Fprintf(&b, "Embeddings: %s, for %s\n", e.Model, count(e.Chunks, "passage"))
 		if e.LastFailed != "" {
@@ -160,17 +162,4 @@ func count(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-func size(bytes int64) string {
-	switch {
-	case bytes < 1<<10:
-		return fmt.Sprintf("%d B", bytes)
-	case bytes < 1<<20:
-		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
-	case bytes < 1<<30:
-		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
-	default:
-		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
-	}
 }

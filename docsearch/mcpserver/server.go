@@ -22,6 +22,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
 )
 
 // API is what the server needs of the daemon. [*client.Client] implements it.
@@ -123,7 +124,7 @@ func (s *Server) watchFolders(ctx context.Context) {
 	for revision, first := int64(-1), true; ; first = false {
 		folders, err := s.api.WaitFolders(ctx, revision)
 		for err != nil {
-			if !sleep(ctx, s.watchPause) {
+			if !pause.For(ctx, s.watchPause) {
 				return
 			}
 			folders, err = s.api.WaitFolders(ctx, revision)
@@ -169,17 +170,5 @@ func allowNull(next mcp.MethodHandler) mcp.MethodHandler {
 			params.Arguments = nil
 		}
 		return next(ctx, method, req)
-	}
-}
-
-// sleep waits, and reports whether ctx still lives after that.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -7,8 +7,12 @@ const load = {
   sdk1: async () => ({
     ...(await import("@modelcontextprotocol/sdk/client/index.js")),
     ...(await import("@modelcontextprotocol/sdk/client/sse.js")),
+    ...(await import("@modelcontextprotocol/sdk/client/stdio.js")),
   }),
-  client2: () => import("@modelcontextprotocol/client"),
+  client2: async () => ({
+    ...(await import("@modelcontextprotocol/client")),
+    ...(await import("@modelcontextprotocol/client/stdio")),
+  }),
 };
 
 // clientOptions says what differs between the kinds of one SDK.
@@ -40,6 +44,12 @@ async function answer(sdk, client, name) {
     client.setRequestHandler(schemas ? schemas[method] : method, () => result(name));
 }
 
+// stdio returns a transport to the program whose command line, as JSON, is in the URL.
+function stdio(StdioClientTransport, url) {
+  const [command, ...args] = JSON.parse(url.slice("stdio:".length));
+  return new StdioClientTransport({ command, args, stderr: "inherit", env: process.env });
+}
+
 /**
  * open returns an unconnected client, its transport, and what was seen of its
  * HTTP: how many streams it opened, and the method of its first message. With a name it
@@ -47,9 +57,9 @@ async function answer(sdk, client, name) {
  */
 export async function open(kind, url, name) {
   const { sdk, options } = kinds[kind];
-  const { Client, SSEClientTransport } = await load[sdk]();
+  const { Client, SSEClientTransport, StdioClientTransport } = await load[sdk]();
   const seen = { streams: 0, opening: undefined };
-  const transport = new SSEClientTransport(new URL(url), {
+  const transport = url.startsWith("stdio:") ? stdio(StdioClientTransport, url) : new SSEClientTransport(new URL(url), {
     // Looking on is all that this fetch adds.
     fetch: (target, init) => {
       if (init?.method === "POST") seen.opening ??= JSON.parse(init.body).method;

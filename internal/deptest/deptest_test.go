@@ -18,7 +18,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 // layers are the packages from the lowest to the highest. A package may import
 // those of lower layers, not its neighbours.
 var layers = [][]string{
-	{"jsonrpc", "metrics", "peer", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet", "internal/fair"},
+	{"jsonrpc", "metrics", "peer", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet", "internal/fair", "internal/stack"},
 	{"internal/mcp", "internal/budget"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/buffer", "upstream/internal/inprocess"},
@@ -26,7 +26,7 @@ var layers = [][]string{
 	{"upstream/internal/streamable", "upstream/internal/stateless", "upstream/internal/httpsse"},
 	{"upstream/remote"},
 	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
-	{"sse", "gateway/internal/sessions"},
+	{"sse", "stdio", "gateway/internal/sessions"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
 	{"gosdk"},
@@ -39,10 +39,12 @@ var apart = []string{"connstate", "handshake", "multiplex", "upstream"}
 
 // outside are the programs that prove and measure, and what they share, with what
 // they may import of the module. They see a server as its clients do: no layer
-// imports them, and they import no gateway.
+// imports them, and they import no gateway. Only bench/inprocess does: it is the
+// program of a user who puts the gateway in front of a server in the same process.
 var outside = map[string][]string{
 	"bench/compare":                   {"internal/load"},
 	"bench/echo":                      {"jsonrpc"},
+	"bench/inprocess":                 {"gateway", "upstream"},
 	"bench/proxy":                     {},
 	"e2e":                             {"internal/ssetest"},
 	"e2e/everything":                  {},
@@ -55,7 +57,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"sse", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
+	module + "/connstate":                    {"sse", "stdio", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},

@@ -175,9 +175,14 @@ func (c *client) check(k *call, text []byte, must bool, what string) bool {
 		right = false
 		c.reportCrossed(secret, fmt.Sprintf("%s id %d", what, k.id))
 	}
-	if must && !held && right {
+	switch {
+	case !must || !right:
+	case !held:
 		right = false
 		c.run.tally.countFault(Unmarked, "client %d got %s id %d without the secret: %.300s", c.number, what, k.id, text)
+	case len(text) < len(c.run.padding):
+		right = false
+		c.run.tally.countFault(Unmarked, "client %d got %s id %d in %d bytes, less than it has sent", c.number, what, k.id, len(text))
 	}
 	return right
 }

@@ -45,6 +45,13 @@ type Options struct {
 	// that argument is the secret, which the result and the messages of its progress
 	// must hold. Without, the tool gets no arguments, and they need not hold it.
 	ProgressTool, ProgressArgument string
+
+	// Payload is how many bytes of text the argument of each call has beside its
+	// secret. The answer must hold at least as many. Default 0.
+	Payload int
+	// Sample, if not nil, is called just before the first call and just after the last
+	// one, to measure what the calls alone cost the server.
+	Sample func()
 }
 
 func (o Options) withDefaults() Options {
@@ -64,8 +71,8 @@ func (o Options) check() error {
 	switch {
 	case o.Clients < 1 || o.Calls < 1 || o.InFlight < 1:
 		return errors.New("clients, calls and calls in flight must be at least 1")
-	case o.Rate < 0 || o.Timeout < 0 || o.Settle < 0:
-		return errors.New("rate, timeout and settling time must not be negative")
+	case o.Rate < 0 || o.Timeout < 0 || o.Settle < 0 || o.Payload < 0:
+		return errors.New("rate, timeout, settling time and payload must not be negative")
 	case o.ProgressTool == "" && o.ProgressArgument != "":
 		return errors.New("an argument for progress needs its tool")
 	}

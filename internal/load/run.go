@@ -21,6 +21,7 @@ type run struct {
 	site     *site
 	register register
 	tally    tally
+	padding  string // follows the secret in the argument of a call
 
 	// taken counts the calls that workers have taken on, of opts.Calls.
 	taken   atomic.Int64
@@ -33,6 +34,28 @@ type run struct {
 // does not return its argument. When ctx ends, Run returns after Timeout at the
 // latest.
 func Run(ctx context.Context, target string, opts Options) (*Report, error) {
+	r, err := prepare(ctx, target, opts)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := r.connect(ctx)
+	defer closeAll(clients)
+	if err != nil {
+		return nil, err
+	}
+	r.sample()
+	took := r.work(ctx, clients)
+	r.sample()
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	pause(ctx, r.opts.Settle)
+	r.countUnpaired(clients)
+	return r.report(took), nil
+}
+
+// prepare checks the options, and finds out what to call.
+func prepare(ctx context.Context, target string, opts Options) (*run, error) {
 	opts = opts.withDefaults()
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -41,25 +64,26 @@ func Run(ctx context.Context, target string, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{opts: opts, site: &site{u, opts.Header, opts.Timeout}}
-	if r.opts, err = scout(ctx, r.site, opts); err != nil {
+	r := &run{opts: opts, site: &site{u, opts.Header, opts.Timeout}, padding: newPadding(opts.Payload)}
+	if r.opts, err = r.scout(ctx); err != nil {
 		return nil, err
 	}
 	r.register.callers = make(map[string]*call, opts.Calls)
-	clients, err := r.connect(ctx)
-	defer closeAll(clients)
-	if err != nil {
-		return nil, err
+	return r, nil
+}
+
+// sample calls Options.Sample.
+func (r *run) sample() {
+	if r.opts.Sample != nil {
+		r.opts.Sample()
 	}
-	took := r.work(ctx, clients)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	pause(ctx, opts.Settle)
-	r.countUnpaired(clients)
+}
+
+// report returns the report of a run that took that long.
+func (r *run) report(took time.Duration) *Report {
 	report := r.tally.finish(took)
-	report.URL, report.Tool, report.Clients, report.InFlight = target, r.opts.Tool, opts.Clients, opts.InFlight
-	return report, nil
+	report.URL, report.Tool, report.Clients, report.InFlight = r.site.target.String(), r.opts.Tool, r.opts.Clients, r.opts.InFlight
+	return report
 }
 
 // pause waits for d, or until ctx ends.

@@ -27,6 +27,8 @@ type fakeServer struct {
 	both bool
 	// refuse is the status of POSTs of calls but the first; 0: 202.
 	refuse int
+	// refuseFrom is the first stream that is refused, from 1; 0: none is.
+	refuseFrom int
 
 	mu      sync.Mutex
 	links   []*link    // guarded by mu; those that are open
@@ -98,6 +100,10 @@ func (s *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *fakeServer) stream(w http.ResponseWriter, r *http.Request) {
 	l := s.open()
 	defer s.close(l)
+	if s.refuseFrom > 0 && l.number >= s.refuseFrom {
+		http.Error(w, "no more", http.StatusServiceUnavailable)
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
 	fmt.Fprintf(w, "event: endpoint\ndata: /post/%d\n\n", l.number)
@@ -124,6 +130,27 @@ func (s *fakeServer) open() *link {
 		l.event("mcp-response", `{"jsonrpc":"2.0","id":"auto-1","result":{"protocolVersion":"2025-11-25"}}`)
 	}
 	return l
+}
+
+// count returns how many streams have been opened.
+func (s *fakeServer) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opened
+}
+
+// openNow returns how many streams are open.
+func (s *fakeServer) openNow() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.links)
+}
+
+// cutOne ends a stream.
+func (s *fakeServer) cutOne() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.links[0].cut)
 }
 
 func (s *fakeServer) close(l *link) {
@@ -156,6 +183,8 @@ func (s *fakeServer) receive(path string, r request) (status int) {
 		}
 	case r.Method == "initialize":
 		s.result(from, r.ID, `{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{}}`)
+	case r.Method == "ping":
+		s.result(from, r.ID, "{}")
 	case r.Method == "tools/list":
 		s.result(from, r.ID, s.toolList())
 	case r.Method == "tools/call":

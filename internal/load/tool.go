@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -26,11 +27,17 @@ func (r *run) newCall(c *client, id int64) (*call, []byte) {
 	}
 	arguments := []byte("{}")
 	if argument != "" {
-		arguments = fmt.Appendf(nil, `{%s:%q}`, quote(argument), k.secret)
+		arguments = fmt.Appendf(nil, `{%s:"%s%s"}`, quote(argument), k.secret, r.padding)
 	}
 	return k, fmt.Appendf(nil,
 		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s,"arguments":%s,"_meta":{"progressToken":%d}}}`,
 		id, quote(tool), arguments, id)
+}
+
+// newPadding returns size bytes of text that stand for themselves in JSON.
+func newPadding(size int) string {
+	const words = " the quick brown fox jumps over the lazy dog"
+	return strings.Repeat(words, size/len(words)+1)[:size]
 }
 
 func quote(s string) []byte {
@@ -38,10 +45,11 @@ func quote(s string) []byte {
 	return b
 }
 
-// scout opens one stream, finds out what to call, and calls it once. The options
-// that it returns name the tool and its argument.
-func scout(ctx context.Context, s *site, opts Options) (Options, error) {
-	r := &run{opts: opts, site: s, register: register{callers: map[string]*call{}}}
+// scout opens one stream, finds out what to call, and calls it once, in a run of its
+// own. The options that it returns name the tool and its argument.
+func (r *run) scout(ctx context.Context) (Options, error) {
+	opts, s := r.opts, r.site
+	r = &run{opts: opts, site: s, padding: r.padding, register: register{callers: map[string]*call{}}}
 	c, err := r.openClient(ctx, 0)
 	if err != nil {
 		return opts, err

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
 	"github.com/mcp-sse/mcp-sse/docsearch/embed"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
 )
 
 // program is one run of docsearch.
@@ -95,10 +96,10 @@ func (p *program) failed(err error) int {
 	case err == nil:
 		return 0
 	case ok:
-		fmt.Fprintf(p.stderr, "docsearch: %s\nRun docsearch --help.\n", printableLines(wrong.Error()))
+		fmt.Fprintf(p.stderr, "docsearch: %s\nRun docsearch --help.\n", printable.Lines(wrong.Error()))
 		return 2
 	}
-	fmt.Fprintf(p.stderr, "docsearch: %s\n", printableLines(err.Error()))
+	fmt.Fprintf(p.stderr, "docsearch: %s\n", printable.Lines(err.Error()))
 	return 1
 }
 

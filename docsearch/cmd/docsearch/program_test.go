@@ -146,11 +146,3 @@ func TestNothingFound(t *testing.T) {
 		t.Errorf("got %q", b.String())
 	}
 }
-
-func TestSizes(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 bytes", 1023: "1023 bytes", 1536: "1.5 KiB", 3 << 20: "3.0 MiB", 5 << 30: "5.0 GiB"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %q, want %q", n, got, want)
-		}
-	}
-}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
 )
 
 type removeCommand struct {
@@ -25,6 +27,6 @@ func (c *removeCommand) Run(ctx context.Context, p *program) error {
 	if err := daemon.RemoveFolder(ctx, path); err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "%s is not indexed any more.\n", printable(path))
+	fmt.Fprintf(p.stdout, "%s is not indexed any more.\n", printable.Text(path))
 	return nil
 }

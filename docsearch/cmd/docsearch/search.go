@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
 )
 
 type searchCommand struct {
@@ -109,14 +110,14 @@ func (s *style) print(w io.Writer, found *api.SearchResponse) {
 		if r.Location.Page > 0 {
 			place = fmt.Sprintf("%s, page %d", r.Path, r.Location.Page)
 		}
-		fmt.Fprintf(w, "%2d. %s  %s\n    %s\n", n+1, s.name.Sprint(printable(r.DocumentName)), s.relevance.Sprintf("%.0f %%", 100*r.Relevance), s.path.Sprint(printable(place)))
+		fmt.Fprintf(w, "%2d. %s  %s\n    %s\n", n+1, s.name.Sprint(printable.Text(r.DocumentName)), s.relevance.Sprintf("%.0f %%", 100*r.Relevance), s.path.Sprint(printable.Text(place)))
 		fmt.Fprintf(w, "    %s\n\n", s.snippet(r.Snippet))
 	}
 	if len(found.Results) == 0 {
 		fmt.Fprintln(w, "Nothing found.")
 	}
 	for _, warning := range found.Warnings {
-		fmt.Fprintln(w, s.warning.Sprint("Warning: "+printable(warning)))
+		fmt.Fprintln(w, s.warning.Sprint("Warning: "+printable.Text(warning)))
 	}
 	noun := "documents"
 	if len(found.Results) == 1 {
@@ -128,7 +129,7 @@ func (s *style) print(w io.Writer, found *api.SearchResponse) {
 // snippet colours the matched words of a snippet.
 func (s *style) snippet(text string) string {
 	var b strings.Builder
-	for part := range strings.SplitSeq(printable(strings.Join(strings.Fields(text), " ")), api.HighlightStart) {
+	for part := range strings.SplitSeq(printable.Line(text), api.HighlightStart) {
 		match, rest, found := strings.Cut(part, api.HighlightEnd)
 		if found {
 			b.WriteString(s.match.Sprint(match))

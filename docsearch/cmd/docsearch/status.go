@@ -10,9 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
 )
 
 type statusCommand struct {
@@ -82,15 +85,15 @@ func (s status) print(w io.Writer, dir string) {
 	}
 	fmt.Fprintf(w, "The daemon runs at http://%s, pid %d, version %s: %s, %d %%\n",
 		s.Address, s.Server.PID, s.Server.Version, s.Server.Status, s.Server.Percent)
-	fmt.Fprintf(w, "Index: %d documents, %s of text, %s on disk\n", s.Server.Documents, size(s.Server.TextBytes), size(s.Server.IndexBytes))
+	fmt.Fprintf(w, "Index: %d documents, %s of text, %s on disk\n", s.Server.Documents, humanize.IBytes(uint64(s.Server.TextBytes)), humanize.IBytes(uint64(s.Server.IndexBytes)))
 	if e := s.Server.Embeddings; e != nil {
-		fmt.Fprintf(w, "Embeddings: %s, %d of %d chunks\n", printable(e.Model), e.Chunks, s.Server.Chunks)
+		fmt.Fprintf(w, "Embeddings: %s, %d of %d chunks\n", printable.Text(e.Model), e.Chunks, s.Server.Chunks)
 	}
 	for _, warning := range s.Server.Warnings {
-		fmt.Fprintf(w, "Warning: %s\n", printable(warning))
+		fmt.Fprintf(w, "Warning: %s\n", printable.Text(warning))
 	}
 	for _, f := range s.Folders {
-		fmt.Fprintf(w, "\n%s\n  %s, %d %%, %d documents, %s of text\n", printable(f.Path), f.Status, f.Percent, f.Documents, size(f.TextBytes))
+		fmt.Fprintf(w, "\n%s\n  %s, %d %%, %d documents, %s of text\n", printable.Text(f.Path), f.Status, f.Percent, f.Documents, humanize.IBytes(uint64(f.TextBytes)))
 		var skipped []string
 		for _, reason := range slices.Sorted(maps.Keys(f.Skipped)) {
 			skipped = append(skipped, fmt.Sprintf("%d %s", f.Skipped[reason], strings.ReplaceAll(reason, "_", " ")))
@@ -99,17 +102,4 @@ func (s status) print(w io.Writer, dir string) {
 			fmt.Fprintf(w, "  not indexed: %s\n", strings.Join(skipped, ", "))
 		}
 	}
-}
-
-// size formats bytes for people.
-func size(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d bytes", n)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/stack"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -56,6 +57,7 @@ type start struct {
 
 // run makes attempts until one works, the last one fails, or the connection ends.
 func (s *start) run() {
+	stack.Grow()
 	for {
 		if failure := s.crashFailure(); failure != nil {
 			s.b.reportStart(nil, failure, metrics.FromStart, s.b.opts.MaxHandshakeAttempts, 0)

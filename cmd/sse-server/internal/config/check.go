@@ -16,9 +16,13 @@ import (
 // files that they name. Options that are wrong by themselves are reported already:
 // nothing is said of them again.
 func (c *Config) check() {
-	c.checkTLS()
-	c.readTokens()
-	c.checkExposure()
+	if c.Stdio {
+		c.checkStdio()
+	} else {
+		c.checkTLS()
+		c.readTokens()
+		c.checkExposure()
+	}
 	if len(c.Servers) > 0 {
 		c.checkServers()
 	}
@@ -48,6 +52,27 @@ func (c *Config) describe(option string) string {
 		return c.Name(option) + " " + short
 	}
 	return c.Name(option)
+}
+
+// forHTTP are the options that have no effect on a client on stdin and stdout.
+var forHTTP = []string{
+	"addr", "admin-addr", "prefix", "tls-cert", "tls-key", "trust-forwarded-prefix", "announce", "event", "forward-header",
+	"principal-env", "heartbeat-interval", "connection-timeout", "read-timeout", "announce-delay", "reconnect-delay",
+	"max-connections", "max-connections-per-ip", "max-tcp-connections", "max-tcp-connections-per-ip", "connect-rate",
+	"connect-burst", "auth-tokens-file", "insecure", "trusted-proxies", "allowed-origins", "allowed-hosts", "cors",
+}
+
+// checkStdio refuses flags that have no effect with stdio. Variables and a file may be
+// those of a daemon.
+func (c *Config) checkStdio() {
+	for _, name := range forHTTP {
+		if c.from(name).name == "--"+name && c.given(name) {
+			c.refuse(name, "has no effect with --stdio, which serves no HTTP")
+		}
+	}
+	if len(c.Servers) > 0 {
+		c.report.add(c.from(serversKey).line, "%s: want one server with --stdio", c.Name(serversKey))
+	}
 }
 
 func (c *Config) checkTLS() {

@@ -42,6 +42,8 @@ type Config struct {
 	Servers []*Config
 	// Help, Version and CheckConfig ask for something else than serving.
 	Help, Version, CheckConfig bool
+	// Stdio asks for one client on stdin and stdout in place of HTTP.
+	Stdio bool
 
 	// How the server is reached, and what the checks below turn into Tokens and remote.
 	command            []string // of the child process

@@ -8,7 +8,7 @@ import (
 
 // words maps arguments to the flag that they mean, because other programs have such
 // commands. Users give a program with such a name after "--".
-var words = map[string]string{"help": "--help", "version": "--version", "check": "--check-config"}
+var words = map[string]string{"help": "--help", "version": "--version", "check": "--check-config", "stdio": "--stdio"}
 
 // readFlags returns the values that the arguments give, by option. It reports
 // arguments that are no flags.

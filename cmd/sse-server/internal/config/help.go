@@ -6,6 +6,7 @@ import (
 )
 
 const usage = `Usage: sse-server [flags] [-- command args...]
+       sse-server stdio [flags] [-- command args...]
        sse-server check [flags] [-- command args...]
        sse-server help | version
 
@@ -19,6 +20,9 @@ Serves an MCP server over HTTP+SSE at /sse. The server is one of:
 
 A configuration file can list several servers under the key servers. Each is then
 served at /NAME/sse.
+
+"sse-server stdio" serves one agent on stdin and stdout, as does --stdio: for clients
+that only start programs.
 
 "sse-server check" checks the configuration and prints the effective settings, as
 does --check-config. "help" and "version" are short for --help and --version.

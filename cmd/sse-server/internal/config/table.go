@@ -75,6 +75,7 @@ func (c *Config) table() []option {
 		{name: "log-format", where: topLevel, value: choice("FORMAT", &c.LogFormat, "text", "json"), help: "Format of the log: text or json."},
 		{name: "shutdown-timeout", where: topLevel, value: duration(&c.ShutdownTimeout, refused), help: "How long the server waits for requests in flight when it stops. Then it closes their streams."},
 		{name: "demo", where: serving, value: toggle(&c.demo), help: "Serve the built-in demo server. It is also served if there is no command and no --url."},
+		{name: "stdio", where: flagOnly, value: toggle(&c.Stdio), help: "Serve one client on stdin and stdout instead of HTTP, until stdin ends. Flags for HTTP are refused; their variables and keys have no effect."},
 		{name: "check-config", where: flagOnly, value: toggle(&c.CheckConfig), help: "Check the configuration, print the effective settings and exit."},
 		{name: "version", where: flagOnly, value: toggle(&c.Version), help: "Print the version and exit."},
 		{name: "help", short: "-h", where: flagOnly, value: toggle(&c.Help), help: "Print this help and exit."},

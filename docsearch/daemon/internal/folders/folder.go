@@ -70,16 +70,17 @@ func (f *folder) describe() api.Folder {
 	return state
 }
 
-func (f *folder) work() (total, left int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.total, f.left
+// work is what a folder adds to the status of its Set.
+type work struct {
+	total, left int // files to index in the scan that runs
+	indexing    bool
+	warning     string
 }
 
-func (f *folder) indexing() bool {
+func (f *folder) work() work {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.state.Status == api.StatusIndexing
+	return work{f.total, f.left, f.state.Status == api.StatusIndexing, f.state.Warning}
 }
 
 // run follows the folder until it is stopped.

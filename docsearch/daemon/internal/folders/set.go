@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -251,33 +252,32 @@ func (s *Set) bump() {
 
 // Status sums up all folders.
 func (s *Set) Status() (status api.Status, percent int, warnings []string) {
-	status, percent = api.StatusHealthy, 100
-	var total, left int
-	for _, f := range s.List().Folders {
-		if f.Warning != "" {
-			warnings = append(warnings, f.Path+": "+f.Warning)
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var total, left int
+	indexing := false
+	for _, path := range slices.Sorted(maps.Keys(s.folders)) {
+		w := s.folders[path].work()
+		total, left = total+w.total, left+w.left
+		indexing = indexing || w.indexing
+		if w.warning != "" {
+			warnings = append(warnings, path+": "+w.warning)
+		}
+	}
 	if s.noVector != "" {
 		warnings = append(warnings, s.noVector)
 	}
+	status, percent = api.StatusHealthy, 100
 	if len(warnings) > 0 {
 		status = api.StatusDegraded
 	}
-	for _, f := range s.folders {
-		t, l := f.work()
-		total, left = total+t, left+l
-		if f.indexing() {
-			status = api.StatusIndexing
-			percent = 99 // unless the count below says less
-		}
+	if indexing {
+		status, percent = api.StatusIndexing, 99 // unless the count below says less
 	}
 	switch {
 	case total > 0:
 		percent = min(percent, 100*(total-left)/total)
-	case status == api.StatusIndexing: // the files are not counted yet
+	case indexing: // the files are not counted yet
 		percent = 0
 	}
 	return status, percent, warnings

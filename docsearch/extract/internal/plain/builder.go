@@ -1,13 +1,15 @@
-package extract
+// Package plain builds the plain text of a document, from words and breaks, and the list
+// of its sections.
+package plain
 
 import (
 	"strings"
 	"unicode"
 )
 
-// lineBuilder builds text from words and breaks. It collapses white space, drops that at
+// Builder builds text from words and breaks. It collapses white space, drops that at
 // the ends of lines, and leaves at most one blank line. All of its text is clean.
-type lineBuilder struct {
+type Builder struct {
 	b       strings.Builder
 	space   bool // a space is due before the next word
 	tabbed  bool // a tab is due before the next word
@@ -17,39 +19,48 @@ type lineBuilder struct {
 
 // Len returns the offset at which the next word begins. It writes the breaks that are
 // due.
-func (l *lineBuilder) Len() int {
+func (l *Builder) Len() int {
 	l.breakLine()
 	return l.b.Len()
 }
 
 // From returns the text from offset.
-func (l *lineBuilder) From(offset int) string { return l.b.String()[min(offset, l.b.Len()):] }
+func (l *Builder) From(offset int) string { return l.b.String()[min(offset, l.b.Len()):] }
 
 // String returns the text.
-func (l *lineBuilder) String() string {
+func (l *Builder) String() string {
 	if s := l.b.String(); s == "" || strings.HasSuffix(s, "\n") {
 		return s
 	}
 	return l.b.String() + "\n"
 }
 
-func (l *lineBuilder) newLine() {
+// Size returns the number of bytes written so far. Breaks that are due do not count.
+func (l *Builder) Size() int { return l.b.Len() }
+
+// NewLine ends the line, unless the text is empty.
+func (l *Builder) NewLine() {
 	if l.b.Len() > 0 {
 		l.newline = max(l.newline, 1)
 	}
 }
 
-func (l *lineBuilder) blankLine() {
+// BlankLine ends the line and has a blank one follow, unless the text is empty.
+func (l *Builder) BlankLine() {
 	if l.b.Len() > 0 {
 		l.newline = 2
 	}
 }
 
-func (l *lineBuilder) tab() { l.tabbed = true }
+// Tab has a tab come before the next word, unless that begins a line.
+func (l *Builder) Tab() { l.tabbed = true }
 
-// words writes s, whose white space separates words.
-func (l *lineBuilder) words(s string) {
-	s = clean(s)
+// Space has a space come before the next word, unless that begins a line.
+func (l *Builder) Space() { l.space = true }
+
+// Words writes s, whose white space separates words.
+func (l *Builder) Words(s string) {
+	s = Clean(s)
 	for s != "" {
 		start := strings.IndexFunc(s, func(r rune) bool { return !unicode.IsSpace(r) })
 		if start != 0 {
@@ -69,9 +80,9 @@ func (l *lineBuilder) words(s string) {
 	}
 }
 
-// raw writes s as it is.
-func (l *lineBuilder) raw(s string) {
-	if s = clean(s); s == "" {
+// Raw writes s as it is.
+func (l *Builder) Raw(s string) {
+	if s = Clean(s); s == "" {
 		return
 	}
 	l.separate()
@@ -80,7 +91,7 @@ func (l *lineBuilder) raw(s string) {
 }
 
 // separate writes what is due before a word.
-func (l *lineBuilder) separate() {
+func (l *Builder) separate() {
 	l.breakLine()
 	switch {
 	case l.b.Len() == 0 || l.ended > 0:
@@ -92,7 +103,7 @@ func (l *lineBuilder) separate() {
 	l.space, l.tabbed, l.ended = false, false, 0
 }
 
-func (l *lineBuilder) breakLine() {
+func (l *Builder) breakLine() {
 	for ; l.newline > l.ended; l.ended++ {
 		l.b.WriteByte('\n')
 	}

@@ -1,4 +1,4 @@
-package index
+package database
 
 import (
 	"context"
@@ -9,16 +9,6 @@ import (
 // schemaVersion is kept in user_version. A file with another one is made anew: it only
 // repeats what the folders say.
 const schemaVersion = 2
-
-// The id of a document has the number of its folder in the bits from folderShift on, and
-// the id of a piece has the document's id in the bits from pieceShift on, so that a
-// range of ids selects a folder or a document in every table.
-const (
-	pieceShift  = 12
-	maxPieces   = 1 << pieceShift
-	folderShift = 28
-	maxFiles    = 1 << folderShift
-)
 
 // document.chunks and .pieces are 0 if the file was skipped. words has the terms of a
 // piece as weigher makes them; it keeps neither text nor positions. vector has one row for

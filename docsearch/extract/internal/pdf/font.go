@@ -1,10 +1,10 @@
-package extract
+package pdf
 
 import (
+	"bytes"
 	"encoding/hex"
 	"io"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -17,23 +17,23 @@ const (
 	maxCMap  = 4 << 20 // bytes
 )
 
-// pdfFont tells what the codes of a font mean and how wide they are.
-type pdfFont struct {
+// font tells what the codes of a font mean and how wide they are.
+type font struct {
 	encoding  pdf.TextEncoding // of codes that are not in toUnicode, nil without one
 	composite bool             // codes have two bytes
 	toUnicode map[string]string
 	widths    map[int]float64
 	width     float64 // of codes that are not in widths
-	glyphs    map[string]pdfGlyph
+	glyphs    map[string]glyph
 }
 
-type pdfGlyph struct {
+type glyph struct {
 	text  string
 	width float64 // in thousandths of the font size
 }
 
 // font returns the font that a dictionary describes.
-func (r *pdfReader) font(v pdf.Value) *pdfFont {
+func (r *reader) font(v pdf.Value) *font {
 	if v.Kind() != pdf.Dict {
 		return nil
 	}
@@ -41,17 +41,17 @@ func (r *pdfReader) font(v pdf.Value) *pdfFont {
 	if f := r.fonts[key]; f != nil {
 		return f
 	}
-	f := newPDFFont(v)
+	f := newFont(v)
 	r.fonts[key] = f
 	return f
 }
 
-func newPDFFont(v pdf.Value) *pdfFont {
-	f := &pdfFont{
+func newFont(v pdf.Value) *font {
+	f := &font{
 		composite: v.Key("Subtype").Name() == "Type0",
 		toUnicode: make(map[string]string),
 		widths:    make(map[int]float64),
-		glyphs:    make(map[string]pdfGlyph),
+		glyphs:    make(map[string]glyph),
 	}
 	if f.composite {
 		f.readCompositeWidths(v.Key("DescendantFonts").Index(0))
@@ -70,7 +70,7 @@ func newPDFFont(v pdf.Value) *pdfFont {
 	return f
 }
 
-func (f *pdfFont) readWidths(v pdf.Value) {
+func (f *font) readWidths(v pdf.Value) {
 	f.width = v.Key("FontDescriptor").Key("MissingWidth").Float64()
 	widths := v.Key("Widths")
 	if widths.Len() == 0 && f.width == 0 {
@@ -83,7 +83,7 @@ func (f *pdfFont) readWidths(v pdf.Value) {
 }
 
 // readCompositeWidths reads W, a list of "first [width…]" and "first last width".
-func (f *pdfFont) readCompositeWidths(v pdf.Value) {
+func (f *font) readCompositeWidths(v pdf.Value) {
 	f.width = 1000
 	if dw := v.Key("DW"); !dw.IsNull() {
 		f.width = dw.Float64()
@@ -106,7 +106,7 @@ func (f *pdfFont) readCompositeWidths(v pdf.Value) {
 }
 
 // readToUnicode reads the character map of a font, if it has one that can be read.
-func (f *pdfFont) readToUnicode(cmap pdf.Value) {
+func (f *font) readToUnicode(cmap pdf.Value) {
 	r := cmap.Reader()
 	defer r.Close()
 	program, err := io.ReadAll(io.LimitReader(r, maxCMap))
@@ -117,10 +117,10 @@ func (f *pdfFont) readToUnicode(cmap pdf.Value) {
 
 // readCharacterMap reads the text of each code. A character map is a PostScript program,
 // but only its lists matter here: lists of hexadecimal strings between two operators.
-func (f *pdfFont) readCharacterMap(program []byte) {
+func (f *font) readCharacterMap(program []byte) {
 	var list cmapList
-	for _, token := range cmapToken.FindAll(program, -1) {
-		switch t := string(token); {
+	for t := range cmapTokens(program) {
+		switch {
 		case t == "beginbfchar", t == "beginbfrange":
 			list = cmapList{}
 		case t == "endbfchar":
@@ -137,7 +137,40 @@ func (f *pdfFont) readCharacterMap(program []byte) {
 	}
 }
 
-var cmapToken = regexp.MustCompile(`<[0-9A-Fa-f\s]*>|\[|\]|(?:begin|end)bf(?:char|range)\b`)
+// cmapTokens returns hexadecimal strings, the ends of arrays, and the operators around
+// lists.
+func cmapTokens(program []byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(program) > 0 {
+			n := tokenLength(program)
+			if n > 0 && !yield(string(program[:n])) {
+				return
+			}
+			program = program[max(n, 1):]
+		}
+	}
+}
+
+// tokenLength returns the length of the token that program begins with, 0 if it begins
+// with something else.
+func tokenLength(program []byte) int {
+	switch program[0] {
+	case '[', ']':
+		return 1
+	case '<':
+		rest := bytes.TrimLeft(program[1:], "0123456789ABCDEFabcdef \t\n\f\r")
+		if len(rest) > 0 && rest[0] == '>' {
+			return len(program) - len(rest) + 1
+		}
+	case 'b', 'e':
+		for _, operator := range []string{"beginbfchar", "beginbfrange", "endbfchar", "endbfrange"} {
+			if bytes.HasPrefix(program, []byte(operator)) {
+				return len(operator)
+			}
+		}
+	}
+	return 0
+}
 
 // cmapList has the items of a list: strings, each in a slice of its own, and arrays of
 // strings.
@@ -171,7 +204,7 @@ func unhex(token string) string {
 	return string(b)
 }
 
-func (f *pdfFont) mapChar(pair [][]string) {
+func (f *font) mapChar(pair [][]string) {
 	if len(pair) == 2 && len(pair[0]) == 1 && len(pair[1]) == 1 {
 		f.mapCode(pair[0][0], utf16Text(pair[1][0]))
 	}
@@ -179,7 +212,7 @@ func (f *pdfFont) mapChar(pair [][]string) {
 
 // mapRange maps the codes from low to high to texts that differ in their last character,
 // or to those of an array.
-func (f *pdfFont) mapRange(triple [][]string) {
+func (f *font) mapRange(triple [][]string) {
 	if len(triple) != 3 || len(triple[0]) != 1 || len(triple[1]) != 1 || len(triple[2]) == 0 {
 		return
 	}
@@ -200,7 +233,7 @@ func (f *pdfFont) mapRange(triple [][]string) {
 	}
 }
 
-func (f *pdfFont) mapCode(code, text string) {
+func (f *font) mapCode(code, text string) {
 	if len(f.toUnicode) < maxCodes {
 		f.toUnicode[code] = text
 	}
@@ -237,7 +270,7 @@ type utf16Codes struct{}
 func (utf16Codes) Decode(code string) string { return utf16Text(code) }
 
 // codes splits a string into the codes of its characters.
-func (f *pdfFont) codes(raw string) iter.Seq[string] {
+func (f *font) codes(raw string) iter.Seq[string] {
 	size := 1
 	if f.composite {
 		size = 2
@@ -251,7 +284,7 @@ func (f *pdfFont) codes(raw string) iter.Seq[string] {
 	}
 }
 
-func (f *pdfFont) glyph(code string) pdfGlyph {
+func (f *font) glyph(code string) glyph {
 	if g, ok := f.glyphs[code]; ok {
 		return g
 	}
@@ -263,7 +296,7 @@ func (f *pdfFont) glyph(code string) pdfGlyph {
 	if !ok {
 		width = f.width
 	}
-	g := pdfGlyph{text: pdfText(text), width: width}
+	g := glyph{text: textOf(text), width: width}
 	f.glyphs[code] = g
 	return g
 }

@@ -1,17 +1,19 @@
-package extract
+package pdf
 
 import (
 	"math"
 
 	"github.com/ledongthuc/pdf"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
 const maxFormDepth = 8
 
-// pdfPage follows the text of a page: where it stands tells words, lines and paragraphs
+// page follows the text of a page: where it stands tells words, lines and paragraphs
 // apart, because a PDF need not have spaces.
-type pdfPage struct {
-	reader *pdfReader
+type page struct {
+	reader *reader
 	line   int // offset of the open line, -1 without one
 
 	state         // of graphics
@@ -25,7 +27,7 @@ type pdfPage struct {
 // state is what the operators q and Q save and restore.
 type state struct {
 	ctm, text, lineStart matrix
-	font                 *pdfFont
+	font                 *font
 	fontSize             float64
 	charSpace, wordSpace float64
 	scale, leading       float64
@@ -33,7 +35,7 @@ type state struct {
 
 // interpret reads one content stream. What it has read counts, also if it then meets
 // something broken.
-func (p *pdfPage) interpret(stream, resources pdf.Value, depth int) {
+func (p *page) interpret(stream, resources pdf.Value, depth int) {
 	defer func() {
 		if r := recover(); r != nil {
 			return // the text so far is that of the page
@@ -59,14 +61,14 @@ func (p *pdfPage) interpret(stream, resources pdf.Value, depth int) {
 			p.fontSize = args[1].Float64()
 			return
 		}
-		if p.reader.text.b.Len() <= p.reader.maxText {
+		if p.reader.text.Size() <= p.reader.maxText {
 			p.operate(op, args)
 		}
 	})
 }
 
 // form shows a content stream inside another one.
-func (p *pdfPage) form(x, resources pdf.Value, depth int) {
+func (p *page) form(x, resources pdf.Value, depth int) {
 	if x.Key("Subtype").Name() != "Form" || depth >= maxFormDepth {
 		return
 	}
@@ -82,7 +84,7 @@ func (p *pdfPage) form(x, resources pdf.Value, depth int) {
 }
 
 // operate follows one operator, with the arguments that the specification names for it.
-func (p *pdfPage) operate(op string, args []pdf.Value) {
+func (p *page) operate(op string, args []pdf.Value) {
 	number := func(i int) float64 {
 		if i >= len(args) {
 			return 0
@@ -125,7 +127,7 @@ func (p *pdfPage) operate(op string, args []pdf.Value) {
 	}
 }
 
-func (p *pdfPage) showOperator(op string, args []pdf.Value) {
+func (p *page) showOperator(op string, args []pdf.Value) {
 	if len(args) == 0 {
 		return
 	}
@@ -146,15 +148,15 @@ func (p *pdfPage) showOperator(op string, args []pdf.Value) {
 	}
 }
 
-func (p *pdfPage) moveLine(x, y float64) {
+func (p *page) moveLine(x, y float64) {
 	p.lineStart = translation(x, y).times(p.lineStart)
 	p.text = p.lineStart
 }
 
-func (p *pdfPage) advance(x float64) { p.text = translation(x, 0).times(p.text) }
+func (p *page) advance(x float64) { p.text = translation(x, 0).times(p.text) }
 
 // show shows one string, and puts before it what its place asks for.
-func (p *pdfPage) show(raw string) {
+func (p *page) show(raw string) {
 	if p.font == nil {
 		return
 	}
@@ -163,7 +165,7 @@ func (p *pdfPage) show(raw string) {
 	p.separate(at[4], at[5], size)
 	for code := range p.font.codes(raw) {
 		glyph := p.font.glyph(code)
-		p.reader.text.words(glyph.text)
+		p.reader.text.Words(glyph.text)
 		width := glyph.width/1000*p.fontSize + p.charSpace
 		if code == " " {
 			width += p.wordSpace
@@ -179,7 +181,7 @@ func (p *pdfPage) show(raw string) {
 
 // separate begins a paragraph, a line or a word, if text at (x, y) does after the last
 // one. The thresholds are parts of the size of the font.
-func (p *pdfPage) separate(x, y, size float64) {
+func (p *page) separate(x, y, size float64) {
 	const (
 		line      = 0.6
 		paragraph = 2.0
@@ -195,25 +197,25 @@ func (p *pdfPage) separate(x, y, size float64) {
 	switch {
 	case dy > paragraph*size:
 		p.endLine()
-		p.reader.text.blankLine()
+		p.reader.text.BlankLine()
 		p.startLine()
 	case dy > line*size:
 		p.endLine()
-		p.reader.text.newLine()
+		p.reader.text.NewLine()
 		p.startLine()
 	case dx > word*size, dx < -back*size:
-		p.reader.text.space = true
+		p.reader.text.Space()
 	}
 }
 
-func (p *pdfPage) startLine() { p.line = p.reader.text.Len() }
+func (p *page) startLine() { p.line = p.reader.text.Len() }
 
 // endLine looks whether the line is a heading.
-func (p *pdfPage) endLine() {
+func (p *page) endLine() {
 	if p.line < 0 {
 		return
 	}
-	if heading := oneLine(p.reader.text.From(p.line)); p.reader.headings[heading] {
+	if heading := plain.OneLine(p.reader.text.From(p.line)); p.reader.headings[heading] {
 		p.reader.heading(p.line, heading)
 	}
 	p.line = -1

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+)
+
+// serveStdio serves one client on stdin and stdout, until stdin ends or a signal comes. It
+// returns the exit code.
+func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
+	err := c.CheckCommand()
+	var gw *gateway.Gateway
+	if err == nil {
+		gw, err = newGateway(c, gateway.Options{Logger: log})
+	}
+	if err != nil {
+		m.report([]string{err.Error()})
+		return exitConfig
+	}
+	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", c.Served())
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	served := make(chan error, 1)
+	go func() { served <- gw.ServeStdio(ctx, m.Stdin, m.Stdout, c.ShutdownTimeout) }()
+	code := exitOK
+	select {
+	case err := <-served:
+		if err != nil {
+			log.Error("client lost", "err", err)
+			code = exitFailure
+		}
+	case sig := <-m.Signals:
+		log.Info("stopping", "signal", sig.String(), "timeout", c.ShutdownTimeout)
+	}
+	stopped := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
+		defer cancel()
+		stopped <- gw.Shutdown(ctx)
+	}()
+	select {
+	case err := <-stopped:
+		if err != nil {
+			log.Warn("gateway shutdown failed", "err", err)
+		}
+		return code
+	case sig := <-m.Signals:
+		log.Warn("stopping at once", "signal", sig.String())
+		gw.Abort()
+		return exitSignal + signalNumber(sig)
+	}
+}

@@ -1,0 +1,190 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// overStdio returns the command line of sse-server for one client on stdin and stdout.
+func overStdio(t *testing.T, args ...string) []string {
+	return append([]string{binary(t), "stdio", "--log-level", "debug"}, args...)
+}
+
+// agent is a go-sdk client that has started sse-server as its server.
+type agent struct {
+	*mcp.ClientSession
+	cmd *exec.Cmd
+	log output
+}
+
+func startAgent(t *testing.T, args ...string) *agent {
+	t.Helper()
+	command := overStdio(t, args...)
+	a := &agent{cmd: exec.Command(command[0], command[1:]...)}
+	a.cmd.Stderr = &a.log
+	a.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	a.cmd.SysProcAttr = endsWithParent()
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(
+		t.Context(), &mcp.CommandTransport{Command: a.cmd}, nil)
+	if err != nil {
+		t.Fatalf("connect: %v\n%s", err, a.log.tail())
+	}
+	a.ClientSession = session
+	t.Cleanup(func() {
+		_ = session.Close() // a test may have ended the program
+		if t.Failed() {
+			t.Log(a.log.tail())
+		}
+		if strings.Contains(a.log.String(), "DATA RACE") {
+			t.Error("the race detector found something")
+		}
+	})
+	return a
+}
+
+func (a *agent) call(t *testing.T, tool string, args map[string]any) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	result, err := a.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: args})
+	if err != nil || result.IsError {
+		t.Fatalf("%s: got %+v, %v", tool, result, err)
+	}
+	return result.Content[0].(*mcp.TextContent).Text
+}
+
+// The server dies between calls and the agent never notices; when the agent leaves,
+// nothing is left.
+func TestStdioServerDiesAndTheAgentNeverNotices(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, fake(t)...)
+	for i := range 5 {
+		pid, err := strconv.Atoi(a.call(t, "pid", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		// As lists change nothing, they are repeated, whenever the loss is noticed.
+		if _, err := a.ListTools(t.Context(), nil); err != nil {
+			t.Errorf("kill %d: list: %v", i, err)
+		}
+		if got := a.call(t, "pid", nil); got == strconv.Itoa(pid) {
+			t.Errorf("kill %d: the dead process answers", i)
+		}
+	}
+	left := descendants(t, a.cmd.Process.Pid)
+	if len(left) == 0 {
+		t.Fatal("there is no child")
+	}
+	if err := a.Close(); err != nil {
+		t.Errorf("the end: %v", err)
+	}
+	for _, p := range left {
+		if !p.endsSoon() {
+			t.Errorf("process %d outlived sse-server", p.pid)
+		}
+	}
+}
+
+func TestStdioParallelCallsEachGetTheirAnswer(t *testing.T) {
+	t.Parallel()
+	a := startAgent(t, append([]string{"--sessions", "shared"}, fake(t)...)...)
+	var calls sync.WaitGroup
+	for i := range 50 {
+		calls.Go(func() {
+			want := strconv.Itoa(i)
+			result, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"message": want}})
+			if err != nil || result.Content[0].(*mcp.TextContent).Text != want {
+				t.Errorf("call %d: got %+v, %v", i, result, err)
+			}
+		})
+	}
+	calls.Wait()
+}
+
+// With --url an agent that only starts programs reaches a server behind HTTP+SSE.
+func TestStdioReachesARemoteServer(t *testing.T) {
+	t.Parallel()
+	g := startGateway(t, fake(t)...)
+	if got := startAgent(t, "--url", g.url).call(t, "echo", map[string]any{"message": "far"}); got != "far" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestStdioForTypeScript(t *testing.T) {
+	t.Parallel()
+	for _, sdk := range []string{"sdk1", "client2", "client2-auto"} {
+		t.Run(sdk, func(t *testing.T) {
+			t.Parallel()
+			command, err := json.Marshal(overStdio(t, fake(t)...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := startDriver(t, sdk, "stdio:"+string(command))
+			defer d.close()
+			if err := d.connect(within(t)); err != nil {
+				t.Fatal(err)
+			}
+			if tools, err := d.listTools(within(t)); err != nil || !slices.Contains(tools, "echo") {
+				t.Errorf("got tools %q, %v", tools, err)
+			}
+			if got := mustCall(t, d, "echo", map[string]any{"message": "hello"}); got != "hello" {
+				t.Errorf("got %q", got)
+			}
+			pid, err := strconv.Atoi(mustCall(t, d, "pid", map[string]any{}))
+			if err != nil || syscall.Kill(pid, syscall.SIGKILL) != nil {
+				t.Fatalf("kill %d: %v", pid, err)
+			}
+			if _, err := d.listTools(within(t)); err != nil {
+				t.Errorf("list after a kill: %v", err)
+			}
+		})
+	}
+}
+
+func TestStdioForTheInspector(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(within(t), node(t), npm(t, ".bin/mcp-inspector"), "--cli", binary(t), "stdio",
+		"--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=hello", "--format", "json", "--quiet")
+	out, err := cmd.Output()
+	if err != nil || !strings.Contains(string(out), "hello") {
+		t.Errorf("got %s, %v", out, err)
+	}
+}
+
+// Nothing but JSON-RPC is on stdout, an agent that dies leaves no orphan, and what a
+// client sent before its end is answered.
+func TestStdioEndsWithItsInput(t *testing.T) {
+	t.Parallel()
+	reached := filepath.Join(t.TempDir(), "reached")
+	command := overStdio(t, fake(t)...)
+	cmd := exec.CommandContext(within(t), command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/call","params":{"name":"echo","arguments":{"message":"m","file":"` + reached + `"}}}`)
+	var log output
+	cmd.Stderr = &log
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, log.tail())
+	}
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	var answer struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if len(lines) != 1 || json.Unmarshal([]byte(lines[0]), &answer) != nil || string(answer.ID) != "9007199254740993" {
+		t.Errorf("stdout: got %q, want the answer alone", out)
+	}
+}

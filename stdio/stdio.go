@@ -1,0 +1,218 @@
+// Package stdio serves one client over a pair of streams, such as stdin and stdout of this
+// process: one JSON-RPC message on each line, and nothing else (MCP 2025-11-25,
+// transports, stdio). It is for agents that only start programs.
+//
+// The client is a connection as any other: its messages wait at the gate until the
+// session is ready, each request is answered once, and a server that dies is started
+// again without its notice. There is no announcement and no heartbeat.
+package stdio
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Backend provides the handler of a connection. See sse.Backend.
+type Backend interface {
+	Accept(c *connstate.Connection) connstate.Handler
+}
+
+// Options configure Serve. The zero value gives the defaults.
+type Options struct {
+	// MaxMessageBytes bounds a line of the client. Default 4 MiB.
+	MaxMessageBytes int
+	// Grace bounds the wait for answers, and for the client to read them, once the
+	// client has sent its last message. Default 15 s.
+	Grace time.Duration
+	// Logger receives the logs; nil: silent.
+	Logger *slog.Logger
+	// Metrics counts; nil: nothing is counted.
+	Metrics *metrics.Metrics
+}
+
+func (o Options) withDefaults() Options {
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)
+	o.Grace = cmp.Or(o.Grace, 15*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Serve opens a connection in registry for the client that writes to in and reads from
+// out, and serves it until the client has closed in and has its answers, out breaks, ctx
+// ends, or the connection is closed. It returns nil for a client that left in order, and
+// for a connection that the registry's owner closed.
+//
+// When Serve returns before in has ended, one goroutine still reads from in; it ends with
+// the next line or the end of in.
+func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, in io.Reader, out io.Writer, o Options) error {
+	o = o.withDefaults()
+	c, err := registry.Open(connstate.Client{Local: true, Quiet: true, Dialect: connstate.EventMessage})
+	if err != nil {
+		return fmt.Errorf("serve stdio: %w", err)
+	}
+	defer registry.Remove(c)
+	defer c.Close(metrics.ClosedError) // only counts when something has panicked
+	w := newWriter(out, c)
+	c.OnClose(w.stop)
+	c.Bind(backend.Accept(c))
+	c.Attach(w.take)
+	ended := make(chan error, 1)
+	go func() { // ends with in, or at its next line
+		ended <- read(in, c, o)
+	}()
+	written := make(chan error, 1)
+	go func() { written <- w.run() }() // ends with the connection, or a Write that fails
+	return await(ctx, c, ended, written, o)
+}
+
+// await waits for the first reason to end, and ends the connection.
+func await(ctx context.Context, c *connstate.Connection, ended, written <-chan error, o Options) error {
+	select {
+	case err := <-ended:
+		grace, cancel := context.WithTimeout(ctx, o.Grace)
+		defer cancel()
+		if err == nil {
+			select {
+			case <-c.Quiet():
+			case <-c.Done():
+			case <-grace.Done():
+			}
+		}
+		left, _ := grace.Deadline() // it has one
+		c.CloseGracefully(metrics.ClosedClient, time.Until(left))
+		return errors.Join(err, writeError(written))
+	case err := <-written:
+		c.Close(metrics.ClosedWriteError)
+		return err
+	case <-c.Done():
+		if reason := c.Reason(); reason != metrics.ClosedShutdown {
+			return fmt.Errorf("serve stdio: connection closed: %s", reason)
+		}
+		return nil
+	case <-ctx.Done():
+		c.Close(metrics.ClosedShutdown)
+		return context.Cause(ctx)
+	}
+}
+
+// stuckTimeout is after what time a Write that does not return is taken for stuck, once
+// the connection is closed.
+const stuckTimeout = time.Second
+
+// writeError returns why the last messages could not be written, nil if they were.
+func writeError(written <-chan error) error {
+	select {
+	case err := <-written:
+		return err
+	case <-time.After(stuckTimeout):
+		return errors.New("serve stdio: the client does not read")
+	}
+}
+
+// read passes the lines of a client on, until in ends. A line that is no message, and one
+// over the limit, is answered with an error.
+func read(in io.Reader, c *connstate.Connection, o Options) error {
+	lines := bufio.NewReaderSize(in, 64<<10)
+	for {
+		line, err := readLine(lines, o.MaxMessageBytes)
+		switch {
+		case errors.Is(err, errTooLong):
+			o.Metrics.PostRejected(metrics.PostTooLarge)
+			refuse(c, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over %d bytes", o.MaxMessageBytes))
+		case len(line) > 0:
+			receive(line, c, o)
+		}
+		switch {
+		case err == nil || errors.Is(err, errTooLong):
+		case errors.Is(err, io.EOF):
+			return nil
+		default:
+			return fmt.Errorf("serve stdio: read: %w", err)
+		}
+	}
+}
+
+// receive handles a line of the client.
+func receive(line []byte, c *connstate.Connection, o Options) {
+	m, err := jsonrpc.Parse(line)
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		reason, id := metrics.PostInvalidRequest, jsonrpc.Null
+		if e.Code == jsonrpc.CodeParseError {
+			reason = metrics.PostInvalidJSON
+		}
+		if m != nil {
+			id = m.ID
+		}
+		o.Metrics.PostRejected(reason)
+		refuse(c, id, e)
+		return
+	}
+	if err := c.Takes(m); err != nil {
+		o.Metrics.PostRejected(metrics.PostBudget)
+		if m.Kind == jsonrpc.Request {
+			refuse(c, m.ID, jsonrpc.ReasonError(err.Error()+": try again later", "server_busy", true))
+		}
+		return
+	}
+	c.Observe(m, "")
+	c.Receive(m)
+}
+
+// refuse answers a message that was not taken.
+func refuse(c *connstate.Connection, id jsonrpc.ID, e *jsonrpc.Error) {
+	c.SendNow(jsonrpc.NewError(id, e))
+}
+
+var errTooLong = errors.New("line over the limit")
+
+// readLine returns the next line without its end, which then belongs to the caller. It
+// skips a line over the limit, and fails with errTooLong. The last line may lack its end
+// and come with io.EOF.
+func readLine(in *bufio.Reader, limit int) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line)+len(part) > limit+len("\r\n") {
+			return nil, skipLine(in, err)
+		}
+		line = append(line, part...)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if line = trim(line); len(line) > limit {
+			return nil, skipLine(in, err)
+		}
+		return line, err
+	}
+}
+
+// skipLine reads on to the end of the line of which the last part came with err.
+func skipLine(in *bufio.Reader, err error) error {
+	for errors.Is(err, bufio.ErrBufferFull) {
+		_, err = in.ReadSlice('\n')
+	}
+	if err == nil {
+		return errTooLong
+	}
+	return errors.Join(errTooLong, err)
+}
+
+// trim returns the line without its end.
+func trim(line []byte) []byte {
+	for n := len(line); n > 0 && (line[n-1] == '\n' || line[n-1] == '\r'); n-- {
+		line = line[:n-1]
+	}
+	return line
+}
