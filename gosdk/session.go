@@ -232,6 +232,11 @@ func (s *session) Close() error {
 	case <-s.ended:
 		return nil
 	case <-time.After(time.Until(s.patience)):
+	}
+	select {
+	case <-s.ended: // both were true
+		return nil
+	default:
 		return fmt.Errorf("close: a handler of the server did not return within %s", closeTimeout)
 	}
 }
