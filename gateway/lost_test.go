@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // proven is longer than the age at which a session has proved itself.
@@ -286,5 +287,45 @@ func TestAttemptsCountFromAProvenSession(t *testing.T) {
 		p.wantState(connstate.Failed) // the second start of three failed
 		time.Sleep(time.Minute)
 		p.want("0 initialization_error request_creation attempt 3")
+	})
+}
+
+// A server that dismisses its client gets no other session: the requests are answered,
+// and the connection ends.
+func TestDismissedClientsConnectionEnds(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(proven)
+		p.post(request("1", "hang"), request("2", "tools/call"), request("3", "hang"))
+		synctest.Wait()
+		u.session(t, 1).finish(fmt.Errorf("over: %w", jsonrpc.ErrDismissed))
+		p.want(answered("2", 1, "tools/call"), "1 session_lost retryable=false", "3 session_lost retryable=false")
+		time.Sleep(time.Minute)
+		p.wantState(connstate.Closed)
+		if got := p.c.Reason(); got != metrics.ClosedServer {
+			t.Errorf("closed because of %q, want %q", got, metrics.ClosedServer)
+		}
+		if n := u.starts(); n != 1 {
+			t.Errorf("%d sessions were started, want 1", n)
+		}
+	})
+}
+
+// A session that is dismissed before it is in use ends the connection too.
+func TestDismissedAtOnce(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "notifications/initialized" {
+			s.finish(jsonrpc.ErrDismissed)
+		}
+		return false
+	}}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(time.Minute)
+		p.wantState(connstate.Closed)
+		if n := u.starts(); n != 1 {
+			t.Errorf("%d sessions were started, want 1", n)
+		}
 	})
 }

@@ -17,6 +17,9 @@ var (
 	ErrTooLong = errors.New("message over the size limit")
 	// ErrDenied reports that the peer is there, but refuses the credentials.
 	ErrDenied = errors.New("access denied")
+	// ErrDismissed reports that the peer ended the session and wants none with the same
+	// client in its place: the client's connection ends too.
+	ErrDismissed = errors.New("the server ended the session with this client")
 )
 
 // TooLongError is an ErrTooLong with the ends of the message, for ParseCut.

@@ -22,7 +22,7 @@ const (
 // value for all others.
 
 func closedReasons() []string {
-	return []string{ClosedClient, ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedIdle, ClosedShutdown, ClosedError}
+	return []string{ClosedClient, ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedIdle, ClosedShutdown, ClosedServer, ClosedError}
 }
 
 // closedErrors returns the close reasons that are errors of a session.

@@ -8,6 +8,7 @@ const (
 	ClosedWriteError   = "write_error"   // a write failed
 	ClosedIdle         = "idle"          // no POST and nothing in flight for the connection timeout
 	ClosedShutdown     = "shutdown"      // the gateway shut down
+	ClosedServer       = "server"        // the server ended the session with this client
 	ClosedError        = "error"         // something inside the gateway failed
 )
 

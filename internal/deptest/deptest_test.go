@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"sse", "stdio", "gateway/internal/sessions"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
-	{"mcpgo"},
+	{"gosdk", "mcpgo"},
 	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/listen"},
 	{"cmd/sse-server"},
 }
@@ -62,8 +62,7 @@ var reserved = map[string][]string{
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"github.com/prometheus/client_golang":    {"metrics", "gateway"},
-	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server/internal/demo"},
-	"github.com/mark3labs/mcp-go":            {"mcpgo"},
+	{"gosdk", "mcpgo"},
 	"github.com/alecthomas/kong":             {},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
 	"github.com/agnivade/levenshtein":        {"cmd/sse-server/internal/config"},
@@ -71,7 +70,7 @@ var reserved = map[string][]string{
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
 		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
-		"sse", "gateway", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"sse", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 

@@ -57,6 +57,8 @@ type Bridge struct {
 
 	// used is true once a message of the client has gone to a session.
 	used atomic.Bool
+	// dismissed is true once the server wants no more of the client.
+	dismissed atomic.Bool
 	// clientInitialize is the client's own initialize where the gateway sends none.
 	clientInitialize atomic.Pointer[jsonrpc.Message]
 	memory           memory

@@ -62,6 +62,7 @@ func (s *start) settle(a *attachment) bool {
 	if s.b.over() && s.current.CompareAndSwap(a, nil) { // closed meanwhile
 		a.leave(errGone)
 	}
+	s.b.dismiss(a.Err())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -80,6 +81,9 @@ func (s *start) settle(a *attachment) bool {
 // after it. It reports whether a was the current session; a second call reports
 // false.
 func (s *start) lose(a *attachment, err error) (lost bool) {
+	if s.current.Load() == a {
+		s.b.dismiss(err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lost, wanted := s.loseLocked(a, err)

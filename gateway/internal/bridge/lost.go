@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -97,6 +98,30 @@ func (m *memory) restore(a *attachment, log *slog.Logger) {
 	}
 }
 
+// dismissTimeout bounds how long the stream of a dismissed client may take to write what
+// it still has to.
+const dismissTimeout = 10 * time.Second
+
+// dismiss ends the connection if err says that the server wants no more of this client:
+// it answers the requests that wait, and closes the stream when all are answered.
+func (b *Bridge) dismiss(err error) {
+	if b.shares() || !errors.Is(err, jsonrpc.ErrDismissed) {
+		return
+	}
+	b.dismissed.Store(true)
+	quiet, err := b.c.Drain()
+	if err != nil {
+		return // it drains or is closed already
+	}
+	b.opts.Supplier.Go(func() { // ends with the connection
+		select {
+		case <-quiet:
+			b.c.CloseGracefully(metrics.ClosedServer, dismissTimeout)
+		case <-b.c.Done():
+		}
+	})
+}
+
 // repeated holds the ids of requests that a bridge sends for the second time, because
 // the first session was lost. It sends none a third time.
 type repeated struct {
@@ -135,7 +160,7 @@ func (r *repeated) forget(id jsonrpc.ID) {
 // repeat puts a request of a lost session back into the gate, where it waits for the
 // next session. If it may not be repeated, repeat answers it with e.
 func (b *Bridge) repeat(m *jsonrpc.Message, e *jsonrpc.Error) {
-	if !b.opts.Repeat || !b.repeated.note(m.ID) {
+	if !b.opts.Repeat || b.dismissed.Load() || !b.repeated.note(m.ID) {
 		b.fail(m.ID, e, metrics.ErrorSessionLost)
 		return
 	}

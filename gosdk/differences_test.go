@@ -1,0 +1,247 @@
+package gosdk_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+)
+
+// stream is a client that shows each byte.
+type stream struct {
+	w    *world
+	post string
+	in   *bufio.Reader
+}
+
+// open opens a stream and initializes it.
+func (w *world) open() *stream {
+	w.t.Helper()
+	s := w.openOnly()
+	s.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`)
+	s.await(`"id":"init"`)
+	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	return s
+}
+
+// openOnly opens a stream.
+func (w *world) openOnly() *stream {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	w.t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	resp, err := w.http.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = resp.Body.Close() })
+	if resp.StatusCode != http.StatusOK {
+		w.t.Fatalf("GET: %s", resp.Status)
+	}
+	s := &stream{w: w, in: bufio.NewReader(resp.Body)}
+	first, err := ssetest.ReadAny(s.in)
+	if err != nil || first.Name != "endpoint" {
+		w.t.Fatalf("first event %v, %v", first, err)
+	}
+	ref, err := url.Parse(first.Data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s.post = r.URL.ResolveReference(ref).String()
+	return s
+}
+
+// send posts a message and returns the status.
+func (s *stream) send(msg string) int {
+	s.w.t.Helper()
+	resp, err := s.w.http.Post(s.post, "application/json", strings.NewReader(msg))
+	if err != nil {
+		s.w.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+// await returns the data of the next event that contains part.
+func (s *stream) await(part string) string {
+	s.w.t.Helper()
+	for {
+		e, err := ssetest.ReadAny(s.in)
+		if err != nil {
+			s.w.t.Fatalf("waiting for %s: %v", part, err)
+		}
+		if strings.Contains(e.Data, part) {
+			return e.Data
+		}
+	}
+}
+
+// Numbers of more than 53 bits, in ids, params and results, pass byte by byte; go-sdk's own
+// handler rounds ids.
+func TestLargeIntegersPass(t *testing.T) {
+	const large, arguments = "9007199254740993", `{"n":9007199254740993,"d":1.50,"e":-0.0,"z":12345678901234567890}`
+	for kind, wantID := range map[string]string{ours: large, theirs: "9007199254740992"} {
+		w := newWorld(t, kind, mcp.ServerOptions{})
+		s := w.open()
+		if status := s.send(`{"jsonrpc":"2.0","id":` + large + `,"method":"tools/call","params":{"name":"echo","arguments":` + arguments + `}}`); status != http.StatusAccepted {
+			t.Fatalf("%s: status %d", kind, status)
+		}
+		got := s.await(`"structuredContent"`)
+		for _, part := range []string{`"id":` + wantID + `,`, `"structuredContent":` + arguments, `n\":` + large} {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s: %s is not in %s", kind, part, got)
+			}
+		}
+	}
+}
+
+// What a server sends before its response reaches the client before it.
+func TestOrderIsKept(t *testing.T) {
+	s := newWorld(t, ours, mcp.ServerOptions{}).open()
+	s.send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"work","_meta":{"progressToken":"p<>"}}}`)
+	for n := range 5 {
+		if got, want := s.await("progress"), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p<>","progress":%d,"total":5}}`, n); got != want {
+			if n > 0 || !strings.Contains(got, `"progressToken":"p<>"`) {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+	}
+	if got := s.await(`"id":7`); !strings.Contains(got, "done") {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestDifferences has what is ours by design, as the doc of the package lists it.
+func TestDifferences(t *testing.T) {
+	for _, test := range []struct {
+		name         string
+		theirs, ours string
+		play         func(w *world) string
+	}{
+		{"no server", "400", "404", func(w *world) string {
+			w.serve(func(*http.Request) *mcp.Server { return nil }, nil)
+			resp, err := w.http.Get(w.url)
+			if err != nil {
+				return err.Error()
+			}
+			_ = resp.Body.Close()
+			return fmt.Sprint(resp.StatusCode)
+		}},
+		{"unknown method", "400", `202 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method not found: \"x/y\""}}`, func(w *world) string {
+			s := w.open()
+			status := s.send(`{"jsonrpc":"2.0","id":1,"method":"x/y","params":{}}`)
+			if status != http.StatusAccepted {
+				return fmt.Sprint(status)
+			}
+			return fmt.Sprint(status, " ", s.await(`"id":1`))
+		}},
+		{"missing params", "400", `202 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"invalid request: missing required \"params\""}}`, func(w *world) string {
+			s := w.open()
+			status := s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`)
+			if status != http.StatusAccepted {
+				return fmt.Sprint(status)
+			}
+			return fmt.Sprint(status, " ", s.await(`"id":1`))
+		}},
+		{"media type", "415", "202", func(w *world) string {
+			s := w.open()
+			resp, err := w.http.Post(s.post, "application/vnd.api+json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+			if err != nil {
+				return err.Error()
+			}
+			_ = resp.Body.Close()
+			return fmt.Sprint(resp.StatusCode)
+		}},
+		{"large body", "413", "413", func(w *world) string {
+			return fmt.Sprint(w.open().send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 4<<20) + `"}}`))
+		}},
+		{"another Host on a loopback address", "403", "403", func(w *world) string {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.url, nil)
+			if err != nil {
+				return err.Error()
+			}
+			r.Host = "evil.example"
+			resp, err := w.http.Do(r)
+			if err != nil {
+				return err.Error()
+			}
+			_ = resp.Body.Close()
+			return fmt.Sprint(resp.StatusCode)
+		}},
+		{"the client leaves during a call", "the handler goes on", "the handler is told to stop", func(w *world) string {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			told := make(chan struct{})
+			w.server.AddTool(&mcp.Tool{Name: "long", InputSchema: map[string]any{"type": "object"}}, func(handler context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				w.saw.add("server: long began")
+				select {
+				case <-handler.Done():
+					close(told)
+				case <-ctx.Done():
+				}
+				return &mcp.CallToolResult{}, nil
+			})
+			s := w.connect("ada")
+			call, hangUp := context.WithCancel(context.Background())
+			defer hangUp()
+			go func() { _, _ = s.CallTool(call, &mcp.CallToolParams{Name: "long"}) }()
+			w.saw.await(1, "server: long began")
+			w.http.CloseIdleConnections()
+			w.cut()
+			select {
+			case <-told:
+				return "the handler is told to stop"
+			case <-time.After(300 * time.Millisecond): // theirs shows nothing that could be waited for
+				return "the handler goes on"
+			}
+		}},
+		{"a client that does not initialize", `{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"method \"tools/list\" is invalid during session initialization"}}`, "tools", func(w *world) string {
+			s := w.openOnly()
+			s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+			if got := s.await(`"id":1`); !strings.Contains(got, `"tools":[`) {
+				return got
+			}
+			return "tools"
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for kind, want := range map[string]string{theirs: test.theirs, ours: test.ours} {
+				w := newWorld(t, kind, mcp.ServerOptions{})
+				if got := test.play(w); got != want {
+					t.Errorf("%s: got %s, want %s", kind, got, want)
+				}
+			}
+		})
+	}
+}
+
+// The option of the gateway's name for go-sdk's MaxRequestBodyBytes.
+func TestMaxMessageBytes(t *testing.T) {
+	w := &world{t: t, kind: ours, saw: newJournal(t)}
+	w.server = everything(w.saw, mcp.ServerOptions{})
+	w.serve(func(*http.Request) *mcp.Server { return w.server }, &gateway.Options{MaxMessageBytes: 1000})
+	s := w.open()
+	if status := s.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 1000) + `"}}`); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("status %d, want 413", status)
+	}
+}
+
+// readEvent returns the data of the next event.
+func readEvent(s *stream) (string, error) {
+	e, err := ssetest.ReadAny(s.in)
+	return e.Data, err
+}

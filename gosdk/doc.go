@@ -1,0 +1,46 @@
+// Package gosdk serves a server of the official go-sdk
+// (github.com/modelcontextprotocol/go-sdk) through a gateway, in process and without a
+// pipe: the server gets each message as the gateway has parsed it, and encodes each
+// response once.
+//
+// [NewSSEHandler] takes the place of mcp.NewSSEHandler, and may be mounted as that is.
+// [Server] is one server as an upstream, for gateway.New.
+//
+// Each connection has a session of its own with the server, which Server.Sessions shows.
+// All of MCP passes both ways. A handler sees
+//
+//   - in its context the values of the context of the client's GET, and its peer
+//     (package peer);
+//   - in RequestExtra.Header those headers of the POST that
+//     gateway.Options.RequestHeaders names, and in TokenInfo what auth.RequireBearerToken
+//     found. Where the POST has none, those of the GET count. go-sdk's own handler gives
+//     no RequestExtra.
+//
+// With [Server], both need gateway.Options.PassRequest; NewSSEHandler sets it. A session
+// that the server closes, by ServerSession.Close or because keep-alive pings fail, ends
+// its connection.
+//
+// # What differs from mcp.NewSSEHandler
+//
+//   - A function that returns no server gets the client a 404, not a 400.
+//   - A request of an unknown method, or without the params that it needs, gets an answer
+//     with an error from the server, not a 400 for the POST.
+//   - Ids and numbers of more than 53 bits pass unchanged. A response has the id of its
+//     request byte by byte.
+//   - The end of a connection ends the contexts of its handlers.
+//   - The gateway initializes the session of a client that does not send initialize
+//     within gateway.Options.AnnounceDelay. If such a client then declares capabilities,
+//     the server sees a second session in place of the first. NoAutoInitialize turns this
+//     off.
+//   - The gateway answers ping in both directions, so a keep-alive ping of the server
+//     finds the gateway alive. The gateway itself closes connections that take nothing.
+//   - On a loopback address both refuse other names in Host: gateway.Options.AllowedHosts
+//     is for names of your own, and "*" in place of DisableLocalhostProtection. The
+//     gateway also checks Origin (AllowedOrigins).
+//   - A POST may have any media type for JSON, not only application/json.
+//   - gateway.Options.MaxMessageBytes is MaxRequestBodyBytes, with the same default of
+//     4 MiB and the same status 413. It must be positive.
+//
+// In both, a handler that panics ends the program, because go-sdk calls it in a goroutine
+// of its own. [Recover] is a middleware that answers with an error instead.
+package gosdk

@@ -1,0 +1,6 @@
+package gosdk
+
+var (
+	PartsOf = partsOf
+	Encode  = encode
+)

@@ -1,0 +1,81 @@
+package gosdk
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+)
+
+// NewSSEHandler is mcp.NewSSEHandler with a gateway:
+//
+//	http.Handle("/sse", gosdk.NewSSEHandler(getServer, nil))
+//
+// It is New for programs that set their options in their code: it panics if New fails.
+func NewSSEHandler(getServer func(*http.Request) *mcp.Server, opts *gateway.Options) *gateway.Gateway {
+	if opts == nil {
+		opts = &gateway.Options{}
+	}
+	gw, err := New(getServer, *opts)
+	if err != nil {
+		panic("gosdk.NewSSEHandler: " + err.Error())
+	}
+	return gw
+}
+
+// New returns a gateway to the servers that getServer chooses. The caller ends it with
+// Shutdown.
+//
+// New calls getServer for each GET that has passed the checks of host, origin, method and
+// authentication, concurrently. The connection then has a session with the server that
+// it returns; nil refuses the GET with 404 (go-sdk's own handler: 400).
+//
+// New sets PassRequest, so the options may not ask for shared sessions or warm servers.
+// Without a Prefix it also sets SinglePath: the gateway serves the stream and the messages
+// at the path at which it is mounted, which may be one exact pattern. It fails if options
+// are wrong; the error names them all.
+func New(getServer func(*http.Request) *mcp.Server, opts gateway.Options) (*gateway.Gateway, error) {
+	if getServer == nil {
+		return nil, errors.New("gosdk: the function that returns the server is nil")
+	}
+	opts.PassRequest = true
+	opts.SinglePath = opts.Prefix == ""
+	opts.RequestContext = choosing(getServer, opts.RequestContext)
+	idle := mcp.NewServer(&mcp.Implementation{Name: "none"}, nil)
+	return gateway.New(dialer{choose: func(ctx context.Context) *mcp.Server {
+		if server, ok := ctx.Value(serverKey{}).(*mcp.Server); ok {
+			return server
+		}
+		return idle // a readiness probe has no request that could choose: what can be reached is go-sdk
+	}}, opts)
+}
+
+// serverKey is the key of the chosen server in the context of a GET.
+type serverKey struct{}
+
+var errNone = errors.New("no server available")
+
+// choosing returns a gateway.Options.RequestContext that adds the server to the context
+// of a GET. before is that of the user; nil: none.
+func choosing(getServer func(*http.Request) *mcp.Server, before func(*http.Request) (context.Context, error)) func(*http.Request) (context.Context, error) {
+	return func(r *http.Request) (context.Context, error) {
+		ctx := r.Context()
+		if before != nil {
+			var err error
+			if ctx, err = before(r); err != nil {
+				return nil, err
+			}
+		}
+		if r.Method != http.MethodGet {
+			return ctx, nil
+		}
+		server := getServer(r)
+		if server == nil {
+			return nil, errNone
+		}
+		return context.WithValue(ctx, serverKey{}, server), nil
+	}
+}

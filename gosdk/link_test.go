@@ -1,0 +1,111 @@
+package gosdk_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// link is a session with a server, without a gateway.
+type link struct {
+	t       testing.TB
+	conn    jsonrpc.ResultPusher
+	sender  jsonrpc.RequestSender
+	results chan string // number and result or error object
+	pushed  chan string // notifications and requests, and the final error
+	last    int64
+}
+
+// dial dials server with its bytes counted in held, which may be nil.
+func dial(t testing.TB, server *mcp.Server, held *budget.Account) *link {
+	t.Helper()
+	type observable interface {
+		Observed(*slog.Logger, *metrics.Metrics, *budget.Account) jsonrpc.Dialer
+	}
+	conn, err := gosdk.Server(server).(observable).Observed(nil, nil, held).Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &link{t: t, conn: conn.(jsonrpc.ResultPusher), sender: conn.(jsonrpc.RequestSender),
+		results: make(chan string, 16), pushed: make(chan string, 16)}
+}
+
+// push begins to receive.
+func (l *link) push() {
+	l.conn.PushResults(func(number int64, result, fault json.RawMessage) {
+		if (result == nil) == (fault == nil) || !json.Valid(append(result, fault...)) {
+			l.t.Errorf("%d: result %q and fault %q", number, result, fault)
+		}
+		l.results <- fmt.Sprintf("%d %s%s", number, result, fault)
+	})
+	l.conn.Push(func(msg []byte, err error) bool {
+		if err != nil {
+			l.pushed <- err.Error()
+			_ = l.conn.Close()
+			return false
+		}
+		l.pushed <- string(msg)
+		return true
+	})
+}
+
+// request sends a request and returns its number.
+func (l *link) request(method, params string) (int64, error) {
+	return l.send(parse(l.t, `{"jsonrpc":"2.0","id":"of the client","method":"`+method+`","params":`+params+`}`))
+}
+
+func (l *link) send(m *jsonrpc.Message) (int64, error) {
+	l.last++
+	return l.last, l.sender.SendRequest(m, l.last, jsonrpc.Place{})
+}
+
+func parse(t testing.TB, msg string) *jsonrpc.Message {
+	t.Helper()
+	m, err := jsonrpc.Parse([]byte(msg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// initialized receives and runs the handshake.
+func (l *link) initialized() *link {
+	l.t.Helper()
+	l.push()
+	if _, err := l.request("initialize", `{"protocolVersion":"2025-06-18","capabilities":{"sampling":{}},"clientInfo":{"name":"link","version":"1"}}`); err != nil {
+		l.t.Fatal(err)
+	}
+	<-l.results
+	if err := l.conn.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
+		l.t.Fatal(err)
+	}
+	return l
+}
+
+// call calls a tool and returns what comes first.
+func (l *link) call(tool, arguments string) string {
+	l.t.Helper()
+	if _, err := l.request("tools/call", `{"name":"`+tool+`","arguments":`+arguments+`}`); err != nil {
+		l.t.Fatal(err)
+	}
+	return <-l.results
+}
+
+func (l *link) close() {
+	if err := l.conn.Close(); err != nil {
+		l.t.Error(err)
+	}
+}
+
+// tool adds a tool without a schema to speak of.
+func tool(server *mcp.Server, name string, h mcp.ToolHandler) {
+	server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, h)
+}

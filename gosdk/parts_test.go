@@ -1,0 +1,78 @@
+package gosdk_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// FuzzServerMessages has a server send any JSON as result, error data and params: each
+// comes out as one line of JSON in UTF-8, and means the same to a parser.
+func FuzzServerMessages(f *testing.F) {
+	for _, seed := range []string{`{"a":1}`, "{\n\"a\":\r\n[1.50,\"\\n\"]}", "\"\xff\"", "null", " 9007199254740993 ", "{\"\xff\":\"\u2028\"}"} {
+		f.Add([]byte(seed), "text")
+	}
+	id, err := sdk.MakeID(float64(7))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte, text string) {
+		if !json.Valid(data) {
+			data, _ = json.Marshal(string(data)) // a string has a JSON form
+		}
+		check := func(what string, got, want []byte) {
+			if !json.Valid(got) || !utf8.Valid(got) || bytes.ContainsAny(got, "\n\r") {
+				t.Fatalf("%s of %q is %q", what, data, got)
+			}
+			var a, b bytes.Buffer
+			if json.Compact(&a, got) != nil || json.Compact(&b, bytes.ToValidUTF8(want, []byte("\uFFFD"))) != nil || a.String() != b.String() {
+				t.Fatalf("%s of %q is %q", what, want, got)
+			}
+		}
+		result, fault := gosdk.PartsOf(&sdk.Response{ID: id, Result: data})
+		if fault != nil {
+			t.Fatalf("the result %q became the error %s", data, fault)
+		}
+		check("result", result, data)
+		result, fault = gosdk.PartsOf(&sdk.Response{ID: id, Error: &sdk.Error{Code: -1, Message: text, Data: data}})
+		if result != nil {
+			t.Fatalf("the error became the result %s", result)
+		}
+		got, _ := jsonrpc.Member(fault, "data")
+		check("data", got, data)
+		msg, err := gosdk.Encode(&sdk.Request{ID: id, Method: text, Params: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ = jsonrpc.Member(msg, "params")
+		check("params", got, data)
+	})
+}
+
+// What a server sends costs time in proportion to its size.
+func TestServerMessagesAreLinear(t *testing.T) {
+	for name, of := range map[string]func(n int) []byte{
+		"text":    func(n int) []byte { return []byte(`"` + string(bytes.Repeat([]byte("x"), n)) + `"`) },
+		"no UTF8": func(n int) []byte { return append(append([]byte(`"`), bytes.Repeat([]byte("\xffx"), n/2)...), '"') },
+		"lines":   func(n int) []byte { return append(append([]byte("["), bytes.Repeat([]byte("\n1,"), n/3)...), '1', ']') },
+	} {
+		t.Run(name, func(t *testing.T) {
+			scaletest.Linear(t, 1<<16, func(n int) func() {
+				data := of(n)
+				return func() {
+					gosdk.PartsOf(&sdk.Response{Result: data})
+					if _, err := gosdk.Encode(&sdk.Request{Method: "x", Params: data}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		})
+	}
+}

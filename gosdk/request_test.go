@@ -1,0 +1,220 @@
+package gosdk_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/peer"
+)
+
+// describing adds a tool that says what it knows of the HTTP request.
+func describing(s *mcp.Server) *mcp.Server {
+	tool(s, "describe", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		text := fmt.Sprintf("path %v", ctx.Value(pathKey{}))
+		if p, ok := peer.FromContext(ctx); ok {
+			text += fmt.Sprintf("; peer %s, loopback %t", p.Principal, p.Addr.IsLoopback())
+		}
+		if r.Extra != nil {
+			text += fmt.Sprintf("; header %s", r.Extra.Header.Get("X-Tenant"))
+			if r.Extra.TokenInfo != nil {
+				text += fmt.Sprintf("; user %s", r.Extra.TokenInfo.UserID)
+			}
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+	})
+	return s
+}
+
+// changing sends a header of another value with each request.
+type changing struct{ next http.RoundTripper }
+
+func (c changing) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-Tenant", "of the "+r.Method)
+	r.Header.Set("Authorization", "Bearer "+r.Method)
+	return c.next.RoundTrip(r)
+}
+
+// A handler gets the values and the peer of the GET, and the headers and the token of its
+// POST.
+func TestHandlersSeeTheHTTPRequest(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		opts gateway.Options
+		mine bool // with gosdk.Server
+		want string
+	}{
+		{"nothing asked for", gateway.Options{}, false, "path /a/sse; peer , loopback true; header ; user POST"},
+		{"principal and header", gateway.Options{
+			RequestHeaders: []string{"X-Tenant"},
+			Authenticate:   func(*http.Request) (string, error) { return "ada", nil },
+		}, false, "path /a/sse; peer ada, loopback true; header of the POST; user POST"},
+		{"Server", gateway.Options{PassRequest: true, SinglePath: true}, true, "path /a/sse; peer , loopback true; header ; user POST"},
+		{"Server, not asked for", gateway.Options{SinglePath: true}, true, "path <nil>"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := describing(echoServer())
+			var gw *gateway.Gateway
+			var err error
+			if test.mine {
+				gw, err = gateway.New(gosdk.Server(server), test.opts)
+			} else {
+				gw, err = gosdk.New(func(*http.Request) *mcp.Server { return server }, test.opts)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+				return &auth.TokenInfo{UserID: token, Expiration: time.Now().Add(time.Hour)}, nil
+			}
+			mux := http.NewServeMux()
+			mux.Handle("/a/sse", auth.RequireBearerToken(verify, nil)(remembering(gw)))
+			if got := describe(t, mux, gw); got != test.want {
+				t.Errorf("got %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+// describe calls the tool over HTTP, and shuts all down.
+func describe(t *testing.T, h http.Handler, gw *gateway.Gateway) string {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	defer shutdown(t, gw)
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil)
+	s, err := client.Connect(context.Background(), &mcp.SSEClientTransport{Endpoint: srv.URL + "/a/sse", HTTPClient: &http.Client{Transport: changing{transport}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "describe"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Content[0].(*mcp.TextContent).Text
+}
+
+// shutdown ends a gateway, whose clients may be there.
+func shutdown(t testing.TB, gw *gateway.Gateway) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if err := gw.Shutdown(ctx); err != nil && !strings.Contains(err.Error(), "connections cut") {
+		t.Error(err)
+	}
+}
+
+// The function chooses the server of each GET, after the checks; a session keeps it.
+func TestServerForEachRequest(t *testing.T) {
+	servers := map[string]*mcp.Server{"a": echoServer(), "b": echoServer()}
+	asked := make(chan string, 16)
+	before := func(r *http.Request) (context.Context, error) {
+		if r.Method == http.MethodGet && r.Header.Get("X-Closed") != "" {
+			return nil, errors.New("closed today")
+		}
+		return context.WithValue(r.Context(), pathKey{}, "mine"), nil
+	}
+	gw, err := gosdk.New(func(r *http.Request) *mcp.Server {
+		asked <- r.Method + " " + r.URL.Query().Get("tenant")
+		return servers[r.URL.Query().Get("tenant")]
+	}, gateway.Options{RequestContext: before, Authenticate: func(r *http.Request) (string, error) {
+		if r.Header.Get("X-Bad") != "" {
+			return "", errors.New("who is it?")
+		}
+		return "", nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(gw)
+	defer srv.Close()
+	defer shutdown(t, gw)
+	get := func(query string, header string) (status int, body string) {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/any/path?"+query, nil)
+		r.RemoteAddr = "192.0.2.1:1"
+		if header != "" {
+			r.Header.Set(header, "1")
+		}
+		w := httptest.NewRecorder()
+		gw.ServeHTTP(w, r)
+		text, _ := io.ReadAll(w.Body)
+		return w.Code, string(text)
+	}
+	if status, body := get("tenant=c", ""); status != http.StatusNotFound || !strings.Contains(body, "no server available") {
+		t.Errorf("no server: %d %s", status, body)
+	}
+	if got := <-asked; got != "GET c" {
+		t.Errorf("asked %s", got)
+	}
+	if status, _ := get("tenant=a", "X-Bad"); status != http.StatusUnauthorized {
+		t.Errorf("not authenticated: %d", status)
+	}
+	if status, body := get("tenant=a", "X-Closed"); status != http.StatusNotFound || !strings.Contains(body, "closed today") {
+		t.Errorf("refused by RequestContext: %d %s", status, body)
+	}
+	for name, server := range servers {
+		w := &world{t: t, url: srv.URL + "/x?tenant=" + name, http: srv.Client()}
+		s := w.open()
+		if status := s.send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`); status != http.StatusAccepted {
+			t.Errorf("POST: %d", status)
+		}
+		if got := <-asked; got != "GET "+name || len(asked) > 0 || sessions(server) != 1 {
+			t.Errorf("asked %s and %d more; %d sessions", got, len(asked), sessions(server))
+		}
+	}
+}
+
+func TestWrongOptions(t *testing.T) {
+	get := func(*http.Request) *mcp.Server { return nil }
+	for name, opts := range map[string]gateway.Options{
+		"MaxMessageBytes": {MaxMessageBytes: -1},
+		"Warm":            {Warm: 1},
+		"Sessions":        {Sessions: gateway.SessionsShared},
+	} {
+		if _, err := gosdk.New(get, opts); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+		func() {
+			defer func() {
+				if p := recover(); !strings.Contains(fmt.Sprint(p), name) {
+					t.Errorf("%s: panic %v", name, p)
+				}
+			}()
+			gosdk.NewSSEHandler(get, &opts)
+		}()
+	}
+	if _, err := gosdk.New(nil, gateway.Options{}); err == nil {
+		t.Error("no function is taken")
+	}
+}
+
+// A prefix means the routes of a gateway, and readiness does not need a request.
+func TestPrefixAndReadiness(t *testing.T) {
+	server := echoServer()
+	gw := gosdk.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, &gateway.Options{Prefix: "/mcp"})
+	srv := httptest.NewServer(gw)
+	defer srv.Close()
+	defer shutdown(t, gw)
+	if err := gw.Ready(t.Context()); err != nil {
+		t.Errorf("not ready: %v", err)
+	}
+	s := (&world{t: t, url: srv.URL + "/mcp/sse", http: srv.Client()}).open()
+	if !strings.HasPrefix(s.post, srv.URL+"/mcp/sse/") {
+		t.Errorf("messages go to %s", s.post)
+	}
+}

@@ -1,0 +1,63 @@
+package gosdk
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/peer"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// Server serves s: Dial connects a session to it, and fails only when its context has
+// ended or s is nil. Many gateways may serve one server.
+//
+// Send fails with jsonrpc.ErrBusy while the messages that s has not handled hold 8 MiB,
+// or 16,384 requests are unanswered. Close ends the contexts of the handlers and waits
+// for them, but at most 2 s; a handler that takes longer keeps its session in s.Sessions
+// until it returns, and Close returns an error.
+func Server(s *mcp.Server) upstream.Upstream {
+	return dialer{choose: func(context.Context) *mcp.Server { return s }}
+}
+
+// dialer connects sessions to the servers that choose returns.
+type dialer struct {
+	choose func(context.Context) *mcp.Server
+	held   *budget.Account // nil: there is no bound
+}
+
+// Observed returns a copy of d with sessions that count their messages against held.
+func (d dialer) Observed(_ *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
+	d.held = held
+	return d
+}
+
+var errNoServer = errors.New("dial go-sdk server: the server is nil")
+
+// Dial connects a session; see [Server].
+func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("dial go-sdk server: %w", err)
+	}
+	server := d.choose(ctx)
+	if server == nil {
+		return nil, errNoServer
+	}
+	values := peer.Values(ctx)
+	s := &session{id: rand.Text(), held: d.held, ended: make(chan struct{})}
+	s.extra = s.extraOf(values)
+	s.changed.L = &s.mu
+	connected, err := server.Connect(values, (*serverSide)(s), nil)
+	if err != nil {
+		return nil, fmt.Errorf("dial go-sdk server: %w", err)
+	}
+	s.bind(connected)
+	return s, nil
+}

@@ -1,0 +1,386 @@
+//lint:file-ignore SA1019 SEP-2577 deprecates sampling; servers use it as long as it exists.
+
+package gosdk_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// blocked adds a tool whose calls wait until release is closed, whatever their context
+// says. begun gets one value for each.
+func blocked(server *mcp.Server, release chan struct{}) (begun chan struct{}) {
+	begun = make(chan struct{}, 1<<16)
+	tool(server, "block", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		begun <- struct{}{}
+		<-release
+		return &mcp.CallToolResult{}, nil
+	})
+	return begun
+}
+
+func sessions(server *mcp.Server) int { return len(slices.Collect(server.Sessions())) }
+
+func TestDialFails(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := gosdk.Server(echoServer()).Dial(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("with an ended context: %v", err)
+	}
+	if _, err := gosdk.Server(nil).Dial(t.Context()); err == nil || !strings.Contains(err.Error(), "nil") {
+		t.Errorf("of a nil server: %v", err)
+	}
+}
+
+// Close ends the contexts of the handlers, and waits until they have returned.
+func TestCloseEndsHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := echoServer()
+		begun, ended := make(chan struct{}), false
+		tool(server, "wait", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			close(begun)
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			ended = true
+			return nil, ctx.Err()
+		})
+		l := dial(t, server, nil).initialized()
+		if _, err := l.request("tools/call", `{"name":"wait"}`); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		l.close()
+		if !ended || sessions(server) != 0 {
+			t.Errorf("handler ended %t, %d sessions are left", ended, sessions(server))
+		}
+		if got := <-l.pushed; got != jsonrpc.ErrClosed.Error() {
+			t.Errorf("the end is %q", got)
+		}
+		l.close() // again
+		if _, err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrClosed) {
+			t.Errorf("a request after Close: %v", err)
+		}
+		if err := l.conn.Send([]byte(`{"jsonrpc":"2.0","method":"x"}`)); !errors.Is(err, jsonrpc.ErrClosed) {
+			t.Errorf("a notification after Close: %v", err)
+		}
+	})
+}
+
+// A handler that never returns does not keep Close.
+func TestCloseGivesUpOnAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, release := echoServer(), make(chan struct{})
+		begun := blocked(server, release)
+		l := dial(t, server, nil).initialized()
+		if _, err := l.request("tools/call", `{"name":"block"}`); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		began := time.Now()
+		err := l.conn.Close()
+		if err == nil || time.Since(began) != 2*time.Second {
+			t.Errorf("Close returned %v after %s", err, time.Since(began))
+		}
+		if got := <-l.pushed; got != jsonrpc.ErrClosed.Error() || sessions(server) != 1 {
+			t.Errorf("the end is %q, with %d sessions", got, sessions(server))
+		}
+		close(release)
+		synctest.Wait()
+		if sessions(server) != 0 {
+			t.Error("the session is left after its handler has returned")
+		}
+		l.close()
+	})
+}
+
+// A session that the server closes ends with the reason, and is not one for another.
+func TestServerCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := echoServer()
+		for _, early := range []bool{true, false} {
+			l := dial(t, server, nil)
+			if !early {
+				l.initialized()
+			}
+			for s := range server.Sessions() {
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if early {
+				l.push()
+			}
+			if got := <-l.pushed; got != jsonrpc.ErrDismissed.Error() {
+				t.Errorf("the end is %q", got)
+			}
+			if _, err := l.request("ping", `{}`); !errors.Is(err, jsonrpc.ErrDismissed) {
+				t.Errorf("a request after the end: %v", err)
+			}
+			l.close()
+			synctest.Wait()
+			if len(l.pushed) > 0 {
+				t.Errorf("after the end came %s", <-l.pushed)
+			}
+		}
+	})
+}
+
+// What a server sends before anybody receives waits; a session that nobody receives from
+// can be closed.
+func TestServerSendsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := echoServer()
+		l, unused := dial(t, server, nil), dial(t, server, nil)
+		tool(server, "late", nil)
+		time.Sleep(time.Second) // go-sdk waits for more changes
+		l.push()
+		if got := <-l.pushed; !strings.Contains(got, "tools/list_changed") {
+			t.Errorf("got %s", got)
+		}
+		unused.close()
+		l.close()
+	})
+}
+
+func TestProtocolVersions(t *testing.T) {
+	l := dial(t, echoServer(), nil).initialized()
+	defer l.close()
+	if _, err := l.request("server/discover", `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-l.results; strings.Contains(got, `"2026-07-28"`) || !strings.Contains(got, `"2025-11-25"`) {
+		t.Errorf("the server offers %s", got)
+	}
+}
+
+// All requests that a session holds count until they are answered: over 8 MiB it is busy.
+func TestUnansweredRequestsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, release := echoServer(), make(chan struct{})
+		begun := blocked(server, release)
+		held := budget.New(1<<30, nil)
+		l := dial(t, server, held).initialized()
+		large := parse(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"block","arguments":{"x":"`+strings.Repeat("x", 1<<20)+`"}}}`)
+		sent := 0
+		for ; ; sent++ {
+			if _, err := l.send(large); err != nil {
+				if !errors.Is(err, jsonrpc.ErrBusy) || sent != 7 {
+					t.Errorf("after %d requests of 1 MiB: %v", sent, err)
+				}
+				break
+			}
+			<-begun
+		}
+		if held.TakeAny(1<<30-7<<20, "") {
+			t.Error("the requests do not count against the budget")
+		}
+		close(release)
+		for range sent {
+			<-l.results
+		}
+		synctest.Wait()
+		if _, err := l.send(large); err != nil {
+			t.Errorf("after all were answered: %v", err)
+		}
+		<-l.results
+		synctest.Wait()
+		if !held.TakeAny(1<<30, "") {
+			t.Error("an idle session holds bytes")
+		}
+		l.close()
+	})
+}
+
+func TestBudgetIsBounding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, release := echoServer(), make(chan struct{})
+		blocked(server, release)
+		held := budget.New(1<<20, nil)
+		l := dial(t, server, held).initialized()
+		held.Force(1 << 20)
+		if _, err := l.request("tools/call", `{"name":"block","arguments":{"x":"`+strings.Repeat("x", budget.Free)+`"}}`); !errors.Is(err, jsonrpc.ErrBusy) || !strings.Contains(err.Error(), "as many bytes") {
+			t.Errorf("a large request: %v", err)
+		}
+		if _, err := l.request("tools/call", `{"name":"block"}`); err != nil {
+			t.Errorf("a short request: %v", err)
+		}
+		if err := l.conn.Send([]byte(`{"jsonrpc":"2.0","id":1,"result":{"x":"` + strings.Repeat("x", 100<<10) + `"}}`)); err != nil {
+			t.Errorf("a response: %v", err)
+		}
+		if l.conn.Close() != nil { // the handler is still there
+			close(release)
+		}
+		synctest.Wait()
+		held.Give(1 << 20)
+		if !held.TakeAny(1<<20, "") {
+			t.Error("a closed session holds bytes")
+		}
+	})
+}
+
+// go-sdk queues notifications without a bound while a handler of one works. The session
+// bounds them, and takes more once they are handled.
+func TestUnhandledNotificationsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, handled := make(chan struct{}), 0
+		server := mcp.NewServer(&mcp.Implementation{Name: "slow"}, &mcp.ServerOptions{
+			ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationServerRequest) {
+				<-release
+				handled++
+			}})
+		l := dial(t, server, nil).initialized()
+		note := []byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1,"message":"` + strings.Repeat("x", 64<<10) + `"}}`)
+		sent := 0
+		var err error
+		for ; err == nil; sent++ {
+			err = l.conn.Send(note)
+			synctest.Wait() // go-sdk has read it
+		}
+		if sent--; !errors.Is(err, jsonrpc.ErrBusy) || sent < 100 || sent > 128 {
+			t.Errorf("after %d notifications of 64 KiB: %v", sent, err)
+		}
+		close(release)
+		synctest.Wait()
+		for range 150 {
+			if err := l.conn.Send(note); err != nil {
+				t.Fatalf("after all were handled: %v", err)
+			}
+			synctest.Wait()
+		}
+		if handled != sent+150 || len(l.results) > 0 {
+			t.Errorf("%d of %d notifications were handled, %d results came", handled, sent+150, len(l.results))
+		}
+		l.close()
+	})
+}
+
+// Whatever a server returns that has a JSON form, its request is answered once with one line
+// of it. go-sdk does not answer if a result has none; the gateway does after its timeout.
+func TestOddResults(t *testing.T) {
+	server := echoServer()
+	server.AddReceivingMiddleware(gosdk.Recover)
+	var result *mcp.CallToolResult
+	var fault error
+	tool(server, "odd", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if fault == errPanics {
+			panic("<oh>\nno")
+		}
+		return result, fault
+	})
+	l := dial(t, server, nil).initialized()
+	defer l.close()
+	for _, test := range []struct {
+		result *mcp.CallToolResult
+		fault  error
+		want   string
+	}{
+		{&mcp.CallToolResult{StructuredContent: json.RawMessage("{\"a\":\"\xff\"}")}, nil, "\uFFFD"},
+		{&mcp.CallToolResult{StructuredContent: json.RawMessage("{\n\"a\":\r\n1}")}, nil, `{"a":1}`},
+		{nil, nil, "4 null"}, // as go-sdk sends it
+		{nil, &sdk.Error{Code: 1, Message: "\xff", Data: json.RawMessage("no JSON")}, `{"code":-32603,"message":"the server's error has no JSON form`},
+		{nil, &sdk.Error{Code: -5, Message: "<x>", Data: json.RawMessage("{\n}")}, `{"code":-5,"message":"<x>","data":{}}`},
+		{nil, fmt.Errorf("plain"), `{"code":0,"message":"plain"}`},
+		{nil, errPanics, `{"code":-32603,"message":"handler panicked: <oh>\nno"}`},
+	} {
+		result, fault = test.result, test.fault
+		if got := l.call("odd", `{}`); !strings.Contains(got, test.want) || strings.ContainsAny(got, "\n\r") {
+			t.Errorf("%v, %v: got %s, want %s", test.result, test.fault, got, test.want)
+		}
+	}
+	if got := l.call("echo", `{}`); !strings.Contains(got, "content") {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
+var errPanics = errors.New("the handler panics")
+
+// What a client answers to a request of the server reaches the handler, whatever it is.
+func TestOddAnswersOfClients(t *testing.T) {
+	server := echoServer()
+	tool(server, "ask", func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		got, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{}})
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("%s|%v", asJSON(got), err)}}}, nil
+	})
+	l := dial(t, server, nil).initialized()
+	defer l.close()
+	for answer, want := range map[string]string{
+		`"result":{"role":"user","model":"m","content":{"type":"text","text":"hi"}}`: `hi`,
+		`"error":{"code":-7,"message":"no"}`:                                         `no`,
+		`"error":"no object"`:                                                        `wrong form`,
+		`"error":{"code":1.5,"message":{}}`:                                          `wrong form`,
+		`"result":5`:                                                                 `cannot unmarshal`,
+	} {
+		if _, err := l.request("tools/call", `{"name":"ask","arguments":{}}`); err != nil {
+			t.Fatal(err)
+		}
+		asked, err := jsonrpc.Parse([]byte(<-l.pushed))
+		if err != nil || asked.Method != "sampling/createMessage" {
+			t.Fatalf("the server asks %v, %v", asked, err)
+		}
+		for _, id := range []string{`"x"`, "1.5", "99", string(asked.ID), string(asked.ID)} { // others are dropped
+			if err := l.conn.Send([]byte(`{"jsonrpc":"2.0","id":` + id + `,` + answer + `}`)); err != nil {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		if got := <-l.results; !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", answer, got, want)
+		}
+	}
+}
+
+// Send takes a request too, and refuses what is no message.
+func TestSendTakesAllMessages(t *testing.T) {
+	l := dial(t, echoServer(), nil).initialized()
+	defer l.close()
+	if err := l.conn.Send([]byte(`{"jsonrpc":"2.0","id":77,"method":"ping"}`)); err != nil {
+		t.Error(err)
+	}
+	if got := <-l.results; got != "77 {}" {
+		t.Errorf("got %s", got)
+	}
+	for _, msg := range []string{"no JSON", `{"jsonrpc":"2.0","id":"x","method":"ping"}`, `{"jsonrpc":"2.0","id":-1,"method":"ping"}`} {
+		if l.conn.Send([]byte(msg)) == nil {
+			t.Errorf("%s was sent", msg)
+		}
+	}
+}
+
+// A cancelled call whose handler returns a result all the same is answered once.
+func TestResultAfterCancellation(t *testing.T) {
+	server, begun := echoServer(), make(chan struct{})
+	tool(server, "stubborn", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		close(begun)
+		<-ctx.Done()
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "anyway"}}}, nil
+	})
+	l := dial(t, server, nil).initialized()
+	defer l.close()
+	n, err := l.request("tools/call", `{"name":"stubborn"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	if err := l.conn.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, n)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := <-l.results, fmt.Sprintf(`%d {"content":[{"type":"text","text":"anyway"}]}`, n); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := l.call("echo", `{}`); len(l.results) > 0 {
+		t.Errorf("then came %s and more", got)
+	}
+}
