@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/gosdk"
 )
 
 // goSDK is the server of modelcontextprotocol/go-sdk. One mcp.Server serves all
@@ -227,5 +229,7 @@ func (s *goSDK) streamable(stateless bool) http.Handler {
 }
 
 func (s *goSDK) sse() http.Handler { return mcp.NewSSEHandler(s.get, nil) }
+
+func (s *goSDK) adapter() http.Handler { return gosdk.NewSSEHandler(s.get, nil) }
 
 func (s *goSDK) get(*http.Request) *mcp.Server { return s.server }

@@ -20,18 +20,19 @@ import (
 )
 
 // transports maps a name to the path of its URL; stdio has none.
-var transports = map[string]string{"stdio": "", "streamable": "/mcp", "stateless": "/mcp", "sse": "/sse"}
+var transports = map[string]string{"stdio": "", "streamable": "/mcp", "stateless": "/mcp", "sse": "/sse", "adapter": "/sse"}
 
 // server is one SDK's server under each transport.
 type server interface {
 	stdio() error
 	streamable(stateless bool) http.Handler
 	sse() http.Handler
+	adapter() http.Handler // of this module, in place of sse
 }
 
 func main() {
 	sdk := flag.String("sdk", "go-sdk", "go-sdk or mcp-go")
-	transport := flag.String("transport", "stdio", "stdio, streamable (with sessions), stateless (2026-07-28) or sse")
+	transport := flag.String("transport", "stdio", "stdio, streamable (with sessions), stateless (2026-07-28), sse, or adapter: sse with the gateway in place of the SDK's own handler")
 	addr := flag.String("addr", "127.0.0.1:0", "where to listen")
 	flag.Parse()
 	if err := run(*sdk, *transport, *addr); err != nil {
@@ -56,6 +57,8 @@ func run(sdk, transport, addr string) error {
 		return listen(addr, transports[transport], s.streamable(transport == "stateless"))
 	case "sse":
 		return listen(addr, transports[transport], s.sse())
+	case "adapter":
+		return listen(addr, transports[transport], s.adapter())
 	}
 	return fmt.Errorf("no transport %q", transport)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpgo "github.com/mark3labs/mcp-go/server"
+
+	adapter "github.com/mcp-sse/mcp-sse/mcpgo"
 )
 
 // mcpGo is the server of mark3labs/mcp-go.
@@ -155,3 +157,5 @@ func (s *mcpGo) streamable(stateless bool) http.Handler {
 }
 
 func (s *mcpGo) sse() http.Handler { return mcpgo.NewSSEServer(s.server) }
+
+func (s *mcpGo) adapter() http.Handler { return adapter.NewSSEServer(s.server) }

@@ -47,7 +47,7 @@ var outside = map[string][]string{
 	"bench/inprocess":                 {"gateway", "upstream"},
 	"bench/proxy":                     {},
 	"e2e":                             {"internal/ssetest"},
-	"e2e/everything":                  {},
+	"e2e/everything":                  {"gosdk", "mcpgo"},
 	"e2e/leaktest":                    {"internal/load"},
 	"internal/load":                   {},
 	"internal/ssetest":                {},

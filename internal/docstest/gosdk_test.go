@@ -3,14 +3,13 @@ package docstest_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log"
 	"net/http"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/upstream"
+	"github.com/mcp-sse/mcp-sse/gosdk"
 )
 
 type greeting struct {
@@ -37,29 +36,21 @@ func application() *http.ServeMux {
 	return mux
 }
 
-// A server of the official Go SDK, mounted under /mcp.
+// A server of the official Go SDK, mounted at one pattern.
 func Example_goSDK() {
 	srv, mux := greeter(), application()
 
-	gw, err := gateway.New(upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return srv.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
-	}), gateway.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	mux.Handle("/mcp/", http.StripPrefix("/mcp", gw))
+	gw := gosdk.NewSSEHandler(func(*http.Request) *mcp.Server { return srv }, nil)
+	mux.Handle("/sse", gw)
 
-	try(mux, gw, "/mcp/sse")
+	try(mux, gw, "/sse")
 	// Output:
 	// Hello, Ada
 	// home
 }
 
 func newGateway(options gateway.Options) *gateway.Gateway {
-	srv := greeter()
-	gw, err := gateway.New(upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return srv.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
-	}), options)
+	gw, err := gateway.New(gosdk.Server(greeter()), options)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -5,7 +5,6 @@ package docstest_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log"
@@ -19,16 +18,14 @@ import (
 	"time"
 
 	"github.com/gorilla/mux"
-	mcpgo "github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/mcpgo"
 	"github.com/mcp-sse/mcp-sse/sse"
-	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -93,23 +90,14 @@ func shutDown(gw *gateway.Gateway) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// A server of mcp-go, mounted at /sse beside other routes.
+// A server of mcp-go, mounted beside other routes.
 func Example_mcpGo() {
-	s, mux := server.NewMCPServer("greeter", "1"), application()
-	s.AddTool(mcpgo.NewTool("greet", mcpgo.WithString("name")), func(_ context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
-		return mcpgo.NewToolResultText("Hello, " + r.GetString("name", "nobody")), nil
-	})
+	s, mux := greeterOfMCPGo(), application()
 
-	gw, err := gateway.New(upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
-		return s.HandleMessage(ctx, msg)
-	}), gateway.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	mux.Handle("/sse", gw)  // the stream
-	mux.Handle("/sse/", gw) // the messages
+	gw := mcpgo.NewSSEServer(s)
+	mux.Handle("/sse", gw)
 
-	try(mux, gw, "/sse")
+	try(mux, gw.Gateway(), "/sse")
 	// Output:
 	// Hello, Ada
 	// home
@@ -143,50 +131,6 @@ func Example_gorillaPrefix() {
 	// Output:
 	// Hello, Ada
 	// home
-}
-
-// A tool that knows who calls it. Middleware of the application says so in a
-// header, which the gateway hands to the server's handler.
-func Example_user() {
-	tokens := map[string]string{"s3cret": "ada"} // yours: a database, a JWT, a session cookie
-
-	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
-	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(_ context.Context, req *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
-		user := req.Extra.Header.Get("X-User")
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + user}}}, nil, nil
-	})
-
-	gw, err := gateway.New(
-		upstream.HTTPHandler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, nil)),
-		gateway.Options{
-			ForwardHeaders: []string{"X-User"},
-			Authenticate:   func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil },
-		})
-	if err != nil {
-		log.Fatal(err)
-	}
-	authenticated := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		user, ok := tokens[token]
-		if !ok {
-			http.Error(w, "log in first", http.StatusUnauthorized)
-			return
-		}
-		r = r.Clone(r.Context())
-		r.Header.Set("X-User", user) // in place of what the client may have sent
-		gw.ServeHTTP(w, r)
-	})
-
-	ts := httptest.NewServer(authenticated)
-	defer ts.Close()
-	callWith(ts.URL+"/sse", http.Header{"Authorization": {"Bearer s3cret"}, "X-User": {"eve"}})
-	w := httptest.NewRecorder()
-	authenticated.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/sse", nil))
-	fmt.Print(w.Code, " ", w.Body)
-	shutDown(gw)
-	// Output:
-	// Hello, ada
-	// 401 log in first
 }
 
 // statusWriter is what logging middleware wraps around a ResponseWriter. It

@@ -282,7 +282,7 @@ func serves(t *testing.T, b block) {
 // packages are those that Go blocks may use without an import in view: the
 // standard library's, and what the whole program of library.md imports.
 var packages = map[string]bool{
-	"connstate": true, "context": true, "errors": true, "fmt": true, "gateway": true, "http": true, "io": true,
+	"connstate": true, "context": true, "gosdk": true, "mcpgo": true, "peer": true, "server": true, "errors": true, "fmt": true, "gateway": true, "http": true, "io": true,
 	"json": true, "log": true, "mcp": true, "os": true, "prometheus": true, "sse": true, "strings": true,
 	"time": true, "upstream": true,
 }

@@ -1,0 +1,102 @@
+// Command gorilla serves an MCP server behind the middleware of a gorilla/mux router: one
+// logs, one finds out who the user is. A tool greets that user by name.
+//
+//	go run ./examples/gorilla
+//	curl -N -H 'Authorization: Bearer s3cret' http://127.0.0.1:8080/mcp/sse
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/sse"
+)
+
+// users are those who may use the server, by token. Yours come from a database.
+var users = map[string]string{"s3cret": "Ada", "s3same": "Grace"}
+
+type userKey struct{}
+
+// authenticate puts the user into the context of a request.
+func authenticate(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if user, ok := users[token]; ok {
+			r = r.WithContext(context.WithValue(r.Context(), userKey{}, user))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// principal tells the gateway whom a request is from: connections belong to their users.
+func principal(r *http.Request) (string, error) {
+	user, ok := r.Context().Value(userKey{}).(string)
+	if !ok {
+		return "", &sse.AuthError{Message: "log in first: send Authorization: Bearer <token>"}
+	}
+	return user, nil
+}
+
+// statusWriter keeps the status of a response. Unwrap lets the gateway flush its stream.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// logged logs each request when it is over.
+func logged(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began, sw := time.Now(), &statusWriter{w, http.StatusOK}
+		next.ServeHTTP(sw, r)
+		log.Printf("%s %s: %d after %s", r.Method, r.URL.Path, sw.status, time.Since(began).Round(time.Millisecond))
+	})
+}
+
+// whoami is a tool that greets the user who calls it.
+func whoami(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+	user, _ := ctx.Value(userKey{}).(string) // passed on by Options.PassRequest
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + user}}}, nil, nil
+}
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "`address` to serve at")
+	flag.Parse()
+
+	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	mcp.AddTool(srv, &mcp.Tool{Name: "whoami"}, whoami)
+	gw, err := gateway.New(gosdk.Server(srv), gateway.Options{
+		Prefix: "/mcp", Authenticate: principal, PassRequest: true,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	routes := mux.NewRouter()
+	routes.Use(logged, authenticate)
+	routes.PathPrefix("/mcp/").Handler(gw) // the stream is at /mcp/sse
+	routes.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+
+	listener, err := net.Listen("tcp", *addr)
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Printf("serving http://%s/mcp/sse", listener.Addr())
+	log.Fatal(http.Serve(listener, routes))
+}

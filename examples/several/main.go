@@ -1,0 +1,65 @@
+// Command several serves two MCP servers in one process, each under its own path, and
+// their metrics and readiness at an address of their own.
+//
+//	go run ./examples/several
+//	curl -N http://127.0.0.1:8080/greeter/sse
+//	curl http://127.0.0.1:9090/readyz
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/gosdk"
+)
+
+// server returns an MCP server with one tool, which says what text returns.
+func server(name, tool string, text func() string) *mcp.Server {
+	srv := mcp.NewServer(&mcp.Implementation{Name: name, Version: "1"}, nil)
+	mcp.AddTool(srv, &mcp.Tool{Name: tool}, func(context.Context, *mcp.CallToolRequest, any) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text()}}}, nil, nil
+	})
+	return srv
+}
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:8080", "`address` to serve at")
+	adminAddr := flag.String("admin-addr", "127.0.0.1:9090", "`address` for operators")
+	flag.Parse()
+
+	registry := prometheus.NewRegistry() // one for all
+	var gateways []*gateway.Gateway
+	for _, srv := range []struct {
+		name string
+		srv  *mcp.Server
+	}{
+		{"greeter", server("greeter", "greet", func() string { return "Hello" })},
+		{"clock", server("clock", "now", func() string { return time.Now().Format(time.RFC3339) })},
+	} {
+		gw, err := gateway.New(gosdk.Server(srv.srv), gateway.Options{Name: srv.name, Prefix: "/" + srv.name, Registry: registry})
+		if err != nil {
+			log.Fatal(err)
+		}
+		gateways = append(gateways, gw)
+	}
+	servers, err := gateway.NewServers(gateways...)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	go func() { log.Fatal(http.ListenAndServe(*adminAddr, servers.Admin())) }()
+	listener, err := net.Listen("tcp", *addr)
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Printf("serving http://%s/greeter/sse and /clock/sse", listener.Addr())
+	log.Fatal(http.Serve(listener, servers))
+}
