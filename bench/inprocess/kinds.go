@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -16,11 +14,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/gosdk"
+	adapter "github.com/mcp-sse/mcp-sse/mcpgo"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// maxConnections is more than any comparison opens.
-const maxConnections = 20_000
+// options of all gateways: more connections than any comparison opens.
+var options = gateway.Options{MaxConnections: 20_000}
 
 // stopTimeout bounds the end of the gateway's connections.
 const stopTimeout = 5 * time.Second
@@ -36,9 +36,9 @@ type handler struct {
 var table = map[string]func() (handler, error){
 	"raw":       func() (handler, error) { return newGateway(upstream.Handle(echo)) },
 	"bare":      func() (handler, error) { return plain(newBare()) },
-	"mcpgo":     func() (handler, error) { return newGateway(overMCPGo()) },
+	"mcpgo":     overMCPGo,
 	"mcpgo-sse": func() (handler, error) { return plain(server.NewSSEServer(newMCPGo())) },
-	"gosdk":     func() (handler, error) { return newGateway(overGoSDK()) },
+	"gosdk":     overGoSDK,
 	"gosdk-sse": func() (handler, error) { return plain(newGoSDKHandler()) },
 }
 
@@ -55,15 +55,20 @@ func newHandler(kind string) (handler, error) {
 
 // newGateway returns the gateway over a server.
 func newGateway(up upstream.Upstream) (handler, error) {
-	g, err := gateway.New(up, gateway.Options{MaxConnections: maxConnections})
+	g, err := gateway.New(up, options)
 	if err != nil {
 		return handler{}, err
 	}
-	return handler{g, func() error {
+	return stopping(g, g), nil
+}
+
+// stopping returns a handler that ends with its gateway.
+func stopping(h http.Handler, g *gateway.Gateway) handler {
+	return handler{h, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
 		return g.Shutdown(ctx)
-	}}, nil
+	}}
 }
 
 // plain returns a handler that ends with its connections.
@@ -71,10 +76,10 @@ func plain(h http.Handler) (handler, error) {
 	return handler{h, func() error { return nil }}, nil
 }
 
-// overMCPGo returns the upstream for mcp-go's server.
-func overMCPGo() upstream.Upstream {
-	s := newMCPGo()
-	return upstream.Handle(func(ctx context.Context, msg json.RawMessage) any { return s.HandleMessage(ctx, msg) })
+// overMCPGo returns the gateway over mcp-go's server, in place of mcp-go's SSEServer.
+func overMCPGo() (handler, error) {
+	s := adapter.NewSSEServer(newMCPGo(), adapter.WithGatewayOptions(options))
+	return stopping(s, s.Gateway()), nil
 }
 
 func newMCPGo() *server.MCPServer {
@@ -86,12 +91,14 @@ func newMCPGo() *server.MCPServer {
 	return s
 }
 
-// overGoSDK returns the upstream for go-sdk's server.
-func overGoSDK() upstream.Upstream {
+// overGoSDK returns the gateway over go-sdk's server, in place of go-sdk's SSEHandler.
+func overGoSDK() (handler, error) {
 	s := newGoSDK()
-	return upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return s.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
-	})
+	g, err := gosdk.New(func(*http.Request) *mcp.Server { return s }, options)
+	if err != nil {
+		return handler{}, err
+	}
+	return stopping(g, g), nil
 }
 
 func newGoSDKHandler() http.Handler {
