@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -44,6 +43,7 @@ type program struct {
 	url   string        // of its first stream
 	ended chan struct{} // closed when lines is whole
 	lines []string      // of its log
+	works chan struct{} // gets a value when it logs that a tool works
 }
 
 var serving = regexp.MustCompile(`serving (http://\S+)`)
@@ -51,7 +51,7 @@ var serving = regexp.MustCompile(`serving (http://\S+)`)
 // run starts an example, and returns when it serves.
 func run(t *testing.T, name string, args ...string) *program {
 	t.Helper()
-	p := &program{cmd: exec.Command(filepath.Join(bin, name), append([]string{"-addr", "127.0.0.1:0"}, args...)...), ended: make(chan struct{})}
+	p := &program{cmd: exec.Command(filepath.Join(bin, name), append([]string{"-addr", "127.0.0.1:0"}, args...)...), ended: make(chan struct{}), works: make(chan struct{}, 1)}
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +66,9 @@ func run(t *testing.T, name string, args ...string) *program {
 			p.lines = append(p.lines, log.Text())
 			if m := serving.FindStringSubmatch(log.Text()); m != nil {
 				urls <- m[1]
+			}
+			if strings.HasSuffix(log.Text(), "working") {
+				p.works <- struct{}{}
 			}
 		}
 	}()
@@ -161,11 +164,23 @@ func TestGorilla(t *testing.T) {
 func TestSDKs(t *testing.T) {
 	for _, name := range []string{"gosdk", "mcpgo"} {
 		t.Run(name, func(t *testing.T) {
-			var reports atomic.Int64
-			o := &mcp.ClientOptions{ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { reports.Add(1) }}
+			reports := make(chan float64, 10)
+			o := &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+				reports <- r.Params.Progress
+			}}
 			s := mustConnect(t, run(t, name).url, "", o)
-			if got := call(t, s, "count", map[string]int{"steps": 5}); got != "counted" || reports.Load() != 5 {
-				t.Errorf("got %q after %d reports, want 5", got, reports.Load())
+			if got := call(t, s, "count", map[string]int{"steps": 5}); got != "counted" {
+				t.Errorf("got %q", got)
+			}
+			for i := range 5 { // the client may handle them after the answer
+				select {
+				case got := <-reports:
+					if got != float64(i+1) {
+						t.Errorf("report %d says %v", i+1, got)
+					}
+				case <-time.After(patience):
+					t.Fatalf("%d reports came, want 5", i)
+				}
 			}
 		})
 	}
@@ -186,13 +201,13 @@ func TestSeveral(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	p := run(t, "shutdown")
 	s := mustConnect(t, p.url, "", nil)
-	answered := make(chan string)
-	began := make(chan struct{})
-	go func() {
-		close(began)
-		answered <- call(t, s, "work", nil)
-	}()
-	<-began
+	answered := make(chan string, 1)
+	go func() { answered <- call(t, s, "work", nil) }() // ends with the call, which is bounded
+	select {
+	case <-p.works:
+	case <-time.After(patience):
+		t.Fatal("the call does not reach the tool")
+	}
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -115,11 +115,12 @@ func (g *Gateway) cut() error {
 	return fmt.Errorf("shutdown: time is up: %d connections cut, %d requests answered with an error", len(all), requests)
 }
 
-// waitSessions waits until all sessions have ended. It fails if one has not ended
-// sessionGrace after ctx.
+// waitSessions waits until all connections and sessions have ended. It fails if one has
+// not ended sessionGrace after ctx.
 func (g *Gateway) waitSessions(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
+		<-g.registry.Drain() // a connection that is closing still ends its session
 		g.supplier.Wait()
 		close(done)
 	}()

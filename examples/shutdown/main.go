@@ -24,6 +24,7 @@ import (
 
 // work is a tool that takes a second.
 func work(ctx context.Context, _ *mcp.CallToolRequest, _ any) (*mcp.CallToolResult, any, error) {
+	log.Print("working")
 	select {
 	case <-time.After(time.Second):
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "done"}}}, nil, nil

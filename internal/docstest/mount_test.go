@@ -151,8 +151,8 @@ func (w *statusWriter) WriteHeader(status int) {
 func Example_middleware() {
 	gw := newGateway(gateway.Options{})
 	mux := application()
-	mux.Handle("/sse", gw)
-	mux.Handle("/sse/", gw)
+	mux.Handle("/sse", gw)  // the stream
+	mux.Handle("/sse/", gw) // the messages
 	logged := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mux.ServeHTTP(&statusWriter{ResponseWriter: w}, r)
 	})
