@@ -169,10 +169,14 @@ func (c *checks) sessions(up upstream.Upstream) {
 		"contradicts Sessions: a shared session cannot give a request of the server to one client")
 }
 
-// principal checks the options that contradict a principal in the environment of a child.
+// principal checks the options about what a child learns of its client.
 func (c *checks) principal(up upstream.Upstream) {
 	command, ok := up.(upstream.Command)
-	if !ok || command.PrincipalEnv == "" {
+	if !ok {
+		return
+	}
+	if command.PrincipalEnv == "" {
+		c.refuseIf(c.o.PassRequest, "PassRequest", "has no effect on a child process: set PrincipalEnv of its Command")
 		return
 	}
 	c.refuseIf(c.o.Warm > 0, "Warm", "a child started ahead has no client whose principal it could get")

@@ -130,7 +130,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.transpor
 // ends it.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, grace time.Duration) error {
 	return stdio.Serve(ctx, g, g.registry, in, out, stdio.Options{
-		MaxMessageBytes: int(g.opts.MaxMessageBytes), Grace: grace, Logger: g.opts.Logger, Metrics: g.metrics,
+		MaxMessageBytes: int(g.opts.MaxMessageBytes), Grace: grace, Metrics: g.metrics,
 	})
 }
 

@@ -33,16 +33,16 @@ func NewSSEHandler(getServer func(*http.Request) *mcp.Server, opts *gateway.Opti
 // authentication, concurrently. The connection then has a session with the server that
 // it returns; nil refuses the GET with 404 (go-sdk's own handler: 400).
 //
-// New sets PassRequest, so the options may not ask for shared sessions or warm servers.
-// Without a Prefix it also sets SinglePath: the gateway serves the stream and the messages
-// at the path at which it is mounted, which may be one exact pattern. It fails if options
-// are wrong; the error names them all.
+// New sets PassRequest and SinglePath, so the options may not ask for shared sessions,
+// warm servers or a Prefix: the gateway serves the stream and the messages at the path at
+// which it is mounted, which may be one exact pattern. It fails if options are wrong; the
+// error names them all.
 func New(getServer func(*http.Request) *mcp.Server, opts gateway.Options) (*gateway.Gateway, error) {
 	if getServer == nil {
 		return nil, errors.New("gosdk: the function that returns the server is nil")
 	}
 	opts.PassRequest = true
-	opts.SinglePath = opts.Prefix == ""
+	opts.SinglePath = true
 	opts.RequestContext = choosing(getServer, opts.RequestContext)
 	idle := mcp.NewServer(&mcp.Implementation{Name: "none"}, nil)
 	return gateway.New(dialer{choose: func(ctx context.Context) *mcp.Server {

@@ -203,18 +203,19 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// A prefix means the routes of a gateway, and readiness does not need a request.
+// A prefix is refused, because the path is the one of the mount, and readiness does not
+// need a request.
 func TestPrefixAndReadiness(t *testing.T) {
 	server := echoServer()
-	gw := gosdk.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, &gateway.Options{Prefix: "/mcp"})
+	gw := gosdk.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	srv := httptest.NewServer(gw)
 	defer srv.Close()
 	defer shutdown(t, gw)
 	if err := gw.Ready(t.Context()); err != nil {
 		t.Errorf("not ready: %v", err)
 	}
-	s := (&world{t: t, url: srv.URL + "/mcp/sse", http: srv.Client()}).open()
-	if !strings.HasPrefix(s.post, srv.URL+"/mcp/sse/") {
-		t.Errorf("messages go to %s", s.post)
+	if _, err := gosdk.New(func(*http.Request) *mcp.Server { return server }, gateway.Options{Prefix: "/mcp"}); err == nil ||
+		!strings.Contains(err.Error(), "contradicts Prefix") {
+		t.Errorf("with a prefix: got %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-sse/mcp-sse/internal/stack"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/peer"
 )
@@ -83,7 +84,7 @@ func (s *session) remove(k *call) {
 
 // run has the server handle a call, and answers it.
 func (s *session) run(k *call) {
-	growStack(false)
+	stack.GrowDeep() // mcp-go decodes the call
 	o := outgoing{call: k}
 	defer func() {
 		switch p := recover(); {
@@ -141,18 +142,3 @@ func fault(format string, args ...any) json.RawMessage {
 	b, _ := json.Marshal(jsonrpc.Errorf(jsonrpc.CodeInternalError, format, args...)) // it has a JSON form
 	return b
 }
-
-// growStack makes the stack of a new goroutine 16 KiB, as large as mcp-go needs to decode
-// a call, while it is empty. Otherwise the runtime copies it three times on the way into
-// the handler. The frame is not used, so nothing clears it.
-//
-//go:noinline
-func growStack(use bool) {
-	if use {
-		var room [9 << 10]byte
-		keep(&room)
-	}
-}
-
-//go:noinline
-func keep(*[9 << 10]byte) {}

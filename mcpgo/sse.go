@@ -7,11 +7,17 @@ import (
 	"net"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+)
+
+const (
+	maxHeaderBytes = 32 << 10 // of the head of a request to what Start serves
+	maxKeptHeader  = 4 << 10  // of a header that is kept as long as its stream
 )
 
 // Option configures an SSEServer.
@@ -99,7 +105,7 @@ func NewSSEServer(s *server.MCPServer, opts ...Option) *SSEServer {
 		panic("mcpgo.NewSSEServer: " + err.Error())
 	}
 	sse := &SSEServer{gateway: g, path: streamPath}
-	sse.http = &http.Server{Handler: sse, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	sse.http = &http.Server{Handler: sse, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaderBytes}
 	return sse
 }
 
@@ -138,9 +144,27 @@ func (c config) requestContext(r *http.Request) (context.Context, error) {
 		ctx = c.contextFunc(ctx, r)
 	}
 	if key := headerKey(); key != nil {
-		ctx = context.WithValue(ctx, key, r.Header)
+		ctx = context.WithValue(ctx, key, keptHeader(r))
 	}
 	return ctx, nil
+}
+
+// keptHeader returns the header of a request for as long as its context is kept. That of a
+// GET is kept with its stream, so it is copied, and is empty over maxKeptHeader.
+func keptHeader(r *http.Request) http.Header {
+	if r.Method == http.MethodPost {
+		return r.Header
+	}
+	size, kept := 0, make(http.Header, len(r.Header))
+	for name, values := range r.Header {
+		for _, value := range values {
+			if size += len(name) + len(value); size > maxKeptHeader {
+				return http.Header{}
+			}
+			kept[strings.Clone(name)] = append(kept[name], strings.Clone(value)) // not parts of the whole head
+		}
+	}
+	return kept
 }
 
 // ServeHTTP serves the stream and the messages at the one path of the stream, and answers

@@ -267,3 +267,29 @@ func TestConnectionsLeaveNothing(t *testing.T) {
 		t.Errorf("%d sessions are registered", n)
 	}
 }
+
+// What a connection keeps of the head of its GET is bounded: nothing over 4 KiB.
+func TestHeaderOfAGETIsBounded(t *testing.T) {
+	seen := make(chan int, 1)
+	hooks := &server.Hooks{}
+	hooks.AddBeforeInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest) { seen <- len(r.Header.Get("X-Long")) })
+	h := mcpgo.NewSSEServer(server.NewMCPServer("x", "1", server.WithHooks(hooks)))
+	srv := httptest.NewServer(h)
+	t.Cleanup(srv.Close)
+	t.Cleanup(func() { _ = h.Shutdown(context.Background()) }) // says nothing here
+	for _, n := range []int{1000, 5000} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/sse", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Long", strings.Repeat("x", n))
+		res, err := srv.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if got, want := <-seen, n%5000; got != want {
+			t.Errorf("a header of %d bytes: the hook sees %d, want %d", n, got, want)
+		}
+	}
+}

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -34,8 +33,6 @@ type Options struct {
 	// Grace bounds the wait for answers, and for the client to read them, once the
 	// client has sent its last message. Default 15 s.
 	Grace time.Duration
-	// Logger receives the logs; nil: silent.
-	Logger *slog.Logger
 	// Metrics counts; nil: nothing is counted.
 	Metrics *metrics.Metrics
 }
@@ -43,9 +40,6 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, 4<<20)
 	o.Grace = cmp.Or(o.Grace, 15*time.Second)
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
 	return o
 }
 

@@ -38,7 +38,13 @@ func TestGrowMakesRoom(t *testing.T) {
 		}
 		return used / goroutines
 	}
-	if grown := use(stack.Grow); grown < 7<<10 || grown > 12<<10 {
-		t.Errorf("a goroutine that has called Grow uses %d bytes of stack, want about 8192", grown)
+	for _, test := range []struct {
+		name string
+		grow func()
+		want uint64
+	}{{"Grow", stack.Grow, 8 << 10}, {"GrowDeep", stack.GrowDeep, 16 << 10}} {
+		if grown := use(test.grow); grown < test.want*7/8 || grown > test.want*3/2 {
+			t.Errorf("a goroutine that has called %s uses %d bytes of stack, want about %d", test.name, grown, test.want)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
@@ -144,7 +145,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 // exchange returns the endpoint for one session. The caller must call release at the
 // end of the session.
 func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
-	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Held: u.held, Log: u.Logger, Metrics: u.Metrics}
+	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Held: u.held, Log: u.Logger, Metrics: u.Metrics, Values: peer.Values(ctx)}
 	for _, from := range []http.Header{u.Header, headerFrom(ctx)} {
 		for name, values := range from {
 			x.Header[http.CanonicalHeaderKey(name)] = values

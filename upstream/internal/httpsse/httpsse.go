@@ -45,7 +45,7 @@ func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	ctx, done := context.WithTimeout(ctx, endpointTimeout)
 	defer done()
 	c := &Conn{in: buffer.NewQueue(buffer.SendLimit, x.Held)}
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.ctx, c.cancel = x.Session()
 	stop := context.AfterFunc(ctx, c.cancel)
 	body, events, endpoint, err := openStream(c.ctx, x)
 	if !stop() && err == nil {

@@ -67,7 +67,7 @@ func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
 	c := &Conn{x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit, x.Held)}
 	c.calls.Held = x.Held
 	c.listening.wake = make(chan struct{}, 1)
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.ctx, c.cancel = x.Session()
 	return c
 }
 

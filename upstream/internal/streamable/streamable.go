@@ -51,7 +51,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 func New(x *exchange.Endpoint) *Conn {
 	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit, x.Held)}
 	c.calls.Held = x.Held
-	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.ctx, c.cancel = x.Session()
 	c.out = exchange.NewPoster(x, c.deliverOut)
 	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
 	return c
