@@ -2,7 +2,7 @@
 //
 //	servemux  an MCP server beside other routes
 //	gorilla   middleware that logs and authenticates, and a tool that knows the user
-//	gosdk     a server of the official Go SDK, in one line
+//	gosdk     a server of the official go-sdk, in one line
 //	mcpgo     a server of mcp-go, in one line
 //	several   several servers in one process
 //	shutdown  a stop that loses no answer

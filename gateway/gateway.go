@@ -121,7 +121,8 @@ func (g *Gateway) Start() { g.supplier.Start() }
 // bound the wait for it.
 func (g *Gateway) Ready(ctx context.Context) error { return g.supplier.Ready(ctx) }
 
-// ServeHTTP serves GET /sse and POST /sse/{id}/message under Options.Prefix.
+// ServeHTTP serves GET /sse and POST /sse/{id}/message under Options.Prefix, or with
+// Options.SinglePath both at any path.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.transport.ServeHTTP(w, r) }
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and

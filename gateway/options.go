@@ -84,7 +84,8 @@ type Options struct {
 	// PassRequest gives a server in this process the values of the context of a client's
 	// HTTP request, and its [peer.Peer]: Dial and handlers that belong to a session get
 	// those of the GET, handlers of a request those of its POST before them, where the
-	// kind of upstream allows. Not with SessionsShared or Warm. Default false.
+	// kind of upstream allows. Not with SessionsShared or Warm. A Command with a
+	// PrincipalEnv implies it. Default false.
 	PassRequest bool
 	// RequestHeaders are the names of the headers that the peer has. Default none. Only
 	// with PassRequest.

@@ -196,7 +196,7 @@ func (s *session) finish() {
 		s.changed.Wait()
 	}
 	s.mu.Unlock()
-	_ = s.connected.Close() // it ends the keep-alive pings, and fails never: the error is that of serverSide.Close
+	_ = s.connected.Close() // it ends the keep-alive pings, and never fails: the error is that of serverSide.Close
 	s.mu.Lock()
 	s.inbox.release(s.held)
 	s.mu.Unlock()

@@ -62,13 +62,13 @@ type Pusher interface {
 	// Push sets the function that gets what Recv would return. The caller calls Push
 	// once, before the first Send, and never calls Recv. Calls of receive may be
 	// concurrent. The one with the final error comes once, possibly from inside Close,
-	// and calls Close; messages that were on their way may come after it. receive reports whether it
-	// takes more. Until it returns, the message counts as not taken.
+	// and calls Close; messages that were on their way may come after it. receive reports
+	// whether it takes more. Until it returns, the message counts as not taken.
 	Push(receive func(msg []byte, err error) bool)
 }
 
-// RequestSender is a Conn of this process that takes a request without its text, so that
-// nobody has to encode and parse it once more.
+// RequestSender is a Conn of this process that takes a request that is already parsed, so
+// that nobody has to encode and parse it once more.
 type RequestSender interface {
 	Conn
 	// SendRequest is Send for the request m with number as its id, which is positive,

@@ -15,6 +15,17 @@
 //	stream ◀─ multiplex ◀─ its result ◀─ after all ◀────────┘
 //	                                     notifications before it
 //
+// # What differs from server.NewSSEServer
+//
+//   - The stream and the messages have one path, and the client learns it from the stream.
+//     So SSEServer has no methods about endpoints, and none of the options about them: see
+//     NewSSEServer. SendEventToSession and CloseSessions have no counterpart: send through
+//     the server, and end all with Shutdown.
+//   - The gateway answers pings, and initializes a client that never does.
+//   - Web pages of other origins are refused unless gateway.Options.AllowedOrigins has
+//     them.
+//   - The header of a GET is what hooks of initialize see, up to 4 KiB of it.
+//
 // A session has no goroutine until the server asks for its notification channel. From
 // then on one goroutine takes notifications out of that channel, and answers pass through
 // it too, so that an answer comes after the notifications that its handler sent before.

@@ -213,7 +213,7 @@ func (s *session) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), unregisterTimeout)
 	defer cancel()
 	if err := within(ctx, func() error { s.unregister(); return nil }); err != nil {
-		s.log.Warn("session not unregistered in order", "err", err)
+		s.log.Warn("session not unregistered cleanly", "err", err)
 	}
 	return nil
 }

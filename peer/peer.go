@@ -1,8 +1,8 @@
 // Package peer tells a server in this process who sent it a request: the principal, the
 // address and chosen headers of the HTTP request, in the context of its handlers.
 //
-// The gateway adds the peer with gateway.Options.PassRequest, and not without it. The
-// context then also has the values of the context of the HTTP request, such as those
+// The gateway adds the peer with gateway.Options.PassRequest, which the drop-in handlers
+// of gosdk and mcpgo set, and not without it. The context then also has the values of the context of the HTTP request, such as those
 // that a middleware has added.
 package peer
 

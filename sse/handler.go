@@ -62,7 +62,8 @@ func messageID(prefix, path string) (id string, ok bool) {
 	return id, inside && message && id != "" && !strings.Contains(id, "/")
 }
 
-// ServeHTTP serves GET /sse and POST /sse/{id}/message under the prefix. Messages do
+// ServeHTTP serves GET /sse and POST /sse/{id}/message under the prefix, or with
+// SinglePath both at any path. Messages do
 // not go through the router: its match and the variable in it are a tenth of all that
 // a POST allocates. And it only asks the router for the match: if the router called
 // the handler, it would copy the request twice.

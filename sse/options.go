@@ -60,7 +60,8 @@ type Options struct {
 	PassRequest    bool
 	RequestHeaders []string
 	// RequestContext returns the context whose values are passed on, in place of the
-	// request's own; an error refuses the request with 404 and its text. nil: the own.
+	// request's own; an error refuses the request with 404 and its text. nil: the request's
+	// own.
 	RequestContext func(*http.Request) (context.Context, error)
 	// ForwardHeaders are the names of the headers of a GET that its Connection
 	// keeps in its Client. Default none.

@@ -2,9 +2,9 @@
 // process: one JSON-RPC message on each line, and nothing else (MCP 2025-11-25,
 // transports, stdio). It is for agents that only start programs.
 //
-// The client is a connection as any other: its messages wait at the gate until the
+// The client has a connection like any other: its messages wait at the gate until the
 // session is ready, each request is answered once, and a server that dies is started
-// again without its notice. There is no announcement and no heartbeat.
+// again without the client noticing. There is no announcement and no heartbeat.
 package stdio
 
 import (
@@ -101,8 +101,8 @@ func await(ctx context.Context, c *connstate.Connection, ended, written <-chan e
 	}
 }
 
-// stuckTimeout is after what time a Write that does not return is taken for stuck, once
-// the connection is closed.
+// stuckTimeout is how long a Write may hang after the connection is closed before it
+// counts as stuck.
 const stuckTimeout = time.Second
 
 // writeError returns why the last messages could not be written, nil if they were.

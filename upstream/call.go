@@ -56,8 +56,9 @@ func (k *call) Err() error {
 	return k.base.Err()
 }
 
-// Value returns what the session's context and the HTTP request have. Contexts that derive from this one find
-// its inner one here, and need no goroutine to learn of its end.
+// Value returns what the session's context and the HTTP request have. Contexts that
+// derive from this one find its inner one here, and need no goroutine to learn of its
+// end.
 func (k *call) Value(key any) any {
 	k.mu.Lock()
 	inner := k.inner

@@ -31,9 +31,8 @@ const serveCloseTimeout = time.Second
 // or panics, the session is over.
 type Serve func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error
 
-// Dial starts the function in the only goroutine of the session. The function's context has
-// the values of ctx that peer.Values returns. Dial fails only when ctx
-// has ended.
+// Dial starts the function in the only goroutine of the session. The function's context
+// has the values of ctx that peer.Values returns. Dial fails only when ctx has ended.
 //
 // After the function has returned, Recv returns its error, or io.EOF for nil. Close
 // ends in. A second later it cancels the function's context, and after one more second

@@ -1,4 +1,4 @@
-// Command gosdk serves a server of the official Go SDK. Where it says gosdk.NewSSEHandler,
+// Command gosdk serves a server of the official go-sdk. Where it says gosdk.NewSSEHandler,
 // a program without the gateway says mcp.NewSSEHandler.
 //
 //	go run ./examples/gosdk
