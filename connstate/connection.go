@@ -162,6 +162,8 @@ type Request struct {
 	Method string
 	// Started is when the request came.
 	Started time.Time
+
+	cost int // that was taken from the budget
 }
 
 func newConnection(id string, client Client, opts *Options) *Connection {
@@ -198,6 +200,9 @@ func (c *Connection) ShortID() string { return c.id[:min(8, len(c.id))] }
 
 // Client returns who opened the connection.
 func (c *Connection) Client() Client { return c.client }
+
+// SetContext sets the Context of the client. The caller must call it before Bind.
+func (c *Connection) SetContext(ctx context.Context) { c.client.Context = ctx }
 
 // Opened returns when the connection was opened.
 func (c *Connection) Opened() time.Time { return c.opened }
@@ -268,12 +273,17 @@ func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
 // duration counts from here. It fails with ErrDuplicate, ErrTooManyPending, ErrBusy
 // or ErrClosed.
 func (c *Connection) Begin(id jsonrpc.ID, method string) error {
-	err := c.begin(id, method)
+	return c.BeginHolding(id, method, 0)
+}
+
+// BeginHolding is Begin for a request that holds so many bytes beside its message.
+func (c *Connection) BeginHolding(id jsonrpc.ID, method string, held int) error {
+	err := c.begin(id, method, pendingCost(id)+held)
 	c.logStart(id, method, err)
 	return err
 }
 
-func (c *Connection) begin(id jsonrpc.ID, method string) error {
+func (c *Connection) begin(id jsonrpc.ID, method string, cost int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == Closed {
@@ -285,14 +295,14 @@ func (c *Connection) begin(id jsonrpc.ID, method string) error {
 	if len(c.requests) >= c.opts.MaxPending {
 		return ErrTooManyPending
 	}
-	if !c.opts.Budget.Take(pendingCost(id), metrics.HeldPost) {
+	if !c.opts.Budget.Take(cost, metrics.HeldPost) {
 		return ErrBusy
 	}
 	if c.requests == nil {
 		c.requests = make(map[jsonrpc.ID]Request)
 	}
 	c.most = max(c.most, len(c.requests)+1)
-	c.requests[id] = Request{Method: method, Started: time.Now()}
+	c.requests[id] = Request{Method: method, Started: time.Now(), cost: cost}
 	c.opts.Metrics.RequestStarted()
 	return nil
 }
@@ -305,13 +315,16 @@ func (c *Connection) takeRequestLocked(id jsonrpc.ID, now time.Time) (Request, b
 		if len(c.requests) == 0 && c.most > keptRequests {
 			c.requests, c.most = nil, 0 // a map does not shrink
 		}
-		c.opts.Budget.Give(pendingCost(id))
+		c.opts.Budget.Give(r.cost)
 	}
 	return r, ok
 }
 
 // keptRequests is how many requests an empty map of them may have held.
 const keptRequests = 64
+
+// MaxContextBytes is what a context may hold of an HTTP request, in bytes.
+const MaxContextBytes = 8 << 10
 
 // pendingCost returns what an unanswered request takes from the budget: about what the
 // tables of the gateway keep of it.
@@ -362,7 +375,7 @@ func (c *Connection) Close(reason string) bool {
 	c.signalQuietLocked()
 	c.mu.Unlock()
 	for id, r := range open {
-		c.opts.Budget.Give(pendingCost(id))
+		c.opts.Budget.Give(r.cost)
 		took := time.Since(r.Started)
 		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, took, c.ShortID())
 		c.logDone(id, r, metrics.ErrorClosed, nil, took)

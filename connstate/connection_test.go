@@ -36,8 +36,8 @@ func TestBeginAndFinish(t *testing.T) {
 			t.Errorf("the gauge says %v in flight, want 2", n)
 		}
 		r, ok := w.c.Finish("1", "")
-		if want := (connstate.Request{Method: "tools/list", Started: began}); !ok || r != want {
-			t.Errorf("got %v, %v, want %v", r, ok, want)
+		if !ok || r.Method != "tools/list" || r.Started != began {
+			t.Errorf("got %v, %v, want tools/list of %v", r, ok, began)
 		}
 		if r, ok := w.c.Finish("1", ""); ok || r != (connstate.Request{}) {
 			t.Errorf("finished twice: got %v", r)

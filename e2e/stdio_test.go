@@ -188,3 +188,45 @@ func TestStdioEndsWithItsInput(t *testing.T) {
 		t.Errorf("stdout: got %q, want the answer alone", out)
 	}
 }
+
+// When the agent reads no more, sse-server says so and ends what its server has started.
+func TestStdioLeavesNothingWhenItsOutputBreaks(t *testing.T) {
+	t.Parallel()
+	grandchild := filepath.Join(t.TempDir(), "pid")
+	command := overStdio(t, "--shutdown-timeout", "2s", "--", "sh", "-c", "sleep 1000 & echo $! > "+grandchild+"; exec cat")
+	cmd := exec.CommandContext(within(t), command[0], command[1:]...)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	var log output
+	cmd.Stderr = &log
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	for pid == 0 && within(t).Err() == nil {
+		data, _ := os.ReadFile(grandchild) // not there yet
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+	}
+	p, ok := readProcess(pid)
+	if !ok {
+		t.Fatalf("there is no process %d", pid)
+	}
+	out.Close()
+	if _, err := in.Write([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(log.String(), "client lost") {
+		t.Errorf("got %v, want exit code 1 and the reason in the log:\n%s", err, log.tail())
+	}
+	if !p.endsSoon() {
+		t.Errorf("process %d outlived sse-server", pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}

@@ -35,7 +35,9 @@ func (e *OptionError) Error() string { return e.Option + ": " + e.Problem }
 
 // Check returns an error for each option that New refuses for the server that up
 // reaches. It starts nothing.
-func Check(up upstream.Upstream, opts Options) []*OptionError { return opts.withDefaults().check(up) }
+func Check(up upstream.Upstream, opts Options) []*OptionError {
+	return opts.withDefaults().check(plain(up))
+}
 
 func (o Options) check(up upstream.Upstream) []*OptionError {
 	c := checks{o: o}

@@ -47,6 +47,7 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	if up == nil {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")
 	}
+	up = plain(up)
 	plainLog := opts.Logger
 	opts = opts.withDefaults()
 	if err := opts.validate(up); err != nil {
@@ -72,6 +73,22 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	}
 	g.connect(up, build.Version)
 	return g, nil
+}
+
+// plain returns what a pointer to a kind of upstream points to: what depends on the kind
+// looks for the value.
+func plain(up upstream.Upstream) upstream.Upstream {
+	switch p := up.(type) {
+	case *upstream.Command:
+		if p != nil {
+			return *p
+		}
+	case *upstream.URL:
+		if p != nil {
+			return *p
+		}
+	}
+	return up
 }
 
 // connect makes the supplier of sessions with the server that up reaches, and the

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -326,6 +327,26 @@ func TestDismissedAtOnce(t *testing.T) {
 		p.wantState(connstate.Closed)
 		if n := u.starts(); n != 1 {
 			t.Errorf("%d sessions were started, want 1", n)
+		}
+	})
+}
+
+// A message that finds a session just dismissed does not get the client another one,
+// although the session's end is not known yet.
+func TestDismissedWhileAMessageIsSent(t *testing.T) {
+	var deaf atomic.Bool
+	u := &server{deaf: func(*serverSession) bool { return deaf.Load() }, refusal: fmt.Errorf("over: %w", jsonrpc.ErrDismissed)}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		time.Sleep(proven)
+		deaf.Store(true)
+		p.post(request("1", "tools/call"))
+		synctest.Wait()
+		p.want("1 closed retryable=true")
+		time.Sleep(time.Minute)
+		p.wantState(connstate.Closed)
+		if got := p.c.Reason(); got != metrics.ClosedServer || u.starts() != 1 {
+			t.Errorf("closed because of %q after %d sessions, want %q and 1", got, u.starts(), metrics.ClosedServer)
 		}
 	})
 }

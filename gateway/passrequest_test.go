@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -110,5 +111,58 @@ func TestRequestContextSelects(t *testing.T) {
 	got, err := s.call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
 	if err != nil || !strings.Contains(got.Data, `"result":"chosen"`) {
 		t.Errorf("got %s, %v", got.Data, err)
+	}
+}
+
+// What a server learns of a request is bounded, and counted with the request.
+func TestPassedHeadersAreBounded(t *testing.T) {
+	up := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return describing(msg, "ok") })
+	url, client, _ := serve(t, up, gateway.Options{PassRequest: true, RequestHeaders: []string{"X-Tenant"}})
+	if _, err := dial(client, url+"/sse", http.Header{"X-Tenant": {strings.Repeat("x", 9<<10)}}); err == nil || !strings.Contains(err.Error(), "431") {
+		t.Errorf("a GET with a long header: got %v, want 431", err)
+	}
+	s := open(t, client, url+"/sse", nil)
+	post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.post, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	post.Header = http.Header{"Content-Type": {"application/json"}, "X-Tenant": {strings.Repeat("x", 9<<10)}}
+	resp, err := client.Do(post)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("a POST with a long header: got %s, want 431", resp.Status)
+	}
+}
+
+// RequestContext is called only for clients that get a connection.
+func TestRequestContextComesAfterTheLimits(t *testing.T) {
+	var calls atomic.Int64
+	up := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return describing(msg, "ok") })
+	url, client, _ := serve(t, up, gateway.Options{MaxConnections: 1, PassRequest: true,
+		RequestContext: func(*http.Request) (context.Context, error) {
+			calls.Add(1)
+			return nil, nil // no context: the request's own
+		}})
+	open(t, client, url+"/sse", nil)
+	for range 5 {
+		if _, err := dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "503") {
+			t.Errorf("over the limit: got %v", err)
+		}
+	}
+	if n := calls.Load(); n != 1 {
+		t.Errorf("RequestContext was called %d times, want once", n)
+	}
+}
+
+// A pointer to a command has the rules of the command.
+func TestPointerToACommand(t *testing.T) {
+	command := upstream.Command{Path: "x", PrincipalEnv: "P"}
+	for _, up := range []upstream.Upstream{command, &command} {
+		if wrong := gateway.Check(up, gateway.Options{Warm: 1}); len(wrong) != 1 || wrong[0].Option != "Warm" {
+			t.Errorf("%T: got %v, want that Warm is refused", up, wrong)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -23,6 +24,8 @@ type server struct {
 	handle func(s *serverSession, m *jsonrpc.Message) bool
 	// deaf reports whether a session refuses messages; nil: none does.
 	deaf func(s *serverSession) bool
+	// refusal is the error of a deaf session; nil: jsonrpc.ErrClosed.
+	refusal error
 	// capabilities are declared in the initialize result. "" is {}.
 	capabilities string
 
@@ -102,7 +105,7 @@ type serverSession struct {
 
 func (s *serverSession) Send(msg []byte) error {
 	if s.over() || s.server.deaf != nil && s.server.deaf(s) {
-		return jsonrpc.ErrClosed
+		return cmp.Or(s.server.refusal, jsonrpc.ErrClosed)
 	}
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {

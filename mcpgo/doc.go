@@ -24,7 +24,8 @@
 //   - The gateway answers pings, and initializes a client that never does.
 //   - Web pages of other origins are refused unless gateway.Options.AllowedOrigins has
 //     them.
-//   - The header of a GET is what hooks of initialize see, up to 4 KiB of it.
+//   - Handlers see the header of their POST, and hooks of initialize that of the GET, if it has
+//     at most 8 KiB.
 //
 // A session has no goroutine until the server asks for its notification channel. From
 // then on one goroutine takes notifications out of that channel, and answers pass through

@@ -17,7 +17,7 @@ import (
 
 const (
 	maxHeaderBytes = 32 << 10 // of the head of a request to what Start serves
-	maxKeptHeader  = 4 << 10  // of a header that is kept as long as its stream
+	maxKeptHeader  = 8 << 10  // of the header that the context of a request keeps
 )
 
 // Option configures an SSEServer.
@@ -149,12 +149,9 @@ func (c config) requestContext(r *http.Request) (context.Context, error) {
 	return ctx, nil
 }
 
-// keptHeader returns the header of a request for as long as its context is kept. That of a
-// GET is kept with its stream, so it is copied, and is empty over maxKeptHeader.
+// keptHeader returns a copy of the header of a request for as long as its context is kept:
+// until the answer, or with the stream of a GET. It is empty over maxKeptHeader.
 func keptHeader(r *http.Request) http.Header {
-	if r.Method == http.MethodPost {
-		return r.Header
-	}
 	size, kept := 0, make(http.Header, len(r.Header))
 	for name, values := range r.Header {
 		for _, value := range values {

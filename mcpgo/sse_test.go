@@ -268,7 +268,7 @@ func TestConnectionsLeaveNothing(t *testing.T) {
 	}
 }
 
-// What a connection keeps of the head of its GET is bounded: nothing over 4 KiB.
+// What a connection keeps of the head of its GET is bounded: nothing over 8 KiB.
 func TestHeaderOfAGETIsBounded(t *testing.T) {
 	seen := make(chan int, 1)
 	hooks := &server.Hooks{}
@@ -277,7 +277,7 @@ func TestHeaderOfAGETIsBounded(t *testing.T) {
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() { _ = h.Shutdown(context.Background()) }) // says nothing here
-	for _, n := range []int{1000, 5000} {
+	for _, n := range []int{1000, 9000} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/sse", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
@@ -288,7 +288,7 @@ func TestHeaderOfAGETIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer res.Body.Close()
-		if got, want := <-seen, n%5000; got != want {
+		if got, want := <-seen, n%9000; got != want {
 			t.Errorf("a header of %d bytes: the hook sees %d, want %d", n, got, want)
 		}
 	}

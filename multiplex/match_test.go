@@ -239,7 +239,7 @@ func TestSessionEnd(t *testing.T) {
 		{name: "the server's end answers all, and says what may be repeated", steps: []step{
 			forward(callB, listA), sent(call("1"), sentPrefix+"2*"), fault(io.EOF),
 			got(`fail "b": session_lost, final (session_lost)`, "lost "+listA),
-			forward(callC), got(`not taken "c": the session is over`), sent(),
+			forward(callC), got(`not taken "c": the session is over: the session with the server was lost: EOF`), sent(),
 			endedWith(io.EOF),
 		}},
 		{name: "ours too", steps: []step{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -41,7 +42,7 @@ func (s *Session) enter(p *pending) (v verdict, m *jsonrpc.Message, err error) {
 	case p.caller != nil && p.caller.left:
 		return nothing, nil, ErrLeft
 	case s.err != nil:
-		return nothing, nil, ErrOver
+		return nothing, nil, fmt.Errorf("%w: %w", ErrOver, s.err)
 	case p.caller == nil:
 		t.add(p, 0)
 		return forward, t.markSent(p), nil
@@ -140,7 +141,7 @@ func (s *Session) send(p *pending, m *jsonrpc.Message) error {
 		p.fail(busyError(err), metrics.ErrorBusy)
 		return nil
 	}
-	return ErrOver
+	return fmt.Errorf("%w: %w", ErrOver, err)
 }
 
 // transmit gives the request m of p to the Conn.

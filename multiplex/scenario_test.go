@@ -114,7 +114,7 @@ func TestRequests(t *testing.T) {
 			dropped(metrics.DroppedNotReady, 1),
 		}},
 		{name: "send fails because the server ended", steps: []step{
-			sending(io.ErrClosedPipe), forward(callA), got(`not taken "a": the session is over`),
+			sending(io.ErrClosedPipe), forward(callA), got(`not taken "a": the session is over: io: read/write on closed pipe`),
 		}},
 	})
 }

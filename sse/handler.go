@@ -2,6 +2,7 @@ package sse
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -110,20 +111,37 @@ func connectionOf(query string) string {
 }
 
 // passed returns a context with the values that are to be passed on of a request, and with
-// its peer; nil if nothing is. The error of Options.RequestContext refuses the request.
-func (h *Handler) passed(r *http.Request, principal string) (context.Context, error) {
+// its peer; nil if nothing is. An error refuses the request with the status: that of
+// Options.RequestContext does, and headers that are too long.
+func (h *Handler) passed(r *http.Request, principal string) (ctx context.Context, status int, err error) {
 	if !h.opts.PassRequest {
-		return nil, nil
-	}
-	ctx := r.Context()
-	if f := h.opts.RequestContext; f != nil {
-		var err error
-		if ctx, err = f(r); err != nil {
-			return nil, err
-		}
+		return nil, 0, nil
 	}
 	p := &peer.Peer{Principal: principal, Addr: h.clientAddr(r), Header: chosen(h.opts.RequestHeaders, r.Header)}
-	return peer.NewContext(context.WithoutCancel(ctx), p), nil
+	if sizeOf(p.Header) > connstate.MaxContextBytes {
+		return nil, http.StatusRequestHeaderFieldsTooLarge, fmt.Errorf("the headers for the server are over %d bytes", connstate.MaxContextBytes)
+	}
+	ctx = r.Context()
+	if f := h.opts.RequestContext; f != nil {
+		own, err := f(r)
+		if err != nil {
+			return nil, http.StatusNotFound, err
+		}
+		if own != nil {
+			ctx = own
+		}
+	}
+	return peer.NewContext(context.WithoutCancel(ctx), p), 0, nil
+}
+
+// sizeOf returns the bytes of the names and values of a header.
+func sizeOf(h http.Header) (size int) {
+	for name, values := range h {
+		for _, value := range values {
+			size += len(name) + len(value)
+		}
+	}
+	return size
 }
 
 // Guard checks Host and Origin as the transport's own routes do, and passes on to

@@ -33,9 +33,11 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		m, refusal = parseMessage(body.bytes, c)
 	}
 	if refusal == nil {
-		var err error
-		if m.Context, err = h.passed(r, principal); err != nil {
-			refusal = refused(http.StatusNotFound, metrics.PostBadRequest, "%v", err)
+		ctx, status, err := h.passed(r, principal)
+		if err != nil {
+			refusal = refused(status, metrics.PostBadRequest, "%v", err)
+		} else {
+			m.Context = ctx
 		}
 	}
 	if refusal != nil {

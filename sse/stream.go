@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,19 +53,30 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 		refuse(w, r, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 		return nil
 	}
-	if client.Context, err = h.passed(r, principal); err != nil {
-		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
-		refuse(w, r, http.StatusNotFound, err.Error())
-		return nil
-	}
 	c, err := h.registry.Open(client)
 	if err != nil {
 		h.refuseConnection(w, r, err)
 		return nil
 	}
+	if !h.pass(w, r, c, principal) {
+		return nil
+	}
 	h.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "remote", client.Addr.String(),
 		"userAgent", clip(client.UserAgent), "principal", clip(client.Principal))
 	return c
+}
+
+// pass gives a connection what is passed on of its GET, or refuses that.
+func (h *Handler) pass(w http.ResponseWriter, r *http.Request, c *connstate.Connection, principal string) bool {
+	ctx, status, err := h.passed(r, principal)
+	if err != nil {
+		c.Close(metrics.ClosedError)
+		h.registry.Remove(c)
+		refuse(w, r, status, err.Error())
+		return false
+	}
+	c.SetContext(ctx)
+	return true
 }
 
 // begin starts the backend of a connection, and its timers, which the returned
@@ -108,7 +118,9 @@ func chosen(names []string, from http.Header) map[string][]string {
 			if kept == nil {
 				kept = make(map[string][]string)
 			}
-			kept[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+			for _, value := range values { // not parts of the whole head
+				kept[http.CanonicalHeaderKey(name)] = append(kept[http.CanonicalHeaderKey(name)], strings.Clone(value))
+			}
 		}
 	}
 	return kept

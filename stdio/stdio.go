@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -75,18 +76,7 @@ func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, i
 func await(ctx context.Context, c *connstate.Connection, ended, written <-chan error, o Options) error {
 	select {
 	case err := <-ended:
-		grace, cancel := context.WithTimeout(ctx, o.Grace)
-		defer cancel()
-		if err == nil {
-			select {
-			case <-c.Quiet():
-			case <-c.Done():
-			case <-grace.Done():
-			}
-		}
-		left, _ := grace.Deadline() // it has one
-		c.CloseGracefully(metrics.ClosedClient, time.Until(left))
-		return errors.Join(err, writeError(written))
+		return errors.Join(err, finish(ctx, c, err == nil, written, o.Grace))
 	case err := <-written:
 		c.Close(metrics.ClosedWriteError)
 		return err
@@ -96,9 +86,41 @@ func await(ctx context.Context, c *connstate.Connection, ended, written <-chan e
 		}
 		return nil
 	case <-ctx.Done():
-		c.Close(metrics.ClosedShutdown)
+		failRest(c)
+		c.CloseGracefully(metrics.ClosedShutdown, stuckTimeout)
 		return context.Cause(ctx)
 	}
+}
+
+// failRest answers the requests that the server has not answered.
+func failRest(c *connstate.Connection) {
+	for _, id := range c.Unanswered() {
+		e := jsonrpc.ReasonError("the gateway ends, and the server has not answered", "draining", false)
+		c.AnswerNow(id, jsonrpc.NewError(id, e), metrics.ErrorDraining)
+	}
+}
+
+// finish ends the connection of a client that sends no more, once what was asked is
+// answered, if answers are wanted, and written.
+func finish(ctx context.Context, c *connstate.Connection, answers bool, written <-chan error, grace time.Duration) error {
+	last := time.Now().Add(grace)
+	if answers {
+		timer := time.NewTimer(grace)
+		defer timer.Stop()
+		select {
+		case <-c.Quiet():
+		case <-c.Done():
+		case <-timer.C:
+		case <-ctx.Done():
+			last = time.Now()
+		case err := <-written:
+			c.Close(metrics.ClosedWriteError)
+			return err
+		}
+		failRest(c)
+	}
+	c.CloseGracefully(metrics.ClosedClient, max(stuckTimeout, time.Until(last)))
+	return writeError(written)
 }
 
 // stuckTimeout is how long a Write may hang after the connection is closed before it
@@ -124,7 +146,7 @@ func read(in io.Reader, c *connstate.Connection, o Options) error {
 		switch {
 		case errors.Is(err, errTooLong):
 			o.Metrics.PostRejected(metrics.PostTooLarge)
-			refuse(c, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over %d bytes", o.MaxMessageBytes))
+			refuseCut(c, err, o.MaxMessageBytes)
 		case len(line) > 0:
 			receive(line, c, o)
 		}
@@ -169,7 +191,26 @@ func refuse(c *connstate.Connection, id jsonrpc.ID, e *jsonrpc.Error) {
 	c.SendNow(jsonrpc.NewError(id, e))
 }
 
-var errTooLong = errors.New("line over the limit")
+// refuseCut answers a line over the limit: under the id of its request, if its ends show
+// that, and under null if they show nothing. It answers no notification and no response.
+func refuseCut(c *connstate.Connection, err error, limit int) {
+	var m jsonrpc.Cut
+	if cut, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
+		m = jsonrpc.ParseCut(cut.Head, cut.Tail)
+	}
+	e := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over %d bytes", limit)
+	switch m.Kind {
+	case jsonrpc.Request:
+		refuse(c, m.ID, e)
+	case jsonrpc.Invalid:
+		refuse(c, jsonrpc.Null, e)
+	}
+}
+
+var errTooLong = jsonrpc.ErrTooLong
+
+// endBytes is how much is kept of each end of a line over the limit.
+const endBytes = 4 << 10
 
 // readLine returns the next line without its end, which then belongs to the caller. It
 // skips a line over the limit, and fails with errTooLong. The last line may lack its end
@@ -178,30 +219,39 @@ func readLine(in *bufio.Reader, limit int) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := in.ReadSlice('\n')
-		if len(line)+len(part) > limit+len("\r\n") {
-			return nil, skipLine(in, err)
-		}
 		line = append(line, part...)
+		if len(line) > limit+len("\r\n") {
+			return nil, skipLine(in, line, err)
+		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
 		if line = trim(line); len(line) > limit {
-			return nil, skipLine(in, err)
+			return nil, skipLine(in, line, err)
 		}
 		return line, err
 	}
 }
 
-// skipLine reads on to the end of the line of which the last part came with err.
-func skipLine(in *bufio.Reader, err error) error {
+// skipLine reads on to the end of the line, of which so much has come, the last part of it
+// with err. It keeps the ends of the line for its error.
+func skipLine(in *bufio.Reader, line []byte, err error) error {
+	head := line[:min(endBytes, len(line))]
+	tail := last(line)
 	for errors.Is(err, bufio.ErrBufferFull) {
-		_, err = in.ReadSlice('\n')
+		var part []byte
+		part, err = in.ReadSlice('\n')
+		tail = last(append(tail, last(part)...))
 	}
+	long := &jsonrpc.TooLongError{Head: slices.Clone(head), Tail: slices.Clone(trim(tail))}
 	if err == nil {
-		return errTooLong
+		return long
 	}
-	return errors.Join(errTooLong, err)
+	return errors.Join(long, err)
 }
+
+// last returns the last endBytes of p.
+func last(p []byte) []byte { return p[max(0, len(p)-endBytes):] }
 
 // trim returns the line without its end.
 func trim(line []byte) []byte {

@@ -81,6 +81,11 @@ func TestServe(t *testing.T) {
 		{"no message", `{"jsonrpc":"2.0","id":7}` + "\n", `{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"a message has either \"method\", \"result\" or \"error\""}}` + "\n"},
 		{"too long, then a request", `"` + strings.Repeat("x", 200_000) + "\"\n" + `{"jsonrpc":"2.0","id":1,"method":"x","params":{}}` + "\n",
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the message is over 100 bytes"}}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n"},
+		{"a request that is too long", `{"jsonrpc":"2.0","id":42,"method":"x","params":["` + strings.Repeat("x", 200_000) + "\"]}\n",
+			`{"jsonrpc":"2.0","id":42,"error":{"code":-32600,"message":"the message is over 100 bytes"}}` + "\n"},
+		{"a request that is too long, with its id at the end", `{"jsonrpc":"2.0","method":"x","params":["` + strings.Repeat("x", 200_000) + "\"],\"id\":43}\n",
+			`{"jsonrpc":"2.0","id":43,"error":{"code":-32600,"message":"the message is over 100 bytes"}}` + "\n"},
+		{"a notification that is too long", `{"jsonrpc":"2.0","method":"x","params":["` + strings.Repeat("x", 200_000) + "\"]}\n", ""},
 		{"too long at the end", strings.Repeat("x", 101), `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the message is over 100 bytes"}}` + "\n"},
 		{"as long as it may be", `{"jsonrpc":"2.0","id":1,"method":"x","params":["` + strings.Repeat("x", limit-51) + `"]}` + "\n",
 			`{"jsonrpc":"2.0","id":1,"result":["` + strings.Repeat("x", limit-51) + `"]}` + "\n"},
@@ -100,8 +105,9 @@ func TestAnswersTakeNoLongerThanTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		got, err := serve(t, `{"jsonrpc":"2.0","id":1,"method":"1h"}`+"\n", stdio.Options{Grace: 3 * time.Second})
-		if took := time.Since(began); took != 3*time.Second || got != "" || err != nil {
-			t.Errorf("got %q, %v after %s, want nothing after 3 s", got, err, took)
+		want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the gateway ends, and the server has not answered","data":{"reason":"draining","retryable":false}}}` + "\n"
+		if took := time.Since(began); took != 3*time.Second || got != want || err != nil {
+			t.Errorf("got %q, %v after %s, want %q after 3 s", got, err, took, want)
 		}
 		time.Sleep(time.Hour) // the fake answer
 	})
@@ -184,6 +190,24 @@ func TestServeEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// broken is an output that fails.
+type broken struct{}
+
+func (broken) Write([]byte) (int, error) { return 0, errors.New("nobody reads") }
+
+// A client that reads no more is not waited for.
+func TestABrokenOutputEndsTheGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		in := `{"jsonrpc":"2.0","id":1,"method":"1s"}` + "\n" + `{"jsonrpc":"2.0","id":2,"method":"1h"}`
+		err := stdio.Serve(t.Context(), &backend{}, newRegistry(), strings.NewReader(in), broken{}, stdio.Options{})
+		if took := time.Since(began); took != time.Second || err == nil || !strings.Contains(err.Error(), "nobody reads") {
+			t.Errorf("got %v after %s, want the error of the write after 1 s", err, took)
+		}
+		time.Sleep(time.Hour) // the other fake answer
+	})
 }
 
 func TestServeRefusedByTheRegistry(t *testing.T) {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os/signal"
+	"syscall"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -21,6 +23,9 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 		m.report([]string{err.Error()})
 		return exitConfig
 	}
+	// A client that reads no more would end the program at a write, and nothing would end
+	// what its server has started. Now the write fails.
+	signal.Ignore(syscall.SIGPIPE)
 	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", c.Served())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

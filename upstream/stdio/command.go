@@ -46,6 +46,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -156,7 +157,10 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	}
 	c = c.withDefaults()
 	if c.PrincipalEnv != "" {
-		c.Env = c.environ(ctx)
+		var err error
+		if c.Env, err = c.environ(ctx); err != nil {
+			return nil, fmt.Errorf("start %q: %w", c.Path, err)
+		}
 	}
 	child := newChild(c)
 	started := make(chan error, 1)
@@ -177,7 +181,7 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 }
 
 // environ returns the environment with PrincipalEnv.
-func (c Command) environ(ctx context.Context) []string {
+func (c Command) environ(ctx context.Context) ([]string, error) {
 	env := c.Env
 	if env == nil {
 		env = os.Environ()
@@ -186,7 +190,10 @@ func (c Command) environ(ctx context.Context) []string {
 	if p, ok := peer.FromContext(ctx); ok {
 		principal = p.Principal
 	}
-	return append(slices.Clip(env), c.PrincipalEnv+"="+principal)
+	if strings.ContainsRune(principal, 0) {
+		return nil, errors.New("the principal has a NUL byte, which no environment variable can have")
+	}
+	return append(slices.Clip(env), c.PrincipalEnv+"="+principal), nil
 }
 
 func (c Command) withDefaults() Command {

@@ -137,6 +137,14 @@ func TestPrincipalEnv(t *testing.T) {
 	}
 }
 
+func TestPrincipalThatNoVariableCanHave(t *testing.T) {
+	c := command(t, "environment")
+	c.PrincipalEnv = "A"
+	if _, err := c.Dial(peer.NewContext(t.Context(), &peer.Peer{Principal: "a\x00b"})); err == nil || !strings.Contains(err.Error(), "NUL") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestCommandArgumentsReachNoShell(t *testing.T) {
 	c := command(t, "arguments")
 	c.Args = []string{"$HOME", "a b", ";", "`id`"}

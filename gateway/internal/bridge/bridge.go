@@ -110,7 +110,11 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 }
 
 func (b *Bridge) request(m *jsonrpc.Message) {
-	if err := b.c.Begin(m.ID, m.Method); err != nil {
+	held := 0
+	if m.Context != nil {
+		held = connstate.MaxContextBytes
+	}
+	if err := b.c.BeginHolding(m.ID, m.Method, held); err != nil {
 		b.refuseUncounted(m, err)
 		return
 	}
@@ -211,11 +215,19 @@ func (b *Bridge) send(m *jsonrpc.Message) bool {
 	case errors.Is(err, multiplex.ErrLeft): // the connection is closed; the session may live on
 	case a.member != nil:
 		a.member.Replace()
-		b.start.lose(a, sessions.ErrTakesNoMore) // Replace may find the session replaced, and this connection not yet informed
-	case b.start.lose(a, sessions.ErrTakesNoMore):
+		b.start.lose(a, lossOf(err)) // Replace may find the session replaced, and this connection not yet informed
+	case b.start.lose(a, lossOf(err)):
 		a.Retire(b.c.Done())
 	}
 	return false
+}
+
+// lossOf returns why a session is lost that refused a message with err.
+func lossOf(err error) error {
+	if errors.Is(err, jsonrpc.ErrDismissed) {
+		return err
+	}
+	return sessions.ErrTakesNoMore
 }
 
 // readmit puts a message that found no session back into the gate, where it waits for
@@ -242,6 +254,8 @@ func (b *Bridge) Refused(m *jsonrpc.Message, err error) {
 		b.fail(m.ID, b.visibleFailure(b.start.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrGateTimeout):
 		b.fail(m.ID, b.visibleFailure(b.start.lateFailure(b.opts.InitializationTimeout)).RPC(), metrics.ErrorInitialization)
+	case errors.Is(err, connstate.ErrDraining) && b.dismissed.Load():
+		b.fail(m.ID, jsonrpc.ReasonError("the server has ended the session", "closed", true), metrics.ErrorClosed)
 	case errors.Is(err, connstate.ErrDraining):
 		b.fail(m.ID, jsonrpc.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
 	case errors.Is(err, connstate.ErrGateFull):
