@@ -26,6 +26,9 @@ func TestEachClientOverEachAdapter(t *testing.T) {
 					if k.oneShot && k.discovers {
 						continue
 					}
+					if k.name == "TypeScriptClient2Auto" && test.sdk == "mcp-go" && transport == "sse" {
+						continue // this handler answers server/discover, and then refuses all else
+					}
 					wg.Go(func() { (&visit{t: t, server: test.server, kind: k, url: p.url, owner: k.name}).run() })
 				}
 				wg.Wait()

@@ -21,6 +21,9 @@
 //     So SSEServer has no methods about endpoints, and none of the options about them: see
 //     NewSSEServer. SendEventToSession and CloseSessions have no counterpart: send through
 //     the server, and end all with Shutdown.
+//   - A client that tries MCP 2026-07-28 first (server/discover) gets the answer that this
+//     transport has none, and goes on with initialize. mcp-go's own handler says that it
+//     has, and then refuses each request.
 //   - The gateway answers pings, and initializes a client that never does.
 //   - Web pages of other origins are refused unless gateway.Options.AllowedOrigins has
 //     them.
