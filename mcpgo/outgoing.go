@@ -5,6 +5,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -22,6 +23,9 @@ type outgoing struct {
 	result, fault json.RawMessage
 	msg           []byte
 }
+
+// size is what o counts for while it waits, in bytes.
+func (o outgoing) size() int { return len(o.result) + len(o.fault) + len(o.msg) + budget.ItemCost }
 
 // NotificationChannel returns the channel for notifications to the client.
 func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification {
@@ -79,12 +83,21 @@ func (s *session) passOutgoing() {
 	if s.outgoing = s.outgoing[1:]; len(s.outgoing) == 0 {
 		s.outgoing = nil
 	}
+	s.waitLocked(-o.size()) // the gateway counts it from now on
 	s.lock.Unlock()
 	s.deliver(o)
 }
 
+// waitLocked adds n bytes to those that wait for the client. They are there already, so
+// they are counted in any case.
+func (s *session) waitLocked(n int) {
+	s.waiting += n
+	s.held.Force(n)
+}
+
 // push passes o on after all notifications that were sent before. It may wait for the
-// client. It fails if the session has ended, or has no receiver yet.
+// client: admit takes no calls while too much waits. It fails if the session has ended, or
+// has no receiver yet.
 func (s *session) push(o outgoing) error {
 	s.lock.Lock()
 	if s.closed || s.receive == nil {
@@ -94,6 +107,7 @@ func (s *session) push(o outgoing) error {
 	notifications := s.notifications
 	if notifications != nil {
 		s.outgoing = append(s.outgoing, o)
+		s.waitLocked(o.size())
 	}
 	s.lock.Unlock()
 	if notifications == nil {
