@@ -234,7 +234,7 @@ func (s *session) end() bool {
 	for _, o := range s.outgoing {
 		s.removeLocked(o.call)
 	}
-	s.waitLocked(-s.waiting)
+	s.leaveLocked(s.waiting)
 	s.arrived, s.outgoing = nil, nil
 	return true
 }

@@ -370,6 +370,41 @@ func TestEndDropsWaitingAnswers(t *testing.T) {
 	})
 }
 
+// When many calls return at once to a client that does not read, answers over the budget
+// are dropped, each for an error: all calls are answered, and small answers stay.
+func TestBurstOfAnswersIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const total, calls = 2 << 20, 20
+		held := budget.New(total, nil)
+		c := newSlow(t, held)
+		defer c.end()
+		for range calls {
+			c.begin(t, "together")
+		}
+		synctest.Wait()
+		close(c.together)
+		synctest.Wait()
+		c.begin(t, "small")
+		synctest.Wait()
+		if !held.TakeAny(bigSize/2, metrics.HeldSend) {
+			t.Error("the answers hold more than the budget and a small one")
+		}
+		held.Give(bigSize / 2)
+		c.read()
+		synctest.Wait()
+		got := c.log()
+		if n := strings.Count(got, "a "); n < total/bigSize || n > total/bigSize+2 || n+strings.Count(got, "busy ") != calls+1 {
+			t.Errorf("the client got %s, want %d answers, the rest server_busy", got, total/bigSize)
+		}
+		if !strings.HasSuffix(got, "n a ") {
+			t.Errorf("the client got %s, want the small answer at the end", got)
+		}
+		if !held.TakeAny(total, metrics.HeldSend) {
+			t.Error("the budget is not given back")
+		}
+	})
+}
+
 // bigSize is the size of the text that the tool big returns.
 const bigSize = 256 << 10
 
@@ -380,6 +415,8 @@ type slow struct {
 	read func()
 	last int64 // number of the last call
 
+	together chan struct{} // until it is closed, handlers of the tool together wait
+
 	mu  sync.Mutex
 	got strings.Builder // n for each notification, a for each answer
 }
@@ -387,9 +424,15 @@ type slow struct {
 func newSlow(t *testing.T, held *budget.Account) *slow {
 	t.Helper()
 	srv := server.NewMCPServer("x", "1")
-	srv.AddTool(mcp.NewTool("big"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText(strings.Repeat("x", bigSize)), srv.SendNotificationToClient(ctx, "notifications/x", nil)
-	})
+	together := make(chan struct{})
+	for tool, size := range map[string]int{"big": bigSize, "together": bigSize, "small": 1} {
+		srv.AddTool(mcp.NewTool(tool), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if tool == "together" {
+				<-together
+			}
+			return mcp.NewToolResultText(strings.Repeat("x", size)), srv.SendNotificationToClient(ctx, "notifications/x", nil)
+		})
+	}
 	conn, err := mcpgo.Server(srv).(interface {
 		Observed(*slog.Logger, *metrics.Metrics, *budget.Account) jsonrpc.Dialer
 	}).Observed(nil, nil, held).Dial(t.Context())
@@ -397,10 +440,14 @@ func newSlow(t *testing.T, held *budget.Account) *slow {
 		t.Fatal(err)
 	}
 	reads := make(chan struct{})
-	c := &slow{conn: conn, read: sync.OnceFunc(func() { close(reads) })}
-	conn.(jsonrpc.ResultPusher).PushResults(func(number int64, _, _ json.RawMessage) {
+	c := &slow{conn: conn, together: together, read: sync.OnceFunc(func() { close(reads) })}
+	conn.(jsonrpc.ResultPusher).PushResults(func(number int64, _, fault json.RawMessage) {
 		if number > 1 {
 			<-reads
+		}
+		if bytes.Contains(fault, []byte(`"server_busy"`)) {
+			c.note("busy ")
+			return
 		}
 		c.note("a ")
 	})
@@ -443,6 +490,14 @@ func (c *slow) send(msg string) error {
 	}
 	c.last++
 	return c.conn.(jsonrpc.RequestSender).SendRequest(m, c.last, jsonrpc.Place{})
+}
+
+// begin calls a tool.
+func (c *slow) begin(t *testing.T, tool string) {
+	t.Helper()
+	if err := c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `"}}`); err != nil {
+		t.Error(err)
+	}
 }
 
 // call calls big, and waits until the handler has returned.
