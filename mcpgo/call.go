@@ -96,7 +96,9 @@ func (s *session) run(k *call) {
 			o.fault = fault("handler ended its goroutine instead of returning a response")
 		}
 		k.cancel()
-		if s.push(o) != nil {
+		answer := o
+		o = outgoing{} // so that nothing but the session keeps the answer while push waits
+		if s.push(answer) != nil {
 			s.remove(k)
 		}
 	}()
