@@ -33,14 +33,15 @@ func (s *session) SendRequest(m *jsonrpc.Message, number int64, token jsonrpc.Pl
 	return nil
 }
 
-// admit adds a call. values are those of its HTTP request, nil for none.
+// admit adds a call, unless the session has too much to do or its client too much to
+// read. values are those of its HTTP request, nil for none.
 func (s *session) admit(k *call, values context.Context) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if len(s.calls) >= maxCalls {
 		return jsonrpc.ErrBusy
 	}
-	if err := s.takeLocked(len(k.msg)); err != nil {
+	if err := s.takeLocked(len(k.msg), s.load+s.waiting); err != nil {
 		return err
 	}
 	if s.calls == nil {
@@ -95,7 +96,9 @@ func (s *session) run(k *call) {
 			o.fault = fault("handler ended its goroutine instead of returning a response")
 		}
 		k.cancel()
-		if s.push(o) != nil {
+		answer := o
+		o = outgoing{} // so that nothing but the session keeps the answer while push waits
+		if s.push(answer) != nil {
 			s.remove(k)
 		}
 	}()

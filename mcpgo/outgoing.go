@@ -5,7 +5,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // maxNotifications is how many notifications may wait for the client. mcp-go drops more,
@@ -22,6 +24,9 @@ type outgoing struct {
 	result, fault json.RawMessage
 	msg           []byte
 }
+
+// size is what o counts for while it waits, in bytes.
+func (o outgoing) size() int { return len(o.result) + len(o.fault) + len(o.msg) + budget.ItemCost }
 
 // NotificationChannel returns the channel for notifications to the client.
 func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification {
@@ -79,12 +84,40 @@ func (s *session) passOutgoing() {
 	if s.outgoing = s.outgoing[1:]; len(s.outgoing) == 0 {
 		s.outgoing = nil
 	}
+	s.leaveLocked(o.size()) // the gateway counts it from now on
 	s.lock.Unlock()
 	s.deliver(o)
 }
 
+// enqueueLocked adds o to those that wait for the client. An answer over budget.Free that
+// finds others before it and the budget used up is dropped for an error.
+func (s *session) enqueueLocked(o outgoing) {
+	switch {
+	case o.call == nil || o.size() <= budget.Free || s.waiting == 0:
+		s.held.Force(o.size())
+	case !s.held.TakeAny(o.size(), metrics.HeldReply):
+		o.result, o.fault = nil, noRoom()
+		s.held.Force(o.size())
+	}
+	s.waiting += o.size()
+	s.outgoing = append(s.outgoing, o)
+}
+
+// leaveLocked gives back n bytes of what waited for the client.
+func (s *session) leaveLocked(n int) {
+	s.waiting -= n
+	s.held.Give(n)
+}
+
+// noRoom is the error in place of an answer that was dropped.
+func noRoom() json.RawMessage {
+	b, _ := json.Marshal(jsonrpc.ReasonError("the server's answer was dropped: "+budget.ErrUsedUp.Error(), "server_busy", false)) // it has a JSON form
+	return b
+}
+
 // push passes o on after all notifications that were sent before. It may wait for the
-// client. It fails if the session has ended, or has no receiver yet.
+// client: admit takes no calls while too much waits. It fails if the session has ended, or
+// has no receiver yet.
 func (s *session) push(o outgoing) error {
 	s.lock.Lock()
 	if s.closed || s.receive == nil {
@@ -93,7 +126,7 @@ func (s *session) push(o outgoing) error {
 	}
 	notifications := s.notifications
 	if notifications != nil {
-		s.outgoing = append(s.outgoing, o)
+		s.enqueueLocked(o)
 	}
 	s.lock.Unlock()
 	if notifications == nil {

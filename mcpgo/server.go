@@ -30,8 +30,11 @@ import (
 // in order. A handler that panics is answered with the JSON-RPC error -32603, and the panic
 // is logged.
 //
-// A session takes 8 MiB of requests and notifications, and 16,384 requests, at a time. Its
-// Close waits up to 2 s for hooks of OnUnregisterSession, and does not wait for handlers.
+// A session takes 8 MiB of requests and notifications, and 16,384 requests, at a time. It
+// takes no request while those and the answers that wait for the client hold 8 MiB. An
+// answer over 16 KiB that would wait behind others while the gateway holds all the bytes it
+// may is dropped for an error, server_busy. Close waits up to 2 s for hooks of
+// OnUnregisterSession, and does not wait for handlers.
 func Server(s *server.MCPServer) upstream.Upstream {
 	return dialer{server: s, log: slog.New(slog.DiscardHandler)}
 }

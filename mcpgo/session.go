@@ -19,7 +19,8 @@ import (
 
 const (
 	// sendLimit bounds the bytes of requests and notifications that one session works
-	// on, and maxCalls the requests: each has a goroutine.
+	// on; a request is taken only if they, and the answers that wait for the client, are
+	// below it. maxCalls bounds the requests: each has a goroutine.
 	sendLimit = 8 << 20
 	maxCalls  = 16384
 	// unregisterTimeout bounds how long Close waits for hooks.
@@ -55,6 +56,7 @@ type session struct {
 	notifications chan mcp.JSONRPCNotification // nil until the server asks for it
 	forwarding    bool                         // a goroutine reads from notifications
 	outgoing      []outgoing                   // each has a marker in notifications, or will
+	waiting       int                          // bytes of outgoing
 
 	asked   map[int64]chan *jsonrpc.Message // the server's unanswered requests; nil: there has been none
 	lastAsk int64
@@ -129,7 +131,7 @@ func (s *session) Send(msg []byte) error {
 func (s *session) arrive(msg []byte) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if err := s.takeLocked(len(msg)); err != nil {
+	if err := s.takeLocked(len(msg), s.load); err != nil {
 		return err
 	}
 	s.arrived = append(s.arrived, msg)
@@ -179,14 +181,14 @@ func (s *session) handleNotification(msg []byte) {
 	s.server.HandleMessage(s.ctx, msg)
 }
 
-// takeLocked takes n bytes for a message to the server.
-func (s *session) takeLocked(n int) error {
+// takeLocked takes n bytes for a message to the server, beside load bytes.
+func (s *session) takeLocked(n, load int) error {
 	switch {
 	case s.closed:
 		return jsonrpc.ErrClosed
-	case s.load > 0 && s.load+n > sendLimit:
+	case load > 0 && load+n > sendLimit:
 		return jsonrpc.ErrBusy
-	case s.load+n <= budget.Free:
+	case load+n <= budget.Free:
 		s.held.Force(n) // it may be what ends other work
 	case !s.held.Take(n, metrics.HeldSend):
 		return errUsedUp
@@ -232,6 +234,7 @@ func (s *session) end() bool {
 	for _, o := range s.outgoing {
 		s.removeLocked(o.call)
 	}
+	s.leaveLocked(s.waiting)
 	s.arrived, s.outgoing = nil, nil
 	return true
 }

@@ -314,6 +314,214 @@ func TestSessionIsBounded(t *testing.T) {
 	})
 }
 
+// The answers that wait for a slow client count against its session and the budget: over
+// 8 MiB the session takes no calls, but all else, until the client reads.
+func TestWaitingAnswersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const limit, total = 8 << 20, 32 << 20
+		held := budget.New(total, nil)
+		c := newSlow(t, held)
+		defer c.end()
+		waiting := c.fill(t)
+		if waiting != limit/bigSize {
+			t.Errorf("%d answers wait, want %d: they have %d bytes", waiting, limit/bigSize, limit)
+		}
+		if held.TakeAny(total-limit, metrics.HeldSend) {
+			t.Error("the waiting answers are not counted")
+		}
+		for _, method := range []string{"notifications/n", "notifications/cancelled"} {
+			if err := c.conn.Send(jsonrpc.NewNotification(method, json.RawMessage(`{"requestId":1}`))); err != nil {
+				t.Errorf("%s: %v, want it taken beside the waiting answers", method, err)
+			}
+		}
+		c.read()
+		synctest.Wait()
+		if got, want := c.log(), strings.Repeat("n a ", waiting+1); got != want {
+			t.Errorf("the client got %s, want %s", got, want)
+		}
+		if err := c.call(); err != nil {
+			t.Errorf("after the client has read: %v", err)
+		}
+		if !held.TakeAny(total, metrics.HeldSend) {
+			t.Error("the budget is not given back")
+		}
+	})
+}
+
+// The end of a session gives back what the answers have that wait then.
+func TestEndDropsWaitingAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const total = 4 << 20
+		held := budget.New(total, nil)
+		c := newSlow(t, held)
+		for range 5 {
+			if err := c.call(); err != nil {
+				t.Error(err)
+			}
+		}
+		if held.TakeAny(total-4*bigSize, metrics.HeldSend) {
+			t.Error("the waiting answers are not counted")
+		}
+		c.end()
+		synctest.Wait()
+		if !held.TakeAny(total, metrics.HeldSend) {
+			t.Error("the budget is not given back")
+		}
+	})
+}
+
+// When many calls return at once to a client that does not read, answers over the budget
+// are dropped, each for an error: all calls are answered, and small answers stay.
+func TestBurstOfAnswersIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const total, calls = 2 << 20, 20
+		held := budget.New(total, nil)
+		c := newSlow(t, held)
+		defer c.end()
+		for range calls {
+			c.begin(t, "together")
+		}
+		synctest.Wait()
+		close(c.together)
+		synctest.Wait()
+		c.begin(t, "small")
+		synctest.Wait()
+		if !held.TakeAny(bigSize/2, metrics.HeldSend) {
+			t.Error("the answers hold more than the budget and a small one")
+		}
+		held.Give(bigSize / 2)
+		c.read()
+		synctest.Wait()
+		got := c.log()
+		if n := strings.Count(got, "a "); n < total/bigSize || n > total/bigSize+2 || n+strings.Count(got, "busy ") != calls+1 {
+			t.Errorf("the client got %s, want %d answers, the rest server_busy", got, total/bigSize)
+		}
+		if !strings.HasSuffix(got, "n a ") {
+			t.Errorf("the client got %s, want the small answer at the end", got)
+		}
+		if !held.TakeAny(total, metrics.HeldSend) {
+			t.Error("the budget is not given back")
+		}
+	})
+}
+
+// bigSize is the size of the text that the tool big returns.
+const bigSize = 256 << 10
+
+// slow is a session with the tool big, of a client that takes no answer until read. It has
+// a notification channel.
+type slow struct {
+	conn jsonrpc.Conn
+	read func()
+	last int64 // number of the last call
+
+	together chan struct{} // until it is closed, handlers of the tool together wait
+
+	mu  sync.Mutex
+	got strings.Builder // n for each notification, a for each answer
+}
+
+func newSlow(t *testing.T, held *budget.Account) *slow {
+	t.Helper()
+	srv := server.NewMCPServer("x", "1")
+	together := make(chan struct{})
+	for tool, size := range map[string]int{"big": bigSize, "together": bigSize, "small": 1} {
+		srv.AddTool(mcp.NewTool(tool), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			if tool == "together" {
+				<-together
+			}
+			return mcp.NewToolResultText(strings.Repeat("x", size)), srv.SendNotificationToClient(ctx, "notifications/x", nil)
+		})
+	}
+	conn, err := mcpgo.Server(srv).(interface {
+		Observed(*slog.Logger, *metrics.Metrics, *budget.Account) jsonrpc.Dialer
+	}).Observed(nil, nil, held).Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := make(chan struct{})
+	c := &slow{conn: conn, together: together, read: sync.OnceFunc(func() { close(reads) })}
+	conn.(jsonrpc.ResultPusher).PushResults(func(number int64, _, fault json.RawMessage) {
+		if number > 1 {
+			<-reads
+		}
+		if bytes.Contains(fault, []byte(`"server_busy"`)) {
+			c.note("busy ")
+			return
+		}
+		c.note("a ")
+	})
+	conn.(jsonrpc.Pusher).Push(func(msg []byte, _ error) bool {
+		if msg != nil {
+			c.note("n ")
+		}
+		return true
+	})
+	if err := c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + helloParams + `}`); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	c.got.Reset()
+	return c
+}
+
+// end ends the session, whose client then takes the answer that is on its way.
+func (c *slow) end() {
+	_ = c.conn.Close() // its error is nil
+	c.read()
+}
+
+func (c *slow) note(what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.got.WriteString(what)
+}
+
+func (c *slow) log() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.got.String()
+}
+
+func (c *slow) send(msg string) error {
+	m, err := jsonrpc.Parse([]byte(msg))
+	if err != nil {
+		return err
+	}
+	c.last++
+	return c.conn.(jsonrpc.RequestSender).SendRequest(m, c.last, jsonrpc.Place{})
+}
+
+// begin calls a tool.
+func (c *slow) begin(t *testing.T, tool string) {
+	t.Helper()
+	if err := c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `"}}`); err != nil {
+		t.Error(err)
+	}
+}
+
+// call calls big, and waits until the handler has returned.
+func (c *slow) call() error {
+	err := c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big"}}`)
+	synctest.Wait()
+	return err
+}
+
+// fill calls big until the session is busy. It returns how many answers wait, beside the one that is on its way.
+func (c *slow) fill(t *testing.T) int {
+	t.Helper()
+	for n := range 200 {
+		if err := c.call(); err != nil {
+			if !errors.Is(err, jsonrpc.ErrBusy) {
+				t.Errorf("got %v, want ErrBusy", err)
+			}
+			return n - 1
+		}
+	}
+	t.Fatal("the session took 200 calls whose answers the client does not read")
+	return 0
+}
+
 // A closed session takes nothing; a session takes no request by Send, and gives nothing
 // by Recv.
 func TestSendRefuses(t *testing.T) {
