@@ -41,6 +41,11 @@
 //   - gateway.Options.MaxMessageBytes is MaxRequestBodyBytes, with the same default of
 //     4 MiB and the same status 413. It must be positive.
 //
+// In both, go-sdk does not answer a call whose result has no JSON form, such as
+// StructuredContent of json.RawMessage("{"). Its client gets the gateway's error after
+// gateway.Options.RequestTimeout; until then the call counts among those of its session.
+// A middleware that marshals results could answer at once.
+//
 // In both, a handler that panics ends the program, because go-sdk calls it in a goroutine
 // of its own. [Recover] is a middleware that answers with an error instead.
 package gosdk

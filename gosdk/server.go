@@ -20,7 +20,8 @@ import (
 // ended or s is nil. Many gateways may serve one server.
 //
 // Send fails with jsonrpc.ErrBusy while the messages that s has not handled hold 8 MiB,
-// or 16,384 requests are unanswered. Close ends the contexts of the handlers and waits
+// or 16,384 requests are unanswered. A client's responses and cancellations pass this
+// limit, with bounds of their own. Close ends the contexts of the handlers and waits
 // for them, but at most 2 s; a handler that takes longer keeps its session in s.Sessions
 // until it returns, and Close returns an error.
 func Server(s *mcp.Server) upstream.Upstream {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -61,6 +62,9 @@ func (c *serverSide) Write(_ context.Context, msg sdk.Message) error {
 	case *sdk.Response:
 		switch id := msg.ID.Raw().(type) {
 		case int64:
+			if !s.responds(id, msg.Error) {
+				return nil
+			}
 			value, fault := partsOf(msg)
 			result(id, value, fault)
 			s.answered(id)
@@ -103,6 +107,14 @@ func (s *session) answered(number int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inbox.answered(number, s.held)
+}
+
+// responds notes that the server has a response to a number. It reports false if that is
+// not to a client's request; see inbox.
+func (s *session) responds(number int64, err error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inbox.responds(number, err != nil && strings.Contains(err.Error(), askMethod), s.held)
 }
 
 // settled notes that the server has answered the probe.

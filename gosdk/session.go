@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/peer"
 )
@@ -109,11 +110,24 @@ func (s *session) Send(msg []byte) error {
 			request.Extra = s.extra
 		}
 		it.msg, it.lingers = request, true
+		if it.cancels = m.Method == vocabulary.MethodCancelled; it.cancels {
+			it.request = cancelled(m)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
 	return s.enqueue(it)
+}
+
+// cancelled returns the number that a cancellation names, or 0.
+func cancelled(m *jsonrpc.Message) int64 {
+	at, ok := m.Param("requestId")
+	if !ok {
+		return 0
+	}
+	number, _ := jsonrpc.Integer(m.At(at))
+	return number
 }
 
 // responseOf returns a client's response as go-sdk has it.
@@ -169,11 +183,9 @@ func (s *session) enqueue(it item) error {
 	if s.err != nil {
 		return s.err
 	}
-	if err := s.inbox.put(it, s.held); err != nil {
-		return err
-	}
-	s.changed.Broadcast()
-	return nil
+	err := s.inbox.put(it, s.held)
+	s.changed.Broadcast() // also after an error: put may have asked
+	return err
 }
 
 // end begins the end of the session, unless it has begun.
