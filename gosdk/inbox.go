@@ -105,9 +105,12 @@ func (b *inbox) put(it item, held *budget.Account) error {
 	return nil
 }
 
-// full reports whether the inbox has no room for a message of size bytes.
+// full reports whether the inbox has no room for a message of size bytes. One that is idle
+// takes a message of any size; it may hold a few notifications that no probe has followed
+// yet.
 func (b *inbox) full(size int) bool {
-	return b.bytes > 0 && (b.bytes+size > maxBytes || len(b.working) >= maxWorking)
+	idle := len(b.working) == 0 && b.len() == 0 && b.bytes < probeAfter
+	return !idle && (b.bytes+size > maxBytes || len(b.working) >= maxWorking)
 }
 
 // passes reports whether a full inbox takes a message.
