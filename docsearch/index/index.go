@@ -187,13 +187,13 @@ func (x *Index) change(ctx context.Context, op string, f func(tx *sql.Tx) error)
 	defer x.calls.Done()
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	return x.wrap(op, x.db.Change(ctx, func(tx *sql.Tx) error {
+	return x.wrap(op, caused(ctx, x.db.Change(ctx, func(tx *sql.Tx) error {
 		if err := f(tx); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, "UPDATE setting SET value = value + 1 WHERE name = 'generation'")
 		return err
-	}))
+	})))
 }
 
 // view runs f in a transaction that reads one state of the index.
@@ -202,7 +202,16 @@ func (x *Index) view(ctx context.Context, op string, f func(tx *sql.Tx) error) e
 		return err
 	}
 	defer x.calls.Done()
-	return x.wrap(op, x.db.View(ctx, f))
+	return x.wrap(op, caused(ctx, x.db.View(ctx, f)))
+}
+
+// caused returns err, with which a transaction under ctx failed, or why ctx has ended: its
+// end closes statements and rolls back, of which others than that may be told first.
+func caused(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // markDamaged has the next Open make a new file.
