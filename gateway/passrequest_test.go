@@ -88,7 +88,7 @@ func TestPassRequestReachesTheServer(t *testing.T) {
 	}
 }
 
-// RequestContext decides which values a server gets, and whom it serves.
+// RequestContext chooses the values that a server gets, and refuses clients.
 func TestRequestContextSelects(t *testing.T) {
 	up := upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
 		return describing(msg, fmt.Sprint(ctx.Value(requestKey{})))

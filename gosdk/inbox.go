@@ -83,7 +83,7 @@ func (b *inbox) put(it item, held *budget.Account) error {
 	case response, b.bytes+it.size <= budget.Free: // it may be what ends other work
 		held.Force(it.size)
 	case !held.Take(it.size, metrics.HeldSend):
-		return errUsedUp
+		return budget.ErrBusy
 	}
 	b.bytes += it.size
 	b.taken += it.size
@@ -254,11 +254,3 @@ func (b *inbox) release(held *budget.Account) {
 	b.give(b.taken, held)
 	*b = inbox{}
 }
-
-// errUsedUp is the jsonrpc.ErrBusy of a session that has room where the budget has none.
-var errUsedUp error = usedUpError{}
-
-type usedUpError struct{}
-
-func (usedUpError) Error() string        { return budget.ErrUsedUp.Error() }
-func (usedUpError) Is(target error) bool { return target == jsonrpc.ErrBusy }

@@ -27,9 +27,6 @@ const (
 	unregisterTimeout = 2 * time.Second
 )
 
-// errUsedUp is the jsonrpc.ErrBusy of a session that has room where the budget has not.
-var errUsedUp = fmt.Errorf("%w: %w", jsonrpc.ErrBusy, budget.ErrUsedUp)
-
 // session is one session with a server: a jsonrpc.Conn to the gateway, and a
 // server.ClientSession to mcp-go.
 type session struct {
@@ -191,7 +188,7 @@ func (s *session) takeLocked(n, load int) error {
 	case load+n <= budget.Free:
 		s.held.Force(n) // it may be what ends other work
 	case !s.held.Take(n, metrics.HeldSend):
-		return errUsedUp
+		return budget.ErrBusy
 	}
 	s.load += n
 	return nil

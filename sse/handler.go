@@ -8,8 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/gorilla/mux"
-
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/stack"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
@@ -32,7 +30,7 @@ type Handler struct {
 	registry *connstate.Registry
 	engine   *engine
 	messages string // what the paths of messages begin with
-	routes   *mux.Router
+	path     string // of the stream
 	reading  *reading
 	refusals *refusals
 	limited  *slog.Logger // for what each request may cause
@@ -47,12 +45,10 @@ func New(backend Backend, registry *connstate.Registry, opts Options) (*Handler,
 	}
 	h := &Handler{
 		opts: opts, backend: backend, registry: registry, engine: newEngine(opts.WriteTimeout, opts.Metrics),
-		messages: opts.Prefix + "/sse/", reading: newReading(opts.ReadTimeout),
+		path: opts.Prefix + "/sse", messages: opts.Prefix + "/sse/", reading: newReading(opts.ReadTimeout),
 	}
 	h.refusals = newRefusals(opts.Logger, opts.Metrics)
 	h.limited = throttle.NewLines().Logger(opts.Logger)
-	h.routes = mux.NewRouter()
-	h.routes.Path(opts.Prefix + "/sse").Handler(http.NotFoundHandler())
 	return h, nil
 }
 
@@ -64,10 +60,7 @@ func messageID(prefix, path string) (id string, ok bool) {
 }
 
 // ServeHTTP serves GET /sse and POST /sse/{id}/message under the prefix, or with
-// SinglePath both at any path. Messages do
-// not go through the router: its match and the variable in it are a tenth of all that
-// a POST allocates. And it only asks the router for the match: if the router called
-// the handler, it would copy the request twice.
+// SinglePath both at any path.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	stack.Grow() // a TCP connection has a goroutine of its own, whose first request this may be
 	if h.opts.SinglePath {
@@ -78,9 +71,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveMessage(w, r, id)
 		return
 	}
-	var match mux.RouteMatch
 	switch {
-	case h.routes.Match(r, &match) && match.Route != nil:
+	case r.URL.Path == h.path:
 		h.serveStream(w, r)
 	case h.siteAllowed(w, r):
 		h.notFound(w, r)

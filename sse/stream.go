@@ -135,7 +135,6 @@ func (h *Handler) client(r *http.Request, principal string) (connstate.Client, e
 		Dialect: h.opts.Dialect, Quiet: h.opts.Quiet || diesOfUnknownEvents(r.UserAgent()),
 		Local: h.isLocal(r), Header: chosen(h.opts.ForwardHeaders, r.Header),
 	}
-
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {
 			return client, fmt.Errorf("query: %w", err)

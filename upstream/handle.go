@@ -145,7 +145,7 @@ func (c *handleConn) admit(k *call, values context.Context) error {
 		return jsonrpc.ErrBusy
 	}
 	if !buffer.TakeSend(c.budget, len(k.msg), load) {
-		return buffer.ErrUsedUp
+		return budget.ErrBusy
 	}
 	k.base = peer.Join(c.ctx, values)
 	k.next = c.running

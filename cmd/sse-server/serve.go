@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"syscall"
@@ -37,20 +38,26 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		d.log.Error("server failed", "err", err)
 		code = exitFailure
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), d.grace)
+	return m.stop(d.log, d.grace, d.stop, d.gw.Abort, code)
+}
+
+// stop calls end, which it gives the time grace, and returns code. A second signal calls
+// abort, and stop does not wait any more.
+func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Context), abort func(), code int) int {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		d.stop(ctx)
+		end(ctx)
 	}()
 	select {
 	case <-stopped:
-		d.log.Info("stopped")
+		log.Info("stopped")
 		return code
 	case sig := <-m.Signals:
-		d.log.Warn("stopping at once", "signal", sig.String())
-		d.gw.Abort()
+		log.Warn("stopping at once", "signal", sig.String())
+		abort()
 		return exitSignal + signalNumber(sig)
 	}
 }

@@ -41,21 +41,9 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 	case sig := <-m.Signals:
 		log.Info("stopping", "signal", sig.String(), "timeout", c.ShutdownTimeout)
 	}
-	stopped := make(chan error, 1)
-	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
-		defer cancel()
-		stopped <- gw.Shutdown(ctx)
-	}()
-	select {
-	case err := <-stopped:
-		if err != nil {
+	return m.stop(log, c.ShutdownTimeout, func(ctx context.Context) {
+		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
-		return code
-	case sig := <-m.Signals:
-		log.Warn("stopping at once", "signal", sig.String())
-		gw.Abort()
-		return exitSignal + signalNumber(sig)
-	}
+	}, gw.Abort, code)
 }

@@ -38,7 +38,8 @@ func authenticate(next http.Handler) http.Handler {
 	})
 }
 
-// principal tells the gateway whom a request is from: connections belong to their users.
+// principal tells the gateway which user sent a request. A connection belongs to the user
+// who opened it.
 func principal(r *http.Request) (string, error) {
 	user, ok := r.Context().Value(userKey{}).(string)
 	if !ok {

@@ -34,7 +34,7 @@ func (r *run) newCall(c *client, id int64) (*call, []byte) {
 		id, quote(tool), arguments, id)
 }
 
-// newPadding returns size bytes of text that stand for themselves in JSON.
+// newPadding returns size bytes of text that needs no escapes in JSON.
 func newPadding(size int) string {
 	const words = " the quick brown fox jumps over the lazy dog"
 	return strings.Repeat(words, size/len(words)+1)[:size]

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -62,7 +63,7 @@ func (u *undecided) Send(msg []byte) error {
 	case u.begun && !u.early.Fits(msg, buffer.SendLimit):
 		return jsonrpc.ErrBusy
 	case u.begun && !buffer.TakeSend(u.x.Held, len(msg)+buffer.ItemCost, u.early.Bytes):
-		return buffer.ErrUsedUp
+		return budget.ErrBusy
 	case u.begun:
 		u.early.Push(msg)
 		return nil

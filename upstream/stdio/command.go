@@ -73,9 +73,9 @@ type Command struct {
 	Args []string
 	// Env is its environment, as "key=value". nil: that of this process.
 	Env []string
-	// PrincipalEnv is the name of a variable in the environment that gets the principal
-	// of the client (peer.Peer) for whom the child is started; it is empty without one.
-	// Default none.
+	// PrincipalEnv names an environment variable in which the child finds the principal
+	// of its client (peer.Peer). The variable is empty if the client has none. Default: no
+	// variable.
 	PrincipalEnv string
 	// Dir is its working directory. Empty: that of this process.
 	Dir string

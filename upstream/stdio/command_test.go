@@ -116,8 +116,8 @@ func TestCommandEnvironment(t *testing.T) {
 	}
 }
 
-// The child learns for whom it was started, and nothing of another principal in the
-// environment of this process.
+// The child gets the principal of its client, and not the value that this process has in
+// the same variable.
 func TestPrincipalEnv(t *testing.T) {
 	c := command(t, "environment", "A=inherited")
 	c.PrincipalEnv, c.Dir = "A", t.TempDir()

@@ -35,7 +35,7 @@ func TestQueueTakesOfTheBudget(t *testing.T) {
 		}
 	}
 	err := q.Offer(msg)
-	if !errors.Is(err, jsonrpc.ErrBusy) || !errors.Is(err, ErrUsedUp) {
+	if !errors.Is(err, jsonrpc.ErrBusy) || !errors.Is(err, budget.ErrBusy) {
 		t.Errorf("over the budget: %v", err)
 	}
 	free(t, held, 2*size)
@@ -53,7 +53,7 @@ func TestQueueTakesOfTheBudget(t *testing.T) {
 	if err := q.Offer(make([]byte, 1000)); err != nil {
 		t.Errorf("a short message: %v", err)
 	}
-	if err := q.Offer(make([]byte, budget.Free)); !errors.Is(err, ErrUsedUp) {
+	if err := q.Offer(make([]byte, budget.Free)); !errors.Is(err, budget.ErrBusy) {
 		t.Errorf("over what is free: %v", err)
 	}
 	q.Abort(jsonrpc.ErrClosed)

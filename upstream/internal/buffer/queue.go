@@ -125,7 +125,7 @@ func (q *Queue) Offer(msg []byte) error {
 	case isResponse(msg): // the server waits for it
 		q.held.Force(size)
 	default:
-		return ErrUsedUp
+		return budget.ErrBusy
 	}
 	q.fifo.Push(msg)
 	q.ready.Signal()
@@ -147,15 +147,6 @@ func isResponse(msg []byte) bool {
 	m, err := jsonrpc.Parse(msg)
 	return err == nil && m.Kind == jsonrpc.Response
 }
-
-// ErrUsedUp is the jsonrpc.ErrBusy of a session that has room where the budget has
-// none.
-var ErrUsedUp error = usedUpError{}
-
-type usedUpError struct{}
-
-func (usedUpError) Error() string        { return budget.ErrUsedUp.Error() }
-func (usedUpError) Is(target error) bool { return target == jsonrpc.ErrBusy }
 
 // Push waits for room and adds msg. It fails with the reason when the queue is closed.
 func (q *Queue) Push(msg []byte) error { return q.PushFor(msg, "") }

@@ -57,7 +57,7 @@ func (c *Calls) Begin(ctx context.Context, m *jsonrpc.Message) (*Call, error) {
 	case len(c.open)+c.told >= maxCalls, k.ID == "" && c.told >= maxTold, c.bytes > 0 && c.bytes+k.size > buffer.SendLimit:
 		return nil, jsonrpc.ErrBusy
 	case !buffer.TakeSend(c.Held, k.size, c.bytes):
-		return nil, buffer.ErrUsedUp
+		return nil, budget.ErrBusy
 	}
 	k.Ctx, k.Cancel = context.WithCancel(ctx)
 	c.bytes += k.size
