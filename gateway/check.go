@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/sse"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -101,7 +101,7 @@ func (c *checks) values() {
 	oneOf("Retry", RetrySafe, RetryNever)
 	oneOf("ErrorDetails", ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe)
 	oneOf("EventName", "", connstate.EventMessage, connstate.EventResponse)
-	c.refuseIf(sse.CheckPrefix(c.o.Prefix) != nil, "Prefix", `must be a path such as "/mcp", without a slash at the end`)
+	c.refuseIf(front.CheckPrefix(c.o.Prefix) != nil, "Prefix", `must be a path such as "/mcp", without a slash at the end`)
 	c.refuseIf(c.o.Name != "" && !serverName.MatchString(c.o.Name), "Name",
 		"must be at most 64 characters of a-z, 0-9, _ and -, and begin with a letter or a digit")
 	var object map[string]json.RawMessage

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -104,9 +105,16 @@ func (o Options) transport(m *metrics.Metrics) sse.Options {
 		}
 	}
 	return sse.Options{
-		Prefix: o.Prefix, TrustForwardedPrefix: o.TrustForwardedPrefix, SinglePath: o.SinglePath,
-		PassRequest: o.PassRequest, RequestHeaders: o.RequestHeaders, RequestContext: o.RequestContext,
+		Options: o.front(m), SinglePath: o.SinglePath,
 		Quiet: o.Quiet, Dialect: connstate.Dialect(o.EventName),
+	}
+}
+
+// front returns what the HTTP transports have in common.
+func (o Options) front(m *metrics.Metrics) front.Options {
+	return front.Options{
+		Prefix: o.Prefix, TrustForwardedPrefix: o.TrustForwardedPrefix,
+		PassRequest: o.PassRequest, RequestHeaders: o.RequestHeaders, RequestContext: o.RequestContext,
 		HeartbeatInterval: o.HeartbeatInterval, ConnectionTimeout: o.ConnectionTimeout,
 		ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout, ReconnectDelay: o.ReconnectDelay, MaxMessageBytes: o.MaxMessageBytes,
 		TrustedProxies: o.TrustedProxies, AllowedOrigins: o.AllowedOrigins, AllowedHosts: o.AllowedHosts,

@@ -153,7 +153,7 @@ func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, g
 }
 
 // Accept makes the bridge of a new connection, which starts its session. It
-// implements sse.Backend.
+// implements front.Backend.
 func (g *Gateway) Accept(c *connstate.Connection) connstate.Handler {
 	b := bridge.New(c, &g.bridges)
 	g.Start()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -21,7 +22,7 @@ func bearer(t testing.TB) func(*http.Request) (string, error) {
 }
 
 func TestBearerTokens(t *testing.T) {
-	f := newFixture(t, config{sse: sse.Options{Authenticate: bearer(t)}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: bearer(t)}}})
 	const missing, invalid = `Bearer realm="mcp-sse"`, `Bearer realm="mcp-sse", error="invalid_token"`
 	for _, test := range []struct {
 		authorization []string
@@ -77,7 +78,7 @@ func TestBearerTokens(t *testing.T) {
 
 // A token in the query is none: it would end up in logs.
 func TestTokenInTheQueryIsNone(t *testing.T) {
-	f := newFixture(t, config{sse: sse.Options{Authenticate: bearer(t)}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: bearer(t)}}})
 	if w := ask(f, "", "GET", "/sse?access_token=token&token=token", nil); w.Code != http.StatusUnauthorized {
 		t.Errorf("got %d", w.Code)
 	}
@@ -101,7 +102,7 @@ func TestErrorsOfAuthentication(t *testing.T) {
 		{fmt.Errorf("check token: %w", &sse.AuthError{Message: "the token has expired"}), "the token has expired"},
 		{errors.New("dial 10.0.0.7: refused"), "not authenticated"},
 	} {
-		f := newFixture(t, config{sse: sse.Options{Authenticate: func(*http.Request) (string, error) { return "", test.err }}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: func(*http.Request) (string, error) { return "", test.err }}}})
 		w := ask(f, "", "GET", "/sse", nil)
 		e, ok := refusalOf(w.Body.String())
 		if w.Code != http.StatusUnauthorized || !ok || e.Message != test.want {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -114,7 +115,7 @@ func TestMessageSizeLimit(t *testing.T) {
 		const before, after = `{"jsonrpc":"2.0","method":"n","params":["`, `"]}`
 		return before + strings.Repeat("x", size-len(before)-len(after)) + after
 	}
-	f := newFixture(t, config{sse: sse.Options{MaxMessageBytes: limit}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{MaxMessageBytes: limit}}})
 	srv := start(t, f)
 	s := attach(t, f, srv.Client(), srv.URL)
 	for _, size := range []int{limit - 1, limit, limit + 1, 10 * limit} {
@@ -151,7 +152,7 @@ func TestHugeBodyIsNotRead(t *testing.T) {
 	const size = 100 << 20
 	for _, head := range []string{fmt.Sprintf("Content-Length: %d", size), "Transfer-Encoding: chunked"} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFixture(t, config{sse: sse.Options{MaxMessageBytes: 1 << 20}})
+			f := newFixture(t, config{sse: sse.Options{Options: front.Options{MaxMessageBytes: 1 << 20}}})
 			p := servePipe(f, protocols("h1"), nil)
 			defer p.stop()
 			s := attach(t, f, p.client, "http://gateway")
@@ -198,7 +199,7 @@ func trickle(w io.Writer, piece string) {
 // the server itself has no timeouts.
 func TestSlowBodyIsBounded(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
-		f := newFixture(t, config{sse: sse.Options{ReadTimeout: 3500 * time.Millisecond}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{ReadTimeout: 3500 * time.Millisecond}}})
 		p := servePipe(f, protocols(protocol), nil)
 		defer p.stop()
 		s := attach(t, f, p.client, "http://gateway")

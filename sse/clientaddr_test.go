@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -53,7 +54,7 @@ func TestClientAddr(t *testing.T) {
 		{"@", []string{"198.51.100.1"}, "invalid IP"},
 		{"", nil, "invalid IP"},
 	} {
-		f := newFixture(t, config{sse: sse.Options{TrustedProxies: proxies}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{TrustedProxies: proxies}}})
 		r := httptest.NewRequest(http.MethodGet, "/sse", nil)
 		r.RemoteAddr = test.remote
 		r.Header["X-Forwarded-For"] = test.forwarded
@@ -108,7 +109,7 @@ func TestIsLocal(t *testing.T) {
 		if got := newFixture(t, config{}).IsLocal(r); got != tc.want {
 			t.Errorf("%s: got %v, want %v", name, got, tc.want)
 		}
-		proxied := newFixture(t, config{sse: sse.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
+		proxied := newFixture(t, config{sse: sse.Options{Options: front.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}})
 		if proxied.IsLocal(r) {
 			t.Errorf("%s: local behind a proxy that the gateway knows of", name)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -54,7 +55,7 @@ func TestEndpointUnderAPrefix(t *testing.T) {
 		{"gorilla/mux subrouter and option", "/a/b", []wrap{subrouter}, "/a/b/sse", "/a/b"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := newFixture(t, config{sse: sse.Options{Prefix: test.option}})
+			f := newFixture(t, config{sse: sse.Options{Options: front.Options{Prefix: test.option}}})
 			srv := start(t, f, test.wraps...)
 			r := openStream(t, srv.Client(), srv.URL+test.target, f)
 			defer r.Body.Close()
@@ -114,7 +115,7 @@ func TestForwardedPrefix(t *testing.T) {
 		{"/ü", true, ""},
 		{"/" + strings.Repeat("x", 2000), true, ""},
 	} {
-		f := newFixture(t, config{sse: sse.Options{TrustForwardedPrefix: test.trusted}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{TrustForwardedPrefix: test.trusted}}})
 		r := httptest.NewRequest(http.MethodGet, "/sse", nil)
 		r.Header.Set("X-Forwarded-Prefix", test.header)
 		got := f.Endpoint(r, "ID")
@@ -132,7 +133,7 @@ func TestEndpointIsNeverAnotherHost(t *testing.T) {
 		"*", "", "/a/../sse", "/..//sse", "/%2e%2e//sse", "/sse?x=/sse", "/a\r\nb/sse", "evil.example:443",
 	} {
 		for _, prefix := range []string{"", "//evil.example", "http://evil.example", "/ok"} {
-			f := newFixture(t, config{sse: sse.Options{TrustForwardedPrefix: true}})
+			f := newFixture(t, config{sse: sse.Options{Options: front.Options{TrustForwardedPrefix: true}}})
 			r := httptest.NewRequest(http.MethodGet, "/sse", nil)
 			r.RequestURI = uri
 			r.Host = "evil.example"
@@ -165,14 +166,14 @@ func TestEndpointOfAbsoluteRequestLine(t *testing.T) {
 
 func TestPrefixOption(t *testing.T) {
 	for _, prefix := range []string{"mcp", "/mcp/", "//mcp", "/", "/a/../b", "/a b", "/a?b", "http://x", "/a\n", "/{id}", "/%2e%2e/x", "/a//b", "/a%20b"} {
-		if _, err := sse.New(&backend{}, nil, sse.Options{Prefix: prefix}); err == nil || !strings.Contains(err.Error(), "prefix") {
+		if _, err := sse.New(&backend{}, nil, sse.Options{Options: front.Options{Prefix: prefix}}); err == nil || !strings.Contains(err.Error(), "prefix") {
 			t.Errorf("%q: got error %v", prefix, err)
 		}
 	}
 	if _, err := sse.New(&backend{}, nil, sse.Options{Dialect: "both"}); err == nil || !strings.Contains(err.Error(), `"both"`) {
 		t.Errorf("got error %v", err)
 	}
-	if _, err := sse.New(&backend{}, nil, sse.Options{Prefix: "no", Dialect: "both"}); err == nil || !strings.Contains(err.Error(), `"both"`) || !strings.Contains(err.Error(), `"no"`) {
+	if _, err := sse.New(&backend{}, nil, sse.Options{Options: front.Options{Prefix: "no"}, Dialect: "both"}); err == nil || !strings.Contains(err.Error(), `"both"`) || !strings.Contains(err.Error(), `"no"`) {
 		t.Errorf("got error %v, want both reasons", err)
 	}
 }

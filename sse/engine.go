@@ -13,6 +13,7 @@ import (
 	r3 "github.com/r3labs/sse/v2"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -84,9 +85,9 @@ func (e *engine) serve(w http.ResponseWriter, r *http.Request, c *connstate.Conn
 func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.Connection, endpoint string) (s *stream, inner *http.Request, stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s = &stream{engine: e, c: c, w: w, control: http.NewResponseController(w), endpoint: endpoint, lastID: 1}
-	s.deadline = deadline{control: s.control, timeout: e.writeTimeout, strict: r.ProtoMajor >= 2}
+	s.deadline = front.NewDeadline(s.control, e.writeTimeout, r)
 	end := func() {
-		s.deadline.expire() // a stream that ends must not wait for a stalled client; before ServeHTTP can return
+		s.deadline.Expire() // a stream that ends must not wait for a stalled client; before ServeHTTP can return
 		cancel()
 	}
 	c.OnClose(end)
@@ -122,7 +123,7 @@ type stream struct {
 	free   atomic.Int64 // events whose place may be used again
 	lastID int64        // guarded by the outbox, which calls take
 
-	deadline deadline
+	deadline *front.Deadline
 }
 
 // take gives one event to the library if there is room. The outbox calls it,
@@ -273,7 +274,7 @@ func (s *stream) writeOut() {
 // returns the reason to close the connection, "" if it is over already.
 func (s *stream) writeChunks(data []byte) (reason string, err error) {
 	for len(data) > 0 && err == nil {
-		if !s.deadline.begin() {
+		if !s.deadline.Begin() {
 			return "", connstate.ErrClosed
 		}
 		chunk := data[:min(len(data), chunkBytes)]
@@ -281,7 +282,7 @@ func (s *stream) writeChunks(data []byte) (reason string, err error) {
 		if _, err = s.w.Write(chunk); err == nil {
 			err = s.control.Flush()
 		}
-		if reason = s.deadline.end(err); err == nil {
+		if reason = s.deadline.End(err); err == nil {
 			s.c.SawWrite()
 		}
 	}

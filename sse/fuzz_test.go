@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -35,7 +36,7 @@ func FuzzPath(f *testing.F) {
 	} {
 		f.Add(seed.method, seed.path, seed.query, seed.host, seed.header, seed.value, seed.body)
 	}
-	fix := newFixture(f, config{sse: sse.Options{TrustForwardedPrefix: true, CORS: true, AllowedOrigins: []string{"*"}}})
+	fix := newFixture(f, config{sse: sse.Options{Options: front.Options{TrustForwardedPrefix: true, CORS: true, AllowedOrigins: []string{"*"}}}})
 	open := fix.open(f, "/sse")
 	<-open.started
 	f.Cleanup(open.leave)

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -43,7 +44,7 @@ func TestHalfRequestsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, config{sse: sse.Options{Authenticate: authenticate}})
+				f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: authenticate}}})
 				routes := http.NewServeMux()
 				routes.Handle("/", f)
 				routes.Handle("/healthz", f.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))

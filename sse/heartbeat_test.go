@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -25,7 +26,7 @@ func beats(t testing.TB, text string) (n int) {
 func TestNeverSilentLongerThanTheInterval(t *testing.T) {
 	for _, interval := range []time.Duration{time.Second, 15 * time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: interval}})
+			f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: interval}}})
 			g := f.open(t, "/sse")
 			time.Sleep(50 * interval)
 			synctest.Wait()
@@ -47,7 +48,7 @@ func TestNeverSilentLongerThanTheInterval(t *testing.T) {
 
 func TestNoHeartbeatOnABusyStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: 10 * time.Second}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: 10 * time.Second}}})
 		g := f.open(t, "/sse")
 		for i := range 100 {
 			time.Sleep(8 * time.Second)
@@ -86,7 +87,7 @@ func TestHeartbeatOfADialect(t *testing.T) {
 
 func TestNoHeartbeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: -1}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: -1}}})
 		g := f.open(t, "/sse")
 		time.Sleep(24 * time.Hour)
 		synctest.Wait()
@@ -101,7 +102,7 @@ func TestNoHeartbeats(t *testing.T) {
 // what ends it.
 func TestNoHeartbeatsBehindAStalledWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: time.Second, WriteTimeout: 30 * time.Second}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: time.Second, WriteTimeout: 30 * time.Second}}})
 		g := f.open(t, "/sse")
 		synctest.Wait()
 		g.stall()
@@ -123,7 +124,7 @@ func TestNoHeartbeatsBehindAStalledWrite(t *testing.T) {
 
 func TestHeartbeatsStopWithTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: time.Second, ConnectionTimeout: time.Minute}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: time.Second, ConnectionTimeout: time.Minute}}})
 		g := f.open(t, "/sse")
 		synctest.Wait()
 		g.c.Close(metrics.ClosedShutdown)
@@ -154,7 +155,7 @@ func TestJitterOnlyShortens(t *testing.T) {
 
 func TestIdleConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{ConnectionTimeout: time.Minute, HeartbeatInterval: time.Second}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{ConnectionTimeout: time.Minute, HeartbeatInterval: time.Second}}})
 		g := f.open(t, "/sse")
 		opened := time.Now()
 		for range 3 { // a POST each 50 s
@@ -175,7 +176,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 
 func TestConnectionWithWorkIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{ConnectionTimeout: time.Minute}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{ConnectionTimeout: time.Minute}}})
 		g := f.open(t, "/sse")
 		if err := g.c.Begin("1", "tools/call"); err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -27,7 +28,7 @@ func overBoth(t *testing.T, test func(t *testing.T, protocol string)) {
 // the server's own timeouts are for requests that end.
 func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
-		f := newFixture(t, config{sse: sse.Options{WriteTimeout: 2 * time.Second, HeartbeatInterval: -1}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 2 * time.Second, HeartbeatInterval: -1}}})
 		p := servePipe(f, protocols(protocol), func(s *http.Server) {
 			s.ReadTimeout, s.WriteTimeout, s.ReadHeaderTimeout = time.Second, time.Second, time.Second
 		})
@@ -53,7 +54,7 @@ func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
 // write_timeout, and all that waited is let go.
 func TestStalledClientIsClosedByTheWriteDeadline(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
-		f := newFixture(t, config{sse: sse.Options{WriteTimeout: 2 * time.Second}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 2 * time.Second}}})
 		p := servePipe(f, protocols(protocol), nil)
 		defer p.stop()
 		r := openStream(t, p.client, "http://gateway/sse", f)
@@ -138,7 +139,7 @@ func TestGracefulCloseIsBounded(t *testing.T) {
 // A TCP connection whose stream was closed in order serves the next request.
 func TestNextRequestOnTheSameConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{WriteTimeout: time.Second}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: time.Second}}})
 		p := servePipe(f, protocols("h1"), nil)
 		defer p.stop()
 		dials := 0

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -68,7 +69,7 @@ func TestLimits(t *testing.T) {
 func TestLimitsBehindAProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, config{
-			sse:    sse.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}, // httptest's peer
+			sse:    sse.Options{Options: front.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}, // httptest's peer
 			limits: connstate.Limits{MaxPerIP: 1},
 		})
 		a := f.open(t, "/sse", "X-Forwarded-For", "198.51.100.1")

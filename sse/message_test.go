@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -248,7 +249,7 @@ func TestPrincipalsAreKeptApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFixture(t, config{sse: sse.Options{Authenticate: authenticate}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: authenticate}}})
 	srv := start(t, f)
 	s := attach(t, f, srv.Client(), srv.URL, "Authorization", "Bearer token-a")
 	if got := s.c.Client().Principal; got != "alice" {
@@ -269,7 +270,7 @@ func TestPrincipalsAreKeptApart(t *testing.T) {
 
 // Of a GET's headers only those are kept that the operator has named.
 func TestForwardHeadersAreKept(t *testing.T) {
-	f := newFixture(t, config{sse: sse.Options{ForwardHeaders: []string{"x-tenant", "X-Missing"}}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{ForwardHeaders: []string{"x-tenant", "X-Missing"}}}})
 	srv := start(t, f)
 	s := attach(t, f, srv.Client(), srv.URL, "X-Tenant", "a", "Authorization", "Bearer secret")
 	if got := fmt.Sprint(s.c.Client().Header); got != "map[X-Tenant:[a]]" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -141,7 +142,7 @@ func TestProtocols(t *testing.T) {
 // stream that lives longer.
 func TestServerTimeoutsDoNotCutTheStream(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
-		f := newFixture(t, config{sse: sse.Options{HeartbeatInterval: 700 * time.Millisecond}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: 700 * time.Millisecond}}})
 		srv := httptest.NewUnstartedServer(f)
 		srv.Config.ReadTimeout, srv.Config.WriteTimeout, srv.Config.IdleTimeout = time.Second, time.Second, time.Second
 		srv.EnableHTTP2 = h2

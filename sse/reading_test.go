@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestEachBodyHasItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bodies = 9
-		f := newFixture(t, config{sse: sse.Options{ReadTimeout: 10 * time.Second}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{ReadTimeout: 10 * time.Second}}})
 		p := servePipe(f, protocols("h1"), nil)
 		defer p.stop()
 		s := attach(t, f, p.client, "http://gateway")

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -65,7 +66,7 @@ func TestRefusedClientsLeaveATrace(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %.40s %d", tt.method, tt.target, tt.status), func(t *testing.T) {
 			var out bytes.Buffer
-			f := newFixture(t, config{sse: sse.Options{Authenticate: bearer(t)}, log: logTo(&out)})
+			f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: bearer(t)}}, log: logTo(&out)})
 			w := ask(f, loopback, tt.method, tt.target, tt.change)
 			if w.Code != tt.status || !isRefusal(w.Body.String()) {
 				t.Fatalf("got %d %s, want %d", w.Code, w.Body, tt.status)
@@ -94,7 +95,7 @@ func TestRefusedClientsLeaveATrace(t *testing.T) {
 func TestRefusalsAreLoggedAtALimitedRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		f := newFixture(t, config{sse: sse.Options{Authenticate: bearer(t)}, log: logTo(&out)})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: bearer(t)}}, log: logTo(&out)})
 		for range 100 {
 			ask(f, "", http.MethodGet, "/wrong", nil)
 		}
@@ -140,7 +141,7 @@ func TestWrongPathSaysWhatIsServed(t *testing.T) {
 		{"/mcp", "/mcp/sse/", below},
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			f := newFixture(t, config{sse: sse.Options{Prefix: tt.prefix}})
+			f := newFixture(t, config{sse: sse.Options{Options: front.Options{Prefix: tt.prefix}}})
 			w := ask(f, "", method, tt.path, nil)
 			if e, _ := refusalOf(w.Body.String()); w.Code != http.StatusNotFound || e.Message != tt.want {
 				t.Errorf("%s %s with the prefix %q: got %d %q, want %q", method, tt.path, tt.prefix, w.Code, e.Message, tt.want)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -20,9 +21,9 @@ func TestRequestsTakeTimeInProportion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFixture(t, config{sse: sse.Options{
-		Authenticate: authenticate, TrustForwardedPrefix: true, MaxMessageBytes: 1 << 30, AllowedOrigins: []string{"https://a.example"},
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{Authenticate: authenticate, TrustForwardedPrefix: true, MaxMessageBytes: 1 << 30, AllowedOrigins: []string{"https://a.example"},
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("192.0.2.0/24")},
+	},
 	}})
 	for name, prepare := range map[string]func(r *http.Request, n int){
 		"hops that are trusted": func(r *http.Request, n int) {
@@ -84,7 +85,7 @@ func TestBodiesTakeTimeInProportion(t *testing.T) {
 	} {
 		for _, length := range []string{"known", "unknown"} {
 			t.Run(name+"/length "+length, func(t *testing.T) {
-				f := newFixture(t, config{sse: sse.Options{MaxMessageBytes: 1 << 30}})
+				f := newFixture(t, config{sse: sse.Options{Options: front.Options{MaxMessageBytes: 1 << 30}}})
 				c, err := f.registry.Open(connstate.Client{})
 				if err != nil {
 					t.Fatal(err)

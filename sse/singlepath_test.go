@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	mcppeer "github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -67,7 +68,7 @@ func TestSinglePath(t *testing.T) {
 }
 
 func TestSinglePathRefuses(t *testing.T) {
-	f := newFixture(t, config{sse: sse.Options{SinglePath: true, CORS: true, AllowedOrigins: []string{"https://a.example"}}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{CORS: true, AllowedOrigins: []string{"https://a.example"}}, SinglePath: true}})
 	for _, test := range []struct {
 		method, query string
 		header        [2]string
@@ -114,8 +115,7 @@ func (b receiver) Closed()                         {}
 func TestPassRequest(t *testing.T) {
 	for _, pass := range []bool{false, true} {
 		b := receiver{make(chan context.Context, 1), make(chan context.Context, 1)}
-		h, err := sse.New(b, connstate.NewRegistry(connstate.Limits{}, connstate.Options{}), sse.Options{
-			SinglePath: true, PassRequest: pass, RequestHeaders: []string{"x-tenant"},
+		h, err := sse.New(b, connstate.NewRegistry(connstate.Limits{}, connstate.Options{}), sse.Options{Options: front.Options{PassRequest: pass, RequestHeaders: []string{"x-tenant"},
 			Authenticate: func(*http.Request) (string, error) { return "ada", nil },
 			RequestContext: func(r *http.Request) (context.Context, error) {
 				if r.Header.Get("X-Tenant") == "unknown" {
@@ -123,6 +123,7 @@ func TestPassRequest(t *testing.T) {
 				}
 				return context.WithValue(r.Context(), valueKey{}, r.Method), nil
 			},
+		}, SinglePath: true,
 		})
 		if err != nil {
 			t.Fatal(err)

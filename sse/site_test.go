@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -74,7 +75,7 @@ func TestHostOnLoopback(t *testing.T) {
 		{"10.0.0.1:8080", "evil.example", nil, 200}, // no loopback: names of all kinds are in use
 		{"", "evil.example", nil, 200},
 	} {
-		f := newFixture(t, config{sse: sse.Options{AllowedHosts: test.allowed}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{AllowedHosts: test.allowed}}})
 		for _, request := range []struct {
 			method, target string
 			status         int
@@ -165,7 +166,7 @@ func TestOrigins(t *testing.T) {
 		{[]string{"null"}, []string{"*"}, 200},
 		{[]string{"vscode-webview://abc"}, []string{"vscode-webview://abc"}, 200},
 	} {
-		f := newFixture(t, config{sse: sse.Options{AllowedOrigins: test.allowed}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{AllowedOrigins: test.allowed}}})
 		for target, status := range map[string]int{"/sse": 200, "/sse/x/message": 404} {
 			method := "GET"
 			if status == 404 {
@@ -191,7 +192,7 @@ func TestOrigins(t *testing.T) {
 
 func TestCORS(t *testing.T) {
 	const app = "https://app.example"
-	f := newFixture(t, config{sse: sse.Options{CORS: true, AllowedOrigins: []string{app}, ForwardHeaders: []string{"X-User"}, Authenticate: bearer(t)}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{CORS: true, AllowedOrigins: []string{app}, ForwardHeaders: []string{"X-User"}, Authenticate: bearer(t)}}})
 	preflight := func(origin string) *httptest.ResponseRecorder {
 		return ask(f, "", http.MethodOptions, "/sse/x/message", func(r *http.Request) {
 			r.Header.Set("Origin", origin)
@@ -240,7 +241,7 @@ func TestCORS(t *testing.T) {
 }
 
 func TestPreflightWithoutCORS(t *testing.T) {
-	f := newFixture(t, config{sse: sse.Options{AllowedOrigins: []string{"*"}}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{AllowedOrigins: []string{"*"}}}})
 	w := ask(f, "", http.MethodOptions, "/sse", func(r *http.Request) {
 		r.Header.Set("Origin", "https://app.example")
 		r.Header.Set("Access-Control-Request-Method", "GET")
@@ -289,7 +290,7 @@ func TestGETsOfOtherSites(t *testing.T) {
 		{"cross-site", "https://other.example.com", []string{"https://app.example.com"}, 403},
 		{"cross-site", "", []string{"*"}, 200},
 	} {
-		f := newFixture(t, config{sse: sse.Options{AllowedOrigins: test.allowed}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{AllowedOrigins: test.allowed}}})
 		guarded := f.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 		for path, h := range map[string]http.Handler{"/sse": f, "/readyz": guarded} {
 			w := ask(h, "127.0.0.1:8080", http.MethodGet, path, func(r *http.Request) {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -45,7 +46,7 @@ func stalledClient(t testing.TB, f *fixture, addr string) (*net.TCPConn, *connst
 func TestClientThatNeverReads(t *testing.T) {
 	const outbox = 1 << 20
 	f := newFixture(t, config{
-		sse:  sse.Options{WriteTimeout: 3 * time.Second},
+		sse:  sse.Options{Options: front.Options{WriteTimeout: 3 * time.Second}},
 		conn: connstate.Options{OutboxBytes: outbox, OutboxWait: 5 * time.Second},
 	})
 	srv := start(t, f)
@@ -82,7 +83,7 @@ func TestClientThatNeverReads(t *testing.T) {
 // Half-closed and not reading: net/http ends the request, and the write that
 // waits must not hold it.
 func TestStalledClientThatHalfCloses(t *testing.T) {
-	f := newFixture(t, config{sse: sse.Options{WriteTimeout: time.Minute}, conn: connstate.Options{OutboxBytes: 16 << 20}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: time.Minute}}, conn: connstate.Options{OutboxBytes: 16 << 20}})
 	srv := start(t, f)
 	conn, c := stalledClient(t, f, srv.Listener.Addr().String())
 	data := []byte(`"` + strings.Repeat("x", 64<<10) + `"`)
@@ -128,7 +129,7 @@ func TestResetIsNoticed(t *testing.T) {
 func TestSlowClientIsClosedByItsOutbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, config{
-			sse:  sse.Options{WriteTimeout: time.Hour},
+			sse:  sse.Options{Options: front.Options{WriteTimeout: time.Hour}},
 			conn: connstate.Options{OutboxBytes: 64 << 10, OutboxWait: 5 * time.Second},
 		})
 		g := f.open(t, "/sse")
@@ -154,7 +155,7 @@ func TestSlowClientIsClosedByItsOutbox(t *testing.T) {
 // the stream lives.
 func TestSlowReaderLives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{WriteTimeout: 10 * time.Second}})
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 10 * time.Second}}})
 		g := f.open(t, "/sse")
 		for i := range 200 {
 			synctest.Wait()
@@ -179,7 +180,7 @@ func TestChurnLeavesNothing(t *testing.T) {
 		n = 100
 	}
 	before := runtime.NumGoroutine()
-	f := newFixture(t, config{sse: sse.Options{WriteTimeout: 5 * time.Second}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 5 * time.Second}}})
 	f.backend.receive = func(*connstate.Connection, *jsonrpc.Message) {}
 	srv := httptest.NewServer(f)
 	addr := srv.Listener.Addr().String()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -35,7 +36,7 @@ func TestSteadyReaderGetsALargeMessage(t *testing.T) {
 func steadyReader(t *testing.T, version string, rate, behind int, closed bool) {
 	const size = 12 << 20
 	f := newFixture(t, config{
-		sse:  sse.Options{WriteTimeout: 10 * time.Second},
+		sse:  sse.Options{Options: front.Options{WriteTimeout: 10 * time.Second}},
 		conn: connstate.Options{OutboxBytes: 1 << 20, OutboxWait: 10 * time.Second},
 	})
 	p := servePipe(f, protocols(version), nil)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -28,10 +29,6 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	c.Close(metrics.ClosedClient)
 }
 
-// errBody is why a request that needs no body is refused: net/http would keep what
-// comes of it, and wait for the rest.
-var errBody = errors.New("a GET must not have a body")
-
 // open returns a connection for the client, or refuses the request.
 func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connection {
 	principal, ok := h.admit(w, r, http.MethodGet)
@@ -39,40 +36,40 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 		return nil
 	}
 	client, err := h.client(r, principal)
-	if err == nil && hasBody(r) {
-		err = errBody
+	if err == nil && front.HasBody(r) {
+		err = front.ErrBody
 	}
 	if err != nil {
 		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
-		refuse(w, r, http.StatusBadRequest, err.Error())
+		front.Reject(w, r, http.StatusBadRequest, err.Error())
 		return nil
 	}
-	if !canFlush(w) {
+	if !front.CanFlush(w) {
 		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
-		h.limited.Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
-		refuse(w, r, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
+		h.Limited().Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
+		front.Reject(w, r, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 		return nil
 	}
 	c, err := h.registry.Open(client)
 	if err != nil {
-		h.refuseConnection(w, r, err)
+		h.RefuseConnection(w, r, err)
 		return nil
 	}
 	if !h.pass(w, r, c, principal) {
 		return nil
 	}
 	h.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "remote", client.Addr.String(),
-		"userAgent", clip(client.UserAgent), "principal", clip(client.Principal))
+		"userAgent", front.Clip(client.UserAgent), "principal", front.Clip(client.Principal))
 	return c
 }
 
 // pass gives a connection what is passed on of its GET, or refuses that.
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, c *connstate.Connection, principal string) bool {
-	ctx, status, err := h.passed(r, principal)
+	ctx, status, err := h.Passed(r, principal)
 	if err != nil {
 		c.Close(metrics.ClosedError)
 		h.registry.Remove(c)
-		refuse(w, r, status, err.Error())
+		front.Reject(w, r, status, err.Error())
 		return false
 	}
 	c.SetContext(ctx)
@@ -86,8 +83,8 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Con
 	// ResponseWriter has deadlines; then there are none to lift.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	_ = r.Body.Close() // HTTP/2 would keep what comes of a body that has no announced length
-	if version := r.Header.Get(headerVersion); version != "" {
-		c.SawVersion(clip(version))
+	if version := r.Header.Get(front.HeaderVersion); version != "" {
+		c.SawVersion(front.Clip(version))
 	}
 	if !c.Client().Quiet {
 		_ = c.Push(h.connectionEvent(c)) // the outbox is empty: there is room
@@ -110,31 +107,12 @@ func (h *Handler) end(c *connstate.Connection) {
 	h.opts.Logger.Info("connection closed", attrs...)
 }
 
-// chosen returns copies of the headers of those names, nil for none.
-func chosen(names []string, from http.Header) map[string][]string {
-	var kept map[string][]string
-	for _, name := range names {
-		if values := from.Values(name); len(values) > 0 {
-			if kept == nil {
-				kept = make(map[string][]string)
-			}
-			for _, value := range values { // not parts of the whole head
-				kept[http.CanonicalHeaderKey(name)] = append(kept[http.CanonicalHeaderKey(name)], strings.Clone(value))
-			}
-		}
-	}
-	return kept
-}
-
 // client reads what the GET says about the client. It ignores query parameters that
 // are not ours.
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, error) {
 	query := r.URL.Query()
-	client := connstate.Client{
-		Addr: h.clientAddr(r), Principal: principal, UserAgent: strings.Clone(clip(r.UserAgent())),
-		Dialect: h.opts.Dialect, Quiet: h.opts.Quiet || diesOfUnknownEvents(r.UserAgent()),
-		Local: h.isLocal(r), Header: chosen(h.opts.ForwardHeaders, r.Header),
-	}
+	client := h.Client(r, principal)
+	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || diesOfUnknownEvents(r.UserAgent())
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {
 			return client, fmt.Errorf("query: %w", err)
@@ -157,22 +135,6 @@ func diesOfUnknownEvents(userAgent string) bool {
 	return strings.HasPrefix(userAgent, "Java-http-client/")
 }
 
-func (h *Handler) refuseConnection(w http.ResponseWriter, r *http.Request, err error) {
-	limit, ok := errors.AsType[*connstate.LimitError](err)
-	if !ok {
-		refuse(w, r, http.StatusInternalServerError, "the connection could not be opened")
-		return
-	}
-	status := http.StatusTooManyRequests
-	switch limit.Reason {
-	case metrics.RejectedMaxConnections, metrics.RejectedBudget, metrics.RejectedDraining:
-		status = http.StatusServiceUnavailable
-	}
-	h.opts.Logger.Debug("connection refused", "reason", limit.Reason)
-	setRetryAfter(w, limit.RetryAfter)
-	refuse(w, r, status, limit.Message)
-}
-
 // connectionEvent tells the client about the connection, and how long to wait
 // before it reconnects.
 func (h *Handler) connectionEvent(c *connstate.Connection) connstate.Event {
@@ -180,20 +142,3 @@ func (h *Handler) connectionEvent(c *connstate.Connection) connstate.Event {
 		c.ID(), c.State(), max(0, h.opts.HeartbeatInterval.Seconds()))
 	return connstate.Event{Name: connstate.EventConnection, Data: data, Retry: int(h.opts.ReconnectDelay.Milliseconds())}
 }
-
-// canFlush reports whether a ResponseWriter, or one that it wraps, can flush.
-func canFlush(w http.ResponseWriter) bool {
-	for {
-		switch t := w.(type) {
-		case interface{ FlushError() error }, http.Flusher:
-			return true
-		case interface{ Unwrap() http.ResponseWriter }:
-			w = t.Unwrap()
-		default:
-			return false
-		}
-	}
-}
-
-// clip bounds what a client can put into a log line.
-func clip(s string) string { return s[:min(128, len(s))] }

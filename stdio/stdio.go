@@ -22,7 +22,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Backend provides the handler of a connection. See sse.Backend.
+// Backend provides the handler of a connection. See front.Backend.
 type Backend interface {
 	Accept(c *connstate.Connection) connstate.Handler
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/listen"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -181,7 +182,7 @@ func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 				d.log.Warn("client refused", "reason", "auth", "status", http.StatusUnauthorized, "method", r.Method[:min(16, len(r.Method))],
 					"remote", r.RemoteAddr, "path", r.URL.Path[:min(128, len(r.URL.Path))], "err", err, "suppressed", suppressed)
 			}
-			sse.Challenge(w, r, err)
+			front.Challenge(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -202,7 +202,7 @@ func TestStatusesAreTheCode(t *testing.T) {
 		}
 	}
 	code := map[string]bool{"200": true} // the stream's, which the engine sets
-	for _, m := range regexp.MustCompile(`http\.Status([A-Z]\w+)`).FindAllStringSubmatch(source(t, "sse"), -1) {
+	for _, m := range regexp.MustCompile(`http\.Status([A-Z]\w+)`).FindAllStringSubmatch(source(t, "front")+source(t, "sse"), -1) {
 		if status, ok := byName[m[1]]; ok {
 			code[status] = true
 		}

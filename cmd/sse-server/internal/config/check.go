@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -91,7 +91,7 @@ func (c *Config) checkTLS() {
 
 // Exposed reports whether other machines reach an address without authentication.
 func (c *Config) Exposed(addr string) bool {
-	return addr != "" && c.tokensFile == "" && !sse.IsLoopback(addr)
+	return addr != "" && c.tokensFile == "" && !front.IsLoopback(addr)
 }
 
 // checkExposure refuses an exposed address, or warns of it with --insecure:

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/sse"
 )
 
 // The functions below return as want what is allowed, if that is not what is
@@ -44,7 +44,7 @@ func checkDir(given string) (want string) {
 }
 
 func checkPrefix(given string) (want string) {
-	if sse.CheckPrefix(given) != nil {
+	if front.CheckPrefix(given) != nil {
 		return "want a path that starts with / and does not end with it, such as /mcp"
 	}
 	return ""

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-sse/mcp-sse/sse"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -140,7 +140,7 @@ func (c *Config) checkRemote() {
 	if err := c.remote.Check(); err != nil {
 		c.refuse("url", "%v", err)
 	}
-	if at.Scheme == "http" && !sse.IsLoopback(at.Host) && (len(header) > 0 || at.User != nil) {
+	if at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(header) > 0 || at.User != nil) {
 		c.report.warn("%s %s: the headers go over the network in plain text", c.Name("url"), c.remote.Place())
 	}
 	for _, name := range c.Options.ForwardHeaders {

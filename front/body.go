@@ -1,4 +1,4 @@
-package sse
+package front
 
 import (
 	"errors"
@@ -19,23 +19,25 @@ const (
 	firstBody = 64 << 10
 )
 
-// body is what has been read of a POST.
-type body struct {
-	bytes []byte
-	held  int // bytes that were taken with Connection.HoldBody
+// Body is what has been read of a POST.
+type Body struct {
+	Bytes []byte
+	// Held is how many bytes were taken for it with the function hold of ReadBody.
+	Held int
 }
 
 var errTooLarge = errors.New("over the limit")
 
-// readBody reads a body of at most MaxMessageBytes, within ReadTimeout. The caller must
-// give back what the body holds, even after a refusal.
-func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *connstate.Connection) (body, *refusal) {
-	var b body
+// ReadBody reads a body of at most MaxMessageBytes, within ReadTimeout. It calls hold
+// for n more bytes, of which the body has held some so far, as they arrive. The caller
+// must give back what the body holds, even after a refusal.
+func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, held int) error) (Body, *Refusal) {
+	var b Body
 	why := checkMedia(r)
 	if why == nil {
-		limit := h.reading.begin(w)
-		defer h.reading.end(limit)
-		why = h.refusedBody(b.read(r.Body, r.ContentLength, h.opts.MaxMessageBytes, c.HoldBody))
+		limit := f.reading.begin(w)
+		defer f.reading.end(limit)
+		why = f.refusedBody(b.read(r.Body, r.ContentLength, f.opts.MaxMessageBytes, hold))
 	}
 	if why != nil {
 		why.unread = true
@@ -44,33 +46,33 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request, c *connstate.
 }
 
 // checkMedia refuses a body that is not plain JSON.
-func checkMedia(r *http.Request) *refusal {
+func checkMedia(r *http.Request) *Refusal {
 	switch {
 	case !isJSON(r.Header.Get("Content-Type")):
-		return refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the Content-Type must be application/json")
+		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the Content-Type must be application/json")
 	case r.Header.Get("Content-Encoding") != "":
-		return refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the body must not have a Content-Encoding")
+		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the body must not have a Content-Encoding")
 	}
 	return nil
 }
 
 // refusedBody returns the refusal for a body whose read ended with err.
-func (h *Handler) refusedBody(err error) *refusal {
+func (f *Front) refusedBody(err error) *Refusal {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, errTooLarge):
-		return refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge, "the message is over %d bytes", h.opts.MaxMessageBytes)
+		return Refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge, "the message is over %d bytes", f.opts.MaxMessageBytes)
 	case errors.Is(err, connstate.ErrBusy):
-		return refusedBusy(err)
+		return RefusedBusy(err)
 	}
-	return refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
+	return Refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
 }
 
 // read reads a body of length bytes, -1 if unknown, and of at most limit. It calls
 // hold for more bytes as they arrive: a client cannot make the gateway hold what it has
 // not sent.
-func (b *body) read(from io.Reader, length, limit int64, hold func(n, held int) error) error {
+func (b *Body) read(from io.Reader, length, limit int64, hold func(n, held int) error) error {
 	most := limit + 1 // to see that there is more
 	if length >= 0 {
 		most = length
@@ -84,23 +86,23 @@ func (b *body) read(from io.Reader, length, limit int64, hold func(n, held int) 
 	}
 	for {
 		if size > freeBody {
-			if err := hold(size-b.held, b.held); err != nil {
+			if err := hold(size-b.Held, b.Held); err != nil {
 				return err
 			}
-			b.held = size
+			b.Held = size
 		}
 		grown := make([]byte, size)
-		n := copy(grown, b.bytes)
+		n := copy(grown, b.Bytes)
 		got, err := fill(grown[n:], from)
-		b.bytes = grown[:n+got]
+		b.Bytes = grown[:n+got]
 		switch {
-		case int64(len(b.bytes)) > limit:
+		case int64(len(b.Bytes)) > limit:
 			return errTooLarge
-		case err == io.EOF && length >= 0 && int64(len(b.bytes)) < length:
+		case err == io.EOF && length >= 0 && int64(len(b.Bytes)) < length:
 			return io.ErrUnexpectedEOF
 		case err == io.EOF || err == nil && int64(size) == most:
-			if len(b.bytes) < size-size/4 { // of unknown length: do not keep the rest
-				b.bytes = append([]byte(nil), b.bytes...)
+			if len(b.Bytes) < size-size/4 { // of unknown length: do not keep the rest
+				b.Bytes = append([]byte(nil), b.Bytes...)
 			}
 			return nil
 		case err != nil:

@@ -1,4 +1,4 @@
-package sse
+package front
 
 import (
 	"errors"
@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// refuse answers a request with an HTTP status and a JSON-RPC error body.
-func refuse(w http.ResponseWriter, r *http.Request, status int, message string) {
-	abandonBody(w, r)
-	refuseRead(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
+// Reject answers a request with an HTTP status and a JSON-RPC error body.
+func Reject(w http.ResponseWriter, r *http.Request, status int, message string) {
+	AbandonBody(w, r)
+	RejectRead(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
 }
 
-// refuseRead is refuse for a request whose body has been read.
-func refuseRead(w http.ResponseWriter, status int, e *jsonrpc.Error) {
+// RejectRead is Reject for a request whose body has been read.
+func RejectRead(w http.ResponseWriter, status int, e *jsonrpc.Error) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
@@ -29,10 +30,10 @@ func refuseRead(w http.ResponseWriter, status int, e *jsonrpc.Error) {
 // connection that is closed at once is reset, and the client may lose the answer.
 const drainTime = time.Second
 
-// abandonBody gives up what has not been read of a request's body. Otherwise
+// AbandonBody gives up what has not been read of a request's body. Otherwise
 // net/http waits for it before it answers, and again before it closes the TCP
 // connection. HTTP/2 needs none of this: there it is one stream of many.
-func abandonBody(w http.ResponseWriter, r *http.Request) {
+func AbandonBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 || r.ProtoMajor > 1 {
 		return
 	}
@@ -40,20 +41,21 @@ func abandonBody(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // without deadlines the server's own count
 }
 
-// hasBody reports whether a request has a body, as far as its head tells. On HTTP/2
+// HasBody reports whether a request has a body, as far as its head tells. On HTTP/2
 // a body of unknown length may be empty.
-func hasBody(r *http.Request) bool {
+func HasBody(r *http.Request) bool {
 	return r.ContentLength > 0 || r.ContentLength < 0 && r.ProtoMajor == 1
 }
 
-func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
+// SetRetryAfter tells a client how long to wait before another attempt.
+func SetRetryAfter(w http.ResponseWriter, wait time.Duration) {
 	seconds := max(1, int64((wait+time.Second-1)/time.Second))
 	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 }
 
 // challenge answers a request that is not authenticated, and leaves a trace of it.
-func (h *Handler) challenge(w http.ResponseWriter, r *http.Request, err error) {
-	h.refusals.refused(h, r, http.StatusUnauthorized, reasonAuth, authMessage(err))
+func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
+	f.refusals.refused(f, r, http.StatusUnauthorized, metrics.RejectedAuth, authMessage(err))
 	Challenge(w, r, err)
 }
 
@@ -66,7 +68,7 @@ func Challenge(w http.ResponseWriter, r *http.Request, err error) {
 		value += `, error="invalid_token"`
 	}
 	w.Header().Set("WWW-Authenticate", value)
-	refuse(w, r, http.StatusUnauthorized, authMessage(err))
+	Reject(w, r, http.StatusUnauthorized, authMessage(err))
 }
 
 func authMessage(err error) string {

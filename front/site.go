@@ -1,4 +1,4 @@
-package sse
+package front
 
 import (
 	"net"
@@ -11,43 +11,34 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// The reasons of a refusal; connections and POSTs are counted under the same.
-const (
-	reasonHost     = metrics.RejectedHost
-	reasonOrigin   = metrics.RejectedOrigin
-	reasonAuth     = metrics.RejectedAuth
-	reasonNotFound = metrics.RejectedNotFound
-	reasonMethod   = metrics.RejectedMethod
-)
-
 // checkSite refuses requests that a web page made a browser send (MCP
 // 2025-11-25, basic/transports, security warning): a Host that is no loopback
 // name on a loopback address is DNS rebinding, and an Origin must be our own or
 // allowed. It returns an empty reason when all is well.
-func (h *Handler) checkSite(r *http.Request) (reason, message string) {
+func (f *Front) checkSite(r *http.Request) (reason, message string) {
 	if onLoopback(r) {
-		if host := hostname(r.Host); !isLoopbackName(host) && !contains(h.opts.AllowedHosts, host) {
-			return reasonHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
+		if host := hostname(r.Host); !isLoopbackName(host) && !contains(f.opts.AllowedHosts, host) {
+			return metrics.RejectedHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
 		}
 	}
-	if !h.originAllowed(r) {
-		return reasonOrigin, "the Origin is not allowed: allow it by the allowed-origins option"
+	if !f.originAllowed(r) {
+		return metrics.RejectedOrigin, "the Origin is not allowed: allow it by the allowed-origins option"
 	}
-	if h.fromOtherSite(r) {
-		return reasonOrigin, "a page of another site made the browser send this: open the address itself, or allow any origin by the allowed-origins option"
+	if f.fromOtherSite(r) {
+		return metrics.RejectedOrigin, "a page of another site made the browser send this: open the address itself, or allow any origin by the allowed-origins option"
 	}
 	return "", ""
 }
 
 // fromOtherSite reports whether a page of another site made a browser send a
 // request that names no origin, as the GET of an image does (Fetch Metadata, W3C).
-func (h *Handler) fromOtherSite(r *http.Request) bool {
+func (f *Front) fromOtherSite(r *http.Request) bool {
 	if r.Header.Get("Origin") != "" { // the browser has named it, and it is allowed
 		return false
 	}
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "cross-site", "same-site":
-		return !slices.Contains(h.opts.AllowedOrigins, "*")
+		return !slices.Contains(f.opts.AllowedOrigins, "*")
 	}
 	return false
 }
@@ -63,13 +54,13 @@ func onLoopback(r *http.Request) bool {
 	return false
 }
 
-// isLocal reports whether a request comes from this machine, and not by a proxy on
+// IsLocal reports whether a request comes from this machine, and not by a proxy on
 // it for somebody else. A proxy that adds no header, while the gateway is not told
 // of any, cannot be noticed.
-func (h *Handler) isLocal(r *http.Request) bool {
+func (f *Front) IsLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) ||
-		len(h.opts.TrustedProxies) > 0 || h.opts.TrustForwardedPrefix {
+		len(f.opts.TrustedProxies) > 0 || f.opts.TrustForwardedPrefix {
 		return false
 	}
 	for name := range r.Header {
@@ -86,12 +77,12 @@ var proxyHeaders = []string{
 	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Cf-Ray", "Fastly-Client-Ip", "X-Original-Forwarded-For",
 }
 
-func (h *Handler) originAllowed(r *http.Request) bool {
+func (f *Front) originAllowed(r *http.Request) bool {
 	switch origins := r.Header["Origin"]; len(origins) {
 	case 0:
 		return true
 	case 1:
-		if contains(h.opts.AllowedOrigins, origins[0]) {
+		if contains(f.opts.AllowedOrigins, origins[0]) {
 			return true
 		}
 		u, err := url.Parse(origins[0])
@@ -101,8 +92,8 @@ func (h *Handler) originAllowed(r *http.Request) bool {
 }
 
 // setCORS lets pages of allowed origins read our answers, if that is on.
-func (h *Handler) setCORS(w http.ResponseWriter, r *http.Request) {
-	if !h.opts.CORS {
+func (f *Front) setCORS(w http.ResponseWriter, r *http.Request, methods string) {
+	if !f.opts.CORS {
 		return
 	}
 	header := w.Header()
@@ -112,11 +103,14 @@ func (h *Handler) setCORS(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	header.Set("Access-Control-Allow-Origin", origin)
-	header.Set("Access-Control-Expose-Headers", "X-Connection-ID, WWW-Authenticate, Retry-After")
+	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, X-Connection-ID, WWW-Authenticate, Retry-After")
 	if r.Method == http.MethodOptions {
-		header.Set("Access-Control-Allow-Methods", "GET, POST")
+		header.Set("Access-Control-Allow-Methods", methods)
 		header.Set("Access-Control-Allow-Headers", strings.Join(append([]string{
-			"Accept", "Authorization", "Cache-Control", "Content-Type", "Last-Event-ID", "MCP-Protocol-Version"}, h.opts.ForwardHeaders...), ", "))
+
+			"Accept", "Authorization", "Cache-Control", "Content-Type", "Last-Event-ID",
+			"MCP-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name",
+		}, f.opts.ForwardHeaders...), ", "))
 		header.Set("Access-Control-Max-Age", "600")
 	}
 }
@@ -146,15 +140,15 @@ func isLoopbackName(name string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// clientAddr is the address of the client: the peer's, or what trusted proxies
+// ClientAddr is the address of the client: the peer's, or what trusted proxies
 // say. X-Forwarded-For is read from its end, as far as the hops are trusted.
-func (h *Handler) clientAddr(r *http.Request) netip.Addr {
+func (f *Front) ClientAddr(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return netip.Addr{}
 	}
 	addr := peer.Addr().Unmap()
-	if !h.trusted(addr) {
+	if !f.trusted(addr) {
 		return addr
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -163,14 +157,14 @@ func (h *Handler) clientAddr(r *http.Request) netip.Addr {
 		if err != nil {
 			return addr
 		}
-		if addr = next.Unmap(); !h.trusted(addr) {
+		if addr = next.Unmap(); !f.trusted(addr) {
 			return addr
 		}
 	}
 	return addr
 }
 
-func (h *Handler) trusted(addr netip.Addr) bool {
+func (f *Front) trusted(addr netip.Addr) bool {
 	addr = addr.WithZone("") // a prefix contains no address with a zone
-	return slices.ContainsFunc(h.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
+	return slices.ContainsFunc(f.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })
 }

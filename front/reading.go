@@ -1,4 +1,4 @@
-package sse
+package front
 
 import (
 	"net/http"

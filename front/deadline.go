@@ -1,4 +1,4 @@
-package sse
+package front
 
 import (
 	"errors"
@@ -13,9 +13,10 @@ import (
 // past is a deadline that makes a write return at once.
 var past = time.Unix(1, 0)
 
-// deadline bounds the writes to one client. Not every ResponseWriter has deadlines;
-// without them, only a full outbox ends a stalled client.
-type deadline struct {
+// Deadline bounds the writes to one client. Not every ResponseWriter has deadlines;
+// without them, only a full queue ends a stalled client. Its methods are safe for
+// concurrent use.
+type Deadline struct {
 	control *http.ResponseController
 	timeout time.Duration
 	// strict: it must stand only while something is written. On HTTP/2 a
@@ -28,10 +29,16 @@ type deadline struct {
 	over    bool
 }
 
-// begin bounds the write that follows. It reports false when the stream is over and
+// NewDeadline returns the deadline of the response to r, each of whose writes may take
+// timeout.
+func NewDeadline(control *http.ResponseController, timeout time.Duration, r *http.Request) *Deadline {
+	return &Deadline{control: control, timeout: timeout, strict: r.ProtoMajor >= 2}
+}
+
+// Begin bounds the write that follows. It reports false when the stream is over and
 // nothing may be written any more. It keeps a deadline that is almost as far away
 // as a new one: writes come in thousands, and each would pay for a new one.
-func (d *deadline) begin() bool {
+func (d *Deadline) Begin() bool {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -46,9 +53,9 @@ func (d *deadline) begin() bool {
 	return true
 }
 
-// end takes the error of the write and returns the reason to close the connection;
+// End takes the error of the write and returns the reason to close the connection;
 // "" after a write that succeeded.
-func (d *deadline) end(err error) (reason string) {
+func (d *Deadline) End(err error) (reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.writing = false
@@ -60,16 +67,16 @@ func (d *deadline) end(err error) (reason string) {
 		return ""
 	case !time.Now().Before(d.armed.Add(d.timeout)):
 		return metrics.ClosedWriteTimeout
-	case d.strict, errors.Is(err, os.ErrDeadlineExceeded): // the stream is no more, or expire was called
+	case d.strict, errors.Is(err, os.ErrDeadlineExceeded): // the stream is no more, or Expire was called
 		return metrics.ClosedClient
 	}
 	return metrics.ClosedWriteError
 }
 
-// expire ends the stream: it makes a write that is under way return, and allows no
+// Expire ends the stream: it makes a write that is under way return, and allows no
 // other. If no write is under way, net/http gets the time of one write to end the
 // body in order.
-func (d *deadline) expire() {
+func (d *Deadline) Expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.over {

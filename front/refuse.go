@@ -1,0 +1,111 @@
+package front
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+const (
+	// refusalEvery is the least time between two log lines about clients that are
+	// refused for one reason, after refusalBurst at once.
+	refusalEvery = 30 * time.Second
+	refusalBurst = 3
+	// maxLoggedPath bounds a path in the log.
+	maxLoggedPath = 128
+	// idLength is how long a part of a path must be to be shortened like the id of
+	// a connection: ids are secrets, and have 36 characters.
+	idLength = 32
+)
+
+// Counter counts what is refused; *metrics.Metrics does.
+type Counter interface {
+	// ConnectionRejected counts a request that is not a POST.
+	ConnectionRejected(reason string)
+	// PostRejected counts a POST.
+	PostRejected(reason string)
+}
+
+// refusals counts and logs the clients that get an error for an answer. The lines
+// of each reason are limited by themselves: a client that asks for a wrong path
+// again and again must not hide one with a wrong token.
+type refusals struct {
+	log   *slog.Logger
+	count Counter
+	lines map[string]*throttle.Line // by reason; not changed
+}
+
+func newRefusals(log *slog.Logger, count Counter) *refusals {
+	r := &refusals{log: log, count: count, lines: make(map[string]*throttle.Line)}
+	for _, reason := range []string{
+		metrics.RejectedHost, metrics.RejectedOrigin, metrics.RejectedAuth, metrics.RejectedNotFound, metrics.RejectedMethod,
+		metrics.PostUnknownConnection, metrics.PostClosed,
+	} {
+		r.lines[reason] = throttle.NewLine(refusalEvery, refusalBurst)
+	}
+	return r
+}
+
+// refused is called with each request that gets 401, 403, 404 or 405.
+func (l *refusals) refused(f *Front, r *http.Request, status int, reason, message string) {
+	if r.Method == http.MethodPost {
+		l.count.PostRejected(reason)
+	} else {
+		l.count.ConnectionRejected(reason)
+	}
+	l.trace(f, r, status, reason, message)
+}
+
+// trace logs a refusal.
+func (l *refusals) trace(f *Front, r *http.Request, status int, reason, message string) {
+	if suppressed, due := l.lines[reason].Due(); due {
+		l.log.Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
+			"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message, "suppressed", suppressed)
+	}
+}
+
+// Refuse answers a request with 403, 404 or 405, and counts and logs that under reason,
+// a constant of package metrics.
+func (f *Front) Refuse(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
+	f.refusals.refused(f, r, status, reason, message)
+	Reject(w, r, status, message)
+}
+
+// RefuseReceived is Refuse for a request whose body has been read.
+func (f *Front) RefuseReceived(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
+	f.refusals.refused(f, r, status, reason, message)
+	RejectRead(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
+}
+
+// shortPath is a path as it may be logged: bounded, and without the whole id of a
+// connection.
+func shortPath(path string) string {
+	parts := strings.Split(path[:min(4*maxLoggedPath, len(path))], "/")
+	for i, part := range parts {
+		if len(part) >= idLength {
+			parts[i] = part[:8] + "…"
+		}
+	}
+	short := strings.Join(parts, "/")
+	return short[:min(maxLoggedPath, len(short))]
+}
+
+// Elsewhere returns a handler that answers requests that reach none of several
+// handlers: 404 with the text told. It checks, logs and counts them as f does with
+// its own, but uses log and count.
+func (f *Front) Elsewhere(told string, log *slog.Logger, count Counter) http.Handler {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	other := &Front{opts: f.opts, refusals: newRefusals(log, count)}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if other.SiteAllowed(w, r) {
+			other.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, told)
+		}
+	})
+}
