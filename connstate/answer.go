@@ -12,7 +12,7 @@ import (
 func (c *Connection) Answer(id jsonrpc.ID, response []byte, errorType string) bool {
 	dialect, ok := c.beginAnswer(id, response, errorType)
 	if ok {
-		events := responseEvents(new([2]Event), dialect, response)
+		events := responseEvents(new([2]Event), dialect, id, response)
 		_ = c.send(events) // a connection that is slow or gone has been closed
 		c.endAnswer()
 	}
@@ -23,7 +23,7 @@ func (c *Connection) Answer(id jsonrpc.ID, response []byte, errorType string) bo
 func (c *Connection) AnswerNow(id jsonrpc.ID, response []byte, errorType string) bool {
 	dialect, ok := c.beginAnswer(id, response, errorType)
 	if ok {
-		c.sendNow(responseEvents(new([2]Event), dialect, response))
+		c.sendNow(responseEvents(new([2]Event), dialect, id, response))
 		c.endAnswer()
 	}
 	return ok

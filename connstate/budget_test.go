@@ -91,11 +91,11 @@ func TestBudgetDoesNotKeepMessagesFromAClientThatReads(t *testing.T) {
 		w, _ := budgeted(t, 0)
 		w.attach(100)
 		for _, tag := range []string{"a", "b", "c"} {
-			must(t, w.c.Send(sized(tag, 300<<10)))
+			must(t, w.c.Send("", sized(tag, 300<<10)))
 			w.stream.writeAll()
 		}
 		for _, tag := range []string{"d", "e", "f"} { // 15 KiB wait for any client
-			w.c.RespondNow(sized(tag, 5<<10))
+			w.c.RespondNow("", sized(tag, 5<<10))
 		}
 		w.stream.writeAll()
 		if got := w.stream.tags(); got != "abcdef" || w.c.State() == connstate.Closed {
@@ -109,9 +109,9 @@ func TestBudgetSlowsSendersThatBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := budgeted(t, 0)
 		w.attach(100)
-		must(t, w.c.Send(sized("a", 15<<10)))
+		must(t, w.c.Send("", sized("a", 15<<10)))
 		sent := make(chan error, 1)
-		go func() { sent <- w.c.Send(sized("b", 15<<10)) }() // fits into the outbox, not into the budget
+		go func() { sent <- w.c.Send("", sized("b", 15<<10)) }() // fits into the outbox, not into the budget
 		synctest.Wait()
 		if got := w.stream.tags(); got != "a" {
 			t.Errorf("got %s before the client has read, want a", got)
@@ -130,15 +130,15 @@ func TestBudgetClosesAClientThatDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, others := budgeted(t, 0)
 		w.attach(100)
-		w.c.RespondNow(sized("a", 300<<10))
-		w.c.RespondNow(sized("b", 30<<10))
-		w.c.RespondNow(sized("c", 30<<10))
+		w.c.RespondNow("", sized("a", 300<<10))
+		w.c.RespondNow("", sized("b", 30<<10))
+		w.c.RespondNow("", sized("c", 30<<10))
 		w.stream.writeAll()
 		if got := w.stream.tags(); got != "abc" || w.c.State() == connstate.Closed {
 			t.Errorf("a client that reads got %s, state %s", got, w.c.State())
 		}
-		w.c.RespondNow(sized("d", 300<<10))
-		w.c.RespondNow(sized("e", 100))
+		w.c.RespondNow("", sized("d", 300<<10))
+		w.c.RespondNow("", sized("e", 100))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if got := w.c.Reason(); got != metrics.ClosedSlow {
@@ -156,7 +156,7 @@ func TestLittleMayWaitWhileTheBudgetIsUsedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := budgeted(t, 0)
 		for range 5 {
-			w.c.RespondNow(sized("a", 30<<10))
+			w.c.RespondNow("", sized("a", 30<<10))
 		}
 		if got := w.c.Reason(); got != metrics.ClosedSlow {
 			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)

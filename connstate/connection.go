@@ -126,6 +126,7 @@ type Connection struct {
 	opts    *Options
 	handler Handler // set by Bind under mu, before the client knows the id
 	outbox  *outbox
+	deliver func(Event)   // set by Divert; nil: the outbox has a stream
 	done    chan struct{} // closed by Close
 
 	mu              sync.Mutex // guards all fields below

@@ -64,8 +64,8 @@ func TestDialect(t *testing.T) {
 			}
 			w.attach(100)
 			must(t, w.c.Respond([]byte("r")))
-			must(t, w.c.Send([]byte("s")))
-			w.c.RespondNow([]byte("r"))
+			must(t, w.c.Send("", []byte("s")))
+			w.c.RespondNow("", []byte("r"))
 			want := append(append(append([]string{}, tc.responses...), tc.requests+":s"), tc.responses...)
 			w.stream.check(t, want...)
 			s := w.c.Snapshot()
@@ -160,12 +160,12 @@ func TestAnnouncementThatIsNotDelivered(t *testing.T) {
 	}{
 		{"no room", func(w *world, announce func()) {
 			w.c.StartAnnounceDelay()
-			must(t, w.c.Send(sized("a", 1000)))
+			must(t, w.c.Send("", sized("a", 1000)))
 			announce()
 		}, 1},
 		{"no room after the delay", func(w *world, announce func()) {
 			announce()
-			must(t, w.c.Send(sized("a", 1000)))
+			must(t, w.c.Send("", sized("a", 1000)))
 			w.c.StartAnnounceDelay()
 		}, 1},
 		{"not read", func(w *world, announce func()) {

@@ -24,7 +24,7 @@ func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
 // Respond sends a response under the names of the connection's dialect: both
 // while that is undecided. It waits for room as Send does.
 func (c *Connection) Respond(response []byte) error {
-	return c.send(responseEvents(new([2]Event), c.Dialect(), response))
+	return c.send(responseEvents(new([2]Event), c.Dialect(), "", response))
 }
 
 // Release opens the gate and releases all that waits to a forward that takes

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -17,6 +18,10 @@ type Event struct {
 	// Retry, when positive, tells the client how long to wait before it
 	// reconnects, in milliseconds.
 	Retry int
+	// Related is the client's request that the message in Data answers, or came with;
+	// empty if unknown. Answer says that it is the answer.
+	Related jsonrpc.ID
+	Answer  bool
 }
 
 // maxWaiting and maxWaitingBytes bound the sends that wait for room, scarceWaitingBytes

@@ -37,12 +37,12 @@ func boxed(t testing.TB) *world {
 
 func TestOutboxKeepsOrderBeforeAndAfterTheStreamComes(t *testing.T) {
 	w := boxed(t)
-	must(t, w.c.Send([]byte("1")))
+	must(t, w.c.Send("", []byte("1")))
 	must(t, w.c.Push(connstate.Event{Name: "a comment"}))
 	must(t, w.c.Respond([]byte("2")))
 	w.attach(2)
 	w.stream.check(t, "message:1", "a comment:")
-	must(t, w.c.Send([]byte("3")))
+	must(t, w.c.Send("", []byte("3")))
 	w.stream.check(t, "message:1", "a comment:")
 	w.stream.write(1)
 	w.stream.check(t, "message:1", "a comment:", "message:2")
@@ -60,7 +60,7 @@ func TestOutboxKeepsOrderBeforeAndAfterTheStreamComes(t *testing.T) {
 func TestOutboxCountsUntilWritten(t *testing.T) {
 	w := boxed(t)
 	w.attach(100)
-	must(t, w.c.Send(sized("a", 600)))
+	must(t, w.c.Send("", sized("a", 600)))
 	must(t, w.c.Push(connstate.Event{Name: "b", Data: sized("b", 400)}))
 	if n := w.c.Unwritten(); n != 1000 {
 		t.Fatalf("got %d bytes unwritten, want 1000", n)
@@ -76,7 +76,7 @@ func TestOutboxCountsUntilWritten(t *testing.T) {
 // An event of the transport's own must not close a client that is merely busy.
 func TestPushLeavesAClientWithoutRoomAlone(t *testing.T) {
 	w := boxed(t)
-	must(t, w.c.Send(sized("a", 1000)))
+	must(t, w.c.Send("", sized("a", 1000)))
 	if err := w.c.Push(connstate.Event{Name: "heartbeat"}); !errors.Is(err, connstate.ErrSlow) {
 		t.Errorf("got %v, want ErrSlow", err)
 	}
@@ -90,8 +90,8 @@ func TestPushLeavesAClientWithoutRoomAlone(t *testing.T) {
 
 func TestPushDoesNotPassTheLine(t *testing.T) {
 	w := boxed(t)
-	must(t, w.c.Send(sized("a", 600)))
-	w.c.RespondNow(sized("b", 600))
+	must(t, w.c.Send("", sized("a", 600)))
+	w.c.RespondNow("", sized("b", 600))
 	if err := w.c.Push(connstate.Event{Name: "small"}); !errors.Is(err, connstate.ErrSlow) {
 		t.Errorf("got %v, want ErrSlow", err)
 	}
@@ -102,16 +102,16 @@ func TestOutboxTakesAnythingWhenEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boxed(t)
 		w.attach(100)
-		must(t, w.c.Send(sized("B", 5000)))
+		must(t, w.c.Send("", sized("B", 5000)))
 		done := make(chan error, 1)
-		go func() { done <- w.c.Send(sized("b", 100)) }()
+		go func() { done <- w.c.Send("", sized("b", 100)) }()
 		synctest.Wait()
 		if got := w.stream.tags(); got != "B" {
 			t.Fatalf("got %s, want the big one alone", got)
 		}
 		w.stream.write(1)
 		must(t, <-done)
-		go func() { done <- w.c.Send(sized("C", 1001)) }()
+		go func() { done <- w.c.Send("", sized("C", 1001)) }()
 		synctest.Wait()
 		if got := w.stream.tags(); got != "Bb" {
 			t.Fatalf("got %s: too big to come behind another", got)
@@ -129,11 +129,11 @@ func TestOutboxKeepsBothNamesOfAResponseTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, connstate.Options{OutboxBytes: 1000}, connstate.Client{})
 		w.attach(100)
-		must(t, w.c.Send(sized("a", 300)))
+		must(t, w.c.Send("", sized("a", 300)))
 		done := make(chan error, 2)
 		go func() { done <- w.c.Respond(sized("r", 400)) }()
 		synctest.Wait()
-		go func() { done <- w.c.Send(sized("b", 100)) }() // has room, but must wait behind it
+		go func() { done <- w.c.Send("", sized("b", 100)) }() // has room, but must wait behind it
 		synctest.Wait()
 		if got := w.stream.tags(); got != "a" {
 			t.Fatalf("got %s, want a", got)
@@ -151,16 +151,16 @@ func TestOutboxServesWaitersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boxed(t)
 		w.attach(100)
-		must(t, w.c.Send(sized("0", 1000)))
+		must(t, w.c.Send("", sized("0", 1000)))
 		const senders = 26
 		for i := range senders {
 			tag := string(rune('A' + i))
 			if i%2 == 0 {
-				w.c.RespondNow(sized(tag, 500)) // waits for room from now on
+				w.c.RespondNow("", sized(tag, 500)) // waits for room from now on
 				continue
 			}
 			go func() {
-				if err := w.c.Send(sized(tag, 500)); err != nil {
+				if err := w.c.Send("", sized(tag, 500)); err != nil {
 					t.Errorf("%s: %v", tag, err)
 				}
 			}()
@@ -192,14 +192,14 @@ func TestOutboxServesWaitersInOrder(t *testing.T) {
 
 func TestSlowClientIsClosedAfterTheWait(t *testing.T) {
 	for name, send := range map[string]func(*connstate.Connection) error{
-		"Send":    func(c *connstate.Connection) error { return c.Send(sized("b", 100)) },
+		"Send":    func(c *connstate.Connection) error { return c.Send("", sized("b", 100)) },
 		"Respond": func(c *connstate.Connection) error { return c.Respond(sized("b", 100)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := boxed(t)
 				w.attach(100)
-				must(t, w.c.Send(sized("a", 1000)))
+				must(t, w.c.Send("", sized("a", 1000)))
 				others := make(chan error, 3)
 				began := time.Now()
 				for range cap(others) {
@@ -225,7 +225,7 @@ func TestSlowClientIsClosedAfterTheWait(t *testing.T) {
 				if got := w.c.Reason(); got != metrics.ClosedSlow {
 					t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
 				}
-				if err := w.c.Send([]byte("x")); !errors.Is(err, connstate.ErrClosed) {
+				if err := w.c.Send("", []byte("x")); !errors.Is(err, connstate.ErrClosed) {
 					t.Errorf("afterwards: got %v, want ErrClosed", err)
 				}
 			})
@@ -237,10 +237,10 @@ func TestCloseFailsWaitersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boxed(t)
 		w.attach(1)
-		must(t, w.c.Send(sized("a", 1000)))
+		must(t, w.c.Send("", sized("a", 1000)))
 		done := make(chan error, 10)
 		for range cap(done) {
-			go func() { done <- w.c.Send(sized("b", 500)) }()
+			go func() { done <- w.c.Send("", sized("b", 500)) }()
 		}
 		synctest.Wait()
 		began := time.Now()
@@ -267,9 +267,9 @@ func TestCloseGracefullyWaitsForAllThatWasSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boxed(t)
 		w.attach(1)
-		must(t, w.c.Send(sized("a", 600)))
-		w.c.RespondNow(sized("b", 600)) // both wait for room
-		w.c.RespondNow(sized("c", 600))
+		must(t, w.c.Send("", sized("a", 600)))
+		w.c.RespondNow("", sized("b", 600)) // both wait for room
+		w.c.RespondNow("", sized("c", 600))
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
@@ -292,7 +292,7 @@ func TestCloseGracefullyWaitsForAllThatWasSent(t *testing.T) {
 func TestCloseGracefullyIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boxed(t)
-		must(t, w.c.Send(sized("a", 600)))
+		must(t, w.c.Send("", sized("a", 600)))
 		began := time.Now()
 		w.c.CloseGracefully(metrics.ClosedShutdown, 300*time.Millisecond)
 		if waited := time.Since(began); waited != 300*time.Millisecond || w.c.State() != connstate.Closed {
@@ -313,7 +313,7 @@ func TestOutboxSurvivesBursts(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{Dialect: connstate.EventMessage})
 	const burst = 1000
 	for i := range burst {
-		must(t, w.c.Send(fmt.Append(nil, i)))
+		must(t, w.c.Send("", fmt.Append(nil, i)))
 	}
 	w.attach(7)
 	w.stream.writeAll()

@@ -36,7 +36,7 @@ func TestAllMethodsAtOnce(t *testing.T) {
 		run(func(int) { w.c.Withdraw(m.ID) })
 		run(func(int) { _ = w.c.Release(func(*jsonrpc.Message) {}) })
 		run(func(int) { _ = w.c.Move(connstate.Initializing); _, _ = w.c.Fail(nil) })
-		run(func(int) { _ = w.c.Send([]byte("x")); w.c.RespondNow([]byte("y")) })
+		run(func(int) { _ = w.c.Send("", []byte("x")); w.c.RespondNow("", []byte("y")) })
 		run(func(int) { _ = w.c.Push(connstate.Event{Name: "z"}); w.c.Announce([]byte("a"), func(error) {}) })
 		run(func(int) { w.stream.writeAll() })
 		run(func(int) { w.c.Observe(m, "2025-06-18"); w.c.SawVersion("2025-06-18"); w.c.StartAnnounceDelay() })

@@ -253,11 +253,11 @@ func TestRandomOutbox(t *testing.T) {
 						data := fmt.Appendf(nil, "%c%03d%*s", 'a'+n, i, dice.IntN(300), "")
 						switch dice.IntN(3) {
 						case 0:
-							must(t, w.c.Send(data))
+							must(t, w.c.Send("", data))
 						case 1:
 							must(t, w.c.Respond(data))
 						default:
-							w.c.RespondNow(data)
+							w.c.RespondNow("", data)
 						}
 						if dice.IntN(4) == 0 {
 							time.Sleep(time.Duration(dice.IntN(5)) * time.Millisecond)

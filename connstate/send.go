@@ -3,20 +3,27 @@ package connstate
 import (
 	"errors"
 
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// RespondNow sends a response under the event name of the connection's dialect, or
-// under both names while that is undecided. It does not wait: without room in the
-// outbox, the response waits in the background, in order.
-func (c *Connection) RespondNow(response []byte) {
-	c.sendNow(responseEvents(new([2]Event), c.Dialect(), response))
+// RespondNow sends the response to the request with that id, or with an id that no
+// request has, under the event name of the connection's dialect, or under both names
+// while that is undecided. It does not wait: without room in the outbox, the response
+// waits in the background, in order.
+func (c *Connection) RespondNow(id jsonrpc.ID, response []byte) {
+	c.sendNow(responseEvents(new([2]Event), c.Dialect(), id, response))
 }
 
 // SendNow is Send for callers that must not wait, as in RespondNow.
-func (c *Connection) SendNow(message []byte) { c.sendNow(c.messageEvents(new([1]Event), message)) }
+func (c *Connection) SendNow(related jsonrpc.ID, message []byte) {
+	c.sendNow(c.messageEvents(new([1]Event), related, message))
+}
 
 func (c *Connection) sendNow(events []Event) {
+	if c.diverted(events) {
+		return
+	}
 	w, err := c.enterOutbox(events, false)
 	if w == nil {
 		_ = c.finishSend(events, err) // closes a slow client
@@ -29,30 +36,48 @@ func (c *Connection) sendNow(events []Event) {
 
 // responseEvents returns the events that carry a response. They are in room, which
 // belongs to the caller and need not outlive the send.
-func responseEvents(room *[2]Event, dialect Dialect, response []byte) []Event {
+func responseEvents(room *[2]Event, dialect Dialect, id jsonrpc.ID, response []byte) []Event {
+	room[0] = Event{Name: string(dialect), Data: response, Related: id, Answer: true}
 	if dialect != "" {
-		room[0] = Event{Name: string(dialect), Data: response}
 		return room[:1]
 	}
-	room[0] = Event{Name: EventMessage, Data: response}
-	room[1] = Event{Name: EventResponse, Data: response}
+	room[1] = room[0]
+	room[0].Name, room[1].Name = EventMessage, EventResponse
 	return room[:]
 }
 
-// Send sends a server's request or notification, once. It waits for room in the
-// outbox, for a bounded time, then closes the connection and returns ErrSlow. It
-// returns ErrClosed if the connection is over.
-func (c *Connection) Send(message []byte) error {
-	return c.send(c.messageEvents(new([1]Event), message))
+// Send sends a server's request or notification, once. related is the client's request
+// that it came with, empty if unknown. Send waits for room in the outbox, for a bounded
+// time, then closes the connection and returns ErrSlow. It returns ErrClosed if the
+// connection is over.
+func (c *Connection) Send(related jsonrpc.ID, message []byte) error {
+	return c.send(c.messageEvents(new([1]Event), related, message))
 }
 
 // messageEvents is responseEvents for a request or a notification.
-func (c *Connection) messageEvents(room *[1]Event, message []byte) []Event {
-	room[0] = Event{Name: EventMessage, Data: message}
+func (c *Connection) messageEvents(room *[1]Event, related jsonrpc.ID, message []byte) []Event {
+	room[0] = Event{Name: EventMessage, Data: message, Related: related}
 	if dialect := c.Dialect(); dialect != "" {
 		room[0].Name = string(dialect)
 	}
 	return room[:]
+}
+
+// Divert makes the connection give its events to deliver, in place of a stream that takes
+// them from the outbox: deliver keeps those that cannot be written at once, within bounds
+// of its own, and must not block. The transport calls Divert once, before Bind.
+func (c *Connection) Divert(deliver func(Event)) { c.deliver = deliver }
+
+// diverted gives events to the function of Divert, if there is one.
+func (c *Connection) diverted(events []Event) bool {
+	if c.deliver == nil {
+		return false
+	}
+	c.countEvents(events)
+	for _, e := range events {
+		c.deliver(e)
+	}
+	return true
 }
 
 // Push queues an event of the transport's own if there is room for it now. It fails
@@ -67,6 +92,9 @@ func (c *Connection) Push(e Event) error {
 }
 
 func (c *Connection) send(events []Event) error {
+	if c.diverted(events) {
+		return nil
+	}
 	w, err := c.enterOutbox(events, true)
 	if w != nil {
 		err = c.outbox.await(w, c.opts.OutboxWait, c.lastWrite)

@@ -76,7 +76,7 @@ func (a *actor) Answer(id jsonrpc.ID, response []byte, _ string) {
 func (a *actor) Fail(id jsonrpc.ID, e *jsonrpc.Error, _ string) { a.settle(id, e.Message, false) }
 func (a *actor) Lost(m *jsonrpc.Message, _ *jsonrpc.Error)      { a.settle(m.ID, "lost", false) }
 func (a *actor) Serves(*jsonrpc.Message) bool                   { return true }
-func (a *actor) Deliver(method string, message []byte) {
+func (a *actor) Deliver(method string, _ jsonrpc.ID, message []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if method == "roots/list" {

@@ -578,7 +578,7 @@ func (r *recorder) Answer(id jsonrpc.ID, response []byte, _ string)        { r.n
 func (r *recorder) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) { r.note(id, errorType) }
 func (r *recorder) Lost(m *jsonrpc.Message, _ *jsonrpc.Error)              { r.note(m.ID, "lost") }
 func (r *recorder) Serves(*jsonrpc.Message) bool                           { return true }
-func (r *recorder) Deliver(_ string, msg []byte) {
+func (r *recorder) Deliver(_ string, _ jsonrpc.ID, msg []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m, err := jsonrpc.Parse(msg)

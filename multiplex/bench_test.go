@@ -28,10 +28,10 @@ func (c *countingClient) Answer(_ jsonrpc.ID, response []byte, _ string) {
 	c.answers++
 	c.bytes += len(response)
 }
-func (c *countingClient) Fail(jsonrpc.ID, *jsonrpc.Error, string) {}
-func (c *countingClient) Lost(*jsonrpc.Message, *jsonrpc.Error)   {}
-func (c *countingClient) Deliver(_ string, message []byte)        { c.bytes += len(message) }
-func (c *countingClient) Serves(*jsonrpc.Message) bool            { return false }
+func (c *countingClient) Fail(jsonrpc.ID, *jsonrpc.Error, string)        {}
+func (c *countingClient) Lost(*jsonrpc.Message, *jsonrpc.Error)          {}
+func (c *countingClient) Deliver(_ string, _ jsonrpc.ID, message []byte) { c.bytes += len(message) }
+func (c *countingClient) Serves(*jsonrpc.Message) bool                   { return false }
 
 // benchBatch is how many requests are in flight at once.
 const benchBatch = 256

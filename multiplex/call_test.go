@@ -89,7 +89,7 @@ func (c *meddler) meddle() {
 func (c *meddler) Answer(jsonrpc.ID, []byte, string)       { c.meddle() }
 func (c *meddler) Fail(jsonrpc.ID, *jsonrpc.Error, string) { _ = c.session.Err() }
 func (c *meddler) Lost(*jsonrpc.Message, *jsonrpc.Error)   { c.meddle() }
-func (c *meddler) Deliver(string, []byte)                  { c.meddle() }
+func (c *meddler) Deliver(string, jsonrpc.ID, []byte)      { c.meddle() }
 func (c *meddler) Serves(*jsonrpc.Message) bool            { c.meddle(); return true }
 
 // touchyConn needs the session's lock inside each Send.

@@ -24,8 +24,9 @@ type Client interface {
 	// ended before it was sent, or repeating it changes nothing. A client that does
 	// not repeat it must answer it with e. Lost must not wait.
 	Lost(m *jsonrpc.Message, e *jsonrpc.Error)
-	// Deliver passes a notification or a request of the server.
-	Deliver(method string, message []byte)
+	// Deliver passes a notification or a request of the server. related is the client's
+	// request that the message came with or is about, empty if that is unknown.
+	Deliver(method string, related jsonrpc.ID, message []byte)
 	// Serves reports whether the client has declared that it answers such requests.
 	Serves(request *jsonrpc.Message) bool
 }

@@ -87,7 +87,7 @@ func (c *actor) Serves(*jsonrpc.Message) bool { return true }
 
 // Deliver checks that what holds a secret is the client's own, or its principal's,
 // that progress comes while its request is open, and under the client's token.
-func (c *actor) Deliver(method string, message []byte) {
+func (c *actor) Deliver(method string, _ jsonrpc.ID, message []byte) {
 	c.run.mu.Lock()
 	defer c.run.mu.Unlock()
 	text := string(message)

@@ -137,7 +137,7 @@ func (c *crowdClient) Fail(id jsonrpc.ID, e *jsonrpc.Error, _ string) {
 	c.t.Errorf("%s: request %s failed: %v", c.name, id, e)
 }
 
-func (c *crowdClient) Deliver(_ string, message []byte) {
+func (c *crowdClient) Deliver(_ string, _ jsonrpc.ID, message []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.progressed++

@@ -29,7 +29,9 @@ func (p *printer) Fail(id jsonrpc.ID, e *jsonrpc.Error, _ string) {
 
 func (p *printer) Lost(m *jsonrpc.Message, e *jsonrpc.Error) { p.Fail(m.ID, e, "") }
 
-func (p *printer) Deliver(_ string, message []byte) { fmt.Printf("%s: %s\n", p.name, message) }
+func (p *printer) Deliver(_ string, _ jsonrpc.ID, message []byte) {
+	fmt.Printf("%s: %s\n", p.name, message)
+}
 
 func (p *printer) Serves(*jsonrpc.Message) bool { return false }
 

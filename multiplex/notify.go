@@ -3,6 +3,7 @@ package multiplex
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -21,12 +22,12 @@ func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
 		s.serverProgress(m)
 		return
 	}
-	callers, why := s.recipients(m, related)
+	callers, asked, why := s.recipients(m, related)
 	if len(callers) == 0 && why != "" {
 		s.drop(metrics.DroppedUnattributed, why, m)
 	}
 	for _, c := range callers {
-		c.client.Deliver(m.Method, m.Raw())
+		c.client.Deliver(m.Method, asked, m.Raw())
 	}
 }
 
@@ -37,8 +38,9 @@ func textParam(m *jsonrpc.Message, name string) string {
 }
 
 // recipients is the locked step of serverNotification. It returns the clients that a
-// notification is for. If there are none and that must be reported, it says why.
-func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Caller, string) {
+// notification is for, and the request of the only one that it came with, if that is
+// known. If there are none and that must be reported, it says why.
+func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []*Caller, asked jsonrpc.ID, why string) {
 	var id, status string
 	isTask := m.Method == mcp.MethodTaskStatus || m.Method == mcp.MethodTaskChanged
 	switch {
@@ -51,17 +53,31 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) ([]*Caller,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if isTask {
+	callers = s.callers
+	switch {
+	case isTask:
 		s.table.shared.tasks.SetStatus(id, status)
-		if s.opts.Shared {
-			return s.taskOwnersLocked(id), "it is not known whose task this is"
+		if why = "it is not known whose task this is"; s.opts.Shared {
+			callers = s.taskOwnersLocked(id)
 		}
-		return s.callers, "it is not known whose task this is"
+	case s.opts.Shared:
+		callers, why = s.sharedRecipientsLocked(m, related, id)
 	}
-	if s.opts.Shared {
-		return s.sharedRecipientsLocked(m, related, id)
+	if len(callers) == 1 {
+		asked = s.relatedLocked(callers[0], related)
 	}
-	return s.callers, ""
+	return callers, asked, why
+}
+
+// relatedLocked returns the client's id of the request in flight that the server's
+// message came with, empty if that is unknown.
+func (s *Session) relatedLocked(c *Caller, related jsonrpc.ID) jsonrpc.ID {
+	if n, ok := jsonrpc.Integer([]byte(related)); ok {
+		if p := s.table.byID[n]; p != nil && p.caller == c {
+			return p.client
+		}
+	}
+	return ""
 }
 
 // sharedRecipientsLocked is recipients for a shared session. id is the resource's
@@ -157,12 +173,16 @@ func (s *Session) serverProgress(m *jsonrpc.Message) {
 	n, _ := jsonrpc.Integer(m.At(at))
 	var c *Caller
 	var token json.RawMessage
-	s.withLock(func(t *table) { c, token = t.noteProgress(n) })
+	var asked jsonrpc.ID
+	s.withLock(func(t *table) {
+		c, token = t.noteProgress(n)
+		asked = s.relatedLocked(c, jsonrpc.ID(strconv.FormatInt(n, 10)))
+	})
 	if c == nil {
 		s.drop(metrics.DroppedUnknownProgress, "progress of no request in flight", m)
 		return
 	}
-	c.client.Deliver(m.Method, m.WithValue(at, token))
+	c.client.Deliver(m.Method, asked, m.WithValue(at, token))
 }
 
 // noteProgress extends the request that makes progress. It returns the client whose

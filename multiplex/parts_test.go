@@ -69,7 +69,7 @@ func (a answers) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
 	a <- fmt.Sprintf("%s failed: %s", id, errorType)
 }
 func (a answers) Lost(m *jsonrpc.Message, _ *jsonrpc.Error) { a <- fmt.Sprintf("%s lost", m.ID) }
-func (a answers) Deliver(string, []byte)                    {}
+func (a answers) Deliver(string, jsonrpc.ID, []byte)        {}
 func (a answers) Serves(*jsonrpc.Message) bool              { return true }
 
 // A server that takes requests without their text, and gives responses in parts, is

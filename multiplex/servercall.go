@@ -28,8 +28,10 @@ type serverCall struct {
 	id     jsonrpc.ID // the server's
 	ours   jsonrpc.ID
 	caller *Caller
-	token  json.RawMessage // the server's progress token; nil: none
-	limit  time.Duration   // how long the client may take
+	// related is the client's request that this one came with; empty if unknown.
+	related jsonrpc.ID
+	token   json.RawMessage // the server's progress token; nil: none
+	limit   time.Duration   // how long the client may take
 }
 
 // expireLocked refuses a request that the client has not answered in time.
@@ -52,7 +54,11 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 		return
 	}
 	var c *Caller
-	s.withLock(func(*table) { c = s.ownerLocked(m, related) })
+	var asked jsonrpc.ID
+	s.withLock(func(*table) {
+		c = s.ownerLocked(m, related)
+		asked = s.relatedLocked(c, related)
+	})
 	if c == nil {
 		s.drop(metrics.DroppedUnattributed, "it is not known which client this request is for", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "it is not known which client %.64s is for", m.Method))
@@ -63,7 +69,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the client does not serve %.64s", m.Method))
 		return
 	}
-	s.callClient(c, m)
+	s.callClient(c, asked, m)
 }
 
 // failEchoed fails the initialize request that the server sends back, and reports
@@ -83,10 +89,11 @@ func (s *Session) failEchoed(m *jsonrpc.Message) bool {
 	return true
 }
 
-// callClient passes a request of the server to a client.
-func (s *Session) callClient(c *Caller, m *jsonrpc.Message) {
+// callClient passes a request of the server, which came with the request related of the
+// client, to the client.
+func (s *Session) callClient(c *Caller, related jsonrpc.ID, m *jsonrpc.Message) {
 	at, _ := m.Param("_meta", "progressToken")
-	call := &serverCall{id: m.ID, caller: c, limit: s.opts.RequestTimeout}
+	call := &serverCall{id: m.ID, caller: c, related: related, limit: s.opts.RequestTimeout}
 	if m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample { // a person may have to decide
 		call.limit = s.opts.MaxRequestTimeout
 	}
@@ -102,7 +109,7 @@ func (s *Session) callClient(c *Caller, m *jsonrpc.Message) {
 		id, _ := jsonrpc.Member(m.Params(), "elicitationId")
 		s.learnElicitation(c, id)
 	}
-	c.client.Deliver(m.Method, m.WithIDAt(call.ours, at))
+	c.client.Deliver(m.Method, related, m.WithIDAt(call.ours, at))
 }
 
 // refuse answers a request of the server with an error.
@@ -172,5 +179,5 @@ func (s *Session) cancelCall(m *jsonrpc.Message) {
 		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
 		return
 	}
-	call.caller.client.Deliver(m.Method, m.WithValue(at, json.RawMessage(call.ours)))
+	call.caller.client.Deliver(m.Method, call.related, m.WithValue(at, json.RawMessage(call.ours)))
 }

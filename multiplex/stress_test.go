@@ -90,9 +90,11 @@ type caller struct {
 
 func (c *caller) Answer(_ jsonrpc.ID, response []byte, _ string) { c.answered(string(response)) }
 func (c *caller) Fail(_ jsonrpc.ID, _ *jsonrpc.Error, _ string)  { c.answered("") }
-func (c *caller) Deliver(_ string, message []byte)               { c.t.Errorf("%s: delivered %s", c.name, message) }
-func (c *caller) Lost(m *jsonrpc.Message, e *jsonrpc.Error)      { c.Fail(m.ID, e, "") }
-func (c *caller) Serves(*jsonrpc.Message) bool                   { return false }
+func (c *caller) Deliver(_ string, _ jsonrpc.ID, message []byte) {
+	c.t.Errorf("%s: delivered %s", c.name, message)
+}
+func (c *caller) Lost(m *jsonrpc.Message, e *jsonrpc.Error) { c.Fail(m.ID, e, "") }
+func (c *caller) Serves(*jsonrpc.Message) bool              { return false }
 func (c *caller) answered(response string) {
 	select {
 	case c.got <- response:

@@ -134,7 +134,7 @@ func suffix(errorType string) string {
 	return " (" + errorType + ")"
 }
 
-func (c *fakeClient) Deliver(_ string, message []byte) { c.note("deliver %s", message) }
+func (c *fakeClient) Deliver(_ string, _ jsonrpc.ID, message []byte) { c.note("deliver %s", message) }
 
 func (c *fakeClient) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
 	if raw, _ := json.Marshal(e.Data); string(raw) != `{"reason":"session_lost","retryable":true}` {

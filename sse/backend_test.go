@@ -43,7 +43,7 @@ func (p *peer) Receive(m *jsonrpc.Message) {
 		if result == nil {
 			result = []byte("{}")
 		}
-		p.c.RespondNow(jsonrpc.NewResult(m.ID, result))
+		p.c.RespondNow("", jsonrpc.NewResult(m.ID, result))
 	}
 }
 

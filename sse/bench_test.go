@@ -62,7 +62,7 @@ func BenchmarkOneStream(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(benchEvent)))
 	for b.Loop() {
-		if err := c.Send(benchEvent); err != nil {
+		if err := c.Send("", benchEvent); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -75,7 +75,7 @@ func BenchmarkSendToFlush(b *testing.B) {
 	<-s.flushed
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := c.Send(benchEvent); err != nil {
+		if err := c.Send("", benchEvent); err != nil {
 			b.Fatal(err)
 		}
 		<-s.flushed

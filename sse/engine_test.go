@@ -33,7 +33,7 @@ func TestEventsBeforeTheSubscriberArrive(t *testing.T) {
 			f := newFixture(t, config{})
 			g := f.open(t, "/sse")
 			for i := range 10 { // while the GET is still on its way to the engine
-				if err := g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
+				if err := g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -54,7 +54,7 @@ func TestEveryEventHasTheNextID(t *testing.T) {
 		f := newFixture(t, config{})
 		g := f.open(t, "/sse")
 		for i := range 100 {
-			_ = g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i))
+			_ = g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i))
 		}
 		synctest.Wait()
 		g.leave()
@@ -77,7 +77,7 @@ func TestLoneEventIsFlushedAtOnce(t *testing.T) {
 		for i := range 20 {
 			synctest.Wait()
 			writes, flushes := g.counts()
-			_ = g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i))
+			_ = g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i))
 			synctest.Wait()
 			w, fl := g.counts()
 			if w-writes != 1 || fl-flushes != 1 || g.flushed != g.bytes {
@@ -97,7 +97,7 @@ func TestQueuedEventsShareAFlush(t *testing.T) {
 		g.stall()
 		const n = 320
 		for i := range n {
-			_ = g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i))
+			_ = g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i))
 		}
 		synctest.Wait()
 		writes, flushes := g.counts()
@@ -127,7 +127,7 @@ func TestGatheredWritesAreBounded(t *testing.T) {
 		g.stall()
 		data := []byte(`"` + strings.Repeat("x", 10<<10) + `"`)
 		for range 60 {
-			_ = g.c.Send(data)
+			_ = g.c.Send("", data)
 		}
 		synctest.Wait()
 		g.resume()
@@ -151,7 +151,7 @@ func TestNothingIsLostUnderLoad(t *testing.T) {
 		for s := range senders {
 			go func() {
 				for i := range each {
-					if err := g.c.Send(fmt.Appendf(nil, `{"s":%d,"i":%d}`, s, i)); err != nil {
+					if err := g.c.Send("", fmt.Appendf(nil, `{"s":%d,"i":%d}`, s, i)); err != nil {
 						t.Error(err)
 						return
 					}
@@ -186,12 +186,12 @@ func TestNothingEmptyReachesTheLibrary(t *testing.T) {
 		f := newFixture(t, config{})
 		g := f.open(t, "/sse")
 		synctest.Wait()
-		_ = g.c.Send(nil)
-		_ = g.c.Send([]byte{})
-		g.c.RespondNow([]byte{})
+		_ = g.c.Send("", nil)
+		_ = g.c.Send("", []byte{})
+		g.c.RespondNow("", []byte{})
 		_ = g.c.Push(connstate.Event{})
 		_ = g.c.Push(connstate.Event{Data: []byte{}})
-		_ = g.c.Send([]byte(`{"n":1}`))
+		_ = g.c.Send("", []byte(`{"n":1}`))
 		synctest.Wait()
 		select {
 		case <-g.done:
@@ -224,8 +224,8 @@ func TestDataCannotBecomeFields(t *testing.T) {
 			f := newFixture(t, config{})
 			g := f.open(t, "/sse")
 			synctest.Wait()
-			_ = g.c.Send([]byte(data))
-			_ = g.c.Send([]byte(`{"last":true}`))
+			_ = g.c.Send("", []byte(data))
+			_ = g.c.Send("", []byte(`{"last":true}`))
 			synctest.Wait()
 			if strings.Contains(g.text(), "\r") {
 				t.Errorf("%q: a carriage return ends a line as well", data)
@@ -261,7 +261,7 @@ func TestClientCannotSteerTheLibrary(t *testing.T) {
 		f := newFixture(t, config{})
 		victim := f.open(t, "/sse")
 		spy := f.open(t, "/sse?stream="+victim.c.ID(), "Last-Event-Id", "abc")
-		_ = victim.c.Send([]byte(`{"secret":1}`))
+		_ = victim.c.Send("", []byte(`{"secret":1}`))
 		synctest.Wait()
 		if strings.Contains(spy.text(), "secret") {
 			t.Error("a stream shows the events of another")
@@ -286,7 +286,7 @@ func TestEveryEndLeavesNothing(t *testing.T) {
 		"closed gracefully":          {func(g *get) { g.c.CloseGracefully(metrics.ClosedIdle, 1e9) }, metrics.ClosedIdle},
 		"closed, then client leaves": {func(g *get) { g.c.Close(metrics.ClosedSlow); g.cancel() }, metrics.ClosedSlow},
 		"both at once":               {func(g *get) { go g.cancel(); go g.c.Close(metrics.ClosedClient) }, metrics.ClosedClient},
-		"write error":                {func(g *get) { g.fail(errGone); _ = g.c.Send([]byte(`{}`)) }, metrics.ClosedWriteError},
+		"write error":                {func(g *get) { g.fail(errGone); _ = g.c.Send("", []byte(`{}`)) }, metrics.ClosedWriteError},
 		"stalled and closed": {func(g *get) {
 			g.stall()
 			for range 100 {

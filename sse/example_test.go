@@ -21,7 +21,7 @@ type greeting struct{ c *connstate.Connection }
 
 func (g greeting) Receive(m *jsonrpc.Message) {
 	if m.Kind == jsonrpc.Request {
-		g.c.RespondNow(jsonrpc.NewResult(m.ID, []byte(`{"greeting":"hello"}`)))
+		g.c.RespondNow("", jsonrpc.NewResult(m.ID, []byte(`{"greeting":"hello"}`)))
 	}
 }
 

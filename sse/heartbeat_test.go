@@ -52,7 +52,7 @@ func TestNoHeartbeatOnABusyStream(t *testing.T) {
 		g := f.open(t, "/sse")
 		for i := range 100 {
 			time.Sleep(8 * time.Second)
-			_ = g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i))
+			_ = g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i))
 		}
 		synctest.Wait()
 		if n := beats(t, g.text()); n != 0 {
@@ -106,7 +106,7 @@ func TestNoHeartbeatsBehindAStalledWrite(t *testing.T) {
 		g := f.open(t, "/sse")
 		synctest.Wait()
 		g.stall()
-		_ = g.c.Send([]byte(`{"n":1}`))
+		_ = g.c.Send("", []byte(`{"n":1}`))
 		size := g.c.Unwritten()
 		time.Sleep(20 * time.Second)
 		if got := g.c.Unwritten(); got != size {

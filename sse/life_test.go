@@ -39,7 +39,7 @@ func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
 		r.next()
 		for i := range 10 {
 			time.Sleep(time.Duration(i) * time.Second) // synctest's: it takes no time
-			if err := r.c.Send(fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
+			if err := r.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
 				t.Fatalf("after %d s: %v, closed for %s", i, err, r.c.Reason())
 			}
 			if e := r.next(); e.Data != fmt.Sprintf(`{"n":%d}`, i) {
@@ -63,7 +63,7 @@ func TestStalledClientIsClosedByTheWriteDeadline(t *testing.T) {
 		data := []byte(`"` + strings.Repeat("x", 256<<10) + `"`)
 		for range 3 { // HTTP/2 grants a client of Go 4 MiB before it reads
 			for range 20 {
-				go func() { _ = r.c.Send(data) }()
+				go func() { _ = r.c.Send("", data) }()
 			}
 			synctest.Wait()
 		}
@@ -122,7 +122,7 @@ func TestGracefulCloseIsBounded(t *testing.T) {
 		r := openStream(t, p.client, "http://gateway/sse", f)
 		defer r.Body.Close()
 		for range 20 {
-			_ = r.c.Send([]byte(`"` + strings.Repeat("x", 512<<10) + `"`))
+			_ = r.c.Send("", []byte(`"`+strings.Repeat("x", 512<<10)+`"`))
 		}
 		before := time.Now()
 		r.c.CloseGracefully(metrics.ClosedShutdown, 3*time.Second)

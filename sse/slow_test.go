@@ -56,7 +56,7 @@ func TestClientThatNeverReads(t *testing.T) {
 	data := []byte(`"` + strings.Repeat("x", 32<<10) + `"`)
 	var wg sync.WaitGroup
 	wg.Go(func() { // until it is closed: no sender hangs
-		for slow.Send(data) == nil {
+		for slow.Send("", data) == nil {
 			if n := slow.Unwritten(); n > outbox {
 				t.Errorf("%d bytes wait, the limit is %d", n, outbox)
 			}
@@ -114,7 +114,7 @@ func TestResetIsNoticed(t *testing.T) {
 	conn.Close()
 	var err error
 	for deadline := time.Now().Add(10 * time.Second); err == nil && time.Now().Before(deadline); {
-		err = c.Send([]byte(`{}`))
+		err = c.Send("", []byte(`{}`))
 	}
 	if err == nil {
 		t.Fatal("events are accepted for a client that is gone")
@@ -138,7 +138,7 @@ func TestSlowClientIsClosedByItsOutbox(t *testing.T) {
 		opened := time.Now()
 		data := []byte(`"` + strings.Repeat("x", 1000) + `"`)
 		sent := 0
-		for g.c.Send(data) == nil {
+		for g.c.Send("", data) == nil {
 			sent++
 		}
 		<-g.done
@@ -160,7 +160,7 @@ func TestSlowReaderLives(t *testing.T) {
 		for i := range 200 {
 			synctest.Wait()
 			g.stall()
-			_ = g.c.Send(fmt.Appendf(nil, `{"n":%d}`, i))
+			_ = g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i))
 			time.Sleep(8500 * time.Millisecond)
 			g.resume()
 		}

@@ -47,9 +47,9 @@ func steadyReader(t *testing.T, version string, rate, behind int, closed bool) {
 	r.next() // connection
 	sent := make(chan error, 1)
 	go func() {
-		err := r.c.Send([]byte(`"` + strings.Repeat("x", size) + `"`))
+		err := r.c.Send("", []byte(`"`+strings.Repeat("x", size)+`"`))
 		if err == nil && behind > 0 {
-			err = r.c.Send([]byte(`"` + strings.Repeat("y", behind) + `"`))
+			err = r.c.Send("", []byte(`"`+strings.Repeat("y", behind)+`"`))
 		}
 		sent <- err
 	}()

@@ -41,7 +41,7 @@ func TestStreamBytes(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		_ = g.c.Send([]byte(`{"n":1}`))
+		_ = g.c.Send("", []byte(`{"n":1}`))
 		synctest.Wait()
 		want += "id: 3\ndata: " + `{"jsonrpc":"2.0","id":"auto-initialize-` + id + `","result":{}}` + "\nevent: mcp-response\n\n" +
 			"id: 4\ndata: {\"n\":1}\nevent: message\n\n"
@@ -155,7 +155,7 @@ func TestQueryAndHeadersOfTheGET(t *testing.T) {
 				g := f.open(t, test.target, test.header...)
 				announce(f, g)
 				time.Sleep(time.Second)
-				g.c.RespondNow([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+				g.c.RespondNow("", []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
 				synctest.Wait()
 				g.leave()
 				if got := names(parse(t, g.text())); got != test.want {

@@ -188,7 +188,7 @@ func receive(line []byte, c *connstate.Connection, o Options) {
 
 // refuse answers a message that was not taken.
 func refuse(c *connstate.Connection, id jsonrpc.ID, e *jsonrpc.Error) {
-	c.SendNow(jsonrpc.NewError(id, e))
+	c.RespondNow(id, jsonrpc.NewError(id, e))
 }
 
 // refuseCut answers a line over the limit: under the id of its request, if its ends show

@@ -139,7 +139,7 @@ func TestMessagesPassWhileTheClientLives(t *testing.T) {
 				t.Fatalf("got %q, %v", got, err)
 			}
 		}
-		b.c.SendNow([]byte(`{"jsonrpc":"2.0","method":"notifications/x"}`))
+		b.c.SendNow("", []byte(`{"jsonrpc":"2.0","method":"notifications/x"}`))
 		if got, err := lines.ReadString('\n'); err != nil || !strings.Contains(got, "notifications/x") {
 			t.Errorf("got %q, %v, want the server's notification", got, err)
 		}
@@ -163,13 +163,13 @@ func TestServeEnds(t *testing.T) {
 		}, "read: broken"},
 		{"the client reads no more", func(b *backend, _ *io.PipeWriter, out *io.PipeReader, _ context.CancelCauseFunc) {
 			out.CloseWithError(broken)
-			b.c.SendNow([]byte(`{}`))
+			b.c.SendNow("", []byte(`{}`))
 		}, "write: broken"},
 		{"the owner closes the connection", func(b *backend, _ *io.PipeWriter, _ *io.PipeReader, _ context.CancelCauseFunc) {
 			b.c.Close(metrics.ClosedShutdown)
 		}, ""},
 		{"the client is too slow", func(b *backend, _ *io.PipeWriter, _ *io.PipeReader, _ context.CancelCauseFunc) {
-			for b.c.Send(bytes.Repeat([]byte("x"), 300<<10)) == nil {
+			for b.c.Send("", bytes.Repeat([]byte("x"), 300<<10)) == nil {
 			}
 		}, "connection closed: slow"},
 	} {

@@ -90,8 +90,14 @@ type client struct {
 	mu     sync.Mutex // guards what follows
 	inUse  bool
 	passed chan struct{} // set with inUse; closed when early has been delivered
-	early  [][]byte
+	early  []earlyMessage
 	bytes  int // of early
+}
+
+// earlyMessage is a message of the server that client keeps, as in Deliver.
+type earlyMessage struct {
+	related jsonrpc.ID
+	message []byte
 }
 
 var _ multiplex.Client = (*client)(nil)
@@ -114,13 +120,13 @@ func (c *client) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
 
 // Deliver passes a notification or request of the server to the client, or keeps it
 // until the session is in use.
-func (c *client) Deliver(method string, message []byte) {
+func (c *client) Deliver(method string, related jsonrpc.ID, message []byte) {
 	if c.bridge.shares() && !c.advertised(method) {
 		c.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
 	}
-	if !c.keepEarly(message) {
-		c.pass(message)
+	if !c.keepEarly(related, message) {
+		c.pass(related, message)
 	}
 }
 
@@ -133,17 +139,17 @@ func (c *client) advertised(method string) bool {
 
 // pass sends a message to the client. On a shared session it does not wait for a slow
 // client. On the client's own session it does, which slows the server down.
-func (c *client) pass(message []byte) {
+func (c *client) pass(related jsonrpc.ID, message []byte) {
 	if c.bridge.shares() {
-		c.bridge.c.SendNow(message)
+		c.bridge.c.SendNow(related, message)
 		return
 	}
-	_ = c.bridge.c.Send(message) // on an error the connection is closed already
+	_ = c.bridge.c.Send(related, message) // on an error the connection is closed already
 }
 
 // keepEarly keeps a message until the session is in use, or drops it over
 // maxEarlyBytes. It reports false if the session is in use.
-func (c *client) keepEarly(message []byte) bool {
+func (c *client) keepEarly(related jsonrpc.ID, message []byte) bool {
 	c.mu.Lock()
 	if c.inUse {
 		c.mu.Unlock()
@@ -155,7 +161,7 @@ func (c *client) keepEarly(message []byte) bool {
 	case c.bytes+len(message) > maxEarlyBytes:
 		c.bridge.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
 	default:
-		c.early = append(c.early, message)
+		c.early = append(c.early, earlyMessage{related, message})
 		c.bytes += len(message)
 	}
 	return true
@@ -168,8 +174,8 @@ func (c *client) deliverEarly() {
 	early, passed := c.early, make(chan struct{})
 	c.early, c.bytes, c.passed, c.inUse = nil, 0, passed, true
 	c.mu.Unlock()
-	for _, message := range early {
-		c.pass(message)
+	for _, m := range early {
+		c.pass(m.related, m.message)
 	}
 	close(passed)
 }

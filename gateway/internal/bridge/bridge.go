@@ -139,11 +139,11 @@ func (b *Bridge) refuseUncounted(m *jsonrpc.Message, err error) {
 	case errors.Is(err, connstate.ErrDuplicate):
 		e := jsonrpc.ReasonError(err.Error(), "duplicate_id", false)
 		e.Code = jsonrpc.CodeInvalidRequest
-		b.c.RespondNow(jsonrpc.NewError(m.ID, e))
+		b.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, e))
 	case errors.Is(err, connstate.ErrTooManyPending):
-		b.c.RespondNow(jsonrpc.NewError(m.ID, jsonrpc.ReasonError(err.Error(), "too_many_requests", true)))
+		b.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, jsonrpc.ReasonError(err.Error(), "too_many_requests", true)))
 	case errors.Is(err, connstate.ErrBusy):
-		b.c.RespondNow(jsonrpc.NewError(m.ID, jsonrpc.ReasonError(err.Error(), "server_busy", true)))
+		b.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, jsonrpc.ReasonError(err.Error(), "server_busy", true)))
 	}
 }
 

@@ -51,7 +51,7 @@ func (b *Bridge) notifyListsChanged(a *attachment) {
 	}
 	for _, method := range []string{mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged} {
 		if kind, _ := mcp.ChangedList(method); a.Result().Advertises(kind, "listChanged") {
-			a.client.pass(jsonrpc.NewNotification(method, nil))
+			a.client.pass("", jsonrpc.NewNotification(method, nil))
 		}
 	}
 }
