@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/eventstream"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -141,7 +142,7 @@ func (s *stream) take(ev connstate.Event) bool {
 		s.lastID++
 		out.ID = strconv.AppendInt(out.id[:0], s.lastID, 10)
 		out.Event.Event = eventName(ev.Name)
-		out.Data = line(ev.Data)
+		out.Data = eventstream.Line(ev.Data) // the library would write line breaks and comments as they are
 		if ev.Retry > 0 {
 			out.Retry = strconv.AppendInt(nil, int64(ev.Retry), 10)
 		}

@@ -3,6 +3,8 @@ package sse
 import (
 	"net/http"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/eventstream"
 )
 
 // The engine's bounds, for tests that go up to them and beyond.
@@ -27,4 +29,4 @@ func (h *Handler) Replays() bool { return h.engine.server.AutoReplay || h.engine
 func Jittered(d time.Duration) time.Duration { return jittered(d) }
 
 // Line is data as the library may write it.
-func Line(data []byte) []byte { return line(data) }
+func Line(data []byte) []byte { return eventstream.Line(data) }

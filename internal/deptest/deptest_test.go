@@ -27,7 +27,9 @@ var layers = [][]string{
 	{"upstream/remote"},
 	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
 	{"front"},
-	{"sse", "stdio", "gateway/internal/sessions"},
+	{"internal/eventstream"},
+	{"streamable/internal/stateless"},
+	{"sse", "streamable", "stdio", "gateway/internal/sessions"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
@@ -58,7 +60,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"front", "sse", "stdio", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
+	module + "/connstate":                    {"front", "sse", "streamable", "streamable/internal/stateless", "stdio", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
@@ -72,7 +74,7 @@ var reserved = map[string][]string{
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
 		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
-		"front", "sse", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/stateless", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 

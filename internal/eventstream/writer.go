@@ -1,0 +1,115 @@
+package eventstream
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/front"
+)
+
+// chunkBytes is how much a client must take within the timeout of a Writer.
+const chunkBytes = 64 << 10
+
+// ErrOver reports that the stream had been ended when something was written.
+var ErrOver = errors.New("the event stream is over")
+
+// Writer writes one stream. Its methods may be called by one goroutine at a time;
+// Expire at any time.
+type Writer struct {
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	deadline *front.Deadline
+	buf      []byte
+}
+
+// NewWriter returns a Writer for the response to r. A client may take timeout to read
+// 64 KiB.
+func NewWriter(w http.ResponseWriter, r *http.Request, timeout time.Duration) *Writer {
+	control := http.NewResponseController(w)
+	return &Writer{w: w, control: control, deadline: front.NewDeadline(control, timeout, r)}
+}
+
+// Begin sets the head of the stream, which the first Flush sends. The server's own
+// deadlines are for requests that end, so Begin lifts the one for reading.
+func (w *Writer) Begin() {
+	_ = w.control.SetReadDeadline(time.Time{}) // not every ResponseWriter has deadlines
+	header := w.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-cache, no-transform")
+	header.Set("X-Accel-Buffering", "no")
+	w.w.WriteHeader(http.StatusOK)
+}
+
+// Message adds an event named message. An empty id gives the event none. Data without
+// bytes primes the client: it remembers the id and sees no event.
+func (w *Writer) Message(id string, data []byte) {
+	if id != "" {
+		w.buf = append(append(append(w.buf, "id: "...), id...), '\n')
+	}
+	if len(data) > 0 {
+		w.buf = append(w.buf, "event: message\n"...)
+	}
+	w.buf = append(append(w.buf, "data: "...), Line(data)...)
+	w.buf = append(w.buf, "\n\n"...)
+}
+
+// Retry adds the time for which the client is to wait before it reconnects. It belongs
+// to the event that follows.
+func (w *Writer) Retry(wait time.Duration) {
+	w.buf = strconv.AppendInt(append(w.buf, "retry: "...), wait.Milliseconds(), 10)
+	w.buf = append(w.buf, '\n')
+}
+
+// Comment adds a comment, which clients skip.
+func (w *Writer) Comment(text string) {
+	w.buf = append(append(append(w.buf, ": "...), text...), "\n\n"...)
+}
+
+// Buffered returns the number of bytes that the next Flush writes.
+func (w *Writer) Buffered() int { return len(w.buf) }
+
+// Flush writes what was added. With an error it returns the reason to close the
+// connection, a Closed constant of package metrics; the stream is then over. It returns
+// ErrOver without a reason if Expire had ended the stream before.
+func (w *Writer) Flush() (reason string, err error) {
+	data := w.buf
+	w.buf = nil
+	for first := true; err == nil && (first || len(data) > 0); first = false {
+		if !w.deadline.Begin() {
+			return "", ErrOver
+		}
+		chunk := data[:min(len(data), chunkBytes)]
+		data = data[len(chunk):]
+		if _, err = w.w.Write(chunk); err == nil {
+			err = w.control.Flush()
+		}
+		reason = w.deadline.End(err)
+	}
+	return reason, err
+}
+
+// Expire ends the stream: it makes a write that is under way return, and allows no
+// other.
+func (w *Writer) Expire() { w.deadline.Expire() }
+
+// Line returns data as it may stand in an event: on one line, and not like a comment.
+// In JSON line breaks only stand between tokens, so a space is as good.
+func Line(data []byte) []byte {
+	if len(data) == 0 || data[0] != ':' && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
+		return data
+	}
+	out := make([]byte, 0, len(data)+1)
+	if data[0] == ':' {
+		out = append(out, ' ')
+	}
+	for _, c := range data {
+		if c == '\n' || c == '\r' {
+			c = ' '
+		}
+		out = append(out, c)
+	}
+	return out
+}
