@@ -131,7 +131,7 @@ func (c *Conn) plan(requests json.RawMessage) ([]*ask, error) {
 	var asks []*ask
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		r := byKey[key]
-		if !meta.serves(r.Method, r.Params) {
+		if !mcp.Answers(meta.capabilities, r.Method, r.Params) {
 			return nil, exchange.InvalidResponse("it asks for %.64q, which the client has not declared", r.Method)
 		}
 		a := &ask{key: key, method: r.Method, params: r.Params, reply: make(chan *jsonrpc.Message, 1)}
@@ -142,23 +142,6 @@ func (c *Conn) plan(requests json.RawMessage) ([]*ask, error) {
 		asks = append(asks, a)
 	}
 	return asks, nil
-}
-
-// serves reports whether the client has declared that it answers a request.
-func (m requestMeta) serves(method string, params json.RawMessage) bool {
-	switch method {
-	case mcp.MethodListRoots:
-		return m.declares("roots")
-	case mcp.MethodSample:
-		return m.declares("sampling") && (!has(params, "tools") || m.declares("sampling", "tools"))
-	case mcp.MethodElicit:
-		url := m.declares("elicitation", "url")
-		if elicitMode(params) == "url" {
-			return url
-		}
-		return m.declares("elicitation") && (!url || m.declares("elicitation", "form"))
-	}
-	return false
 }
 
 // elicitMode returns the mode of an elicitation; form is the default (MCP 2026-07-28,

@@ -25,21 +25,15 @@ const (
 	reasonSubscriptions = "too_many_subscriptions"
 )
 
-// Types of results (MCP 2026-07-28, basic/index).
-const (
-	resultComplete = "complete"
-	resultInput    = "input_required"
-)
-
 // resultType returns the type of a result; one without a type is complete. It reports
 // false for an unknown type.
 func resultType(result json.RawMessage) (string, bool) {
 	raw, ok := jsonrpc.Member(result, "resultType")
 	if !ok {
-		return resultComplete, true
+		return mcp.ResultComplete, true
 	}
 	name, _ := jsonrpc.Text(raw)
-	return name, name == resultComplete || name == resultInput
+	return name, name == mcp.ResultComplete || name == mcp.ResultInput
 }
 
 // plainResult returns a result as clients of earlier versions know it: without
