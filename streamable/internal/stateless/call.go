@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,7 +138,7 @@ func (l *link) asked(related jsonrpc.ID, m *jsonrpc.Message) {
 		return
 	}
 	k.asked++
-	a := &ask{id: m.ID, key: askName(m.Method) + "-" + strconv.Itoa(k.asked), method: m.Method, params: inputParams(m)}
+	a := &ask{id: m.ID, key: k.askKey(m), method: m.Method, params: inputParams(m)}
 	given, ok := k.given[a.key]
 	if !ok {
 		k.open = append(k.open, a)
@@ -150,10 +151,19 @@ func (l *link) asked(related jsonrpc.ID, m *jsonrpc.Message) {
 	}
 }
 
-// askName returns what the keys of input requests of a method begin with.
-func askName(method string) string {
-	name, _, _ := strings.Cut(method, "/")
-	return name
+// maxKey bounds the keys of servers, in bytes.
+const maxKey = 256
+
+// askKey returns the client's name for a request of the server: the one that a server of
+// this version has given it, else one that is the same when the call is repeated.
+func (k *call) askKey(m *jsonrpc.Message) string {
+	raw, _ := jsonrpc.Member(m.Params(), "_meta", mcp.InputKeys)
+	key, ok := jsonrpc.Text(raw)
+	if ok && len(key) <= maxKey && !slices.ContainsFunc(k.open, func(a *ask) bool { return a.key == key }) {
+		return key
+	}
+	name, _, _ := strings.Cut(m.Method, "/")
+	return name + "-" + strconv.Itoa(k.asked)
 }
 
 // inputParams returns the params of a server's request as clients of this version expect
@@ -163,11 +173,19 @@ func inputParams(m *jsonrpc.Message) json.RawMessage {
 	if m.Method == mcp.MethodElicit {
 		params = jsonrpc.RemoveMember(params, "elicitationId")
 	}
+	return cutMeta(params, "progressToken", mcp.InputKeys)
+}
+
+// cutMeta returns params without these members of _meta, and without an empty _meta.
+func cutMeta(params json.RawMessage, names ...string) json.RawMessage {
 	meta, ok := jsonrpc.Member(params, "_meta")
 	if !ok {
 		return params
 	}
-	if meta = jsonrpc.RemoveMember(meta, "progressToken"); string(jsonrpc.Compact(meta)) == "{}" {
+	for _, name := range names {
+		meta = jsonrpc.RemoveMember(meta, name)
+	}
+	if string(jsonrpc.Compact(meta)) == "{}" {
 		return jsonrpc.RemoveMember(params, "_meta")
 	}
 	return jsonrpc.SetMember(params, meta, "_meta")

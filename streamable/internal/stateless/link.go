@@ -89,8 +89,18 @@ func initializeParams(q *request) json.RawMessage {
 		info = json.RawMessage(`{"name":"unknown","version":"0"}`)
 	}
 	params := json.RawMessage(`{"protocolVersion":"` + mcp.VersionNewest + `"}`)
-	params = jsonrpc.SetMember(params, jsonrpc.RemoveMember(q.capabilities, "tasks"), "capabilities")
+	params = jsonrpc.SetMember(params, withInputKeys(jsonrpc.RemoveMember(q.capabilities, "tasks")), "capabilities")
 	return jsonrpc.SetMember(params, info, "clientInfo")
+}
+
+// withInputKeys returns capabilities with mcp.InputKeys.
+func withInputKeys(capabilities json.RawMessage) json.RawMessage {
+	experimental, ok := jsonrpc.Member(capabilities, "experimental")
+	if !ok || experimental[0] != '{' {
+		experimental = json.RawMessage("{}")
+	}
+	experimental = jsonrpc.SetMember(experimental, json.RawMessage("{}"), mcp.InputKeys)
+	return jsonrpc.SetMember(capabilities, experimental, "experimental")
 }
 
 // initialized ends the handshake with the answer to initialize.

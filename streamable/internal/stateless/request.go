@@ -80,14 +80,7 @@ func (r *request) plainParams() json.RawMessage {
 	for _, name := range []string{"inputResponses", "requestState"} {
 		params = jsonrpc.RemoveMember(params, name)
 	}
-	meta, _ := jsonrpc.Member(params, "_meta")
-	for _, name := range []string{mcp.MetaVersion, mcp.MetaCapabilities, mcp.MetaClientInfo, mcp.MetaLogLevel} {
-		meta = jsonrpc.RemoveMember(meta, name)
-	}
-	if string(jsonrpc.Compact(meta)) == "{}" {
-		return jsonrpc.RemoveMember(params, "_meta")
-	}
-	return jsonrpc.SetMember(params, meta, "_meta")
+	return cutMeta(params, mcp.MetaVersion, mcp.MetaCapabilities, mcp.MetaClientInfo, mcp.MetaLogLevel)
 }
 
 // canonical returns JSON in a form that does not depend on the order of members or on

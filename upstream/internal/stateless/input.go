@@ -139,9 +139,25 @@ func (c *Conn) plan(requests json.RawMessage) ([]*ask, error) {
 			// 2025-11-25 demands one.
 			a.params = jsonrpc.SetMember(a.params, json.RawMessage(strconv.Quote(rand.Text())), "elicitationId")
 		}
+		if meta.keys {
+			a.params = withKey(a.params, key)
+		}
 		asks = append(asks, a)
 	}
 	return asks, nil
+}
+
+// withKey returns the params of an input request with the server's key for it.
+func withKey(params json.RawMessage, key string) json.RawMessage {
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	meta, ok := jsonrpc.Member(params, "_meta")
+	if !ok || meta[0] != '{' {
+		meta = json.RawMessage("{}")
+	}
+	raw, _ := json.Marshal(key) // a string always has a JSON form
+	return jsonrpc.SetMember(params, jsonrpc.SetMember(meta, raw, mcp.InputKeys), "_meta")
 }
 
 // elicitMode returns the mode of an elicitation; form is the default (MCP 2026-07-28,

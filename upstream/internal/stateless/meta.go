@@ -15,6 +15,7 @@ import (
 // the client's initialize. It is immutable.
 type requestMeta struct {
 	clientInfo, capabilities, logLevel json.RawMessage // nil: there is none
+	keys                               bool            // the client wants mcp.InputKeys
 }
 
 // newRequestMeta reads the params of an initialize. It leaves out tasks of
@@ -23,11 +24,25 @@ func newRequestMeta(params json.RawMessage) requestMeta {
 	var m requestMeta
 	if v, ok := jsonrpc.Member(params, "capabilities"); ok && v[0] == '{' {
 		m.capabilities = jsonrpc.RemoveMember(v, "tasks")
+		m.takeKeys()
 	}
 	if v, ok := jsonrpc.Member(params, "clientInfo"); ok && v[0] == '{' {
 		m.clientInfo = v
 	}
 	return m
+}
+
+// takeKeys takes mcp.InputKeys, which is for the gateway, out of the capabilities.
+func (m *requestMeta) takeKeys() {
+	if m.keys = mcp.Declares(m.capabilities, "experimental", mcp.InputKeys); !m.keys {
+		return
+	}
+	experimental, _ := jsonrpc.Member(m.capabilities, "experimental")
+	if experimental = jsonrpc.RemoveMember(experimental, mcp.InputKeys); emptyObject(experimental) {
+		m.capabilities = jsonrpc.RemoveMember(m.capabilities, "experimental")
+		return
+	}
+	m.capabilities = jsonrpc.SetMember(m.capabilities, experimental, "experimental")
 }
 
 // into returns params with the members of _meta that each request must have, and all

@@ -198,7 +198,8 @@ func TestErrorsOfTheNewVersionAreTranslated(t *testing.T) {
 		`{"code":-32020,"message":"Mcp-Name"}`: `{"code":-32603,"message":"the server refused the headers of the request: Mcp-Name",` +
 			`"data":{"reason":"header_mismatch","retryable":false}}`,
 		`{"code":-32021,"message":"m","data":{"requiredCapabilities":{"sampling":{},"elicitation":{}}}}`: `{"code":-32603,` +
-			`"message":"the server needs capabilities that the client has not declared: elicitation, sampling","data":{"reason":"missing_capability","retryable":false}}`,
+			`"message":"the server needs capabilities that the client has not declared: elicitation, sampling",` +
+			`"data":{"reason":"missing_capability","retryable":false,"requiredCapabilities":{"sampling":{},"elicitation":{}}}}`,
 		`{"code":-32021,"message":"needs roots"}`: `{"code":-32603,"message":"the server needs capabilities that the client has not declared: needs roots",` +
 			`"data":{"reason":"missing_capability","retryable":false}}`,
 		`{"code":-32022,"message":"m"}`: `{"code":-32603,"message":"the server no longer speaks MCP 2026-07-28","data":{"reason":"unsupported_version","retryable":true}}`,

@@ -49,12 +49,24 @@ func translateError(m *jsonrpc.Message) *jsonrpc.Error {
 	case mcp.CodeHeaderMismatch:
 		return exchange.NewError(exchange.ErrorData{Reason: reasonHeaders}, "the server refused the headers of the request: %s", errorText(m))
 	case mcp.CodeMissingCapability:
-		return exchange.NewError(exchange.ErrorData{Reason: reasonCapability}, "the server needs capabilities that the client has not declared: %s", missing(m))
+		return exchange.NewError(exchange.ErrorData{Reason: reasonCapability, RequiredCapabilities: required(m)}, "the server needs capabilities that the client has not declared: %s", missing(m))
 	case mcp.CodeUnsupportedVersion:
 		return exchange.NewError(exchange.ErrorData{Reason: reasonVersion, Retryable: true}, "%v", errOtherVersion)
 	}
 	return nil
 }
+
+// required returns the capabilities that an error asks for; nil: it does not say.
+func required(m *jsonrpc.Message) json.RawMessage {
+	member, ok := jsonrpc.Member(m.Error(), "data", "requiredCapabilities")
+	if !ok || member[0] != '{' || len(member) > maxRequired {
+		return nil
+	}
+	return member
+}
+
+// maxRequired bounds the required capabilities that a client is told, in bytes.
+const maxRequired = 4 << 10
 
 // missing names the capabilities that an error asks for.
 func missing(m *jsonrpc.Message) string {
