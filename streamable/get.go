@@ -97,13 +97,6 @@ func (s *session) resume(x *exchange, lastEventID string) ([]StoredEvent, *front
 	return events, nil
 }
 
-// attach makes out the response to a POST.
-func (s *session) attach(st *stream, out *response) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st.attach(out)
-}
-
 // serveDelete is DELETE /mcp: it ends the session.
 func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal string) {
 	id := r.Header.Get(headerSession)

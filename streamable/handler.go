@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -21,9 +22,10 @@ type Handler struct {
 	opts     Options
 	backend  front.Backend
 	registry *connstate.Registry
+	adopting sync.Mutex // held while a session is adopted
 
-	mu       sync.Mutex // guards what follows
-	sessions map[*connstate.Connection]*session
+	mu       sync.Mutex                         // guards what follows
+	sessions map[*connstate.Connection]*session // whose id a client may know
 	expiries deadline.Set[*session]
 }
 
@@ -83,30 +85,29 @@ func (h *Handler) heartbeats() time.Duration {
 	return h.opts.HeartbeatInterval
 }
 
-// open makes a session for a client. An empty id gives it a new one.
-func (h *Handler) open(r *http.Request, principal, id string) (*session, error) {
-	client := h.Client(r, principal)
-	client.Quiet, client.Dialect = true, connstate.EventMessage
-	c, err := h.registry.OpenAs(client, id)
+// open makes the session that a POST opens, under the id that it names if it names one.
+// Without a session the POST has been answered.
+func (h *Handler) open(p *post, ctx context.Context) *session {
+	client := h.Client(p.r, p.principal)
+	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
+	c, err := h.registry.OpenAs(client, p.session)
 	if err != nil {
-		return nil, err
+		h.RefuseConnection(p.w, p.r, err)
+		return nil
 	}
-	s := &session{h: h, c: c}
-	s.enter()
-	h.mu.Lock()
-	h.sessions[c] = s
-	h.mu.Unlock()
 	h.LogOpened(c, metrics.TransportStreamable)
-	return s, nil
-}
-
-// start connects a new session with the backend.
-func (h *Handler) start(s *session) {
-	s.c.Divert(s.deliver)
-	s.c.OnClose(s.end)
-	s.c.SawFirstByte()
-	s.c.Bind(h.backend.Accept(s.c))
-	h.schedule(s)
+	s := &session{h: h, c: c, serving: 1}
+	c.Divert(s.deliver)
+	c.OnClose(s.end)
+	c.SawFirstByte()
+	c.Bind(h.backend.Accept(c))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sessions[c] = s
+	if h.opts.SessionTimeout > 0 {
+		h.expiries.Put(&s.expiry, s, h.expiries.Now()+min(unusedTimeout, h.opts.SessionTimeout))
+	}
+	return s
 }
 
 // find returns the session of a principal with that id, and counts the request in it: the
@@ -142,18 +143,6 @@ func (h *Handler) remove(s *session) {
 
 // unusedTimeout is the longest that a session may live whose client has not used its id.
 const unusedTimeout = time.Minute
-
-// schedule sets the time at which to look whether a session is idle.
-func (h *Handler) schedule(s *session) {
-	if h.opts.SessionTimeout < 0 {
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if _, open := h.sessions[s.c]; open {
-		h.expiries.Put(&s.expiry, s, h.expiries.Now()+s.timeout())
-	}
-}
 
 // timeout returns how long the session may be idle.
 func (s *session) timeout() time.Duration {

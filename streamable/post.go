@@ -1,10 +1,10 @@
 package streamable
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -71,18 +71,23 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	for _, m := range p.messages {
 		m.Context = ctx
 	}
-	s, opened, refusal := h.sessionOf(p)
+	s, opened := h.sessionOf(p, ctx)
 	if s == nil {
-		return refusal
+		return nil
 	}
 	defer s.leave()
-	if opened {
-		s.c.SetContext(ctx)
-		h.start(s)
-	} else {
+	if !opened {
 		s.saw(p.version)
+		return h.serveIn(s, p, false, false)
 	}
-	return h.serveIn(s, p, opened && initialize, opened)
+	if !initialize {
+		s.negotiated(p.version)
+	}
+	refusal := h.serveIn(s, p, initialize, true)
+	if refusal != nil {
+		s.c.Close(metrics.ClosedError)
+	}
+	return refusal
 }
 
 // serveAlone serves messages without a session that need none, or that get none.
@@ -110,31 +115,32 @@ func noSession(message string) *front.Refusal {
 	return front.Refused(http.StatusBadRequest, metrics.PostNoSession, "%s", message)
 }
 
-// sessionOf returns the session of a POST, or a new one if it opens one. The caller must
-// call leave. Without a session and a refusal the POST has been answered.
-func (h *Handler) sessionOf(p *post) (s *session, opened bool, refusal *front.Refusal) {
-	if p.session != "" {
-		if s = h.find(p.session, p.principal); s != nil {
-			return s, false, nil
-		}
-		if !h.opts.AdoptSessions || !mayBeID(p.session) || p.first(jsonrpc.Request) == nil {
-			h.refuseUnknown(p.w, p.r)
-			return nil, false, nil
-		}
+// sessionOf returns the session of a POST, or a new one if it opens one; the caller must
+// call leave. Without a session the POST has been answered.
+func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool) {
+	if p.session == "" {
+		return h.open(p, ctx), true
 	}
-	s, err := h.open(p.r, p.principal, p.session)
-	if errors.Is(err, connstate.ErrTaken) {
-		if s = h.find(p.session, p.principal); s != nil { // adopted at the same moment
-			return s, false, nil
-		}
+	if s = h.find(p.session, p.principal); s == nil && h.opts.AdoptSessions {
+		s, opened = h.adopt(p, ctx)
+	} else if s == nil {
 		h.refuseUnknown(p.w, p.r)
-		return nil, false, nil
 	}
-	if err != nil {
-		h.RefuseConnection(p.w, p.r, err)
-		return nil, false, nil
+	return s, opened
+}
+
+// adopt opens a session under the id that the client has of an earlier one.
+func (h *Handler) adopt(p *post, ctx context.Context) (s *session, opened bool) {
+	h.adopting.Lock() // one of several POSTs at once opens it, the others find it
+	defer h.adopting.Unlock()
+	if s = h.find(p.session, p.principal); s != nil {
+		return s, false
 	}
-	return s, true, nil
+	if _, foreign := h.registry.Find(p.session); foreign || !mayBeID(p.session) || p.first(jsonrpc.Request) == nil {
+		h.refuseUnknown(p.w, p.r)
+		return nil, false
+	}
+	return h.open(p, ctx), true
 }
 
 // refuseUnknown answers a request for a session that is not there: 404 makes a client
@@ -173,16 +179,15 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 		p.w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
-	st, taken, ok := s.begin(ids, p.batch)
-	switch {
-	case taken:
-		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "a request with this id is in flight: ids must be unique in a session")
-	case !ok:
+	x := &exchange{h: h, w: p.w, r: p.r, s: s, out: newResponse()}
+	var err error
+	switch x.st, err = s.begin(ids, p.batch, x.out); {
+	case errors.Is(err, errInFlight):
+		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
+	case err != nil:
 		h.refuseUnknown(p.w, p.r)
 		return nil
 	}
-	x := &exchange{h: h, w: p.w, r: p.r, s: s, st: st, out: newResponse()}
-	s.attach(st, x.out)
 	if opened {
 		p.w.Header().Set(headerSession, s.c.ID())
 	}

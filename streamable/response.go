@@ -29,8 +29,8 @@ type exchange struct {
 	failed bool // it failed
 }
 
-// run writes the response until it is complete, is cut, or the client is gone. The
-// response is attached to the stream already.
+// run writes the response until it is complete, is cut, or the client is gone. Then it
+// leaves the stream, to which the response must be attached.
 func (x *exchange) run() {
 	defer x.detach()
 	wait := x.h.opts.StreamAfter
@@ -47,7 +47,9 @@ func (x *exchange) run() {
 		select {
 		case <-x.out.wake:
 		case <-timer.C:
-			x.waited()
+			if !x.waited() {
+				return
+			}
 			timer.Reset(x.h.heartbeats())
 		case <-x.r.Context().Done():
 			return
@@ -73,18 +75,21 @@ func (x *exchange) do(n step) bool {
 	return !x.writeEvents(n.events) || n.ended
 }
 
-// waited makes the response a stream if it is not, or keeps it alive.
-func (x *exchange) waited() {
+// waited makes the response a stream if it is not, or keeps it alive. It reports false if
+// the response is over.
+func (x *exchange) waited() bool {
 	if x.events == nil {
 		x.s.mu.Lock()
-		x.st.begin()
+		x.st.begin() // signals
 		x.s.mu.Unlock()
-		return // the stream has signalled
+		return true
 	}
 	x.events.Comment(heartbeat)
-	if x.flush() {
-		x.s.c.SawHeartbeat()
+	if !x.flush() {
+		return false
 	}
+	x.s.c.SawHeartbeat()
+	return true
 }
 
 // writeEvents writes events, and the head before the first ones. It reports false if the

@@ -1,6 +1,8 @@
 package streamable
 
 import (
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +50,9 @@ func (s *session) deliver(e connstate.Event) {
 	}
 	if e.Answer {
 		delete(s.calls, e.Related)
+		if !st.reachable() {
+			s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
+		}
 	}
 	st.put(e.Data, e.Answer)
 }
@@ -139,38 +144,33 @@ func (s *session) addStreamLocked(st *stream) {
 	}
 }
 
-// begin returns the stream of a POST with these requests. It reports false if one of
-// their ids is in flight, or the session is over.
-func (s *session) begin(ids []jsonrpc.ID, batch bool) (st *stream, taken, ok bool) {
+// begin returns the stream of a POST with these requests, which out writes. It fails with
+// errInFlight, or with connstate.ErrClosed if the session is over.
+func (s *session) begin(ids []jsonrpc.ID, batch bool, out *response) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		return nil, false, false
+		return nil, connstate.ErrClosed
 	}
 	for i, id := range ids {
-		if _, dup := s.calls[id]; dup || contains(ids[:i], id) {
-			return nil, true, false
+		if _, taken := s.calls[id]; taken || slices.Contains(ids[:i], id) {
+			return nil, errInFlight
 		}
 	}
 	s.last++
-	st = &stream{session: s, number: s.last, open: len(ids), batch: batch}
+	st := &stream{session: s, number: s.last, open: len(ids), batch: batch}
+	st.attach(out)
 	if s.calls == nil {
 		s.calls = make(map[jsonrpc.ID]*stream)
 	}
 	for _, id := range ids {
 		s.calls[id] = st
 	}
-	return st, false, true
+	return st, nil
 }
 
-func contains(ids []jsonrpc.ID, id jsonrpc.ID) bool {
-	for _, other := range ids {
-		if other == id {
-			return true
-		}
-	}
-	return false
-}
+// errInFlight reports a request whose id another one has that is not answered.
+var errInFlight = errors.New("a request with this id is in flight: ids must be unique in a session")
 
 // enter counts an HTTP request of the session; the caller must call leave.
 func (s *session) enter() {
