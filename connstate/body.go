@@ -36,3 +36,23 @@ func (c *Connection) Takes(m *jsonrpc.Message) error {
 	}
 	return nil
 }
+
+// HoldQueued notes that n more bytes wait for the client outside of the outbox, or -n
+// bytes no longer do. It is for transports that divert the events.
+func (c *Connection) HoldQueued(n int) {
+	if n != 0 {
+		c.opts.Budget.Force(n)
+	}
+}
+
+// HoldBody takes n more bytes for a body that belongs to no connection yet; see
+// Connection.HoldBody. The caller must give them back with ReleaseBody.
+func (r *Registry) HoldBody(n, held int) error {
+	if !r.opts.Budget.TakePart(n, n+held, metrics.HeldPost) {
+		return ErrBusy
+	}
+	return nil
+}
+
+// ReleaseBody gives back n bytes that HoldBody has taken.
+func (r *Registry) ReleaseBody(n int) { r.opts.Budget.Give(n) }

@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -39,6 +40,9 @@ type LimitError struct {
 // Error returns the message.
 func (e *LimitError) Error() string { return e.Message }
 
+// ErrTaken reports that an id cannot be used: a connection has it.
+var ErrTaken = errors.New("a connection has this id")
+
 // Registry finds, limits and drains connections. It is safe for concurrent use.
 type Registry struct {
 	opts   Options
@@ -64,9 +68,18 @@ func NewRegistry(limits Limits, opts Options) *Registry {
 
 // Open makes a connection for a client. It fails with a *LimitError. The id is a
 // version 4 UUID from crypto/rand. The caller must Remove the connection.
-func (r *Registry) Open(client Client) (*Connection, error) {
-	c := newConnection(uuid.NewString(), client, &r.opts)
-	if err := r.add(c); err != nil {
+func (r *Registry) Open(client Client) (*Connection, error) { return r.OpenAs(client, "") }
+
+// OpenAs is Open with an id that the client has chosen; empty: as in Open. It fails with
+// ErrTaken if a connection has the id.
+func (r *Registry) OpenAs(client Client, id string) (*Connection, error) {
+	if id == "" {
+		id = uuid.NewString()
+	}
+	c := newConnection(id, client, &r.opts)
+	if taken, err := r.add(c); taken {
+		return nil, ErrTaken
+	} else if err != nil {
 		r.opts.Metrics.ConnectionRejected(err.Reason)
 		return nil, err
 	}
@@ -75,12 +88,25 @@ func (r *Registry) Open(client Client) (*Connection, error) {
 	return c, nil
 }
 
-// add adds a connection, or says which limit forbids it. It holds the lock that
-// Drain takes, so All finds every connection added before Drain.
-func (r *Registry) add(c *Connection) *LimitError {
+// add adds a connection, or says that its id is taken or which limit forbids it. It holds
+// the lock that Drain takes, so All finds every connection added before Drain.
+func (r *Registry) add(c *Connection) (taken bool, _ *LimitError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	addr := c.client.Addr
+	if _, taken = r.conns.Load(c.id); taken {
+		return true, nil
+	}
+	if err := r.admitLocked(c.client.Addr); err != nil {
+		return false, err
+	}
+	r.open.Add(1)
+	r.perIP[subnet.Of(c.client.Addr)]++
+	r.conns.Store(c.id, c)
+	return false, nil
+}
+
+// admitLocked returns the limit that forbids another connection from addr.
+func (r *Registry) admitLocked(addr netip.Addr) *LimitError {
 	key := subnet.Of(addr)
 	switch {
 	case r.draining:
@@ -104,9 +130,6 @@ func (r *Registry) add(c *Connection) *LimitError {
 			fmt.Sprintf("connecting too fast: the limit is %g connections a second from one address", r.limits.Rate), wait,
 		}
 	}
-	r.open.Add(1)
-	r.perIP[key]++
-	r.conns.Store(c.id, c)
 	return nil
 }
 

@@ -58,6 +58,32 @@ func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refus
 	rejectRequest(w, why.Status, why.ID, why.Err)
 }
 
+// RefuseUnread is RefuseMessage for a POST whose body has not been read.
+func (f *Front) RefuseUnread(w http.ResponseWriter, r *http.Request, why *Refusal) {
+	why.unread = true
+	f.RefuseMessage(w, r, why)
+}
+
+// LogOpened logs a new connection of a transport.
+func (f *Front) LogOpened(c *connstate.Connection, transport string) {
+	client := c.Client()
+	f.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "transport", transport,
+		"remote", client.Addr.String(), "userAgent", Clip(client.UserAgent), "principal", Clip(client.Principal))
+}
+
+// LogClosed logs a connection that is closed.
+func (f *Front) LogClosed(c *connstate.Connection, transport string) {
+	start := c.Start()
+	attrs := []any{
+		"connectionId", c.ShortID(), "transport", transport, "reason", c.Reason(), "duration", time.Since(c.Opened()),
+		"reached", start.Reached.String(), "attempts", start.Attempts, "failures", start.Failures,
+	}
+	if last := start.LastFailure; last != nil {
+		attrs = append(attrs, "lastFailure", last.Phase+" "+last.Reason)
+	}
+	f.opts.Logger.Info("connection closed", attrs...)
+}
+
 // RefuseConnection answers a request for which the registry opens no connection.
 func (f *Front) RefuseConnection(w http.ResponseWriter, r *http.Request, err error) {
 	limit, ok := errors.AsType[*connstate.LimitError](err)

@@ -31,7 +31,7 @@ func (g *Gateway) Admin() http.Handler {
 		}
 		writeStatus(w, err)
 	}
-	return g.transport.Guard(operatorRoutes(ready, g.promReg, g.namedSnapshot))
+	return g.front.Guard(operatorRoutes(ready, g.promReg, g.namedSnapshot))
 }
 
 // Admin returns the routes of Gateway.Admin for all servers together. /readyz is 200
@@ -39,7 +39,7 @@ func (g *Gateway) Admin() http.Handler {
 // is the state of one server, or 404. At /connections each connection has a member
 // server. The routes check Host and Origin like the first gateway.
 func (s *Servers) Admin() http.Handler {
-	return s.all[0].transport.Guard(operatorRoutes(s.serveReady, s.all[0].promReg, s.Snapshot))
+	return s.all[0].front.Guard(operatorRoutes(s.serveReady, s.all[0].promReg, s.Snapshot))
 }
 
 func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot func() []ServerSnapshot) http.Handler {

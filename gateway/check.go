@@ -82,7 +82,7 @@ func (c *checks) values() {
 	for _, name := range []string{
 		"InitializationTimeout", "StartTimeout", "InitializeTimeout", "MaxHandshakeAttempts", "RequestTimeout",
 		"MaxRequestTimeout", "SessionsSize", "StartConcurrency", "MaxWaiting", "ReadTimeout", "WriteTimeout", "ReconnectDelay",
-		"MaxMessageBytes", "OutboxBytes", "GateQueue", "MaxPending", "ConnectBurst",
+		"ResumeTime", "MaxMessageBytes", "OutboxBytes", "GateQueue", "MaxPending", "ConnectBurst",
 	} {
 		c.refuseIf(negative(name), name, "must be positive")
 	}
@@ -101,6 +101,10 @@ func (c *checks) values() {
 	oneOf("Retry", RetrySafe, RetryNever)
 	oneOf("ErrorDetails", ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe)
 	oneOf("EventName", "", connstate.EventMessage, connstate.EventResponse)
+	for _, transport := range c.o.Transports {
+		c.refuseIf(transport != TransportSSE && transport != TransportStreamable, "Transports",
+			fmt.Sprintf("%.64q is no transport: must be %q or %q", transport, TransportSSE, TransportStreamable))
+	}
 	c.refuseIf(front.CheckPrefix(c.o.Prefix) != nil, "Prefix", `must be a path such as "/mcp", without a slash at the end`)
 	c.refuseIf(c.o.Name != "" && !serverName.MatchString(c.o.Name), "Name",
 		"must be at most 64 characters of a-z, 0-9, _ and -, and begin with a letter or a digit")
@@ -140,6 +144,11 @@ func (c *checks) relations() {
 		"MaxSessions", because, "must be more than "+because)
 	c.relation(o.SinglePath && o.Prefix != "", "SinglePath", "Prefix",
 		"contradicts Prefix: the path is the one at which the gateway is mounted")
+	c.relation(o.SinglePath && o.serves(TransportStreamable), "SinglePath", "Transports",
+		"contradicts Transports: the one path is that of HTTP+SSE")
+	for option, set := range map[string]bool{"RequireInitialize": o.RequireInitialize, "AdoptSessions": o.AdoptSessions, "EventStore": o.EventStore != nil} {
+		c.relation(set && !o.serves(TransportStreamable), option, "Transports", "has no effect without the transport "+TransportStreamable+" in Transports")
+	}
 	c.relation(o.RequestContext != nil && !o.PassRequest, "RequestContext", "PassRequest", "has no effect without PassRequest")
 	c.relation(len(o.RequestHeaders) > 0 && !o.PassRequest, "RequestHeaders", "PassRequest", "has no effect without PassRequest")
 	c.relation(o.CORS && len(o.AllowedOrigins) == 0,

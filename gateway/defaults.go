@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
+	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
 // Defaults returns the documented default of every option. A field that is zero here
@@ -31,6 +33,8 @@ func Defaults() Options {
 		InitializeTimeout:     50 * time.Second,
 		MaxHandshakeAttempts:  5,
 		HeartbeatInterval:     15 * time.Second,
+		SessionTimeout:        10 * time.Minute,
+		ResumeTime:            5 * time.Minute,
 		RequestTimeout:        60 * time.Second,
 		MaxRequestTimeout:     10 * time.Minute,
 		HangTimeout:           30 * time.Second,
@@ -45,6 +49,7 @@ func Defaults() Options {
 		ConnectRate:     50,
 		ConnectBurst:    100,
 		MaxHeldBytes:    512 << 20,
+		ResumeBytes:     64 << 20,
 		MaxMessageBytes: 4 << 20,
 		OutboxBytes:     1 << 20,
 		GateQueue:       64,
@@ -59,6 +64,10 @@ func Defaults() Options {
 func (o Options) withDefaults() Options {
 	defaults := Defaults()
 	defaults.MaxRequestTimeout = max(defaults.MaxRequestTimeout, o.RequestTimeout)
+	defaults.Transports = []string{TransportSSE}
+	if !o.SinglePath {
+		defaults.Transports = append(defaults.Transports, TransportStreamable)
+	}
 	defaults.MaxSessions = defaultSessions(o.MaxConnections, o.Warm)
 	fields := reflect.ValueOf(&o).Elem()
 	for i, field := range reflect.ValueOf(defaults).Fields() {
@@ -97,6 +106,20 @@ func (o Options) connections(m *metrics.Metrics, account *budget.Account) connst
 	}
 }
 
+// serves reports whether a transport is served.
+func (o *Options) serves(transport string) bool { return slices.Contains(o.Transports, transport) }
+
+func (o Options) streamable(m *metrics.Metrics) streamable.Options {
+	opts := streamable.Options{
+		Options: o.front(m), RequireInitialize: o.RequireInitialize || o.NoAutoInitialize, AdoptSessions: o.AdoptSessions,
+		SessionTimeout: o.SessionTimeout, MaxQueuedBytes: o.OutboxBytes, Store: o.EventStore,
+	}
+	if opts.Store == nil && o.ResumeBytes > 0 {
+		opts.Store = streamable.NewMemoryStore(streamable.MemoryLimits{MaxBytes: int(o.ResumeBytes), MaxAge: o.ResumeTime})
+	}
+	return opts
+}
+
 func (o Options) transport(m *metrics.Metrics) sse.Options {
 	if o.NoAutoInitialize { // a plain transport sends only standard events
 		o.Quiet = true
@@ -112,7 +135,15 @@ func (o Options) transport(m *metrics.Metrics) sse.Options {
 
 // front returns what the HTTP transports have in common.
 func (o Options) front(m *metrics.Metrics) front.Options {
+	var served []string
+	if o.serves(TransportSSE) {
+		served = append(served, "/sse")
+	}
+	if o.serves(TransportStreamable) {
+		served = append(served, streamable.Path)
+	}
 	return front.Options{
+		Served: served,
 		Prefix: o.Prefix, TrustForwardedPrefix: o.TrustForwardedPrefix,
 		PassRequest: o.PassRequest, RequestHeaders: o.RequestHeaders, RequestContext: o.RequestContext,
 		HeartbeatInterval: o.HeartbeatInterval, ConnectionTimeout: o.ConnectionTimeout,

@@ -8,11 +8,13 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
@@ -23,21 +25,24 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/stdio"
+	"github.com/mcp-sse/mcp-sse/streamable"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // Gateway serves one MCP server to many clients. It is an http.Handler, safe
 // for concurrent use. Make it with New and end it with Shutdown.
 type Gateway struct {
-	opts      Options
-	plainLog  *slog.Logger // Options.Logger, without the attribute server; may be nil
-	metrics   *metrics.Metrics
-	promReg   *prometheus.Registry
-	held      *budget.Account
-	registry  *connstate.Registry
-	transport *sse.Handler
-	supplier  *sessions.Supplier
-	bridges   bridge.Options // shared by all bridges
+	opts     Options
+	plainLog *slog.Logger // Options.Logger, without the attribute server; may be nil
+	metrics  *metrics.Metrics
+	promReg  *prometheus.Registry
+	held     *budget.Account
+	registry *connstate.Registry
+	front    *front.Front
+	sse      *sse.Handler        // nil: not served
+	mcp      *streamable.Handler // nil: not served
+	supplier *sessions.Supplier
+	bridges  bridge.Options // shared by all bridges
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts nothing:
@@ -66,13 +71,28 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
 	g.held = budget.New(opts.MaxHeldBytes, g.metrics)
 	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics, g.held))
-	var err error
-	g.transport, err = sse.New(g, g.registry, opts.transport(g.metrics))
-	if err = errors.Join(unregistered, err); err != nil {
+	if err := errors.Join(unregistered, g.mount()); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g.connect(up, build.Version)
 	return g, nil
+}
+
+// mount makes the transports.
+func (g *Gateway) mount() (err error) {
+	o := g.opts
+	if g.front, err = front.New(o.front(g.metrics)); err != nil {
+		return err
+	}
+	if o.serves(TransportSSE) {
+		if g.sse, err = sse.New(g, g.registry, o.transport(g.metrics)); err != nil {
+			return err
+		}
+	}
+	if o.serves(TransportStreamable) {
+		g.mcp, err = streamable.New(g, g.registry, o.streamable(g.metrics))
+	}
+	return err
 }
 
 // plain returns what a pointer to a kind of upstream points to: what depends on the kind
@@ -138,9 +158,19 @@ func (g *Gateway) Start() { g.supplier.Start() }
 // bound the wait for it.
 func (g *Gateway) Ready(ctx context.Context) error { return g.supplier.Ready(ctx) }
 
-// ServeHTTP serves GET /sse and POST /sse/{id}/message under Options.Prefix, or with
-// Options.SinglePath both at any path.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.transport.ServeHTTP(w, r) }
+// ServeHTTP serves the transports under Options.Prefix: GET /sse and POST
+// /sse/{id}/message, and POST, GET and DELETE /mcp; or with Options.SinglePath HTTP+SSE at
+// any path.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch path, ok := strings.CutPrefix(r.URL.Path, g.opts.Prefix); {
+	case ok && path == streamable.Path && g.mcp != nil:
+		g.mcp.ServeHTTP(w, r)
+	case g.sse != nil:
+		g.sse.ServeHTTP(w, r)
+	case g.front.SiteAllowed(w, r):
+		g.front.NotFound(w, r)
+	}
+}
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits

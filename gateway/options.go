@@ -9,12 +9,21 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
 // The values of Options.Sessions.
 const (
 	SessionsPerConnection = "per-connection"
 	SessionsShared        = "shared"
+)
+
+// The values in Options.Transports.
+const (
+	TransportSSE        = metrics.TransportSSE
+	TransportStreamable = metrics.TransportStreamable
 )
 
 // The values of Options.Retry.
@@ -41,6 +50,20 @@ type Options struct {
 	// before the path in its endpoint event. Set it only behind a proxy that
 	// always sets or removes that header.
 	TrustForwardedPrefix bool
+
+	// Transports are those that the gateway serves: TransportSSE is HTTP+SSE at /sse,
+	// TransportStreamable Streamable HTTP at /mcp. Default both; with SinglePath the first.
+	Transports []string
+	// RequireInitialize refuses requests over Streamable HTTP without a session, with 400.
+	// Otherwise the gateway makes a session for them. NoAutoInitialize implies it.
+	RequireInitialize bool
+	// AdoptSessions makes a new session for an Mcp-Session-Id that is not known, under
+	// that id, for clients that do not initialize again when the gateway was restarted.
+	// Otherwise they get 404, as the specification has it.
+	AdoptSessions bool
+	// EventStore keeps the events of Streamable HTTP for clients whose stream was cut.
+	// Default nil: a store in memory, of ResumeBytes and ResumeTime.
+	EventStore streamable.EventStore
 
 	// NoAutoInitialize turns the gateway's own MCP handshake off: a connection is
 	// then a plain HTTP+SSE transport of 2024-11-05.
@@ -126,6 +149,13 @@ type Options struct {
 	// ConnectionTimeout closes a connection that has had no POST and no request in
 	// flight for this long. Default 0: never.
 	ConnectionTimeout time.Duration
+	// SessionTimeout closes a session of Streamable HTTP that has had no POST, no request in
+	// flight and no open GET for this long. One that its client has never used again has a
+	// minute. Default 600 s; negative: never.
+	SessionTimeout time.Duration
+	// ResumeTime is how long the gateway keeps an event of Streamable HTTP for a client
+	// whose stream was cut. Default 300 s.
+	ResumeTime time.Duration
 	// RequestTimeout bounds how long the server may take for one request, or
 	// between two reports of its progress. Default 60 s.
 	RequestTimeout time.Duration
@@ -181,6 +211,10 @@ type Options struct {
 	// requests and connections are refused; what has begun goes on. Servers have one
 	// bound for all. Default 512 MiB; negative: unlimited.
 	MaxHeldBytes int64
+
+	// ResumeBytes bounds the events that the gateway keeps for clients whose stream was
+	// cut, of all sessions of Streamable HTTP. Default 64 MiB; negative: none are kept.
+	ResumeBytes int64
 
 	// MaxMessageBytes bounds the body of a POST. Default 4 MiB.
 	MaxMessageBytes int64

@@ -66,7 +66,7 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
 	first := gateways[0]
-	return &Servers{all: gateways, elsewhere: first.transport.Elsewhere(routeList(gateways), first.plainLog, unserved)}, nil
+	return &Servers{all: gateways, elsewhere: first.front.Elsewhere(routeList(gateways), first.plainLog, unserved)}, nil
 }
 
 // maxServed bounds the servers that the answer to an unknown path lists.

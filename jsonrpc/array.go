@@ -1,6 +1,8 @@
 package jsonrpc
 
-import "encoding/json"
+import (
+	"encoding/json"
+)
 
 // Filter returns the array with only the elements that keep accepts, their bytes
 // unchanged. It returns anything but an array unchanged.
@@ -40,4 +42,19 @@ func Each(array json.RawMessage, visit func(element json.RawMessage)) bool {
 		}
 	}
 	return true
+}
+
+// Split returns the elements of an array from outside, of which it must have at least one
+// and at most limit. It fails with an *Error.
+func Split(data []byte, limit int) (elements []json.RawMessage, err *Error) {
+	if !json.Valid(data) {
+		return nil, Errorf(CodeParseError, "the body is not JSON")
+	}
+	if !Each(data, func(element json.RawMessage) { elements = append(elements, element) }) {
+		return nil, Errorf(CodeInvalidRequest, "the batch is no array, or nested too deeply")
+	}
+	if n := len(elements); n == 0 || n > limit {
+		return nil, Errorf(CodeInvalidRequest, "the batch has %d messages: it must have 1 to %d", n, limit)
+	}
+	return elements, nil
 }

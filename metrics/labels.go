@@ -42,7 +42,7 @@ func postReasons() []string {
 	return []string{
 		PostUnknownConnection, PostTooLarge, PostInvalidJSON, PostInvalidRequest, PostMediaType,
 		PostOrigin, PostHost, PostAuth, PostClosed, PostBadRequest,
-		PostNotFound, PostMethod, PostBudget,
+		PostNotFound, PostMethod, PostBudget, PostNotAcceptable, PostNoSession,
 	}
 }
 
@@ -59,7 +59,7 @@ func gateReasons() []string {
 
 func droppedReasons() []string {
 	return []string{
-		DroppedUnknownResponse, DroppedUnknownRequest, DroppedInvalidMessage, DroppedTooLong, DroppedNotReady,
+		DroppedUnknownResponse, DroppedUnknownRequest, DroppedInvalidMessage, DroppedTooLong, DroppedNotReady, DroppedClientGone,
 		DroppedUnknownProgress, DroppedUnattributed, DroppedUndelivered, DroppedShared,
 	}
 }

@@ -1,5 +1,12 @@
 package metrics
 
+// The transports between clients and the gateway: the label transport.
+const (
+	TransportSSE        = "sse"
+	TransportStreamable = "streamable"
+	TransportStdio      = "stdio"
+)
+
 // Why an open connection ended: the reasons of [Metrics.ConnectionClosed].
 const (
 	ClosedClient       = "client"        // the client went away
@@ -42,6 +49,8 @@ const (
 	PostBadRequest        = "bad_request"        // any other fault, such as a body that ends early
 	PostNotFound          = "not_found"          // no such route
 	PostMethod            = "method"             // the route does not have this method
+	PostNotAcceptable     = "not_acceptable"     // the Accept header lacks a form of the answer
+	PostNoSession         = "no_session"         // the message needs a session and names none
 )
 
 // How a handshake ended: the results of [Metrics.HandshakeDone].
@@ -112,6 +121,7 @@ const (
 	DroppedUnattributed    = "unattributed"     // from a shared session, for an unknown client
 	DroppedUndelivered     = "undelivered"      // a notification or response that a remote server has not taken
 	DroppedShared          = "shared"           // a client's notification that shared sessions refuse
+	DroppedClientGone      = "client_gone"      // for a client that had gone and has not come back in time
 )
 
 // What was refused because the process holds as many bytes as it may: the holders of

@@ -58,8 +58,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 	if !h.pass(w, r, c, principal) {
 		return nil
 	}
-	h.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "remote", client.Addr.String(),
-		"userAgent", front.Clip(client.UserAgent), "principal", front.Clip(client.Principal))
+	h.LogOpened(c, metrics.TransportSSE)
 	return c
 }
 
@@ -96,15 +95,7 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Con
 func (h *Handler) end(c *connstate.Connection) {
 	c.Close(metrics.ClosedError) // only counts when something has panicked
 	h.registry.Remove(c)
-	start := c.Start()
-	attrs := []any{
-		"connectionId", c.ShortID(), "reason", c.Reason(), "duration", time.Since(c.Opened()),
-		"reached", start.Reached.String(), "attempts", start.Attempts, "failures", start.Failures,
-	}
-	if last := start.LastFailure; last != nil {
-		attrs = append(attrs, "lastFailure", last.Phase+" "+last.Reason)
-	}
-	h.opts.Logger.Info("connection closed", attrs...)
+	h.LogClosed(c, metrics.TransportSSE)
 }
 
 // client reads what the GET says about the client. It ignores query parameters that

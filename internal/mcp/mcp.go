@@ -122,6 +122,10 @@ var withInitialize = []string{"2024-11-05", "2025-03-26", "2025-06-18", VersionN
 // with initialize.
 func HasInitialize(version string) bool { return slices.Contains(withInitialize, version) }
 
+// VersionsWithInitialize returns the known protocol versions that begin with initialize,
+// oldest first.
+func VersionsWithInitialize() []string { return slices.Clone(withInitialize) }
+
 // Declares reports whether a capabilities object declares the capability that names
 // lead to, such as "tools", "listChanged". An object or true declares a capability
 // (MCP 2025-11-25, schema, ClientCapabilities and ServerCapabilities). false does

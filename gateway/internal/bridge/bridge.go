@@ -124,7 +124,7 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodDiscover:
 		// This transport has no server/discover. The error makes clients that try it
 		// fall back to initialize at once (MCP 2026-07-28, versioning).
-		b.fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on HTTP+SSE: use initialize"), "-32601")
+		b.fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on this transport: use initialize"), "-32601")
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
 		b.start.initialize(m)
 	default:

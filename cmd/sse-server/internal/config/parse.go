@@ -109,3 +109,11 @@ func parsePrefix(given string) (prefix netip.Prefix, want string) {
 	}
 	return prefix, want
 }
+
+// parseTransport checks the name of a transport.
+func parseTransport(given string) (transport, want string) {
+	if given != gateway.TransportSSE && given != gateway.TransportStreamable {
+		return "", "want " + gateway.TransportSSE + " or " + gateway.TransportStreamable
+	}
+	return given, ""
+}

@@ -95,6 +95,9 @@ func (c *Config) table() []option {
 		{name: "url-transport", where: serving, of: Remote, value: choice("NAME", &c.transport, "auto", "streamable", "stateless", "sse"), help: "Protocol of the remote server: streamable (MCP 2025-03-26 to 2025-11-25), stateless (2026-07-28), sse (2024-11-05), or auto to find out."},
 	})
 	group("Protocol", []option{
+		{name: "transports", value: list("NAME,...", &o.Transports, parseTransport), help: "Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp. Without it, both."},
+		{name: "require-initialize", value: toggle(&o.RequireInitialize), help: "Refuse requests over Streamable HTTP without a session with 400, as the specification has it. If off, the gateway makes a session for them and runs the MCP handshake."},
+		{name: "adopt-sessions", value: toggle(&o.AdoptSessions), help: "Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."},
 		{name: "trust-forwarded-prefix", value: toggle(&o.TrustForwardedPrefix), help: "Put the X-Forwarded-Prefix header before the path in the endpoint event. Use it only behind a proxy that always sets or removes this header."},
 		{name: "auto-initialize", value: inverted(&o.NoAutoInitialize), help: "Run the MCP handshake for each connection when it opens. If off, the gateway is a plain HTTP+SSE transport of 2024-11-05."},
 		{name: "announce", value: inverted(&o.Quiet), help: "Send the connection and mcp-response events. If off, no client gets them, as with ?auto=0."},
@@ -115,6 +118,8 @@ func (c *Config) table() []option {
 		{name: "max-handshake-attempts", value: count(&o.MaxHandshakeAttempts, refused), help: "Number of failed starts in a row after which a connection gives up."},
 		{name: "heartbeat-interval", value: duration(&o.HeartbeatInterval, off("no heartbeats"), 100*time.Millisecond), help: "Longest silence on a stream before the gateway sends a heartbeat."},
 		{name: "connection-timeout", value: duration(&o.ConnectionTimeout, zero("never")), help: "Close a connection that has had no POST and no request in flight for this long."},
+		{name: "session-timeout", value: duration(&o.SessionTimeout, off("never")), help: "Close a session of Streamable HTTP that has had no POST, no request in flight and no open GET for this long. One that its client has never used again has a minute."},
+		{name: "resume-time", value: duration(&o.ResumeTime, refused), help: "How long an event of Streamable HTTP is kept for a client whose stream was cut."},
 		{name: "request-timeout", value: duration(&o.RequestTimeout, refused), help: "How long the server may take for a request, or between two progress reports."},
 		{name: "max-request-timeout", value: duration(&o.MaxRequestTimeout, refused), help: "How long the server may take for a request, whatever progress it reports. The default is --request-timeout if that is longer."},
 		{name: "hang-timeout", value: duration(&o.HangTimeout, off("never")), help: "Suspect that a server hangs if it is silent for this long with requests in flight. The gateway then pings it beside its requests, and restarts it if it misses two pings."},
@@ -133,6 +138,7 @@ func (c *Config) table() []option {
 		{name: "connect-rate", value: rate(&o.ConnectRate, off("unlimited")), help: "New connections a second from one client address. Loopback addresses are exempt."},
 		{name: "connect-burst", value: count(&o.ConnectBurst, refused), help: "Number of new connections that may come at once within --connect-rate."},
 		{name: "max-held-bytes", where: topLevel, value: total(&o.MaxHeldBytes, off("unlimited")), help: "Size of all bodies that are being read and all messages that wait, of all servers together. Over it new requests and connections are refused."},
+		{name: "resume-bytes", value: total(&o.ResumeBytes, off("none are kept")), help: "Size of the events of Streamable HTTP that are kept for clients whose stream was cut."},
 		{name: "max-message-bytes", value: size(&o.MaxMessageBytes), help: "Size of the body of a POST."},
 		{name: "outbox-bytes", value: size(&o.OutboxBytes), help: "Size of all messages that wait to be written to one client."},
 		{name: "gate-queue", value: count(&o.GateQueue, refused), help: "Number of messages of one connection that wait for the handshake."},

@@ -23,6 +23,12 @@ func optionCases() map[string]optionCase {
 		"NoAutoInitialize":      {"auto-initialize", "false", true},
 		"Quiet":                 {"announce", "false", true},
 		"EventName":             {"event", "message", "message"},
+		"Transports":            {"transports", "streamable", []string{"streamable"}},
+		"RequireInitialize":     {"require-initialize", "true", true},
+		"AdoptSessions":         {"adopt-sessions", "true", true},
+		"SessionTimeout":        {"session-timeout", "0", time.Duration(-1)},
+		"ResumeTime":            {"resume-time", "9s", 9 * time.Second},
+		"ResumeBytes":           {"resume-bytes", "0", int64(-1)},
 		"Capabilities":          {"capabilities", `{"roots":{}}`, `{"roots":{}}`},
 		"ForwardHeaders":        {"forward-header", "X-User", []string{"X-User"}},
 		"ErrorDetails":          {"error-details", "safe", "safe"},
@@ -69,7 +75,7 @@ func optionCases() map[string]optionCase {
 // the table keeps.
 func TestEveryOptionHasAFlag(t *testing.T) {
 	notTheUsers := map[string]bool{"Logger": true, "Registry": true, "Authenticate": true, "Name": true,
-		"SinglePath": true, "PassRequest": true, "RequestHeaders": true, "RequestContext": true} // for servers in process
+		"SinglePath": true, "EventStore": true, "PassRequest": true, "RequestHeaders": true, "RequestContext": true} // for servers in process
 	cases := optionCases()
 	fields := reflect.TypeFor[gateway.Options]()
 	defaults := mustLoad(t, nil)

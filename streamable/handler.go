@@ -1,0 +1,178 @@
+package streamable
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/deadline"
+	"github.com/mcp-sse/mcp-sse/internal/stack"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Path is the path of the transport below the prefix.
+const Path = "/mcp"
+
+// Handler serves the transport. It is an http.Handler, safe for concurrent use.
+type Handler struct {
+	*front.Front
+	opts     Options
+	backend  front.Backend
+	registry *connstate.Registry
+	adopting sync.Mutex // held while a session is adopted
+
+	mu       sync.Mutex                         // guards what follows
+	sessions map[*connstate.Connection]*session // whose id a client may know
+	expiries deadline.Set[*session]
+}
+
+// New returns a Handler that opens its connections in registry. It fails when an option
+// is wrong.
+func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Handler, error) {
+	opts = opts.withDefaults()
+	f, err := front.New(opts.Options)
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{
+		Front: f, opts: opts, backend: backend, registry: registry,
+		sessions: make(map[*connstate.Connection]*session),
+	}
+	h.expiries = deadline.NewSet[*session](h.expire)
+	return h, nil
+}
+
+// ServeHTTP serves POST, GET and DELETE at any path: the caller mounts the Handler at
+// Path under the prefix.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	stack.Grow() // a TCP connection has a goroutine of its own, whose first request this may be
+	served := r.Method == http.MethodPost || r.Method == http.MethodGet || r.Method == http.MethodDelete
+	if served && r.Method != http.MethodPost && isModern(r.Header.Get(front.HeaderVersion)) {
+		served = false
+	}
+	principal, ok := h.Admit(w, r, served, route(r))
+	if !ok {
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		h.servePost(w, r, principal)
+	case http.MethodGet:
+		h.serveGet(w, r, principal)
+	default:
+		h.serveDelete(w, r, principal)
+	}
+}
+
+// route returns what a request may use: clients without sessions have only POST (MCP
+// 2026-07-28, transports).
+func route(r *http.Request) front.Route {
+	route := front.Route{Methods: "GET, POST, DELETE", CORS: "GET, POST, DELETE", Transport: "Streamable HTTP"}
+	if isModern(r.Header.Get(front.HeaderVersion)) {
+		route.Methods = http.MethodPost
+	}
+	return route
+}
+
+// heartbeats returns the time between heartbeats; a very long one if there are none.
+func (h *Handler) heartbeats() time.Duration {
+	if h.opts.HeartbeatInterval < 0 {
+		return 24 * time.Hour
+	}
+	return h.opts.HeartbeatInterval
+}
+
+// open makes the session that a POST opens, under the id that it names if it names one.
+// Without a session the POST has been answered.
+func (h *Handler) open(p *post, ctx context.Context) *session {
+	client := h.Client(p.r, p.principal)
+	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
+	c, err := h.registry.OpenAs(client, p.session)
+	if err != nil {
+		h.RefuseConnection(p.w, p.r, err)
+		return nil
+	}
+	h.LogOpened(c, metrics.TransportStreamable)
+	s := &session{h: h, c: c, serving: 1}
+	c.Divert(s.deliver)
+	c.OnClose(s.end)
+	c.SawFirstByte()
+	c.Bind(h.backend.Accept(c))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sessions[c] = s
+	if h.opts.SessionTimeout > 0 {
+		h.expiries.Put(&s.expiry, s, h.expiries.Now()+min(unusedTimeout, h.opts.SessionTimeout))
+	}
+	return s
+}
+
+// find returns the session of a principal with that id, and counts the request in it: the
+// caller must call leave.
+func (h *Handler) find(id, principal string) *session {
+	c, ok := h.registry.Find(id)
+	if !ok || c.Client().Principal != principal {
+		return nil
+	}
+	h.mu.Lock()
+	s := h.sessions[c] // a connection of another transport has none
+	h.mu.Unlock()
+	if s == nil || c.State() == connstate.Closed {
+		return nil
+	}
+	s.enter()
+	return s
+}
+
+// remove forgets a session that is over, and that no request uses.
+func (h *Handler) remove(s *session) {
+	h.mu.Lock()
+	_, ok := h.sessions[s.c]
+	delete(h.sessions, s.c)
+	h.expiries.Drop(&s.expiry)
+	h.mu.Unlock()
+	if !ok {
+		return
+	}
+	h.registry.Remove(s.c)
+	h.LogClosed(s.c, metrics.TransportStreamable)
+}
+
+// unusedTimeout is the longest that a session may live whose client has not used its id.
+const unusedTimeout = time.Minute
+
+// timeout returns how long the session may be idle.
+func (s *session) timeout() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known {
+		return s.h.opts.SessionTimeout
+	}
+	return min(unusedTimeout, s.h.opts.SessionTimeout)
+}
+
+// expire closes the sessions that are idle.
+func (h *Handler) expire() {
+	h.mu.Lock()
+	due := h.expiries.Due()
+	sessions := make([]*session, len(due))
+	for i, e := range due {
+		sessions[i] = e.Owner
+	}
+	h.mu.Unlock()
+	for _, s := range sessions {
+		left := s.timeout() - s.idle()
+		if left <= 0 {
+			s.c.Close(metrics.ClosedIdle)
+			continue
+		}
+		h.mu.Lock()
+		if _, open := h.sessions[s.c]; open {
+			h.expiries.Put(&s.expiry, s, h.expiries.Now()+left)
+		}
+		h.mu.Unlock()
+	}
+}

@@ -1,0 +1,48 @@
+package streamable
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/front"
+)
+
+// Options configure a Handler. The zero value gives the defaults.
+type Options struct {
+	// Options are those of every HTTP transport.
+	front.Options
+	// RequireInitialize refuses a request without a session that is no initialize, with
+	// 400, as the specification has it. Otherwise the Handler makes a session for it.
+	RequireInitialize bool
+	// AdoptSessions makes a new session for an id that is not known, under that id.
+	// Otherwise the client gets 404, and has to initialize again.
+	AdoptSessions bool
+	// SessionTimeout closes a session that has had no POST, no request in flight and no
+	// stream for so long. A session that its client has not used since it was opened has
+	// at most a minute. Default 10 min; negative: never.
+	SessionTimeout time.Duration
+	// StreamAfter is how long a POST waits for its answers before its response becomes a
+	// stream, so that the client can come back for them. Default 500 ms; negative: only
+	// other messages make it a stream.
+	StreamAfter time.Duration
+	// MaxQueuedBytes bounds what waits to be written to one response; over it the
+	// response is cut. An answer of any size passes alone. Default 1 MiB.
+	MaxQueuedBytes int
+	// Store keeps the events of streams for clients that are cut. nil: nothing is kept,
+	// and a client that is cut loses what it has not read.
+	Store EventStore
+}
+
+func (o Options) withDefaults() Options {
+	o.Options = o.Options.WithDefaults()
+	o.SessionTimeout = cmp.Or(o.SessionTimeout, 10*time.Minute)
+	o.StreamAfter = cmp.Or(o.StreamAfter, 500*time.Millisecond)
+	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, 1<<20)
+	if o.Served == nil {
+		o.Served = []string{Path}
+	}
+	if o.Store == nil {
+		o.Store = noStore{}
+	}
+	return o
+}

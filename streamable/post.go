@@ -1,0 +1,276 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// post is a POST that has been read.
+type post struct {
+	w         http.ResponseWriter
+	r         *http.Request
+	principal string
+	session   string // the header
+	version   string // the header
+	messages  []*jsonrpc.Message
+	batch     bool
+}
+
+// servePost is POST /mcp.
+func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal string) {
+	if refusal := checkAccept(r); refusal != nil {
+		h.RefuseUnread(w, r, refusal)
+		return
+	}
+	id := r.Header.Get(headerSession)
+	hold, release := h.registry.HoldBody, h.registry.ReleaseBody
+	if c, ok := h.registry.Find(id); ok && c.Client().Principal == principal {
+		hold, release = c.HoldBody, c.ReleaseBody
+	}
+	body, refusal := h.ReadBody(w, r, hold)
+	defer release(body.Held)
+	if refusal != nil {
+		h.RefuseMessage(w, r, refusal)
+		return
+	}
+	p := &post{w: w, r: r, principal: principal, session: id, version: r.Header.Get(front.HeaderVersion)}
+	if p.messages, p.batch, refusal = parse(body.Bytes); refusal == nil {
+		refusal = h.serveLegacy(p)
+	}
+	if refusal != nil {
+		h.RefuseMessage(w, r, refusal)
+	}
+}
+
+// serveLegacy serves a POST of a client with sessions, or returns why not.
+func (h *Handler) serveLegacy(p *post) *front.Refusal {
+	initialize := p.find(mcp.MethodInitialize) != nil
+	if !initialize || p.session != "" {
+		if refusal := checkVersion(p.version); refusal != nil {
+			return refusal
+		}
+	}
+	if initialize && p.batch {
+		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "initialize must not be in a batch")
+	}
+	if p.session == "" && !initialize {
+		if done, refusal := h.serveAlone(p); done || refusal != nil {
+			return refusal
+		}
+	}
+	ctx, status, err := h.Passed(p.r, p.principal)
+	if err != nil {
+		return front.Refused(status, metrics.PostBadRequest, "%v", err)
+	}
+	for _, m := range p.messages {
+		m.Context = ctx
+	}
+	s, opened := h.sessionOf(p, ctx)
+	if s == nil {
+		return nil
+	}
+	defer s.leave()
+	if !opened {
+		s.saw(p.version)
+		return h.serveIn(s, p, false, false)
+	}
+	if !initialize {
+		s.negotiated(p.version)
+	}
+	refusal := h.serveIn(s, p, initialize, true)
+	if refusal != nil {
+		s.c.Close(metrics.ClosedError)
+	}
+	return refusal
+}
+
+// serveAlone serves messages without a session that need none, or that get none.
+func (h *Handler) serveAlone(p *post) (done bool, refusal *front.Refusal) {
+	m := p.first(jsonrpc.Request)
+	switch {
+	case m == nil:
+		return false, noSession("a notification or a response needs a session: send its id as Mcp-Session-Id")
+	case len(p.messages) == 1 && m.Method == mcp.MethodDiscover:
+		e := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover needs the _meta of MCP 2026-07-28; otherwise use initialize")
+		return false, front.RefusedWith(http.StatusBadRequest, metrics.PostBadRequest, e)
+	case h.opts.RequireInitialize:
+		return false, noSession("initialize first, and send the Mcp-Session-Id of the response")
+	case len(p.messages) == 1 && m.Method == mcp.MethodPing:
+		body := jsonrpc.NewResult(m.ID, []byte("{}"))
+		p.w.Header()["Content-Type"] = jsonType
+		_, _ = p.w.Write(body) // a client that is gone needs no answer
+		return true, nil
+	}
+	return false, nil
+}
+
+// noSession is the refusal of a message that needs a session.
+func noSession(message string) *front.Refusal {
+	return front.Refused(http.StatusBadRequest, metrics.PostNoSession, "%s", message)
+}
+
+// sessionOf returns the session of a POST, or a new one if it opens one; the caller must
+// call leave. Without a session the POST has been answered.
+func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool) {
+	if p.session == "" {
+		return h.open(p, ctx), true
+	}
+	if s = h.find(p.session, p.principal); s == nil && h.opts.AdoptSessions {
+		s, opened = h.adopt(p, ctx)
+	} else if s == nil {
+		h.refuseUnknown(p.w, p.r)
+	}
+	return s, opened
+}
+
+// adopt opens a session under the id that the client has of an earlier one.
+func (h *Handler) adopt(p *post, ctx context.Context) (s *session, opened bool) {
+	h.adopting.Lock() // one of several POSTs at once opens it, the others find it
+	defer h.adopting.Unlock()
+	if s = h.find(p.session, p.principal); s != nil {
+		return s, false
+	}
+	if _, foreign := h.registry.Find(p.session); foreign || !mayBeID(p.session) || p.first(jsonrpc.Request) == nil {
+		h.refuseUnknown(p.w, p.r)
+		return nil, false
+	}
+	return h.open(p, ctx), true
+}
+
+// refuseUnknown answers a request for a session that is not there: 404 makes a client
+// initialize again (MCP 2025-11-25, transports, session management).
+func (h *Handler) refuseUnknown(w http.ResponseWriter, r *http.Request) {
+	h.RefuseReceived(w, r, http.StatusNotFound, metrics.PostUnknownConnection, "no such session: initialize again, without Mcp-Session-Id")
+}
+
+// maxID bounds the id of a session that is adopted.
+const maxID = 128
+
+// mayBeID reports whether text may be the id of a session: visible ASCII (MCP
+// 2025-11-25).
+func mayBeID(text string) bool {
+	for i := range len(text) {
+		if text[i] < 0x21 || text[i] > 0x7e {
+			return false
+		}
+	}
+	return len(text) <= maxID
+}
+
+// serveIn passes the messages of a POST to a session, and writes the answers.
+func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.Refusal {
+	if p.batch && s.speaks() != versionAssumed {
+		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %s has no batches: send each message by itself", s.speaks())
+	}
+	for _, m := range p.messages {
+		if err := s.c.Takes(m); err != nil {
+			return front.RefusedBusy(err)
+		}
+	}
+	ids := p.requests()
+	if len(ids) == 0 {
+		h.receive(s, p)
+		p.w.WriteHeader(http.StatusAccepted)
+		return nil
+	}
+	x := &exchange{h: h, w: p.w, r: p.r, s: s, out: newResponse()}
+	var err error
+	switch x.st, err = s.begin(ids, p.batch, x.out); {
+	case errors.Is(err, errInFlight):
+		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
+	case err != nil:
+		h.refuseUnknown(p.w, p.r)
+		return nil
+	}
+	if opened {
+		p.w.Header().Set(headerSession, s.c.ID())
+	}
+	if initializes {
+		x.opens = ids[0]
+	}
+	h.receive(s, p)
+	x.run()
+	if x.failed {
+		s.c.Close(metrics.ClosedError)
+	}
+	return nil
+}
+
+// receive passes the messages of a POST on.
+func (h *Handler) receive(s *session, p *post) {
+	for _, m := range p.messages {
+		s.c.Observe(m, p.version)
+		s.c.Receive(m)
+	}
+}
+
+// maxBatch bounds the messages in an array.
+const maxBatch = 100
+
+// parse returns the messages of a body.
+func parse(body []byte) (messages []*jsonrpc.Message, batch bool, refusal *front.Refusal) {
+	if !isArray(body) {
+		m, refusal := front.ParseMessage(body)
+		return []*jsonrpc.Message{m}, false, refusal
+	}
+	parts, err := jsonrpc.Split(body, maxBatch)
+	if err != nil {
+		return nil, true, front.RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, err)
+	}
+	for _, part := range parts {
+		m, refusal := front.ParseMessage(part)
+		if refusal != nil {
+			return nil, true, refusal
+		}
+		messages = append(messages, m)
+	}
+	return messages, true, nil
+}
+
+// isArray reports whether JSON begins like an array.
+func isArray(body []byte) bool {
+	for _, c := range body {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c == '['
+		}
+	}
+	return false
+}
+
+// find returns the first request with that method.
+func (p *post) find(method string) *jsonrpc.Message {
+	for _, m := range p.messages {
+		if m.Kind == jsonrpc.Request && m.Method == method {
+			return m
+		}
+	}
+	return nil
+}
+
+// first returns the first message of a kind.
+func (p *post) first(kind jsonrpc.Kind) *jsonrpc.Message {
+	for _, m := range p.messages {
+		if m.Kind == kind {
+			return m
+		}
+	}
+	return nil
+}
+
+// requests returns the ids of the requests.
+func (p *post) requests() (ids []jsonrpc.ID) {
+	for _, m := range p.messages {
+		if m.Kind == jsonrpc.Request {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
