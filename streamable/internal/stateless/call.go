@@ -37,7 +37,7 @@ type call struct {
 
 	// Guarded by link.mu:
 	notes     [][]byte // notifications that wait for the client
-	queued    int      // their bytes
+	queued    int      // their bytes, and those of an answer that waits
 	answer    *jsonrpc.Message
 	cancelled bool
 	open      []*ask // requests of the server that are not answered
@@ -63,6 +63,18 @@ func (k *call) signal() {
 	}
 }
 
+// dropLocked drops what waits for the client.
+func (k *call) dropLocked() {
+	k.notes = nil
+	k.l.hold(&k.queued, -k.queued)
+}
+
+// hold takes n more bytes from the budget, counted in held, or gives -n back.
+func (l *link) hold(held *int, n int) {
+	*held += n
+	l.c.HoldQueued(n)
+}
+
 // state is what has happened to a call.
 type state struct {
 	notes  [][]byte
@@ -78,7 +90,7 @@ func (k *call) take() state {
 	k.l.mu.Lock()
 	defer k.l.mu.Unlock()
 	s := state{notes: k.notes, answer: k.answer}
-	k.notes, k.queued = nil, 0
+	k.dropLocked()
 	for _, a := range k.open {
 		s.asked = s.asked || !a.shown
 	}
@@ -94,7 +106,8 @@ func (k *call) cancel(reason string) {
 	again := k.cancelled || k.answer != nil
 	k.cancelled = true
 	asks := k.open
-	k.open, k.notes = nil, nil
+	k.open = nil
+	k.dropLocked()
 	k.l.mu.Unlock()
 	if again {
 		return
@@ -234,7 +247,7 @@ func (l *link) note(k *call, m *jsonrpc.Message) {
 		return
 	}
 	k.notes = append(k.notes, m.Raw())
-	k.queued += len(m.Raw())
+	l.hold(&k.queued, len(m.Raw()))
 	k.signal()
 }
 

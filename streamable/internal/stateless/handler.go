@@ -34,12 +34,6 @@ func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o 
 	return h
 }
 
-// Close closes the connections that no request uses, and stops the timers.
-func (h *Handler) Close() {
-	h.held.close()
-	h.pool.close()
-}
-
 // ServePOST serves the message in a POST that has been admitted and read. principal is
 // who was authenticated. It returns when the response is over.
 func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message) {

@@ -97,17 +97,19 @@ func (h *held) expire() {
 	}
 }
 
-// close cancels all calls.
-func (h *held) close() {
+// cancel cancels the calls on a connection that is about to close: their clients come back
+// to another gateway, if at all.
+func (h *held) cancel(l *link) {
+	var calls []*heldCall
 	h.mu.Lock()
-	var all []*heldCall
 	for _, k := range h.calls {
-		all = append(all, k)
-		h.removeLocked(k)
+		if k.l == l {
+			calls = append(calls, k)
+			h.removeLocked(k)
+		}
 	}
-	h.due.Clear()
 	h.mu.Unlock()
-	for _, k := range all {
+	for _, k := range calls {
 		k.cancel("the gateway is shutting down")
 	}
 }

@@ -73,8 +73,8 @@ func (l *link) open(client connstate.Client, q *request) {
 	c.SetContext(client.Context)
 	c.Divert(l.deliver)
 	c.OnClose(l.closed)
-	l.h.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "remote", client.Addr.String(),
-		"userAgent", front.Clip(client.UserAgent), "principal", front.Clip(client.Principal))
+	c.OnDrain(func() { l.h.held.cancel(l) })
+	l.h.front.LogOpened(c, metrics.TransportStreamable)
 	c.Bind(l.h.backend.Accept(c))
 	k, err := l.begin(mcp.MethodInitialize, initializeParams(q), client.Context, callOptions{opening: true})
 	if err == nil {
@@ -207,6 +207,9 @@ func (l *link) answered(id jsonrpc.ID, response []byte) {
 		l.asker = nil
 	}
 	k.answer = m
+	if !k.cancelled {
+		l.hold(&k.queued, len(response))
+	}
 	asks := k.open
 	k.open = nil
 	k.signal()
@@ -259,19 +262,7 @@ func (l *link) closed() {
 		l.answered(id, jsonrpc.NewError(id, errEnded))
 	}
 	l.h.registry.Remove(l.c)
-	l.logClosed()
-}
-
-func (l *link) logClosed() {
-	start := l.c.Start()
-	attrs := []any{
-		"connectionId", l.c.ShortID(), "reason", l.c.Reason(), "duration", time.Since(l.c.Opened()),
-		"reached", start.Reached.String(), "attempts", start.Attempts, "failures", start.Failures,
-	}
-	if last := start.LastFailure; last != nil {
-		attrs = append(attrs, "lastFailure", last.Phase+" "+last.Reason)
-	}
-	l.h.opts.Logger.Info("connection closed", attrs...)
+	l.h.front.LogClosed(l.c, metrics.TransportStreamable)
 }
 
 // errorOf returns the error in an error object. Its data stays as it came.

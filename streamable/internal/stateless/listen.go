@@ -119,7 +119,8 @@ func (l *link) relay(a *reply, s *listener) {
 	for !a.over() {
 		l.mu.Lock()
 		notes, over := s.notes, s.over
-		s.notes, s.queued = nil, 0
+		s.notes = nil
+		l.hold(&s.queued, -s.queued)
 		l.mu.Unlock()
 		for _, n := range notes {
 			a.event(n)
@@ -205,6 +206,7 @@ func (l *link) unsubscribe(s *listener) {
 	defer func() { <-l.subLock }()
 	l.mu.Lock()
 	delete(l.listeners, s)
+	l.hold(&s.queued, -s.queued)
 	uris := l.resources.Leave(s)
 	l.mu.Unlock()
 	for _, uri := range uris {
@@ -246,6 +248,6 @@ func (l *link) tellLocked(s *listener, m *jsonrpc.Message) {
 		return
 	}
 	s.notes = append(s.notes, note)
-	s.queued += len(note)
+	l.hold(&s.queued, len(note))
 	s.signal()
 }

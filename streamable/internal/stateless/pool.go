@@ -53,7 +53,6 @@ type pool struct {
 	links  int
 	idle   deadline.Set[*link]
 	freed  chan struct{} // closed when a connection has room for a call
-	closed bool
 }
 
 func newPool(h *Handler) *pool {
@@ -111,7 +110,7 @@ func (p *pool) tryTake(k key, exclusive bool) (l *link, fresh bool, freed chan s
 	if full {
 		evicted = p.evictLocked()
 	}
-	if p.closed || full && evicted == nil {
+	if full && evicted == nil {
 		return nil, false, nil, errNoConnection
 	}
 	if g = p.groups[k]; g == nil { // the last of its connections may have been evicted
@@ -141,7 +140,7 @@ func (p *pool) release(l *link, exclusive bool) {
 		p.freed = make(chan struct{})
 	}
 	unused := l.users == 0 && !l.removed
-	end := unused && (p.closed || l.single)
+	end := unused && l.single
 	if unused && !end {
 		l.since = time.Now()
 		p.idle.Put(&l.idle, l, p.idle.Now()+p.h.opts.ConnectionTimeout)
@@ -202,25 +201,6 @@ func (p *pool) removeLocked(l *link) {
 	}
 	close(p.freed)
 	p.freed = make(chan struct{})
-}
-
-// close closes the connections that are unused, and lets no other stay.
-func (p *pool) close() {
-	p.mu.Lock()
-	p.closed = true
-	var unused []*link
-	for _, g := range p.groups {
-		for _, l := range g.links {
-			if l.users == 0 {
-				unused = append(unused, l)
-			}
-		}
-	}
-	p.idle.Clear()
-	p.mu.Unlock()
-	for _, l := range unused {
-		l.close(metrics.ClosedShutdown)
-	}
 }
 
 // connect returns an initialized connection for a request, which the caller must release.
