@@ -41,7 +41,9 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Ha
 	}
 	h := &Handler{
 		Front: f, opts: opts, backend: backend, registry: registry,
-		modern:   stateless.New(f, backend, registry, stateless.Options{Options: opts.Options, LegacyVersions: versions(), SamePeer: opts.SamePeer}),
+		modern: stateless.New(f, backend, registry, stateless.Options{
+			Options: opts.Options, IdleTimeout: opts.SessionTimeout, LegacyVersions: versions(), SamePeer: opts.SamePeer,
+		}),
 		sessions: make(map[*connstate.Connection]*session),
 	}
 	h.expiries = deadline.NewSet[*session](h.expire)

@@ -37,18 +37,23 @@ func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o 
 // ServePOST serves the message in a POST that has been admitted and read. principal is
 // who was authenticated. It returns when the response is over.
 func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message) {
-	why := h.serve(w, r, principal, m)
-	if why != nil {
+	a := newReply(w, r, m.ID, &h.opts)
+	why := h.serve(a, principal, m)
+	switch {
+	case why == nil:
+	case a.stream != nil:
+		a.fail(why.Status, why.Err)
+	default:
 		why.ID = m.ID
 		h.front.RefuseMessage(w, r, why)
 	}
 }
 
 // serve serves a message, or says why it is refused.
-func (h *Handler) serve(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message) *front.Refusal {
+func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.Refusal {
 	switch m.Kind {
 	case jsonrpc.Notification: // over HTTP, no notification of this version has a meaning
-		w.WriteHeader(http.StatusAccepted)
+		a.w.WriteHeader(http.StatusAccepted)
 		return nil
 	case jsonrpc.Request:
 	default:
@@ -56,7 +61,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, principal string
 	}
 	q, why := parseRequest(m, principal)
 	if why == nil {
-		why = checkHeaders(r.Header, q)
+		why = checkHeaders(a.r.Header, q)
 	}
 	if why == nil {
 		why = h.checkVersion(q)
@@ -64,7 +69,11 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, principal string
 	if why != nil {
 		return why
 	}
-	a := newReply(w, r, q.ID, &h.opts)
+	var status int
+	var err error
+	if q.passed, status, err = h.front.Passed(a.r, principal); err != nil {
+		return front.Refused(status, metrics.PostBadRequest, "%v", err)
+	}
 	switch {
 	case removed(m.Method):
 		return methodNotFound(m.Method)
@@ -110,8 +119,8 @@ func (h *Handler) versions() []string {
 
 // discover answers server/discover with what the server has said of itself.
 func (h *Handler) discover(a *reply, q *request) *front.Refusal {
-	l, why := h.connect(a.r, q, false)
-	if why != nil {
+	l, why := h.connect(a, q, false)
+	if l == nil {
 		return why
 	}
 	defer h.pool.release(l, false)

@@ -63,6 +63,9 @@ func newLink(h *Handler, k key, g *group) *link {
 // open opens the connection and begins its handshake.
 func (l *link) open(client connstate.Client, q *request) {
 	c, err := l.h.registry.Open(client)
+	if err != nil && l.h.pool.evict() {
+		c, err = l.h.registry.Open(client)
+	}
 	if err != nil {
 		l.refusal = limitRefusal(err)
 		l.h.pool.remove(l)
@@ -75,6 +78,7 @@ func (l *link) open(client connstate.Client, q *request) {
 	c.OnClose(l.closed)
 	c.OnDrain(func() { l.h.held.cancel(l) })
 	l.h.front.LogOpened(c, metrics.TransportStreamable)
+	c.SawFirstByte() // there is no stream to wait for
 	c.Bind(l.h.backend.Accept(c))
 	k, err := l.begin(mcp.MethodInitialize, initializeParams(q), client.Context, callOptions{opening: true})
 	if err == nil {
@@ -117,25 +121,34 @@ func (l *link) initialized(m *jsonrpc.Message) {
 
 var errEnded = jsonrpc.ReasonError("the session with the server has ended", "session_lost", true)
 
-// awaitReady waits for the end of the handshake, and says why a request cannot be served.
-func (l *link) awaitReady(ctx context.Context, q *request) *front.Refusal {
-	select {
-	case <-l.ready:
-	case <-ctx.Done():
-		return refused(http.StatusServiceUnavailable, errEnded) // which nobody reads
+// awaitReady waits for the end of the handshake, and reports whether the request can be
+// served. If not, it returns why, or has answered the request.
+func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
+	beats, stop := a.beats()
+	defer stop()
+	for waiting := true; waiting; {
+		select {
+		case <-l.ready:
+			waiting = false
+		case <-beats:
+			a.beat()
+		case <-a.r.Context().Done():
+			return false, nil
+		}
 	}
 	switch {
 	case l.refusal != nil:
 		copied := *l.refusal // it gets the request's id
-		return &copied
+		return false, &copied
 	case l.fault != nil:
 		l.close(metrics.ClosedError)
-		return refused(http.StatusOK, errorOf(l.fault.Error()))
+		a.fail(http.StatusOK, errorOf(l.fault.Error()))
+		return false, nil
 	}
 	if err := l.c.Takes(q.Message); err != nil {
-		return front.RefusedBusy(err)
+		return false, front.RefusedBusy(err)
 	}
-	return nil
+	return true, nil
 }
 
 // post passes a message to the backend as the client's.

@@ -82,8 +82,8 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 	if !front.CanFlush(a.w) {
 		return refused(http.StatusInternalServerError, jsonrpc.ReasonError("streaming is not possible here", "no_stream", false))
 	}
-	l, why := h.connect(a.r, q, false)
-	if why != nil {
+	l, why := h.connect(a, q, false)
+	if l == nil {
 		return why
 	}
 	defer h.pool.release(l, false)

@@ -9,16 +9,17 @@ import (
 
 // Options configure a Handler. The zero value gives the defaults.
 type Options struct {
-	// Options are those of every HTTP transport. ConnectionTimeout closes a connection that
-	// no request uses; default 5 min.
+	// Options are those of every HTTP transport.
 	front.Options
+	// IdleTimeout closes a connection that no request has used for so long. Default 5 min.
+	IdleTimeout time.Duration
 	// LegacyVersions are the earlier versions that the endpoint serves, for
 	// server/discover. Default none.
 	LegacyVersions []string
 	// SamePeer says that the server sees nothing of the context of a request but the
 	// principal, so that requests may share connections although PassRequest is set.
 	SamePeer bool
-	// MaxConnections bounds the connections. Default 256.
+	// MaxConnections bounds the connections. Default 1024.
 	MaxConnections int
 	// MaxCalls bounds the calls of one client that may need input, at a time: each takes a
 	// connection. Default 16.
@@ -29,8 +30,8 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Options = o.Options.WithDefaults()
-	o.ConnectionTimeout = cmp.Or(max(0, o.ConnectionTimeout), 5*time.Minute)
-	o.MaxConnections = cmp.Or(o.MaxConnections, 256)
+	o.IdleTimeout = cmp.Or(max(0, o.IdleTimeout), 5*time.Minute)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 1024)
 	o.MaxCalls = cmp.Or(o.MaxCalls, 16)
 	o.InputTimeout = cmp.Or(o.InputTimeout, 5*time.Minute)
 	return o

@@ -143,7 +143,7 @@ func (p *pool) release(l *link, exclusive bool) {
 	end := unused && l.single
 	if unused && !end {
 		l.since = time.Now()
-		p.idle.Put(&l.idle, l, p.idle.Now()+p.h.opts.ConnectionTimeout)
+		p.idle.Put(&l.idle, l, p.idle.Now()+p.h.opts.IdleTimeout)
 	}
 	p.mu.Unlock()
 	if end {
@@ -162,6 +162,18 @@ func (p *pool) expire() {
 	for _, e := range due {
 		e.Owner.close(metrics.ClosedIdle)
 	}
+}
+
+// evict closes the connection that has been unused for longest, and reports whether there
+// is one.
+func (p *pool) evict() bool {
+	p.mu.Lock()
+	l := p.evictLocked()
+	p.mu.Unlock()
+	if l != nil {
+		l.close(metrics.ClosedIdle)
+	}
+	return l != nil
 }
 
 // evictLocked removes and returns the connection that has been unused for longest; nil if
@@ -204,19 +216,16 @@ func (p *pool) removeLocked(l *link) {
 }
 
 // connect returns an initialized connection for a request, which the caller must release.
-func (h *Handler) connect(r *http.Request, q *request, exclusive bool) (*link, *front.Refusal) {
-	ctx, status, err := h.front.Passed(r, q.principal)
-	if err != nil {
-		return nil, front.Refused(status, metrics.PostBadRequest, "%v", err)
-	}
-	client := h.front.Client(r, q.principal)
-	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
+// Without one it returns why, or has answered the request.
+func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.Refusal) {
+	client := h.front.Client(a.r, q.principal)
+	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
 	k := newKey(client, q)
-	single := ctx != nil && !h.opts.SamePeer
+	single := q.passed != nil && !h.opts.SamePeer
 	if single { // what is passed on may differ from one request to the next
 		_, _ = rand.Read(k[:]) // never fails
 	}
-	l, fresh, err := h.pool.take(r.Context(), k, exclusive)
+	l, fresh, err := h.pool.take(a.r.Context(), k, exclusive)
 	if err != nil {
 		return nil, front.RefusedBusy(err)
 	}
@@ -224,7 +233,8 @@ func (h *Handler) connect(r *http.Request, q *request, exclusive bool) (*link, *
 		l.single = single
 		l.open(client, q)
 	}
-	if why := l.awaitReady(r.Context(), q); why != nil {
+	ready, why := l.awaitReady(a, q)
+	if !ready {
 		h.pool.release(l, exclusive)
 		return nil, why
 	}

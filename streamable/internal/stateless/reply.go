@@ -44,7 +44,6 @@ func (a *reply) begin() bool {
 func (a *reply) event(message []byte) {
 	if a.begin() {
 		a.stream.Message("", message)
-		a.opts.Metrics.MessageOut(len(message))
 	}
 }
 
@@ -70,7 +69,6 @@ func (a *reply) result(result []byte) { a.end(http.StatusOK, jsonrpc.NewResult(a
 func (a *reply) fail(status int, e *jsonrpc.Error) { a.end(status, jsonrpc.NewError(a.id, e)) }
 
 func (a *reply) end(status int, message []byte) {
-	a.opts.Metrics.MessageOut(len(message))
 	if a.stream != nil {
 		a.stream.Message("", message)
 		a.flush()

@@ -2,6 +2,7 @@ package stateless
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -21,6 +22,7 @@ type request struct {
 	capabilities json.RawMessage
 	info         json.RawMessage // nil: there is none
 	logLevel     sharing.Level   // 0: no log messages
+	passed       context.Context // what is passed on of the HTTP request; nil: nothing
 }
 
 // refused is the refusal of a request, with the JSON-RPC error e.

@@ -25,12 +25,12 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 	}
 	o := callOptions{asks: q.mayAsk(), level: q.logLevel}
 	o.exclusive = o.asks || o.level != 0 && asksInput(q.Method)
-	l, why := h.connect(a.r, q, o.exclusive)
-	if why != nil {
+	l, why := h.connect(a, q, o.exclusive)
+	if l == nil {
 		return why
 	}
 	k, why := l.prepare(a, q, o)
-	if why != nil {
+	if k == nil {
 		h.pool.release(l, o.exclusive)
 		return why
 	}
@@ -40,7 +40,8 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 	return nil
 }
 
-// prepare checks what only the server knows, and enters the call.
+// prepare checks what only the server knows, and enters the call. Without one it returns
+// why, or has answered the request.
 func (l *link) prepare(a *reply, q *request, o callOptions) (*call, *front.Refusal) {
 	ctx := a.r.Context()
 	if q.Method == mcp.MethodCallTool {
@@ -48,13 +49,10 @@ func (l *link) prepare(a *reply, q *request, o callOptions) (*call, *front.Refus
 			return nil, why
 		}
 	}
-	passed, status, err := l.h.front.Passed(a.r, q.principal)
+	k, err := l.begin(q.Method, q.plainParams(), q.passed, o)
 	if err != nil {
-		return nil, refused(status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%v", err))
-	}
-	k, err := l.begin(q.Method, q.plainParams(), passed, o)
-	if err != nil {
-		return nil, refused(http.StatusOK, errEnded)
+		a.fail(http.StatusOK, errEnded)
+		return nil, nil
 	}
 	if o.level != 0 {
 		l.setLevel(ctx, k)
