@@ -28,6 +28,8 @@ type server struct {
 	failing string
 	// serve handles all other requests; nil: the result is {}.
 	serve func(c *conn, m *jsonrpc.Message)
+	// responded is called with each response of the client; may be nil.
+	responded func(c *conn)
 
 	mu    sync.Mutex
 	conns []*conn
@@ -69,6 +71,8 @@ func (c *conn) Receive(m *jsonrpc.Message) {
 	c.got = append(c.got, m)
 	c.mu.Unlock()
 	switch {
+	case m.Kind == jsonrpc.Response && c.s.responded != nil:
+		c.s.responded(c)
 	case m.Kind != jsonrpc.Request:
 	case c.s.serve == nil, m.Method == "logging/setLevel", m.Method == "resources/subscribe", m.Method == "resources/unsubscribe":
 		c.answer(m, `{}`)
