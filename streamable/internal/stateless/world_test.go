@@ -24,7 +24,7 @@ import (
 // describes. It answers initialize, logging/setLevel and subscriptions by itself.
 type server struct {
 	capabilities string
-	// failing is the error that initialize gets; empty: it works.
+	// failing is the error that initialize gets; empty: it works; "later": no answer.
 	failing string
 	// serve handles all other requests; nil: the result is {}.
 	serve func(c *conn, m *jsonrpc.Message)
@@ -60,6 +60,9 @@ func (s *server) connections() []*conn {
 
 func (c *conn) Receive(m *jsonrpc.Message) {
 	if m.Method == "initialize" {
+		if c.s.failing == "later" { // the test answers
+			return
+		}
 		if c.s.failing != "" {
 			c.RespondNow(m.ID, []byte(`{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":`+c.s.failing+`}`))
 			return
