@@ -292,3 +292,16 @@ func TestCloseEmptiesTheGate(t *testing.T) {
 		w.checkGate(0, map[string]float64{metrics.GateClosed: 2})
 	})
 }
+
+// A transport may have to end something of its own when the connection drains.
+func TestDrainTellsTheTransport(t *testing.T) {
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	var states []connstate.State
+	w.c.OnDrain(func() { states = append(states, w.c.State()) })
+	for range 2 {
+		_, _ = w.c.Drain() // the second has no effect
+	}
+	if len(states) != 1 || states[0] != connstate.Draining {
+		t.Errorf("told in states %v", states)
+	}
+}

@@ -76,3 +76,28 @@ func TestChangedList(t *testing.T) {
 		}
 	}
 }
+
+func TestAnswers(t *testing.T) {
+	for _, tc := range []struct {
+		capabilities, method, params string
+		want                         bool
+	}{
+		{`{}`, mcp.MethodElicit, `{}`, false},
+		{`{"elicitation":{}}`, mcp.MethodElicit, `{}`, true},
+		{`{"elicitation":{}}`, mcp.MethodElicit, `{"mode":"form"}`, true},
+		{`{"elicitation":{}}`, mcp.MethodElicit, `{"mode":"url"}`, false},
+		{`{"elicitation":{"url":{}}}`, mcp.MethodElicit, `{"mode":"\u0075rl"}`, true},
+		{`{"elicitation":{"url":{}}}`, mcp.MethodElicit, ``, false},
+		{`{"elicitation":{"url":{},"form":{}}}`, mcp.MethodElicit, `{}`, true},
+		{`{"sampling":{}}`, mcp.MethodSample, `{"messages":[]}`, true},
+		{`{"sampling":{}}`, mcp.MethodSample, `{"tools":[]}`, false},
+		{`{"sampling":{"tools":{}}}`, mcp.MethodSample, `{"tools":[]}`, true},
+		{`{"roots":{}}`, mcp.MethodListRoots, ``, true},
+		{`{"sampling":{}}`, mcp.MethodListRoots, ``, false},
+		{`{"ping":{}}`, mcp.MethodPing, ``, false},
+	} {
+		if got := mcp.Answers(json.RawMessage(tc.capabilities), tc.method, json.RawMessage(tc.params)); got != tc.want {
+			t.Errorf("%+v: got %v", tc, got)
+		}
+	}
+}

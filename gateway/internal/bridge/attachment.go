@@ -188,21 +188,10 @@ func (c *client) Serves(m *jsonrpc.Message) bool {
 	if params == nil { // the gateway does not read the client's own initialize
 		return c.bridge.opts.Params == nil
 	}
-	capabilities, _ := jsonrpc.Member(params, "capabilities")
-	declares := func(names ...string) bool { return mcp.Declares(capabilities, names...) }
 	switch m.Method {
-	case mcp.MethodListRoots:
-		return declares("roots")
-	case mcp.MethodSample:
-		_, withTools := jsonrpc.Member(m.Params(), "tools")
-		return declares("sampling") && (!withTools || declares("sampling", "tools"))
-	case mcp.MethodElicit:
-		mode, _ := jsonrpc.Member(m.Params(), "mode")
-		if string(mode) == `"url"` {
-			return declares("elicitation", "url")
-		}
-		// {} means forms, as in versions without modes.
-		return declares("elicitation") && (declares("elicitation", "form") || !declares("elicitation", "url"))
+	case mcp.MethodListRoots, mcp.MethodSample, mcp.MethodElicit:
+		capabilities, _ := jsonrpc.Member(params, "capabilities")
+		return mcp.Answers(capabilities, m.Method, m.Params())
 	}
 	return true
 }

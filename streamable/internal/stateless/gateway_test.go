@@ -151,7 +151,7 @@ func serveGateway(t *testing.T, up upstream.Upstream, o gateway.Options) (*gatew
 	}
 	server := httptest.NewServer(g)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		if err := g.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
@@ -197,6 +197,7 @@ func elicitor(name string) *mcp.ClientOptions {
 func TestClientOfGoSDK(t *testing.T) {
 	for name, up := range upstreams {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, url := serveGateway(t, up(t), gateway.Options{})
 			notified := make(chan string, 100)
 			o := elicitor("ada")
@@ -247,6 +248,7 @@ func code(err error) int64 {
 func TestCancellationReachesTheServer(t *testing.T) {
 	for name, up := range upstreams {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g, url := serveGateway(t, up(t), gateway.Options{})
 			started := make(chan struct{}, 1)
 			s := sdkClient(t, url, "ada", &mcp.ClientOptions{ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { started <- struct{}{} }})
@@ -275,6 +277,7 @@ func TestNothingCrossesBetweenClients(t *testing.T) {
 	for name, up := range upstreams {
 		for _, sessions := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
 			t.Run(name+", "+sessions, func(t *testing.T) {
+				t.Parallel()
 				_, url := serveGateway(t, up(t), gateway.Options{Sessions: sessions})
 				var wg sync.WaitGroup
 				for i := range 4 {

@@ -80,7 +80,7 @@ func (l *link) open(client connstate.Client, q *request) {
 	l.h.front.LogOpened(c, metrics.TransportStreamable)
 	c.SawFirstByte() // there is no stream to wait for
 	c.Bind(l.h.backend.Accept(c))
-	k, err := l.begin(mcp.MethodInitialize, initializeParams(q), client.Context, callOptions{opening: true})
+	k, err := l.begin(mcp.MethodInitialize, initializeParams(q), client.Context, callOptions{own: true, opening: true})
 	if err == nil {
 		l.send(k)
 	}
@@ -220,7 +220,7 @@ func (l *link) answered(id jsonrpc.ID, response []byte) {
 		l.asker = nil
 	}
 	k.answer = m
-	if !k.cancelled {
+	if !k.cancelled && !k.own {
 		l.hold(&k.queued, len(response))
 	}
 	asks := k.open

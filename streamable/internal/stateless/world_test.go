@@ -13,8 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/stateless"
@@ -122,19 +125,23 @@ type fixture struct {
 	server   *server
 	registry *connstate.Registry
 	front    *front.Front
+	prom     *prometheus.Registry
 }
 
 const allCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"logging":{},"tasks":{}}`
 
 func newFixture(t testing.TB, o stateless.Options) *fixture {
 	t.Helper()
+	s := &server{capabilities: allCapabilities}
+	prom := prometheus.NewRegistry()
+	counts := metrics.New(prom)
+	o.Metrics = counts
 	f, err := front.New(o.Options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{capabilities: allCapabilities}
-	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
-	w := &fixture{Handler: stateless.New(f, s, registry, o), server: s, registry: registry, front: f}
+	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: budget.New(-1, counts), Metrics: counts})
+	w := &fixture{prom: prom, Handler: stateless.New(f, s, registry, o), server: s, registry: registry, front: f}
 	t.Cleanup(func() {
 		for _, c := range registry.All() {
 			c.Close(metrics.ClosedShutdown)
@@ -301,7 +308,31 @@ func (f *fixture) do(t testing.TB, a ask) *response {
 // bubble runs a test with a fixture in a synctest bubble.
 func bubble(t *testing.T, o stateless.Options, test func(t *testing.T, f *fixture)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { test(t, newFixture(t, o)) })
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, o)
+		test(t, f)
+		for _, c := range f.registry.All() {
+			c.Close(metrics.ClosedShutdown)
+		}
+		pause(time.Hour) // the end of all that waits for a client
+		want(t, "held bytes", f.series(t, "mcp_sse_held_bytes"), 0)
+	})
+}
+
+// series returns the value of a metric without labels.
+func (f *fixture) series(t testing.TB, name string) float64 {
+	t.Helper()
+	all, err := f.prom.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.GetName() == name {
+			return m.GetMetric()[0].GetGauge().GetValue() + m.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
 }
 
 // quiet are the options of tests that count what a stream holds.

@@ -1,0 +1,97 @@
+package mirror_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/internal/mirror"
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
+)
+
+func TestDecode(t *testing.T) {
+	for header, want := range map[string]string{
+		"": "", "a": "a", "a b": "a b", "=?base64?YQ==?=": "a", "=?base64??=": "", "=?base64?": "=?base64?", "=?base64?=": "=?base64?=",
+		"=?base64?YQ==": "=?base64?YQ==", "YQ==?=": "YQ==?=", "=?BASE64?YQ==?=": "=?BASE64?YQ==?=",
+	} {
+		if got, ok := mirror.Decode(header); !ok || got != want {
+			t.Errorf("%q: got %q, %v, want %q", header, got, ok, want)
+		}
+	}
+	for _, header := range []string{"=?base64?YQ?=", "=?base64?YQ=?=", "=?base64?Y!==?=", "=?base64?YR==?=", "=?base64?=YQ=?="} {
+		if got, ok := mirror.Decode(header); ok {
+			t.Errorf("%q became %q", header, got)
+		}
+	}
+}
+
+func TestNameMember(t *testing.T) {
+	for method, want := range map[string]string{"tools/call": "name", "prompts/get": "name", "resources/read": "uri", "tools/list": "", "": ""} {
+		if got := mirror.NameMember(method); got != want {
+			t.Errorf("%s: got %q, want %q", method, got, want)
+		}
+	}
+}
+
+func TestArgument(t *testing.T) {
+	p := mirror.Param{Path: []string{"a", "b"}, Name: "B"}
+	for params, want := range map[string]string{
+		`{"arguments":{"a":{"b":1}}}`: "1", `{"arguments":{"a":{"b":null}}}`: "", `{"arguments":{"a":1}}`: "", `{"a":{"b":1}}`: "", `{}`: "", ``: "",
+	} {
+		raw, ok := p.Argument(json.RawMessage(params))
+		if ok != (want != "") || ok && string(raw) != want {
+			t.Errorf("%s: got %s, %v, want %q", params, raw, ok, want)
+		}
+	}
+}
+
+// FuzzHeader: what is encoded is plain, and decodes to what it was.
+func FuzzHeader(f *testing.F) {
+	for _, seed := range []string{"", "a", " a", "=?base64?YQ==?=", "=?base64?=", "\x00", "é", "a\r\nX: y"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		encoded := mirror.Encode(value)
+		if got, ok := mirror.Decode(encoded); !ok || got != value || encoded == "" || !mirror.IsPlain(encoded) {
+			t.Fatalf("%q became %q, and that %q, %v", value, encoded, got, ok)
+		}
+		mirror.Decode(value)
+	})
+}
+
+// FuzzParams: arguments that are found are at most so many, each with a name.
+func FuzzParams(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `5`, `{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}`, `{"properties":{"a":{"type":["integer","null"],"x-mcp-header":"A"}}}`,
+		`{"properties":{"a":{"properties":{"b":{"type":"boolean","x-mcp-header":"B"}}}}}`, `{"x-mcp-header":"A"}`, `{"items":{"x-mcp-header":"A","type":"string"}}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, schema string) {
+		params, err := mirror.Params(json.RawMessage(schema))
+		if err != nil && params != nil || len(params) > mirror.MaxParams {
+			t.Fatalf("%d params, %v", len(params), err)
+		}
+		for _, p := range params {
+			if p.Name == "" || len(p.Path) == 0 {
+				t.Fatalf("%+v", p)
+			}
+		}
+	})
+}
+
+func TestReadingTakesTimeInProportion(t *testing.T) {
+	scaletest.Linear(t, 3000, func(n int) func() {
+		value := "=?base64?" + strings.Repeat("YWFh", 10*n) + "?="
+		return func() { mirror.Decode(value); mirror.Encode(value) }
+	})
+	scaletest.Linear(t, 300, func(n int) func() {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`"a%d":{"type":"string","x-mcp-header":"A%d"}`, i, i))
+		}
+		schema := json.RawMessage(`{"properties":{` + strings.Join(all, ",") + `}}`)
+		return func() { _, _ = mirror.Params(schema) }
+	})
+}

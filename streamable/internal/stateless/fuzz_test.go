@@ -1,0 +1,140 @@
+package stateless_test
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/streamable/internal/stateless"
+)
+
+// FuzzPOST: whatever a client sends, the answer is one JSON-RPC response to its request.
+func FuzzPOST(f *testing.F) {
+	for _, a := range []ask{
+		{method: "tools/list"}, {method: "server/discover", id: `"a"`}, {method: "tools/call", params: toolCall, capabilities: askAll},
+		{method: "resources/read", params: `{"uri":"a:b"}`}, {method: "tools/call", params: `{"name":"t","requestState":"x","inputResponses":{"a":{}}}`},
+		{method: "prompts/get", params: `{"name":"p","inputResponses":[]}`}, {method: "subscriptions/listen", params: `{"notifications":5}`},
+		{method: "tools/list", capabilities: `{"experimental":[],"elicitation":{"url":null}}`, info: `{}`, meta: `,"io.modelcontextprotocol/logLevel":"info"`},
+	} {
+		r := a.request(f.Context())
+		f.Add(a.message(), r.Header.Get("Mcp-Method"), r.Header.Get("Mcp-Name"), "", "")
+	}
+	f.Add(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":null}}`, "m", "=?base64?", "S", "x")
+	f.Fuzz(func(t *testing.T, body, method, name, param, value string) {
+		m, why := front.ParseMessage([]byte(body))
+		if why != nil || m.Method == "subscriptions/listen" && strings.Contains(body, "Changed") {
+			return // front answers, or the stream has no end
+		}
+		w := newFixture(t, quiet)
+		w.server.serve = func(c *conn, m *jsonrpc.Message) {
+			c.answer(m, `{"tools":[{"name":"t","inputSchema":{"properties":{"s":{"type":"string","x-mcp-header":"S"}}}}]}`)
+		}
+		r := w.request(t, body, method, name)
+		r.Header["Mcp-Param-"+http.CanonicalHeaderKey(param)] = []string{value}
+		got := &response{header: make(http.Header)}
+		w.ServePOST(got, r, "", m)
+		if m.Kind == jsonrpc.Notification {
+			want(t, "status", got.status, http.StatusAccepted)
+			return
+		}
+		answer, err := jsonrpc.Parse(got.last())
+		if err != nil || answer.Kind != jsonrpc.Response || answer.ID != m.ID {
+			t.Fatalf("status %d: %s, %v", got.status, got.last(), err)
+		}
+		if got.status != 200 && answer.Error() == nil {
+			t.Fatalf("status %d with a result", got.status)
+		}
+	})
+}
+
+// request returns a POST of any text.
+func (f *fixture) request(t *testing.T, body, method, name string) *http.Request {
+	r := ask{body: body}.request(t.Context())
+	r.Header["Mcp-Method"], r.Header["Mcp-Name"] = []string{method}, []string{name}
+	return r
+}
+
+// FuzzState: only what was sealed can be opened.
+func FuzzState(f *testing.F) {
+	s, other := stateless.NewSealer(), stateless.NewSealer()
+	claims := stateless.Claims{Call: "c", Round: 3, Digest: []byte("d")}
+	for _, seed := range []string{"", "AAAA", s.Seal(claims), s.Seal(claims) + "\n", other.Seal(claims), strings.Repeat("A", 2000)} {
+		f.Add(seed, uint(0), byte(1))
+	}
+	f.Fuzz(func(t *testing.T, state string, at uint, flip byte) {
+		if c, err := s.Open(state); err == nil && !reflect.DeepEqual(c, claims) {
+			t.Fatalf("%q became %+v", state, c)
+		}
+		changed := []byte(s.Seal(claims))
+		good := string(changed)
+		changed[at%uint(len(changed))] ^= flip
+		if _, err := s.Open(string(changed)); (err == nil) != (string(changed) == good) {
+			t.Fatalf("%q, changed at %d: %v", changed, at, err)
+		}
+	})
+}
+
+func TestRequestsTakeTimeInProportion(t *testing.T) {
+	for name, params := range map[string]func(n int) string{
+		"arguments": func(n int) string { return `{"name":"t","arguments":{` + members(n, "1") + `}}` },
+			return `{"name":"t","arguments":{"a":` + strings.Repeat(`[{"a":1},`, n) + `1` + strings.Repeat("]", min(n, 100))
+		},
+		"answers": func(n int) string { return `{"name":"t","inputResponses":{` + members(n, "{}") + `}}` },
+		"state":   func(n int) string { return `{"name":"t","requestState":"` + strings.Repeat("A", 100*n) + `"}` },
+		"members": func(n int) string { return `{"name":"t",` + members(n, `{"_meta":{}}`) + `}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, stateless.Options{Options: front.Options{MaxMessageBytes: 64 << 20, HeartbeatInterval: -1}})
+			scaletest.Linear(t, 300, func(n int) func() {
+				r := ask{method: "tools/call", params: params(n), capabilities: askAll}
+				m, err := jsonrpc.Parse([]byte(r.message()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return func() {
+					f.ServePOST(&response{header: make(http.Header)}, r.request(t.Context()), "", m)
+				}
+			})
+		})
+	}
+}
+
+func TestServersMessagesTakeTimeInProportion(t *testing.T) {
+	for name, message := range map[string]func(n int) string{
+		"log": func(n int) string {
+			return `{"jsonrpc":"2.0","method":"notifications/message","params":{` + members(n, "1") + `}}`
+		},
+		"updated": func(n int) string { return updated("a:x/" + strings.Repeat("a/", 10*n)) },
+		"ask": func(n int) string {
+			return `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{` + members(n, "1") + `}}`
+		},
+		"result": func(n int) string { return `{"jsonrpc":"2.0","id":2,"result":{` + members(n, "1") + `}}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			scaletest.Linear(t, 300, func(n int) func() {
+				f := newFixture(t, quiet)
+				done := make(chan struct{})
+				f.server.serve = func(c *conn, m *jsonrpc.Message) { close(done) }
+				f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
+				<-done
+				c := f.server.connections()[0]
+				text := []byte(message(n))
+				return func() { _ = c.Send("2", text) }
+			})
+		})
+	}
+}
+
+// members returns n members of an object.
+func members(n int, value string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"m%d":%s`, i, value)
+	}
+	return strings.Join(all, ",")
+}
