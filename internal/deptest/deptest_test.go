@@ -55,6 +55,7 @@ var outside = map[string][]string{
 	"internal/load":                   {},
 	"internal/ssetest":                {},
 	"internal/scaletest":              {},
+	"internal/pipetest":               {},
 	"cmd/sse-server/internal/clitest": {},
 }
 
@@ -74,7 +75,7 @@ var reserved = map[string][]string{
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
 		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
-		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/stateless", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"internal/pipetest", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/stateless", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 
