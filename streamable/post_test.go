@@ -129,8 +129,6 @@ func TestParallelPOSTs(t *testing.T) {
 			}
 		}
 		id := f.initialize("2025-11-25")
-		f.backend.mu.Lock() // receive gets one message at a time
-		f.backend.mu.Unlock()
 		replies := make(chan *reply)
 		for n := range 50 {
 			synctest.Wait()
