@@ -40,7 +40,7 @@ type Index struct {
 	rebuilt string
 	db      *database.Database // nil if Open fails
 
-	findWord, readPiece, describe *sql.Stmt // of searches
+	findWord, readPieces, readDocuments *sql.Stmt // of searches
 
 	writing sync.Mutex     // held by a call that writes, from its first statement to its last
 	calls   sync.WaitGroup // running calls
@@ -123,10 +123,9 @@ func open(ctx context.Context, path string, o Options) (x *Index, unusable strin
 
 func (x *Index) prepareSearch(ctx context.Context) error {
 	for stmt, query := range map[**sql.Stmt]string{
-		&x.findWord:  "SELECT group_concat(rowid) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?",
-		&x.readPiece: "SELECT text, chunks FROM piece WHERE id = ?",
-		// SQLite would prepare it again for each id, if it had to think of partial indexes.
-		&x.describe: "SELECT folder, path, title, key FROM document NOT INDEXED WHERE id = ?",
+		&x.findWord:      "SELECT group_concat(rowid) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?",
+		&x.readPieces:    readPieces,
+		&x.readDocuments: readDocuments,
 	} {
 		var err error
 		if *stmt, err = x.db.Read.PrepareContext(ctx, query); err != nil {
@@ -157,7 +156,7 @@ func (x *Index) Close() error {
 func (x *Index) shut() error {
 	x.stop()
 	var errs []error
-	for _, s := range []*sql.Stmt{x.findWord, x.readPiece, x.describe} {
+	for _, s := range []*sql.Stmt{x.findWord, x.readPieces, x.readDocuments} {
 		if s != nil {
 			errs = append(errs, s.Close())
 		}

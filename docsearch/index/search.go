@@ -219,19 +219,24 @@ func (s *search) exhausted(n, all int, top float64) bool {
 // ranked is a candidate whose text was read.
 type ranked struct {
 	id        int64
+	document  document
 	place     query.Place
 	relevance float64 // 0: it does not match
 }
 
 // rerank reads candidates and orders them by the relevance that they have by their text.
 func (s *search) rerank(ctx context.Context, tx *sql.Tx, found []candidate) ([]ranked, error) {
-	all := make([]ranked, len(found))
-	for i := range found {
-		place, relevance, err := s.locate(ctx, tx, &found[i])
+	read, err := s.read(ctx, tx, found)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]ranked, len(read))
+	for i := range read {
+		place, relevance, err := s.locate(ctx, tx, &read[i])
 		if err != nil {
 			return nil, err
 		}
-		all[i] = ranked{found[i].id, place, relevance}
+		all[i] = ranked{read[i].id, read[i].document, place, relevance}
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.id, b.id))
@@ -268,9 +273,7 @@ func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate)
 				s.end(start+i, top)
 				return nil
 			}
-			if err := s.add(ctx, tx, r); err != nil {
-				return err
-			}
+			s.add(&r)
 		}
 		at, top = end, least
 	}
@@ -278,22 +281,15 @@ func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate)
 }
 
 // add adds a result.
-func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
-	var path, title string
-	var folderID, key int64
-	describe := tx.StmtContext(ctx, s.index.describe)
-	defer describe.Close()
-	err := describe.QueryRowContext(ctx, r.id).Scan(&folderID, &path, &title, &key)
-	if err != nil {
-		return fmt.Errorf("document %d: %w", r.id, err)
-	}
-	folder := s.paths[folderID]
+func (s *search) add(r *ranked) {
+	d := &r.document
+	folder := s.paths[d.folder]
 	c := r.place.Chunk
 	result := api.Result{
-		DocumentName: nameOf(title, path),
-		DocumentID:   idOf(key),
+		DocumentName: nameOf(d.title, d.path),
+		DocumentID:   idOf(d.key),
 		Folder:       folder,
-		Path:         filepath.Join(folder, filepath.FromSlash(path)),
+		Path:         filepath.Join(folder, filepath.FromSlash(d.path)),
 		Relevance:    r.relevance,
 		Snippet:      s.plan.Snippet(r.place.Text, r.place.Matches),
 		Location:     api.Location{Line: c.Line, EndLine: c.EndLine, Page: c.Page, Heading: c.Heading},
@@ -302,7 +298,6 @@ func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
 		result.Content = r.place.Text
 	}
 	s.response.Results = append(s.response.Results, result)
-	return nil
 }
 
 // nameOf returns the title, or the file's name.
