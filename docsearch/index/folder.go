@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
 )
 
 // FolderStats describes what the index has of a folder.
@@ -78,13 +80,13 @@ func (x *Index) hide(ctx context.Context, path string) (folder int64, err error)
 // purge deletes the documents of a folder that is going, and the folder.
 func (x *Index) purge(ctx context.Context, folder int64) error {
 	for left := true; left; {
-		err := x.change(ctx, "remove folder", func(tx *sql.Tx) error {
+		err := x.changePieces(ctx, "remove folder", func(tx *sql.Tx, c *postings.Change) error {
 			ids, err := queryAll[int64](ctx, tx, "SELECT id FROM document WHERE id BETWEEN ? AND ? LIMIT ?",
 				folder<<folderShift, (folder+1)<<folderShift-1, removeBatch)
 			if err != nil {
 				return err
 			}
-			u := updater{tx: tx, folder: folder, vectors: x.vectors.ready()}
+			u := updater{tx: tx, folder: folder, lists: c, vectors: x.vectors.ready()}
 			for _, id := range ids {
 				if err := u.remove(ctx, id); err != nil {
 					return err

@@ -178,21 +178,33 @@ func (x *Index) enter() error {
 	return nil
 }
 
-// change runs f in a transaction that writes, alone.
+// change runs f, which changes no piece, in a transaction that writes, alone.
 func (x *Index) change(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
+	return x.changePieces(ctx, op, func(tx *sql.Tx, _ *postings.Change) error { return f(tx) })
+}
+
+// changePieces is change for an f that changes pieces and tells which.
+func (x *Index) changePieces(ctx context.Context, op string, f func(tx *sql.Tx, c *postings.Change) error) error {
 	if err := x.enter(); err != nil {
 		return err
 	}
 	defer x.calls.Done()
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	return x.wrap(op, caused(ctx, x.db.Change(ctx, func(tx *sql.Tx) error {
-		if err := f(tx); err != nil {
+	var generation int64
+	err := x.db.Change(ctx, func(tx *sql.Tx) error {
+		var c postings.Change
+		if err := f(tx, &c); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "UPDATE setting SET value = value + 1 WHERE name = 'generation'")
+		err := tx.QueryRowContext(ctx, "UPDATE setting SET value = value + 1 WHERE name = 'generation' RETURNING value").Scan(&generation)
+		x.common.Stage(generation, &c)
 		return err
-	})))
+	})
+	if err == nil {
+		x.common.Advance(generation)
+	}
+	return x.wrap(op, caused(ctx, err))
 }
 
 // view runs f in a transaction that reads one state of the index.

@@ -145,7 +145,7 @@ func merge(into, a []hit, n int, next func(i int) hit) (merged, free []hit) {
 
 // postings returns the pieces that have a word.
 func (x *Index) postings(ctx context.Context, find *sql.Stmt, word string, s scope) (p postings.Lists, err error) {
-	key := postings.Key{Word: word, Low: s.low}
+	key := postings.Key{Word: word, Low: s.low, High: s.high}
 	if p, ok := x.common.Get(s.generation, key); ok {
 		return p, nil
 	}
