@@ -52,6 +52,7 @@ type Index struct {
 	damaged atomic.Bool
 	vectors vectors
 	common  postings.Cache
+	rooms   sync.Pool // of *room
 }
 
 // Open opens the index in the file at path, and creates it if there is none. It moves
@@ -105,6 +106,7 @@ func openError(path string, err error) error {
 // open opens the file. It returns no Index if the file is unusable.
 func open(ctx context.Context, path string, o Options) (x *Index, unusable string, err error) {
 	x = &Index{path: path, opts: o, log: o.Logger}
+	x.rooms.New = func() any { return new(room) }
 	x.ended, x.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil || unusable != "" {

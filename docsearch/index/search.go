@@ -122,7 +122,9 @@ func (s *search) run(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	s.paths = scope.paths
-	found, err := s.index.candidates(ctx, tx, s.plan, scope)
+	r := s.index.rooms.Get().(*room)
+	defer s.index.rooms.Put(r)
+	found, err := s.index.candidates(ctx, tx, s.plan, scope, r)
 	if err != nil {
 		return err
 	}
