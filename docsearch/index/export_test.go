@@ -72,7 +72,7 @@ func StoredVectors(ctx context.Context, x *Index) (n int) {
 // KeepsLists tells whether x has the lists of a word of all folders at hand.
 func KeepsLists(ctx context.Context, x *Index, word string) (ok bool) {
 	err := x.view(ctx, "look", func(tx *sql.Tx) error {
-		s, err := newScope(ctx, tx, nil)
+		s, err := x.newScope(ctx, tx, nil)
 		if err == nil {
 			_, ok = x.common.Get(s.generation, postings.Key{Word: word, Low: s.low, High: s.high})
 		}

@@ -40,7 +40,7 @@ type Index struct {
 	rebuilt string
 	db      *database.Database // nil if Open fails
 
-	findWord, readPieces, readDocuments *sql.Stmt // of searches
+	statements
 
 	writing sync.Mutex     // held by a call that writes, from its first statement to its last
 	calls   sync.WaitGroup // running calls
@@ -123,11 +123,18 @@ func open(ctx context.Context, path string, o Options) (x *Index, unusable strin
 	return x, "", x.prepareSearch(ctx)
 }
 
+// statements are those of searches.
+type statements struct {
+	readGeneration, readFolders, findWord, readPieces, readDocuments *sql.Stmt
+}
+
 func (x *Index) prepareSearch(ctx context.Context) error {
 	for stmt, query := range map[**sql.Stmt]string{
-		&x.findWord:      "SELECT group_concat(rowid) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?",
-		&x.readPieces:    readPieces,
-		&x.readDocuments: readDocuments,
+		&x.readGeneration: "SELECT value FROM setting WHERE name = 'generation'",
+		&x.readFolders:    "SELECT id, path, pieces, going FROM folder",
+		&x.findWord:       findWord(),
+		&x.readPieces:     readPieces,
+		&x.readDocuments:  readDocuments,
 	} {
 		var err error
 		if *stmt, err = x.db.Read.PrepareContext(ctx, query); err != nil {
@@ -135,6 +142,16 @@ func (x *Index) prepareSearch(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (s *statements) close() error {
+	var errs []error
+	for _, stmt := range []*sql.Stmt{s.readGeneration, s.readFolders, s.findWord, s.readPieces, s.readDocuments} {
+		if stmt != nil {
+			errs = append(errs, stmt.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Rebuilt returns why Open made a new file, or "".
@@ -157,12 +174,7 @@ func (x *Index) Close() error {
 
 func (x *Index) shut() error {
 	x.stop()
-	var errs []error
-	for _, s := range []*sql.Stmt{x.findWord, x.readPieces, x.readDocuments} {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
+	errs := []error{x.statements.close()}
 	if x.db != nil {
 		errs = append(errs, x.db.Close())
 	}

@@ -3,7 +3,9 @@ package index
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/impact"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
@@ -165,31 +167,36 @@ func (x *Index) postings(ctx context.Context, find *sql.Stmt, word string, s sco
 	if p, ok := x.common.Get(s.generation, key); ok {
 		return p, nil
 	}
-	for i, c := range impact.Classes {
-		if p.Rows[i], err = fetch(ctx, find, `"`+word+string(c.Digit)+`"`, s); err != nil {
+	rows, err := find.QueryContext(ctx, `"`+word, s.low, s.high)
+	if err != nil {
+		return p, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var class int
+		var text sql.RawBytes
+		if err := rows.Scan(&class, &text); err != nil {
 			return p, err
 		}
-		p.N += len(p.Rows[i])
+		if p.Rows[class], err = postings.Parse(text); err != nil {
+			return p, err
+		}
+		p.N += len(p.Rows[class])
+	}
+	if err := rows.Err(); err != nil {
+		return p, err
 	}
 	x.common.Put(s.generation, key, p)
 	return p, nil
 }
 
-// fetch returns the pieces that have a term of the full-text table.
-func fetch(ctx context.Context, find *sql.Stmt, term string, s scope) (list []int64, err error) {
-	rows, err := find.QueryContext(ctx, term, s.low, s.high)
-	if err != nil {
-		return nil, err
+// findWord returns the statement that finds the pieces between two that have a word, which
+// is given after a quotation mark, by its class.
+func findWord() string {
+	var all []string
+	for i, c := range impact.Classes {
+		all = append(all, fmt.Sprintf(`SELECT %d, group_concat(rowid) FROM words
+			WHERE words MATCH ?1 || '%c"' AND rowid BETWEEN ?2 AND ?3`, i, c.Digit))
 	}
-	defer rows.Close()
-	var text sql.RawBytes
-	for rows.Next() {
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		if list, err = postings.Parse(text); err != nil {
-			return nil, err
-		}
-	}
-	return list, rows.Err()
+	return strings.Join(all, " UNION ALL ")
 }

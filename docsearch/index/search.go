@@ -117,7 +117,7 @@ func (s *search) end(at int, top float64) {
 }
 
 func (s *search) run(ctx context.Context, tx *sql.Tx) error {
-	scope, err := newScope(ctx, tx, s.query.Folders)
+	scope, err := s.index.newScope(ctx, tx, s.query.Folders)
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,8 @@ func (s *search) page(ctx context.Context, tx *sql.Tx, found []candidate, scope 
 }
 
 // newScope returns where to search: everywhere if no folder is named.
-func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err error) {
-	if err := tx.QueryRowContext(ctx, "SELECT value FROM setting WHERE name = 'generation'").Scan(&s.generation); err != nil {
+func (x *Index) newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err error) {
+	if err := tx.StmtContext(ctx, x.readGeneration).QueryRowContext(ctx).Scan(&s.generation); err != nil {
 		return s, err
 	}
 	wanted := map[int64]bool{}
@@ -166,13 +166,13 @@ func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err e
 	if len(wanted) != 1 {
 		s.low, s.high = 0, 1<<62-1
 	}
-	return s, s.leaveOut(ctx, tx, wanted)
+	return s, s.leaveOut(ctx, tx.StmtContext(ctx, x.readFolders), wanted)
 }
 
 // leaveOut notes the folders in the range that are not searched, and the others, whose
 // pieces it counts.
-func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool) error {
-	rows, err := tx.QueryContext(ctx, "SELECT id, path, pieces, going FROM folder")
+func (s *scope) leaveOut(ctx context.Context, readFolders *sql.Stmt, wanted map[int64]bool) error {
+	rows, err := readFolders.QueryContext(ctx)
 	if err != nil {
 		return err
 	}
