@@ -90,3 +90,35 @@ func results(t *testing.T, x *index.Index, queries []string) (all [][]string) {
 	}
 	return all
 }
+
+func TestListsOfCommonWordsAreLoadedAhead(t *testing.T) {
+	var all []index.Change
+	for i := range 1100 {
+		all = append(all, text(fmt.Sprintf("%04d.txt", i), fmt.Sprintf("delta and omega%d", i)))
+	}
+	path := filepath.Join(t.TempDir(), "index.db")
+	x := openAt(t, path, index.Options{})
+	loaded := func(when string, want bool) {
+		t.Helper()
+		index.WaitForCalls(x)
+		for _, w := range []string{"delta", "and"} {
+			if got := index.KeepsLists(t.Context(), x, w); got != want {
+				t.Errorf("%s, lists of %q are kept: %t, want %t", when, w, got, want)
+			}
+		}
+		if index.KeepsLists(t.Context(), x, "omega7") {
+			t.Errorf("%s, lists of a rare word are kept", when)
+		}
+	}
+	update(t, x, all...)
+	loaded("after a large change", false)
+	if err := x.Complete(t.Context(), folder, time.Unix(1e9, 0)); err != nil {
+		t.Fatal(err)
+	}
+	loaded("when the folder is complete", true)
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	x = openAt(t, path, index.Options{})
+	loaded("after Open", true)
+}

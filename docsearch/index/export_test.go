@@ -83,3 +83,6 @@ func KeepsLists(ctx context.Context, x *Index, word string) (ok bool) {
 	}
 	return ok
 }
+
+// WaitForCalls waits for the calls of x, of which lists that are loaded ahead are one.
+func WaitForCalls(x *Index) { x.calls.Wait() }

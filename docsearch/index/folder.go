@@ -192,7 +192,7 @@ func skipped(ctx context.Context, tx *sql.Tx, f func(folder int64, reason string
 
 // Complete records that a folder was indexed whole at that time.
 func (x *Index) Complete(ctx context.Context, folder string, at time.Time) error {
-	return x.change(ctx, "complete folder", func(tx *sql.Tx) error {
+	err := x.change(ctx, "complete folder", func(tx *sql.Tx) error {
 		id, err := folderID(ctx, tx, folder)
 		if err != nil {
 			return err
@@ -200,6 +200,10 @@ func (x *Index) Complete(ctx context.Context, folder string, at time.Time) error
 		_, err = tx.ExecContext(ctx, "UPDATE folder SET indexed = ? WHERE id = ?", at.UnixNano(), id)
 		return err
 	})
+	if err == nil {
+		x.loadAhead() // many changes since the last time forget lists
+	}
+	return err
 }
 
 // Stats returns the sizes of the index.

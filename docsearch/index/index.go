@@ -52,7 +52,8 @@ type Index struct {
 	damaged atomic.Bool
 	vectors vectors
 	common  postings.Cache
-	rooms   sync.Pool // of *room
+	rooms   sync.Pool  // of *room
+	loading sync.Mutex // held while lists are loaded ahead
 }
 
 // Open opens the index in the file at path, and creates it if there is none. It moves
@@ -79,6 +80,7 @@ func Open(ctx context.Context, path string, o Options) (*Index, error) {
 			x.Close()
 			return nil, err
 		}
+		x.loadAhead()
 		return x, nil
 	}
 	if err := database.MoveAside(path); err != nil {
