@@ -50,6 +50,7 @@ var outside = map[string][]string{
 	"bench/inprocess":                 {"gateway", "gosdk", "mcpgo", "upstream"},
 	"bench/proxy":                     {},
 	"e2e":                             {"internal/ssetest"},
+	"e2e/conformance":                 {},
 	"e2e/everything":                  {"gosdk", "mcpgo"},
 	"e2e/leaktest":                    {"internal/load"},
 	"internal/load":                   {},
