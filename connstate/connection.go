@@ -150,6 +150,7 @@ type Connection struct {
 	lastFailure     *Failure
 	server          *Server
 	stop            func()        // ends the stream; nil until it is served
+	drained         func()        // set by OnDrain; nil: nobody wants to know
 	quiet           chan struct{} // closed when nothing is unanswered; nil if nobody awaits that
 
 	bodies                                     atomic.Int64 // bytes that HoldBody has taken

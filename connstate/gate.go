@@ -225,10 +225,13 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 		return nil, err
 	}
 	waited := c.drainGateLocked(metrics.GateClosed)
-	quiet := c.awaitQuietLocked()
+	quiet, drained := c.awaitQuietLocked(), c.drained
 	c.mu.Unlock()
 	for _, m := range waited {
 		c.handler.Refused(m, ErrDraining)
+	}
+	if drained != nil {
+		drained()
 	}
 	return quiet, nil
 }

@@ -19,6 +19,14 @@ func (c *Connection) OnClose(stop func()) {
 	}
 }
 
+// OnDrain sets the function that Drain calls, for a transport that has to end something
+// of its own then. The transport calls OnDrain once, before Bind.
+func (c *Connection) OnDrain(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drained = f
+}
+
 // Written notes that a taken event of that size has been written, which makes room
 // in the outbox, and offers the stream the next events.
 func (c *Connection) Written(size int) { c.outbox.noteWritten(size) }

@@ -17,9 +17,11 @@ const HeaderVersion = "Mcp-Protocol-Version"
 
 // Refusal is why a POST is refused.
 type Refusal struct {
-	// Status is the HTTP status, and Err the JSON-RPC error in the body.
+	// Status is the HTTP status, and Err the JSON-RPC error in the body, for the request
+	// ID; empty if that is unknown.
 	Status int
 	Err    *jsonrpc.Error
+	ID     jsonrpc.ID
 
 	reason string
 	unread bool // the body has not been read to its end
@@ -53,7 +55,7 @@ func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refus
 	if why.Status == http.StatusServiceUnavailable {
 		SetRetryAfter(w, busyRetry)
 	}
-	RejectRead(w, why.Status, why.Err)
+	rejectRequest(w, why.Status, why.ID, why.Err)
 }
 
 // RefuseUnread is RefuseMessage for a POST whose body has not been read.

@@ -18,12 +18,17 @@ func Reject(w http.ResponseWriter, r *http.Request, status int, message string) 
 
 // RejectRead is Reject for a request whose body has been read.
 func RejectRead(w http.ResponseWriter, status int, e *jsonrpc.Error) {
+	rejectRequest(w, status, jsonrpc.Null, e)
+}
+
+// rejectRequest is RejectRead for the request with that id; empty if it is unknown.
+func rejectRequest(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(jsonrpc.NewError(jsonrpc.Null, e), '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(append(jsonrpc.NewError(id, e), '\n')) // a client that is gone needs no answer
 }
 
 // drainTime is how long a client may go on sending a body that nobody reads. A TCP

@@ -71,15 +71,15 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
 	g.held = budget.New(opts.MaxHeldBytes, g.metrics)
 	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics, g.held))
-	if err := errors.Join(unregistered, g.mount()); err != nil {
+	if err := errors.Join(unregistered, g.mount(up)); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	g.connect(up, build.Version)
 	return g, nil
 }
 
-// mount makes the transports.
-func (g *Gateway) mount() (err error) {
+// mount makes the transports of a gateway in front of the server that up reaches.
+func (g *Gateway) mount(up upstream.Upstream) (err error) {
 	o := g.opts
 	if g.front, err = front.New(o.front(g.metrics)); err != nil {
 		return err
@@ -90,7 +90,9 @@ func (g *Gateway) mount() (err error) {
 		}
 	}
 	if o.serves(TransportStreamable) {
-		g.mcp, err = streamable.New(g, g.registry, o.streamable(g.metrics))
+		opts := o.streamable(g.metrics)
+		_, opts.SamePeer = up.(upstream.Command) // a process sees the principal at most
+		g.mcp, err = streamable.New(g, g.registry, opts)
 	}
 	return err
 }

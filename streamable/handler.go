@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/internal/stack"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/streamable/internal/stateless"
 )
 
 // Path is the path of the transport below the prefix.
@@ -22,7 +23,8 @@ type Handler struct {
 	opts     Options
 	backend  front.Backend
 	registry *connstate.Registry
-	adopting sync.Mutex // held while a session is adopted
+	modern   *stateless.Handler // for clients without sessions
+	adopting sync.Mutex         // held while a session is adopted
 
 	mu       sync.Mutex                         // guards what follows
 	sessions map[*connstate.Connection]*session // whose id a client may know
@@ -39,6 +41,9 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Ha
 	}
 	h := &Handler{
 		Front: f, opts: opts, backend: backend, registry: registry,
+		modern: stateless.New(f, backend, registry, stateless.Options{
+			Options: opts.Options, IdleTimeout: opts.SessionTimeout, LegacyVersions: versions(), SamePeer: opts.SamePeer,
+		}),
 		sessions: make(map[*connstate.Connection]*session),
 	}
 	h.expiries = deadline.NewSet[*session](h.expire)

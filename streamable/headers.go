@@ -2,12 +2,14 @@ package streamable
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -83,6 +85,24 @@ func checkAccept(r *http.Request) (stream bool, _ *front.Refusal) {
 func isModern(version string) bool {
 	_, err := time.Parse(time.DateOnly, version)
 	return err == nil && version >= mcp.VersionStateless
+}
+
+// speaksModern reports whether a POST is of a client without sessions: its header or its
+// _meta says so (MCP 2026-07-28, versioning).
+func speaksModern(version string, messages []*jsonrpc.Message) bool {
+	if isModern(version) {
+		return true
+	}
+	if len(messages) != 1 || messages[0].Kind != jsonrpc.Request {
+		return false
+	}
+	_, ok := jsonrpc.Member(messages[0].Params(), "_meta", mcp.MetaVersion)
+	return ok
+}
+
+// versions are the versions of clients with sessions on this transport.
+func versions() []string {
+	return slices.DeleteFunc(mcp.VersionsWithInitialize(), func(v string) bool { return v < versionAssumed })
 }
 
 // checkVersion refuses a version that the gateway does not speak.

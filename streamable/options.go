@@ -28,6 +28,10 @@ type Options struct {
 	// MaxQueuedBytes bounds what waits to be written to one response; over it the
 	// response is cut. An answer of any size passes alone. Default 1 MiB.
 	MaxQueuedBytes int
+	// SamePeer says that the server sees nothing of the context of a request but the
+	// principal. Then requests of clients without sessions may share connections although
+	// PassRequest is set.
+	SamePeer bool
 	// Store keeps the events of streams for clients that are cut. nil: nothing is kept,
 	// and a client that is cut loses what it has not read.
 	Store EventStore

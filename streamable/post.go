@@ -42,8 +42,15 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 		return
 	}
 	p := &post{w: w, r: r, principal: principal, stream: stream, session: id, version: r.Header.Get(front.HeaderVersion)}
-	if p.messages, p.batch, refusal = parse(body.Bytes); refusal == nil {
+	p.messages, p.batch, refusal = parse(body.Bytes)
+	switch {
+	case refusal != nil:
+	case !speaksModern(p.version, p.messages):
 		refusal = h.serveLegacy(p)
+	case p.batch:
+		refusal = front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %s has no batches: send each message by itself", mcp.VersionStateless)
+	default:
+		h.modern.ServePOST(w, r, principal, p.messages[0])
 	}
 	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)

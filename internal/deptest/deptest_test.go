@@ -20,6 +20,7 @@ const module = "github.com/mcp-sse/mcp-sse"
 var layers = [][]string{
 	{"jsonrpc", "metrics", "peer", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet", "internal/fair", "internal/stack"},
 	{"internal/mcp", "internal/budget"},
+	{"internal/mirror"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/buffer", "upstream/internal/inprocess"},
 	{"upstream/stdio", "upstream/internal/exchange"},

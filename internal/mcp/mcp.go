@@ -67,11 +67,37 @@ const (
 	MethodTaskChanged         = "notifications/tasks" // of the tasks extension of MCP 2026-07-28
 )
 
+// Members of _meta of MCP 2026-07-28 (basic, _meta).
+const (
+	MetaVersion      = "io.modelcontextprotocol/protocolVersion"
+	MetaClientInfo   = "io.modelcontextprotocol/clientInfo"
+	MetaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaLogLevel     = "io.modelcontextprotocol/logLevel"
+	MetaServerInfo   = "io.modelcontextprotocol/serverInfo"
+	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
+)
+
+// InputKeys is what this gateway adds: as an experimental capability it asks for a member
+// of _meta of that name in each request for input, which has the server's own key for it.
+const InputKeys = "io.github.mcp-sse/inputKey"
+
+// Types of results of MCP 2026-07-28 (basic, results).
+const (
+	ResultComplete = "complete"
+	ResultInput    = "input_required"
+)
+
 // ChangedList returns the list, such as "tools", that a notification with this
 // method says has changed. It reports false for any other method.
 func ChangedList(method string) (list string, ok bool) {
 	return strings.CutSuffix(strings.TrimPrefix(method, "notifications/"), "/list_changed")
 }
+
+// Error codes of MCP 2025-11-25 (schema) that MCP 2026-07-28 no longer has.
+const (
+	CodeResourceNotFound    = -32002
+	CodeElicitationRequired = -32042
+)
 
 // Error codes of MCP 2026-07-28 (schema), which clients of earlier versions do
 // not know.
@@ -114,4 +140,26 @@ func Declares(capabilities json.RawMessage, names ...string) bool {
 // declares it; see [Declares].
 func IsDeclared(value json.RawMessage) bool {
 	return string(value) != "null" && string(value) != "false"
+}
+
+// Answers reports whether a client with these capabilities answers a server's request for
+// input (MCP 2025-11-25 and 2026-07-28, client features). No client answers other
+// requests.
+func Answers(capabilities json.RawMessage, method string, params json.RawMessage) bool {
+	declares := func(names ...string) bool { return Declares(capabilities, names...) }
+	switch method {
+	case MethodListRoots:
+		return declares("roots")
+	case MethodSample:
+		_, withTools := jsonrpc.Member(params, "tools")
+		return declares("sampling") && (!withTools || declares("sampling", "tools"))
+	case MethodElicit:
+		mode, _ := jsonrpc.Member(params, "mode")
+		if name, _ := jsonrpc.Text(mode); name == "url" {
+			return declares("elicitation", "url")
+		}
+		// {} means forms, as in versions without modes.
+		return declares("elicitation") && (declares("elicitation", "form") || !declares("elicitation", "url"))
+	}
+	return false
 }

@@ -29,6 +29,8 @@ type ErrorData struct {
 	Status int `json:"status,omitempty"`
 	// RetryAfterMs is the pause that the server asked for; 0: none.
 	RetryAfterMs int64 `json:"retryAfterMs,omitempty"`
+	// RequiredCapabilities are those that the client would have to declare; nil: unknown.
+	RequiredCapabilities json.RawMessage `json:"requiredCapabilities,omitempty"`
 }
 
 // NewError returns an error with code -32603 and data.

@@ -122,6 +122,6 @@ func withoutSubscription(n *jsonrpc.Message) []byte {
 	if !ok {
 		return n.Raw()
 	}
-	meta = jsonrpc.RemoveMember(meta, metaSubscription)
+	meta = jsonrpc.RemoveMember(meta, mcp.MetaSubscription)
 	return jsonrpc.ReplaceMember(n.Raw(), meta, "params", "_meta")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/mirror"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
@@ -29,7 +30,7 @@ func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error
 	asked, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
 	resp, err := x.Do(asked, http.MethodPost, discoverRequest(), http.Header{
-		exchange.HeaderVersion: {mcp.VersionStateless}, headerMethod: {mcp.MethodDiscover},
+		exchange.HeaderVersion: {mcp.VersionStateless}, mirror.HeaderMethod: {mcp.MethodDiscover},
 	})
 	switch {
 	case err != nil && asked.Err() != nil && ctx.Err() == nil:

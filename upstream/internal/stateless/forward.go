@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/mirror"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
@@ -32,7 +33,7 @@ func (c *Conn) forward(k *exchange.Call) {
 			return
 		}
 		kind, ok := resultType(m.Result())
-		if ok && kind == resultComplete {
+		if ok && kind == mcp.ResultComplete {
 			c.complete(k, m)
 			release()
 			return
@@ -113,7 +114,7 @@ func (c *Conn) learn(result json.RawMessage) json.RawMessage {
 			continue
 		}
 		if c.tools == nil {
-			c.tools = make(map[string][]paramHeader)
+			c.tools = make(map[string][]mirror.Param)
 		}
 		if len(c.tools) < maxTools {
 			c.tools[name] = headers

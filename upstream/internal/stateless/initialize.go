@@ -54,7 +54,7 @@ func initializeResult(discovered, params json.RawMessage, name string) json.RawM
 	if !ok || capabilities[0] != '{' {
 		capabilities = json.RawMessage("{}")
 	}
-	info, ok := jsonrpc.Member(discovered, "_meta", metaServerInfo)
+	info, ok := jsonrpc.Member(discovered, "_meta", mcp.MetaServerInfo)
 	if !ok || info[0] != '{' {
 		info, _ = json.Marshal(struct { // strings always have a JSON form
 			Name    string `json:"name"`

@@ -131,7 +131,7 @@ func (c *Conn) plan(requests json.RawMessage) ([]*ask, error) {
 	var asks []*ask
 	for _, key := range slices.Sorted(maps.Keys(byKey)) {
 		r := byKey[key]
-		if !meta.serves(r.Method, r.Params) {
+		if !mcp.Answers(meta.capabilities, r.Method, r.Params) {
 			return nil, exchange.InvalidResponse("it asks for %.64q, which the client has not declared", r.Method)
 		}
 		a := &ask{key: key, method: r.Method, params: r.Params, reply: make(chan *jsonrpc.Message, 1)}
@@ -139,26 +139,25 @@ func (c *Conn) plan(requests json.RawMessage) ([]*ask, error) {
 			// 2025-11-25 demands one.
 			a.params = jsonrpc.SetMember(a.params, json.RawMessage(strconv.Quote(rand.Text())), "elicitationId")
 		}
+		if meta.keys {
+			a.params = withKey(a.params, key)
+		}
 		asks = append(asks, a)
 	}
 	return asks, nil
 }
 
-// serves reports whether the client has declared that it answers a request.
-func (m requestMeta) serves(method string, params json.RawMessage) bool {
-	switch method {
-	case mcp.MethodListRoots:
-		return m.declares("roots")
-	case mcp.MethodSample:
-		return m.declares("sampling") && (!has(params, "tools") || m.declares("sampling", "tools"))
-	case mcp.MethodElicit:
-		url := m.declares("elicitation", "url")
-		if elicitMode(params) == "url" {
-			return url
-		}
-		return m.declares("elicitation") && (!url || m.declares("elicitation", "form"))
+// withKey returns the params of an input request with the server's key for it.
+func withKey(params json.RawMessage, key string) json.RawMessage {
+	if params == nil {
+		params = json.RawMessage("{}")
 	}
-	return false
+	meta, ok := jsonrpc.Member(params, "_meta")
+	if !ok || meta[0] != '{' {
+		meta = json.RawMessage("{}")
+	}
+	raw, _ := json.Marshal(key) // a string always has a JSON form
+	return jsonrpc.SetMember(params, jsonrpc.SetMember(meta, raw, mcp.InputKeys), "_meta")
 }
 
 // elicitMode returns the mode of an elicitation; form is the default (MCP 2026-07-28,

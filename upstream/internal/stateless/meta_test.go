@@ -2,7 +2,6 @@ package stateless
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/mirror"
 	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
@@ -52,20 +52,20 @@ func TestMetaIsAddedAndAllElseKept(t *testing.T) {
 }
 
 func TestHeadersMirrorTheRequest(t *testing.T) {
-	region := []paramHeader{{[]string{"where", "region"}, "Region"}}
+	region := []mirror.Param{{Path: []string{"where", "region"}, Name: "Region"}}
 	for _, tc := range []struct {
 		method, params string
-		mirrored       []paramHeader
+		mirrored       []mirror.Param
 		want           map[string]string
 		code           int
 	}{
 		{"tools/list", `{"name":"x"}`, nil, map[string]string{}, 0},
-		{"tools/call", `{"name":"sum"}`, nil, map[string]string{headerName: "sum"}, 0},
-		{"prompts/get", `{"name":"Grüße"}`, nil, map[string]string{headerName: "=?base64?R3LDvMOfZQ==?="}, 0},
-		{"resources/read", `{"uri":"file:///a b"}`, nil, map[string]string{headerName: "file:///a b"}, 0},
-		{"tools/call", `{"name":"sum","arguments":{"where":{"region":"eu"}}}`, region, map[string]string{headerName: "sum", "Mcp-Param-Region": "eu"}, 0},
-		{"tools/call", `{"name":"sum","arguments":{"where":{"region":null}}}`, region, map[string]string{headerName: "sum"}, 0},
-		{"tools/call", `{"name":"sum","arguments":{}}`, region, map[string]string{headerName: "sum"}, 0},
+		{"tools/call", `{"name":"sum"}`, nil, map[string]string{mirror.HeaderName: "sum"}, 0},
+		{"prompts/get", `{"name":"Grüße"}`, nil, map[string]string{mirror.HeaderName: "=?base64?R3LDvMOfZQ==?="}, 0},
+		{"resources/read", `{"uri":"file:///a b"}`, nil, map[string]string{mirror.HeaderName: "file:///a b"}, 0},
+		{"tools/call", `{"name":"sum","arguments":{"where":{"region":"eu"}}}`, region, map[string]string{mirror.HeaderName: "sum", "Mcp-Param-Region": "eu"}, 0},
+		{"tools/call", `{"name":"sum","arguments":{"where":{"region":null}}}`, region, map[string]string{mirror.HeaderName: "sum"}, 0},
+		{"tools/call", `{"name":"sum","arguments":{}}`, region, map[string]string{mirror.HeaderName: "sum"}, 0},
 		{"tools/call", `{"name":"sum","arguments":{"where":{"region":{}}}}`, region, nil, jsonrpc.CodeInvalidParams},
 		{"tools/call", `{"name":1}`, nil, nil, jsonrpc.CodeInvalidParams},
 		{"resources/read", `{}`, nil, nil, jsonrpc.CodeInvalidParams},
@@ -78,7 +78,7 @@ func TestHeadersMirrorTheRequest(t *testing.T) {
 			}
 			continue
 		}
-		tc.want[exchange.HeaderVersion], tc.want[headerMethod] = "2026-07-28", tc.method
+		tc.want[exchange.HeaderVersion], tc.want[mirror.HeaderMethod] = "2026-07-28", tc.method
 		if err != nil || len(got) != len(tc.want) {
 			t.Errorf("%s %s: got %v, %v, want %v", tc.method, tc.params, got, err, tc.want)
 			continue
@@ -104,7 +104,7 @@ func TestHeaderValuesAreEncodedWhereTheyMust(t *testing.T) {
 		"a\x7f":               "=?base64?YX8=?=",
 		"in the middle: fine": "in the middle: fine",
 	} {
-		if got := encodeHeader(value); got != want {
+		if got := mirror.Encode(value); got != want {
 			t.Errorf("%q: got %s, want %s", value, got, want)
 		}
 	}
@@ -116,12 +116,12 @@ func TestArgumentsAsHeaderText(t *testing.T) {
 		`1`: "1", `-7`: "-7", `0`: "0", `-0`: "0", `42.0`: "42", `1e3`: "1000",
 		`9007199254740991`: "9007199254740991", `-9007199254740991`: "-9007199254740991",
 	} {
-		if got, ok := headerText(json.RawMessage(raw)); !ok || got != want {
+		if got, ok := mirror.Text(json.RawMessage(raw)); !ok || got != want {
 			t.Errorf("%s: got %q, %v, want %q", raw, got, ok, want)
 		}
 	}
 	for _, raw := range []string{`1.5`, `9007199254740992`, `-9007199254740992`, `1e400`, `9223372036854775808`, `1e17`, `null`, `{}`, `[]`} {
-		if got, ok := headerText(json.RawMessage(raw)); ok {
+		if got, ok := mirror.Text(json.RawMessage(raw)); ok {
 			t.Errorf("%s became %q", raw, got)
 		}
 	}
@@ -135,7 +135,7 @@ func TestToolsWithInvalidAnnotationsAreLeftOut(t *testing.T) {
 		t.Errorf("a list without invalid tools changed to %s", got)
 	}
 	got := page.headers["ok"]
-	if len(got) != 2 || strings.Join(got[0].path, ".") != "o.n" || got[0].name != "N" || strings.Join(got[1].path, ".") != "r" {
+	if len(got) != 2 || strings.Join(got[0].Path, ".") != "o.n" || got[0].Name != "N" || strings.Join(got[1].Path, ".") != "r" {
 		t.Errorf("got headers %v", got)
 	}
 	for why, schema := range map[string]string{
@@ -198,7 +198,8 @@ func TestErrorsOfTheNewVersionAreTranslated(t *testing.T) {
 		`{"code":-32020,"message":"Mcp-Name"}`: `{"code":-32603,"message":"the server refused the headers of the request: Mcp-Name",` +
 			`"data":{"reason":"header_mismatch","retryable":false}}`,
 		`{"code":-32021,"message":"m","data":{"requiredCapabilities":{"sampling":{},"elicitation":{}}}}`: `{"code":-32603,` +
-			`"message":"the server needs capabilities that the client has not declared: elicitation, sampling","data":{"reason":"missing_capability","retryable":false}}`,
+			`"message":"the server needs capabilities that the client has not declared: elicitation, sampling",` +
+			`"data":{"reason":"missing_capability","retryable":false,"requiredCapabilities":{"sampling":{},"elicitation":{}}}}`,
 		`{"code":-32021,"message":"needs roots"}`: `{"code":-32603,"message":"the server needs capabilities that the client has not declared: needs roots",` +
 			`"data":{"reason":"missing_capability","retryable":false}}`,
 		`{"code":-32022,"message":"m"}`: `{"code":-32603,"message":"the server no longer speaks MCP 2026-07-28","data":{"reason":"unsupported_version","retryable":true}}`,
@@ -249,7 +250,7 @@ func TestOnlyWhatIsDeclaredIsServed(t *testing.T) {
 		{`{"roots":{},"ping":{}}`, "ping", ``, false},
 	} {
 		m := newRequestMeta(json.RawMessage(`{"capabilities":` + tc.capabilities + `}`))
-		if got := m.serves(tc.method, json.RawMessage(tc.params)); got != tc.want {
+		if got := mcp.Answers(m.capabilities, tc.method, json.RawMessage(tc.params)); got != tc.want {
 			t.Errorf("%s, %s %s: got %v, want %v", tc.capabilities, tc.method, tc.params, got, tc.want)
 		}
 	}
@@ -278,7 +279,7 @@ func FuzzModernParams(f *testing.F) {
 			return
 		}
 		after := objectOf(t, got)
-		version, _ := jsonrpc.Member(got, "_meta", metaVersion)
+		version, _ := jsonrpc.Member(got, "_meta", mcp.MetaVersion)
 		if string(version) != `"2026-07-28"` {
 			t.Fatalf("no version in %s", got)
 		}
@@ -359,23 +360,16 @@ func FuzzModernHeader(f *testing.F) {
 		}
 		value, _ = jsonrpc.Text(raw) // what is no UTF-8 has become so
 		params := json.RawMessage(`{"name":` + string(raw) + `,"arguments":{"a":` + string(raw) + `}}`)
-		h, e := requestHeader(mcp.MethodCallTool, params, []paramHeader{{[]string{"a"}, "A"}})
+		h, e := requestHeader(mcp.MethodCallTool, params, []mirror.Param{{Path: []string{"a"}, Name: "A"}})
 		if e != nil {
 			t.Fatal(e)
 		}
-		for _, name := range []string{headerName, headerParam + "A"} {
+		for _, name := range []string{mirror.HeaderName, mirror.HeaderParam + "A"} {
 			got := h.Get(name)
-			if got == "" || !plainHeader(got) {
+			if got == "" || !mirror.IsPlain(got) {
 				t.Fatalf("header %s is %q", name, got)
 			}
-			if encoded, ok := strings.CutPrefix(got, encodedPrefix); ok && strings.HasSuffix(encoded, encodedSuffix) {
-				decoded, err := base64.StdEncoding.DecodeString(strings.TrimSuffix(encoded, encodedSuffix))
-				if err != nil {
-					t.Fatalf("header %s is %q: %v", name, got, err)
-				}
-				got = string(decoded)
-			}
-			if got != value {
+			if got, ok := mirror.Decode(got); !ok || got != value {
 				t.Fatalf("header %s says %q, want %q", name, got, value)
 			}
 		}
@@ -410,7 +404,7 @@ func TestReadingToolsTakesTimeInProportion(t *testing.T) {
 }
 
 func TestToolWithTooManyMirroredArgumentsIsLeftOut(t *testing.T) {
-	for n, kept := range map[int]bool{maxParamHeaders: true, maxParamHeaders + 1: false} {
+	for n, kept := range map[int]bool{mirror.MaxParams: true, mirror.MaxParams + 1: false} {
 		var all []string
 		for i := range n {
 			all = append(all, fmt.Sprintf(`"a%d":{"type":"string","x-mcp-header":"A%d"}`, i, i))

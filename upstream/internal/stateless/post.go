@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/mirror"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
@@ -89,7 +90,7 @@ func unread(ctx context.Context, err error) error {
 func (c *Conn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMessage) ([]byte, http.Header, error) {
 	c.mu.Lock()
 	meta := c.meta
-	var mirrored []paramHeader
+	var mirrored []mirror.Param
 	if m.Method == mcp.MethodCallTool && c.tools != nil {
 		member, _ := jsonrpc.Member(params, "name")
 		name, _ := jsonrpc.Text(member)
@@ -109,10 +110,10 @@ func (c *Conn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMessage) (
 
 // tell posts a notification. Nobody waits for the response.
 func (c *Conn) tell(k *exchange.Call) {
-	if !plainHeader(k.Method) {
+	if !mirror.IsPlain(k.Method) {
 		return
 	}
-	header := http.Header{exchange.HeaderVersion: {mcp.VersionStateless}, headerMethod: {k.Method}}
+	header := http.Header{exchange.HeaderVersion: {mcp.VersionStateless}, mirror.HeaderMethod: {k.Method}}
 	ctx, cancel := context.WithTimeout(k.Ctx, tellTimeout)
 	defer cancel()
 	resp, err := c.x.Do(ctx, http.MethodPost, k.Msg.Raw(), header)

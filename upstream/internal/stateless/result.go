@@ -25,21 +25,15 @@ const (
 	reasonSubscriptions = "too_many_subscriptions"
 )
 
-// Types of results (MCP 2026-07-28, basic/index).
-const (
-	resultComplete = "complete"
-	resultInput    = "input_required"
-)
-
 // resultType returns the type of a result; one without a type is complete. It reports
 // false for an unknown type.
 func resultType(result json.RawMessage) (string, bool) {
 	raw, ok := jsonrpc.Member(result, "resultType")
 	if !ok {
-		return resultComplete, true
+		return mcp.ResultComplete, true
 	}
 	name, _ := jsonrpc.Text(raw)
-	return name, name == resultComplete || name == resultInput
+	return name, name == mcp.ResultComplete || name == mcp.ResultInput
 }
 
 // plainResult returns a result as clients of earlier versions know it: without
@@ -55,12 +49,24 @@ func translateError(m *jsonrpc.Message) *jsonrpc.Error {
 	case mcp.CodeHeaderMismatch:
 		return exchange.NewError(exchange.ErrorData{Reason: reasonHeaders}, "the server refused the headers of the request: %s", errorText(m))
 	case mcp.CodeMissingCapability:
-		return exchange.NewError(exchange.ErrorData{Reason: reasonCapability}, "the server needs capabilities that the client has not declared: %s", missing(m))
+		return exchange.NewError(exchange.ErrorData{Reason: reasonCapability, RequiredCapabilities: required(m)}, "the server needs capabilities that the client has not declared: %s", missing(m))
 	case mcp.CodeUnsupportedVersion:
 		return exchange.NewError(exchange.ErrorData{Reason: reasonVersion, Retryable: true}, "%v", errOtherVersion)
 	}
 	return nil
 }
+
+// required returns the capabilities that an error asks for; nil: it does not say.
+func required(m *jsonrpc.Message) json.RawMessage {
+	member, ok := jsonrpc.Member(m.Error(), "data", "requiredCapabilities")
+	if !ok || member[0] != '{' || len(member) > maxRequired {
+		return nil
+	}
+	return member
+}
+
+// maxRequired bounds the required capabilities that a client is told, in bytes.
+const maxRequired = 4 << 10
 
 // missing names the capabilities that an error asks for.
 func missing(m *jsonrpc.Message) string {

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/mirror"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -52,10 +53,10 @@ type Conn struct {
 	discovered json.RawMessage
 	meta       requestMeta
 	nextID     int64
-	calls      exchange.Calls           // by the ids that the owner of the session gave
-	tools      map[string][]paramHeader // tools with mirrored arguments, by name
-	left       map[string]bool          // tools that are left out and logged
-	asks       map[jsonrpc.ID]*ask      // by our ids
+	calls      exchange.Calls            // by the ids that the owner of the session gave
+	tools      map[string][]mirror.Param // tools with mirrored arguments, by name
+	left       map[string]bool           // tools that are left out and logged
+	asks       map[jsonrpc.ID]*ask       // by our ids
 	listening  listening
 }
 

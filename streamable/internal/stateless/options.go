@@ -1,0 +1,56 @@
+package stateless
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/front"
+)
+
+// Options configure a Handler. The zero value gives the defaults.
+type Options struct {
+	// Options are those of every HTTP transport.
+	front.Options
+	// IdleTimeout closes a connection that no request has used for so long. Default 5 min.
+	IdleTimeout time.Duration
+	// LegacyVersions are the earlier versions that the endpoint serves, for
+	// server/discover. Default none.
+	LegacyVersions []string
+	// SamePeer says that the server sees nothing of the context of a request but the
+	// principal, so that requests may share connections although PassRequest is set.
+	SamePeer bool
+	// MaxConnections bounds the connections. Default 1024.
+	MaxConnections int
+	// MaxCalls bounds the calls of one client that may need input, at a time: each takes a
+	// connection. Default 16.
+	MaxCalls int
+	// InputTimeout bounds how long a call waits for the client's input. Default 5 min.
+	InputTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Options = o.Options.WithDefaults()
+	o.IdleTimeout = cmp.Or(max(0, o.IdleTimeout), 5*time.Minute)
+	o.MaxConnections = cmp.Or(o.MaxConnections, 1024)
+	o.MaxCalls = cmp.Or(o.MaxCalls, 16)
+	o.InputTimeout = cmp.Or(o.InputTimeout, 5*time.Minute)
+	return o
+}
+
+// Bounds on what a client sends and a server makes the handler keep.
+const (
+	// maxCapabilities and maxClientInfo bound these members of _meta, in bytes.
+	maxCapabilities = 32 << 10
+	maxClientInfo   = 4 << 10
+	// maxQueued bounds the notifications that wait for one client, in bytes.
+	maxQueued = 1 << 20
+	// maxAsks bounds the server's open requests to one call.
+	maxAsks = 32
+	// maxRounds bounds how often a call may ask for input.
+	maxRounds = 10
+	// settleTime is how long a call waits for more requests of the server after one:
+	// servers ask several things at once.
+	settleTime = 20 * time.Millisecond
+	// callWait bounds how long a call waits for a connection of its client.
+	callWait = 30 * time.Second
+)

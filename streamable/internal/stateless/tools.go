@@ -1,0 +1,96 @@
+package stateless
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/mirror"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// maxToolPages bounds the pages of a tools/list of the handler.
+	maxToolPages = 64
+	// maxTools bounds the tools whose mirrored arguments are remembered.
+	maxTools = 4096
+)
+
+// tools knows which arguments of the server's tools are mirrored in headers.
+type tools struct {
+	mu       sync.Mutex                // guards what follows
+	mirrored map[string][]mirror.Param // tools with mirrored arguments, by name
+	complete bool                      // all tools have been seen
+}
+
+// of returns the mirrored arguments of a tool. It reports false if that is not known.
+func (t *tools) of(name string) ([]mirror.Param, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	params, ok := t.mirrored[name]
+	return params, ok || t.complete
+}
+
+// learn reads a result of tools/list. all says that it has all tools. Tools whose
+// annotations break the rules have no mirrored arguments: clients leave them out.
+func (t *tools) learn(result json.RawMessage, all bool) {
+	found := make(map[string][]mirror.Param)
+	list, _ := jsonrpc.Member(result, "tools")
+	jsonrpc.Each(list, func(tool json.RawMessage) {
+		schema, _ := jsonrpc.Member(tool, "inputSchema")
+		if params, err := mirror.Params(schema); err == nil && len(params) > 0 {
+			member, _ := jsonrpc.Member(tool, "name")
+			name, _ := jsonrpc.Text(member)
+			found[name] = params
+		}
+	})
+	_, more := jsonrpc.Member(result, "nextCursor")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, params := range found {
+		if t.mirrored == nil {
+			t.mirrored = make(map[string][]mirror.Param)
+		}
+		if len(t.mirrored) < maxTools {
+			t.mirrored[name] = params
+		}
+	}
+	t.complete = t.complete || all && !more
+}
+
+// forget drops what is known: the list has changed.
+func (t *tools) forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mirrored, t.complete = nil, false
+}
+
+// listsAll reports whether the answer to a tools/list begins with the first tool.
+func listsAll(q *request) bool {
+	_, ok := jsonrpc.Member(q.Params(), "cursor")
+	return !ok
+}
+
+// listTools lists the tools for the handler itself. If that fails, no arguments of tools
+// are checked: the server refuses the call, if it knows the tool.
+func (l *link) listTools(ctx context.Context) {
+	if _, ok := jsonrpc.Member(l.result, "capabilities", "tools"); !ok {
+		l.group.tools.learn(nil, true)
+		return
+	}
+	params := json.RawMessage(nil)
+	for range maxToolPages {
+		m, err := l.ask(ctx, mcp.MethodListTools, params)
+		if err != nil || m.Result() == nil {
+			return
+		}
+		cursor, more := jsonrpc.Member(m.Result(), "nextCursor")
+		more = more && cursor[0] == '"'
+		l.group.tools.learn(jsonrpc.RemoveMember(m.Result(), "nextCursor"), !more)
+		if !more {
+			return
+		}
+		params = jsonrpc.SetMember(json.RawMessage("{}"), cursor, "cursor")
+	}
+}
