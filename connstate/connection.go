@@ -100,6 +100,9 @@ type Client struct {
 	Addr netip.Addr
 	// Principal is who was authenticated; "" without authentication.
 	Principal string
+	// Transport is how the client reaches the gateway: a Transport constant of package
+	// metrics.
+	Transport string
 	// UserAgent is what the client calls itself. It is only for logs and snapshots.
 	UserAgent string
 	// Dialect is what the client or the configuration chose; "" for undecided.

@@ -46,6 +46,7 @@ var ErrTaken = errors.New("a connection has this id")
 // Registry finds, limits and drains connections. It is safe for concurrent use.
 type Registry struct {
 	opts   Options
+	over   map[string]*Options // with the Metrics of each transport
 	limits Limits
 	conns  sync.Map // id → *Connection
 	open   atomic.Int64
@@ -59,8 +60,15 @@ type Registry struct {
 
 // NewRegistry returns a registry without connections.
 func NewRegistry(limits Limits, opts Options) *Registry {
+	opts = opts.withDefaults()
+	over := make(map[string]*Options)
+	for _, transport := range metrics.Transports() {
+		own := opts
+		own.Metrics = opts.Metrics.Over(transport)
+		over[transport] = &own
+	}
 	return &Registry{
-		opts: opts.withDefaults(), limits: limits,
+		opts: opts, over: over, limits: limits,
 		perIP: make(map[netip.Prefix]int), rates: newRates(limits.Rate, limits.Burst),
 		empty: make(chan struct{}),
 	}
@@ -76,15 +84,19 @@ func (r *Registry) OpenAs(client Client, id string) (*Connection, error) {
 	if id == "" {
 		id = uuid.NewString()
 	}
-	c := newConnection(id, client, &r.opts)
+	opts := r.over[client.Transport]
+	if opts == nil {
+		opts = &r.opts
+	}
+	c := newConnection(id, client, opts)
 	if taken, err := r.add(c); taken {
 		return nil, ErrTaken
 	} else if err != nil {
-		r.opts.Metrics.ConnectionRejected(err.Reason)
+		opts.Metrics.ConnectionRejected(err.Reason)
 		return nil, err
 	}
-	r.opts.Metrics.ConnectionOpened()
-	r.opts.Metrics.StateChanged("", Initializing.String())
+	opts.Metrics.ConnectionOpened()
+	opts.Metrics.StateChanged("", Initializing.String())
 	return c, nil
 }
 
@@ -147,10 +159,10 @@ func (r *Registry) Remove(c *Connection) {
 	if _, ok := r.conns.LoadAndDelete(c.id); !ok {
 		return
 	}
-	r.opts.Metrics.StateChanged(c.State().String(), "")
-	r.opts.Metrics.ConnectionClosed(c.Reason())
+	c.opts.Metrics.StateChanged(c.State().String(), "")
+	c.opts.Metrics.ConnectionClosed(c.Reason())
 	if ready := c.firstReady(); !ready.IsZero() {
-		r.opts.Metrics.ConnectionLasted(c.Reason(), time.Since(c.opened), time.Since(ready), c.ShortID())
+		c.opts.Metrics.ConnectionLasted(c.Reason(), time.Since(c.opened), time.Since(ready), c.ShortID())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

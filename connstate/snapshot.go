@@ -77,6 +77,7 @@ type Snapshot struct {
 	ID              string    `json:"id"`
 	State           State     `json:"state"`
 	Since           time.Time `json:"since"`
+	Transport       string    `json:"transport,omitempty"`
 	Remote          string    `json:"remote,omitempty"`
 	Principal       string    `json:"principal,omitempty"`
 	UserAgent       string    `json:"userAgent,omitempty"`
@@ -113,7 +114,7 @@ func (c *Connection) Snapshot() Snapshot {
 	defer c.mu.Unlock()
 	s := Snapshot{
 		ID: c.ShortID(), State: c.state, Since: c.since,
-		Principal: c.client.Principal, UserAgent: c.client.UserAgent,
+		Transport: c.client.Transport, Principal: c.client.Principal, UserAgent: c.client.UserAgent,
 		Dialect: c.dialect, ProtocolVersion: c.protocolVersion, Reason: c.reason,
 		Opened: c.opened, Ready: c.ready,
 		FirstByte: unixTime(c.firstByte.Load()), LastIn: unixTime(c.lastIn.Load()), LastOut: unixTime(c.lastOut.Load()),

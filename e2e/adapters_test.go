@@ -21,8 +21,9 @@ func TestEachClientOverEachAdapter(t *testing.T) {
 			t.Run(test.server.name+"/"+transport, func(t *testing.T) {
 				t.Parallel()
 				p := startProgram(t, nil, everythingGo(t), "-sdk", test.sdk, "-transport", transport)
+				at := endpoints{overSSE: p.url}
 				var wg sync.WaitGroup
-				for _, k := range kinds() {
+				for _, k := range at.kinds() {
 					if k.oneShot && k.discovers {
 						continue
 					}
@@ -35,7 +36,7 @@ func TestEachClientOverEachAdapter(t *testing.T) {
 				if test.sdk == "mcp-go" && transport == "sse" {
 					return // this handler cannot ask: "session does not support sampling"
 				}
-				forEachAsked(t, p.url, test.server, func(who, tool, text string, err error) {
+				forEachAsked(t, at, test.server, func(who, tool, text string, err error) {
 					if err != nil || !strings.Contains(text, who) {
 						t.Errorf("%s: %s = %q, error %v, want %s in it", who, tool, text, err, who)
 					}

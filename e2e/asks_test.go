@@ -21,7 +21,7 @@ func eachAsks(t *testing.T, servers []server) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			g := startGateway(t, s.start(t)...)
-			forEachAsked(t, g.url, s, func(who, tool, text string, err error) {
+			forEachAsked(t, g.endpoints(), s, func(who, tool, text string, err error) {
 				if err != nil || !strings.Contains(text, who) {
 					t.Errorf("%s: %s = %q, error %v, want %s in it", who, tool, text, err, who)
 				}
@@ -43,7 +43,7 @@ func eachAsksNobody(t *testing.T, servers []server) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			g := startGateway(t, append([]string{"--sessions", "shared"}, s.start(t)...)...)
-			forEachAsked(t, g.url, s, func(who, tool, text string, err error) {
+			forEachAsked(t, g.endpoints(), s, func(who, tool, text string, err error) {
 				if err == nil {
 					t.Errorf("%s: %s = %q, want an error: nobody may be asked", who, tool, text)
 				}
@@ -53,16 +53,16 @@ func eachAsksNobody(t *testing.T, servers []server) {
 }
 
 // forEachAsked has each question asked of each client, all at the same time.
-func forEachAsked(t *testing.T, url string, s server, check func(who, tool, text string, err error)) {
+func forEachAsked(t *testing.T, at endpoints, s server, check func(who, tool, text string, err error)) {
 	t.Helper()
 	var wg sync.WaitGroup
-	for _, k := range kinds() {
+	for _, k := range at.kinds() {
 		if !k.answers {
 			continue
 		}
 		wg.Go(func() {
 			who := "friend-of-" + k.name
-			c := k.open(t, url, who)
+			c := k.open(t, at[k.over], who)
 			if err := c.connect(within(t)); err != nil {
 				t.Errorf("%s: connect: %v", who, err)
 				return

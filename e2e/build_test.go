@@ -28,7 +28,7 @@ func (b *builder) build() {
 	if b.dir, b.err = os.MkdirTemp("", "sse-server-e2e-"); b.err != nil {
 		return
 	}
-	cmd := exec.Command("go", "build", "-race", "-o", b.dir, "../cmd/sse-server", "./everything")
+	cmd := exec.Command("go", "build", "-race", "-o", b.dir, "../cmd/sse-server", "./everything", "./conformance")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		b.err = fmt.Errorf("build: %w\n%s", err, out)
 	}
@@ -44,6 +44,12 @@ func binary(t *testing.T) string {
 func everythingGo(t *testing.T) string {
 	t.Helper()
 	return built(t, "everything")
+}
+
+// conformanceGo returns the path of the built ./conformance.
+func conformanceGo(t *testing.T) string {
+	t.Helper()
+	return built(t, "conformance")
 }
 
 func built(t *testing.T, name string) string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 )
@@ -40,33 +41,80 @@ type traffic struct {
 	Opening string `json:"opening"`
 }
 
-// kind is one client program.
+// transport is a way from a client to the gateway: a path of its own.
+type transport string
+
+const (
+	overSSE    transport = "sse"        // HTTP+SSE, /sse
+	streamable transport = "streamable" // Streamable HTTP, /mcp
+)
+
+// opener makes a client that does not connect yet. With a name it declares
+// sampling, elicitation and roots, and answers each with the name, if it can.
+type opener func(t *testing.T, url string, over transport, name string) client
+
+// kind is one client program over one transport.
 type kind struct {
 	name string
-	// open makes a client that does not connect yet. With a name it declares
-	// sampling, elicitation and roots, and answers each with the name, if it can.
-	open func(t *testing.T, url, name string) client
+	over transport
+	make opener
 	// discovers: it sends server/discover before initialize.
 	discovers bool
 	// reconnects: it opens a new stream by itself, and does not initialize again.
 	reconnects bool
 	// oneShot: every step is a process and a connection of its own.
 	oneShot bool
-	// answers: it takes requests of the server over SSE.
+	// noStream: it does not open a stream for what comes unasked.
+	noStream bool
+	// likeAnother: once connected it does what another kind does.
+	likeAnother bool
+	// answers: it takes requests of the server.
 	answers bool
 	// noErrorData: it does not show the data of an error.
 	noErrorData bool
 }
 
+// open makes a client of the kind.
+func (k kind) open(t *testing.T, url, name string) client {
+	t.Helper()
+	return k.make(t, url, k.over, name)
+}
+
+// streams is how many streams the client opens for what comes unasked.
+func (k kind) streams() int {
+	if k.noStream {
+		return 0
+	}
+	return 1
+}
+
+// endpoints are the URLs of a server, by their transport.
+type endpoints map[transport]string
+
+// kinds returns the clients that can reach the server, without those that are like another.
+func (e endpoints) kinds() []kind {
+	return slices.DeleteFunc(kinds(), func(k kind) bool { return e[k.over] == "" || k.likeAnother })
+}
+
 func kinds() []kind {
 	return []kind{
-		{name: "TypeScriptSDK1", answers: true, open: openNode("sdk1"), reconnects: true},
-		{name: "TypeScriptClient2", answers: true, open: openNode("client2"), reconnects: true},
-		{name: "TypeScriptClient2Auto", answers: true, open: openNode("client2-auto"), reconnects: true, discovers: true},
-		{name: "Inspector", open: openInspector("legacy"), oneShot: true},
-		{name: "InspectorAuto", open: openInspector("auto"), oneShot: true, discovers: true},
-		{name: "GoSDK", open: openGoSDK, answers: true, discovers: true},
-		{name: "MCPGo", open: openMCPGo, noErrorData: true},
+		{name: "TypeScriptSDK1", over: overSSE, make: openNode("sdk1"), answers: true, reconnects: true},
+		{name: "TypeScriptClient2", over: overSSE, make: openNode("client2"), answers: true, reconnects: true},
+		{name: "TypeScriptClient2Auto", over: overSSE, make: openNode("client2-auto"), answers: true, reconnects: true, discovers: true},
+		{name: "Inspector", over: overSSE, make: openInspector("legacy"), oneShot: true},
+		{name: "InspectorAuto", over: overSSE, make: openInspector("auto"), oneShot: true, discovers: true},
+		{name: "GoSDK", over: overSSE, make: openGoSDK(""), answers: true, discovers: true},
+		{name: "MCPGo", over: overSSE, make: openMCPGo(false), noErrorData: true},
+
+		{name: "TypeScriptSDK1Streamable", over: streamable, make: openNode("sdk1"), answers: true},
+		{name: "TypeScriptClient2Streamable", over: streamable, make: openNode("client2"), answers: true},
+		{name: "TypeScriptClient2AutoStreamable", over: streamable, make: openNode("client2-auto"), answers: true, discovers: true, likeAnother: true},
+		{name: "InspectorStreamable", over: streamable, make: openInspector("legacy"), oneShot: true},
+		{name: "InspectorAutoStreamable", over: streamable, make: openInspector("auto"), oneShot: true, discovers: true},
+		{name: "GoSDKStreamable", over: streamable, make: openGoSDK("2025-11-25"), answers: true},
+		{name: "GoSDKAutoStreamable", over: streamable, make: openGoSDK(""), answers: true, discovers: true, likeAnother: true},
+		{name: "MCPGoStreamable", over: streamable, make: openMCPGo(true), answers: true, noErrorData: true},
+		{name: "MCPGoAutoStreamable", over: streamable, make: openMCPGo(false), answers: true, noErrorData: true, discovers: true, noStream: true},
 	}
 }
 
@@ -85,7 +133,7 @@ func forEachClient(t *testing.T, filter func(kind) bool, test func(t *testing.T,
 }
 
 func every(kind) bool        { return true }
-func lasting(k kind) bool    { return !k.oneShot }
+func lasting(k kind) bool    { return !k.oneShot && !k.likeAnother }
 func reconnects(k kind) bool { return k.reconnects }
 func discovers(k kind) bool  { return k.discovers }
 

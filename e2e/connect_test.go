@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-func TestClientSendsServerDiscoverFirstAndFallsBack(t *testing.T) {
+func TestClientThatSendsServerDiscoverFirstIsServed(t *testing.T) {
 	forEachClient(t, discovers, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
-		c := connect(t, k, g.url)
+		c := connect(t, k, g.at(k))
 		if got := c.saw().Opening; !k.oneShot && got != "server/discover" {
 			t.Errorf("first message = %q, want server/discover: this client no longer tests what it should", got)
 		}

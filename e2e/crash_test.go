@@ -46,15 +46,15 @@ func kill(t *testing.T, g *gateway, pid int) {
 func TestChildKilledBetweenCallsIsReplacedOnTheSameStream(t *testing.T) {
 	forEachClient(t, lasting, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
-		c := connect(t, k, g.url)
+		c := connect(t, k, g.at(k))
 		for range 3 {
 			old := killChild(t, g, c)
 			if got := mustCall(t, c, "pid", map[string]any{}); got == old {
 				t.Errorf("the call after the kill was answered by process %s, which is dead", old)
 			}
 		}
-		if got := c.saw().Streams; got != 1 {
-			t.Errorf("streams opened = %d, want 1", got)
+		if got := c.saw().Streams; got != k.streams() {
+			t.Errorf("streams opened = %d, want %d", got, k.streams())
 		}
 	})
 }
@@ -62,7 +62,7 @@ func TestChildKilledBetweenCallsIsReplacedOnTheSameStream(t *testing.T) {
 func TestChildKilledDuringACallFailsThatCallAlone(t *testing.T) {
 	forEachClient(t, lasting, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
-		c := connect(t, k, g.url)
+		c := connect(t, k, g.at(k))
 		pid, err := strconv.Atoi(mustCall(t, c, "pid", map[string]any{}))
 		if err != nil {
 			t.Fatal(err)
@@ -84,15 +84,15 @@ func TestChildKilledDuringACallFailsThatCallAlone(t *testing.T) {
 		if got := mustCall(t, c, "echo", map[string]any{"message": "next"}); got != "next" {
 			t.Errorf("echo = %q, want next", got)
 		}
-		if got := c.saw().Streams; got != 1 {
-			t.Errorf("streams opened = %d, want 1", got)
+		if got := c.saw().Streams; got != k.streams() {
+			t.Errorf("streams opened = %d, want %d", got, k.streams())
 		}
 	})
 }
 
 func TestCallThatCrashesTheChildFailsAlone(t *testing.T) {
 	forEachClient(t, lasting, func(t *testing.T, k kind) {
-		c := connect(t, k, startGateway(t, fake(t)...).url)
+		c := connect(t, k, startGateway(t, fake(t)...).at(k))
 		for range 2 {
 			_, err := c.callTool(within(t), "crash", map[string]any{})
 			assertSessionLost(t, k, err)

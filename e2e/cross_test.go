@@ -26,7 +26,7 @@ func TestTwoClientsWithTheSameIDsNeverCross(t *testing.T) {
 				g := startGateway(t, args...)
 				var wg sync.WaitGroup
 				for _, owner := range []string{"anna", "ben"} {
-					c := connect(t, k, g.url)
+					c := connect(t, k, g.at(k))
 					wg.Go(func() {
 						args, want := tokens(owner)
 						got, err := c.callAll(within(t), "echo", args)

@@ -37,6 +37,14 @@ type gateway struct {
 	url, admin string
 }
 
+// endpoints returns the URLs for each transport.
+func (g *gateway) endpoints() endpoints {
+	return endpoints{overSSE: g.url, streamable: strings.TrimSuffix(g.url, "/sse") + "/mcp"}
+}
+
+// at returns the URL for the kind.
+func (g *gateway) at(k kind) string { return g.endpoints()[k.over] }
+
 var (
 	// streamURL is the line of stdout that is there to be copied.
 	streamURL = regexp.MustCompile(`(?m)^ +(https?://\S+/sse)$`)

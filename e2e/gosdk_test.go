@@ -13,18 +13,30 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// goSDK is the SSE client of modelcontextprotocol/go-sdk.
+// goSDK is the client of modelcontextprotocol/go-sdk.
 type goSDK struct {
 	*observer
 	url     string
+	over    transport
+	version string // of the protocol, "" for the SDK's latest
 	client  *mcp.Client
 	session *mcp.ClientSession
 	steps   steps
 }
 
-func openGoSDK(t *testing.T, url, name string) client {
+func openGoSDK(version string) opener {
+	return func(t *testing.T, url string, over transport, name string) client {
+		t.Helper()
+		c := newGoSDK(t, name)
+		c.url, c.over, c.version = url, over, version
+		t.Cleanup(c.close)
+		return c
+	}
+}
+
+func newGoSDK(t *testing.T, name string) *goSDK {
 	t.Helper()
-	c := &goSDK{observer: newObserver(t), url: url, steps: newSteps()}
+	c := &goSDK{observer: newObserver(t), steps: newSteps()}
 	options := &mcp.ClientOptions{
 		ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { c.steps.add() },
 	}
@@ -35,7 +47,6 @@ func openGoSDK(t *testing.T, url, name string) client {
 	if name != "" {
 		c.client.AddRoots(&mcp.Root{URI: "file:///" + name})
 	}
-	t.Cleanup(c.close)
 	return c
 }
 
@@ -52,8 +63,16 @@ func goSDKAnswers(options *mcp.ClientOptions, name string) {
 func (c *goSDK) connect(ctx context.Context) (err error) {
 	// The SDK binds the stream to this context, so it must outlive the step.
 	ctx = context.WithoutCancel(ctx)
-	c.session, err = c.client.Connect(ctx, &mcp.SSEClientTransport{Endpoint: c.url, HTTPClient: &http.Client{Transport: c.observer}}, nil)
+	c.session, err = c.client.Connect(ctx, c.transport(), &mcp.ClientSessionOptions{ProtocolVersion: c.version})
 	return goSDKError(err)
+}
+
+func (c *goSDK) transport() mcp.Transport {
+	client := &http.Client{Transport: c.observer}
+	if c.over == streamable {
+		return &mcp.StreamableClientTransport{Endpoint: c.url, HTTPClient: client}
+	}
+	return &mcp.SSEClientTransport{Endpoint: c.url, HTTPClient: client}
 }
 
 func (c *goSDK) listTools(ctx context.Context) ([]string, error) {

@@ -10,10 +10,10 @@ import (
 func TestStreamsStayAliveWhenIdle(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t, "--heartbeat-interval", "1s")
-	clients := map[string]client{}
-	for _, k := range kinds() {
+	clients := map[*kind]client{}
+	for _, k := range g.endpoints().kinds() {
 		if !k.oneShot {
-			clients[k.name] = connect(t, k, g.url)
+			clients[&k] = connect(t, k, g.at(k))
 		}
 	}
 	s := openStream(t, g.url)
@@ -34,12 +34,12 @@ func TestStreamsStayAliveWhenIdle(t *testing.T) {
 	}
 	r.post(requestJSON("1", "ping", "{}"))
 	r.await("response to ping", func(m response) bool { return string(m.ID) == "1" })
-	for name, c := range clients {
-		if got := mustCall(t, c, "echo", map[string]any{"message": name}); got != name {
-			t.Errorf("%s: echo = %q", name, got)
+	for k, c := range clients {
+		if got := mustCall(t, c, "echo", map[string]any{"message": k.name}); got != k.name {
+			t.Errorf("%s: echo = %q", k.name, got)
 		}
-		if got := c.saw().Streams; got != 1 {
-			t.Errorf("%s opened %d streams, want 1", name, got)
+		if got := c.saw().Streams; got != k.streams() {
+			t.Errorf("%s opened %d streams, want %d", k.name, got, k.streams())
 		}
 	}
 }

@@ -17,14 +17,15 @@ import (
 type inspector struct {
 	t    *testing.T
 	url  string
+	over transport
 	era  string // "auto" sends server/discover first
 	runs int
 }
 
-func openInspector(era string) func(t *testing.T, url, name string) client {
-	return func(t *testing.T, url, _ string) client {
+func openInspector(era string) opener {
+	return func(t *testing.T, url string, over transport, _ string) client {
 		t.Helper()
-		return &inspector{t: t, url: url, era: era}
+		return &inspector{t: t, url: url, over: over, era: era}
 	}
 }
 
@@ -53,8 +54,12 @@ type inspection struct {
 
 func (i *inspector) run(ctx context.Context, args ...string) (inspection, error) {
 	i.runs++
+	transport := "sse"
+	if i.over == streamable {
+		transport = "http"
+	}
 	all := append([]string{
-		npm(i.t, ".bin/mcp-inspector"), "--cli", i.url, "--transport", "sse", "--format", "json", "--quiet", "--protocol-era", i.era,
+		npm(i.t, ".bin/mcp-inspector"), "--cli", i.url, "--transport", transport, "--format", "json", "--quiet", "--protocol-era", i.era,
 		"--connect-timeout", fmt.Sprint(patience.Milliseconds()),
 	}, args...)
 	cmd := exec.CommandContext(ctx, node(i.t), all...)

@@ -21,12 +21,12 @@ func overEach(t *testing.T, servers []server) {
 				t.Parallel()
 				g := startGateway(t, append(flags[:len(flags):len(flags)], s.start(t)...)...)
 				var wg sync.WaitGroup
-				for _, k := range kinds() {
+				for _, k := range g.endpoints().kinds() {
 					// A process and a connection for each step: once for each server is enough.
 					if k.oneShot && (k.discovers || mode != "Shared") {
 						continue
 					}
-					wg.Go(func() { (&visit{t: t, server: s, kind: k, url: g.url, owner: k.name}).run() })
+					wg.Go(func() { (&visit{t: t, server: s, kind: k, url: g.at(k), owner: k.name}).run() })
 				}
 				wg.Wait()
 			})
@@ -60,8 +60,8 @@ func (v *visit) run() {
 	v.progress()
 	v.read()
 	v.prompt()
-	if got := v.c.saw().Streams; got != 1 {
-		v.t.Errorf("%s: streams opened = %d, want 1", v.owner, got)
+	if got := v.c.saw().Streams; got != v.kind.streams() {
+		v.t.Errorf("%s: streams opened = %d, want %d", v.owner, got, v.kind.streams())
 	}
 }
 

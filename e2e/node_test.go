@@ -52,13 +52,14 @@ func (r reply) err() error {
 	return fmt.Errorf("%s: %s (code %s)", r.Error.Name, r.Error.Message, r.Error.Code)
 }
 
-func openNode(sdk string) func(t *testing.T, url, name string) client {
-	return func(t *testing.T, url, name string) client {
+func openNode(sdk string) opener {
+	return func(t *testing.T, url string, over transport, name string) client {
 		t.Helper()
-		if name == "" {
-			return startDriver(t, sdk, url)
+		flags := []string{"--transport", string(over)}
+		if name != "" {
+			flags = append(flags, "--answers", name)
 		}
-		return startDriver(t, sdk, url, "--answers", name)
+		return startDriver(t, sdk, url, flags...)
 	}
 }
 

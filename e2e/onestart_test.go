@@ -22,7 +22,7 @@ func costsOneStart(t *testing.T, k kind, declares string, args []string, pool in
 	g := startGateway(t, append(args, fake(t)...)...)
 	idle := float64(pool)
 	g.idle(idle)
-	c := connectAs(t, k, g.url, declares)
+	c := connectAs(t, k, g.at(k), declares)
 	if got := mustCall(t, c, "echo", map[string]any{"message": "m"}); got != "m" {
 		t.Errorf("echo = %q, want m", got)
 	}

@@ -12,7 +12,7 @@ import (
 func TestClientWaitsForAServerThatTakesTwoSeconds(t *testing.T) {
 	forEachClient(t, every, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t, "--start-delay", "2s")...)
-		c := connect(t, k, g.url)
+		c := connect(t, k, g.at(k))
 		if got := mustCall(t, c, "echo", map[string]any{"message": "m"}); got != "m" {
 			t.Errorf("echo = %q, want m", got)
 		}
@@ -76,7 +76,7 @@ func TestClientGetsAnErrorWhenTheServerNeverStarts(t *testing.T) {
 	for name, args := range hopeless(t) {
 		t.Run(name, func(t *testing.T) {
 			forEachClient(t, every, func(t *testing.T, k kind) {
-				c := k.open(t, startGateway(t, args...).url, "")
+				c := k.open(t, startGateway(t, args...).at(k), "")
 				start := time.Now()
 				// The gateway's bound is two starts of 2 s and a pause of 1 s; the rest is
 				// for slow machines.

@@ -110,9 +110,10 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 	return principal, true
 }
 
-// Client returns who sends a request that opens a connection.
-func (f *Front) Client(r *http.Request, principal string) connstate.Client {
+// Client returns who sends a request that opens a connection of a transport.
+func (f *Front) Client(r *http.Request, principal, transport string) connstate.Client {
 	return connstate.Client{
+		Transport: transport,
 		Addr: f.ClientAddr(r), Principal: principal, UserAgent: strings.Clone(Clip(r.UserAgent())),
 		Local: f.IsLocal(r), Header: chosen(f.opts.ForwardHeaders, r.Header),
 	}

@@ -64,18 +64,18 @@ func (f *Front) RefuseUnread(w http.ResponseWriter, r *http.Request, why *Refusa
 	f.RefuseMessage(w, r, why)
 }
 
-// LogOpened logs a new connection of a transport.
-func (f *Front) LogOpened(c *connstate.Connection, transport string) {
+// LogOpened logs a new connection.
+func (f *Front) LogOpened(c *connstate.Connection) {
 	client := c.Client()
-	f.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "transport", transport,
+	f.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "transport", client.Transport,
 		"remote", client.Addr.String(), "userAgent", Clip(client.UserAgent), "principal", Clip(client.Principal))
 }
 
 // LogClosed logs a connection that is closed.
-func (f *Front) LogClosed(c *connstate.Connection, transport string) {
+func (f *Front) LogClosed(c *connstate.Connection) {
 	start := c.Start()
 	attrs := []any{
-		"connectionId", c.ShortID(), "transport", transport, "reason", c.Reason(), "duration", time.Since(c.Opened()),
+		"connectionId", c.ShortID(), "transport", c.Client().Transport, "reason", c.Reason(), "duration", time.Since(c.Opened()),
 		"reached", start.Reached.String(), "attempts", start.Attempts, "failures", start.Failures,
 	}
 	if last := start.LastFailure; last != nil {

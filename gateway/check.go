@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -102,8 +103,8 @@ func (c *checks) values() {
 	oneOf("ErrorDetails", ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe)
 	oneOf("EventName", "", connstate.EventMessage, connstate.EventResponse)
 	for _, transport := range c.o.Transports {
-		c.refuseIf(transport != TransportSSE && transport != TransportStreamable, "Transports",
-			fmt.Sprintf("%.64q is no transport: must be %q or %q", transport, TransportSSE, TransportStreamable))
+		c.refuseIf(!slices.Contains(metrics.Transports(), transport), "Transports",
+			fmt.Sprintf("%.64q is no transport: must be one of %q", transport, metrics.Transports()))
 	}
 	c.refuseIf(front.CheckPrefix(c.o.Prefix) != nil, "Prefix", `must be a path such as "/mcp", without a slash at the end`)
 	c.refuseIf(c.o.Name != "" && !serverName.MatchString(c.o.Name), "Name",

@@ -111,7 +111,7 @@ func (o *Options) serves(transport string) bool { return slices.Contains(o.Trans
 
 func (o Options) streamable(m *metrics.Metrics) streamable.Options {
 	opts := streamable.Options{
-		Options: o.front(m), RequireInitialize: o.RequireInitialize || o.NoAutoInitialize, AdoptSessions: o.AdoptSessions,
+		Options: o.front(m.Over(TransportStreamable)), RequireInitialize: o.RequireInitialize || o.NoAutoInitialize, AdoptSessions: o.AdoptSessions,
 		SessionTimeout: o.SessionTimeout, MaxQueuedBytes: o.OutboxBytes, Store: o.EventStore,
 	}
 	if opts.Store == nil && o.ResumeBytes > 0 {
@@ -128,7 +128,7 @@ func (o Options) transport(m *metrics.Metrics) sse.Options {
 		}
 	}
 	return sse.Options{
-		Options: o.front(m), SinglePath: o.SinglePath,
+		Options: o.front(m.Over(TransportSSE)), SinglePath: o.SinglePath,
 		Quiet: o.Quiet, Dialect: connstate.Dialect(o.EventName),
 	}
 }

@@ -66,7 +66,7 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 		g.promReg = metrics.NewRegistry()
 	}
 	var unregistered error
-	g.metrics, unregistered = metrics.Named(g.promReg, opts.Name)
+	g.metrics, unregistered = metrics.Named(g.promReg, opts.Name, opts.Transports...)
 	build := buildinfo.Read()
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
 	g.held = budget.New(opts.MaxHeldBytes, g.metrics)

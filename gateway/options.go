@@ -24,6 +24,7 @@ const (
 const (
 	TransportSSE        = metrics.TransportSSE
 	TransportStreamable = metrics.TransportStreamable
+	TransportStdio      = metrics.TransportStdio
 )
 
 // The values of Options.Retry.
@@ -52,7 +53,8 @@ type Options struct {
 	TrustForwardedPrefix bool
 
 	// Transports are those that the gateway serves: TransportSSE is HTTP+SSE at /sse,
-	// TransportStreamable Streamable HTTP at /mcp. Default both; with SinglePath the first.
+	// TransportStreamable Streamable HTTP at /mcp; TransportStdio is for ServeStdio. Default
+	// the first two; with SinglePath the first.
 	Transports []string
 	// RequireInitialize refuses requests over Streamable HTTP without a session, with 400.
 	// Otherwise the gateway makes a session for them. NoAutoInitialize implies it.

@@ -280,7 +280,7 @@ func TestAdmin(t *testing.T) {
 		if _, body := get(http.MethodGet, "/connections"); strings.Contains(body, p.c.ID()) {
 			t.Error("/connections tells the whole id, which is a secret")
 		}
-		want(http.MethodGet, "/metrics", 200, "mcp_sse_requests_in_flight 1")
+		want(http.MethodGet, "/metrics", 200, `mcp_sse_requests_in_flight{transport="sse"} 1`)
 		want(http.MethodGet, "/metrics", 200, "go_goroutines")
 		want(http.MethodPost, "/healthz", 405, "")
 		want(http.MethodGet, "/sse", 404, "")

@@ -16,7 +16,7 @@ import (
 // that alerts need at zero, and those of the process; no series for events that did
 // not happen.
 func TestOneConnectionMakesFewSeries(t *testing.T) {
-	const most = 250
+	const most = 300
 	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.wantState(connstate.Ready)

@@ -332,7 +332,7 @@ func TestMetricsOfServers(t *testing.T) {
 		connect(t, all[1], plain).wantState(connstate.Ready)
 		_, body := ask(s.Admin(), "/metrics")
 		for _, want := range []string{
-			`mcp_sse_connections{server="a"} 0`, `mcp_sse_connections{server="b"} 1`,
+			`mcp_sse_connections{server="a",transport="sse"} 0`, `mcp_sse_connections{server="b",transport="sse"} 1`,
 			`mcp_sse_handshakes_total{phase="",reason="",result="ok",server="b"} 1`,
 		} {
 			if !strings.Contains(body, "\n"+want+"\n") {

@@ -14,6 +14,8 @@ const (
 	otelOther = "_other"
 	// serverLabel names the server, where a program has several.
 	serverLabel = "server"
+	// transportLabel names the transport between the client and the gateway.
+	transportLabel = "transport"
 	// transport is network_transport of both: an SSE stream runs over TCP.
 	transport = "tcp"
 )
@@ -121,18 +123,21 @@ func (s closedSet[T]) of(value string) T {
 }
 
 // builder makes collectors and keeps them for the registry.
-type builder struct{ all []prometheus.Collector }
+type builder struct {
+	all    []prometheus.Collector
+	labels prometheus.Labels // of all that it makes
+}
 
 func (b *builder) add(c prometheus.Collector) { b.all = append(b.all, c) }
 
 func (b *builder) counter(name, help string) prometheus.Counter {
-	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	c := prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: b.labels})
 	b.add(c)
 	return c
 }
 
 func (b *builder) counterVec(name, help string, labels ...string) *prometheus.CounterVec {
-	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: b.labels}, labels)
 	b.add(v)
 	return v
 }
@@ -169,13 +174,13 @@ func (b *builder) lazyCounters(name, help, label string, values []string, zeros 
 }
 
 func (b *builder) gauge(name, help string) prometheus.Gauge {
-	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: b.labels})
 	b.add(g)
 	return g
 }
 
 func (b *builder) gaugeVec(name, help string, labels ...string) *prometheus.GaugeVec {
-	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: b.labels}, labels)
 	b.add(v)
 	return v
 }
@@ -185,7 +190,9 @@ func (b *builder) histogram(name, help string, buckets []float64) *histogram {
 }
 
 func (b *builder) histogramVec(name, help string, buckets []float64, labels ...string) histogramVec {
-	v := prometheus.NewHistogramVec(histogramOpts(name, help, buckets), labels)
+	opts := histogramOpts(name, help, buckets)
+	opts.ConstLabels = b.labels
+	v := prometheus.NewHistogramVec(opts, labels)
 	b.add(v)
 	return histogramVec{v}
 }

@@ -11,7 +11,6 @@ import (
 type messageSeries struct {
 	in, out           prometheus.Counter
 	bytesIn, bytesOut prometheus.Counter
-	dropped           closedSet[lazyCounter]
 }
 
 func newMessageSeries(b *builder) messageSeries {
@@ -23,8 +22,6 @@ func newMessageSeries(b *builder) messageSeries {
 		out:      n.WithLabelValues("out"),
 		bytesIn:  size.WithLabelValues("in"),
 		bytesOut: size.WithLabelValues("out"),
-		dropped: b.lazyCounters("mcp_sse_messages_dropped_total", "Messages that were thrown away, by reason.",
-			"reason", droppedReasons()),
 	}
 }
 
@@ -51,7 +48,7 @@ func (m *Metrics) Dropped(reason string) {
 	if m == nil {
 		return
 	}
-	m.messages.dropped.of(reason).Inc()
+	m.dropped.of(reason).Inc()
 }
 
 // requestSeries are the series of clients' requests.

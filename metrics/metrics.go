@@ -14,17 +14,37 @@ import (
 // Metrics holds the series of one gateway. Make it with [New]. All methods are
 // safe for concurrent use, and do nothing on a nil *Metrics.
 type Metrics struct {
+	*transportSeries
+	others     map[string]*Metrics // by transport; nil: the series have no label transport
+	handshakes handshakeSeries
+	gate       gateSeries
+	dropped    closedSet[lazyCounter]
+	children   childSeries
+	multiplex  multiplexSeries
+	pool       poolSeries
+	remote     remoteSeries
+	budget     *budgetSeries
+	buildInfo  *prometheus.GaugeVec
+}
+
+// transportSeries are the series that each transport has by itself.
+type transportSeries struct {
 	connections connectionSeries
-	handshakes  handshakeSeries
-	gate        gateSeries
 	messages    messageSeries
 	requests    requestSeries
-	children    childSeries
-	multiplex   multiplexSeries
-	pool        poolSeries
-	remote      remoteSeries
-	budget      *budgetSeries
-	buildInfo   *prometheus.GaugeVec
+}
+
+func newTransportSeries(b *builder) *transportSeries {
+	return &transportSeries{newConnectionSeries(b), newMessageSeries(b), newRequestSeries(b)}
+}
+
+// Over returns the Metrics that count for one transport of those given to Named. All
+// share the series that have no label transport. Without transports, it returns m.
+func (m *Metrics) Over(transport string) *Metrics {
+	if m == nil || m.others[transport] == nil {
+		return m
+	}
+	return m.others[transport]
 }
 
 // New makes the series and registers them with reg. If reg is nil, the series count
@@ -43,8 +63,11 @@ func New(reg *prometheus.Registry) *Metrics {
 // with that name, and gateways with the same name count together. An empty name means
 // no label. Named fails where New panics, and also if reg holds the series without
 // the label and this call needs it, or the reverse.
-func Named(reg *prometheus.Registry, server string) (*Metrics, error) {
-	m, all := build()
+//
+// With transports, the series of connections, their messages and requests have the label
+// transport, and Over gives those of each; the returned Metrics count for the first.
+func Named(reg *prometheus.Registry, server string, transports ...string) (*Metrics, error) {
+	m, all := build(transports)
 	if reg == nil {
 		return m, nil
 	}
@@ -71,22 +94,33 @@ func register[T any](to prometheus.Registerer, owner *T, all []prometheus.Collec
 }
 
 // build makes all series.
-func build() (*Metrics, []prometheus.Collector) {
+func build(transports []string) (*Metrics, []prometheus.Collector) {
 	var b builder
 	m := &Metrics{
-		connections: newConnectionSeries(&b),
-		handshakes:  newHandshakeSeries(&b),
-		gate:        newGateSeries(&b),
-		messages:    newMessageSeries(&b),
-		requests:    newRequestSeries(&b),
-		children:    newChildSeries(&b),
-		multiplex:   newMultiplexSeries(&b),
-		pool:        newPoolSeries(&b),
-		remote:      newRemoteSeries(&b),
-		budget:      newBudgetSeries(&b),
+		handshakes: newHandshakeSeries(&b),
+		gate:       newGateSeries(&b),
+		dropped: b.lazyCounters("mcp_sse_messages_dropped_total", "Messages that were thrown away, by reason.",
+			"reason", droppedReasons()),
+		children:  newChildSeries(&b),
+		multiplex: newMultiplexSeries(&b),
+		pool:      newPoolSeries(&b),
+		remote:    newRemoteSeries(&b),
+		budget:    newBudgetSeries(&b),
 		buildInfo: b.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
 			"version", "revision", "goversion"),
 	}
+	if len(transports) == 0 {
+		m.transportSeries = newTransportSeries(&b)
+		return m, b.all
+	}
+	m.others = make(map[string]*Metrics)
+	for _, transport := range transports {
+		b.labels = prometheus.Labels{transportLabel: transport}
+		one := *m
+		one.transportSeries = newTransportSeries(&b)
+		m.others[transport] = &one
+	}
+	m.transportSeries = m.others[transports[0]].transportSeries
 	return m, b.all
 }
 

@@ -32,7 +32,7 @@ func TestMethodsMoveTheirSeriesOnly(t *testing.T) {
 // TestMovesCoverEveryMethod keeps the table above complete.
 func TestMovesCoverEveryMethod(t *testing.T) {
 	for method := range reflect.TypeFor[*metrics.Metrics]().Methods() {
-		covered := false
+		covered := method.Name == "Over" // has a test of its own
 		for _, tt := range moves {
 			name, _, _ := strings.Cut(tt.name, " ")
 			covered = covered || name == method.Name
@@ -40,6 +40,36 @@ func TestMovesCoverEveryMethod(t *testing.T) {
 		if !covered {
 			t.Errorf("no case for %s", method.Name)
 		}
+	}
+}
+
+// Each transport counts by itself, and what has no transport once.
+func TestOver(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, err := metrics.Named(reg, "", metrics.Transports()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := gatherSeries(t, reg)
+	m.Over(metrics.TransportStreamable).ConnectionOpened()
+	m.Over(metrics.TransportStdio).MessageIn(3)
+	m.Over(metrics.TransportSSE).ConnectionOpened()
+	m.Over(metrics.TransportStreamable).Dropped(metrics.DroppedShared)
+	m.Dropped(metrics.DroppedShared)
+	want := map[string]float64{
+		"mcp_sse_connections{transport=streamable}": 1, "mcp_sse_connections_opened_total{transport=streamable}": 1,
+		"mcp_sse_connections{transport=sse}": 1, "mcp_sse_connections_opened_total{transport=sse}": 1,
+		"mcp_sse_messages_total{direction=in,transport=stdio}": 1, "mcp_sse_message_bytes_total{direction=in,transport=stdio}": 3,
+		"mcp_sse_messages_dropped_total{reason=shared}": 2,
+	}
+	if got := moved(before, gatherSeries(t, reg)); !maps.Equal(got, want) {
+		t.Errorf("moved\n%v\nwant\n%v", got, want)
+	}
+	if plain := metrics.New(nil); plain.Over(metrics.TransportSSE) != plain {
+		t.Error("without transports, Over returned another")
+	}
+	if (*metrics.Metrics)(nil).Over(metrics.TransportSSE) != nil {
+		t.Error("Over made metrics of nil")
 	}
 }
 
@@ -232,7 +262,7 @@ func TestNamedSeries(t *testing.T) {
 // Requests that reach no server are counted beside those that do.
 func TestUnservedCountsUnderNoName(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	if _, err := metrics.Named(reg, "docs"); err != nil {
+	if _, err := metrics.Named(reg, "docs", metrics.Transports()...); err != nil {
 		t.Fatal(err)
 	}
 	u, err := metrics.NewUnserved(reg)

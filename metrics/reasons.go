@@ -7,6 +7,9 @@ const (
 	TransportStdio      = "stdio"
 )
 
+// Transports returns the transports.
+func Transports() []string { return []string{TransportSSE, TransportStreamable, TransportStdio} }
+
 // Why an open connection ended: the reasons of [Metrics.ConnectionClosed].
 const (
 	ClosedClient       = "client"        // the client went away

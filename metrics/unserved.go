@@ -18,14 +18,14 @@ func newRefusalSeries(b *builder) refusalSeries {
 }
 
 // Unserved counts the requests that reach none of several servers, in the series of
-// refusals with an empty label server. It is safe for concurrent use.
+// refusals with empty labels server and transport. It is safe for concurrent use.
 type Unserved struct{ refusalSeries }
 
 // NewUnserved makes the series and registers them with reg, beside those of [Named].
 // A second call with the same registry returns the Unserved of the first. It fails if
 // the registry has the series without the label server.
 func NewUnserved(reg *prometheus.Registry) (*Unserved, error) {
-	var b builder
+	b := builder{labels: prometheus.Labels{transportLabel: ""}}
 	u := &Unserved{newRefusalSeries(&b)}
 	return register(prometheus.WrapRegistererWith(prometheus.Labels{serverLabel: ""}, reg), u, b.all)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -153,10 +154,10 @@ func TestHugeBodyIsNotRead(t *testing.T) {
 	for _, head := range []string{fmt.Sprintf("Content-Length: %d", size), "Transfer-Encoding: chunked"} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFixture(t, config{sse: sse.Options{Options: front.Options{MaxMessageBytes: 1 << 20}}})
-			p := servePipe(f, protocols("h1"), nil)
-			defer p.stop()
-			s := attach(t, f, p.client, "http://gateway")
-			conn := p.dial()
+			p := pipetest.Serve(f, protocols("h1"), nil)
+			defer p.Stop()
+			s := attach(t, f, p.Client, "http://gateway")
+			conn := p.Dial()
 			defer conn.Close()
 			sent := make(chan int, 1)
 			go func() {
@@ -200,15 +201,15 @@ func trickle(w io.Writer, piece string) {
 func TestSlowBodyIsBounded(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
 		f := newFixture(t, config{sse: sse.Options{Options: front.Options{ReadTimeout: 3500 * time.Millisecond}}})
-		p := servePipe(f, protocols(protocol), nil)
-		defer p.stop()
-		s := attach(t, f, p.client, "http://gateway")
+		p := pipetest.Serve(f, protocols(protocol), nil)
+		defer p.Stop()
+		s := attach(t, f, p.Client, "http://gateway")
 		defer s.Body.Close()
 		var res *http.Response
 		var answer string
 		before := time.Now()
 		if protocol == "h1" { // by hand: the client may see its write fail before the answer
-			conn := p.dial()
+			conn := p.Dial()
 			defer conn.Close()
 			fmt.Fprintf(conn, "POST /sse/%s/message HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n", s.c.ID())
 			go trickle(conn, "1\r\n \r\n")
@@ -219,7 +220,7 @@ func TestSlowBodyIsBounded(t *testing.T) {
 			go trickle(w, " ")
 			req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, body)
 			req.Header.Set("Content-Type", "application/json")
-			res, answer = do(t, p.client, req)
+			res, answer = do(t, p.Client, req)
 		}
 		if took := time.Since(before); res.StatusCode != http.StatusBadRequest || !isRefusal(answer) || took != 3500*time.Millisecond {
 			t.Errorf("got %d %s after %v", res.StatusCode, answer, took)

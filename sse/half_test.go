@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -48,11 +49,11 @@ func TestHalfRequestsAreBounded(t *testing.T) {
 				routes := http.NewServeMux()
 				routes.Handle("/", f)
 				routes.Handle("/healthz", f.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
-				p := servePipe(routes, protocols("h1"), nil)
-				defer p.stop()
-				r := openStream(t, p.client, "http://localhost/sse", f)
+				p := pipetest.Serve(routes, protocols("h1"), nil)
+				defer p.Stop()
+				r := openStream(t, p.Client, "http://localhost/sse", f)
 				defer r.Body.Close()
-				conn := p.dial()
+				conn := p.Dial()
 				defer conn.Close()
 				sent := time.Now()
 				length := "Content-Length: 9\r\n"
@@ -128,13 +129,13 @@ func TestRefusedMessageKeepsTheTCPConnection(t *testing.T) {
 func TestHTTP2GETWithAnEmptyBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, config{})
-		p := servePipe(f, protocols("h2c"), nil)
-		defer p.stop()
+		p := pipetest.Serve(f, protocols("h2c"), nil)
+		defer p.Stop()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/sse", io.MultiReader())
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := p.client.Do(req)
+		res, err := p.Client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

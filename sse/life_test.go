@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -29,11 +30,11 @@ func overBoth(t *testing.T, test func(t *testing.T, protocol string)) {
 func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
 		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 2 * time.Second, HeartbeatInterval: -1}}})
-		p := servePipe(f, protocols(protocol), func(s *http.Server) {
+		p := pipetest.Serve(f, protocols(protocol), func(s *http.Server) {
 			s.ReadTimeout, s.WriteTimeout, s.ReadHeaderTimeout = time.Second, time.Second, time.Second
 		})
-		defer p.stop()
-		r := openStream(t, p.client, "http://gateway/sse", f)
+		defer p.Stop()
+		r := openStream(t, p.Client, "http://gateway/sse", f)
 		defer r.Body.Close()
 		r.next()
 		r.next()
@@ -55,9 +56,9 @@ func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
 func TestStalledClientIsClosedByTheWriteDeadline(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
 		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 2 * time.Second}}})
-		p := servePipe(f, protocols(protocol), nil)
-		defer p.stop()
-		r := openStream(t, p.client, "http://gateway/sse", f)
+		p := pipetest.Serve(f, protocols(protocol), nil)
+		defer p.Stop()
+		r := openStream(t, p.Client, "http://gateway/sse", f)
 		defer r.Body.Close()
 		before := time.Now()
 		data := []byte(`"` + strings.Repeat("x", 256<<10) + `"`)
@@ -89,8 +90,8 @@ func TestGracefulCloseDeliversEverything(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
 		for _, n := range []int{0, 1, 50, 500} {
 			f := newFixture(t, config{})
-			p := servePipe(f, protocols(protocol), nil)
-			r := openStream(t, p.client, "http://gateway/sse", f)
+			p := pipetest.Serve(f, protocols(protocol), nil)
+			r := openStream(t, p.Client, "http://gateway/sse", f)
 			for i := range n {
 				if err := r.c.Push(connstate.Event{Name: "message", Data: fmt.Appendf(nil, `{"n":%d}`, i)}); err != nil {
 					t.Fatal(err)
@@ -108,7 +109,7 @@ func TestGracefulCloseDeliversEverything(t *testing.T) {
 				t.Errorf("got reason %s", got)
 			}
 			r.Body.Close()
-			p.stop()
+			p.Stop()
 		}
 	})
 }
@@ -117,9 +118,9 @@ func TestGracefulCloseDeliversEverything(t *testing.T) {
 func TestGracefulCloseIsBounded(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
 		f := newFixture(t, config{conn: connstate.Options{OutboxBytes: 64 << 20}})
-		p := servePipe(f, protocols(protocol), nil)
-		defer p.stop()
-		r := openStream(t, p.client, "http://gateway/sse", f)
+		p := pipetest.Serve(f, protocols(protocol), nil)
+		defer p.Stop()
+		r := openStream(t, p.Client, "http://gateway/sse", f)
 		defer r.Body.Close()
 		for range 20 {
 			_ = r.c.Send("", []byte(`"`+strings.Repeat("x", 512<<10)+`"`))
@@ -140,17 +141,17 @@ func TestGracefulCloseIsBounded(t *testing.T) {
 func TestNextRequestOnTheSameConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: time.Second}}})
-		p := servePipe(f, protocols("h1"), nil)
-		defer p.stop()
+		p := pipetest.Serve(f, protocols("h1"), nil)
+		defer p.Stop()
 		dials := 0
-		transport := p.client.Transport.(*http.Transport)
+		transport := p.Client.Transport.(*http.Transport)
 		dial := transport.DialContext
 		transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dials++
 			return dial(ctx, network, addr)
 		}
 		for range 3 {
-			r := openStream(t, p.client, "http://gateway/sse", f)
+			r := openStream(t, p.Client, "http://gateway/sse", f)
 			go r.c.CloseGracefully(metrics.ClosedIdle, time.Second)
 			if _, err := r.rest(); err != nil {
 				t.Error(err)

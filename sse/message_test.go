@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -221,12 +222,12 @@ func TestPostAroundClose(t *testing.T) {
 func TestPostThatIsOvertakenByClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, config{})
-		p := servePipe(f, protocols("h1"), nil)
-		defer p.stop()
-		r := openStream(t, p.client, "http://gateway/sse", f)
+		p := pipetest.Serve(f, protocols("h1"), nil)
+		defer p.Stop()
+		r := openStream(t, p.Client, "http://gateway/sse", f)
 		defer r.Body.Close()
 		message := `{"jsonrpc":"2.0","id":1,"method":"echo"}`
-		conn := p.dial()
+		conn := p.Dial()
 		defer conn.Close()
 		fmt.Fprintf(conn, "POST /sse/%s/message HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 			r.c.ID(), len(message), message[:5])

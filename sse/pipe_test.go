@@ -2,83 +2,15 @@ package sse_test
 
 import (
 	"bufio"
-	"context"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
-
-// pipeListener is a network without sockets, so that time can be faked: a write
-// to a client that does not read waits at once, as behind a zero window.
-type pipeListener struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (l *pipeListener) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *pipeListener) Close() error {
-	l.once.Do(func() { close(l.done) })
-	return nil
-}
-
-func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
-
-type pipeAddr struct{}
-
-func (pipeAddr) Network() string { return "pipe" }
-func (pipeAddr) String() string  { return "pipe" }
-
-func (l *pipeListener) dial() net.Conn {
-	client, server := net.Pipe()
-	l.conns <- server
-	return client
-}
-
-// pipeServer is a real HTTP server on a pipeListener, and a client of it.
-type pipeServer struct {
-	*pipeListener
-	*http.Server
-	client *http.Client
-}
-
-// servePipe starts a server inside a synctest bubble. The test closes it.
-func servePipe(h http.Handler, protocols *http.Protocols, set func(*http.Server)) *pipeServer {
-	p := &pipeServer{
-		pipeListener: &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})},
-		Server:       &http.Server{Handler: h, Protocols: protocols},
-	}
-	if set != nil {
-		set(p.Server)
-	}
-	go func() { _ = p.Serve(p.pipeListener) }()
-	p.client = &http.Client{Transport: &http.Transport{
-		Protocols:   protocols,
-		DialContext: func(context.Context, string, string) (net.Conn, error) { return p.dial(), nil },
-	}}
-	return p
-}
-
-func (p *pipeServer) stop() {
-	p.client.CloseIdleConnections()
-	_ = p.Server.Close()
-	time.Sleep(time.Second) // faked: net/http lingers before it closes after a refused body
-}
 
 // protocols returns the ones of HTTP/1.1 or of HTTP/2 without TLS.
 func protocols(name string) *http.Protocols {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -19,15 +20,15 @@ func TestEachBodyHasItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const bodies = 9
 		f := newFixture(t, config{sse: sse.Options{Options: front.Options{ReadTimeout: 10 * time.Second}}})
-		p := servePipe(f, protocols("h1"), nil)
-		defer p.stop()
-		s := attach(t, f, p.client, "http://gateway")
+		p := pipetest.Serve(f, protocols("h1"), nil)
+		defer p.Stop()
+		s := attach(t, f, p.Client, "http://gateway")
 		defer s.Body.Close()
 		began := time.Now()
 		var conns [bodies]net.Conn
 		for i := range conns {
 			time.Sleep(time.Second) // synctest's: it takes no time
-			conns[i] = p.dial()
+			conns[i] = p.Dial()
 			defer conns[i].Close()
 			fmt.Fprintf(conns[i], "POST /sse/%s/message HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n", s.c.ID())
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -39,9 +40,9 @@ func steadyReader(t *testing.T, version string, rate, behind int, closed bool) {
 		sse:  sse.Options{Options: front.Options{WriteTimeout: 10 * time.Second}},
 		conn: connstate.Options{OutboxBytes: 1 << 20, OutboxWait: 10 * time.Second},
 	})
-	p := servePipe(f, protocols(version), nil)
-	defer p.stop()
-	r := openStream(t, p.client, "http://localhost/sse", f)
+	p := pipetest.Serve(f, protocols(version), nil)
+	defer p.Stop()
+	r := openStream(t, p.Client, "http://localhost/sse", f)
 	defer r.Body.Close()
 	r.next() // endpoint
 	r.next() // connection

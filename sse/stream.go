@@ -58,7 +58,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 	if !h.pass(w, r, c, principal) {
 		return nil
 	}
-	h.LogOpened(c, metrics.TransportSSE)
+	h.LogOpened(c)
 	return c
 }
 
@@ -95,14 +95,14 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Con
 func (h *Handler) end(c *connstate.Connection) {
 	c.Close(metrics.ClosedError) // only counts when something has panicked
 	h.registry.Remove(c)
-	h.LogClosed(c, metrics.TransportSSE)
+	h.LogClosed(c)
 }
 
 // client reads what the GET says about the client. It ignores query parameters that
 // are not ours.
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, error) {
 	query := r.URL.Query()
-	client := h.Client(r, principal)
+	client := h.Client(r, principal, metrics.TransportSSE)
 	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || diesOfUnknownEvents(r.UserAgent())
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {

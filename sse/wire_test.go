@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -57,9 +58,9 @@ func TestStreamBytes(t *testing.T) {
 func TestFirstSegment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, config{})
-		p := servePipe(f, protocols("h1"), nil)
-		defer p.stop()
-		conn := p.dial()
+		p := pipetest.Serve(f, protocols("h1"), nil)
+		defer p.Stop()
+		conn := p.Dial()
 		defer conn.Close()
 		fmt.Fprint(conn, "GET /sse HTTP/1.1\r\nHost: gateway\r\n\r\n")
 		segment := make([]byte, 64<<10)
@@ -84,9 +85,9 @@ func TestFirstSegment(t *testing.T) {
 func TestStreamHeaders(t *testing.T) {
 	overBoth(t, func(t *testing.T, protocol string) {
 		f := newFixture(t, config{})
-		p := servePipe(f, protocols(protocol), nil)
-		defer p.stop()
-		r := openStream(t, p.client, "http://gateway/sse", f)
+		p := pipetest.Serve(f, protocols(protocol), nil)
+		defer p.Stop()
+		r := openStream(t, p.Client, "http://gateway/sse", f)
 		for name, want := range map[string]string{
 			"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform",
 			"X-Accel-Buffering": "no", "X-Connection-Id": r.c.ID(), "Connection": "", "Content-Length": "",
@@ -205,9 +206,9 @@ func TestConnectionIDs(t *testing.T) {
 func TestHTTP10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, config{})
-		p := servePipe(f, protocols("h1"), nil)
-		defer p.stop()
-		conn := p.dial()
+		p := pipetest.Serve(f, protocols("h1"), nil)
+		defer p.Stop()
+		conn := p.Dial()
 		defer conn.Close()
 		fmt.Fprint(conn, "GET /sse HTTP/1.0\r\n\r\n")
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)

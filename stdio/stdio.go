@@ -53,7 +53,7 @@ func (o Options) withDefaults() Options {
 // the next line or the end of in.
 func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, in io.Reader, out io.Writer, o Options) error {
 	o = o.withDefaults()
-	c, err := registry.Open(connstate.Client{Local: true, Quiet: true, Dialect: connstate.EventMessage})
+	c, err := registry.Open(connstate.Client{Transport: metrics.TransportStdio, Local: true, Quiet: true, Dialect: connstate.EventMessage})
 	if err != nil {
 		return fmt.Errorf("serve stdio: %w", err)
 	}

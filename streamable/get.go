@@ -36,7 +36,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal string) (*session, *front.Refusal) {
 	id := r.Header.Get(headerSession)
 	switch {
-	case !accepts(r, "text", "event-stream"):
+	case accepts(r, "text", "event-stream").weight == 0:
 		return nil, front.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
 	case front.HasBody(r):
 		return nil, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", front.ErrBody)

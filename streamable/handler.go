@@ -93,14 +93,14 @@ func (h *Handler) heartbeats() time.Duration {
 // open makes the session that a POST opens, under the id that it names if it names one.
 // Without a session the POST has been answered.
 func (h *Handler) open(p *post, ctx context.Context) *session {
-	client := h.Client(p.r, p.principal)
+	client := h.Client(p.r, p.principal, metrics.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
 	c, err := h.registry.OpenAs(client, p.session)
 	if err != nil {
 		h.RefuseConnection(p.w, p.r, err)
 		return nil
 	}
-	h.LogOpened(c, metrics.TransportStreamable)
+	h.LogOpened(c)
 	s := &session{h: h, c: c, serving: 1}
 	c.Divert(s.deliver)
 	c.OnClose(s.end)
@@ -143,7 +143,7 @@ func (h *Handler) remove(s *session) {
 		return
 	}
 	h.registry.Remove(s.c)
-	h.LogClosed(s.c, metrics.TransportStreamable)
+	h.LogClosed(s.c)
 }
 
 // unusedTimeout is the longest that a session may live whose client has not used its id.

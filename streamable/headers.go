@@ -23,39 +23,61 @@ const (
 // transports, protocol version header). It is the only one with batches.
 const versionAssumed = "2025-03-26"
 
-// accepts reports whether a request accepts a response of the media type kind/sub.
-func accepts(r *http.Request, kind, sub string) bool {
+// preference is what an Accept header says of a media type: its weight, 0 if it is not
+// accepted, and its place in the list.
+type preference struct {
+	weight float64
+	place  int
+}
+
+// over reports whether p is preferred to q: of two types with one weight, the one that is
+// named first.
+func (p preference) over(q preference) bool {
+	return p.weight > q.weight || p.weight == q.weight && p.weight > 0 && p.place < q.place
+}
+
+// accepts returns what a request says of the media type kind/sub (RFC 9110, 12.5.1).
+func accepts(r *http.Request, kind, sub string) (p preference) {
+	place := 0
 	for _, line := range r.Header["Accept"] {
 		for part := range strings.SplitSeq(line, ",") {
+			place++
 			media, params, _ := strings.Cut(part, ";")
 			k, s, _ := strings.Cut(strings.TrimSpace(media), "/")
-			if (k == "*" && s == "*" || strings.EqualFold(k, kind) && (s == "*" || strings.EqualFold(s, sub))) && !refusedByWeight(params) {
-				return true
+			if k == "*" && s == "*" || strings.EqualFold(k, kind) && (s == "*" || strings.EqualFold(s, sub)) {
+				if named := (preference{weight(params), place}); named.over(p) {
+					p = named
+				}
 			}
 		}
 	}
-	return false
+	return p
 }
 
-// refusedByWeight reports whether the parameters of a media range have the weight 0
-// (RFC 9110, 12.4.2).
-func refusedByWeight(params string) bool {
+// weight returns the weight among the parameters of a media range.
+func weight(params string) float64 {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
 		if strings.EqualFold(name, "q") {
-			weight, err := strconv.ParseFloat(value, 64)
-			return err == nil && weight == 0
+			if q, err := strconv.ParseFloat(value, 64); err == nil {
+				return min(1, max(0, q))
+			}
 		}
 	}
-	return false
+	return 1
 }
 
-// checkAccept refuses a POST whose client does not take both forms of an answer.
-func checkAccept(r *http.Request) *front.Refusal {
-	if accepts(r, "application", "json") && accepts(r, "text", "event-stream") {
-		return nil
+// checkAccept refuses a POST whose client does not take both forms of an answer. It
+// reports whether the client prefers a stream.
+func checkAccept(r *http.Request) (stream bool, _ *front.Refusal) {
+	if len(r.Header["Accept"]) == 1 && r.Header["Accept"][0] == "application/json, text/event-stream" { // as most clients send it
+		return false, nil
 	}
-	return front.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list application/json and text/event-stream")
+	answer, events := accepts(r, "application", "json"), accepts(r, "text", "event-stream")
+	if answer.weight == 0 || events.weight == 0 {
+		return false, front.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list application/json and text/event-stream")
+	}
+	return events.over(answer), nil
 }
 
 // isModern reports whether a version is that of a client without sessions: MCP

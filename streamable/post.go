@@ -16,6 +16,7 @@ type post struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	principal string
+	stream    bool   // the client prefers a stream to JSON
 	session   string // the header
 	version   string // the header
 	messages  []*jsonrpc.Message
@@ -24,7 +25,8 @@ type post struct {
 
 // servePost is POST /mcp.
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal string) {
-	if refusal := checkAccept(r); refusal != nil {
+	stream, refusal := checkAccept(r)
+	if refusal != nil {
 		h.RefuseUnread(w, r, refusal)
 		return
 	}
@@ -39,7 +41,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 		h.RefuseMessage(w, r, refusal)
 		return
 	}
-	p := &post{w: w, r: r, principal: principal, session: id, version: r.Header.Get(front.HeaderVersion)}
+	p := &post{w: w, r: r, principal: principal, stream: stream, session: id, version: r.Header.Get(front.HeaderVersion)}
 	p.messages, p.batch, refusal = parse(body.Bytes)
 	switch {
 	case refusal != nil:
@@ -200,6 +202,9 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 	}
 	if initializes {
 		x.opens = ids[0]
+	}
+	if p.stream {
+		x.becomeStream()
 	}
 	h.receive(s, p)
 	x.run()

@@ -79,9 +79,7 @@ func (x *exchange) do(n step) bool {
 // the response is over.
 func (x *exchange) waited() bool {
 	if x.events == nil {
-		x.s.mu.Lock()
-		x.st.begin() // signals
-		x.s.mu.Unlock()
+		x.becomeStream()
 		return true
 	}
 	x.events.Comment(heartbeat)
@@ -90,6 +88,13 @@ func (x *exchange) waited() bool {
 	}
 	x.s.c.SawHeartbeat()
 	return true
+}
+
+// becomeStream makes the response a stream, unless its answers are there.
+func (x *exchange) becomeStream() {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	x.st.begin() // signals
 }
 
 // writeEvents writes events, and the head before the first ones. It reports false if the

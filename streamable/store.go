@@ -67,6 +67,7 @@ type keptEvent struct {
 	StoredEvent
 	at      time.Time
 	session string
+	place   *list.Element // in MemoryStore.events
 }
 
 // eventCost is what an event counts for beside its data, in bytes.
@@ -87,7 +88,7 @@ func (m *MemoryStore) Append(session string, e StoredEvent) {
 	defer m.mu.Unlock()
 	k := &keptEvent{StoredEvent: e, at: time.Now(), session: session}
 	m.sessions[session] = append(m.sessions[session], k)
-	m.events.PushBack(k)
+	k.place = m.events.PushBack(k)
 	m.bytes += len(e.Data) + eventCost
 	for m.events.Len() > m.limits.MaxEvents || m.bytes > m.limits.MaxBytes && m.events.Len() > 1 {
 		m.dropOldestLocked()
@@ -101,14 +102,12 @@ func (m *MemoryStore) Append(session string, e StoredEvent) {
 func (m *MemoryStore) dropOldestLocked() {
 	k := m.events.Remove(m.events.Front()).(*keptEvent)
 	m.bytes -= len(k.Data) + eventCost
-	switch kept := m.sessions[k.session]; {
-	case len(kept) == 0 || kept[0] != k: // its session is forgotten
-	case len(kept) == 1:
+	kept := m.sessions[k.session] // k is its first
+	if kept[0] = nil; len(kept) == 1 {
 		delete(m.sessions, k.session)
-	default:
-		kept[0] = nil
-		m.sessions[k.session] = kept[1:]
+		return
 	}
+	m.sessions[k.session] = kept[1:]
 }
 
 // dropOld drops the events that are too old.
@@ -143,8 +142,8 @@ func (m *MemoryStore) Forget(session string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, k := range m.sessions[session] {
-		m.bytes -= len(k.Data) // the rest counts until its turn to be dropped
-		k.Data = nil
+		m.events.Remove(k.place)
+		m.bytes -= len(k.Data) + eventCost
 	}
 	delete(m.sessions, session)
 }

@@ -135,9 +135,9 @@ func TestServersAreApart(t *testing.T) {
 	}
 	_, metrics := get(t, client, p.admin+"/metrics", "")
 	for _, want := range []string{
-		`mcp_sse_connections{server="one"} 1`, `mcp_sse_connections{server="two"} 2`,
+		`mcp_sse_connections{server="one",transport="sse"} 1`, `mcp_sse_connections{server="two",transport="sse"} 2`,
 		`mcp_sse_children{server="two"} 1`,
-		`mcp_sse_connections_rejected_total{reason="max_connections",server="one"} 1`,
+		`mcp_sse_connections_rejected_total{reason="max_connections",server="one",transport="sse"} 1`,
 	} {
 		if !strings.Contains(metrics, "\n"+want+"\n") {
 			t.Errorf("%s is missing in the metrics", want)

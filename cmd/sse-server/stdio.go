@@ -17,6 +17,8 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 	err := c.CheckCommand()
 	var gw *gateway.Gateway
 	if err == nil {
+		o := &c.Options
+		o.Transports, o.RequireInitialize, o.AdoptSessions = []string{gateway.TransportStdio}, false, false
 		gw, err = newGateway(c, gateway.Options{Logger: log})
 	}
 	if err != nil {

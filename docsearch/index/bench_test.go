@@ -132,17 +132,37 @@ func fill(t testing.TB, x *index.Index, all []index.Change) {
 	}
 }
 
+// usedCPU returns the processor time of the process, in ns.
+func usedCPU(b *testing.B) int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
 // reportCPU reports the processor time of an iteration, which other processes disturb less.
 func reportCPU(b *testing.B) (done func()) {
-	used := func() int64 {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+	before := usedCPU(b)
+	return func() { b.ReportMetric(float64(usedCPU(b)-before)/1e6/float64(b.N), "cpu-ms") }
+}
+
+// searches measures the searches for the texts that next returns.
+func searches(b *testing.B, x *index.Index, next func(i int) string) {
+	var times []time.Duration
+	var cpu int64
+	for b.Loop() {
+		text := next(len(times))
+		began, before := time.Now(), usedCPU(b)
+		if _, err := x.Search(b.Context(), index.Query{Text: text}); err != nil {
 			b.Fatal(err)
 		}
-		return u.Utime.Nano() + u.Stime.Nano()
+		times = append(times, time.Since(began))
+		cpu += usedCPU(b) - before
 	}
-	before := used()
-	return func() { b.ReportMetric(float64(used()-before)/1e6/float64(b.N), "cpu-ms") }
+	slices.Sort(times)
+	b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(cpu)/1e6/float64(b.N), "cpu-ms")
 }
 
 func BenchmarkUpdate(b *testing.B) {
@@ -191,19 +211,39 @@ func BenchmarkSearch(b *testing.B) {
 		{"nothing", "qqqqzzzz"},
 	} {
 		b.Run(q.name, func(b *testing.B) {
-			var times []time.Duration
-			defer reportCPU(b)()
-			for b.Loop() {
-				began := time.Now()
-				if _, err := x.Search(b.Context(), index.Query{Text: q.text}); err != nil {
-					b.Fatal(err)
-				}
-				times = append(times, time.Since(began))
-			}
-			slices.Sort(times)
-			b.ReportMetric(float64(times[len(times)*99/100].Microseconds())/1000, "p99-ms")
+			searches(b, x, func(int) string { return q.text })
+		})
+		b.Run(q.name+" after a change", func(b *testing.B) {
+			searches(b, x, func(i int) string {
+				update(b, x, text("zz.txt", fmt.Sprint("some text ", i)))
+				return q.text
+			})
 		})
 	}
+}
+
+// BenchmarkSearchDifferent searches for one to eight words in sequence of the documents,
+// other ones each time, from the start on.
+func BenchmarkSearchDifferent(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "index.db")
+	all := goSource(b, 1<<30)
+	x := openAt(b, path, index.Options{})
+	fill(b, x, all)
+	if err := x.Close(); err != nil {
+		b.Fatal(err)
+	}
+	x = openAt(b, path, index.Options{})
+	r := rand.New(rand.NewPCG(7, 7))
+	searches(b, x, func(int) string {
+		for {
+			fields := strings.Fields(all[r.IntN(len(all))].Document.Text)
+			at := r.IntN(max(1, len(fields)-10))
+			text := strings.Join(fields[at:min(len(fields), at+1+r.IntN(8))], " ")
+			if text = strings.ReplaceAll(text, `"`, " "); len(index.Terms(text)) > 0 {
+				return text
+			}
+		}
+	})
 }
 
 func BenchmarkOpenAndSearch(b *testing.B) {

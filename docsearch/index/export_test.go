@@ -2,8 +2,10 @@ package index
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
 )
 
@@ -66,3 +68,21 @@ func StoredVectors(ctx context.Context, x *Index) (n int) {
 	}
 	return n
 }
+
+// KeepsLists tells whether x has the lists of a word of all folders at hand.
+func KeepsLists(ctx context.Context, x *Index, word string) (ok bool) {
+	err := x.view(ctx, "look", func(tx *sql.Tx) error {
+		s, err := x.newScope(ctx, tx, nil)
+		if err == nil {
+			_, ok = x.common.Get(s.generation, postings.Key{Word: word, Low: s.low, High: s.high})
+		}
+		return err
+	})
+	if err != nil {
+		panic(err)
+	}
+	return ok
+}
+
+// WaitForCalls waits for the calls of x, of which lists that are loaded ahead are one.
+func WaitForCalls(x *Index) { x.calls.Wait() }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
 )
 
 // FolderStats describes what the index has of a folder.
@@ -78,13 +80,13 @@ func (x *Index) hide(ctx context.Context, path string) (folder int64, err error)
 // purge deletes the documents of a folder that is going, and the folder.
 func (x *Index) purge(ctx context.Context, folder int64) error {
 	for left := true; left; {
-		err := x.change(ctx, "remove folder", func(tx *sql.Tx) error {
+		err := x.changePieces(ctx, "remove folder", func(tx *sql.Tx, c *postings.Change) error {
 			ids, err := queryAll[int64](ctx, tx, "SELECT id FROM document WHERE id BETWEEN ? AND ? LIMIT ?",
 				folder<<folderShift, (folder+1)<<folderShift-1, removeBatch)
 			if err != nil {
 				return err
 			}
-			u := updater{tx: tx, folder: folder, vectors: x.vectors.ready()}
+			u := updater{tx: tx, folder: folder, lists: c, vectors: x.vectors.ready()}
 			for _, id := range ids {
 				if err := u.remove(ctx, id); err != nil {
 					return err
@@ -190,7 +192,7 @@ func skipped(ctx context.Context, tx *sql.Tx, f func(folder int64, reason string
 
 // Complete records that a folder was indexed whole at that time.
 func (x *Index) Complete(ctx context.Context, folder string, at time.Time) error {
-	return x.change(ctx, "complete folder", func(tx *sql.Tx) error {
+	err := x.change(ctx, "complete folder", func(tx *sql.Tx) error {
 		id, err := folderID(ctx, tx, folder)
 		if err != nil {
 			return err
@@ -198,6 +200,10 @@ func (x *Index) Complete(ctx context.Context, folder string, at time.Time) error
 		_, err = tx.ExecContext(ctx, "UPDATE folder SET indexed = ? WHERE id = ?", at.UnixNano(), id)
 		return err
 	})
+	if err == nil {
+		x.loadAhead() // many changes since the last time forget lists
+	}
+	return err
 }
 
 // Stats returns the sizes of the index.

@@ -17,6 +17,7 @@ type fused struct {
 	id        int64
 	relevance float64
 	words     *candidate // nil: the vectors alone found it
+	read      *ranked    // words, if its text was read
 	near      *neighbor  // nil: the words alone did
 }
 
@@ -41,9 +42,7 @@ func (s *search) hybridPage(ctx context.Context, tx *sql.Tx, found []candidate, 
 			s.end(at, 1)
 			return nil
 		}
-		if err := s.add(ctx, tx, r); err != nil {
-			return err
-		}
+		s.add(&r)
 	}
 	return nil
 }
@@ -62,12 +61,12 @@ func (s *search) fuse(ctx context.Context, tx *sql.Tx, found []candidate, near [
 	all := make([]fused, 0, len(found)+len(near))
 	at := make(map[int64]int, len(found))
 	for i := range found {
-		place, ok := ranks[found[i].id]
-		if !ok {
-			place = i
+		f := fused{id: found[i].id, relevance: rank(i), words: &found[i]}
+		if place, ok := ranks[f.id]; ok {
+			f.relevance, f.read = rank(place), &first[place]
 		}
-		at[found[i].id] = len(all)
-		all = append(all, fused{id: found[i].id, relevance: rank(place), words: &found[i]})
+		at[f.id] = len(all)
+		all = append(all, f)
 	}
 	for i := range near {
 		id := near[i].row >> pieceShift
@@ -87,18 +86,22 @@ func (s *search) fuse(ctx context.Context, tx *sql.Tx, found []candidate, near [
 // settle reads the text of a result. The chunk is the words' best if it has most of
 // them, else the one whose vector is closest.
 func (s *search) settle(ctx context.Context, tx *sql.Tx, f *fused) (ranked, error) {
-	r := ranked{id: f.id}
-	if f.words != nil {
-		place, relevance, err := s.locate(ctx, tx, f.words)
-		if err != nil {
-			return r, err
-		}
-		if relevance > 0 {
-			r.relevance, r.place = f.relevance, place
-		}
+	r, err := s.readWords(ctx, tx, f)
+	if err != nil {
+		return r, err
+	}
+	if r.relevance > 0 {
+		r.relevance = f.relevance
 	}
 	if f.near == nil || r.place.Quality >= 0.5 || s.plan.Strict() {
 		return r, nil
+	}
+	if f.words == nil {
+		documents, err := s.index.documents(ctx, tx, f.id)
+		if err != nil {
+			return r, err
+		}
+		r.document = documents[f.id]
 	}
 	p, err := s.index.piece(ctx, tx, f.near.row)
 	if err != nil {
@@ -115,4 +118,19 @@ func (s *search) settle(ctx context.Context, tx *sql.Tx, f *fused) (ranked, erro
 	r.relevance, r.place = f.relevance, s.plan.Rate(p.text[c.Start:c.End])
 	r.place.Chunk = c
 	return r, nil
+}
+
+// readWords returns the place and the relevance of f by its words; none if it has no place.
+func (s *search) readWords(ctx context.Context, tx *sql.Tx, f *fused) (ranked, error) {
+	if f.words == nil {
+		return ranked{id: f.id}, nil
+	}
+	if f.read == nil {
+		one, err := s.rerank(ctx, tx, []candidate{*f.words})
+		if err != nil {
+			return ranked{}, err
+		}
+		f.read = &one[0]
+	}
+	return *f.read, nil
 }

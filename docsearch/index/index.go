@@ -40,7 +40,7 @@ type Index struct {
 	rebuilt string
 	db      *database.Database // nil if Open fails
 
-	findWord, readPiece, describe *sql.Stmt // of searches
+	statements
 
 	writing sync.Mutex     // held by a call that writes, from its first statement to its last
 	calls   sync.WaitGroup // running calls
@@ -52,6 +52,8 @@ type Index struct {
 	damaged atomic.Bool
 	vectors vectors
 	common  postings.Cache
+	rooms   sync.Pool  // of *room
+	loading sync.Mutex // held while lists are loaded ahead
 }
 
 // Open opens the index in the file at path, and creates it if there is none. It moves
@@ -78,6 +80,7 @@ func Open(ctx context.Context, path string, o Options) (*Index, error) {
 			x.Close()
 			return nil, err
 		}
+		x.loadAhead()
 		return x, nil
 	}
 	if err := database.MoveAside(path); err != nil {
@@ -105,6 +108,7 @@ func openError(path string, err error) error {
 // open opens the file. It returns no Index if the file is unusable.
 func open(ctx context.Context, path string, o Options) (x *Index, unusable string, err error) {
 	x = &Index{path: path, opts: o, log: o.Logger}
+	x.rooms.New = func() any { return new(room) }
 	x.ended, x.stop = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil || unusable != "" {
@@ -121,12 +125,18 @@ func open(ctx context.Context, path string, o Options) (x *Index, unusable strin
 	return x, "", x.prepareSearch(ctx)
 }
 
+// statements are those of searches.
+type statements struct {
+	readGeneration, readFolders, findWord, readPieces, readDocuments *sql.Stmt
+}
+
 func (x *Index) prepareSearch(ctx context.Context) error {
 	for stmt, query := range map[**sql.Stmt]string{
-		&x.findWord:  "SELECT group_concat(rowid) FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?",
-		&x.readPiece: "SELECT text, chunks FROM piece WHERE id = ?",
-		// SQLite would prepare it again for each id, if it had to think of partial indexes.
-		&x.describe: "SELECT folder, path, title, key FROM document NOT INDEXED WHERE id = ?",
+		&x.readGeneration: "SELECT value FROM setting WHERE name = 'generation'",
+		&x.readFolders:    "SELECT id, path, pieces, going FROM folder",
+		&x.findWord:       findWord(),
+		&x.readPieces:     readPieces,
+		&x.readDocuments:  readDocuments,
 	} {
 		var err error
 		if *stmt, err = x.db.Read.PrepareContext(ctx, query); err != nil {
@@ -134,6 +144,16 @@ func (x *Index) prepareSearch(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func (s *statements) close() error {
+	var errs []error
+	for _, stmt := range []*sql.Stmt{s.readGeneration, s.readFolders, s.findWord, s.readPieces, s.readDocuments} {
+		if stmt != nil {
+			errs = append(errs, stmt.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Rebuilt returns why Open made a new file, or "".
@@ -156,12 +176,7 @@ func (x *Index) Close() error {
 
 func (x *Index) shut() error {
 	x.stop()
-	var errs []error
-	for _, s := range []*sql.Stmt{x.findWord, x.readPiece, x.describe} {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
+	errs := []error{x.statements.close()}
 	if x.db != nil {
 		errs = append(errs, x.db.Close())
 	}
@@ -179,21 +194,33 @@ func (x *Index) enter() error {
 	return nil
 }
 
-// change runs f in a transaction that writes, alone.
+// change runs f, which changes no piece, in a transaction that writes, alone.
 func (x *Index) change(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
+	return x.changePieces(ctx, op, func(tx *sql.Tx, _ *postings.Change) error { return f(tx) })
+}
+
+// changePieces is change for an f that changes pieces and tells which.
+func (x *Index) changePieces(ctx context.Context, op string, f func(tx *sql.Tx, c *postings.Change) error) error {
 	if err := x.enter(); err != nil {
 		return err
 	}
 	defer x.calls.Done()
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	return x.wrap(op, caused(ctx, x.db.Change(ctx, func(tx *sql.Tx) error {
-		if err := f(tx); err != nil {
+	var generation int64
+	err := x.db.Change(ctx, func(tx *sql.Tx) error {
+		var c postings.Change
+		if err := f(tx, &c); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, "UPDATE setting SET value = value + 1 WHERE name = 'generation'")
+		err := tx.QueryRowContext(ctx, "UPDATE setting SET value = value + 1 WHERE name = 'generation' RETURNING value").Scan(&generation)
+		x.common.Stage(generation, &c)
 		return err
-	})))
+	})
+	if err == nil {
+		x.common.Advance(generation)
+	}
+	return x.wrap(op, caused(ctx, err))
 }
 
 // view runs f in a transaction that reads one state of the index.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -13,34 +12,48 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/query"
 )
 
-// piece is a piece as it is stored.
-type piece struct {
-	text   string
-	chunks []byte
+// read is what the rank of a candidate is computed from.
+type read struct {
+	*candidate
+	hits     []hit // those with the most weight first
+	first    piece // of the first hit
+	document document
 }
 
-// piece reads a piece.
-func (x *Index) piece(ctx context.Context, tx *sql.Tx, row int64) (p piece, err error) {
-	read := tx.StmtContext(ctx, x.readPiece)
-	defer read.Close()
-	err = read.QueryRowContext(ctx, row).Scan(&p.text, &p.chunks)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = pieces.ErrChunks
+// read reads what the ranks of candidates, at most readBatch, are computed from.
+func (s *search) read(ctx context.Context, tx *sql.Tx, found []candidate) ([]read, error) {
+	all := make([]read, len(found))
+	ids, rows := make([]int64, len(found)), make([]int64, len(found))
+	for i := range found {
+		c := &found[i]
+		hits := slices.Clone(c.hits)
+		slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.sum, a.sum) })
+		all[i] = read{candidate: c, hits: hits}
+		ids[i], rows[i] = c.id, hits[0].row
 	}
-	return p, err
+	texts, err := s.index.pieces(ctx, tx, rows...)
+	if err != nil {
+		return nil, err
+	}
+	documents, err := s.index.documents(ctx, tx, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i].first, all[i].document = texts[rows[i]], documents[ids[i]]
+	}
+	return all, nil
 }
 
-// locate returns the best place of c, and the relevance that c has by it. It reads the
-// piece with the most weight and, to verify phrases, others. A relevance of 0 means
+// locate returns the best place of c, and the relevance that c has by it. It looks at the
+// piece with the most weight and, to verify phrases, reads others. A relevance of 0 means
 // that c does not match.
-func (s *search) locate(ctx context.Context, tx *sql.Tx, c *candidate) (query.Place, float64, error) {
+func (s *search) locate(ctx context.Context, tx *sql.Tx, c *read) (query.Place, float64, error) {
 	p := s.plan
-	hits := slices.Clone(c.hits)
-	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.sum, a.sum) })
 	open := p.Phrases() // not found yet
 	var places []piece  // the first, and those of phrases
 	size := 0
-	for i, h := range hits {
+	for i, h := range c.hits {
 		if i > 0 && !p.MayHave(open, h.mask) {
 			if open == 0 {
 				break
@@ -51,9 +64,12 @@ func (s *search) locate(ctx context.Context, tx *sql.Tx, c *candidate) (query.Pl
 			s.long = true
 			break
 		}
-		at, err := s.index.piece(ctx, tx, h.row)
-		if err != nil {
-			return query.Place{}, 0, err
+		at := c.first
+		if i > 0 {
+			var err error
+			if at, err = s.index.piece(ctx, tx, h.row); err != nil {
+				return query.Place{}, 0, err
+			}
 		}
 		size += len(at.text)
 		found := p.PhrasesIn(at.text, open)
@@ -71,10 +87,9 @@ func (s *search) locate(ctx context.Context, tx *sql.Tx, c *candidate) (query.Pl
 	if err != nil {
 		return best, 0, err
 	}
-	quality := 0.4*hits[0].sum/p.Total + 0.6*best.Quality
-	named, err := s.named(ctx, tx, c.id)
-	quality += (1 - quality) * nameShare * named
-	return best, p.Relevance(mask, quality), err
+	quality := 0.4*c.hits[0].sum/p.Total + 0.6*best.Quality
+	quality += (1 - quality) * nameShare * s.named(&c.document)
+	return best, p.Relevance(mask, quality), nil
 }
 
 // nameShare is how much of the quality that its text lacks a document gets for a name
@@ -82,16 +97,9 @@ func (s *search) locate(ctx context.Context, tx *sql.Tx, c *candidate) (query.Pl
 const nameShare = 0.9
 
 // named tells how much, from 0 to 1, the name or the title of a document is the query.
-func (s *search) named(ctx context.Context, tx *sql.Tx, id int64) (float64, error) {
-	describe := tx.StmtContext(ctx, s.index.describe)
-	defer describe.Close()
-	var folder, key int64
-	var file, title string
-	if err := describe.QueryRowContext(ctx, id).Scan(&folder, &file, &title, &key); err != nil {
-		return 0, err
-	}
-	name := path.Base(file)
-	return max(s.plan.NameQuality(name), s.plan.NameQuality(strings.TrimSuffix(name, path.Ext(name))), s.plan.NameQuality(title)), nil
+func (s *search) named(d *document) float64 {
+	name := path.Base(d.path)
+	return max(s.plan.NameQuality(name), s.plan.NameQuality(strings.TrimSuffix(name, path.Ext(name))), s.plan.NameQuality(d.title))
 }
 
 // best returns the best place of all. Of equals it is the last, which has more phrases.

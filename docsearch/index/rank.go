@@ -3,7 +3,9 @@ package index
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/impact"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
@@ -39,14 +41,21 @@ type scope struct {
 	generation int64 // of the index
 }
 
-// candidates returns the documents that p may match, most relevant first.
-func (x *Index) candidates(ctx context.Context, tx *sql.Tx, p *query.Plan, s scope) ([]candidate, error) {
-	hits, err := x.hits(ctx, tx, p, s)
-	if err != nil {
+// room is memory that searches use again, so that the garbage collector, which shares
+// their processors, runs once in some searches and not in each.
+type room struct {
+	all, own, free      []hit
+	candidates, ordered []candidate
+	keys                []uint64
+}
+
+// candidates returns the documents that p may match, most relevant first, in r.
+func (x *Index) candidates(ctx context.Context, tx *sql.Tx, p *query.Plan, s scope, r *room) ([]candidate, error) {
+	if err := x.hits(ctx, tx, p, s, r); err != nil {
 		return nil, err
 	}
-	var all []candidate
-	for len(hits) > 0 {
+	all := r.candidates[:0]
+	for hits := r.all; len(hits) > 0; {
 		id := hits[0].row >> pieceShift
 		n := 1
 		for n < len(hits) && hits[n].row>>pieceShift == id {
@@ -58,22 +67,22 @@ func (x *Index) candidates(ctx context.Context, tx *sql.Tx, p *query.Plan, s sco
 			all = append(all, c)
 		}
 	}
-	return byRelevance(all), nil
+	r.candidates = all
+	r.order()
+	return r.ordered, nil
 }
 
-// byRelevance orders candidates, which come by id, by relevance, and then by id. It
-// sorts numbers, because there may be many.
-func byRelevance(all []candidate) []candidate {
-	keys := make([]uint64, len(all))
-	for i := range all {
-		keys[i] = uint64((1-all[i].relevance)*(1<<32))<<31 | uint64(i)
+// order orders the candidates, which come by id, by relevance, and then by id. It sorts
+// numbers, because there may be many.
+func (r *room) order() {
+	r.keys, r.ordered = r.keys[:0], r.ordered[:0]
+	for i := range r.candidates {
+		r.keys = append(r.keys, uint64((1-r.candidates[i].relevance)*(1<<32))<<31|uint64(i))
 	}
-	slices.Sort(keys)
-	ordered := make([]candidate, len(all))
-	for i, k := range keys {
-		ordered[i] = all[k&(1<<31-1)]
+	slices.Sort(r.keys)
+	for _, k := range r.keys {
+		r.ordered = append(r.ordered, r.candidates[k&(1<<31-1)])
 	}
-	return ordered
 }
 
 // admits rates c. It tells whether c may contain all required phrases.
@@ -92,88 +101,102 @@ func admits(p *query.Plan, c *candidate) bool {
 	return true
 }
 
-// hits returns the pieces that have a word of p, by row, and weighs the words.
-func (x *Index) hits(ctx context.Context, tx *sql.Tx, p *query.Plan, s scope) (all []hit, err error) {
+// hits sets r.all to the pieces that have a word of p, by row, and weighs the words.
+func (x *Index) hits(ctx context.Context, tx *sql.Tx, p *query.Plan, s scope, r *room) error {
 	find := tx.StmtContext(ctx, x.findWord)
 	defer find.Close()
-	var own, free []hit // free is for the next merge
+	r.all = r.all[:0]
 	found := 0
 	for _, word := range p.Order() {
 		if found > maxHits && !p.Words[word].Phrase {
 			p.Ignore(word)
 			continue
 		}
-		list, err := x.postings(ctx, find, p.Words[word].Text, s)
+		lists, err := x.postings(ctx, find, p.Words[word].Text, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		found += list.N
-		p.Weigh(word, list.N, s.pieces)
-		own = own[:0]
-		for class, list := range list.Rows {
-			gain := p.Words[word].Weight * impact.Classes[class].Value
-			own, free = merge(free, own, len(list), func(i int) hit { return hit{list[i], 1 << word, gain} })
-		}
-		all, free = merge(free, all, len(own), func(i int) hit { return own[i] })
+		found += lists.N
+		p.Weigh(word, lists.N, s.pieces)
+		r.own = appendHits(r.own[:0], lists.Rows, 1<<word, p.Words[word].Weight)
+		r.free = merge(r.free[:0], r.all, r.own)
+		r.all, r.free = r.free, r.all
 	}
-	return all, nil
+	return nil
 }
 
-// merge merges n hits with those of a; all are ordered by row. It writes to the room of
-// into, and returns the slice that is free then.
-func merge(into, a []hit, n int, next func(i int) hit) (merged, free []hit) {
-	if n == 0 {
-		return a, into
-	}
-	free = a
-	merged = slices.Grow(into[:0], len(a)+n)
-	for i := range n {
-		h := next(i)
-		for len(a) > 0 && a[0].row < h.row {
-			merged = append(merged, a[0])
-			a = a[1:]
+// appendHits appends the hits of a word, by row.
+func appendHits(all []hit, lists [len(impact.Classes)][]int64, mask uint64, weight float64) []hit {
+	for {
+		next := -1
+		for class, list := range lists {
+			if len(list) > 0 && (next < 0 || list[0] < lists[next][0]) {
+				next = class
+			}
 		}
-		if len(a) > 0 && a[0].row == h.row {
-			h.mask |= a[0].mask
-			h.sum += a[0].sum
-			a = a[1:]
+		if next < 0 {
+			return all
 		}
-		merged = append(merged, h)
+		all = append(all, hit{lists[next][0], mask, weight * impact.Classes[next].Value})
+		lists[next] = lists[next][1:]
 	}
-	return append(merged, a...), free
+}
+
+// merge appends the hits of a and b, which are ordered by row, to all.
+func merge(all, a, b []hit) []hit {
+	for len(a) > 0 && len(b) > 0 {
+		h := a[0]
+		switch {
+		case h.row < b[0].row:
+			a = a[1:]
+		case h.row > b[0].row:
+			h, b = b[0], b[1:]
+		default:
+			h.mask |= b[0].mask
+			h.sum += b[0].sum
+			a, b = a[1:], b[1:]
+		}
+		all = append(all, h)
+	}
+	return append(append(all, a...), b...)
 }
 
 // postings returns the pieces that have a word.
 func (x *Index) postings(ctx context.Context, find *sql.Stmt, word string, s scope) (p postings.Lists, err error) {
-	key := postings.Key{Word: word, Low: s.low}
+	key := postings.Key{Word: word, Low: s.low, High: s.high}
 	if p, ok := x.common.Get(s.generation, key); ok {
 		return p, nil
 	}
-	for i, c := range impact.Classes {
-		if p.Rows[i], err = fetch(ctx, find, `"`+word+string(c.Digit)+`"`, s); err != nil {
+	rows, err := find.QueryContext(ctx, `"`+word, s.low, s.high)
+	if err != nil {
+		return p, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var class int
+		var text sql.RawBytes
+		if err := rows.Scan(&class, &text); err != nil {
 			return p, err
 		}
-		p.N += len(p.Rows[i])
+		if p.Rows[class], err = postings.Parse(text); err != nil {
+			return p, err
+		}
+		p.N += len(p.Rows[class])
+	}
+	if err := rows.Err(); err != nil {
+		return p, err
 	}
 	x.common.Put(s.generation, key, p)
 	return p, nil
 }
 
-// fetch returns the pieces that have a term of the full-text table.
-func fetch(ctx context.Context, find *sql.Stmt, term string, s scope) (list []int64, err error) {
-	rows, err := find.QueryContext(ctx, term, s.low, s.high)
-	if err != nil {
-		return nil, err
+// findWord returns the statement that finds the pieces between two that have a word, which
+// is given after a quotation mark, by its class.
+func findWord() string {
+	var all []string
+	for i, c := range impact.Classes {
+		all = append(all, fmt.Sprintf(`SELECT %d, group_concat(rowid) FROM words
+			WHERE words MATCH ?1 || '%c"' AND rowid BETWEEN ?2 AND ?3`, i, c.Digit))
 	}
-	defer rows.Close()
-	var text sql.RawBytes
-	for rows.Next() {
-		if err := rows.Scan(&text); err != nil {
-			return nil, err
-		}
-		if list, err = postings.Parse(text); err != nil {
-			return nil, err
-		}
-	}
-	return list, rows.Err()
+	return strings.Join(all, " UNION ALL ")
 }

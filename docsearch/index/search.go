@@ -117,12 +117,14 @@ func (s *search) end(at int, top float64) {
 }
 
 func (s *search) run(ctx context.Context, tx *sql.Tx) error {
-	scope, err := newScope(ctx, tx, s.query.Folders)
+	scope, err := s.index.newScope(ctx, tx, s.query.Folders)
 	if err != nil {
 		return err
 	}
 	s.paths = scope.paths
-	found, err := s.index.candidates(ctx, tx, s.plan, scope)
+	r := s.index.rooms.Get().(*room)
+	defer s.index.rooms.Put(r)
+	found, err := s.index.candidates(ctx, tx, s.plan, scope, r)
 	if err != nil {
 		return err
 	}
@@ -148,8 +150,8 @@ func (s *search) page(ctx context.Context, tx *sql.Tx, found []candidate, scope 
 }
 
 // newScope returns where to search: everywhere if no folder is named.
-func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err error) {
-	if err := tx.QueryRowContext(ctx, "SELECT value FROM setting WHERE name = 'generation'").Scan(&s.generation); err != nil {
+func (x *Index) newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err error) {
+	if err := tx.StmtContext(ctx, x.readGeneration).QueryRowContext(ctx).Scan(&s.generation); err != nil {
 		return s, err
 	}
 	wanted := map[int64]bool{}
@@ -164,13 +166,13 @@ func newScope(ctx context.Context, tx *sql.Tx, folders []string) (s scope, err e
 	if len(wanted) != 1 {
 		s.low, s.high = 0, 1<<62-1
 	}
-	return s, s.leaveOut(ctx, tx, wanted)
+	return s, s.leaveOut(ctx, tx.StmtContext(ctx, x.readFolders), wanted)
 }
 
 // leaveOut notes the folders in the range that are not searched, and the others, whose
 // pieces it counts.
-func (s *scope) leaveOut(ctx context.Context, tx *sql.Tx, wanted map[int64]bool) error {
-	rows, err := tx.QueryContext(ctx, "SELECT id, path, pieces, going FROM folder")
+func (s *scope) leaveOut(ctx context.Context, readFolders *sql.Stmt, wanted map[int64]bool) error {
+	rows, err := readFolders.QueryContext(ctx)
 	if err != nil {
 		return err
 	}
@@ -219,19 +221,24 @@ func (s *search) exhausted(n, all int, top float64) bool {
 // ranked is a candidate whose text was read.
 type ranked struct {
 	id        int64
+	document  document
 	place     query.Place
 	relevance float64 // 0: it does not match
 }
 
 // rerank reads candidates and orders them by the relevance that they have by their text.
 func (s *search) rerank(ctx context.Context, tx *sql.Tx, found []candidate) ([]ranked, error) {
-	all := make([]ranked, len(found))
-	for i := range found {
-		place, relevance, err := s.locate(ctx, tx, &found[i])
+	read, err := s.read(ctx, tx, found)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]ranked, len(read))
+	for i := range read {
+		place, relevance, err := s.locate(ctx, tx, &read[i])
 		if err != nil {
 			return nil, err
 		}
-		all[i] = ranked{found[i].id, place, relevance}
+		all[i] = ranked{read[i].id, read[i].document, place, relevance}
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
 		return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.id, b.id))
@@ -268,9 +275,7 @@ func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate)
 				s.end(start+i, top)
 				return nil
 			}
-			if err := s.add(ctx, tx, r); err != nil {
-				return err
-			}
+			s.add(&r)
 		}
 		at, top = end, least
 	}
@@ -278,22 +283,15 @@ func (s *search) lexicalPage(ctx context.Context, tx *sql.Tx, found []candidate)
 }
 
 // add adds a result.
-func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
-	var path, title string
-	var folderID, key int64
-	describe := tx.StmtContext(ctx, s.index.describe)
-	defer describe.Close()
-	err := describe.QueryRowContext(ctx, r.id).Scan(&folderID, &path, &title, &key)
-	if err != nil {
-		return fmt.Errorf("document %d: %w", r.id, err)
-	}
-	folder := s.paths[folderID]
+func (s *search) add(r *ranked) {
+	d := &r.document
+	folder := s.paths[d.folder]
 	c := r.place.Chunk
 	result := api.Result{
-		DocumentName: nameOf(title, path),
-		DocumentID:   idOf(key),
+		DocumentName: nameOf(d.title, d.path),
+		DocumentID:   idOf(d.key),
 		Folder:       folder,
-		Path:         filepath.Join(folder, filepath.FromSlash(path)),
+		Path:         filepath.Join(folder, filepath.FromSlash(d.path)),
 		Relevance:    r.relevance,
 		Snippet:      s.plan.Snippet(r.place.Text, r.place.Matches),
 		Location:     api.Location{Line: c.Line, EndLine: c.EndLine, Page: c.Page, Heading: c.Heading},
@@ -302,7 +300,6 @@ func (s *search) add(ctx context.Context, tx *sql.Tx, r ranked) error {
 		result.Content = r.place.Text
 	}
 	s.response.Results = append(s.response.Results, result)
-	return nil
 }
 
 // nameOf returns the title, or the file's name.

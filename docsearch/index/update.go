@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/impact"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
 )
 
 // Stamp tells one state of a file from another.
@@ -88,12 +89,12 @@ func (x *Index) Update(ctx context.Context, folder string, changes []Change) err
 	defer workers.Wait()
 	defer cancel()
 	made := makeRows(ctx, &workers, changes)
-	return x.change(ctx, "update index", func(tx *sql.Tx) error {
+	return x.changePieces(ctx, "update index", func(tx *sql.Tx, c *postings.Change) error {
 		id, err := folderID(ctx, tx, folder)
 		if err != nil {
 			return err
 		}
-		u := &updater{tx: tx, folder: id, path: folder, vectors: x.vectors.ready()}
+		u := &updater{tx: tx, folder: id, path: folder, lists: c, vectors: x.vectors.ready()}
 		for i := range changes {
 			c := &changes[i]
 			if err := u.apply(ctx, c, made[i]); err != nil {
@@ -168,8 +169,9 @@ type updater struct {
 	tx      *sql.Tx
 	folder  int64
 	path    string
-	last    int64 // the highest id in the folder, 0: not known yet
-	vectors bool  // the tables of the vectors exist
+	lists   *postings.Change // what it does to pieces
+	last    int64            // the highest id in the folder, 0: not known yet
+	vectors bool             // the tables of the vectors exist
 	stmts   map[string]*sql.Stmt
 
 	documents, chunks, pieces, bytes int64 // added, less removed
@@ -269,6 +271,7 @@ func (u *updater) put(ctx context.Context, old stored, c *Change, r *rows) error
 		if err := u.exec(ctx, "INSERT INTO words (rowid, term) VALUES (?, ?)", row, r.words[i]); err != nil {
 			return err
 		}
+		u.lists.Add(row, r.words[i])
 	}
 	if err := u.describe(ctx, d, c, old.id != 0); err != nil {
 		return err
@@ -350,6 +353,7 @@ func (u *updater) clear(ctx context.Context, d stored) error {
 		if err := u.exec(ctx, "DELETE FROM piece WHERE id = ?", row); err != nil {
 			return err
 		}
+		u.lists.Remove(row)
 	}
 	if u.vectors && d.pieces > 0 {
 		return u.clearVectors(ctx, d.id)

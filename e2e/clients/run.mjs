@@ -15,18 +15,19 @@ const { values: flags, positionals } = parseArgs({
   options: {
     client: { type: "string", default: "sdk1" },
     url: { type: "string" },
+    transport: { type: "string", default: "sse" },
     timeout: { type: "string", default: "30000" },
     // Declare sampling, elicitation and roots, and answer each with this name.
     answers: { type: "string" },
   },
 });
-if (!flags.url || !names.includes(flags.client)) {
-  console.error(`usage: run.mjs --client ${names.join("|")} --url URL [step…]`);
+if (!flags.url || !names.includes(flags.client) || !["sse", "streamable"].includes(flags.transport)) {
+  console.error(`usage: run.mjs --client ${names.join("|")} --url URL [--transport sse|streamable] [step…]`);
   process.exit(2);
 }
 
 const timeout = Number(flags.timeout);
-const { client, transport, seen } = await open(flags.client, flags.url, flags.answers);
+const { client, transport, seen } = await open(flags.client, flags.url, flags.transport, flags.answers);
 const answers = new Map(); // id -> messages, for the steps that use the transport alone
 let endpoint; // the POST address when the last step ended
 

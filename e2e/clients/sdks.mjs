@@ -1,5 +1,5 @@
-// The two TypeScript SDKs under one shape. Each entry makes a client and an SSE
-// transport, both untouched: what the SDK does, the tests see.
+// The two TypeScript SDKs under one shape. Each entry makes a client and a transport,
+// both untouched: what the SDK does, the tests see.
 
 const info = { name: "sse-server-e2e", version: "0" };
 
@@ -7,6 +7,7 @@ const load = {
   sdk1: async () => ({
     ...(await import("@modelcontextprotocol/sdk/client/index.js")),
     ...(await import("@modelcontextprotocol/sdk/client/sse.js")),
+    ...(await import("@modelcontextprotocol/sdk/client/streamableHttp.js")),
     ...(await import("@modelcontextprotocol/sdk/client/stdio.js")),
   }),
   client2: async () => ({
@@ -52,18 +53,20 @@ function stdio(StdioClientTransport, url) {
 
 /**
  * open returns an unconnected client, its transport, and what was seen of its
- * HTTP: how many streams it opened, and the method of its first message. With a name it
- * declares all that a server may ask of a client, and answers with the name.
+ * HTTP: how many streams it opened, and the method of its first message. The transport
+ * is "sse" or "streamable". With a name the client declares all that a server may ask
+ * of it, and answers with the name.
  */
-export async function open(kind, url, name) {
+export async function open(kind, url, over, name) {
   const { sdk, options } = kinds[kind];
-  const { Client, SSEClientTransport, StdioClientTransport } = await load[sdk]();
+  const { Client, StdioClientTransport, ...loaded } = await load[sdk]();
+  const HTTPTransport = over === "sse" ? loaded.SSEClientTransport : loaded.StreamableHTTPClientTransport;
   const seen = { streams: 0, opening: undefined };
-  const transport = url.startsWith("stdio:") ? stdio(StdioClientTransport, url) : new SSEClientTransport(new URL(url), {
+  const transport = url.startsWith("stdio:") ? stdio(StdioClientTransport, url) : new HTTPTransport(new URL(url), {
     // Looking on is all that this fetch adds.
     fetch: (target, init) => {
       if (init?.method === "POST") seen.opening ??= JSON.parse(init.body).method;
-      else seen.streams++;
+      else if (init?.method !== "DELETE") seen.streams++;
       return fetch(target, init);
     },
   });

@@ -51,11 +51,13 @@ var outside = map[string][]string{
 	"bench/inprocess":                 {"gateway", "gosdk", "mcpgo", "upstream"},
 	"bench/proxy":                     {},
 	"e2e":                             {"internal/ssetest"},
+	"e2e/conformance":                 {},
 	"e2e/everything":                  {"gosdk", "mcpgo"},
 	"e2e/leaktest":                    {"internal/load"},
 	"internal/load":                   {},
 	"internal/ssetest":                {},
 	"internal/scaletest":              {},
+	"internal/pipetest":               {},
 	"cmd/sse-server/internal/clitest": {},
 }
 
@@ -75,7 +77,7 @@ var reserved = map[string][]string{
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
 		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
-		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/stateless", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"internal/pipetest", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/stateless", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 

@@ -77,7 +77,7 @@ func (l *link) open(client connstate.Client, q *request) {
 	c.Divert(l.deliver)
 	c.OnClose(l.closed)
 	c.OnDrain(func() { l.h.held.cancel(l) })
-	l.h.front.LogOpened(c, metrics.TransportStreamable)
+	l.h.front.LogOpened(c)
 	c.SawFirstByte() // there is no stream to wait for
 	c.Bind(l.h.backend.Accept(c))
 	k, err := l.begin(mcp.MethodInitialize, initializeParams(q), client.Context, callOptions{own: true, opening: true})
@@ -275,7 +275,7 @@ func (l *link) closed() {
 		l.answered(id, jsonrpc.NewError(id, errEnded))
 	}
 	l.h.registry.Remove(l.c)
-	l.h.front.LogClosed(l.c, metrics.TransportStreamable)
+	l.h.front.LogClosed(l.c)
 }
 
 // errorOf returns the error in an error object. Its data stays as it came.

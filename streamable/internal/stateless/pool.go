@@ -218,7 +218,7 @@ func (p *pool) removeLocked(l *link) {
 // connect returns an initialized connection for a request, which the caller must release.
 // Without one it returns why, or has answered the request.
 func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.Refusal) {
-	client := h.front.Client(a.r, q.principal)
+	client := h.front.Client(a.r, q.principal, metrics.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
 	k := newKey(client, q)
 	single := q.passed != nil && !h.opts.SamePeer

@@ -51,6 +51,17 @@ func classOf(w, n int) byte {
 	return '1'
 }
 
+// Split splits a term of the full-text table into its word and the number of its class.
+func Split(term string) (word string, class int) {
+	last := len(term) - 1
+	for i, c := range Classes {
+		if term[last] == c.Digit {
+			class = i
+		}
+	}
+	return term[:last], class
+}
+
 // Weigher makes the rows of the full-text table. It is reused, by one goroutine; the
 // zero Weigher is ready.
 type Weigher struct {

@@ -1,0 +1,164 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// suite is one way to run the MCP conformance suite, and how many checks it has.
+type suite struct {
+	name   string
+	pkg    string // the npm package; each version of the suite has one
+	args   []string
+	checks int
+}
+
+// The suites. required2026 has more scenarios than active2026: those that look at the
+// headers, at input_required and at subscriptions too.
+var (
+	active2025   = suite{"2025", "conformance-2025", nil, 40}
+	active2026   = suite{"2026", "conformance-2026", []string{"--spec-version", "2026-07-28"}, 42}
+	required2026 = suite{"2026Required", "conformance-2026", []string{"--requirements", "2026-07-28"}, 153}
+)
+
+// check is what the suite writes about one requirement.
+type check struct {
+	scenario string
+	ID       string `json:"id"`
+	Status   string `json:"status"`
+	Message  string `json:"errorMessage"`
+}
+
+// without returns the suite with so many checks less.
+func (s suite) without(checks int) suite {
+	s.checks -= checks
+	return s
+}
+
+// conforms runs the suite against the URL and demands that every check succeeds, but
+// that the scenarios in refused fail.
+func (s suite) conforms(t *testing.T, url string, refused ...string) {
+	t.Helper()
+	dir := t.TempDir()
+	args := append([]string{npm(t, s.pkg+"/dist/index.js"), "server", "--url", url, "-o", dir}, s.args...)
+	// A scenario that fails is in the results; the exit code says no more.
+	printed, runErr := exec.CommandContext(within(t), node(t), args...).CombinedOutput()
+	if _, summary, found := bytes.Cut(printed, []byte("=== SUMMARY ===")); found {
+		printed = summary
+	}
+	passed := 0
+	for _, c := range s.results(t, dir) {
+		if slices.Contains(refused, c.scenario) {
+			if c.Status != "FAILURE" {
+				t.Errorf("%s: %s: %s, want a failure", c.scenario, c.ID, c.Status)
+			}
+			continue
+		}
+		if c.Status == "SUCCESS" {
+			passed++
+			continue
+		}
+		t.Errorf("%s: %s: %s: %s", c.scenario, c.ID, c.Status, c.Message)
+	}
+	if passed != s.checks {
+		t.Errorf("checks passed = %d, want %d; the suite ended with %v and printed\n%s", passed, s.checks, runErr, printed)
+	}
+}
+
+// resultsDir is the directory of one scenario's results: its name and the time.
+var resultsDir = regexp.MustCompile(`^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$`)
+
+// results reads the checks that the suite has written. It leaves out the extension for
+// tasks, which the conformance server does not have.
+func (s suite) results(t *testing.T, dir string) []check {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*", "checks.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []check
+	for _, file := range files {
+		name := resultsDir.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
+		if name == nil {
+			t.Fatalf("the suite wrote %s: its names have changed", file)
+		}
+		if strings.HasPrefix(name[1], "tasks-") {
+			continue
+		}
+		for _, c := range readChecks(t, file) {
+			c.scenario = name[1]
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+func readChecks(t *testing.T, file string) []check {
+	t.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []check
+	if err := json.Unmarshal(raw, &all); err != nil {
+		t.Fatalf("%s: %v", file, err)
+	}
+	return all
+}
+
+// The conformance server must conform itself: otherwise a check that fails behind the
+// gateway says nothing of the gateway.
+func TestConformanceServerConforms(t *testing.T) {
+	t.Parallel()
+	for s, stateless := range map[*suite]bool{&active2025: false, &active2026: true, &required2026: true} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.conforms(t, startConformance(t, stateless).url)
+		})
+	}
+}
+
+// startConformance starts the conformance server with Streamable HTTP.
+func startConformance(t *testing.T, stateless bool) *program {
+	t.Helper()
+	return startProgram(t, nil, conformanceGo(t), "-http", "127.0.0.1:0", fmt.Sprintf("-stateless=%t", stateless))
+}
+
+// The suite speaks Streamable HTTP only, so it also tests each way to reach a server
+// behind that.
+func TestGatewayConforms(t *testing.T) {
+	t.Parallel()
+	child := func(t *testing.T) []string { return []string{"--", conformanceGo(t)} }
+	for name, test := range map[string]struct {
+		server  func(t *testing.T) []string
+		flags   []string
+		suite   suite
+		refused []string
+	}{
+		"Child":       {server: child, suite: active2025},
+		"SharedChild": {server: child, suite: active2025.without(13), flags: []string{"--sessions", "shared"}, refused: unaddressed},
+		"URL":         {server: func(t *testing.T) []string { return at(startConformance(t, false)) }, suite: active2025},
+	} {
+		t.Run(test.suite.name+"/"+name, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, append(test.flags, test.server(t)...)...)
+			test.suite.conforms(t, g.endpoints()[streamable], test.refused...)
+		})
+	}
+}
+
+// unaddressed are the scenarios in which a child process asks or tells its client
+// something without saying to which request that belongs. On a shared session it
+// reaches nobody. They have 13 checks.
+var unaddressed = []string{
+	"tools-call-with-logging",
+	"tools-call-sampling", "tools-call-elicitation", "elicitation-sep1034-defaults", "elicitation-sep1330-enums",
+}

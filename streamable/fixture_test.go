@@ -1,0 +1,307 @@
+package streamable_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/streamable"
+)
+
+// backend stands behind the sessions of a test. It answers initialize like a server,
+// "echo" with its params, and "never" never; all else goes to receive.
+type backend struct {
+	receive func(*connstate.Connection, *jsonrpc.Message)
+
+	mu       sync.Mutex
+	accepted []*connstate.Connection
+	messages []string // methods, or "response", in the order in which they came
+}
+
+func (b *backend) Accept(c *connstate.Connection) connstate.Handler {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.accepted = append(b.accepted, c)
+	return &server{b, c}
+}
+
+// last returns the newest connection.
+func (b *backend) last() *connstate.Connection {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.accepted[len(b.accepted)-1]
+}
+
+func (b *backend) opened() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.accepted)
+}
+
+func (b *backend) got() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Join(b.messages, " ")
+}
+
+// server is the end of one connection.
+type server struct {
+	b *backend
+	c *connstate.Connection
+}
+
+func (s *server) Receive(m *jsonrpc.Message) {
+	s.b.mu.Lock()
+	if m.Kind == jsonrpc.Response {
+		s.b.messages = append(s.b.messages, "response")
+	} else {
+		s.b.messages = append(s.b.messages, m.Method)
+	}
+	s.b.mu.Unlock()
+	if m.Kind == jsonrpc.Request {
+		if err := s.c.Begin(m.ID, m.Method); err != nil {
+			s.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32603, "%v", err)))
+			return
+		}
+	}
+	switch {
+	case m.Method == "initialize":
+		version, _ := jsonrpc.Member(m.Params(), "protocolVersion")
+		s.c.Answer(m.ID, jsonrpc.NewResult(m.ID, []byte(`{"protocolVersion":`+string(version)+`,"capabilities":{}}`)), "")
+	case m.Method == "echo":
+		s.c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+	case m.Method == "fail":
+		s.c.Answer(m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32000, "no")), "-32000")
+	case m.Method == "never":
+	case s.b.receive != nil:
+		s.b.receive(s.c, m)
+	}
+}
+
+func (s *server) Refused(*jsonrpc.Message, error) {}
+func (s *server) Closed()                         {}
+
+// fixture is a Handler on a server without sockets, and all that a test looks at.
+type fixture struct {
+	t        testing.TB
+	backend  *backend
+	registry *connstate.Registry
+	prom     *prometheus.Registry
+	srv      *pipetest.Server
+
+	switching *switching
+}
+
+// bubble runs a test of a Handler in a synctest bubble.
+func bubble(t *testing.T, opts streamable.Options, limits connstate.Limits, test func(*fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, opts, limits)
+		defer func() {
+			for _, c := range f.registry.All() {
+				c.Close(metrics.ClosedShutdown)
+			}
+			f.srv.Stop()
+			if n := f.registry.Len(); n != 0 {
+				t.Errorf("%d connections are left", n)
+			}
+		}()
+		test(f)
+	})
+}
+
+func newFixture(t testing.TB, opts streamable.Options, limits connstate.Limits) *fixture {
+	t.Helper()
+	prom := metrics.NewRegistry()
+	m := metrics.New(prom)
+	opts.Metrics = m
+	if opts.Store == nil {
+		opts.Store = streamable.NewMemoryStore(streamable.MemoryLimits{})
+	}
+	b := &backend{}
+	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: budget.New(1<<30, m)})
+	behind := &switching{b}
+	h, err := streamable.New(behind, registry, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fixture{t, b, registry, prom, pipetest.Serve(h, nil, nil), behind}
+}
+
+// count returns the value of a counter or gauge; labels as name, value.
+func (f *fixture) count(name string, labels ...string) (sum float64) {
+	f.t.Helper()
+	families, err := f.prom.Gather()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+	metric:
+		for _, m := range family.GetMetric() {
+			have := map[string]string{}
+			for _, l := range m.GetLabel() {
+				have[l.GetName()] = l.GetValue()
+			}
+			for i := 0; i < len(labels); i += 2 {
+				if have[labels[i]] != labels[i+1] {
+					continue metric
+				}
+			}
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+		return sum
+	}
+	f.t.Fatalf("there is no series %s", name)
+	return 0
+}
+
+const (
+	acceptBoth = "application/json, text/event-stream"
+	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`
+)
+
+// reply is a response, of which the test reads the body.
+type reply struct {
+	*http.Response
+	t      testing.TB
+	in     *bufio.Reader
+	cancel context.CancelFunc
+}
+
+// do sends a request with the headers of a client; header replaces or, with an empty
+// value, removes some.
+func (f *fixture) do(method, body string, header ...string) *reply {
+	f.t.Helper()
+	ctx, cancel := context.WithCancel(f.t.Context())
+	req, err := http.NewRequestWithContext(ctx, method, "http://localhost/mcp", strings.NewReader(body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	req.Header.Set("Accept", acceptBoth)
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Del(header[i])
+		if header[i+1] != "" {
+			req.Header.Set(header[i], header[i+1])
+		}
+	}
+	res, err := f.srv.Client.Do(req)
+	if err != nil {
+		cancel()
+		f.t.Fatalf("%s: %v", method, err)
+	}
+	return &reply{res, f.t, bufio.NewReader(res.Body), cancel}
+}
+
+func (f *fixture) post(body string, header ...string) *reply {
+	f.t.Helper()
+	return f.do(http.MethodPost, body, header...)
+}
+
+// in returns the headers of a request in a session.
+func in(session string, more ...string) []string {
+	return append([]string{"Mcp-Session-Id", session}, more...)
+}
+
+// initialize opens a session of a version, and returns its id.
+func (f *fixture) initialize(version string) string {
+	f.t.Helper()
+	res := f.post(strings.Replace(initialize, "2025-11-25", version, 1))
+	defer res.close()
+	if id := res.Header.Get("Mcp-Session-Id"); res.StatusCode == http.StatusOK && id != "" {
+		return id
+	}
+	f.t.Fatalf("initialize: %s: %s", res.Status, res.rest())
+	return ""
+}
+
+// rest returns the rest of the body.
+func (r *reply) rest() string {
+	r.t.Helper()
+	rest, err := io.ReadAll(r.in)
+	if err != nil {
+		r.t.Fatalf("read: %v", err)
+	}
+	return string(rest)
+}
+
+// close abandons the response, as a client that is cut.
+func (r *reply) close() {
+	r.cancel()
+	_ = r.Body.Close()
+}
+
+// next returns the id and the data of the next event, heartbeats aside.
+func (r *reply) next() (id, data string) {
+	r.t.Helper()
+	for {
+		e, err := ssetest.Read(r.in)
+		if err != nil {
+			r.t.Fatalf("read an event: %v", err)
+		}
+		if !e.IsComment() {
+			return e.ID, e.Data
+		}
+	}
+}
+
+// want checks status and body, and closes the response.
+func (r *reply) want(status int, body string) {
+	r.t.Helper()
+	got := r.rest()
+	if r.StatusCode != status || strings.TrimSpace(got) != body {
+		r.t.Errorf("got %s %s, want %d %s", r.Status, got, status, body)
+	}
+	r.close()
+}
+
+// wantEvent checks the next event.
+func (r *reply) wantEvent(id, data string) {
+	r.t.Helper()
+	if gotID, got := r.next(); gotID != id || got != data {
+		r.t.Errorf("got the event %q %s, want %q %s", gotID, got, id, data)
+	}
+}
+
+// wantEnd checks that the stream ends in order.
+func (r *reply) wantEnd() {
+	r.t.Helper()
+	if rest := r.rest(); strings.TrimSpace(strings.ReplaceAll(rest, ": heartbeat", "")) != "" {
+		r.t.Errorf("got more: %q", rest)
+	}
+	r.close()
+}
+
+func request(id, method string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":{"n":` + id + `}}`
+}
+
+func result(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"n":` + id + `}}` }
+
+const second = time.Second
+
+// use replaces the backend.
+func (f *fixture) use(b front.Backend) { f.switching.Backend = b }
+
+// switching is a backend that a test can replace.
+type switching struct{ front.Backend }

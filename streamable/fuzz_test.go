@@ -1,0 +1,121 @@
+package streamable_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/scaletest"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/streamable"
+)
+
+// newHandler returns a Handler without a server, for requests whose answer is at hand.
+func newHandler(t testing.TB, opts streamable.Options) (*streamable.Handler, *connstate.Registry) {
+	t.Helper()
+	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: budget.New(1<<30, nil)})
+	opts.MaxMessageBytes = 1 << 30
+	h, err := streamable.New(&backend{}, registry, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, c := range registry.All() {
+			c.Close(metrics.ClosedShutdown)
+		}
+	})
+	return h, registry
+}
+
+// FuzzRequest sends any method, headers and body: the Handler answers, with one of the
+// statuses that it has, and does not panic.
+func FuzzRequest(f *testing.F) {
+	f.Add("POST", acceptBoth, "", "", "", initialize)
+	f.Add("POST", "*/*;q=0.1", "id", "2025-06-18", "", `[{"jsonrpc":"2.0","id":1,"method":"echo"}]`)
+	f.Add("GET", "text/event-stream", "id", "2026-07-28", "1-1", "")
+	f.Add("DELETE", "", "id", "", "0-9223372036854775808", "")
+	statuses := map[int]bool{200: true, 202: true, 204: true, 400: true, 404: true, 405: true, 406: true, 413: true, 415: true}
+	f.Fuzz(func(t *testing.T, method, accept, session, version, lastID, body string) {
+		h, _ := newHandler(t, streamable.Options{AdoptSessions: true, StreamAfter: -1})
+		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
+		if method == http.MethodGet { // one that is accepted would wait for ever
+			session = ""
+		}
+		r.Method = method
+		r.Header = http.Header{
+			"Accept": {accept}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {session},
+			"Mcp-Protocol-Version": {version}, "Last-Event-Id": {lastID},
+		}
+		if strings.Contains(body, "never") {
+			return
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if !statuses[w.Code] {
+			t.Errorf("got %d", w.Code)
+		}
+	})
+}
+
+// FuzzEventID: an id is read back as it was written, and nothing else is read.
+func FuzzEventID(f *testing.F) {
+	for _, text := range []string{"0-0", "1-2", "01-2", "-1-2", "1-", "9223372036854775807-1", "+1-2"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if id, ok := streamable.ParseEventID(text); ok && id.String() != text {
+			t.Errorf("%q was read as %s", text, id)
+		}
+	})
+}
+
+// Requests take time in proportion to their size.
+func TestRequestsScale(t *testing.T) {
+	h, registry := newHandler(t, streamable.Options{})
+	serve := func(r *http.Request) func() {
+		r.Header.Set("Content-Type", "application/json")
+		if r.Header.Get("Accept") == "" {
+			r.Header.Set("Accept", acceptBoth)
+		}
+		return func() {
+			h.ServeHTTP(httptest.NewRecorder(), r)
+			for _, c := range registry.All() {
+				c.Close(metrics.ClosedShutdown)
+			}
+		}
+	}
+	post := func(body string) *http.Request {
+		return httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
+	}
+	for name, request := range map[string]func(n int) *http.Request{
+		"body": func(n int) *http.Request {
+			return post(`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"x":"` + strings.Repeat("y", 64*n) + `"}}`)
+		},
+		"batch": func(n int) *http.Request {
+			return post("[" + strings.Repeat(`{"jsonrpc":"2.0","method":"a"},`, n) + "{}]")
+		},
+		"deep": func(n int) *http.Request { return post(strings.Repeat("[", 64*n)) },
+		"Accept": func(n int) *http.Request {
+			r := post(`{}`)
+			r.Header.Set("Accept", strings.Repeat("text/html;q=0.1;a=b,", n))
+			return r
+		},
+		"session": func(n int) *http.Request {
+			r := post(request("1", "echo"))
+			r.Header.Set("Mcp-Session-Id", strings.Repeat("x", 16*n))
+			return r
+		},
+		"version": func(n int) *http.Request {
+			r := post(request("1", "echo"))
+			r.Header.Set("Mcp-Protocol-Version", strings.Repeat("2025-", 16*n))
+			return r
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scaletest.Linear(t, 1000, func(n int) func() { return serve(request(n)) })
+		})
+	}
+}

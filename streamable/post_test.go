@@ -1,0 +1,256 @@
+package streamable_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/streamable"
+)
+
+// A request with a plain result is answered with JSON.
+func TestAnswersAreJSON(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		res := f.post(request("1", "echo"), in(id)...)
+		if got := res.Header.Get("Content-Type"); got != "application/json" {
+			f.t.Errorf("Content-Type: got %q", got)
+		}
+		if got := res.Header.Get("Mcp-Session-Id"); got != "" {
+			f.t.Errorf("a later response names the session %q", got)
+		}
+		res.want(http.StatusOK, result("1"))
+		f.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, in(id)...).want(http.StatusAccepted, "")
+		f.post(`{"jsonrpc":"2.0","id":"s","result":{}}`, in(id)...).want(http.StatusAccepted, "")
+		if got := f.backend.got(); got != "initialize echo notifications/initialized response" {
+			f.t.Errorf("the backend got %s", got)
+		}
+	})
+}
+
+// A client that names the stream first gets one.
+func TestClientsThatPreferStreams(t *testing.T) {
+	for accept, stream := range map[string]bool{
+		"application/json, text/event-stream":       false,
+		"text/event-stream, application/json":       true,
+		"application/json;q=0.5, text/event-stream": true,
+		"text/event-stream;q=0.5, application/json": false,
+		"*/*":                          false,
+		"text/event-stream, */*;q=0.1": true,
+		"application/*, text/*":        false,
+		"APPLICATION/JSON , Text/Event-Stream;q=1.0;a=b":  false,
+		"text/event-stream; q = 1 , application/json;q=x": true,
+	} {
+		t.Run(accept, func(t *testing.T) {
+			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+				id := f.initialize("2025-06-18")
+				res := f.post(request("1", "echo"), in(id, "Accept", accept)...)
+				if !stream {
+					res.want(http.StatusOK, result("1"))
+					return
+				}
+				res.wantEvent("2-1", result("1"))
+				res.wantEnd()
+			})
+		})
+	}
+}
+
+// The first message that is no answer makes the response a stream, with all that follows.
+func TestOtherMessagesMakeAStream(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+			_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","method":"notifications/progress"}`))
+			_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`))
+			c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+		}
+		id := f.initialize("2025-11-25")
+		res := f.post(request("1", "work"), in(id)...)
+		if got := res.Header.Get("Content-Type"); got != "text/event-stream" {
+			f.t.Errorf("Content-Type: got %q", got)
+		}
+		res.wantEvent("2-1", "") // primes the client
+		res.wantEvent("2-2", `{"jsonrpc":"2.0","method":"notifications/progress"}`)
+		res.wantEvent("2-3", `{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
+		res.wantEvent("2-4", result("1"))
+		res.wantEnd()
+	})
+}
+
+// An answer that takes long comes on a stream, so that the client can come back for it.
+func TestSlowAnswersMakeAStream(t *testing.T) {
+	for version, primes := range map[string]bool{"2025-11-25": true, "2025-06-18": false} {
+		t.Run(version, func(t *testing.T) {
+			bubble(t, streamable.Options{StreamAfter: 2 * second, Options: front.Options{HeartbeatInterval: 5 * second}}, connstate.Limits{}, func(f *fixture) {
+				f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+					time.AfterFunc(20*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+				}
+				id := f.initialize(version)
+				began := time.Now()
+				res := f.post(request("1", "work"), in(id)...)
+				if took := time.Since(began); took != 2*second {
+					f.t.Errorf("the head came after %s", took)
+				}
+				last := "2-1"
+				if primes {
+					res.wantEvent("2-1", "")
+					last = "2-2"
+				}
+				res.wantEvent(last, result("1"))
+				if took := time.Since(began); took != 20*second {
+					f.t.Errorf("the answer came after %s", took)
+				}
+				res.wantEnd()
+				if n := f.count("mcp_sse_heartbeats_total"); n != 3 {
+					f.t.Errorf("%g heartbeats", n)
+				}
+			})
+		})
+	}
+}
+
+// Many POSTs of a session run at once, and each gets its own answer.
+func TestParallelPOSTs(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		var waiting []func()
+		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+			waiting = append(waiting, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+			if len(waiting) == 50 {
+				for _, answer := range slices.Backward(waiting) {
+					answer()
+				}
+			}
+		}
+		id := f.initialize("2025-11-25")
+		replies := make(chan *reply)
+		for n := range 50 {
+			synctest.Wait()
+			go func() { replies <- f.post(request(fmt.Sprint(n), "work"), in(id)...) }()
+		}
+		for range 50 {
+			res := <-replies
+			body := res.rest()
+			raw, _ := jsonrpc.Member([]byte(body), "id")
+			if body != result(string(raw)) {
+				f.t.Errorf("got %s", body)
+			}
+			res.close()
+		}
+	})
+}
+
+// Bad requests get the status that the specification or practice gives them, and nothing
+// else breaks.
+func TestBadPOSTs(t *testing.T) {
+	ok := request("7", "echo")
+	for _, test := range []struct {
+		name, body string
+		header     []string
+		status     int
+		told       string
+	}{
+		{"no Accept", ok, []string{"Accept", ""}, 406, "application/json and text/event-stream"},
+		{"no stream accepted", ok, []string{"Accept", "application/json"}, 406, "application/json and text/event-stream"},
+		{"no JSON accepted", ok, []string{"Accept", "text/event-stream"}, 406, "application/json and text/event-stream"},
+		{"stream refused", ok, []string{"Accept", "application/json, text/event-stream;q=0"}, 406, "application/json and text/event-stream"},
+		{"no media type", ok, []string{"Content-Type", ""}, 415, "application/json"},
+		{"text", ok, []string{"Content-Type", "text/plain"}, 415, "application/json"},
+		{"compressed", ok, []string{"Content-Encoding", "gzip"}, 415, "Content-Encoding"},
+		{"unknown version", ok, []string{"MCP-Protocol-Version", "2025-01-01"}, 400, "2025-06-18"},
+		{"no version", ok, []string{"MCP-Protocol-Version", "banana"}, 400, "banana"},
+		{"no JSON", `{`, nil, 400, "JSON"},
+		{"no message", `{}`, nil, 400, "2.0"},
+		{"null id", `{"jsonrpc":"2.0","id":null,"method":"echo"}`, nil, 400, "id"},
+		{"empty", ``, nil, 400, "JSON"},
+		{"empty batch", `[]`, nil, 400, "1 to 100"},
+		{"half a batch", `[{"jsonrpc":"2.0","method":"a"}`, nil, 400, "JSON"},
+		{"batch with a fault", `[{"jsonrpc":"2.0","method":"a"},{}]`, nil, 400, "2.0"},
+		{"batch of a later version", `[` + ok + `]`, []string{"MCP-Protocol-Version", "2025-06-18"}, 400, "no batches"},
+		{"batch with initialize", `[` + initialize + `]`, nil, 400, "batch"},
+		{"too large", `{"jsonrpc":"2.0","id":1,"method":"` + strings.Repeat("x", 5<<20) + `"}`, nil, 413, "over"},
+		{"unknown session", ok, in("7c9e6679-7425-40de-944b-e07fc1f90ae7"), 404, "initialize again"},
+		{"long id", ok, in(strings.Repeat("x", 4000)), 404, "initialize again"},
+		{"response without a session", `{"jsonrpc":"2.0","id":1,"result":{}}`, in(""), 400, "Mcp-Session-Id"},
+		{"notification without a session", `{"jsonrpc":"2.0","method":"a"}`, in(""), 400, "Mcp-Session-Id"},
+		{"discover without _meta", request("1", "server/discover"), in(""), 400, "-32601"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+				id := f.initialize("2025-11-25")
+				opened := f.backend.opened()
+				res := f.post(test.body, append(in(id), test.header...)...)
+				body := res.rest()
+				if res.StatusCode != test.status || !strings.Contains(body, test.told) || !strings.Contains(body, `"error"`) {
+					f.t.Errorf("got %s %s, want %d with %q", res.Status, body, test.status, test.told)
+				}
+				res.close()
+				if f.backend.opened() != opened {
+					f.t.Error("a session was opened")
+				}
+				f.post(request("8", "echo"), in(id)...).want(http.StatusOK, result("8"))
+			})
+		})
+	}
+}
+
+// A request whose id is in flight is refused; the first one goes on.
+func TestDuplicateIDs(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-03-26")
+		first := f.post(request("1", "never"), in(id)...)
+		res := f.post(request("1", "echo"), in(id)...)
+		if res.StatusCode != http.StatusBadRequest || !strings.Contains(res.rest(), "in flight") {
+			f.t.Errorf("got %s", res.Status)
+		}
+		res.close()
+		res = f.post("["+request("2", "echo")+","+request("2", "echo")+"]", in(id)...)
+		if res.StatusCode != http.StatusBadRequest {
+			f.t.Errorf("a batch with one id twice: got %s", res.Status)
+		}
+		res.close()
+		f.backend.last().Answer("1", []byte(result("1")), "")
+		first.wantEvent("2-1", result("1"))
+		first.wantEnd()
+	})
+}
+
+func TestBatches(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-03-26")
+		note := `{"jsonrpc":"2.0","method":"notifications/a"}`
+		f.post("["+request("1", "echo")+","+note+", "+request("2", "echo")+"]", in(id)...).want(http.StatusOK, "["+result("1")+","+result("2")+"]")
+		f.post("["+note+"]", in(id)...).want(http.StatusAccepted, "")
+		f.post(" ["+request("3", "echo")+"]", in(id)...).want(http.StatusOK, "["+result("3")+"]")
+		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+			time.AfterFunc(3*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+		}
+		res := f.post("["+request("4", "echo")+","+request("5", "work")+"]", in(id)...)
+		res.wantEvent("4-1", result("4"))
+		res.wantEvent("4-2", result("5"))
+		res.wantEnd()
+	})
+}
+
+func TestMethods(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		for _, test := range []struct {
+			method, version, allow string
+		}{
+			{http.MethodPut, "", "GET, POST, DELETE"}, {http.MethodHead, "2025-06-18", "GET, POST, DELETE"},
+			{http.MethodGet, "2026-07-28", "POST"}, {http.MethodDelete, "2026-07-28", "POST"}, {http.MethodGet, "2030-01-01", "POST"},
+		} {
+			res := f.do(test.method, "", "MCP-Protocol-Version", test.version)
+			if res.StatusCode != http.StatusMethodNotAllowed || res.Header.Get("Allow") != test.allow {
+				f.t.Errorf("%s %s: got %s, Allow %q", test.method, test.version, res.Status, res.Header.Get("Allow"))
+			}
+			res.close()
+		}
+	})
+}

@@ -1,0 +1,251 @@
+package streamable_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/streamable"
+)
+
+func note(n int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/n%d"}`, n) }
+
+const changed = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+
+// A client that is cut in the middle of a call gets what it missed, and its answer.
+func TestResumeACall(t *testing.T) {
+	for name, back := range map[string]time.Duration{"before the answer": second, "after the answer": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+				f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+					_ = c.Send(m.ID, []byte(note(1)))
+					time.AfterFunc(10*second, func() {
+						_ = c.Send(m.ID, []byte(note(2)))
+						time.Sleep(10 * second)
+						c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+					})
+				}
+				id := f.initialize("2025-11-25")
+				res := f.post(request("1", "work"), in(id)...)
+				res.wantEvent("2-1", "")
+				res.wantEvent("2-2", note(1))
+				res.close()
+				time.Sleep(back)
+				for range 2 { // the second time, it is cut again
+					res = f.do(http.MethodGet, "", in(id, "Last-Event-ID", "2-2")...)
+					res.wantEvent("2-3", note(2))
+					if back == second {
+						res.close()
+						synctest.Wait()
+					}
+				}
+				if back == second {
+					res = f.do(http.MethodGet, "", in(id, "Last-Event-ID", "2-3")...)
+				}
+				res.wantEvent("2-4", result("1"))
+				res.wantEnd()
+				f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
+			})
+		})
+	}
+}
+
+// A GET that resumes a stream replaces the response that was thought to be alive.
+func TestResumeReplacesTheResponse(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		old := f.post(request("1", "never"), in(id)...)
+		old.wantEvent("2-1", "")
+		res := f.do(http.MethodGet, "", in(id, "Last-Event-ID", "2-1")...)
+		old.wantEnd()
+		f.backend.last().Answer("1", []byte(result("1")), "")
+		res.wantEvent("2-2", result("1"))
+		res.wantEnd()
+	})
+}
+
+// What belongs to no request comes on a GET, also what came before it, once.
+func TestStandingStream(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		c := f.backend.last()
+		_ = c.Send("", []byte(changed))
+		_ = c.Send("", []byte(note(1)))
+		res := f.do(http.MethodGet, "", in(id)...)
+		if got := res.Header.Get("Content-Type"); res.StatusCode != http.StatusOK || got != "text/event-stream" {
+			f.t.Errorf("got %s, Content-Type %q", res.Status, got)
+		}
+		res.wantEvent("0-1", changed)
+		res.wantEvent("0-2", note(1))
+		_ = c.Send("", []byte(note(2)))
+		res.wantEvent("0-3", note(2))
+		res.close()
+		synctest.Wait()
+		_ = c.Send("", []byte(note(3)))
+		res = f.do(http.MethodGet, "", in(id)...)
+		res.wantEvent("0-4", note(3))
+		other := f.do(http.MethodGet, "", in(id, "Last-Event-ID", "0-2")...) // what the client says counts
+		other.wantEvent("0-3", note(2))
+		other.wantEvent("0-4", note(3))
+		_ = c.Send("", []byte(note(4)))
+		other.wantEvent("0-5", note(4)) // each message on one stream only
+		other.close()
+		synctest.Wait()
+		_ = c.Send("", []byte(note(5)))
+		res.wantEvent("0-6", note(5))
+		res.close()
+	})
+}
+
+// A message of the server that names no request goes to the only POST that waits; with
+// several, to the GET; without one, to the oldest POST.
+func TestMessagesThatNameNoRequest(t *testing.T) {
+	bubble(t, streamable.Options{StreamAfter: -1}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-06-18")
+		c := f.backend.last()
+		streamFirst := in(id, "Accept", "text/event-stream, application/json")
+		first := f.post(request("1", "never"), streamFirst...)
+		_ = c.Send("", []byte(note(1)))
+		first.wantEvent("2-1", note(1))
+		_ = c.Send("", []byte(changed)) // belongs to no request in any case
+		second := f.post(request("2", "never"), streamFirst...)
+		_ = c.Send("", []byte(note(2)))
+		first.wantEvent("2-2", note(2))
+		standing := f.do(http.MethodGet, "", in(id)...)
+		standing.wantEvent("0-1", changed)
+		_ = c.Send("", []byte(note(3)))
+		standing.wantEvent("0-2", note(3))
+		_ = c.Send("2", []byte(note(4)))
+		second.wantEvent("3-1", note(4))
+		for i, res := range []*reply{first, second} {
+			n := fmt.Sprint(i + 1)
+			c.Answer(jsonrpc.ID(n), []byte(result(n)), "")
+			if _, data := res.next(); data != result(n) {
+				f.t.Errorf("got %s", data)
+			}
+			res.wantEnd()
+		}
+		standing.close()
+	})
+}
+
+func TestBadGETs(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1")) // stream 2, which never began
+		for _, test := range []struct {
+			name   string
+			header []string
+			body   string
+			status int
+			told   string
+		}{
+			{"no session", nil, "", 400, "Mcp-Session-Id"},
+			{"unknown session", in("x"), "", 404, "initialize again"},
+			{"no stream accepted", in(id, "Accept", "application/json"), "", 406, "text/event-stream"},
+			{"version", in(id, "MCP-Protocol-Version", "1"), "", 400, "2025-11-25"},
+			{"body", in(id), "x", 400, "body"},
+			{"no event", in(id, "Last-Event-ID", "nonsense"), "", 400, "Last-Event-ID"},
+			{"event of no stream", in(id, "Last-Event-ID", "9-1"), "", 400, "Last-Event-ID"},
+			{"event of a JSON answer", in(id, "Last-Event-ID", "2-1"), "", 400, "Last-Event-ID"},
+			{"event to come", in(id, "Last-Event-ID", "0-1"), "", 400, "Last-Event-ID"},
+			{"negative event", in(id, "Last-Event-ID", "0--1"), "", 400, "Last-Event-ID"},
+		} {
+			res := f.do(http.MethodGet, test.body, test.header...)
+			if body := res.rest(); res.StatusCode != test.status || !strings.Contains(body, test.told) {
+				f.t.Errorf("%s: got %s %s, want %d with %q", test.name, res.Status, body, test.status, test.told)
+			}
+			res.close()
+		}
+		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
+	})
+}
+
+// A GET for each of 100 tabs: some are refused, none harms another.
+func TestManyGETs(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		var open []*reply
+		for range 100 {
+			res := f.do(http.MethodGet, "", in(id)...)
+			switch res.StatusCode {
+			case http.StatusOK:
+				open = append(open, res)
+			case http.StatusConflict:
+				res.close()
+			default:
+				f.t.Errorf("got %s", res.Status)
+			}
+		}
+		if len(open) != 8 {
+			f.t.Errorf("%d are open", len(open))
+		}
+		_ = f.backend.last().Send("", []byte(changed))
+		open[7].wantEvent("0-1", changed)
+		for _, res := range open {
+			res.close()
+		}
+		synctest.Wait()
+		res := f.do(http.MethodGet, "", in(id)...)
+		if res.StatusCode != http.StatusOK {
+			f.t.Errorf("after all were closed: got %s", res.Status)
+		}
+		res.close()
+	})
+}
+
+// A client that does not read is cut. The server and the session's other requests do not
+// notice, and the client can come back.
+func TestStalledReader(t *testing.T) {
+	for name, size := range map[string]int{"many short messages": 1 << 10, "few long ones": 300 << 10} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, streamable.Options{Options: front.Options{WriteTimeout: 10 * second}}, connstate.Limits{}, func(f *fixture) {
+				id := f.initialize("2025-11-25")
+				c := f.backend.last()
+				stalled := f.post(request("1", "never"), in(id)...)
+				stalled.wantEvent("2-1", "")
+				message := `{"jsonrpc":"2.0","method":"` + strings.Repeat("x", size) + `"}`
+				n := 3 << 20 / size
+				for range n {
+					_ = c.Send("1", []byte(message))
+				}
+				f.post(request("2", "echo"), in(id)...).want(http.StatusOK, result("2"))
+				c.Answer("1", []byte(result("1")), "")
+				time.Sleep(time.Minute)
+				stalled.close()
+				res := f.do(http.MethodGet, "", in(id, "Last-Event-ID", "2-1")...)
+				for i := range n {
+					res.wantEvent(fmt.Sprintf("2-%d", i+2), message)
+				}
+				res.wantEvent(fmt.Sprintf("2-%d", n+2), result("1"))
+				res.wantEnd()
+				if held := f.count("mcp_sse_held_bytes"); held != 0 {
+					f.t.Errorf("%g bytes are held", held)
+				}
+			})
+		})
+	}
+}
+
+// An answer of any size reaches a client that reads, and none delays another.
+func TestLargeAnswers(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		body := `{"jsonrpc":"2.0","id":1,"method":"echo","params":{"x":"` + strings.Repeat("y", 3<<20) + `"}}`
+		stalled := f.post(body, in(id)...)
+		res := f.post(strings.Replace(body, `"id":1`, `"id":2`, 1), in(id)...)
+		if got := res.rest(); len(got) < 3<<20 {
+			f.t.Errorf("got %d bytes", len(got))
+		}
+		res.close()
+		time.Sleep(time.Minute)
+		stalled.close()
+		f.post(request("3", "echo"), in(id)...).want(http.StatusOK, result("3"))
+	})
+}

@@ -1,0 +1,263 @@
+package streamable_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/streamable"
+)
+
+// A request without a session is answered, in a session that it opens.
+func TestRequestsWithoutASession(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		f.post(request("1", "ping")).want(http.StatusOK, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		if n := f.backend.opened(); n != 0 {
+			f.t.Errorf("a ping has opened %d sessions", n)
+		}
+		res := f.post(request("1", "echo"), "MCP-Protocol-Version", "2025-06-18")
+		id := res.Header.Get("Mcp-Session-Id")
+		res.want(http.StatusOK, result("1"))
+		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
+		if n := f.backend.opened(); n != 1 {
+			f.t.Errorf("%d sessions were opened", n)
+		}
+		if got := f.backend.got(); got != "echo echo" {
+			f.t.Errorf("the backend got %s", got)
+		}
+	})
+}
+
+func TestRequireInitialize(t *testing.T) {
+	bubble(t, streamable.Options{RequireInitialize: true}, connstate.Limits{}, func(f *fixture) {
+		for _, method := range []string{"echo", "ping"} {
+			res := f.post(request("1", method))
+			if res.StatusCode != http.StatusBadRequest || !strings.Contains(res.rest(), "initialize first") {
+				f.t.Errorf("%s: got %s", method, res.Status)
+			}
+			res.close()
+		}
+		f.initialize("2025-11-25")
+	})
+}
+
+// If initialize fails, there is no session.
+func TestFailedInitialize(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"at once": 0, "late": 3 * second} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+				fails := &refusing{f.backend, wait}
+				f.use(fails)
+				res := f.post(initialize)
+				if body := res.rest(); !strings.Contains(body, `"code":-32602`) {
+					f.t.Errorf("got %s %s", res.Status, body)
+				}
+				if id := res.Header.Get("Mcp-Session-Id"); id != "" && wait == 0 {
+					f.t.Errorf("got the session %s", id)
+				}
+				res.close()
+				synctest.Wait()
+				if n := f.registry.Len(); n != 0 {
+					f.t.Errorf("%d sessions are left", n)
+				}
+			})
+		})
+	}
+}
+
+// refusing refuses initialize after a wait.
+type refusing struct {
+	*backend
+	wait time.Duration
+}
+
+type refusingServer struct {
+	server
+	wait time.Duration
+}
+
+func (b *refusing) Accept(c *connstate.Connection) connstate.Handler {
+	return &refusingServer{server{b.backend, c}, b.wait}
+}
+
+func (s *refusingServer) Receive(m *jsonrpc.Message) {
+	_ = s.c.Begin(m.ID, m.Method)
+	time.AfterFunc(s.wait, func() {
+		s.c.Answer(m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no")), "-32602")
+	})
+}
+
+// A session belongs to the principal that opened it; to others it is not there.
+func TestSessionsBelongToTheirPrincipal(t *testing.T) {
+	authenticate := func(r *http.Request) (string, error) {
+		if name := r.Header.Get("Authorization"); name != "" {
+			return name, nil
+		}
+		return "", errors.New("no")
+	}
+	bubble(t, streamable.Options{Options: front.Options{Authenticate: authenticate}, AdoptSessions: true}, connstate.Limits{}, func(f *fixture) {
+		res := f.post(initialize)
+		if res.StatusCode != http.StatusUnauthorized || res.Header.Get("WWW-Authenticate") == "" {
+			f.t.Errorf("without a token: got %s", res.Status)
+		}
+		res.close()
+		res = f.post(initialize, "Authorization", "alice")
+		id := res.Header.Get("Mcp-Session-Id")
+		res.close()
+		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+			body := ""
+			if method == http.MethodPost {
+				body = request("1", "echo")
+			}
+			res := f.do(method, body, in(id, "Authorization", "bob")...)
+			if res.StatusCode != http.StatusNotFound {
+				f.t.Errorf("%s of another principal: got %s", method, res.Status)
+			}
+			res.close()
+		}
+		f.post(request("1", "echo"), in(id, "Authorization", "alice")...).want(http.StatusOK, result("1"))
+	})
+}
+
+func TestDelete(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		working := f.post(request("1", "never"), in(id)...)
+		standing := f.do(http.MethodGet, "", in(id)...)
+		f.do(http.MethodDelete, "", in(id)...).want(http.StatusNoContent, "")
+		working.wantEvent("2-1", "")
+		if _, data := working.next(); !strings.Contains(data, `"id":1,"error"`) || !strings.Contains(data, "session was closed") {
+			f.t.Errorf("the request got %s", data)
+		}
+		working.wantEnd()
+		standing.wantEnd()
+		for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+			body := ""
+			if method == http.MethodPost {
+				body = request("1", "echo")
+			}
+			res := f.do(method, body, in(id)...)
+			if res.StatusCode != http.StatusNotFound {
+				f.t.Errorf("%s: got %s", method, res.Status)
+			}
+			res.close()
+		}
+		res := f.do(http.MethodDelete, "")
+		if res.StatusCode != http.StatusBadRequest {
+			f.t.Errorf("DELETE without a session: got %s", res.Status)
+		}
+		res.close()
+		synctest.Wait()
+		if n := f.registry.Len(); n != 0 {
+			f.t.Errorf("%d connections are left", n)
+		}
+	})
+}
+
+// With AdoptSessions a client that keeps the id of an earlier session goes on, also with
+// several requests at once.
+func TestAdoptSessions(t *testing.T) {
+	bubble(t, streamable.Options{AdoptSessions: true}, connstate.Limits{}, func(f *fixture) {
+		const id = "an-old-id/of+another~server!"
+		replies := make(chan *reply)
+		for n := range 20 {
+			go func() { replies <- f.post(request(fmt.Sprint(n), "echo"), in(id)...) }()
+		}
+		for range 20 {
+			res := <-replies
+			if res.StatusCode != http.StatusOK {
+				f.t.Errorf("got %s %s", res.Status, res.rest())
+			}
+			if got := res.Header.Get("Mcp-Session-Id"); got != "" && got != id {
+				f.t.Errorf("got the session %q", got)
+			}
+			res.close()
+		}
+		if n := f.backend.opened(); n != 1 {
+			f.t.Errorf("%d sessions were opened", n)
+		}
+		for _, bad := range []string{"with space", "ümlaut", strings.Repeat("x", 129)} {
+			res := f.post(request("1", "echo"), in(bad)...)
+			if res.StatusCode != http.StatusNotFound {
+				f.t.Errorf("the id %.20q: got %s", bad, res.Status)
+			}
+			res.close()
+		}
+		res := f.post(`{"jsonrpc":"2.0","method":"notifications/a"}`, in("another")...)
+		if res.StatusCode != http.StatusNotFound {
+			f.t.Errorf("a notification for an unknown session: got %s", res.Status)
+		}
+		res.close()
+	})
+}
+
+// Sessions that nobody uses end, sooner if their client has never used them; those with a
+// request in flight or an open GET do not.
+func TestIdleSessionsEnd(t *testing.T) {
+	bubble(t, streamable.Options{SessionTimeout: 10 * time.Minute}, connstate.Limits{}, func(f *fixture) {
+		for range 1000 {
+			f.initialize("2025-11-25")
+		}
+		used := f.initialize("2025-11-25")
+		f.post(request("1", "echo"), in(used)...).want(http.StatusOK, result("1"))
+		reading := f.initialize("2025-11-25")
+		standing := f.do(http.MethodGet, "", in(reading)...)
+		working := f.initialize("2025-11-25")
+		call := f.post(request("1", "never"), in(working)...)
+		for _, res := range []*reply{standing, call} {
+			go func() { _, _ = io.Copy(io.Discard, res.in) }() // heartbeats, until close
+		}
+		for _, step := range []struct {
+			after time.Duration
+			open  int
+		}{{59 * second, 1003}, {2 * second, 3}, {8 * time.Minute, 3}, {2 * time.Minute, 2}, {time.Hour, 2}} {
+			time.Sleep(step.after)
+			synctest.Wait()
+			if n := f.registry.Len(); n != step.open {
+				f.t.Errorf("after %s more: %d sessions, want %d", step.after, n, step.open)
+			}
+		}
+		standing.close()
+		call.close()
+		time.Sleep(9 * time.Minute)
+		synctest.Wait()
+		if n := f.registry.Len(); n != 2 {
+			f.t.Errorf("%d sessions, want 2", n)
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if n := f.registry.Len(); n != 1 { // the one with a request in flight stays until it is answered
+			f.t.Errorf("%d sessions, want 1", n)
+		}
+		if n := f.count("mcp_sse_connections_closed_total", "reason", "idle"); n != 1002 {
+			f.t.Errorf("%g sessions counted as idle", n)
+		}
+	})
+}
+
+// The limits of connections bound sessions too.
+func TestSessionsAreLimited(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{MaxConnections: 3}, func(f *fixture) {
+		for range 3 {
+			f.initialize("2025-11-25")
+		}
+		for _, body := range []string{initialize, request("1", "echo")} {
+			res := f.post(body)
+			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+				f.t.Errorf("got %s", res.Status)
+			}
+			res.close()
+		}
+		if n := f.count("mcp_sse_connections_rejected_total", "reason", "max_connections"); n != 2 {
+			f.t.Errorf("%g were counted", n)
+		}
+	})
+}
