@@ -140,7 +140,7 @@ func (x *exchange) writeJSON(events []StoredEvent) {
 	header["Cache-Control"] = notStored
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	x.w.WriteHeader(http.StatusOK)
-	if len(body) < chunk {
+	if len(body) < chunk && x.h.opts.StreamAfter > 0 { // soon after the request, within the server's own deadline
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
 	} else if front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout) == metrics.ClosedWriteTimeout {
 		x.h.opts.Metrics.WriteTimeout()
@@ -188,9 +188,12 @@ func (x *exchange) noteInitialize(events []StoredEvent) {
 	}
 }
 
-// detach leaves the stream.
+// detach leaves the stream, and ends the response.
 func (x *exchange) detach() {
 	x.s.mu.Lock()
 	x.st.detach(x.out)
 	x.s.mu.Unlock()
+	if x.events != nil {
+		x.events.Expire() // gives net/http the time of one write to end the body in order
+	}
 }

@@ -261,3 +261,14 @@ func TestSessionsAreLimited(t *testing.T) {
 		}
 	})
 }
+
+// A stream that has been silent for long ends in order.
+func TestSilentStreamsEndInOrder(t *testing.T) {
+	bubble(t, streamable.Options{Options: front.Options{HeartbeatInterval: -1}}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		standing := f.do(http.MethodGet, "", in(id)...)
+		time.Sleep(9 * time.Minute)
+		f.do(http.MethodDelete, "", in(id)...).want(http.StatusNoContent, "")
+		standing.wantEnd()
+	})
+}

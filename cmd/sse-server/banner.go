@@ -10,17 +10,19 @@ import (
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
 // announce says where the daemon is: in the log for programs, on stdout for people.
 func (m *Main) announce(d *daemon, c *config.Config) {
 	base := d.main.scheme() + "://" + reachable(d.main.listener.Addr().String())
-	url, admin := base+c.Each()[0].Options.Prefix+"/sse", ""
+	url, admin := base+pathOf(c.Each()[0]), ""
 	attrs := []any{"addr", d.main.listener.Addr().String(), "version", buildinfo.Read().Version}
 	var streams []any // of several servers, by name
 	for _, s := range c.Servers {
-		streams = append(streams, s.Options.Name, base+s.Options.Prefix+"/sse")
+		streams = append(streams, s.Options.Name, base+pathOf(s))
 	}
 	if streams == nil {
 		attrs = append(attrs, "url", url, "server", c.Served())
@@ -36,6 +38,20 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 	if m.Ready != nil {
 		m.Ready(url, admin)
 	}
+}
+
+// pathOf returns the path that most clients of a server take: that of HTTP+SSE, if it
+// is served.
+func pathOf(s *config.Config) string {
+	if serves(s, gateway.TransportSSE) {
+		return s.Options.Prefix + "/sse"
+	}
+	return s.Options.Prefix + streamable.Path
+}
+
+// serves reports whether a server is served over a transport.
+func serves(s *config.Config, transport string) bool {
+	return len(s.Options.Transports) == 0 || slices.Contains(s.Options.Transports, transport)
 }
 
 // reachable is addr with a host that a client on this machine can use.
@@ -63,8 +79,14 @@ func banner(w io.Writer, base string, c *config.Config) {
 	if first.Kind() == config.Demo {
 		name, what = "demo", "the demo server (tools echo, sleep, server_info)"
 	}
-	url := base + first.Options.Prefix + "/sse"
+	url, kind := base+pathOf(first), "sse"
 	places := []string{"    " + url}
+	switch {
+	case !serves(first, gateway.TransportSSE):
+		kind = "http"
+	case serves(first, gateway.TransportStreamable):
+		places = append(places, "    "+base+first.Options.Prefix+streamable.Path+"  (Streamable HTTP)")
+	}
 	if len(c.Servers) > 0 {
 		name, what, places = first.Options.Name, fmt.Sprintf("%d servers", len(c.Servers)), listServers(base, c.Servers)
 	}
@@ -73,10 +95,10 @@ func banner(w io.Writer, base string, c *config.Config) {
 		flag, member = ` --header "Authorization: Bearer TOKEN"`, `,"headers":{"Authorization":"Bearer TOKEN"}`
 	}
 	lines := []string{
-		fmt.Sprintf("Claude Code   claude mcp add --transport sse %s %s%s", name, url, flag),
+		fmt.Sprintf("Claude Code   claude mcp add --transport %s %s %s%s", kind, name, url, flag),
 		fmt.Sprintf(`Cursor, Trae  {"mcpServers":{%q:{"url":%q%s}}}`, name, url, member),
-		fmt.Sprintf(`VS Code       {"servers":{%q:{"type":"sse","url":%q%s}}}`, name, url, member),
-		fmt.Sprintf("Inspector     npx @modelcontextprotocol/inspector --cli %s --transport sse --method tools/list%s", url, flag),
+		fmt.Sprintf(`VS Code       {"servers":{%q:{"type":%q,"url":%q%s}}}`, name, kind, url, member),
+		fmt.Sprintf("Inspector     npx @modelcontextprotocol/inspector --cli %s --transport %s --method tools/list%s", url, kind, flag),
 		"",
 	}
 	var notes []string
@@ -105,7 +127,7 @@ func listServers(base string, servers []*config.Config) []string {
 	}
 	var lines []string
 	for _, s := range servers {
-		lines = append(lines, fmt.Sprintf("    %-*s  %s/sse  (%s)", width, s.Options.Name, base+s.Options.Prefix, s.Served()))
+		lines = append(lines, fmt.Sprintf("    %-*s  %s  (%s)", width, s.Options.Name, base+pathOf(s), s.Served()))
 	}
 	return lines
 }

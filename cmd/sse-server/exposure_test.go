@@ -36,8 +36,8 @@ func TestExposureIsWarnedOf(t *testing.T) {
 			if strings.Contains(out.String(), "WARNING: no token is asked for") != tc.banner {
 				t.Errorf("want the warning: %v in\n%s", tc.banner, out.String())
 			}
-			if lines := strings.Count(out.String(), "\n"); lines > 12 {
-				t.Errorf("got %d lines, want 12 at most", lines)
+			if lines := strings.Count(out.String(), "\n"); lines > 13 {
+				t.Errorf("got %d lines, want 13 at most", lines)
 			}
 		})
 	}

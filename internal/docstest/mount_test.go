@@ -111,6 +111,7 @@ func Example_gorilla() {
 	gw := newGateway(gateway.Options{})
 	r.Handle("/sse", gw)
 	r.PathPrefix("/sse/").Handler(gw)
+	r.Handle("/mcp", gw)
 
 	r.PathPrefix("/").HandlerFunc(home)
 	try(r, gw, "/sse")
@@ -153,6 +154,7 @@ func Example_middleware() {
 	mux := application()
 	mux.Handle("/sse", gw)  // the stream
 	mux.Handle("/sse/", gw) // the messages
+	mux.Handle("/mcp", gw)  // Streamable HTTP
 	logged := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mux.ServeHTTP(&statusWriter{ResponseWriter: w}, r)
 	})
