@@ -146,6 +146,10 @@ func TestGatewayConforms(t *testing.T) {
 		"Child":       {server: child, suite: active2025},
 		"SharedChild": {server: child, suite: active2025.without(13), flags: []string{"--sessions", "shared"}, refused: unaddressed},
 		"URL":         {server: func(t *testing.T) []string { return at(startConformance(t, false)) }, suite: active2025},
+		// Clients of 2026-07-28 get all of it also from a server that only knows initialize.
+		"LegacyChild":     {server: func(t *testing.T) []string { return []string{"--", conformanceGo(t), "-legacy"} }, suite: active2026},
+		"Stateless":       {server: func(t *testing.T) []string { return at(startConformance(t, true)) }, suite: active2026},
+		"StatelessInFull": {server: func(t *testing.T) []string { return at(startConformance(t, true)) }, suite: required2026},
 	} {
 		t.Run(test.suite.name+"/"+name, func(t *testing.T) {
 			t.Parallel()

@@ -50,7 +50,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 	case p.batch:
 		refusal = front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %s has no batches: send each message by itself", mcp.VersionStateless)
 	default:
-		h.modern.ServePOST(w, r, principal, p.messages[0])
+		h.modern.ServePOST(w, r, principal, p.messages[0], stream)
 	}
 	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)

@@ -37,7 +37,7 @@ func FuzzPOST(f *testing.F) {
 		r := w.request(t, body, method, name)
 		r.Header["Mcp-Param-"+http.CanonicalHeaderKey(param)] = []string{value}
 		got := &response{header: make(http.Header)}
-		w.ServePOST(got, r, "", m)
+		w.ServePOST(got, r, "", m, false)
 		if m.Kind == jsonrpc.Notification {
 			want(t, "status", got.status, http.StatusAccepted)
 			return
@@ -95,7 +95,7 @@ func TestRequestsTakeTimeInProportion(t *testing.T) {
 					t.Fatal(err)
 				}
 				return func() {
-					f.ServePOST(&response{header: make(http.Header)}, r.request(t.Context()), "", m)
+					f.ServePOST(&response{header: make(http.Header)}, r.request(t.Context()), "", m, false)
 				}
 			})
 		})

@@ -35,9 +35,11 @@ func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o 
 }
 
 // ServePOST serves the message in a POST that has been admitted and read. principal is
-// who was authenticated. It returns when the response is over.
-func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message) {
+// who was authenticated, and stream says that the client prefers results on a stream. It
+// returns when the response is over.
+func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message, stream bool) {
 	a := newReply(w, r, m.ID, &h.opts)
+	a.streams = stream
 	why := h.serve(a, principal, m)
 	switch {
 	case why == nil:

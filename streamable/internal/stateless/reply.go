@@ -20,8 +20,9 @@ type reply struct {
 	id   jsonrpc.ID
 	opts *Options
 
-	stream *eventstream.Writer // nil: the stream has not begun
-	err    error               // of a write; the client is gone then
+	streams bool                // a result alone comes on a stream too
+	stream  *eventstream.Writer // nil: the stream has not begun
+	err     error               // of a write; the client is gone then
 }
 
 func newReply(w http.ResponseWriter, r *http.Request, id jsonrpc.ID, o *Options) *reply {
@@ -63,7 +64,12 @@ func (a *reply) flush() {
 }
 
 // result ends the response with a result.
-func (a *reply) result(result []byte) { a.end(http.StatusOK, jsonrpc.NewResult(a.id, result)) }
+func (a *reply) result(result []byte) {
+	if a.streams {
+		a.begin()
+	}
+	a.end(http.StatusOK, jsonrpc.NewResult(a.id, result))
+}
 
 // fail ends the response with an error. A stream that has begun has status 200.
 func (a *reply) fail(status int, e *jsonrpc.Error) { a.end(status, jsonrpc.NewError(a.id, e)) }

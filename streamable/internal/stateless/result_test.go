@@ -16,6 +16,20 @@ func TestDiscover(t *testing.T) {
 	want(t, "type", r.header.Get("Content-Type"), "application/json")
 }
 
+// A client may prefer a stream for results; errors have their status in any case.
+func TestResultsOnAStream(t *testing.T) {
+	f := newFixture(t, quiet)
+	for method, tc := range map[string]struct {
+		status int
+		media  string
+	}{"tools/list": {200, "text/event-stream"}, "server/discover": {200, "text/event-stream"}, "ping": {404, "application/json"}} {
+		r := f.do(t, ask{method: method, header: map[string]string{"Accept": "text/event-stream, application/json"}})
+		want(t, method, r.status, tc.status)
+		want(t, method, r.header.Get("Content-Type"), tc.media)
+		want(t, "id", r.member("id"), 1)
+	}
+}
+
 // What the server gets: a client of 2025-11-25 like any other.
 func TestServerSeesAClientOf20251125(t *testing.T) {
 	f := newFixture(t, quiet)

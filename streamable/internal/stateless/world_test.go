@@ -277,7 +277,7 @@ func (f *fixture) post(w http.ResponseWriter, r *http.Request, principal string)
 	if why == nil {
 		var m *jsonrpc.Message
 		if m, why = front.ParseMessage(body.Bytes); why == nil {
-			f.ServePOST(w, r, principal, m)
+			f.ServePOST(w, r, principal, m, strings.HasPrefix(r.Header.Get("Accept"), "text/"))
 			return
 		}
 	}
