@@ -133,17 +133,21 @@ func (o Options) transport(m *metrics.Metrics) sse.Options {
 	}
 }
 
-// front returns what the HTTP transports have in common.
-func (o Options) front(m *metrics.Metrics) front.Options {
-	var served []string
+// paths returns the routes of the transports below the prefix.
+func (o *Options) paths() (paths []string) {
 	if o.serves(TransportSSE) {
-		served = append(served, "/sse")
+		paths = append(paths, "/sse")
 	}
 	if o.serves(TransportStreamable) {
-		served = append(served, streamable.Path)
+		paths = append(paths, streamable.Path)
 	}
+	return paths
+}
+
+// front returns what the HTTP transports have in common.
+func (o Options) front(m *metrics.Metrics) front.Options {
 	return front.Options{
-		Served: served,
+		Served: o.paths(),
 		Prefix: o.Prefix, TrustForwardedPrefix: o.TrustForwardedPrefix,
 		PassRequest: o.PassRequest, RequestHeaders: o.RequestHeaders, RequestContext: o.RequestContext,
 		HeartbeatInterval: o.HeartbeatInterval, ConnectionTimeout: o.ConnectionTimeout,

@@ -75,12 +75,17 @@ const maxServed = 16
 // routeList returns the answer to an unknown path: the paths of the servers.
 func routeList(gateways []*Gateway) string {
 	var b strings.Builder
-	b.WriteString("no such route: there are several servers, each with its own path: ")
+	b.WriteString("no such route: there are several servers, each with its own paths: ")
 	for i, g := range gateways[:min(len(gateways), maxServed)] {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString("GET " + g.opts.Prefix + "/sse")
+		for j, path := range g.opts.paths() {
+			if j > 0 {
+				b.WriteString(" and ")
+			}
+			b.WriteString(g.opts.Prefix + path)
+		}
 	}
 	if more := len(gateways) - maxServed; more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)

@@ -122,7 +122,7 @@ func TestPathOfNoServerLeavesATrace(t *testing.T) {
 		opts.Logger = slog.New(slog.NewTextHandler(&out, nil))
 	}, &server{}, &server{})
 	defer s.Shutdown(t.Context())
-	const told = "no such route: there are several servers, each with its own path: GET /mcp/a/sse, GET /mcp/b/sse"
+	const told = "no such route: there are several servers, each with its own paths: /mcp/a/sse and /mcp/a/mcp, /mcp/b/sse and /mcp/b/mcp"
 	if code, body := ask(s, "/sse?token=secret"); code != http.StatusNotFound || !strings.Contains(body, told) {
 		t.Errorf("got %d %s, want 404 and %q", code, body, told)
 	}
@@ -155,7 +155,7 @@ func TestPathOfNoServerLeavesATrace(t *testing.T) {
 func TestManyServersAreNotAllNamed(t *testing.T) {
 	s, _ := several(t, nil, make([]*server, 18)...)
 	defer s.Shutdown(t.Context())
-	if _, body := ask(s, "/"); !strings.Contains(body, "GET /mcp/p/sse and 2 more") {
+	if _, body := ask(s, "/"); !strings.Contains(body, "/mcp/p/sse and /mcp/p/mcp and 2 more") {
 		t.Errorf("got %s, want 16 servers and the number of the others", body)
 	}
 }
