@@ -3,6 +3,8 @@ package stateless_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -97,7 +99,7 @@ func TestKeysOfTheServer(t *testing.T) {
 				return
 			}
 			asked = m
-			c.send(m, `{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"_meta":{"io.github.mcp-sse/inputKey":"name"}}}`)
+			c.send(m, `{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"elicitationId":"x","_meta":{"io.github.mcp-sse/inputKey":"name"}}}`)
 		}
 		f.server.responded = func(c *conn) { c.answer(asked, `{"done":true}`) }
 		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
@@ -242,6 +244,50 @@ func TestServerRequestsThatNobodyMayAnswer(t *testing.T) {
 		})
 	}
 }
+
+// A request of the server that came with another request is not for the call that may be
+// asked.
+func TestServerRequestOfAnotherRequest(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		var call, list *jsonrpc.Message
+		f.server.serve = func(_ *conn, m *jsonrpc.Message) {
+			if m.Method == "prompts/list" {
+				list = m
+			} else {
+				call = m
+			}
+		}
+		a := f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
+		synctest.Wait()
+		b := f.begin(t, ask{method: "prompts/list", capabilities: askAll})
+		synctest.Wait()
+		c := f.server.connections()[0]
+		c.send(list, fmt.Sprintf(elicit, 0, 0))
+		if got := c.received("response"); len(got) != 1 || !strings.Contains(got[0], "-32601") {
+			t.Errorf("the server got %q", got)
+		}
+		c.answer(list, `{}`)
+		c.answer(call, `{}`)
+		<-a.done
+		<-b.done
+		want(t, "result type", a.member("result", "resultType"), `"complete"`)
+	})
+}
+
+// A client that is gone when it is asked has cancelled the call.
+func TestClientThatIsGoneWhenAsked(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.send(m, fmt.Sprintf(elicit, 0, 0)) }
+		w := broken{&response{header: make(http.Header)}}
+		f.post(w, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}.request(t.Context()), "")
+		want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), 1)
+	})
+}
+
+// broken is a response that cannot be written.
+type broken struct{ *response }
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 // An answer that comes with a request of the server makes that pointless.
 func TestAnswerBeforeTheInput(t *testing.T) {

@@ -101,7 +101,7 @@ func TestListenersShareSubscriptions(t *testing.T) {
 // A listener that does not read ends, and listens again: it would miss a change.
 func TestSlowListenerEnds(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		w := &stuck{response: &response{header: make(http.Header), done: make(chan struct{})}, unblock: make(chan struct{})}
+		w := &stuck{response: &response{header: make(http.Header), done: make(chan struct{})}, unblock: make(chan struct{}), at: 2}
 		go func() {
 			defer close(w.done)
 			f.post(w, listen(`{"resourceSubscriptions":["a:x"]}`, "1").request(t.Context()), "")
@@ -119,15 +119,16 @@ func TestSlowListenerEnds(t *testing.T) {
 	})
 }
 
-// stuck is a response whose second write waits.
+// stuck is a response one of whose writes waits.
 type stuck struct {
 	*response
 	unblock chan struct{}
+	at      int // the write, from 1
 	writes  int
 }
 
 func (s *stuck) Write(p []byte) (int, error) {
-	if s.writes++; s.writes == 2 {
+	if s.writes++; s.writes == s.at {
 		<-s.unblock
 	}
 	return s.response.Write(p)
@@ -175,6 +176,33 @@ func TestProgress(t *testing.T) {
 	if strings.Contains(r.body.String(), "\nid:") {
 		t.Errorf("events have ids: %s", r.body.String())
 	}
+}
+
+// A client that does not read its response loses progress, not the answer.
+func TestSlowClientLosesProgress(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		var asked *jsonrpc.Message
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			asked = m
+			c.send(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0}}`)
+		}
+		w := &stuck{response: &response{header: make(http.Header), done: make(chan struct{})}, unblock: make(chan struct{}), at: 1}
+		go func() {
+			defer close(w.done)
+			f.post(w, ask{method: "prompts/list"}.request(t.Context()), "")
+		}()
+		synctest.Wait()
+		c := f.server.connections()[0]
+		for i := range 3000 {
+			c.send(asked, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":%d,"message":%q}}`, i, strings.Repeat("x", 500)))
+		}
+		c.answer(asked, `{"done":true}`)
+		close(w.unblock)
+		<-w.done
+		if n := len(w.messages()); n < 1000 || n > 2500 || w.member("result", "done") != "true" {
+			t.Errorf("%d messages, the last one %s", n, w.last())
+		}
+	})
 }
 
 const logLine = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":%q,"data":"d"}}`
@@ -229,7 +257,7 @@ func TestLogMessageOfAnUnknownRequest(t *testing.T) {
 		f.server.serve = func(_ *conn, m *jsonrpc.Message) { calls = append(calls, m) }
 		a := f.begin(t, ask{method: "prompts/list", meta: logging("debug")})
 		synctest.Wait()
-		b := f.begin(t, ask{method: "prompts/list"})
+		b := f.begin(t, ask{method: "prompts/list", meta: logging("debug")})
 		synctest.Wait()
 		c := f.server.connections()[0]
 		c.send(nil, fmt.Sprintf(logLine, "error"))

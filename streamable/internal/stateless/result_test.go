@@ -33,7 +33,8 @@ func TestResultsOnAStream(t *testing.T) {
 // What the server gets: a client of 2025-11-25 like any other.
 func TestServerSeesAClientOf20251125(t *testing.T) {
 	f := newFixture(t, quiet)
-	f.do(t, ask{method: "tools/call", params: `{"name":"t","arguments":{"b":2,"a":1.50}}`, meta: `,"progressToken":"p","x":1`})
+	f.do(t, ask{method: "tools/call", params: `{"name":"t","arguments":{"b":2,"a":1.50}}`, info: `{"name":"n"}`,
+		meta: `,"progressToken":"p","x":1,"io.modelcontextprotocol/logLevel":"info"`})
 	got := f.server.connections()[0].received("tools/call", "notification")
 	want(t, "messages", got, []string{
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,

@@ -1,6 +1,7 @@
 package stateless_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -96,6 +97,18 @@ func TestOtherMessages(t *testing.T) {
 		}
 	}
 	want(t, "connections", len(f.server.connections()), 0)
+}
+
+// What is between client and server may read another one of two headers.
+func TestHeadersThatAreThereTwice(t *testing.T) {
+	for _, name := range []string{"Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"} {
+		f := newFixture(t, quiet)
+		r := ask{method: "prompts/get", params: `{"name":"p"}`}.request(t.Context())
+		r.Header.Add(name, r.Header.Get(name))
+		w := &response{header: make(http.Header)}
+		f.post(w, r, "")
+		want(t, name, w.member("error", "code"), "-32020")
+	}
 }
 
 // Header values as clients may write them.
