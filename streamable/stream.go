@@ -98,7 +98,7 @@ func (st *stream) add(data []byte) {
 	if len(st.responses) == 0 {
 		return
 	}
-	if st.bytes > 0 && st.bytes+len(data) > st.session.h.opts.MaxQueuedBytes {
+	if !st.session.c.QueueHasRoom(st.bytes, len(data), st.session.h.opts.MaxQueuedBytes) {
 		st.cutResponse()
 		return
 	}
