@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -43,6 +44,14 @@ func (c *Connection) HoldQueued(n int) {
 	if n != 0 {
 		c.opts.Budget.Force(n)
 	}
+}
+
+// QueueHasRoom reports whether n bytes may wait beside those that are queued already, at
+// most limit: less if the process holds as many bytes as it may. An empty queue takes
+// anything.
+func (c *Connection) QueueHasRoom(queued, n, limit int) bool {
+	all := queued + n
+	return queued == 0 || all <= limit && (all <= budget.Free || !c.opts.Budget.Full())
 }
 
 // HoldBody takes n more bytes for a body that belongs to no connection yet; see

@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"container/list"
 	"errors"
 	"slices"
 	"sync"
@@ -21,6 +22,7 @@ type session struct {
 
 	mu      sync.Mutex // guards what follows, and the streams
 	calls   map[jsonrpc.ID]*stream
+	waiting list.List         // of the POSTs' streams with requests in flight that the client can read, oldest first
 	streams map[int64]*stream // those that a client can resume, and the session's own
 	last    int64             // number of a stream
 	version string            // that was negotiated; empty if unknown
@@ -57,25 +59,20 @@ func (s *session) deliver(e connstate.Event) {
 	st.put(e.Data, e.Answer)
 }
 
-// streamOfLocked returns the stream for an event; nil if nobody can get it.
+// streamOfLocked returns the stream for an event; nil if nobody can get it. A message that
+// does not say which request it came with goes to the only POST that waits, as a server on
+// stdio never says it; with several, to the session's own stream; if no client reads that,
+// to the oldest POST.
 func (s *session) streamOfLocked(e connstate.Event) *stream {
-	if e.Answer {
-		return s.calls[e.Related]
-	}
-	if st := s.calls[e.Related]; st != nil && st.reachable() {
+	st := s.calls[e.Related]
+	if e.Answer || st != nil && st.reachable() {
 		return st
 	}
 	standing := s.standingLocked()
-	if len(standing.responses) > 0 || isUnsolicited(e.Data) {
-		if st := s.onlyStreamLocked(); st != nil && !isUnsolicited(e.Data) {
-			return st
-		}
+	if n := s.waiting.Len(); n == 0 || n > 1 && len(standing.responses) > 0 || isUnsolicited(e.Data) {
 		return standing
 	}
-	if st := s.oldestStreamLocked(); st != nil {
-		return st
-	}
-	return standing
+	return s.waiting.Front().Value.(*stream)
 }
 
 // isUnsolicited reports whether a message never belongs to a request in flight.
@@ -84,33 +81,6 @@ func isUnsolicited(message []byte) bool {
 	method, _ := jsonrpc.Text(raw)
 	_, list := mcp.ChangedList(method)
 	return list || method == mcp.MethodResourceUpdated || method == mcp.MethodElicitationComplete || method == mcp.MethodTaskStatus
-}
-
-// onlyStreamLocked returns the stream of the only POST with requests in flight; nil if
-// there are several, or none. What the server sends meanwhile comes from them: a server on
-// stdio does not say of which.
-func (s *session) onlyStreamLocked() (only *stream) {
-	for _, st := range s.calls {
-		if only != nil && st != only {
-			return nil
-		}
-		only = st
-	}
-	if only != nil && !only.reachable() {
-		return nil
-	}
-	return only
-}
-
-// oldestStreamLocked returns the stream of the oldest POST with requests in flight that
-// the client can read.
-func (s *session) oldestStreamLocked() (oldest *stream) {
-	for _, st := range s.calls {
-		if st.reachable() && (oldest == nil || st.number < oldest.number) {
-			oldest = st
-		}
-	}
-	return oldest
 }
 
 // standingLocked returns the session's own stream.
@@ -160,6 +130,7 @@ func (s *session) begin(ids []jsonrpc.ID, batch bool, out *response) (*stream, e
 	s.last++
 	st := &stream{session: s, number: s.last, open: len(ids), batch: batch}
 	st.attach(out)
+	st.place = s.waiting.PushBack(st)
 	if s.calls == nil {
 		s.calls = make(map[jsonrpc.ID]*stream)
 	}

@@ -44,7 +44,7 @@ type MemoryLimits struct {
 	// MaxEvents bounds the events. Default 100,000.
 	MaxEvents int
 	// MaxBytes bounds the bytes of all events, each of which counts for 256 more. Default
-	// 64 MiB.
+	// 64 MiB. One session has at most an eighth of them.
 	MaxBytes int
 	// MaxAge bounds how long an event is kept. Default 5 min.
 	MaxAge time.Duration
@@ -58,8 +58,8 @@ type MemoryStore struct {
 	mu       sync.Mutex // guards what follows
 	events   list.List  // of *keptEvent, oldest first
 	bytes    int
-	sessions map[string][]*keptEvent // oldest first
-	timer    *time.Timer             // drops the oldest events that are too old; nil: there are none
+	sessions map[string]*keptSession
+	timer    *time.Timer // drops the oldest events that are too old; nil: there are none
 }
 
 // keptEvent is an event in a MemoryStore.
@@ -70,8 +70,20 @@ type keptEvent struct {
 	place   *list.Element // in MemoryStore.events
 }
 
+// keptSession is what a MemoryStore has of a session.
+type keptSession struct {
+	events []*keptEvent // oldest first
+	bytes  int
+}
+
 // eventCost is what an event counts for beside its data, in bytes.
 const eventCost = 256
+
+// sessionShare is the part of MaxBytes that one session may have: a session with many
+// events must not drop those of all others.
+const sessionShare = 8
+
+func (k *keptEvent) cost() int { return len(k.Data) + eventCost }
 
 // NewMemoryStore returns an empty store. It needs no end: its timer stops when it is
 // empty.
@@ -79,35 +91,44 @@ func NewMemoryStore(limits MemoryLimits) *MemoryStore {
 	limits.MaxEvents = cmp.Or(limits.MaxEvents, 100_000)
 	limits.MaxBytes = cmp.Or(limits.MaxBytes, 64<<20)
 	limits.MaxAge = cmp.Or(limits.MaxAge, 5*time.Minute)
-	return &MemoryStore{limits: limits, sessions: make(map[string][]*keptEvent)}
+	return &MemoryStore{limits: limits, sessions: make(map[string]*keptSession)}
 }
 
 // Append implements EventStore.
 func (m *MemoryStore) Append(session string, e StoredEvent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	kept := m.sessions[session]
+	if kept == nil {
+		kept = &keptSession{}
+		m.sessions[session] = kept
+	}
 	k := &keptEvent{StoredEvent: e, at: time.Now(), session: session}
-	m.sessions[session] = append(m.sessions[session], k)
 	k.place = m.events.PushBack(k)
-	m.bytes += len(e.Data) + eventCost
+	kept.events = append(kept.events, k)
+	kept.bytes += k.cost()
+	m.bytes += k.cost()
+	for kept.bytes > m.limits.MaxBytes/sessionShare && len(kept.events) > 1 {
+		m.dropFirstLocked(kept.events[0])
+	}
 	for m.events.Len() > m.limits.MaxEvents || m.bytes > m.limits.MaxBytes && m.events.Len() > 1 {
-		m.dropOldestLocked()
+		m.dropFirstLocked(m.events.Front().Value.(*keptEvent))
 	}
 	if m.timer == nil {
 		m.timer = time.AfterFunc(m.limits.MaxAge, m.dropOld)
 	}
 }
 
-// dropOldestLocked drops the oldest event of all.
-func (m *MemoryStore) dropOldestLocked() {
-	k := m.events.Remove(m.events.Front()).(*keptEvent)
-	m.bytes -= len(k.Data) + eventCost
-	kept := m.sessions[k.session] // k is its first
-	if kept[0] = nil; len(kept) == 1 {
+// dropFirstLocked drops an event that is the first of its session.
+func (m *MemoryStore) dropFirstLocked(k *keptEvent) {
+	m.events.Remove(k.place)
+	m.bytes -= k.cost()
+	kept := m.sessions[k.session]
+	kept.bytes -= k.cost()
+	kept.events[0] = nil
+	if kept.events = kept.events[1:]; len(kept.events) == 0 {
 		delete(m.sessions, k.session)
-		return
 	}
-	m.sessions[k.session] = kept[1:]
 }
 
 // dropOld drops the events that are too old.
@@ -116,12 +137,13 @@ func (m *MemoryStore) dropOld() {
 	defer m.mu.Unlock()
 	m.timer = nil
 	for m.events.Len() > 0 {
-		left := m.limits.MaxAge - time.Since(m.events.Front().Value.(*keptEvent).at)
+		oldest := m.events.Front().Value.(*keptEvent)
+		left := m.limits.MaxAge - time.Since(oldest.at)
 		if left > 0 {
 			m.timer = time.AfterFunc(left, m.dropOld)
 			return
 		}
-		m.dropOldestLocked()
+		m.dropFirstLocked(oldest)
 	}
 }
 
@@ -129,7 +151,11 @@ func (m *MemoryStore) dropOld() {
 func (m *MemoryStore) After(session string, after EventID) (events []StoredEvent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, k := range m.sessions[session] {
+	kept := m.sessions[session]
+	if kept == nil {
+		return nil
+	}
+	for _, k := range kept.events {
 		if k.Stream == after.Stream && k.Number > after.Number {
 			events = append(events, k.StoredEvent)
 		}
@@ -141,9 +167,13 @@ func (m *MemoryStore) After(session string, after EventID) (events []StoredEvent
 func (m *MemoryStore) Forget(session string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, k := range m.sessions[session] {
-		m.events.Remove(k.place)
-		m.bytes -= len(k.Data) + eventCost
+	kept := m.sessions[session]
+	if kept == nil {
+		return
 	}
+	for _, k := range kept.events {
+		m.events.Remove(k.place)
+	}
+	m.bytes -= kept.bytes
 	delete(m.sessions, session)
 }

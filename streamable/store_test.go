@@ -63,13 +63,19 @@ func TestMemoryStoreIsBounded(t *testing.T) {
 		}
 	})
 	t.Run("bytes", func(t *testing.T) {
-		m := streamable.NewMemoryStore(streamable.MemoryLimits{MaxBytes: 3 * (256 + 3)})
+		m := streamable.NewMemoryStore(streamable.MemoryLimits{MaxBytes: 16 * (256 + 3)})
 		for n := range int64(5) {
-			m.Append("a", event(1, n))
-			m.Append("b", event(1, n))
-			m.Forget("b")
+			m.Append("a", event(1, n)) // one session has an eighth
+			m.Append("forgotten", event(1, n))
+			m.Forget("forgotten")
 		}
 		if got := kept(m, "a", 1, -1); got != "1/3 1/4" {
+			t.Errorf("got %s", got)
+		}
+		for n := range int64(14) {
+			m.Append(fmt.Sprint(n), event(1, n))
+		}
+		if got := kept(m, "a", 1, -1) + ", " + kept(m, "0", 1, -1); got != "1/4, 1/0" {
 			t.Errorf("got %s", got)
 		}
 		m.Append("a", streamable.StoredEvent{EventID: streamable.EventID{Stream: 1, Number: 9}, Data: make([]byte, 10<<10)})

@@ -1,6 +1,8 @@
 package streamable
 
 import (
+	"container/list"
+
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 )
 
@@ -11,8 +13,9 @@ import (
 type stream struct {
 	session *session
 	number  int64
-	open    int  // requests of the POST without an answer
-	batch   bool // the POST was an array
+	place   *list.Element // in session.waiting; nil: not there
+	open    int           // requests of the POST without an answer
+	batch   bool          // the POST was an array
 
 	begun bool  // it is a stream of events
 	ended bool  // nothing follows what is queued
@@ -98,7 +101,7 @@ func (st *stream) add(data []byte) {
 	if len(st.responses) == 0 {
 		return
 	}
-	if st.bytes > 0 && st.bytes+len(data) > st.session.h.opts.MaxQueuedBytes {
+	if !st.session.c.QueueHasRoom(st.bytes, len(data), st.session.h.opts.MaxQueuedBytes) {
 		st.cutResponse()
 		return
 	}
@@ -131,8 +134,17 @@ func (st *stream) cutResponse() {
 // end says that nothing follows.
 func (st *stream) end() {
 	st.ended = true
+	st.leave()
 	for _, r := range st.responses {
 		r.signal()
+	}
+}
+
+// leave removes the stream from those that wait.
+func (st *stream) leave() {
+	if st.place != nil {
+		st.session.waiting.Remove(st.place)
+		st.place = nil
 	}
 }
 
@@ -154,6 +166,9 @@ func (st *stream) detach(r *response) {
 			st.responses = append(st.responses[:i:i], st.responses[i+1:]...)
 			if newest {
 				st.release() // what it has not taken is in the store
+			}
+			if !st.reachable() {
+				st.leave()
 			}
 			return
 		}
