@@ -18,7 +18,7 @@ func (c *Connection) logStart(id jsonrpc.ID, method string, err error) {
 	if !c.debugEnabled() {
 		return
 	}
-	attrs := []any{"connectionId", c.ShortID(), "requestId", short(string(id)), "method", short(method)}
+	attrs := c.logAttrs(id, method)
 	if err != nil {
 		c.opts.Logger.Debug("mcp POST failed", append(attrs, "err", err)...)
 		return
@@ -32,7 +32,7 @@ func (c *Connection) logDone(id jsonrpc.ID, r Request, errorType string, respons
 	if !slow && !c.debugEnabled() {
 		return
 	}
-	attrs := []any{"connectionId", c.ShortID(), "requestId", short(string(id)), "method", short(r.Method), "duration", took}
+	attrs := append(c.logAttrs(id, r.Method), "duration", took)
 	if errorType != "" {
 		attrs = append(attrs, "reason", short(errorType))
 	}
@@ -47,6 +47,16 @@ func (c *Connection) logDone(id jsonrpc.ID, r Request, errorType string, respons
 	default:
 		c.opts.Logger.Debug("mcp POST ok", attrs...)
 	}
+}
+
+// logAttrs returns the attributes of a line about a request.
+func (c *Connection) logAttrs(id jsonrpc.ID, method string) []any {
+	attrs := make([]any, 0, 14)
+	attrs = append(attrs, "connectionId", c.ShortID())
+	if c.client.Transport != "" {
+		attrs = append(attrs, "transport", c.client.Transport)
+	}
+	return append(attrs, "requestId", short(string(id)), "method", short(method))
 }
 
 // endedByClient reports whether the client ended a request without an answer. Its

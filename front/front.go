@@ -114,7 +114,7 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 func (f *Front) Client(r *http.Request, principal, transport string) connstate.Client {
 	return connstate.Client{
 		Transport: transport,
-		Addr: f.ClientAddr(r), Principal: principal, UserAgent: strings.Clone(Clip(r.UserAgent())),
+		Addr:      f.ClientAddr(r), Principal: principal, UserAgent: strings.Clone(Clip(r.UserAgent())),
 		Local: f.IsLocal(r), Header: chosen(f.opts.ForwardHeaders, r.Header),
 	}
 }

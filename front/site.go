@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -106,13 +108,27 @@ func (f *Front) setCORS(w http.ResponseWriter, r *http.Request, methods string) 
 	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, X-Connection-ID, WWW-Authenticate, Retry-After")
 	if r.Method == http.MethodOptions {
 		header.Set("Access-Control-Allow-Methods", methods)
-		header.Set("Access-Control-Allow-Headers", strings.Join(append([]string{
-
+		header.Set("Access-Control-Allow-Headers", strings.Join(slices.Concat([]string{
 			"Accept", "Authorization", "Cache-Control", "Content-Type", "Last-Event-ID",
 			"MCP-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name",
-		}, f.opts.ForwardHeaders...), ", "))
+		}, f.opts.ForwardHeaders, argumentHeaders(r)), ", "))
 		header.Set("Access-Control-Max-Age", "600")
 	}
+}
+
+// maxArgumentHeaders bounds the headers that argumentHeaders returns.
+const maxArgumentHeaders = 64
+
+// argumentHeaders returns the headers with arguments of tools that a preflight asks for: a
+// tool of the server names them (MCP 2026-07-28, transports).
+func argumentHeaders(r *http.Request) (names []string) {
+	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+		if strings.HasPrefix(name, "Mcp-Param-") && httpguts.ValidHeaderFieldName(name) && len(names) < maxArgumentHeaders {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func contains(list []string, value string) bool {

@@ -19,16 +19,11 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 	defer s.leave()
 	s.saw(r.Header.Get(front.HeaderVersion))
 	x := &exchange{h: h, w: w, r: r, s: s, out: newResponse()}
-	events, refusal := s.resume(x, r.Header.Get(headerLastEventID))
-	if refusal != nil {
+	if refusal := s.resume(x, r.Header.Get(headerLastEventID)); refusal != nil {
 		h.refuse(w, r, refusal)
 		return
 	}
-	if x.writeEvents(events) {
-		x.run()
-	} else {
-		x.detach()
-	}
+	x.run()
 }
 
 // sessionOfGet checks a GET and returns its session. Without a session and a refusal the
@@ -50,9 +45,18 @@ func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal
 		return nil, refusal
 	}
 	s := h.find(id, principal)
-	if s == nil {
+	switch {
+	case s != nil:
+		return s, nil
+	case !h.opts.AdoptSessions:
 		h.refuseUnknown(w, r)
+		return nil, nil
 	}
+	ctx, status, err := h.Passed(r, principal)
+	if err != nil {
+		return nil, front.Refused(status, metrics.RejectedBadRequest, "%v", err)
+	}
+	s, _ = h.adopt(w, r, principal, id, ctx)
 	return s, nil
 }
 
@@ -63,45 +67,47 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, why *front.Refu
 	front.RejectRead(w, why.Status, why.Err)
 }
 
-// resume attaches a GET to the stream that it is for, and returns the events that come
-// first: those after the event whose id the client has read last, or those that nobody
-// has.
-func (s *session) resume(x *exchange, lastEventID string) ([]StoredEvent, *front.Refusal) {
+// resume attaches a GET to the stream that it is for: after the event whose id the client
+// has read last, or after those that any client has.
+func (s *session) resume(x *exchange, lastEventID string) *front.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var after EventID
+	if s.over {
+		return front.Refused(http.StatusNotFound, metrics.RejectedBadRequest, "%s", unknownSession)
+	}
+	st := s.standingLocked()
 	if lastEventID != "" {
 		id, ok := parseEventID(lastEventID)
-		if x.st = s.streams[id.Stream]; !ok || x.st == nil || id.Number > x.st.count {
-			return nil, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the Last-Event-ID names no event that this session still has")
+		if s.adopted && (s.streams[id.Stream] == nil || id.Number > s.streams[id.Stream].count) {
+			id = EventID{Number: st.read} // an event of the session before, of which nothing is left
 		}
-		after = id
-	} else {
-		x.st = s.standingLocked()
-		after.Number = x.st.read
-	}
-	if x.st.number > 0 { // the response that it continues is gone, or about to be
-		for len(x.st.responses) > 0 {
-			x.st.cutResponse()
+		if st = s.streams[id.Stream]; !ok || st == nil || id.Number > st.count {
+			return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the Last-Event-ID names no event that this session still has")
 		}
+		st.read = id.Number
 	}
-	if len(x.st.responses) >= maxStanding {
-		return nil, front.Refused(http.StatusConflict, metrics.RejectedBadRequest, "the session has %d open GETs: close one first", maxStanding)
+	if len(st.responses) >= maxStanding {
+		return front.Refused(http.StatusConflict, metrics.RejectedBadRequest, "the session has %d open GETs: close one first", maxStanding)
 	}
-	x.st.attach(x.out)
-	events := s.h.opts.Store.After(s.c.ID(), after)
-	x.st.read = x.st.count
-	if missed := x.st.count - after.Number; missed > int64(len(events)) {
-		s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
+	for st.number > 0 && len(st.responses) > 0 { // what this one continues is gone, or about to be
+		st.cutResponse()
 	}
-	return events, nil
+	st.fallBehind()
+	st.attach(x.out)
+	x.st = st
+	st.signal()
+	return nil
 }
 
 // serveDelete is DELETE /mcp: it ends the session.
 func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal string) {
 	id := r.Header.Get(headerSession)
 	if id == "" {
-		h.refuse(w, r, noSession("a DELETE needs a session: send its id as Mcp-Session-Id"))
+		h.refuse(w, r, noSession("", "a DELETE needs a session: send its id as Mcp-Session-Id"))
+		return
+	}
+	if refusal := checkVersion(r.Header.Get(front.HeaderVersion)); refusal != nil {
+		h.refuse(w, r, refusal)
 		return
 	}
 	s := h.find(id, principal)

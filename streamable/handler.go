@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -90,27 +91,39 @@ func (h *Handler) heartbeats() time.Duration {
 	return h.opts.HeartbeatInterval
 }
 
-// open makes the session that a POST opens, under the id that it names if it names one.
-// Without a session the POST has been answered.
-func (h *Handler) open(p *post, ctx context.Context) *session {
-	client := h.Client(p.r, p.principal, metrics.TransportStreamable)
+// queueLimit bounds the queue of one response.
+func (h *Handler) queueLimit() int {
+	if _, none := h.opts.Store.(noStore); none {
+		return 8 * h.opts.MaxQueuedBytes
+	}
+	return h.opts.MaxQueuedBytes
+}
+
+// open makes a session for a request, under an id if one is given. Without a session the
+// request has been answered.
+func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) *session {
+	client := h.Client(r, principal, metrics.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
-	c, err := h.registry.OpenAs(client, p.session)
+	c, err := h.registry.OpenAs(client, id)
 	if err != nil {
-		h.RefuseConnection(p.w, p.r, err)
+		h.RefuseConnection(w, r, err)
 		return nil
 	}
 	h.LogOpened(c)
 	s := &session{h: h, c: c, serving: 1}
+	if id != "" { // the numbers of its streams are not those of the session before
+		s.known, s.adopted, s.last = true, true, 1<<32+rand.Int64N(1<<32)
+	}
 	c.Divert(s.deliver)
 	c.OnClose(s.end)
 	c.SawFirstByte()
 	c.Bind(h.backend.Accept(c))
+	timeout := s.timeout()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions[c] = s
-	if h.opts.SessionTimeout > 0 {
-		h.expiries.Put(&s.expiry, s, h.expiries.Now()+min(unusedTimeout, h.opts.SessionTimeout))
+	if timeout > 0 {
+		h.expiries.Put(&s.expiry, s, h.expiries.Now()+timeout)
 	}
 	return s
 }
@@ -125,10 +138,9 @@ func (h *Handler) find(id, principal string) *session {
 	h.mu.Lock()
 	s := h.sessions[c] // a connection of another transport has none
 	h.mu.Unlock()
-	if s == nil || c.State() == connstate.Closed {
+	if s == nil || !s.enter() {
 		return nil
 	}
-	s.enter()
 	return s
 }
 

@@ -87,16 +87,16 @@ func isModern(version string) bool {
 	return err == nil && version >= mcp.VersionStateless
 }
 
-// speaksModern reports whether a POST is of a client without sessions: its header or its
-// _meta says so (MCP 2026-07-28, versioning).
-func speaksModern(version string, messages []*jsonrpc.Message) bool {
-	if isModern(version) {
+// speaksModern reports whether a POST is of a client without sessions (MCP 2026-07-28,
+// versioning): its header says so, or its _meta, if it names no session.
+func (p *post) speaksModern() bool {
+	if isModern(p.version) {
 		return true
 	}
-	if len(messages) != 1 || messages[0].Kind != jsonrpc.Request {
+	if p.session != "" || len(p.messages) != 1 || p.messages[0].Kind == jsonrpc.Response {
 		return false
 	}
-	_, ok := jsonrpc.Member(messages[0].Params(), "_meta", mcp.MetaVersion)
+	_, ok := jsonrpc.Member(p.messages[0].Params(), "_meta", mcp.MetaVersion)
 	return ok
 }
 

@@ -25,7 +25,7 @@ func TestSpeaksModern(t *testing.T) {
 		{"later", []string{plain}, false},
 		{"", []string{meta}, true},
 		{"2025-11-25", []string{meta}, true},
-		{"", []string{told}, false}, // notifications need no _meta
+		{"", []string{told}, true},
 		{"2026-07-28", []string{told}, true},
 		{"", []string{meta, meta}, false},
 		{"2026-07-28", []string{plain, plain}, true},
@@ -39,7 +39,7 @@ func TestSpeaksModern(t *testing.T) {
 			}
 			messages = append(messages, m)
 		}
-		if got := speaksModern(tc.version, messages); got != tc.want {
+		if got := (&post{version: tc.version, messages: messages}).speaksModern(); got != tc.want {
 			t.Errorf("%+v: got %v", tc, got)
 		}
 	}

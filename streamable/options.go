@@ -25,8 +25,8 @@ type Options struct {
 	// stream, so that the client can come back for them. Default 500 ms; negative: only
 	// other messages make it a stream.
 	StreamAfter time.Duration
-	// MaxQueuedBytes bounds what waits to be written to one response; over it the
-	// response is cut. An answer of any size passes alone. Default 1 MiB.
+	// MaxQueuedBytes bounds what waits to be written to one response; what is over it
+	// waits in the Store, or without one, up to eight times as much. Default 1 MiB.
 	MaxQueuedBytes int
 	// SamePeer says that the server sees nothing of the context of a request but the
 	// principal. Then requests of clients without sessions may share connections although

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -45,10 +46,10 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 	p.messages, p.batch, refusal = parse(body.Bytes)
 	switch {
 	case refusal != nil:
-	case !speaksModern(p.version, p.messages):
+	case !p.speaksModern():
 		refusal = h.serveLegacy(p)
 	case p.batch:
-		refusal = front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %s has no batches: send each message by itself", mcp.VersionStateless)
+		refusal = noBatches(mcp.VersionStateless)
 	default:
 		h.modern.ServePOST(w, r, principal, p.messages[0], stream)
 	}
@@ -72,6 +73,9 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 		if done, refusal := h.serveAlone(p); done || refusal != nil {
 			return refusal
 		}
+	}
+	if refusal := p.checkBatch(); refusal != nil {
+		return refusal
 	}
 	ctx, status, err := h.Passed(p.r, p.principal)
 	if err != nil {
@@ -99,17 +103,40 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	return refusal
 }
 
+// checkBatch refuses an array that its version does not have, and one with an id twice.
+func (p *post) checkBatch() *front.Refusal {
+	if !p.batch {
+		return nil
+	}
+	if p.version != "" && p.version != versionAssumed {
+		return noBatches(p.version)
+	}
+	ids := p.requests()
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) < len(ids) {
+		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", errInFlight)
+	}
+	return nil
+}
+
+// noBatches is the refusal of an array.
+func noBatches(version string) *front.Refusal {
+	return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %.64s has no batches: send each message by itself", version)
+}
+
 // serveAlone serves messages without a session that need none, or that get none.
 func (h *Handler) serveAlone(p *post) (done bool, refusal *front.Refusal) {
 	m := p.first(jsonrpc.Request)
 	switch {
 	case m == nil:
-		return false, noSession("a notification or a response needs a session: send its id as Mcp-Session-Id")
+		return false, noSession("", "a notification or a response needs a session: send its id as Mcp-Session-Id")
 	case len(p.messages) == 1 && m.Method == mcp.MethodDiscover:
 		e := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover needs the _meta of MCP 2026-07-28; otherwise use initialize")
-		return false, front.RefusedWith(http.StatusBadRequest, metrics.PostBadRequest, e)
+		refusal = front.RefusedWith(http.StatusBadRequest, metrics.PostBadRequest, e)
+		refusal.ID = m.ID
+		return false, refusal
 	case h.opts.RequireInitialize:
-		return false, noSession("initialize first, and send the Mcp-Session-Id of the response")
+		return false, noSession(m.ID, "initialize first, and send the Mcp-Session-Id of the response")
 	case len(p.messages) == 1 && m.Method == mcp.MethodPing:
 		body := jsonrpc.NewResult(m.ID, []byte("{}"))
 		p.w.Header()["Content-Type"] = jsonType
@@ -119,44 +146,49 @@ func (h *Handler) serveAlone(p *post) (done bool, refusal *front.Refusal) {
 	return false, nil
 }
 
-// noSession is the refusal of a message that needs a session.
-func noSession(message string) *front.Refusal {
-	return front.Refused(http.StatusBadRequest, metrics.PostNoSession, "%s", message)
+// noSession is the refusal of a message that needs a session, the request id if it is one.
+func noSession(id jsonrpc.ID, message string) *front.Refusal {
+	refusal := front.Refused(http.StatusBadRequest, metrics.PostNoSession, "%s", message)
+	refusal.ID = id
+	return refusal
 }
 
 // sessionOf returns the session of a POST, or a new one if it opens one; the caller must
 // call leave. Without a session the POST has been answered.
 func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool) {
 	if p.session == "" {
-		return h.open(p, ctx), true
+		return h.open(p.w, p.r, p.principal, "", ctx), true
 	}
 	if s = h.find(p.session, p.principal); s == nil && h.opts.AdoptSessions {
-		s, opened = h.adopt(p, ctx)
+		s, opened = h.adopt(p.w, p.r, p.principal, p.session, ctx)
 	} else if s == nil {
 		h.refuseUnknown(p.w, p.r)
 	}
 	return s, opened
 }
 
-// adopt opens a session under the id that the client has of an earlier one.
-func (h *Handler) adopt(p *post, ctx context.Context) (s *session, opened bool) {
-	h.adopting.Lock() // one of several POSTs at once opens it, the others find it
+// adopt opens a session under the id that the client has of an earlier one. Without a
+// session the request has been answered.
+func (h *Handler) adopt(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) (s *session, opened bool) {
+	h.adopting.Lock() // one of several requests at once opens it, the others find it
 	defer h.adopting.Unlock()
-	if s = h.find(p.session, p.principal); s != nil {
+	if s = h.find(id, principal); s != nil {
 		return s, false
 	}
-	if _, foreign := h.registry.Find(p.session); foreign || !mayBeID(p.session) || p.first(jsonrpc.Request) == nil {
-		h.refuseUnknown(p.w, p.r)
+	if _, foreign := h.registry.Find(id); foreign || !mayBeID(id) {
+		h.refuseUnknown(w, r)
 		return nil, false
 	}
-	return h.open(p, ctx), true
+	return h.open(w, r, principal, id, ctx), true
 }
 
 // refuseUnknown answers a request for a session that is not there: 404 makes a client
 // initialize again (MCP 2025-11-25, transports, session management).
 func (h *Handler) refuseUnknown(w http.ResponseWriter, r *http.Request) {
-	h.RefuseReceived(w, r, http.StatusNotFound, metrics.PostUnknownConnection, "no such session: initialize again, without Mcp-Session-Id")
+	h.RefuseReceived(w, r, http.StatusNotFound, metrics.PostUnknownConnection, unknownSession)
 }
+
+const unknownSession = "no such session: initialize again, without Mcp-Session-Id"
 
 // maxID bounds the id of a session that is adopted.
 const maxID = 128
@@ -175,7 +207,7 @@ func mayBeID(text string) bool {
 // serveIn passes the messages of a POST to a session, and writes the answers.
 func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.Refusal {
 	if p.batch && s.speaks() != versionAssumed {
-		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %s has no batches: send each message by itself", s.speaks())
+		return noBatches(s.speaks())
 	}
 	for _, m := range p.messages {
 		if err := s.c.Takes(m); err != nil {
@@ -190,7 +222,7 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 	}
 	x := &exchange{h: h, w: p.w, r: p.r, s: s, out: newResponse()}
 	var err error
-	switch x.st, err = s.begin(ids, p.batch, x.out); {
+	switch x.st, err = s.begin(ids, p.batch, !front.CanFlush(p.w), x.out); {
 	case errors.Is(err, errInFlight):
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
 	case err != nil:

@@ -72,7 +72,15 @@ func (x *exchange) do(n step) bool {
 	case !n.begun:
 		return false
 	}
-	return !x.writeEvents(n.events) || n.ended
+	if !x.writeEvents(n.events) {
+		return true
+	}
+	if n.ended {
+		x.s.mu.Lock()
+		x.st.done = true
+		x.s.mu.Unlock()
+	}
+	return n.ended
 }
 
 // waited makes the response a stream if it is not, or keeps it alive. It reports false if
@@ -103,13 +111,14 @@ func (x *exchange) writeEvents(events []StoredEvent) bool {
 	if x.events == nil {
 		x.events = eventstream.NewWriter(x.w, x.r, x.h.opts.WriteTimeout)
 		x.events.Begin()
+		if x.st.primed && x.r.Method == http.MethodPost {
+			x.events.Retry(x.h.opts.ReconnectDelay)
+			x.events.Message(EventID{x.st.number, 1}.String(), nil)
+		}
 	} else if len(events) == 0 {
 		return true
 	}
 	for _, e := range events {
-		if len(e.Data) == 0 {
-			x.events.Retry(x.h.opts.ReconnectDelay)
-		}
 		x.events.Message(e.String(), e.Data)
 	}
 	return x.flush()
@@ -140,7 +149,7 @@ func (x *exchange) writeJSON(events []StoredEvent) {
 	header["Cache-Control"] = notStored
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	x.w.WriteHeader(http.StatusOK)
-	if len(body) < chunk && x.h.opts.StreamAfter > 0 { // soon after the request, within the server's own deadline
+	if x.st.json || len(body) < chunk && x.h.opts.StreamAfter > 0 { // soon after the request, within the server's own deadline
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
 	} else if front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout) == metrics.ClosedWriteTimeout {
 		x.h.opts.Metrics.WriteTimeout()

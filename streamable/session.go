@@ -3,7 +3,6 @@ package streamable
 import (
 	"container/list"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,15 +26,19 @@ type session struct {
 	last    int64             // number of a stream
 	version string            // that was negotiated; empty if unknown
 	serving int               // HTTP requests
+	left    time.Time         // when serving became 0
 	known   bool              // the client has used the session since it was opened
+	adopted bool              // its id is that of an earlier session
 	over    bool
 }
 
 const (
 	// maxStanding bounds the GETs that are open for a session's own stream.
 	maxStanding = 8
-	// maxResumable bounds the streams of a session that are over and can be resumed.
+	// maxResumable bounds the streams of a session that have been written to their end
+	// and can be resumed, maxUnread those that have not.
 	maxResumable = 64
+	maxUnread    = 4096
 )
 
 // deliver gives an event of the connection to the stream that it belongs to.
@@ -52,11 +55,15 @@ func (s *session) deliver(e connstate.Event) {
 	}
 	if e.Answer {
 		delete(s.calls, e.Related)
-		if !st.reachable() {
+		if !st.begun && len(st.responses) == 0 {
 			s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 		}
 	}
-	st.put(e.Data, e.Answer)
+	id := jsonrpc.ID("")
+	if e.Answer {
+		id = e.Related
+	}
+	st.put(e.Data, id)
 }
 
 // streamOfLocked returns the stream for an event; nil if nobody can get it. A message that
@@ -72,7 +79,10 @@ func (s *session) streamOfLocked(e connstate.Event) *stream {
 	if n := s.waiting.Len(); n == 0 || n > 1 && len(standing.responses) > 0 || isUnsolicited(e.Data) {
 		return standing
 	}
-	return s.waiting.Front().Value.(*stream)
+	if st = s.waiting.Front().Value.(*stream); len(st.responses) == 0 && len(standing.responses) > 0 {
+		return standing
+	}
+	return st
 }
 
 // isUnsolicited reports whether a message never belongs to a request in flight.
@@ -103,34 +113,38 @@ func (s *session) addStreamLocked(st *stream) {
 	if len(s.streams) <= maxResumable {
 		return
 	}
-	oldest := st
+	victim := st
 	for _, other := range s.streams {
-		if other.ended && len(other.responses) == 0 && other.number < oldest.number {
-			oldest = other
+		unused := other.ended && len(other.responses) == 0 && (other.done || len(s.streams) > maxUnread)
+		if unused && other.number > 0 && other.number < victim.number {
+			victim = other
 		}
 	}
-	if oldest != st {
-		delete(s.streams, oldest.number)
+	if victim != st {
+		delete(s.streams, victim.number)
 	}
 }
 
-// begin returns the stream of a POST with these requests, which out writes. It fails with
-// errInFlight, or with connstate.ErrClosed if the session is over.
-func (s *session) begin(ids []jsonrpc.ID, batch bool, out *response) (*stream, error) {
+// begin returns the stream of a POST with these requests, which out writes, as JSON alone
+// if it cannot be a stream. It fails with errInFlight, or with connstate.ErrClosed if the
+// session is over.
+func (s *session) begin(ids []jsonrpc.ID, batch, json bool, out *response) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return nil, connstate.ErrClosed
 	}
-	for i, id := range ids {
-		if _, taken := s.calls[id]; taken || slices.Contains(ids[:i], id) {
+	for _, id := range ids {
+		if _, taken := s.calls[id]; taken {
 			return nil, errInFlight
 		}
 	}
 	s.last++
-	st := &stream{session: s, number: s.last, open: len(ids), batch: batch}
+	st := &stream{session: s, number: s.last, open: len(ids), batch: batch, json: json}
 	st.attach(out)
-	st.place = s.waiting.PushBack(st)
+	if !json {
+		st.place = s.waiting.PushBack(st)
+	}
 	if s.calls == nil {
 		s.calls = make(map[jsonrpc.ID]*stream)
 	}
@@ -143,17 +157,22 @@ func (s *session) begin(ids []jsonrpc.ID, batch bool, out *response) (*stream, e
 // errInFlight reports a request whose id another one has that is not answered.
 var errInFlight = errors.New("a request with this id is in flight: ids must be unique in a session")
 
-// enter counts an HTTP request of the session; the caller must call leave.
-func (s *session) enter() {
+// enter counts an HTTP request of the session; the caller must call leave. It reports
+// false if the session is over.
+func (s *session) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.serving++
+	if !s.over {
+		s.serving++
+	}
+	return !s.over
 }
 
 // leave removes the connection when it is over, with the last request.
 func (s *session) leave() {
 	s.mu.Lock()
 	s.serving--
+	s.left = time.Now()
 	last := s.over && s.serving == 0
 	s.mu.Unlock()
 	if last {
@@ -168,7 +187,7 @@ func (s *session) end() {
 	s.over = true
 	for id, st := range s.calls {
 		delete(s.calls, id)
-		st.put(jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", true)), true)
+		st.put(jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", true)), id)
 	}
 	for _, st := range s.streams {
 		st.end()
@@ -184,12 +203,12 @@ func (s *session) end() {
 // idle returns how long the client has not used the session.
 func (s *session) idle() time.Duration {
 	s.mu.Lock()
-	serving := s.serving
+	serving, left := s.serving, s.left
 	s.mu.Unlock()
 	if serving > 0 {
 		return 0
 	}
-	return s.c.Idle()
+	return min(s.c.Idle(), time.Since(left))
 }
 
 // saw notes that the client has used the session's id, and the version that it names.

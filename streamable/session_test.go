@@ -191,11 +191,7 @@ func TestAdoptSessions(t *testing.T) {
 			}
 			res.close()
 		}
-		res := f.post(`{"jsonrpc":"2.0","method":"notifications/a"}`, in("another")...)
-		if res.StatusCode != http.StatusNotFound {
-			f.t.Errorf("a notification for an unknown session: got %s", res.Status)
-		}
-		res.close()
+		f.post(`{"jsonrpc":"2.0","method":"notifications/a"}`, in("another")...).want(http.StatusAccepted, "")
 	})
 }
 
@@ -270,5 +266,71 @@ func TestSilentStreamsEndInOrder(t *testing.T) {
 		time.Sleep(9 * time.Minute)
 		f.do(http.MethodDelete, "", in(id)...).want(http.StatusNoContent, "")
 		standing.wantEnd()
+	})
+}
+
+// The time without a stream counts from the end of the stream.
+func TestIdleCountsFromTheEndOfAGET(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		res := f.do(http.MethodGet, "", in(id)...)
+		go func() { _, _ = io.Copy(io.Discard, res.in) }() // heartbeats, until close
+		time.Sleep(20*time.Minute + 59*second)
+		res.close()
+		time.Sleep(2 * second) // 2 s without a stream
+		res = f.do(http.MethodGet, "", in(id)...)
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("2 s after the GET was cut: %s", res.Status)
+		}
+		res.close()
+	})
+}
+
+// A session that is adopted is one that its client knows.
+func TestAdoptedSessionsAreKnown(t *testing.T) {
+	bubble(t, streamable.Options{AdoptSessions: true}, connstate.Limits{}, func(f *fixture) {
+		f.post(request("1", "echo"), in("old-id")...).want(http.StatusOK, result("1"))
+		time.Sleep(2 * time.Minute)
+		f.post(request("2", "echo"), in("old-id")...).want(http.StatusOK, result("2"))
+		if n := f.backend.opened(); n != 1 {
+			t.Errorf("%d sessions were opened for a client that pauses 2 min", n)
+		}
+	})
+}
+
+// After a restart a client's GET comes back first.
+func TestAdoptByGET(t *testing.T) {
+	bubble(t, streamable.Options{AdoptSessions: true}, connstate.Limits{}, func(f *fixture) {
+		res := f.do(http.MethodGet, "", in("old-id", "Mcp-Protocol-Version", "2025-11-25", "Last-Event-ID", "0-7")...)
+		if res.StatusCode != http.StatusOK {
+			t.Errorf("GET with the old id: %s: %s", res.Status, res.rest())
+		}
+		_ = f.backend.last().Send("", []byte(changed))
+		res.wantEvent("0-1", changed)
+		res.close()
+		f.post(request("1", "echo"), in("old-id")...).want(http.StatusOK, result("1"))
+	})
+}
+
+// An unsupported version is 400 on each request.
+func TestDeleteChecksTheVersion(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		if res := f.do(http.MethodDelete, "", in(id, "Mcp-Protocol-Version", "1999-01-01")...); res.StatusCode != http.StatusBadRequest {
+			t.Errorf("DELETE with version 1999-01-01: %s", res.Status)
+		}
+	})
+}
+
+// A POST that is refused must not open a session: that starts a server.
+func TestRefusedPOSTsOpenNothing(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		for range 5 {
+			f.post("["+request("1", "echo")+"]", "Mcp-Protocol-Version", "2025-11-25").close()
+			f.post("[" + request("1", "echo") + "," + request("1", "echo") + "]").close()
+		}
+		if n := f.backend.opened(); n != 0 {
+			t.Errorf("%d sessions were opened for 10 POSTs that got 400", n)
+		}
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"container/list"
 	"sync"
 	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // EventID is the number of an event in a stream of a session. A session's own stream is
@@ -18,6 +20,8 @@ type StoredEvent struct {
 	EventID
 	// Data is a JSON-RPC message. Nobody changes its bytes.
 	Data []byte
+
+	answers jsonrpc.ID // the request that it answers; empty if it is no answer
 }
 
 // EventStore keeps the events of streams, for clients that were cut and come back. It

@@ -1,9 +1,13 @@
 package streamable
 
 import (
+	"cmp"
 	"container/list"
+	"slices"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // stream is what goes out for one POST, or for the session itself. It is undecided until
@@ -16,14 +20,21 @@ type stream struct {
 	place   *list.Element // in session.waiting; nil: not there
 	open    int           // requests of the POST without an answer
 	batch   bool          // the POST was an array
+	json    bool          // the response cannot be a stream
 
-	begun bool  // it is a stream of events
-	ended bool  // nothing follows what is queued
-	count int64 // events, once begun
-	read  int64 // events that a response has taken, or that came before it
+	begun  bool // it is a stream of events
+	primed bool // its first event is one without data
+	ended  bool // nothing follows what is queued and stored
+	done   bool // a response has written it to its end
+	count  int64
+	read   int64 // the last event that a response has taken, or that the client has
 
 	queue []StoredEvent // for the response; the numbers are set by begin
 	bytes int           // of queue
+	// behind says that the events after read are in the store, and not in queue.
+	behind bool
+	// answers are the numbers of the events with answers, by request.
+	answers map[jsonrpc.ID]int64
 	// responses write the stream, the newest last, which gets the events. Only the
 	// session's own stream has several.
 	responses []*response
@@ -32,7 +43,7 @@ type stream struct {
 // response writes a stream as the response to one HTTP request.
 type response struct {
 	wake chan struct{} // has an element when there is something to do
-	cut  bool          // another response goes on, or the client did not read
+	cut  bool          // another response goes on
 }
 
 func newResponse() *response { return &response{wake: make(chan struct{}, 1)} }
@@ -44,23 +55,23 @@ func (r *response) signal() {
 	}
 }
 
-// reachable reports whether the client can read what comes: it does, or it can resume
-// the stream.
-func (st *stream) reachable() bool { return len(st.responses) > 0 || st.begun }
+// reachable reports whether the client can read what comes beside the answers: it does,
+// or it can resume the stream.
+func (st *stream) reachable() bool { return !st.json && len(st.responses) > 0 || st.begun }
 
-// put adds a message.
-func (st *stream) put(data []byte, answer bool) {
-	if answer {
+// put adds a message. id is the request that it answers, empty if it is no answer.
+func (st *stream) put(data []byte, id jsonrpc.ID) {
+	if id != "" {
 		st.open--
 	}
 	switch {
 	case st.begun:
-		st.add(data)
+		st.add(data, id)
 	case len(st.responses) == 0 && st.number > 0: // the client has gone, and knows no event of the stream
 	default:
-		st.hold(StoredEvent{Data: data})
+		st.hold(StoredEvent{Data: data, answers: id})
 	}
-	if !st.begun && !answer {
+	if id == "" {
 		st.begin()
 	}
 	if st.number > 0 && st.open == 0 {
@@ -69,20 +80,20 @@ func (st *stream) put(data []byte, answer bool) {
 	st.signal()
 }
 
-// begin makes the stream one of events.
+// begin makes the stream one of events, unless it cannot be one.
 func (st *stream) begin() {
-	if st.begun || st.ended {
+	if st.begun || st.ended || st.json {
 		return
 	}
 	st.begun = true
 	st.session.addStreamLocked(st)
 	queued := st.queue
 	st.release()
-	if primes(st.session.version) {
-		st.add(nil)
+	if st.primed = primes(st.session.version); st.primed {
+		st.count, st.read = 1, 1
 	}
 	for _, e := range queued {
-		st.add(e.Data)
+		st.add(e.Data, e.answers)
 	}
 	st.signal()
 }
@@ -92,20 +103,31 @@ func (st *stream) begin() {
 func primes(version string) bool { return version >= mcp.VersionNewest }
 
 // add numbers an event of a stream that has begun, stores it and queues it.
-func (st *stream) add(data []byte) {
+func (st *stream) add(data []byte, answers jsonrpc.ID) {
 	st.count++
-	e := StoredEvent{EventID{st.number, st.count}, data}
-	if len(data) > 0 {
-		st.session.h.opts.Store.Append(st.session.c.ID(), e)
+	e := StoredEvent{EventID{st.number, st.count}, data, answers}
+	st.session.h.opts.Store.Append(st.session.c.ID(), e)
+	if answers != "" {
+		if st.answers == nil {
+			st.answers = make(map[jsonrpc.ID]int64)
+		}
+		st.answers[answers] = e.Number
 	}
-	if len(st.responses) == 0 {
-		return
+	switch {
+	case len(st.responses) == 0 || st.behind:
+		st.behind = true
+	case !st.session.c.QueueHasRoom(st.bytes, len(data), st.session.h.queueLimit()):
+		st.session.h.opts.Metrics.OutboxFull()
+		st.fallBehind()
+	default:
+		st.hold(e)
 	}
-	if !st.session.c.QueueHasRoom(st.bytes, len(data), st.session.h.opts.MaxQueuedBytes) {
-		st.cutResponse()
-		return
-	}
-	st.hold(e)
+}
+
+// fallBehind makes the response read the store from here on.
+func (st *stream) fallBehind() {
+	st.release()
+	st.behind = true
 }
 
 // hold queues an event.
@@ -121,10 +143,8 @@ func (st *stream) release() {
 	st.queue, st.bytes = nil, 0
 }
 
-// cutResponse ends the newest response, whose client does not read; the client can come
-// back for the rest.
+// cutResponse ends the newest response, because another one goes on.
 func (st *stream) cutResponse() {
-	st.release()
 	last := len(st.responses) - 1
 	st.responses[last].cut = true
 	st.responses[last].signal()
@@ -158,21 +178,21 @@ func (st *stream) signal() {
 // attach makes r the response that gets the events.
 func (st *stream) attach(r *response) { st.responses = append(st.responses, r) }
 
-// detach removes a response.
+// detach removes a response. What it has not taken is in the store.
 func (st *stream) detach(r *response) {
-	for i, other := range st.responses {
-		if other == r {
-			newest := i == len(st.responses)-1
-			st.responses = append(st.responses[:i:i], st.responses[i+1:]...)
-			if newest {
-				st.release() // what it has not taken is in the store
-			}
-			if !st.reachable() {
-				st.leave()
-			}
-			return
-		}
+	i := slices.Index(st.responses, r)
+	if i < 0 {
+		return
 	}
+	newest := i == len(st.responses)-1
+	st.responses = slices.Delete(st.responses, i, i+1)
+	if newest {
+		st.fallBehind()
+	}
+	if !st.reachable() {
+		st.leave()
+	}
+	st.signal()
 }
 
 // step is what a response is to do next.
@@ -192,19 +212,51 @@ func (st *stream) next(r *response) (n step) {
 	switch {
 	case r.cut:
 		return step{cut: true}
-	case !st.begun:
-		if !st.ended {
-			return step{}
-		}
-		n = step{events: st.queue, json: true, ended: true}
+	case !st.begun && !st.ended:
+		return step{}
 	case len(st.responses) == 0 || st.responses[len(st.responses)-1] != r:
 		return step{begun: true, ended: st.ended}
-	default:
-		n = step{events: st.queue, begun: true, ended: st.ended}
+	}
+	n = step{events: st.queue, bytes: st.bytes, json: !st.begun, begun: st.begun, ended: st.ended}
+	st.queue, st.bytes = nil, 0
+	if st.behind {
+		n.events, n.bytes = st.refill()
+		n.ended = st.ended && !st.behind
 	}
 	if len(n.events) > 0 {
 		st.read = n.events[len(n.events)-1].Number
 	}
-	n.bytes, st.queue, st.bytes = st.bytes, nil, 0
 	return n
+}
+
+// refill returns the next events from the store, and their bytes, as many as may be
+// queued. An answer that the store has no more becomes an error.
+func (st *stream) refill() (events []StoredEvent, size int) {
+	events = st.session.h.opts.Store.After(st.session.c.ID(), EventID{st.number, st.read})
+	missing := st.count - st.read - int64(len(events))
+	for id, number := range st.answers {
+		if missing > 0 && number > st.read && !slices.ContainsFunc(events, func(e StoredEvent) bool { return e.Number == number }) {
+			e := jsonrpc.ReasonError("the answer is no longer kept: it is too old, or too much came after it", "events_lost", false)
+			events = append(events, StoredEvent{EventID{st.number, number}, jsonrpc.NewError(id, e), id})
+		}
+	}
+	slices.SortFunc(events, func(a, b StoredEvent) int { return cmp.Compare(a.Number, b.Number) })
+	if missing > 0 {
+		st.session.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
+	}
+	for i, e := range events {
+		if i > 0 && size+len(e.Data) > st.session.h.opts.MaxQueuedBytes {
+			events = events[:i]
+			break
+		}
+		size += len(e.Data)
+	}
+	if len(events) == 0 || events[len(events)-1].Number == st.count {
+		st.behind = false
+		st.read = st.count
+	} else {
+		st.signal() // there are more
+	}
+	st.session.c.HoldQueued(size)
+	return events, size
 }

@@ -1,0 +1,267 @@
+package streamable_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/streamable"
+)
+
+// A GET that replaces one whose client does not read must not get events twice.
+func TestNoEventComesTwice(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		c := f.backend.last()
+		stalled := f.do(http.MethodGet, "", in(id)...)
+		big := `{"jsonrpc":"2.0","method":"notifications/big","params":{"x":"` + strings.Repeat("x", 200<<10) + `"}}`
+		_ = c.Send("", []byte(big))
+		synctest.Wait() // the response is writing it, to nobody
+		_ = c.Send("", []byte(note(2)))
+		_ = c.Send("", []byte(note(3)))
+		res := f.do(http.MethodGet, "", in(id)...)
+		_ = c.Send("", []byte(note(4)))
+		var got []string
+		for range 3 {
+			id, _ := res.next()
+			got = append(got, id)
+		}
+		if fmt.Sprint(got) != "[0-2 0-3 0-4]" {
+			t.Errorf("got the events %v", got)
+		}
+		res.close()
+		stalled.close()
+	})
+}
+
+// A healthy client gets its answer although the server sends faster than a goroutine runs.
+func TestBursts(t *testing.T) {
+	for _, version := range []string{"2025-06-18", "2025-11-25"} {
+		t.Run(version, func(t *testing.T) {
+			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+				f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+					for range 3 {
+						_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"`+strings.Repeat("x", 600<<10)+`"}}`))
+					}
+					c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+				}
+				id := f.initialize(version)
+				res := f.post(request("1", "work"), in(id)...)
+				rest := res.rest()
+				if !strings.Contains(rest, result("1")) {
+					t.Errorf("status %d, Content-Type %q, %d bytes, no answer", res.StatusCode, res.Header.Get("Content-Type"), len(rest))
+				}
+				res.close()
+			})
+		})
+	}
+}
+
+// A batch whose answers are large together gets all of them.
+func TestLargeBatches(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+			if m.Method == "large" {
+				c.Answer(m.ID, jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 600<<10)+`"`)), "")
+				return
+			}
+			time.AfterFunc(2*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+		}
+		id := f.initialize("2025-03-26")
+		res := f.post("["+request("1", "large")+","+request("2", "large")+","+request("3", "late")+"]", in(id)...)
+		rest := res.rest()
+		for _, n := range []string{"1", "2", "3"} {
+			if !strings.Contains(rest, `"id":`+n) {
+				t.Errorf("status %d, Content-Type %q, %d bytes, no answer %s", res.StatusCode, res.Header.Get("Content-Type"), len(rest), n)
+			}
+		}
+		res.close()
+	})
+}
+
+// A message without a request does not go to a POST whose client is gone while a GET is open.
+func TestMessagesGoWhereTheClientReads(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-06-18")
+		c := f.backend.last()
+		get := f.do(http.MethodGet, "", in(id)...)
+		post := f.post(request("1", "never"), in(id)...) // a stream after 500 ms
+		_ = c.Send("1", []byte(note(1)))
+		post.wantEvent("2-1", note(1))
+		post.close() // and this client does not resume
+		synctest.Wait()
+		ask := `{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}`
+		_ = c.Send("", []byte(ask))
+		synctest.Wait()
+		go func() { time.Sleep(30 * second); get.close() }()
+		rest := make([]byte, 4096)
+		got := ""
+		for {
+			n, err := get.in.Read(rest)
+			got += string(rest[:n])
+			if err != nil {
+				break
+			}
+		}
+		if !strings.Contains(got, "elicitation/create") {
+			t.Errorf("the GET that the client reads got nothing: %q", got)
+		}
+	})
+}
+
+// A client that comes back when its events are gone must not get an empty success.
+func TestResumeWithoutEvents(t *testing.T) {
+	bubble(t, streamable.Options{Store: streamable.NewMemoryStore(streamable.MemoryLimits{MaxAge: time.Minute})}, connstate.Limits{}, func(f *fixture) {
+		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+			time.AfterFunc(2*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+		}
+		id := f.initialize("2025-11-25")
+		res := f.post(request("1", "work"), in(id)...)
+		res.wantEvent("2-1", "")
+		res.close()
+		time.Sleep(2 * time.Minute)
+		res = f.do(http.MethodGet, "", in(id, "Last-Event-ID", "2-1")...)
+		if rest := res.rest(); res.StatusCode == http.StatusOK && !strings.Contains(rest, `"id":1`) {
+			t.Errorf("%s with the body %q: the request never gets an answer or an error", res.Status, rest)
+		}
+		res.close()
+	})
+}
+
+// 65 calls are cut at once: all answers are there.
+func TestManyCutAtOnce(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+			time.AfterFunc(5*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+		}
+		id := f.initialize("2025-11-25")
+		const n = 100
+		var last []string
+		for i := range n {
+			res := f.post(request(fmt.Sprint(i+1), "work"), in(id, "Accept", "text/event-stream, application/json")...)
+			e, _ := res.next()
+			last = append(last, e)
+			defer res.close()
+			res.cancel()
+		}
+		time.Sleep(10 * second)
+		f.post(request("1000", "echo"), in(id, "Accept", "text/event-stream, application/json")...).close()
+		lost := 0
+		for i := range n {
+			res := f.do(http.MethodGet, "", in(id, "Last-Event-ID", last[i])...)
+			if rest := res.rest(); !strings.Contains(rest, `"id":`+fmt.Sprint(i+1)) {
+				lost++
+				if lost == 1 {
+					t.Logf("%s %s", res.Status, rest)
+				}
+			}
+			res.close()
+		}
+		if lost > 0 {
+			t.Errorf("%d of %d answers are lost", lost, n)
+		}
+	})
+}
+
+// Each call whose client comes back until its stream is over gets exactly one answer,
+// its own, and each event once, whatever else happens in the session.
+func TestCutsAtRandom(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+			go func() {
+				for i := range rand.N(6) {
+					time.Sleep(time.Duration(rand.N(300)) * time.Millisecond)
+					_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","method":"notifications/p","params":{"of":`+string(m.ID)+`,"i":`+fmt.Sprint(i)+`}}`))
+				}
+				time.Sleep(time.Duration(rand.N(900)) * time.Millisecond)
+				c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+			}()
+		}
+		id := f.initialize("2025-11-25")
+		var wg sync.WaitGroup
+		var lost, wrong, twice atomic.Int64
+		for k := range 300 {
+			wg.Go(func() {
+				n := fmt.Sprint(k + 1)
+				res := f.post(request(n, "work"), in(id, "Accept", "text/event-stream, application/json")...)
+				last, answers, seen := "", 0, map[string]bool{}
+				for range 60 {
+					cut := rand.N(3) == 0
+					for {
+						e, data, ok := tryNext(res)
+						if !ok {
+							break
+						}
+						if seen[e] {
+							twice.Add(1)
+						}
+						seen[e] = true
+						last = e
+						switch {
+						case data == result(n):
+							answers++
+						case data != "" && !strings.Contains(data, `"of":`+n+`,`):
+							wrong.Add(1)
+						}
+						if cut && rand.N(2) == 0 {
+							break
+						}
+					}
+					res.close()
+					if answers > 0 || last == "" {
+						break
+					}
+					time.Sleep(time.Duration(rand.N(400)) * time.Millisecond)
+					res = f.do(http.MethodGet, "", in(id, "Last-Event-ID", last)...)
+					if res.StatusCode != 200 {
+						break
+					}
+				}
+				if answers != 1 {
+					lost.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if lost.Load()+wrong.Load()+twice.Load() > 0 {
+			t.Errorf("lost %d, wrong %d, twice %d", lost.Load(), wrong.Load(), twice.Load())
+		}
+		f.backend.last().Close(metrics.ClosedClient)
+	})
+}
+
+func tryNext(r *reply) (id, data string, ok bool) {
+	var block []string
+	for {
+		line, err := r.in.ReadString('\n')
+		if err != nil {
+			return "", "", false
+		}
+		line = strings.TrimRight(line, "\n")
+		if line != "" {
+			block = append(block, line)
+			continue
+		}
+		for _, l := range block {
+			if v, is := strings.CutPrefix(l, "id: "); is {
+				id = v
+			}
+			if v, is := strings.CutPrefix(l, "data: "); is {
+				data = v
+			}
+		}
+		if id != "" {
+			return id, data, true
+		}
+		block = nil
+	}
+}
