@@ -79,6 +79,7 @@ func (l *link) open(client connstate.Client, q *request) {
 	c.OnDrain(func() { l.h.held.cancel(l) })
 	l.h.front.LogOpened(c)
 	c.SawFirstByte() // there is no stream to wait for
+	c.SawVersion(q.version)
 	c.Bind(l.h.backend.Accept(c))
 	k, err := l.begin(mcp.MethodInitialize, initializeParams(q), client.Context, callOptions{own: true, opening: true})
 	if err == nil {
