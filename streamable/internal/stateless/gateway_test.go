@@ -17,6 +17,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -181,7 +182,8 @@ func call(t *testing.T, s *mcp.ClientSession, p *mcp.CallToolParams) string {
 	t.Helper()
 	r, err := s.CallTool(t.Context(), p)
 	if err != nil {
-		t.Fatalf("%s: %v", p.Name, err)
+		t.Errorf("%s: %v", p.Name, err)
+		return ""
 	}
 	return textOf(r)
 }
@@ -305,5 +307,64 @@ func TestNothingCrossesBetweenClients(t *testing.T) {
 				wg.Wait()
 			})
 		}
+	}
+}
+
+// as sends each request as a user.
+type as struct{ user string }
+
+func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("X-User", a.user)
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// Each principal has connections of its own, also of the same program; a server in this
+// process sees whose request it is.
+func TestPrincipals(t *testing.T) {
+	for _, passes := range []bool{false, true} {
+		t.Run(fmt.Sprint("passes ", passes), func(t *testing.T) {
+			t.Parallel()
+			server := legacy(sdkServer())
+			mcp.AddTool(server, &mcp.Tool{Name: "whoami"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+				who := "nobody"
+				if p, ok := peer.FromContext(ctx); ok {
+					who = p.Principal
+				}
+				return text(who), nil, nil
+			})
+			g, url := serveGateway(t, gosdk.Server(server), gateway.Options{PassRequest: passes, Authenticate: func(r *http.Request) (string, error) {
+				return r.Header.Get("X-User"), nil
+			}})
+			var wg sync.WaitGroup
+			for i := range 3 {
+				user := fmt.Sprintf("user%d", i)
+				c := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, elicitor(user))
+				c.AddRoots(&mcp.Root{URI: "file:///" + user})
+				s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: as{user}}, DisableStandaloneSSE: true}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { s.Close() })
+				for range 4 {
+					wg.Go(func() {
+						for range 5 {
+							if got, want := call(t, s, &mcp.CallToolParams{Name: "whoami"}), map[bool]string{true: user, false: "nobody"}[passes]; got != want {
+								t.Errorf("%s is %s", user, got)
+							}
+							if got := call(t, s, &mcp.CallToolParams{Name: "ask", Arguments: map[string]any{"text": "x"}}); got != fmt.Sprintf("x %s on x file:///%s", user, user) {
+								t.Errorf("%s got %s", user, got)
+							}
+						}
+					})
+				}
+			}
+			wg.Wait()
+			seen := make(map[string]bool)
+			for _, c := range g.Snapshot() {
+				seen[c.Principal] = true
+			}
+			want(t, "principals with connections that are left", len(seen), map[bool]int{true: 0, false: 3}[passes])
+		})
 	}
 }

@@ -50,7 +50,7 @@ func newHeld(timeout time.Duration, most int) *held {
 func (h *held) put(k *heldCall) (state string, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.counts[k.l.key] >= h.most {
+	if h.counts[k.l.key] >= h.most || len(h.calls) >= maxHeld {
 		return "", false
 	}
 	h.counts[k.l.key]++

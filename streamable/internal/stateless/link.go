@@ -47,7 +47,6 @@ type link struct {
 	asker     *call                // the exclusive call
 	listeners map[*listener]struct{}
 	levels    sharing.Levels[*call]
-	told      sharing.Level // the level that the server was last told
 	levelLock chan struct{} // has room for the one request that changes the level
 	resources sharing.Subscriptions[*listener]
 	subLock   chan struct{} // has room for the one request that changes subscriptions
@@ -79,6 +78,7 @@ func (l *link) open(client connstate.Client, q *request) {
 	c.OnDrain(func() { l.h.held.cancel(l) })
 	l.h.front.LogOpened(c)
 	c.SawFirstByte() // there is no stream to wait for
+	c.SawVersion(q.version)
 	c.Bind(l.h.backend.Accept(c))
 	k, err := l.begin(mcp.MethodInitialize, initializeParams(q), client.Context, callOptions{own: true, opening: true})
 	if err == nil {
@@ -124,17 +124,8 @@ var errEnded = jsonrpc.ReasonError("the session with the server has ended", "ses
 // awaitReady waits for the end of the handshake, and reports whether the request can be
 // served. If not, it returns why, or has answered the request.
 func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
-	beats, stop := a.beats()
-	defer stop()
-	for waiting := true; waiting; {
-		select {
-		case <-l.ready:
-			waiting = false
-		case <-beats:
-			a.beat()
-		case <-a.r.Context().Done():
-			return false, nil
-		}
+	if !l.wait(a) {
+		return false, nil
 	}
 	switch {
 	case l.refusal != nil:
@@ -149,6 +140,27 @@ func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
 		return false, front.RefusedBusy(err)
 	}
 	return true, nil
+}
+
+// wait waits for the end of the handshake, and reports whether the client has waited too.
+func (l *link) wait(a *reply) bool {
+	select {
+	case <-l.ready:
+		return true
+	default:
+	}
+	beats, stop := a.beats()
+	defer stop()
+	for {
+		select {
+		case <-l.ready:
+			return true
+		case <-beats:
+			a.beat()
+		case <-a.r.Context().Done():
+			return false
+		}
+	}
 }
 
 // post passes a message to the backend as the client's.

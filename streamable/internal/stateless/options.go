@@ -48,6 +48,8 @@ const (
 	maxAsks = 32
 	// maxRounds bounds how often a call may ask for input.
 	maxRounds = 10
+	// maxHeld bounds the calls of all clients that wait for input.
+	maxHeld = 4096
 	// settleTime is how long a call waits for more requests of the server after one:
 	// servers ask several things at once.
 	settleTime = 20 * time.Millisecond

@@ -23,8 +23,8 @@ import (
 // key tells clients apart: requests with the same key may share connections.
 type key [sha256.Size]byte
 
-// newKey returns the key of a request's client. Without a principal, the address tells
-// strangers apart.
+// newKey returns the key of a request's client, which writes its capabilities alike each
+// time. Without a principal, the address tells strangers apart.
 func newKey(c connstate.Client, q *request) key {
 	network := ""
 	if q.principal == "" {
@@ -34,7 +34,7 @@ func newKey(c connstate.Client, q *request) key {
 		Principal, Network, Capabilities, Info string
 		Local                                  bool
 		Header                                 map[string][]string
-	}{q.principal, network, string(canonical(q.capabilities)), string(canonical(q.info)), c.Local, c.Header})
+	}{q.principal, network, string(q.capabilities), string(q.info), c.Local, c.Header})
 	return sha256.Sum256(parts)
 }
 
@@ -70,17 +70,21 @@ var (
 // may ask the client something, exclusive ones have their connection to themselves; take
 // waits for one of those. The caller must release the connection.
 func (p *pool) take(ctx context.Context, k key, exclusive bool) (l *link, fresh bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callWait)
-	defer cancel()
+	var late <-chan time.Time // nil until take has to wait
 	for {
 		l, fresh, freed, err := p.tryTake(k, exclusive)
 		if l != nil || err != nil {
 			return l, fresh, err
 		}
+		if late == nil {
+			late = time.After(callWait)
+		}
 		select {
 		case <-freed:
-		case <-ctx.Done():
+		case <-late:
 			return nil, false, errNoRoom
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
 		}
 	}
 }
@@ -226,7 +230,10 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 		_, _ = rand.Read(k[:]) // never fails
 	}
 	l, fresh, err := h.pool.take(a.r.Context(), k, exclusive)
-	if err != nil {
+	switch {
+	case err != nil && a.over():
+		return nil, nil
+	case err != nil:
 		return nil, front.RefusedBusy(err)
 	}
 	if fresh {

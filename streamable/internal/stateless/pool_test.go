@@ -22,17 +22,16 @@ func TestClientsAreToldApart(t *testing.T) {
 		change func(*ask)
 		shared bool
 	}{
-		"the same":                 {func(*ask) {}, true},
-		"another method":           {func(a *ask) { a.method = "server/discover" }, true},
-		"a log level":              {func(a *ask) { a.meta = `,"io.modelcontextprotocol/logLevel":"info"` }, true},
-		"members in another order": {func(a *ask) { a.capabilities = `{"sampling": {"a": 1}, "roots": {}}` }, true},
-		"another header":           {func(a *ask) { a.header = map[string]string{"X-Other": "1"} }, true},
-		"another principal":        {func(a *ask) { a.principal = "eve" }, false},
-		"no principal":             {func(a *ask) { a.principal = "" }, false},
-		"other capabilities":       {func(a *ask) { a.capabilities = `{"roots":{}}` }, false},
-		"another program":          {func(a *ask) { a.info = `{"name":"m","version":"1"}` }, false},
-		"no program":               {func(a *ask) { a.info = "" }, false},
-		"another passed header":    {func(a *ask) { a.header = map[string]string{"X-Key": "2"} }, false},
+		"the same":              {func(*ask) {}, true},
+		"another method":        {func(a *ask) { a.method = "server/discover" }, true},
+		"a log level":           {func(a *ask) { a.meta = `,"io.modelcontextprotocol/logLevel":"info"` }, true},
+		"another header":        {func(a *ask) { a.header = map[string]string{"X-Other": "1"} }, true},
+		"another principal":     {func(a *ask) { a.principal = "eve" }, false},
+		"no principal":          {func(a *ask) { a.principal = "" }, false},
+		"other capabilities":    {func(a *ask) { a.capabilities = `{"roots":{}}` }, false},
+		"another program":       {func(a *ask) { a.info = `{"name":"m","version":"1"}` }, false},
+		"no program":            {func(a *ask) { a.info = "" }, false},
+		"another passed header": {func(a *ask) { a.header = map[string]string{"X-Key": "2"} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, stateless.Options{Options: front.Options{ForwardHeaders: []string{"X-Key"}}})

@@ -34,8 +34,16 @@ type server struct {
 	// responded is called with each response of the client; may be nil.
 	responded func(c *conn)
 
-	mu    sync.Mutex
-	conns []*conn
+	mu     sync.Mutex
+	conns  []*conn
+	faults []string
+}
+
+// wrong notes something that must not happen.
+func (s *server) wrong(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, fmt.Sprintf(format, args...))
 }
 
 // conn is one connection, as its server sees it.
@@ -315,6 +323,9 @@ func bubble(t *testing.T, o stateless.Options, test func(t *testing.T, f *fixtur
 			c.Close(metrics.ClosedShutdown)
 		}
 		pause(time.Hour) // the end of all that waits for a client
+		for _, fault := range f.server.faults {
+			t.Error(fault)
+		}
 		want(t, "held bytes", f.series(t, "mcp_sse_held_bytes"), 0)
 	})
 }

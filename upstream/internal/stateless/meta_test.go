@@ -423,3 +423,26 @@ func TestAcknowledgedIsAtMostWhatIsWanted(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
+
+// A client may ask for the server's keys of input requests; the server does not see that.
+func TestKeysOfInputRequests(t *testing.T) {
+	for _, tc := range []struct{ capabilities, sent, params string }{
+		{`{"roots":{},"elicitation":{}}`, `{"roots":{},"elicitation":{}}`, `{"message":"m"}`},
+		{`{"roots":{},"elicitation":{},"experimental":{"io.github.mcp-sse/inputKey":{}}}`, `{"roots":{},"elicitation":{}}`,
+			`{"message":"m","_meta":{"io.github.mcp-sse/inputKey":"a \"key\""}}`},
+		{`{"experimental":{"x":{},"io.github.mcp-sse/inputKey":{}},"roots":{},"elicitation":{}}`, `{"experimental":{"x":{}},"roots":{},"elicitation":{}}`,
+			`{"message":"m","_meta":{"io.github.mcp-sse/inputKey":"a \"key\""}}`},
+	} {
+		c := &Conn{meta: newRequestMeta(json.RawMessage(`{"capabilities":` + tc.capabilities + `}`))}
+		if got := string(c.meta.capabilities); got != tc.sent {
+			t.Errorf("%s: the server gets %s, want %s", tc.capabilities, got, tc.sent)
+		}
+		asks, err := c.plan(json.RawMessage(`{"a \"key\"":{"method":"elicitation/create","params":{"message":"m"}},"b":{"method":"roots/list"}}`))
+		if err != nil || len(asks) != 2 || string(asks[0].params) != tc.params {
+			t.Fatalf("%s: %v, %+v", tc.capabilities, err, asks)
+		}
+		if got, want := string(asks[1].params), `{"_meta":{"io.github.mcp-sse/inputKey":"b"}}`; c.meta.keys && got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
