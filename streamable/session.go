@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/deadline"
+	"github.com/mcp-sse/mcp-sse/internal/few"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -20,7 +21,7 @@ type session struct {
 	expiry deadline.Entry[*session] // guarded by Handler.mu
 
 	mu      sync.Mutex // guards what follows, and the streams
-	calls   map[jsonrpc.ID]*stream
+	calls   few.Map[jsonrpc.ID, *stream]
 	streams map[int64]*stream // those that a client can resume, and the session's own
 	last    int64             // number of a stream
 	version string            // that was negotiated; empty if unknown
@@ -49,7 +50,7 @@ func (s *session) deliver(e connstate.Event) {
 		return
 	}
 	if e.Answer {
-		delete(s.calls, e.Related)
+		s.calls.Delete(e.Related)
 		if !st.reachable() {
 			s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 		}
@@ -60,9 +61,10 @@ func (s *session) deliver(e connstate.Event) {
 // streamOfLocked returns the stream for an event; nil if nobody can get it.
 func (s *session) streamOfLocked(e connstate.Event) *stream {
 	if e.Answer {
-		return s.calls[e.Related]
+		st, _ := s.calls.Get(e.Related)
+		return st
 	}
-	if st := s.calls[e.Related]; st != nil && st.reachable() {
+	if st, ok := s.calls.Get(e.Related); ok && st.reachable() {
 		return st
 	}
 	standing := s.standingLocked()
@@ -90,7 +92,7 @@ func isUnsolicited(message []byte) bool {
 // there are several, or none. What the server sends meanwhile comes from them: a server on
 // stdio does not say of which.
 func (s *session) onlyStreamLocked() (only *stream) {
-	for _, st := range s.calls {
+	for _, st := range s.calls.All() {
 		if only != nil && st != only {
 			return nil
 		}
@@ -105,7 +107,7 @@ func (s *session) onlyStreamLocked() (only *stream) {
 // oldestStreamLocked returns the stream of the oldest POST with requests in flight that
 // the client can read.
 func (s *session) oldestStreamLocked() (oldest *stream) {
-	for _, st := range s.calls {
+	for _, st := range s.calls.All() {
 		if st.reachable() && (oldest == nil || st.number < oldest.number) {
 			oldest = st
 		}
@@ -153,18 +155,15 @@ func (s *session) begin(ids []jsonrpc.ID, batch bool, out *response) (*stream, e
 		return nil, connstate.ErrClosed
 	}
 	for i, id := range ids {
-		if _, taken := s.calls[id]; taken || slices.Contains(ids[:i], id) {
+		if _, taken := s.calls.Get(id); taken || slices.Contains(ids[:i], id) {
 			return nil, errInFlight
 		}
 	}
 	s.last++
 	st := &stream{session: s, number: s.last, open: len(ids), batch: batch}
 	st.attach(out)
-	if s.calls == nil {
-		s.calls = make(map[jsonrpc.ID]*stream)
-	}
 	for _, id := range ids {
-		s.calls[id] = st
+		s.calls.Set(id, st)
 	}
 	return st, nil
 }
@@ -195,8 +194,8 @@ func (s *session) leave() {
 func (s *session) end() {
 	s.mu.Lock()
 	s.over = true
-	for id, st := range s.calls {
-		delete(s.calls, id)
+	for id, st := range s.calls.All() {
+		s.calls.Delete(id)
 		st.put(jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", true)), true)
 	}
 	for _, st := range s.streams {
