@@ -61,7 +61,7 @@ func (c *Connection) endAnswer() {
 // signalQuietLocked closes quiet when no request is unanswered and no response is on
 // its way into the outbox.
 func (c *Connection) signalQuietLocked() {
-	if c.quiet != nil && len(c.requests) == 0 && c.answering.Load() == 0 {
+	if c.quiet != nil && c.requests.Len() == 0 && c.answering.Load() == 0 {
 		close(c.quiet)
 		c.quiet = nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/few"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -141,8 +142,7 @@ type Connection struct {
 	dialect         Dialect
 	protocolVersion string
 	announcement    announcement
-	requests        map[jsonrpc.ID]Request
-	most            int // requests since the map was made
+	requests        few.Map[jsonrpc.ID, Request]
 	opened          time.Time
 	ready           time.Time
 	attempts        int
@@ -294,39 +294,29 @@ func (c *Connection) begin(id jsonrpc.ID, method string, cost int) error {
 	if c.state == Closed {
 		return ErrClosed
 	}
-	if _, ok := c.requests[id]; ok {
+	if _, ok := c.requests.Get(id); ok {
 		return ErrDuplicate
 	}
-	if len(c.requests) >= c.opts.MaxPending {
+	if c.requests.Len() >= c.opts.MaxPending {
 		return ErrTooManyPending
 	}
 	if !c.opts.Budget.Take(cost, metrics.HeldPost) {
 		return ErrBusy
 	}
-	if c.requests == nil {
-		c.requests = make(map[jsonrpc.ID]Request)
-	}
-	c.most = max(c.most, len(c.requests)+1)
-	c.requests[id] = Request{Method: method, Started: time.Now(), cost: cost}
+	c.requests.Set(id, Request{Method: method, Started: time.Now(), cost: cost})
 	c.opts.Metrics.RequestStarted()
 	return nil
 }
 
 func (c *Connection) takeRequestLocked(id jsonrpc.ID, now time.Time) (Request, bool) {
-	r, ok := c.requests[id]
+	r, ok := c.requests.Get(id)
 	if ok {
 		c.lastDone.Store(now.UnixNano()) // before the delete: Idle must see one of them
-		delete(c.requests, id)
-		if len(c.requests) == 0 && c.most > keptRequests {
-			c.requests, c.most = nil, 0 // a map does not shrink
-		}
+		c.requests.Delete(id)
 		c.opts.Budget.Give(r.cost)
 	}
 	return r, ok
 }
-
-// keptRequests is how many requests an empty map of them may have held.
-const keptRequests = 64
 
 // MaxContextBytes is what a context may hold of an HTTP request, in bytes.
 const MaxContextBytes = 8 << 10
@@ -347,8 +337,8 @@ func (c *Connection) reportDone(id jsonrpc.ID, r Request, errorType string, resp
 func (c *Connection) Unanswered() []jsonrpc.ID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ids := make([]jsonrpc.ID, 0, len(c.requests))
-	for id := range c.requests {
+	ids := make([]jsonrpc.ID, 0, c.requests.Len())
+	for id := range c.requests.All() {
 		ids = append(ids, id)
 	}
 	return ids
@@ -358,7 +348,7 @@ func (c *Connection) Unanswered() []jsonrpc.ID {
 func (c *Connection) InFlight() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.requests)
+	return c.requests.Len()
 }
 
 // Close ends the connection, and tells the stream, the handler and all waiting
@@ -376,10 +366,10 @@ func (c *Connection) Close(reason string) bool {
 	undelivered := c.undeliveredLocked(reason)
 	c.endAnnouncementLocked()
 	open, stop, handler := c.requests, c.stop, c.handler
-	c.requests = nil
+	c.requests = few.Map[jsonrpc.ID, Request]{}
 	c.signalQuietLocked()
 	c.mu.Unlock()
-	for id, r := range open {
+	for id, r := range open.All() {
 		c.opts.Budget.Give(r.cost)
 		took := time.Since(r.Started)
 		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, took, c.ShortID())

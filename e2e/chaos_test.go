@@ -24,7 +24,7 @@ var (
 var chaosWaits = []string{
 	"--initialization-timeout", "3s", "--start-timeout", "5s", "--initialize-timeout", "8s",
 	"--request-timeout", "2s", "--max-request-timeout", "4s", "--hang-timeout", "1s",
-	"--write-timeout", "5s", "--max-line-bytes", fmt.Sprint(chaosLine),
+	"--write-timeout", "5s", "--session-timeout", "5s", "--max-line-bytes", fmt.Sprint(chaosLine),
 }
 
 const chaosBound = 2*(3*time.Second+4*time.Second) + 10*time.Second
@@ -82,7 +82,7 @@ func (c *chaosRun) child() []string {
 
 // P1, P2 and P6 against the built binary: servers that die, stop, hang and lie at
 // random, and clients that come, cancel and go at random. Each request of a stream
-// that lives gets one answer in time, with what its own client has sent; afterwards
+// or session that lives gets one answer in time, with what its own client has sent; afterwards
 // the gateway serves as before, holds no more than before, and ends well.
 func TestChaos(t *testing.T) {
 	var mu sync.Mutex
@@ -247,14 +247,16 @@ func (c *chaosRun) recover(survivors <-chan *chaosClient) {
 // serve expects a new client of each server to be served.
 func (c *chaosRun) serve(when string) {
 	for _, target := range c.urls {
-		client, err := openChaosClient(c.ledger, target, manners[0], rand.New(rand.NewPCG(c.seed, 2<<32)))
-		if err != nil {
-			c.t.Fatalf("%s: %v", when, err)
+		for _, m := range []manner{manners[0], manners[len(manners)-1]} {
+			client, err := openChaosClient(c.ledger, target, m, rand.New(rand.NewPCG(c.seed, 2<<32)))
+			if err != nil {
+				c.t.Fatalf("%s: %v", when, err)
+			}
+			if got := client.result(patience); got != "result" {
+				c.t.Errorf("seed %d, %s: %s a new client over %s gets %q", *chaosSeed, c.name, when, m.over, got)
+			}
+			client.leave(true)
 		}
-		if got := client.result(patience); got != "result" {
-			c.t.Errorf("seed %d, %s: %s a new client gets %q", *chaosSeed, c.name, when, got)
-		}
-		client.leave(true)
 	}
 }
 

@@ -17,15 +17,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// chaosClient is one stream of a chaos run, and the requests on it. All that it
-// sends and gets stands on its page.
+// chaosClient is one stream or session of a chaos run, and the requests on it. All that
+// it sends and gets stands on its page.
 type chaosClient struct {
 	*page
-	rng      *rand.Rand
-	http     *http.Client
-	slow     bool // reads with pauses
-	answers  bool // what the server asks
-	endpoint string
+	link    chaosLink
+	rng     *rand.Rand
+	http    *http.Client
+	slow    bool // reads with pauses
+	answers bool // what the server asks
 
 	ctx    context.Context // of the stream and its POSTs
 	cancel context.CancelFunc
@@ -38,18 +38,38 @@ type chaosClient struct {
 	next    int           // number of the next request
 }
 
+// chaosLink is the transport of a chaosClient.
+type chaosLink interface {
+	// open connects in the manner, once the client has a page. Then read has something to
+	// read.
+	open(target string, m manner) error
+	// read puts what comes unasked on the page, and with HTTP+SSE the answers too, until
+	// the stream or the session has ended.
+	read()
+	// request posts a request, and notes what became of it.
+	request(id, body string)
+	// post posts another message and returns the status.
+	post(body string) (int, error)
+	// leave ends the session, if the transport has a way to say so.
+	leave()
+}
+
 // manner is one way of a client to open its stream.
 type manner struct {
+	over        transport
 	query       string
 	names       []string // of the events that carry its answers
 	initializes bool
 }
 
 var manners = []manner{
-	{"", []string{"message"}, true},
-	{"?event=message", []string{"message"}, false},
-	{"?event=mcp-response", []string{"mcp-response"}, false},
-	{"", []string{"message", "mcp-response"}, false},
+	{overSSE, "", []string{"message"}, true},
+	{overSSE, "?event=message", []string{"message"}, false},
+	{overSSE, "?event=mcp-response", []string{"mcp-response"}, false},
+	{overSSE, "", []string{"message", "mcp-response"}, false},
+	{streamable, "", []string{"message"}, true},
+	{streamable, "", []string{"message"}, false},
+	{streamable, "", []string{"message"}, true},
 }
 
 // mannerAt returns a manner, as it is at the server of the URL: without
@@ -58,6 +78,7 @@ func mannerAt(target string, n int) manner {
 	m := manners[n]
 	if strings.Contains(target, "/plain/") && m.query == "" {
 		m.names = []string{"message"}
+		m.initializes = m.initializes || m.over == streamable // otherwise there is no session
 	}
 	return m
 }
@@ -67,17 +88,23 @@ func openChaosClient(l *ledger, target string, m manner, rng *rand.Rand) (*chaos
 	c := &chaosClient{rng: rng, slow: rng.IntN(4) == 0, answers: rng.IntN(3) > 0, ended: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.http = &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: c.dial}}
-	body, in, err := c.get(target, m.query)
-	if err != nil {
+	c.link = &chaosSSE{chaosClient: c}
+	if m.over == streamable {
+		c.link = &chaosStreamable{chaosClient: c}
+	}
+	c.page = l.open(m.names...)
+	if err := c.link.open(target, m); err != nil {
 		c.cancel()
 		return nil, fmt.Errorf("open stream: %w", err)
 	}
-	c.page = l.open(m.names...)
-	go c.read(body, in) // ends with the stream, which leave ends
-	if m.initializes {
+	go func() { // ends with the stream, which leave ends
+		defer close(c.ended)
+		c.link.read()
+	}()
+	if m.initializes && m.over == overSSE {
 		capabilities := c.choose("{}", `{"roots":{},"sampling":{},"elicitation":{}}`)
 		c.request(`"first"`, "initialize", `{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`,"clientInfo":{"name":"chaos","version":"1"}}`, true)
-		_, _ = c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`) // the ledger sees what follows
+		_, _ = c.link.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`) // the ledger sees what follows
 	}
 	return c, nil
 }
@@ -91,19 +118,27 @@ func (c *chaosClient) dial(ctx context.Context, network, address string) (net.Co
 	return conn, err
 }
 
-// get begins the stream and reads its endpoint.
-func (c *chaosClient) get(target, query string) (io.Closer, *bufio.Reader, error) {
+// chaosSSE is a client over HTTP+SSE.
+type chaosSSE struct {
+	*chaosClient
+	endpoint string
+	body     io.Closer
+	in       *bufio.Reader
+}
+
+// open implements chaosLink: it begins the stream and reads its endpoint.
+func (c *chaosSSE) open(target string, m manner) error {
 	base, err := url.Parse(target)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, target+query, nil)
+	req, err := http.NewRequestWithContext(c.ctx, http.MethodGet, target+m.query, nil)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	in := bufio.NewReader(resp.Body)
 	first, err := ssetest.Read(in)
@@ -113,20 +148,21 @@ func (c *chaosClient) get(target, query string) (io.Closer, *bufio.Reader, error
 	endpoint, bad := base.Parse(first.Data)
 	if err = errors.Join(err, bad); err != nil {
 		resp.Body.Close()
-		return nil, nil, err
+		return err
 	}
-	c.endpoint = endpoint.String()
-	return resp.Body, in, nil
+	c.endpoint, c.body, c.in = endpoint.String(), resp.Body, in
+	return nil
 }
+
+func (c *chaosSSE) leave() {}
 
 func (c *chaosClient) choose(among ...string) string { return among[c.rng.IntN(len(among))] }
 
-// read puts each event on the page.
-func (c *chaosClient) read(body io.Closer, in *bufio.Reader) {
-	defer close(c.ended)
-	defer body.Close()
+// read implements chaosLink.
+func (c *chaosSSE) read() {
+	defer c.body.Close()
 	for n := 0; ; n++ {
-		e, err := ssetest.Read(in)
+		e, err := ssetest.Read(c.in)
 		switch {
 		case err != nil && c.ctx.Err() == nil:
 			c.cut = err
@@ -136,12 +172,17 @@ func (c *chaosClient) read(body io.Closer, in *bufio.Reader) {
 		case e.IsComment() || e.Name == "heartbeat":
 			continue
 		}
-		if asked := c.got(e.Name, e.Data); asked.ID != nil && c.answers {
-			c.replies.Go(func() { c.reply(asked) })
-		}
-		if c.slow && n%4 == 0 {
-			time.Sleep(20 * time.Millisecond) // a slow client is what is played
-		}
+		c.take(e.Name, e.Data, n)
+	}
+}
+
+// take puts the nth event of a stream on the page, and answers what the server asks.
+func (c *chaosClient) take(name, data string, n int) {
+	if asked := c.got(name, data); asked.ID != nil && c.answers {
+		c.replies.Go(func() { c.reply(asked) })
+	}
+	if c.slow && n%4 == 0 {
+		time.Sleep(20 * time.Millisecond) // a slow client is what is played
 	}
 }
 
@@ -151,11 +192,11 @@ func (c *chaosClient) reply(asked answer) {
 	if asked.Method == "ping" {
 		body = `"result":{}`
 	}
-	_, _ = c.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, asked.ID, body)) // the stream may be gone
+	_, _ = c.link.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, asked.ID, body)) // the stream may be gone
 }
 
-// post returns the status.
-func (c *chaosClient) post(body string) (int, error) {
+// post implements chaosLink.
+func (c *chaosSSE) post(body string) (int, error) {
 	req, err := http.NewRequestWithContext(c.ctx, http.MethodPost, c.endpoint, strings.NewReader(body))
 	if err != nil {
 		return 0, err
@@ -173,7 +214,12 @@ func (c *chaosClient) post(body string) (int, error) {
 // request sends a request, and notes what became of the POST.
 func (c *chaosClient) request(id, method, params string, silent bool) {
 	nonce := c.ask(id, method, silent)
-	switch status, err := c.post(requestJSON(id, method, strings.ReplaceAll(params, "NONCE", nonce))); {
+	c.link.request(id, requestJSON(id, method, strings.ReplaceAll(params, "NONCE", nonce)))
+}
+
+// request implements chaosLink.
+func (c *chaosSSE) request(id, body string) {
+	switch status, err := c.post(body); {
 	case err != nil && c.ctx.Err() == nil:
 		c.refuse(id, err)
 		c.fault(wrong, nil, "a POST on an open stream failed: %v", err)
@@ -223,7 +269,7 @@ func (c *chaosClient) cancelSome() {
 	id := c.choose(waiting...)
 	c.page.cancel(id)
 	c.posts.Go(func() {
-		_, _ = c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`) // the stream may be gone
+		_, _ = c.link.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`) // the stream may be gone
 	})
 }
 
@@ -257,6 +303,9 @@ func (c *chaosClient) leave(waits bool) {
 		c.posts.Wait()
 		c.settle()
 		alive = c.isOpen()
+	}
+	if waits || c.rng.IntN(2) == 0 {
+		c.link.leave()
 	}
 	c.cancel()
 	<-c.ended

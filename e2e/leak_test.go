@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -16,6 +17,7 @@ type leakReport struct {
 	Answered      int              `json:"answered"`
 	Refused       int              `json:"refused"`
 	Progress      int              `json:"progress"`
+	Requests      int              `json:"requests"`
 	Announcements int              `json:"announcements"`
 	Faults        map[string]int64 `json:"faults"`
 	PerSecond     float64          `json:"callsPerSecond"`
@@ -43,17 +45,34 @@ func startQuietGateway(t *testing.T, args ...string) *gateway {
 }
 
 // The leak test against each way of sharing sessions, with a child that answers in
-// random order and reports progress with the secret of the call.
+// random order and reports progress with the secret of the call; it may also ask the
+// client with it.
 func TestLeakTest(t *testing.T) {
 	bin := leakPrograms(t)
 	child := []string{"--", filepath.Join(bin, "echo"), "--shuffle"}
+	asking := append(child, "--ask")
 	progress := []string{"--progress-tool", "progress", "--progress-argument", "message"}
+	one, two := "anna-0123456789abcdef0123", "ben-0123456789abcdef01234"
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, []byte("anna:"+one+"\nben:"+two+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	twoPrincipals := append([]string{"--token", one, "--token", two}, progress...)
+	withTokens := func(more ...string) []string { return append([]string{"--auth-tokens-file", tokens}, more...) }
 	for name, c := range map[string]struct {
 		gateway, leaktest []string
+		over              string // transport; empty: HTTP+SSE
 		calls             int
 		silent            bool // it has no tool that reports progress
+		asks              bool // with each progress, in one call at a time
 	}{
-		"OneSessionForAll": {gateway: append([]string{"--sessions", "shared"}, child...), leaktest: progress, calls: 30_000},
+		"StreamableForAll": {over: "streamable", gateway: append([]string{"--sessions", "shared"}, child...), leaktest: progress, calls: 5_000},
+		"StreamableForEach": {over: "streamable", gateway: asking, asks: true, calls: 64 * 48,
+			leaktest: append([]string{"--in-flight", "1", "--capabilities", `{"elicitation":{}}`}, progress...)},
+		"StreamableTwoPrincipals":     {over: "streamable", gateway: append(withTokens("--sessions", "shared"), child...), leaktest: append([]string{"--clients", "2"}, twoPrincipals...), calls: 2_000},
+		"StreamableWithoutInitialize": {over: "streamable", gateway: append([]string{"--sessions", "shared", "--sessions-size", "3"}, child...), leaktest: append([]string{"--no-initialize"}, progress...), calls: 3_000},
+		"StatelessTwoPrincipals":      {over: "stateless", gateway: append(withTokens(), child...), leaktest: twoPrincipals, calls: 5_000},
+		"OneSessionForAll":            {gateway: append([]string{"--sessions", "shared"}, child...), leaktest: progress, calls: 30_000},
 		"ThreeSessionsForAllAndNoInitialize": {gateway: append([]string{"--sessions", "shared", "--sessions-size", "3"}, child...),
 			leaktest: append([]string{"--no-initialize"}, progress...), calls: 10_000},
 		"OneForEach":   {gateway: child, leaktest: progress, calls: 10_000},
@@ -64,12 +83,20 @@ func TestLeakTest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := startQuietGateway(t, c.gateway...)
-			r := leaktest(t, bin, append(c.leaktest, "--calls", strconv.Itoa(c.calls), g.url)...)
+			url := g.url
+			if c.over != "" {
+				url = g.endpoints()[streamable]
+				c.leaktest = append([]string{"--transport", c.over}, c.leaktest...)
+			}
+			r := leaktest(t, bin, append(c.leaktest, "--calls", strconv.Itoa(c.calls), url)...)
 			if r.Verdict != "clean" || r.Calls < c.calls || r.Answered != r.Calls {
 				t.Errorf("report = %+v, want %d right answers", r, c.calls)
 			}
 			if !c.silent && r.Progress != r.Calls { // two for every other call
 				t.Errorf("%d progress for %d calls, want as many", r.Progress, r.Calls)
+			}
+			if c.asks != (r.Requests > 0) || c.asks && r.Requests != r.Progress/2 {
+				t.Errorf("%d requests came with %d progress, want half as many if the server asks", r.Requests, r.Progress)
 			}
 			t.Logf("%.0f calls/s", r.PerSecond)
 		})

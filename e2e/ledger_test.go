@@ -102,6 +102,17 @@ func (p *page) refuse(id string, why any) {
 	p.entries[id].note(p.ledger.now(), "was not accepted: %v", why)
 }
 
+// forfeit notes that the client can no longer get the answer to a request that was
+// accepted.
+func (p *page) forfeit(id string, why any) {
+	p.mu.Lock()
+	e := p.entries[id]
+	e.accepted = time.Time{}
+	e.note(p.ledger.now(), "cannot be answered any more: %v", why)
+	p.mu.Unlock()
+	p.announceChange()
+}
+
 // cancel notes that the client cancels a request.
 func (p *page) cancel(id string) {
 	p.mu.Lock()

@@ -18,7 +18,7 @@ func (s *Session) Tables() map[string]int {
 	}
 	t := &s.table
 	sizes := map[string]int{
-		"pending": len(t.byID), "out": t.out, "inFlight": t.inFlight, "blocked": t.blocked, "kept": t.kept,
+		"pending": t.byID.Len(), "out": t.out, "inFlight": t.inFlight, "blocked": t.blocked, "kept": t.kept,
 		"queue": len(t.queue.list), "queue.count": t.queue.count, "queue.bytes": t.queue.bytes,
 		"calls": len(s.calls.open), "serial": len(t.queue.serial), "serial.ready": len(t.queue.ready),
 		"requests of callers": requests, "callers": len(s.callers),

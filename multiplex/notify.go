@@ -73,7 +73,7 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []
 // message came with, empty if that is unknown.
 func (s *Session) relatedLocked(c *Caller, related jsonrpc.ID) jsonrpc.ID {
 	if n, ok := jsonrpc.Integer([]byte(related)); ok {
-		if p := s.table.byID[n]; p != nil && p.caller == c {
+		if p, _ := s.table.byID.Get(n); p != nil && p.caller == c {
 			return p.client
 		}
 	}
@@ -144,7 +144,7 @@ func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
 // messages of a task name it; and a session that is not shared has only one client.
 func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Caller {
 	if n, ok := jsonrpc.Integer([]byte(related)); ok {
-		if p := s.table.byID[n]; p != nil && p.caller != nil {
+		if p, _ := s.table.byID.Get(n); p != nil && p.caller != nil {
 			return p.caller
 		}
 	}
@@ -188,7 +188,7 @@ func (s *Session) serverProgress(m *jsonrpc.Message) {
 // noteProgress extends the request that makes progress. It returns the client whose
 // request or task that is, and the client's token.
 func (t *table) noteProgress(wire int64) (*Caller, json.RawMessage) {
-	p := t.byID[wire]
+	p, _ := t.byID.Get(wire)
 	switch {
 	case p == nil:
 		if task := t.shared.tasks.Progressing(wire); task != nil {

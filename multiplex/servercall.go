@@ -77,7 +77,7 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 // it, and the start would otherwise wait for its timeout.
 func (s *Session) failEchoed(m *jsonrpc.Message) bool {
 	p := s.takeOut(func(t *table) *pending {
-		if p := t.byID[numberOf(m.ID)]; p != nil && p.sent && p.method == mcp.MethodInitialize {
+		if p, _ := t.byID.Get(numberOf(m.ID)); p != nil && p.sent && p.method == mcp.MethodInitialize {
 			return p
 		}
 		return nil

@@ -82,7 +82,7 @@ func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
 	s.log = s.opts.LogLimits.Logger(s.opts.Logger)
 	s.table = table{
-		opts: &s.opts, byID: make(map[int64]*pending), queue: queue{budget: s.opts.Budget},
+		opts: &s.opts, queue: queue{budget: s.opts.Budget},
 		deadlines: deadline.NewSet[expiring](s.expireDue),
 	}
 	s.sender, _ = conn.(jsonrpc.RequestSender)

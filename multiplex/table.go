@@ -1,11 +1,11 @@
 package multiplex
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/deadline"
+	"github.com/mcp-sse/mcp-sse/internal/few"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -17,8 +17,6 @@ const (
 	// session's.
 	maxKept      = 64 << 10
 	maxKeptBytes = 8 << 20
-	// keptRequests is how many requests an empty map of them may have held.
-	keptRequests = 64
 )
 
 // table holds the unanswered requests of a session: those that the server has, and
@@ -26,8 +24,7 @@ const (
 type table struct {
 	opts   *Options
 	lastID int64
-	byID   map[int64]*pending // by id on the wire
-	most   int                // requests since the map was made
+	byID   few.Map[int64, *pending] // by id on the wire
 
 	out      int // requests that the server has
 	inFlight int // those of them that count towards MaxInFlight
@@ -54,8 +51,7 @@ type table struct {
 func (t *table) add(p *pending, timeout time.Duration) {
 	t.lastID++
 	p.id, p.started = t.lastID, t.deadlines.Now()
-	t.byID[p.id] = p
-	t.most = max(t.most, len(t.byID))
+	t.byID.Set(p.id, p)
 	if p.caller != nil {
 		p.caller.addRequest(p)
 	}
@@ -96,13 +92,10 @@ func (t *table) markSent(p *pending) *jsonrpc.Message {
 // remove takes a request out of the table and reports whether it was there. If so,
 // the caller must answer it.
 func (t *table) remove(p *pending) bool {
-	if t.byID[p.id] != p {
+	if found, _ := t.byID.Get(p.id); found != p {
 		return false
 	}
-	delete(t.byID, p.id)
-	if len(t.byID) == 0 && t.most > keptRequests {
-		t.byID, t.most = make(map[int64]*pending), 0 // a map does not shrink
-	}
+	t.byID.Delete(p.id)
 	t.deadlines.Drop(&p.timed)
 	if p.caller != nil {
 		p.caller.removeRequest(p)
@@ -171,7 +164,11 @@ func (t *table) abandonAll(c *Caller) (abandoned []*pending) {
 
 // removeAll empties the table and returns its requests, oldest first.
 func (t *table) removeAll() []*pending {
-	open := slices.SortedFunc(maps.Values(t.byID), func(a, b *pending) int { return int(a.id - b.id) })
+	var open []*pending
+	for _, p := range t.byID.All() {
+		open = append(open, p)
+	}
+	slices.SortFunc(open, func(a, b *pending) int { return int(a.id - b.id) })
 	for _, p := range open {
 		if p.caller != nil {
 			p.caller.requests = nil
@@ -179,7 +176,7 @@ func (t *table) removeAll() []*pending {
 	}
 	t.deadlines.Clear()
 	t.opts.Budget.Give(t.queue.bytes + t.kept)
-	t.byID, t.queue, t.hang, t.shared, t.abandoned = make(map[int64]*pending), queue{budget: t.opts.Budget}, suspicion{}, shared{}, nil
+	t.byID, t.queue, t.hang, t.shared, t.abandoned = few.Map[int64, *pending]{}, queue{budget: t.opts.Budget}, suspicion{}, shared{}, nil
 	t.out, t.inFlight, t.blocked, t.kept = 0, 0, 0, 0
 	return open
 }
@@ -191,7 +188,8 @@ func (t *table) removeAll() []*pending {
 // a second answer to the same request would reach another client, so there
 // MaxInFlight must be 1 and the server must never have sent an id.
 func (t *table) find(id int64, failed bool) (*pending, string) {
-	p, by := t.byID[id], metrics.MatchedID
+	p, _ := t.byID.Get(id)
+	by := metrics.MatchedID
 	switch {
 	case id == 0:
 		p, by = t.onlySent(), metrics.MatchedFIFO
@@ -219,7 +217,7 @@ func (t *table) onlySent() *pending {
 	if t.out != 1 || len(t.abandoned) > 0 {
 		return nil
 	}
-	for _, p := range t.byID {
+	for _, p := range t.byID.All() {
 		if p.sent {
 			return p
 		}

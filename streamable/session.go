@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/deadline"
+	"github.com/mcp-sse/mcp-sse/internal/few"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -20,7 +21,7 @@ type session struct {
 	expiry deadline.Entry[*session] // guarded by Handler.mu
 
 	mu      sync.Mutex // guards what follows, and the streams
-	calls   map[jsonrpc.ID]*stream
+	calls   few.Map[jsonrpc.ID, *stream]
 	waiting list.List         // of the POSTs' streams with requests in flight that the client can read, oldest first
 	streams map[int64]*stream // those that a client can resume, and the session's own
 	last    int64             // number of a stream
@@ -54,7 +55,7 @@ func (s *session) deliver(e connstate.Event) {
 		return
 	}
 	if e.Answer {
-		delete(s.calls, e.Related)
+		s.calls.Delete(e.Related)
 		if !st.begun && len(st.responses) == 0 {
 			s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 		}
@@ -71,7 +72,7 @@ func (s *session) deliver(e connstate.Event) {
 // stdio never says it; with several, to the session's own stream; if no client reads that,
 // to the oldest POST.
 func (s *session) streamOfLocked(e connstate.Event) *stream {
-	st := s.calls[e.Related]
+	st, _ := s.calls.Get(e.Related)
 	if e.Answer || st != nil && st.reachable() {
 		return st
 	}
@@ -135,7 +136,7 @@ func (s *session) begin(ids []jsonrpc.ID, batch, json bool, out *response) (*str
 		return nil, connstate.ErrClosed
 	}
 	for _, id := range ids {
-		if _, taken := s.calls[id]; taken {
+		if _, taken := s.calls.Get(id); taken {
 			return nil, errInFlight
 		}
 	}
@@ -145,11 +146,8 @@ func (s *session) begin(ids []jsonrpc.ID, batch, json bool, out *response) (*str
 	if !json {
 		st.place = s.waiting.PushBack(st)
 	}
-	if s.calls == nil {
-		s.calls = make(map[jsonrpc.ID]*stream)
-	}
 	for _, id := range ids {
-		s.calls[id] = st
+		s.calls.Set(id, st)
 	}
 	return st, nil
 }
@@ -185,8 +183,8 @@ func (s *session) leave() {
 func (s *session) end() {
 	s.mu.Lock()
 	s.over = true
-	for id, st := range s.calls {
-		delete(s.calls, id)
+	for id, st := range s.calls.All() {
+		s.calls.Delete(id)
 		st.put(jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", true)), id)
 	}
 	for _, st := range s.streams {

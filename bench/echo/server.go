@@ -25,6 +25,8 @@ type server struct {
 	shuffle bool
 	dieAt   int // the call at which run fails; 0: never
 	calls   int // that came
+	ask     bool
+	asked   map[jsonrpc.ID][]byte // answers that wait for the client's, by the id of the request to it
 
 	reports, answers [][]byte // what came together; reports are sent first
 	buf              bytes.Buffer
@@ -92,6 +94,10 @@ func (s *server) receive(line []byte) {
 		s.fail(jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeParseError, "%v", err))
 		return
 	}
+	if m.Kind == jsonrpc.Response && s.asked[m.ID] != nil {
+		s.answers = append(s.answers, s.asked[m.ID])
+		delete(s.asked, m.ID)
+	}
 	if m.Kind != jsonrpc.Request {
 		return
 	}
@@ -120,11 +126,30 @@ func (s *server) call(m *jsonrpc.Message) {
 		return
 	case string(name) == `"progress"`:
 		s.report(m, message)
+		if s.ask {
+			s.question(m, message)
+			return
+		}
 	case string(name) != `"echo"`:
 		s.fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "there are the tools echo and progress"))
 		return
 	}
-	s.answer(m.ID, fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}]}`, message))
+	s.answer(m.ID, echoed(message))
+}
+
+func echoed(message json.RawMessage) json.RawMessage {
+	return fmt.Appendf(nil, `{"content":[{"type":"text","text":%s}]}`, message)
+}
+
+// question asks the client with the message; the call is answered after the client.
+func (s *server) question(m *jsonrpc.Message, message json.RawMessage) {
+	id := jsonrpc.ID(fmt.Sprintf(`"ask-%d"`, s.calls))
+	s.reports = append(s.reports, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"elicitation/create",`+
+		`"params":{"message":%s,"requestedSchema":{"type":"object","properties":{}}}}`, id, message))
+	if s.asked == nil {
+		s.asked = make(map[jsonrpc.ID][]byte)
+	}
+	s.asked[id] = jsonrpc.NewResult(m.ID, echoed(message))
 }
 
 // report sends the progress of a call that asked for it.

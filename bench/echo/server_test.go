@@ -22,6 +22,25 @@ func exchange(t *testing.T, shuffle bool, lines ...string) []string {
 	return strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 }
 
+// A call that asks is answered after the client.
+func TestAsk(t *testing.T) {
+	var out bytes.Buffer
+	s := newServer(strings.NewReader(strings.Join([]string{
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"progress","arguments":{"message":"m"}}}`,
+		`{"jsonrpc":"2.0","id":"other","result":{}}`,
+		`{"jsonrpc":"2.0","id":"ask-1","error":{"code":1,"message":"no"}}`,
+	}, "\n")+"\n"), &out, false)
+	s.ask = true
+	if err := s.run(); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"jsonrpc":"2.0","id":"ask-1","method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}` +
+		"\n" + `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"m"}]}}` + "\n"
+	if out.String() != want {
+		t.Errorf("got %s, want %s", &out, want)
+	}
+}
+
 func TestAnswers(t *testing.T) {
 	const echoed = `{"content":[{"type":"text","text":"a\"b"}]}`
 	for name, c := range map[string]struct {

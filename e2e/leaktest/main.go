@@ -1,4 +1,4 @@
-// Command leaktest tells whether an MCP server over HTTP+SSE mixes up its clients.
+// Command leaktest tells whether an MCP server over HTTP mixes up its clients.
 // It needs nothing but the URL. See README.md.
 package main
 
@@ -30,9 +30,10 @@ const (
 // arguments are the command line. The names and defaults are those of
 // load.Options.
 type arguments struct {
-	URL string `arg:"" help:"Of the stream, such as http://127.0.0.1:8080/sse."`
+	URL       string `arg:"" help:"Such as http://127.0.0.1:8080/sse."`
+	Transport string `default:"sse" enum:"sse,streamable,stateless" help:"HTTP+SSE, Streamable HTTP with sessions, or without them (MCP 2026-07-28): ${enum}."`
 
-	Clients     int           `default:"64" help:"Streams."`
+	Clients     int           `default:"64" help:"Clients, each with a stream."`
 	Calls       int           `default:"100000" help:"Calls over all clients."`
 	InFlight    int           `default:"4" help:"Calls that a client has in flight."`
 	FreeRunning bool          `help:"Let no client wait for the others. Faster, but their ids drift apart."`
@@ -40,6 +41,8 @@ type arguments struct {
 	Timeout     time.Duration `default:"30s" help:"For opening a stream, each POST and each answer."`
 
 	Header       []string `short:"H" sep:"none" placeholder:"NAME:VALUE" help:"Sent with each request. May be repeated."`
+	Token        []string `sep:"none" placeholder:"TOKEN" help:"Bearer token. Several: clients use them in turn, so that they have different principals."`
+	Capabilities string   `default:"{}" placeholder:"JSON" help:"What the clients declare: '{\"elicitation\":{}}' for a tool that asks."`
 	NoInitialize bool     `help:"Leave the handshake to the server, for gateways that initialize by themselves."`
 
 	Tool             string `placeholder:"NAME" help:"Tool that returns its argument. Default: echo."`
@@ -63,7 +66,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var a arguments
 	done := -1 // the exit code that kong wants, as after --help
 	parser, err := kong.New(&a, kong.Name("leaktest"), kong.Writers(stdout, stderr), kong.Exit(func(code int) { done = code }),
-		kong.Description("Tells whether an MCP server over HTTP+SSE mixes up its clients: many of them use the same ids "+
+		kong.Description("Tells whether an MCP server over HTTP mixes up its clients: many of them use the same ids "+
 			"and progress tokens at the same time, and each call has a secret. Exit code 0: nothing crossed, and nothing "+
 			"was lost; 1: something was; 2: the test could not run, or not to its end."))
 	if err == nil {
@@ -85,6 +88,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func (a *arguments) options(header http.Header) load.Options {
 	return load.Options{
+		Transport: load.Transport(a.Transport), Tokens: a.Token, Capabilities: a.Capabilities,
 		Clients: a.Clients, Calls: a.Calls, InFlight: a.InFlight, FreeRunning: a.FreeRunning,
 		Rate: a.Rate, Timeout: a.Timeout, Header: header, NoInitialize: a.NoInitialize,
 		Tool: a.Tool, Argument: a.Argument,

@@ -44,7 +44,7 @@ func text(r *load.Report) string {
 
 // headline says what the report comes to, the worst first.
 func headline(r *load.Report) string {
-	leaked := r.Faults[load.Crossed] + r.Faults[load.Unmarked] + r.Faults[load.Unknown] + r.Faults[load.StrayProgress]
+	leaked := r.Faults[load.Crossed] + r.Faults[load.Unmarked] + r.Faults[load.Unknown] + r.Faults[load.StrayProgress] + r.Faults[load.Misplaced]
 	switch v := r.Verdict(); {
 	case r.Faults[load.Crossed] > 0:
 		return "FAULTY: clients got what belongs to others"

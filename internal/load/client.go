@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -27,6 +30,8 @@ const (
 type call struct {
 	client *client
 	id     int64
+	method string
+	tool   string // empty: it calls none
 	secret string // empty: it has none
 	// marked says that the result must hold the secret; reports, that progress with a
 	// message must.
@@ -47,62 +52,86 @@ type answer struct {
 	wrong   bool // it held another secret, or none: counted as a fault
 }
 
-// client is one stream, and the calls on it.
+// client is one client, its stream, and the calls that it makes.
 type client struct {
-	run    *run
-	number int // from 1
-	stream *stream
+	run     *run
+	number  int // from 1
+	site    *site
+	stream  *stream     // nil: it has none of its own
+	headers http.Header // of the session, for each request; immutable once it is open
 
 	mu    sync.Mutex
 	calls map[int64]*call // by id; guarded by mu. Calls stay in it.
 
-	requests chan []byte   // answers to requests of the server, closed by the reader
-	ended    chan struct{} // closed when the stream has ended
+	requests chan []byte   // answers to requests of the server, closed by close
+	ended    chan struct{} // closed when the stream has ended; without one, by close
 	closing  chan struct{} // closed by close, before ended
 	wg       sync.WaitGroup
 }
 
 // openClient opens a stream and, unless the server does that, initializes it.
 func (r *run) openClient(ctx context.Context, number int) (*client, error) {
-	st, err := r.site.open(ctx)
-	if err != nil {
-		return nil, err
-	}
 	c := &client{
-		run: r, number: number, stream: st, calls: map[int64]*call{},
+		run: r, number: number, site: r.site.as(number, r.opts.Tokens), headers: http.Header{}, calls: map[int64]*call{},
 		requests: make(chan []byte, 64), ended: make(chan struct{}), closing: make(chan struct{}),
 	}
-	c.wg.Go(c.read)    // ends with the stream, which close ends
-	c.wg.Go(c.respond) // ends with read
-	if r.opts.NoInitialize {
-		return c, nil
+	var err error
+	if r.opts.Transport != SSE {
+		err = c.openSession(ctx)
+	} else if c.stream, err = c.site.open(ctx); err != nil {
+		return nil, err
 	}
-	if err := c.initialize(ctx); err != nil {
+	c.wg.Go(c.read)    // ends with the stream, which close ends
+	c.wg.Go(c.respond) // ends with close
+	if err == nil && r.opts.Transport == SSE && !r.opts.NoInitialize {
+		p := c.poster()
+		defer p.close()
+		if err = c.initialize(ctx, p); err != nil {
+			err = fmt.Errorf("initialize: %w", err)
+		}
+	}
+	if err != nil {
 		c.close()
-		return nil, fmt.Errorf("initialize: %w", err)
+		return nil, err
 	}
 	return c, nil
 }
 
-func (c *client) initialize(ctx context.Context) error {
-	p := c.run.site.poster(c.stream.endpoint)
-	defer p.close()
-	if _, err := c.ask(ctx, p, 0, "initialize", initializeParams); err != nil {
-		return err
+// poster returns a poster for the messages of the client.
+func (c *client) poster() *poster {
+	if c.run.opts.Transport == SSE {
+		return c.site.poster(c.stream.endpoint)
 	}
-	return p.send(ctx, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	p := c.site.poster(c.site.target)
+	p.post.Header.Set("Accept", "application/json, text/event-stream")
+	maps.Copy(p.post.Header, c.headers)
+	return p
 }
 
-const initializeParams = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"leaktest","version":"1.0"}}`
+func (c *client) initialize(ctx context.Context, p *poster) error {
+	params := `{"protocolVersion":"` + versionInitialized + `","capabilities":` + c.run.opts.Capabilities +
+		`,"clientInfo":{"name":"leaktest","version":"1.0"}}`
+	if _, err := c.ask(ctx, p, 0, "initialize", params); err != nil {
+		return err
+	}
+	return c.post(ctx, p, nil, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+}
+
+// versionInitialized is the version of clients that initialize.
+const versionInitialized = "2025-06-18"
 
 // ask sends a request without a secret and returns its result.
 func (c *client) ask(ctx context.Context, p *poster, id int64, method, params string) (json.RawMessage, error) {
-	k := &call{client: c, id: id, done: make(chan answer, 1)}
+	k := &call{client: c, id: id, method: method, done: make(chan answer, 1)}
 	c.begin(k)
+	if meta := c.meta(); meta != "" {
+		params = strings.Replace(`{"_meta":{`+meta+`},`+params[1:], ",}", "}", 1)
+	}
 	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
-	if err := p.send(ctx, message); err != nil {
+	if err := c.post(ctx, p, k, message); err != nil {
 		return nil, err
 	}
+	c.enter(p)
 	timer := time.NewTimer(c.run.opts.Timeout)
 	defer timer.Stop()
 	a, err := c.await(ctx, k, timer)
@@ -163,12 +192,15 @@ func (c *client) find(id int64) (*call, state) {
 
 // read handles the events of the stream until it ends.
 func (c *client) read() {
-	defer close(c.requests)
 	defer close(c.ended)
+	if c.stream == nil {
+		<-c.closing
+		return
+	}
 	for {
 		e, err := c.stream.events.next()
 		if err == nil {
-			c.handleEvent(e)
+			c.handleEvent(e, nil)
 			continue
 		}
 		select {
@@ -182,17 +214,25 @@ func (c *client) read() {
 
 // respond answers requests of the server.
 func (c *client) respond() {
-	p := c.run.site.poster(c.stream.endpoint)
+	p := c.poster()
 	defer p.close()
 	for message := range c.requests {
 		// What the server does with it is not this program's concern.
-		_ = p.send(context.Background(), message)
+		_ = c.post(context.Background(), p, nil, message)
 	}
 }
 
-// close ends the stream and waits for its goroutines, at most Timeout.
+// close ends the session and the stream, and waits for their goroutines, at most
+// Timeout. No call may be in flight.
 func (c *client) close() {
 	close(c.closing)
-	_ = c.stream.conn.Close()
+	if c.headers.Get(headerSession) != "" {
+		c.endSession()
+	}
+	if c.stream != nil {
+		_ = c.stream.conn.Close()
+	}
+	<-c.ended
+	close(c.requests)
 	c.wg.Wait()
 }

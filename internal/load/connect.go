@@ -42,7 +42,7 @@ func Connect(ctx context.Context, target, capabilities string, opts Options) (Op
 		defer p.close()
 		own := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":%s,`+
 			`"clientInfo":{"name":"compare","version":"1.0"}}}`, capabilities)
-		if err := p.send(ctx, own); err != nil {
+		if err := p.send(ctx, own, nil); err != nil {
 			return Opening{}, err
 		}
 	}

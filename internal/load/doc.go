@@ -1,6 +1,6 @@
-// Package load drives an MCP server over HTTP+SSE (MCP 2024-11-05, HTTP with SSE)
-// with many clients at once, and checks that every message on a stream is for the
-// client of that stream.
+// Package load drives an MCP server over HTTP with many clients at once, and checks that
+// every message on a stream is for the client of that stream. With Streamable HTTP, what
+// belongs to a call must also come in the response to the POST of that call.
 //
 // Each client uses the same ids and progress tokens as all others, 1, 2, 3 and so
 // on, and each call carries a secret that only its sender knows. A secret that

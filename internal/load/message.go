@@ -18,9 +18,14 @@ type message struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// handleEvent handles an event. Only the reader of the stream calls it.
-func (c *client) handleEvent(e event) {
+// handleEvent handles an event of the response to the POST of a call; on is nil for an
+// event of the client's own stream.
+func (c *client) handleEvent(e event, on *call) {
 	at := time.Now()
+	if c.run.opts.Transport != SSE && e.name != "" && e.name != "message" {
+		c.run.tally.countFault(Malformed, "client %d got an event named %.100q: %.200s", c.number, e.name, e.data)
+		return
+	}
 	if e.name == "endpoint" {
 		c.run.tally.countFault(Malformed, "client %d got a second endpoint: %.200s", c.number, e.data)
 		return
@@ -32,24 +37,27 @@ func (c *client) handleEvent(e event) {
 	}
 	switch {
 	case m.Method != "" && len(m.ID) > 0:
-		c.handleRequest(m, e)
+		c.handleRequest(m, e, on)
 	case m.Method == "notifications/progress":
-		c.handleProgress(m, e)
+		c.handleProgress(m, e, on)
 	case m.Method != "":
 		c.run.tally.count(func(r *Report) *int64 { return &r.Notifications })
 		c.checkOwn(e.data, "the notification "+m.Method)
 	default:
-		c.handleResponse(m, e, at)
+		c.handleResponse(m, e, on, at)
 	}
 }
 
 // handleResponse passes an answer to its call.
-func (c *client) handleResponse(m message, e event, at time.Time) {
+func (c *client) handleResponse(m message, e event, on *call, at time.Time) {
 	id, numeric := parseNumber(m.ID)
 	var k *call
 	first := false
 	if numeric {
 		k, first = c.noteAnswer(id, e)
+	}
+	if k != nil {
+		c.checkPlace(k, on, "an answer to")
 	}
 	switch {
 	case !numeric && e.name == "mcp-response" && bytes.HasPrefix(m.ID, []byte(`"`)):
@@ -121,7 +129,7 @@ func refusalOrResult(m message) answer {
 }
 
 // handleProgress checks that a progress notification is for a call in flight.
-func (c *client) handleProgress(m message, e event) {
+func (c *client) handleProgress(m message, e event, on *call) {
 	c.run.tally.count(func(r *Report) *int64 { return &r.Progress })
 	var params struct {
 		ProgressToken json.RawMessage `json:"progressToken"`
@@ -146,13 +154,21 @@ func (c *client) handleProgress(m message, e event) {
 	case s == answered: // not abandoned: of that the server could not know
 		c.run.tally.countFault(StrayProgress, "client %d got progress for id %d after the end of that call", c.number, k.id)
 	}
+	c.checkPlace(k, on, "progress of")
 	c.check(k, e.data, k.reports && params.Message != "", "progress of")
 }
 
 // handleRequest answers a request of the server. The client serves only ping.
-func (c *client) handleRequest(m message, e event) {
+func (c *client) handleRequest(m message, e event, on *call) {
 	c.run.tally.count(func(r *Report) *int64 { return &r.Requests })
 	c.checkOwn(e.data, "the request "+m.Method)
+	if c.run.opts.InFlight == 1 { // otherwise a server on stdio does not say with which call it comes
+		for secret := range secrets(e.data) {
+			if k := c.run.register.caller(secret); k != nil && k.client == c {
+				c.checkPlace(k, on, "a request with the secret of")
+			}
+		}
+	}
 	reply := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"method not found"}}`, m.ID)
 	if m.Method == "ping" {
 		reply = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)

@@ -2,6 +2,7 @@ package load
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,10 +10,25 @@ import (
 	"time"
 )
 
+// Transport is a transport of MCP.
+type Transport string
+
+// The transports.
+const (
+	// SSE is HTTP+SSE (MCP 2024-11-05).
+	SSE Transport = "sse"
+	// Streamable is Streamable HTTP with sessions (MCP 2025-03-26 to 2025-11-25).
+	Streamable Transport = "streamable"
+	// Stateless is Streamable HTTP without sessions (MCP 2026-07-28).
+	Stateless Transport = "stateless"
+)
+
 // Options say what load to put on a server. The zero value gives the documented
 // defaults.
 type Options struct {
-	// Clients is the number of streams. Default 64.
+	// Transport is how the clients speak to the server. Default SSE.
+	Transport Transport
+	// Clients is the number of clients. Default 64.
 	Clients int
 	// Calls is the number of calls over all clients, rounded up so that all workers
 	// make the same number. Default 100,000. A run keeps about 500 bytes of each.
@@ -34,6 +50,11 @@ type Options struct {
 
 	// Header is sent with each request.
 	Header http.Header
+	// Tokens are bearer tokens, so that the clients have different principals: each
+	// client sends one, in turn. Default: none.
+	Tokens []string
+	// Capabilities is what the clients declare, a JSON object. Default {}.
+	Capabilities string
 	// NoInitialize leaves the handshake to the server. Answers may then come under two
 	// event names, message and mcp-response: once under each.
 	NoInitialize bool
@@ -55,6 +76,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	o.Transport = cmp.Or(o.Transport, SSE)
+	o.Capabilities = cmp.Or(o.Capabilities, "{}")
 	o.Clients = cmp.Or(o.Clients, 64)
 	o.Calls = cmp.Or(o.Calls, 100_000)
 	o.InFlight = cmp.Or(o.InFlight, 4)
@@ -73,6 +96,10 @@ func (o Options) check() error {
 		return errors.New("clients, calls and calls in flight must be at least 1")
 	case o.Rate < 0 || o.Timeout < 0 || o.Settle < 0 || o.Payload < 0:
 		return errors.New("rate, timeout, settling time and payload must not be negative")
+	case o.Transport != SSE && o.Transport != Streamable && o.Transport != Stateless:
+		return fmt.Errorf("there is no transport %q", o.Transport)
+	case o.Capabilities[0] != '{' || !json.Valid([]byte(o.Capabilities)):
+		return errors.New("capabilities must be a JSON object")
 	case o.ProgressTool == "" && o.ProgressArgument != "":
 		return errors.New("an argument for progress needs its tool")
 	}

@@ -35,11 +35,14 @@ const (
 	Malformed
 	// Cut: a stream that ended.
 	Cut
+	// Misplaced: an answer, progress or a request of the server that came elsewhere than
+	// in the response to the POST of its call. HTTP+SSE has one stream for all.
+	Misplaced
 
-	faults = int(Cut) + 1
+	faults = int(Misplaced) + 1
 )
 
-var faultNames = [faults]string{"crossed", "unmarked", "lost", "late", "duplicated", "unknown", "strayProgress", "malformed", "cut"}
+var faultNames = [faults]string{"crossed", "unmarked", "lost", "late", "duplicated", "unknown", "strayProgress", "malformed", "cut", "misplaced"}
 
 // String returns the name that the fault has in the JSON form of a report.
 func (f Fault) String() string { return faultNames[f] }

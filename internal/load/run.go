@@ -138,7 +138,7 @@ func (r *run) work(ctx context.Context, clients []*client) time.Duration {
 	var wg sync.WaitGroup
 	for _, c := range clients {
 		for i := range r.opts.InFlight {
-			w := &worker{run: r, client: c, first: int64(i) + 1, poster: r.site.poster(c.stream.endpoint)}
+			w := &worker{run: r, client: c, first: int64(i) + 1, poster: c.poster()}
 			wg.Go(func() { w.work(ctx) }) // ends with the calls, the stream or ctx
 		}
 	}
@@ -222,7 +222,7 @@ func (w *worker) call(ctx context.Context, id int64, timer *time.Timer) {
 	w.run.register.add(k)
 	w.client.begin(k)
 	sent := time.Now()
-	if err := w.poster.send(ctx, message); err != nil && w.client.abandon(k) {
+	if err := w.client.post(ctx, w.poster, k, message); err != nil && w.client.abandon(k) {
 		w.countFailed(id, err)
 		return
 	}

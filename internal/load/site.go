@@ -3,10 +3,12 @@ package load
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -56,11 +58,24 @@ func (s *site) request(method string, at *url.URL) *http.Request {
 	return r
 }
 
-// stream is an open GET, from its endpoint event on.
+// as returns the site as the client of that number sees it, who may have a token.
+func (s *site) as(number int, tokens []string) *site {
+	if len(tokens) == 0 {
+		return s
+	}
+	own := *s
+	if own.header = s.header.Clone(); own.header == nil {
+		own.header = http.Header{}
+	}
+	own.header.Set("Authorization", "Bearer "+tokens[number%len(tokens)])
+	return &own
+}
+
+// stream is an open GET. With HTTP+SSE its endpoint event has been read.
 type stream struct {
 	conn     net.Conn
 	events   *eventReader
-	endpoint *url.URL
+	endpoint *url.URL // nil without HTTP+SSE
 	// sentAt is when the GET was sent, endpointAt when its endpoint came.
 	sentAt, endpointAt time.Time
 }
@@ -80,24 +95,39 @@ func (s *site) open(ctx context.Context) (*stream, error) {
 	return st, nil
 }
 
-func (s *site) begin(st *stream) error {
+// get sends the GET of a stream, and reads the head of the response.
+func (s *site) get(st *stream, header http.Header) (*http.Response, error) {
 	if err := st.conn.SetDeadline(st.sentAt.Add(s.timeout)); err != nil {
-		return err
+		return nil, err
 	}
 	get := s.request(http.MethodGet, s.target)
+	maps.Copy(get.Header, header)
 	get.Header.Set("Accept", "text/event-stream")
 	if err := get.Write(st.conn); err != nil {
-		return fmt.Errorf("GET %s: %w", s.target, err)
+		return nil, fmt.Errorf("GET %s: %w", s.target, err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(st.conn), get)
 	if err != nil {
-		return fmt.Errorf("GET %s: %w", s.target, err)
+		return nil, fmt.Errorf("GET %s: %w", s.target, err)
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode != http.StatusOK || kind != "text/event-stream" {
-		return fmt.Errorf("GET %s: %s, Content-Type %q: no event stream", s.target, resp.Status, kind)
+	if kind := mediaType(resp); resp.StatusCode != http.StatusOK || kind != eventStream {
+		return resp, fmt.Errorf("GET %s: %s, Content-Type %q: no event stream", s.target, resp.Status, kind)
 	}
 	st.events = newEventReader(resp.Body, maxEvent)
+	return resp, nil
+}
+
+const eventStream = "text/event-stream"
+
+func mediaType(resp *http.Response) string {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind
+}
+
+func (s *site) begin(st *stream) error {
+	if _, err := s.get(st, nil); err != nil {
+		return err
+	}
 	e, err := st.events.next()
 	for err == nil && e.name != "endpoint" {
 		e, err = st.events.next()
@@ -124,6 +154,8 @@ type poster struct {
 	in   *bufio.Reader
 	out  bytes.Buffer
 	used time.Time
+
+	session string // that the server named last
 }
 
 func (s *site) poster(endpoint *url.URL) *poster {
@@ -140,8 +172,9 @@ type refusedError struct {
 
 func (e *refusedError) Error() string { return fmt.Sprintf("POST: %s: %.300s", e.status, e.body) }
 
-// send posts a message. It fails with a *refusedError, or if no response came.
-func (p *poster) send(ctx context.Context, message []byte) error {
+// send posts a message. It fails with a *refusedError, or if no response came. The
+// messages in a response with status 200 go to take, which may be nil.
+func (p *poster) send(ctx context.Context, message []byte, take func(event)) error {
 	if p.conn != nil && time.Since(p.used) > maxIdle {
 		p.close()
 	}
@@ -158,6 +191,10 @@ func (p *poster) send(ctx context.Context, message []byte) error {
 		return fmt.Errorf("POST: %w", err)
 	}
 	defer resp.Body.Close()
+	p.session = cmp.Or(resp.Header.Get(headerSession), p.session)
+	if take != nil && resp.StatusCode == http.StatusOK {
+		return p.take(resp, take)
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	p.used = time.Now()
 	if err != nil || resp.Close || len(body) > maxAnswer {

@@ -19,19 +19,24 @@ const (
 // newCall returns call number id of a client, and its message. All clients make the
 // same calls, except for the secret.
 func (r *run) newCall(c *client, id int64) (*call, []byte) {
-	k := &call{client: c, id: id, secret: newSecret(), marked: true, done: make(chan answer, 1)}
+	k := &call{client: c, id: id, method: "tools/call", secret: newSecret(), marked: true, done: make(chan answer, 1)}
 	tool, argument := r.opts.Tool, r.opts.Argument
 	if r.opts.ProgressTool != "" && id%2 == 0 {
 		tool, argument = r.opts.ProgressTool, r.opts.ProgressArgument
 		k.marked, k.reports = argument != "", argument != ""
 	}
+	k.tool = tool
 	arguments := []byte("{}")
 	if argument != "" {
 		arguments = fmt.Appendf(nil, `{%s:"%s%s"}`, quote(argument), k.secret, r.padding)
 	}
+	meta := c.meta()
+	if meta != "" {
+		meta = "," + meta
+	}
 	return k, fmt.Appendf(nil,
-		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s,"arguments":%s,"_meta":{"progressToken":%d}}}`,
-		id, quote(tool), arguments, id)
+		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%s,"arguments":%s,"_meta":{"progressToken":%d%s}}}`,
+		id, quote(tool), arguments, id, meta)
 }
 
 // newPadding returns size bytes of text that needs no escapes in JSON.
@@ -48,8 +53,8 @@ func quote(s string) []byte {
 // scout opens one stream, finds out what to call, and calls it once, in a run of its
 // own. The options that it returns name the tool and its argument.
 func (r *run) scout(ctx context.Context) (Options, error) {
-	opts, s := r.opts, r.site
-	r = &run{opts: opts, site: s, padding: r.padding, register: register{callers: map[string]*call{}}}
+	opts := r.opts
+	r = &run{opts: opts, site: r.site, padding: r.padding, register: register{callers: map[string]*call{}}}
 	c, err := r.openClient(ctx, 0)
 	if err != nil {
 		return opts, err
@@ -60,12 +65,12 @@ func (r *run) scout(ctx context.Context) (Options, error) {
 			return opts, err
 		}
 	}
-	p := s.poster(c.stream.endpoint)
+	p := c.poster()
 	defer p.close()
 	k, message := r.newCall(c, 1)
 	r.register.add(k)
 	c.begin(k)
-	if err := p.send(ctx, message); err != nil {
+	if err := c.post(ctx, p, k, message); err != nil {
 		return opts, err
 	}
 	return r.opts, c.awaitTrial(ctx, k)
@@ -133,7 +138,7 @@ func (c *client) findTool(ctx context.Context, name, argument string) (string, s
 
 // listTools returns all pages of the tool list.
 func (c *client) listTools(ctx context.Context) ([]tool, error) {
-	p := c.run.site.poster(c.stream.endpoint)
+	p := c.poster()
 	defer p.close()
 	var all []tool
 	params := "{}"

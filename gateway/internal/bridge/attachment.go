@@ -167,13 +167,22 @@ func (c *client) keepEarly(related jsonrpc.ID, message []byte) bool {
 	return true
 }
 
+// delivered is closed: nothing was early.
+var delivered = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
+
 // deliverEarly puts the session in use: it delivers the messages kept so far, and
 // later ones pass at once.
 func (c *client) deliverEarly() {
 	c.mu.Lock()
-	early, passed := c.early, make(chan struct{})
+	early, passed := c.early, delivered
+	if len(early) > 0 {
+		passed = make(chan struct{})
+	}
 	c.early, c.bytes, c.passed, c.inUse = nil, 0, passed, true
 	c.mu.Unlock()
+	if len(early) == 0 {
+		return
+	}
 	for _, m := range early {
 		c.pass(m.related, m.message)
 	}

@@ -27,7 +27,7 @@ func (s *start) attempt() (*attachment, error) {
 	a, from, err := s.b.session(ctx)
 	s.mu.Lock()
 	s.cancel = nil
-	s.late.Stop()
+	s.endLateLocked()
 	attempt, late := s.attempts, s.lateCounted
 	s.mu.Unlock()
 	if ctx.Err() != nil && err != nil {
@@ -58,9 +58,15 @@ func (s *start) beginAttempt(cancel context.CancelFunc) error {
 	err := s.b.c.Move(connstate.Initializing)
 	if err != nil {
 		s.cancel = nil
-		s.late.Stop()
+		s.endLateLocked()
 	}
 	return err
+}
+
+// endLateLocked ends the timer of late starts.
+func (s *start) endLateLocked() {
+	s.late.Stop()
+	s.late = nil // idle connections are many
 }
 
 // supersededLocked reports whether the client sent other params after the initialize

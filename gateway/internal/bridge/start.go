@@ -45,7 +45,7 @@ type start struct {
 	backoff     *backoff.Backoff   // nil until a start fails
 	wait        time.Duration      // the next pause
 	began       time.Time          // when the current attempt began
-	late        *time.Timer        // calls reportLate for the current attempt
+	late        *time.Timer        // calls reportLate for the current attempt; nil without one
 	lateCounted bool               // the current attempt counted as late
 	superseded  bool               // the client sent other params after initialize went out
 	served      bool               // the connection has had a session
