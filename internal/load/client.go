@@ -53,8 +53,9 @@ type client struct {
 	number int // from 1
 	stream *stream
 
-	mu    sync.Mutex
-	calls map[int64]*call // by id; guarded by mu. Calls stay in it.
+	mu      sync.Mutex
+	calls   map[int64]*call // by id; guarded by mu. Calls stay in it.
+	session string          // of Streamable HTTP, once it is initialized; guarded by mu
 
 	requests chan []byte   // answers to requests of the server, closed by the reader
 	ended    chan struct{} // closed when the stream has ended
@@ -72,8 +73,10 @@ func (r *run) openClient(ctx context.Context, number int) (*client, error) {
 		run: r, number: number, stream: st, calls: map[int64]*call{},
 		requests: make(chan []byte, 64), ended: make(chan struct{}), closing: make(chan struct{}),
 	}
-	c.wg.Go(c.read)    // ends with the stream, which close ends
-	c.wg.Go(c.respond) // ends with read
+	if st.conn != nil {
+		c.wg.Go(c.read) // ends with the stream, which close ends
+	}
+	c.wg.Go(c.respond) // ends with read, or close
 	if r.opts.NoInitialize {
 		return c, nil
 	}
@@ -85,15 +88,37 @@ func (r *run) openClient(ctx context.Context, number int) (*client, error) {
 }
 
 func (c *client) initialize(ctx context.Context) error {
-	p := c.run.site.poster(c.stream.endpoint)
+	p := c.poster()
 	defer p.close()
 	if _, err := c.ask(ctx, p, 0, "initialize", initializeParams); err != nil {
 		return err
 	}
+	c.mu.Lock()
+	c.session = p.post.Header.Get(sessionHeader)
+	c.mu.Unlock()
 	return p.send(ctx, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 }
 
-const initializeParams = `{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"leaktest","version":"1.0"}}`
+const protocolVersion = "2025-06-18"
+
+const initializeParams = `{"protocolVersion":"` + protocolVersion + `","capabilities":{},"clientInfo":{"name":"leaktest","version":"1.0"}}`
+
+// poster returns a poster for the client, which gives it what comes on responses.
+func (c *client) poster() *poster {
+	p := c.run.site.poster(c.stream.endpoint)
+	if !c.run.site.streamable {
+		return p
+	}
+	p.take = c.handleEvent
+	p.post.Header.Set("Accept", "application/json, text/event-stream")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.session != "" {
+		p.post.Header.Set(sessionHeader, c.session)
+		p.post.Header.Set("Mcp-Protocol-Version", protocolVersion)
+	}
+	return p
+}
 
 // ask sends a request without a secret and returns its result.
 func (c *client) ask(ctx context.Context, p *poster, id int64, method, params string) (json.RawMessage, error) {
@@ -182,7 +207,8 @@ func (c *client) read() {
 
 // respond answers requests of the server.
 func (c *client) respond() {
-	p := c.run.site.poster(c.stream.endpoint)
+	p := c.poster()
+	p.take = nil // answers have none
 	defer p.close()
 	for message := range c.requests {
 		// What the server does with it is not this program's concern.
@@ -190,9 +216,25 @@ func (c *client) respond() {
 	}
 }
 
-// close ends the stream and waits for its goroutines, at most Timeout.
+// close ends the stream and waits for its goroutines, at most Timeout. Nothing may use the
+// client any more.
 func (c *client) close() {
 	close(c.closing)
-	_ = c.stream.conn.Close()
+	if c.stream.conn != nil {
+		_ = c.stream.conn.Close()
+	} else {
+		c.leave()
+		close(c.requests)
+	}
 	c.wg.Wait()
+}
+
+// leave ends the session.
+func (c *client) leave() {
+	p := c.poster()
+	defer p.close()
+	if p.post.Header.Get(sessionHeader) == "" {
+		return
+	}
+	_ = p.leave(context.Background()) // a server may not know DELETE
 }

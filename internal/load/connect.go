@@ -25,7 +25,7 @@ func Connect(ctx context.Context, target, capabilities string, opts Options) (Op
 	if err != nil {
 		return Opening{}, err
 	}
-	site := &site{u, opts.Header, opts.Timeout}
+	site := &site{u, opts.Header, opts.Timeout, false}
 	st, err := site.open(ctx)
 	if err != nil {
 		return Opening{}, err

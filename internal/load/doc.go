@@ -1,6 +1,6 @@
-// Package load drives an MCP server over HTTP+SSE (MCP 2024-11-05, HTTP with SSE)
-// with many clients at once, and checks that every message on a stream is for the
-// client of that stream.
+// Package load drives an MCP server over HTTP+SSE (MCP 2024-11-05, HTTP with SSE) or
+// Streamable HTTP (MCP 2025-06-18, transports) with many clients at once, and checks that
+// every message on a stream, or on the response to a POST, is for its client.
 //
 // Each client uses the same ids and progress tokens as all others, 1, 2, 3 and so
 // on, and each call carries a secret that only its sender knows. A secret that
@@ -13,6 +13,7 @@
 //	            └── reader: take, check, report ◀──stream──┘
 //
 // The package knows nothing of the gateway and shares no code with it: it is a
-// witness. It speaks HTTP/1.1 on connections of its own, one for each stream and
+// witness. Over Streamable HTTP the reader is the worker itself, which takes what comes on
+// the response to its POST. It speaks HTTP/1.1 on connections of its own, one for each stream and
 // one for each worker, because the load shares the machine with the server.
 package load

@@ -18,7 +18,8 @@ type message struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// handleEvent handles an event. Only the reader of the stream calls it.
+// handleEvent handles an event. Only the reader of the stream
+// calls it; over Streamable HTTP, each worker with what its POST has got.
 func (c *client) handleEvent(e event) {
 	at := time.Now()
 	if e.name == "endpoint" {

@@ -12,6 +12,10 @@ import (
 // Options say what load to put on a server. The zero value gives the documented
 // defaults.
 type Options struct {
+	// Streamable speaks Streamable HTTP (MCP 2025-06-18) instead of HTTP+SSE: a client is a
+	// session, and the answer to a call comes on the response to its POST. Connect does
+	// not know it.
+	Streamable bool
 	// Clients is the number of streams. Default 64.
 	Clients int
 	// Calls is the number of calls over all clients, rounded up so that all workers

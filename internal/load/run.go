@@ -64,7 +64,7 @@ func prepare(ctx context.Context, target string, opts Options) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{opts: opts, site: &site{u, opts.Header, opts.Timeout}, padding: newPadding(opts.Payload)}
+	r := &run{opts: opts, site: &site{u, opts.Header, opts.Timeout, opts.Streamable}, padding: newPadding(opts.Payload)}
 	if r.opts, err = r.scout(ctx); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (r *run) work(ctx context.Context, clients []*client) time.Duration {
 	var wg sync.WaitGroup
 	for _, c := range clients {
 		for i := range r.opts.InFlight {
-			w := &worker{run: r, client: c, first: int64(i) + 1, poster: r.site.poster(c.stream.endpoint)}
+			w := &worker{run: r, client: c, first: int64(i) + 1, poster: c.poster()}
 			wg.Go(func() { w.work(ctx) }) // ends with the calls, the stream or ctx
 		}
 	}

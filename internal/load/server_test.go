@@ -173,9 +173,15 @@ func (s *fakeServer) receive(path string, r request) (status int) {
 			from = l
 		}
 	}
-	switch {
-	case from == nil:
+	if from == nil {
 		return http.StatusNotFound
+	}
+	return s.handleLocked(from, r)
+}
+
+// handleLocked answers a message of a link.
+func (s *fakeServer) handleLocked(from *link, r request) (status int) {
+	switch {
 	case r.Method == "":
 		s.replies = append(s.replies, fmt.Sprintf("%s %s%s", r.ID, r.Result, r.Error))
 		if s.reply != nil {

@@ -18,6 +18,9 @@ import (
 // after 5 s, and a POST that meets the close is lost.
 const maxIdle = 2 * time.Second
 
+// sessionHeader holds the id of a session of Streamable HTTP.
+const sessionHeader = "Mcp-Session-Id"
+
 // maxAnswer bounds what is read of the body of a POST's response.
 const maxAnswer = 64 << 10
 
@@ -26,6 +29,8 @@ type site struct {
 	target  *url.URL
 	header  http.Header
 	timeout time.Duration
+	// streamable: answers come on the responses to POSTs, and there is no GET.
+	streamable bool
 }
 
 // dial opens a connection that serves one request at a time.
@@ -56,10 +61,11 @@ func (s *site) request(method string, at *url.URL) *http.Request {
 	return r
 }
 
-// stream is an open GET, from its endpoint event on.
+// stream is an open GET, from its endpoint event on. Over Streamable HTTP it is a session,
+// and there is no GET.
 type stream struct {
-	conn     net.Conn
-	events   *eventReader
+	conn     net.Conn     // nil: there is no GET
+	events   *eventReader // nil with conn
 	endpoint *url.URL
 	// sentAt is when the GET was sent, endpointAt when its endpoint came.
 	sentAt, endpointAt time.Time
@@ -68,6 +74,9 @@ type stream struct {
 // open sends the GET and reads up to the endpoint event. The stream it returns has
 // no deadline.
 func (s *site) open(ctx context.Context) (*stream, error) {
+	if s.streamable {
+		return &stream{endpoint: s.target}, nil
+	}
 	conn, err := s.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -119,6 +128,7 @@ func (s *site) begin(st *stream) error {
 type poster struct {
 	site *site
 	post *http.Request
+	take func(event) // gets the messages of a response; nil: they are dropped
 
 	conn net.Conn // nil: none is open
 	in   *bufio.Reader
@@ -158,6 +168,12 @@ func (p *poster) send(ctx context.Context, message []byte) error {
 		return fmt.Errorf("POST: %w", err)
 	}
 	defer resp.Body.Close()
+	if id := resp.Header.Get(sessionHeader); id != "" {
+		p.post.Header.Set(sessionHeader, id)
+	}
+	if p.take != nil && resp.StatusCode == http.StatusOK {
+		return p.takeAll(resp)
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	p.used = time.Now()
 	if err != nil || resp.Close || len(body) > maxAnswer {
@@ -167,6 +183,46 @@ func (p *poster) send(ctx context.Context, message []byte) error {
 		return &refusedError{resp.Status, body}
 	}
 	return nil
+}
+
+// takeAll takes the messages of a response: one as JSON, or a stream of them.
+func (p *poster) takeAll(resp *http.Response) error {
+	err := p.takeBody(resp)
+	p.used = time.Now()
+	if err != nil || resp.Close {
+		p.close()
+	}
+	return err
+}
+
+func (p *poster) takeBody(resp *http.Response) error {
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+		events := newEventReader(resp.Body, maxEvent)
+		for {
+			e, err := events.next()
+			if err == io.EOF {
+				return nil
+			} else if err != nil {
+				return fmt.Errorf("response to a POST: %w", err)
+			}
+			p.take(e)
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxEvent+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("response to a POST: %w", err)
+	case len(body) > maxEvent:
+		return errEventTooLong
+	}
+	p.take(event{data: body})
+	return nil
+}
+
+// leave ends a session of Streamable HTTP.
+func (p *poster) leave(ctx context.Context) error {
+	p.post.Method = http.MethodDelete
+	return p.send(ctx, nil)
 }
 
 func (p *poster) exchange(message []byte) (*http.Response, error) {

@@ -48,7 +48,7 @@ func (r *run) blow(ctx context.Context, timer *time.Timer) bool {
 		return false
 	}
 	defer c.close()
-	w := &worker{run: r, client: c, poster: r.site.poster(c.stream.endpoint)}
+	w := &worker{run: r, client: c, poster: c.poster()}
 	defer w.poster.close()
 	for id := range int64(r.opts.InFlight) {
 		w.calls++
@@ -74,7 +74,7 @@ func Hold(ctx context.Context, target string, opts Options) (release func() erro
 	if err != nil {
 		return nil, err
 	}
-	r := &run{opts: opts, site: &site{u, opts.Header, opts.Timeout}}
+	r := &run{opts: opts, site: &site{u, opts.Header, opts.Timeout, opts.Streamable}}
 	clients, err := r.connect(ctx)
 	if err != nil {
 		closeAll(clients)
@@ -96,7 +96,7 @@ func Hold(ctx context.Context, target string, opts Options) (release func() erro
 
 // ping sends a ping of an initialized client and waits for the answer.
 func (c *client) ping(ctx context.Context) error {
-	p := c.run.site.poster(c.stream.endpoint)
+	p := c.poster()
 	defer p.close()
 	_, err := c.ask(ctx, p, 1, "ping", "{}")
 	return err

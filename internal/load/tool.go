@@ -60,7 +60,7 @@ func (r *run) scout(ctx context.Context) (Options, error) {
 			return opts, err
 		}
 	}
-	p := s.poster(c.stream.endpoint)
+	p := c.poster()
 	defer p.close()
 	k, message := r.newCall(c, 1)
 	r.register.add(k)
@@ -133,7 +133,7 @@ func (c *client) findTool(ctx context.Context, name, argument string) (string, s
 
 // listTools returns all pages of the tool list.
 func (c *client) listTools(ctx context.Context) ([]tool, error) {
-	p := c.run.site.poster(c.stream.endpoint)
+	p := c.poster()
 	defer p.close()
 	var all []tool
 	params := "{}"
