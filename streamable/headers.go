@@ -83,8 +83,11 @@ func checkAccept(r *http.Request) (stream bool, _ *front.Refusal) {
 // isModern reports whether a version is that of a client without sessions: MCP
 // 2026-07-28 or later.
 func isModern(version string) bool {
+	if version < mcp.VersionStateless { // as most are: no date to parse
+		return false
+	}
 	_, err := time.Parse(time.DateOnly, version)
-	return err == nil && version >= mcp.VersionStateless
+	return err == nil
 }
 
 // speaksModern reports whether a POST is of a client without sessions: its header or its
