@@ -18,7 +18,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 	}
 	defer s.leave()
 	s.saw(r.Header.Get(front.HeaderVersion))
-	x := &exchange{h: h, w: w, r: r, s: s, out: newResponse()}
+	x := h.newExchange(w, r, s)
 	events, refusal := s.resume(x, r.Header.Get(headerLastEventID))
 	if refusal != nil {
 		h.refuse(w, r, refusal)
@@ -29,6 +29,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 	} else {
 		x.detach()
 	}
+	x.release()
 }
 
 // sessionOfGet checks a GET and returns its session. Without a session and a refusal the
@@ -88,7 +89,7 @@ func (s *session) resume(x *exchange, lastEventID string) ([]StoredEvent, *front
 	if len(x.st.responses) >= maxStanding {
 		return nil, front.Refused(http.StatusConflict, metrics.RejectedBadRequest, "the session has %d open GETs: close one first", maxStanding)
 	}
-	x.st.attach(x.out)
+	x.st.attach(&x.out)
 	events := s.h.opts.Store.After(s.c.ID(), after)
 	x.st.read = x.st.count
 	if missed := x.st.count - after.Number; missed > int64(len(events)) {

@@ -26,6 +26,8 @@ type Handler struct {
 	modern   *stateless.Handler // for clients without sessions
 	adopting sync.Mutex         // held while a session is adopted
 
+	exchanges sync.Pool // of *exchange, for requests that come
+
 	mu       sync.Mutex                         // guards what follows
 	sessions map[*connstate.Connection]*session // whose id a client may know
 	expiries deadline.Set[*session]

@@ -21,6 +21,9 @@ type post struct {
 	version   string // the header
 	messages  []*jsonrpc.Message
 	batch     bool
+
+	one [1]*jsonrpc.Message // room for messages and ids: a POST is rarely an array
+	id  [1]jsonrpc.ID
 }
 
 // servePost is POST /mcp.
@@ -42,8 +45,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 		return
 	}
 	p := &post{w: w, r: r, principal: principal, stream: stream, session: id, version: r.Header.Get(front.HeaderVersion)}
-	p.messages, p.batch, refusal = parse(body.Bytes)
-	switch {
+	switch refusal = p.parse(body.Bytes); {
 	case refusal != nil:
 	case !speaksModern(p.version, p.messages):
 		refusal = h.serveLegacy(p)
@@ -188,9 +190,9 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 		p.w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
-	x := &exchange{h: h, w: p.w, r: p.r, s: s, out: newResponse()}
+	x := h.newExchange(p.w, p.r, s)
 	var err error
-	switch x.st, err = s.begin(ids, p.batch, x.out); {
+	switch x.st, err = s.begin(ids, p.batch, &x.out); {
 	case errors.Is(err, errInFlight):
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
 	case err != nil:
@@ -211,6 +213,7 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 	if x.failed {
 		s.c.Close(metrics.ClosedError)
 	}
+	x.release()
 	return nil
 }
 
@@ -225,24 +228,31 @@ func (h *Handler) receive(s *session, p *post) {
 // maxBatch bounds the messages in an array.
 const maxBatch = 100
 
-// parse returns the messages of a body.
-func parse(body []byte) (messages []*jsonrpc.Message, batch bool, refusal *front.Refusal) {
-	if !isArray(body) {
-		m, refusal := front.ParseMessage(body)
-		return []*jsonrpc.Message{m}, false, refusal
+// parse takes the messages of a body.
+func (p *post) parse(body []byte) (refusal *front.Refusal) {
+	p.messages = p.one[:0]
+	if p.batch = isArray(body); !p.batch {
+		return p.add(body)
 	}
 	parts, err := jsonrpc.Split(body, maxBatch)
 	if err != nil {
-		return nil, true, front.RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, err)
+		return front.RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, err)
 	}
 	for _, part := range parts {
-		m, refusal := front.ParseMessage(part)
-		if refusal != nil {
-			return nil, true, refusal
+		if refusal := p.add(part); refusal != nil {
+			return refusal
 		}
-		messages = append(messages, m)
 	}
-	return messages, true, nil
+	return nil
+}
+
+// add takes a message.
+func (p *post) add(text []byte) *front.Refusal {
+	m, refusal := front.ParseMessage(text)
+	if refusal == nil {
+		p.messages = append(p.messages, m)
+	}
+	return refusal
 }
 
 // isArray reports whether JSON begins like an array.
@@ -278,7 +288,8 @@ func (p *post) first(kind jsonrpc.Kind) *jsonrpc.Message {
 }
 
 // requests returns the ids of the requests.
-func (p *post) requests() (ids []jsonrpc.ID) {
+func (p *post) requests() []jsonrpc.ID {
+	ids := p.id[:0]
 	for _, m := range p.messages {
 		if m.Kind == jsonrpc.Request {
 			ids = append(ids, m.ID)

@@ -22,11 +22,36 @@ type exchange struct {
 	s  *session
 	st *stream
 
-	out    *response
+	out    response
+	timer  *time.Timer         // of run; stopped
 	events *eventstream.Writer // nil until the response is a stream
 	// opens is the initialize request that has opened the session; empty if none has.
 	opens  jsonrpc.ID
 	failed bool // it failed
+}
+
+// newExchange returns the exchange of a request. The caller may call release when no
+// stream has its response any more.
+func (h *Handler) newExchange(w http.ResponseWriter, r *http.Request, s *session) *exchange {
+	x, used := h.exchanges.Get().(*exchange)
+	if !used {
+		x = &exchange{out: response{wake: make(chan struct{}, 1)}, timer: time.NewTimer(time.Hour)}
+		x.timer.Stop()
+	}
+	x.h, x.w, x.r, x.s = h, w, r, s
+	return x
+}
+
+// release lets another request have the exchange. It is not for a request that panics,
+// whose response a stream may still have.
+func (x *exchange) release() {
+	select {
+	case <-x.out.wake: // a signal that came last
+	default:
+	}
+	h := x.h
+	*x = exchange{out: response{wake: x.out.wake}, timer: x.timer}
+	h.exchanges.Put(x)
 }
 
 // run writes the response until it is complete, is cut, or the client is gone. Then it
@@ -37,20 +62,20 @@ func (x *exchange) run() {
 	if wait < 0 || x.st.number == 0 {
 		wait = x.h.heartbeats()
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+	x.timer.Reset(wait)
+	defer x.timer.Stop()
 	for {
-		n := x.st.next(x.out)
+		n := x.st.next(&x.out)
 		if over := x.do(n); over {
 			return
 		}
 		select {
 		case <-x.out.wake:
-		case <-timer.C:
+		case <-x.timer.C:
 			if !x.waited() {
 				return
 			}
-			timer.Reset(x.h.heartbeats())
+			x.timer.Reset(x.h.heartbeats())
 		case <-x.r.Context().Done():
 			return
 		}
@@ -132,13 +157,19 @@ func (x *exchange) flush() bool {
 // shorter one fits into the buffers on the way.
 const chunk = 16 << 10
 
+// counted is the length from which net/http must be told that of a body, in bytes: a shorter
+// one it counts itself.
+const counted = 2 << 10
+
 // writeJSON writes the answers as JSON.
 func (x *exchange) writeJSON(events []StoredEvent) {
 	body := answers(events, x.st.batch)
 	header := x.w.Header()
 	header["Content-Type"] = jsonType
 	header["Cache-Control"] = notStored
-	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if len(body) >= counted {
+		header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
 	x.w.WriteHeader(http.StatusOK)
 	if len(body) < chunk {
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
@@ -191,6 +222,6 @@ func (x *exchange) noteInitialize(events []StoredEvent) {
 // detach leaves the stream.
 func (x *exchange) detach() {
 	x.s.mu.Lock()
-	x.st.detach(x.out)
+	x.st.detach(&x.out)
 	x.s.mu.Unlock()
 }

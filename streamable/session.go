@@ -159,6 +159,7 @@ func (s *session) begin(ids []jsonrpc.ID, batch bool, out *response) (*stream, e
 	}
 	s.last++
 	st := &stream{session: s, number: s.last, open: len(ids), batch: batch}
+	st.queue, st.responses = st.event[:0], st.writer[:0]
 	st.attach(out)
 	if s.calls == nil {
 		s.calls = make(map[jsonrpc.ID]*stream)

@@ -24,6 +24,9 @@ type stream struct {
 	// responses write the stream, the newest last, which gets the events. Only the
 	// session's own stream has several.
 	responses []*response
+
+	event  [1]StoredEvent // room for the first of queue
+	writer [1]*response   // room for the first of responses
 }
 
 // response writes a stream as the response to one HTTP request.
@@ -31,8 +34,6 @@ type response struct {
 	wake chan struct{} // has an element when there is something to do
 	cut  bool          // another response goes on, or the client did not read
 }
-
-func newResponse() *response { return &response{wake: make(chan struct{}, 1)} }
 
 func (r *response) signal() {
 	select {
