@@ -95,9 +95,13 @@ bench-compare:
 	go build -trimpath -o bin/ ./cmd/sse-server ./bench/...
 	bin/compare --rounds 5 --clients 64 --in-flight 1 --calls 50000
 	[ -d e2e/clients/node_modules ] || (cd e2e/clients && npm ci)
+	bin/compare --rounds 5 --clients 64 --in-flight 1 --calls 10000 --transport streamable \
+		--node e2e/clients/node_modules/node/bin/node \
+		--proxy e2e/clients/node_modules/mcp-proxy/dist/bin/mcp-proxy.mjs
 	bin/compare --mode connect --rounds 30 --warm 2 \
 		--server e2e/clients/node_modules/@modelcontextprotocol/server-everything/dist/index.js
 	bin/compare --mode pairs --rounds 5
+	bin/compare --mode pairs --rounds 5 --transport streamable
 	bin/compare --mode idle
 	bin/compare --mode storm --rounds 5
 

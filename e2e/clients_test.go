@@ -118,6 +118,15 @@ func kinds() []kind {
 	}
 }
 
+// agentKinds are the MCP clients of agent frameworks: they list and call tools, no more.
+func agentKinds() []kind {
+	return []kind{
+		{name: "AISDK", over: streamable, make: openNode("ai-sdk"), discovers: true},
+		{name: "AISDKInitialize", over: streamable, make: openNode("ai-sdk-initialize")},
+		{name: "OpenAIAgents", over: streamable, make: openNode("openai-agents"), discovers: true},
+	}
+}
+
 // forEachClient runs the test once for each kind that the filter lets pass.
 func forEachClient(t *testing.T, filter func(kind) bool, test func(t *testing.T, k kind)) {
 	t.Helper()

@@ -23,6 +23,9 @@ type series struct {
 // compareCalls loads the gateway and the proxy by turns, with one child process
 // behind each. The first round of each is not counted.
 func (a *arguments) compareCalls(ctx context.Context, w io.Writer) error {
+	if a.Transport == streamable && a.Proxy == "" {
+		return errors.New("--transport streamable needs --proxy")
+	}
 	servers, err := a.startServers()
 	if err != nil {
 		return errors.Join(err, stopAll(servers))
@@ -41,20 +44,22 @@ func (a *arguments) compareCalls(ctx context.Context, w io.Writer) error {
 // startServers starts what is compared, and returns what it could start also when
 // it fails.
 func (a *arguments) startServers() (servers []*process, err error) {
-	for _, s := range []struct {
-		name    string
-		command []string
-	}{
-		{"sse-server --sessions shared", a.gateway("--sessions", "shared", "--", a.binary("echo"))},
-		{"mcp-go client + SSEServer", []string{a.binary("proxy"), a.binary("echo")}},
-	} {
-		p, err := start(s.name, s.command, a.Timeout)
-		if err != nil {
-			return servers, err
-		}
-		servers = append(servers, p)
+	p, err := start("sse-server --sessions shared", a.gateway("--sessions", "shared", "--", a.binary("echo")), a.Timeout)
+	if err != nil {
+		return nil, err
 	}
-	return servers, nil
+	servers = append(servers, p)
+	if a.Transport == streamable {
+		p, err = startAt("npm mcp-proxy", func(port string) []string {
+			return []string{a.Node, a.Proxy, "--host", "127.0.0.1", "--port", port, "--", a.binary("echo")}
+		}, a.Timeout)
+	} else {
+		p, err = start("mcp-go client + SSEServer", []string{a.binary("proxy"), a.binary("echo")}, a.Timeout)
+	}
+	if err != nil {
+		return servers, err
+	}
+	return append(servers, p), nil
 }
 
 func (a *arguments) callRounds(ctx context.Context, servers []*process) ([]series, error) {
@@ -76,8 +81,8 @@ func (a *arguments) callRounds(ctx context.Context, servers []*process) ([]serie
 
 // callRound loads one server. A round that is not clean is an error.
 func (a *arguments) callRound(ctx context.Context, p *process) (*load.Report, error) {
-	r, err := load.Run(ctx, p.url, load.Options{
-		Clients: a.Clients, Calls: a.Calls, InFlight: a.InFlight, FreeRunning: true,
+	r, err := load.Run(ctx, p.endpoint(a.Transport), load.Options{
+		Transport: load.Transport(a.Transport), Clients: a.Clients, Calls: a.Calls, InFlight: a.InFlight, FreeRunning: true,
 		Timeout: a.Timeout, Settle: 200 * time.Millisecond,
 	})
 	switch {

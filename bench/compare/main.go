@@ -17,16 +17,19 @@ import (
 
 // arguments are the command line.
 type arguments struct {
-	Mode   string `enum:"call,connect,pairs,idle,storm" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server. connect: from GET to the result of initialize, with servers and clients of three kinds. pairs: calls to a server in the same process, against its own handler. idle: memory of idle streams. storm: streams that are opened, used and closed."`
+	Mode   string `enum:"call,connect,pairs,idle,storm" default:"call" help:"call: calls per second, against a proxy made of mcp-go's client and server, or the npm package mcp-proxy. connect: from GET to the result of initialize, with servers and clients of three kinds. pairs: calls to a server in the same process, against its own handler. idle: memory of idle streams. storm: streams that are opened, used and closed."`
 	Bin    string `default:"bin" placeholder:"DIR" help:"Where sse-server, echo, proxy and inprocess are."`
 	Rounds int    `default:"5" help:"Rounds of each."`
 
-	Clients  int `default:"64" help:"call: streams."`
-	InFlight int `default:"1" help:"call: calls that a client has in flight."`
-	Calls    int `default:"50000" help:"call: calls in a round, over all clients."`
+	Transport string `enum:"sse,streamable" default:"sse" help:"call, pairs: HTTP+SSE, or Streamable HTTP."`
+
+	Clients  int    `default:"64" help:"call: streams."`
+	InFlight int    `default:"1" help:"call: calls that a client has in flight."`
+	Calls    int    `default:"50000" help:"call: calls in a round, over all clients."`
+	Proxy    string `placeholder:"FILE" help:"call, with --transport streamable: script of the npm package mcp-proxy, with which the gateway is compared."`
 
 	Server string `placeholder:"FILE" help:"connect: script of a Node MCP server on stdio."`
-	Node   string `default:"node" help:"connect: Node."`
+	Node   string `default:"node" help:"call, connect: Node."`
 	Warm   int    `default:"2" help:"connect: servers that are kept started."`
 
 	Over    []string      `default:"mcp-go,go-sdk,raw" enum:"mcp-go,go-sdk,raw" help:"pairs: over which servers."`

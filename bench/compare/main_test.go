@@ -73,6 +73,26 @@ func TestComparePairs(t *testing.T) {
 	}
 }
 
+func TestCompareStreamablePairs(t *testing.T) {
+	code, out, errors := compare(t, "--mode", "pairs", "--transport", "streamable", "--rounds", "1", "--round", "1ms", "--payload", "32", "--over", "raw")
+	if code != 0 || !strings.Contains(out, "a bare net/http echo of JSON") || !strings.Contains(out, "\n64x1 ") {
+		t.Errorf("exit code %d, output:\n%s%s", code, out, errors)
+	}
+}
+
+// The proxy is bench/inprocess, which gets the port as its address: what is tested here is
+// the measuring.
+func TestCompareStreamableCalls(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "proxy")
+	if err := os.WriteFile(script, []byte(`exec "`+filepath.Join(bin, "inprocess")+`" --addr "$2:$4"`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errors := compare(t, "--transport", "streamable", "--rounds", "1", "--clients", "2", "--calls", "20", "--node", "sh", "--proxy", script)
+	if code != 0 || !strings.Contains(out, "\nnpm mcp-proxy ") || !strings.Contains(out, "\nratio ") {
+		t.Errorf("exit code %d, output:\n%s%s", code, out, errors)
+	}
+}
+
 func TestCompareIdle(t *testing.T) {
 	code, out, errors := compare(t, "--mode", "idle", "--streams", "20", "--rest", "10ms")
 	const row = ` +-?\d+\.\d +-?\d+\.\d +\d\.\d +-?\d+`
@@ -99,6 +119,8 @@ func TestNoResult(t *testing.T) {
 		"NoPrograms":  {[]string{"--bin", filepath.Join(bin, "none")}, "no such file"},
 		"NoRounds":    {[]string{"--rounds", "0"}, "--rounds"},
 		"NoServer":    {[]string{"--mode", "connect"}, "--server"},
+		"NoProxy":     {[]string{"--transport", "streamable"}, "--proxy"},
+		"ProxyEnds":   {[]string{"--transport", "streamable", "--proxy", "x", "--node", "false"}, "has ended"},
 		"NoSuchMode":  {[]string{"--mode", "x"}, "--mode"},
 		"ServerFails": {[]string{"--mode", "connect", "--timeout", "5s", "--node", filepath.Join(bin, "none"), "--server", "x"}, ""},
 	} {

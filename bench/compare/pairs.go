@@ -19,8 +19,19 @@ import (
 // without the gateway. Both are kinds of bench/inprocess.
 type pair struct{ server, ours, theirs, title string }
 
-// pairs are all pairs, by the name of the server.
-var pairs = []pair{
+// pairs are all pairs, by the transport.
+var pairs = map[string][]pair{"sse": ssePairs, streamable: streamablePairs}
+
+// streamable is the transport Streamable HTTP.
+const streamable = "streamable"
+
+var streamablePairs = []pair{
+	{"mcp-go", "mcpgo-gateway", "mcpgo-stream", "over mcp-go's server: gateway : mcp-go's StreamableHTTPServer"},
+	{"go-sdk", "gosdk-gateway", "gosdk-stream", "over go-sdk's server: gateway : go-sdk's StreamableHTTPHandler"},
+	{"raw", "raw", "bare", "over a raw function: gateway : a bare net/http echo of JSON"},
+}
+
+var ssePairs = []pair{
 	{"mcp-go", "mcpgo", "mcpgo-sse", "over mcp-go's server: gateway : mcp-go's SSEServer"},
 	{"go-sdk", "gosdk", "gosdk-sse", "over go-sdk's server: gateway : go-sdk's SSEHandler"},
 	{"raw", "raw", "bare", "over a raw function: gateway : a bare net/http echo"},
@@ -48,7 +59,7 @@ type cost struct {
 
 // comparePairs measures calls over the servers that --over names.
 func (a *arguments) comparePairs(ctx context.Context, w io.Writer) error {
-	for _, p := range pairs {
+	for _, p := range pairs[a.Transport] {
 		if !slices.Contains(a.Over, p.server) {
 			continue
 		}
@@ -70,8 +81,8 @@ func (a *arguments) comparePair(ctx context.Context, w io.Writer, p pair) error 
 	for _, s := range shapes {
 		for _, payload := range a.Payload {
 			all, err := a.costs(ctx, servers, func(ctx context.Context, p *process, calls int, sample func()) (*load.Report, error) {
-				return load.Run(ctx, p.url, load.Options{
-					Clients: s.clients, InFlight: s.inFlight, Calls: calls, Payload: payload, FreeRunning: true,
+				return load.Run(ctx, p.endpoint(a.Transport), load.Options{
+					Transport: load.Transport(a.Transport), Clients: s.clients, InFlight: s.inFlight, Calls: calls, Payload: payload, FreeRunning: true,
 					Timeout: a.Timeout, Settle: 50 * time.Millisecond, Sample: sample,
 				})
 			})

@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os/exec"
 	"regexp"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -29,20 +32,37 @@ type process struct {
 	err    error
 }
 
-// start starts a server and returns when it has printed its URL.
-func start(name string, command []string, timeout time.Duration) (*process, error) {
-	p := &process{name: name, cmd: exec.Command(command[0], command[1:]...)}
+// endpoint is the URL of a transport.
+func (p *process) endpoint(transport string) string {
+	if transport == streamable {
+		return strings.TrimSuffix(p.url, "/sse") + "/mcp"
+	}
+	return p.url
+}
+
+// launch starts a server, and sends the URL that it prints, if it does.
+func launch(name string, command []string) (p *process, found <-chan string, err error) {
+	p = &process{name: name, cmd: exec.Command(command[0], command[1:]...)}
 	lines, stdout := io.Pipe()
 	p.cmd.Stdout, p.cmd.Stderr, p.cmd.WaitDelay = stdout, &p.errors, time.Second
 	if err := p.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start %s: %w", name, err)
+		return nil, nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	found := make(chan string, 1)
+	urls := make(chan string, 1)
 	p.wg.Go(func() { // ends with the process, which stop ends
 		p.err = p.cmd.Wait()
 		_ = stdout.Close()
 	})
-	p.wg.Go(func() { findURL(lines, found) }) // ends with the pipe
+	p.wg.Go(func() { findURL(lines, urls) }) // ends with the pipe
+	return p, urls, nil
+}
+
+// start starts a server and returns when it has printed its URL.
+func start(name string, command []string, timeout time.Duration) (*process, error) {
+	p, found, err := launch(name, command)
+	if err != nil {
+		return nil, err
+	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
@@ -53,6 +73,36 @@ func start(name string, command []string, timeout time.Duration) (*process, erro
 		return nil, errors.Join(fmt.Errorf("%s did not say where it is", name), p.stop())
 	}
 	return p, nil
+}
+
+// startAt starts a server that does not say where it is, on a free port, and returns when
+// it takes connections.
+func startAt(name string, command func(port string) []string, timeout time.Duration) (*process, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := l.Addr().(*net.TCPAddr)
+	_ = l.Close() // for the server: nobody else gets this port so soon
+	p, ended, err := launch(name, command(strconv.Itoa(addr.Port)))
+	if err != nil {
+		return nil, err
+	}
+	p.url = "http://" + addr.String() + "/sse"
+	for end := time.Now().Add(timeout); time.Now().Before(end); {
+		if conn, err := net.DialTimeout("tcp", addr.String(), time.Second); err == nil {
+			return p, conn.Close()
+		}
+		select {
+		case _, open := <-ended:
+			if open {
+				continue // it has printed its URL, which is none of ours
+			}
+			return nil, errors.Join(fmt.Errorf("%s has ended", name), p.stop())
+		case <-time.After(pollEvery):
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("%s takes no connections", name), p.stop())
 }
 
 // stop ends the server and waits for it. It fails when the server does not end

@@ -25,6 +25,8 @@ func newBare() http.Handler {
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /sse", b.stream)
 	routes.HandleFunc("POST /message/{id}", b.message)
+	routes.HandleFunc("POST /mcp", serveBare)
+	routes.HandleFunc("DELETE /mcp", func(http.ResponseWriter, *http.Request) {})
 	return routes
 }
 
@@ -56,13 +58,38 @@ func (b *bare) message(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	msg := make([]byte, max(0, r.ContentLength))
-	if _, err := io.ReadFull(r.Body, msg); err != nil {
+	answer, err := answerBody(r)
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	if answer := answer(msg); answer != nil {
+	if answer != nil {
 		out.(chan []byte) <- answer
 	}
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// answerBody returns the response to the message in a body, nil for none.
+func answerBody(r *http.Request) ([]byte, error) {
+	msg := make([]byte, max(0, r.ContentLength))
+	if _, err := io.ReadFull(r.Body, msg); err != nil {
+		return nil, err
+	}
+	return answer(msg), nil
+}
+
+// serveBare serves the echo over Streamable HTTP with net/http alone: the answer to a POST
+// is its response. It checks, limits and times nothing, and has one session for all.
+func serveBare(w http.ResponseWriter, r *http.Request) {
+	answer, err := answerBody(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	if answer == nil {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(answer) // a client that is gone needs no answer
 }

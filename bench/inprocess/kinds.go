@@ -22,6 +22,14 @@ import (
 // options of all gateways: more connections than any comparison opens.
 var options = gateway.Options{MaxConnections: 20_000}
 
+// passing returns options with which handlers see the client's request, as those behind
+// an SDK's own handler do.
+func passing() gateway.Options {
+	o := options
+	o.PassRequest = true
+	return o
+}
+
 // stopTimeout bounds the end of the gateway's connections.
 const stopTimeout = 5 * time.Second
 
@@ -34,12 +42,16 @@ type handler struct {
 // table holds the kinds. For each server there is the gateway over it, and the
 // handler that it is compared with.
 var table = map[string]func() (handler, error){
-	"raw":       func() (handler, error) { return newGateway(upstream.Handle(echo)) },
-	"bare":      func() (handler, error) { return plain(newBare()) },
-	"mcpgo":     overMCPGo,
-	"mcpgo-sse": func() (handler, error) { return plain(server.NewSSEServer(newMCPGo())) },
-	"gosdk":     overGoSDK,
-	"gosdk-sse": func() (handler, error) { return plain(newGoSDKHandler()) },
+	"raw":           func() (handler, error) { return newGateway(upstream.Handle(echo), options) },
+	"bare":          func() (handler, error) { return plain(newBare()) },
+	"mcpgo":         overMCPGo,
+	"mcpgo-sse":     func() (handler, error) { return plain(server.NewSSEServer(newMCPGo())) },
+	"gosdk":         overGoSDK,
+	"gosdk-sse":     func() (handler, error) { return plain(newGoSDKHandler()) },
+	"mcpgo-gateway": func() (handler, error) { return newGateway(adapter.Server(newMCPGo()), passing()) },
+	"gosdk-gateway": func() (handler, error) { return newGateway(gosdk.Server(newGoSDK()), passing()) },
+	"mcpgo-stream":  func() (handler, error) { return plain(newMCPGoStreamable()) },
+	"gosdk-stream":  func() (handler, error) { return plain(newGoSDKStreamable()) },
 }
 
 // kinds returns the names of all kinds, sorted.
@@ -54,8 +66,8 @@ func newHandler(kind string) (handler, error) {
 }
 
 // newGateway returns the gateway over a server.
-func newGateway(up upstream.Upstream) (handler, error) {
-	g, err := gateway.New(up, options)
+func newGateway(up upstream.Upstream, opts gateway.Options) (handler, error) {
+	g, err := gateway.New(up, opts)
 	if err != nil {
 		return handler{}, err
 	}
@@ -82,6 +94,12 @@ func overMCPGo() (handler, error) {
 	return stopping(s, s.Gateway()), nil
 }
 
+// newMCPGoStreamable returns mcp-go's handler of Streamable HTTP. Its sessions have state,
+// and it answers with JSON, as both are by default.
+func newMCPGoStreamable() http.Handler {
+	return server.NewStreamableHTTPServer(newMCPGo(), server.WithStateful(true))
+}
+
 func newMCPGo() *server.MCPServer {
 	s := server.NewMCPServer("echo", "1.0")
 	s.AddTool(mcpgo.NewTool("echo", mcpgo.WithString("message", mcpgo.Required())),
@@ -104,6 +122,12 @@ func overGoSDK() (handler, error) {
 func newGoSDKHandler() http.Handler {
 	s := newGoSDK()
 	return mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil)
+}
+
+// newGoSDKStreamable returns go-sdk's handler of Streamable HTTP, whose sessions have state.
+func newGoSDKStreamable() http.Handler {
+	s := newGoSDK()
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{JSONResponse: true})
 }
 
 // arguments are those of the tool of go-sdk's server.

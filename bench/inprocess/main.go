@@ -1,5 +1,5 @@
-// Command inprocess is one HTTP+SSE server with an echo in the same process, of a
-// kind that is compared with others: the gateway over a server, or that server's own
+// Command inprocess is one server over HTTP with an echo in the same process, of a kind
+// that is compared with others: the gateway over a server, or that server's own
 // handler. See ../README.md.
 package main
 

@@ -21,6 +21,9 @@ func TestMain(m *testing.M) {
 // Each kind answers the same calls, so that they can be compared.
 func TestEachKindEchoes(t *testing.T) {
 	for _, kind := range kinds() {
+		if strings.HasSuffix(kind, "-stream") {
+			continue
+		}
 		t.Run(kind, func(t *testing.T) {
 			h, err := newHandler(kind)
 			if err != nil {
@@ -43,6 +46,72 @@ func TestEachKindEchoes(t *testing.T) {
 			srv.Close()
 		})
 	}
+}
+
+// And so does each kind that is compared over Streamable HTTP, with JSON.
+func TestEachStreamableKindEchoes(t *testing.T) {
+	for _, kind := range []string{"raw", "bare", "mcpgo-gateway", "mcpgo-stream", "gosdk-gateway", "gosdk-stream"} {
+		t.Run(kind, func(t *testing.T) {
+			h, err := newHandler(kind)
+			if err != nil {
+				t.Fatal(err)
+			}
+			srv := httptest.NewServer(withStats(h))
+			session := post(t, srv, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`, `"protocolVersion":"2025-06-18"`)
+			post(t, srv, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "")
+			post(t, srv, session, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`, `"message"`)
+			post(t, srv, session, `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}}`, `hello`)
+			leave(t, srv, session)
+			if err := h.stop(); err != nil {
+				t.Error(err)
+			}
+			srv.CloseClientConnections()
+			srv.Close()
+		})
+	}
+}
+
+// leave ends a session.
+func leave(t *testing.T, srv *httptest.Server, session string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, srv.URL+"/mcp", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Mcp-Session-Id", session)
+	resp, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.Body.Close(); resp.StatusCode/100 != 2 {
+		t.Errorf("DELETE: %s", resp.Status)
+	}
+}
+
+// post sends a message over Streamable HTTP, to which the answer must be JSON with want,
+// or nothing. It returns the session that a response names.
+func post(t *testing.T, srv *httptest.Server, session, message, want string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, srv.URL+"/mcp", strings.NewReader(message))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	}
+	resp, err := srv.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	isJSON := resp.Header.Get("Content-Type") == "application/json"
+	if err != nil || resp.StatusCode/100 != 2 || !strings.Contains(string(body), want) || want != "" && !isJSON {
+		t.Fatalf("POST: %s, %q, %v, want JSON with %q", resp.Status, body, err, want)
+	}
+	return resp.Header.Get("Mcp-Session-Id")
 }
 
 // stream is an open stream of a server under test.

@@ -1,5 +1,6 @@
-// The two TypeScript SDKs under one shape. Each entry makes a client and a transport,
-// both untouched: what the SDK does, the tests see.
+// The two TypeScript SDKs under one shape, and the clients of agents.mjs. Each entry makes a
+// client and a transport, both untouched: what the SDK does, the tests see.
+import * as agents from "./agents.mjs";
 
 const info = { name: "sse-server-e2e", version: "0" };
 
@@ -23,7 +24,7 @@ const kinds = {
   "client2-auto": { sdk: "client2", options: { versionNegotiation: { mode: "auto" } } },
 };
 
-export const names = Object.keys(kinds);
+export const names = [...Object.keys(kinds), ...agents.names];
 
 // What a client that answers says to each request of a server.
 const answers = {
@@ -58,18 +59,18 @@ function stdio(StdioClientTransport, url) {
  * of it, and answers with the name.
  */
 export async function open(kind, url, over, name) {
+  const seen = { streams: 0, opening: undefined };
+  // Looking on is all that this fetch adds.
+  const watched = (target, init) => {
+    if (init?.method === "POST") seen.opening ??= JSON.parse(init.body).method;
+    else if (init?.method !== "DELETE") seen.streams++;
+    return fetch(target, init);
+  };
+  if (agents.names.includes(kind)) return { ...(await agents.open(kind, url, watched)), seen };
   const { sdk, options } = kinds[kind];
   const { Client, StdioClientTransport, ...loaded } = await load[sdk]();
   const HTTPTransport = over === "sse" ? loaded.SSEClientTransport : loaded.StreamableHTTPClientTransport;
-  const seen = { streams: 0, opening: undefined };
-  const transport = url.startsWith("stdio:") ? stdio(StdioClientTransport, url) : new HTTPTransport(new URL(url), {
-    // Looking on is all that this fetch adds.
-    fetch: (target, init) => {
-      if (init?.method === "POST") seen.opening ??= JSON.parse(init.body).method;
-      else if (init?.method !== "DELETE") seen.streams++;
-      return fetch(target, init);
-    },
-  });
+  const transport = url.startsWith("stdio:") ? stdio(StdioClientTransport, url) : new HTTPTransport(new URL(url), { fetch: watched });
   const client = new Client(info, { ...options, ...(name && { capabilities: answering }) });
   if (name) await answer(sdk, client, name);
   return { client, transport, seen };
