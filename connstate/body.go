@@ -1,7 +1,11 @@
 package connstate
 
 import (
+	"net/netip"
+	"sync"
+
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -54,14 +58,48 @@ func (c *Connection) QueueHasRoom(queued, n, limit int) bool {
 	return queued == 0 || all <= limit && (all <= budget.Free || !c.opts.Budget.Full())
 }
 
+// bodies are the bytes of bodies that belong to no connection yet, by who sends them.
+type bodies struct {
+	mu sync.Mutex // guards by
+	by map[string]int64
+}
+
 // HoldBody takes n more bytes for a body that belongs to no connection yet; see
-// Connection.HoldBody. The caller must give them back with ReleaseBody.
-func (r *Registry) HoldBody(n, held int) error {
-	if !r.opts.Budget.TakePart(n, n+held, metrics.HeldPost) {
+// Connection.HoldBody. Its share is that of who sends it: of a principal, or without one of
+// an address. The caller must give the bytes back with ReleaseBody.
+func (r *Registry) HoldBody(principal string, addr netip.Addr, n, held int) error {
+	who := sender(principal, addr)
+	r.bodies.mu.Lock()
+	defer r.bodies.mu.Unlock()
+	all := r.bodies.by[who] + int64(n)
+	alone := all == int64(n+held)
+	if all > r.opts.Budget.Share() && !alone || !r.opts.Budget.TakePart(n, n+held, metrics.HeldPost) {
 		return ErrBusy
 	}
+	if r.bodies.by == nil {
+		r.bodies.by = make(map[string]int64)
+	}
+	r.bodies.by[who] = all
 	return nil
 }
 
-// ReleaseBody gives back n bytes that HoldBody has taken.
-func (r *Registry) ReleaseBody(n int) { r.opts.Budget.Give(n) }
+// ReleaseBody gives back n bytes that HoldBody has taken for the same sender.
+func (r *Registry) ReleaseBody(principal string, addr netip.Addr, n int) {
+	if n == 0 {
+		return
+	}
+	r.opts.Budget.Give(n)
+	who := sender(principal, addr)
+	r.bodies.mu.Lock()
+	defer r.bodies.mu.Unlock()
+	if r.bodies.by[who] -= int64(n); r.bodies.by[who] <= 0 {
+		delete(r.bodies.by, who)
+	}
+}
+
+func sender(principal string, addr netip.Addr) string {
+	if principal != "" {
+		return "principal " + principal
+	}
+	return subnet.Of(addr).String()
+}

@@ -3,6 +3,7 @@ package connstate_test
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -162,4 +163,32 @@ func TestLittleMayWaitWhileTheBudgetIsUsedUp(t *testing.T) {
 			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
 		}
 	})
+}
+
+// Bodies without a connection have the share of who sends them.
+func TestBodiesOfASenderAreBounded(t *testing.T) {
+	account := budget.New(64<<20, nil)
+	r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: account})
+	addr, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	if err := r.HoldBody("", addr, 8<<20, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.HoldBody("", addr, 1<<20, 0); !errors.Is(err, connstate.ErrBusy) {
+		t.Errorf("over the share: got %v", err)
+	}
+	for who, err := range map[string]error{"another address": r.HoldBody("", other, 1<<20, 0), "a principal": r.HoldBody("p", addr, 1<<20, 0)} {
+		if err != nil {
+			t.Errorf("%s: got %v", who, err)
+		}
+	}
+	r.ReleaseBody("", addr, 8<<20)
+	if err := r.HoldBody("", addr, 9<<20, 0); err != nil {
+		t.Errorf("a larger one alone: got %v", err)
+	}
+	r.ReleaseBody("", addr, 9<<20)
+	r.ReleaseBody("", other, 1<<20)
+	r.ReleaseBody("p", addr, 1<<20)
+	if account.Full() {
+		t.Error("the bytes were not given back")
+	}
 }

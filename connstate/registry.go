@@ -50,6 +50,7 @@ type Registry struct {
 	limits Limits
 	conns  sync.Map // id → *Connection
 	open   atomic.Int64
+	bodies bodies
 
 	mu       sync.Mutex // guards what follows
 	perIP    map[netip.Prefix]int

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable"
@@ -264,4 +265,80 @@ func tryNext(r *reply) (id, data string, ok bool) {
 		}
 		block = nil
 	}
+}
+
+// What a client has read of POSTs that are over does not stay: 64 to 128 streams.
+func TestStreamsThatAreOverAreBounded(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		const n = 1000
+		var all []*reply
+		for i := range n {
+			all = append(all, f.post(request(fmt.Sprint(i+1), "never"), in(id, "Accept", "text/event-stream, application/json")...))
+		}
+		c := f.backend.last()
+		for i, r := range all {
+			c.Answer(jsonrpc.ID(fmt.Sprint(i+1)), []byte(result(fmt.Sprint(i+1))), "")
+			_ = r.rest()
+			r.close()
+		}
+		for range 100 { // calls one after the other
+			r := f.post(request("1", "echo"), in(id, "Accept", "text/event-stream, application/json")...)
+			_ = r.rest()
+			r.close()
+		}
+		left := 0
+		for i := range n + 102 {
+			r := f.do(http.MethodGet, "", in(id, "Last-Event-ID", fmt.Sprintf("%d-0", i+1))...)
+			if r.StatusCode == http.StatusOK {
+				left++
+			}
+			r.close()
+		}
+		if left > 128 {
+			t.Errorf("%d streams that are over are still there", left)
+		}
+	})
+}
+
+// What waits for a GET that goes away comes on the other GET that is open.
+func TestTheOlderGETGetsTheRest(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		healthy := f.do(http.MethodGet, "", in(id)...)
+		synctest.Wait()
+		stalled := f.do(http.MethodGet, "", in(id)...)
+		synctest.Wait()
+		c := f.backend.last()
+		_ = c.Send("", []byte(note(1)))
+		synctest.Wait()
+		_ = c.Send("", []byte(`{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":{}}`))
+		synctest.Wait()
+		stalled.close()
+		healthy.wantEvent("0-2", `{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":{}}`)
+		healthy.close()
+	})
+}
+
+// A response that another one replaces ends at once, also in the middle of a write, and
+// gives back what it held.
+func TestReplacedResponsesHoldNothing(t *testing.T) {
+	bubble(t, streamable.Options{Options: front.Options{WriteTimeout: time.Hour}}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		first := f.post(request("1", "never"), in(id)...)
+		first.wantEvent("2-1", "")
+		large := `{"jsonrpc":"2.0","method":"` + strings.Repeat("x", 3<<20) + `"}`
+		_ = f.backend.last().Send("1", []byte(large))
+		stalled := []*reply{first}
+		for range 20 {
+			stalled = append(stalled, f.do(http.MethodGet, "", in(id, "Last-Event-ID", "2-1")...))
+			synctest.Wait()
+			if held := f.count("mcp_sse_held_bytes"); held > 4<<20 {
+				t.Fatalf("%g bytes are held", held)
+			}
+		}
+		for _, res := range stalled {
+			res.close()
+		}
+	})
 }

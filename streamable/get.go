@@ -41,6 +41,9 @@ func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal
 		h.Limited().Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
 		return nil, front.Refused(http.StatusInternalServerError, metrics.RejectedBadRequest, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 	}
+	if refusal := checkSingle(r); refusal != nil {
+		return nil, refusal
+	}
 	if refusal := checkVersion(r.Header.Get(front.HeaderVersion)); refusal != nil {
 		return nil, refusal
 	}
@@ -102,6 +105,14 @@ func (s *session) resume(x *exchange, lastEventID string) *front.Refusal {
 // serveDelete is DELETE /mcp: it ends the session.
 func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal string) {
 	id := r.Header.Get(headerSession)
+	if front.HasBody(r) {
+		h.refuse(w, r, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE must not have a body"))
+		return
+	}
+	if refusal := checkSingle(r); refusal != nil {
+		h.refuse(w, r, refusal)
+		return
+	}
 	if id == "" {
 		h.refuse(w, r, noSession("", "a DELETE needs a session: send its id as Mcp-Session-Id"))
 		return

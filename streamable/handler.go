@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -105,6 +106,9 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 	client := h.Client(r, principal, metrics.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
 	c, err := h.registry.OpenAs(client, id)
+	if limit, ok := errors.AsType[*connstate.LimitError](err); ok && limit.Reason == metrics.RejectedMaxConnections && h.evict() {
+		c, err = h.registry.OpenAs(client, id)
+	}
 	if err != nil {
 		h.RefuseConnection(w, r, err)
 		return nil
@@ -126,6 +130,30 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 		h.expiries.Put(&s.expiry, s, h.expiries.Now()+timeout)
 	}
 	return s
+}
+
+// evictAfter is how long a session must be idle to make room for another one.
+const evictAfter = 10 * time.Second
+
+// evict closes the session that nobody uses for longest, and first one that its client has
+// never used again. It reports false if there is none: sessions that are in use, or were
+// just now, stay.
+func (h *Handler) evict() bool {
+	h.mu.Lock()
+	var victim *session
+	var known bool
+	var longest time.Duration
+	for _, s := range h.sessions {
+		idle := s.idle()
+		if idle < evictAfter {
+			continue
+		}
+		if k := s.isKnown(); victim == nil || known && !k || known == k && idle > longest {
+			victim, known, longest = s, k, idle
+		}
+	}
+	h.mu.Unlock()
+	return victim != nil && victim.c.Close(metrics.ClosedIdle)
 }
 
 // find returns the session of a principal with that id, and counts the request in it: the

@@ -80,6 +80,17 @@ func checkAccept(r *http.Request) (stream bool, _ *front.Refusal) {
 	return events.over(answer), nil
 }
 
+// checkSingle refuses a request with two values of a header of the transport: what is
+// between may have looked at the other one.
+func checkSingle(r *http.Request) *front.Refusal {
+	for _, name := range []string{headerSession, front.HeaderVersion, "Last-Event-Id"} {
+		if len(r.Header[name]) > 1 {
+			return front.Refused(http.StatusBadRequest, metrics.PostBadRequest, "the header %s must come once", name)
+		}
+	}
+	return nil
+}
+
 // isModern reports whether a version is that of a client without sessions: MCP
 // 2026-07-28 or later.
 func isModern(version string) bool {

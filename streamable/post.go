@@ -27,17 +27,22 @@ type post struct {
 // servePost is POST /mcp.
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal string) {
 	stream, refusal := checkAccept(r)
+	if refusal == nil {
+		refusal = checkSingle(r)
+	}
 	if refusal != nil {
 		h.RefuseUnread(w, r, refusal)
 		return
 	}
 	id := r.Header.Get(headerSession)
-	hold, release := h.registry.HoldBody, h.registry.ReleaseBody
+	addr := h.ClientAddr(r)
+	hold := func(n, held int) error { return h.registry.HoldBody(principal, addr, n, held) }
+	release := func(n int) { h.registry.ReleaseBody(principal, addr, n) }
 	if c, ok := h.registry.Find(id); ok && c.Client().Principal == principal {
 		hold, release = c.HoldBody, c.ReleaseBody
 	}
 	body, refusal := h.ReadBody(w, r, hold)
-	defer release(body.Held)
+	defer func() { release(body.Held) }()
 	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 		return
@@ -190,18 +195,22 @@ func (h *Handler) refuseUnknown(w http.ResponseWriter, r *http.Request) {
 
 const unknownSession = "no such session: initialize again, without Mcp-Session-Id"
 
-// maxID bounds the id of a session that is adopted.
-const maxID = 128
+// minID and maxID bound the length of an id that is adopted. Those of servers are longer
+// than minID; of a shorter one the log would tell too much.
+const (
+	minID = 16
+	maxID = 128
+)
 
-// mayBeID reports whether text may be the id of a session: visible ASCII (MCP
-// 2025-11-25).
+// mayBeID reports whether text may be the id of a session of another server: visible ASCII
+// (MCP 2025-11-25).
 func mayBeID(text string) bool {
 	for i := range len(text) {
 		if text[i] < 0x21 || text[i] > 0x7e {
 			return false
 		}
 	}
-	return len(text) <= maxID
+	return minID <= len(text) && len(text) <= maxID
 }
 
 // serveIn passes the messages of a POST to a session, and writes the answers.

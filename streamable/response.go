@@ -110,6 +110,9 @@ func (x *exchange) becomeStream() {
 func (x *exchange) writeEvents(events []StoredEvent) bool {
 	if x.events == nil {
 		x.events = eventstream.NewWriter(x.w, x.r, x.h.opts.WriteTimeout)
+		x.s.mu.Lock()
+		x.out.expire = x.events.Expire
+		x.s.mu.Unlock()
 		x.events.Begin()
 		if x.st.primed && x.r.Method == http.MethodPost {
 			x.events.Retry(x.h.opts.ReconnectDelay)

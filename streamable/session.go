@@ -3,6 +3,7 @@ package streamable
 import (
 	"container/list"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +28,7 @@ type session struct {
 	last    int64             // number of a stream
 	version string            // that was negotiated; empty if unknown
 	serving int               // HTTP requests
-	left    time.Time         // when serving became 0
+	left    int64             // when serving became 0, in Unix nanoseconds
 	known   bool              // the client has used the session since it was opened
 	adopted bool              // its id is that of an earlier session
 	over    bool
@@ -111,19 +112,35 @@ func (s *session) addStreamLocked(st *stream) {
 		s.streams = make(map[int64]*stream)
 	}
 	s.streams[st.number] = st
-	if len(s.streams) <= maxResumable {
-		return
+	if len(s.streams) >= 2*maxResumable {
+		s.dropStreamsLocked()
 	}
-	victim := st
-	for _, other := range s.streams {
-		unused := other.ended && len(other.responses) == 0 && (other.done || len(s.streams) > maxUnread)
-		if unused && other.number > 0 && other.number < victim.number {
-			victim = other
+}
+
+// dropStreamsLocked drops the oldest streams that are over, of those that have been written
+// to their end and of the others.
+func (s *session) dropStreamsLocked() {
+	var done, unread []int64
+	for number, st := range s.streams {
+		switch {
+		case number == 0 || !st.ended || len(st.responses) > 0:
+		case st.done:
+			done = append(done, number)
+		default:
+			unread = append(unread, number)
 		}
 	}
-	if victim != st {
-		delete(s.streams, victim.number)
+	for _, numbers := range [][]int64{keepNewest(done, maxResumable), keepNewest(unread, maxUnread)} {
+		for _, number := range numbers {
+			delete(s.streams, number)
+		}
 	}
+}
+
+// keepNewest returns all but the highest n numbers.
+func keepNewest(numbers []int64, n int) []int64 {
+	slices.Sort(numbers)
+	return numbers[:max(0, len(numbers)-n)]
 }
 
 // begin returns the stream of a POST with these requests, which out writes, as JSON alone
@@ -170,7 +187,7 @@ func (s *session) enter() bool {
 func (s *session) leave() {
 	s.mu.Lock()
 	s.serving--
-	s.left = time.Now()
+	s.left = time.Now().UnixNano()
 	last := s.over && s.serving == 0
 	s.mu.Unlock()
 	if last {
@@ -206,7 +223,14 @@ func (s *session) idle() time.Duration {
 	if serving > 0 {
 		return 0
 	}
-	return min(s.c.Idle(), time.Since(left))
+	return min(s.c.Idle(), time.Since(time.Unix(0, left)))
+}
+
+// isKnown reports whether the client has used the session since it was opened.
+func (s *session) isKnown() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known
 }
 
 // saw notes that the client has used the session's id, and the version that it names.

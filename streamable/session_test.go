@@ -191,7 +191,7 @@ func TestAdoptSessions(t *testing.T) {
 			}
 			res.close()
 		}
-		f.post(`{"jsonrpc":"2.0","method":"notifications/a"}`, in("another")...).want(http.StatusAccepted, "")
+		f.post(`{"jsonrpc":"2.0","method":"notifications/a"}`, in("another-session-before")...).want(http.StatusAccepted, "")
 	})
 }
 
@@ -289,9 +289,9 @@ func TestIdleCountsFromTheEndOfAGET(t *testing.T) {
 // A session that is adopted is one that its client knows.
 func TestAdoptedSessionsAreKnown(t *testing.T) {
 	bubble(t, streamable.Options{AdoptSessions: true}, connstate.Limits{}, func(f *fixture) {
-		f.post(request("1", "echo"), in("old-id")...).want(http.StatusOK, result("1"))
+		f.post(request("1", "echo"), in("the-id-of-a-session-before")...).want(http.StatusOK, result("1"))
 		time.Sleep(2 * time.Minute)
-		f.post(request("2", "echo"), in("old-id")...).want(http.StatusOK, result("2"))
+		f.post(request("2", "echo"), in("the-id-of-a-session-before")...).want(http.StatusOK, result("2"))
 		if n := f.backend.opened(); n != 1 {
 			t.Errorf("%d sessions were opened for a client that pauses 2 min", n)
 		}
@@ -301,14 +301,14 @@ func TestAdoptedSessionsAreKnown(t *testing.T) {
 // After a restart a client's GET comes back first.
 func TestAdoptByGET(t *testing.T) {
 	bubble(t, streamable.Options{AdoptSessions: true}, connstate.Limits{}, func(f *fixture) {
-		res := f.do(http.MethodGet, "", in("old-id", "Mcp-Protocol-Version", "2025-11-25", "Last-Event-ID", "0-7")...)
+		res := f.do(http.MethodGet, "", in("the-id-of-a-session-before", "Mcp-Protocol-Version", "2025-11-25", "Last-Event-ID", "0-7")...)
 		if res.StatusCode != http.StatusOK {
 			t.Errorf("GET with the old id: %s: %s", res.Status, res.rest())
 		}
 		_ = f.backend.last().Send("", []byte(changed))
 		res.wantEvent("0-1", changed)
 		res.close()
-		f.post(request("1", "echo"), in("old-id")...).want(http.StatusOK, result("1"))
+		f.post(request("1", "echo"), in("the-id-of-a-session-before")...).want(http.StatusOK, result("1"))
 	})
 }
 
@@ -332,5 +332,72 @@ func TestRefusedPOSTsOpenNothing(t *testing.T) {
 		if n := f.backend.opened(); n != 0 {
 			t.Errorf("%d sessions were opened for 10 POSTs that got 400", n)
 		}
+	})
+}
+
+// When all connections are taken, a session that nobody uses makes room, first one that
+// its client has never used again.
+func TestIdleSessionsMakeRoom(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{MaxConnections: 3}, func(f *fixture) {
+		used := f.initialize("2025-11-25")
+		f.post(request("1", "echo"), in(used)...).want(http.StatusOK, result("1"))
+		time.Sleep(5 * second)
+		unused := f.initialize("2025-11-25")
+		working := f.initialize("2025-11-25")
+		call := f.post(request("1", "never"), in(working)...)
+		go func() { _, _ = io.Copy(io.Discard, call.in) }() // heartbeats, until close
+		res := f.post(initialize)
+		if res.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("while all were used just now: got %s", res.Status)
+		}
+		res.close()
+		time.Sleep(11 * second)
+		f.initialize("2025-11-25")
+		res = f.post(request("2", "echo"), in(unused)...)
+		if res.StatusCode != http.StatusNotFound {
+			t.Errorf("the session that was never used: got %s", res.Status)
+		}
+		res.close()
+		f.post(request("2", "echo"), in(used)...).want(http.StatusOK, result("2"))
+		time.Sleep(11 * second)
+		f.initialize("2025-11-25")
+		f.initialize("2025-11-25")
+		f.backend.last()
+		if n := f.registry.Len(); n != 3 {
+			t.Errorf("%d sessions", n)
+		}
+		call.close()
+	})
+}
+
+// What is between a client and the gateway may look at the other one of two headers.
+func TestHeadersComeOnce(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id"} {
+			for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
+				req, err := http.NewRequestWithContext(f.t.Context(), method, "http://localhost/mcp", http.NoBody)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
+				req.Header[name] = []string{id, id}
+				res, err := f.srv.Client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, _ := io.ReadAll(res.Body)
+				_ = res.Body.Close()
+				if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "must come once") {
+					t.Errorf("%s with two %s: got %s %s", method, name, res.Status, body)
+				}
+			}
+		}
+		res := f.do(http.MethodDelete, "{}", in(id)...)
+		if res.StatusCode != http.StatusBadRequest {
+			t.Errorf("DELETE with a body: got %s", res.Status)
+		}
+		res.close()
+		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
 	})
 }

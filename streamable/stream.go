@@ -44,6 +44,8 @@ type stream struct {
 type response struct {
 	wake chan struct{} // has an element when there is something to do
 	cut  bool          // another response goes on
+	// expire ends the write that is under way; nil: there has been none.
+	expire func()
 }
 
 func newResponse() *response { return &response{wake: make(chan struct{}, 1)} }
@@ -146,8 +148,12 @@ func (st *stream) release() {
 // cutResponse ends the newest response, because another one goes on.
 func (st *stream) cutResponse() {
 	last := len(st.responses) - 1
-	st.responses[last].cut = true
-	st.responses[last].signal()
+	r := st.responses[last]
+	r.cut = true
+	if r.expire != nil {
+		r.expire()
+	}
+	r.signal()
 	st.responses = st.responses[:last]
 }
 
