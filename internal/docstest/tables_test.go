@@ -162,7 +162,7 @@ func TestReasonsAreTheCode(t *testing.T) {
 	patterns := []*regexp.Regexp{
 		regexp.MustCompile(`(?:ReasonError|unusable)\([^\n]*, "([a-z_]+)", `),
 	}
-	text := source(t, append(gatewayFolders, "multiplex")...)
+	text := source(t, append(gatewayFolders, "multiplex", "streamable", "streamable/internal/stateless")...)
 	for _, pattern := range patterns {
 		for _, m := range pattern.FindAllStringSubmatch(text, -1) {
 			code[m[1]] = true
@@ -202,7 +202,7 @@ func TestStatusesAreTheCode(t *testing.T) {
 		}
 	}
 	code := map[string]bool{"200": true} // the stream's, which the engine sets
-	for _, m := range regexp.MustCompile(`http\.Status([A-Z]\w+)`).FindAllStringSubmatch(source(t, "front")+source(t, "sse"), -1) {
+	for _, m := range regexp.MustCompile(`http\.Status([A-Z]\w+)`).FindAllStringSubmatch(source(t, "front")+source(t, "sse")+source(t, "streamable"), -1) {
 		if status, ok := byName[m[1]]; ok {
 			code[status] = true
 		}

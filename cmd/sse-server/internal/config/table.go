@@ -117,7 +117,7 @@ func (c *Config) table() []option {
 		{name: "initialize-timeout", value: duration(&o.InitializeTimeout, refused), help: "How long a client's own initialize waits for the server, including failed starts. Most clients give up after 60s."},
 		{name: "max-handshake-attempts", value: count(&o.MaxHandshakeAttempts, refused), help: "Number of failed starts in a row after which a connection gives up."},
 		{name: "heartbeat-interval", value: duration(&o.HeartbeatInterval, off("no heartbeats"), 100*time.Millisecond), help: "Longest silence on a stream before the gateway sends a heartbeat."},
-		{name: "connection-timeout", value: duration(&o.ConnectionTimeout, zero("never")), help: "Close a connection that has had no POST and no request in flight for this long."},
+		{name: "connection-timeout", value: duration(&o.ConnectionTimeout, zero("never")), help: "Close a connection over HTTP+SSE that has had no POST and no request in flight for this long."},
 		{name: "session-timeout", value: duration(&o.SessionTimeout, off("never")), help: "Close a session of Streamable HTTP that has had no POST, no request in flight and no open GET for this long. One that its client has never used again has a minute."},
 		{name: "resume-time", value: duration(&o.ResumeTime, refused), help: "How long an event of Streamable HTTP is kept for a client whose stream was cut."},
 		{name: "request-timeout", value: duration(&o.RequestTimeout, refused), help: "How long the server may take for a request, or between two progress reports."},
