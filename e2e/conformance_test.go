@@ -159,6 +159,17 @@ func TestGatewayConforms(t *testing.T) {
 	}
 }
 
+// A server in this process conforms behind the gateway too.
+func TestGatewayInProcessConforms(t *testing.T) {
+	t.Parallel()
+	for _, s := range []suite{active2025, active2026} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			s.conforms(t, startProgram(t, nil, conformanceGo(t), "-http", "127.0.0.1:0", "-gateway").url)
+		})
+	}
+}
+
 // unaddressed are the scenarios in which a child process asks or tells its client
 // something without saying to which request that belongs. On a shared session it
 // reaches nobody. They have 13 checks.

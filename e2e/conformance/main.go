@@ -5,6 +5,7 @@
 //	conformance -legacy                          # stdio, only sessions that initialize opens
 //	conformance -http 127.0.0.1:0                # Streamable HTTP of 2026-07-28; prints its URL
 //	conformance -http 127.0.0.1:0 -stateless=false  # Streamable HTTP with sessions
+//	conformance -http 127.0.0.1:0 -gateway      # both, by a gateway in this process
 //
 // The suite's documentation of each scenario says what its tool must do.
 package main
@@ -21,14 +22,18 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/gosdk"
 )
 
 func main() {
 	addr := flag.String("http", "", "serve Streamable HTTP at this address, not stdio")
 	stateless := flag.Bool("stateless", true, "with -http: 2026-07-28, without sessions")
 	legacy := flag.Bool("legacy", false, "do not know 2026-07-28")
+	mounted := flag.Bool("gateway", false, "with -http: serve by a gateway in this process")
 	flag.Parse()
-	if err := serve(newServer(*legacy), *addr, *stateless); err != nil {
+	if err := serve(newServer(*legacy), *addr, *stateless, *mounted); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -63,7 +68,7 @@ func withoutDiscover(next mcp.MethodHandler) mcp.MethodHandler {
 
 // serve serves until its client leaves, or over HTTP until the process is killed. Its
 // first line on stdout is then the URL.
-func serve(s *mcp.Server, addr string, stateless bool) error {
+func serve(s *mcp.Server, addr string, stateless, mounted bool) error {
 	if addr == "" {
 		return s.Run(context.Background(), &mcp.StdioTransport{})
 	}
@@ -72,6 +77,11 @@ func serve(s *mcp.Server, addr string, stateless bool) error {
 		return err
 	}
 	fmt.Fprintf(os.Stdout, "http://%s/mcp\n", l.Addr())
-	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	var h http.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Stateless: stateless})
+	if mounted {
+		if h, err = gateway.New(gosdk.Server(s), gateway.Options{}); err != nil {
+			return err
+		}
+	}
 	return (&http.Server{Handler: h, ReadHeaderTimeout: time.Minute}).Serve(l)
 }

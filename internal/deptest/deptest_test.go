@@ -51,7 +51,7 @@ var outside = map[string][]string{
 	"bench/inprocess":                 {"gateway", "gosdk", "mcpgo", "upstream"},
 	"bench/proxy":                     {},
 	"e2e":                             {"internal/ssetest"},
-	"e2e/conformance":                 {},
+	"e2e/conformance":                 {"gateway", "gosdk"},
 	"e2e/everything":                  {"gosdk", "mcpgo"},
 	"e2e/leaktest":                    {"internal/load"},
 	"internal/load":                   {},
