@@ -48,6 +48,12 @@ const (
 	maxAsks = 32
 	// maxRounds bounds how often a call may ask for input.
 	maxRounds = 10
+	// maxAnswers bounds the answers that come with a request: a client may know beforehand
+	// what it will be asked.
+	maxAnswers = maxAsks * maxRounds
+	// maxCanonical bounds the params that may be spelled another way in the next round of
+	// their call, in bytes: to bring longer ones into an order would take too much memory.
+	maxCanonical = 64 << 10
 	// maxHeld bounds the calls of all clients that wait for input.
 	maxHeld = 4096
 	// settleTime is how long a call waits for more requests of the server after one:
