@@ -21,6 +21,7 @@ import (
 type link struct {
 	h     *Handler
 	key   key
+	owner owner
 	group *group
 
 	// Guarded by pool.mu:
@@ -62,13 +63,11 @@ func newLink(h *Handler, k key, g *group) *link {
 // open opens the connection and begins its handshake.
 func (l *link) open(client connstate.Client, q *request) {
 	c, err := l.h.registry.Open(client)
-	if err != nil && l.h.pool.evict() {
+	if err != nil && l.h.pool.evict(l.owner, err) {
 		c, err = l.h.registry.Open(client)
 	}
 	if err != nil {
-		l.refusal = limitRefusal(err)
-		l.h.pool.remove(l)
-		close(l.ready)
+		l.refuse(limitRefusal(err))
 		return
 	}
 	l.c, l.caps = c, q.capabilities
@@ -81,9 +80,18 @@ func (l *link) open(client connstate.Client, q *request) {
 	c.SawVersion(q.version)
 	c.Bind(l.h.backend.Accept(c))
 	k, err := l.begin(mcp.MethodInitialize, initializeParams(q), client.Context, callOptions{own: true, opening: true})
-	if err == nil {
-		l.send(k)
+	if err != nil { // it was closed meanwhile
+		l.refuse(refused(http.StatusServiceUnavailable, errEnded))
+		return
 	}
+	l.send(k)
+}
+
+// refuse ends the handshake of a connection that cannot be used.
+func (l *link) refuse(why *front.Refusal) {
+	l.refusal = why
+	l.h.pool.remove(l)
+	close(l.ready)
 }
 
 // initializeParams returns the params of initialize for the client of a request.

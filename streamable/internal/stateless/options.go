@@ -19,7 +19,8 @@ type Options struct {
 	// SamePeer says that the server sees nothing of the context of a request but the
 	// principal, so that requests may share connections although PassRequest is set.
 	SamePeer bool
-	// MaxConnections bounds the connections. Default 1024.
+	// MaxConnections bounds the connections. Default 1024. Those of one principal, or else
+	// of one network, are bounded to an eighth of it, but at least to MaxCalls.
 	MaxConnections int
 	// MaxCalls bounds the calls of one client that may need input, at a time: each takes a
 	// connection. Default 16.
