@@ -50,13 +50,13 @@ type link struct {
 	levels    sharing.Levels[*call]
 	levelLock chan struct{} // has room for the one request that changes the level
 	resources sharing.Subscriptions[*listener]
-	subLock   chan struct{} // has room for the one request that changes subscriptions
+	turns     map[string]chan struct{} // resources whose subscription changes; closed after that
 }
 
 func newLink(h *Handler, k key, g *group) *link {
 	return &link{
 		h: h, key: k, group: g, ready: make(chan struct{}),
-		calls: make(map[jsonrpc.ID]*call), levelLock: make(chan struct{}, 1), subLock: make(chan struct{}, 1),
+		calls: make(map[jsonrpc.ID]*call), levelLock: make(chan struct{}, 1), turns: make(map[string]chan struct{}),
 	}
 }
 
@@ -132,7 +132,7 @@ var errEnded = jsonrpc.ReasonError("the session with the server has ended", "ses
 // awaitReady waits for the end of the handshake, and reports whether the request can be
 // served. If not, it returns why, or has answered the request.
 func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
-	if !l.wait(a) {
+	if !a.await(l.ready) {
 		return false, nil
 	}
 	switch {
@@ -148,27 +148,6 @@ func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
 		return false, front.RefusedBusy(err)
 	}
 	return true, nil
-}
-
-// wait waits for the end of the handshake, and reports whether the client has waited too.
-func (l *link) wait(a *reply) bool {
-	select {
-	case <-l.ready:
-		return true
-	default:
-	}
-	beats, stop := a.beats()
-	defer stop()
-	for {
-		select {
-		case <-l.ready:
-			return true
-		case <-beats:
-			a.beat()
-		case <-a.r.Context().Done():
-			return false
-		}
-	}
 }
 
 // post passes a message to the backend as the client's.
@@ -205,7 +184,8 @@ func (l *link) begin(method string, params json.RawMessage, ctx context.Context,
 
 func (l *link) send(k *call) { l.postWith(jsonrpc.NewRequest(k.id, k.method, k.params), k.ctx) }
 
-// ask sends a request of the handler's own and waits for the answer.
+// ask sends a request of the handler's own and waits for the answer. It fails when ctx
+// ends or the connection is over.
 func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	k, err := l.begin(method, params, l.c.Client().Context, callOptions{own: true})
 	if err != nil {

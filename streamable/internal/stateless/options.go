@@ -60,6 +60,9 @@ const (
 	// settleTime is how long a call waits for more requests of the server after one:
 	// servers ask several things at once.
 	settleTime = 20 * time.Millisecond
+	// askTime bounds how long the handler waits for the answer to a request of its own:
+	// a client waits for it, or others for their turn.
+	askTime = 5 * time.Second
 	// callWait bounds how long a call waits for a connection of its client.
 	callWait = 30 * time.Second
 )
