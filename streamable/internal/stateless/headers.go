@@ -71,12 +71,7 @@ func oneHeader(h http.Header, name string) (*string, *front.Refusal) {
 func (l *link) checkArguments(ctx context.Context, h http.Header, q *request) *front.Refusal {
 	raw, _ := jsonrpc.Member(q.Params(), "name")
 	name, _ := jsonrpc.Text(raw)
-	params, known := l.group.tools.of(name)
-	if !known {
-		l.listTools(ctx)
-		params, _ = l.group.tools.of(name)
-	}
-	for _, p := range params {
+	for _, p := range l.mirrored(ctx, name) {
 		if why := checkArgument(h, p, q.Params()); why != nil {
 			return why
 		}

@@ -60,20 +60,38 @@ func (h *held) put(k *heldCall) (state string, ok bool) {
 }
 
 // take returns the call that a request state is about. It fails unless this is the
-// latest state of the call, and the request the one of the call.
-func (h *held) take(state string, digest digest) (*heldCall, error) {
+// latest state of the call, and the request the one of the call. It calls digest only
+// for such a state: the digest of a request costs much more than a look at its state.
+func (h *held) take(state string, digest func() digest) (*heldCall, error) {
 	c, err := h.open(state)
 	if err != nil {
 		return nil, err
 	}
+	if h.find(c) == nil || !bytes.Equal(c.Digest, digest()) {
+		return nil, errState
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	k := h.calls[c.Call]
-	if k == nil || !bytes.Equal(c.Digest, digest) || k.rounds != c.Round {
+	k := h.findLocked(c)
+	if k == nil { // another request has taken it meanwhile
 		return nil, errState
 	}
 	h.removeLocked(k)
 	return k, nil
+}
+
+// find returns the call of which these are the latest claims, nil for none.
+func (h *held) find(c claims) *heldCall {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.findLocked(c)
+}
+
+func (h *held) findLocked(c claims) *heldCall {
+	if k := h.calls[c.Call]; k != nil && k.rounds == c.Round {
+		return k
+	}
+	return nil
 }
 
 func (h *held) removeLocked(k *heldCall) {
@@ -133,7 +151,7 @@ func (h *Handler) askClient(a *reply, q *request, k *heldCall) {
 	}
 	a.result(k.l.signed(inputRequired(requests, state)))
 	if a.over() { // it may not have got the state
-		if k, err := h.held.take(state, k.digest); err == nil {
+		if k, err := h.held.take(state, func() digest { return k.digest }); err == nil {
 			k.cancel("the client has closed the response")
 		}
 	}
@@ -177,14 +195,23 @@ func inputResponses(q *request) (map[string]json.RawMessage, *front.Refusal) {
 	if !ok {
 		return nil, nil
 	}
-	var answers map[string]json.RawMessage
-	if raw[0] != '{' || json.Unmarshal(raw, &answers) != nil {
+	if raw[0] != '{' {
 		return nil, invalidParams("params.inputResponses must be an object")
 	}
-	for key, answer := range answers {
-		if answer[0] != '{' {
-			return nil, invalidParams("params.inputResponses: the answer %.32q must be an object", key)
+	answers := make(map[string]json.RawMessage)
+	d := json.NewDecoder(bytes.NewReader(raw))
+	_, _ = d.Token() // the brace; the message is valid JSON
+	for d.More() {
+		key, _ := d.Token()
+		name, _ := key.(string)
+		var answer json.RawMessage
+		switch err := d.Decode(&answer); {
+		case err != nil || answer[0] != '{':
+			return nil, invalidParams("params.inputResponses: the answer %.32q must be an object", name)
+		case len(answers) >= maxAnswers:
+			return nil, invalidParams("params.inputResponses has more than %d answers", maxAnswers)
 		}
+		answers[name] = answer
 	}
 	return answers, nil
 }
@@ -192,7 +219,7 @@ func inputResponses(q *request) (map[string]json.RawMessage, *front.Refusal) {
 // resume passes a client's answers to the server, and returns the call that goes on.
 func (h *Handler) resume(q *request, state json.RawMessage, answers map[string]json.RawMessage) (*heldCall, *front.Refusal) {
 	text, _ := jsonrpc.Text(state)
-	k, err := h.held.take(text, q.digest())
+	k, err := h.held.take(text, q.digest)
 	if err != nil {
 		return nil, invalidParams("%v", err)
 	}

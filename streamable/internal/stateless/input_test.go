@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -385,4 +386,50 @@ func TestAnswerWaitsForTheClient(t *testing.T) {
 		want(t, "messages", len(r.messages()), 2)
 		want(t, "answer", r.member("result", "done"), true)
 	})
+}
+
+// A state that was made up costs no more than to look at it, whatever comes with it.
+func TestForgedStateIsCheap(t *testing.T) {
+	for name, member := range map[string]string{"arguments": `"arguments":{` + members(200_000, "1") + `}`, "answers": `"inputResponses":{` + members(200_000, "{}") + `}`} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, quiet)
+			a := ask{method: "tools/call", params: `{"name":"t",` + member + `,"requestState":"x"}`, capabilities: askAll}
+			r := ask{method: "tools/call", params: `{"name":"t"}`}.request(t.Context())
+			m, err := jsonrpc.Parse([]byte(a.message()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &response{header: make(http.Header)}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			f.ServePOST(w, r, "", m, false)
+			runtime.ReadMemStats(&after)
+			want(t, "code", w.member("error", "code"), -32602)
+			if n := int(after.TotalAlloc - before.TotalAlloc); n > 2*len(m.Raw()) {
+				t.Errorf("%d bytes allocated for a body of %d", n, len(m.Raw()))
+			}
+		})
+	}
+}
+
+// What is too long to be brought into an order must be repeated as it was.
+func TestStateOfLongParams(t *testing.T) {
+	for name, tc := range map[string]struct{ again, want string }{
+		"the same":    {`{"a":1,"b":"%s"}`, `"complete"`},
+		"other space": {`{"a": 1, "b" :"%s"}`, `"complete"`},
+		"another one": {`{"a":2,"b":"%s"}`, ""},
+		"in disorder": {`{"b":"%s","a":1}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, quiet, func(t *testing.T, f *fixture) {
+				f.server.asks(1)
+				text := strings.Repeat("x", 100_000)
+				arguments := fmt.Sprintf(`{"a":1,"b":"%s"}`, text)
+				a := ask{method: "tools/call", params: `{"name":"t","arguments":` + arguments + `}`, capabilities: askAll}
+				next := retry(t, f.do(t, a), a, `{"elicitation-1":{"action":"accept"}}`)
+				next.params = strings.Replace(next.params, arguments, fmt.Sprintf(tc.again, text), 1)
+				want(t, "result type", f.do(t, next).member("result", "resultType"), tc.want)
+			})
+		})
+	}
 }

@@ -21,6 +21,7 @@ import (
 type link struct {
 	h     *Handler
 	key   key
+	owner owner
 	group *group
 
 	// Guarded by pool.mu:
@@ -49,26 +50,24 @@ type link struct {
 	levels    sharing.Levels[*call]
 	levelLock chan struct{} // has room for the one request that changes the level
 	resources sharing.Subscriptions[*listener]
-	subLock   chan struct{} // has room for the one request that changes subscriptions
+	turns     map[string]chan struct{} // resources whose subscription changes; closed after that
 }
 
 func newLink(h *Handler, k key, g *group) *link {
 	return &link{
 		h: h, key: k, group: g, ready: make(chan struct{}),
-		calls: make(map[jsonrpc.ID]*call), levelLock: make(chan struct{}, 1), subLock: make(chan struct{}, 1),
+		calls: make(map[jsonrpc.ID]*call), levelLock: make(chan struct{}, 1), turns: make(map[string]chan struct{}),
 	}
 }
 
 // open opens the connection and begins its handshake.
 func (l *link) open(client connstate.Client, q *request) {
 	c, err := l.h.registry.Open(client)
-	if err != nil && l.h.pool.evict() {
+	if err != nil && l.h.pool.evict(l.owner, err) {
 		c, err = l.h.registry.Open(client)
 	}
 	if err != nil {
-		l.refusal = limitRefusal(err)
-		l.h.pool.remove(l)
-		close(l.ready)
+		l.refuse(limitRefusal(err))
 		return
 	}
 	l.c, l.caps = c, q.capabilities
@@ -81,9 +80,18 @@ func (l *link) open(client connstate.Client, q *request) {
 	c.SawVersion(q.version)
 	c.Bind(l.h.backend.Accept(c))
 	k, err := l.begin(mcp.MethodInitialize, initializeParams(q), client.Context, callOptions{own: true, opening: true})
-	if err == nil {
-		l.send(k)
+	if err != nil { // it was closed meanwhile
+		l.refuse(refused(http.StatusServiceUnavailable, errEnded))
+		return
 	}
+	l.send(k)
+}
+
+// refuse ends the handshake of a connection that cannot be used.
+func (l *link) refuse(why *front.Refusal) {
+	l.refusal = why
+	l.h.pool.remove(l)
+	close(l.ready)
 }
 
 // initializeParams returns the params of initialize for the client of a request.
@@ -124,7 +132,7 @@ var errEnded = jsonrpc.ReasonError("the session with the server has ended", "ses
 // awaitReady waits for the end of the handshake, and reports whether the request can be
 // served. If not, it returns why, or has answered the request.
 func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
-	if !l.wait(a) {
+	if !a.await(l.ready) {
 		return false, nil
 	}
 	switch {
@@ -140,27 +148,6 @@ func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
 		return false, front.RefusedBusy(err)
 	}
 	return true, nil
-}
-
-// wait waits for the end of the handshake, and reports whether the client has waited too.
-func (l *link) wait(a *reply) bool {
-	select {
-	case <-l.ready:
-		return true
-	default:
-	}
-	beats, stop := a.beats()
-	defer stop()
-	for {
-		select {
-		case <-l.ready:
-			return true
-		case <-beats:
-			a.beat()
-		case <-a.r.Context().Done():
-			return false
-		}
-	}
 }
 
 // post passes a message to the backend as the client's.
@@ -197,7 +184,8 @@ func (l *link) begin(method string, params json.RawMessage, ctx context.Context,
 
 func (l *link) send(k *call) { l.postWith(jsonrpc.NewRequest(k.id, k.method, k.params), k.ctx) }
 
-// ask sends a request of the handler's own and waits for the answer.
+// ask sends a request of the handler's own and waits for the answer. It fails when ctx
+// ends or the connection is over.
 func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	k, err := l.begin(method, params, l.c.Client().Context, callOptions{own: true})
 	if err != nil {

@@ -88,8 +88,8 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 	}
 	defer h.pool.release(l, false)
 	s := &listener{id: json.RawMessage(q.ID), changed: make(chan struct{}, 1)}
-	honoured := l.subscribe(a.r.Context(), s, wanted)
-	defer l.unsubscribe(s)
+	honoured := l.subscribeWith(a, s, wanted)
+	defer l.unsubscribe(s, honoured.URIs)
 	params, _ := json.Marshal(map[string]any{"notifications": honoured}) // strings always have a JSON form
 	ack, err := jsonrpc.Parse(jsonrpc.NewNotification(mcp.MethodAcknowledged, params))
 	if err != nil {
@@ -140,6 +140,22 @@ func (l *link) relay(a *reply, s *listener) {
 	}
 }
 
+// subscribeWith is subscribe, with heartbeats for the client that waits for it.
+func (l *link) subscribeWith(a *reply, s *listener, wanted filter) (got filter) {
+	ctx, cancel := context.WithCancel(a.r.Context())
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		got = l.subscribe(ctx, s, wanted)
+	}()
+	if !a.await(done) {
+		cancel()
+		<-done
+	}
+	return got
+}
+
 // subscribe enters a listener, and returns what it gets of what it wants: what the server
 // has declared, and the resources that the server lets the connection subscribe to.
 func (l *link) subscribe(ctx context.Context, s *listener, wanted filter) filter {
@@ -163,36 +179,70 @@ func (l *link) subscribe(ctx context.Context, s *listener, wanted filter) filter
 		return got
 	}
 	for _, uri := range wanted.URIs {
-		if l.subscribeTo(ctx, s, uri) {
+		ok, err := l.subscribeTo(ctx, s, uri)
+		if ok {
 			got.URIs = append(got.URIs, uri)
+		}
+		if err != nil { // nobody waits, or the server does not answer
+			break
 		}
 	}
 	return got
 }
 
-// subscribeTo subscribes a listener to a resource, and reports whether that worked. Only
-// the first subscriber to a resource needs the server.
-func (l *link) subscribeTo(ctx context.Context, s *listener, uri string) bool {
-	select {
-	case l.subLock <- struct{}{}: // so that the end of an earlier subscription cannot overtake this one
-		defer func() { <-l.subLock }()
-	case <-ctx.Done():
-		return false
+// turn waits until no other request about a resource is under way, so that none can
+// overtake another. The caller must call done after its own.
+func (l *link) turn(ctx context.Context, uri string) (done func(), err error) {
+	for {
+		l.mu.Lock()
+		other := l.turns[uri]
+		if other == nil {
+			own := make(chan struct{})
+			l.turns[uri] = own
+			l.mu.Unlock()
+			return func() { l.endTurn(uri, own) }, nil
+		}
+		l.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
+}
+
+func (l *link) endTurn(uri string, own chan struct{}) {
 	l.mu.Lock()
-	subscribed, err := l.resources.Subscribe(uri, s)
+	defer l.mu.Unlock()
+	delete(l.turns, uri)
+	close(own)
+}
+
+// subscribeTo subscribes a listener to a resource, and reports whether that worked. Only
+// the first subscriber to a resource needs the server. It fails if the server does not
+// answer within askTime.
+func (l *link) subscribeTo(ctx context.Context, s *listener, uri string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	done, err := l.turn(ctx, uri)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	l.mu.Lock()
+	subscribed, full := l.resources.Subscribe(uri, s)
 	l.mu.Unlock()
-	if subscribed || err != nil {
-		return subscribed
+	if subscribed || full != nil {
+		return subscribed, nil
 	}
 	m, err := l.ask(ctx, mcp.MethodSubscribe, uriParams(uri))
 	if err != nil || m.Result() == nil {
-		return false
+		return false, err
 	}
 	l.mu.Lock()
 	l.resources.Add(uri, s)
 	l.mu.Unlock()
-	return true
+	return true, nil
 }
 
 func uriParams(uri string) json.RawMessage {
@@ -200,20 +250,41 @@ func uriParams(uri string) json.RawMessage {
 	return params
 }
 
-// unsubscribe removes a listener, and ends its subscriptions at the server.
-func (l *link) unsubscribe(s *listener) {
-	l.subLock <- struct{}{} // held for one request of the handler's at a time, which ends
-	defer func() { <-l.subLock }()
+// unsubscribe removes a listener, and ends its subscriptions, which are to these
+// resources, at the server. A server that does not answer is not told of the others.
+func (l *link) unsubscribe(s *listener, uris []string) {
 	l.mu.Lock()
 	delete(l.listeners, s)
 	l.hold(&s.queued, -s.queued)
-	uris := l.resources.Leave(s)
 	l.mu.Unlock()
 	for _, uri := range uris {
-		if _, err := l.ask(context.Background(), mcp.MethodUnsubscribe, uriParams(uri)); err != nil {
-			return // the connection is over
+		if l.unsubscribeFrom(s, uri) != nil {
+			break
 		}
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resources.Leave(s)
+}
+
+// unsubscribeFrom ends a subscription of a listener. Only the last subscriber to a
+// resource needs the server. It fails like subscribeTo.
+func (l *link) unsubscribeFrom(s *listener, uri string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), askTime) // its client is gone
+	defer cancel()
+	done, err := l.turn(ctx, uri)
+	if err != nil {
+		return err
+	}
+	defer done()
+	l.mu.Lock()
+	last := l.resources.Unsubscribe(uri, s)
+	l.mu.Unlock()
+	if !last {
+		return nil
+	}
+	_, err = l.ask(ctx, mcp.MethodUnsubscribe, uriParams(uri))
+	return err
 }
 
 // changed passes what has changed to the listeners that want to know.
@@ -241,6 +312,9 @@ func (l *link) changed(m *jsonrpc.Message) {
 // tellLocked queues a notification for a listener. It ends the stream of one that does not
 // read: it would miss a change, and listening again shows it what it has missed.
 func (l *link) tellLocked(s *listener, m *jsonrpc.Message) {
+	if _, ok := l.listeners[s]; !ok {
+		return // it is gone, but for its subscriptions
+	}
 	note := s.mark(m)
 	if s.queued > 0 && s.queued+len(note) > maxQueued {
 		l.h.opts.Metrics.Dropped(metrics.DroppedUndelivered)

@@ -298,3 +298,78 @@ func TestLevelOfSeveralRequests(t *testing.T) {
 		want(t, "levels afterwards", levels(), 3)
 	})
 }
+
+// A server that does not answer the end of one listener's subscriptions holds up no other
+// listener, and keeps the first one's request only for a while.
+func TestSilentServerHoldsUpNoOtherListener(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.silent = []string{"resources/unsubscribe"}
+		a := f.begin(t, listen(`{"resourceSubscriptions":["a:x","a:y","a:z"]}`, "1"))
+		synctest.Wait()
+		c := f.server.connections()[0]
+		a.cancel()
+		synctest.Wait()
+		want(t, "unsubscriptions", len(c.received("resources/unsubscribe")), 1)
+		b := f.begin(t, listen(`{"resourceSubscriptions":["b:x"]}`, "2"))
+		synctest.Wait()
+		want(t, "what the second gets", b.member("params", "notifications"), `{"resourceSubscriptions":["b:x"]}`)
+		c.send(nil, updated("b:x"))
+		synctest.Wait()
+		want(t, "messages of the second", len(b.messages()), 2)
+		pause(10 * time.Second)
+		select {
+		case <-a.done:
+		default:
+			t.Error("the first one's request waits for the server")
+		}
+		want(t, "unsubscriptions", len(c.received("resources/unsubscribe")), 1)
+	})
+}
+
+// A subscription to a resource follows the end of an earlier one, and no other resource
+// waits for that.
+func TestSubscriptionsToOneResourceAreInOrder(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.silent = []string{"resources/unsubscribe"}
+		a := f.begin(t, listen(`{"resourceSubscriptions":["a:x"]}`, "1"))
+		synctest.Wait()
+		c := f.server.connections()[0]
+		a.cancel()
+		synctest.Wait()
+		b := f.begin(t, listen(`{"resourceSubscriptions":["a:x"]}`, "2"))
+		pause(time.Second)
+		want(t, "subscriptions before the answer", len(c.received("resources/subscribe")), 1)
+		c.RespondNow("3", []byte(`{"jsonrpc":"2.0","id":3,"result":{}}`))
+		synctest.Wait()
+		want(t, "subscriptions after it", len(c.received("resources/subscribe")), 2)
+		want(t, "what the second gets", b.member("params", "notifications"), `{"resourceSubscriptions":["a:x"]}`)
+	})
+}
+
+// A listener whose server does not answer sees heartbeats, and then what it gets.
+func TestSilentServerWhileSubscribing(t *testing.T) {
+	bubble(t, stateless.Options{Options: front.Options{HeartbeatInterval: time.Second}}, func(t *testing.T, f *fixture) {
+		f.server.silent = []string{"resources/subscribe"}
+		r := f.begin(t, listen(`{"toolsListChanged":true,"resourceSubscriptions":["a:x","a:y"]}`, "1"))
+		pause(4500 * time.Millisecond)
+		want(t, "heartbeats", strings.Count(r.body.String(), ": heartbeat\n\n"), 4)
+		want(t, "messages", len(r.messages()), 0)
+		pause(10 * time.Second)
+		want(t, "what it gets", r.member("params", "notifications"), `{"toolsListChanged":true}`)
+		want(t, "subscriptions", len(f.server.connections()[0].received("resources/subscribe")), 1)
+	})
+}
+
+// A client that goes while the server is asked leaves nothing behind.
+func TestListenerThatLeavesWhileSubscribing(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.silent = []string{"resources/subscribe"}
+		r := f.begin(t, listen(`{"resourceSubscriptions":["a:x","a:y"]}`, "1"))
+		synctest.Wait()
+		r.cancel()
+		<-r.done
+		c := f.server.connections()[0]
+		want(t, "subscriptions", len(c.received("resources/subscribe")), 1)
+		want(t, "cancellations", len(c.received("notifications/cancelled")), 1)
+	})
+}

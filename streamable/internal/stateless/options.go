@@ -19,7 +19,8 @@ type Options struct {
 	// SamePeer says that the server sees nothing of the context of a request but the
 	// principal, so that requests may share connections although PassRequest is set.
 	SamePeer bool
-	// MaxConnections bounds the connections. Default 1024.
+	// MaxConnections bounds the connections. Default 1024. Those of one principal, or else
+	// of one network, are bounded to an eighth of it, but at least to MaxCalls.
 	MaxConnections int
 	// MaxCalls bounds the calls of one client that may need input, at a time: each takes a
 	// connection. Default 16.
@@ -48,11 +49,20 @@ const (
 	maxAsks = 32
 	// maxRounds bounds how often a call may ask for input.
 	maxRounds = 10
+	// maxAnswers bounds the answers that come with a request: a client may know beforehand
+	// what it will be asked.
+	maxAnswers = maxAsks * maxRounds
+	// maxCanonical bounds the params that may be spelled another way in the next round of
+	// their call, in bytes: to bring longer ones into an order would take too much memory.
+	maxCanonical = 64 << 10
 	// maxHeld bounds the calls of all clients that wait for input.
 	maxHeld = 4096
 	// settleTime is how long a call waits for more requests of the server after one:
 	// servers ask several things at once.
 	settleTime = 20 * time.Millisecond
+	// askTime bounds how long the handler waits for the answer to a request of its own:
+	// a client waits for it, or others for their turn.
+	askTime = 5 * time.Second
 	// callWait bounds how long a call waits for a connection of its client.
 	callWait = 30 * time.Second
 )

@@ -23,18 +23,26 @@ import (
 // key tells clients apart: requests with the same key may share connections.
 type key [sha256.Size]byte
 
-// newKey returns the key of a request's client, which writes its capabilities alike each
-// time. Without a principal, the address tells strangers apart.
-func newKey(c connstate.Client, q *request) key {
-	network := ""
-	if q.principal == "" {
-		network = subnet.Of(c.Addr).String()
+// owner is who has a share of the connections: a principal, or else a network. What else
+// tells clients apart is what they say of themselves, and so can be made up.
+type owner struct{ Principal, Network string }
+
+func newOwner(c connstate.Client, q *request) owner {
+	if q.principal != "" {
+		return owner{Principal: q.principal}
 	}
+	return owner{Network: subnet.Of(c.Addr).String()}
+}
+
+// newKey returns the key of a request's client, which writes its capabilities alike each
+// time.
+func newKey(o owner, c connstate.Client, q *request) key {
 	parts, _ := json.Marshal(struct { // of strings, it always has a JSON form
-		Principal, Network, Capabilities, Info string
-		Local                                  bool
-		Header                                 map[string][]string
-	}{q.principal, network, string(q.capabilities), string(q.info), c.Local, c.Header})
+		owner
+		Capabilities, Info string
+		Local              bool
+		Header             map[string][]string
+	}{o, string(q.capabilities), string(q.info), c.Local, c.Header})
 	return sha256.Sum256(parts)
 }
 
@@ -44,35 +52,39 @@ type group struct {
 	tools tools
 }
 
-// pool holds the connections of all clients, bounded in number.
+// pool holds the connections of all clients, bounded in number, and those of one owner
+// to a share of that.
 type pool struct {
 	h *Handler
 
 	mu     sync.Mutex // guards what follows, and the pool's fields of each link
 	groups map[key]*group
 	links  int
+	owned  map[owner]int // links of each owner
 	idle   deadline.Set[*link]
 	freed  chan struct{} // closed when a connection has room for a call
 }
 
 func newPool(h *Handler) *pool {
-	p := &pool{h: h, groups: make(map[key]*group), freed: make(chan struct{})}
+	p := &pool{h: h, groups: make(map[key]*group), owned: make(map[owner]int), freed: make(chan struct{})}
 	p.idle = deadline.NewSet[*link](p.expire)
 	return p
 }
 
 var (
 	errNoConnection = errors.New("too many connections for this version of the protocol")
+	errNoShare      = errors.New("too many connections of this client, under all its names")
 	errNoRoom       = errors.New("too many calls of this client wait for the server")
 )
 
-// take returns a connection of the client with that key, new or used. Among the calls that
+// take returns a connection of the client with that key, new or used, which counts as
+// that owner's. Among the calls that
 // may ask the client something, exclusive ones have their connection to themselves; take
 // waits for one of those. The caller must release the connection.
-func (p *pool) take(ctx context.Context, k key, exclusive bool) (l *link, fresh bool, err error) {
+func (p *pool) take(ctx context.Context, o owner, k key, exclusive bool) (l *link, fresh bool, err error) {
 	var late <-chan time.Time // nil until take has to wait
 	for {
-		l, fresh, freed, err := p.tryTake(k, exclusive)
+		l, fresh, freed, err := p.tryTake(o, k, exclusive)
 		if l != nil || err != nil {
 			return l, fresh, err
 		}
@@ -91,7 +103,7 @@ func (p *pool) take(ctx context.Context, k key, exclusive bool) (l *link, fresh 
 
 // tryTake is the locked step of take. It returns neither a connection nor an error if the
 // caller must wait until freed is closed.
-func (p *pool) tryTake(k key, exclusive bool) (l *link, fresh bool, freed chan struct{}, err error) {
+func (p *pool) tryTake(o owner, k key, exclusive bool) (l *link, fresh bool, freed chan struct{}, err error) {
 	var evicted *link
 	defer func() {
 		if evicted != nil {
@@ -110,23 +122,41 @@ func (p *pool) tryTake(k key, exclusive bool) (l *link, fresh bool, freed chan s
 			return nil, false, p.freed, nil
 		}
 	}
-	full := p.links >= p.h.opts.MaxConnections
-	if full {
-		evicted = p.evictLocked()
-	}
-	if full && evicted == nil {
-		return nil, false, nil, errNoConnection
+	if evicted, err = p.makeRoomLocked(o); err != nil {
+		return nil, false, nil, err
 	}
 	if g = p.groups[k]; g == nil { // the last of its connections may have been evicted
 		g = &group{}
 		p.groups[k] = g
 	}
 	l = newLink(p.h, k, g)
+	l.owner = o
 	g.links = append(g.links, l)
 	p.links++
+	p.owned[o]++
 	p.useLocked(l, exclusive)
 	return l, true, nil, nil
 }
+
+// makeRoomLocked makes room for one more connection of an owner. It returns the one that
+// it has removed for that, if any, which the caller must close.
+func (p *pool) makeRoomLocked(o owner) (evicted *link, err error) {
+	share := max(p.h.opts.MaxConnections/8, p.h.opts.MaxCalls)
+	switch {
+	case p.owned[o] >= share:
+		evicted, err = p.evictLocked(func(l *link) bool { return l.owner == o }), errNoShare
+	case p.links >= p.h.opts.MaxConnections:
+		evicted, err = p.evictLocked(anyLink), errNoConnection
+	default:
+		return nil, nil
+	}
+	if evicted != nil {
+		err = nil
+	}
+	return evicted, err
+}
+
+func anyLink(*link) bool { return true }
 
 func (p *pool) useLocked(l *link, exclusive bool) {
 	l.users++
@@ -168,11 +198,15 @@ func (p *pool) expire() {
 	}
 }
 
-// evict closes the connection that has been unused for longest, and reports whether there
-// is one.
-func (p *pool) evict() bool {
+// evict closes a connection for which the registry may open one of that owner, and
+// reports whether there is one. A limit of an address costs nobody else a connection.
+func (p *pool) evict(o owner, refused error) bool {
+	limit, _ := errors.AsType[*connstate.LimitError](refused)
 	p.mu.Lock()
-	l := p.evictLocked()
+	l := p.evictLocked(func(l *link) bool { return l.owner == o })
+	if l == nil && limit != nil && limit.Reason == metrics.RejectedMaxConnections {
+		l = p.evictLocked(anyLink)
+	}
 	p.mu.Unlock()
 	if l != nil {
 		l.close(metrics.ClosedIdle)
@@ -180,12 +214,12 @@ func (p *pool) evict() bool {
 	return l != nil
 }
 
-// evictLocked removes and returns the connection that has been unused for longest; nil if
-// all are in use.
-func (p *pool) evictLocked() (oldest *link) {
+// evictLocked removes and returns, of those that may go, the connection that has been
+// unused for longest; nil if all are in use.
+func (p *pool) evictLocked(may func(*link) bool) (oldest *link) {
 	for _, g := range p.groups {
 		for _, l := range g.links {
-			if l.users == 0 && (oldest == nil || l.since.Before(oldest.since)) {
+			if l.users == 0 && may(l) && (oldest == nil || l.since.Before(oldest.since)) {
 				oldest = l
 			}
 		}
@@ -210,6 +244,9 @@ func (p *pool) removeLocked(l *link) {
 	l.removed = true
 	p.idle.Drop(&l.idle)
 	p.links--
+	if p.owned[l.owner]--; p.owned[l.owner] == 0 {
+		delete(p.owned, l.owner)
+	}
 	g := p.groups[l.key]
 	g.links = slices.DeleteFunc(g.links, func(other *link) bool { return other == l })
 	if len(g.links) == 0 {
@@ -224,12 +261,13 @@ func (p *pool) removeLocked(l *link) {
 func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.Refusal) {
 	client := h.front.Client(a.r, q.principal, metrics.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
-	k := newKey(client, q)
+	o := newOwner(client, q)
+	k := newKey(o, client, q)
 	single := q.passed != nil && !h.opts.SamePeer
 	if single { // what is passed on may differ from one request to the next
 		_, _ = rand.Read(k[:]) // never fails
 	}
-	l, fresh, err := h.pool.take(a.r.Context(), k, exclusive)
+	l, fresh, err := h.pool.take(a.r.Context(), o, k, exclusive)
 	switch {
 	case err != nil && a.over():
 		return nil, nil

@@ -246,3 +246,85 @@ func TestHeartbeatsWhileTheServerStarts(t *testing.T) {
 		want(t, "answer", string(r.last()), `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m"}}`)
 	})
 }
+
+// One client cannot take all connections by calling itself another program each time: it
+// has a share, and its own connections make room for it.
+func TestConnectionsOfOnePrincipalAreBounded(t *testing.T) {
+	o := quiet
+	o.MaxConnections, o.MaxCalls = 32, 2 // a share of 4
+	bubble(t, o, func(t *testing.T, f *fixture) {
+		list := func(principal string, program int) ask {
+			return ask{method: "tools/list", principal: principal, info: fmt.Sprintf(`{"name":"%d","version":"1"}`, program)}
+		}
+		f.do(t, list("eve", 0))
+		time.Sleep(time.Second)
+		for i := range 40 {
+			want(t, "status", f.do(t, list("ada", i)).status, 200)
+			time.Sleep(time.Second)
+		}
+		want(t, "open ones", f.registry.Len(), 5)
+		want(t, "the other's is closed because of", f.server.connections()[0].Reason(), "")
+		f.server.serve = func(*conn, *jsonrpc.Message) {}
+		for i := range 4 {
+			f.begin(t, list("ada", i))
+		}
+		synctest.Wait()
+		want(t, "status over the share", f.do(t, list("ada", 4)).status, 503)
+		f.server.serve = nil
+		want(t, "status of the other", f.do(t, list("eve", 0)).status, 200)
+		want(t, "status of a third", f.do(t, list("bob", 0)).status, 200)
+	})
+}
+
+// Without a principal, the share is that of a network.
+func TestConnectionsOfOneNetworkAreBounded(t *testing.T) {
+	o := quiet
+	o.MaxConnections, o.MaxCalls = 32, 2
+	f := newFixture(t, o)
+	for i := range 40 {
+		r := ask{method: "tools/list", info: fmt.Sprintf(`{"name":"%d","version":"1"}`, i)}.request(t.Context())
+		r.RemoteAddr = fmt.Sprintf("[2001:db8::%x]:1", i+1)
+		f.post(&response{header: make(http.Header)}, r, "")
+	}
+	want(t, "open ones", f.registry.Len(), 4)
+}
+
+// Where the registry limits the connections of an address, no other client makes room.
+func TestLimitOfAnAddressCostsOnlyItsOwn(t *testing.T) {
+	f := newFixture(t, quiet)
+	registry := connstate.NewRegistry(connstate.Limits{MaxPerIP: 1}, connstate.Options{})
+	f.Handler = stateless.New(f.front, f.server, registry, quiet)
+	post := func(principal, addr string) int {
+		r := ask{method: "tools/list"}.request(t.Context())
+		r.RemoteAddr = addr
+		w := &response{header: make(http.Header)}
+		f.post(w, r, principal)
+		return w.status
+	}
+	want(t, "status of one", post("ada", "192.0.2.1:1"), 200)
+	want(t, "status of another address", post("eve", "192.0.2.2:1"), 200)
+	want(t, "status of a third at the same address", post("bob", "192.0.2.2:1"), 429)
+	want(t, "open ones", registry.Len(), 2)
+}
+
+// A connection may close before its handshake begins: then the request is refused.
+func TestConnectionThatClosesAtOnce(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.Handler = stateless.New(f.front, closing{}, f.registry, quiet)
+		r := f.do(t, ask{method: "tools/list"})
+		want(t, "status", r.status, 503)
+		want(t, "reason", r.member("error", "data", "reason"), `"session_lost"`)
+		want(t, "open ones", f.registry.Len(), 0)
+	})
+}
+
+// closing closes its connections at once, as the gateway does when it shuts down.
+type closing struct{}
+
+func (closing) Accept(c *connstate.Connection) connstate.Handler {
+	c.Close("shutdown")
+	return closing{}
+}
+func (closing) Receive(*jsonrpc.Message)        {}
+func (closing) Refused(*jsonrpc.Message, error) {}
+func (closing) Closed()                         {}

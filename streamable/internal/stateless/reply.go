@@ -94,6 +94,28 @@ func (a *reply) end(status int, message []byte) {
 	}
 }
 
+// await waits until done is closed, with heartbeats. It reports false if the client goes
+// before that.
+func (a *reply) await(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+	}
+	beats, stop := a.beats()
+	defer stop()
+	for !a.over() {
+		select {
+		case <-done:
+			return true
+		case <-beats:
+			a.beat()
+		case <-a.r.Context().Done():
+		}
+	}
+	return false
+}
+
 // over reports whether the client is gone.
 func (a *reply) over() bool { return a.err != nil || a.r.Context().Err() != nil }
 

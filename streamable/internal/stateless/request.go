@@ -85,9 +85,12 @@ func (r *request) plainParams() json.RawMessage {
 	return cutMeta(params, mcp.MetaVersion, mcp.MetaCapabilities, mcp.MetaClientInfo, mcp.MetaLogLevel)
 }
 
-// canonical returns JSON in a form that does not depend on the order of members or on
-// white space. It returns anything but JSON unchanged.
+// canonical returns JSON in a form that does not depend on white space nor, up to
+// maxCanonical, on the order of members. It returns anything but JSON unchanged.
 func canonical(raw json.RawMessage) []byte {
+	if raw = jsonrpc.Compact(raw); len(raw) > maxCanonical {
+		return raw
+	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber() // keeps every digit
 	var v any

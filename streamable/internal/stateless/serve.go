@@ -48,6 +48,9 @@ func (l *link) prepare(a *reply, q *request, o callOptions) (*call, *front.Refus
 		if why := l.checkArguments(ctx, a.r.Header, q); why != nil {
 			return nil, why
 		}
+		if a.over() { // it may have waited for a list of the tools
+			return nil, nil
+		}
 	}
 	k, err := l.begin(q.Method, q.plainParams(), q.passed, o)
 	if err != nil {

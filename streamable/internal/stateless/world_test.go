@@ -29,6 +29,8 @@ type server struct {
 	capabilities string
 	// failing is the error that initialize gets; empty: it works; "later": no answer.
 	failing string
+	// silent are the methods that get no answer.
+	silent []string
 	// serve handles all other requests; nil: the result is {}.
 	serve func(c *conn, m *jsonrpc.Message)
 	// responded is called with each response of the client; may be nil.
@@ -87,7 +89,7 @@ func (c *conn) Receive(m *jsonrpc.Message) {
 	switch {
 	case m.Kind == jsonrpc.Response && c.s.responded != nil:
 		c.s.responded(c)
-	case m.Kind != jsonrpc.Request:
+	case m.Kind != jsonrpc.Request, slices.Contains(c.s.silent, m.Method):
 	case c.s.serve == nil, m.Method == "logging/setLevel", m.Method == "resources/subscribe", m.Method == "resources/unsubscribe":
 		c.answer(m, `{}`)
 	default:
