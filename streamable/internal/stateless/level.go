@@ -13,11 +13,13 @@ import (
 
 // setLevel has the server send the log messages that a call asks for. A server has one
 // level: the most verbose one that a call on the connection wants. If the server refuses,
-// there are no log messages.
+// or does not answer within askTime, there are no log messages.
 func (l *link) setLevel(ctx context.Context, k *call) {
 	if _, ok := jsonrpc.Member(l.result, "capabilities", "logging"); !ok {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	select {
 	case l.levelLock <- struct{}{}:
 		defer func() { <-l.levelLock }()

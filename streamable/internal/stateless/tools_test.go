@@ -94,3 +94,18 @@ func TestListSurvivesItsClient(t *testing.T) {
 		want(t, "lists", f.listed(), 1)
 	})
 }
+
+// A server that does not answer logging/setLevel delays a call a little.
+func TestSilentServerDelaysLevel(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.silent = []string{"logging/setLevel"}
+		r := f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, meta: logging("debug")})
+		pause(time.Minute)
+		select {
+		case <-r.done:
+			want(t, "status", r.status, 200)
+		default:
+			t.Error("the call waits for the server")
+		}
+	})
+}
