@@ -65,7 +65,7 @@ func told(path string) string {
 	if strings.HasSuffix(path, "/sse") {
 		return "GET " + path + " and POST " + path + "/{id}/message"
 	}
-	return "POST " + path
+	return "POST, GET and DELETE " + path
 }
 
 // prefixHint says what to do about a path that is a route under another prefix;

@@ -152,8 +152,8 @@ type Options struct {
 	// flight for this long. Default 0: never.
 	ConnectionTimeout time.Duration
 	// SessionTimeout closes a session of Streamable HTTP that has had no POST, no request in
-	// flight and no open GET for this long. One that its client has never used again has a
-	// minute. Default 600 s; negative: never.
+	// flight and no open GET for this long. One whose id its client never sends back has a
+	// minute at most. Default 600 s; negative: never.
 	SessionTimeout time.Duration
 	// ResumeTime is how long the gateway keeps an event of Streamable HTTP for a client
 	// whose stream was cut. Default 300 s.

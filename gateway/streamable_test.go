@@ -187,9 +187,9 @@ func TestTransports(t *testing.T) {
 		sse, mcp   int // statuses
 		told       string
 	}{
-		{nil, 405, 400, "serves GET /sse and POST /sse/{id}/message, and POST /mcp"},
+		{nil, 405, 400, "serves GET /sse and POST /sse/{id}/message, and POST, GET and DELETE /mcp"},
 		{[]string{"sse"}, 405, 404, "serves GET /sse and POST /sse/{id}/message"},
-		{[]string{"streamable"}, 404, 400, "serves POST /mcp"},
+		{[]string{"streamable"}, 404, 400, "serves POST, GET and DELETE /mcp"},
 	} {
 		overStreamable(t, &server{}, gateway.Options{Transports: test.transports}, func(t *testing.T, _ *gateway.Gateway, dial func() *poster) {
 			for path, want := range map[string]int{"/sse": test.sse, "/mcp": test.mcp, "/other": 404} {

@@ -166,7 +166,7 @@ func (c *muxClient) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
 	c.answers <- string(jsonrpc.NewError(m.ID, e))
 }
 func (c *muxClient) Deliver(_ string, _ jsonrpc.ID, message []byte) { c.told <- string(message) }
-func (c *muxClient) Serves(*jsonrpc.Message) bool     { return true }
+func (c *muxClient) Serves(*jsonrpc.Message) bool                   { return true }
 
 // rig is a client on a session with a real server.
 type rig struct {

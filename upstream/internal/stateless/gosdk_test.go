@@ -84,9 +84,9 @@ func (c *caller) Answer(_ jsonrpc.ID, response []byte, _ string) { c.received <-
 func (c *caller) Fail(id jsonrpc.ID, e *jsonrpc.Error, _ string) {
 	c.received <- string(jsonrpc.NewError(id, e))
 }
-func (c *caller) Lost(m *jsonrpc.Message, e *jsonrpc.Error) { c.Fail(m.ID, e, "") }
-func (c *caller) Deliver(_ string, _ jsonrpc.ID, message []byte)          { c.received <- string(message) }
-func (c *caller) Serves(*jsonrpc.Message) bool              { return true }
+func (c *caller) Lost(m *jsonrpc.Message, e *jsonrpc.Error)      { c.Fail(m.ID, e, "") }
+func (c *caller) Deliver(_ string, _ jsonrpc.ID, message []byte) { c.received <- string(message) }
+func (c *caller) Serves(*jsonrpc.Message) bool                   { return true }
 
 func (c *caller) send(msg string) {
 	c.t.Helper()

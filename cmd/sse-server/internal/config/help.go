@@ -10,7 +10,8 @@ const usage = `Usage: sse-server [flags] [-- command args...]
        sse-server check [flags] [-- command args...]
        sse-server help | version
 
-Serves an MCP server over HTTP+SSE at /sse. The server is one of:
+Serves an MCP server over HTTP+SSE at /sse and over Streamable HTTP at /mcp. The
+server is one of:
 
   sse-server                                        the built-in demo server
   sse-server -- npx -y @modelcontextprotocol/server-everything
@@ -19,7 +20,7 @@ Serves an MCP server over HTTP+SSE at /sse. The server is one of:
                                                     a remote server
 
 A configuration file can list several servers under the key servers. Each is then
-served at /NAME/sse.
+served at /NAME/sse and /NAME/mcp.
 
 "sse-server stdio" serves one agent on stdin and stdout, as does --stdio: for clients
 that only start programs.

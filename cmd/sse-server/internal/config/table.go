@@ -91,7 +91,7 @@ func (c *Config) table() []option {
 		{name: "url", where: serving, value: c.urlValue(), help: "Serve the remote MCP server at this address. ${NAME} is replaced by an environment variable."},
 		{name: "header", where: serving, of: Remote, value: pairs("'NAME: VALUE'", &c.headers, checkHeader), help: "Header of every request to the remote server, such as 'Authorization: Bearer ${TOKEN}'. ${NAME} is replaced by an environment variable. Repeat the flag for more; the variable has one on each line."},
 		{name: "bearer-token-file", where: serving, of: Remote, value: text("FILE", &c.bearerTokenFile, nil), help: "File with the bearer token for the remote server, alone on a line. It is read at startup."},
-		{name: "forward-header", where: serving, of: Remote, value: list("NAME,...", &o.ForwardHeaders, parseHeaderName), help: "Headers of a client's GET to send to the remote server with each request of its session. Without it, no header of a client is sent."},
+		{name: "forward-header", where: serving, of: Remote, value: list("NAME,...", &o.ForwardHeaders, parseHeaderName), help: "Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."},
 		{name: "url-transport", where: serving, of: Remote, value: choice("NAME", &c.transport, "auto", "streamable", "stateless", "sse"), help: "Protocol of the remote server: streamable (MCP 2025-03-26 to 2025-11-25), stateless (2026-07-28), sse (2024-11-05), or auto to find out."},
 	})
 	group("Protocol", []option{
@@ -99,7 +99,7 @@ func (c *Config) table() []option {
 		{name: "require-initialize", value: toggle(&o.RequireInitialize), help: "Refuse requests over Streamable HTTP without a session with 400, as the specification has it. If off, the gateway makes a session for them and runs the MCP handshake."},
 		{name: "adopt-sessions", value: toggle(&o.AdoptSessions), help: "Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."},
 		{name: "trust-forwarded-prefix", value: toggle(&o.TrustForwardedPrefix), help: "Put the X-Forwarded-Prefix header before the path in the endpoint event. Use it only behind a proxy that always sets or removes this header."},
-		{name: "auto-initialize", value: inverted(&o.NoAutoInitialize), help: "Run the MCP handshake for each connection when it opens. If off, the gateway is a plain HTTP+SSE transport of 2024-11-05."},
+		{name: "auto-initialize", value: inverted(&o.NoAutoInitialize), help: "Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, over Streamable HTTP --require-initialize is on."},
 		{name: "announce", value: inverted(&o.Quiet), help: "Send the connection and mcp-response events. If off, no client gets them, as with ?auto=0."},
 		{name: "event", value: choice("NAME", &o.EventName, "", connstate.EventMessage, connstate.EventResponse), help: "Name of the events that carry responses: message or mcp-response. Without it, the gateway decides for each connection."},
 		{name: "capabilities", value: object("JSON", &o.Capabilities), help: "Client capabilities that the gateway's own initialize declares, as a JSON object. In the file they may also be a mapping."},
@@ -118,7 +118,7 @@ func (c *Config) table() []option {
 		{name: "max-handshake-attempts", value: count(&o.MaxHandshakeAttempts, refused), help: "Number of failed starts in a row after which a connection gives up."},
 		{name: "heartbeat-interval", value: duration(&o.HeartbeatInterval, off("no heartbeats"), 100*time.Millisecond), help: "Longest silence on a stream before the gateway sends a heartbeat."},
 		{name: "connection-timeout", value: duration(&o.ConnectionTimeout, zero("never")), help: "Close a connection over HTTP+SSE that has had no POST and no request in flight for this long."},
-		{name: "session-timeout", value: duration(&o.SessionTimeout, off("never")), help: "Close a session of Streamable HTTP that has had no POST, no request in flight and no open GET for this long. One that its client has never used again has a minute."},
+		{name: "session-timeout", value: duration(&o.SessionTimeout, off("never")), help: "Close a session of Streamable HTTP that has had no POST, no request in flight and no open GET for this long. One whose id its client never sends back has a minute at most."},
 		{name: "resume-time", value: duration(&o.ResumeTime, refused), help: "How long an event of Streamable HTTP is kept for a client whose stream was cut."},
 		{name: "request-timeout", value: duration(&o.RequestTimeout, refused), help: "How long the server may take for a request, or between two progress reports."},
 		{name: "max-request-timeout", value: duration(&o.MaxRequestTimeout, refused), help: "How long the server may take for a request, whatever progress it reports. The default is --request-timeout if that is longer."},
