@@ -94,8 +94,11 @@ func checkSingle(r *http.Request) *front.Refusal {
 // isModern reports whether a version is that of a client without sessions: MCP
 // 2026-07-28 or later.
 func isModern(version string) bool {
+	if version < mcp.VersionStateless { // most: no need to look whether it is a date
+		return false
+	}
 	_, err := time.Parse(time.DateOnly, version)
-	return err == nil && version >= mcp.VersionStateless
+	return err == nil
 }
 
 // speaksModern reports whether a POST is of a client without sessions (MCP 2026-07-28,
