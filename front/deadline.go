@@ -73,6 +73,36 @@ func (d *Deadline) End(err error) (reason string) {
 	return metrics.ClosedWriteError
 }
 
+// chunkBytes is how much a client must take within the timeout of a Deadline.
+const chunkBytes = 64 << 10
+
+// Write writes and flushes data, and flushes if there is none. Each 64 KiB have the time of
+// one write, so that a client that reads steadily gets data of any size. Write calls wrote,
+// which may be nil, after each of them. A ResponseWriter that cannot flush is not flushed.
+// With an error Write returns the reason to close the connection; after Expire it fails with
+// ErrOver and no reason.
+func (d *Deadline) Write(w http.ResponseWriter, data []byte, wrote func()) (reason string, err error) {
+	for first := true; err == nil && (first || len(data) > 0); first = false {
+		if !d.Begin() {
+			return "", ErrOver
+		}
+		chunk := data[:min(len(data), chunkBytes)]
+		data = data[len(chunk):]
+		if _, err = w.Write(chunk); err == nil {
+			if err = d.control.Flush(); errors.Is(err, http.ErrNotSupported) {
+				err = nil
+			}
+		}
+		if reason = d.End(err); err == nil && wrote != nil {
+			wrote()
+		}
+	}
+	return reason, err
+}
+
+// ErrOver reports that a response had been ended when something was to be written.
+var ErrOver = errors.New("the response is over")
+
 // Expire ends the stream: it makes a write that is under way return, and allows no
 // other. If no write is under way, net/http gets the time of one write to end the
 // body in order.

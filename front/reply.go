@@ -83,22 +83,11 @@ func authMessage(err error) string {
 	return "not authenticated"
 }
 
-// WriteAll writes a body, of which the client may take timeout to read 64 KiB. It returns
-// the reason of a failure, a Closed constant of package metrics, or an empty one.
-func WriteAll(w http.ResponseWriter, r *http.Request, body []byte, timeout time.Duration) (reason string) {
+// WriteAll writes a body, of which the client may take timeout to read 64 KiB. With an
+// error it returns the reason, a Closed constant of package metrics.
+func WriteAll(w http.ResponseWriter, r *http.Request, body []byte, timeout time.Duration) (reason string, err error) {
 	control := http.NewResponseController(w)
-	d := NewDeadline(control, timeout, r)
-	for err := error(nil); len(body) > 0 && err == nil; {
-		if !d.Begin() {
-			return ""
-		}
-		chunk := body[:min(len(body), 64<<10)]
-		body = body[len(chunk):]
-		if _, err = w.Write(chunk); err == nil {
-			err = control.Flush()
-		}
-		reason = d.End(err)
-	}
+	reason, err = NewDeadline(control, timeout, r).Write(w, body, nil)
 	_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
-	return reason
+	return reason, err
 }

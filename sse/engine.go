@@ -25,9 +25,6 @@ const engineBuffer = 16
 // gatherBytes bounds what one write gathers, in bytes.
 const gatherBytes = 32 << 10
 
-// chunkBytes is how much a client must take within the write timeout.
-const chunkBytes = 64 << 10
-
 // engine drives one stream for each connection through r3labs/sse/v2, in the
 // only way that neither leaks nor hangs (docs/design/stream-engine.md):
 //
@@ -256,7 +253,7 @@ func (s *stream) writeOut() {
 	if s.err != nil {
 		return
 	}
-	reason, err := s.writeChunks(*s.buf)
+	reason, err := s.deadline.Write(s.w, *s.buf, s.c.SawWrite)
 	if cap(*s.buf) <= 2*gatherBytes {
 		*s.buf = (*s.buf)[:0]
 		s.engine.buffers.Put(s.buf)
@@ -268,26 +265,6 @@ func (s *stream) writeOut() {
 	if s.c.Close(reason) && reason == metrics.ClosedWriteTimeout {
 		s.engine.metrics.WriteTimeout()
 	}
-}
-
-// writeChunks writes and flushes data. Each chunk has the time of one write, so
-// that a client that reads steadily gets a message of any size. With an error it
-// returns the reason to close the connection, "" if it is over already.
-func (s *stream) writeChunks(data []byte) (reason string, err error) {
-	for len(data) > 0 && err == nil {
-		if !s.deadline.Begin() {
-			return "", connstate.ErrClosed
-		}
-		chunk := data[:min(len(data), chunkBytes)]
-		data = data[len(chunk):]
-		if _, err = s.w.Write(chunk); err == nil {
-			err = s.control.Flush()
-		}
-		if reason = s.deadline.End(err); err == nil {
-			s.c.SawWrite()
-		}
-	}
-	return reason, err
 }
 
 var (

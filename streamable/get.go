@@ -104,24 +104,11 @@ func (s *session) resume(x *exchange, lastEventID string) *front.Refusal {
 
 // serveDelete is DELETE /mcp: it ends the session.
 func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal string) {
-	id := r.Header.Get(headerSession)
-	if front.HasBody(r) {
-		h.refuse(w, r, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE must not have a body"))
-		return
-	}
-	if refusal := checkSingle(r); refusal != nil {
+	if refusal := checkDelete(r); refusal != nil {
 		h.refuse(w, r, refusal)
 		return
 	}
-	if id == "" {
-		h.refuse(w, r, noSession("", "a DELETE needs a session: send its id as Mcp-Session-Id"))
-		return
-	}
-	if refusal := checkVersion(r.Header.Get(front.HeaderVersion)); refusal != nil {
-		h.refuse(w, r, refusal)
-		return
-	}
-	s := h.find(id, principal)
+	s := h.find(r.Header.Get(headerSession), principal)
 	if s == nil {
 		h.refuseUnknown(w, r)
 		return
@@ -129,4 +116,18 @@ func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal 
 	defer s.leave()
 	s.c.Close(metrics.ClosedClient)
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// checkDelete refuses a DELETE that names no session, or is wrong otherwise.
+func checkDelete(r *http.Request) *front.Refusal {
+	switch {
+	case front.HasBody(r):
+		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE must not have a body")
+	case r.Header.Get(headerSession) == "":
+		return noSession("", "a DELETE needs a session: send its id as Mcp-Session-Id")
+	}
+	if refusal := checkSingle(r); refusal != nil {
+		return refusal
+	}
+	return checkVersion(r.Header.Get(front.HeaderVersion))
 }

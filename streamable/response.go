@@ -152,9 +152,9 @@ func (x *exchange) writeJSON(events []StoredEvent) {
 	header["Cache-Control"] = notStored
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	x.w.WriteHeader(http.StatusOK)
-	if x.st.json || len(body) < chunk && x.h.opts.StreamAfter > 0 { // soon after the request, within the server's own deadline
+	if len(body) < chunk && x.h.opts.StreamAfter > 0 && !x.st.json { // soon after the request, within the server's own deadline
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
-	} else if front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout) == metrics.ClosedWriteTimeout {
+	} else if reason, _ := front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout); reason == metrics.ClosedWriteTimeout {
 		x.h.opts.Metrics.WriteTimeout()
 	}
 	x.s.c.SawWrite()

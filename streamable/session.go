@@ -55,17 +55,15 @@ func (s *session) deliver(e connstate.Event) {
 		s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 		return
 	}
-	if e.Answer {
-		s.calls.Delete(e.Related)
-		if !st.begun && len(st.responses) == 0 {
-			s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
-		}
+	if !e.Answer {
+		st.put(e.Data, "")
+		return
 	}
-	id := jsonrpc.ID("")
-	if e.Answer {
-		id = e.Related
+	s.calls.Delete(e.Related)
+	if !st.begun && len(st.responses) == 0 {
+		s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}
-	st.put(e.Data, id)
+	st.put(e.Data, e.Related)
 }
 
 // streamOfLocked returns the stream for an event; nil if nobody can get it. A message that

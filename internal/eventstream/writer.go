@@ -2,19 +2,12 @@ package eventstream
 
 import (
 	"bytes"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
 )
-
-// chunkBytes is how much a client must take within the timeout of a Writer.
-const chunkBytes = 64 << 10
-
-// ErrOver reports that the stream had been ended when something was written.
-var ErrOver = errors.New("the event stream is over")
 
 // Writer writes one stream. Its methods may be called by one goroutine at a time;
 // Expire at any time.
@@ -73,30 +66,18 @@ func (w *Writer) Buffered() int { return len(w.buf) }
 
 // Flush writes what was added. With an error it returns the reason to close the
 // connection, a Closed constant of package metrics; the stream is then over. It returns
-// ErrOver without a reason if Expire had ended the stream before.
+// front.ErrOver without a reason if Expire had ended the stream before.
 func (w *Writer) Flush() (reason string, err error) {
 	data := w.buf
 	w.buf = nil
-	for first := true; err == nil && (first || len(data) > 0); first = false {
-		if !w.deadline.Begin() {
-			return "", ErrOver
-		}
-		chunk := data[:min(len(data), chunkBytes)]
-		data = data[len(chunk):]
-		if _, err = w.w.Write(chunk); err == nil {
-			err = w.control.Flush()
-		}
-		reason = w.deadline.End(err)
-	}
-	return reason, err
+	return w.deadline.Write(w.w, data, nil)
 }
 
 // Expire ends the stream: it makes a write that is under way return, and allows no
 // other.
 func (w *Writer) Expire() { w.deadline.Expire() }
 
-// Line returns data as it may stand in an event: on one line, and not like a comment.
-// In JSON line breaks only stand between tokens, so a space is as good.
+// Line puts data on one line that no client takes for a comment. In JSON line breaks only stand between tokens, so a space is as good.
 func Line(data []byte) []byte {
 	if len(data) == 0 || data[0] != ':' && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
 		return data

@@ -2,15 +2,13 @@ package stateless
 
 import (
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/eventstream"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
-
-// chunkBytes is how much of a JSON body a client must take within WriteTimeout.
-const chunkBytes = 64 << 10
 
 // reply is the response to one request: one JSON object, or a stream of events once
 // something comes before the result. One goroutine uses it.
@@ -84,14 +82,9 @@ func (a *reply) end(status int, message []byte) {
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Length", strconv.Itoa(len(message)))
 	a.w.WriteHeader(status)
-	limit := front.NewDeadline(http.NewResponseController(a.w), a.opts.WriteTimeout, a.r)
-	for len(message) > 0 && a.err == nil && limit.Begin() {
-		chunk := message[:min(len(message), chunkBytes)]
-		message = message[len(chunk):]
-		_, a.err = a.w.Write(chunk)
-		limit.End(a.err)
-	}
+	_, a.err = front.WriteAll(a.w, a.r, message, a.opts.WriteTimeout)
 }
 
 // await waits until done is closed, with heartbeats. It reports false if the client goes
