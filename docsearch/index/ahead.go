@@ -19,6 +19,7 @@ const (
 	aheadSample = 64
 	aheadLeast  = aheadSample / 8
 	aheadRows   = 2 << 20
+	aheadTries  = 3 // of a word whose lists are outdated as soon as they are read
 )
 
 // loadAhead loads the lists of common words in the background until Close, so that no
@@ -47,25 +48,33 @@ func (x *Index) loadCommon(ctx context.Context) error {
 	})
 	rows := 0
 	for _, word := range common {
-		if err != nil || rows > aheadRows {
-			break
+		for try, kept := 0, false; err == nil && !kept && try < aheadTries && rows <= aheadRows; try++ {
+			var n int
+			n, kept, err = x.loadLists(ctx, word)
+			rows += n
 		}
-		err = x.view(ctx, "load lists", func(tx *sql.Tx) error {
-			s, err := x.newScope(ctx, tx, nil)
-			if err != nil {
-				return err
-			}
-			find := tx.StmtContext(ctx, x.findWord)
-			defer find.Close()
-			lists, err := x.postings(ctx, find, word, s)
-			rows += lists.N
-			return err
-		})
 	}
 	if errors.Is(err, ErrClosed) {
 		return nil
 	}
 	return err
+}
+
+// loadLists reads the lists of a word, of so many rows, and tells whether they are still
+// of use: a change that was made meanwhile outdates them.
+func (x *Index) loadLists(ctx context.Context, word string) (rows int, kept bool, err error) {
+	var s scope
+	err = x.view(ctx, "load lists", func(tx *sql.Tx) (err error) {
+		if s, err = x.newScope(ctx, tx, nil); err != nil {
+			return err
+		}
+		find := tx.StmtContext(ctx, x.findWord)
+		defer find.Close()
+		lists, err := x.postings(ctx, find, word, s)
+		rows = lists.N
+		return err
+	})
+	return rows, !x.common.Outdated(s.generation), err
 }
 
 // commonWords returns words that many pieces have, by a sample of all documents.

@@ -62,6 +62,13 @@ func (c *Cache) Put(generation int64, k Key, p Lists) {
 	}
 }
 
+// Outdated tells whether the cache has gone on from a generation.
+func (c *Cache) Outdated(generation int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return generation < c.generation
+}
+
 // Stage tells what the transaction does that is about to make a generation. It must be
 // called before the commit, one transaction at a time.
 func (c *Cache) Stage(generation int64, next *Change) {
