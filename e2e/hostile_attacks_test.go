@@ -314,15 +314,15 @@ func (a *attacked) cancelledCalls() {
 	}
 }
 
-// deafClients open streams, ask for much and read nothing.
+// deafClients open streams, ask for much and read nothing, until they are closed. What
+// they ask is short: this is about answers that nobody takes, not about a busy server.
 func (a *attacked) deafClients() {
-	payload := strings.Repeat("x", 100_000)
 	for range 3 {
 		deaf, endpoint := openDeaf(a.t, a.g.url)
 		a.t.Cleanup(func() { deaf.Close() })
 		post := &stream{t: a.t, http: newHTTP(a.t), header: http.Header{}}
-		for id := range 60 {
-			_, _, _ = post.tryPost(endpoint, strings.NewReader(requestJSON(fmt.Sprint(id), "tools/call", callParams("echo", `{"message":"`+payload+`"}`))), "application/json") // it may be closed
+		for id, status := 0, 0; id < 40 && status != http.StatusNotFound; id++ {
+			status, _, _ = post.tryPost(endpoint, strings.NewReader(requestJSON(fmt.Sprint(id), "tools/call", callParams("misbehave", `{"how":"large"}`))), "application/json") // the watch tells
 		}
 	}
 	a.g.settled("mcp_sse_connections", 1)
