@@ -77,6 +77,24 @@ type RequestSender interface {
 	SendRequest(m *Message, number int64, token Place) error
 }
 
+// Waiter is a goroutine that passes a request on and then waits for the response. It can run
+// the handler of a server in this process meanwhile, so that no other goroutine has to be
+// woken, and to wake it again.
+type Waiter interface {
+	// Take makes the goroutine call Run once, when the calls have returned by which it
+	// passes the request on. It reports false if the goroutine does something else by
+	// then: the server must run the handler itself.
+	Take(h Handling) bool
+	// Returned tells that the handler has returned, and that Run is about to.
+	Returned()
+}
+
+// Handling is a request that a server in this process handles.
+type Handling interface {
+	// Run runs the handler, calls Returned, and passes the response on.
+	Run()
+}
+
 // ResultPusher is a Pusher that delivers responses in parts, so that nobody has to parse
 // them.
 type ResultPusher interface {

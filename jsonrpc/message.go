@@ -50,6 +50,8 @@ type Message struct {
 	// Context has the values of the HTTP request that brought the message, for servers
 	// in this process that ask for them; nil for most. It has no end.
 	Context context.Context
+	// Waiter, if set, is the goroutine that waits for the response.
+	Waiter Waiter
 
 	raw                       []byte
 	id, params, result, fault span

@@ -21,15 +21,24 @@ type call struct {
 	msg    []byte
 	ctx    context.Context
 	cancel context.CancelFunc
+
+	session *session
+	waiter  jsonrpc.Waiter // runs the call; nil: a goroutine of its own does
 }
+
+// Run runs the call, for its waiter.
+func (k *call) Run() { k.session.run(k) }
 
 // SendRequest makes the server handle the request m.
 func (s *session) SendRequest(m *jsonrpc.Message, number int64, token jsonrpc.Place) error {
-	k := &call{number: number, msg: m.WithNumber(number, token)}
+	k := &call{number: number, msg: m.WithNumber(number, token), session: s, waiter: m.Waiter}
 	if err := s.admit(k, withHeader(m.Context)); err != nil {
 		return err
 	}
-	go s.run(k) // ends when the handler returns
+	if k.waiter == nil || !k.waiter.Take(k) {
+		k.waiter = nil
+		go s.run(k) // ends when the handler returns
+	}
 	return nil
 }
 
@@ -94,6 +103,9 @@ func (s *session) run(k *call) {
 			o.result, o.fault = nil, fault("internal panic: %v", p)
 		case o.result == nil && o.fault == nil: // runtime.Goexit
 			o.fault = fault("handler ended its goroutine instead of returning a response")
+		}
+		if k.waiter != nil {
+			k.waiter.Returned()
 		}
 		k.cancel()
 		answer := o

@@ -15,6 +15,8 @@
 //	stream ◀─ multiplex ◀─ its result ◀─ after all ◀────────┘
 //	                                     notifications before it
 //
+// Over Streamable HTTP that goroutine is the one of the POST.
+//
 // # What differs from server.NewSSEServer
 //
 //   - The stream and the messages have one path, and the client learns it from the stream.

@@ -247,8 +247,7 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 	if p.stream {
 		x.becomeStream()
 	}
-	h.receive(s, p)
-	x.run()
+	x.pass(p)
 	if x.failed {
 		s.c.Close(metrics.ClosedError)
 	}

@@ -3,6 +3,7 @@ package streamable
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
@@ -27,23 +28,24 @@ type exchange struct {
 	// opens is the initialize request that has opened the session; empty if none has.
 	opens  jsonrpc.ID
 	failed bool // it failed
+
+	// The session's mu guards what follows.
+	taking   bool             // the goroutine of the request may take the handling of it
+	handling jsonrpc.Handling // what it has taken
+	relief   sync.WaitGroup   // another goroutine that writes the response
+	relieved bool             // there is, or was one
 }
 
 // run writes the response until it is complete, is cut, or the client is gone. Then it
 // leaves the stream, to which the response must be attached.
 func (x *exchange) run() {
 	defer x.detach()
-	wait := x.h.opts.StreamAfter
-	if wait < 0 || x.st.number == 0 {
-		wait = x.h.heartbeats()
+	if over := x.do(x.st.next(x.out)); over {
+		return
 	}
-	timer := time.NewTimer(wait)
+	timer := time.NewTimer(x.wait())
 	defer timer.Stop()
 	for {
-		n := x.st.next(x.out)
-		if over := x.do(n); over {
-			return
-		}
 		select {
 		case <-x.out.wake:
 		case <-timer.C:
@@ -54,7 +56,18 @@ func (x *exchange) run() {
 		case <-x.r.Context().Done():
 			return
 		}
+		if over := x.do(x.st.next(x.out)); over {
+			return
+		}
 	}
+}
+
+// wait returns how long the response may stay as it is: undecided, or without a heartbeat.
+func (x *exchange) wait() time.Duration {
+	if x.h.opts.StreamAfter < 0 || x.st.number == 0 || x.events != nil {
+		return x.h.heartbeats()
+	}
+	return x.h.opts.StreamAfter
 }
 
 // do makes a step, and reports whether the response is over.
@@ -151,6 +164,9 @@ func (x *exchange) writeJSON(events []StoredEvent) {
 	header["Content-Type"] = jsonType
 	header["Cache-Control"] = notStored
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	if x.relieved && x.r.ProtoMajor == 1 {
+		header["Connection"] = closed // until the handler returns, nobody reads from it
+	}
 	x.w.WriteHeader(http.StatusOK)
 	if len(body) < chunk && x.h.opts.StreamAfter > 0 && !x.st.json { // soon after the request, within the server's own deadline
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
@@ -164,6 +180,7 @@ func (x *exchange) writeJSON(events []StoredEvent) {
 var (
 	jsonType  = []string{"application/json"}
 	notStored = []string{"no-store"}
+	closed    = []string{"close"}
 )
 
 // answers returns the body of a response: the one answer, or an array.

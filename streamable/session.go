@@ -181,6 +181,13 @@ func (s *session) enter() bool {
 	return !s.over
 }
 
+// stay makes up for one leave too many.
+func (s *session) stay() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serving++
+}
+
 // leave removes the connection when it is over, with the last request.
 func (s *session) leave() {
 	s.mu.Lock()

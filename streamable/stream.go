@@ -46,11 +46,19 @@ type response struct {
 	cut  bool          // another response goes on
 	// expire ends the write that is under way; nil: there has been none.
 	expire func()
+	// busy is set while the goroutine that writes the response runs the handler of its
+	// request: a signal then starts another one.
+	busy *exchange
 }
 
 func newResponse() *response { return &response{wake: make(chan struct{}, 1)} }
 
 func (r *response) signal() {
+	if x := r.busy; x != nil {
+		r.busy = nil
+		x.relieve()
+		return
+	}
 	select {
 	case r.wake <- struct{}{}:
 	default: // a signal is pending

@@ -15,6 +15,7 @@ type call struct {
 	id         jsonrpc.ID
 	msg        []byte          // nil when the call is over: the function may keep its context
 	base       context.Context // the session's, with the values of the HTTP request
+	waiter     jsonrpc.Waiter  // runs the call; nil: a worker does
 	prev, next *call           // guarded by conn.mu
 
 	mu    sync.Mutex // guards what follows
@@ -24,6 +25,9 @@ type call struct {
 }
 
 var _ context.Context = (*call)(nil)
+
+// Run runs the call, for its waiter.
+func (k *call) Run() { k.conn.run(k) }
 
 // Deadline returns none: multiplex bounds the request.
 func (k *call) Deadline() (deadline time.Time, ok bool) { return time.Time{}, false }

@@ -25,7 +25,8 @@ const maxRunning = 16384
 // value that it returns is the response.
 //
 // For a request, the session calls the function in a goroutine that runs nothing else
-// meanwhile. The context ends when the client cancels the request
+// meanwhile; over Streamable HTTP it is that of the client's POST, which lasts until the
+// function returns. The context ends when the client cancels the request
 // (notifications/cancelled), when the function has returned, and when the session is
 // closed. For a notification, and for a response to a
 // request of the server, the function runs before Send returns, which keeps their
@@ -97,22 +98,25 @@ func (c *handleConn) Send(msg []byte) error {
 	if m.Kind != jsonrpc.Request {
 		return c.notify(m)
 	}
-	return c.begin(m.ID, m.Raw(), nil)
+	return c.begin(&call{conn: c, id: m.ID, msg: m.Raw()}, m)
 }
 
 // SendRequest is Send for a request.
 func (c *handleConn) SendRequest(m *jsonrpc.Message, number int64, token jsonrpc.Place) error {
-	return c.begin(jsonrpc.ID(strconv.FormatInt(number, 10)), m.WithNumber(number, token), m.Context)
+	return c.begin(&call{conn: c, id: jsonrpc.ID(strconv.FormatInt(number, 10)), msg: m.WithNumber(number, token)}, m)
 }
 
-// begin calls the function with the request msg. values are those of its HTTP request, nil
-// for none.
-func (c *handleConn) begin(id jsonrpc.ID, msg []byte, values context.Context) error {
-	k := &call{conn: c, id: id, msg: msg}
-	if err := c.admit(k, values); err != nil {
+// begin has the function called for a request that the client sent as m: by the goroutine
+// that waits for the answer, if it can.
+func (c *handleConn) begin(k *call, m *jsonrpc.Message) error {
+	if err := c.admit(k, m.Context); err != nil {
 		return err
 	}
-	c.workers.run(k)
+	k.waiter = m.Waiter
+	if k.waiter == nil || !k.waiter.Take(k) {
+		k.waiter = nil
+		c.workers.run(k)
+	}
 	return nil
 }
 
@@ -176,6 +180,9 @@ func (c *handleConn) run(k *call) {
 			answer = fault(k.id, "handler panicked: %v", p)
 		} else if answer == nil { // runtime.Goexit
 			answer = fault(k.id, "handler ended its goroutine instead of returning a response")
+		}
+		if k.waiter != nil {
+			k.waiter.Returned()
 		}
 		c.finish(k, answer)
 	}()

@@ -1,0 +1,94 @@
+package streamable
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// The goroutine of a POST would only wait while a server in this process handles the request:
+// it runs the handler itself. If there is something to write before the handler has returned,
+// another goroutine writes the response.
+
+var _ jsonrpc.Waiter = (*exchange)(nil)
+
+// Take takes the handling of the request, while the goroutine passes it on.
+func (x *exchange) Take(h jsonrpc.Handling) bool {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	if !x.taking {
+		return false
+	}
+	x.taking, x.handling = false, h
+	return true
+}
+
+// Returned makes the goroutine write the response again, unless another one does.
+func (x *exchange) Returned() {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	x.out.busy = nil
+}
+
+// pass passes the messages of the POST on, and writes the response.
+func (x *exchange) pass(p *post) {
+	x.taking = len(p.messages) == 1 && !p.stream && x.opens == ""
+	if x.taking {
+		p.messages[0].Waiter = x
+	}
+	x.h.receive(x.s, p)
+	if h := x.taken(); h != nil {
+		x.handle(h)
+		return
+	}
+	x.run()
+}
+
+// taken returns the handling that the goroutine has taken; it takes none any more.
+func (x *exchange) taken() jsonrpc.Handling {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	x.taking = false
+	if x.handling == nil {
+		return nil
+	}
+	x.out.busy = x
+	select {
+	case <-x.out.wake:
+		x.out.signal()
+	default:
+	}
+	return x.handling
+}
+
+// handle runs the handler of the request, and writes the response.
+func (x *exchange) handle(h jsonrpc.Handling) {
+	timer := time.AfterFunc(x.wait(), x.becomeStream)
+	returned := false
+	defer func() {
+		timer.Stop()
+		x.Returned()
+		if x.relief.Wait(); x.relieved {
+			x.s.stay()
+		} else {
+			x.run()
+		}
+		if !returned { // runtime.Goexit: net/http writes nothing more
+			_ = http.NewResponseController(x.w).Flush() // what has no Flush is not net/http's
+		}
+	}()
+	h.Run()
+	returned = true
+}
+
+// relieve starts a goroutine that writes the response in place of the one that runs the
+// handler.
+func (x *exchange) relieve() {
+	x.relieved = true
+	x.relief.Go(func() { // ends with the response; the goroutine of the request waits for it
+		x.run()
+		_ = http.NewResponseController(x.w).Flush() // the handler may take long to return
+		x.s.leave()                                 // and no longer keeps the session alive
+	})
+}
