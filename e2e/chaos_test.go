@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	chaosFor  = flag.Duration("chaos.for", time.Minute, "time of TestChaos, over all its configurations; then they have to recover")
+	chaosFor  = flag.Duration("chaos.for", 30*time.Second, "time of TestChaos, over all its configurations; then they have to recover")
 	chaosSeed = flag.Uint64("chaos.seed", 1, "seed of TestChaos")
 )
 

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		os.Exit(chaosServer(os.Args[2:], os.Stdin, os.Stdout))
 	}
 	flag.Parse()
+	cacheCompiled()
 	// Most tests wait for a process or a timer, so more run at a time than there
 	// are cores.
 	if err := flag.Set("test.parallel", "4"); err != nil {

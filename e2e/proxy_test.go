@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -18,6 +19,8 @@ type proxy struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // guarded by mu
+	last  string                // what is the last before a cut; guarded by mu
+	found chan struct{}         // closed by that cut
 }
 
 // startProxy puts a proxy in front of the stream URL and returns the URL through it.
@@ -64,7 +67,7 @@ func (p *proxy) accept() {
 
 // copy ends both connections when one ends.
 func (p *proxy) copy(to, from net.Conn) {
-	_, _ = io.Copy(to, from) // a cut is what the proxy is for
+	_, _ = io.Copy(&tap{p, to}, from) // a cut is what the proxy is for
 	_, _ = to.Close(), from.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,6 +81,37 @@ func (p *proxy) keep(conns ...net.Conn) {
 	for _, c := range conns {
 		p.conns[c] = struct{}{}
 	}
+}
+
+// tap is the end of one direction of a connection.
+type tap struct {
+	p  *proxy
+	to net.Conn
+}
+
+// Write cuts all connections once it has passed on what cutAfter looks for.
+func (w *tap) Write(b []byte) (int, error) {
+	n, err := w.to.Write(b)
+	w.p.mu.Lock()
+	found := w.p.last != "" && strings.Contains(string(b), w.p.last)
+	if found {
+		w.p.last = ""
+		close(w.p.found)
+	}
+	w.p.mu.Unlock()
+	if found {
+		w.p.cut()
+	}
+	return n, err
+}
+
+// cutAfter has every connection cut when this text has passed, in one write. It returns a
+// channel that is closed then.
+func (p *proxy) cutAfter(text string) <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last, p.found = text, make(chan struct{})
+	return p.found
 }
 
 // cut ends every connection at once.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -34,6 +35,35 @@ func TestTypeScriptReconnectThenCall(t *testing.T) {
 			t.Errorf("streams opened = %d, want 3", got)
 		}
 	})
+}
+
+// Over Streamable HTTP, a client that is cut in the middle of a call comes back with
+// Last-Event-ID for the answer, which the server gave meanwhile.
+func TestTypeScriptIsCutInACallAndGetsTheAnswer(t *testing.T) {
+	t.Parallel()
+	for _, sdk := range []string{"sdk1", "client2"} {
+		t.Run(sdk, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, fake(t)...)
+			cutter, target := startProxy(t, strings.TrimSuffix(g.url, "/sse")+"/mcp")
+			c := startDriver(t, sdk, target, "--transport", "streamable")
+			if err := c.connect(within(t)); err != nil {
+				t.Fatal(err)
+			}
+			cut := cutter.cutAfter("retry: ") // the first event of a response that is a stream
+			if got := mustCall(t, c, "misbehave", map[string]any{"how": "late"}); got != "done" {
+				t.Errorf("the call = %q, want done", got)
+			}
+			select {
+			case <-cut:
+			default:
+				t.Error("the call was not cut")
+			}
+			if got := mustCall(t, c, "echo", map[string]any{"message": "after"}); got != "after" {
+				t.Errorf("echo = %q, want after", got)
+			}
+		})
+	}
 }
 
 func TestTypeScriptSurvivesARestartOfTheGateway(t *testing.T) {
