@@ -142,6 +142,27 @@ func IsDeclared(value json.RawMessage) bool {
 	return string(value) != "null" && string(value) != "false"
 }
 
+// Required returns the capabilities that a client must declare to be sent a server's request
+// for input, as in requiredCapabilities (MCP 2026-07-28, basic, errors); nil if no client is.
+func Required(method string, params json.RawMessage) json.RawMessage {
+	switch method {
+	case MethodListRoots:
+		return json.RawMessage(`{"roots":{}}`)
+	case MethodSample:
+		if _, withTools := jsonrpc.Member(params, "tools"); withTools {
+			return json.RawMessage(`{"sampling":{"tools":{}}}`)
+		}
+		return json.RawMessage(`{"sampling":{}}`)
+	case MethodElicit:
+		mode, _ := jsonrpc.Member(params, "mode")
+		if name, _ := jsonrpc.Text(mode); name == "url" {
+			return json.RawMessage(`{"elicitation":{"url":{}}}`)
+		}
+		return json.RawMessage(`{"elicitation":{}}`)
+	}
+	return nil
+}
+
 // Answers reports whether a client with these capabilities answers a server's request for
 // input (MCP 2025-11-25 and 2026-07-28, client features). No client answers other
 // requests.

@@ -44,6 +44,7 @@ type call struct {
 	asked     int    // requests of the server, ever
 	lastAsk   time.Time
 	given     map[string]json.RawMessage // answers that the client gave in advance, by key
+	lacking   json.RawMessage            // capabilities for want of which the server was refused input; nil: none
 }
 
 // ask is a request of the server to the client.
@@ -144,7 +145,11 @@ func (l *link) asked(related jsonrpc.ID, m *jsonrpc.Message) {
 	if related != "" {
 		k = l.calls[related]
 	}
-	if k == nil || !k.asks || k.cancelled || len(k.open) >= maxAsks || !mcp.Answers(l.caps, m.Method, m.Params()) {
+	declared := mcp.Answers(l.caps, m.Method, m.Params())
+	if !declared {
+		l.lackLocked(k, m)
+	}
+	if k == nil || !k.asks || k.cancelled || len(k.open) >= maxAsks || !declared {
 		l.mu.Unlock()
 		l.h.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		l.post(jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no request of the client may be asked %.64s now", m.Method)))
@@ -162,6 +167,31 @@ func (l *link) asked(related jsonrpc.ID, m *jsonrpc.Message) {
 	if ok {
 		l.post(jsonrpc.NewResult(a.id, given))
 	}
+}
+
+// lackLocked notes that the client cannot be asked m for want of a capability: for the call
+// k, or for each that may have asked if that is unknown.
+func (l *link) lackLocked(k *call, m *jsonrpc.Message) {
+	required := mcp.Required(m.Method, m.Params())
+	if required == nil {
+		return
+	}
+	if k != nil {
+		k.lacking = required
+		return
+	}
+	for _, k := range l.calls {
+		if asksInput(k.method) {
+			k.lacking = required
+		}
+	}
+}
+
+// lacks returns the capabilities for want of which the server was refused input.
+func (k *call) lacks() json.RawMessage {
+	k.l.mu.Lock()
+	defer k.l.mu.Unlock()
+	return k.lacking
 }
 
 // maxKey bounds the keys of servers, in bytes.

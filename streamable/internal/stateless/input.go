@@ -150,7 +150,7 @@ func (h *Handler) askClient(a *reply, q *request, k *heldCall) {
 		return
 	}
 	a.result(k.l.signed(inputRequired(requests, state)))
-	if a.over() { // it may not have got the state
+	if a.err != nil { // it has not got the state; one that has may be gone as well
 		if k, err := h.held.take(state, func() digest { return k.digest }); err == nil {
 			k.cancel("the client has closed the response")
 		}

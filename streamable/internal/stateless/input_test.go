@@ -1,6 +1,7 @@
 package stateless_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -289,6 +290,58 @@ func TestClientThatIsGoneWhenAsked(t *testing.T) {
 type broken struct{ *response }
 
 func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// A client may close the TCP connection as soon as it has the state.
+func TestClientThatIsGoneOnceItIsAsked(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.asks(1)
+		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
+		ctx, leave := context.WithCancel(t.Context())
+		w := leaving{&response{header: make(http.Header), status: 200}, leave}
+		f.post(w, a.request(ctx), "")
+		r := f.do(t, retry(t, w.response, a, `{"elicitation-1":{"action":"accept"}}`))
+		want(t, "status", r.status, 200)
+		want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), 0)
+	})
+}
+
+// leaving is the response to a client that is gone once it has it.
+type leaving struct {
+	*response
+	leave context.CancelFunc
+}
+
+func (l leaving) Write(b []byte) (int, error) {
+	defer l.leave()
+	return l.response.Write(b)
+}
+
+// A server that asks what the client has not declared to answer, and fails with the error
+// that it gets: the client learns what it has to declare. Nobody knows which call a server
+// on stdio asks for.
+func TestInputThatTheClientHasNotDeclared(t *testing.T) {
+	for _, related := range []bool{true, false} {
+		f := newFixture(t, quiet)
+		var call *jsonrpc.Message
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			if m.Method == "tools/list" {
+				c.answer(m, `{"tools":[]}`)
+				return
+			}
+			call = m
+			from := m
+			if !related {
+				from = nil
+			}
+			c.send(from, `{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"messages":[]}}`)
+		}
+		f.server.responded = func(c *conn) { c.fail(call, `{"code":-32601,"message":"no request of the client may be asked"}`) }
+		r := f.do(t, ask{method: "tools/call", params: toolCall, capabilities: `{"elicitation":{}}`})
+		want(t, "status", r.status, 400)
+		want(t, "code", r.member("error", "code"), -32021)
+		want(t, "data", r.member("error", "data"), `{"requiredCapabilities":{"sampling":{}}}`)
+	}
+}
 
 // An answer that comes with a request of the server makes that pointless.
 func TestAnswerBeforeTheInput(t *testing.T) {

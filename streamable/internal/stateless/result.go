@@ -9,8 +9,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// answer answers a request with the server's answer.
-func (l *link) answer(a *reply, q *request, m *jsonrpc.Message) {
+// answer answers a request with the server's answer. lacking are the capabilities for want
+// of which the server was refused input, nil for none.
+func (l *link) answer(a *reply, q *request, m *jsonrpc.Message, lacking json.RawMessage) {
 	if result := m.Result(); result != nil {
 		if q.Method == mcp.MethodListTools {
 			l.group.tools.learn(result, listsAll(q))
@@ -21,6 +22,10 @@ func (l *link) answer(a *reply, q *request, m *jsonrpc.Message) {
 	e := errorOf(m.Error())
 	switch e.Code {
 	case jsonrpc.CodeMethodNotFound:
+		if lacking != nil { // the server passes on how its request for input was refused
+			a.fail(http.StatusBadRequest, missingCapability(lacking))
+			return
+		}
 		a.fail(http.StatusNotFound, e)
 	case mcp.CodeResourceNotFound:
 		e.Code = jsonrpc.CodeInvalidParams

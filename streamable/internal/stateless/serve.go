@@ -76,7 +76,7 @@ func (h *Handler) follow(a *reply, q *request, k *heldCall) {
 		var settled <-chan time.Time
 		switch {
 		case s.answer != nil:
-			k.l.answer(a, q, s.answer)
+			k.l.answer(a, q, s.answer, k.lacks())
 			return
 		case s.asked && s.settle == 0:
 			h.askClient(a, q, k)
