@@ -102,6 +102,7 @@ type fixture struct {
 	backend  *backend
 	registry *connstate.Registry
 	prom     *prometheus.Registry
+	handler  http.Handler
 	srv      *pipetest.Server
 
 	switching *switching
@@ -140,7 +141,7 @@ func newFixture(t testing.TB, opts streamable.Options, limits connstate.Limits) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{t, b, registry, prom, pipetest.Serve(h, nil, nil), behind}
+	return &fixture{t, b, registry, prom, h, pipetest.Serve(h, nil, nil), behind}
 }
 
 // count returns the value of a counter or gauge; labels as name, value.

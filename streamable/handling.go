@@ -9,7 +9,8 @@ import (
 
 // The goroutine of a POST would only wait while a server in this process handles the request:
 // it runs the handler itself. If there is something to write before the handler has returned,
-// another goroutine writes the response.
+// another goroutine writes the response. With HTTP/2, and where nothing can be flushed, the
+// response would not end before the handler, so it does not run there.
 
 var _ jsonrpc.Waiter = (*exchange)(nil)
 
@@ -28,12 +29,12 @@ func (x *exchange) Take(h jsonrpc.Handling) bool {
 func (x *exchange) Returned() {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
-	x.out.busy = nil
+	x.out.busy, x.returned = nil, true
 }
 
 // pass passes the messages of the POST on, and writes the response.
 func (x *exchange) pass(p *post) {
-	x.taking = len(p.messages) == 1 && !p.stream && x.opens == ""
+	x.taking = len(p.messages) == 1 && !p.stream && x.opens == "" && !x.st.json && p.r.ProtoMajor == 1
 	if x.taking {
 		p.messages[0].Waiter = x
 	}
@@ -74,8 +75,8 @@ func (x *exchange) handle(h jsonrpc.Handling) {
 		} else {
 			x.run()
 		}
-		if !returned { // runtime.Goexit: net/http writes nothing more
-			_ = http.NewResponseController(x.w).Flush() // what has no Flush is not net/http's
+		if !returned && !x.relieved { // runtime.Goexit: net/http writes nothing more
+			_ = http.NewResponseController(x.w).Flush() // a client that is gone needs no answer
 		}
 	}()
 	h.Run()
@@ -88,7 +89,31 @@ func (x *exchange) relieve() {
 	x.relieved = true
 	x.relief.Go(func() { // ends with the response; the goroutine of the request waits for it
 		x.run()
-		_ = http.NewResponseController(x.w).Flush() // the handler may take long to return
-		x.s.leave()                                 // and no longer keeps the session alive
+		x.endEarly()
+		x.s.leave()
 	})
+}
+
+// endEarly ends a response that is over before the handler has returned, as after a timeout:
+// net/http would end it only then. So it takes the TCP connection from net/http and closes it.
+func (x *exchange) endEarly() {
+	x.s.mu.Lock()
+	returned := x.returned
+	x.s.mu.Unlock()
+	if returned {
+		return
+	}
+	c := http.NewResponseController(x.w)
+	if c.Flush() != nil {
+		return // the client is gone
+	}
+	conn, _, err := c.Hijack()
+	if err != nil {
+		return // behind a middleware that cannot: the answer has been sent, the end follows
+	}
+	if x.events != nil && x.r.ProtoAtLeast(1, 1) {
+		_ = conn.SetWriteDeadline(time.Now().Add(x.h.opts.WriteTimeout)) // it is a TCP connection
+		_, _ = conn.Write([]byte("0\r\n\r\n"))                           // the last chunk; a client that is gone needs none
+	}
+	_ = conn.Close() // the same
 }

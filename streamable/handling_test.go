@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
@@ -119,6 +120,21 @@ func TestHandlersRunInTheirPOST(t *testing.T) {
 				}
 			},
 		},
+		"is answered by another while it is a stream, and does not return": {
+			handle: func(h *handling) {
+				time.AfterFunc(5*second, func() {
+					h.c.Answer(h.m.ID, jsonrpc.NewError(h.m.ID, jsonrpc.Errorf(-32603, "over")), "")
+				})
+				time.Sleep(time.Minute)
+			},
+			client: func(f *fixture, began time.Time, post func() *reply) {
+				res := post()
+				res.wantEvent("2-1", "")
+				res.wantEvent("2-2", over)
+				res.wantEnd()
+				f.wantTime(began, 5*second)
+			},
+		},
 		"its session is closed": {
 			handle: func(*handling) { time.Sleep(time.Minute) },
 			client: func(f *fixture, began time.Time, post func() *reply) {
@@ -163,6 +179,35 @@ func (f *fixture) wantTime(began time.Time, want time.Duration) {
 	f.t.Helper()
 	if took := time.Since(began); took != want {
 		f.t.Errorf("it took %s, want %s", took, want)
+	}
+}
+
+// Where a response ends with its handler at the earliest, the handler runs elsewhere.
+func TestHandlersThatRunElsewhere(t *testing.T) {
+	var both http.Protocols
+	both.SetUnencryptedHTTP2(true)
+	for name, c := range map[string]struct {
+		protocols *http.Protocols
+		wrap      func(http.ResponseWriter) http.ResponseWriter
+	}{
+		"HTTP/2":     {&both, func(w http.ResponseWriter) http.ResponseWriter { return w }},
+		"no Flusher": {nil, func(w http.ResponseWriter) http.ResponseWriter { return plainWriter{w} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+				f.srv.Stop()
+				f.srv = pipetest.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					f.handler.ServeHTTP(c.wrap(w), r)
+				}), c.protocols, nil)
+				f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+					if m.Waiter != nil && m.Waiter.Take(&handling{c, m, func(*handling) {}}) {
+						f.t.Error("taken")
+					}
+					c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+				}
+				f.post(request("1", "work"), in(f.initialize("2025-11-25"))...).want(http.StatusOK, result("1"))
+			})
+		})
 	}
 }
 

@@ -32,6 +32,7 @@ type exchange struct {
 	// The session's mu guards what follows.
 	taking   bool             // the goroutine of the request may take the handling of it
 	handling jsonrpc.Handling // what it has taken
+	returned bool             // the handler has returned
 	relief   sync.WaitGroup   // another goroutine that writes the response
 	relieved bool             // there is, or was one
 }
@@ -43,6 +44,7 @@ func (x *exchange) run() {
 	if over := x.do(x.st.next(x.out)); over {
 		return
 	}
+	streams := x.events != nil
 	timer := time.NewTimer(x.wait())
 	defer timer.Stop()
 	for {
@@ -58,6 +60,10 @@ func (x *exchange) run() {
 		}
 		if over := x.do(x.st.next(x.out)); over {
 			return
+		}
+		if !streams && x.events != nil {
+			streams = true
+			timer.Reset(x.wait())
 		}
 	}
 }
@@ -164,7 +170,7 @@ func (x *exchange) writeJSON(events []StoredEvent) {
 	header["Content-Type"] = jsonType
 	header["Cache-Control"] = notStored
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
-	if x.relieved && x.r.ProtoMajor == 1 {
+	if x.relieved {
 		header["Connection"] = closed // until the handler returns, nobody reads from it
 	}
 	x.w.WriteHeader(http.StatusOK)
