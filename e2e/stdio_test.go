@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -95,6 +97,42 @@ func TestStdioServerDiesAndTheAgentNeverNotices(t *testing.T) {
 	for _, p := range left {
 		if !p.endsSoon() {
 			t.Errorf("process %d outlived sse-server", p.pid)
+		}
+	}
+}
+
+// The program that has started sse-server is killed, while another process has the other end
+// of stdin too.
+func TestStdioEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	in, open, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	// A program in the background has another stdin unless it is told.
+	parent := exec.Command("sh", append([]string{"-c", `"$@" <&3 & wait`, "sh"}, overStdio(t, fake(t)...)...)...)
+	parent.ExtraFiles = []*os.File{in}
+	parent.SysProcAttr = endsWithParent()
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = in.Close() // the parent has its own
+	if _, err := fmt.Fprintln(open, requestJSON("1", "tools/list", "{}")); err != nil {
+		t.Fatal(err)
+	}
+	var all []process
+	for deadline := time.Now().Add(patience); len(all) < 2 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		all = descendants(t, parent.Process.Pid)
+	}
+	if len(all) < 2 {
+		t.Fatalf("%d processes, want sse-server and its server", len(all))
+	}
+	_ = parent.Process.Kill() // it waits
+	_ = parent.Wait()         // it was killed
+	for _, p := range all {
+		if !p.endsSoon() {
+			t.Errorf("process %d outlived the parent", p.pid)
 		}
 	}
 }

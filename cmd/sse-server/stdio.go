@@ -3,16 +3,18 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 )
 
-// serveStdio serves one client on stdin and stdout, until stdin ends or a signal comes. It
-// returns the exit code.
+// serveStdio serves one client on stdin and stdout, until stdin ends, a signal comes, or the
+// parent process ends. It returns the exit code.
 func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 	err := c.CheckCommand()
 	var gw *gateway.Gateway
@@ -42,10 +44,36 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 		}
 	case sig := <-m.Signals:
 		log.Info("stopping", "signal", sig.String(), "timeout", c.ShutdownTimeout)
+	case <-parentEnds(ctx):
+		log.Info("stopping", "reason", "the parent process has ended", "timeout", c.ShutdownTimeout)
 	}
 	return m.stop(log, c.ShutdownTimeout, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)
 		}
 	}, gw.Abort, code)
+}
+
+// parentEnds returns a channel that is closed once the process has another parent, because
+// its own has ended. stdin does not tell that while another process has its other end too.
+// The signal of Linux for this (PR_SET_PDEATHSIG) comes already at the end of the thread that
+// started the process.
+func parentEnds(ctx context.Context) <-chan struct{} {
+	ended, parent := make(chan struct{}), os.Getppid()
+	go func() { // ends with ctx
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				if os.Getppid() != parent {
+					close(ended)
+					return
+				}
+			}
+		}
+	}()
+	return ended
 }
