@@ -322,7 +322,7 @@ func (a *attacked) deafClients() {
 		a.t.Cleanup(func() { deaf.Close() })
 		post := &stream{t: a.t, http: newHTTP(a.t), header: http.Header{}}
 		for id, status := 0, 0; id < 40 && status != http.StatusNotFound; id++ {
-			status, _, _ = post.tryPost(endpoint, strings.NewReader(requestJSON(fmt.Sprint(id), "tools/call", callParams("misbehave", `{"how":"large"}`))), "application/json") // the watch tells
+			status, _, _ = post.tryPost(endpoint, strings.NewReader(requestJSON(fmt.Sprint(id), "tools/call", callParams("misbehave", `{"how":"large"}`))), "application/json") // it may be closed
 		}
 	}
 	a.g.settled("mcp_sse_connections", 1)

@@ -19,8 +19,8 @@ type proxy struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]struct{} // guarded by mu
-	last  string                // what is the last before a cut; guarded by mu
-	found chan struct{}         // closed by that cut
+	last  string                // the text after which the connections are cut; guarded by mu
+	found chan struct{}         // closed when that text has passed
 }
 
 // startProxy puts a proxy in front of the stream URL and returns the URL through it.

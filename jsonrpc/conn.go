@@ -81,9 +81,9 @@ type RequestSender interface {
 // the handler of a server in this process meanwhile, so that no other goroutine has to be
 // woken, and to wake it again.
 type Waiter interface {
-	// Take makes the goroutine call Run once, when the calls have returned by which it
-	// passes the request on. It reports false if the goroutine does something else by
-	// then: the server must run the handler itself.
+	// Take makes the goroutine call Run once, after the calls that pass the request on have
+	// returned. It reports false if the goroutine has gone on to something else: the server
+	// must run the handler itself.
 	Take(h Handling) bool
 	// Returned tells that the handler has returned, and that Run is about to.
 	Returned()

@@ -15,7 +15,7 @@
 //	stream ◀─ multiplex ◀─ its result ◀─ after all ◀────────┘
 //	                                     notifications before it
 //
-// Over Streamable HTTP that goroutine is the one of the POST.
+// In a session of Streamable HTTP, the goroutine of the POST often runs HandleMessage itself.
 //
 // # What differs from server.NewSSEServer
 //

@@ -46,7 +46,7 @@ func (f *fixture) handles(handle func(h *handling)) {
 
 // note is a notification of a server about a request.
 func (h *handling) note() {
-	_ = h.c.Send(h.m.ID, []byte(`{"jsonrpc":"2.0","method":"note"}`)) // the client tells
+	_ = h.c.Send(h.m.ID, []byte(`{"jsonrpc":"2.0","method":"note"}`)) // the client checks that it comes
 }
 
 // The goroutine of a POST runs the handler. What happens before the handler returns is

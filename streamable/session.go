@@ -181,7 +181,7 @@ func (s *session) enter() bool {
 	return !s.over
 }
 
-// stay makes up for one leave too many.
+// stay undoes a leave.
 func (s *session) stay() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

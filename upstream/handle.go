@@ -25,12 +25,11 @@ const maxRunning = 16384
 // value that it returns is the response.
 //
 // For a request, the session calls the function in a goroutine that runs nothing else
-// meanwhile; over Streamable HTTP it is that of the client's POST, which lasts until the
-// function returns. The context ends when the client cancels the request
-// (notifications/cancelled), when the function has returned, and when the session is
-// closed. For a notification, and for a response to a
-// request of the server, the function runs before Send returns, which keeps their
-// order: it must return promptly. The context ends with the session, the returned value
+// meanwhile. In a session of Streamable HTTP this is often the goroutine of the client's
+// POST. The context ends when the client cancels the request (notifications/cancelled),
+// when the function has returned, and when the session is closed. For a notification, and
+// for a response to a request of the server, the function runs before Send returns, which
+// keeps their order: it must return promptly. The context ends with the session, the returned value
 // is dropped, and Send returns a panic as an error.
 //
 // A json.RawMessage or []byte is sent unchanged, and belongs to the session from then

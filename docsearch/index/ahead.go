@@ -60,8 +60,8 @@ func (x *Index) loadCommon(ctx context.Context) error {
 	return err
 }
 
-// loadLists reads the lists of a word, of so many rows, and tells whether they are still
-// of use: a change that was made meanwhile outdates them.
+// loadLists reads the lists of a word. It returns the number of their rows, and whether they
+// are still current: a change may have been made meanwhile.
 func (x *Index) loadLists(ctx context.Context, word string) (rows int, kept bool, err error) {
 	var s scope
 	err = x.view(ctx, "load lists", func(tx *sql.Tx) (err error) {

@@ -103,6 +103,7 @@ func newConfig(lookupEnv func(string) (string, bool)) *Config {
 		lookupEnv:       lookupEnv,
 		report:          &report{},
 	}
+	c.Options.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}
 	c.rows = c.table()
 	return c
 }

@@ -80,6 +80,9 @@ func (o *option) defaultText() string {
 	case `""`, "[]", "{}":
 		return "none"
 	default:
+		if list, ok := strings.CutPrefix(text, "["); ok { // a flag takes it so
+			return strings.ReplaceAll(strings.TrimSuffix(list, "]"), ", ", ",")
+		}
 		return strings.Trim(text, `"`)
 	}
 }

@@ -75,7 +75,7 @@ func (c *Config) table() []option {
 		{name: "log-format", where: topLevel, value: choice("FORMAT", &c.LogFormat, "text", "json"), help: "Format of the log: text or json."},
 		{name: "shutdown-timeout", where: topLevel, value: duration(&c.ShutdownTimeout, refused), help: "How long the server waits for requests in flight when it stops. Then it closes their streams."},
 		{name: "demo", where: serving, value: toggle(&c.demo), help: "Serve the built-in demo server. It is also served if there is no command and no --url."},
-		{name: "stdio", where: flagOnly, value: toggle(&c.Stdio), help: "Serve one client on stdin and stdout instead of HTTP, until stdin ends. Flags for HTTP are refused; their variables and keys have no effect."},
+		{name: "stdio", where: flagOnly, value: toggle(&c.Stdio), help: "Serve one client on stdin and stdout instead of HTTP, until stdin or the parent process ends. Flags for HTTP are refused; their variables and keys have no effect."},
 		{name: "check-config", where: flagOnly, value: toggle(&c.CheckConfig), help: "Check the configuration, print the effective settings and exit."},
 		{name: "version", where: flagOnly, value: toggle(&c.Version), help: "Print the version and exit."},
 		{name: "help", short: "-h", where: flagOnly, value: toggle(&c.Help), help: "Print this help and exit."},
@@ -95,7 +95,7 @@ func (c *Config) table() []option {
 		{name: "url-transport", where: serving, of: Remote, value: choice("NAME", &c.transport, "auto", "streamable", "stateless", "sse"), help: "Protocol of the remote server: streamable (MCP 2025-03-26 to 2025-11-25), stateless (2026-07-28), sse (2024-11-05), or auto to find out."},
 	})
 	group("Protocol", []option{
-		{name: "transports", value: list("NAME,...", &o.Transports, parseTransport), help: "Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp. Without it, both."},
+		{name: "transports", value: list("NAME,...", &o.Transports, parseTransport), help: "Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp."},
 		{name: "require-initialize", value: toggle(&o.RequireInitialize), help: "Refuse requests over Streamable HTTP without a session with 400, as the specification has it. If off, the gateway makes a session for them and runs the MCP handshake."},
 		{name: "adopt-sessions", value: toggle(&o.AdoptSessions), help: "Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."},
 		{name: "trust-forwarded-prefix", value: toggle(&o.TrustForwardedPrefix), help: "Put the X-Forwarded-Prefix header before the path in the endpoint event. Use it only behind a proxy that always sets or removes this header."},

@@ -121,6 +121,7 @@ func TestEveryOptionHasAFlag(t *testing.T) {
 func TestDefaultsAreTheGateways(t *testing.T) {
 	got, want := mustLoad(t, nil).Options, gateway.Defaults()
 	got.Logger, want.Logger = nil, nil
+	want.Transports = []string{"sse", "streamable"} // a library's user who sets none gets both, but for SinglePath
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}

@@ -62,7 +62,7 @@ func (c *Cache) Put(generation int64, k Key, p Lists) {
 	}
 }
 
-// Outdated tells whether the cache has gone on from a generation.
+// Outdated reports whether the cache holds a later generation.
 func (c *Cache) Outdated(generation int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
