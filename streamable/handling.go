@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -34,13 +35,15 @@ func (x *exchange) Returned() {
 
 // pass passes the messages of the POST on, and writes the response.
 func (x *exchange) pass(p *post) {
+	x.p = p
+	wait := x.wait()
 	x.taking = len(p.messages) == 1 && !p.stream && x.opens == "" && !x.st.json && p.r.ProtoMajor == 1
 	if x.taking {
 		p.messages[0].Waiter = x
 	}
 	x.h.receive(x.s, p)
 	if h := x.taken(); h != nil {
-		x.handle(h)
+		x.handle(h, wait)
 		return
 	}
 	x.run()
@@ -63,19 +66,30 @@ func (x *exchange) taken() jsonrpc.Handling {
 	return x.handling
 }
 
-// handle runs the handler of the request, and writes the response.
-func (x *exchange) handle(h jsonrpc.Handling) {
-	timer := time.AfterFunc(x.wait(), x.becomeStream)
+// handle runs the handler of the request, and writes the response. The response becomes a
+// stream after wait.
+func (x *exchange) handle(h jsonrpc.Handling, wait time.Duration) {
+	timer := time.AfterFunc(wait, x.becomeStream)
+	stop := context.AfterFunc(x.r.Context(), x.lost)
 	returned := false
 	defer func() {
 		timer.Stop()
+		stop()
 		x.Returned()
-		if x.relief.Wait(); x.relieved {
+		switch x.relief.Wait(); {
+		case x.relieved:
 			x.s.stay()
-		} else {
+			if x.events != nil {
+				x.events.Expire() // as detach, which was too early for this
+			}
+			if x.panicked != nil {
+				panic(x.panicked) // net/http ends the request
+			}
+		case returned:
 			x.run()
-		}
-		if !returned && !x.relieved { // runtime.Goexit: net/http writes nothing more
+		default: // runtime.Goexit: net/http writes nothing more, and closes the TCP connection
+			x.w.Header()["Connection"] = closed
+			x.run()
 			_ = http.NewResponseController(x.w).Flush() // a client that is gone needs no answer
 		}
 	}()
@@ -83,15 +97,25 @@ func (x *exchange) handle(h jsonrpc.Handling) {
 	returned = true
 }
 
+// lost ends the response of a client that is gone.
+func (x *exchange) lost() {
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	x.out.signal()
+}
+
 // relieve starts a goroutine that writes the response in place of the one that runs the
-// handler.
+// handler. The session's mu is held.
 func (x *exchange) relieve() {
 	x.relieved = true
-	x.relief.Go(func() { // ends with the response; the goroutine of the request waits for it
+	x.relief.Add(1)
+	go func() { // ends with the response; the goroutine of the request waits for it
+		defer x.relief.Done()
+		defer func() { x.panicked = recover() }() // of a middleware's writer
+		defer x.s.leave()
 		x.run()
 		x.endEarly()
-		x.s.leave()
-	})
+	}()
 }
 
 // endEarly ends a response that is over before the handler has returned, as after a timeout:
@@ -103,13 +127,16 @@ func (x *exchange) endEarly() {
 	if returned {
 		return
 	}
+	x.p.freeBody()
 	c := http.NewResponseController(x.w)
+	_ = c.SetWriteDeadline(time.Now().Add(x.h.opts.WriteTimeout)) // where there is none, Flush waits
 	if c.Flush() != nil {
 		return // the client is gone
 	}
 	conn, _, err := c.Hijack()
-	if err != nil {
-		return // behind a middleware that cannot: the answer has been sent, the end follows
+	if err != nil { // behind a middleware that cannot: the answer has been sent, the end follows
+		_ = c.SetWriteDeadline(time.Time{})
+		return
 	}
 	if x.events != nil && x.r.ProtoAtLeast(1, 1) {
 		_ = conn.SetWriteDeadline(time.Now().Add(x.h.opts.WriteTimeout)) // it is a TCP connection

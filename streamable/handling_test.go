@@ -1,6 +1,7 @@
 package streamable_test
 
 import (
+	"context"
 	"net/http"
 	"runtime"
 	"strings"
@@ -64,7 +65,13 @@ func TestHandlersRunInTheirPOST(t *testing.T) {
 		},
 		"ends its goroutine": {
 			handle: func(*handling) { runtime.Goexit() },
-			client: func(f *fixture, _ time.Time, post func() *reply) { post().want(http.StatusOK, result("1")) },
+			client: func(f *fixture, _ time.Time, post func() *reply) {
+				res := post()
+				res.want(http.StatusOK, result("1"))
+				if !res.Close {
+					f.t.Error("the client may use the TCP connection again, which net/http closes")
+				}
+			},
 		},
 		"is slow": {
 			handle: func(*handling) { time.Sleep(13 * second) },
@@ -173,6 +180,92 @@ func TestHandlersRunInTheirPOST(t *testing.T) {
 		})
 	}
 }
+
+// A message of the server that comes after the client has gone goes to the session's own
+// stream, though the response could still have become one.
+func TestHandlerOfAClientThatIsGone(t *testing.T) {
+	bubble(t, streamable.Options{StreamAfter: 2 * second}, connstate.Limits{}, func(f *fixture) {
+		f.handles(func(h *handling) {
+			time.Sleep(second)
+			h.note()
+			time.Sleep(second)
+		})
+		id := f.initialize("2025-11-25")
+		get := f.do(http.MethodGet, "", in(id, "Accept", "text/event-stream")...)
+		ctx, leave := context.WithCancel(f.t.Context())
+		time.AfterFunc(second/10, leave)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", strings.NewReader(request("1", "work")))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		req.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
+		if res, err := f.srv.Client.Do(req); err == nil {
+			res.Body.Close()
+			f.t.Errorf("got %s, want none", res.Status)
+		}
+		if _, data := get.next(); data != `{"jsonrpc":"2.0","method":"note"}` {
+			f.t.Errorf("got %s", data)
+		}
+		get.close()
+	})
+}
+
+// The bytes of a body are given back with the answer, not when the handler returns.
+func TestBodyOfAHandlerThatDoesNotReturn(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		f.handles(func(h *handling) {
+			time.AfterFunc(second/10, func() { h.answer() })
+			time.Sleep(time.Minute)
+		})
+		id := f.initialize("2025-11-25")
+		body := strings.Replace(request("1", "work"), `"n":1`, `"n":"`+strings.Repeat("x", 1<<20)+`"`, 1)
+		f.post(body, in(id)...).rest()
+		synctest.Wait()
+		if n := f.count("mcp_sse_held_bytes"); n != 0 {
+			f.t.Errorf("%g bytes are held", n)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// A middleware whose writer panics ends the response, and nothing else.
+func TestWriterThatPanicsBesideTheHandler(t *testing.T) {
+	bubble(t, streamable.Options{StreamAfter: second}, connstate.Limits{}, func(f *fixture) {
+		f.srv.Stop()
+		f.srv = pipetest.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			f.handler.ServeHTTP(aborting{w}, r)
+		}), nil, nil)
+		f.handles(func(*handling) { time.Sleep(3 * second) })
+		id := f.initialize("2025-11-25")
+		req, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(request("1", "work")))
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		req.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
+		res, err := f.srv.Client.Do(req)
+		if err == nil {
+			res.Body.Close()
+			f.t.Errorf("got %s, want none", res.Status)
+		}
+		f.backend.last().Close("client")
+		synctest.Wait()
+		if n := f.registry.Len(); n != 0 {
+			f.t.Errorf("%d sessions are left", n)
+		}
+	})
+}
+
+// aborting panics when a stream begins.
+type aborting struct{ http.ResponseWriter }
+
+func (a aborting) WriteHeader(status int) {
+	if a.Header().Get("Content-Type") == "text/event-stream" {
+		panic(http.ErrAbortHandler)
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a aborting) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 // wantTime checks how long something took.
 func (f *fixture) wantTime(began time.Time, want time.Duration) {

@@ -22,6 +22,16 @@ type post struct {
 	version   string // the header
 	messages  []*jsonrpc.Message
 	batch     bool
+
+	release func(n int)
+	held    int // bytes of the body, to release
+}
+
+// freeBody releases the bytes of the body, once.
+func (p *post) freeBody() {
+	n := p.held
+	p.held = 0
+	p.release(n)
 }
 
 // servePost is POST /mcp.
@@ -42,12 +52,15 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 		hold, release = c.HoldBody, c.ReleaseBody
 	}
 	body, refusal := h.ReadBody(w, r, hold)
-	defer func() { release(body.Held) }()
+	p := &post{
+		w: w, r: r, principal: principal, stream: stream, session: id, version: r.Header.Get(front.HeaderVersion),
+		release: release, held: body.Held,
+	}
+	defer p.freeBody()
 	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 		return
 	}
-	p := &post{w: w, r: r, principal: principal, stream: stream, session: id, version: r.Header.Get(front.HeaderVersion)}
 	p.messages, p.batch, refusal = parse(body.Bytes)
 	switch {
 	case refusal != nil:

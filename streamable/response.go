@@ -22,6 +22,7 @@ type exchange struct {
 	r  *http.Request
 	s  *session
 	st *stream
+	p  *post // nil: it is no POST
 
 	out    *response
 	events *eventstream.Writer // nil until the response is a stream
@@ -35,6 +36,7 @@ type exchange struct {
 	returned bool             // the handler has returned
 	relief   sync.WaitGroup   // another goroutine that writes the response
 	relieved bool             // there is, or was one
+	panicked any              // what has ended that one; nil: nothing
 }
 
 // run writes the response until it is complete, is cut, or the client is gone. Then it

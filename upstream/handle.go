@@ -182,6 +182,7 @@ func (c *handleConn) run(k *call) {
 		}
 		if k.waiter != nil {
 			k.waiter.Returned()
+			k.waiter = nil // the function may keep its context
 		}
 		c.finish(k, answer)
 	}()
