@@ -76,21 +76,22 @@ func (x *exchange) handle(h jsonrpc.Handling, wait time.Duration) {
 		timer.Stop()
 		stop()
 		x.Returned()
-		switch x.relief.Wait(); {
-		case x.relieved:
+		if x.relief.Wait(); x.relieved {
 			x.s.stay()
-			if x.events != nil {
-				x.events.Expire() // as detach, which was too early for this
+		}
+		switch {
+		case x.panicked != nil:
+			panic(x.panicked) // net/http ends the request
+		case !returned: // runtime.Goexit: net/http writes nothing more
+			if !x.relieved {
+				x.w.Header()["Connection"] = closed
+				x.run()
 			}
-			if x.panicked != nil {
-				panic(x.panicked) // net/http ends the request
-			}
-		case returned:
+			x.endNow()
+		case !x.relieved:
 			x.run()
-		default: // runtime.Goexit: net/http writes nothing more, and closes the TCP connection
-			x.w.Header()["Connection"] = closed
-			x.run()
-			_ = http.NewResponseController(x.w).Flush() // a client that is gone needs no answer
+		case x.events != nil:
+			x.events.Expire() // as detach, which was too early for this
 		}
 	}()
 	h.Run()
@@ -118,27 +119,34 @@ func (x *exchange) relieve() {
 	}()
 }
 
-// endEarly ends a response that is over before the handler has returned, as after a timeout:
-// net/http would end it only then. So it takes the TCP connection from net/http and closes it.
+// endEarly ends a response that is over before the handler has returned, as after a timeout.
 func (x *exchange) endEarly() {
 	x.s.mu.Lock()
 	returned := x.returned
 	x.s.mu.Unlock()
-	if returned {
+	if !returned {
+		x.p.freeBody()
+		x.endNow()
+	}
+}
+
+// endNow ends a response that net/http would end when the goroutine of the request returns, or
+// not at all. So it takes the TCP connection from net/http, and closes it. Behind a middleware
+// that has no Hijack, the client has the answer, and its end is left to net/http.
+func (x *exchange) endNow() {
+	if x.ended {
 		return
 	}
-	x.p.freeBody()
+	x.ended = true
 	c := http.NewResponseController(x.w)
 	_ = c.SetWriteDeadline(time.Now().Add(x.h.opts.WriteTimeout)) // where there is none, Flush waits
-	if c.Flush() != nil {
-		return // the client is gone
-	}
+	flushed := c.Flush() == nil
 	conn, _, err := c.Hijack()
-	if err != nil { // behind a middleware that cannot: the answer has been sent, the end follows
+	if err != nil {
 		_ = c.SetWriteDeadline(time.Time{})
 		return
 	}
-	if x.events != nil && x.r.ProtoAtLeast(1, 1) {
+	if flushed && x.events != nil && x.r.ProtoAtLeast(1, 1) {
 		_ = conn.SetWriteDeadline(time.Now().Add(x.h.opts.WriteTimeout)) // it is a TCP connection
 		_, _ = conn.Write([]byte("0\r\n\r\n"))                           // the last chunk; a client that is gone needs none
 	}

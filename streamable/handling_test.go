@@ -73,6 +73,19 @@ func TestHandlersRunInTheirPOST(t *testing.T) {
 				}
 			},
 		},
+		"ends its goroutine late": {
+			handle: func(*handling) {
+				time.Sleep(5 * second)
+				runtime.Goexit()
+			},
+			client: func(f *fixture, began time.Time, post func() *reply) {
+				res := post()
+				res.wantEvent("2-1", "")
+				res.wantEvent("2-2", result("1"))
+				res.wantEnd()
+				f.wantTime(began, 5*second)
+			},
+		},
 		"is slow": {
 			handle: func(*handling) { time.Sleep(13 * second) },
 			client: func(f *fixture, began time.Time, post func() *reply) {
@@ -140,6 +153,19 @@ func TestHandlersRunInTheirPOST(t *testing.T) {
 				res.wantEvent("2-2", over)
 				res.wantEnd()
 				f.wantTime(began, 5*second)
+			},
+		},
+		"is answered by another, and ends its goroutine": {
+			handle: func(h *handling) {
+				time.AfterFunc(second, func() {
+					h.c.Answer(h.m.ID, jsonrpc.NewError(h.m.ID, jsonrpc.Errorf(-32603, "over")), "")
+				})
+				time.Sleep(time.Minute)
+				runtime.Goexit()
+			},
+			client: func(f *fixture, began time.Time, post func() *reply) {
+				post().want(http.StatusOK, over)
+				f.wantTime(began, second)
 			},
 		},
 		"its session is closed": {

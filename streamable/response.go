@@ -37,6 +37,7 @@ type exchange struct {
 	relief   sync.WaitGroup   // another goroutine that writes the response
 	relieved bool             // there is, or was one
 	panicked any              // what has ended that one; nil: nothing
+	ended    bool             // net/http has nothing more to do with the response
 }
 
 // run writes the response until it is complete, is cut, or the client is gone. Then it
