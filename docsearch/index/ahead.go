@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
 )
 
@@ -74,7 +75,7 @@ func (x *Index) loadLists(ctx context.Context, word string) (rows int, kept bool
 		rows = lists.N
 		return err
 	})
-	return rows, !x.common.Outdated(s.generation), err
+	return rows, !x.common.Outdated(s.generation, postings.Key{Word: word, Low: s.low, High: s.high}), err
 }
 
 // commonWords returns words that many pieces have, by a sample of all documents.

@@ -62,11 +62,12 @@ func (c *Cache) Put(generation int64, k Key, p Lists) {
 	}
 }
 
-// Outdated reports whether the cache holds a later generation.
-func (c *Cache) Outdated(generation int64) bool {
+// Outdated reports whether the cache holds a later generation, and not these lists.
+func (c *Cache) Outdated(generation int64, k Key) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return generation < c.generation
+	_, kept := c.lists[k]
+	return generation < c.generation && !kept
 }
 
 // Stage tells what the transaction does that is about to make a generation. It must be
