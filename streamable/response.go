@@ -30,14 +30,16 @@ type exchange struct {
 	opens  jsonrpc.ID
 	failed bool // it failed
 
-	// The session's mu guards what follows.
+	// Guarded by the session's mu:
 	taking   bool             // the goroutine of the request may take the handling of it
 	handling jsonrpc.Handling // what it has taken
 	returned bool             // the handler has returned
-	relief   sync.WaitGroup   // another goroutine that writes the response
-	relieved bool             // there is, or was one
-	panicked any              // what has ended that one; nil: nothing
-	ended    bool             // net/http has nothing more to do with the response
+	relieved bool             // another goroutine writes the response, or has done so
+
+	relief sync.WaitGroup // that goroutine
+	// That goroutine sets these; after its end, the goroutine of the request reads them.
+	panicked any  // what has ended it; nil: nothing
+	ended    bool // the response has been taken from net/http
 }
 
 // run writes the response until it is complete, is cut, or the client is gone. Then it
