@@ -25,7 +25,7 @@ func Linear(t *testing.T, n int, prepare func(n int) (work func())) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the work of others would be part of the time
 	var small, large time.Duration
 	for range attempts {
-		small, large = max(enough, measure(prepare(n))), measure(prepare(factor*n))
+		small, large = max(enough, Time(prepare(n))), Time(prepare(factor*n))
 		if large <= most*small {
 			return
 		}
@@ -34,8 +34,8 @@ func Linear(t *testing.T, n int, prepare func(n int) (work func())) {
 		factor, float64(large)/float64(small), small, large, most)
 }
 
-// measure returns the processor time of the fastest of three runs.
-func measure(work func()) time.Duration {
+// Time returns the processor time of the fastest of three runs of work, in one goroutine.
+func Time(work func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	least := time.Duration(1<<63 - 1)
