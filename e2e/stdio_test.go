@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -114,6 +114,10 @@ func TestStdioEndsWithItsParent(t *testing.T) {
 	parent := exec.Command("sh", append([]string{"-c", `"$@" <&3 & wait`, "sh"}, overStdio(t, fake(t)...)...)...)
 	parent.ExtraFiles = []*os.File{in}
 	parent.SysProcAttr = endsWithParent()
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +125,10 @@ func TestStdioEndsWithItsParent(t *testing.T) {
 	if _, err := fmt.Fprintln(open, requestJSON("1", "tools/list", "{}")); err != nil {
 		t.Fatal(err)
 	}
-	var all []process
-	for deadline := time.Now().Add(patience); len(all) < 2 && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		all = descendants(t, parent.Process.Pid)
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("no answer: %v", err)
 	}
+	all := descendants(t, parent.Process.Pid)
 	if len(all) < 2 {
 		t.Fatalf("%d processes, want sse-server and its server", len(all))
 	}

@@ -36,7 +36,7 @@ func (x *exchange) Returned() {
 // pass passes the messages of the POST on, and writes the response.
 func (x *exchange) pass(p *post) {
 	x.p = p
-	wait := x.wait()
+	wait := x.wait() // now: later another goroutine may write the response
 	x.taking = len(p.messages) == 1 && !p.stream && x.opens == "" && !x.st.json && p.r.ProtoMajor == 1
 	if x.taking {
 		p.messages[0].Waiter = x

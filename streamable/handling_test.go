@@ -45,6 +45,29 @@ func (f *fixture) handles(handle func(h *handling)) {
 	}
 }
 
+// wrap puts a middleware with such writers before the Handler; nil protocols are those of
+// net/http.
+func (f *fixture) wrap(protocols *http.Protocols, wrap func(http.ResponseWriter) http.ResponseWriter) {
+	f.srv.Stop()
+	f.srv = pipetest.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.handler.ServeHTTP(wrap(w), r)
+	}), protocols, nil)
+}
+
+// postInVain posts a request that gets no response.
+func (f *fixture) postInVain(ctx context.Context, session string) {
+	f.t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", strings.NewReader(request("1", "work")))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	req.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {session}}
+	if res, err := f.srv.Client.Do(req); err == nil {
+		res.Body.Close()
+		f.t.Errorf("got %s, want none", res.Status)
+	}
+}
+
 // note is a notification of a server about a request.
 func (h *handling) note() {
 	_ = h.c.Send(h.m.ID, []byte(`{"jsonrpc":"2.0","method":"note"}`)) // the client checks that it comes
@@ -220,15 +243,7 @@ func TestHandlerOfAClientThatIsGone(t *testing.T) {
 		get := f.do(http.MethodGet, "", in(id, "Accept", "text/event-stream")...)
 		ctx, leave := context.WithCancel(f.t.Context())
 		time.AfterFunc(second/10, leave)
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/mcp", strings.NewReader(request("1", "work")))
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		req.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
-		if res, err := f.srv.Client.Do(req); err == nil {
-			res.Body.Close()
-			f.t.Errorf("got %s, want none", res.Status)
-		}
+		f.postInVain(ctx, id)
 		if _, data := get.next(); data != `{"jsonrpc":"2.0","method":"note"}` {
 			f.t.Errorf("got %s", data)
 		}
@@ -257,22 +272,10 @@ func TestBodyOfAHandlerThatDoesNotReturn(t *testing.T) {
 // A middleware whose writer panics ends the response, and nothing else.
 func TestWriterThatPanicsBesideTheHandler(t *testing.T) {
 	bubble(t, streamable.Options{StreamAfter: second}, connstate.Limits{}, func(f *fixture) {
-		f.srv.Stop()
-		f.srv = pipetest.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			f.handler.ServeHTTP(aborting{w}, r)
-		}), nil, nil)
+		f.wrap(nil, func(w http.ResponseWriter) http.ResponseWriter { return aborting{w} })
 		f.handles(func(*handling) { time.Sleep(3 * second) })
 		id := f.initialize("2025-11-25")
-		req, err := http.NewRequestWithContext(f.t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(request("1", "work")))
-		if err != nil {
-			f.t.Fatal(err)
-		}
-		req.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
-		res, err := f.srv.Client.Do(req)
-		if err == nil {
-			res.Body.Close()
-			f.t.Errorf("got %s, want none", res.Status)
-		}
+		f.postInVain(f.t.Context(), id)
 		f.backend.last().Close("client")
 		synctest.Wait()
 		if n := f.registry.Len(); n != 0 {
@@ -314,10 +317,7 @@ func TestHandlersThatRunElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-				f.srv.Stop()
-				f.srv = pipetest.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					f.handler.ServeHTTP(c.wrap(w), r)
-				}), c.protocols, nil)
+				f.wrap(c.protocols, c.wrap)
 				f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
 					if m.Waiter != nil && m.Waiter.Take(&handling{c, m, func(*handling) {}}) {
 						f.t.Error("taken")

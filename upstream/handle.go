@@ -29,8 +29,8 @@ const maxRunning = 16384
 // POST. The context ends when the client cancels the request (notifications/cancelled),
 // when the function has returned, and when the session is closed. For a notification, and
 // for a response to a request of the server, the function runs before Send returns, which
-// keeps their order: it must return promptly. The context ends with the session, the returned value
-// is dropped, and Send returns a panic as an error.
+// keeps their order: it must return promptly. The context ends with the session, the
+// returned value is dropped, and Send returns a panic as an error.
 //
 // A json.RawMessage or []byte is sent unchanged, and belongs to the session from then
 // on. json.Marshal encodes any other value. A response must have the id of its request.

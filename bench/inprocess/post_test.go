@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -70,5 +69,3 @@ func (s *sink) Write(p []byte) (int, error) {
 }
 
 func (s *sink) Flush() {}
-
-var _ io.Writer = (*sink)(nil)

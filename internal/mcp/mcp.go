@@ -154,13 +154,19 @@ func Required(method string, params json.RawMessage) json.RawMessage {
 		}
 		return json.RawMessage(`{"sampling":{}}`)
 	case MethodElicit:
-		mode, _ := jsonrpc.Member(params, "mode")
-		if name, _ := jsonrpc.Text(mode); name == "url" {
+		if asksURL(params) {
 			return json.RawMessage(`{"elicitation":{"url":{}}}`)
 		}
 		return json.RawMessage(`{"elicitation":{}}`)
 	}
 	return nil
+}
+
+// asksURL reports whether an elicitation with these params is about an address to visit.
+func asksURL(params json.RawMessage) bool {
+	mode, _ := jsonrpc.Member(params, "mode")
+	name, _ := jsonrpc.Text(mode)
+	return name == "url"
 }
 
 // Answers reports whether a client with these capabilities answers a server's request for
@@ -175,8 +181,7 @@ func Answers(capabilities json.RawMessage, method string, params json.RawMessage
 		_, withTools := jsonrpc.Member(params, "tools")
 		return declares("sampling") && (!withTools || declares("sampling", "tools"))
 	case MethodElicit:
-		mode, _ := jsonrpc.Member(params, "mode")
-		if name, _ := jsonrpc.Text(mode); name == "url" {
+		if asksURL(params) {
 			return declares("elicitation", "url")
 		}
 		// {} means forms, as in versions without modes.
