@@ -27,7 +27,7 @@ var chaosWaits = []string{
 	"--write-timeout", "5s", "--session-timeout", "5s", "--max-line-bytes", fmt.Sprint(chaosLine),
 }
 
-const chaosBound = 2*(3*time.Second+4*time.Second) + 10*time.Second
+const chaosBound = 2*(3*time.Second+4*time.Second) + time.Minute
 
 // chaosRun is one configuration under chaos.
 type chaosRun struct {

@@ -38,7 +38,7 @@ type attack struct {
 
 // innocentBound is long, as a machine may be busy; what an attack delays, it delays
 // for longer.
-const innocentBound = 10 * time.Second
+const innocentBound = time.Minute
 
 // attacked is a gateway under attack.
 type attacked struct {

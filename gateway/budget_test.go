@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -91,7 +90,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if err := innocent.send(request("1", "tools/list")); err != nil {
 		t.Fatal(err)
 	}
-	before := scaletest.Heap()
+	before := liveHeap()
 	var refused atomic.Int64
 	post := func(s *stream, body string) {
 		resp, err := client.Post(s.post, "application/json", strings.NewReader(body))
@@ -122,7 +121,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	grown := scaletest.Heap() - before
+	grown := liveHeap() - before
 	if grown > limit+limit/4+clients*each {
 		t.Errorf("the heap has grown by %d MiB, with a budget of %d MiB", grown>>20, limit>>20)
 	}

@@ -122,7 +122,7 @@ func serve(t testing.TB, up upstream.Upstream, opts gateway.Options, mount ...fu
 	s := httptest.NewServer(h)
 	transport := &http.Transport{MaxIdleConnsPerHost: 256}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := g.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)

@@ -52,7 +52,7 @@ func TestRequestBesideTheReturnOfASession(t *testing.T) {
 		p.awaitAnswers(t)
 		p.c.Close("left")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := g.Shutdown(ctx); err != nil {
 		t.Error(err)

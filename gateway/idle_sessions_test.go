@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -47,14 +46,14 @@ func TestSessionsThatNobodyUses(t *testing.T) {
 		}()
 		openSession(g) // what is made once is not a session's
 		time.Sleep(2 * time.Minute)
-		before, goroutines := scaletest.Heap(), runtime.NumGoroutine()
+		before, goroutines := liveHeap(), runtime.NumGoroutine()
 		for range n {
 			if code := openSession(g); code != http.StatusOK {
 				t.Fatalf("a session was refused with %d", code)
 			}
 		}
 		synctest.Wait()
-		each := (scaletest.Heap() - before) / int64(n)
+		each := (liveHeap() - before) / int64(n)
 		t.Logf("%d bytes for each of %d sessions", each, n)
 		if each > idleSession && !raceEnabled {
 			t.Errorf("an idle session takes %d bytes, want at most %d", each, idleSession)
@@ -73,7 +72,7 @@ func TestSessionsThatNobodyUses(t *testing.T) {
 		if got := metric(t, g, "mcp_sse_connections"); got != 0 {
 			t.Errorf("%v sessions are left after a minute", got)
 		}
-		if left := scaletest.Heap() - before; left > int64(n)*idleSession/10 {
+		if left := liveHeap() - before; left > int64(n)*idleSession/10 {
 			t.Errorf("%d bytes are left of sessions that have expired", left)
 		}
 		if code := openSession(g); code != http.StatusOK {

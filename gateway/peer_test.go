@@ -276,7 +276,7 @@ func metric(t testing.TB, g *gateway.Gateway, name string) float64 {
 // await waits, in real time, until the connection is in a state.
 func (p *peer) await(t testing.TB, want connstate.State) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for p.c.State() != want {
 		if time.Now().After(deadline) {
 			t.Fatalf("state = %s, want %s", p.c.State(), want)

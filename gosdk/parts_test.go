@@ -9,7 +9,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/mcp-sse/mcp-sse/gosdk"
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -54,25 +53,4 @@ func FuzzServerMessages(f *testing.F) {
 		got, _ = jsonrpc.Member(msg, "params")
 		check("params", got, data)
 	})
-}
-
-// What a server sends costs time in proportion to its size.
-func TestServerMessagesAreLinear(t *testing.T) {
-	for name, of := range map[string]func(n int) []byte{
-		"text":    func(n int) []byte { return []byte(`"` + string(bytes.Repeat([]byte("x"), n)) + `"`) },
-		"no UTF8": func(n int) []byte { return append(append([]byte(`"`), bytes.Repeat([]byte("\xffx"), n/2)...), '"') },
-		"lines":   func(n int) []byte { return append(append([]byte("["), bytes.Repeat([]byte("\n1,"), n/3)...), '1', ']') },
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 1<<16, func(n int) func() {
-				data := of(n)
-				return func() {
-					gosdk.PartsOf(&sdk.Response{Result: data})
-					if _, err := gosdk.Encode(&sdk.Request{Method: "x", Params: data}); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		})
-	}
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/mcpgo"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -87,7 +86,7 @@ func TestSessionsLeaveNothing(t *testing.T) {
 	if n := count(); n != 0 {
 		t.Errorf("%d sessions are registered", n)
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
 		runtime.Gosched()
 	}
@@ -672,23 +671,4 @@ func forward(t *testing.T, c *multiplex.Caller, msg string) {
 		t.Fatal(err)
 	}
 	_ = c.Forward(m) // it fails when the session is over
-}
-
-// What a client sends costs no more than its size.
-func TestSendScales(t *testing.T) {
-	srv := server.NewMCPServer("x", "1")
-	scaletest.Linear(t, 1000, func(n int) func() {
-		return func() {
-			conn, err := mcpgo.Server(srv).Dial(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range n {
-				_ = conn.Send(jsonrpc.NewNotification("notifications/n", nil))
-				_ = conn.Send(jsonrpc.NewNotification("notifications/cancelled", fmt.Appendf(nil, `{"requestId":%d}`, i)))
-				_ = conn.Send(jsonrpc.NewResult(jsonrpc.ID(fmt.Sprint(i)), json.RawMessage(`{}`)))
-			}
-			_ = conn.Close()
-		}
-	})
 }

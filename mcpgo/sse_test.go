@@ -182,7 +182,7 @@ func TestStartAndShutdown(t *testing.T) {
 	if n := len(s.Gateway().Snapshot()); n != 1 {
 		t.Errorf("%d connections", n)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Error(err)
@@ -257,7 +257,7 @@ func TestConnectionsLeaveNothing(t *testing.T) {
 		}
 		c.close()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := h.Shutdown(ctx); err != nil {
 		t.Error(err)

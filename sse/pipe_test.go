@@ -72,7 +72,7 @@ func (r *reader) next() event {
 			r.t.Fatalf("read an event: %v", g.err)
 		}
 		return g.e
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		r.Body.Close()
 		<-got
 		r.t.Fatal("no event came")

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/stdio"
@@ -215,15 +214,6 @@ func TestServeRefusedByTheRegistry(t *testing.T) {
 	r.Drain()
 	if err := stdio.Serve(t.Context(), &backend{}, r, strings.NewReader(""), io.Discard, stdio.Options{}); err == nil {
 		t.Error("got nil, want the refusal")
-	}
-}
-
-func TestLongLinesTakeLinearTime(t *testing.T) {
-	for _, limit := range []int{1 << 30, 10} {
-		scaletest.Linear(t, 400_000, func(n int) func() {
-			line := strings.Repeat("x", n) + "\n"
-			return func() { stdio.ReadLine(bufio.NewReaderSize(strings.NewReader(line), 4<<10), limit) }
-		})
 	}
 }
 

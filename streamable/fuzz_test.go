@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
@@ -70,52 +69,4 @@ func FuzzEventID(f *testing.F) {
 			t.Errorf("%q was read as %s", text, id)
 		}
 	})
-}
-
-// Requests take time in proportion to their size.
-func TestRequestsScale(t *testing.T) {
-	h, registry := newHandler(t, streamable.Options{})
-	serve := func(r *http.Request) func() {
-		r.Header.Set("Content-Type", "application/json")
-		if r.Header.Get("Accept") == "" {
-			r.Header.Set("Accept", acceptBoth)
-		}
-		return func() {
-			h.ServeHTTP(httptest.NewRecorder(), r)
-			for _, c := range registry.All() {
-				c.Close(metrics.ClosedShutdown)
-			}
-		}
-	}
-	post := func(body string) *http.Request {
-		return httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
-	}
-	for name, request := range map[string]func(n int) *http.Request{
-		"body": func(n int) *http.Request {
-			return post(`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"x":"` + strings.Repeat("y", 64*n) + `"}}`)
-		},
-		"batch": func(n int) *http.Request {
-			return post("[" + strings.Repeat(`{"jsonrpc":"2.0","method":"a"},`, n) + "{}]")
-		},
-		"deep": func(n int) *http.Request { return post(strings.Repeat("[", 64*n)) },
-		"Accept": func(n int) *http.Request {
-			r := post(`{}`)
-			r.Header.Set("Accept", strings.Repeat("text/html;q=0.1;a=b,", n))
-			return r
-		},
-		"session": func(n int) *http.Request {
-			r := post(request("1", "echo"))
-			r.Header.Set("Mcp-Session-Id", strings.Repeat("x", 16*n))
-			return r
-		},
-		"version": func(n int) *http.Request {
-			r := post(request("1", "echo"))
-			r.Header.Set("Mcp-Protocol-Version", strings.Repeat("2025-", 16*n))
-			return r
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 1000, func(n int) func() { return serve(request(n)) })
-		})
-	}
 }

@@ -223,13 +223,9 @@ func TestAddressInUse(t *testing.T) {
 func TestShutdownTimeout(t *testing.T) {
 	p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "100ms")
 	sleepForLong(t, p)
-	began := time.Now()
 	p.signals <- syscall.SIGTERM
 	if code := <-p.code; code != exitOK {
 		t.Errorf("got exit code %d, want 0\n%s", code, p.log.String())
-	}
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the shutdown took %v", took)
 	}
 	if !strings.Contains(p.log.String(), "streams were cut") {
 		t.Errorf("the log does not warn:\n%s", p.log.String())

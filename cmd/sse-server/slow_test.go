@@ -6,14 +6,13 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
-
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 )
 
 // dial opens a TCP connection to the program that the test bounds.
@@ -28,7 +27,7 @@ func (p *program) dial(t *testing.T) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	return conn
 }
 
@@ -48,9 +47,8 @@ func TestHalfRequestsEnd(t *testing.T) {
 		if _, err := io.WriteString(conn, sent); err != nil {
 			t.Fatal(err)
 		}
-		began := time.Now()
 		if _, err := io.ReadAll(conn); err != nil && strings.Contains(err.Error(), "timeout") {
-			t.Errorf("%s: the TCP connection is open after %v", name, time.Since(began))
+			t.Errorf("%s: the TCP connection stays open", name)
 		}
 	}
 	if conn := p.dial(t); ask(t, conn, "/healthz") != "HTTP/1.1 200 OK" {
@@ -124,11 +122,20 @@ func TestStreamsForgetTheirHead(t *testing.T) {
 		}
 	}
 	open() // starts the shared session
-	before := scaletest.Heap()
+	before := liveHeap()
 	for range streams {
 		open()
 	}
-	if each := (scaletest.Heap() - before) / streams; each > 100<<10 {
+	if each := (liveHeap() - before) / streams; each > 100<<10 {
 		t.Errorf("each stream keeps %d KiB", each>>10)
 	}
+}
+
+// liveHeap returns the bytes of live objects.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC() // a pool gives up its items at the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

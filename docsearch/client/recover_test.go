@@ -235,12 +235,8 @@ func TestKillsADaemonThatHangs(t *testing.T) {
 	c := newClient(t, dir, modeGood, client.Options{HangTimeout: 200 * time.Millisecond})
 	hung := mustAsk(t, c, "q")
 	stopDaemon(t, hung)
-	began := time.Now()
 	if pid := mustAsk(t, c, "q"); pid == hung {
 		t.Errorf("daemon %d answered, which is stopped", pid)
-	}
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("took %v", took)
 	}
 	eventually(t, "the daemon that hung is gone", func() bool { return syscall.Kill(hung, 0) != nil })
 }

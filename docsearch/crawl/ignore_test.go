@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 // ignoreCases have the files with patterns, and the paths that a walk visits of paths.
@@ -177,26 +175,6 @@ func TestHostileIgnoreFileIsBounded(t *testing.T) {
 		if (err == nil) != tc.fits || len(patterns) > maxPatterns {
 			t.Errorf("%s: %d patterns, %v", name, len(patterns), err)
 		}
-	}
-}
-
-func TestIgnoreTimeIsLinear(t *testing.T) {
-	const name = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
-	for _, part := range []string{"*a", "**/", "?", "[a-z]", "a/", "{a,", "[", `\a`, "a*"} {
-		t.Run(fmt.Sprintf("%q", part), func(t *testing.T) {
-			line := strings.Repeat(part, min(maxGlobStars, maxGlobBytes/len(part))) + "c\n"
-			scaletest.Linear(t, 40, func(n int) func() {
-				data := []byte(strings.Repeat(line, n))
-				path := strings.Repeat(name+"/", 20) + name
-				return func() {
-					patterns, _ := parsePatterns(data)
-					r := &rules{dir: ".", patterns: patterns}
-					for range 5 {
-						r.ignores(path, false)
-					}
-				}
-			})
-		})
 	}
 }
 

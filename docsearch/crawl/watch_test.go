@@ -345,7 +345,7 @@ func collect(t *testing.T, w *Watcher, want []string) []string {
 			for _, rel := range paths {
 				all[rel] = true
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(time.Minute):
 			return outermost(all)
 		}
 	}

@@ -91,18 +91,14 @@ func TestWaitForFolders(t *testing.T) {
 	url := fmt.Sprint(r.base, "/api/v1/folders?wait=30&after=", r.revision())
 	poll.Go(func() {
 		response, err := r.client.Get(url)
-		if err == nil {
+		if err == nil { // it may come too late
 			response.Body.Close()
 		}
 	})
-	began := time.Now()
 	if err := r.end(); err != nil {
 		t.Error(err)
 	}
 	poll.Wait()
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("the end took %v", took)
-	}
 }
 
 func (r *running) revision() int64 {

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait for something that should come soon.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // running is a daemon that serves.
 type running struct {

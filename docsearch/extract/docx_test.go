@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 func TestDOCXText(t *testing.T) {
@@ -101,22 +100,6 @@ func TestDOCXEndsWithItsContext(t *testing.T) {
 	cancel()
 	if _, err := docx(ctx, buildDOCX("<w:p/>"), 1<<20); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-}
-
-func TestDOCXTimeIsLinear(t *testing.T) {
-	for name, part := range map[string]string{
-		"paragraphs": "<w:p><w:r><w:t>text</w:t></w:r></w:p>",
-		"headings":   `<w:p><w:pPr><w:outlineLvl w:val="1"/></w:pPr><w:r><w:t>text</w:t></w:r></w:p>`,
-		"cells":      "<w:tbl><w:tr><w:tc><w:p><w:t>a</w:t></w:p></w:tc></w:tr></w:tbl>",
-		"attributes": `<w:p a="b" c="d"/>`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 150, func(n int) func() {
-				data := buildDOCX(strings.Repeat(part, n))
-				return func() { _, _ = docx(t.Context(), data, 16<<20) }
-			})
-		})
 	}
 }
 

@@ -3,8 +3,6 @@ package extract
 import (
 	"strings"
 	"testing"
-
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 func TestHTML(t *testing.T) {
@@ -48,20 +46,6 @@ func TestHTML(t *testing.T) {
 			t.Errorf("%s: headings %q, want %q", name, got, tc.headings)
 		}
 		checkDocument(t, doc)
-	}
-}
-
-func TestHTMLTimeIsLinear(t *testing.T) {
-	for name, part := range map[string]string{
-		"open elements": "<div>", "formatting": "<b><p>", "headings": "<h1>a", "less-than": "<", "ampersands": "&", "entities": "&amp;",
-		"comments": "<!--", "attributes": "<a b=c ", "scripts": "<script></scrip", "pictures": "<svg>", "tables": "<table><td>", "pre": "<pre>\n", "titles": "<title>x", "quotes": "<a '",
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 3_000, func(n int) func() {
-				page := []byte(strings.Repeat(part, n/len(part)+1))
-				return func() { _, _ = htmlDocument(t.Context(), page, 1<<20) }
-			})
-		})
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 func TestDecode(t *testing.T) {
@@ -152,25 +151,6 @@ func TestCode(t *testing.T) {
 	}
 	if got, want := strings.Join(headings, "|"), "package x|func Do(a int)|type T struct|class Foo"; got != want {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestTextTimeIsLinear(t *testing.T) {
-	for name, part := range map[string]string{
-		"words": "some words\n", "headings": "# a\n", "underlines": "a\n=\n", "one line": "a ", "hashes": "#", "fences": "```\n",
-		"brackets": "# [[[[[", "invalid": "\xff\xfe\xfd ", "carriage returns": "\r", "reserved": "\ue000", "func": "func a", "front": "---\ntitle",
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 6_000, func(n int) func() {
-				data := []byte(strings.Repeat(part, n/len(part)+1))
-				return func() {
-					if text, err := decode(data, 1<<20); err == nil {
-						markdown(text)
-						code(text)
-					}
-				}
-			})
-		})
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
@@ -14,7 +13,6 @@ func TestHostileQueriesAreHarmless(t *testing.T) {
 	x := open(t, index.Options{})
 	update(t, x, text("a.txt", "a b c word x"))
 	for _, q := range hostile {
-		began := time.Now()
 		r, err := x.Search(t.Context(), index.Query{Text: q, Concepts: []string{q}, Terms: []string{q, q}})
 		if err != nil && !errors.Is(err, index.ErrQuery) {
 			t.Errorf("%.40q: %v", q, err)
@@ -24,9 +22,6 @@ func TestHostileQueriesAreHarmless(t *testing.T) {
 		}
 		if len(q) > 1<<15 && (r == nil || len(r.Warnings) != 1) {
 			t.Errorf("%.40q: no warning", q)
-		}
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("%.40q takes %v", q, took)
 		}
 	}
 }

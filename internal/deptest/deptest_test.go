@@ -56,7 +56,6 @@ var outside = map[string][]string{
 	"e2e/leaktest":                    {"internal/load"},
 	"internal/load":                   {},
 	"internal/ssetest":                {},
-	"internal/scaletest":              {},
 	"internal/pipetest":               {},
 	"cmd/sse-server/internal/clitest": {},
 }
@@ -175,7 +174,7 @@ func TestNeighboursStayApart(t *testing.T) {
 // What is for tests only stays out of the program.
 func TestTestHelpersAreImportedByTestsOnly(t *testing.T) {
 	for _, p := range load(t) {
-		for _, helper := range []string{"upstream/internal/upstreamtest", "internal/ssetest", "internal/scaletest", "cmd/sse-server/internal/clitest"} {
+		for _, helper := range []string{"upstream/internal/upstreamtest", "internal/ssetest", "cmd/sse-server/internal/clitest"} {
 			if slices.Contains(p.Imports, module+"/"+helper) {
 				t.Errorf("%s imports %s", p.short(), helper)
 			}

@@ -2,12 +2,9 @@ package mirror_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/internal/mirror"
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 )
 
 func TestDecode(t *testing.T) {
@@ -78,20 +75,5 @@ func FuzzParams(f *testing.F) {
 				t.Fatalf("%+v", p)
 			}
 		}
-	})
-}
-
-func TestReadingTakesTimeInProportion(t *testing.T) {
-	scaletest.Linear(t, 3000, func(n int) func() {
-		value := "=?base64?" + strings.Repeat("YWFh", 10*n) + "?="
-		return func() { mirror.Decode(value); mirror.Encode(value) }
-	})
-	scaletest.Linear(t, 300, func(n int) func() {
-		var all []string
-		for i := range n {
-			all = append(all, fmt.Sprintf(`"a%d":{"type":"string","x-mcp-header":"A%d"}`, i, i))
-		}
-		schema := json.RawMessage(`{"properties":{` + strings.Join(all, ",") + `}}`)
-		return func() { _, _ = mirror.Params(schema) }
 	})
 }

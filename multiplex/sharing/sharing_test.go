@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
@@ -164,17 +162,6 @@ func TestTasksAreBounded(t *testing.T) {
 	if tasks, _ := s.Len(); tasks != 4096 {
 		t.Errorf("%d tasks", tasks)
 	}
-}
-
-func TestUpdatesTakeTimeByTheLengthOfTheURI(t *testing.T) {
-	var s sharing.Subscriptions[string]
-	for i := range 100 {
-		s.Add(fmt.Sprint("a://", i), "ann")
-	}
-	scaletest.Linear(t, 5000, func(n int) func() {
-		uri := "a://" + strings.Repeat("/", n)
-		return func() { s.Updated(uri) }
-	})
 }
 
 func TestSubscriptionsLeaveNothing(t *testing.T) {

@@ -39,7 +39,6 @@ var mayImport = map[string][]string{
 	"internal/deptest":         {},
 	"internal/pause":           {},
 	"internal/printable":       {},
-	"internal/scaletest":       {},
 	"mcpserver":                {"api", "client", "internal/pause"},
 }
 

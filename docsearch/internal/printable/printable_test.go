@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 func TestPrintable(t *testing.T) {
@@ -30,17 +29,6 @@ func TestPrintable(t *testing.T) {
 		if got := printable.Line(text); got != want.line {
 			t.Errorf("Line(%q) = %q, want %q", text, got, want.line)
 		}
-	}
-}
-
-func TestTimeIsLinear(t *testing.T) {
-	for name, part := range map[string]string{"letters": "a", "blanks": " ", "controls": "\x1b", "invisible": "\u202e"} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 20_000, func(n int) func() {
-				text := strings.Repeat(part, n)
-				return func() { printable.Line(text) }
-			})
-		})
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/front"
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/stateless"
 )
@@ -77,55 +76,6 @@ func FuzzState(f *testing.F) {
 			t.Fatalf("%q, changed at %d: %v", changed, at, err)
 		}
 	})
-}
-
-func TestRequestsTakeTimeInProportion(t *testing.T) {
-	for name, params := range map[string]func(n int) string{
-		"arguments": func(n int) string { return `{"name":"t","arguments":{` + members(n, "1") + `}}` },
-		"answers":   func(n int) string { return `{"name":"t","inputResponses":{` + members(n, "{}") + `}}` },
-		"state":     func(n int) string { return `{"name":"t","requestState":"` + strings.Repeat("A", 100*n) + `"}` },
-		"members":   func(n int) string { return `{"name":"t",` + members(n, `{"_meta":{}}`) + `}` },
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, stateless.Options{Options: front.Options{MaxMessageBytes: 64 << 20, HeartbeatInterval: -1}})
-			scaletest.Linear(t, 300, func(n int) func() {
-				r := ask{method: "tools/call", params: params(n), capabilities: askAll}
-				m, err := jsonrpc.Parse([]byte(r.message()))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return func() {
-					f.ServePOST(&response{header: make(http.Header)}, r.request(t.Context()), "", m, false)
-				}
-			})
-		})
-	}
-}
-
-func TestServersMessagesTakeTimeInProportion(t *testing.T) {
-	for name, message := range map[string]func(n int) string{
-		"log": func(n int) string {
-			return `{"jsonrpc":"2.0","method":"notifications/message","params":{` + members(n, "1") + `}}`
-		},
-		"updated": func(n int) string { return updated("a:x/" + strings.Repeat("a/", 10*n)) },
-		"ask": func(n int) string {
-			return `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{` + members(n, "1") + `}}`
-		},
-		"result": func(n int) string { return `{"jsonrpc":"2.0","id":2,"result":{` + members(n, "1") + `}}` },
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 300, func(n int) func() {
-				f := newFixture(t, quiet)
-				done := make(chan struct{})
-				f.server.serve = func(c *conn, m *jsonrpc.Message) { close(done) }
-				f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
-				<-done
-				c := f.server.connections()[0]
-				text := []byte(message(n))
-				return func() { _ = c.Send("2", text) }
-			})
-		})
-	}
 }
 
 // members returns n members of an object.

@@ -3,10 +3,8 @@ package buffer
 import (
 	"bytes"
 	"errors"
-	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -97,34 +95,6 @@ func TestEndsOfAMessage(t *testing.T) {
 				checkEnds(t, e.Error(), data[:n])
 			}
 		}
-	}
-}
-
-// However long the lines and small the pieces, splitting takes time in proportion.
-func TestSplittingTakesTimeInProportion(t *testing.T) {
-	for name, tc := range map[string]struct {
-		max, piece int
-		text       string
-	}{
-		"one long line":           {64 << 20, 4096, "x"},
-		"one line over the limit": {1000, 4096, "x"},
-		"the same by byte":        {1000, 1, "x"},
-		"many over the limit":     {3, 4096, "xxxx\n"},
-		"empty lines":             {10, 4096, "\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 20_000, func(n int) func() {
-				data := []byte(strings.Repeat(tc.text, n/len(tc.text)))
-				return func() {
-					s := NewSplitter(tc.max, nil)
-					for p := data; len(p) > 0; p = p[min(len(p), tc.piece):] {
-						for rest := p[:min(len(p), tc.piece)]; len(rest) > 0; {
-							_, rest, _ = s.Next(rest)
-						}
-					}
-				}
-			})
-		})
 	}
 }
 

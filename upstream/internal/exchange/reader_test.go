@@ -12,7 +12,6 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -183,32 +182,6 @@ func TestReaderWarnsOnceOfInvalidMessages(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "server sent an invalid message"); n != 1 {
 		t.Errorf("%d warnings:\n%s", n, log.String())
-	}
-}
-
-func TestReadingTakesTimeInProportion(t *testing.T) {
-	for name, body := range map[string]func(n int) (kind, body string){
-		"events": func(n int) (string, string) {
-			return "text/event-stream", strings.Repeat("id: 1\ndata: "+note+"\n\n", n)
-		},
-		"lines of data": func(n int) (string, string) { return "text/event-stream", strings.Repeat("data: x\n", n) + "\n" },
-		"one long line": func(n int) (string, string) { return "text/event-stream", "data: " + strings.Repeat(note, n) + "\n\n" },
-		"batch": func(n int) (string, string) {
-			return "application/json", "[" + strings.Repeat(note+",", n) + note + "]"
-		},
-		"empty batches": func(n int) (string, string) { return "application/json", "[" + strings.Repeat("[],", n) + "[]]" },
-		"deep":          func(n int) (string, string) { return "application/json", strings.Repeat("[", n) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 1000, func(n int) func() {
-				kind, text := body(n)
-				return func() {
-					r := Reader{Endpoint: testEndpoint(""), ID: "2"}
-					r.Endpoint.Limit = 64 << 20
-					_, _ = r.Read(response(kind, text))
-				}
-			})
-		})
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/mirror"
-	"github.com/mcp-sse/mcp-sse/internal/scaletest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
@@ -374,33 +373,6 @@ func FuzzModernHeader(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestReadingToolsTakesTimeInProportion(t *testing.T) {
-	for name, list := range map[string]func(n int) string{
-		"tools": func(n int) string {
-			tool := `{"name":"t","inputSchema":{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}}`
-			return strings.Repeat(tool+",", n) + tool
-		},
-		"invalid tools": func(n int) string {
-			tool := `{"name":"t","inputSchema":{"properties":{"a":{"x-mcp-header":"A"}}}}`
-			return strings.Repeat(tool+",", n) + tool
-		},
-		"mirrored arguments": func(n int) string {
-			var all []string
-			for i := range n {
-				all = append(all, fmt.Sprintf(`"a%d":{"type":"string","x-mcp-header":"A%d"}`, i, i))
-			}
-			return `{"name":"t","inputSchema":{"properties":{` + strings.Join(all, ",") + `}}}`
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 300, func(n int) func() {
-				result := json.RawMessage(`{"tools":[` + list(n) + `]}`)
-				return func() { readTools(result) }
-			})
-		})
-	}
 }
 
 func TestToolWithTooManyMirroredArgumentsIsLeftOut(t *testing.T) {

@@ -292,12 +292,8 @@ func TestCloseEndsEverything(t *testing.T) {
 	k.Send(upstreamtest.Call2)
 	s.Wait(t, 1, upstreamtest.Posted("tools/call"))
 	s.Wait(t, 1, upstreamtest.Method("GET"))
-	begin := time.Now()
 	if err := k.Conn.Close(); err != nil {
 		t.Error(err)
-	}
-	if took := time.Since(begin); took > 3*time.Second {
-		t.Errorf("Close took %s", took)
 	}
 	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrClosed) {
 		t.Errorf("Recv gives %v", a.Err)

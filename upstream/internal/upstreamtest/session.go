@@ -8,7 +8,7 @@ import (
 )
 
 // Patience bounds each wait for something that must happen, over real sockets.
-const Patience = 10 * time.Second
+const Patience = time.Minute
 
 // Dial opens a session that is closed with the test.
 func Dial(t testing.TB, up jsonrpc.Dialer) jsonrpc.Conn {

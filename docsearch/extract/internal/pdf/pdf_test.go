@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 func TestText(t *testing.T) {
@@ -82,32 +81,6 @@ func FuzzCharacterMap(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestCharacterMapTimeIsLinear(t *testing.T) {
-	for name, part := range map[string]string{
-		"pairs": "<0001> <0041> ", "open": "<00 ", "arrays": "[<41> ", "ranges": "1 beginbfrange <0001> <0009> <0041> endbfrange\n", "lists": "beginbfchar ",
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 20_000, func(n int) func() {
-				program := []byte("beginbfchar " + strings.Repeat(part, n/len(part)+1) + "endbfchar endbfrange")
-				return func() { (&font{toUnicode: make(map[string]string)}).readCharacterMap(program) }
-			})
-		})
-	}
-}
-
-func TestTimeIsLinear(t *testing.T) {
-	for name, part := range map[string]string{
-		"texts": "(text) Tj ", "lines": "(text) Tj 0 -12 Td ", "states": "q ", "matrices": "1 0 0 1 0 0 cm ", "kerning": "[(a) 9 (b)] TJ ",
-	} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 200, func(n int) func() {
-				data := pdftest.OnePage("BT /F 10 Tf " + strings.Repeat(part, n) + "ET")
-				return func() { _, _ = Read(data, 1<<20) }
-			})
-		})
-	}
 }
 
 func TestReasons(t *testing.T) {

@@ -3,8 +3,6 @@ package plain
 import (
 	"strings"
 	"testing"
-
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 func TestBuilder(t *testing.T) {
@@ -72,21 +70,6 @@ func TestSectionsAreBounded(t *testing.T) {
 	}
 	if s.Title() != "h" || new(Sections).Title() != "" {
 		t.Errorf("the title is %q", s.Title())
-	}
-}
-
-func TestTimeIsLinear(t *testing.T) {
-	for name, part := range map[string]string{"words": "word ", "one word": "a", "blanks": " ", "invalid": "\xff", "reserved": "\ue000", "lines": "\r"} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 10_000, func(n int) func() {
-				text := strings.Repeat(part, n/len(part))
-				return func() {
-					var b Builder
-					b.Words(text)
-					b.Raw(text)
-				}
-			})
-		})
 	}
 }
 

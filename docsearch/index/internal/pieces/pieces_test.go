@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 // FuzzPieces repeats its text: the fuzzer spends a minute to shorten each long input
@@ -58,36 +57,5 @@ func checkPieces(t *testing.T, d *extract.Document) {
 	}
 	if b.String() != d.Text {
 		t.Fatal("the pieces are not the text")
-	}
-}
-
-func TestPiecesTakeTimeLinearInTheSections(t *testing.T) {
-	for name, gap := range map[string]int{"apart": 10, "together": 0} {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 10_000, func(n int) func() {
-				d := &extract.Document{Text: strings.Repeat("word\n", 2*n)}
-				for i := range n {
-					d.Sections = append(d.Sections, extract.Section{Offset: i * gap, Heading: "h"})
-				}
-				return func() { pieces.Cut(d) }
-			})
-		})
-	}
-}
-
-// units are what texts that could take long are made of.
-var units = map[string]string{
-	"words": "some words, and more.\n", "one line": "word ", "one word": "x", "compound": "aB_", "underscores": "_",
-	"Han": "漢", "marks": "e\u0301", "accents": "é", "emoji": "🎉", "lines": "\n", "quotes": `"a `,
-}
-
-func TestTimeIsLinearInTheText(t *testing.T) {
-	for name, unit := range units {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 10_000, func(n int) func() {
-				text := strings.Repeat(unit, n/len(unit)+1)
-				return func() { pieces.Cut(&extract.Document{Text: text}) }
-			})
-		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/query"
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 // wordsOf returns the words that a query looks up.
@@ -33,25 +32,5 @@ func TestWords(t *testing.T) {
 		if got := strings.Join(wordsOf(text), " "); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
-	}
-}
-
-// units are what texts that could take long are made of.
-var units = map[string]string{
-	"words": "some words, and more.\n", "one line": "word ", "one word": "x", "compound": "aB_", "underscores": "_",
-	"Han": "漢", "marks": "e\u0301", "accents": "é", "emoji": "🎉", "lines": "\n", "quotes": `"a `,
-}
-
-func TestTimeIsLinearInTheText(t *testing.T) {
-	for name, unit := range units {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 10_000, func(n int) func() {
-				text := strings.Repeat(unit, n/len(unit)+1)
-				return func() {
-					wordsOf(text)
-					snippet("a words x 漢 é", text)
-				}
-			})
-		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/scaletest"
 )
 
 // terms returns the terms of a text.
@@ -39,23 +38,6 @@ func TestTerms(t *testing.T) {
 		if got := strings.Join(terms(text), " "); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
-	}
-}
-
-// units are what texts that could take long are made of.
-var units = map[string]string{
-	"words": "some words, and more.\n", "one line": "word ", "one word": "x", "compound": "aB_", "underscores": "_",
-	"Han": "漢", "marks": "e\u0301", "accents": "é", "emoji": "🎉", "lines": "\n", "quotes": `"a `,
-}
-
-func TestTimeIsLinearInTheText(t *testing.T) {
-	for name, unit := range units {
-		t.Run(name, func(t *testing.T) {
-			scaletest.Linear(t, 10_000, func(n int) func() {
-				text := strings.Repeat(unit, n/len(unit)+1)
-				return func() { terms(text) }
-			})
-		})
 	}
 }
 
