@@ -259,7 +259,7 @@ func (c *Connection) moveLocked(to State) error {
 		c.gate.opening++
 		if c.ready.IsZero() {
 			c.ready = now
-			c.opts.Metrics.Ready(now.Sub(c.opened), c.ShortID())
+			c.opts.Metrics.Ready(now.Sub(c.opened))
 		}
 	case Initializing:
 		c.gate.passing, c.gate.refusal = false, nil
@@ -329,7 +329,7 @@ func pendingCost(id jsonrpc.ID) int { return 1<<10 + 2*len(id) }
 func (c *Connection) reportDone(id jsonrpc.ID, r Request, errorType string, response []byte, now time.Time) {
 	c.requestsDone.Add(1)
 	took := now.Sub(r.Started)
-	c.opts.Metrics.RequestDone(r.Method, errorType, took, c.ShortID())
+	c.opts.Metrics.RequestDone(r.Method, errorType, took)
 	c.logDone(id, r, errorType, response, took)
 }
 
@@ -372,7 +372,7 @@ func (c *Connection) Close(reason string) bool {
 	for id, r := range open.All() {
 		c.opts.Budget.Give(r.cost)
 		took := time.Since(r.Started)
-		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, took, c.ShortID())
+		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, took)
 		c.logDone(id, r, metrics.ErrorClosed, nil, took)
 	}
 	if undelivered != nil {

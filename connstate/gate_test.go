@@ -23,7 +23,6 @@ func nothingOpen() io.Reader {
 mcp_sse_connection_state{state="draining"} 0
 mcp_sse_connection_state{state="failed"} 0
 mcp_sse_connection_state{state="initializing"} 0
-mcp_sse_connection_state{state="other"} 0
 mcp_sse_connection_state{state="ready"} 0
 # HELP mcp_sse_connections Open connections.
 # TYPE mcp_sse_connections gauge

@@ -162,8 +162,8 @@ func (r *Registry) Remove(c *Connection) {
 	}
 	c.opts.Metrics.StateChanged(c.State().String(), "")
 	c.opts.Metrics.ConnectionClosed(c.Reason())
-	if ready := c.firstReady(); !ready.IsZero() {
-		c.opts.Metrics.ConnectionLasted(c.Reason(), time.Since(c.opened), time.Since(ready), c.ShortID())
+	if !c.firstReady().IsZero() {
+		c.opts.Metrics.ConnectionLasted(c.Reason(), time.Since(c.opened))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

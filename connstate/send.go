@@ -24,7 +24,7 @@ func (c *Connection) sendNow(events []Event) {
 	if c.diverted(events) {
 		return
 	}
-	w, err := c.enterOutbox(events, false)
+	w, err := c.outbox.enter(events, false)
 	if w == nil {
 		_ = c.finishSend(events, err) // closes a slow client
 		return
@@ -95,21 +95,11 @@ func (c *Connection) send(events []Event) error {
 	if c.diverted(events) {
 		return nil
 	}
-	w, err := c.enterOutbox(events, true)
+	w, err := c.outbox.enter(events, true)
 	if w != nil {
 		err = c.outbox.await(w, c.opts.OutboxWait, c.lastWrite)
 	}
 	return c.finishSend(events, err)
-}
-
-// enterOutbox adds events to the outbox or its waiters, and counts those that find
-// it full. blocks says that the sender waits itself.
-func (c *Connection) enterOutbox(events []Event, blocks bool) (*waiter, error) {
-	w, err := c.outbox.enter(events, blocks)
-	if w != nil || errors.Is(err, ErrSlow) {
-		c.opts.Metrics.OutboxFull()
-	}
-	return w, err
 }
 
 // finishSend ends a send that returned err: it counts the events, or closes a

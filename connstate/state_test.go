@@ -134,7 +134,4 @@ func checkStateGauges(t *testing.T, w *world, now connstate.State) {
 			t.Errorf("in state %v: the gauge of %v is %v, want %v", now, s, got, want)
 		}
 	}
-	if got := all[`mcp_sse_connection_state{state="other"}`]; got != 0 {
-		t.Errorf("state %v is not known to the metrics", now)
-	}
 }

@@ -23,24 +23,16 @@ const (
 	idLength = 32
 )
 
-// Counter counts what is refused; *metrics.Metrics does.
-type Counter interface {
-	// ConnectionRejected counts a request that is not a POST.
-	ConnectionRejected(reason string)
-	// PostRejected counts a POST.
-	PostRejected(reason string)
-}
-
 // refusals counts and logs the clients that get an error for an answer. The lines
 // of each reason are limited by themselves: a client that asks for a wrong path
 // again and again must not hide one with a wrong token.
 type refusals struct {
 	log   *slog.Logger
-	count Counter
+	count *metrics.Metrics
 	lines map[string]*throttle.Line // by reason; not changed
 }
 
-func newRefusals(log *slog.Logger, count Counter) *refusals {
+func newRefusals(log *slog.Logger, count *metrics.Metrics) *refusals {
 	r := &refusals{log: log, count: count, lines: make(map[string]*throttle.Line)}
 	for _, reason := range []string{
 		metrics.RejectedHost, metrics.RejectedOrigin, metrics.RejectedAuth, metrics.RejectedNotFound, metrics.RejectedMethod,
@@ -98,7 +90,7 @@ func shortPath(path string) string {
 // Elsewhere returns a handler that answers requests that reach none of several
 // handlers: 404 with the text told. It checks, logs and counts them as f does with
 // its own, but uses log and count.
-func (f *Front) Elsewhere(told string, log *slog.Logger, count Counter) http.Handler {
+func (f *Front) Elsewhere(told string, log *slog.Logger, count *metrics.Metrics) http.Handler {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}

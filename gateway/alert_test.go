@@ -200,11 +200,8 @@ func TestSharedHandshakeIsCountedOnce(t *testing.T) {
 			connect(t, g, plain).wantState(connstate.Ready)
 		}
 		all, _ := handshakes(t, g)
-		if n := metric(t, g, "mcp_sse_handshake_attempts_total"); all["ok"] != 1 || n != 1 {
-			t.Errorf("%g handshakes after %g attempts, want 1 after 1", all["ok"], n)
-		}
-		if n := metric(t, g, "mcp_sse_sessions_taken_total"); n != 5 {
-			t.Errorf("%g connections took a session, want 5", n)
+		if all["ok"] != 1 {
+			t.Errorf("%g handshakes, want 1", all["ok"])
 		}
 	})
 }

@@ -61,7 +61,7 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 		accounts[i] = g.held
 	}
 	budget.Join(accounts...)
-	unserved, err := metrics.NewUnserved(gateways[0].promReg)
+	unserved, err := metrics.Unserved(gateways[0].promReg)
 	if err != nil {
 		return nil, fmt.Errorf("servers: %w", err)
 	}

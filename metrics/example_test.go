@@ -16,8 +16,7 @@ func Example() {
 
 	m.ConnectionOpened()
 	m.StateChanged("", "initializing")
-	m.HandshakeAttempt()
-	m.HandshakeDone(metrics.HandshakeOK, "", "", 3*time.Millisecond, "5f1c9a2e")
+	m.HandshakeDone(metrics.HandshakeOK, "", "", 3*time.Millisecond)
 	m.StateChanged("initializing", "ready")
 	m.ConnectionRejected(metrics.RejectedMaxConnections)
 

@@ -21,6 +21,13 @@ type family struct {
 	values map[string]map[string]bool // by label
 }
 
+func (f family) add(label, value string) {
+	if f.values[label] == nil {
+		f.values[label] = make(map[string]bool)
+	}
+	f.values[label][value] = true
+}
+
 // gatherFamilies gathers all families of reg, by name.
 func gatherFamilies(t *testing.T, reg *prometheus.Registry) map[string]family {
 	t.Helper()
@@ -37,10 +44,7 @@ func gatherFamilies(t *testing.T, reg *prometheus.Registry) map[string]family {
 		}
 		for _, m := range g.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if f.values[l.GetName()] == nil {
-					f.values[l.GetName()] = make(map[string]bool)
-				}
-				f.values[l.GetName()][l.GetValue()] = true
+				f.add(l.GetName(), l.GetValue())
 			}
 		}
 		f.labels = slices.Sorted(maps.Keys(f.values))

@@ -1,3 +1,20 @@
+// Package metrics names every Prometheus series of the gateway, once.
+//
+// [New] makes the series and registers them. Each method of [Metrics] records one
+// event. No other package builds a collector.
+//
+// Two histograms have the names of the OpenTelemetry conventions for MCP
+// (mcp.server.operation.duration and mcp.server.session.duration), so that dashboards
+// for other MCP servers work here. All other series have the prefix mcp_sse_.
+//
+// Labels are bounded: ids, addresses, tool names and URIs are never labels, and a
+// method or an error code outside the lists of this package counts as "_other". Every
+// counter and gauge exists from the start with the value 0, because rate() does not
+// see the event that makes a series. A histogram with labels exists from its first
+// observation.
+//
+// docs/reference/metrics.md lists all series for operators; a test compares it with
+// the code.
 package metrics
 
 import (
@@ -14,37 +31,9 @@ import (
 // Metrics holds the series of one gateway. Make it with [New]. All methods are
 // safe for concurrent use, and do nothing on a nil *Metrics.
 type Metrics struct {
-	*transportSeries
-	others     map[string]*Metrics // by transport; nil: the series have no label transport
-	handshakes handshakeSeries
-	gate       gateSeries
-	dropped    closedSet[lazyCounter]
-	children   childSeries
-	multiplex  multiplexSeries
-	pool       poolSeries
-	remote     remoteSeries
-	budget     *budgetSeries
-	buildInfo  *prometheus.GaugeVec
-}
-
-// transportSeries are the series that each transport has by itself.
-type transportSeries struct {
-	connections connectionSeries
-	messages    messageSeries
-	requests    requestSeries
-}
-
-func newTransportSeries(b *builder) *transportSeries {
-	return &transportSeries{newConnectionSeries(b), newMessageSeries(b), newRequestSeries(b)}
-}
-
-// Over returns the Metrics that count for one transport of those given to Named. All
-// share the series that have no label transport. Without transports, it returns m.
-func (m *Metrics) Over(transport string) *Metrics {
-	if m == nil || m.others[transport] == nil {
-		return m
-	}
-	return m.others[transport]
+	*clientSeries
+	*serverSeries
+	over map[string]*Metrics // by transport; nil: the series have no label transport
 }
 
 // New makes the series and registers them with reg. If reg is nil, the series count
@@ -67,61 +56,82 @@ func New(reg *prometheus.Registry) *Metrics {
 // With transports, the series of connections, their messages and requests have the label
 // transport, and Over gives those of each; the returned Metrics count for the first.
 func Named(reg *prometheus.Registry, server string, transports ...string) (*Metrics, error) {
-	m, all := build(transports)
+	var f factory
+	m := &Metrics{serverSeries: newServerSeries(&f)}
+	if len(transports) == 0 {
+		m.clientSeries = newClientSeries(&f)
+	} else {
+		m.over = make(map[string]*Metrics)
+		for _, transport := range transports {
+			f.labels = prometheus.Labels{"transport": transport}
+			m.over[transport] = &Metrics{clientSeries: newClientSeries(&f), serverSeries: m.serverSeries}
+		}
+		m.clientSeries = m.over[transports[0]].clientSeries
+	}
 	if reg == nil {
 		return m, nil
 	}
 	var to prometheus.Registerer = reg
 	if server != "" {
-		to = prometheus.WrapRegistererWith(prometheus.Labels{serverLabel: server}, reg)
+		to = prometheus.WrapRegistererWith(prometheus.Labels{"server": server}, reg)
 	}
-	return register(to, m, all)
+	return register(to, m, f.all)
 }
 
-// register registers the series of owner and returns owner. If an earlier call
-// registered the same series, it returns the owner of that call.
-func register[T any](to prometheus.Registerer, owner *T, all []prometheus.Collector) (*T, error) {
-	err := to.Register(&collector[T]{owner: owner, all: all})
+// Unserved returns Metrics for requests that reach none of several servers. It
+// registers only the two series of rejections, with empty labels server and transport,
+// beside those of Named. It fails if reg has the series without the label server.
+func Unserved(reg *prometheus.Registry) (*Metrics, error) {
+	f := factory{labels: prometheus.Labels{"transport": ""}}
+	m := &Metrics{clientSeries: newClientSeries(&f), serverSeries: newServerSeries(&f)}
+	to := prometheus.WrapRegistererWith(prometheus.Labels{"server": ""}, reg)
+	return register(to, m, []prometheus.Collector{m.rejected, m.postsRejected})
+}
+
+// Over returns the Metrics that count for one transport of those given to Named. All
+// share the series that have no label transport. Without transports, it returns m.
+func (m *Metrics) Over(transport string) *Metrics {
+	if m == nil || m.over[transport] == nil {
+		return m
+	}
+	return m.over[transport]
+}
+
+// register registers the series of m and returns m. If an earlier call registered the
+// same series, it returns the Metrics of that call.
+func register(to prometheus.Registerer, m *Metrics, all []prometheus.Collector) (*Metrics, error) {
+	err := to.Register(&collector{m, all})
 	if err == nil {
-		return owner, nil
+		return m, nil
 	}
 	if are, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if earlier, ok := are.ExistingCollector.(*collector[T]); ok {
-			return earlier.owner, nil
+		if earlier, ok := are.ExistingCollector.(*collector); ok {
+			return earlier.metrics, nil
 		}
 	}
 	return nil, fmt.Errorf("register: %w", err)
 }
 
-// build makes all series.
-func build(transports []string) (*Metrics, []prometheus.Collector) {
-	var b builder
-	m := &Metrics{
-		handshakes: newHandshakeSeries(&b),
-		gate:       newGateSeries(&b),
-		dropped: b.lazyCounters("mcp_sse_messages_dropped_total", "Messages that were thrown away, by reason.",
-			"reason", droppedReasons()),
-		children:  newChildSeries(&b),
-		multiplex: newMultiplexSeries(&b),
-		pool:      newPoolSeries(&b),
-		remote:    newRemoteSeries(&b),
-		budget:    newBudgetSeries(&b),
-		buildInfo: b.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
-			"version", "revision", "goversion"),
+// collector collects all series of one Metrics, so that the registry takes all or none.
+type collector struct {
+	metrics *Metrics
+	all     []prometheus.Collector
+}
+
+var _ prometheus.Collector = (*collector)(nil)
+
+// Describe sends the descriptions of all series.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, s := range c.all {
+		s.Describe(ch)
 	}
-	if len(transports) == 0 {
-		m.transportSeries = newTransportSeries(&b)
-		return m, b.all
+}
+
+// Collect sends all series.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	for _, s := range c.all {
+		s.Collect(ch)
 	}
-	m.others = make(map[string]*Metrics)
-	for _, transport := range transports {
-		b.labels = prometheus.Labels{transportLabel: transport}
-		one := *m
-		one.transportSeries = newTransportSeries(&b)
-		m.others[transport] = &one
-	}
-	m.transportSeries = m.others[transports[0]].transportSeries
-	return m, b.all
 }
 
 // BuildInfo records which build runs. It replaces the record of an earlier call.
@@ -130,32 +140,8 @@ func (m *Metrics) BuildInfo(version, revision, goVersion string) {
 		return
 	}
 	m.buildInfo.Reset()
-	m.buildInfo.WithLabelValues(labelText(version), labelText(revision), labelText(goVersion)).Set(1)
-}
-
-// labelText makes s valid for a label: Prometheus panics on invalid UTF-8.
-func labelText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// collector collects all series of one owner, so that the registry takes all or none.
-type collector[T any] struct {
-	owner *T
-	all   []prometheus.Collector
-}
-
-var _ prometheus.Collector = (*collector[Metrics])(nil)
-
-// Describe sends the descriptions of all series.
-func (c *collector[T]) Describe(ch chan<- *prometheus.Desc) {
-	for _, s := range c.all {
-		s.Describe(ch)
-	}
-}
-
-// Collect sends all series.
-func (c *collector[T]) Collect(ch chan<- prometheus.Metric) {
-	for _, s := range c.all {
-		s.Collect(ch)
-	}
+	valid := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") } // else Prometheus panics
+	m.buildInfo.WithLabelValues(valid(version), valid(revision), valid(goVersion)).Set(1)
 }
 
 // NewRegistry returns a registry with the metrics of the Go runtime and of the
@@ -170,12 +156,8 @@ func NewRegistry() *prometheus.Registry {
 }
 
 // Handler returns a handler that serves the series of reg to Prometheus: as text, as
-// OpenMetrics (with exemplars) or as protobuf (with native histograms), as the
-// scraper requests. reg must not be nil.
+// OpenMetrics or as protobuf (with native histograms), as the scraper requests. reg
+// must not be nil.
 func Handler(reg *prometheus.Registry) http.Handler {
 	return promhttp.HandlerFor(reg, promhttp.HandlerOpts{EnableOpenMetrics: true})
 }
-
-// add adds n. A negative n would be a caller's mistake, and counts as 0, because a
-// panic must not stop a message.
-func add(c prometheus.Counter, n int) { c.Add(float64(max(n, 0))) }

@@ -82,13 +82,6 @@ const (
 	ReasonGaveUp      = "gave_up"      // the server ended soon after each of its starts
 )
 
-// The source of a connection's session: values of from in [Metrics.SessionTaken].
-const (
-	FromStart  = "start"  // the server was started for it
-	FromPool   = "pool"   // on a warm server
-	FromShared = "shared" // a shared session
-)
-
 // Why the gate refused a message: the reasons of [Metrics.GateRejected].
 const (
 	GateBudget   = "budget"   // the process holds as many bytes as it may
@@ -125,6 +118,14 @@ const (
 	DroppedUndelivered     = "undelivered"      // a notification or response that a remote server has not taken
 	DroppedShared          = "shared"           // a client's notification that shared sessions refuse
 	DroppedClientGone      = "client_gone"      // for a client that had gone and has not come back in time
+)
+
+// How a session matched a response of the server: values of by in
+// [Metrics.ResponseMatched].
+const (
+	MatchedID     = "id"     // by its id
+	MatchedFIFO   = "fifo"   // without an id, to the only request
+	MatchedOrphan = "orphan" // to no request: late, repeated or unknown
 )
 
 // What was refused because the process holds as many bytes as it may: the holders of

@@ -78,7 +78,6 @@ func (t *table) noteMessage() bool {
 
 // trust reports the end of a suspicion.
 func (s *Session) trust() {
-	s.opts.Metrics.HangCleared()
 	s.log.Info("server is alive")
 }
 
@@ -142,7 +141,6 @@ func (t *table) noteMissedPing() bool {
 
 // closeHung ends a session whose server hangs.
 func (s *Session) closeHung() {
-	s.opts.Metrics.Hung()
 	s.log.Warn("server hangs")
 	s.Close(fmt.Errorf("%w: no answer to anything for %s, nor to %d pings", ErrHung, s.opts.HangTimeout, maxMissed))
 }

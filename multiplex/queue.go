@@ -285,12 +285,9 @@ func (s *Session) carryOut(p *pending, v verdict, m *jsonrpc.Message) error {
 	switch v {
 	case forward:
 		return s.send(p, m)
-	case wait:
-		s.opts.Metrics.RequestWaits()
 	case confirm:
 		p.respond(jsonrpc.NewResult(p.client, []byte("{}")), "")
 	case full:
-		s.opts.Metrics.QueueFull()
 		why := fmt.Sprintf("over %d requests, or %d MiB of them, wait for the server", s.opts.MaxWaiting, maxQueueBytes>>20)
 		p.fail(jsonrpc.ReasonError(why, "queue_full", true), metrics.ErrorBusy)
 	case busy:

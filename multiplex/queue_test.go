@@ -20,7 +20,6 @@ func TestQueueIsBounded(t *testing.T) {
 	runScenarios(t, []scenario{
 		{name: "in number", opts: one, steps: []step{
 			forward(callA, callB, callC), sent(call("1")), got(full),
-			counted("mcp_sse_requests_queued_total", 1), counted("mcp_sse_queue_full_total", 1),
 			server(result("1")), got(answer(`"a"`)), sent(call("2")), forward(callC), server(result("2")),
 			got(answer(`"b"`)), sent(call("4")), server(result("4")), got(answer(`"c"`)),
 		}},

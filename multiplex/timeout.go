@@ -57,7 +57,6 @@ func (p *pending) expireLocked(s *Session) func() {
 	suspected := p.sent && !p.canceled && s.err == nil && t.suspect()
 	return func() {
 		if suspected {
-			s.opts.Metrics.HangSuspected()
 			s.log.Warn("server may hang")
 		}
 		s.giveUp(p)

@@ -262,9 +262,7 @@ func (s *stream) writeOut() {
 	if s.err = err; reason == "" {
 		return
 	}
-	if s.c.Close(reason) && reason == metrics.ClosedWriteTimeout {
-		s.engine.metrics.WriteTimeout()
-	}
+	s.c.Close(reason)
 }
 
 var (

@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/eventstream"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // heartbeat is the text of the comments that keep a stream alive.
@@ -153,11 +152,7 @@ func (x *exchange) writeEvents(events []StoredEvent) bool {
 
 // flush writes what was added. It reports false if the response is over.
 func (x *exchange) flush() bool {
-	reason, err := x.events.Flush()
-	if err != nil {
-		if reason == metrics.ClosedWriteTimeout {
-			x.h.opts.Metrics.WriteTimeout()
-		}
+	if _, err := x.events.Flush(); err != nil {
 		return false
 	}
 	x.s.c.SawWrite()
@@ -181,8 +176,8 @@ func (x *exchange) writeJSON(events []StoredEvent) {
 	x.w.WriteHeader(http.StatusOK)
 	if len(body) < chunk && x.h.opts.StreamAfter > 0 && !x.st.json { // soon after the request, within the server's own deadline
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
-	} else if reason, _ := front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout); reason == metrics.ClosedWriteTimeout {
-		x.h.opts.Metrics.WriteTimeout()
+	} else {
+		_, _ = front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout)
 	}
 	x.s.c.SawWrite()
 }

@@ -127,7 +127,6 @@ func (st *stream) add(data []byte, answers jsonrpc.ID) {
 	case len(st.responses) == 0 || st.behind:
 		st.behind = true
 	case !st.session.c.QueueHasRoom(st.bytes, len(data), st.session.h.queueLimit()):
-		st.session.h.opts.Metrics.OutboxFull()
 		st.fallBehind()
 	default:
 		st.hold(e)

@@ -72,18 +72,14 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 		}
 	}
 	all := gateway.Options{Logger: log, Registry: metrics.NewRegistry(), Authenticate: authenticate}
-	tcp, err := metrics.NewTCP(all.Registry)
-	if err != nil {
-		return nil, err
-	}
 	gw, err := newService(c, all)
 	if err != nil {
 		return nil, err
 	}
 	d := &daemon{log: log, gw: gw, grace: c.ShutdownTimeout}
-	d.main = newEndpoint("addr", c.Addr, c, d.mainRoutes(authenticate, c.AdminAddr == ""), tcp, log)
+	d.main = newEndpoint("addr", c.Addr, c, d.mainRoutes(authenticate, c.AdminAddr == ""), log)
 	if c.AdminAddr != "" {
-		d.admin = newEndpoint("admin-addr", c.AdminAddr, c, d.adminRoutes(authenticate), tcp, log)
+		d.admin = newEndpoint("admin-addr", c.AdminAddr, c, d.adminRoutes(authenticate), log)
 	}
 	return d, nil
 }
@@ -191,7 +187,7 @@ func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 
 // newEndpoint prepares a server. Its timeouts are for requests that end: the
 // gateway lifts them for a stream, and bounds each write of it.
-func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, tcp *metrics.TCP, log *slog.Logger) *endpoint {
+func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *slog.Logger) *endpoint {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -201,7 +197,7 @@ func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, tcp *
 		cert: c.TLSCert, key: c.TLSKey,
 		limits: listen.Options{
 			Max: c.MaxTCP, MaxPerAddress: c.MaxTCPPerIP, Exempt: c.Options.TrustedProxies,
-			PeerTimeout: max(peerTimeout, 2*c.Options.WriteTimeout), Metrics: tcp, Logger: log,
+			PeerTimeout: max(peerTimeout, 2*c.Options.WriteTimeout), Logger: log,
 		},
 		server: &http.Server{
 			Handler:        routes,

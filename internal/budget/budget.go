@@ -45,7 +45,6 @@ type budget struct {
 // New returns an account with a budget of its own, of limit bytes; without a bound if
 // limit is negative. m counts bytes and refusals.
 func New(limit int64, m *metrics.Metrics) *Account {
-	m.HeldLimit(limit)
 	return &Account{&budget{limit: limit}, m}
 }
 
@@ -59,7 +58,6 @@ func Join(accounts ...*Account) {
 	}
 	for _, a := range accounts {
 		a.budget = largest
-		a.metrics.HeldLimit(largest.limit)
 	}
 }
 

@@ -57,7 +57,7 @@ type URL struct {
 	MaxMessageBytes int
 	// Logger receives the life of sessions. nil: silent.
 	Logger *slog.Logger
-	// Metrics counts responses and resumptions. nil: nothing is counted.
+	// Metrics counts responses. nil: nothing is counted.
 	Metrics *metrics.Metrics
 
 	site *site // nil: nothing is shared

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -194,7 +195,7 @@ func (c *child) remainderLocked() ([]byte, error) {
 	case json.Valid(rest):
 		return c.acceptLocked(rest), nil
 	case len(rest) > 0:
-		c.cmd.Metrics.ChildInvalidLine()
+		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
 		c.log.Warn("server ended in the middle of a message", "bytes", len(rest))
 	}
 	return nil, nil
@@ -213,7 +214,7 @@ func (c *child) acceptLocked(line []byte) []byte {
 		c.messages++
 		return line
 	}
-	c.cmd.Metrics.ChildInvalidLine()
+	c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
 	c.noise.Debug("server wrote a line that is not json", "bytes", len(line), "line", excerpt(line, maxExcerpt))
 	c.noise.Warn("server writes lines that are not json to stdout", "bytes", len(line))
 	return nil

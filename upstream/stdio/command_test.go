@@ -223,7 +223,7 @@ func TestCommandToleratesGarbage(t *testing.T) {
 		if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
-		if n := strings.Count(logs.String(), "level=WARN"); n != 3 || count()["invalid"] != 3 {
+		if n := strings.Count(logs.String(), "level=WARN"); n != 3 || count()["dropped invalid_message"] != 3 {
 			t.Errorf("%d warnings, %v, want 3:\n%s", n, count(), &logs)
 		}
 		if has := strings.Contains(logs.String(), "Server listening"); has != (level == slog.LevelDebug) {
@@ -408,11 +408,9 @@ func TestCommandCannotStart(t *testing.T) {
 func counted(t testing.TB) (*metrics.Metrics, func() map[string]float64) {
 	reg := metrics.NewRegistry()
 	names := map[string]string{
-		"mcp_sse_child_starts_total":               "starts",
-		"mcp_sse_child_exits_total":                "exits",
-		"mcp_sse_child_stderr_bytes_total":         "stderr bytes",
-		"mcp_sse_child_stderr_dropped_lines_total": "stderr dropped",
-		"mcp_sse_child_invalid_lines_total":        "invalid",
+		"mcp_sse_child_starts_total":     "starts",
+		"mcp_sse_child_exits_total":      "exits",
+		"mcp_sse_messages_dropped_total": "dropped",
 	}
 	return metrics.New(reg), func() map[string]float64 {
 		families, err := reg.Gather()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -29,11 +28,10 @@ const (
 // stderrLog reads a child's stderr to its end, logs it at a bounded rate, and remembers
 // what may explain a failure. One goroutine owns it.
 type stderrLog struct {
-	log     *slog.Logger
-	metrics *metrics.Metrics
-	limit   *throttle.Line
-	last    string // the last line that is not blank
-	fault   string // the last line that names an error
+	log   *slog.Logger
+	limit *throttle.Line
+	last  string // the last line that is not blank
+	fault string // the last line that names an error
 }
 
 // drain is the goroutine that owns stderr. It ends when all processes have closed their
@@ -41,7 +39,7 @@ type stderrLog struct {
 func (c *child) drain() {
 	defer close(c.drained)
 	defer c.stderr.Close()
-	c.notes = stderrLog{log: c.log, metrics: c.cmd.Metrics, limit: throttle.NewLine(stderrInterval, stderrBurst)}
+	c.notes = stderrLog{log: c.log, limit: throttle.NewLine(stderrInterval, stderrBurst)}
 	c.notes.read(c.stderr)
 }
 
@@ -50,7 +48,6 @@ func (s *stderrLog) read(r io.Reader) {
 	buf := make([]byte, maxStderrLine)
 	for {
 		n, err := r.Read(buf)
-		s.metrics.ChildStderr(n)
 		for rest := buf[:n]; len(rest) > 0; {
 			var (
 				line []byte
@@ -87,7 +84,6 @@ func (s *stderrLog) line(line string, cut bool) {
 	}
 	dropped, due := s.limit.Due()
 	if !due {
-		s.metrics.ChildStderrDropped(1)
 		return
 	}
 	s.tellDropped(dropped)

@@ -36,7 +36,7 @@ func (c *child) supervise(started chan<- error) {
 		return
 	}
 	c.born = time.Now()
-	c.cmd.Metrics.ChildStarted(c.born.Sub(begin))
+	c.cmd.Metrics.ChildStarted()
 	c.log = c.log.With("command", c.cmd.name(), "pid", c.proc.Process.Pid)
 	c.noise = c.limits.Logger(c.log)
 	c.log.Info("server started", "duration", c.born.Sub(begin))

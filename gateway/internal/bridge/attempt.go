@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -20,9 +19,6 @@ func (s *start) attempt() (*attachment, error) {
 		return nil, err
 	}
 	s.b.c.SawAttempt()
-	if !s.b.shares() {
-		s.b.opts.Metrics.HandshakeAttempt()
-	}
 	began := time.Now()
 	a, from, err := s.b.session(ctx)
 	s.mu.Lock()
@@ -85,7 +81,7 @@ func (s *start) supersededLocked() bool {
 func (b *Bridge) session(ctx context.Context) (a *attachment, from string, err error) {
 	if b.shares() {
 		a, err = b.join(ctx)
-		return a, metrics.FromShared, err
+		return a, sessions.FromShared, err
 	}
 	attempt := b.opts.Supplier.NewAttempt(b.party())
 	defer attempt.End()

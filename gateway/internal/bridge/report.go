@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -65,7 +66,7 @@ func (b *Bridge) reportStart(a *attachment, err error, from string, attempt int,
 		b.reportSession(a, from, attempt, took)
 	case !failed: // the connection drains
 		b.countAbandoned(from, took, false)
-	case from == metrics.FromShared:
+	case from == sessions.FromShared:
 		b.c.SawFailure(string(failure.Phase), failure.Reason)
 	default:
 		b.countFailure(failure, took)
@@ -87,27 +88,26 @@ func (b *Bridge) reportSession(a *attachment, from string, attempt int, took tim
 		b.c.SawServer(connstate.Server(result.Server()))
 		attrs = append(attrs, a.ServerAttrs()...)
 	}
-	b.opts.Metrics.SessionTaken(from)
-	if from == metrics.FromShared {
+	if from == sessions.FromShared {
 		b.log().Info("session taken", attrs...)
 		return
 	}
-	b.opts.Metrics.HandshakeDone(metrics.HandshakeOK, "", "", took, b.c.ShortID())
+	b.opts.Metrics.HandshakeDone(metrics.HandshakeOK, "", "", took)
 	b.opts.Supplier.NoteStart()
 	b.log().Info("session started", attrs...)
 }
 
 // countAbandoned counts a cancelled attempt, unless it counted as late.
 func (b *Bridge) countAbandoned(from string, took time.Duration, late bool) {
-	if from != metrics.FromShared && !late {
-		b.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took, b.c.ShortID())
+	if from != sessions.FromShared && !late {
+		b.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
 	}
 }
 
 // countFailure counts a failed initialization of this client.
 func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
 	b.c.SawFailure(string(failure.Phase), failure.Reason)
-	b.opts.Metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took, b.c.ShortID())
+	b.opts.Metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
 }
 
 // visibleFailure returns a failure with the details that this client may see.

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/stack"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // start gets one connection its session with the server, and a new one when that is
@@ -60,7 +60,7 @@ func (s *start) run() {
 	stack.Grow()
 	for {
 		if failure := s.crashFailure(); failure != nil {
-			s.b.reportStart(nil, failure, metrics.FromStart, s.b.opts.MaxHandshakeAttempts, 0)
+			s.b.reportStart(nil, failure, sessions.FromStart, s.b.opts.MaxHandshakeAttempts, 0)
 			if s.handleFailure(failure) {
 				return
 			}

@@ -73,18 +73,25 @@ func (a *Attempt) End() {
 	}
 }
 
+// The source of a session, as log lines name it.
+const (
+	FromStart  = "start"  // its server was started for the connection
+	FromPool   = "pool"   // its server was in the pool
+	FromShared = "shared" // it is a shared session
+)
+
 // Take returns a session that is not initialized: on a server from the pool if pooled
 // allows it and the pool has one, else on a server that it starts. The caller must
-// own the session. from names the source of the session, for log and metrics; the
+// own the session. from names the source of the session, for the log; the
 // error is a *handshake.Failure.
 func (a *Attempt) Take(ctx context.Context, pooled bool) (session *Session, from string, err error) {
-	from = metrics.FromPool
+	from = FromPool
 	if pooled && a.supplier.pool != nil {
 		session = a.supplier.pool.take(ctx)
 		a.left = a.supplier.opts.StartTimeout
 	}
 	if session == nil {
-		from = metrics.FromStart
+		from = FromStart
 		if session, err = a.start(ctx); err != nil {
 			return nil, from, err
 		}

@@ -51,7 +51,6 @@ func (p *pool) take(ctx context.Context) *Session {
 			return nil
 		}
 		hung := s.Err() == nil
-		p.supplier.metrics.PoolDiscarded()
 		p.supplier.log.Warn("warm server discarded", "age", s.Age())
 		s.End(errNotAlive)
 		if hung { // the others may hang too: a start is quicker than a ping of each
@@ -127,7 +126,6 @@ func (p *pool) handleEnd(s *Session) {
 	}
 	p.idle = slices.Delete(p.idle, i, i+1)
 	p.supplier.metrics.PoolIdle(-1)
-	p.supplier.metrics.PoolDiscarded()
 	s.End(errNotNeeded)
 	if s.Proven() {
 		p.backoff = nil
@@ -159,10 +157,8 @@ func (p *pool) open() {
 	s, err := p.start()
 	switch {
 	case err == nil:
-		p.supplier.metrics.PoolStart(true)
 		p.supplier.log.Info("warm server started", "duration", time.Since(began), "answersPing", !s.mute)
 	case !abandoned(err):
-		p.supplier.metrics.PoolStart(false)
 		level, attrs := p.supplier.NoteFailure(err, false, "duration", time.Since(began))
 		p.supplier.log.Log(context.Background(), level, "warm server start failed", attrs...)
 	}

@@ -200,7 +200,7 @@ func TestPoolTakesBackWhatItNeeds(t *testing.T) {
 		synctest.Wait()
 		a := s.NewAttempt("")
 		warm, from, err := a.Take(t.Context(), true)
-		if err != nil || from != metrics.FromPool {
+		if err != nil || from != sessions.FromPool {
 			t.Fatalf("got a session from %q, %v", from, err)
 		}
 		synctest.Wait()

@@ -185,10 +185,9 @@ func (s *slot) startAfter(wait time.Duration) (*Session, error) {
 		case <-supplier.life.Done():
 		}
 	}
-	supplier.metrics.HandshakeAttempt()
 	limit := supplier.opts.InitializationTimeout
 	defer time.AfterFunc(limit, func() {
-		supplier.metrics.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestProcessing, metrics.ReasonTimeout, limit, "")
+		supplier.metrics.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestProcessing, metrics.ReasonTimeout, limit)
 	}).Stop()
 	return supplier.open(supplier.life)
 }
@@ -199,13 +198,13 @@ func (s *Supplier) reportShared(session *Session, err error, took time.Duration)
 	failure, failed := errors.AsType[*handshake.Failure](err)
 	switch {
 	case err == nil:
-		s.metrics.HandshakeDone(metrics.HandshakeOK, "", "", took, "")
+		s.metrics.HandshakeDone(metrics.HandshakeOK, "", "", took)
 		s.NoteStart()
 		s.log.Info("shared session started", append(session.ServerAttrs(), "duration", took)...)
 	case abandoned(err) || !failed:
-		s.metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took, "")
+		s.metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
 	default:
-		s.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took, "")
+		s.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
 		level, attrs := s.NoteFailure(failure, false, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took)
 		s.log.Log(context.Background(), level, "shared session start failed", attrs...)
 	}
@@ -235,7 +234,7 @@ func (s *slot) lose(session *Session, err error) bool {
 	} else {
 		s.delayLocked()
 		failure := EndedSoon(err)
-		supplier.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, session.Age(), "")
+		supplier.metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, session.Age())
 	}
 	s.of.mu.Unlock()
 	supplier.log.Warn("shared session lost", "connections", len(members), "duration", session.Age(), "err", err)

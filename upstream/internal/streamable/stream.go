@@ -62,7 +62,6 @@ func (c *Conn) resume(k *Call, err error) error {
 		switch c.streamed(resp, true) {
 		case streamOpen:
 			failed, pause.opened = 0, time.Now()
-			c.x.Metrics.RemoteResumed()
 			err = c.receive(k, resp)
 		case streamLater:
 			failed++

@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // Options are the limits of a listener.
@@ -28,8 +27,6 @@ type Options struct {
 	// Only Linux has it; elsewhere keep-alive probes alone find a client that has
 	// vanished.
 	PeerTimeout time.Duration
-	// Metrics counts connections; nil: nothing is counted.
-	Metrics *metrics.TCP
 	// Logger gets a warning about refused connections, at a limited rate.
 	Logger *slog.Logger
 }
@@ -72,11 +69,9 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		addr, counted := l.address(c)
-		over := l.enter(addr, counted)
-		if over == "" {
+		if l.enter(addr, counted) {
 			return &conn{Conn: c, leave: sync.OnceFunc(func() { l.leave(addr, counted) })}, nil
 		}
-		l.opts.Metrics.Refused(over)
 		if suppressed, due := l.warning.Due(); due {
 			l.opts.Logger.Warn("tcp connection refused", "remote", c.RemoteAddr().String(), "suppressed", suppressed)
 		}
@@ -99,30 +94,24 @@ func (l *listener) address(c net.Conn) (network netip.Prefix, counted bool) {
 	return subnet.Of(addr), true
 }
 
-// enter counts a connection, or returns the limit that it is over: one of the reasons
-// of metrics.TCP.
-func (l *listener) enter(addr netip.Prefix, counted bool) (over string) {
+// enter counts a connection, unless it is over a limit.
+func (l *listener) enter(addr netip.Prefix, counted bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.opts.Max > 0 && l.open >= l.opts.Max:
-		return metrics.TCPMax
-	case counted && l.opts.MaxPerAddress > 0 && l.from[addr] >= l.opts.MaxPerAddress:
-		return metrics.TCPPerIP
+	if l.opts.Max > 0 && l.open >= l.opts.Max || counted && l.opts.MaxPerAddress > 0 && l.from[addr] >= l.opts.MaxPerAddress {
+		return false
 	}
 	l.open++
-	l.opts.Metrics.Opened()
 	if counted {
 		l.from[addr]++
 	}
-	return ""
+	return true
 }
 
 func (l *listener) leave(addr netip.Prefix, counted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--
-	l.opts.Metrics.Closed()
 	if !counted {
 		return
 	}

@@ -1,0 +1,282 @@
+package metrics
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// serverSeries are the series of sessions with servers: their starts, the messages
+// that wait or are dropped, child processes, remote servers, and the bytes held.
+type serverSeries struct {
+	handshakes        *prometheus.CounterVec
+	handshakeDuration *prometheus.HistogramVec
+	gateDepth         prometheus.Gauge
+	gateWait          prometheus.Histogram
+	gateRejected      *prometheus.CounterVec
+	dropped           *prometheus.CounterVec
+	matched           *prometheus.CounterVec
+	sessions          prometheus.Gauge
+	restarts          prometheus.Counter
+	repeated          prometheus.Counter
+	startsWaiting     prometheus.Gauge
+	poolIdle          prometheus.Gauge
+	poolTakes         *prometheus.CounterVec
+	children          prometheus.Gauge
+	childStarts       *prometheus.CounterVec
+	childExits        *prometheus.CounterVec
+	remoteResponses   *prometheus.CounterVec
+	held              prometheus.Gauge
+	overBudget        *prometheus.CounterVec
+	buildInfo         *prometheus.GaugeVec
+}
+
+func newServerSeries(f *factory) *serverSeries {
+	s := &serverSeries{
+		handshakes: f.counterVec("mcp_sse_handshakes_total",
+			"Initializations that ended, or failed for a client.",
+			"result", "phase", "reason"),
+		handshakeDuration: f.histogramVec("mcp_sse_handshake_duration_seconds", "Time that initializations took.",
+			fineBuckets(), "result"),
+		gateDepth: f.gauge("mcp_sse_gate_depth", "Messages that wait for a handshake."),
+		gateWait: f.histogram("mcp_sse_gate_wait_seconds",
+			"Time that messages waited for a handshake.", fineBuckets()),
+		gateRejected: f.counters("mcp_sse_gate_rejected_total", "Messages refused because there was no session yet.",
+			"reason", GateFull, GateBudget, GateTimeout, GateFailed, GateCanceled, GateClosed),
+		dropped: f.counters("mcp_sse_messages_dropped_total", "Messages thrown away.",
+			"reason", DroppedUnknownResponse, DroppedUnknownRequest, DroppedInvalidMessage, DroppedTooLong, DroppedNotReady,
+			DroppedUnknownProgress, DroppedUnattributed, DroppedUndelivered, DroppedShared, DroppedClientGone),
+		matched: f.counters("mcp_sse_responses_matched_total", "Responses of servers, by how their request was found.",
+			"by", MatchedID, MatchedFIFO, MatchedOrphan),
+
+		sessions:      f.gauge("mcp_sse_sessions", "Sessions with the server, from before their start until their end."),
+		restarts:      f.counter("mcp_sse_session_restarts_total", "Lost sessions that a new one has replaced."),
+		repeated:      f.counter("mcp_sse_requests_repeated_total", "Requests repeated because their session was lost."),
+		startsWaiting: f.gauge("mcp_sse_starts_waiting", "Starts that wait for other starts to end."),
+		poolIdle:      f.gauge("mcp_sse_pool_idle", "Started servers that wait for a connection."),
+		poolTakes: f.counters("mcp_sse_pool_takes_total", "Connections that asked the pool for a server.",
+			"result", "hit", "miss"),
+
+		children: f.gauge("mcp_sse_children", "Child processes that run."),
+		childStarts: f.counters("mcp_sse_child_starts_total", "Starts of child processes.",
+			"result", "ok", "error"),
+		childExits: f.counters("mcp_sse_child_exits_total", "Child processes that ended.",
+			"reason", ChildOK, ChildError, ChildSignal, ChildClosed),
+		remoteResponses: f.counters("mcp_sse_remote_responses_total", "HTTP responses of remote servers.",
+			"status", "2xx", "3xx", "4xx", "5xx", "none"),
+		held: f.gauge("mcp_sse_held_bytes", "Bytes of bodies that are being read, and of messages that wait."),
+		overBudget: f.counters("mcp_sse_over_budget_total", "Work refused because the process holds as many bytes as it may.",
+			"holder", HeldPost, HeldConnection, HeldGate, HeldQueue, HeldSend, HeldRepeat, HeldOutbox, HeldReply),
+		buildInfo: f.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
+			"version", "revision", "goversion"),
+	}
+	for _, end := range handshakeEnds {
+		s.handshakes.WithLabelValues(end[:]...)
+	}
+	return s
+}
+
+// handshakeEnds are the values of result, phase and reason that occur together.
+var handshakeEnds = [][3]string{
+	{HandshakeOK, "", ""},
+	{HandshakeCanceled, "", ""},
+	{HandshakeError, PhaseRequestCreation, ReasonStartFailed},
+	{HandshakeError, PhaseRequestCreation, ReasonTimeout},
+	{HandshakeError, PhaseRequestCreation, ReasonDenied},
+	{HandshakeError, PhaseRequestCreation, ReasonGaveUp},
+	{HandshakeError, PhaseRequestProcessing, ReasonTimeout},
+	{HandshakeError, PhaseRequestProcessing, ReasonStartFailed},
+	{HandshakeError, PhaseRequestProcessing, ReasonDenied},
+	{HandshakeError, PhaseRequestProcessing, ReasonRejected},
+	{HandshakeError, PhaseRequestProcessing, ReasonBadAnswer},
+	{HandshakeError, PhaseResponseSending, ReasonSendFailed},
+}
+
+// HandshakeDone counts an initialization that ended, or that failed for a client
+// while the server still starts. result is one of the Handshake constants; phase and
+// reason are Phase and Reason constants if result is HandshakeError, else empty.
+func (m *Metrics) HandshakeDone(result, phase, reason string, d time.Duration) {
+	if m == nil {
+		return
+	}
+	m.handshakes.WithLabelValues(result, phase, reason).Inc()
+	m.handshakeDuration.WithLabelValues(result).Observe(d.Seconds())
+}
+
+// GateQueued counts a message that begins to wait for the handshake. One GateReleased
+// or GateRejected must follow.
+func (m *Metrics) GateQueued() {
+	if m == nil {
+		return
+	}
+	m.gateDepth.Inc()
+}
+
+// GateReleased counts a message that left the gate for the session, and its wait.
+func (m *Metrics) GateReleased(wait time.Duration) {
+	if m == nil {
+		return
+	}
+	m.gateDepth.Dec()
+	m.gateWait.Observe(wait.Seconds())
+}
+
+// GateRejected counts a refused message, by one of the Gate constants, and its wait.
+// A message refused with GateFull never waited: it changes neither the depth nor the
+// histogram of waits.
+func (m *Metrics) GateRejected(reason string, wait time.Duration) {
+	if m == nil {
+		return
+	}
+	m.gateRejected.WithLabelValues(reason).Inc()
+	if reason == GateFull {
+		return
+	}
+	m.gateDepth.Dec()
+	m.gateWait.Observe(wait.Seconds())
+}
+
+// Dropped counts a dropped message, by one of the Dropped constants.
+func (m *Metrics) Dropped(reason string) {
+	if m == nil {
+		return
+	}
+	m.dropped.WithLabelValues(reason).Inc()
+}
+
+// ResponseMatched counts a response of a server, by one of the Matched constants.
+func (m *Metrics) ResponseMatched(by string) {
+	if m == nil {
+		return
+	}
+	m.matched.WithLabelValues(by).Inc()
+}
+
+// SessionStarting counts a session that is about to start. One SessionEnded must
+// follow.
+func (m *Metrics) SessionStarting() {
+	if m == nil {
+		return
+	}
+	m.sessions.Inc()
+}
+
+// SessionEnded counts a session that was not started after all, or has ended.
+func (m *Metrics) SessionEnded() {
+	if m == nil {
+		return
+	}
+	m.sessions.Dec()
+}
+
+// SessionRestarted counts a lost session that a new one has replaced.
+func (m *Metrics) SessionRestarted() {
+	if m == nil {
+		return
+	}
+	m.restarts.Inc()
+}
+
+// RequestRepeated counts a request that a new session gets because the old one was
+// lost.
+func (m *Metrics) RequestRepeated() {
+	if m == nil {
+		return
+	}
+	m.repeated.Inc()
+}
+
+// StartQueued counts a start that begins to wait for a turn. One StartUnqueued must
+// follow.
+func (m *Metrics) StartQueued() {
+	if m == nil {
+		return
+	}
+	m.startsWaiting.Inc()
+}
+
+// StartUnqueued counts a start that no longer waits.
+func (m *Metrics) StartUnqueued() {
+	if m == nil {
+		return
+	}
+	m.startsWaiting.Dec()
+}
+
+// PoolIdle adds n to the servers in the pool; n is negative when servers leave it.
+func (m *Metrics) PoolIdle(n int) {
+	if m == nil {
+		return
+	}
+	m.poolIdle.Add(float64(n))
+}
+
+// PoolTake counts a connection that asks the pool for a server. hit is true if it
+// gets one.
+func (m *Metrics) PoolTake(hit bool) {
+	if m == nil {
+		return
+	}
+	result := "miss"
+	if hit {
+		result = "hit"
+	}
+	m.poolTakes.WithLabelValues(result).Inc()
+}
+
+// ChildStarted counts a child process that has started. One ChildExited must follow.
+func (m *Metrics) ChildStarted() {
+	if m == nil {
+		return
+	}
+	m.childStarts.WithLabelValues("ok").Inc()
+	m.children.Inc()
+}
+
+// ChildStartFailed counts a child process that did not start.
+func (m *Metrics) ChildStartFailed() {
+	if m == nil {
+		return
+	}
+	m.childStarts.WithLabelValues("error").Inc()
+}
+
+// ChildExited counts the end of a child process, by one of the Child constants.
+func (m *Metrics) ChildExited(reason string) {
+	if m == nil {
+		return
+	}
+	m.childExits.WithLabelValues(reason).Inc()
+	m.children.Dec()
+}
+
+// RemoteResponse counts an HTTP response of a remote server by its status code, or a
+// missing one if code is 0.
+func (m *Metrics) RemoteResponse(code int) {
+	if m == nil {
+		return
+	}
+	class := "none"
+	if code > 0 {
+		class = strconv.Itoa(min(max(code/100, 2), 5)) + "xx"
+	}
+	m.remoteResponses.WithLabelValues(class).Inc()
+}
+
+// Held adds n to the bytes held; n is negative when they are given back.
+func (m *Metrics) Held(n int) {
+	if m == nil {
+		return
+	}
+	m.held.Add(float64(n))
+}
+
+// OverBudget counts work that was refused because the process holds as many bytes as
+// it may, by one of the Held constants.
+func (m *Metrics) OverBudget(holder string) {
+	if m == nil {
+		return
+	}
+	m.overBudget.WithLabelValues(holder).Inc()
+}
