@@ -2,7 +2,7 @@
 // logs, one finds out who the user is. A tool greets that user by name.
 //
 //	go run ./examples/gorilla
-//	curl -N -H 'Authorization: Bearer s3cret' http://127.0.0.1:8080/mcp/sse
+//	curl -N -H 'Authorization: Bearer s3cret' http://127.0.0.1:8080/ai/sse
 package main
 
 import (
@@ -83,7 +83,7 @@ func main() {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
 	mcp.AddTool(srv, &mcp.Tool{Name: "whoami"}, whoami)
 	gw, err := gateway.New(gosdk.Server(srv), gateway.Options{
-		Prefix: "/mcp", Authenticate: principal, PassRequest: true,
+		Prefix: "/ai", Authenticate: principal, PassRequest: true,
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -91,13 +91,13 @@ func main() {
 
 	routes := mux.NewRouter()
 	routes.Use(logged, authenticate)
-	routes.PathPrefix("/mcp/").Handler(gw) // the stream is at /mcp/sse
+	routes.PathPrefix("/ai/").Handler(gw) // the stream is at /ai/sse
 	routes.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 
 	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Printf("serving http://%s/mcp/sse", listener.Addr())
+	log.Printf("serving http://%s/ai/sse", listener.Addr())
 	log.Fatal(http.Serve(listener, routes))
 }

@@ -1,7 +1,7 @@
 // Command servemux serves an MCP server beside the other routes of a web application.
 //
 //	go run ./examples/servemux
-//	curl -N http://127.0.0.1:8080/mcp/sse
+//	curl -N http://127.0.0.1:8080/ai/sse
 package main
 
 import (
@@ -39,12 +39,12 @@ func main() {
 
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "home") })
-	routes.Handle("/mcp/", http.StripPrefix("/mcp", gw)) // the stream is at /mcp/sse
+	routes.Handle("/ai/", http.StripPrefix("/ai", gw)) // the stream is at /ai/sse
 
 	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Printf("serving http://%s/mcp/sse", listener.Addr())
+	log.Printf("serving http://%s/ai/sse", listener.Addr())
 	log.Fatal(http.Serve(listener, routes)) // examples/shutdown ends in order
 }

@@ -125,10 +125,10 @@ func Example_gorillaPrefix() {
 	r := mux.NewRouter()
 	r.HandleFunc("/", home)
 
-	gw := newGateway(gateway.Options{Prefix: "/mcp"})
-	r.PathPrefix("/mcp/").Handler(gw)
+	gw := newGateway(gateway.Options{Prefix: "/ai"})
+	r.PathPrefix("/ai/").Handler(gw)
 
-	try(r, gw, "/mcp/sse")
+	try(r, gw, "/ai/sse")
 	// Output:
 	// Hello, Ada
 	// home
@@ -172,7 +172,7 @@ func Example_lifecycle() {
 	mux, addr, adminAddr := application(), "127.0.0.1:0", "127.0.0.1:0"
 
 	gw := newGateway(gateway.Options{Logger: logger, Registry: registry})
-	mux.Handle("/mcp/", http.StripPrefix("/mcp", gw))
+	mux.Handle("/ai/", http.StripPrefix("/ai", gw))
 	public := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	admin := &http.Server{Addr: adminAddr, Handler: gw.Admin(), ReadHeaderTimeout: 10 * time.Second}
 	go public.ListenAndServe()

@@ -269,7 +269,7 @@ func serves(t *testing.T, b block) {
 	if got, err := greet(url, nil); err != nil || got != "Hello, Ada" {
 		t.Errorf("the program at %s answers greet with %q, %v", url, got, err)
 	}
-	response, err := http.Get(strings.TrimSuffix(url, "/mcp/sse") + "/")
+	response, err := http.Get(strings.TrimSuffix(url, "/ai/sse") + "/")
 	if err != nil {
 		t.Fatal(err)
 	}

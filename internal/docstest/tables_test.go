@@ -34,7 +34,7 @@ func cells(t *testing.T, name, heading string) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, found := strings.Cut(string(data), "\n"+heading+"\n")
+	_, section, found := strings.Cut("\n"+string(data), "\n"+heading+"\n")
 	if !found {
 		t.Fatalf("%s has no heading %q", name, heading)
 	}
