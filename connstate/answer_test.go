@@ -21,7 +21,7 @@ func TestQuietComesAfterTheLastAnswer(t *testing.T) {
 		}
 		c.Bind(nothing{})
 		defer func() { c.Close("client"); r.Remove(c) }()
-		if err := c.Begin("1", "tools/call"); err != nil {
+		if err := c.BeginID("1", "tools/call"); err != nil {
 			t.Fatal(err)
 		}
 		var taken []connstate.Event
@@ -51,9 +51,9 @@ func TestQuietComesAfterTheLastAnswer(t *testing.T) {
 
 type nothing struct{}
 
-func (nothing) Receive(*jsonrpc.Message)        {}
-func (nothing) Refused(*jsonrpc.Message, error) {}
-func (nothing) Closed()                         {}
+func (nothing) Receive(*jsonrpc.Message)          {}
+func (nothing) Refused(*connstate.Request, error) {}
+func (nothing) Closed()                           {}
 
 // The gate is bounded in bytes too: a few large messages are as much as many.
 func TestGateIsBoundedInBytes(t *testing.T) {
@@ -76,18 +76,18 @@ func TestGateIsBoundedInBytes(t *testing.T) {
 		size int
 		want error
 	}{{9 << 20, nil}, {1, connstate.ErrGateFull}} {
-		if _, err := c.Admit(large(string(rune('a'+i)), tt.size)); !errors.Is(err, tt.want) {
+		if _, err := c.AdmitMessage(large(string(rune('a'+i)), tt.size)); !errors.Is(err, tt.want) {
 			t.Errorf("message %d of %d bytes: got %v, want %v", i, tt.size, err, tt.want)
 		}
 	}
-	if !c.Withdraw(`"a"`) {
+	if !c.WithdrawID(`"a"`) {
 		t.Fatal("the large message does not wait")
 	}
 	for i, tt := range []struct {
 		size int
 		want error
 	}{{5 << 20, nil}, {2 << 20, nil}, {2 << 20, connstate.ErrGateFull}, {100, nil}} {
-		if _, err := c.Admit(large(string(rune('c'+i)), tt.size)); !errors.Is(err, tt.want) {
+		if _, err := c.AdmitMessage(large(string(rune('c'+i)), tt.size)); !errors.Is(err, tt.want) {
 			t.Errorf("then message %d of %d bytes: got %v, want %v", i, tt.size, err, tt.want)
 		}
 	}

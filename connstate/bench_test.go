@@ -20,7 +20,7 @@ func BenchmarkAnswer(b *testing.B) {
 	size := connstate.Event{Data: response}.Size()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := c.Begin("1", "tools/call"); err != nil {
+		if err := c.BeginID("1", "tools/call"); err != nil {
 			b.Fatal(err)
 		}
 		if !c.Answer("1", response, "") {

@@ -29,8 +29,8 @@ func TestGateRefusesOverTheBudget(t *testing.T) {
 		w, others := budgeted(t, 13_000)
 		ask := func(id int) error {
 			m := parse(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"a","params":{"x":"%s"}}`, id, strings.Repeat("x", 4000)))
-			must(t, w.c.Begin(m.ID, m.Method))
-			_, err := w.c.Admit(m)
+			must(t, w.c.BeginID(m.ID, m.Method))
+			_, err := w.c.AdmitMessage(m)
 			return err
 		}
 		must(t, ask(1))
@@ -38,7 +38,7 @@ func TestGateRefusesOverTheBudget(t *testing.T) {
 		if err := ask(3); !errors.Is(err, connstate.ErrBusy) {
 			t.Errorf("got %v, want ErrBusy", err)
 		}
-		w.c.Withdraw("1")
+		w.c.WithdrawID("1")
 		must(t, ask(4))
 		others.Give(1<<20 - 13_000)
 		w.c.Close(metrics.ClosedClient)

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
-	"github.com/mcp-sse/mcp-sse/internal/few"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -88,9 +87,9 @@ func (o Options) withDefaults() Options {
 type Handler interface {
 	// Receive gets each message of the client.
 	Receive(m *jsonrpc.Message)
-	// Refused gets a message that the gate refuses after a wait. reason is
-	// ErrGateTimeout, ErrDraining or what [Connection.Fail] was given.
-	Refused(m *jsonrpc.Message, reason error)
+	// Refused gets a request or notification that the gate refuses after a wait. reason
+	// is ErrGateTimeout, ErrDraining or what [Connection.Fail] was given.
+	Refused(r *Request, reason error)
 	// Closed is called once, when the connection is over.
 	Closed()
 }
@@ -142,7 +141,8 @@ type Connection struct {
 	dialect         Dialect
 	protocolVersion string
 	announcement    announcement
-	requests        few.Map[jsonrpc.ID, Request]
+	requests        map[jsonrpc.ID]*Request // unanswered
+	answering       int                     // responses on their way into the outbox
 	opened          time.Time
 	ready           time.Time
 	attempts        int
@@ -154,21 +154,10 @@ type Connection struct {
 	quiet           chan struct{} // closed when nothing is unanswered; nil if nobody awaits that
 
 	bodies                                     atomic.Int64 // bytes that HoldBody has taken
-	answering                                  atomic.Int64 // responses on their way into the outbox; incremented under mu
-	spoken, versioned, awaited                 atomic.Bool
+	spoken, versioned                          atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
 	heartbeats, requestsDone                   atomic.Int64
-}
-
-// Request is what a Connection remembers of an unanswered request.
-type Request struct {
-	// Method is the request's method.
-	Method string
-	// Started is when the request came.
-	Started time.Time
-
-	cost int // that was taken from the budget
 }
 
 func newConnection(id string, client Client, opts *Options) *Connection {
@@ -274,83 +263,6 @@ func (c *Connection) moveLocked(to State) error {
 // Receive passes a client's message to the handler.
 func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
 
-// Begin adds a client's request to the unanswered ones when its POST arrives: its
-// duration counts from here. It fails with ErrDuplicate, ErrTooManyPending, ErrBusy
-// or ErrClosed.
-func (c *Connection) Begin(id jsonrpc.ID, method string) error {
-	return c.BeginHolding(id, method, 0)
-}
-
-// BeginHolding is Begin for a request that holds so many bytes beside its message.
-func (c *Connection) BeginHolding(id jsonrpc.ID, method string, held int) error {
-	err := c.begin(id, method, pendingCost(id)+held)
-	c.logStart(id, method, err)
-	return err
-}
-
-func (c *Connection) begin(id jsonrpc.ID, method string, cost int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state == Closed {
-		return ErrClosed
-	}
-	if _, ok := c.requests.Get(id); ok {
-		return ErrDuplicate
-	}
-	if c.requests.Len() >= c.opts.MaxPending {
-		return ErrTooManyPending
-	}
-	if !c.opts.Budget.Take(cost, metrics.HeldPost) {
-		return ErrBusy
-	}
-	c.requests.Set(id, Request{Method: method, Started: time.Now(), cost: cost})
-	c.opts.Metrics.RequestStarted()
-	return nil
-}
-
-func (c *Connection) takeRequestLocked(id jsonrpc.ID, now time.Time) (Request, bool) {
-	r, ok := c.requests.Get(id)
-	if ok {
-		c.lastDone.Store(now.UnixNano()) // before the delete: Idle must see one of them
-		c.requests.Delete(id)
-		c.opts.Budget.Give(r.cost)
-	}
-	return r, ok
-}
-
-// MaxContextBytes is what a context may hold of an HTTP request, in bytes.
-const MaxContextBytes = 8 << 10
-
-// pendingCost returns what an unanswered request takes from the budget: about what the
-// tables of the gateway keep of it.
-func pendingCost(id jsonrpc.ID) int { return 1<<10 + 2*len(id) }
-
-// reportDone counts and logs a request that has just been answered.
-func (c *Connection) reportDone(id jsonrpc.ID, r Request, errorType string, response []byte, now time.Time) {
-	c.requestsDone.Add(1)
-	took := now.Sub(r.Started)
-	c.opts.Metrics.RequestDone(r.Method, errorType, took)
-	c.logDone(id, r, errorType, response, took)
-}
-
-// Unanswered returns the ids of the unanswered requests.
-func (c *Connection) Unanswered() []jsonrpc.ID {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ids := make([]jsonrpc.ID, 0, c.requests.Len())
-	for id := range c.requests.All() {
-		ids = append(ids, id)
-	}
-	return ids
-}
-
-// InFlight returns the number of unanswered requests.
-func (c *Connection) InFlight() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.requests.Len()
-}
-
 // Close ends the connection, and tells the stream, the handler and all waiting
 // senders. Only the first call has an effect and reports true; its reason counts.
 func (c *Connection) Close(reason string) bool {
@@ -366,14 +278,12 @@ func (c *Connection) Close(reason string) bool {
 	undelivered := c.undeliveredLocked(reason)
 	c.endAnnouncementLocked()
 	open, stop, handler := c.requests, c.stop, c.handler
-	c.requests = few.Map[jsonrpc.ID, Request]{}
+	c.requests = nil // no more are added
 	c.signalQuietLocked()
 	c.mu.Unlock()
-	for id, r := range open.All() {
+	for _, r := range open {
 		c.opts.Budget.Give(r.cost)
-		took := time.Since(r.Started)
-		c.opts.Metrics.RequestDone(r.Method, metrics.ErrorClosed, took)
-		c.logDone(id, r, metrics.ErrorClosed, nil, took)
+		r.report(nil, metrics.ErrorClosed)
 	}
 	if undelivered != nil {
 		undelivered(fmt.Errorf("%w: %s", ErrClosed, reason))

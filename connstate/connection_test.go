@@ -20,13 +20,13 @@ func TestBeginAndFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, connstate.Options{MaxPending: 2}, connstate.Client{})
 		began := time.Now()
-		must(t, w.c.Begin("1", "tools/list"))
+		must(t, w.c.BeginID("1", "tools/list"))
 		time.Sleep(time.Second)
-		must(t, w.c.Begin(`"1"`, "tools/call")) // another id
-		if err := w.c.Begin("1", "x"); !errors.Is(err, connstate.ErrDuplicate) {
+		must(t, w.c.BeginID(`"1"`, "tools/call")) // another id
+		if err := w.c.BeginID("1", "x"); !errors.Is(err, connstate.ErrDuplicate) {
 			t.Errorf("the same id: got %v, want ErrDuplicate", err)
 		}
-		if err := w.c.Begin("3", "x"); !errors.Is(err, connstate.ErrTooManyPending) {
+		if err := w.c.BeginID("3", "x"); !errors.Is(err, connstate.ErrTooManyPending) {
 			t.Errorf("over the bound: got %v, want ErrTooManyPending", err)
 		}
 		if n := w.c.InFlight(); n != 2 {
@@ -35,17 +35,16 @@ func TestBeginAndFinish(t *testing.T) {
 		if n := w.series("mcp_sse_requests_in_flight"); n != 2 {
 			t.Errorf("the gauge says %v in flight, want 2", n)
 		}
-		r, ok := w.c.Finish("1", "")
-		if !ok || r.Method != "tools/list" || r.Started != began {
-			t.Errorf("got %v, %v, want tools/list of %v", r, ok, began)
+		if r := w.c.Request("1"); r == nil || r.Method != "tools/list" || r.Started != began {
+			t.Errorf("got %v, want tools/list of %v", r, began)
 		}
-		if r, ok := w.c.Finish("1", ""); ok || r != (connstate.Request{}) {
-			t.Errorf("finished twice: got %v", r)
+		if !w.c.Finish("1", "") || w.c.Finish("1", "") {
+			t.Error("a request was not answered once")
 		}
-		if _, ok := w.c.Finish("2", ""); ok {
-			t.Error("finished what never began")
+		if w.c.Request("2") != nil {
+			t.Error("found what never began")
 		}
-		must(t, w.c.Begin("1", "tools/list")) // free again
+		must(t, w.c.BeginID("1", "tools/list")) // free again
 		w.c.Finish("1", "-32601")
 		w.c.Finish(`"1"`, metrics.ErrorTimeout)
 		all := gather(t, w.prom)
@@ -70,14 +69,14 @@ func TestBeginAndFinish(t *testing.T) {
 func TestFinishIsTrueOnceForEachBegin(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
 	for range 200 {
-		must(t, w.c.Begin("1", "a"))
+		must(t, w.c.BeginID("1", "a"))
 		var (
 			wins atomic.Int32
 			all  sync.WaitGroup
 		)
 		for range 4 {
 			all.Go(func() {
-				if _, ok := w.c.Finish("1", ""); ok {
+				if w.c.Finish("1", "") {
 					wins.Add(1)
 				}
 			})
@@ -91,7 +90,7 @@ func TestFinishIsTrueOnceForEachBegin(t *testing.T) {
 
 func TestCloseHappensOnce(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	must(t, w.c.Begin("1", "a"))
+	must(t, w.c.BeginID("1", "a"))
 	var stops atomic.Int32
 	w.c.OnClose(func() { stops.Add(1) })
 	if got := w.c.Reason(); got != "" {
@@ -116,10 +115,10 @@ func TestCloseHappensOnce(t *testing.T) {
 	if closed.Load() != 1 || stops.Load() != 1 || w.handler.closures() != 1 {
 		t.Errorf("closed %d times, stream stopped %d times, handler told %d times", closed.Load(), stops.Load(), w.handler.closures())
 	}
-	if err := w.c.Begin("2", "a"); !errors.Is(err, connstate.ErrClosed) {
+	if err := w.c.BeginID("2", "a"); !errors.Is(err, connstate.ErrClosed) {
 		t.Errorf("Begin: got %v, want ErrClosed", err)
 	}
-	if _, ok := w.c.Finish("1", ""); ok {
+	if w.c.Finish("1", "") {
 		t.Error("finished a request after the end")
 	}
 	if err := w.c.Push(connstate.Event{Name: "x"}); !errors.Is(err, connstate.ErrClosed) {
@@ -174,7 +173,7 @@ func TestIdleAndSilence(t *testing.T) {
 		check("first byte", time.Minute, 0)
 		time.Sleep(time.Second)
 		w.c.Observe(request(t, "1", "a"), "")
-		must(t, w.c.Begin("1", "a"))
+		must(t, w.c.BeginID("1", "a"))
 		time.Sleep(time.Hour)
 		check("in flight", 0, time.Hour+time.Second)
 		w.c.Finish("1", "")
@@ -205,7 +204,7 @@ func TestSnapshot(t *testing.T) {
 		w.c.SawAttempt()
 		w.c.SawServer(connstate.Server{Name: "played", Version: "1.0", ProtocolVersion: "2025-11-25"})
 		w.c.Observe(parse(t, list), "")
-		must(t, w.c.Begin("1", "tools/list"))
+		must(t, w.c.BeginID("1", "tools/list"))
 		w.admit(parse(t, list), "wait")
 		time.Sleep(time.Second)
 		must(t, w.c.Send("", []byte("xy")))

@@ -2,17 +2,16 @@
 // table, the gate, the outbox, the unanswered requests, and the registry that
 // finds, limits and drains connections.
 //
-//	        POST ──▶ Observe ─▶ Handler.Receive ─▶ Admit ──▶ gate ──▶ Open
-//	client                                             (FIFO, bounded, timed)
-//	        GET  ◀── Attach ◀── outbox ◀── Respond, Send, Announce
+//	        POST ──▶ Observe ─▶ Handler.Receive ─▶ Begin ─▶ Admit ──▶ gate ──▶ Open
+//	client                                                      (FIFO, bounded, timed)
+//	        GET  ◀── Attach ◀── outbox ◀── Request.Answer, Send, Announce
 //	                 (bounded in bytes)
 //
 // The contract:
 //   - The state changes only by the table in state.go; any other move fails with a
 //     [MoveError].
 //   - Messages leave the gate in the order in which they came.
-//   - For each [Connection.Begin], [Connection.Answer] and [Connection.AnswerNow]
-//     report true at most once in all, so each request gets at most one answer.
+//   - A [Request] gets at most one answer, whoever tries to answer it.
 //   - Nothing here blocks, except a sender that waits for room in the outbox,
 //     for a bounded time.
 //

@@ -14,22 +14,23 @@ import (
 type echo struct{ c *connstate.Connection }
 
 func (e echo) Receive(m *jsonrpc.Message) {
-	if err := e.c.Begin(m.ID, m.Method); err != nil {
+	r, err := e.c.Begin(m)
+	if err != nil {
 		return // a duplicate, or the connection is closed
 	}
-	if pass, err := e.c.Admit(m); err != nil {
-		e.Refused(m, err)
+	if pass, err := e.c.Admit(r); err != nil {
+		e.Refused(r, err)
 	} else if pass {
-		e.serve(m)
+		e.serve(r)
 	}
 }
 
-func (e echo) serve(m *jsonrpc.Message) bool {
-	return e.c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+func (e echo) serve(r *connstate.Request) bool {
+	return r.Answer(jsonrpc.NewResult(r.ID, r.Message.Params()), "")
 }
 
-func (e echo) Refused(m *jsonrpc.Message, reason error) {
-	e.c.AnswerNow(m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", reason)), metrics.ErrorInitialization)
+func (e echo) Refused(r *connstate.Request, reason error) {
+	r.Fail(jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", reason), metrics.ErrorInitialization)
 }
 
 func (e echo) Closed() { fmt.Println("closed:", e.c.Reason()) }

@@ -1,24 +1,61 @@
 package connstate
 
 import (
-	"time"
-
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Finish removes a request from the unanswered ones. It reports false if the request
-// has been answered already, and nothing more may be sent for it. errorType is ""
-// for a result; see docs/reference/metrics.md for the others.
-func (c *Connection) Finish(id jsonrpc.ID, errorType string) (Request, bool) {
-	now := time.Now()
-	c.mu.Lock()
-	r, ok := c.takeRequestLocked(id, now)
-	c.signalQuietLocked()
-	c.mu.Unlock()
-	if ok {
-		c.reportDone(id, r, errorType, nil, now)
+// BeginID is Begin for a request that has only an id and a method.
+func (c *Connection) BeginID(id jsonrpc.ID, method string) error {
+	_, err := c.Begin(&jsonrpc.Message{Kind: jsonrpc.Request, ID: id, Method: method})
+	return err
+}
+
+// Finish answers a request without sending anything, and reports whether it had no
+// answer yet.
+func (c *Connection) Finish(id jsonrpc.ID, errorType string) bool {
+	r := c.Request(id)
+	if r == nil {
+		return false
 	}
-	return r, ok
+	if _, ok := c.removeRequest(r); !ok {
+		return false
+	}
+	c.requestsDone.Add(1)
+	r.report(nil, errorType)
+	c.noteAnswered()
+	return true
+}
+
+// Answer is Request.Answer with Backpressure, and AnswerNow without.
+func (c *Connection) Answer(id jsonrpc.ID, response []byte, errorType string) bool {
+	r := c.Request(id)
+	return r != nil && r.answer(response, errorType, true)
+}
+
+func (c *Connection) AnswerNow(id jsonrpc.ID, response []byte, errorType string) bool {
+	r := c.Request(id)
+	return r != nil && r.answer(response, errorType, false)
+}
+
+// AdmitMessage is Admit for a message that need not be begun, and WithdrawID Withdraw.
+func (c *Connection) AdmitMessage(m *jsonrpc.Message) (bool, error) {
+	if r := c.Request(m.ID); r != nil && m.Kind == jsonrpc.Request {
+		r.Message = m
+		return c.Admit(r)
+	}
+	return c.Admit(&Request{Message: m})
+}
+
+func (c *Connection) WithdrawID(id jsonrpc.ID) bool {
+	c.mu.Lock()
+	var found *Request
+	for _, w := range c.gate.queue {
+		if w.r.Message.Kind == jsonrpc.Request && w.r.Message.ID == id {
+			found = w.r
+		}
+	}
+	c.mu.Unlock()
+	return found != nil && c.Withdraw(found)
 }
 
 // Respond sends a response under the names of the connection's dialect: both
@@ -32,8 +69,8 @@ func (c *Connection) Respond(response []byte) error {
 func (c *Connection) Release(forward func(*jsonrpc.Message)) error {
 	release, err := c.Open()
 	if err == nil {
-		release(func(m *jsonrpc.Message) bool {
-			forward(m)
+		release(func(r *Request) bool {
+			forward(r.Message)
 			return true
 		})
 	}

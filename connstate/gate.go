@@ -30,7 +30,7 @@ type gate struct {
 const gateBytes = 8 << 20
 
 type waiting struct {
-	msg   *jsonrpc.Message
+	r     *Request
 	since time.Time
 }
 
@@ -39,14 +39,14 @@ type waiting struct {
 // message waits at the gate until [Connection.Open], [Connection.Withdraw] or its
 // timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
 // ErrBusy, ErrClosed or what [Connection.Fail] was given.
-func (c *Connection) Admit(m *jsonrpc.Message) (bool, error) {
-	return c.admit(m, c.opts.GateQueue, func() bool { return c.opts.Budget.Take(cost(m), metrics.HeldGate) })
+func (c *Connection) Admit(r *Request) (bool, error) {
+	return c.admit(r, c.opts.GateQueue, func() bool { return c.opts.Budget.Take(cost(r.Message), metrics.HeldGate) })
 }
 
 // Readmit is Admit for an unanswered request that has been through the gate. The
 // gate has room for all of those, within its bound in bytes.
-func (c *Connection) Readmit(m *jsonrpc.Message) (bool, error) {
-	return c.admit(m, c.opts.GateQueue+c.opts.MaxPending, func() bool { c.opts.Budget.Force(cost(m)); return true })
+func (c *Connection) Readmit(r *Request) (bool, error) {
+	return c.admit(r, c.opts.GateQueue+c.opts.MaxPending, func() bool { c.opts.Budget.Force(cost(r.Message)); return true })
 }
 
 // cost returns what a message at the gate takes from the budget.
@@ -54,13 +54,13 @@ func cost(m *jsonrpc.Message) int { return len(m.Raw()) + budget.ItemCost }
 
 // admit decides what to do with a message for which the gate has room if it holds
 // fewer than room messages. hold takes its bytes from the budget.
-func (c *Connection) admit(m *jsonrpc.Message, room int, hold func() bool) (bool, error) {
+func (c *Connection) admit(r *Request, room int, hold func() bool) (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.state == Closed:
 		return false, ErrClosed
-	case c.state == Draining && m.Kind == jsonrpc.Request:
+	case c.state == Draining && r.Message.Kind == jsonrpc.Request:
 		return false, ErrDraining
 	case c.gate.passing:
 		return true, nil
@@ -70,15 +70,15 @@ func (c *Connection) admit(m *jsonrpc.Message, room int, hold func() bool) (bool
 		return false, c.gate.refusal
 	case c.state == Draining:
 		return false, ErrDraining
-	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(m.Raw()) > gateBytes:
+	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(r.Message.Raw()) > gateBytes:
 		c.opts.Metrics.GateRejected(metrics.GateFull, 0)
 		return false, ErrGateFull
 	case !hold():
 		c.opts.Metrics.GateRejected(metrics.GateBudget, 0)
 		return false, ErrBusy
 	}
-	c.gate.queue = append(c.gate.queue, waiting{m, time.Now()})
-	c.gate.bytes += len(m.Raw())
+	c.gate.queue = append(c.gate.queue, waiting{r, time.Now()})
+	c.gate.bytes += len(r.Message.Raw())
 	c.opts.Metrics.GateQueued()
 	if c.gate.timer == nil {
 		c.gate.timer = time.AfterFunc(c.opts.GateTimeout, c.expire)
@@ -102,7 +102,7 @@ func (c *Connection) expire() {
 	c.mu.Unlock()
 	for _, w := range late {
 		c.opts.Metrics.GateRejected(metrics.GateTimeout, now.Sub(w.since))
-		c.handler.Refused(w.msg, ErrGateTimeout)
+		c.handler.Refused(w.r, ErrGateTimeout)
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *Connection) expire() {
 func (c *Connection) popLocked() waiting {
 	w := c.gate.queue[0]
 	c.gate.queue = c.gate.queue[1:]
-	c.releaseLocked(w.msg)
+	c.releaseLocked(w.r.Message)
 	c.stopTimerLocked()
 	return w
 }
@@ -138,20 +138,20 @@ func (c *Connection) stopTimerLocked() {
 // wait behind them. It stops when the connection leaves Ready, or when forward
 // reports false: then that message goes back to the front. Open fails with a
 // *MoveError if the connection cannot become ready.
-func (c *Connection) Open() (release func(forward func(*jsonrpc.Message) bool), err error) {
+func (c *Connection) Open() (release func(forward func(*Request) bool), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.moveLocked(Ready); err != nil {
 		return nil, err
 	}
 	opening := c.gate.opening
-	return func(forward func(*jsonrpc.Message) bool) {
+	return func(forward func(*Request) bool) {
 		for {
 			w, ok := c.nextWaiting(opening)
 			if !ok {
 				return
 			}
-			if !forward(w.msg) {
+			if !forward(w.r) {
 				c.putBack(w)
 				return
 			}
@@ -185,8 +185,8 @@ func (c *Connection) putBack(w waiting) {
 		reason = ErrDraining
 	case reason == nil:
 		c.gate.queue = slices.Insert(c.gate.queue, 0, w)
-		c.gate.bytes += len(w.msg.Raw())
-		c.opts.Budget.Force(cost(w.msg))
+		c.gate.bytes += len(w.r.Message.Raw())
+		c.opts.Budget.Force(cost(w.r.Message))
 		if c.gate.timer == nil {
 			c.gate.timer = time.AfterFunc(c.opts.GateTimeout-time.Since(w.since), c.expire)
 		}
@@ -194,19 +194,18 @@ func (c *Connection) putBack(w waiting) {
 	c.mu.Unlock()
 	if reason != nil {
 		c.opts.Metrics.GateRejected(metrics.GateClosed, time.Since(w.since))
-		c.handler.Refused(w.msg, reason)
+		c.handler.Refused(w.r, reason)
 	}
 }
 
-// Withdraw removes the waiting request with that id and reports whether there
-// was one.
-func (c *Connection) Withdraw(id jsonrpc.ID) bool {
+// Withdraw removes a request from the gate and reports whether it was there.
+func (c *Connection) Withdraw(r *Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, w := range c.gate.queue {
-		if w.msg.Kind == jsonrpc.Request && w.msg.ID == id {
+		if w.r == r {
 			c.gate.queue = append(c.gate.queue[:i:i], c.gate.queue[i+1:]...)
-			c.releaseLocked(w.msg)
+			c.releaseLocked(w.r.Message)
 			c.stopTimerLocked()
 			c.opts.Metrics.GateRejected(metrics.GateCanceled, time.Since(w.since))
 			return true
@@ -227,8 +226,8 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 	waited := c.drainGateLocked(metrics.GateClosed)
 	quiet, drained := c.awaitQuietLocked(), c.drained
 	c.mu.Unlock()
-	for _, m := range waited {
-		c.handler.Refused(m, ErrDraining)
+	for _, r := range waited {
+		c.handler.Refused(r, ErrDraining)
 	}
 	if drained != nil {
 		drained()
@@ -236,29 +235,11 @@ func (c *Connection) Drain() (<-chan struct{}, error) {
 	return quiet, nil
 }
 
-// Quiet returns a channel that is closed once no request is unanswered, which may be now,
-// or the connection is closed.
-func (c *Connection) Quiet() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.awaitQuietLocked()
-}
-
-func (c *Connection) awaitQuietLocked() <-chan struct{} {
-	c.awaited.Store(true)
-	if c.quiet == nil {
-		c.quiet = make(chan struct{})
-	}
-	quiet := c.quiet
-	c.signalQuietLocked()
-	return quiet
-}
-
 // Fail moves the connection to Failed. With a refusal, no start is due: Fail returns
 // the waiting messages, which the caller must answer, and the gate refuses new ones
 // until the connection is initializing again. Without, another start is due: old and
 // new messages wait.
-func (c *Connection) Fail(refusal error) ([]*jsonrpc.Message, error) {
+func (c *Connection) Fail(refusal error) ([]*Request, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.moveLocked(Failed); err != nil {
@@ -273,12 +254,12 @@ func (c *Connection) Fail(refusal error) ([]*jsonrpc.Message, error) {
 
 // drainGateLocked empties the gate, counts its messages under reason and returns
 // them.
-func (c *Connection) drainGateLocked(reason string) []*jsonrpc.Message {
-	var out []*jsonrpc.Message
+func (c *Connection) drainGateLocked(reason string) []*Request {
+	var out []*Request
 	for _, w := range c.gate.queue {
 		c.opts.Metrics.GateRejected(reason, time.Since(w.since))
-		c.releaseLocked(w.msg)
-		out = append(out, w.msg)
+		c.releaseLocked(w.r.Message)
+		out = append(out, w.r)
 	}
 	c.gate.queue = nil
 	c.stopTimerLocked()

@@ -87,7 +87,7 @@ func TestGateIsBounded(t *testing.T) {
 			}
 			w.admit(request(t, "-1", "a"), connstate.ErrGateFull.Error())
 			w.checkGate(n, map[string]float64{metrics.GateFull: 1})
-			if !w.c.Withdraw("0") {
+			if !w.c.WithdrawID("0") {
 				t.Error("not withdrawn")
 			}
 			w.admit(request(t, "-2", "a"), "wait")
@@ -139,15 +139,15 @@ func TestWithdraw(t *testing.T) {
 		w.admit(request(t, "2", "b"), "wait")
 		w.admit(notification(t, "c"), "wait")
 		for _, id := range []jsonrpc.ID{"3", "", `"1"`, "1.0"} {
-			if w.c.Withdraw(id) {
+			if w.c.WithdrawID(id) {
 				t.Errorf("withdrew %q, which does not wait", id)
 			}
 		}
-		if !w.c.Withdraw("2") || w.c.Withdraw("2") {
+		if !w.c.WithdrawID("2") || w.c.WithdrawID("2") {
 			t.Error("request 2 was to be withdrawn once")
 		}
 		w.checkGate(3, map[string]float64{metrics.GateCanceled: 1})
-		if !w.c.Withdraw("1") {
+		if !w.c.WithdrawID("1") {
 			t.Error("request 1 was not withdrawn")
 		}
 		// The timer of the first message fires, and finds only younger ones.
@@ -157,7 +157,7 @@ func TestWithdraw(t *testing.T) {
 		if got, want := w.release(), []string{"c#"}; !slices.Equal(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}
-		if w.c.Withdraw("1") {
+		if w.c.WithdrawID("1") {
 			t.Error("withdrew from an open gate")
 		}
 	})
@@ -189,7 +189,7 @@ func TestFailGivesBackWhatWaited(t *testing.T) {
 	w.admit(notification(t, "b"), "wait")
 	waited, err := w.c.Fail(errors.New("no more starts"))
 	must(t, err)
-	if len(waited) != 2 || label(waited[0]) != "a#1" || label(waited[1]) != "b#" {
+	if len(waited) != 2 || label(waited[0].Message) != "a#1" || label(waited[1].Message) != "b#" {
 		t.Errorf("got %v", waited)
 	}
 	w.checkGate(0, map[string]float64{metrics.GateFailed: 2})
@@ -226,8 +226,8 @@ func TestFailOnlyWhereTheTableHasIt(t *testing.T) {
 
 func TestDrainRefusesAndWaits(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	must(t, w.c.Begin("1", "a"))
-	must(t, w.c.Begin("2", "b"))
+	must(t, w.c.BeginID("1", "a"))
+	must(t, w.c.BeginID("2", "b"))
 	w.admit(request(t, "1", "a"), "wait")
 	quiet, err := w.c.Drain()
 	must(t, err)
@@ -265,7 +265,7 @@ func TestDrainOfAReadyConnectionPassesAllButRequests(t *testing.T) {
 
 func TestCloseMakesADrainQuiet(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	must(t, w.c.Begin("1", "a"))
+	must(t, w.c.BeginID("1", "a"))
 	quiet, err := w.c.Drain()
 	must(t, err)
 	w.c.Close(metrics.ClosedShutdown)
@@ -285,7 +285,7 @@ func TestCloseEmptiesTheGate(t *testing.T) {
 		if got := w.handler.refusals(); got != nil {
 			t.Errorf("got %q refused: nobody is there to be told", got)
 		}
-		if w.c.Withdraw("1") {
+		if w.c.WithdrawID("1") {
 			t.Error("withdrew from a closed connection")
 		}
 		w.checkGate(0, map[string]float64{metrics.GateClosed: 2})

@@ -197,7 +197,8 @@ func (h *handler) Receive(m *jsonrpc.Message) {
 	h.received = append(h.received, label(m))
 }
 
-func (h *handler) Refused(m *jsonrpc.Message, reason error) {
+func (h *handler) Refused(r *connstate.Request, reason error) {
+	m := r.Message
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.refused = append(h.refused, label(m)+": "+reason.Error())
@@ -251,7 +252,7 @@ func response(t testing.TB, id string) *jsonrpc.Message {
 // wanted: "pass", "wait", or the error.
 func (w *world) admit(m *jsonrpc.Message, want string) {
 	w.t.Helper()
-	pass, err := w.c.Admit(m)
+	pass, err := w.c.AdmitMessage(m)
 	got := "wait"
 	if pass {
 		got = "pass"

@@ -29,11 +29,11 @@ func TestAllMethodsAtOnce(t *testing.T) {
 		}
 		run(func(i int) {
 			id := jsonrpc.ID(fmt.Sprint(i))
-			_ = w.c.Begin(id, "tools/list")
+			_ = w.c.BeginID(id, "tools/list")
 			w.c.Finish(id, "")
 		})
-		run(func(int) { _, _ = w.c.Admit(m); _, _ = w.c.Admit(note) })
-		run(func(int) { w.c.Withdraw(m.ID) })
+		run(func(int) { _, _ = w.c.AdmitMessage(m); _, _ = w.c.AdmitMessage(note) })
+		run(func(int) { w.c.WithdrawID(m.ID) })
 		run(func(int) { _ = w.c.Release(func(*jsonrpc.Message) {}) })
 		run(func(int) { _ = w.c.Move(connstate.Initializing); _, _ = w.c.Fail(nil) })
 		run(func(int) { _ = w.c.Send("", []byte("x")); w.c.RespondNow("", []byte("y")) })

@@ -62,7 +62,7 @@ func (p *play) left(m *jsonrpc.Message, how string) {
 
 // finish answers a request, as far as nobody has.
 func (p *play) finish(id jsonrpc.ID) {
-	if _, ok := p.c.Finish(id, ""); ok {
+	if p.c.Finish(id, "") {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.wins[id]++
@@ -95,7 +95,8 @@ func (p *play) forward(how string) func(*jsonrpc.Message) {
 
 func (p *play) Receive(*jsonrpc.Message) {}
 func (p *play) Closed()                  {}
-func (p *play) Refused(m *jsonrpc.Message, _ error) {
+func (p *play) Refused(r *connstate.Request, _ error) {
+	m := r.Message
 	p.left(m, "refused")
 	p.finish(m.ID)
 }
@@ -104,13 +105,13 @@ func (p *play) Refused(m *jsonrpc.Message, _ error) {
 func (p *play) client(n, requests int) {
 	for i := range requests {
 		m := parse(p.t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"client%d"}`, n*1000+i, n))
-		if err := p.c.Begin(m.ID, m.Method); err != nil {
+		if err := p.c.BeginID(m.ID, m.Method); err != nil {
 			if !errors.Is(err, connstate.ErrClosed) {
 				p.t.Errorf("Begin: %v", err)
 			}
 			return
 		}
-		switch pass, err := p.c.Admit(m); {
+		switch pass, err := p.c.AdmitMessage(m); {
 		case err != nil:
 			p.left(m, "not admitted")
 			p.finish(m.ID)
@@ -118,7 +119,7 @@ func (p *play) client(n, requests int) {
 			p.forward("passed")(m)
 		}
 		p.pause()
-		if p.roll(5) == 0 && p.c.Withdraw(m.ID) {
+		if p.roll(5) == 0 && p.c.WithdrawID(m.ID) {
 			p.left(m, "withdrawn")
 			p.finish(m.ID)
 		}
@@ -143,9 +144,9 @@ func (p *play) starts(stop <-chan struct{}) {
 				refusal = errors.New("no start is due")
 			}
 			waited, _ := p.c.Fail(refusal)
-			for _, m := range waited {
-				p.left(m, "failed")
-				p.finish(m.ID)
+			for _, r := range waited {
+				p.left(r.Message, "failed")
+				p.finish(r.ID)
 			}
 		default:
 			_ = p.c.Release(p.forward("released"))

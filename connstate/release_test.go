@@ -68,7 +68,7 @@ func TestNothingOvertakesConcurrentArrivals(t *testing.T) {
 				if i == each/4 {
 					half <- struct{}{}
 				}
-				pass, err := w.c.Admit(m)
+				pass, err := w.c.AdmitMessage(m)
 				if err != nil {
 					t.Errorf("Admit: %v", err)
 				}
@@ -188,9 +188,9 @@ func TestFailIsOneStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		next.Wait()
-		if _, err := w.c.Admit(m); err != nil {
+		if _, err := w.c.AdmitMessage(m); err != nil {
 			t.Fatalf("initializing: got %v", err)
 		}
-		w.c.Withdraw(m.ID)
+		w.c.WithdrawID(m.ID)
 	}
 }

@@ -118,7 +118,7 @@ func (c *Connection) Snapshot() Snapshot {
 		Dialect: c.dialect, ProtocolVersion: c.protocolVersion, Reason: c.reason,
 		Opened: c.opened, Ready: c.ready,
 		FirstByte: unixTime(c.firstByte.Load()), LastIn: unixTime(c.lastIn.Load()), LastOut: unixTime(c.lastOut.Load()),
-		Queued: len(c.gate.queue), InFlight: c.requests.Len(), RequestsDone: c.requestsDone.Load(),
+		Queued: len(c.gate.queue), InFlight: len(c.requests), RequestsDone: c.requestsDone.Load(),
 		UnwrittenBytes: c.outbox.unwritten(),
 		MessagesIn:     c.messagesIn.Load(), MessagesOut: c.messagesOut.Load(),
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),

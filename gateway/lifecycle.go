@@ -102,8 +102,8 @@ func (g *Gateway) cut() error {
 	for _, c := range all {
 		requests += c.InFlight()
 		closing.Go(func() {
-			for _, id := range c.Unanswered() {
-				c.AnswerNow(id, jsonrpc.NewError(id, jsonrpc.ReasonError("the gateway shut down before the server answered", "draining", false)), metrics.ErrorDraining)
+			for _, r := range c.Unanswered() {
+				r.Fail(jsonrpc.ReasonError("the gateway shut down before the server answered", "draining", false), metrics.ErrorDraining)
 			}
 			c.CloseGracefully(metrics.ClosedShutdown, cutGrace)
 		})

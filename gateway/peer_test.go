@@ -296,7 +296,7 @@ func (p *peer) awaitAnswersFor(t testing.TB, most time.Duration) {
 	deadline := time.Now().Add(most)
 	for p.c.InFlight() > 0 {
 		if time.Now().After(deadline) {
-			t.Fatalf("%q are not answered", p.c.Unanswered())
+			t.Fatalf("%d requests are not answered", p.c.InFlight())
 		}
 		runtime.Gosched()
 	}

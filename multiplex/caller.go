@@ -5,25 +5,20 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// Client receives what a session has for one client. The reader loop, timers and
-// Forward call its methods. While Answer and Deliver wait, so does the session's
-// reader, so on a shared session they must not wait.
+// Client receives what a session has for one client, beside the answers to its requests.
+// While Deliver waits, so does the session's reader, so on a shared session it must not
+// wait.
 type Client interface {
-	// Answer passes the response to one of the client's requests, under the client's
-	// id, once. errorType names the outcome for the metrics.
-	Answer(id jsonrpc.ID, response []byte, errorType string)
-	// Fail passes an error of the gateway instead, once. It must not wait: Forward may
-	// call it.
-	Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string)
-	// Lost returns, instead of Fail, a request to repeat on another session: this one
-	// ended before it was sent, or repeating it changes nothing. A client that does
-	// not repeat it must answer it with e. Lost must not wait.
-	Lost(m *jsonrpc.Message, e *jsonrpc.Error)
+	// Lost returns a request because the session ended. If it still has its Message, it
+	// may be repeated on another session: it was not sent, or repeating it changes
+	// nothing. A client that does not repeat it must answer it with e. Lost must not wait.
+	Lost(r *connstate.Request, e *jsonrpc.Error)
 	// Deliver passes a notification or a request of the server. related is the client's
 	// request that the message came with or is about, empty if that is unknown.
 	Deliver(method string, related jsonrpc.ID, message []byte)
@@ -105,21 +100,15 @@ var ErrLeft = fmt.Errorf("%w for a client that has left", ErrOver)
 // session took a message.
 var ErrOver = errors.New("the session is over")
 
-// Forward sends a client's message to the server, without waiting for the server. A
-// request is answered through the Client unless Forward fails: with ErrOver if the
-// session was over and has not taken it, or with ErrLeft, which is an ErrOver, if
-// the client was detached.
-func (c *Caller) Forward(m *jsonrpc.Message) error {
+// Forward sends a client's notification or response to the server, without waiting for
+// the server, or drops it. Send and Cancel are for requests.
+func (c *Caller) Forward(m *jsonrpc.Message) {
 	s := c.session
 	switch {
-	case m.Kind == jsonrpc.Request:
-		return s.forwardRequest(c, m)
 	case s.opts.Shared && !m.Certain():
 		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
 	case m.Kind == jsonrpc.Response:
 		s.forwardResponse(c, m)
-	case m.Method == mcp.MethodCancelled:
-		s.forwardCancel(c, m)
 	case m.Method == mcp.MethodProgress:
 		s.forwardProgress(c, m)
 	case s.opts.Shared:
@@ -129,5 +118,4 @@ func (c *Caller) Forward(m *jsonrpc.Message) error {
 	default:
 		s.passToServer(m, m.Raw())
 	}
-	return nil
 }

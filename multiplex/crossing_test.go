@@ -152,7 +152,7 @@ func (c *crowdClient) Deliver(_ string, _ jsonrpc.ID, message []byte) {
 	}
 }
 
-func (c *crowdClient) run(caller *multiplex.Caller) {
+func (c *crowdClient) run(caller *caller) {
 	for i := range crowdCalls {
 		id := <-c.free
 		secret := fmt.Sprintf("%s-%d", c.name, i)
@@ -183,7 +183,7 @@ func TestNothingIsCrossed(t *testing.T) {
 				c.free <- id
 			}
 			clients[i] = c
-			caller := s.Attach(c, c.name, c.name)
+			caller := attach(s, c, c.name, c.name)
 			wg.Go(func() { c.run(caller) })
 		}
 		wg.Wait()

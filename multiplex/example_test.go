@@ -6,34 +6,18 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// printer is a client that prints what reaches it.
-type printer struct {
-	name     string
-	answered chan struct{}
-}
+// nobody is a client that takes no messages beside the answers to its requests.
+type nobody struct{}
 
-func (p *printer) Answer(_ jsonrpc.ID, response []byte, _ string) {
-	fmt.Printf("%s: %s\n", p.name, response)
-	close(p.answered)
-}
-
-func (p *printer) Fail(id jsonrpc.ID, e *jsonrpc.Error, _ string) {
-	fmt.Printf("%s: request %s: %v\n", p.name, id, e)
-	close(p.answered)
-}
-
-func (p *printer) Lost(m *jsonrpc.Message, e *jsonrpc.Error) { p.Fail(m.ID, e, "") }
-
-func (p *printer) Deliver(_ string, _ jsonrpc.ID, message []byte) {
-	fmt.Printf("%s: %s\n", p.name, message)
-}
-
-func (p *printer) Serves(*jsonrpc.Message) bool { return false }
+func (nobody) Lost(r *connstate.Request, e *jsonrpc.Error) { r.Fail(e, "session_lost") }
+func (nobody) Deliver(string, jsonrpc.ID, []byte)          {}
+func (nobody) Serves(*jsonrpc.Message) bool                { return false }
 
 // Two clients that use the same id share a session.
 func Example() {
@@ -50,15 +34,35 @@ func Example() {
 		return
 	}
 	session := multiplex.New(conn, multiplex.Options{Shared: true})
+	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
 	for _, name := range []string{"ann", "bob"} {
-		client := &printer{name: name, answered: make(chan struct{})}
+		c, err := registry.Open(connstate.Client{Dialect: connstate.EventMessage})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer registry.Remove(c)
+		answered := make(chan struct{})
+		c.Attach(func(e connstate.Event) bool {
+			fmt.Printf("%s: %s\n", name, e.Data)
+			close(answered)
+			return true
+		})
 		m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"echo","params":{"from":"` + name + `"}}`))
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		session.Attach(client, name, "").Forward(m)
-		<-client.answered
+		r, err := c.Begin(m)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if err := session.Attach(nobody{}, name, "").Send(r); err != nil {
+			fmt.Println(err)
+			return
+		}
+		<-answered
 	}
 	session.Close(errors.New("the example is over"))
 	<-session.Done()

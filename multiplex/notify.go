@@ -73,8 +73,8 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []
 // message came with, empty if that is unknown.
 func (s *Session) relatedLocked(c *Caller, related jsonrpc.ID) jsonrpc.ID {
 	if n, ok := jsonrpc.Integer([]byte(related)); ok {
-		if p, _ := s.table.byID.Get(n); p != nil && p.caller == c {
-			return p.client
+		if p, _ := s.table.byID.Get(n); p != nil && p.caller == c && p.r != nil {
+			return p.r.ID
 		}
 	}
 	return ""

@@ -78,7 +78,7 @@ func TestRequestsAndResponsesInParts(t *testing.T) {
 	s := multiplex.New(&partsConn{t: t}, multiplex.Options{})
 	defer s.Close(errors.New("over"))
 	client := make(answers, 4)
-	c := s.Attach(client, "c", "")
+	c := attach(s, client, "c", "")
 	for _, test := range []struct{ msg, want string }{
 		{`{"jsonrpc":"2.0","id":"a","method":"x","params":{"_meta":{"progressToken":"mine"}}}`,
 			`"a" {"jsonrpc":"2.0","id":"a","result":{"saw":{"_meta":{"progressToken":1}},"number":1}} `},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -17,11 +18,10 @@ type pending struct {
 	id      int64 // on the wire
 	method  string
 	started time.Duration // since the session began
-	// caller and client, the id that the client gave the request, are set for a
-	// request on behalf of a client; reply for one whose answer the gateway waits for.
-	// A request has neither if nobody waits for its answer.
+	// caller is set for a request on behalf of a client, r for one of the client's own,
+	// and reply for one whose answer the gateway waits for.
 	caller     *Caller
-	client     jsonrpc.ID
+	r          *connstate.Request
 	reply      chan outcome
 	prev, next *pending // of the same caller
 
@@ -69,8 +69,8 @@ func (p *pending) respond(response []byte, errorType string) {
 	case p.reply != nil:
 		m, err := jsonrpc.Parse(response)
 		p.reply <- outcome{m, err}
-	case p.caller != nil:
-		p.caller.client.Answer(p.client, response, errorType)
+	case p.r != nil:
+		p.r.Answer(response, errorType)
 	}
 }
 
@@ -79,19 +79,28 @@ func (p *pending) fail(e *jsonrpc.Error, errorType string) {
 	switch {
 	case p.reply != nil:
 		p.reply <- outcome{err: e}
-	case p.caller != nil:
-		p.caller.client.Fail(p.client, e, errorType)
+	case p.r != nil:
+		p.r.Fail(e, errorType)
 	}
 }
 
 // reportLost tells the caller that the session ended before the answer came. m is
 // the request if it may be repeated, else nil.
 func (p *pending) reportLost(m *jsonrpc.Message, e *jsonrpc.Error) {
-	if m == nil || p.caller == nil || p.reply != nil {
+	if p.r == nil {
 		p.fail(e, metrics.ErrorSessionLost)
 		return
 	}
-	p.caller.client.Lost(m, e)
+	p.r.Message = m
+	p.caller.client.Lost(p.r, e)
+}
+
+// answerID is the id of the answer.
+func (p *pending) answerID() jsonrpc.ID {
+	if p.r != nil {
+		return p.r.ID
+	}
+	return wireID(p.id)
 }
 
 // addRequest and removeRequest maintain the list of the caller's requests. Guarded
@@ -116,10 +125,10 @@ func (c *Caller) removeRequest(p *pending) {
 	p.prev, p.next = nil, nil
 }
 
-// findLocked returns the client's request with that id, nil if there is none.
-func (c *Caller) findLocked(id jsonrpc.ID) *pending {
+// findLocked returns the entry of a client's request, nil if there is none.
+func (c *Caller) findLocked(r *connstate.Request) *pending {
 	for p := c.requests; p != nil; p = p.next {
-		if p.reply == nil && p.client == id {
+		if p.r == r {
 			return p
 		}
 	}

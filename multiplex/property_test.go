@@ -24,7 +24,7 @@ type run struct {
 	single  bool // all clients are of one principal
 
 	actors  []*actor
-	callers []*multiplex.Caller
+	callers []*caller
 	serial  int
 
 	mu      sync.Mutex // guards what follows, and what the actors and the server know
@@ -58,7 +58,7 @@ func (x *run) join() {
 	}
 	c := &actor{run: x, name: fmt.Sprint("client-", x.serial), principal: principal, open: make(map[string]*asked)}
 	x.actors = append(x.actors, c)
-	x.callers = append(x.callers, x.session.Attach(c, c.name, c.principal))
+	x.callers = append(x.callers, attach(x.session, c, c.name, c.principal))
 }
 
 func (x *run) leave(i int) {

@@ -286,7 +286,7 @@ func (s *Session) carryOut(p *pending, v verdict, m *jsonrpc.Message) error {
 	case forward:
 		return s.send(p, m)
 	case confirm:
-		p.respond(jsonrpc.NewResult(p.client, []byte("{}")), "")
+		p.respond(jsonrpc.NewResult(p.answerID(), []byte("{}")), "")
 	case full:
 		why := fmt.Sprintf("over %d requests, or %d MiB of them, wait for the server", s.opts.MaxWaiting, maxQueueBytes>>20)
 		p.fail(jsonrpc.ReasonError(why, "queue_full", true), metrics.ErrorBusy)

@@ -7,19 +7,28 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// forwardRequest sends a client's request to the server, queues it, or answers it.
-func (s *Session) forwardRequest(c *Caller, m *jsonrpc.Message) error {
-	p := &pending{method: m.Method, caller: c, client: m.ID, request: m, counted: true}
-	if e := s.inspect(p, m); e != nil {
+// Send sends a client's request to the server, queues it, or answers it. It does not wait
+// for the server. It fails with ErrOver if the session was over and has not taken the
+// request, or with ErrLeft, which is an ErrOver, if the client was detached.
+func (c *Caller) Send(r *connstate.Request) error {
+	m := r.Message
+	p := &pending{method: r.Method, caller: c, r: r, request: m, counted: true}
+	if e := c.session.inspect(p, m); e != nil {
 		p.fail(e, strconv.Itoa(e.Code))
 		return nil
 	}
-	return s.begin(p)
+	r.Message = nil // p has it as long as it may be needed
+	err := c.session.begin(p)
+	if err != nil {
+		r.Message = m
+	}
+	return err
 }
 
 // begin puts a request into the table and sends it, queues it, or answers it.
@@ -180,7 +189,7 @@ func (c *Caller) Call(ctx context.Context, method string, params json.RawMessage
 	if err != nil {
 		return nil, err
 	}
-	p.client, p.request = m.ID, m
+	p.request = m
 	if e := s.inspect(p, m); e != nil {
 		return nil, e
 	}

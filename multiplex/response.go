@@ -68,8 +68,8 @@ func (s *Session) resolve(m *jsonrpc.Message, id int64) {
 func (s *Session) receiveResult(number int64, result, fault json.RawMessage) {
 	r := s.match(number, fault != nil)
 	id := wireID(number)
-	if r.p != nil && r.p.caller != nil && r.p.reply == nil {
-		id = r.p.client
+	if r.p != nil {
+		id = r.p.answerID()
 	}
 	s.settle(r, jsonrpc.NewResponse(id, result, fault))
 }
@@ -89,14 +89,14 @@ func (s *Session) settle(r matched, m *jsonrpc.Message) {
 		s.drop(metrics.DroppedUnknownResponse, "response matches no request", m)
 		s.warnNameless(r.why)
 	case p.reply != nil:
-		s.learn(p, m)
-		p.respond(m.WithID(wireID(p.id)), "")
-	case p.caller != nil:
+		p.respond(s.learn(p, m), "")
+	case p.r != nil:
 		s.logResolve(p, r.by)
+		s.served.Store(true)
 		p.respond(s.learn(p, m), errorType(m))
 	}
 	for _, w := range r.same {
-		w.respond(m.WithID(w.client), errorType(m))
+		w.respond(m.WithID(w.answerID()), errorType(m))
 	}
 }
 
@@ -195,7 +195,7 @@ func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
 // rest of its life.
 func (s *Session) logResolve(p *pending, by string) {
 	if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
-		s.opts.Logger.Debug("mcp transport send resolve", "connectionId", p.caller.name, "requestId", shortText(string(p.client)), "matchedBy", by)
+		s.opts.Logger.Debug("mcp transport send resolve", "connectionId", p.caller.name, "requestId", shortText(string(p.r.ID)), "matchedBy", by)
 	}
 }
 

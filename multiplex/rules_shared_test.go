@@ -178,7 +178,7 @@ func TestRule20ClientThatLeaves(t *testing.T) {
 			server(result("3")), at(0), at(1, answer(`"c"`)), after(time.Hour), at(0),
 		}},
 		{name: "its subscriptions end where they are the last", opts: shared, clients: 2, steps: []step{
-			from(0, subscribe("8", "f:/a"), subscribe("8", "f:/b")), from(1, subscribe("8", "f:/b")), server(result("1"), result("2")), discard,
+			from(0, subscribe("8", "f:/a"), subscribe("9", "f:/b")), from(1, subscribe("8", "f:/b")), server(result("1"), result("2")), discard,
 			leaves(0), sent(unsubscribe("4", "f:/a")), server(result("4")), at(0), at(1),
 		}},
 		{name: "one that was being asked for too", opts: shared, clients: 2, steps: []step{

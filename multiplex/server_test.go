@@ -208,7 +208,7 @@ func TestAnswerOfAnotherClientIsDropped(t *testing.T) {
 		play(w, []step{server(roots)})
 		id := delivered(w, "roots/list")
 		w.clients = append(w.clients, &fakeClient{})
-		w.callers = append(w.callers, w.session.Attach(w.clients[1], "late", ""))
+		w.callers = append(w.callers, attach(w.session, w.clients[1], "late", ""))
 		play(w, []step{
 			from(1, result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
 			from(0, result(id)), sent(result("7")),
@@ -275,7 +275,7 @@ func TestErrorShape(t *testing.T) {
 		conn := newFakeConn()
 		s := multiplex.New(conn, multiplex.Options{})
 		c := &rawClient{}
-		s.Attach(c, "x", "").Forward(parse(t, callA))
+		attach(s, c, "x", "").Forward(parse(t, callA))
 		s.Close(io.EOF)
 		<-s.Done()
 		raw, err := json.Marshal(c.failed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
@@ -63,6 +64,7 @@ type Session struct {
 	opts   Options
 	log    *slog.Logger  // Options.Logger under LogLimits
 	done   chan struct{} // closed when the session has ended
+	served atomic.Bool   // the server has answered a client
 
 	mu    sync.Mutex // guards what follows; not held while sending or calling a client
 	err   error      // why the session is over; nil before
@@ -127,6 +129,9 @@ func (o Options) withDefaults() Options {
 // Done returns a channel that is closed when the session is over and all its
 // requests are answered.
 func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Served reports whether the server has answered a request of a client.
+func (s *Session) Served() bool { return s.served.Load() }
 
 // Close ends the session. Its requests get an error that names the reason.
 func (s *Session) Close(reason error) {
@@ -224,7 +229,7 @@ func (s *Session) end(err error) {
 		case p.reply != nil:
 			p.reply <- outcome{err: reason}
 		case p.canceled:
-			p.fail(e, metrics.ErrorSessionLost)
+			p.reportLost(nil, e)
 		default:
 			p.reportLost(p.request, e)
 		}

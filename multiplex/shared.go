@@ -145,7 +145,7 @@ func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
 	default:
 		s.learnTask(p, result)
 	}
-	return m.WithID(p.client)
+	return m.WithID(p.answerID())
 }
 
 // learnTask records the task that the server made of a request, as its response
@@ -192,7 +192,7 @@ func (s *Session) filterTasks(p *pending, m *jsonrpc.Message) []byte {
 		s.withLock(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(p.caller, p.caller.principal) })
 		return owned
 	})
-	return jsonrpc.ReplaceMember(m.WithID(p.client), own, "result", "tasks")
+	return jsonrpc.ReplaceMember(m.WithID(p.answerID()), own, "result", "tasks")
 }
 
 // learnElicitations records the elicitations that an error says a request needs

@@ -80,22 +80,22 @@ func (c *slowConn) Close() error {
 	return nil
 }
 
-// caller makes one call after the other under the same few ids and checks that
+// stresser makes one call after the other under the same few ids and checks that
 // each is answered once, with what only it can know.
-type caller struct {
+type stresser struct {
 	t    *testing.T
 	name string
 	got  chan string // the answer's bytes; "" for an error
 }
 
-func (c *caller) Answer(_ jsonrpc.ID, response []byte, _ string) { c.answered(string(response)) }
-func (c *caller) Fail(_ jsonrpc.ID, _ *jsonrpc.Error, _ string)  { c.answered("") }
-func (c *caller) Deliver(_ string, _ jsonrpc.ID, message []byte) {
+func (c *stresser) Answer(_ jsonrpc.ID, response []byte, _ string) { c.answered(string(response)) }
+func (c *stresser) Fail(_ jsonrpc.ID, _ *jsonrpc.Error, _ string)  { c.answered("") }
+func (c *stresser) Deliver(_ string, _ jsonrpc.ID, message []byte) {
 	c.t.Errorf("%s: delivered %s", c.name, message)
 }
-func (c *caller) Lost(m *jsonrpc.Message, e *jsonrpc.Error) { c.Fail(m.ID, e, "") }
-func (c *caller) Serves(*jsonrpc.Message) bool              { return false }
-func (c *caller) answered(response string) {
+func (c *stresser) Lost(m *jsonrpc.Message, e *jsonrpc.Error) { c.Fail(m.ID, e, "") }
+func (c *stresser) Serves(*jsonrpc.Message) bool              { return false }
+func (c *stresser) answered(response string) {
 	select {
 	case c.got <- response:
 	default:
@@ -103,7 +103,7 @@ func (c *caller) answered(response string) {
 	}
 }
 
-func (c *caller) run(caller *multiplex.Caller) (answered int) {
+func (c *stresser) run(caller *caller) (answered int) {
 	for i := range stressCalls {
 		id := fmt.Sprint(i % 3)
 		token := fmt.Sprintf(`{"token":"%s-%d"}`, c.name, i)
@@ -136,8 +136,8 @@ func stress(t *testing.T, opts multiplex.Options, die bool) {
 			ok int
 		)
 		for i := range stressCallers {
-			c := &caller{t: t, name: fmt.Sprintf("caller-%d", i), got: make(chan string, 1)}
-			caller := s.Attach(c, c.name, "")
+			c := &stresser{t: t, name: fmt.Sprintf("caller-%d", i), got: make(chan string, 1)}
+			caller := attach(s, c, c.name, "")
 			wg.Go(func() {
 				n := c.run(caller)
 				mu.Lock()
@@ -171,7 +171,7 @@ func TestCloseWhileAClientHoldsUpTheReader(t *testing.T) {
 		conn := newFakeConn()
 		s := multiplex.New(conn, multiplex.Options{})
 		held := &holdingClient{release: make(chan struct{})}
-		caller := s.Attach(held, "held", "")
+		caller := attach(s, held, "held", "")
 		caller.Forward(parse(t, callA))
 		conn.in <- incoming{data: []byte(result("1"))}
 		synctest.Wait()

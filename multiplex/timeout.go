@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -120,13 +121,19 @@ func (s *Session) sendCancelled(p *pending, reason string) {
 	_ = s.Notify(mcp.MethodCancelled, params) // best effort: the client gets its answer anyway
 }
 
-// forwardCancel passes a client's cancellation on, under the id that the server
-// knows. The server answers the request, or the gateway does after cancelGrace.
-func (s *Session) forwardCancel(c *Caller, m *jsonrpc.Message) {
+// Cancel passes the client's cancellation m of the request r on, under the id that the
+// server knows. The server answers the request, or the gateway does after cancelGrace. r is
+// nil if the client has no such request: then Cancel drops m.
+func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
+	s := c.session
+	if s.opts.Shared && !m.Certain() {
+		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
+		return
+	}
 	at, certain := m.Param("requestId")
 	var p *pending
-	if certain {
-		p = s.cancel(c, jsonrpc.ID(m.At(at)))
+	if r != nil && certain {
+		p = s.cancel(c, r)
 	}
 	switch {
 	case p == nil:
@@ -141,11 +148,11 @@ func (s *Session) forwardCancel(c *Caller, m *jsonrpc.Message) {
 
 // cancel is the locked step of forwardCancel. It returns nil if the client has no
 // such request or may not cancel it. It removes a request that was not sent.
-func (s *Session) cancel(c *Caller, id jsonrpc.ID) *pending {
+func (s *Session) cancel(c *Caller, r *connstate.Request) *pending {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.table
-	p := c.findLocked(id)
+	p := c.findLocked(r)
 	if p == nil || p.canceled || p.method == mcp.MethodInitialize { // initialize must not be cancelled
 		return nil
 	}

@@ -160,7 +160,7 @@ type world struct {
 	conn    *fakeConn
 	session *multiplex.Session
 	clients []*fakeClient
-	callers []*multiplex.Caller
+	callers []*caller
 	metrics *prometheus.Registry
 	ended   []error // what OnClose was told
 }
@@ -184,7 +184,7 @@ func (w *world) attach(principal string) {
 	c := &fakeClient{}
 	name := fmt.Sprintf("client-%d", len(w.clients))
 	w.clients = append(w.clients, c)
-	w.callers = append(w.callers, w.session.Attach(c, name, principal))
+	w.callers = append(w.callers, attach(w.session, c, name, principal))
 }
 
 // joins has one more client come, leaves has one go.

@@ -47,8 +47,8 @@ func (p *peer) Receive(m *jsonrpc.Message) {
 	}
 }
 
-func (p *peer) Refused(*jsonrpc.Message, error) {}
-func (p *peer) Closed()                         { p.b.closed <- p.c.Reason() }
+func (p *peer) Refused(*connstate.Request, error) {}
+func (p *peer) Closed()                           { p.b.closed <- p.c.Reason() }
 
 // fixture is a Handler with all that a test looks at.
 type fixture struct {

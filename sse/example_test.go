@@ -25,8 +25,8 @@ func (g greeting) Receive(m *jsonrpc.Message) {
 	}
 }
 
-func (greeting) Refused(*jsonrpc.Message, error) {}
-func (greeting) Closed()                         {}
+func (greeting) Refused(*connstate.Request, error) {}
+func (greeting) Closed()                           {}
 
 // The package used by itself, with a backend that is no MCP server.
 func Example() {

@@ -25,12 +25,13 @@ func TestAnswersThatAreReadyTogetherShareWrites(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range answers {
 			id := jsonrpc.ID(strconv.Itoa(i))
-			if err := c.Begin(id, "tools/call"); err != nil {
+			r, err := c.Begin(&jsonrpc.Message{ID: id, Method: "tools/call"})
+			if err != nil {
 				t.Fatal(err)
 			}
 			wg.Go(func() {
 				<-start
-				c.Answer(id, benchEvent, "")
+				r.Answer(benchEvent, "")
 			})
 		}
 		for range answers {

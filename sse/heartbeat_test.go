@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
@@ -178,14 +179,15 @@ func TestConnectionWithWorkIsNotIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, config{sse: sse.Options{Options: front.Options{ConnectionTimeout: time.Minute}}})
 		g := f.open(t, "/sse")
-		if err := g.c.Begin("1", "tools/call"); err != nil {
+		r, err := g.c.Begin(&jsonrpc.Message{ID: "1", Method: "tools/call"})
+		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute)
 		if g.c.State() == connstate.Closed {
 			t.Fatal("closed with a request in flight")
 		}
-		g.c.AnswerNow("1", []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`), "")
+		r.Answer([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`), "")
 		time.Sleep(50 * time.Second)
 		if g.c.State() == connstate.Closed {
 			t.Fatal("closed right after an answer")

@@ -108,9 +108,9 @@ func (b receiver) Accept(c *connstate.Connection) connstate.Handler {
 	b.connections <- c.Client().Context
 	return b
 }
-func (b receiver) Receive(m *jsonrpc.Message)      { b.messages <- m.Context }
-func (b receiver) Refused(*jsonrpc.Message, error) {}
-func (b receiver) Closed()                         {}
+func (b receiver) Receive(m *jsonrpc.Message)        { b.messages <- m.Context }
+func (b receiver) Refused(*connstate.Request, error) {}
+func (b receiver) Closed()                           {}
 
 func TestPassRequest(t *testing.T) {
 	for _, pass := range []bool{false, true} {

@@ -94,9 +94,8 @@ func await(ctx context.Context, c *connstate.Connection, ended, written <-chan e
 
 // failRest answers the requests that the server has not answered.
 func failRest(c *connstate.Connection) {
-	for _, id := range c.Unanswered() {
-		e := jsonrpc.ReasonError("the gateway ends, and the server has not answered", "draining", false)
-		c.AnswerNow(id, jsonrpc.NewError(id, e), metrics.ErrorDraining)
+	for _, r := range c.Unanswered() {
+		r.Fail(jsonrpc.ReasonError("the gateway ends, and the server has not answered", "draining", false), metrics.ErrorDraining)
 	}
 }
 

@@ -34,22 +34,26 @@ func (b *backend) Receive(m *jsonrpc.Message) {
 	b.mu.Lock()
 	b.received = append(b.received, m.Kind.String()+" "+m.Method)
 	b.mu.Unlock()
-	if m.Kind != jsonrpc.Request || b.c.Begin(m.ID, m.Method) != nil {
+	if m.Kind != jsonrpc.Request {
+		return
+	}
+	r, err := b.c.Begin(m)
+	if err != nil {
 		return
 	}
 	result := m.Params()
 	if result == nil {
 		result = []byte("{}")
 	}
-	answer := func() { b.c.AnswerNow(m.ID, jsonrpc.NewResult(m.ID, result), "") }
+	answer := func() { r.Answer(jsonrpc.NewResult(m.ID, result), "") }
 	if d, err := time.ParseDuration(m.Method); err == nil {
 		time.AfterFunc(d, answer)
 		return
 	}
 	answer()
 }
-func (b *backend) Refused(*jsonrpc.Message, error) {}
-func (b *backend) Closed()                         {}
+func (b *backend) Refused(*connstate.Request, error) {}
+func (b *backend) Closed()                           {}
 
 func newRegistry() *connstate.Registry {
 	return connstate.NewRegistry(connstate.Limits{}, connstate.Options{})

@@ -53,7 +53,7 @@ func TestBursts(t *testing.T) {
 					for range 3 {
 						_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"`+strings.Repeat("x", 600<<10)+`"}}`))
 					}
-					c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+					answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
 				}
 				id := f.initialize(version)
 				res := f.post(request("1", "work"), in(id)...)
@@ -72,10 +72,10 @@ func TestLargeBatches(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
 			if m.Method == "large" {
-				c.Answer(m.ID, jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 600<<10)+`"`)), "")
+				answer(c, m.ID, jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 600<<10)+`"`)), "")
 				return
 			}
-			time.AfterFunc(2*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+			time.AfterFunc(2*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}
 		id := f.initialize("2025-03-26")
 		res := f.post("["+request("1", "large")+","+request("2", "large")+","+request("3", "late")+"]", in(id)...)
@@ -123,7 +123,7 @@ func TestMessagesGoWhereTheClientReads(t *testing.T) {
 func TestResumeWithoutEvents(t *testing.T) {
 	bubble(t, streamable.Options{Store: streamable.NewMemoryStore(streamable.MemoryLimits{MaxAge: time.Minute})}, connstate.Limits{}, func(f *fixture) {
 		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-			time.AfterFunc(2*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+			time.AfterFunc(2*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}
 		id := f.initialize("2025-11-25")
 		res := f.post(request("1", "work"), in(id)...)
@@ -142,7 +142,7 @@ func TestResumeWithoutEvents(t *testing.T) {
 func TestManyCutAtOnce(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-			time.AfterFunc(5*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+			time.AfterFunc(5*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}
 		id := f.initialize("2025-11-25")
 		const n = 100
@@ -184,7 +184,7 @@ func TestCutsAtRandom(t *testing.T) {
 					_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","method":"notifications/p","params":{"of":`+string(m.ID)+`,"i":`+fmt.Sprint(i)+`}}`))
 				}
 				time.Sleep(time.Duration(rand.N(900)) * time.Millisecond)
-				c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+				answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
 			}()
 		}
 		id := f.initialize("2025-11-25")
@@ -278,7 +278,7 @@ func TestStreamsThatAreOverAreBounded(t *testing.T) {
 		}
 		c := f.backend.last()
 		for i, r := range all {
-			c.Answer(jsonrpc.ID(fmt.Sprint(i+1)), []byte(result(fmt.Sprint(i+1))), "")
+			answer(c, jsonrpc.ID(fmt.Sprint(i+1)), []byte(result(fmt.Sprint(i+1))), "")
 			_ = r.rest()
 			r.close()
 		}

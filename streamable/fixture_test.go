@@ -74,7 +74,7 @@ func (s *server) Receive(m *jsonrpc.Message) {
 	}
 	s.b.mu.Unlock()
 	if m.Kind == jsonrpc.Request {
-		if err := s.c.Begin(m.ID, m.Method); err != nil {
+		if _, err := s.c.Begin(m); err != nil {
 			s.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32603, "%v", err)))
 			return
 		}
@@ -82,19 +82,26 @@ func (s *server) Receive(m *jsonrpc.Message) {
 	switch {
 	case m.Method == "initialize":
 		version, _ := jsonrpc.Member(m.Params(), "protocolVersion")
-		s.c.Answer(m.ID, jsonrpc.NewResult(m.ID, []byte(`{"protocolVersion":`+string(version)+`,"capabilities":{}}`)), "")
+		answer(s.c, m.ID, jsonrpc.NewResult(m.ID, []byte(`{"protocolVersion":`+string(version)+`,"capabilities":{}}`)), "")
 	case m.Method == "echo":
-		s.c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+		answer(s.c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
 	case m.Method == "fail":
-		s.c.Answer(m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32000, "no")), "-32000")
+		answer(s.c, m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32000, "no")), "-32000")
 	case m.Method == "never":
 	case s.b.receive != nil:
 		s.b.receive(s.c, m)
 	}
 }
 
-func (s *server) Refused(*jsonrpc.Message, error) {}
-func (s *server) Closed()                         {}
+// answer answers the request with that id, if it has no answer yet.
+func answer(c *connstate.Connection, id jsonrpc.ID, response []byte, errorType string) {
+	if r := c.Request(id); r != nil {
+		r.Answer(response, errorType)
+	}
+}
+
+func (s *server) Refused(*connstate.Request, error) {}
+func (s *server) Closed()                           {}
 
 // fixture is a Handler on a server without sockets, and all that a test looks at.
 type fixture struct {

@@ -25,7 +25,7 @@ func TestPOSTWithoutFlusher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &backend{receive: func(c *connstate.Connection, m *jsonrpc.Message) {
 			_ = c.Send(m.ID, []byte(note(1)))
-			time.AfterFunc(time.Minute, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+			time.AfterFunc(time.Minute, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}}
 		registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
 		h, err := streamable.New(b, registry, streamable.Options{})

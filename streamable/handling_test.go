@@ -31,7 +31,7 @@ func (h *handling) Run() {
 	h.handle(h)
 }
 
-func (h *handling) answer() { h.c.Answer(h.m.ID, jsonrpc.NewResult(h.m.ID, h.m.Params()), "") }
+func (h *handling) answer() { answer(h.c, h.m.ID, jsonrpc.NewResult(h.m.ID, h.m.Params()), "") }
 
 // handles gives each request to the goroutine that waits for its answer.
 func (f *fixture) handles(handle func(h *handling)) {
@@ -145,7 +145,7 @@ func TestHandlersRunInTheirPOST(t *testing.T) {
 		"is answered by another, and does not return": {
 			handle: func(h *handling) {
 				time.AfterFunc(second, func() {
-					h.c.Answer(h.m.ID, jsonrpc.NewError(h.m.ID, jsonrpc.Errorf(-32603, "over")), "")
+					answer(h.c, h.m.ID, jsonrpc.NewError(h.m.ID, jsonrpc.Errorf(-32603, "over")), "")
 				})
 				time.Sleep(time.Minute)
 			},
@@ -166,7 +166,7 @@ func TestHandlersRunInTheirPOST(t *testing.T) {
 		"is answered by another while it is a stream, and does not return": {
 			handle: func(h *handling) {
 				time.AfterFunc(5*second, func() {
-					h.c.Answer(h.m.ID, jsonrpc.NewError(h.m.ID, jsonrpc.Errorf(-32603, "over")), "")
+					answer(h.c, h.m.ID, jsonrpc.NewError(h.m.ID, jsonrpc.Errorf(-32603, "over")), "")
 				})
 				time.Sleep(time.Minute)
 			},
@@ -181,7 +181,7 @@ func TestHandlersRunInTheirPOST(t *testing.T) {
 		"is answered by another, and ends its goroutine": {
 			handle: func(h *handling) {
 				time.AfterFunc(second, func() {
-					h.c.Answer(h.m.ID, jsonrpc.NewError(h.m.ID, jsonrpc.Errorf(-32603, "over")), "")
+					answer(h.c, h.m.ID, jsonrpc.NewError(h.m.ID, jsonrpc.Errorf(-32603, "over")), "")
 				})
 				time.Sleep(time.Minute)
 				runtime.Goexit()
@@ -322,7 +322,7 @@ func TestHandlersThatRunElsewhere(t *testing.T) {
 					if m.Waiter != nil && m.Waiter.Take(&handling{c, m, func(*handling) {}}) {
 						f.t.Error("taken")
 					}
-					c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+					answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
 				}
 				f.post(request("1", "work"), in(f.initialize("2025-11-25"))...).want(http.StatusOK, result("1"))
 			})
@@ -339,7 +339,7 @@ func TestHandlersThatComeLate(t *testing.T) {
 				if m.Waiter.Take(&handling{c, m, func(*handling) {}}) {
 					f.t.Error("taken")
 				}
-				c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+				answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
 			})
 		}
 		f.post(request("1", "work"), in(f.initialize("2025-11-25"))...).want(http.StatusOK, result("1"))

@@ -69,7 +69,7 @@ func TestOtherMessagesMakeAStream(t *testing.T) {
 		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
 			_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","method":"notifications/progress"}`))
 			_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`))
-			c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+			answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
 		}
 		id := f.initialize("2025-11-25")
 		res := f.post(request("1", "work"), in(id)...)
@@ -90,7 +90,7 @@ func TestSlowAnswersMakeAStream(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			bubble(t, streamable.Options{StreamAfter: 2 * second, Options: front.Options{HeartbeatInterval: 5 * second}}, connstate.Limits{}, func(f *fixture) {
 				f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-					time.AfterFunc(20*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+					time.AfterFunc(20*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 				}
 				id := f.initialize(version)
 				began := time.Now()
@@ -121,7 +121,7 @@ func TestNoHeartbeatSoonAfterTheFirstEvent(t *testing.T) {
 	bubble(t, streamable.Options{StreamAfter: 2 * second, Options: front.Options{HeartbeatInterval: 5 * second}}, connstate.Limits{}, func(f *fixture) {
 		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
 			time.AfterFunc(second, func() { _ = c.Send(m.ID, []byte(note(1))) })
-			time.AfterFunc(5*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+			time.AfterFunc(5*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}
 		res := f.post(request("1", "work"), in(f.initialize("2025-06-18"))...)
 		res.wantEvent("2-1", note(1))
@@ -138,10 +138,10 @@ func TestParallelPOSTs(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		var waiting []func()
 		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-			waiting = append(waiting, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+			waiting = append(waiting, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 			if len(waiting) == 50 {
-				for _, answer := range slices.Backward(waiting) {
-					answer()
+				for _, respond := range slices.Backward(waiting) {
+					respond()
 				}
 			}
 		}
@@ -232,7 +232,7 @@ func TestDuplicateIDs(t *testing.T) {
 			f.t.Errorf("a batch with one id twice: got %s", res.Status)
 		}
 		res.close()
-		f.backend.last().Answer("1", []byte(result("1")), "")
+		answer(f.backend.last(), "1", []byte(result("1")), "")
 		first.wantEvent("2-1", result("1"))
 		first.wantEnd()
 	})
@@ -246,7 +246,7 @@ func TestBatches(t *testing.T) {
 		f.post("["+note+"]", in(id)...).want(http.StatusAccepted, "")
 		f.post(" ["+request("3", "echo")+"]", in(id)...).want(http.StatusOK, "["+result("3")+"]")
 		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-			time.AfterFunc(3*second, func() { c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
+			time.AfterFunc(3*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
 		}
 		res := f.post("["+request("4", "echo")+","+request("5", "work")+"]", in(id)...)
 		res.wantEvent("4-1", result("4"))

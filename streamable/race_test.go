@@ -14,7 +14,7 @@ type nobody struct{}
 
 func (nobody) Accept(*connstate.Connection) connstate.Handler { return nobody{} }
 func (nobody) Receive(*jsonrpc.Message)                       {}
-func (nobody) Refused(*jsonrpc.Message, error)                {}
+func (nobody) Refused(*connstate.Request, error)              {}
 func (nobody) Closed()                                        {}
 
 // A GET that has found its session just before that ended finds no stream.

@@ -28,7 +28,7 @@ func TestResumeACall(t *testing.T) {
 					time.AfterFunc(10*second, func() {
 						_ = c.Send(m.ID, []byte(note(2)))
 						time.Sleep(10 * second)
-						c.Answer(m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
+						answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
 					})
 				}
 				id := f.initialize("2025-11-25")
@@ -64,7 +64,7 @@ func TestResumeReplacesTheResponse(t *testing.T) {
 		old.wantEvent("2-1", "")
 		res := f.do(http.MethodGet, "", in(id, "Last-Event-ID", "2-1")...)
 		old.wantEnd()
-		f.backend.last().Answer("1", []byte(result("1")), "")
+		answer(f.backend.last(), "1", []byte(result("1")), "")
 		res.wantEvent("2-2", result("1"))
 		res.wantEnd()
 	})
@@ -125,7 +125,7 @@ func TestMessagesThatNameNoRequest(t *testing.T) {
 		second.wantEvent("3-1", note(4))
 		for i, res := range []*reply{first, second} {
 			n := fmt.Sprint(i + 1)
-			c.Answer(jsonrpc.ID(n), []byte(result(n)), "")
+			answer(c, jsonrpc.ID(n), []byte(result(n)), "")
 			if _, data := res.next(); data != result(n) {
 				f.t.Errorf("got %s", data)
 			}
@@ -216,7 +216,7 @@ func TestStalledReader(t *testing.T) {
 					_ = c.Send("1", []byte(message))
 				}
 				f.post(request("2", "echo"), in(id)...).want(http.StatusOK, result("2"))
-				c.Answer("1", []byte(result("1")), "")
+				answer(c, "1", []byte(result("1")), "")
 				time.Sleep(time.Minute)
 				stalled.close()
 				res := f.do(http.MethodGet, "", in(id, "Last-Event-ID", "2-1")...)

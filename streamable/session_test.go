@@ -89,9 +89,9 @@ func (b *refusing) Accept(c *connstate.Connection) connstate.Handler {
 }
 
 func (s *refusingServer) Receive(m *jsonrpc.Message) {
-	_ = s.c.Begin(m.ID, m.Method)
+	_, _ = s.c.Begin(m)
 	time.AfterFunc(s.wait, func() {
-		s.c.Answer(m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no")), "-32602")
+		answer(s.c, m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no")), "-32602")
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -102,21 +103,8 @@ type earlyMessage struct {
 
 var _ multiplex.Client = (*client)(nil)
 
-// Answer passes the server's response to the client.
-func (c *client) Answer(id jsonrpc.ID, response []byte, errorType string) {
-	c.on.NoteAnswer()
-	c.bridge.answer(id, response, errorType)
-}
-
-// Fail answers a request with an error of the gateway.
-func (c *client) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
-	c.bridge.fail(id, e, errorType)
-}
-
 // Lost repeats a request of a lost session, or answers it with e.
-func (c *client) Lost(m *jsonrpc.Message, e *jsonrpc.Error) {
-	c.bridge.repeat(m, e)
-}
+func (c *client) Lost(r *connstate.Request, e *jsonrpc.Error) { c.bridge.repeat(r, e) }
 
 // Deliver passes a notification or request of the server to the client, or keeps it
 // until the session is in use.

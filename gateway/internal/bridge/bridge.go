@@ -59,10 +59,7 @@ type Bridge struct {
 	used atomic.Bool
 	// dismissed is true once the server wants no more of the client.
 	dismissed atomic.Bool
-	// clientInitialize is the client's own initialize where the gateway sends none.
-	clientInitialize atomic.Pointer[jsonrpc.Message]
-	memory           memory
-	repeated         repeated
+	memory    memory
 }
 
 var _ connstate.Handler = (*Bridge)(nil)
@@ -110,41 +107,41 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 }
 
 func (b *Bridge) request(m *jsonrpc.Message) {
-	held := 0
-	if m.Context != nil {
-		held = connstate.MaxContextBytes
-	}
-	if err := b.c.BeginHolding(m.ID, m.Method, held); err != nil {
-		b.refuseUncounted(m, err)
+	r, err := b.c.Begin(m)
+	if err != nil {
+		b.refuseUncounted(m.ID, err)
 		return
 	}
 	switch {
 	case m.Method == mcp.MethodPing:
-		b.c.AnswerNow(m.ID, jsonrpc.NewResult(m.ID, json.RawMessage("{}")), "")
+		r.Answer(jsonrpc.NewResult(m.ID, json.RawMessage("{}")), "")
 	case m.Method == mcp.MethodDiscover:
 		// This transport has no server/discover. The error makes clients that try it
 		// fall back to initialize at once (MCP 2026-07-28, versioning).
-		b.fail(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on this transport: use initialize"), "-32601")
+		r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on this transport: use initialize"), "-32601")
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
-		b.start.initialize(m)
+		b.start.initialize(r)
 	default:
 		b.start.chooseSynthetic()
-		b.gateOrSend(m)
+		b.gateOrSend(r)
 	}
 }
 
 // refuseUncounted answers a request that Begin refused.
-func (b *Bridge) refuseUncounted(m *jsonrpc.Message, err error) {
+func (b *Bridge) refuseUncounted(id jsonrpc.ID, err error) {
+	var e *jsonrpc.Error
 	switch {
 	case errors.Is(err, connstate.ErrDuplicate):
-		e := jsonrpc.ReasonError(err.Error(), "duplicate_id", false)
+		e = jsonrpc.ReasonError(err.Error(), "duplicate_id", false)
 		e.Code = jsonrpc.CodeInvalidRequest
-		b.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, e))
 	case errors.Is(err, connstate.ErrTooManyPending):
-		b.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, jsonrpc.ReasonError(err.Error(), "too_many_requests", true)))
+		e = jsonrpc.ReasonError(err.Error(), "too_many_requests", true)
 	case errors.Is(err, connstate.ErrBusy):
-		b.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, jsonrpc.ReasonError(err.Error(), "server_busy", true)))
+		e = jsonrpc.ReasonError(err.Error(), "server_busy", true)
+	default: // the connection is closed
+		return
 	}
+	b.c.RespondNow(id, jsonrpc.NewError(id, e))
 }
 
 func (b *Bridge) notification(m *jsonrpc.Message) {
@@ -154,7 +151,7 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 	case m.Method == mcp.MethodCancelled:
 		b.cancel(m)
 	default:
-		b.gateOrSend(m)
+		b.gateOrSend(&connstate.Request{Message: m})
 	}
 }
 
@@ -162,54 +159,70 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 // session.
 func (b *Bridge) cancel(m *jsonrpc.Message) {
 	id, _ := jsonrpc.Member(m.Params(), "requestId")
-	if b.c.Withdraw(jsonrpc.ID(id)) {
-		b.fail(jsonrpc.ID(id), jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
-		return
+	r, a := b.c.Request(jsonrpc.ID(id)), b.start.current.Load()
+	switch {
+	case r != nil && b.c.Withdraw(r):
+		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
+	case a == nil:
+		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
+	default:
+		a.caller.Cancel(r, m)
 	}
-	b.forwardOrDrop(m)
 }
 
-// forwardOrDrop sends a message to the current session. Without one it drops the
+// forwardOrDrop sends a response to the current session. Without one it drops the
 // message.
 func (b *Bridge) forwardOrDrop(m *jsonrpc.Message) {
-	if a := b.start.current.Load(); a == nil || a.caller.Forward(m) != nil {
-		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
+	if a := b.start.current.Load(); a != nil {
+		a.caller.Forward(m)
+		return
 	}
+	b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 }
 
 // gateOrSend puts a message into the gate, or sends it if the gate is open. A request
 // on a connection that has given up may start another attempt.
-func (b *Bridge) gateOrSend(m *jsonrpc.Message) {
-	pass, err := b.c.Admit(m)
-	if _, failed := errors.AsType[*handshake.Failure](err); failed && m.Kind == jsonrpc.Request && b.start.revive() {
-		pass, err = b.c.Admit(m)
+func (b *Bridge) gateOrSend(r *connstate.Request) {
+	pass, err := b.c.Admit(r)
+	if _, failed := errors.AsType[*handshake.Failure](err); failed && r.Message.Kind == jsonrpc.Request && b.start.revive() {
+		pass, err = b.c.Admit(r)
 	}
-	b.passOrRefuse(m, pass, err)
+	b.passOrRefuse(r, pass, err)
 }
 
 // passOrRefuse sends or refuses a message, as the gate decided.
-func (b *Bridge) passOrRefuse(m *jsonrpc.Message, pass bool, err error) {
+func (b *Bridge) passOrRefuse(r *connstate.Request, pass bool, err error) {
 	switch {
 	case err != nil:
-		b.Refused(m, err)
-	case pass && !b.send(m):
-		b.readmit(m)
+		b.Refused(r, err)
+	case pass && !b.send(r):
+		b.readmit(r)
 	}
 }
 
 // send sends a message to the server. It reports whether a session took it.
-func (b *Bridge) send(m *jsonrpc.Message) bool {
+func (b *Bridge) send(r *connstate.Request) bool {
 	a := b.start.current.Load()
 	if a == nil {
 		return false
 	}
-	b.memory.note(m)
-	if b.opts.Params == nil && m.Kind == jsonrpc.Request && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
-		b.clientInitialize.Store(m)
-	}
+	m := r.Message
 	b.used.Store(true)
-	err := a.caller.Forward(m)
-	switch { // Forward may notice the loss of a session before its reader does
+	if m.Kind != jsonrpc.Request {
+		a.caller.Forward(m)
+		return true
+	}
+	b.memory.note(m)
+	if b.opts.Params == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
+		r.OnAnswer = func(errorType string) {
+			if errorType == "" {
+				b.start.keepInitialize(m)
+			}
+		}
+	}
+	r.Backpressure = !b.shares() // a slow client slows down its own server, but not a shared one
+	err := a.caller.Send(r)
+	switch { // Send may notice the loss of a session before its reader does
 	case err == nil:
 		return true
 	case errors.Is(err, multiplex.ErrLeft): // the connection is closed; the session may live on
@@ -230,63 +243,42 @@ func lossOf(err error) error {
 	return sessions.ErrTakesNoMore
 }
 
-// readmit puts a message that found no session back into the gate, where it waits for
+// readmit puts a request that found no session back into the gate, where it waits for
 // the next session.
-func (b *Bridge) readmit(m *jsonrpc.Message) {
-	pass, err := b.c.Readmit(m)
+func (b *Bridge) readmit(r *connstate.Request) {
+	pass, err := b.c.Readmit(r)
 	switch {
 	case err != nil:
-		b.Refused(m, err)
-	case pass && !b.send(m) && m.Kind == jsonrpc.Request:
-		b.fail(m.ID, jsonrpc.ReasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
+		b.Refused(r, err)
+	case pass && !b.send(r) && r.Message.Kind == jsonrpc.Request:
+		r.Fail(jsonrpc.ReasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
 	}
 }
 
-// Refused answers a request that the gate refused with err. It drops other messages.
-func (b *Bridge) Refused(m *jsonrpc.Message, err error) {
-	if m.Kind != jsonrpc.Request {
+// Refused answers a request that the gate refused with err. It drops notifications.
+func (b *Bridge) Refused(r *connstate.Request, err error) {
+	if r.Message.Kind != jsonrpc.Request {
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 		return
 	}
 	failure, isFailure := errors.AsType[*handshake.Failure](err)
 	switch {
 	case isFailure:
-		b.fail(m.ID, b.visibleFailure(b.start.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization)
+		r.Fail(b.visibleFailure(b.start.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrGateTimeout):
-		b.fail(m.ID, b.visibleFailure(b.start.lateFailure(b.opts.InitializationTimeout)).RPC(), metrics.ErrorInitialization)
+		r.Fail(b.visibleFailure(b.start.lateFailure(b.opts.InitializationTimeout)).RPC(), metrics.ErrorInitialization)
 	case errors.Is(err, connstate.ErrDraining) && b.dismissed.Load():
-		b.fail(m.ID, jsonrpc.ReasonError("the server has ended the session", "closed", true), metrics.ErrorClosed)
+		r.Fail(jsonrpc.ReasonError("the server has ended the session", "closed", true), metrics.ErrorClosed)
 	case errors.Is(err, connstate.ErrDraining):
-		b.fail(m.ID, jsonrpc.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
+		r.Fail(jsonrpc.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
 	case errors.Is(err, connstate.ErrGateFull):
-		b.fail(m.ID, jsonrpc.ReasonError(err.Error(), "gate_full", true), metrics.ErrorBusy)
+		r.Fail(jsonrpc.ReasonError(err.Error(), "gate_full", true), metrics.ErrorBusy)
 	case errors.Is(err, connstate.ErrBusy):
-		b.fail(m.ID, jsonrpc.ReasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
+		r.Fail(jsonrpc.ReasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
 	default:
-		b.fail(m.ID, jsonrpc.ReasonError(err.Error(), "closed", true), metrics.ErrorClosed)
+		r.Fail(jsonrpc.ReasonError(err.Error(), "closed", true), metrics.ErrorClosed)
 	}
 }
 
 // Closed ends the start and leaves the session.
 func (b *Bridge) Closed() { b.start.close() }
-
-// answer passes the server's response to a request to the client. On a shared session
-// it does not wait for a slow client. On the client's own session it does, which
-// slows the server down.
-func (b *Bridge) answer(id jsonrpc.ID, response []byte, errorType string) {
-	b.repeated.forget(id)
-	if m := b.clientInitialize.Load(); m != nil && m.ID == id && errorType == "" {
-		b.start.keepInitialize(m)
-	}
-	if b.shares() {
-		b.c.AnswerNow(id, response, errorType)
-		return
-	}
-	b.c.Answer(id, response, errorType)
-}
-
-// fail answers a client's request with an error of the gateway.
-func (b *Bridge) fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
-	b.repeated.forget(id)
-	b.c.AnswerNow(id, jsonrpc.NewError(id, b.visibleError(e, errorType)), errorType)
-}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // takeIntoUse makes a the current session, unless its attempt is superseded: it
@@ -46,7 +45,7 @@ func (s *start) takeIntoUse(a *attachment) bool {
 // open opens the gate for a session and returns the function that releases the
 // messages in it. It returns nil if the session is lost or replaced already, or the
 // connection drains.
-func (s *start) open(a *attachment) (release func(func(*jsonrpc.Message) bool)) {
+func (s *start) open(a *attachment) (release func(func(*connstate.Request) bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current.Load() != a {

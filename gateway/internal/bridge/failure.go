@@ -65,13 +65,13 @@ func (s *start) handleFailure(err error) bool {
 		s.b.announce(s.b.visibleFailure(&reported).Response(s.b.autoID()))
 	}
 	for _, w := range refused {
-		s.b.c.AnswerNow(w.m.ID, failure.Refusal.WithID(w.m.ID), metrics.ErrorInitialization)
+		w.r.Answer(failure.Refusal.WithID(w.r.ID), metrics.ErrorInitialization)
 	}
 	for _, w := range waiting {
-		s.b.Refused(w.m, &reported)
+		s.b.Refused(w.r, &reported)
 	}
-	for _, m := range gated {
-		s.b.Refused(m, &reported)
+	for _, r := range gated {
+		s.b.Refused(r, &reported)
 	}
 	if moveErr != nil {
 		s.stop(moveErr)
@@ -89,7 +89,7 @@ func (s *start) dropRefusedLocked(failure *handshake.Failure) []waitingInitializ
 	}
 	s.own, s.refused, s.params = false, true, s.b.opts.Params
 	for i, w := range s.waiting {
-		if w.m.ID == s.author {
+		if w.r.ID == s.author {
 			s.waiting = slices.Delete(s.waiting, i, i+1)
 			return []waitingInitialize{w}
 		}

@@ -21,15 +21,16 @@ const maxParams = 64 << 10
 
 // waitingInitialize is an initialize request of the client that waits for a session.
 type waitingInitialize struct {
-	m   *jsonrpc.Message // from reduced
-	due time.Time        // when it gets an error
+	r   *connstate.Request // its Message is from reduced
+	due time.Time          // when it gets an error
 }
 
 // initialize handles a client's own initialize request. If no initialize has gone to
 // the server yet, this one does. Otherwise the stored result of the session answers
 // it, unless the client declares more than the session's handshake did and has not
 // used the session: then it gets a new session.
-func (s *start) initialize(m *jsonrpc.Message) {
+func (s *start) initialize(r *connstate.Request) {
+	m := r.Message
 	s.mu.Lock()
 	a := s.current.Load()
 	exceeds := s.exceedsLocked(m)
@@ -37,14 +38,14 @@ func (s *start) initialize(m *jsonrpc.Message) {
 	switch {
 	case a != nil && !fresh:
 		s.mu.Unlock()
-		s.b.c.AnswerNow(m.ID, a.Result().Answer(m), "")
+		r.Answer(a.Result().Answer(m), "")
 		return
 	case s.state == over, s.b.c.State() == connstate.Draining:
 		s.mu.Unlock()
-		s.b.Refused(m, connstate.ErrDraining)
+		s.b.Refused(r, connstate.ErrDraining)
 		return
 	}
-	s.queueLocked(m)
+	s.queueLocked(r)
 	switch {
 	case fresh:
 		s.adoptLocked(m)
@@ -90,9 +91,10 @@ func (s *start) adoptLocked(m *jsonrpc.Message) {
 
 // queueLocked adds an initialize to those that wait for a session, and starts their
 // timer.
-func (s *start) queueLocked(m *jsonrpc.Message) {
+func (s *start) queueLocked(r *connstate.Request) {
+	r.Message = reduced(r.Message)
 	limit := s.b.opts.InitializeTimeout
-	s.waiting = append(s.waiting, waitingInitialize{reduced(m), time.Now().Add(limit)})
+	s.waiting = append(s.waiting, waitingInitialize{r, time.Now().Add(limit)})
 	if s.expiry == nil {
 		s.expiry = time.AfterFunc(limit, s.expire)
 	}
@@ -118,7 +120,7 @@ func (s *start) expire() {
 	}
 	why := s.lateFailure(s.b.opts.InitializeTimeout)
 	for _, o := range late {
-		s.b.Refused(o.m, why)
+		s.b.Refused(o.r, why)
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -122,49 +122,16 @@ func (b *Bridge) dismiss(err error) {
 	})
 }
 
-// repeated holds the ids of requests that a bridge sends for the second time, because
-// the first session was lost. It sends none a third time.
-type repeated struct {
-	some atomic.Bool // ids has entries
-
-	mu  sync.Mutex // guards ids
-	ids map[jsonrpc.ID]struct{}
-}
-
-// note adds a request. It reports false if the request is there already.
-func (r *repeated) note(id jsonrpc.ID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, again := r.ids[id]; again {
-		return false
-	}
-	if r.ids == nil {
-		r.ids = make(map[jsonrpc.ID]struct{})
-	}
-	r.ids[id] = struct{}{}
-	r.some.Store(true)
-	return true
-}
-
-// forget removes an answered request.
-func (r *repeated) forget(id jsonrpc.ID) {
-	if !r.some.Load() {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.ids, id)
-	r.some.Store(len(r.ids) > 0)
-}
-
 // repeat puts a request of a lost session back into the gate, where it waits for the
-// next session. If it may not be repeated, repeat answers it with e.
-func (b *Bridge) repeat(m *jsonrpc.Message, e *jsonrpc.Error) {
-	if !b.opts.Repeat || b.dismissed.Load() || !b.repeated.note(m.ID) {
-		b.fail(m.ID, e, metrics.ErrorSessionLost)
+// next session, unless it was repeated before. If it may not be repeated, repeat answers
+// it with e.
+func (b *Bridge) repeat(r *connstate.Request, e *jsonrpc.Error) {
+	if r.Message == nil || r.Repeated || !b.opts.Repeat || b.dismissed.Load() {
+		r.Fail(b.visibleLoss(e), metrics.ErrorSessionLost)
 		return
 	}
+	r.Repeated = true
 	b.opts.Metrics.RequestRepeated()
-	pass, err := b.c.Readmit(m)
-	b.passOrRefuse(m, pass, err)
+	pass, err := b.c.Readmit(r)
+	b.passOrRefuse(r, pass, err)
 }

@@ -40,7 +40,7 @@ func (b *Bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
 		b.announce(a.Result().Response(b.autoID()))
 	}
 	for _, o := range waiting {
-		b.c.AnswerNow(o.m.ID, a.Result().Answer(o.m), "")
+		o.r.Answer(a.Result().Answer(o.r.Message), "")
 	}
 }
 
@@ -118,10 +118,10 @@ func (b *Bridge) visibleFailure(f *handshake.Failure) *handshake.Failure {
 	return f.Safe()
 }
 
-// visibleError returns an error with the details that this client may see. The error
-// of a lost session contains the exit status of the server and the end of its stderr.
-func (b *Bridge) visibleError(e *jsonrpc.Error, errorType string) *jsonrpc.Error {
-	if errorType != metrics.ErrorSessionLost || b.opts.Detailed(b.c.Client()) {
+// visibleLoss returns the error of a lost session with the details that this client may
+// see. The error contains the exit status of the server and the end of its stderr.
+func (b *Bridge) visibleLoss(e *jsonrpc.Error) *jsonrpc.Error {
+	if b.opts.Detailed(b.c.Client()) {
 		return e
 	}
 	safe := *e

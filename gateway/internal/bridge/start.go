@@ -114,7 +114,7 @@ func (s *start) stop(why error) {
 		why = connstate.ErrDraining
 	}
 	for _, o := range waiting {
-		s.b.Refused(o.m, why)
+		s.b.Refused(o.r, why)
 	}
 }
 

@@ -38,7 +38,6 @@ type Session struct {
 	supplier *Supplier
 
 	params atomic.Pointer[json.RawMessage] // of its initialize; nil: the gateway has sent none
-	served atomic.Bool                     // the server has answered a request of a client
 	ending atomic.Bool                     // End has been called
 	gone   sync.Once                       // guards the leave from its place
 
@@ -119,16 +118,9 @@ func (s *Session) Retire(gone <-chan struct{}) {
 	})
 }
 
-// NoteAnswer records that the server has answered a request of a client.
-func (s *Session) NoteAnswer() {
-	if !s.served.Load() {
-		s.served.Store(true)
-	}
-}
-
 // Proven reports whether the session has proved itself: it has answered a client, or
 // lived for provenAfter. Otherwise its loss counts as a failed start.
-func (s *Session) Proven() bool { return s.served.Load() || s.Age() >= provenAfter }
+func (s *Session) Proven() bool { return s.Served() || s.Age() >= provenAfter }
 
 // Age returns the time since the session was last started, taken or initialized.
 func (s *Session) Age() time.Duration { return time.Since(s.since) }

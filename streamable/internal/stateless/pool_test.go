@@ -325,6 +325,6 @@ func (closing) Accept(c *connstate.Connection) connstate.Handler {
 	c.Close("shutdown")
 	return closing{}
 }
-func (closing) Receive(*jsonrpc.Message)        {}
-func (closing) Refused(*jsonrpc.Message, error) {}
-func (closing) Closed()                         {}
+func (closing) Receive(*jsonrpc.Message)          {}
+func (closing) Refused(*connstate.Request, error) {}
+func (closing) Closed()                           {}

@@ -97,8 +97,8 @@ func (c *conn) Receive(m *jsonrpc.Message) {
 	}
 }
 
-func (c *conn) Refused(*jsonrpc.Message, error) {}
-func (c *conn) Closed()                         {}
+func (c *conn) Refused(*connstate.Request, error) {}
+func (c *conn) Closed()                           {}
 
 func (c *conn) answer(m *jsonrpc.Message, result string) {
 	c.RespondNow(m.ID, jsonrpc.NewResult(m.ID, json.RawMessage(result)))

@@ -1,0 +1,255 @@
+package connstate
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Request is a client's request from its POST until it is answered. Whoever holds a
+// pointer to it may answer it: of all calls of Answer and Fail, one reports true, and
+// that one logs, counts and sends the answer.
+//
+// A notification passes the gate as a Request that has only a Message, and that nobody
+// answers.
+type Request struct {
+	// ID and Method are the client's; Started is when the POST came.
+	ID      jsonrpc.ID
+	Method  string
+	Started time.Time
+
+	// These belong to the one that handles the request: the client's handler, the gate
+	// or the session. Message is the request while it may still be sent to a server;
+	// Repeated says that it was sent before, on a session that was lost. Backpressure
+	// makes Answer wait for room in the outbox, for a bounded time. OnAnswer, if not nil,
+	// is called with the error type when the request is answered.
+	Message      *jsonrpc.Message
+	Repeated     bool
+	Backpressure bool
+	OnAnswer     func(errorType string)
+
+	c    *Connection
+	cost int // taken from the budget
+}
+
+// MaxContextBytes is what a context may hold of an HTTP request, in bytes.
+const MaxContextBytes = 8 << 10
+
+// Begin adds a client's request to the unanswered ones when its POST arrives: its
+// duration counts from here. It fails with ErrDuplicate, ErrTooManyPending, ErrBusy
+// or ErrClosed.
+func (c *Connection) Begin(m *jsonrpc.Message) (*Request, error) {
+	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c}
+	r.cost = 1<<10 + 2*len(m.ID) // about what the gateway keeps of it beside the message
+	if m.Context != nil {
+		r.cost += MaxContextBytes
+	}
+	if err := c.addRequest(r); err != nil {
+		r.logDebug("mcp POST failed", "err", err)
+		return nil, err
+	}
+	c.opts.Metrics.RequestStarted()
+	r.logDebug("mcp POST start")
+	return r, nil
+}
+
+func (c *Connection) addRequest(r *Request) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.state == Closed:
+		return ErrClosed
+	case c.requests[r.ID] != nil:
+		return ErrDuplicate
+	case len(c.requests) >= c.opts.MaxPending:
+		return ErrTooManyPending
+	case !c.opts.Budget.Take(r.cost, metrics.HeldPost):
+		return ErrBusy
+	}
+	if c.requests == nil {
+		c.requests = make(map[jsonrpc.ID]*Request)
+	}
+	c.requests[r.ID] = r
+	return nil
+}
+
+// Request returns the unanswered request with that id, or nil.
+func (c *Connection) Request(id jsonrpc.ID) *Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests[id]
+}
+
+// Unanswered returns the unanswered requests.
+func (c *Connection) Unanswered() []*Request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*Request, 0, len(c.requests))
+	for _, r := range c.requests {
+		all = append(all, r)
+	}
+	return all
+}
+
+// InFlight returns the number of unanswered requests.
+func (c *Connection) InFlight() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.requests)
+}
+
+// Answer sends the response to the request. errorType names the outcome for the log and
+// the metrics, empty for success. Answer reports false, and does nothing, if the request
+// is answered already or its connection closed.
+func (r *Request) Answer(response []byte, errorType string) bool {
+	return r.answer(response, errorType, r.Backpressure)
+}
+
+// Fail is Answer with an error of the gateway. It never waits.
+func (r *Request) Fail(e *jsonrpc.Error, errorType string) bool {
+	return r.answer(jsonrpc.NewError(r.ID, e), errorType, false)
+}
+
+func (r *Request) answer(response []byte, errorType string, mayWait bool) bool {
+	c := r.c
+	dialect, ok := c.removeRequest(r)
+	if !ok {
+		return false
+	}
+	c.requestsDone.Add(1)
+	r.report(response, errorType)
+	events := responseEvents(new([2]Event), dialect, r.ID, response)
+	if mayWait {
+		_ = c.send(events) // a connection that is slow or gone has been closed
+	} else {
+		c.sendNow(events)
+	}
+	c.noteAnswered()
+	return true
+}
+
+// removeRequest removes an unanswered request and returns the dialect for its response,
+// which counts as on its way until noteAnswered. It reports false if the request is
+// answered already.
+func (c *Connection) removeRequest(r *Request) (Dialect, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.requests[r.ID] != r {
+		return "", false
+	}
+	c.lastDone.Store(time.Now().UnixNano()) // before the delete: Idle must see one of them
+	delete(c.requests, r.ID)
+	c.opts.Budget.Give(r.cost)
+	c.answering++
+	return c.dialect, true
+}
+
+// noteAnswered notes that a response is in the outbox.
+func (c *Connection) noteAnswered() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answering--
+	c.signalQuietLocked()
+}
+
+// Quiet returns a channel that is closed once no request is unanswered, which may be now,
+// or the connection is closed.
+func (c *Connection) Quiet() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.awaitQuietLocked()
+}
+
+func (c *Connection) awaitQuietLocked() <-chan struct{} {
+	if c.quiet == nil {
+		c.quiet = make(chan struct{})
+	}
+	quiet := c.quiet
+	c.signalQuietLocked()
+	return quiet
+}
+
+// signalQuietLocked closes quiet when no request is unanswered and no response is on
+// its way into the outbox.
+func (c *Connection) signalQuietLocked() {
+	if c.quiet != nil && len(c.requests) == 0 && c.answering == 0 {
+		close(c.quiet)
+		c.quiet = nil
+	}
+}
+
+// report counts and logs an answered request. The log has "mcp POST start" when a POST
+// arrives, and one of "mcp POST ok", "failed" and "slow" when it is answered, with the
+// duration that the metric has. A refused request has only "failed". response is nil if
+// there is none.
+func (r *Request) report(response []byte, errorType string) {
+	c := r.c
+	took := time.Since(r.Started)
+	c.opts.Metrics.RequestDone(r.Method, errorType, took)
+	if r.OnAnswer != nil {
+		r.OnAnswer(errorType)
+	}
+	// If the client ended the request, its duration says nothing about the server.
+	slow := c.opts.SlowRequest > 0 && took >= c.opts.SlowRequest &&
+		errorType != metrics.ErrorCanceled && errorType != metrics.ErrorClosed
+	if !slow && !c.debugEnabled() {
+		return
+	}
+	attrs := []any{"duration", took}
+	if errorType != "" {
+		attrs = append(attrs, "reason", short(errorType))
+	}
+	if response != nil && ownError(errorType) {
+		attrs = append(attrs, "err", errorMessage(response))
+	}
+	switch {
+	case slow:
+		c.opts.limited.Warn("mcp POST slow", append(r.logAttrs(), attrs...)...)
+	case errorType != "":
+		r.logDebug("mcp POST failed", attrs...)
+	default:
+		r.logDebug("mcp POST ok", attrs...)
+	}
+}
+
+func (r *Request) logDebug(line string, attrs ...any) {
+	if r.c.debugEnabled() { // else the attributes are not built
+		r.c.opts.Logger.Debug(line, append(r.logAttrs(), attrs...)...)
+	}
+}
+
+func (r *Request) logAttrs() []any {
+	attrs := []any{"connectionId", r.c.ShortID()}
+	if r.c.client.Transport != "" {
+		attrs = append(attrs, "transport", r.c.client.Transport)
+	}
+	return append(attrs, "requestId", short(string(r.ID)), "method", short(r.Method))
+}
+
+// ownError reports whether an error is the gateway's. The messages of a server's
+// errors, which have a code, and of a tool's are not logged: they may hold params.
+func ownError(errorType string) bool {
+	switch errorType {
+	case metrics.ErrorTimeout, metrics.ErrorSessionLost, metrics.ErrorCanceled, metrics.ErrorInitialization,
+		metrics.ErrorClosed, metrics.ErrorBusy, metrics.ErrorDraining, metrics.ErrorInvalid:
+		return true
+	}
+	return false
+}
+
+// errorMessage returns the message of an error response, cut to 512 bytes.
+func errorMessage(response []byte) string {
+	raw, _ := jsonrpc.Member(response, "error", "message")
+	message, _ := jsonrpc.Text(raw)
+	return message[:min(512, len(message))]
+}
+
+func (c *Connection) debugEnabled() bool {
+	return c.opts.Logger.Enabled(context.Background(), slog.LevelDebug)
+}
+
+// short cuts a peer's text for the log to 64 bytes.
+func short(s string) string { return s[:min(64, len(s))] }
