@@ -8,7 +8,11 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # make test TESTFLAGS='-run TestX ./gateway' narrows the tests to some of the gateway's,
 # make test TESTFLAGS= DOCSEARCHFLAGS=./index to some of docsearch's.
 TESTFLAGS      ?= ./...
-DOCSEARCHFLAGS ?= $(if $(filter ./...,$(TESTFLAGS)),./...)
+WHOLE          := $(filter ./...,$(TESTFLAGS))
+DOCSEARCHFLAGS ?= $(if $(WHOLE),./...)
+TOOLSFLAGS     ?= $(if $(WHOLE),./...)
+# Tests with the build tag all are for make test-all only.
+TAGS           ?=
 # docsearch's SQLite is C, translated: the race detector takes minutes to compile it and
 # finds nothing. Only packages without generic code can be left out: the linker keeps one
 # copy of a generic function, and without the detector's marks that copy makes correct
@@ -23,25 +27,23 @@ BENCHTIME ?= 1s
 # make run ARGS='-- npx -y @modelcontextprotocol/server-everything'
 ARGS      ?=
 
-# How long make chaos acts, over all configurations, and its seed.
-FOR       ?= 60s
+# How long the chaos of make soak acts, over all configurations, and its seed.
+FOR       ?= 5m
 SEED      ?= 1
 
 # A test that hangs shows its goroutines before CI's own limit.
-TIMEOUT   ?= 25m
+TIMEOUT   ?= 15m
 
-.PHONY: help run build test test-json race e2e chaos fuzz bench bench-compare lint golangci clean
+.PHONY: help run build test test-all test-json e2e soak fuzz perf bench bench-compare lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
 	@echo 'build     bin/sse-server and bin/docsearch'
-	@echo 'test      lint, then all tests with the race detector, e2e too'
-	@echo 'race      all tests but e2e, with the race detector'
-	@echo 'e2e       the built binary against real clients and servers (Node.js >= 20)'
-	@echo 'chaos     servers and clients that act at random, for FOR ($(FOR)), from SEED ($(SEED))'
-	@echo 'fuzz      each fuzz target for FUZZTIME ($(FUZZTIME))'
-	@echo 'bench     the benchmarks'
-	@echo 'bench-compare  against other programs and handlers; starts with and without a pool (Node.js >= 20)'
+	@echo 'test      lint, all unit tests, and one client of each SDK with each kind of server (Node.js >= 20)'
+	@echo 'test-all  test, and the whole matrix of clients and servers, attacks and cycles'
+	@echo 'e2e       the end-to-end tests of make test alone'
+	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
+	@echo 'perf      the benchmarks, and comparisons with other programs and handlers'
 	@echo 'lint      gofmt, go vet, staticcheck'
 	@echo 'golangci  golangci-lint with .golangci.yml; builds it first, which takes minutes'
 
@@ -52,33 +54,37 @@ build:
 	go build -trimpath -buildvcs=auto -o bin/ ./cmd/sse-server
 	cd docsearch && go build -trimpath -buildvcs=auto -o ../bin/ ./cmd/docsearch
 
-# Both modules, in one run with one summary. -count=1: the end-to-end tests build the
-# binaries themselves, of which the cache of go test knows nothing.
+# All modules, in one run with one summary. -count=1: the end-to-end tests build the
+# binaries themselves, and the cache of go test knows nothing of them.
 test: lint
-	go run $(GOTESTSUM) --format pkgname --raw-command -- make --no-print-directory --silent test-json
+	go run $(GOTESTSUM) --format pkgname --raw-command -- make --no-print-directory --silent test-json TAGS=$(TAGS)
 
-# The events of go test, of both modules.
+test-all:
+	$(MAKE) --no-print-directory test TAGS=all
+
+# The events of go test, of all modules. vet is what lint has done.
 test-json:
-	@status=0; \
+	@status=0; flags='-json -count=1 -vet=off -timeout $(TIMEOUT) -tags=$(TAGS)'; \
 	if [ -n '$(TESTFLAGS)' ]; then \
-		go test -json -race -count=1 -timeout $(TIMEOUT) $(TESTFLAGS) || status=1; fi; \
+		go test -race $$flags $(TESTFLAGS) || status=1; fi; \
+	if [ -n '$(TOOLSFLAGS)' ]; then \
+		(cd tools && go test -race $$flags $(TOOLSFLAGS)) || status=1; fi; \
 	if [ -n '$(DOCSEARCHFLAGS)' ]; then \
-		(cd docsearch && go test -json $(RACE) -count=1 -timeout $(TIMEOUT) $(DOCSEARCHFLAGS)) || status=1; fi; \
+		(cd docsearch && go test $(RACE) $$flags $(DOCSEARCHFLAGS)) || status=1; fi; \
 	exit $$status
 
-race:
-	go run $(GOTESTSUM) --format pkgname -- -race -count=1 -timeout $(TIMEOUT) $$(go list ./... | grep -v /e2e)
-
 e2e:
-	go run $(GOTESTSUM) --format testname -- -race -count=1 -timeout $(TIMEOUT) ./e2e/...
+	go run $(GOTESTSUM) --format testname -- -race -count=1 -timeout $(TIMEOUT) -tags=$(TAGS) ./e2e/...
 
-# All waits of the run are bounded, so it needs no timeout.
-chaos:
-	go test ./e2e -race -count=1 -timeout 0 -v -run '^TestChaos$$' -chaos.for $(FOR) -chaos.seed $(SEED)
+# All waits of the chaos are bounded, so it needs no timeout.
+soak: fuzz
+	go test ./e2e -race -count=1 -timeout 0 -tags all -v -run '^TestChaos$$' -chaos.for $(FOR) -chaos.seed $(SEED)
+
+perf: bench bench-compare
 
 # go test fuzzes one target of one package at a time.
 fuzz:
-	@set -e; for module in . docsearch; do cd $(CURDIR)/$$module; for pkg in $$(go list ./...); do \
+	@set -e; for module in . tools docsearch; do cd $(CURDIR)/$$module; for pkg in $$(go list ./...); do \
 		listed=$$(go test -list '^Fuzz' $$pkg); \
 		for target in $$(echo "$$listed" | grep '^Fuzz' || true); do \
 			echo "== $$pkg $$target"; \
@@ -88,11 +94,13 @@ fuzz:
 
 bench:
 	go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+	cd tools && go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 	cd docsearch && go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
-# bench/README.md says how to read it.
+# tools/README.md says how to read it.
 bench-compare:
-	go build -trimpath -o bin/ ./cmd/sse-server ./bench/...
+	go build -trimpath -o bin/ ./cmd/sse-server
+	go build -C tools -trimpath -o ../bin/ ./...
 	bin/compare --rounds 5 --clients 64 --in-flight 1 --calls 50000
 	[ -d e2e/clients/node_modules ] || (cd e2e/clients && npm ci)
 	bin/compare --rounds 5 --clients 64 --in-flight 1 --calls 10000 --transport streamable \
@@ -105,12 +113,15 @@ bench-compare:
 	bin/compare --mode idle
 	bin/compare --mode storm --rounds 5
 
+# The tests are built with the race detector: so are the packages that vet and staticcheck
+# need, and nothing is compiled twice.
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
-	go vet ./...
-	go run $(STATICCHECK) ./...
-	cd docsearch && go vet ./... && go run $(STATICCHECK) ./...
+	GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
+	go vet -race -tags all ./... && GOFLAGS=-race bin/staticcheck -tags all ./...
+	cd tools && go vet -race -tags all ./... && GOFLAGS=-race ../bin/staticcheck -tags all ./...
+	cd docsearch && go vet $(RACE) ./... && GOFLAGS='$(RACE)' ../bin/staticcheck ./...
 
 golangci:
 	go run $(GOLANGCI) run ./...

@@ -20,7 +20,7 @@ func TestEachClientOverEachAdapter(t *testing.T) {
 		for _, transport := range []string{"sse", "adapter"} {
 			t.Run(test.server.name+"/"+transport, func(t *testing.T) {
 				t.Parallel()
-				p := startProgram(t, nil, everythingGo(t), "-sdk", test.sdk, "-transport", transport)
+				p := startProgram(t, nil, built(t, "everything"), "-sdk", test.sdk, "-transport", transport)
 				at := endpoints{overSSE: p.url}
 				var wg sync.WaitGroup
 				for _, k := range at.kinds() {

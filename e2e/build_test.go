@@ -22,36 +22,26 @@ type builder struct {
 
 var programs builder
 
-// build builds with the race detector: a race in the gateway ends it with exit
-// code 66, which gateway.stop reports.
+// build builds the gateway and the programs of ../tools with the race detector, as the
+// tests of all packages are: nothing is compiled twice. A race in the gateway ends it
+// with exit code 66, which gateway.stop reports.
 func (b *builder) build() {
 	if b.dir, b.err = os.MkdirTemp("", "sse-server-e2e-"); b.err != nil {
 		return
 	}
-	cmd := exec.Command("go", "build", "-race", "-o", b.dir, "../cmd/sse-server", "./everything", "./conformance")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		b.err = fmt.Errorf("build: %w\n%s", err, out)
+	for dir, packages := range map[string][]string{
+		"..":       {"./cmd/sse-server"},
+		"../tools": {"./conformance", "./echo", "./everything", "./leaktest"},
+	} {
+		args := append([]string{"build", "-C", dir, "-race", "-ldflags=-s -w", "-o", b.dir}, packages...)
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			b.err = fmt.Errorf("build in %s: %w\n%s", dir, err, out)
+			return
+		}
 	}
 }
 
-// binary returns the path of the built sse-server.
-func binary(t *testing.T) string {
-	t.Helper()
-	return built(t, "sse-server")
-}
-
-// everythingGo returns the path of the built ./everything.
-func everythingGo(t *testing.T) string {
-	t.Helper()
-	return built(t, "everything")
-}
-
-// conformanceGo returns the path of the built ./conformance.
-func conformanceGo(t *testing.T) string {
-	t.Helper()
-	return built(t, "conformance")
-}
-
+// built returns the path of a program: sse-server, or one of ../tools.
 func built(t *testing.T, name string) string {
 	t.Helper()
 	programs.once.Do(programs.build)

@@ -129,14 +129,14 @@ func TestConformanceServerConforms(t *testing.T) {
 // startConformance starts the conformance server with Streamable HTTP.
 func startConformance(t *testing.T, stateless bool) *program {
 	t.Helper()
-	return startProgram(t, nil, conformanceGo(t), "-http", "127.0.0.1:0", fmt.Sprintf("-stateless=%t", stateless))
+	return startProgram(t, nil, built(t, "conformance"), "-http", "127.0.0.1:0", fmt.Sprintf("-stateless=%t", stateless))
 }
 
 // The suite speaks Streamable HTTP only, so it also tests each way to reach a server
 // behind that.
 func TestGatewayConforms(t *testing.T) {
 	t.Parallel()
-	child := func(t *testing.T) []string { return []string{"--", conformanceGo(t)} }
+	child := func(t *testing.T) []string { return []string{"--", built(t, "conformance")} }
 	for name, test := range map[string]struct {
 		server  func(t *testing.T) []string
 		flags   []string
@@ -147,7 +147,7 @@ func TestGatewayConforms(t *testing.T) {
 		"SharedChild": {server: child, suite: active2025.without(13), flags: []string{"--sessions", "shared"}, refused: unaddressed},
 		"URL":         {server: func(t *testing.T) []string { return at(startConformance(t, false)) }, suite: active2025},
 		// Clients of 2026-07-28 get all of it also from a server that only knows initialize.
-		"LegacyChild":     {server: func(t *testing.T) []string { return []string{"--", conformanceGo(t), "-legacy"} }, suite: active2026},
+		"LegacyChild":     {server: func(t *testing.T) []string { return []string{"--", built(t, "conformance"), "-legacy"} }, suite: active2026},
 		"Stateless":       {server: func(t *testing.T) []string { return at(startConformance(t, true)) }, suite: active2026},
 		"StatelessInFull": {server: func(t *testing.T) []string { return at(startConformance(t, true)) }, suite: required2026},
 	} {
@@ -165,7 +165,7 @@ func TestGatewayInProcessConforms(t *testing.T) {
 	for _, s := range []suite{active2025, active2026} {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
-			s.conforms(t, startProgram(t, nil, conformanceGo(t), "-http", "127.0.0.1:0", "-gateway").url)
+			s.conforms(t, startProgram(t, nil, built(t, "conformance"), "-http", "127.0.0.1:0", "-gateway").url)
 		})
 	}
 }

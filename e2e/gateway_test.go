@@ -72,7 +72,7 @@ func launch(t *testing.T, args ...string) *gateway {
 		// A program may take long to start where much else runs.
 		"--initialization-timeout", patience.String(),
 	}, args...)
-	g := &gateway{t: t, cmd: exec.Command(binary(t), all...), ended: make(chan struct{})}
+	g := &gateway{t: t, cmd: exec.Command(built(t, "sse-server"), all...), ended: make(chan struct{})}
 	g.cmd.Stdout, g.cmd.Stderr = &g.out, &g.log
 	// The race detector would let the process live on for a second after its end.
 	g.cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")

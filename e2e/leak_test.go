@@ -23,18 +23,6 @@ type leakReport struct {
 	PerSecond     float64          `json:"callsPerSecond"`
 }
 
-// leakPrograms builds the leak test and the child that it is run against, and
-// returns where they are.
-func leakPrograms(t *testing.T) string {
-	t.Helper()
-	bin := t.TempDir()
-	build := exec.Command("go", "build", "-o", bin, "./leaktest", "../bench/echo")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build leaktest and echo: %v\n%s", err, out)
-	}
-	return bin
-}
-
 // startQuietGateway starts sse-server without debug logs, which are all that it
 // would do with so many calls.
 func startQuietGateway(t *testing.T, args ...string) *gateway {
@@ -48,8 +36,7 @@ func startQuietGateway(t *testing.T, args ...string) *gateway {
 // random order and reports progress with the secret of the call; it may also ask the
 // client with it.
 func TestLeakTest(t *testing.T) {
-	bin := leakPrograms(t)
-	child := []string{"--", filepath.Join(bin, "echo"), "--shuffle"}
+	child := []string{"--", built(t, "echo"), "--shuffle"}
 	asking := append(child, "--ask")
 	progress := []string{"--progress-tool", "progress", "--progress-argument", "message"}
 	one, two := "anna-0123456789abcdef0123", "ben-0123456789abcdef01234"
@@ -88,7 +75,7 @@ func TestLeakTest(t *testing.T) {
 				url = g.endpoints()[streamable]
 				c.leaktest = append([]string{"--transport", c.over}, c.leaktest...)
 			}
-			r := leaktest(t, bin, append(c.leaktest, "--calls", strconv.Itoa(c.calls), url)...)
+			r := leaktest(t, append(c.leaktest, "--calls", strconv.Itoa(c.calls), url)...)
 			if r.Verdict != "clean" || r.Calls < c.calls || r.Answered != r.Calls {
 				t.Errorf("report = %+v, want %d right answers", r, c.calls)
 			}
@@ -105,12 +92,11 @@ func TestLeakTest(t *testing.T) {
 
 // The same over one session with a server at a URL.
 func TestLeakTestOverRemoteServers(t *testing.T) {
-	bin := leakPrograms(t)
 	for _, transport := range []string{"streamable", "stateless", "sse"} {
 		t.Run(transport, func(t *testing.T) {
-			remote := startProgram(t, nil, everythingGo(t), "-transport", transport)
+			remote := startProgram(t, nil, built(t, "everything"), "-transport", transport)
 			g := startQuietGateway(t, "--sessions", "shared", "--url", remote.url)
-			if r := leaktest(t, bin, "--calls", "2000", g.url); r.Verdict != "clean" || r.Answered < 2000 {
+			if r := leaktest(t, "--calls", "2000", g.url); r.Verdict != "clean" || r.Answered < 2000 {
 				t.Errorf("report = %+v, want 2000 right answers", r)
 			}
 		})
@@ -121,9 +107,8 @@ func TestLeakTestOverRemoteServers(t *testing.T) {
 // between its sessions either. The calls of progress, which is safe to repeat, are all
 // answered; those of echo get an error.
 func TestLeakTestWhileTheServerDies(t *testing.T) {
-	bin := leakPrograms(t)
-	g := startQuietGateway(t, "--sessions", "shared", "--", filepath.Join(bin, "echo"), "--shuffle", "--die-at", "500")
-	r := leaktest(t, bin, "--progress-tool", "progress", "--progress-argument", "message", "--calls", "10000", g.url)
+	g := startQuietGateway(t, "--sessions", "shared", "--", built(t, "echo"), "--shuffle", "--die-at", "500")
+	r := leaktest(t, "--progress-tool", "progress", "--progress-argument", "message", "--calls", "10000", g.url)
 	if r.Verdict != "unproven" || r.Answered < 5000 || r.Refused < 20 || r.Answered+r.Refused != r.Calls {
 		t.Errorf("report = %+v, want all calls answered or refused", r)
 	}
@@ -134,9 +119,9 @@ func TestLeakTestWhileTheServerDies(t *testing.T) {
 }
 
 // leaktest runs the leak test to its end and returns its report.
-func leaktest(t *testing.T, bin string, args ...string) leakReport {
+func leaktest(t *testing.T, args ...string) leakReport {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(bin, "leaktest"), append([]string{"--json"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), built(t, "leaktest"), append([]string{"--json"}, args...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output() // the exit code says what the report does

@@ -15,7 +15,7 @@ func restartable(t *testing.T) map[string]func() (p *program, again string) {
 	t.Helper()
 	ofGo := func(flags ...string) func() (*program, string) {
 		return func() (*program, string) {
-			return startProgram(t, nil, append([]string{everythingGo(t)}, flags...)...), "-addr=127.0.0.1:%s"
+			return startProgram(t, nil, append([]string{built(t, "everything")}, flags...)...), "-addr=127.0.0.1:%s"
 		}
 	}
 	ofNode := func(kind string) func() (*program, string) {
@@ -95,7 +95,7 @@ func TestRemoteSessionThatIsLostIsReplaced(t *testing.T) {
 	}
 	servers := map[string]*program{
 		"TypeScript1": startProgram(t, nil, serve(t, "sdk1-streamable")...),
-		"GoSDK":       startProgram(t, nil, everythingGo(t), "-transport", "streamable"),
+		"GoSDK":       startProgram(t, nil, built(t, "everything"), "-transport", "streamable"),
 	}
 	for server, p := range servers {
 		for how, fail := range lose {
@@ -146,7 +146,7 @@ func TestRemoteServerGetsTheHeadersThatAreMeantForIt(t *testing.T) {
 	for _, kind := range []string{"streamable", "stateless", "sse"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			f := startFaulty(t, startProgram(t, nil, everythingGo(t), "-transport", kind).url)
+			f := startFaulty(t, startProgram(t, nil, built(t, "everything"), "-transport", kind).url)
 			g := startGateway(t, "--url", f.url, "--header", "Authorization: Bearer of-the-gateway", "--forward-header", "X-Team")
 			s := openStream(t, g.url, "Authorization", "Bearer of-the-client", "X-Team", "blue", "X-Secret", "mine", "Cookie", "a=b")
 			if got := s.call("1", "echo", `{"message":"m"}`); got != "m" {
@@ -175,7 +175,7 @@ func TestRemoteServerThatHangsLosesItsSessions(t *testing.T) {
 		for mode, flags := range modes() {
 			t.Run(kind+"/"+mode, func(t *testing.T) {
 				t.Parallel()
-				p := startProgram(t, nil, everythingGo(t), "-transport", kind)
+				p := startProgram(t, nil, built(t, "everything"), "-transport", kind)
 				g := startGateway(t, slices.Concat(hangs, []string{"--initialization-timeout", "1s", "--url", p.url}, flags)...)
 				s := openStream(t, g.url)
 				awaitService(g, s, "before")

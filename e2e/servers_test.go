@@ -75,8 +75,8 @@ func stdioServers() []server {
 			},
 			uri: "memory://knowledge-graph", text: "entities",
 		},
-		ours("GoSDK", func(t *testing.T) []string { return []string{"--", everythingGo(t)} }),
-		oursLate("MCPGo", func(t *testing.T) []string { return []string{"--", everythingGo(t), "-sdk", "mcp-go"} }),
+		ours("GoSDK", func(t *testing.T) []string { return []string{"--", built(t, "everything")} }),
+		oursLate("MCPGo", func(t *testing.T) []string { return []string{"--", built(t, "everything"), "-sdk", "mcp-go"} }),
 	}
 }
 

@@ -47,12 +47,12 @@ func (g *gateway) readyz(query string) int {
 // is not there: those that work do not notice.
 func TestServerThatIsDownDoesNotTouchTheOthers(t *testing.T) {
 	t.Parallel()
-	gone := startProgram(t, nil, everythingGo(t), "-transport", "streamable")
+	gone := startProgram(t, nil, built(t, "everything"), "-transport", "streamable")
 	gone.kill()
 	g, urls := startSeveral(t, map[string]any{
 		"each":    map[string]any{"command": fake(t)[1:]},
 		"shared":  map[string]any{"command": fake(t)[1:], "sessions": "shared", "warm": 1},
-		"remote":  map[string]any{"url": startProgram(t, nil, everythingGo(t), "-transport", "stateless").url},
+		"remote":  map[string]any{"url": startProgram(t, nil, built(t, "everything"), "-transport", "stateless").url},
 		"dies":    map[string]any{"command": fake(t, "--exit")[1:], "initialization-timeout": "1s", "max-handshake-attempts": 1},
 		"missing": map[string]any{"command": []string{"/no/such/program"}, "initialization-timeout": "1s", "max-handshake-attempts": 1},
 		"gone":    map[string]any{"url": gone.url, "initialization-timeout": "1s", "max-handshake-attempts": 1},

@@ -13,10 +13,10 @@ import (
 func sharable(t *testing.T) map[string][]string {
 	t.Helper()
 	return map[string][]string{
-		"Stdio":      {"--", everythingGo(t)},
-		"Streamable": at(startProgram(t, nil, everythingGo(t), "-transport", "streamable")),
-		"Stateless":  at(startProgram(t, nil, everythingGo(t), "-transport", "stateless")),
-		"SSE":        at(startProgram(t, nil, everythingGo(t), "-transport", "sse")),
+		"Stdio":      {"--", built(t, "everything")},
+		"Streamable": at(startProgram(t, nil, built(t, "everything"), "-transport", "streamable")),
+		"Stateless":  at(startProgram(t, nil, built(t, "everything"), "-transport", "stateless")),
+		"SSE":        at(startProgram(t, nil, built(t, "everything"), "-transport", "sse")),
 	}
 }
 

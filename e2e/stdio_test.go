@@ -20,7 +20,7 @@ import (
 
 // overStdio returns the command line of sse-server for one client on stdin and stdout.
 func overStdio(t *testing.T, args ...string) []string {
-	return append([]string{binary(t), "stdio", "--log-level", "debug"}, args...)
+	return append([]string{built(t, "sse-server"), "stdio", "--log-level", "debug"}, args...)
 }
 
 // agent is a go-sdk client that has started sse-server as its server.
@@ -199,7 +199,7 @@ func TestStdioForTypeScript(t *testing.T) {
 
 func TestStdioForTheInspector(t *testing.T) {
 	t.Parallel()
-	cmd := exec.CommandContext(within(t), node(t), npm(t, ".bin/mcp-inspector"), "--cli", binary(t), "stdio",
+	cmd := exec.CommandContext(within(t), node(t), npm(t, ".bin/mcp-inspector"), "--cli", built(t, "sse-server"), "stdio",
 		"--method", "tools/call", "--tool-name", "echo", "--tool-arg", "message=hello", "--format", "json", "--quiet")
 	out, err := cmd.Output()
 	if err != nil || !strings.Contains(string(out), "hello") {

@@ -12,7 +12,7 @@ func TestEachSharedURLAsksNobody(t *testing.T) { eachAsksNobody(t, urlServers())
 func urlServers() []server {
 	goServer := func(flags ...string) func(t *testing.T) []string {
 		return func(t *testing.T) []string {
-			return at(startProgram(t, nil, append([]string{everythingGo(t)}, flags...)...))
+			return at(startProgram(t, nil, append([]string{built(t, "everything")}, flags...)...))
 		}
 	}
 	nodeServer := func(kind string) func(t *testing.T) []string {

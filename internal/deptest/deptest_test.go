@@ -41,20 +41,11 @@ var layers = [][]string{
 // apart are folders whose packages may not import those of one another.
 var apart = []string{"handshake", "multiplex", "upstream"}
 
-// outside are the programs that prove and measure, and what they share, with what
-// they may import of the module. They see a server as its clients do: no layer
-// imports them, and they import no gateway. Only bench/inprocess does: it is the
-// program of a user who puts the gateway in front of a server in the same process.
+// outside are packages for tests, with what they may import of the module: no layer
+// imports them, and they import no gateway. The programs that prove and measure are in
+// a module of their own, tools.
 var outside = map[string][]string{
-	"bench/compare":                   {"internal/load"},
-	"bench/echo":                      {"jsonrpc"},
-	"bench/inprocess":                 {"gateway", "gosdk", "mcpgo", "upstream"},
-	"bench/proxy":                     {},
 	"e2e":                             {"internal/ssetest"},
-	"e2e/conformance":                 {"gateway", "gosdk"},
-	"e2e/everything":                  {"gosdk", "mcpgo"},
-	"e2e/leaktest":                    {"internal/load"},
-	"internal/load":                   {},
 	"internal/ssetest":                {},
 	"internal/pipetest":               {},
 	"cmd/sse-server/internal/clitest": {},
@@ -178,6 +169,21 @@ func TestTestHelpersAreImportedByTestsOnly(t *testing.T) {
 			if slices.Contains(p.Imports, module+"/"+helper) {
 				t.Errorf("%s imports %s", p.short(), helper)
 			}
+		}
+	}
+}
+
+// The tools import the gateway as users do.
+func TestToolsImportNothingInternal(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-C", "../../tools", "-f", `{{join .Imports "\n"}}`, "./...")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	for imported := range strings.Lines(string(out)) {
+		short, ours := strings.CutPrefix(strings.TrimSpace(imported), module+"/")
+		if ours && !strings.HasPrefix(short, "tools/") && strings.Contains(short, "internal/") {
+			t.Errorf("tools import %s", short)
 		}
 	}
 }

@@ -3,13 +3,11 @@ package docstest_test
 import (
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode"
-	"unicode/utf8"
 )
 
 const root = "../.."
@@ -139,94 +137,7 @@ func headings(p page) map[string]bool {
 	return anchors
 }
 
-func TestReadmeIsShort(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(root, "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, most := strings.Count(string(data), "\n"), 160; got > most {
-		t.Errorf("README.md has %d lines, want at most %d", got, most)
-	}
-}
-
-const maxProse = 100 // characters in a line
-
-var (
-	listMarker  = regexp.MustCompile(`^\s*([-*]|\d+\.)\s+`)
-	unbreakable = regexp.MustCompile("`[^`]*`|\\[[^]]*\\](\\([^)]*\\)|: .*)")
-)
-
-// TestProseLinesAreShort checks the length of all lines but headings, tables, code
-// blocks and lines that cannot be broken.
-func TestProseLinesAreShort(t *testing.T) {
-	for _, p := range pages(t) {
-		inList := false
-		for i, line := range p.prose {
-			marker := listMarker.FindString(line)
-			if marker != "" || line != "" && line[0] != ' ' {
-				inList = marker != ""
-			}
-			indented := strings.HasPrefix(line, "    ") && !inList // a code block
-			if indented || strings.HasPrefix(line, "#") || strings.HasPrefix(strings.TrimSpace(line), "|") {
-				continue
-			}
-			text := strings.TrimSpace(strings.TrimPrefix(line, marker))
-			breakable := strings.Contains(unbreakable.ReplaceAllString(text, ""), " ")
-			if n := utf8.RuneCountInString(line); n > maxProse && breakable {
-				t.Errorf("%s:%d: line of %d characters, want at most %d", p.path, i+1, n, maxProse)
-			}
-		}
-	}
-}
-
-var (
-	flagName = regexp.MustCompile(`--(\[no-\])?([a-z][a-z0-9-]*)`)
-	command  = regexp.MustCompile(`^\$?\s*(?:sse-server|bin/sse-server|go run \./cmd/sse-server)(?:\s+(.*))?$`)
-)
-
 var shells = map[string]bool{"sh": true, "shell": true, "bash": true, "console": true}
-
-// TestFlagsExist checks the flags of sse-server in shell blocks against its
-// --help.
-func TestFlagsExist(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./cmd/sse-server", "--help")
-	cmd.Dir = root
-	help, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go run ./cmd/sse-server --help: %v", err)
-	}
-	known := map[string]bool{}
-	for _, m := range flagName.FindAllStringSubmatch(string(help), -1) {
-		known[m[2]] = true
-		if m[1] != "" {
-			known["no-"+m[2]] = true
-		}
-	}
-	checked := 0
-	for _, p := range pages(t) {
-		for _, b := range p.blocks {
-			if !shells[b.language] {
-				continue
-			}
-			for i, line := range b.text {
-				m := command.FindStringSubmatch(strings.TrimSpace(line))
-				if m == nil {
-					continue
-				}
-				checked++
-				ours, _, _ := strings.Cut(" "+m[1]+" ", " -- ")
-				for _, f := range flagName.FindAllStringSubmatch(ours, -1) {
-					if !known[f[2]] {
-						t.Errorf("%s:%d: sse-server has no flag --%s", p.path, b.line+1+i, f[2])
-					}
-				}
-			}
-		}
-	}
-	if checked == 0 {
-		t.Error("no page shows sse-server in a shell block")
-	}
-}
 
 // exampleFolders hold the code that Go blocks may show.
 var exampleFolders = []string{"internal/docstest", "upstream", "gateway", "sse", "connstate", "handshake", "metrics"}

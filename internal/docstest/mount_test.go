@@ -1,6 +1,6 @@
 // Package docstest keeps the documentation true. It has only tests: links
-// resolve, flags in shell blocks exist, Go blocks are the code of examples that
-// run, and the tables of states and errors say what the code does.
+// resolve, shell blocks run, Go blocks are the code of examples that run, and the
+// tables of errors and log lines name what the code has.
 package docstest_test
 
 import (

@@ -4,10 +4,6 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"go/types"
 	"io"
 	"net/http"
 	"os"
@@ -277,68 +273,4 @@ func serves(t *testing.T, b block) {
 	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "home\n" {
 		t.Errorf("the page beside it is %q, %v", body, err)
 	}
-}
-
-// packages are those that Go blocks may use without an import in view: the
-// standard library's, and what the whole program of library.md imports.
-var packages = map[string]bool{
-	"connstate": true, "context": true, "gosdk": true, "mcpgo": true, "peer": true, "server": true, "errors": true, "fmt": true, "gateway": true, "http": true, "io": true,
-	"json": true, "log": true, "mcp": true, "os": true, "prometheus": true, "sse": true, "strings": true,
-	"time": true, "upstream": true,
-}
-
-var undefined = regexp.MustCompile(`^undefined: (\w+)$`)
-
-// TestGoBlocksSayWhatTheirNamesAre checks that each name in a Go block is declared
-// in a block of the same page, or stands in its prose as code, as in `srv`.
-func TestGoBlocksSayWhatTheirNamesAre(t *testing.T) {
-	for _, p := range pages(t) {
-		declared := map[string]bool{}
-		for _, b := range p.blocks {
-			if b.language != "go" {
-				continue
-			}
-			names, missing := check(t, b)
-			for name := range names {
-				declared[name] = true
-			}
-			prose := strings.Join(p.prose[:b.line], "\n")
-			for name := range missing {
-				if !packages[name] && !declared[name] && !strings.Contains(prose, "`"+name+"`") {
-					t.Errorf("%s: %s is used, and nothing above says what it is", b.at(), name)
-				}
-			}
-		}
-	}
-}
-
-// check type-checks a Go block by itself and returns the names that it declares
-// and those that it does not.
-func check(t *testing.T, b block) (declared, missing map[string]bool) {
-	t.Helper()
-	files := token.NewFileSet()
-	code := b.code()
-	if !b.wholeProgram() {
-		code = "package p\n" + code
-	}
-	file, err := parser.ParseFile(files, b.page, code, parser.SkipObjectResolution)
-	if err != nil { // statements
-		file, err = parser.ParseFile(files, b.page, "package p\nfunc _() {\n"+b.code()+"}\n", parser.SkipObjectResolution)
-	}
-	if err != nil {
-		t.Errorf("%s: %v", b.at(), err)
-		return nil, nil
-	}
-	declared, missing = map[string]bool{}, map[string]bool{}
-	info := types.Info{Defs: map[*ast.Ident]types.Object{}}
-	config := types.Config{Error: func(err error) {
-		if m := undefined.FindStringSubmatch(err.(types.Error).Msg); m != nil {
-			missing[m[1]] = true
-		}
-	}}
-	_, _ = config.Check("p", files, []*ast.File{file}, &info) // what matters goes to Error
-	for name := range info.Defs {
-		declared[name.Name] = true
-	}
-	return declared, missing
 }

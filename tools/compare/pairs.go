@@ -12,11 +12,11 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/load"
+	"github.com/mcp-sse/mcp-sse/tools/internal/load"
 )
 
 // A pair is the gateway over a server, and the handler that serves the same server
-// without the gateway. Both are kinds of bench/inprocess.
+// without the gateway. Both are kinds of inprocess.
 type pair struct{ server, ours, theirs, title string }
 
 // pairs are all pairs, by the transport.
@@ -95,7 +95,7 @@ func (a *arguments) comparePair(ctx context.Context, w io.Writer, p pair) error 
 	return errors.Join(t.Flush(), stopAll(servers))
 }
 
-// startInProcess starts bench/inprocess once for each kind, and returns what it could
+// startInProcess starts inprocess once for each kind, and returns what it could
 // start also when it fails.
 func (a *arguments) startInProcess(kinds ...string) (servers []*process, err error) {
 	for _, kind := range kinds {
@@ -183,7 +183,7 @@ func costRow(ours, theirs []cost, calls int) string {
 		mid(ours, allocs), mid(theirs, allocs), mid(ours, size), mid(theirs, size), strings.Join(ratios, " "))
 }
 
-// stats is what bench/inprocess tells of itself.
+// stats is what inprocess tells of itself.
 type stats struct {
 	CPU        time.Duration `json:"cpu"`
 	Resident   int64         `json:"resident"`
@@ -194,7 +194,7 @@ type stats struct {
 	Goroutines int           `json:"goroutines"`
 }
 
-// stats reads the stats of a bench/inprocess; with the query "?gc", after a garbage
+// stats reads the stats of a inprocess; with the query "?gc", after a garbage
 // collection.
 func (p *process) stats(ctx context.Context, query string) (s stats, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(p.url, "/sse")+"/stats"+query, nil)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/internal/load"
+	"github.com/mcp-sse/mcp-sse/tools/internal/load"
 )
 
 func TestSecretsAreFound(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/load"
+	"github.com/mcp-sse/mcp-sse/tools/internal/load"
 )
 
 // page is a server that answers each GET with the same.

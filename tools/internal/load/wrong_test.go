@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/load"
+	"github.com/mcp-sse/mcp-sse/tools/internal/load"
 )
 
 // wrong is a fault of a server, and what the run must count for it.
@@ -83,9 +83,9 @@ var wrongs = map[string]wrong{
 	})},
 	"NoSecret": {want: []load.Fault{load.Unmarked}, call: once(func(s *fakeServer, from *link, r request) { s.text(from, r.ID, "hi") })},
 	// A slow machine is late by itself, where the patience is short.
-	"Lost": {want: []load.Fault{load.Lost}, may: []load.Fault{load.Late}, patience: time.Second,
+	"Lost": {want: []load.Fault{load.Lost}, may: []load.Fault{load.Late}, patience: 5 * time.Second,
 		call: once(func(*fakeServer, *link, request) {})},
-	"Late": {want: []load.Fault{load.Lost, load.Late}, patience: time.Second, call: func(s *fakeServer, from *link, r request) {
+	"Late": {want: []load.Fault{load.Lost, load.Late}, patience: 5 * time.Second, call: func(s *fakeServer, from *link, r request) {
 		if s.calls == 20 {
 			s.held = []heldCall{{from, r}}
 			return

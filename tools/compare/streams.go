@@ -8,10 +8,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/load"
+	"github.com/mcp-sse/mcp-sse/tools/internal/load"
 )
 
-// streamKinds are the kinds of bench/inprocess whose streams are compared; the last
+// streamKinds are the kinds of inprocess whose streams are compared; the last
 // one is what the others are compared with.
 var streamKinds = []string{"raw", "mcpgo-sse", "bare"}
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/load"
+	"github.com/mcp-sse/mcp-sse/tools/internal/load"
 )
 
 // quick are options of a run that takes no longer than it must.
