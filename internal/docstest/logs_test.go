@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -177,39 +178,51 @@ func text(e ast.Expr) (string, bool) {
 	return value, err == nil
 }
 
-var quoted = regexp.MustCompile("`([^`]+)`")
+var (
+	quoted  = regexp.MustCompile("`([^`]+)`")
+	logItem = regexp.MustCompile("^- ((?:`[^`]+`(?:, )?)+)(?: \\(([^)]+)\\))?(?::|$)")
+)
 
-// TestLogLinesAreTheCode compares the table of log lines with the messages,
+// TestLogLinesAreTheCode compares the list of log lines with the messages,
 // levels and attributes that the code logs, both ways.
 func TestLogLinesAreTheCode(t *testing.T) {
 	code := readLogCode(t)
-	everywhere, docs := set{}, set{}
-	for _, row := range cells(t, logPage, "## Attributes")[1:] {
-		for _, m := range quoted.FindAllStringSubmatch(row[0], -1) {
-			everywhere[m[1]] = true
+	general, docs := set{}, set{} // attributes of any line; messages
+	section, levels := "", ""
+	for _, line := range logItems(t) {
+		if title, ok := strings.CutPrefix(line, "## "); ok {
+			section = title
 		}
-	}
-	for _, row := range cells(t, logPage, "## Lines")[1:] {
-		listed := set{}
-		for _, m := range quoted.FindAllStringSubmatch(row[2], -1) {
-			listed[m[1]] = true
-			if !code.all[m[1]] {
-				t.Errorf("%s has the attribute %q of %s, which the code never sets", logPage, m[1], row[1])
+		if title, ok := strings.CutPrefix(line, "### "); ok {
+			levels = strings.ToLower(title)
+		}
+		item := logItem.FindStringSubmatch(line)
+		if item == nil {
+			continue
+		}
+		if section == "Attributes" {
+			maps.Copy(general, names(item[1]))
+			continue
+		}
+		listed := names(item[2])
+		for name := range listed {
+			if !code.all[name] {
+				t.Errorf("%s has the attribute %q of %s, which the code never sets", logPage, name, item[1])
 			}
 		}
-		for _, m := range quoted.FindAllStringSubmatch(row[1], -1) {
-			docs[m[1]] = true
-			if code.levels[m[1]] == nil {
-				t.Errorf("%s has the log line %q, which is not in the code", logPage, m[1])
+		for message := range names(item[1]) {
+			docs[message] = true
+			if code.levels[message] == nil {
+				t.Errorf("%s has the log line %q, which is not in the code", logPage, message)
 			}
-			for level := range code.levels[m[1]] {
-				if level != "log" && !strings.Contains(row[0], level) {
-					t.Errorf("%s gives %q the level %q, the code %s", logPage, m[1], row[0], level)
+			for level := range code.levels[message] {
+				if level != "log" && !strings.Contains(levels, level) {
+					t.Errorf("%s gives %q the level %q, the code %s", logPage, message, levels, level)
 				}
 			}
-			for name := range code.attributes[m[1]] {
-				if !listed[name] && !everywhere[name] {
-					t.Errorf("%s does not list the attribute %s of %q", logPage, name, m[1])
+			for name := range code.attributes[message] {
+				if !listed[name] && !general[name] {
+					t.Errorf("%s does not list the attribute %s of %q", logPage, name, message)
 				}
 			}
 		}
@@ -219,4 +232,31 @@ func TestLogLinesAreTheCode(t *testing.T) {
 			t.Errorf("the log line %q is not in %s", message, logPage)
 		}
 	}
+}
+
+// logItems returns the headings and list items of the page, each as one line.
+func logItems(t *testing.T) (lines []string) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(root, logPage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(line, "\n")
+		if rest, ok := strings.CutPrefix(line, "  "); ok && len(lines) > 0 {
+			lines[len(lines)-1] += " " + rest
+		} else {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// names returns what stands in backquotes.
+func names(s string) set {
+	found := set{}
+	for _, m := range quoted.FindAllStringSubmatch(s, -1) {
+		found[m[1]] = true
+	}
+	return found
 }
