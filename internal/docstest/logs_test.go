@@ -63,8 +63,9 @@ func readLogCode(t *testing.T) *logCode {
 	return c
 }
 
-// methods has the position of the message in calls of a slog.Logger.
-var methods = map[string]int{"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "Log": 2, "With": -1}
+// methods has the position of the message in calls of a slog.Logger, and of what wraps
+// one.
+var methods = map[string]int{"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "Log": 2, "With": -1, "logDebug": 0}
 
 // note notes a call in function f if it logs.
 func (c *logCode) note(f *ast.FuncDecl, call *ast.CallExpr) {
@@ -85,7 +86,7 @@ func (c *logCode) note(f *ast.FuncDecl, call *ast.CallExpr) {
 		if c.levels[message] == nil {
 			c.levels[message], c.attributes[message] = set{}, set{}
 		}
-		c.levels[message][strings.ToLower(selector.Sel.Name)] = true
+		c.levels[message][strings.ToLower(strings.TrimPrefix(selector.Sel.Name, "log"))] = true
 		maps.Copy(c.attributes[message], names)
 	}
 	maps.Copy(c.all, names)
