@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -12,10 +11,6 @@ import (
 )
 
 const (
-	// refusalEvery is the least time between two log lines about clients that are
-	// refused for one reason, after refusalBurst at once.
-	refusalEvery = 30 * time.Second
-	refusalBurst = 3
 	// maxLoggedPath bounds a path in the log.
 	maxLoggedPath = 128
 	// idLength is how long a part of a path must be to be shortened like the id of
@@ -27,18 +22,17 @@ const (
 // of each reason are limited by themselves: a client that asks for a wrong path
 // again and again must not hide one with a wrong token.
 type refusals struct {
-	log   *slog.Logger
 	count *metrics.Metrics
-	lines map[string]*throttle.Line // by reason; not changed
+	logs  map[string]*slog.Logger // by reason; not changed
 }
 
 func newRefusals(log *slog.Logger, count *metrics.Metrics) *refusals {
-	r := &refusals{log: log, count: count, lines: make(map[string]*throttle.Line)}
+	r := &refusals{count: count, logs: make(map[string]*slog.Logger)}
 	for _, reason := range []string{
 		metrics.RejectedHost, metrics.RejectedOrigin, metrics.RejectedAuth, metrics.RejectedNotFound, metrics.RejectedMethod,
 		metrics.PostUnknownConnection, metrics.PostClosed,
 	} {
-		r.lines[reason] = throttle.NewLine(refusalEvery, refusalBurst)
+		r.logs[reason] = throttle.NewLines().Logger(log)
 	}
 	return r
 }
@@ -55,10 +49,8 @@ func (l *refusals) refused(f *Front, r *http.Request, status int, reason, messag
 
 // trace logs a refusal.
 func (l *refusals) trace(f *Front, r *http.Request, status int, reason, message string) {
-	if suppressed, due := l.lines[reason].Due(); due {
-		l.log.Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
-			"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message, "suppressed", suppressed)
-	}
+	l.logs[reason].Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
+		"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message)
 }
 
 // Refuse answers a request with 403, 404 or 405, and counts and logs that under reason,

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
-	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -100,17 +98,11 @@ func (s *Session) settle(r matched, m *jsonrpc.Message) {
 	}
 }
 
-// NewNameless returns the default of Options.Nameless: one warning a minute.
-func NewNameless() *throttle.Line { return throttle.NewLine(time.Minute, 1) }
-
 // warnNameless warns that an answer without an id was dropped. Its request will time
 // out.
 func (s *Session) warnNameless(doubt string) {
-	if doubt == "" {
-		return
-	}
-	if suppressed, due := s.opts.Nameless.Due(); due {
-		s.opts.Logger.Warn("answer without an id dropped", "why", doubt, "suppressed", suppressed)
+	if doubt != "" {
+		s.log.Warn("answer without an id dropped", "why", doubt)
 	}
 }
 

@@ -39,9 +39,6 @@ type Options struct {
 	// Repeatable knows which tools may be called again. Sessions with the same server
 	// share one. nil: the session has its own.
 	Repeatable *Repeatable
-	// Nameless limits the warning about answers without an id. Sessions with the same
-	// server share one. nil: the session has its own.
-	Nameless *throttle.Line
 	// LogLimits limits what the server and the clients can cause to be logged. Sessions
 	// with the same server share one. nil: the session has its own.
 	LogLimits *throttle.Lines
@@ -113,9 +110,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Repeatable == nil {
 		o.Repeatable = &Repeatable{}
-	}
-	if o.Nameless == nil {
-		o.Nameless = NewNameless()
 	}
 	if o.LogLimits == nil {
 		o.LogLimits = throttle.NewLines()

@@ -171,13 +171,11 @@ func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 	if auth == nil {
 		return next
 	}
-	line := throttle.NewLine(30*time.Second, 3)
+	limited := throttle.NewLines().Logger(d.log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := auth(r); err != nil {
-			if suppressed, due := line.Due(); due {
-				d.log.Warn("client refused", "reason", "auth", "status", http.StatusUnauthorized, "method", r.Method[:min(16, len(r.Method))],
-					"remote", r.RemoteAddr, "path", r.URL.Path[:min(128, len(r.URL.Path))], "err", err, "suppressed", suppressed)
-			}
+			limited.Warn("client refused", "reason", "auth", "status", http.StatusUnauthorized, "method", r.Method[:min(16, len(r.Method))],
+				"remote", r.RemoteAddr, "path", r.URL.Path[:min(128, len(r.URL.Path))], "err", err)
 			front.Challenge(w, r, err)
 			return
 		}

@@ -5,7 +5,6 @@ import (
 	"log"
 	"log/slog"
 	"strings"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
@@ -31,12 +30,12 @@ func withUnit(_ []string, attr slog.Attr) slog.Attr {
 
 // serverErrors is the ErrorLog of an http.Server: its texts become attributes.
 func serverErrors(to *slog.Logger) *log.Logger {
-	return log.New(&errorWriter{to: to, faults: throttle.NewLine(30*time.Second, 3)}, "", 0)
+	return log.New(&errorWriter{to: to, limited: throttle.NewLines().Logger(to)}, "", 0)
 }
 
 type errorWriter struct {
-	to     *slog.Logger
-	faults *throttle.Line // of what clients may cause
+	to      *slog.Logger
+	limited *slog.Logger // for what clients may cause
 }
 
 // Write logs one line. A failed TLS handshake is any port scanner's doing and
@@ -49,9 +48,7 @@ func (w *errorWriter) Write(line []byte) (int, error) {
 	case strings.Contains(text, "panic serving"):
 		w.to.Warn("http server error", "err", text)
 	default:
-		if suppressed, due := w.faults.Due(); due {
-			w.to.Warn("http server error", "err", text, "suppressed", suppressed)
-		}
+		w.limited.Warn("http server error", "err", text)
 	}
 	return len(line), nil
 }

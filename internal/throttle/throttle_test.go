@@ -1,59 +1,79 @@
 package throttle_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// journal returns a logger without times, and what it has written.
+func journal() (*slog.Logger, *bytes.Buffer) {
+	var out bytes.Buffer
+	drop := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	return slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: drop})), &out
+}
 
-func TestLineIsHeldBackAndCounted(t *testing.T) {
+// Each message has its own limit, which all loggers of a Lines share.
+func TestLinesOfASourceAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := throttle.NewLine(time.Minute, 2)
-		for i, step := range []struct {
-			after      time.Duration
-			due        bool
-			suppressed int
-		}{
-			{0, true, 0}, {0, true, 0}, {0, false, 0}, {time.Minute - 1, false, 0},
-			{1, true, 2}, {0, false, 0}, {time.Hour, true, 1}, {0, true, 0}, {0, false, 0},
-		} {
-			time.Sleep(step.after)
-			suppressed, due := l.Due()
-			if due != step.due || suppressed != step.suppressed {
-				t.Errorf("step %d: got %d, %v, want %d, %v", i, suppressed, due, step.suppressed, step.due)
-			}
+		log, out := journal()
+		lines := throttle.NewLines()
+		limited, other := lines.Logger(log), lines.Logger(log).With("session", 2)
+		for range 500 {
+			limited.Warn("bad message", "err", "e")
+			other.Warn("bad message", "err", "e")
+			limited.Debug("dropped")
+		}
+		other.Info("rare")
+		if got := strings.Count(out.String(), "bad message"); got != 5 {
+			t.Errorf("%d warnings, want 5", got)
+		}
+		if got := strings.Count(out.String(), "dropped"); got != 100 {
+			t.Errorf("%d debug lines, want 100", got)
+		}
+		if !strings.HasSuffix(out.String(), "level=INFO msg=rare session=2\n") {
+			t.Errorf("another message was suppressed:\n%s", out)
+		}
+		out.Reset()
+		time.Sleep(time.Second)
+		other.Warn("bad message", "err", "e")
+		limited.Warn("bad message", "err", "e")
+		lines.Flush(log)
+		lines.Flush(log)
+		want := `level=WARN msg="bad message" session=2 err=e suppressed=995
+level=WARN msg="log lines left out" line="bad message" suppressed=1
+level=WARN msg="log lines left out" line=dropped suppressed=400
+`
+		if out.String() != want {
+			t.Errorf("got\n%swant\n%s", out, want)
 		}
 	})
 }
 
-func TestRestIsCountedOnce(t *testing.T) {
-	l := throttle.NewLine(time.Minute, 1)
-	for range 3 {
-		l.Due()
-	}
-	if first, second := l.Rest(), l.Rest(); first != 2 || second != 0 {
-		t.Errorf("got %d, then %d, want 2, then 0", first, second)
-	}
-}
-
 func TestNothingIsLostBetweenCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := throttle.NewLine(time.Hour, 1)
+		log, out := journal()
+		limited := throttle.NewLines().Logger(log)
 		var all sync.WaitGroup
 		for range 100 {
-			all.Go(func() { l.Due() })
+			all.Go(func() { limited.Warn("w") })
 		}
 		all.Wait()
-		time.Sleep(time.Hour)
-		if suppressed, due := l.Due(); suppressed != 99 || !due {
-			t.Errorf("got %d, %v, want 99, true", suppressed, due)
+		time.Sleep(time.Second)
+		limited.Warn("w")
+		if !strings.HasSuffix(out.String(), "msg=w suppressed=95\n") {
+			t.Errorf("got\n%s", out)
 		}
 	})
 }

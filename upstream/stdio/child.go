@@ -41,8 +41,8 @@ type child struct {
 	log  *slog.Logger
 	born time.Time // when the process was started
 
-	limits *throttle.Lines // of what the child can cause to be logged, but for its stderr
-	noise  *slog.Logger    // log under limits; nil before the process is started
+	limits  *throttle.Lines // of what the child can cause to be logged
+	limited *slog.Logger    // log under limits; nil before the process is started
 
 	out     *buffer.Queue // messages for stdin
 	stdin   *os.File      // owned by write
@@ -215,8 +215,8 @@ func (c *child) acceptLocked(line []byte) []byte {
 		return line
 	}
 	c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
-	c.noise.Debug("server wrote a line that is not json", "bytes", len(line), "line", excerpt(line, maxExcerpt))
-	c.noise.Warn("server writes lines that are not json to stdout", "bytes", len(line))
+	c.limited.Debug("server wrote a line that is not json", "bytes", len(line), "line", excerpt(line, maxExcerpt))
+	c.limited.Warn("server writes lines that are not json to stdout", "bytes", len(line))
 	return nil
 }
 

@@ -5,19 +5,13 @@ import (
 	"io"
 	"log/slog"
 	"strings"
-	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 const (
-	// stderrInterval and stderrBurst bound how many lines of one child are logged: 20 a
-	// second. The others are counted.
-	stderrInterval = time.Second / 20
-	stderrBurst    = 100
 	// maxStderrLine is how much of a line is logged, in bytes. It is not more than a
 	// jsonrpc.TooLongError holds.
 	maxStderrLine = buffer.HeadBytes
@@ -28,10 +22,9 @@ const (
 // stderrLog reads a child's stderr to its end, logs it at a bounded rate, and remembers
 // what may explain a failure. One goroutine owns it.
 type stderrLog struct {
-	log   *slog.Logger
-	limit *throttle.Line
-	last  string // the last line that is not blank
-	fault string // the last line that names an error
+	log   *slog.Logger // limited
+	last  string       // the last line that is not blank
+	fault string       // the last line that names an error
 }
 
 // drain is the goroutine that owns stderr. It ends when all processes have closed their
@@ -39,7 +32,7 @@ type stderrLog struct {
 func (c *child) drain() {
 	defer close(c.drained)
 	defer c.stderr.Close()
-	c.notes = stderrLog{log: c.log, limit: throttle.NewLine(stderrInterval, stderrBurst)}
+	c.notes = stderrLog{log: c.limited}
 	c.notes.read(c.stderr)
 }
 
@@ -58,7 +51,6 @@ func (s *stderrLog) read(r io.Reader) {
 		}
 		if err != nil {
 			s.take(split.Last())
-			s.tellDropped(s.limit.Rest())
 			return
 		}
 	}
@@ -82,22 +74,11 @@ func (s *stderrLog) line(line string, cut bool) {
 	if namesFault(line) {
 		s.fault = line
 	}
-	dropped, due := s.limit.Due()
-	if !due {
-		return
-	}
-	s.tellDropped(dropped)
 	if cut {
 		s.log.Info("server stderr", "line", line, "truncated", true)
 		return
 	}
 	s.log.Info("server stderr", "line", line)
-}
-
-func (s *stderrLog) tellDropped(lines int) {
-	if lines > 0 {
-		s.log.Warn("server stderr too fast, lines dropped", "lines", lines)
-	}
 }
 
 // hint returns the line that most likely says why the child died. The last line often

@@ -7,11 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 	"unicode/utf8"
-
-	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
 
 func newStderrLog(w io.Writer) *stderrLog {
@@ -21,10 +17,7 @@ func newStderrLog(w io.Writer) *stderrLog {
 		}
 		return a
 	}
-	return &stderrLog{
-		log:   slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: drop})),
-		limit: throttle.NewLine(stderrInterval, stderrBurst),
-	}
+	return &stderrLog{log: slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: drop}))}
 }
 
 func TestStderrLines(t *testing.T) {
@@ -71,38 +64,6 @@ func (c *chunks) Read(p []byte) (int, error) {
 	n := copy(p[:min(len(p), c.step)], c.rest)
 	c.rest = c.rest[n:]
 	return n, nil
-}
-
-func TestStderrRate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var got bytes.Buffer
-		s := newStderrLog(&got)
-		count := func() (lines, dropped int) {
-			lines = strings.Count(got.String(), `msg="server stderr"`)
-			dropped = strings.Count(got.String(), "lines dropped")
-			return lines, dropped
-		}
-		for range 1000 {
-			s.line("x", false)
-		}
-		if lines, dropped := count(); lines != stderrBurst || dropped != 0 {
-			t.Errorf("%d lines, %d summaries in a burst, want %d and 0", lines, dropped, stderrBurst)
-		}
-		<-time.After(time.Second)
-		for range 1000 {
-			s.line("x", false)
-		}
-		if lines, dropped := count(); lines != stderrBurst+int(time.Second/stderrInterval) || dropped != 1 {
-			t.Errorf("%d lines, %d summaries a second later, want %d and 1", lines, dropped, stderrBurst+int(time.Second/stderrInterval))
-		}
-		if !strings.Contains(got.String(), "lines=900\n") {
-			t.Errorf("no summary of 900 lines in\n%s", &got)
-		}
-		s.read(strings.NewReader(""))
-		if !strings.HasSuffix(got.String(), "lines=980\n") {
-			t.Errorf("no summary at the end in\n%s", &got)
-		}
-	})
 }
 
 func TestStderrHint(t *testing.T) {

@@ -38,7 +38,7 @@ func (c *child) supervise(started chan<- error) {
 	c.born = time.Now()
 	c.cmd.Metrics.ChildStarted()
 	c.log = c.log.With("command", c.cmd.name(), "pid", c.proc.Process.Pid)
-	c.noise = c.limits.Logger(c.log)
+	c.limited = c.limits.Logger(c.log)
 	c.log.Info("server started", "duration", c.born.Sub(begin))
 	c.cmd.running.add(c)
 	defer c.cmd.running.remove(c)

@@ -37,7 +37,7 @@ type Options struct {
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
 	// Session configures each session. Its Logger and Metrics, which the supplier
-	// uses too, must not be nil. The supplier sets Shared, Repeatable, Nameless, LogLimits and
+	// uses too, must not be nil. The supplier sets Shared, Repeatable, LogLimits and
 	// OnClose.
 	Session multiplex.Options
 }
@@ -80,7 +80,6 @@ func New(up upstream.Upstream, opts Options) *Supplier {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.opts.Session.Shared = opts.Shared > 0
 	s.opts.Session.Repeatable = &multiplex.Repeatable{}
-	s.opts.Session.Nameless = multiplex.NewNameless()
 	s.opts.Session.LogLimits = throttle.NewLines()
 	_, s.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {

@@ -48,13 +48,15 @@ func Listen(ctx context.Context, addr string, opts Options) (net.Listener, error
 	if err != nil {
 		return nil, err
 	}
-	return &listener{Listener: l, opts: opts, warning: throttle.NewLine(30*time.Second, 3), from: map[netip.Prefix]int{}}, nil
+	if opts.Logger != nil {
+		opts.Logger = throttle.NewLines().Logger(opts.Logger)
+	}
+	return &listener{Listener: l, opts: opts, from: map[netip.Prefix]int{}}, nil
 }
 
 type listener struct {
 	net.Listener
-	opts    Options
-	warning *throttle.Line
+	opts Options
 
 	mu   sync.Mutex // guards what follows
 	open int
@@ -72,9 +74,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if l.enter(addr, counted) {
 			return &conn{Conn: c, leave: sync.OnceFunc(func() { l.leave(addr, counted) })}, nil
 		}
-		if suppressed, due := l.warning.Due(); due {
-			l.opts.Logger.Warn("tcp connection refused", "remote", c.RemoteAddr().String(), "suppressed", suppressed)
-		}
+		l.opts.Logger.Warn("tcp connection refused", "remote", c.RemoteAddr().String())
 		_ = c.Close()
 	}
 }
