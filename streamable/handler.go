@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/internal/stack"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/streamable/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
 
 // Path is the path of the transport below the prefix.
@@ -25,8 +25,8 @@ type Handler struct {
 	opts     Options
 	backend  front.Backend
 	registry *connstate.Registry
-	modern   *stateless.Handler // for clients without sessions
-	adopting sync.Mutex         // held while a session is adopted
+	modern   *statelessclient.Handler // for clients without sessions
+	adopting sync.Mutex               // held while a session is adopted
 
 	mu       sync.Mutex                         // guards what follows
 	sessions map[*connstate.Connection]*session // whose id a client may know
@@ -43,7 +43,7 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Ha
 	}
 	h := &Handler{
 		Front: f, opts: opts, backend: backend, registry: registry,
-		modern: stateless.New(f, backend, registry, stateless.Options{
+		modern: statelessclient.New(f, backend, registry, statelessclient.Options{
 			Options: opts.Options, IdleTimeout: opts.SessionTimeout, LegacyVersions: versions(), SamePeer: opts.SamePeer,
 		}),
 		sessions: make(map[*connstate.Connection]*session),

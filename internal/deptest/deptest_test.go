@@ -20,16 +20,16 @@ const module = "github.com/mcp-sse/mcp-sse"
 var layers = [][]string{
 	{"jsonrpc", "metrics", "peer", "internal/backoff", "internal/buildinfo", "internal/deadline", "internal/throttle", "internal/subnet", "internal/fair", "internal/stack", "internal/few"},
 	{"internal/mcp", "internal/budget"},
-	{"internal/mirror"},
+	{"internal/stateless"},
 	{"connstate", "multiplex/sharing"},
 	{"upstream/internal/buffer", "upstream/internal/inprocess"},
 	{"upstream/stdio", "upstream/internal/exchange"},
-	{"upstream/internal/streamable", "upstream/internal/stateless", "upstream/internal/httpsse"},
+	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
 	{"upstream/remote"},
 	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
 	{"front"},
 	{"internal/eventstream"},
-	{"streamable/internal/stateless"},
+	{"streamable/internal/statelessclient"},
 	{"sse", "streamable", "stdio", "gateway/internal/sessions"},
 	{"gateway/internal/bridge"},
 	{"gateway"},
@@ -53,7 +53,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "front", "sse", "streamable", "streamable/internal/stateless", "stdio", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
+	module + "/connstate":                    {"multiplex", "front", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
@@ -65,9 +65,9 @@ var reserved = map[string][]string{
 	"github.com/agnivade/levenshtein":        {"cmd/sse-server/internal/config"},
 	"net/http": {
 		"peer", "metrics", "upstream", "upstream/remote",
-		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/stateless",
+		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
 		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
-		"internal/pipetest", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/stateless", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"internal/pipetest", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/streamable"
 )
 
@@ -33,13 +33,13 @@ func (u URL) connect(ctx context.Context, x *exchange.Endpoint) (jsonrpc.Attribu
 			return nil, err
 		}
 	}
-	found, err := stateless.Discover(ctx, x)
+	found, err := statelessserver.Discover(ctx, x)
 	switch {
 	case err != nil:
 		return nil, err
 	case found != nil:
 		u.site.remember(TransportStateless)
-		return stateless.New(x, found), nil
+		return statelessserver.New(x, found), nil
 	case u.Transport == TransportStateless:
 		return nil, fmt.Errorf("connect to %s: the server does not speak MCP %s: set another transport, or none", x.Place(), mcp.VersionStateless)
 	}

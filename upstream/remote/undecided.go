@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/httpsse"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/streamable"
 )
 
@@ -140,9 +140,9 @@ func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
 func (u *undecided) another(id jsonrpc.ID, resp *http.Response) (jsonrpc.Attributed, *jsonrpc.Error) {
 	m, own := exchange.ErrorResponse(resp, id)
 	if !u.asked {
-		if found, err := stateless.Discover(u.ctx, u.x); err == nil && found != nil {
+		if found, err := statelessserver.Discover(u.ctx, u.x); err == nil && found != nil {
 			u.site.remember(TransportStateless)
-			return stateless.New(u.x, found), nil
+			return statelessserver.New(u.x, found), nil
 		}
 	}
 	c, err := httpsse.Dial(u.ctx, u.x)

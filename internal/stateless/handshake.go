@@ -1,0 +1,78 @@
+package stateless
+
+import (
+	"encoding/json"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Initialize returns the params of the initialize of a client with this Meta. It asks the
+// server for [mcp.InputKeys], and leaves out tasks, which are another thing in 2025-11-25.
+func (m Meta) Initialize() json.RawMessage {
+	capabilities := jsonrpc.RemoveMember(m.Capabilities, "tasks")
+	experimental := jsonrpc.SetMember(object(capabilities, "experimental"), json.RawMessage("{}"), mcp.InputKeys)
+	capabilities = jsonrpc.SetMember(capabilities, experimental, "experimental")
+	info := m.ClientInfo
+	if info == nil {
+		info = json.RawMessage(`{"name":"unknown","version":"0"}`)
+	}
+	params := json.RawMessage(`{"protocolVersion":"` + mcp.VersionNewest + `"}`)
+	params = jsonrpc.SetMember(params, capabilities, "capabilities")
+	return jsonrpc.SetMember(params, info, "clientInfo")
+}
+
+// MetaOf is the inverse of Initialize: it returns the Meta of a client that has sent an
+// initialize with these params, and whether the client asks for [mcp.InputKeys].
+func MetaOf(params json.RawMessage) (m Meta, keys bool) {
+	if v, ok := jsonrpc.Member(params, "clientInfo"); ok && v[0] == '{' {
+		m.ClientInfo = v
+	}
+	v, ok := jsonrpc.Member(params, "capabilities")
+	if !ok || v[0] != '{' {
+		return m, false
+	}
+	m.Capabilities = jsonrpc.RemoveMember(v, "tasks")
+	if keys = mcp.Declares(m.Capabilities, "experimental", mcp.InputKeys); !keys {
+		return m, false
+	}
+	experimental := jsonrpc.RemoveMember(object(m.Capabilities, "experimental"), mcp.InputKeys)
+	if IsEmpty(experimental) {
+		m.Capabilities = jsonrpc.RemoveMember(m.Capabilities, "experimental")
+	} else {
+		m.Capabilities = jsonrpc.SetMember(m.Capabilities, experimental, "experimental")
+	}
+	return m, true
+}
+
+// DiscoverResult makes a result of server/discover from one of initialize.
+func DiscoverResult(initialized json.RawMessage, versions []string) json.RawMessage {
+	supported, _ := json.Marshal(versions) // strings always have a JSON form
+	result := jsonrpc.SetMember(json.RawMessage("{}"), supported, "supportedVersions")
+	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(object(initialized, "capabilities"), "tasks"), "capabilities")
+	if text, ok := jsonrpc.Member(initialized, "instructions"); ok {
+		result = jsonrpc.SetMember(result, text, "instructions")
+	}
+	return result
+}
+
+// InitializeResult makes the result of an initialize with these params from one of
+// server/discover. name is the server's if it gives none.
+func InitializeResult(discovered, params json.RawMessage, name string) json.RawMessage {
+	raw, _ := jsonrpc.Member(params, "protocolVersion")
+	version, _ := jsonrpc.Text(raw)
+	if !mcp.HasInitialize(version) {
+		version = mcp.VersionNewest
+	}
+	info, ok := jsonrpc.Member(discovered, "_meta", mcp.MetaServerInfo)
+	if !ok || info[0] != '{' {
+		info = json.RawMessage(`{"name":` + string(quote(name)) + `,"version":"unknown"}`)
+	}
+	result := json.RawMessage(`{"protocolVersion":"` + version + `"}`)
+	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(object(discovered, "capabilities"), "tasks"), "capabilities")
+	result = jsonrpc.SetMember(result, info, "serverInfo")
+	if text, ok := jsonrpc.Member(discovered, "instructions"); ok && text[0] == '"' {
+		result = jsonrpc.SetMember(result, text, "instructions")
+	}
+	return result
+}

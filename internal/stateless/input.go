@@ -1,0 +1,53 @@
+package stateless
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Bounds on the input that a server asks for during one request (MCP 2026-07-28,
+// basic/patterns/mrtr).
+const (
+	MaxRounds = 10 // how often it may ask
+	MaxInputs = 32 // what it may ask at once
+)
+
+// AsksInput reports whether a server may ask for input to a request of that method.
+func AsksInput(method string) bool {
+	return slices.Contains([]string{mcp.MethodCallTool, mcp.MethodGetPrompt, mcp.MethodReadResource}, method)
+}
+
+// InputRequired returns the result that asks for input. Without a state, the client sends
+// the request again as if for the first time.
+func InputRequired(requests json.RawMessage, state string) json.RawMessage {
+	result := jsonrpc.SetMember(json.RawMessage("{}"), quote(mcp.ResultInput), "resultType")
+	result = jsonrpc.SetMember(result, requests, "inputRequests")
+	if state != "" {
+		result = jsonrpc.SetMember(result, quote(state), "requestState")
+	}
+	return result
+}
+
+// InputRequest returns a request of a server to the client as this version has it: without
+// a progress token, and without the id of a URL elicitation.
+func InputRequest(method string, params json.RawMessage) json.RawMessage {
+	request := jsonrpc.SetMember(json.RawMessage("{}"), quote(method), "method")
+	if params == nil {
+		return request
+	}
+	if method == mcp.MethodElicit {
+		params = jsonrpc.RemoveMember(params, "elicitationId")
+	}
+	return jsonrpc.SetMember(request, CutMeta(params, "progressToken", mcp.InputKeys), "params")
+}
+
+// WithKey returns the params of a request to a client with the server's key for it.
+func WithKey(params json.RawMessage, key string) json.RawMessage {
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	return jsonrpc.SetMember(params, jsonrpc.SetMember(object(params, "_meta"), quote(key), mcp.InputKeys), "_meta")
+}

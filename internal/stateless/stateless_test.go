@@ -1,0 +1,323 @@
+package stateless_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const metaStart = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":`
+
+func metaOf(params string) stateless.Meta {
+	m, _ := stateless.MetaOf(json.RawMessage(params))
+	return m
+}
+
+func TestMetaIsAddedAndAllElseKept(t *testing.T) {
+	plain := metaOf(`{"capabilities":{}}`)
+	full := metaOf(`{"capabilities":{"roots":{}, "tasks":{"list":{}}},"clientInfo":{"name":"c"}}`)
+	full.LogLevel = json.RawMessage(`"debug"`)
+	for _, tc := range []struct {
+		meta         stateless.Meta
+		params, want string
+	}{
+		{stateless.Meta{}, ``, `{"_meta":{` + metaStart + `{}}}`},
+		{plain, `null`, `{"_meta":{` + metaStart + `{}}}`},
+		{plain, `{"n":1.50,"x" : [9007199254740993]}`, `{"n":1.50,"x" : [9007199254740993],"_meta":{` + metaStart + `{}}}`},
+		{plain, `{"_meta":{"progressToken":"p","traceparent":"t"},"a":1}`,
+			`{"_meta":{"progressToken":"p","traceparent":"t",` + metaStart + `{}},"a":1}`},
+		{plain, `{"_meta":null}`, `{"_meta":{` + metaStart + `{}}}`},
+		{full, `{"a":1}`, `{"a":1,"_meta":{` + metaStart +
+			`{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/logLevel":"debug"}}`},
+		// A client's own claims in _meta do not count.
+		{plain, `{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}`,
+			`{"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}`},
+	} {
+		var params json.RawMessage
+		if tc.params != "" {
+			params = json.RawMessage(tc.params)
+		}
+		got, ok := tc.meta.Into(params)
+		if !ok || string(got) != tc.want {
+			t.Errorf("params %s:\ngot  %s\nwant %s", tc.params, got, tc.want)
+		}
+	}
+	if got, ok := plain.Into(json.RawMessage(`[1]`)); ok {
+		t.Errorf("params that are an array became %s", got)
+	}
+}
+
+func TestHeadersRepeatTheRequest(t *testing.T) {
+	for _, tc := range []struct{ method, params, want string }{
+		{"tools/list", `{"name":"x"}`, ""},
+		{"tools/call", `{"name":"sum"}`, " {Mcp-Name sum}"},
+		{"prompts/get", `{"name":"Grüße"}`, " {Mcp-Name Grüße}"},
+		{"resources/read", `{"uri":"file:///a b"}`, " {Mcp-Name file:///a b}"},
+		{"tools/call", `{"name":1}`, "error"},
+		{"resources/read", `{}`, "error"},
+	} {
+		got, err := stateless.Headers("v", tc.method, json.RawMessage(tc.params))
+		want := fmt.Sprintf("[{Mcp-Protocol-Version v} {Mcp-Method %s}%s]", tc.method, tc.want)
+		if err == nil && fmt.Sprint(got) != want || (err != nil) != (tc.want == "error") {
+			t.Errorf("%s %s: got %v, %v, want %s", tc.method, tc.params, got, err, want)
+		}
+	}
+}
+
+// The examples of MCP 2026-07-28, basic/transports/streamable-http, value encoding.
+func TestHeaderValuesAreEncodedWhereTheyMust(t *testing.T) {
+	for value, want := range map[string]string{
+		"us-west1":            "us-west1",
+		"Hello, 世界":           "=?base64?SGVsbG8sIOS4lueVjA==?=",
+		" padded ":            "=?base64?IHBhZGRlZCA=?=",
+		"line1\nline2":        "=?base64?bGluZTEKbGluZTI=?=",
+		"=?base64?literal?=":  "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=",
+		"=?base64?open":       "=?base64?open",
+		"":                    "=?base64??=",
+		"a\x7f":               "=?base64?YX8=?=",
+		"in the middle: fine": "in the middle: fine",
+	} {
+		if got := stateless.Encode(value); got != want {
+			t.Errorf("%q: got %s, want %s", value, got, want)
+		}
+	}
+}
+
+func TestArgumentsAsHeaderText(t *testing.T) {
+	for raw, want := range map[string]string{
+		`"a"`: "a", `"\u0061"`: "a", `""`: "", `true`: "true", `false`: "false",
+		`1`: "1", `-7`: "-7", `0`: "0", `-0`: "0", `42.0`: "42", `1e3`: "1000",
+		`9007199254740991`: "9007199254740991", `-9007199254740991`: "-9007199254740991",
+	} {
+		if got, ok := stateless.Text(json.RawMessage(raw)); !ok || got != want {
+			t.Errorf("%s: got %q, %v, want %q", raw, got, ok, want)
+		}
+	}
+	for _, raw := range []string{`1.5`, `9007199254740992`, `-9007199254740992`, `1e400`, `9223372036854775808`, `1e17`, `null`, `{}`, `[]`} {
+		if got, ok := stateless.Text(json.RawMessage(raw)); ok {
+			t.Errorf("%s became %q", raw, got)
+		}
+	}
+}
+
+// learn learns a result of tools/list, and returns also the mirrored arguments of a tool.
+func learn(result, tool string) (valid string, broken map[string]error, mirrored []stateless.Param) {
+	var tools stateless.Tools
+	kept, broken := tools.Learn(nil, json.RawMessage(result))
+	mirrored, _ = tools.Mirrored(tool)
+	return string(kept), broken, mirrored
+}
+
+func TestToolsWithInvalidAnnotationsAreLeftOut(t *testing.T) {
+	const ok = `{"name":"ok" , "inputSchema":{"type":"object","properties":{"r":{"type":"string","x-mcp-header":"R"},` +
+		`"o":{"type":"object","properties":{"n":{"type":["integer","null"],"x-mcp-header":"N"}}}}},"x":1.50}`
+	valid, _, headers := learn(`{"tools":[`+ok+`],"ttlMs":5}`, "ok")
+	if got := valid; got != `{"tools":[`+ok+`],"ttlMs":5}` {
+		t.Errorf("a list without invalid tools changed to %s", got)
+	}
+	got := headers
+	if len(got) != 2 || strings.Join(got[0].Path, ".") != "o.n" || got[0].Name != "N" || strings.Join(got[1].Path, ".") != "r" {
+		t.Errorf("got headers %v", got)
+	}
+	for why, schema := range map[string]string{
+		"number":           `{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`,
+		"no type":          `{"properties":{"a":{"x-mcp-header":"A"}}}`,
+		"two types":        `{"properties":{"a":{"type":["string","integer"],"x-mcp-header":"A"}}}`,
+		"object":           `{"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`,
+		"empty name":       `{"properties":{"a":{"type":"string","x-mcp-header":""}}}`,
+		"name not a token": `{"properties":{"a":{"type":"string","x-mcp-header":"A B"}}}`,
+		"line break":       `{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nB"}}}`,
+		"no string":        `{"properties":{"a":{"type":"string","x-mcp-header":1}}}`,
+		"twice":            `{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}`,
+		"items":            `{"properties":{"a":{"type":"array","items":{"type":"string","x-mcp-header":"A"}}}}`,
+		"oneOf":            `{"oneOf":[{"properties":{"a":{"type":"string","x-mcp-header":"A"}}}]}`,
+		"behind $defs":     `{"$defs":{"a":{"type":"string","x-mcp-header":"A"}}}`,
+		"the root":         `{"type":"string","x-mcp-header":"A"}`,
+	} {
+		valid, broken, _ := learn(`{"tools":[{"name":"bad","inputSchema":`+schema+`},`+ok+`],"nextCursor":"c"}`, "")
+		if got := valid; got != `{"tools":[`+ok+`],"nextCursor":"c"}` || broken["bad"] == nil {
+			t.Errorf("%s: got %s, dropped %v", why, got, broken)
+		}
+	}
+	for why, schema := range map[string]string{
+		"a property of that name": `{"properties":{"x-mcp-header":{"type":"object"}}}`,
+		"in a value":              `{"properties":{"a":{"default":{"x-mcp-header":"A"},"enum":[{"x-mcp-header":1}]}},"required":["x-mcp-header"]}`,
+	} {
+		list := `{"tools":[{"name":"t","inputSchema":` + schema + `}]}`
+		if valid, broken, headers := learn(list, "t"); valid != list || headers != nil {
+			t.Errorf("%s: got %s, headers %v, broken %v", why, valid, headers, broken)
+		}
+	}
+	for _, odd := range []string{`{}`, `{"tools":{}}`, `[]`, `1`, `{"tools":[1,null,{}]}`} {
+		if valid, _, _ := learn(odd, ""); valid != odd {
+			t.Errorf("%s became %s", odd, valid)
+		}
+	}
+}
+
+func TestToolWithTooManyMirroredArgumentsIsLeftOut(t *testing.T) {
+	for n, kept := range map[int]bool{stateless.MaxParams: true, stateless.MaxParams + 1: false} {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf(`"a%d":{"type":"string","x-mcp-header":"A%d"}`, i, i))
+		}
+		_, broken, _ := learn(`{"tools":[{"name":"t","inputSchema":{"properties":{`+strings.Join(all, ",")+`}}}]}`, "")
+		if got := broken["t"] == nil; got != kept {
+			t.Errorf("%d mirrored arguments: kept %v, %v", n, got, broken["t"])
+		}
+	}
+}
+
+func TestInitializeIsAnsweredFromDiscover(t *testing.T) {
+	const discovered = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}, "tasks":{}},"instructions":"be kind",` +
+		`"ttlMs":1,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}},"resultType":"complete"}`
+	for _, tc := range []struct{ discovered, params, want string }{
+		{discovered, `{"protocolVersion":"2024-11-05"}`,
+			`{"protocolVersion":"2024-11-05","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"},"instructions":"be kind"}`},
+		{`{"capabilities":{}}`, `{"protocolVersion":"2026-07-28"}`,
+			`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"example.com","version":"unknown"}}`},
+		{`{}`, `{}`, `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"example.com","version":"unknown"}}`},
+		{`{"capabilities":null,"instructions":1,"_meta":{"io.modelcontextprotocol/serverInfo":1}}`, ``,
+			`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"example.com","version":"unknown"}}`},
+	} {
+		if got := string(stateless.InitializeResult(json.RawMessage(tc.discovered), json.RawMessage(tc.params), "example.com")); got != tc.want {
+			t.Errorf("initialize %s:\ngot  %s\nwant %s", tc.params, got, tc.want)
+		}
+	}
+}
+
+func TestResultTypes(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{}`: "complete", `{"resultType":"complete"}`: "complete", `{"resultType":"input_required"}`: "input_required",
+		`{"resultType":"task"}`: "", `{"resultType":1}`: "", `[]`: "complete", `{"structuredContent":{"resultType":"x"}}`: "complete",
+	} {
+		if got, ok := stateless.ResultType(json.RawMessage(raw)); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: got %q, %v, want %q", raw, got, ok, want)
+		}
+	}
+}
+
+// FuzzMeta: params stay valid JSON, and all members but _meta stay as
+// they are, byte for byte.
+func FuzzMeta(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `{"_meta":{}}`, `{"_meta":{"progressToken":1.50}}`, `{"a":1,"_meta":[],"b":{"_meta":2}}`, `null`, `[]`, `{"_meta":1,"_meta":{"x":2}}`,
+		`{"\u005fmeta":{"io.modelcontextprotocol\/logLevel":"x"}}`, ` { "a" : "\ud800" } `,
+	} {
+		f.Add([]byte(seed))
+	}
+	meta := metaOf(`{"capabilities":{"roots":{}},"clientInfo":{"name":"fuzz"}}`)
+	f.Fuzz(func(t *testing.T, params []byte) {
+		m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"a","params":` + string(params) + `}`))
+		if err != nil || m.Params() == nil {
+			return
+		}
+		got, ok := meta.Into(m.Params())
+		if !ok {
+			if m.Params()[0] == '{' {
+				t.Fatalf("%s is an object and was refused", params)
+			}
+			return
+		}
+		after := objectOf(t, got)
+		version, _ := jsonrpc.Member(got, "_meta", mcp.MetaVersion)
+		if string(version) != `"2026-07-28"` {
+			t.Fatalf("no version in %s", got)
+		}
+		if m.Params()[0] != '{' {
+			return
+		}
+		before := objectOf(t, m.Params())
+		delete(after, "_meta")
+		delete(before, "_meta")
+		sameObject(t, before, after)
+	})
+}
+
+// FuzzTools: a list of tools stays valid JSON, byte for byte if no tool is left out.
+func FuzzTools(f *testing.F) {
+	for _, seed := range []string{
+		`{"resultType":"complete","content":[1.50]}`, `{"resultType":"a","x":1,"resultType":"b"}`, `{}`, `[]`, `1`, `{"r\u0065sultType":1}`,
+		`{"tools":[{"name":"a","inputSchema":{"properties":{"b":{"type":"number","x-mcp-header":"B"}}}},{"name":"c"}],"resultType":"complete"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, result []byte) {
+		m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"result":` + string(result) + `}`))
+		if err != nil {
+			return
+		}
+		if valid, broken, _ := learn(string(m.Result()), ""); !json.Valid([]byte(valid)) || len(broken) == 0 && valid != string(m.Result()) {
+			t.Fatalf("tools of %s became %s", result, valid)
+		}
+	})
+}
+
+func objectOf(t *testing.T, raw []byte) map[string]json.RawMessage {
+	t.Helper()
+	var o map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &o); err != nil || !utf8.Valid(raw) {
+		t.Fatalf("%q is no object: %v", raw, err)
+	}
+	return o
+}
+
+func sameObject(t *testing.T, before, after map[string]json.RawMessage) {
+	t.Helper()
+	if len(before) != len(after) {
+		t.Fatalf("got members %q, want %q", after, before)
+	}
+	for name, value := range before {
+		if !bytes.Equal(after[name], value) {
+			t.Fatalf("member %q became %q, was %q", name, after[name], value)
+		}
+	}
+}
+
+// A server may acknowledge millions of resources that nobody asked for.
+func TestAcknowledgedIsAtMostWhatIsWanted(t *testing.T) {
+	honoured, _ := stateless.ReadFilter(json.RawMessage(`{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x","b","b","y"]}}`))
+	got := honoured.And(stateless.Filter{Tools: true, Prompts: true, URIs: []string{"a", "b"}})
+	if !got.Tools || got.Prompts || len(got.URIs) != 1 || got.URIs[0] != "b" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A client may ask for the server's keys of input requests; the server does not see that.
+func TestKeysOfInputRequests(t *testing.T) {
+	for _, tc := range []struct {
+		capabilities, sent string
+		keys               bool
+	}{
+		{`{"roots":{}}`, `{"roots":{}}`, false},
+		{`{"roots":{},"experimental":{"io.github.mcp-sse/inputKey":{}}}`, `{"roots":{}}`, true},
+		{`{"experimental":{"x":{},"io.github.mcp-sse/inputKey":{}},"roots":{}}`, `{"experimental":{"x":{}},"roots":{}}`, true},
+	} {
+		m, keys := stateless.MetaOf(json.RawMessage(`{"capabilities":` + tc.capabilities + `}`))
+		if got := string(m.Capabilities); got != tc.sent || keys != tc.keys {
+			t.Errorf("%s: the server gets %s, %v, want %s", tc.capabilities, got, keys, tc.sent)
+		}
+		again, keys := stateless.MetaOf(m.Initialize())
+		if got := string(again.Capabilities); got != tc.sent || !keys {
+			t.Errorf("%s: there and back it is %s, %v", tc.capabilities, got, keys)
+		}
+	}
+	for params, want := range map[string]string{
+		`{"message":"m"}`: `{"message":"m","_meta":{"io.github.mcp-sse/inputKey":"a \"key\""}}`, ``: `{"_meta":{"io.github.mcp-sse/inputKey":"a \"key\""}}`,
+	} {
+		var raw json.RawMessage
+		if params != "" {
+			raw = json.RawMessage(params)
+		}
+		if got := string(stateless.WithKey(raw, `a "key"`)); got != want {
+			t.Errorf("%s: got %s, want %s", params, got, want)
+		}
+	}
+}

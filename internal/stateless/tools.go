@@ -1,0 +1,95 @@
+package stateless
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	// maxToolPages bounds the pages of a list of tools.
+	maxToolPages = 64
+	// maxTools bounds the tools whose mirrored arguments are remembered.
+	maxTools = 4096
+)
+
+// Tools knows which arguments of a server's tools are mirrored in headers. The zero value
+// knows none. It is safe for concurrent use.
+type Tools struct {
+	mu       sync.Mutex // guards what follows
+	mirrored map[string][]Param
+	complete bool
+}
+
+// Mirrored returns the mirrored arguments of a tool. It reports false if it may have some
+// that are not known.
+func (t *Tools) Mirrored(name string) ([]Param, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	params, ok := t.mirrored[name]
+	return params, ok || t.complete
+}
+
+// Learn reads a result of tools/list, the answer to params. It returns the result without
+// the tools whose annotations break the rules, and which rule each of them breaks.
+func (t *Tools) Learn(params, result json.RawMessage) (valid json.RawMessage, broken map[string]error) {
+	broken = make(map[string]error)
+	list, _ := jsonrpc.Member(result, "tools")
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mirrored == nil {
+		t.mirrored = make(map[string][]Param)
+	}
+	kept := jsonrpc.Filter(list, func(tool json.RawMessage) bool {
+		raw, _ := jsonrpc.Member(tool, "name")
+		name, _ := jsonrpc.Text(raw)
+		schema, _ := jsonrpc.Member(tool, "inputSchema")
+		mirrored, err := Params(schema)
+		switch {
+		case err != nil:
+			broken[name] = err
+		case len(mirrored) == 0:
+			delete(t.mirrored, name)
+		case len(t.mirrored) < maxTools:
+			t.mirrored[name] = mirrored
+		}
+		return err == nil
+	})
+	_, later := jsonrpc.Member(params, "cursor")
+	_, more := jsonrpc.Member(result, "nextCursor")
+	t.complete = t.complete || !later && !more
+	if len(broken) == 0 {
+		return result, nil
+	}
+	return jsonrpc.ReplaceMember(result, kept, "tools"), broken
+}
+
+// List learns all tools: ask returns the result of a tools/list, or false if there is
+// none. List reports whether all pages have come.
+func (t *Tools) List(ask func(params json.RawMessage) (result json.RawMessage, ok bool)) bool {
+	var params json.RawMessage
+	for range maxToolPages {
+		result, ok := ask(params)
+		if !ok {
+			return false
+		}
+		t.Learn(params, result)
+		cursor, more := jsonrpc.Member(result, "nextCursor")
+		if !more || cursor[0] != '"' {
+			t.mu.Lock()
+			t.complete = true
+			t.mu.Unlock()
+			return true
+		}
+		params = jsonrpc.SetMember(json.RawMessage("{}"), cursor, "cursor")
+	}
+	return false
+}
+
+// Forget drops what is known: the list has changed.
+func (t *Tools) Forget() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mirrored, t.complete = nil, false
+}

@@ -1,0 +1,271 @@
+package statelessclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
+)
+
+// call is a request on a connection, from begin to its answer.
+type call struct {
+	method    string
+	principal string
+	own       bool          // it is the handler's own
+	exclusive bool          // it has the connection to itself among such calls
+	asks      bool          // the server may ask the client something
+	level     sharing.Level // of the log messages that the client wants; 0: none
+
+	l       *link
+	id      jsonrpc.ID    // on the connection
+	changed chan struct{} // has room for one: there is something to take
+
+	rounds int         // of input; the request that serves the call counts them
+	expiry *time.Timer // while the call waits for input; guarded by held.mu
+
+	// Guarded by link.mu:
+	notes     [][]byte // notifications that wait for the client
+	queued    int      // their bytes, and those of an answer that waits
+	answer    *jsonrpc.Message
+	cancelled bool
+	open      []*ask // requests of the server that are not answered
+	asked     int    // requests of the server, ever
+	lastAsk   time.Time
+	given     map[string]json.RawMessage // answers that the client gave in advance, by key
+	lacking   json.RawMessage            // capabilities for want of which the server was refused input; nil: none
+}
+
+// ask is a request of the server to the client.
+type ask struct {
+	id      jsonrpc.ID
+	key     string          // the client's name for it
+	request json.RawMessage // as the client gets it
+	shown   bool            // the client has been asked
+}
+
+// call serves a request that goes to the server.
+func (h *Handler) call(a *reply, q *request) *front.Refusal {
+	given, why := q.inputResponses()
+	if why != nil {
+		return why
+	}
+	if state, ok := jsonrpc.Member(q.Params(), "requestState"); ok {
+		k, why := h.resume(q, state, given)
+		if why != nil {
+			return why
+		}
+		h.follow(a, q, k)
+		return nil
+	}
+	k := &call{method: q.Method, principal: q.principal, asks: q.mayAsk(), level: q.logLevel, given: given}
+	k.exclusive = k.asks || k.level != 0 && stateless.AsksInput(q.Method)
+	l, why := h.connect(a, q, k.exclusive)
+	if l == nil {
+		return why
+	}
+	begun, why := l.prepare(a, q, k)
+	if !begun {
+		h.pool.release(l, k.exclusive)
+		return why
+	}
+	l.send(k, stateless.WithoutMeta(q.Params()), q.passed)
+	h.follow(a, q, k)
+	return nil
+}
+
+// prepare checks what only the server knows, and enters the call. If it does not, it
+// returns why, or has answered the request.
+func (l *link) prepare(a *reply, q *request, k *call) (bool, *front.Refusal) {
+	if q.Method == mcp.MethodCallTool {
+		raw, _ := jsonrpc.Member(q.Params(), "name")
+		name, _ := jsonrpc.Text(raw)
+		for _, p := range l.mirrored(name) {
+			if why := checkArgument(a.r.Header, p, q.Params()); why != nil {
+				return false, why
+			}
+		}
+		if a.over() { // it may have waited for a list of the tools
+			return false, nil
+		}
+	}
+	if err := l.begin(k); err != nil {
+		a.fail(http.StatusOK, errEnded)
+		return false, nil
+	}
+	if k.level != 0 {
+		l.setLevel(a.r.Context())
+	}
+	return true, nil
+}
+
+// setLevel has the server send the log messages that the calls on the connection ask for:
+// it has one level, the most verbose of theirs. If it refuses, or does not answer in time,
+// there are no log messages.
+func (l *link) setLevel(ctx context.Context) {
+	if !l.declares("logging") {
+		return
+	}
+	_ = l.inTurn(ctx, func(ctx context.Context) error {
+		l.mu.Lock()
+		var level sharing.Level
+		for _, k := range l.calls {
+			if k.level != 0 && (level == 0 || k.level < level) {
+				level = k.level
+			}
+		}
+		same := level == l.level
+		l.mu.Unlock()
+		if same {
+			return nil
+		}
+		m, err := l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+level.String()+`"}`))
+		if err == nil && m.Result() != nil {
+			l.mu.Lock()
+			l.level = level
+			l.mu.Unlock()
+		}
+		return err
+	})
+}
+
+// follow writes what comes of a call, until it is answered, needs input, or the client
+// goes.
+func (h *Handler) follow(a *reply, q *request, k *call) {
+	beats, stop := a.beats()
+	defer stop()
+	for {
+		s := k.take()
+		for _, n := range s.notes {
+			a.event(n)
+		}
+		var settled <-chan time.Time
+		switch {
+		case s.answer != nil:
+			k.reply(a, q, s.answer)
+			return
+		case s.asked && s.settle == 0:
+			h.askClient(a, k)
+			return
+		case s.asked:
+			settled = time.After(s.settle)
+		}
+		a.flush()
+		if a.over() {
+			k.cancel("the client has closed the response")
+			return
+		}
+		select {
+		case <-k.changed:
+		case <-settled:
+		case <-beats:
+			a.beat()
+		case <-a.r.Context().Done():
+		}
+	}
+}
+
+// signal says that there is something to take.
+func (k *call) signal() {
+	select {
+	case k.changed <- struct{}{}:
+	default:
+	}
+}
+
+// dropLocked drops what waits for the client.
+func (k *call) dropLocked() {
+	k.notes = nil
+	k.l.hold(&k.queued, -k.queued)
+}
+
+// state is what has happened to a call.
+type state struct {
+	notes  [][]byte
+	answer *jsonrpc.Message // nil: it is not answered
+	// asked says that the client must be asked, settle after that how long to wait for
+	// more; 0: not at all.
+	asked  bool
+	settle time.Duration
+}
+
+// take returns what has happened since the last take.
+func (k *call) take() state {
+	k.l.mu.Lock()
+	defer k.l.mu.Unlock()
+	s := state{notes: k.notes, answer: k.answer}
+	k.dropLocked()
+	if slices.ContainsFunc(k.open, func(a *ask) bool { return !a.shown }) {
+		s.asked, s.settle = true, max(0, settleTime-time.Since(k.lastAsk))
+	}
+	return s
+}
+
+// cancel cancels a request at the server. Its answer may still come.
+func (k *call) cancel(reason string) {
+	k.l.mu.Lock()
+	again := k.cancelled || k.answer != nil
+	k.cancelled = true
+	asks := k.open
+	k.open = nil
+	k.dropLocked()
+	k.l.mu.Unlock()
+	if again {
+		return
+	}
+	for _, a := range asks {
+		k.l.refuseAsk(a.id, "the call was cancelled")
+	}
+	params := fmt.Appendf(nil, `{"requestId":%s,"reason":%q}`, k.id, reason)
+	k.l.post(jsonrpc.NewNotification(mcp.MethodCancelled, params), nil)
+}
+
+// reply answers a request with the server's answer.
+func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {
+	if result := m.Result(); result != nil {
+		if q.Method == mcp.MethodListTools {
+			k.l.group.tools.Learn(q.Params(), result)
+		}
+		a.result(stateless.Complete(q.Method, result, k.l.info()))
+		return
+	}
+	e := stateless.ErrorOf(m.Error())
+	data, _ := e.Data.(json.RawMessage)
+	required, ok := stateless.RequiredCapabilities(data)
+	k.l.mu.Lock()
+	lacking := k.lacking
+	k.l.mu.Unlock()
+	switch {
+	case e.Code == jsonrpc.CodeMethodNotFound && lacking != nil: // how its request for input was refused
+		a.fail(http.StatusBadRequest, missingCapability(lacking))
+	case e.Code == jsonrpc.CodeMethodNotFound:
+		a.fail(http.StatusNotFound, e)
+	case e.Code == mcp.CodeElicitationRequired:
+		k.l.askURLs(a, q, e)
+	case e.Code == mcp.CodeResourceNotFound:
+		e.Code = jsonrpc.CodeInvalidParams
+		a.fail(http.StatusOK, e)
+	case e.Code == mcp.CodeHeaderMismatch, e.Code == mcp.CodeUnsupportedVersion: // they would speak of the client's own request
+		e.Code = jsonrpc.CodeInternalError
+		a.fail(http.StatusOK, e)
+	case ok:
+		a.fail(http.StatusBadRequest, missingCapability(required))
+	default:
+		a.fail(http.StatusOK, e)
+	}
+}
+
+func missingCapability(required json.RawMessage) *jsonrpc.Error {
+	e := jsonrpc.Errorf(mcp.CodeMissingCapability, "the server needs capabilities that the client has not declared")
+	e.Data = struct {
+		Required json.RawMessage `json:"requiredCapabilities"`
+	}{required}
+	return e
+}

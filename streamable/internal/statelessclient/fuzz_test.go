@@ -1,0 +1,56 @@
+package statelessclient_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// FuzzPOST: whatever a client sends, the answer is one JSON-RPC response to its request.
+func FuzzPOST(f *testing.F) {
+	for _, a := range []ask{
+		{method: "tools/list"}, {method: "server/discover", id: `"a"`}, {method: "tools/call", params: toolCall, capabilities: askAll},
+		{method: "resources/read", params: `{"uri":"a:b"}`}, {method: "tools/call", params: `{"name":"t","requestState":"x","inputResponses":{"a":{}}}`},
+		{method: "prompts/get", params: `{"name":"p","inputResponses":[]}`}, {method: "subscriptions/listen", params: `{"notifications":5}`},
+		{method: "tools/list", capabilities: `{"experimental":[],"elicitation":{"url":null}}`, info: `{}`, meta: `,"io.modelcontextprotocol/logLevel":"info"`},
+	} {
+		r := a.request(f.Context())
+		f.Add(a.message(), r.Header.Get("Mcp-Method"), r.Header.Get("Mcp-Name"), "", "")
+	}
+	f.Add(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":null}}`, "m", "=?base64?", "S", "x")
+	f.Fuzz(func(t *testing.T, body, method, name, param, value string) {
+		m, why := front.ParseMessage([]byte(body))
+		if why != nil || m.Method == "subscriptions/listen" && strings.Contains(body, "Changed") {
+			return // front answers, or the stream has no end
+		}
+		w := newFixture(t, quiet)
+		w.server.serve = func(c *conn, m *jsonrpc.Message) {
+			c.answer(m, `{"tools":[{"name":"t","inputSchema":{"properties":{"s":{"type":"string","x-mcp-header":"S"}}}}]}`)
+		}
+		r := w.request(t, body, method, name)
+		r.Header["Mcp-Param-"+http.CanonicalHeaderKey(param)] = []string{value}
+		got := &response{header: make(http.Header)}
+		w.ServePOST(got, r, "", m, false)
+		if m.Kind == jsonrpc.Notification {
+			want(t, "status", got.status, http.StatusAccepted)
+			return
+		}
+		answer, err := jsonrpc.Parse(got.last())
+		if err != nil || answer.Kind != jsonrpc.Response || answer.ID != m.ID {
+			t.Fatalf("status %d: %s, %v", got.status, got.last(), err)
+		}
+		if got.status != 200 && answer.Error() == nil {
+			t.Fatalf("status %d with a result", got.status)
+		}
+	})
+}
+
+// request returns a POST of any text.
+func (f *fixture) request(t *testing.T, body, method, name string) *http.Request {
+	r := ask{body: body}.request(t.Context())
+	r.Header["Mcp-Method"], r.Header["Mcp-Name"] = []string{method}, []string{name}
+	return r
+}

@@ -1,0 +1,166 @@
+package statelessclient
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// Options configure a Handler. The zero value gives the defaults.
+type Options struct {
+	// Options are those of every HTTP transport.
+	front.Options
+	// IdleTimeout closes a connection that no request has used for so long. Default 5 min.
+	IdleTimeout time.Duration
+	// LegacyVersions are the earlier versions that the endpoint serves, for
+	// server/discover. Default none.
+	LegacyVersions []string
+	// SamePeer says that the server sees nothing of the context of a request but the
+	// principal, so that requests may share connections although PassRequest is set.
+	SamePeer bool
+}
+
+const (
+	// maxLinks bounds the connections of all clients.
+	maxLinks = 1024
+	// maxCalls bounds the connections of one client, and so its calls that may need input.
+	maxCalls = 16
+	// maxHeld bounds the calls of all clients that wait for input.
+	maxHeld = 4096
+	// callWait bounds how long a call waits for a connection of its client.
+	callWait = 30 * time.Second
+	// inputTimeout bounds how long a call waits for the client's input.
+	inputTimeout = 5 * time.Minute
+	// settleTime is how long a call waits for more requests of the server after one:
+	// servers ask several things at once.
+	settleTime = 20 * time.Millisecond
+	// askTime bounds how long the handler waits for the answer to a request of its own.
+	askTime = 5 * time.Second
+	// listPause is how long the handler does not list the tools again after it failed.
+	listPause = time.Minute
+	// maxQueued bounds the notifications that wait for one client, in bytes.
+	maxQueued = 1 << 20
+	// maxAnswers bounds the answers that come with a request: a client may know beforehand
+	// what it will be asked.
+	maxAnswers = stateless.MaxInputs * stateless.MaxRounds
+	// maxKey bounds the keys of servers, in bytes.
+	maxKey = 256
+)
+
+// Handler serves the requests of MCP 2026-07-28. It is safe for concurrent use. Its
+// connections end when the gateway closes them, or when no request has used them for
+// Options.IdleTimeout.
+type Handler struct {
+	front    *front.Front
+	backend  front.Backend
+	registry *connstate.Registry
+	opts     Options
+	pool     *pool
+	held     held
+}
+
+// New returns a Handler that opens its connections in registry.
+func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o Options) *Handler {
+	o.Options = o.Options.WithDefaults()
+	o.IdleTimeout = cmp.Or(max(0, o.IdleTimeout), 5*time.Minute)
+	h := &Handler{front: f, backend: backend, registry: registry, opts: o}
+	h.pool = newPool(o.IdleTimeout)
+	h.held = held{max: maxHeld, calls: make(map[string]*call)}
+	return h
+}
+
+// ServePOST serves the message in a POST that has been admitted and read. principal is
+// who was authenticated, and stream says that the client prefers results on a stream. It
+// returns when the response is over.
+func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message, stream bool) {
+	a := &reply{w: w, r: r, id: m.ID, opts: &h.opts, streams: stream}
+	why := h.serve(a, principal, m)
+	switch {
+	case why == nil:
+	case a.stream != nil:
+		a.fail(why.Status, why.Err)
+	default:
+		why.ID = m.ID
+		h.front.RefuseMessage(w, r, why)
+	}
+}
+
+// serve serves a message, or says why it is refused.
+func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.Refusal {
+	switch m.Kind {
+	case jsonrpc.Notification: // over HTTP, no notification of this version has a meaning
+		a.w.WriteHeader(http.StatusAccepted)
+		return nil
+	case jsonrpc.Request:
+	default:
+		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "a client sends no responses: send the answers with the request again")
+	}
+	q, why := parseRequest(m, principal)
+	if why == nil {
+		why = checkHeaders(a.r.Header, q)
+	}
+	if why == nil {
+		why = h.checkVersion(q)
+	}
+	if why != nil {
+		return why
+	}
+	var status int
+	var err error
+	if q.passed, status, err = h.front.Passed(a.r, principal); err != nil {
+		return front.Refused(status, metrics.PostBadRequest, "%v", err)
+	}
+	switch m.Method {
+	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+		return methodNotFound(m.Method)
+	case mcp.MethodDiscover:
+		return h.discover(a, q)
+	case mcp.MethodListen:
+		return h.listen(a, q)
+	}
+	if strings.HasPrefix(m.Method, "tasks/") { // another thing than the tasks extension of this version
+		return methodNotFound(m.Method)
+	}
+	return h.call(a, q)
+}
+
+func methodNotFound(method string) *front.Refusal {
+	return refused(http.StatusNotFound, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %.64s", method))
+}
+
+// checkVersion refuses requests of other versions.
+func (h *Handler) checkVersion(q *request) *front.Refusal {
+	if q.meta.Version == mcp.VersionStateless {
+		return nil
+	}
+	e := jsonrpc.Errorf(mcp.CodeUnsupportedVersion, "protocol version %.32q is not supported", q.meta.Version)
+	e.Data = struct {
+		Supported []string `json:"supported"`
+		Requested string   `json:"requested"`
+	}{h.versions(), front.Clip(q.meta.Version)}
+	return refused(http.StatusBadRequest, e)
+}
+
+// versions are the versions that the endpoint serves.
+func (h *Handler) versions() []string {
+	return append([]string{mcp.VersionStateless}, h.opts.LegacyVersions...)
+}
+
+// discover answers server/discover with what the server has said of itself.
+func (h *Handler) discover(a *reply, q *request) *front.Refusal {
+	l, why := h.connect(a, q, false)
+	if l == nil {
+		return why
+	}
+	defer h.pool.release(l, false)
+	a.result(stateless.Complete(q.Method, stateless.DiscoverResult(l.result, h.versions()), l.info()))
+	return nil
+}

@@ -1,0 +1,162 @@
+package statelessclient
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// held are the calls that wait for their clients' input, by their request states: random
+// tokens, each of which is good once.
+type held struct {
+	max   int
+	mu    sync.Mutex
+	calls map[string]*call
+}
+
+// put holds a call until it is taken or its time is up, and returns its request state. It
+// reports false if too many calls are held.
+func (h *held) put(k *call) (state string, ok bool) {
+	state = rand.Text()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.calls) >= h.max {
+		return "", false
+	}
+	h.calls[state] = k
+	k.expiry = time.AfterFunc(inputTimeout, func() {
+		if h.take(state, k.principal, k.method) != nil {
+			k.cancel("the client has not given its input in time")
+		}
+	})
+	return state, true
+}
+
+// take returns the call of a principal that a request state is about; nil if there is none.
+func (h *held) take(state, principal, method string) *call {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k := h.calls[state]
+	if k == nil || k.principal != principal || k.method != method {
+		return nil
+	}
+	k.expiry.Stop()
+	delete(h.calls, state)
+	return k
+}
+
+// cancel cancels the calls on a connection that is about to close: their clients come back
+// to another gateway, if at all.
+func (h *held) cancel(l *link) {
+	var calls []*call
+	h.mu.Lock()
+	for state, k := range h.calls {
+		if k.l == l {
+			k.expiry.Stop()
+			delete(h.calls, state)
+			calls = append(calls, k)
+		}
+	}
+	h.mu.Unlock()
+	for _, k := range calls {
+		k.cancel("the gateway is shutting down")
+	}
+}
+
+// askClient ends the response with the server's requests, and holds the call.
+func (h *Handler) askClient(a *reply, k *call) {
+	if k.rounds++; k.rounds > stateless.MaxRounds {
+		k.cancel("too many rounds of input")
+		a.fail(http.StatusOK, jsonrpc.ReasonError("the server asked for input more than "+strconv.Itoa(stateless.MaxRounds)+" times", "input_rounds", false))
+		return
+	}
+	requests := k.show()
+	state, ok := h.held.put(k)
+	if !ok {
+		k.cancel("too many calls wait for input")
+		a.fail(http.StatusOK, jsonrpc.ReasonError("too many calls wait for input", "input_busy", true))
+		return
+	}
+	a.result(stateless.Signed(stateless.InputRequired(requests, state), k.l.info()))
+	if a.err != nil && h.held.take(state, k.principal, k.method) != nil { // the client has not got the state
+		k.cancel("the client has closed the response")
+	}
+}
+
+// show returns the open requests of the server, by the keys that the client answers with.
+func (k *call) show() json.RawMessage {
+	k.l.mu.Lock()
+	defer k.l.mu.Unlock()
+	requests := json.RawMessage("{}")
+	for _, a := range k.open {
+		a.shown = true
+		requests = jsonrpc.SetMember(requests, a.request, a.key)
+	}
+	return requests
+}
+
+// resume passes a client's answers to the server, and returns the call that goes on.
+func (h *Handler) resume(q *request, state json.RawMessage, answers map[string]json.RawMessage) (*call, *front.Refusal) {
+	text, _ := jsonrpc.Text(state)
+	k := h.held.take(text, q.principal, q.Method)
+	if k == nil {
+		return nil, invalidParams("requestState is not what this server gave out")
+	}
+	for id, answer := range k.settle(answers) {
+		k.l.post(jsonrpc.NewResult(id, jsonrpc.Compact(answer)), nil)
+	}
+	return k, nil
+}
+
+// settle removes the requests of the server that a client has answered, and returns the
+// answers. The client is asked for the others again.
+func (k *call) settle(answers map[string]json.RawMessage) map[jsonrpc.ID]json.RawMessage {
+	k.l.mu.Lock()
+	defer k.l.mu.Unlock()
+	settled := make(map[jsonrpc.ID]json.RawMessage)
+	var open []*ask
+	for _, a := range k.open {
+		if answer, ok := answers[a.key]; ok {
+			settled[a.id] = answer
+			continue
+		}
+		a.shown = false
+		open = append(open, a)
+	}
+	k.open = open
+	return settled
+}
+
+// askURLs answers a request to which the server wants the client to visit addresses first
+// (MCP 2025-11-25, URLElicitationRequiredError). The call is over: the client sends the
+// same request again.
+func (l *link) askURLs(a *reply, q *request, e *jsonrpc.Error) {
+	data, _ := e.Data.(json.RawMessage)
+	list, _ := jsonrpc.Member(data, "elicitations")
+	requests, n := json.RawMessage("{}"), 0
+	jsonrpc.Each(list, func(params json.RawMessage) {
+		if params[0] != '{' || n >= stateless.MaxInputs {
+			return
+		}
+		n++
+		params = jsonrpc.SetMember(params, json.RawMessage(`"url"`), "mode")
+		requests = jsonrpc.SetMember(requests, stateless.InputRequest(mcp.MethodElicit, params), "url-"+strconv.Itoa(n))
+	})
+	switch {
+	case n == 0 || !stateless.AsksInput(q.Method):
+		e.Code = jsonrpc.CodeInternalError
+		a.fail(http.StatusOK, e)
+	case !q.declares("elicitation", "url"):
+		a.fail(http.StatusBadRequest, missingCapability(json.RawMessage(`{"elicitation":{"url":{}}}`)))
+	default:
+		a.result(stateless.Signed(stateless.InputRequired(requests, ""), l.info()))
+	}
+}

@@ -1,0 +1,424 @@
+package statelessclient_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+const (
+	askAll   = `{"elicitation":{},"sampling":{},"roots":{}}`
+	elicit   = `{"jsonrpc":"2.0","id":"e%d","method":"elicitation/create","params":{"message":"%d","_meta":{"progressToken":1}}}`
+	toolCall = `{"name":"t","arguments":{"a":1}}`
+)
+
+// asks makes a server whose prompts and tools ask n times at once, and answer with what
+// they get. It does not say which call its requests belong to, like a server on stdio.
+func (s *server) asks(n int) {
+	var mu sync.Mutex
+	calls := make(map[*conn]*jsonrpc.Message)
+	s.serve = func(c *conn, m *jsonrpc.Message) {
+		if m.Method == "tools/list" {
+			c.answer(m, `{"tools":[]}`)
+			return
+		}
+		mu.Lock()
+		calls[c] = m
+		mu.Unlock()
+		for i := range n {
+			c.send(nil, fmt.Sprintf(elicit, i, i))
+		}
+	}
+	s.responded = func(c *conn) {
+		mu.Lock()
+		m := calls[c]
+		mu.Unlock()
+		if got := c.received("response"); len(got) == n {
+			c.answer(m, fmt.Sprintf(`{"got":%q}`, strings.Join(got, " ")))
+		}
+	}
+}
+
+// retry returns the request of the next round with these answers.
+func retry(t *testing.T, r *response, a ask, answers string) ask {
+	t.Helper()
+	want(t, "result type", r.member("result", "resultType"), `"input_required"`)
+	params := jsonrpc.SetMember(json.RawMessage(a.params), json.RawMessage(answers), "inputResponses")
+	a.params = string(jsonrpc.SetMember(params, json.RawMessage(r.member("result", "requestState")), "requestState"))
+	a.id = or(a.id, "1") + "0"
+	return a
+}
+
+func TestInputOfTheClient(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.asks(1)
+		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
+		r := f.do(t, a)
+		want(t, "status", r.status, 200)
+		want(t, "requests", r.member("result", "inputRequests"), `{"elicitation-1":{"method":"elicitation/create","params":{"message":"0"}}}`)
+		r = f.do(t, retry(t, r, a, `{"elicitation-1":{"action":"accept"}}`))
+		want(t, "id", r.member("id"), 10)
+		want(t, "answer", r.member("result", "got"), `"{\"jsonrpc\":\"2.0\",\"id\":\"e0\",\"result\":{\"action\":\"accept\"}}"`)
+		want(t, "connections", len(f.server.connections()), 1)
+	})
+}
+
+func TestSeveralInputsAtOnce(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.asks(3)
+		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
+		r := f.do(t, a)
+		for i := 1; i <= 3; i++ {
+			want(t, "request", r.member("result", "inputRequests", fmt.Sprintf("elicitation-%d", i), "params"), fmt.Sprintf(`{"message":"%d"}`, i-1))
+		}
+		// The client leaves one out, and sends one that nobody wants.
+		r = f.do(t, retry(t, r, a, `{"elicitation-1":{"action":"accept"},"elicitation-3":{"action":"decline"},"other":{}}`))
+		want(t, "what is left", r.member("result", "inputRequests"), `{"elicitation-2":{"method":"elicitation/create","params":{"message":"1"}}}`)
+		r = f.do(t, retry(t, r, a, `{"elicitation-2":{"action":"cancel"}}`))
+		if got := r.member("result", "got"); !strings.Contains(got, "accept") || !strings.Contains(got, "decline") || !strings.Contains(got, "cancel") {
+			t.Errorf("got %s", r.last())
+		}
+	})
+}
+
+// A server may have a name of its own for what it asks; a client may know it beforehand.
+func TestKeysOfTheServer(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		var asked *jsonrpc.Message
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			if m.Method == "tools/list" {
+				c.answer(m, `{"tools":[]}`)
+				return
+			}
+			asked = m
+			c.send(m, `{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"elicitationId":"x","_meta":{"io.github.mcp-sse/inputKey":"name"}}}`)
+		}
+		f.server.responded = func(c *conn) { c.answer(asked, `{"done":true}`) }
+		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
+		r := f.do(t, a)
+		want(t, "requests", r.member("result", "inputRequests"), `{"name":{"method":"elicitation/create","params":{}}}`)
+		f.do(t, retry(t, r, a, `{"name":{"action":"accept"}}`))
+		a.params = `{"name":"t","inputResponses":{"name":{"action":"accept"},"more":{}}}`
+		r = f.do(t, a)
+		want(t, "answer", r.member("result", "done"), true)
+	})
+}
+
+// A state is good for the request that it was given out for, once, for a while.
+func TestForeignStates(t *testing.T) {
+	a := ask{method: "tools/call", params: toolCall, capabilities: askAll, principal: "ada"}
+	for name, change := range map[string]func(next *ask, state string){
+		"forged":     func(n *ask, state string) { n.params = strings.Replace(n.params, state, state[:len(state)-1]+"_", 1) },
+		"longer":     func(n *ask, state string) { n.params = strings.Replace(n.params, state, state+"AA", 1) },
+		"huge":       func(n *ask, state string) { n.params = strings.Replace(n.params, state, strings.Repeat("A", 1<<20), 1) },
+		"line break": func(n *ask, state string) { n.params = strings.Replace(n.params, state, state[:4]+`\n`+state[4:], 1) },
+		"empty":      func(n *ask, state string) { n.params = strings.Replace(n.params, state, "", 1) },
+		"principal":  func(n *ask, state string) { n.principal = "eve" },
+		"method":     func(n *ask, state string) { n.method = "prompts/get" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, quiet, func(t *testing.T, f *fixture) {
+				f.server.asks(1)
+				first := f.do(t, a)
+				good := retry(t, first, a, `{"elicitation-1":{"action":"accept"}}`)
+				bad := good
+				change(&bad, strings.Trim(first.member("result", "requestState"), `"`))
+				r := f.do(t, bad)
+				want(t, "status", r.status, 400)
+				want(t, "code", r.member("error", "code"), -32602)
+				// The call is not harmed by that, and its state is used up once it is used.
+				r = f.do(t, good)
+				want(t, "result type", r.member("result", "resultType"), `"complete"`)
+				r = f.do(t, good)
+				want(t, "code of a used state", r.member("error", "code"), -32602)
+			})
+		})
+	}
+}
+
+// An old state cannot give the answers of another round.
+func TestStateOfAnEarlierRound(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.asks(2)
+		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
+		first := f.do(t, a)
+		f.do(t, retry(t, first, a, `{"elicitation-1":{}}`))
+		r := f.do(t, retry(t, first, a, `{"elicitation-2":{}}`))
+		want(t, "code", r.member("error", "code"), -32602)
+	})
+}
+
+func TestHeldCallIsCancelledAfterATime(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			if m.Method == "tools/call" {
+				c.send(nil, fmt.Sprintf(elicit, 0, 0))
+				return
+			}
+			c.answer(m, `{"tools":[]}`)
+		}
+		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
+		r := f.do(t, a)
+		c := f.server.connections()[0]
+		pause(5*time.Minute - time.Second)
+		want(t, "cancellations", len(c.received("notifications/cancelled")), 0)
+		pause(2 * time.Second)
+		want(t, "cancellations", c.received("notifications/cancelled"),
+			`[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"the client has not given its input in time"}}]`)
+		want(t, "responses", c.received("response"), `[{"jsonrpc":"2.0","id":"e0","error":{"code":-32603,"message":"the call was cancelled"}}]`)
+		r = f.do(t, retry(t, r, a, `{"elicitation-1":{}}`))
+		want(t, "code", r.member("error", "code"), -32602)
+	})
+}
+
+// Closing the response cancels the request, whatever it waits for.
+func TestClosedResponseCancels(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {}
+		r := f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`})
+		synctest.Wait()
+		c := f.server.connections()[0]
+		r.cancel()
+		<-r.done
+		want(t, "cancellations", c.received("notifications/cancelled"),
+			`[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"the client has closed the response"}}]`)
+		want(t, "body", r.body.String(), "")
+	})
+}
+
+// A request of the server goes to the call that it may belong to, or to none.
+func TestServerRequestsThatNobodyMayAnswer(t *testing.T) {
+	sample := `{"jsonrpc":"2.0","id":"x","method":"sampling/createMessage","params":{}}`
+	for name, tc := range map[string]struct {
+		ask     ask
+		related bool
+		request string
+	}{
+		"another method":       {ask{method: "tools/list", capabilities: askAll}, true, sample},
+		"nothing declared":     {ask{method: "prompts/get", params: `{"name":"p"}`}, true, sample},
+		"something else":       {ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: `{"roots":{}}`}, true, sample},
+		"not related":          {ask{method: "tools/list", capabilities: askAll}, false, sample},
+		"no request for input": {ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}, true, `{"jsonrpc":"2.0","id":"x","method":"other/thing"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, quiet, func(t *testing.T, f *fixture) {
+				f.server.serve = func(c *conn, m *jsonrpc.Message) {
+					related := m
+					if !tc.related {
+						related = nil
+					}
+					c.send(related, tc.request)
+					c.answer(m, `{}`)
+				}
+				r := f.do(t, tc.ask)
+				want(t, "result type", r.member("result", "resultType"), `"complete"`)
+				got := f.server.connections()[0].received("response")
+				if len(got) != 1 || !strings.Contains(got[0], `"id":"x","error":{"code":-32601,`) {
+					t.Errorf("the server got %q", got)
+				}
+			})
+		})
+	}
+}
+
+// A request of the server that came with another request is not for the call that may be
+// asked.
+func TestServerRequestOfAnotherRequest(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		var call, list *jsonrpc.Message
+		f.server.serve = func(_ *conn, m *jsonrpc.Message) {
+			if m.Method == "prompts/list" {
+				list = m
+			} else {
+				call = m
+			}
+		}
+		a := f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
+		synctest.Wait()
+		b := f.begin(t, ask{method: "prompts/list", capabilities: askAll})
+		synctest.Wait()
+		c := f.server.connections()[0]
+		c.send(list, fmt.Sprintf(elicit, 0, 0))
+		if got := c.received("response"); len(got) != 1 || !strings.Contains(got[0], "-32601") {
+			t.Errorf("the server got %q", got)
+		}
+		c.answer(list, `{}`)
+		c.answer(call, `{}`)
+		<-a.done
+		<-b.done
+		want(t, "result type", a.member("result", "resultType"), `"complete"`)
+	})
+}
+
+// A client that is gone when it is asked has cancelled the call.
+func TestClientThatIsGoneWhenAsked(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.send(m, fmt.Sprintf(elicit, 0, 0)) }
+		w := broken{&response{header: make(http.Header)}}
+		f.post(w, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}.request(t.Context()), "")
+		want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), 1)
+	})
+}
+
+// broken is a response that cannot be written.
+type broken struct{ *response }
+
+func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+// A client may close the TCP connection as soon as it has the state.
+func TestClientThatIsGoneOnceItIsAsked(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.asks(1)
+		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
+		ctx, leave := context.WithCancel(t.Context())
+		w := leaving{&response{header: make(http.Header), status: 200}, leave}
+		f.post(w, a.request(ctx), "")
+		r := f.do(t, retry(t, w.response, a, `{"elicitation-1":{"action":"accept"}}`))
+		want(t, "status", r.status, 200)
+		want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), 0)
+	})
+}
+
+// leaving is the response to a client that is gone once it has it.
+type leaving struct {
+	*response
+	leave context.CancelFunc
+}
+
+func (l leaving) Write(b []byte) (int, error) {
+	defer l.leave()
+	return l.response.Write(b)
+}
+
+// A server that asks what the client has not declared to answer, and fails with the error
+// that it gets: the client learns what it has to declare. Nobody knows which call a server
+// on stdio asks for.
+func TestInputThatTheClientHasNotDeclared(t *testing.T) {
+	for _, related := range []bool{true, false} {
+		f := newFixture(t, quiet)
+		var call *jsonrpc.Message
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			if m.Method == "tools/list" {
+				c.answer(m, `{"tools":[]}`)
+				return
+			}
+			call = m
+			from := m
+			if !related {
+				from = nil
+			}
+			c.send(from, `{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"messages":[]}}`)
+		}
+		f.server.responded = func(c *conn) { c.fail(call, `{"code":-32601,"message":"no request of the client may be asked"}`) }
+		r := f.do(t, ask{method: "tools/call", params: toolCall, capabilities: `{"elicitation":{}}`})
+		want(t, "status", r.status, 400)
+		want(t, "code", r.member("error", "code"), -32021)
+		want(t, "data", r.member("error", "data"), `{"requiredCapabilities":{"sampling":{}}}`)
+	}
+}
+
+// An answer that comes with a request of the server makes that pointless.
+func TestAnswerBeforeTheInput(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			c.send(nil, fmt.Sprintf(elicit, 0, 0))
+			c.answer(m, `{}`)
+		}
+		r := f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
+		want(t, "result type", r.member("result", "resultType"), `"complete"`)
+		want(t, "responses", f.server.connections()[0].received("response"), `[{"jsonrpc":"2.0","id":"e0","error":{"code":-32603,"message":"the call is over"}}]`)
+	})
+}
+
+// A server may take back what it asks.
+func TestServerCancelsItsRequest(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			c.send(nil, fmt.Sprintf(elicit, 0, 0))
+			c.send(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"e0"}}`)
+			time.AfterFunc(time.Second, func() { c.answer(m, `{}`) })
+		}
+		r := f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
+		want(t, "result type", r.member("result", "resultType"), `"complete"`)
+		want(t, "responses", f.server.connections()[0].received("response"), "[]")
+	})
+}
+
+func TestServerThatNeverStopsAsking(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		next := func(c *conn) {
+			n := len(c.received("response"))
+			if n <= 10 {
+				c.send(nil, fmt.Sprintf(elicit, n, n))
+			}
+		}
+		f.server.serve = func(c *conn, _ *jsonrpc.Message) { next(c) }
+		f.server.responded = next
+		a := ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}
+		r, rounds := f.do(t, a), 0
+		for r.member("error") == "" {
+			rounds++
+			r = f.do(t, retry(t, r, a, fmt.Sprintf(`{"elicitation-%d":{}}`, rounds)))
+		}
+		want(t, "rounds", rounds, 10)
+		want(t, "reason", r.member("error", "data", "reason"), `"input_rounds"`)
+		want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), 1)
+	})
+}
+
+// A client cannot make the gateway hold any number of calls.
+func TestHeldCallsAreBounded(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.SetLimits(4, 2, 8)
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			c.send(m, fmt.Sprintf(elicit, 0, 0))
+			time.AfterFunc(time.Second, func() { c.answer(m, `{}`) }) // makes room for another call
+		}
+		a := ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}
+		for range 8 {
+			want(t, "result type", f.do(t, a).member("result", "resultType"), `"input_required"`)
+			pause(2 * time.Second)
+		}
+		want(t, "reason", f.do(t, a).member("error", "data", "reason"), `"input_busy"`)
+	})
+}
+
+func TestDrainCancelsHeldCalls(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.send(m, fmt.Sprintf(elicit, 0, 0)) }
+		f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
+		c := f.server.connections()[0]
+		if _, err := c.Drain(); err != nil {
+			t.Fatal(err)
+		}
+		want(t, "cancellations", len(c.received("notifications/cancelled")), 1)
+	})
+}
+
+// What came while the client was away is not lost.
+func TestAnswerWaitsForTheClient(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			c.send(m, fmt.Sprintf(elicit, 0, 0))
+			time.AfterFunc(time.Second, func() {
+				c.send(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+				c.answer(m, `{"done":true}`)
+			})
+		}
+		a := ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}
+		r := f.do(t, a)
+		pause(time.Minute)
+		r = f.do(t, retry(t, r, a, `{"elicitation-1":{}}`))
+		want(t, "messages", len(r.messages()), 2)
+		want(t, "answer", r.member("result", "done"), true)
+	})
+}

@@ -1,0 +1,320 @@
+package statelessclient
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
+)
+
+// link is a connection of the pool, and the requests on it.
+type link struct {
+	h     *Handler
+	key   string
+	group *group
+
+	// Guarded by pool.mu:
+	users   int         // requests that use the connection
+	busy    bool        // an exclusive call is among them
+	removed bool        // it is no longer in the pool
+	since   time.Time   // when users became 0
+	idle    *time.Timer // since then; nil: it was always used
+
+	// open and initialize set these before they close ready.
+	ready   chan struct{}         // closed when the handshake is over
+	single  bool                  // it serves one request
+	c       *connstate.Connection // nil: it could not be opened
+	refusal *front.Refusal        // why it cannot be used
+	fault   *jsonrpc.Error        // the error that the server answered initialize with
+	result  json.RawMessage       // of initialize
+	caps    json.RawMessage       // that the client has declared
+
+	// turn has room for the one request of the handler's own that is under way: none may
+	// overtake another.
+	turn chan struct{}
+
+	mu        sync.Mutex // guards what follows, and the calls and listeners
+	over      bool
+	lastID    int64
+	calls     map[jsonrpc.ID]*call // not answered, by their ids on the connection
+	exclusive *call                // among calls; nil: there is none
+	level     sharing.Level        // that the server has; 0: its own
+	listeners map[*listener]struct{}
+	resources sharing.Subscriptions[*listener]
+}
+
+func newLink(key string, g *group) *link {
+	return &link{
+		key: key, group: g, ready: make(chan struct{}), turn: make(chan struct{}, 1),
+		calls: make(map[jsonrpc.ID]*call), listeners: make(map[*listener]struct{}),
+	}
+}
+
+var errEnded = jsonrpc.ReasonError("the session with the server has ended", "session_lost", true)
+
+// open opens the connection, and begins its handshake.
+func (l *link) open(h *Handler, client connstate.Client, meta stateless.Meta) {
+	l.h, l.caps = h, meta.Capabilities
+	c, err := h.registry.Open(client)
+	if err != nil && h.pool.evict(client, err) {
+		c, err = h.registry.Open(client)
+	}
+	if err != nil {
+		l.refuse(limitRefusal(err))
+		return
+	}
+	l.c = c
+	c.SetContext(client.Context)
+	c.Divert(l.deliver)
+	c.OnClose(l.closed)
+	c.OnDrain(func() { h.held.cancel(l) })
+	h.front.LogOpened(c)
+	c.SawFirstByte() // there is no stream to wait for
+	c.SawVersion(meta.Version)
+	c.Bind(h.backend.Accept(c))
+	go l.initialize(meta.Initialize()) // ends with the answer, and with the connection
+}
+
+// initialize runs the handshake.
+func (l *link) initialize(params json.RawMessage) {
+	m, err := l.ask(context.Background(), mcp.MethodInitialize, params)
+	switch {
+	case err != nil: // it was closed meanwhile
+		l.refuse(refused(http.StatusServiceUnavailable, errEnded))
+		return
+	case m.Result() == nil:
+		l.fault = stateless.ErrorOf(m.Error())
+	default:
+		l.result = m.Result()
+		l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil)
+	}
+	close(l.ready)
+}
+
+// refuse ends the handshake of a connection that cannot be used.
+func (l *link) refuse(why *front.Refusal) {
+	l.refusal = why
+	l.h.pool.remove(l)
+	close(l.ready)
+}
+
+// awaitReady waits for the end of the handshake, and reports whether the request can be
+// served. If not, it returns why, or has answered the request.
+func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
+	if !a.await(l.ready) {
+		return false, nil
+	}
+	switch {
+	case l.refusal != nil:
+		copied := *l.refusal // it gets the request's id
+		return false, &copied
+	case l.fault != nil:
+		l.close(metrics.ClosedError)
+		a.fail(http.StatusOK, l.fault)
+		return false, nil
+	}
+	if err := l.c.Takes(q.Message); err != nil {
+		return false, front.RefusedBusy(err)
+	}
+	return true, nil
+}
+
+// declares reports whether the server has declared a capability.
+func (l *link) declares(names ...string) bool {
+	return mcp.Declares(l.result, append([]string{"capabilities"}, names...)...)
+}
+
+// info returns the server's name for itself; nil: it has none.
+func (l *link) info() json.RawMessage {
+	info, _ := jsonrpc.Member(l.result, "serverInfo")
+	return info
+}
+
+// post passes a message to the backend as the client's.
+func (l *link) post(message []byte, ctx context.Context) {
+	m, err := jsonrpc.Parse(message)
+	if err != nil {
+		return // it was made from valid parts
+	}
+	m.Context = ctx
+	l.c.Observe(m, "")
+	l.c.Receive(m)
+}
+
+// begin enters a request, which send then sends. It fails once the connection is over.
+func (l *link) begin(k *call) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return errEnded
+	}
+	l.lastID++
+	k.l, k.id, k.changed = l, jsonrpc.ID(strconv.FormatInt(l.lastID, 10)), make(chan struct{}, 1)
+	l.calls[k.id] = k
+	if k.exclusive {
+		l.exclusive = k
+	}
+	return nil
+}
+
+func (l *link) send(k *call, params json.RawMessage, ctx context.Context) {
+	l.post(jsonrpc.NewRequest(k.id, k.method, params), ctx)
+}
+
+// ask sends a request of the handler's own and waits for the answer. It fails when ctx
+// ends or the connection is over.
+func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	k := &call{own: true, method: method}
+	if err := l.begin(k); err != nil {
+		return nil, err
+	}
+	l.send(k, params, l.c.Client().Context)
+	for {
+		if s := k.take(); s.answer != nil {
+			return s.answer, nil
+		}
+		select {
+		case <-k.changed:
+		case <-ctx.Done():
+			k.cancel("no longer needed")
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// inTurn runs do, which asks the server something, when nothing else does. do must end
+// with its context, which lasts at most askTime.
+func (l *link) inTurn(ctx context.Context, do func(context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, 2*askTime)
+	defer cancel()
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-waiting.Done():
+		return waiting.Err()
+	}
+	ctx, cancel = context.WithTimeout(ctx, askTime)
+	defer cancel()
+	return do(ctx)
+}
+
+// mirrored returns the mirrored arguments of a tool. If they are not known, the server is
+// asked for its tools, once for all calls that wait for it. If that does not work, no
+// arguments are checked: the server refuses the call, if it knows the tool.
+func (l *link) mirrored(tool string) []stateless.Param {
+	g := l.group
+	params, known := g.tools.Mirrored(tool)
+	if known || !l.declares("tools") {
+		return params
+	}
+	_, _, _ = g.listing.Do("", func() (any, error) {
+		g.mu.Lock()
+		paused := !g.failed.IsZero() && time.Since(g.failed) < listPause
+		g.mu.Unlock()
+		if _, known = g.tools.Mirrored(tool); known || paused {
+			return nil, nil
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), askTime) // others may wait for it too
+		defer cancel()
+		complete := g.tools.List(func(params json.RawMessage) (json.RawMessage, bool) {
+			m, err := l.ask(ctx, mcp.MethodListTools, params)
+			if err != nil {
+				return nil, false
+			}
+			return m.Result(), m.Result() != nil
+		})
+		if !complete {
+			g.mu.Lock()
+			g.failed = time.Now()
+			g.mu.Unlock()
+		}
+		return nil, nil
+	})
+	params, _ = g.tools.Mirrored(tool)
+	return params
+}
+
+// answered takes the answer to a request of the connection.
+func (l *link) answered(id jsonrpc.ID, response []byte) {
+	m := parseAnswer(response)
+	l.mu.Lock()
+	k := l.calls[id]
+	if k == nil {
+		l.mu.Unlock()
+		return
+	}
+	delete(l.calls, id)
+	if l.exclusive == k {
+		l.exclusive = nil
+	}
+	k.answer = m
+	if !k.cancelled && !k.own {
+		l.hold(&k.queued, len(response))
+	}
+	asks := k.open
+	k.open = nil
+	k.signal()
+	l.mu.Unlock()
+	for _, a := range asks { // the server no longer needs them
+		l.refuseAsk(a.id, "the call is over")
+	}
+	if !k.own {
+		l.h.pool.release(l, k.exclusive)
+	}
+}
+
+// parseAnswer returns the message of a response, which the gateway has made or checked.
+func parseAnswer(response []byte) *jsonrpc.Message {
+	if r, ok := jsonrpc.ParseReply(response); ok {
+		return &r.Message
+	}
+	m, err := jsonrpc.Parse(response)
+	if err != nil || m.Kind != jsonrpc.Response {
+		e := jsonrpc.ReasonError("the server's answer cannot be used", "invalid_response", false)
+		m, _ = jsonrpc.Parse(jsonrpc.NewError(jsonrpc.Null, e))
+	}
+	return m
+}
+
+// close closes the connection.
+func (l *link) close(reason string) {
+	if l.c != nil {
+		l.c.Close(reason)
+	}
+}
+
+// closed ends what is on a connection that has been closed.
+func (l *link) closed() {
+	l.h.pool.remove(l)
+	l.mu.Lock()
+	l.over = true
+	var open []jsonrpc.ID
+	for id := range l.calls {
+		open = append(open, id)
+	}
+	for s := range l.listeners {
+		s.end()
+	}
+	l.mu.Unlock()
+	for _, id := range open {
+		l.answered(id, jsonrpc.NewError(id, errEnded))
+	}
+	l.h.registry.Remove(l.c)
+	l.h.front.LogClosed(l.c)
+}
+
+// hold takes n more bytes from the budget, counted in held, or gives -n back.
+func (l *link) hold(held *int, n int) {
+	*held += n
+	l.c.HoldQueued(n)
+}

@@ -1,0 +1,189 @@
+package statelessclient
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// listener is the stream of one subscriptions/listen. Guarded by link.mu, but for the
+// fields above it.
+type listener struct {
+	id      json.RawMessage // of the request
+	changed chan struct{}   // has room for one: there is something to take
+
+	lists  stateless.Filter
+	notes  [][]byte
+	queued int
+	over   bool // the connection is closed, or the client too slow
+}
+
+func (s *listener) signal() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// end ends the stream. The caller holds link.mu.
+func (s *listener) end() {
+	s.over = true
+	s.signal()
+}
+
+// listen serves subscriptions/listen: a stream of the changes that the client asks for,
+// as long as the connection lasts.
+func (h *Handler) listen(a *reply, q *request) *front.Refusal {
+	wanted, ok := stateless.ReadFilter(q.Params())
+	if !ok {
+		return invalidParams("params.notifications must be an object that says what to listen for")
+	}
+	slices.Sort(wanted.URIs)
+	wanted.URIs = slices.Compact(wanted.URIs)
+	if !front.CanFlush(a.w) {
+		return refused(http.StatusInternalServerError, jsonrpc.ReasonError("streaming is not possible here", "no_stream", false))
+	}
+	l, why := h.connect(a, q, false)
+	if l == nil {
+		return why
+	}
+	defer h.pool.release(l, false)
+	s := &listener{id: json.RawMessage(q.ID), changed: make(chan struct{}, 1)}
+	ctx, cancel := context.WithCancel(a.r.Context())
+	defer cancel()
+	var honoured stateless.Filter
+	done := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(done)
+		honoured = l.subscribe(ctx, s, wanted)
+	}()
+	if !a.await(done) {
+		cancel()
+		<-done
+	}
+	defer l.unsubscribe(s, honoured.URIs)
+	ack, err := jsonrpc.Parse(jsonrpc.NewNotification(mcp.MethodAcknowledged, honoured.Params()))
+	if err != nil {
+		return refused(http.StatusInternalServerError, errEnded)
+	}
+	a.event(stateless.Mark(ack, s.id))
+	a.flush()
+	l.relay(a, s)
+	return nil
+}
+
+// relay writes the changes until the client goes or the connection ends.
+func (l *link) relay(a *reply, s *listener) {
+	beats, stop := a.beats()
+	defer stop()
+	for !a.over() {
+		l.mu.Lock()
+		notes, over := s.notes, s.over
+		s.notes = nil
+		l.hold(&s.queued, -s.queued)
+		l.mu.Unlock()
+		for _, n := range notes {
+			a.event(n)
+		}
+		if over {
+			meta := jsonrpc.SetMember(json.RawMessage("{}"), s.id, mcp.MetaSubscription)
+			a.result(stateless.Complete(mcp.MethodListen, jsonrpc.SetMember(json.RawMessage("{}"), meta, "_meta"), l.info()))
+			return
+		}
+		a.flush()
+		select {
+		case <-s.changed:
+		case <-beats:
+			a.beat()
+		case <-a.r.Context().Done():
+		}
+	}
+}
+
+// subscribe enters a listener, and returns what it gets of what it wants: what the server
+// has declared, and the resources that the server lets the connection subscribe to.
+func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filter) stateless.Filter {
+	capabilities, _ := jsonrpc.Member(l.result, "capabilities")
+	got := wanted.And(stateless.ChangingLists(capabilities))
+	l.mu.Lock()
+	s.lists = got
+	l.listeners[s] = struct{}{}
+	s.over = l.over
+	l.mu.Unlock()
+	if !l.declares("resources", "subscribe") {
+		return got
+	}
+	for _, uri := range wanted.URIs {
+		ok, err := l.subscribeTo(ctx, s, uri)
+		if ok {
+			got.URIs = append(got.URIs, uri)
+		}
+		if err != nil { // nobody waits, or the server does not answer
+			break
+		}
+	}
+	return got
+}
+
+// subscribeTo subscribes a listener to a resource, and reports whether that worked. Only
+// the first subscriber to a resource needs the server. It fails if the server does not
+// answer in time.
+func (l *link) subscribeTo(ctx context.Context, s *listener, uri string) (ok bool, err error) {
+	err = l.inTurn(ctx, func(ctx context.Context) error {
+		l.mu.Lock()
+		subscribed, full := l.resources.Subscribe(uri, s)
+		l.mu.Unlock()
+		if subscribed || full != nil {
+			ok = subscribed
+			return nil
+		}
+		m, err := l.ask(ctx, mcp.MethodSubscribe, uriParams(uri))
+		if err != nil || m.Result() == nil {
+			return err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.resources.Add(uri, s)
+		ok = true
+		return nil
+	})
+	return ok, err
+}
+
+func uriParams(uri string) json.RawMessage {
+	params, _ := json.Marshal(map[string]string{"uri": uri}) // strings always have a JSON form
+	return params
+}
+
+// unsubscribe removes a listener, and ends its subscriptions, which are to these
+// resources, at the server. A server that does not answer is not told of the others.
+func (l *link) unsubscribe(s *listener, uris []string) {
+	l.mu.Lock()
+	delete(l.listeners, s)
+	l.hold(&s.queued, -s.queued)
+	l.mu.Unlock()
+	for _, uri := range uris {
+		err := l.inTurn(context.Background(), func(ctx context.Context) error { // its client is gone
+			l.mu.Lock()
+			last := l.resources.Unsubscribe(uri, s)
+			l.mu.Unlock()
+			if !last {
+				return nil
+			}
+			_, err := l.ask(ctx, mcp.MethodUnsubscribe, uriParams(uri))
+			return err
+		})
+		if err != nil {
+			break
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.resources.Leave(s)
+}

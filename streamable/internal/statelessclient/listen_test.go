@@ -1,0 +1,375 @@
+package statelessclient_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
+)
+
+func listen(notifications, id string) ask {
+	return ask{method: "subscriptions/listen", params: `{"notifications":` + notifications + `}`, id: id}
+}
+
+func changed(what string) string {
+	return `{"jsonrpc":"2.0","method":"notifications/` + what + `/list_changed"}`
+}
+
+func updated(uri string) string {
+	return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"` + uri + `"}}`
+}
+
+// What a listener gets: the acknowledgement, what it asked for, and the end.
+func TestListen(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		r := f.begin(t, listen(`{"toolsListChanged":true,"resourceSubscriptions":["a:x","a:y","a:x"]}`, `"L"`))
+		synctest.Wait()
+		c := f.server.connections()[0]
+		want(t, "subscriptions", c.received("resources/subscribe"), `[{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:x"}}`+
+			` {"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"a:y"}}]`)
+		for _, m := range []string{changed("tools"), changed("prompts"), changed("resources"), updated("a:x/part")} {
+			c.send(nil, m)
+		}
+		synctest.Wait()
+		c.Close("server")
+		<-r.done
+		const meta = `"_meta":{"io.modelcontextprotocol/subscriptionId":"L"`
+		got := r.messages()
+		for i, want := range []string{
+			`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["a:x","a:y"]},` + meta + `}}}`,
+			`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{` + meta + `}}}`,
+			`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:x/part",` + meta + `}}}`,
+			`{"jsonrpc":"2.0","id":"L","result":{` + meta + `,"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}},"resultType":"complete"}}`,
+		} {
+			if i >= len(got) || got[i] != want {
+				t.Fatalf("message %d: got %q, want %s", i, got, want)
+			}
+		}
+		want(t, "messages", len(got), 4)
+		want(t, "buffering", r.header.Get("X-Accel-Buffering"), "no")
+	})
+}
+
+// A listener is told what it does not get.
+func TestListenHonoursWhatTheServerHas(t *testing.T) {
+	for _, tc := range []struct{ capabilities, want string }{
+		{`{}`, `{}`},
+		{`{"tools":{},"resources":{"listChanged":true}}`, `{"resourcesListChanged":true}`},
+		{`{"prompts":{"listChanged":true},"resources":{"subscribe":true}}`, `{"promptsListChanged":true,"resourceSubscriptions":["a:x"]}`},
+	} {
+		bubble(t, quiet, func(t *testing.T, f *fixture) {
+			f.server.capabilities = tc.capabilities
+			r := f.begin(t, listen(`{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["a:x"]}`, "1"))
+			synctest.Wait()
+			want(t, tc.capabilities, r.member("params", "notifications"), tc.want)
+		})
+	}
+}
+
+// The server sees the first subscriber of a resource, and the end of the last.
+func TestListenersShareSubscriptions(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		a := f.begin(t, listen(`{"resourceSubscriptions":["a:x","a:y"]}`, "1"))
+		synctest.Wait()
+		b := f.begin(t, listen(`{"resourceSubscriptions":["a:y"]}`, "2"))
+		synctest.Wait()
+		c := f.server.connections()[0]
+		want(t, "connections", len(f.server.connections()), 1)
+		want(t, "subscriptions", len(c.received("resources/subscribe")), 2)
+		c.send(nil, updated("a:x"))
+		c.send(nil, updated("a:y"))
+		synctest.Wait()
+		want(t, "messages of the first", len(a.messages()), 3)
+		want(t, "messages of the second", len(b.messages()), 2)
+		want(t, "subscription of the second", b.member("params", "_meta"), `{"io.modelcontextprotocol/subscriptionId":2}`)
+		a.cancel()
+		<-a.done
+		want(t, "unsubscriptions", c.received("resources/unsubscribe"), `[{"jsonrpc":"2.0","id":4,"method":"resources/unsubscribe","params":{"uri":"a:x"}}]`)
+		b.cancel()
+		<-b.done
+		want(t, "unsubscriptions", len(c.received("resources/unsubscribe")), 2)
+	})
+}
+
+// A listener that does not read ends, and listens again: it would miss a change.
+func TestSlowListenerEnds(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		w := &stuck{response: &response{header: make(http.Header), done: make(chan struct{})}, unblock: make(chan struct{}), at: 2}
+		go func() {
+			defer close(w.done)
+			f.post(w, listen(`{"resourceSubscriptions":["a:x"]}`, "1").request(t.Context()), "")
+		}()
+		synctest.Wait()
+		c := f.server.connections()[0]
+		for range 3000 {
+			c.send(nil, updated("a:x/"+strings.Repeat("x", 500)))
+		}
+		close(w.unblock)
+		<-w.done
+		if n := len(w.messages()); n < 1000 || n > 2999 || w.member("result", "resultType") != `"complete"` {
+			t.Errorf("%d messages, the last one %s", n, w.last())
+		}
+	})
+}
+
+// stuck is a response one of whose writes waits.
+type stuck struct {
+	*response
+	unblock chan struct{}
+	at      int // the write, from 1
+	writes  int
+}
+
+func (s *stuck) Write(p []byte) (int, error) {
+	if s.writes++; s.writes == s.at {
+		<-s.unblock
+	}
+	return s.response.Write(p)
+}
+
+func TestListenerHeartbeats(t *testing.T) {
+	bubble(t, statelessclient.Options{Options: front.Options{HeartbeatInterval: time.Second}, IdleTimeout: time.Minute}, func(t *testing.T, f *fixture) {
+		r := f.begin(t, listen(`{"toolsListChanged":true}`, "1"))
+		pause(10*time.Minute + 100*time.Millisecond)
+		want(t, "heartbeats", strings.Count(r.body.String(), ": heartbeat\n\n"), 600)
+		want(t, "open ones", f.registry.Len(), 1) // a listener uses its connection
+	})
+}
+
+// Behind a middleware that hides http.Flusher there are no streams, but all answers.
+func TestWithoutFlusher(t *testing.T) {
+	f := newFixture(t, quiet)
+	f.server.serve = func(c *conn, m *jsonrpc.Message) {
+		c.send(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+		c.answer(m, `{}`)
+	}
+	for method, status := range map[string]int{"tools/list": 200, "subscriptions/listen": 500} {
+		rec := httptest.NewRecorder()
+		f.post(struct{ http.ResponseWriter }{rec}, ask{method: method, params: `{"notifications":{}}`}.request(t.Context()), "")
+		want(t, method, rec.Code, status)
+		want(t, "type", rec.Header().Get("Content-Type"), "application/json")
+	}
+}
+
+func TestProgress(t *testing.T) {
+	f := newFixture(t, quiet)
+	progress := `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":%d}}`
+	f.server.serve = func(c *conn, m *jsonrpc.Message) {
+		c.send(m, fmt.Sprintf(progress, 1))
+		c.send(nil, fmt.Sprintf(progress, 9)) // nobody knows whose that is
+		c.send(m, fmt.Sprintf(progress, 2))
+		c.answer(m, `{"done":true}`)
+		c.send(m, fmt.Sprintf(progress, 3)) // too late
+	}
+	r := f.do(t, ask{method: "prompts/list", meta: `,"progressToken":"p"`})
+	got := r.messages()
+	want(t, "messages", len(got), 3)
+	want(t, "first", got[0], fmt.Sprintf(progress, 1))
+	want(t, "answer", r.member("result", "done"), true)
+	if strings.Contains(r.body.String(), "\nid:") {
+		t.Errorf("events have ids: %s", r.body.String())
+	}
+}
+
+// A client that does not read its response loses progress, not the answer.
+func TestSlowClientLosesProgress(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		var asked *jsonrpc.Message
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			asked = m
+			c.send(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0}}`)
+		}
+		w := &stuck{response: &response{header: make(http.Header), done: make(chan struct{})}, unblock: make(chan struct{}), at: 1}
+		go func() {
+			defer close(w.done)
+			f.post(w, ask{method: "prompts/list"}.request(t.Context()), "")
+		}()
+		synctest.Wait()
+		c := f.server.connections()[0]
+		for i := range 3000 {
+			c.send(asked, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":%d,"message":%q}}`, i, strings.Repeat("x", 500)))
+		}
+		c.answer(asked, `{"done":true}`)
+		close(w.unblock)
+		<-w.done
+		if n := len(w.messages()); n < 1000 || n > 2500 || w.member("result", "done") != "true" {
+			t.Errorf("%d messages, the last one %s", n, w.last())
+		}
+	})
+}
+
+const logLine = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":%q,"data":"d"}}`
+
+func logging(level string) string { return `,"io.modelcontextprotocol/logLevel":"` + level + `"` }
+
+// A request gets the log messages that it asks for, and no others.
+func TestLogMessages(t *testing.T) {
+	for _, tc := range []struct {
+		meta, capabilities string
+		related            bool
+		lines              int
+		levels             []string // that the server was told
+	}{
+		{logging("info"), allCapabilities, true, 2, []string{"info"}},
+		{logging("info"), allCapabilities, false, 2, []string{"info"}},
+		{logging("error"), allCapabilities, true, 1, []string{"error"}},
+		{logging("emergency"), allCapabilities, true, 0, []string{"emergency"}},
+		{"", allCapabilities, true, 0, nil},
+		{"", allCapabilities, false, 0, nil},
+		{logging("info"), `{}`, true, 2, nil}, // a server may send log messages all the same
+	} {
+		f := newFixture(t, quiet)
+		f.server.capabilities = tc.capabilities
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			related := m
+			if !tc.related {
+				related = nil
+			}
+			for _, level := range []string{"debug", "info", "error"} {
+				c.send(related, fmt.Sprintf(logLine, level))
+			}
+			c.answer(m, `{}`)
+		}
+		r := f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, meta: tc.meta})
+		want(t, fmt.Sprintf("%+v: lines", tc), len(r.messages())-1, tc.lines)
+		var levels []string
+		for _, m := range f.server.connections()[0].received("logging/setLevel") {
+			parsed, _ := jsonrpc.Parse([]byte(m))
+			raw, _ := jsonrpc.Member(parsed.Params(), "level")
+			level, _ := jsonrpc.Text(raw)
+			levels = append(levels, level)
+		}
+		want(t, "levels", levels, tc.levels)
+	}
+}
+
+// A log message that may be of several requests reaches none of them.
+func TestLogMessageOfAnUnknownRequest(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		var calls []*jsonrpc.Message
+		f.server.serve = func(_ *conn, m *jsonrpc.Message) { calls = append(calls, m) }
+		a := f.begin(t, ask{method: "prompts/list", meta: logging("debug")})
+		synctest.Wait()
+		b := f.begin(t, ask{method: "prompts/list", meta: logging("debug")})
+		synctest.Wait()
+		c := f.server.connections()[0]
+		c.send(nil, fmt.Sprintf(logLine, "error"))
+		for _, m := range calls {
+			c.answer(m, `{}`)
+		}
+		<-a.done
+		<-b.done
+		want(t, "messages", len(a.messages())+len(b.messages()), 2)
+	})
+}
+
+// The server's level is the most verbose one that a request wants, until it is over.
+func TestLevelOfSeveralRequests(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		var calls []*jsonrpc.Message
+		f.server.serve = func(_ *conn, m *jsonrpc.Message) { calls = append(calls, m) }
+		begin := func(level string) *response {
+			r := f.begin(t, ask{method: "prompts/list", meta: logging(level)})
+			synctest.Wait()
+			return r
+		}
+		c := func() *conn { return f.server.connections()[0] }
+		levels := func() int { return len(c().received("logging/setLevel")) }
+		a := begin("warning")
+		want(t, "levels", levels(), 1)
+		b := begin("error")
+		want(t, "levels with a less verbose request", levels(), 1)
+		d := begin("debug")
+		want(t, "levels with a more verbose request", levels(), 2)
+		for _, m := range calls {
+			c().answer(m, `{}`)
+		}
+		<-a.done
+		<-b.done
+		<-d.done
+		begin("error")
+		want(t, "levels afterwards", levels(), 3)
+	})
+}
+
+// A server that does not answer the end of one listener's subscriptions holds up no other
+// listener, and keeps the first one's request only for a while.
+func TestSilentServerHoldsUpNoOtherListener(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.silent = []string{"resources/unsubscribe"}
+		a := f.begin(t, listen(`{"resourceSubscriptions":["a:x","a:y","a:z"]}`, "1"))
+		synctest.Wait()
+		c := f.server.connections()[0]
+		a.cancel()
+		synctest.Wait()
+		want(t, "unsubscriptions", len(c.received("resources/unsubscribe")), 1)
+		b := f.begin(t, listen(`{"resourceSubscriptions":["b:x"]}`, "2"))
+		pause(5 * time.Second)
+		want(t, "what the second gets", b.member("params", "notifications"), `{"resourceSubscriptions":["b:x"]}`)
+		c.send(nil, updated("b:x"))
+		synctest.Wait()
+		want(t, "messages of the second", len(b.messages()), 2)
+		pause(10 * time.Second)
+		select {
+		case <-a.done:
+		default:
+			t.Error("the first one's request waits for the server")
+		}
+		want(t, "unsubscriptions", len(c.received("resources/unsubscribe")), 1)
+	})
+}
+
+// A subscription to a resource follows the end of an earlier one, and no other resource
+// waits for that.
+func TestSubscriptionsToOneResourceAreInOrder(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.silent = []string{"resources/unsubscribe"}
+		a := f.begin(t, listen(`{"resourceSubscriptions":["a:x"]}`, "1"))
+		synctest.Wait()
+		c := f.server.connections()[0]
+		a.cancel()
+		synctest.Wait()
+		b := f.begin(t, listen(`{"resourceSubscriptions":["a:x"]}`, "2"))
+		pause(time.Second)
+		want(t, "subscriptions before the answer", len(c.received("resources/subscribe")), 1)
+		c.RespondNow("3", []byte(`{"jsonrpc":"2.0","id":3,"result":{}}`))
+		synctest.Wait()
+		want(t, "subscriptions after it", len(c.received("resources/subscribe")), 2)
+		want(t, "what the second gets", b.member("params", "notifications"), `{"resourceSubscriptions":["a:x"]}`)
+	})
+}
+
+// A listener whose server does not answer sees heartbeats, and then what it gets.
+func TestSilentServerWhileSubscribing(t *testing.T) {
+	bubble(t, statelessclient.Options{Options: front.Options{HeartbeatInterval: time.Second}}, func(t *testing.T, f *fixture) {
+		f.server.silent = []string{"resources/subscribe"}
+		r := f.begin(t, listen(`{"toolsListChanged":true,"resourceSubscriptions":["a:x","a:y"]}`, "1"))
+		pause(4500 * time.Millisecond)
+		want(t, "heartbeats", strings.Count(r.body.String(), ": heartbeat\n\n"), 4)
+		want(t, "messages", len(r.messages()), 0)
+		pause(10 * time.Second)
+		want(t, "what it gets", r.member("params", "notifications"), `{"toolsListChanged":true}`)
+		want(t, "subscriptions", len(f.server.connections()[0].received("resources/subscribe")), 1)
+	})
+}
+
+// A client that goes while the server is asked leaves nothing behind.
+func TestListenerThatLeavesWhileSubscribing(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.silent = []string{"resources/subscribe"}
+		r := f.begin(t, listen(`{"resourceSubscriptions":["a:x","a:y"]}`, "1"))
+		synctest.Wait()
+		r.cancel()
+		<-r.done
+		c := f.server.connections()[0]
+		want(t, "subscriptions", len(c.received("resources/subscribe")), 1)
+		want(t, "cancellations", len(c.received("notifications/cancelled")), 1)
+	})
+}

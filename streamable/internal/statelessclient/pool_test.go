@@ -1,0 +1,285 @@
+package statelessclient_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
+)
+
+// Which requests share a connection.
+func TestClientsAreToldApart(t *testing.T) {
+	base := ask{method: "tools/list", principal: "ada", capabilities: `{"roots":{},"sampling":{"a":1}}`, info: `{"name":"n","version":"1"}`}
+	for name, tc := range map[string]struct {
+		change func(*ask)
+		shared bool
+	}{
+		"the same":              {func(*ask) {}, true},
+		"another method":        {func(a *ask) { a.method = "server/discover" }, true},
+		"a log level":           {func(a *ask) { a.meta = `,"io.modelcontextprotocol/logLevel":"info"` }, true},
+		"another header":        {func(a *ask) { a.header = map[string]string{"X-Other": "1"} }, true},
+		"another principal":     {func(a *ask) { a.principal = "eve" }, false},
+		"no principal":          {func(a *ask) { a.principal = "" }, false},
+		"other capabilities":    {func(a *ask) { a.capabilities = `{"roots":{}}` }, false},
+		"another program":       {func(a *ask) { a.info = `{"name":"m","version":"1"}` }, false},
+		"no program":            {func(a *ask) { a.info = "" }, false},
+		"another passed header": {func(a *ask) { a.header = map[string]string{"X-Key": "2"} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, statelessclient.Options{Options: front.Options{ForwardHeaders: []string{"X-Key"}}})
+			other := base
+			tc.change(&other)
+			f.do(t, base)
+			f.do(t, other)
+			want(t, "shared", len(f.server.connections()) == 1, tc.shared)
+		})
+	}
+}
+
+// Without a principal, the address tells strangers apart.
+func TestStrangersAreToldApart(t *testing.T) {
+	f := newFixture(t, quiet)
+	for _, addr := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "[2001:db8::1]:1", "[2001:db8::2]:1"} {
+		r := ask{method: "tools/list"}.request(t.Context())
+		r.RemoteAddr = addr
+		f.post(&response{header: make(http.Header)}, r, "")
+	}
+	want(t, "connections", len(f.server.connections()), 3) // the last two are of one network
+}
+
+// Calls that may ask have a connection to themselves, and leave it to the next.
+func TestCallsThatMayAskHaveTheirOwnConnection(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		answers := make(map[string]func())
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			name, _ := jsonrpc.Member(m.Params(), "name")
+			if m.Method == "prompts/get" {
+				answers[string(name)] = func() { c.answer(m, `{}`) }
+				return
+			}
+			c.answer(m, `{}`)
+		}
+		get := func(name, capabilities string) *response {
+			r := f.begin(t, ask{method: "prompts/get", params: fmt.Sprintf(`{"name":%q}`, name), capabilities: capabilities})
+			synctest.Wait()
+			return r
+		}
+		a := get("a", askAll)
+		b := get("b", askAll)
+		want(t, "connections of two calls", len(f.server.connections()), 2)
+		f.do(t, ask{method: "tools/list", capabilities: askAll}) // any connection will do
+		want(t, "connections", len(f.server.connections()), 2)
+		answers[`"b"`]()
+		<-b.done
+		c := get("c", askAll)
+		want(t, "connections after the end of one call", len(f.server.connections()), 2)
+		// Calls without capabilities share one.
+		d, e := get("d", `{}`), get("e", `{}`)
+		want(t, "connections with another client", len(f.server.connections()), 3)
+		for _, answer := range answers {
+			answer()
+		}
+		for _, r := range []*response{a, c, d, e} {
+			<-r.done
+		}
+	})
+}
+
+// A call for which there is no connection waits, and is refused at last.
+func TestCallsOfOneClientAreBounded(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.SetLimits(4, 1, 8)
+		var answer func()
+		f.server.serve = func(c *conn, m *jsonrpc.Message) { answer = func() { c.answer(m, `{}`) } }
+		a := ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}
+		first := f.begin(t, a)
+		synctest.Wait()
+		second := f.begin(t, a)
+		pause(10 * time.Second)
+		answer()
+		<-first.done
+		synctest.Wait()
+		third := f.begin(t, a)
+		<-third.done
+		want(t, "status", third.status, 503)
+		want(t, "reason", third.member("error", "data", "reason"), `"server_busy"`)
+		want(t, "id", third.member("id"), 1)
+		answer()
+		<-second.done
+		want(t, "result type", second.member("result", "resultType"), `"complete"`)
+		want(t, "connections", len(f.server.connections()), 1)
+	})
+}
+
+// A client that goes while it waits for a connection does not get one.
+func TestWaitingCallThatLeaves(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.SetLimits(4, 1, 8)
+		f.server.serve = func(*conn, *jsonrpc.Message) {}
+		a := ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}
+		f.begin(t, a)
+		synctest.Wait()
+		second := f.begin(t, a)
+		synctest.Wait()
+		second.cancel()
+		<-second.done
+		want(t, "calls", len(f.server.connections()[0].received("prompts/get")), 1)
+	})
+}
+
+func TestUnusedConnectionsAreClosed(t *testing.T) {
+	o := quiet
+	o.IdleTimeout = time.Minute
+	bubble(t, o, func(t *testing.T, f *fixture) {
+		f.do(t, ask{method: "tools/list"})
+		c := f.server.connections()[0]
+		pause(50 * time.Second)
+		f.do(t, ask{method: "tools/list"})
+		pause(50 * time.Second)
+		want(t, "state", c.State(), connstate.Initializing) // the test's server never opens its gate
+		pause(20 * time.Second)
+		want(t, "reason", c.Reason(), "idle")
+		want(t, "open ones", f.registry.Len(), 0)
+		f.do(t, ask{method: "tools/list"})
+		want(t, "connections", len(f.server.connections()), 2)
+	})
+}
+
+// A connection that closes ends its requests; the next request gets another one.
+func TestLostConnection(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(*conn, *jsonrpc.Message) {}
+		r := f.begin(t, ask{method: "tools/list"})
+		synctest.Wait()
+		f.server.connections()[0].Close("server")
+		<-r.done
+		want(t, "status", r.status, 200)
+		want(t, "reason", r.member("error", "data", "reason"), `"session_lost"`)
+		f.server.serve = nil
+		want(t, "status of the next", f.do(t, ask{method: "tools/list"}).status, 200)
+		want(t, "connections", len(f.server.connections()), 2)
+	})
+}
+
+func TestRoomIsMadeForNewClients(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.SetLimits(2, 16, 8)
+		for i := range 5 {
+			r := f.do(t, ask{method: "tools/list", principal: fmt.Sprint(i)})
+			want(t, "status", r.status, 200)
+			time.Sleep(time.Second)
+		}
+		want(t, "open ones", f.registry.Len(), 2)
+		for i, c := range f.server.connections() {
+			want(t, fmt.Sprintf("connection %d is open", i), c.Reason() == "", i >= 3)
+		}
+		f.server.serve = func(*conn, *jsonrpc.Message) {}
+		f.begin(t, ask{method: "tools/list", principal: "3"})
+		f.begin(t, ask{method: "tools/list", principal: "4"})
+		synctest.Wait()
+		want(t, "status", f.do(t, ask{method: "tools/list", principal: "5"}).status, 503)
+	})
+}
+
+// The limits of the registry hold for these connections too; unused ones make room.
+func TestLimitsOfTheRegistry(t *testing.T) {
+	f := newFixture(t, quiet)
+	registry := connstate.NewRegistry(connstate.Limits{MaxConnections: 1}, connstate.Options{})
+	f.Handler = statelessclient.New(f.front, f.server, registry, quiet)
+	want(t, "status", f.do(t, ask{method: "tools/list", principal: "a"}).status, 200)
+	want(t, "status of another", f.do(t, ask{method: "tools/list", principal: "b"}).status, 200)
+	want(t, "open ones", registry.Len(), 1)
+	registry.Drain()
+	r := f.do(t, ask{method: "tools/list", principal: "c"})
+	want(t, "status while draining", r.status, 503)
+	want(t, "id", r.member("id"), 1)
+}
+
+// With PassRequest no two requests share what may differ; a server that sees the principal
+// alone has connections as always.
+func TestPassedRequestsDoNotShareConnections(t *testing.T) {
+	for samePeer, connections := range map[bool]int{false: 2, true: 1} {
+		type tenant struct{}
+		o := statelessclient.Options{Options: front.Options{PassRequest: true, RequestContext: func(r *http.Request) (context.Context, error) {
+			return context.WithValue(r.Context(), tenant{}, r.Header.Get("X-Tenant")), nil
+		}}, SamePeer: samePeer}
+		f := newFixture(t, o)
+		var tenants []any
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			tenants = append(tenants, m.Context.Value(tenant{}))
+			c.answer(m, `{}`)
+		}
+		for _, name := range []string{"a", "b"} {
+			f.do(t, ask{method: "prompts/list", header: map[string]string{"X-Tenant": name}})
+		}
+		want(t, "tenants", tenants, "[a b]")
+		want(t, "connections", len(f.server.connections()), connections)
+		if !samePeer {
+			want(t, "open ones", f.registry.Len(), 0)
+			want(t, "tenant", f.server.connections()[1].Client().Context.Value(tenant{}), "b")
+		}
+	}
+}
+
+// A server that takes long to start must not look dead to what is between.
+func TestHeartbeatsWhileTheServerStarts(t *testing.T) {
+	bubble(t, statelessclient.Options{Options: front.Options{HeartbeatInterval: time.Second}}, func(t *testing.T, f *fixture) {
+		f.server.failing = "later"
+		r := f.begin(t, ask{method: "tools/list"})
+		pause(2500 * time.Millisecond)
+		c := f.server.connections()[0]
+		want(t, "heartbeats", strings.Count(r.body.String(), ": heartbeat\n\n"), 2)
+		c.RespondNow("1", []byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m"}}`))
+		<-r.done
+		want(t, "type", r.header.Get("Content-Type"), "text/event-stream")
+		want(t, "answer", string(r.last()), `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m"}}`)
+	})
+}
+
+// Where the registry limits the connections of an address, no other client makes room.
+func TestLimitOfAnAddressCostsOnlyItsOwn(t *testing.T) {
+	f := newFixture(t, quiet)
+	registry := connstate.NewRegistry(connstate.Limits{MaxPerIP: 1}, connstate.Options{})
+	f.Handler = statelessclient.New(f.front, f.server, registry, quiet)
+	post := func(principal, addr string) int {
+		r := ask{method: "tools/list"}.request(t.Context())
+		r.RemoteAddr = addr
+		w := &response{header: make(http.Header)}
+		f.post(w, r, principal)
+		return w.status
+	}
+	want(t, "status of one", post("ada", "192.0.2.1:1"), 200)
+	want(t, "status of another address", post("eve", "192.0.2.2:1"), 200)
+	want(t, "status of a third at the same address", post("bob", "192.0.2.2:1"), 429)
+	want(t, "open ones", registry.Len(), 2)
+}
+
+// A connection may close before its handshake begins: then the request is refused.
+func TestConnectionThatClosesAtOnce(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.Handler = statelessclient.New(f.front, closing{}, f.registry, quiet)
+		r := f.do(t, ask{method: "tools/list"})
+		want(t, "status", r.status, 503)
+		want(t, "reason", r.member("error", "data", "reason"), `"session_lost"`)
+		want(t, "open ones", f.registry.Len(), 0)
+	})
+}
+
+// closing closes its connections at once, as the gateway does when it shuts down.
+type closing struct{}
+
+func (closing) Accept(c *connstate.Connection) connstate.Handler {
+	c.Close("shutdown")
+	return closing{}
+}
+func (closing) Receive(*jsonrpc.Message)          {}
+func (closing) Refused(*connstate.Request, error) {}
+func (closing) Closed()                           {}

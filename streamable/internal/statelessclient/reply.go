@@ -1,0 +1,118 @@
+package statelessclient
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// reply is the response to one request: one JSON object, or a stream of events once
+// something comes before the result. One goroutine uses it.
+type reply struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	id   jsonrpc.ID
+	opts *Options
+
+	streams bool                // a result alone comes on a stream too
+	stream  *eventstream.Writer // nil: the stream has not begun
+	err     error               // of a write; the client is gone then
+}
+
+// begin begins the stream. It reports false if the response cannot be one.
+func (a *reply) begin() bool {
+	if a.stream == nil {
+		if !front.CanFlush(a.w) {
+			return false
+		}
+		a.stream = eventstream.NewWriter(a.w, a.r, a.opts.WriteTimeout)
+		a.stream.Begin()
+	}
+	return true
+}
+
+// event adds a notification to the stream. flush sends it.
+func (a *reply) event(message []byte) {
+	if a.begin() {
+		a.stream.Message("", message)
+	}
+}
+
+// beat shows the client, and what is between, that the request is alive.
+func (a *reply) beat() {
+	if a.begin() {
+		a.stream.Comment("heartbeat")
+		a.flush()
+		a.opts.Metrics.Heartbeat()
+	}
+}
+
+func (a *reply) flush() {
+	if a.stream != nil && a.err == nil && a.stream.Buffered() > 0 {
+		_, a.err = a.stream.Flush()
+	}
+}
+
+// result ends the response with a result.
+func (a *reply) result(result []byte) {
+	if a.streams {
+		a.begin()
+	}
+	a.end(http.StatusOK, jsonrpc.NewResult(a.id, result))
+}
+
+// fail ends the response with an error. A stream that has begun has status 200.
+func (a *reply) fail(status int, e *jsonrpc.Error) { a.end(status, jsonrpc.NewError(a.id, e)) }
+
+func (a *reply) end(status int, message []byte) {
+	if a.stream != nil {
+		a.stream.Message("", message)
+		a.flush()
+		return
+	}
+	header := a.w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Length", strconv.Itoa(len(message)))
+	a.w.WriteHeader(status)
+	_, a.err = front.WriteAll(a.w, a.r, message, a.opts.WriteTimeout)
+}
+
+// await waits until done is closed, with heartbeats. It reports false if the client goes
+// before that.
+func (a *reply) await(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+	}
+	beats, stop := a.beats()
+	defer stop()
+	for !a.over() {
+		select {
+		case <-done:
+			return true
+		case <-beats:
+			a.beat()
+		case <-a.r.Context().Done():
+		}
+	}
+	return false
+}
+
+// over reports whether the client is gone.
+func (a *reply) over() bool { return a.err != nil || a.r.Context().Err() != nil }
+
+// beats returns a channel with the moments for heartbeats, and what stops them.
+func (a *reply) beats() (<-chan time.Time, func()) {
+	if a.opts.HeartbeatInterval <= 0 {
+		return nil, func() {}
+	}
+	t := time.NewTicker(a.opts.HeartbeatInterval)
+	return t.C, t.Stop
+}

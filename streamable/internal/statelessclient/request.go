@@ -1,0 +1,152 @@
+package statelessclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
+)
+
+// request is a client's request, and what its _meta says.
+type request struct {
+	*jsonrpc.Message
+	principal string
+	meta      stateless.Meta
+	logLevel  sharing.Level   // 0: no log messages
+	passed    context.Context // what is passed on of the HTTP request; nil: nothing
+}
+
+// refused is the refusal of a request, with the JSON-RPC error e.
+func refused(status int, e *jsonrpc.Error) *front.Refusal {
+	return front.RefusedWith(status, metrics.PostInvalidRequest, e)
+}
+
+func invalidParams(format string, args ...any) *front.Refusal {
+	return refused(http.StatusBadRequest, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, format, args...))
+}
+
+func mismatch(format string, args ...any) *front.Refusal {
+	return refused(http.StatusBadRequest, jsonrpc.Errorf(mcp.CodeHeaderMismatch, format, args...))
+}
+
+// parseRequest reads the _meta of a request.
+func parseRequest(m *jsonrpc.Message, principal string) (*request, *front.Refusal) {
+	meta, err := stateless.ReadMeta(m.Params())
+	if err != nil {
+		return nil, invalidParams("%v", err)
+	}
+	q := &request{Message: m, principal: principal, meta: meta}
+	if meta.LogLevel != nil {
+		level, _ := jsonrpc.Text(meta.LogLevel)
+		if q.logLevel = sharing.ParseLevel(level); q.logLevel == 0 {
+			return nil, invalidParams("%q is no level", mcp.MetaLogLevel)
+		}
+	}
+	return q, nil
+}
+
+// declares reports whether the client has declared a capability.
+func (q *request) declares(names ...string) bool { return mcp.Declares(q.meta.Capabilities, names...) }
+
+// mayAsk reports whether the server may ask the client something during the request.
+func (q *request) mayAsk() bool {
+	return stateless.AsksInput(q.Method) && (q.declares("elicitation") || q.declares("sampling") || q.declares("roots"))
+}
+
+// inputResponses returns the answers in a request, by their keys.
+func (q *request) inputResponses() (map[string]json.RawMessage, *front.Refusal) {
+	raw, ok := jsonrpc.Member(q.Params(), "inputResponses")
+	if !ok {
+		return nil, nil
+	}
+	var answers map[string]json.RawMessage
+	if raw[0] != '{' || json.Unmarshal(raw, &answers) != nil {
+		return nil, invalidParams("params.inputResponses must be an object")
+	}
+	if len(answers) > maxAnswers {
+		return nil, invalidParams("params.inputResponses has more than %d answers", maxAnswers)
+	}
+	for name, answer := range answers {
+		if answer[0] != '{' {
+			return nil, invalidParams("params.inputResponses: the answer %.32q must be an object", name)
+		}
+	}
+	return answers, nil
+}
+
+// checkHeaders compares the headers that repeat parts of a request with these parts.
+func checkHeaders(h http.Header, q *request) *front.Refusal {
+	wanted, err := stateless.Headers(q.meta.Version, q.Method, q.Params())
+	if err != nil {
+		return invalidParams("%v", err)
+	}
+	for _, want := range wanted {
+		got, why := oneHeader(h, want.Name)
+		switch {
+		case why != nil:
+			return why
+		case got == nil:
+			return mismatch("header %s is missing", want.Name)
+		case *got != want.Value:
+			return mismatch("header %s is not what the body says", want.Name)
+		}
+	}
+	return nil
+}
+
+// oneHeader returns the decoded value of a header, nil for none. Several are refused:
+// what is between client and server may read another one.
+func oneHeader(h http.Header, name string) (*string, *front.Refusal) {
+	values := h.Values(name)
+	switch {
+	case len(values) == 0:
+		return nil, nil
+	case len(values) > 1:
+		return nil, mismatch("header %.64s is there %d times", name, len(values))
+	}
+	value, ok := stateless.Decode(strings.Trim(values[0], " \t"))
+	if !ok {
+		return nil, mismatch("header %.64s is not valid base64", name)
+	}
+	return &value, nil
+}
+
+// checkArgument compares the header that repeats an argument of a tool with it.
+func checkArgument(h http.Header, p stateless.Param, params json.RawMessage) *front.Refusal {
+	name := stateless.HeaderParam + p.Name
+	got, why := oneHeader(h, name)
+	if why != nil {
+		return why
+	}
+	raw, there := p.Argument(params)
+	switch {
+	case !there && got == nil:
+		return nil
+	case !there:
+		return mismatch("header %.64s is for an argument that is not there", name)
+	case got == nil:
+		return mismatch("header %.64s is missing", name)
+	}
+	if want, ok := stateless.Text(raw); !ok || *got != want && !sameNumber(*got, want, raw) {
+		return mismatch("header %.64s is not what the body says", name)
+	}
+	return nil
+}
+
+// sameNumber reports whether a header says the number raw, whose text is want: numbers may
+// be written in several ways.
+func sameNumber(got, want string, raw json.RawMessage) bool {
+	if bytes.ContainsRune([]byte(`"tf`), rune(raw[0])) || !json.Valid([]byte(got)) || got[0] == '"' {
+		return false
+	}
+	text, ok := stateless.Text(json.RawMessage(got))
+	return ok && text == want
+}

@@ -1,0 +1,365 @@
+package statelessclient_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
+)
+
+// server stands behind the connections of a test: a server of 2025-11-25 that a script
+// describes. It answers initialize, logging/setLevel and subscriptions by itself.
+type server struct {
+	capabilities string
+	// failing is the error that initialize gets; empty: it works; "later": no answer.
+	failing string
+	// silent are the methods that get no answer.
+	silent []string
+	// serve handles all other requests; nil: the result is {}.
+	serve func(c *conn, m *jsonrpc.Message)
+	// responded is called with each response of the client; may be nil.
+	responded func(c *conn)
+
+	mu     sync.Mutex
+	conns  []*conn
+	faults []string
+}
+
+// wrong notes something that must not happen.
+func (s *server) wrong(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, fmt.Sprintf(format, args...))
+}
+
+// conn is one connection, as its server sees it.
+type conn struct {
+	*connstate.Connection
+	s *server
+
+	mu  sync.Mutex
+	got []*jsonrpc.Message // all but initialize
+}
+
+func (s *server) Accept(c *connstate.Connection) connstate.Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns = append(s.conns, &conn{Connection: c, s: s})
+	return s.conns[len(s.conns)-1]
+}
+
+// connections returns the connections that there have been.
+func (s *server) connections() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.conns)
+}
+
+func (c *conn) Receive(m *jsonrpc.Message) {
+	if m.Method == "initialize" {
+		if c.s.failing == "later" { // the test answers
+			return
+		}
+		if c.s.failing != "" {
+			c.RespondNow(m.ID, []byte(`{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":`+c.s.failing+`}`))
+			return
+		}
+		c.answer(m, `{"protocolVersion":"2025-11-25","capabilities":`+c.s.capabilities+`,"serverInfo":{"name":"s","version":"1"},"instructions":"i"}`)
+		return
+	}
+	c.mu.Lock()
+	c.got = append(c.got, m)
+	c.mu.Unlock()
+	switch {
+	case m.Kind == jsonrpc.Response && c.s.responded != nil:
+		c.s.responded(c)
+	case m.Kind != jsonrpc.Request, slices.Contains(c.s.silent, m.Method):
+	case c.s.serve == nil, m.Method == "logging/setLevel", m.Method == "resources/subscribe", m.Method == "resources/unsubscribe":
+		c.answer(m, `{}`)
+	default:
+		c.s.serve(c, m)
+	}
+}
+
+func (c *conn) Refused(*connstate.Request, error) {}
+func (c *conn) Closed()                           {}
+
+func (c *conn) answer(m *jsonrpc.Message, result string) {
+	c.RespondNow(m.ID, jsonrpc.NewResult(m.ID, json.RawMessage(result)))
+}
+
+func (c *conn) fail(m *jsonrpc.Message, e string) {
+	c.RespondNow(m.ID, []byte(`{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":`+e+`}`))
+}
+
+// send sends a message that came with the request related; nil: unknown.
+func (c *conn) send(related *jsonrpc.Message, message string) {
+	var id jsonrpc.ID
+	if related != nil {
+		id = related.ID
+	}
+	_ = c.Send(id, []byte(message))
+}
+
+// received returns the messages so far whose method or kind is one of these.
+func (c *conn) received(kinds ...string) (found []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.got {
+		if slices.Contains(kinds, m.Method) || slices.Contains(kinds, m.Kind.String()) {
+			found = append(found, string(m.Raw()))
+		}
+	}
+	return found
+}
+
+// fixture is a Handler with all that a test looks at.
+type fixture struct {
+	*statelessclient.Handler
+	server   *server
+	registry *connstate.Registry
+	front    *front.Front
+	prom     *prometheus.Registry
+}
+
+const allCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"logging":{},"tasks":{}}`
+
+func newFixture(t testing.TB, o statelessclient.Options) *fixture {
+	t.Helper()
+	s := &server{capabilities: allCapabilities}
+	prom := prometheus.NewRegistry()
+	counts := metrics.New(prom)
+	o.Metrics = counts
+	f, err := front.New(o.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: budget.New(-1, counts), Metrics: counts})
+	w := &fixture{prom: prom, Handler: statelessclient.New(f, s, registry, o), server: s, registry: registry, front: f}
+	t.Cleanup(func() {
+		for _, c := range registry.All() {
+			c.Close(metrics.ClosedShutdown)
+		}
+		if n := registry.Len(); n > 0 {
+			t.Errorf("%d connections are left", n)
+		}
+	})
+	return w
+}
+
+// ask is a request of a client.
+type ask struct {
+	method, params     string // params without _meta
+	id                 string // default 1
+	principal          string
+	capabilities, info string            // of _meta; default {}, and none
+	meta               string            // more members of _meta: `,"a":1`
+	header             map[string]string // in place of those that belong to the request; "": none
+	body               string            // in place of that of the request
+}
+
+// message returns the body of the request.
+func (a ask) message() string {
+	if a.body != "" {
+		return a.body
+	}
+	params := strings.TrimSuffix(strings.TrimSpace(a.params), "}")
+	if params == "" {
+		params = "{"
+	}
+	if params != "{" {
+		params += ","
+	}
+	meta := fmt.Sprintf(`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":%s`, or(a.capabilities, "{}"))
+	if a.info != "" {
+		meta += `,"io.modelcontextprotocol/clientInfo":` + a.info
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s"_meta":{%s%s}}}`, or(a.id, "1"), a.method, params, meta, a.meta)
+}
+
+func or(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// request returns the POST with the headers that a client sends.
+func (a ask) request(ctx context.Context) *http.Request {
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(a.message()))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("MCP-Protocol-Version", "2026-07-28")
+	r.Header.Set("Mcp-Method", a.method)
+	for _, member := range []string{"name", "uri"} {
+		if raw, ok := jsonrpc.Member(json.RawMessage(a.message()), "params", member); ok && strings.Contains("tools/call prompts/get resources/read", a.method) {
+			name, _ := jsonrpc.Text(raw)
+			r.Header.Set("Mcp-Name", name)
+		}
+	}
+	for name, value := range a.header {
+		if value == "" {
+			r.Header.Del(name)
+			continue
+		}
+		r.Header.Set(name, value)
+	}
+	return r
+}
+
+// response is what a client has got so far.
+type response struct {
+	done   chan struct{} // closed at its end
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	header http.Header
+	status int
+	body   strings.Builder
+}
+
+func (r *response) Header() http.Header { return r.header }
+func (r *response) FlushError() error   { return nil }
+
+func (r *response) WriteHeader(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.status == 0 {
+		r.status = status
+	}
+}
+
+func (r *response) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.body.Write(p)
+}
+
+// messages returns the messages of the response, in order.
+func (r *response) messages() (all []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.header.Get("Content-Type") != "text/event-stream" {
+		return append(all, strings.TrimSpace(r.body.String()))
+	}
+	for line := range strings.SplitSeq(r.body.String(), "\n") {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			all = append(all, data)
+		}
+	}
+	return all
+}
+
+// last returns the last message, which is the answer once the response is over.
+func (r *response) last() json.RawMessage {
+	all := r.messages()
+	if len(all) == 0 {
+		return nil
+	}
+	return json.RawMessage(all[len(all)-1])
+}
+
+// member returns what names lead to in the answer; empty for nothing.
+func (r *response) member(names ...string) string {
+	raw, _ := jsonrpc.Member(r.last(), names...)
+	return string(raw)
+}
+
+// post serves a request as a handler of /mcp does.
+func (f *fixture) post(w http.ResponseWriter, r *http.Request, principal string) {
+	body, why := f.front.ReadBody(w, r, func(int, int) error { return nil })
+	if why == nil {
+		var m *jsonrpc.Message
+		if m, why = front.ParseMessage(body.Bytes); why == nil {
+			f.ServePOST(w, r, principal, m, strings.HasPrefix(r.Header.Get("Accept"), "text/"))
+			return
+		}
+	}
+	f.front.RefuseMessage(w, r, why)
+}
+
+// begin sends a request, and returns its response at once.
+func (f *fixture) begin(t testing.TB, a ask) *response {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	w := &response{header: make(http.Header), done: make(chan struct{}), cancel: cancel}
+	go func() {
+		defer close(w.done)
+		f.post(w, a.request(ctx), a.principal)
+	}()
+	t.Cleanup(func() { cancel(); <-w.done })
+	return w
+}
+
+// do sends a request and waits for the end of its response.
+func (f *fixture) do(t testing.TB, a ask) *response {
+	t.Helper()
+	w := f.begin(t, a)
+	<-w.done
+	return w
+}
+
+// bubble runs a test with a fixture in a synctest bubble.
+func bubble(t *testing.T, o statelessclient.Options, test func(t *testing.T, f *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, o)
+		test(t, f)
+		for _, c := range f.registry.All() {
+			c.Close(metrics.ClosedShutdown)
+		}
+		pause(time.Hour) // the end of all that waits for a client
+		for _, fault := range f.server.faults {
+			t.Error(fault)
+		}
+		want(t, "held bytes", f.series(t, "mcp_sse_held_bytes"), 0)
+	})
+}
+
+// series returns the value of a metric without labels.
+func (f *fixture) series(t testing.TB, name string) float64 {
+	t.Helper()
+	all, err := f.prom.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.GetName() == name {
+			return m.GetMetric()[0].GetGauge().GetValue() + m.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("there is no %s", name)
+	return 0
+}
+
+// quiet are the options of tests that count what a stream holds.
+var quiet = statelessclient.Options{Options: front.Options{HeartbeatInterval: -1}}
+
+// A short wait, in the time of a bubble.
+func pause(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func want(t testing.TB, what string, got, want any) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}

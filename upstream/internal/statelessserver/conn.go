@@ -1,0 +1,326 @@
+// Package statelessserver presents a server of MCP 2026-07-28, which has neither an
+// initialize nor sessions, as one session of 2025-11-25. The packages above need not
+// know the difference.
+//
+//	initialize, logging/setLevel       answered here; every later request carries what they say
+//	ping                               server/discover: its answer shows that the server is there
+//	any other request                  one POST, with _meta and the headers that mirror it
+//	input_required                     requests to the client, then the same request with the answers
+//	resources/subscribe, list_changed  subscriptions/listen
+//	notifications/cancelled, Close     close the response
+//
+// Everything else passes byte for byte. Package internal/stateless holds the vocabulary.
+package statelessserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+)
+
+// Conn presents a stateless server (MCP 2026-07-28, Streamable HTTP) as one session
+// of 2025-11-25. It opens nothing at the server: each request repeats what the
+// client's initialize said.
+//
+// Each request is a POST in its own goroutine, until it is answered; so is each stream of
+// changes, until it is no longer wanted. All end with ctx. Close waits for them, at most 2 s.
+type Conn struct {
+	x      *exchange.Endpoint
+	ctx    context.Context // lives as long as the session; it is no caller's, so it is kept here
+	cancel context.CancelFunc
+	inbox  *buffer.Queue // for Recv
+	// running are the goroutines. None is added after closed is set.
+	running sync.WaitGroup
+	alive   singleflight.Group // asks whether the server is there
+	tools   stateless.Tools
+
+	mu         sync.Mutex // guards all below
+	closed     error      // why the session is over; nil while it is not
+	discovered json.RawMessage
+	meta       stateless.Meta
+	keys       bool // the client wants mcp.InputKeys
+	nextID     int64
+	calls      exchange.Calls      // by the ids that the owner of the session gave
+	left       map[string]bool     // tools that are left out and logged
+	asks       map[jsonrpc.ID]*ask // by our ids
+	lists      bool                // the changes of lists are followed
+	resources  map[string]*changes // that the client subscribes to, by URI
+}
+
+var _ jsonrpc.Attributed = (*Conn)(nil)
+
+// New returns a session with the server behind x. discovered is the server's result
+// of server/discover; nil: initialize asks for it.
+func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
+	c := &Conn{
+		x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit, x.Held),
+		left: make(map[string]bool), asks: make(map[jsonrpc.ID]*ask), resources: make(map[string]*changes),
+	}
+	c.calls.Held = x.Held
+	c.ctx, c.cancel = x.Session()
+	return c
+}
+
+// Send takes one message. It fails with jsonrpc.ErrBusy while 4096 messages, or 8 MiB
+// of them, are in work, and with the reason after the end of the session.
+func (c *Conn) Send(msg []byte) error {
+	m, err := jsonrpc.Parse(msg)
+	switch {
+	case err != nil:
+		return fmt.Errorf("send: %w", err)
+	case m.Kind == jsonrpc.Request:
+		return c.begin(m, c.serve)
+	case m.Kind == jsonrpc.Response:
+		return c.answered(m)
+	}
+	return c.notify(m)
+}
+
+// begin runs work for a message in its own goroutine. Before it returns, it applies
+// what the message changes in the session, so that the next message sees it.
+func (c *Conn) begin(m *jsonrpc.Message, work func(*exchange.Call)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed != nil {
+		return c.closed
+	}
+	k, err := c.calls.Begin(c.ctx, m)
+	if err != nil {
+		return err
+	}
+	switch k.Method {
+	case mcp.MethodInitialize:
+		level := c.meta.LogLevel
+		c.meta, c.keys = stateless.MetaOf(m.Params())
+		c.meta.LogLevel = level
+	case mcp.MethodSetLevel:
+		if level, ok := jsonrpc.Member(m.Params(), "level"); ok && level[0] == '"' {
+			c.meta.LogLevel = level
+		}
+	case mcp.MethodSubscribe:
+		work = c.subscribeLocked(uriOf(m))
+	case mcp.MethodUnsubscribe:
+		c.unsubscribeLocked(uriOf(m))
+	}
+	c.running.Go(func() { // ends with k.Ctx at the latest
+		work(k)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.calls.Finish(k)
+	})
+	return nil
+}
+
+// serve answers a request.
+func (c *Conn) serve(k *exchange.Call) {
+	switch method := k.Method; {
+	case method == mcp.MethodInitialize:
+		c.initialize(k)
+	case method == mcp.MethodPing:
+		c.ping(k)
+	case method == mcp.MethodSetLevel, method == mcp.MethodUnsubscribe:
+		c.result(k, json.RawMessage("{}"))
+	case method == mcp.MethodDiscover, method == mcp.MethodListen, strings.HasPrefix(method, "tasks/"):
+		c.fail(k, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %.64s", method))
+	case method == mcp.MethodCallTool && has(k.Msg.Params(), "task"):
+		c.fail(k, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server has no tasks of MCP 2025-11-25"))
+	default:
+		c.forward(k)
+	}
+}
+
+func has(obj json.RawMessage, name string) bool {
+	_, ok := jsonrpc.Member(obj, name)
+	return ok
+}
+
+// initialize answers from the server's result of server/discover.
+func (c *Conn) initialize(k *exchange.Call) {
+	c.mu.Lock()
+	discovered := c.discovered
+	c.mu.Unlock()
+	if discovered == nil {
+		m, release, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil)
+		defer release()
+		switch {
+		case err != nil:
+			c.failed(k, err)
+			return
+		case m.Error() != nil:
+			c.refuse(k, m)
+			return
+		}
+		discovered = m.Result()
+		c.mu.Lock()
+		c.discovered = discovered
+		c.mu.Unlock()
+	}
+	name := "remote" // of a server that gives none
+	if u, err := url.Parse(c.x.URL); err == nil && u.Host != "" {
+		name = u.Host
+	}
+	c.result(k, stateless.InitializeResult(discovered, k.Msg.Params(), name))
+}
+
+// ping asks for server/discover, which every server of this version answers. Any
+// response shows that the server is there.
+func (c *Conn) ping(k *exchange.Call) {
+	_, release, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil)
+	defer release()
+	if err != nil {
+		c.failed(k, err)
+		return
+	}
+	c.result(k, json.RawMessage("{}"))
+}
+
+// own returns a request of the gateway. post gives it an id.
+func own(method string) *jsonrpc.Message {
+	m, _ := jsonrpc.Parse(jsonrpc.NewRequest("0", method, nil)) // is valid
+	return m
+}
+
+// notify takes a notification.
+func (c *Conn) notify(m *jsonrpc.Message) error {
+	if m.Method != mcp.MethodCancelled && m.Method != mcp.MethodInitialized && m.Method != mcp.MethodRootsChanged && m.Method != mcp.MethodProgress {
+		return c.begin(m, c.tell)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch m.Method { // this version has neither of the others
+	case mcp.MethodCancelled: // the end of its response tells the server; the request gets no answer
+		id, _ := jsonrpc.Member(m.Params(), "requestId")
+		if k := c.calls.Open(jsonrpc.ID(id)); k != nil && k.Method != mcp.MethodInitialize {
+			c.calls.Answer(k)
+			k.Cancel()
+		}
+	case mcp.MethodInitialized:
+		c.followListsLocked()
+	}
+	return c.closed
+}
+
+// mint returns an id for the wire.
+func (c *Conn) mint() jsonrpc.ID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nextID++
+	return jsonrpc.ID(strconv.FormatInt(c.nextID, 10))
+}
+
+// result answers a request.
+func (c *Conn) result(k *exchange.Call, result json.RawMessage) {
+	c.answer(k, jsonrpc.NewResult(k.ID, result))
+}
+
+// fail answers a request with an error of the gateway.
+func (c *Conn) fail(k *exchange.Call, e *jsonrpc.Error) {
+	c.answer(k, jsonrpc.NewError(k.ID, e))
+}
+
+// refuse answers a request with an error of the server. If another version has
+// replaced the server, all later requests fail too: the session ends, and the next
+// one finds out what the server speaks.
+func (c *Conn) refuse(k *exchange.Call, m *jsonrpc.Message) {
+	if e := translateError(m); e != nil {
+		c.fail(k, e)
+	} else {
+		c.answer(k, m.WithID(k.ID))
+	}
+	if exchange.ErrorCode(m) == mcp.CodeUnsupportedVersion {
+		c.end(errOtherVersion)
+	}
+}
+
+// failed answers a request that got no response. An error that is not a
+// *jsonrpc.Error ends the session.
+func (c *Conn) failed(k *exchange.Call, err error) {
+	switch e, ok := errors.AsType[*jsonrpc.Error](err); {
+	case ok:
+		c.fail(k, e)
+	case k.Ctx.Err() == nil:
+		c.end(err)
+	}
+}
+
+// answer answers a request, unless the client has cancelled it.
+func (c *Conn) answer(k *exchange.Call, msg []byte) {
+	c.mu.Lock()
+	unanswered := c.calls.Answer(k)
+	c.mu.Unlock()
+	if unanswered {
+		_ = c.inbox.PushFor(msg, k.ID) // fails at the end of the session, when nobody waits
+	}
+}
+
+// Recv returns the next message of the server.
+func (c *Conn) Recv() ([]byte, error) { return c.inbox.Pop() }
+
+// RecvFor is Recv. It also returns the id of the request on whose response the
+// message came; empty for a message about a change.
+func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.inbox.PopFor() }
+
+// end ends the session because of err.
+func (c *Conn) end(err error) {
+	c.mu.Lock()
+	first := c.closed == nil
+	if first {
+		c.closed = err
+	}
+	c.mu.Unlock()
+	if first {
+		c.x.Log.Warn("server not reached", "err", err)
+	}
+	c.inbox.End(err)
+	c.cancel()
+}
+
+// Close ends the session and cancels the requests in flight. It takes at most 2 s.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	if c.closed == nil {
+		c.closed = jsonrpc.ErrClosed
+	}
+	c.mu.Unlock()
+	c.inbox.Abort(jsonrpc.ErrClosed)
+	c.cancel()
+	done := make(chan struct{})
+	go func() { // ends when all others have ended
+		c.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(exchange.CloseTimeout):
+	}
+	return nil
+}
+
+// drop takes a message that came before the answer to a request, and means nothing there:
+// servers of this version must not send requests.
+func (c *Conn) drop(m *jsonrpc.Message) {
+	reason := metrics.DroppedUnknownRequest
+	switch m.Kind {
+	case jsonrpc.Response:
+		reason = metrics.DroppedUnknownResponse
+	case jsonrpc.Invalid:
+		reason = metrics.DroppedInvalidMessage
+	}
+	c.x.Metrics.Dropped(reason)
+	c.x.Log.Debug("message of the server dropped", "why", m.String())
+}

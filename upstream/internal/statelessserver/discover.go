@@ -1,0 +1,126 @@
+package statelessserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+)
+
+const (
+	// discoverTimeout is how long a server may take to say what it speaks. A server
+	// that knows the method answers at once.
+	discoverTimeout = 10 * time.Second
+	discoverID      = jsonrpc.ID("1")
+)
+
+// Discover asks the server whether it speaks MCP 2026-07-28, and returns its result of
+// server/discover if so. It returns nil without an error for a server that needs a
+// handshake, or is none, also after 10 s of silence. It fails when the server cannot
+// be reached, fails, refuses access, or speaks a later version only.
+func Discover(ctx context.Context, x *exchange.Endpoint) (json.RawMessage, error) {
+	asked, cancel := context.WithTimeout(ctx, discoverTimeout)
+	defer cancel()
+	resp, err := x.Do(asked, http.MethodPost, discoverRequest(), http.Header{
+		stateless.HeaderVersion: {mcp.VersionStateless}, stateless.HeaderMethod: {mcp.MethodDiscover},
+	})
+	switch {
+	case err != nil && asked.Err() != nil && ctx.Err() == nil:
+		return nil, nil // an old server may ignore an unknown method
+	case err != nil:
+		return nil, fmt.Errorf("connect: %w", err)
+	}
+	defer resp.Body.Close()
+	if err := x.CheckAccess(resp); err != nil {
+		return nil, err
+	}
+	m := discovered(x, resp)
+	switch {
+	case m == nil && saysNothing(resp):
+		return nil, fmt.Errorf("connect to %s: %s", x.Place(), exchange.StatusError(resp, nil).Message)
+	case m != nil && m.Result() != nil && slices.Contains(versions(m.Result(), "supportedVersions"), mcp.VersionStateless):
+		return m.Result(), nil
+	case m != nil && m.Error() != nil:
+		err = discoverError(x, m.Error())
+	}
+	forget(asked, x, resp)
+	return nil, err
+}
+
+func discoverRequest() []byte {
+	info, _ := json.Marshal(map[string]string{"name": "mcp-sse", "version": buildinfo.Read().Version}) // strings have a JSON form
+	params, _ := stateless.Meta{ClientInfo: info}.Into(nil)                                            // which are an object
+	return jsonrpc.NewRequest(discoverID, mcp.MethodDiscover, params)
+}
+
+// discovered returns the JSON-RPC response to the request, nil for none. What cannot
+// be read tells nothing.
+func discovered(x *exchange.Endpoint, resp *http.Response) *jsonrpc.Message {
+	if resp.StatusCode >= 300 {
+		m, _ := exchange.ErrorResponse(resp, discoverID)
+		return m
+	}
+	r := exchange.Reader{Endpoint: x, ID: discoverID}
+	defer r.Release()
+	m, _ := r.Read(resp)
+	return m
+}
+
+// saysNothing reports whether a response is a failure or a redirect, and so no
+// evidence of what the server speaks.
+func saysNothing(resp *http.Response) bool {
+	code := resp.StatusCode
+	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests ||
+		code >= 300 && code < 400
+}
+
+// discoverError returns an error for a server that speaks MCP 2026-07-28 or later and
+// refuses server/discover. It returns nil for any other error of the server, and for a
+// server that supports versions with a handshake.
+func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
+	var e jsonrpc.Error
+	if json.Unmarshal(raw, &e) != nil {
+		return nil
+	}
+	switch e.Code {
+	case mcp.CodeHeaderMismatch, mcp.CodeMissingCapability:
+	case mcp.CodeUnsupportedVersion:
+		data, _ := jsonrpc.Member(raw, "data")
+		if slices.ContainsFunc(versions(data, "supported"), func(v string) bool { return v < mcp.VersionStateless }) {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return fmt.Errorf("connect to %s: the server refused server/discover: %.200s (code %d)", x.Place(), e.Message, e.Code)
+}
+
+// versions returns a member that is a list of strings.
+func versions(obj json.RawMessage, member string) []string {
+	raw, _ := jsonrpc.Member(obj, member)
+	var all []string
+	if json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	return all
+}
+
+// forget ends a session that the server has opened for server/discover.
+func forget(ctx context.Context, x *exchange.Endpoint, resp *http.Response) {
+	id := resp.Header.Get(exchange.HeaderSession)
+	if id == "" {
+		return
+	}
+	ended, err := x.Do(ctx, http.MethodDelete, nil, http.Header{exchange.HeaderSession: {id}})
+	if err == nil { // else the server's own timeout ends it
+		exchange.Discard(ended)
+	}
+}

@@ -1,0 +1,203 @@
+package statelessserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
+)
+
+const (
+	// maxSubscriptions bounds the resources that a session is subscribed to, each of which
+	// takes a response of the server.
+	maxSubscriptions = 256
+	// ackTimeout is how long a server may take to acknowledge a subscriptions/listen.
+	ackTimeout = 10 * time.Second
+	// steadyListen is how long a stream of changes must last for the pauses to start
+	// over.
+	steadyListen = 30 * time.Second
+	// The pauses before a stream of changes is opened again double from the first to
+	// the last. Each is drawn at random between zero and twice its mean.
+	firstListenPause = 500 * time.Millisecond
+	maxListenPause   = 30 * time.Second
+)
+
+// changes is a subscriptions/listen: one for the lists that may change, and one for each
+// resource that the client subscribes to. It is opened again when it ends.
+type changes struct {
+	filter  stateless.Filter
+	cancel  context.CancelFunc
+	decided chan struct{} // closed when the server has acknowledged or refused it
+	err     error         // why the server has refused it; set before decided is closed
+}
+
+func uriOf(m *jsonrpc.Message) string {
+	raw, _ := jsonrpc.Member(m.Params(), "uri")
+	uri, _ := jsonrpc.Text(raw)
+	return uri
+}
+
+// followListsLocked follows the lists that may change, as the server declares.
+func (c *Conn) followListsLocked() {
+	capabilities, _ := jsonrpc.Member(c.discovered, "capabilities")
+	lists := stateless.ChangingLists(capabilities)
+	if c.closed == nil && !c.lists && !lists.IsEmpty() {
+		c.lists = true
+		c.followLocked(lists)
+	}
+}
+
+// subscribeLocked follows the changes of a resource, and returns what answers the
+// subscription.
+func (c *Conn) subscribeLocked(uri string) func(*exchange.Call) {
+	s := c.resources[uri]
+	switch {
+	case s != nil:
+	case uri == "":
+		return func(k *exchange.Call) {
+			c.fail(k, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be a string"))
+		}
+	case len(c.resources) >= maxSubscriptions:
+		return func(k *exchange.Call) {
+			c.fail(k, exchange.NewError(exchange.ErrorData{Reason: reasonSubscriptions}, "too many resources are subscribed to"))
+		}
+	default:
+		s = c.followLocked(stateless.Filter{URIs: []string{uri}})
+		c.resources[uri] = s
+	}
+	return func(k *exchange.Call) {
+		select {
+		case <-s.decided:
+		case <-k.Ctx.Done():
+			return
+		}
+		if s.err != nil {
+			c.failed(k, s.err)
+			return
+		}
+		c.result(k, json.RawMessage("{}"))
+	}
+}
+
+// unsubscribeLocked ends subscribeLocked.
+func (c *Conn) unsubscribeLocked(uri string) {
+	if s := c.resources[uri]; s != nil {
+		delete(c.resources, uri)
+		s.cancel()
+	}
+}
+
+func (c *Conn) followLocked(f stateless.Filter) *changes {
+	ctx, cancel := context.WithCancel(c.ctx)
+	s := &changes{filter: f, cancel: cancel, decided: make(chan struct{})}
+	c.running.Go(func() { // ends with ctx
+		defer cancel()
+		c.follow(ctx, s)
+	})
+	return s
+}
+
+var errUnsubscribed = exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not tell of changes of this")
+
+// follow opens the stream, and again whenever it ends, until ctx ends or the server reports
+// no such changes. A subscription to a resource ends when its first attempt fails.
+func (c *Conn) follow(ctx context.Context, s *changes) {
+	pause := backoff.New(firstListenPause, maxListenPause)
+	decided, away := false, false
+	for {
+		var opened time.Time
+		err := c.listen(ctx, s.filter, func(honoured stateless.Filter) error {
+			opened = time.Now()
+			if honoured = honoured.And(s.filter); honoured.IsEmpty() {
+				return errUnsubscribed
+			}
+			if !decided {
+				decided = true
+				close(s.decided)
+			}
+			if away { // it may serve something else now
+				away = false
+				c.tellMissed(honoured)
+			}
+			return nil
+		})
+		e, _ := errors.AsType[*jsonrpc.Error](err)
+		if ctx.Err() != nil || e != nil && (e == errUnsubscribed || e.Code == jsonrpc.CodeMethodNotFound) || !decided && len(s.filter.URIs) > 0 {
+			c.mu.Lock()
+			maps.DeleteFunc(c.resources, func(_ string, other *changes) bool { return other == s })
+			c.mu.Unlock()
+			if !decided {
+				if ctx.Err() == nil {
+					s.err = err
+				}
+				close(s.decided)
+			}
+			return
+		}
+		c.x.Log.Debug("stream of changes ended", "err", err)
+		if opened.IsZero() {
+			away = true
+		} else if time.Since(opened) >= steadyListen {
+			pause.Reset()
+		}
+		if exchange.Pause(ctx, pause.Next()) != nil {
+			return
+		}
+	}
+}
+
+// tellMissed reports everything that may have changed while the server was away.
+func (c *Conn) tellMissed(f stateless.Filter) {
+	for _, method := range f.Lists() {
+		_ = c.inbox.Push(jsonrpc.NewNotification(method, nil)) // fails at the end of the session
+	}
+	for _, uri := range f.URIs {
+		params, _ := json.Marshal(map[string]string{"uri": uri}) // strings always have a JSON form
+		_ = c.inbox.Push(jsonrpc.NewNotification(mcp.MethodResourceUpdated, params))
+	}
+}
+
+// listen posts a subscriptions/listen and passes on the notifications on its response,
+// until that ends. It calls acknowledged, whose error ends it, when the server has said what
+// it reports.
+func (c *Conn) listen(ctx context.Context, f stateless.Filter, acknowledged func(stateless.Filter) error) error {
+	attempt, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := time.AfterFunc(ackTimeout, cancel)
+	defer timer.Stop()
+	acked := false
+	m, release, err := c.post(attempt, own(mcp.MethodListen), f.Params(), func(n *jsonrpc.Message) error {
+		switch {
+		case n.Method != mcp.MethodAcknowledged:
+			return c.inbox.Push(stateless.Unmark(n))
+		case !acked:
+			acked = true
+			timer.Stop()
+			honoured, _ := stateless.ReadFilter(n.Params()) // another form promises nothing
+			return acknowledged(honoured)
+		}
+		return nil
+	})
+	defer release()
+	switch {
+	case err != nil && !acked && attempt.Err() != nil && ctx.Err() == nil:
+		return exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not acknowledge a subscription")
+	case err != nil:
+		return err
+	case m.Error() != nil:
+		if e := translateError(m); e != nil {
+			return e
+		}
+		return stateless.ErrorOf(m.Error())
+	case !acked:
+		return exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server ended a subscription at once")
+	}
+	return nil
+}

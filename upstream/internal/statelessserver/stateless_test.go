@@ -1,0 +1,336 @@
+package statelessserver_test
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+)
+
+func TestInitializeOpensNothingAtAStatelessServer(t *testing.T) {
+	s := newStateless(t, discovered, func(p *post) { p.result(`{}`) })
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}`)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}}`)
+	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	s.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
+	s.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	s.want(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.posts) != 1 {
+		t.Errorf("the server got %d requests, want the tools/list alone", len(s.posts))
+	}
+}
+
+func TestInitializeAsksAServerThatWasNotAsked(t *testing.T) {
+	s := newStateless(t, "", func(p *post) { p.result(discovered) })
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{}}}`)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}}`)
+}
+
+func TestInitializeFailsWithTheErrorOfDiscover(t *testing.T) {
+	s := newStateless(t, "", func(p *post) { p.fail(400, `{"code":-32022,"message":"no"}`) })
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	s.wantError("1", "-32603", "unsupported_version")
+}
+
+func TestKnownVersionsAreThoseOfTheHandshake(t *testing.T) {
+	s := newStateless(t, discovered, func(*post) {})
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28", "x"} {
+		s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version + `"}}`)
+		want := mcp.VersionNewest
+		if mcp.HasInitialize(version) {
+			want = version
+		}
+		if got, _ := s.next(); !strings.Contains(got, `"protocolVersion":"`+want+`"`) {
+			t.Errorf("%s: got %s", version, got)
+		}
+	}
+}
+
+func TestEachRequestSaysWhoAsks(t *testing.T) {
+	s := newStateless(t, discovered, func(p *post) { p.result(`{"resultType":"complete","n":1.50, "ttlMs":3}`) })
+	s.initialize(`{"sampling":{},"tasks":{}}`)
+	s.send(`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"sum", "arguments":{"n":9007199254740993},"_meta":{"progressToken":1.50}},"extra":1}`)
+	s.want(`{"jsonrpc":"2.0","id":"a","result":{"n":1.50, "ttlMs":3}}`)
+	p := s.seen("tools/call")[0]
+	want := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sum", "arguments":{"n":9007199254740993},"_meta":{"progressToken":1.50,` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"sampling":{}},` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}},"extra":1}`
+	if got := string(p.m.Raw()); got != want {
+		t.Errorf("the server got  %s\nwant %s", got, want)
+	}
+	for name, want := range map[string]string{
+		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "sum",
+		"Accept": "application/json, text/event-stream", "Content-Type": "application/json",
+	} {
+		if got := p.r.Header.Get(name); got != want {
+			t.Errorf("header %s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestRule21LogLevelTravelsWithEachRequest(t *testing.T) {
+	s := newStateless(t, discovered, func(p *post) {
+		p.event(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
+		p.event(`{"jsonrpc":"2.0","id":$ID,"result":{}}`)
+	})
+	s.initialize(`{}`)
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
+	s.send(toolCall("2", "a"))
+	got, request := s.next()
+	if got != `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}` || request != "2" {
+		t.Errorf("got %s with request %q", got, request)
+	}
+	s.want(`{"jsonrpc":"2.0","id":2,"result":{}}`)
+	if got := s.seen("tools/call")[0].meta("logLevel"); got != `"info"` || len(s.seen("logging/setLevel")) != 0 {
+		t.Errorf("the level is %s, and logging/setLevel was sent %d times", got, len(s.seen("logging/setLevel")))
+	}
+}
+
+func TestProgressComesBeforeTheAnswerWithItsRequest(t *testing.T) {
+	s := newStateless(t, discovered, func(p *post) {
+		p.event(``)
+		p.event(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + p.param("_meta", "progressToken") + `,"progress":0.50}}`)
+		p.event(`{"jsonrpc":"2.0","id":77,"result":{}}`)            // nobody's
+		p.event(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`)   // servers must not
+		p.event(`{"jsonrpc":"2.0","id":$ID,"result":{"done":1e3}}`) // the stream stays open
+		p.gone()
+	})
+	s.send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":"tok"}}}`)
+	got, request := s.next()
+	if got != `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":0.50}}` || request != "5" {
+		t.Errorf("got %s with request %q", got, request)
+	}
+	s.want(`{"jsonrpc":"2.0","id":5,"result":{"done":1e3}}`)
+}
+
+func TestPingTellsWhetherTheServerAnswers(t *testing.T) {
+	hang := make(chan struct{})
+	var once bool
+	s := newStateless(t, discovered, func(p *post) {
+		if p.m.Method != "server/discover" {
+			t.Errorf("the server got %s", p.m.Method)
+		}
+		if once {
+			<-hang
+		}
+		once = true
+		p.fail(400, `{"code":-32022,"message":"whatever it says, it is there"}`)
+	})
+	defer close(hang)
+	s.send(upstreamtest.Ping)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
+	s.send(upstreamtest.Ping)
+	s.send(`{"jsonrpc":"2.0","id":2,"method":"tasks/list"}`)
+	s.wantError("2", "-32601") // comes at once; the ping does not
+}
+
+func TestCancelledClosesTheResponse(t *testing.T) {
+	closed := make(chan struct{})
+	s := newStateless(t, discovered, func(p *post) {
+		if p.m.Method == "tools/list" {
+			p.result(`{"tools":[]}`)
+			return
+		}
+		p.event(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
+		p.gone()
+		close(closed)
+	})
+	s.send(toolCall("1", "slow"))
+	s.next() // the server works on it
+	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	select {
+	case <-closed:
+	case <-time.After(upstreamtest.Patience):
+		t.Fatal("the response is open")
+	}
+	s.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+	s.want(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`) // and no answer to 1
+	if len(s.seen("notifications/cancelled")) > 0 {
+		t.Error("notifications/cancelled was sent")
+	}
+}
+
+func TestLegacyMethodsAreNotFound(t *testing.T) {
+	s := newStateless(t, discovered, func(p *post) { t.Errorf("the server got %s", p.m.Method) })
+	for _, call := range []string{
+		`"tasks/get"`, `"tasks/result"`, `"server/discover"`, `"subscriptions/listen"`, `"näh"`, `"tools/call","params":{"name":"a","task":{}}`,
+	} {
+		s.send(`{"jsonrpc":"2.0","id":1,"method":` + call + `}`)
+		s.wantError("1", "-32601")
+	}
+	for _, call := range []string{`"tools/call","params":{}`, `"resources/read","params":{"uri":1}`, `"tools/list","params":[1]`} {
+		s.send(`{"jsonrpc":"2.0","id":1,"method":` + call + `}`)
+		s.wantError("1", "-32602")
+	}
+}
+
+func TestUnknownNotificationsArePosted(t *testing.T) {
+	got := make(chan string, 1)
+	s := newStateless(t, discovered, func(p *post) {
+		got <- string(p.m.Raw()) + p.r.Header.Get("Mcp-Method")
+		p.w.WriteHeader(http.StatusAccepted)
+	})
+	s.send(`{"jsonrpc":"2.0","method":"vendor/hello","params":{"n":1.50}}`)
+	select {
+	case got := <-got:
+		if want := `{"jsonrpc":"2.0","method":"vendor/hello","params":{"n":1.50}}vendor/hello`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	case <-time.After(upstreamtest.Patience):
+		t.Fatal("it did not come")
+	}
+}
+
+func TestToolsWithInvalidHeadersAreNotListed(t *testing.T) {
+	s := newStateless(t, discovered, func(p *post) {
+		p.result(`{"tools":[{"name":"bad","inputSchema":{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}},{"name":"good"}],"resultType":"complete"}`)
+	})
+	for range 2 {
+		s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		s.want(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"good"}]}}`)
+	}
+	if logs := s.logs.String(); strings.Count(logs, "tool=bad") != 1 || !strings.Contains(logs, "level=WARN") {
+		t.Errorf("the log says %s, want one warning for a session", logs)
+	}
+}
+
+// annotatedTools is a server that wants an argument of a tool as a header, and
+// hands its tools out in two pages.
+func annotatedTools(p *post) {
+	switch {
+	case p.m.Method == "tools/list" && p.param("cursor") == "":
+		p.result(`{"tools":[{"name":"other"}],"nextCursor":"p2"}`)
+	case p.m.Method == "tools/list":
+		p.result(`{"tools":[{"name":"sum","inputSchema":{"properties":{"n":{"type":"string","x-mcp-header":"N"}}}}]}`)
+	case p.r.Header.Get("Mcp-Param-N") != "eins":
+		p.fail(400, `{"code":-32020,"message":"missing Mcp-Param-N"}`)
+	default:
+		p.result(`{"ok":true}`)
+	}
+}
+
+const annotatedCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sum","arguments":{"n":"eins"}}}`
+
+func TestArgumentsOfListedToolsAreMirrored(t *testing.T) {
+	s := newStateless(t, discovered, annotatedTools)
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":"p2"}}`)
+	s.next()
+	s.send(annotatedCall)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{"ok":true}}`)
+	if n := len(s.seen("tools/call")); n != 1 {
+		t.Errorf("the tool was called %d times", n)
+	}
+}
+
+func TestToolThatWasNeverListedIsListedAfterAHeaderMismatch(t *testing.T) {
+	s := newStateless(t, discovered, annotatedTools)
+	s.send(annotatedCall)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{"ok":true}}`)
+	calls := s.seen("tools/call")
+	if len(calls) != 2 || calls[0].m.ID == calls[1].m.ID || len(s.seen("tools/list")) != 2 {
+		t.Errorf("the tool was called %d times, listed %d times", len(calls), len(s.seen("tools/list")))
+	}
+	s.send(annotatedCall)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{"ok":true}}`)
+	if n := len(s.seen("tools/call")); n != 3 {
+		t.Errorf("the second call took %d requests, want 1", n-2)
+	}
+}
+
+func TestHeaderMismatchThatStaysIsTranslated(t *testing.T) {
+	s := newStateless(t, discovered, func(p *post) {
+		if p.m.Method == "tools/list" {
+			p.result(`{"tools":[]}`)
+			return
+		}
+		p.fail(400, `{"code":-32020,"message":"Mcp-Name"}`)
+	})
+	s.send(toolCall("1", "a"))
+	s.wantError("1", "-32603", "Mcp-Name", "header_mismatch")
+	if n := len(s.seen("tools/call")); n != 2 {
+		t.Errorf("the tool was called %d times, want twice", n)
+	}
+}
+
+func TestCloseClosesAllResponses(t *testing.T) {
+	arrived, closed := make(chan struct{}, 3), make(chan struct{}, 3)
+	s := newStateless(t, discovered, func(p *post) {
+		arrived <- struct{}{}
+		p.gone()
+		closed <- struct{}{}
+	})
+	for _, id := range []string{"1", "2", "3"} {
+		s.send(toolCall(id, "slow"))
+	}
+	for range 3 {
+		<-arrived
+	}
+	if err := s.conn.Close(); err != nil {
+		t.Fatalf("Close: %v", err)
+	}
+	for range 3 {
+		<-closed
+	}
+	if _, _, err := s.conn.RecvFor(); !errors.Is(err, jsonrpc.ErrClosed) {
+		t.Errorf("Recv after Close: got %v", err)
+	}
+	if err := s.conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, jsonrpc.ErrClosed) {
+		t.Errorf("Send after Close: got %v", err)
+	}
+}
+
+func TestSendIsBoundedInBytes(t *testing.T) {
+	release := make(chan struct{})
+	s := newStateless(t, discovered, func(p *post) {
+		<-release
+		p.result(`{}`)
+	})
+	s.patience = time.Minute // under the race detector, 5 MiB take seconds
+	large := func(id string) []byte {
+		return []byte(`{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"a","arguments":{"x":"` + strings.Repeat("x", 5<<20) + `"}}}`)
+	}
+	if err := s.conn.Send(large("1")); err != nil {
+		t.Fatalf("Send: %v", err)
+	}
+	if err := s.conn.Send(large("2")); !errors.Is(err, jsonrpc.ErrBusy) {
+		t.Errorf("Send over the bound: got %v, want ErrBusy", err)
+	}
+	close(release)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
+}
+
+func TestRule21ConcurrentRequestsNeverCross(t *testing.T) {
+	const calls = 200
+	s := newStateless(t, discovered, func(p *post) {
+		p.event(`{"jsonrpc":"2.0","method":"notifications/message","params":` + p.param("arguments") + `}`)
+		p.event(`{"jsonrpc":"2.0","id":$ID,"result":` + p.param("arguments") + `}`)
+	})
+	ids := make([]string, 0, 2*calls)
+	for i := range calls {
+		id := "call-" + strconv.Itoa(i)
+		ids = append(ids, id, id) // a log line and an answer
+		s.send(`{"jsonrpc":"2.0","id":"` + id + `","method":"tools/call","params":{"name":"a","arguments":{"token":"` + id + `"}}}`)
+	}
+	for range 2 * calls {
+		got, request := s.next()
+		id := strings.Trim(string(request), `"`)
+		if !strings.Contains(got, `"token":"`+id+`"`) {
+			t.Fatalf("request %s got %s", request, got)
+		}
+		at := slices.Index(ids, id)
+		if at < 0 {
+			t.Fatalf("%s came too often", id)
+		}
+		ids = slices.Delete(ids, at, at+1)
+	}
+}

@@ -1,0 +1,380 @@
+package statelessserver_test
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+)
+
+// acknowledge sends what each listen begins with.
+func (p *post) acknowledge() {
+	p.event(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":` + p.param("notifications") + `}}`)
+}
+
+// A stream of changes that always breaks is opened again and again, with pauses that
+// grow up to a bound.
+func TestListenPausesGrowUpToABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, changing, func(p *post) { p.acknowledge() })
+		s.initialize(`{}`)
+		time.Sleep(time.Hour)
+		listens := s.seen("subscriptions/listen")
+		mean := 500 * time.Millisecond
+		for i := 1; i < len(listens); i++ {
+			if pause := listens[i].at.Sub(listens[i-1].at); pause > 2*mean+1 {
+				t.Errorf("pause %d is %v, want at most %v", i, pause, 2*mean)
+			}
+			mean = min(2*mean, 30*time.Second)
+		}
+		// 3600 s in pauses of 30 s on average: 120, and their sum is far off once in
+		// very many runs.
+		if len(listens) < 80 || len(listens) > 200 {
+			t.Errorf("there were %d listens in an hour", len(listens))
+		}
+	})
+}
+
+// A stream that lasted is opened again soon, however often that was.
+func TestListenThatLastedIsOpenedAnewSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, changing, func(p *post) {
+			p.acknowledge()
+			select {
+			case <-time.After(time.Minute): // as a proxy does that cuts silent streams
+			case <-p.r.Context().Done():
+			}
+		})
+		s.initialize(`{}`)
+		time.Sleep(time.Hour)
+		listens := s.seen("subscriptions/listen")
+		for i := 1; i < len(listens); i++ {
+			if pause := listens[i].at.Sub(listens[i-1].at) - time.Minute; pause > time.Second+1 {
+				t.Errorf("pause %d is %v", i, pause)
+			}
+		}
+	})
+}
+
+// After the server was away its lists may be others, and nobody has told.
+func TestChangesThatMayHaveBeenMissedAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := newStatelessHere(t, changing, func(p *post) {
+			since := time.Since(began)
+			if since > 10*time.Second && since < time.Minute {
+				p.w.WriteHeader(http.StatusServiceUnavailable)
+				return
+			}
+			p.acknowledge()
+			if since > 10*time.Second {
+				p.gone()
+				return
+			}
+			time.Sleep(10*time.Second - since)
+		})
+		s.initialize(`{}`)
+		s.send(subscribe("1", "a://1"))
+		s.want(done("1"))
+		s.patience = time.Hour
+		told := make(map[string]bool)
+		for range 3 {
+			got, _ := s.next()
+			told[got] = true
+		}
+		for _, want := range []string{
+			`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`,
+			`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}`,
+		} {
+			if !told[want] {
+				t.Errorf("no %s among %v", want, told)
+			}
+		}
+		if away := time.Since(began); away < time.Minute {
+			t.Errorf("it was told after %v, when the server was away", away)
+		}
+		_ = s.conn.Close()
+		synctest.Wait()
+	})
+}
+
+func TestServerWithoutListenIsNotAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, changing, func(p *post) { p.fail(404, `{"code":-32601,"message":"no"}`) })
+		s.initialize(`{}`)
+		time.Sleep(time.Hour)
+		if n := len(s.seen("subscriptions/listen")); n != 1 {
+			t.Errorf("there were %d listens", n)
+		}
+		s.send(subscribe("1", "a://1"))
+		s.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`)
+	})
+}
+
+// A server that honours nothing says so and ends the stream.
+func TestServerWithNothingToTellIsNotAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, changing, func(p *post) {
+			p.event(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}`)
+			p.event(`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete"}}`)
+		})
+		s.initialize(`{}`)
+		time.Sleep(time.Hour)
+		if n := len(s.seen("subscriptions/listen")); n != 1 {
+			t.Errorf("there were %d listens", n)
+		}
+	})
+}
+
+func TestSubscriptionThatIsNotAcknowledgedFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, subscribable, func(p *post) {
+			p.event(``)
+			<-p.r.Context().Done()
+		})
+		s.initialize(`{}`)
+		s.patience = time.Minute
+		began := time.Now()
+		s.send(subscribe("1", "a://1"))
+		s.wantError("1", "not_subscribed")
+		if took := time.Since(began); took != 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		synctest.Wait() // the response is closed
+	})
+}
+
+// A server that only asks to come again is not asked in a tight loop, and not for
+// ever.
+func TestStateAloneIsSentBackWithPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, discovered, func(p *post) { p.result(input("", `"later"`)) })
+		s.initialize(`{}`)
+		s.patience = time.Minute
+		began := time.Now()
+		s.send(toolCall("1", "busy"))
+		s.wantError("1", "input_rounds")
+		if took := time.Since(began); took < 100*time.Millisecond || took > 30*time.Second {
+			t.Errorf("%d rounds took %v", statelessserver.MaxInputRounds, took)
+		}
+	})
+}
+
+// A server that answers and leaves the response open cannot keep it open.
+func TestResponseIsClosedAfterTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		held := make(chan time.Duration, 1)
+		s := newStatelessHere(t, discovered, func(p *post) {
+			p.event(`{"jsonrpc":"2.0","id":$ID,"result":{}}`)
+			<-p.r.Context().Done()
+			held <- time.Since(p.at)
+		})
+		s.send(toolCall("1", "a"))
+		began := time.Now()
+		s.want(done("1"))
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the answer took %v", took)
+		}
+		if open := <-held; open != time.Second {
+			t.Errorf("the response was open for %v", open)
+		}
+	})
+}
+
+// deaf is a transport that does not heed the end of a request.
+type deaf struct{ release chan struct{} }
+
+func (d deaf) RoundTrip(*http.Request) (*http.Response, error) {
+	<-d.release
+	return nil, http.ErrServerClosed
+}
+
+func TestCloseIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := deaf{make(chan struct{})}
+		s := &scripted{t: t, logs: &syncBuffer{}}
+		conn := statelessserver.NewModern("http://x.invalid/", discovered, &http.Client{Transport: d}, s.log())
+		upstreamtest.Send(t, conn, toolCall("1", "a"))
+		began := time.Now()
+		if err := conn.Close(); err != nil {
+			t.Fatalf("Close: %v", err)
+		}
+		if took := time.Since(began); took != 2*time.Second {
+			t.Errorf("Close took %v", took)
+		}
+		close(d.release)
+		synctest.Wait()
+	})
+}
+
+func TestSendIsBoundedInRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, discovered, func(p *post) { <-p.r.Context().Done() })
+		for i := range statelessserver.MaxCalls {
+			s.send(toolCall(strconv.Itoa(i), "hangs"))
+		}
+		if err := s.conn.Send([]byte(toolCall(`"more"`, "hangs"))); !errors.Is(err, jsonrpc.ErrBusy) {
+			t.Errorf("Send over the bound: got %v, want ErrBusy", err)
+		}
+		s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+		synctest.Wait()
+		s.send(toolCall(`"more"`, "hangs"))
+		_ = s.conn.Close()
+		synctest.Wait()
+	})
+}
+
+// A server that is slow to take notifications has room for requests.
+func TestSlowNotificationsLeaveRoomForRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStatelessHere(t, discovered, func(p *post) {
+			if p.m.Method != "notifications/slow" {
+				p.result(`{}`)
+				return
+			}
+			<-p.r.Context().Done()
+		})
+		refused := 0
+		for range statelessserver.MaxCalls {
+			if err := s.conn.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/slow"}`)); errors.Is(err, jsonrpc.ErrBusy) {
+				refused++
+			}
+		}
+		begun := time.Now()
+		s.send(toolCall("1", "a"))
+		if got, _ := s.next(); !strings.Contains(got, `"id":1,"result"`) || time.Since(begun) != 0 {
+			t.Errorf("a call beside slow notifications got %s after %s", got, time.Since(begun))
+		}
+		synctest.Wait()
+		if n := len(s.seen("notifications/slow")); n > 64 || n+refused != statelessserver.MaxCalls {
+			t.Errorf("%d notifications are on their way, and %d were refused", n, refused)
+		}
+	})
+}
+
+// The client may be asked only so much at a time, over all calls of a session.
+func TestQuestionsOfASessionAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		questions := `{"jsonrpc":"x"`
+		for i := range statelessserver.MaxInputs {
+			questions += `,"k` + string(rune('a'+i%26)) + string(rune('a'+i/26)) + `":{"method":"roots/list"}`
+		}
+		questions = `{` + questions[len(`{"jsonrpc":"x",`):] + `}`
+		s := newStatelessHere(t, discovered, func(p *post) { p.result(input(questions, "")) })
+		s.initialize(`{"roots":{}}`)
+		calls := statelessserver.MaxAsks/statelessserver.MaxInputs + 1
+		for i := range calls {
+			s.send(toolCall(string(rune('1'+i)), "ask"))
+		}
+		asked, refused := 0, 0
+		for range statelessserver.MaxAsks + 1 {
+			got, _ := s.next()
+			m, err := jsonrpc.Parse([]byte(got))
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case m.Kind == jsonrpc.Request:
+				asked++
+			default:
+				refused++
+			}
+		}
+		if asked != statelessserver.MaxAsks || refused != 1 {
+			t.Errorf("%d questions and %d refusals", asked, refused)
+		}
+	})
+}
+
+// A session may be closed at any moment of its work: Recv ends with the reason,
+// nothing is left behind, and nothing panics.
+func TestCloseAtAnyMoment(t *testing.T) {
+	for round := range 200 {
+		s := newStatelessHere(t, changing, func(p *post) {
+			switch p.m.Method {
+			case "subscriptions/listen":
+				p.acknowledge()
+				p.event(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				<-p.r.Context().Done()
+			case "tools/call":
+				p.result(input(`{"a":{"method":"roots/list"}}`, `"s"`))
+			default:
+				p.result(`{}`)
+			}
+		})
+		ended := make(chan error, 1)
+		go func() { // ends with the session
+			for received := 0; ; received++ {
+				if received == round%20 {
+					go s.conn.Close()
+				}
+				if _, _, err := s.conn.RecvFor(); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}()
+		for _, msg := range []string{
+			initializeWithRoots, upstreamtest.Initialized, toolCall("1", "a"), subscribe("2", "a://1"), `{"jsonrpc":"2.0","id":3,"method":"ping"}`,
+			unsubscribe("4", "a://1"), toolCall("5", "b"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`,
+			`{"jsonrpc":"2.0","method":"vendor/x"}`, subscribe("6", "a://2"),
+		} {
+			if err := s.conn.Send([]byte(msg)); err != nil && !errors.Is(err, jsonrpc.ErrClosed) {
+				t.Fatalf("Send(%s): %v", msg, err)
+			}
+		}
+		if round%20 >= 5 { // fewer messages than that always come
+			_ = s.conn.Close()
+		}
+		select {
+		case err := <-ended:
+			if !errors.Is(err, jsonrpc.ErrClosed) {
+				t.Fatalf("round %d: the session ended with %v", round, err)
+			}
+		case <-time.After(upstreamtest.Patience):
+			t.Fatalf("round %d: Recv did not end", round)
+		}
+	}
+}
+
+const initializeWithRoots = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"capabilities":{"roots":{}}}}`
+
+// A server that dies breaks all its responses. It is asked once for all calls whether
+// it is there, and a call that was only lost gets its error.
+func TestServerIsAskedOnceAboutAllLostResponses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 20
+		var asked atomic.Int32
+		cut := make(chan struct{})
+		s := newStatelessHere(t, discovered, func(p *post) {
+			if p.m.Method == "server/discover" {
+				asked.Add(1)
+				time.Sleep(time.Second)
+				p.result(`{}`)
+				return
+			}
+			<-cut
+			panic(http.ErrAbortHandler)
+		})
+		for i := range calls {
+			s.send(toolCall(strconv.Itoa(i+1), "a"))
+		}
+		synctest.Wait()
+		close(cut)
+		for range calls {
+			if got, _ := s.next(); !strings.Contains(got, "response_lost") {
+				t.Errorf("got %s", got)
+			}
+		}
+		if n := asked.Load(); n != 1 {
+			t.Errorf("the server was asked %d times", n)
+		}
+	})
+}

@@ -1,0 +1,250 @@
+package statelessserver_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
+	"github.com/mcp-sse/mcp-sse/upstream/remote"
+)
+
+const discovered = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private",` +
+	`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"scripted","version":"1"}}}`
+
+// post is one request that a scripted server got.
+type post struct {
+	t testing.TB
+	w http.ResponseWriter
+	r *http.Request
+	m *jsonrpc.Message
+
+	at time.Time
+}
+
+// json answers with a status and a body, in which $ID is the id of the request.
+func (p *post) json(status int, body string) {
+	p.w.Header().Set("Content-Type", "application/json")
+	p.w.WriteHeader(status)
+	_, _ = io.WriteString(p.w, p.fill(body))
+}
+
+// result answers with a result.
+func (p *post) result(result string) { p.json(200, `{"jsonrpc":"2.0","id":$ID,"result":`+result+`}`) }
+
+// fail answers with an error.
+func (p *post) fail(status int, e string) { p.json(status, `{"jsonrpc":"2.0","id":$ID,"error":`+e+`}`) }
+
+// event sends a message as an event.
+func (p *post) event(msg string) {
+	p.w.Header().Set("Content-Type", "text/event-stream")
+	_, _ = io.WriteString(p.w, "data: "+p.fill(msg)+"\n\n")
+	p.w.(http.Flusher).Flush()
+}
+
+func (p *post) fill(s string) string { return strings.ReplaceAll(s, "$ID", string(p.m.ID)) }
+
+// gone waits until the client has closed the response.
+func (p *post) gone() {
+	select {
+	case <-p.r.Context().Done():
+	case <-time.After(upstreamtest.Patience):
+		p.t.Errorf("the response to %s was not closed", p.m.Method)
+	}
+}
+
+// param returns a member of the params, empty for none.
+func (p *post) param(names ...string) string {
+	raw, _ := jsonrpc.Member(p.m.Params(), names...)
+	return string(raw)
+}
+
+// meta returns a member of _meta that the protocol names.
+func (p *post) meta(name string) string {
+	return p.param("_meta", "io.modelcontextprotocol/"+name)
+}
+
+// scripted is a scripted server, and a session with it.
+type scripted struct {
+	t      *testing.T
+	server *httptest.Server
+	conn   jsonrpc.Attributed
+	logs   *syncBuffer
+	// patience bounds the waits for a message; 0: the constant.
+	patience time.Duration
+
+	mu    sync.Mutex
+	posts []*post
+}
+
+// newStateless starts a server that answers by handle. discovered is what it has
+// said of itself; empty: it will be asked.
+func newStateless(t *testing.T, discovered string, handle func(*post)) *scripted {
+	t.Helper()
+	s := &scripted{t: t, logs: &syncBuffer{}}
+	s.server = httptest.NewServer(s.handler(handle))
+	client := s.server.Client()
+	s.conn = statelessserver.NewModern(s.server.URL, discovered, client, s.log())
+	t.Cleanup(func() {
+		_ = s.conn.Close()
+		client.CloseIdleConnections()
+		s.server.CloseClientConnections()
+		s.server.Close()
+	})
+	return s
+}
+
+// newStatelessHere is newStateless without a socket, for fake time.
+func newStatelessHere(t *testing.T, discovered string, handle func(*post)) *scripted {
+	t.Helper()
+	s := &scripted{t: t, logs: &syncBuffer{}}
+	s.conn = statelessserver.NewModern("http://handler.invalid/mcp", discovered, remote.HTTPHandler(s.handler(handle)).(remote.URL).Client, s.log())
+	t.Cleanup(func() { _ = s.conn.Close() })
+	return s
+}
+
+func (s *scripted) log() *slog.Logger {
+	return slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// handler notes each post and hands it to handle.
+func (s *scripted) handler(handle func(*post)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the client gave up
+		}
+		m, err := jsonrpc.Parse(body)
+		if err != nil {
+			s.t.Errorf("the server got %s: %v", body, err)
+			return
+		}
+		p := &post{s.t, w, r, m, time.Now()}
+		s.mu.Lock()
+		s.posts = append(s.posts, p)
+		s.mu.Unlock()
+		handle(p)
+	})
+}
+
+// seen returns the posts of a method so far.
+func (s *scripted) seen(method string) []*post {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*post
+	for _, p := range s.posts {
+		if p.m.Method == method {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (s *scripted) send(msg string) {
+	s.t.Helper()
+	upstreamtest.Send(s.t, s.conn, msg)
+}
+
+// initialize opens the session with capabilities of the client.
+func (s *scripted) initialize(capabilities string) {
+	s.t.Helper()
+	s.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"c","version":"1"}}}`)
+	if got, _ := s.next(); !strings.Contains(got, `"id":"init","result":`) {
+		s.t.Fatalf("initialize was answered with %s", got)
+	}
+	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+}
+
+// next returns the next message, and the request that it came with.
+func (s *scripted) next() (string, jsonrpc.ID) {
+	s.t.Helper()
+	type received struct {
+		msg     []byte
+		request jsonrpc.ID
+		err     error
+	}
+	got := make(chan received, 1)
+	go func() {
+		msg, request, err := s.conn.RecvFor()
+		got <- received{msg, request, err}
+	}()
+	select {
+	case r := <-got:
+		if r.err != nil {
+			s.t.Fatalf("Recv: %v", r.err)
+		}
+		return string(r.msg), r.request
+	case <-time.After(max(s.patience, upstreamtest.Patience)):
+		_ = s.conn.Close()
+		s.t.Fatal("no message came")
+	}
+	return "", ""
+}
+
+// want checks the next message.
+func (s *scripted) want(want string) {
+	s.t.Helper()
+	if got, _ := s.next(); got != want {
+		s.t.Fatalf("got  %s\nwant %s", got, want)
+	}
+}
+
+// wantError checks that the next message is an error answer with these parts.
+func (s *scripted) wantError(id string, parts ...string) {
+	s.t.Helper()
+	got, _ := s.next()
+	if !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":`+id+`,"error":`) {
+		s.t.Fatalf("got %s, want an error for %s", got, id)
+	}
+	for _, part := range parts {
+		if !strings.Contains(got, part) {
+			s.t.Fatalf("got %s, want %q in it", got, part)
+		}
+	}
+}
+
+// wantEnd checks that the session ends with an error that has this part.
+func (s *scripted) wantEnd(part string) {
+	s.t.Helper()
+	for {
+		_, _, err := s.conn.RecvFor()
+		if err == nil {
+			continue
+		}
+		if !strings.Contains(err.Error(), part) {
+			s.t.Fatalf("the session ended with %v, want %q", err, part)
+		}
+		return
+	}
+}
+
+func toolCall(id, name string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":{"n":9007199254740993}}}`, id, name)
+}
+
+// syncBuffer is a buffer for logs.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
