@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
@@ -35,14 +36,22 @@ func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, he
 	var b Body
 	why := checkMedia(r)
 	if why == nil {
-		limit := f.reading.begin(w)
-		defer f.reading.end(limit)
+		f.boundReading(w, r)
 		why = f.refusedBody(b.read(r.Body, r.ContentLength, f.opts.MaxMessageBytes, hold))
 	}
 	if why != nil {
 		why.unread = true
 	}
 	return b, why
+}
+
+// boundReading bounds the reading of a body, unless the ReadTimeout of the server is
+// shorter. net/http lifts the bound at the end of the body.
+func (f *Front) boundReading(w http.ResponseWriter, r *http.Request) {
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ReadTimeout > 0 && s.ReadTimeout <= f.opts.ReadTimeout {
+		return
+	}
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.opts.ReadTimeout)) // not every ResponseWriter has deadlines
 }
 
 // checkMedia refuses a body that is not plain JSON.

@@ -26,7 +26,6 @@ type Backend interface {
 // Front checks and refuses requests for one transport. It is safe for concurrent use.
 type Front struct {
 	opts     Options
-	reading  *reading
 	refusals *refusals
 	limited  *slog.Logger // for what each request may cause
 }
@@ -35,7 +34,7 @@ type Front struct {
 func New(opts Options) (*Front, error) {
 	opts = opts.WithDefaults()
 	return &Front{
-		opts: opts, reading: newReading(opts.ReadTimeout), refusals: newRefusals(opts.Logger, opts.Metrics),
+		opts: opts, refusals: newRefusals(opts.Logger, opts.Metrics),
 		limited: throttle.NewLines().Logger(opts.Logger),
 	}, CheckPrefix(opts.Prefix)
 }

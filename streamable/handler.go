@@ -10,8 +10,8 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
-	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/internal/stack"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
@@ -30,7 +30,6 @@ type Handler struct {
 
 	mu       sync.Mutex                         // guards what follows
 	sessions map[*connstate.Connection]*session // whose id a client may know
-	expiries deadline.Set[*session]
 }
 
 // New returns a Handler that opens its connections in registry. It fails when an option
@@ -41,15 +40,13 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Ha
 	if err != nil {
 		return nil, err
 	}
-	h := &Handler{
+	return &Handler{
 		Front: f, opts: opts, backend: backend, registry: registry,
 		modern: statelessclient.New(f, backend, registry, statelessclient.Options{
 			Options: opts.Options, IdleTimeout: opts.SessionTimeout, LegacyVersions: versions(), SamePeer: opts.SamePeer,
 		}),
 		sessions: make(map[*connstate.Connection]*session),
-	}
-	h.expiries = deadline.NewSet[*session](h.expire)
-	return h, nil
+	}, nil
 }
 
 // ServeHTTP serves POST, GET and DELETE at any path: the caller mounts the Handler at
@@ -114,7 +111,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 		return nil
 	}
 	h.LogOpened(c)
-	s := &session{h: h, c: c, serving: 1}
+	s := &session{h: h, c: c, calls: make(map[jsonrpc.ID]*stream), serving: 1}
 	if id != "" { // the numbers of its streams are not those of the session before
 		s.known, s.adopted, s.last = true, true, 1<<32+rand.Int64N(1<<32)
 	}
@@ -127,7 +124,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 	defer h.mu.Unlock()
 	h.sessions[c] = s
 	if timeout > 0 {
-		h.expiries.Put(&s.expiry, s, h.expiries.Now()+timeout)
+		s.expiry = time.AfterFunc(timeout, s.expire)
 	}
 	return s
 }
@@ -177,7 +174,9 @@ func (h *Handler) remove(s *session) {
 	h.mu.Lock()
 	_, ok := h.sessions[s.c]
 	delete(h.sessions, s.c)
-	h.expiries.Drop(&s.expiry)
+	if s.expiry != nil {
+		s.expiry.Stop()
+	}
 	h.mu.Unlock()
 	if !ok {
 		return
@@ -199,25 +198,16 @@ func (s *session) timeout() time.Duration {
 	return min(unusedTimeout, s.h.opts.SessionTimeout)
 }
 
-// expire closes the sessions that are idle.
-func (h *Handler) expire() {
-	h.mu.Lock()
-	due := h.expiries.Due()
-	sessions := make([]*session, len(due))
-	for i, e := range due {
-		sessions[i] = e.Owner
+// expire closes the session if it is idle, or waits on.
+func (s *session) expire() {
+	left := s.timeout() - s.idle()
+	if left <= 0 {
+		s.c.Close(metrics.ClosedIdle)
+		return
 	}
-	h.mu.Unlock()
-	for _, s := range sessions {
-		left := s.timeout() - s.idle()
-		if left <= 0 {
-			s.c.Close(metrics.ClosedIdle)
-			continue
-		}
-		h.mu.Lock()
-		if _, open := h.sessions[s.c]; open {
-			h.expiries.Put(&s.expiry, s, h.expiries.Now()+left)
-		}
-		h.mu.Unlock()
+	s.h.mu.Lock()
+	defer s.h.mu.Unlock()
+	if _, open := s.h.sessions[s.c]; open {
+		s.expiry.Reset(left)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/deadline"
-	"github.com/mcp-sse/mcp-sse/internal/few"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -19,10 +17,10 @@ import (
 type session struct {
 	h      *Handler
 	c      *connstate.Connection
-	expiry deadline.Entry[*session] // guarded by Handler.mu
+	expiry *time.Timer // guarded by Handler.mu; nil: it does not expire
 
 	mu      sync.Mutex // guards what follows, and the streams
-	calls   few.Map[jsonrpc.ID, *stream]
+	calls   map[jsonrpc.ID]*stream
 	waiting list.List         // of the POSTs' streams with requests in flight that the client can read, oldest first
 	streams map[int64]*stream // those that a client can resume, and the session's own
 	last    int64             // number of a stream
@@ -59,7 +57,7 @@ func (s *session) deliver(e connstate.Event) {
 		st.put(e.Data, "")
 		return
 	}
-	s.calls.Delete(e.Related)
+	delete(s.calls, e.Related)
 	if !st.begun && len(st.responses) == 0 {
 		s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}
@@ -71,7 +69,7 @@ func (s *session) deliver(e connstate.Event) {
 // stdio never says it; with several, to the session's own stream; if no client reads that,
 // to the oldest POST.
 func (s *session) streamOfLocked(e connstate.Event) *stream {
-	st, _ := s.calls.Get(e.Related)
+	st := s.calls[e.Related]
 	if e.Answer || st != nil && st.reachable() {
 		return st
 	}
@@ -151,7 +149,7 @@ func (s *session) begin(ids []jsonrpc.ID, batch, json bool, out *response) (*str
 		return nil, connstate.ErrClosed
 	}
 	for _, id := range ids {
-		if _, taken := s.calls.Get(id); taken {
+		if s.calls[id] != nil {
 			return nil, errInFlight
 		}
 	}
@@ -162,7 +160,7 @@ func (s *session) begin(ids []jsonrpc.ID, batch, json bool, out *response) (*str
 		st.place = s.waiting.PushBack(st)
 	}
 	for _, id := range ids {
-		s.calls.Set(id, st)
+		s.calls[id] = st
 	}
 	return st, nil
 }
@@ -205,8 +203,8 @@ func (s *session) leave() {
 func (s *session) end() {
 	s.mu.Lock()
 	s.over = true
-	for id, st := range s.calls.All() {
-		s.calls.Delete(id)
+	for id, st := range s.calls {
+		delete(s.calls, id)
 		st.put(jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", true)), id)
 	}
 	for _, st := range s.streams {
