@@ -125,7 +125,7 @@ func checkVersion(version string) *front.Refusal {
 		return nil
 	}
 	return front.Refused(http.StatusBadRequest, metrics.PostBadRequest,
-		"the MCP-Protocol-Version %.64q is not supported: use one of %s", version, strings.Join(mcp.VersionsWithInitialize(), ", "))
+		"the MCP-Protocol-Version %.64q is not supported: use one of %s", version, strings.Join(append(mcp.VersionsWithInitialize(), mcp.VersionStateless), ", "))
 }
 
 // eventID returns the text of an event's id: visible to clients, which send it back.
