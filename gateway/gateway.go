@@ -122,16 +122,13 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version}, o.Capabilities)
 	}
 	supply := sessions.Options{
-		Params: params, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0, StartConcurrency: o.StartConcurrency, MaxSessions: o.MaxSessions,
+		Params: params, Shared: o.Sessions == SessionsShared, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0, MaxSessions: o.MaxSessions,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
 			MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting, HangTimeout: max(0, o.HangTimeout),
 			Budget: g.held, Logger: o.Logger, Metrics: g.metrics,
 		},
-	}
-	if o.Sessions == SessionsShared {
-		supply.Shared = o.SessionsSize
 	}
 	g.supplier = sessions.New(up, supply)
 	g.bridges = bridge.Options{

@@ -136,16 +136,16 @@ func TestClientLeavesDuringTheHold(t *testing.T) {
 // A server in process whose initialize is held back does not block other starts.
 func TestHeldStartsAreNotCounted(t *testing.T) {
 	u := &server{}
-	opts := gateway.Options{AnnounceDelay: time.Second, StartConcurrency: 1}
+	opts := gateway.Options{AnnounceDelay: time.Second}
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
-		for range 3 {
+		for range 16 {
 			connect(t, g, plain)
 		}
 		p := connect(t, g, plain)
 		p.post(request("1", "tools/list"))
 		synctest.Wait()
-		if u.starts() != 4 {
-			t.Errorf("%d starts, want 4", u.starts())
+		if u.starts() != 17 {
+			t.Errorf("%d starts, want 17", u.starts())
 		}
 		if p.wantState(connstate.Ready); t.Failed() {
 			t.Log("a request waits for the hold of other clients")
@@ -173,8 +173,8 @@ func TestServerDiesDuringTheHold(t *testing.T) {
 // here other starts.
 func TestOwnInitializeIsBounded(t *testing.T) {
 	u := &server{dial: slow(40 * time.Second)}
-	inFakeTime(t, u, gateway.Options{StartConcurrency: 1}, func(t *testing.T, g *gateway.Gateway) {
-		for range 3 {
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		for range 3 * 16 {
 			connect(t, g, plain)
 		}
 		synctest.Wait()

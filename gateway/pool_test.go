@@ -58,37 +58,6 @@ func TestNothingIsStartedBeforeTheFirstConnection(t *testing.T) {
 	})
 }
 
-// A server that has got no message from its client returns to the pool.
-func TestServersThatHeardNothingGoBackToThePool(t *testing.T) {
-	u := &server{}
-	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond}
-	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
-		g.Start()
-		synctest.Wait()
-		full := connect(t, g, plain) // takes the first; a second is started
-		synctest.Wait()
-		full.c.Close("left") // the pool is full by now
-		synctest.Wait()
-		if n := u.open(); n != 1 {
-			t.Fatalf("%d sessions are open, want the one in the pool", n)
-		}
-		u.dial = slow(time.Hour) // nothing new from now on
-		p := connect(t, g, plain)
-		p.post(request("1", "ping"), request("2", "server/discover")) // answered by the gateway
-		p.take()
-		p.c.Close("left")
-		synctest.Wait()
-		q := connect(t, g, plain)
-		q.post(request("1", "tools/list"))
-		q.want(answered("1", 2, "tools/list"))
-		q.c.Close("left")
-		synctest.Wait()
-		if n := u.open(); n != 0 {
-			t.Errorf("%d sessions are open, want none: one that was initialized does not go back", n)
-		}
-	})
-}
-
 // No client gets a session that another has initialized, whether with its own or the
 // synthetic initialize, and whether it sent messages or not.
 func TestInitializedSessionsAreNotPassedOn(t *testing.T) {
@@ -171,7 +140,7 @@ func TestPoolTakesNoMoreThanItNeeds(t *testing.T) {
 // A connection that finds a warm server does not wait for the starts of others.
 func TestWarmServerDoesNotWaitForStarts(t *testing.T) {
 	u := &server{}
-	opts := gateway.Options{Warm: 1, StartConcurrency: 1, AnnounceDelay: 100 * time.Millisecond}
+	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond}
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		g.Start()
 		synctest.Wait()
@@ -303,18 +272,18 @@ func TestStartsAreLimited(t *testing.T) {
 		<-running
 		return err
 	}}
-	inFakeTime(t, u, gateway.Options{StartConcurrency: 3, Warm: 2, InitializationTimeout: time.Minute}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Options{Warm: 2, InitializationTimeout: time.Minute}, func(t *testing.T, g *gateway.Gateway) {
 		var peers []*peer
-		for range 7 {
+		for range 40 {
 			peers = append(peers, connect(t, g, plain))
 		}
 		synctest.Wait()
-		if n := metric(t, g, "mcp_sse_starts_waiting"); n != 6 {
-			t.Errorf("%g starts wait, want 6", n)
+		if n := metric(t, g, "mcp_sse_starts_waiting"); n != 26 {
+			t.Errorf("%g starts wait, want 26", n)
 		}
 		time.Sleep(3*time.Second + time.Millisecond)
-		if n := most.Load(); n > 3 {
-			t.Errorf("%d starts ran at a time, want 3", n)
+		if n := most.Load(); n > 16 {
+			t.Errorf("%d starts ran at a time, want 16", n)
 		}
 		for _, p := range peers {
 			p.wantState(connstate.Ready)
@@ -328,17 +297,17 @@ func TestStartsAreLimited(t *testing.T) {
 // The wait for a turn is not part of a start: only the time of the server counts.
 func TestWaitForAStartIsNotItsTimeout(t *testing.T) {
 	u := &server{dial: slow(8 * time.Second)}
-	inFakeTime(t, u, gateway.Options{StartConcurrency: 1, StartTimeout: 10 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Options{StartTimeout: 10 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
 		var peers []*peer
-		for range 4 {
+		for range 40 {
 			peers = append(peers, connect(t, g, plain))
 		}
-		time.Sleep(33 * time.Second)
+		time.Sleep(25 * time.Second)
 		for _, p := range peers {
 			p.wantState(connstate.Ready)
 		}
-		if n := u.starts(); n != 4 {
-			t.Errorf("%d starts, want 4", n)
+		if n := u.starts(); n != 40 {
+			t.Errorf("%d starts, want 40", n)
 		}
 	})
 }
@@ -346,30 +315,32 @@ func TestWaitForAStartIsNotItsTimeout(t *testing.T) {
 // A client that leaves while its start waits for a turn costs no start.
 func TestStartThatNobodyWaitsForIsNotMade(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
-	inFakeTime(t, u, gateway.Options{StartConcurrency: 1}, func(t *testing.T, g *gateway.Gateway) {
-		connect(t, g, plain)
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		for range 16 {
+			connect(t, g, plain)
+		}
 		synctest.Wait()
 		connect(t, g, plain).c.Close("left")
 		time.Sleep(5 * time.Second)
-		if n := u.starts(); n != 1 {
-			t.Errorf("%d starts, want 1", n)
+		if n := u.starts(); n != 16 {
+			t.Errorf("%d starts, want 16", n)
 		}
 	})
 }
 
 // A pool that fills does not block connections: each waits for at most two rounds of
-// StartConcurrency starts.
+// starts.
 func TestFillingThePoolDoesNotHoldUpConnections(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
-	inFakeTime(t, u, gateway.Options{Warm: 40, StartConcurrency: 2}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Options{Warm: 60}, func(t *testing.T, g *gateway.Gateway) {
 		g.Start()
 		synctest.Wait()
 		p := connect(t, g, plain)
 		time.Sleep(3*time.Second + time.Millisecond)
 		p.wantState(connstate.Ready)
 		time.Sleep(20 * time.Second)
-		if n := metric(t, g, "mcp_sse_pool_idle"); n != 40 {
-			t.Errorf("%g warm sessions, want 40", n)
+		if n := metric(t, g, "mcp_sse_pool_idle"); n != 60 {
+			t.Errorf("%g warm sessions, want 60", n)
 		}
 	})
 }

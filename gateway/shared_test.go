@@ -84,52 +84,14 @@ func TestRule07SharedSessionDeclaresNoCapabilities(t *testing.T) {
 	})
 }
 
-func TestConnectionsAreSpreadOverSharedSessions(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, SessionsSize: 3}, func(t *testing.T, g *gateway.Gateway) {
-		on := map[string]int{}
-		for range 9 {
-			p := connect(t, g, plain)
-			p.post(request("1", "tools/list"))
-			synctest.Wait()
-			p.mu.Lock()
-			on[describe(t, p.got[0])]++
-			p.mu.Unlock()
-		}
-		for n := 1; n <= 3; n++ {
-			if got := on[answered("1", n, "tools/list")]; got != 3 {
-				t.Errorf("%d connections on session %d, want 3 (%v)", got, n, on)
-			}
-		}
-	})
-}
-
-// A client that has left does not count.
-func TestConnectionsGoWhereFewAre(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, SessionsSize: 2}, func(t *testing.T, g *gateway.Gateway) {
-		joined := func(want int) *peer {
-			p := connect(t, g, plain)
-			p.post(request("1", "tools/list"))
-			p.want(answered("1", want, "tools/list"))
-			return p
-		}
-		first := []*peer{joined(1), joined(2), joined(1)}
-		first[0].c.Close("left")
-		first[2].c.Close("left")
-		synctest.Wait()
-		joined(1)
-	})
-}
-
-func TestSharedSessionsAreStartedAhead(t *testing.T) {
+func TestSharedSessionIsStartedAhead(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
-	opts := gateway.Options{Sessions: gateway.SessionsShared, SessionsSize: 2, Warm: 1}
+	opts := gateway.Options{Sessions: gateway.SessionsShared, Warm: 1}
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		g.Start()
 		time.Sleep(2 * time.Second)
-		if n := u.open(); n != 2 {
-			t.Errorf("%d sessions are open, want 2", n)
+		if n := u.open(); n != 1 {
+			t.Errorf("%d sessions are open, want 1", n)
 		}
 		connect(t, g, plain).wantState(connstate.Ready)
 	})

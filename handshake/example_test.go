@@ -43,7 +43,7 @@ func Example() {
 	if handshake.Exceeds(request.Params(), params) {
 		fmt.Println("the client can more than the session was told")
 	}
-	fmt.Printf("%s\n", result.Answer(request))
+	fmt.Printf("%s\n", result.Answer(request.ID, handshake.RequestedVersion(request.Params())))
 	// Output:
 	// server got initialize
 	// server got notifications/initialized

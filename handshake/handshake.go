@@ -97,15 +97,23 @@ func denies(response *jsonrpc.Message) bool {
 func (r *Result) Response(id jsonrpc.ID) []byte { return jsonrpc.NewResult(id, r.Raw) }
 
 // Answer returns the answer to a client's own initialize request: the result under
-// the client's id, with the version negotiated for that client.
-func (r *Result) Answer(request *jsonrpc.Message) []byte {
-	member, _ := jsonrpc.Member(request.Params(), "protocolVersion")
-	requested, _ := jsonrpc.Text(member)
+// the client's id, with the version negotiated for a client that requests one.
+func (r *Result) Answer(id jsonrpc.ID, requested string) []byte {
 	if negotiated := negotiate(requested, r.Version); negotiated != r.Version {
 		version, _ := json.Marshal(negotiated) // a string always has a JSON form
-		return jsonrpc.NewResult(request.ID, jsonrpc.ReplaceMember(r.Raw, version, "protocolVersion"))
+		return jsonrpc.NewResult(id, jsonrpc.ReplaceMember(r.Raw, version, "protocolVersion"))
 	}
-	return r.Response(request.ID)
+	return r.Response(id)
+}
+
+// RequestedVersion returns the protocol version that initialize params request, or ""
+// for none that the gateway knows.
+func RequestedVersion(params json.RawMessage) string {
+	member, _ := jsonrpc.Member(params, "protocolVersion")
+	if version, _ := jsonrpc.Text(member); mcp.HasInitialize(version) {
+		return version
+	}
+	return ""
 }
 
 // negotiate returns the protocol version for a client that requests one, on a

@@ -141,7 +141,8 @@ func TestAnswer(t *testing.T) {
 func checkAnswer(t *testing.T, id, params, version string) {
 	t.Helper()
 	r := &handshake.Result{Raw: json.RawMessage(stored), Version: answered}
-	got := string(r.Answer(parse(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"initialize"`+params+`}`)))
+	request := parse(t, `{"jsonrpc":"2.0","id":`+id+`,"method":"initialize"`+params+`}`)
+	got := string(r.Answer(request.ID, handshake.RequestedVersion(request.Params())))
 	want := `{"jsonrpc":"2.0","id":` + id + `,"result":` + strings.Replace(stored, `"2025-06-18"`, `"`+version+`"`, 1) + `}`
 	if got != want {
 		t.Errorf("id %s, params %s: got %s, want %s", id, params, got, want)

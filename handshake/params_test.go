@@ -94,7 +94,7 @@ func TestClientsAreToldTheOlderVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"` + tc.want + `"}}`
-		if got := string(r.Answer(request)); got != want {
+		if got := string(r.Answer(request.ID, handshake.RequestedVersion(request.Params()))); got != want {
 			t.Errorf("a client of %q, a server of %q: got %s, want %s", tc.requested, tc.answered, got, want)
 		}
 	}

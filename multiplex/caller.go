@@ -119,3 +119,10 @@ func (c *Caller) Forward(m *jsonrpc.Message) {
 		s.passToServer(m, m.Raw())
 	}
 }
+
+// Callers returns the number of clients on the session.
+func (s *Session) Callers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.callers)
+}

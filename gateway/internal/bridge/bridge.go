@@ -1,9 +1,11 @@
 package bridge
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -13,11 +15,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/multiplex"
 )
-
-// errGone is the close reason of sessions that end with their connection.
-var errGone = errors.New("the client's connection was closed")
 
 // Options configure the bridges of a gateway, which share one Options. The fields
 // have no defaults.
@@ -42,24 +40,35 @@ type Options struct {
 	Logger  *slog.Logger
 	Limited *slog.Logger
 	Metrics *metrics.Metrics
-	// Moved, if not nil, observes each move of a start. It runs under the lock of the
-	// start. It is for tests.
-	Moved func(from, to State)
 }
 
 // Bridge passes messages between a connection and its session, and answers the
-// requests that the gateway answers itself. Its start gets it the session. It is safe
-// for concurrent use.
+// requests that the gateway answers itself. Its goroutine, run, gets it the session. It
+// is safe for concurrent use.
 type Bridge struct {
-	opts  *Options
-	c     *connstate.Connection
-	start *start
+	opts *Options
+	c    *connstate.Connection
+	end  context.CancelFunc // of run
+
+	current atomic.Pointer[client]            // whose session gets the messages; nil: none. Set under mu
+	failure atomic.Pointer[handshake.Failure] // what a request learns that waits too long; set by run
+	chosen  atomic.Bool                       // it is decided which initialize goes out first
+	settled atomic.Bool                       // the client's own params have been used: it gets no new session for others
+	wake    chan struct{}                     // makes run look at what others have changed
+
+	mu      sync.Mutex           // guards what follows
+	inbox   []*connstate.Request // initialize requests of the client for run
+	retryAt time.Time            // requests before this time get the failure; zero unless the connection has given up
+	ended   bool                 // run has ended
 
 	// used is true once a message of the client has gone to a session.
 	used atomic.Bool
 	// dismissed is true once the server wants no more of the client.
 	dismissed atomic.Bool
-	memory    memory
+	// clientParams are those of the client's own initialize, once it has worked, where
+	// the gateway sends none.
+	clientParams atomic.Pointer[json.RawMessage]
+	memory       memory
 }
 
 var _ connstate.Handler = (*Bridge)(nil)
@@ -67,9 +76,11 @@ var _ connstate.Handler = (*Bridge)(nil)
 // New returns the bridge of a new connection, and begins to get it a session. The
 // caller must not change opts afterwards.
 func New(c *connstate.Connection, opts *Options) *Bridge {
-	b := &Bridge{opts: opts, c: c}
-	b.start = &start{b: b, params: opts.Params, wake: make(chan struct{}, 1)}
-	opts.Supplier.Go(b.start.run) // ends with a session in use, after the last attempt, or with the connection
+	b := &Bridge{opts: opts, c: c, wake: make(chan struct{}, 1)}
+	b.failure.Store(b.lateFailure(1))
+	ctx, cancel := context.WithCancel(context.Background())
+	b.end = cancel
+	opts.Supplier.Go(func() { b.run(ctx) }) // ends with the connection
 	return b
 }
 
@@ -82,16 +93,6 @@ func (b *Bridge) log() *slog.Logger { return b.opts.Logger.With("connectionId", 
 
 // limited is log with Options.Limited.
 func (b *Bridge) limited() *slog.Logger { return b.opts.Limited.With("connectionId", b.c.ShortID()) }
-
-// over reports whether the connection is closed.
-func (b *Bridge) over() bool {
-	select {
-	case <-b.c.Done():
-		return true
-	default:
-		return false
-	}
-}
 
 // Receive handles a message of the client. It runs inside the POST and does not
 // block.
@@ -120,10 +121,19 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 		// fall back to initialize at once (MCP 2026-07-28, versioning).
 		r.Fail(jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover is not available on this transport: use initialize"), "-32601")
 	case m.Method == mcp.MethodInitialize && b.opts.Params != nil:
-		b.start.initialize(r)
+		b.initialize(r)
 	default:
-		b.start.chooseSynthetic()
+		b.chooseSynthetic()
 		b.gateOrSend(r)
+	}
+}
+
+// chooseSynthetic ends the wait for the client's own initialize, because a request needs
+// the server. It does nothing after a decision.
+func (b *Bridge) chooseSynthetic() {
+	if !b.chosen.Load() {
+		b.chosen.Store(true)
+		b.wakeRun()
 	}
 }
 
@@ -159,22 +169,22 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 // session.
 func (b *Bridge) cancel(m *jsonrpc.Message) {
 	id, _ := jsonrpc.Member(m.Params(), "requestId")
-	r, a := b.c.Request(jsonrpc.ID(id)), b.start.current.Load()
+	r, c := b.c.Request(jsonrpc.ID(id)), b.current.Load()
 	switch {
 	case r != nil && b.c.Withdraw(r):
 		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
-	case a == nil:
+	case c == nil:
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 	default:
-		a.caller.Cancel(r, m)
+		c.caller.Cancel(r, m)
 	}
 }
 
 // forwardOrDrop sends a response to the current session. Without one it drops the
 // message.
 func (b *Bridge) forwardOrDrop(m *jsonrpc.Message) {
-	if a := b.start.current.Load(); a != nil {
-		a.caller.Forward(m)
+	if c := b.current.Load(); c != nil {
+		c.caller.Forward(m)
 		return
 	}
 	b.opts.Metrics.Dropped(metrics.DroppedNotReady)
@@ -184,7 +194,7 @@ func (b *Bridge) forwardOrDrop(m *jsonrpc.Message) {
 // on a connection that has given up may start another attempt.
 func (b *Bridge) gateOrSend(r *connstate.Request) {
 	pass, err := b.c.Admit(r)
-	if _, failed := errors.AsType[*handshake.Failure](err); failed && r.Message.Kind == jsonrpc.Request && b.start.revive() {
+	if _, failed := errors.AsType[*handshake.Failure](err); failed && r.Message.Kind == jsonrpc.Request && b.revive() {
 		pass, err = b.c.Admit(r)
 	}
 	b.passOrRefuse(r, pass, err)
@@ -198,49 +208,6 @@ func (b *Bridge) passOrRefuse(r *connstate.Request, pass bool, err error) {
 	case pass && !b.send(r):
 		b.readmit(r)
 	}
-}
-
-// send sends a message to the server. It reports whether a session took it.
-func (b *Bridge) send(r *connstate.Request) bool {
-	a := b.start.current.Load()
-	if a == nil {
-		return false
-	}
-	m := r.Message
-	b.used.Store(true)
-	if m.Kind != jsonrpc.Request {
-		a.caller.Forward(m)
-		return true
-	}
-	b.memory.note(m)
-	if b.opts.Params == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
-		r.OnAnswer = func(errorType string) {
-			if errorType == "" {
-				b.start.keepInitialize(m)
-			}
-		}
-	}
-	r.Backpressure = !b.shares() // a slow client slows down its own server, but not a shared one
-	err := a.caller.Send(r)
-	switch { // Send may notice the loss of a session before its reader does
-	case err == nil:
-		return true
-	case errors.Is(err, multiplex.ErrLeft): // the connection is closed; the session may live on
-	case a.member != nil:
-		a.member.Replace()
-		b.start.lose(a, lossOf(err)) // Replace may find the session replaced, and this connection not yet informed
-	case b.start.lose(a, lossOf(err)):
-		a.Retire(b.c.Done())
-	}
-	return false
-}
-
-// lossOf returns why a session is lost that refused a message with err.
-func lossOf(err error) error {
-	if errors.Is(err, jsonrpc.ErrDismissed) {
-		return err
-	}
-	return sessions.ErrTakesNoMore
 }
 
 // readmit puts a request that found no session back into the gate, where it waits for
@@ -261,24 +228,31 @@ func (b *Bridge) Refused(r *connstate.Request, err error) {
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 		return
 	}
-	failure, isFailure := errors.AsType[*handshake.Failure](err)
-	switch {
-	case isFailure:
-		r.Fail(b.visibleFailure(b.start.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization)
-	case errors.Is(err, connstate.ErrGateTimeout):
-		r.Fail(b.visibleFailure(b.start.lateFailure(b.opts.InitializationTimeout)).RPC(), metrics.ErrorInitialization)
-	case errors.Is(err, connstate.ErrDraining) && b.dismissed.Load():
-		r.Fail(jsonrpc.ReasonError("the server has ended the session", "closed", true), metrics.ErrorClosed)
-	case errors.Is(err, connstate.ErrDraining):
-		r.Fail(jsonrpc.ReasonError(err.Error(), "draining", true), metrics.ErrorDraining)
-	case errors.Is(err, connstate.ErrGateFull):
-		r.Fail(jsonrpc.ReasonError(err.Error(), "gate_full", true), metrics.ErrorBusy)
-	case errors.Is(err, connstate.ErrBusy):
-		r.Fail(jsonrpc.ReasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
-	default:
-		r.Fail(jsonrpc.ReasonError(err.Error(), "closed", true), metrics.ErrorClosed)
-	}
+	b.refuse(r, err)
 }
 
-// Closed ends the start and leaves the session.
-func (b *Bridge) Closed() { b.start.close() }
+// refuse answers a request that got no session because of err.
+func (b *Bridge) refuse(r *connstate.Request, err error) {
+	failure, failed := errors.AsType[*handshake.Failure](err)
+	if errors.Is(err, connstate.ErrGateTimeout) {
+		failure, failed = b.failure.Load(), true
+	}
+	reason, errorType, text := "closed", metrics.ErrorClosed, err.Error()
+	switch {
+	case failed:
+		r.Fail(b.visibleFailure(b.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization)
+		return
+	case errors.Is(err, connstate.ErrDraining) && b.dismissed.Load():
+		text = "the server has ended the session"
+	case errors.Is(err, connstate.ErrDraining):
+		reason, errorType = "draining", metrics.ErrorDraining
+	case errors.Is(err, connstate.ErrGateFull):
+		reason, errorType = "gate_full", metrics.ErrorBusy
+	case errors.Is(err, connstate.ErrBusy):
+		reason, errorType = "server_busy", metrics.ErrorBusy
+	}
+	r.Fail(jsonrpc.ReasonError(text, reason, true), errorType)
+}
+
+// Closed ends run, which leaves the session.
+func (b *Bridge) Closed() { b.end() }

@@ -2,10 +2,11 @@
 // connection a session, runs the handshake, gets another session when that one is
 // lost, and answers the client's requests about the handshake itself.
 //
-//	Bridge ── start       the state machine that gets a session; see State for its table
-//	       ├─ attachment  the connection on the current session
-//	       ├─ memory      log level and subscriptions, for a new session
-//	       └─ repeated    requests sent for the second time
+//	Bridge ── bridge.go   the client's messages: answered, or sent to the session
+//	       ├─ run.go      one goroutine: gets the session, serves it, gets the next
+//	       ├─ client.go   the connection as its session sees it
+//	       └─ lost.go     what a new session must get again
 //
-// Its log lines, metrics and errors belong to package gateway.
+// The state of a connection is that of its connstate.Connection. Its log lines,
+// metrics and errors belong to package gateway.
 package bridge

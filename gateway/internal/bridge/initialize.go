@@ -3,7 +3,6 @@ package bridge
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -11,127 +10,142 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// errSuperseded is the close reason of a session that the client's own initialize
-// replaces.
-var errSuperseded = errors.New("the client has opened a session with capabilities of its own")
-
 // maxParams bounds the initialize params of a client that a bridge keeps for later
 // sessions, in bytes. A client with larger params gets the stored result.
 const maxParams = 64 << 10
 
 // waitingInitialize is an initialize request of the client that waits for a session.
 type waitingInitialize struct {
-	r   *connstate.Request // its Message is from reduced
-	due time.Time          // when it gets an error
+	*connstate.Request
+	version string    // that it requests
+	due     time.Time // when it gets an error
 }
 
 // initialize handles a client's own initialize request. If no initialize has gone to
 // the server yet, this one does. Otherwise the stored result of the session answers
 // it, unless the client declares more than the session's handshake did and has not
 // used the session: then it gets a new session.
-func (s *start) initialize(r *connstate.Request) {
+func (b *Bridge) initialize(r *connstate.Request) {
 	m := r.Message
-	s.mu.Lock()
-	a := s.current.Load()
-	exceeds := s.exceedsLocked(m)
-	fresh := a != nil && exceeds && !s.own && !s.refused && !s.b.used.Load()
+	b.mu.Lock()
+	c := b.current.Load()
+	draining := b.ended || b.c.State() == connstate.Draining
 	switch {
-	case a != nil && !fresh:
-		s.mu.Unlock()
-		r.Answer(a.Result().Answer(m), "")
+	case c != nil && (draining || b.used.Load() || b.settled.Load() || !b.exceeds(m, c.session.Params())):
+		b.mu.Unlock()
+		r.Answer(c.session.Result().Answer(r.ID, handshake.RequestedVersion(m.Params())), "")
 		return
-	case s.state == over, s.b.c.State() == connstate.Draining:
-		s.mu.Unlock()
-		s.b.Refused(r, connstate.ErrDraining)
+	case draining:
+		b.mu.Unlock()
+		b.refuse(r, connstate.ErrDraining)
 		return
+	case c != nil:
+		_ = b.c.Move(connstate.Initializing) // from ready, or it is
+		b.current.Store(nil)
+	case !b.retryAt.IsZero():
+		b.reviveLocked()
 	}
-	s.queueLocked(r)
+	b.inbox = append(b.inbox, r)
+	b.mu.Unlock()
+	b.wakeRun()
+}
+
+// exceeds reports whether a client declares more than the params of a handshake. Shared
+// sessions use the params of no client.
+func (b *Bridge) exceeds(m *jsonrpc.Message, params json.RawMessage) bool {
+	return !b.shares() && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), params)
+}
+
+// wakeRun makes run look at the inbox, at current and at chosen.
+func (b *Bridge) wakeRun() {
+	select {
+	case b.wake <- struct{}{}:
+	default: // it is to look already
+	}
+}
+
+// gaveUp reports whether the connection has given up.
+func (b *Bridge) gaveUp() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.retryAt.IsZero()
+}
+
+// revive starts another attempt on a connection that has given up, if the time for a
+// retry has come. It reports whether a request may wait for a session.
+func (b *Bridge) revive() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch {
-	case fresh:
-		s.adoptLocked(m)
-		s.attempts = 0
-		s.current.Store(nil)
-	case s.state != initializing:
-		s.adoptLocked(m)
-	case exceeds && !s.own && !s.refused: // the handshake that runs declares less: start over
-		s.adoptLocked(m)
-		s.attempts, s.superseded = 1, true
-		if s.cancel != nil { // nil: the attempt has just ended; run handles its result
-			s.cancel()
+	case b.retryAt.IsZero():
+		return !b.ended
+	case time.Now().Before(b.retryAt):
+		return false
+	}
+	b.reviveLocked()
+	return true
+}
+
+// reviveLocked makes the gate hold messages again, and run make another attempt.
+func (b *Bridge) reviveLocked() {
+	b.retryAt = time.Time{}
+	_ = b.c.Move(connstate.Initializing) // if it drains, run ends
+	b.wakeRun()
+}
+
+// readInbox takes the requests out of the inbox, and makes their params those of later
+// sessions. sent says that the initialize of the current attempt has gone out; more
+// reports that a request declares more than that. came reports whether there were any.
+func (r *run) readInbox(sent bool) (came, more bool) {
+	r.mu.Lock()
+	inbox := r.inbox
+	r.inbox = nil
+	r.mu.Unlock()
+	for _, request := range inbox {
+		m := request.Message
+		request.Message = nil // its version is all that its answer needs
+		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), time.Now().Add(r.opts.InitializeTimeout)})
+		switch {
+		case !sent:
+			r.adopt(m)
+		case !r.settled.Load() && r.exceeds(m, r.params):
+			r.adopt(m)
+			more = true
 		}
 	}
-	s.startNowLocked()
-	s.mu.Unlock()
-	if fresh {
-		a.leave(errSuperseded)
+	if len(inbox) > 0 && len(inbox) == len(r.waiting) {
+		r.expiry.Reset(r.opts.InitializeTimeout)
 	}
+	return len(inbox) > 0, more
 }
 
-// exceedsLocked reports whether a client declares more than the params of the current
-// or next initialize.
-func (s *start) exceedsLocked(m *jsonrpc.Message) bool {
-	return !s.b.shares() && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), s.params)
-}
-
-// isOwn reports whether the handshake has the client's own params.
-func (s *start) isOwn() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.own
-}
-
-// adoptLocked makes the client's params those of later sessions. Shared sessions use
-// the params of no client.
-func (s *start) adoptLocked(m *jsonrpc.Message) {
-	s.chosen.Store(true)
-	if !s.b.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
-		s.own, s.params, s.author = true, ownParams(m), m.ID
-	}
-}
-
-// queueLocked adds an initialize to those that wait for a session, and starts their
-// timer.
-func (s *start) queueLocked(r *connstate.Request) {
-	r.Message = reduced(r.Message)
-	limit := s.b.opts.InitializeTimeout
-	s.waiting = append(s.waiting, waitingInitialize{r, time.Now().Add(limit)})
-	if s.expiry == nil {
-		s.expiry = time.AfterFunc(limit, s.expire)
+// adopt makes the client's params those of later sessions.
+func (r *run) adopt(m *jsonrpc.Message) {
+	r.chosen.Store(true)
+	if !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
+		r.own, r.params, r.author = true, ownParams(m), m.ID
+		r.settled.Store(true)
 	}
 }
 
 // expire answers the initialize requests that have waited too long with an error.
-func (s *start) expire() {
-	s.mu.Lock()
-	var late []waitingInitialize
-	now := time.Now()
-	for len(s.waiting) > 0 && !s.waiting[0].due.After(now) {
-		late = append(late, s.waiting[0])
-		s.waiting = s.waiting[1:]
-	}
-	if len(s.waiting) > 0 {
-		s.expiry.Reset(s.waiting[0].due.Sub(now))
-	} else {
-		s.expiry = nil
-	}
-	s.mu.Unlock()
-	if len(late) == 0 {
-		return
-	}
-	why := s.lateFailure(s.b.opts.InitializeTimeout)
-	for _, o := range late {
-		s.b.Refused(o.r, why)
+func (r *run) expire() {
+	for len(r.waiting) > 0 {
+		w := r.waiting[0]
+		if left := time.Until(w.due); left > 0 {
+			r.expiry.Reset(left)
+			return
+		}
+		r.waiting = r.waiting[1:]
+		r.refuse(w.Request, r.failure.Load())
 	}
 }
 
-// takeWaitingLocked removes and returns the waiting initialize requests.
-func (s *start) takeWaitingLocked() []waitingInitialize {
-	waiting := s.waiting
-	s.waiting = nil
-	if s.expiry != nil {
-		s.expiry.Stop()
-		s.expiry = nil
-	}
+// takeWaiting removes and returns the waiting initialize requests.
+func (r *run) takeWaiting() []waitingInitialize {
+	waiting := r.waiting
+	r.waiting = nil
+	r.expiry.Stop()
 	return waiting
 }
 
@@ -144,19 +158,4 @@ func ownParams(m *jsonrpc.Message) json.RawMessage {
 		return params
 	}
 	return jsonrpc.ReplaceMember(params, jsonrpc.RemoveMember(meta, "progressToken"), "_meta")
-}
-
-// reduced returns an initialize request with the protocol version alone, on which its
-// answer depends. It saves memory while many requests wait.
-func reduced(m *jsonrpc.Message) *jsonrpc.Message {
-	version, ok := jsonrpc.Member(m.Params(), "protocolVersion")
-	if !ok || len(version) > 64 {
-		version = json.RawMessage(`""`)
-	}
-	params := append(append([]byte(`{"protocolVersion":`), version...), '}')
-	r, err := jsonrpc.Parse(jsonrpc.NewRequest(m.ID, m.Method, params))
-	if err != nil {
-		return m
-	}
-	return r
 }

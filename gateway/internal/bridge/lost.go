@@ -74,8 +74,8 @@ func (m *memory) subscribe(uri string, params json.RawMessage, on bool) {
 
 // restore sets the client's log level and subscriptions on a new session. It logs
 // calls that fail; the client does not notice the loss, so it gets no error.
-func (m *memory) restore(a *attachment, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.Background(), restoreTimeout) // the end of the connection ends the session, and the calls
+func (m *memory) restore(ctx context.Context, c *client, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()
 	m.mu.Lock()
 	type call struct {
@@ -90,10 +90,10 @@ func (m *memory) restore(a *attachment, log *slog.Logger) {
 		calls = append(calls, call{mcp.MethodSubscribe, params})
 	}
 	m.mu.Unlock()
-	for _, c := range calls {
-		response, err := a.caller.Call(ctx, c.method, c.params)
+	for _, call := range calls {
+		response, err := c.caller.Call(ctx, call.method, call.params)
 		if err != nil || response.Error() != nil {
-			log.Warn("state not restored on the new session", "method", c.method, "err", err)
+			log.Warn("state not restored on the new session", "method", call.method, "err", err)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package bridge
 
 import (
-	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -31,83 +29,87 @@ func (b *Bridge) announce(response []byte) {
 	})
 }
 
-// greet announces the first session, and answers the waiting initialize requests.
-func (b *Bridge) greet(a *attachment, waiting []waitingInitialize, first bool) {
-	if a.Result() == nil {
-		return
-	}
-	if first {
-		b.announce(a.Result().Response(b.autoID()))
-	}
-	for _, o := range waiting {
-		o.r.Answer(a.Result().Answer(o.r.Message), "")
-	}
-}
-
 // notifyListsChanged tells the client that its lists may have changed with the new
 // session.
-func (b *Bridge) notifyListsChanged(a *attachment) {
-	if a.Result() == nil {
+func (b *Bridge) notifyListsChanged(c *client) {
+	result := c.session.Result()
+	if result == nil {
 		return
 	}
 	for _, method := range []string{mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged} {
-		if kind, _ := mcp.ChangedList(method); a.Result().Advertises(kind, "listChanged") {
-			a.client.pass("", jsonrpc.NewNotification(method, nil))
+		if kind, _ := mcp.ChangedList(method); result.Advertises(kind, "listChanged") {
+			c.pass("", jsonrpc.NewNotification(method, nil))
 		}
 	}
 }
 
-// reportStart reports the result of an attempt to metrics, log, supplier and
-// connection. The supplier itself reports the start of a shared session, once.
-func (b *Bridge) reportStart(a *attachment, err error, from string, attempt int, took time.Duration) {
-	failure, failed := errors.AsType[*handshake.Failure](err)
-	switch {
-	case err == nil:
-		b.reportSession(a, from, attempt, took)
-	case !failed: // the connection drains
-		b.countAbandoned(from, took, false)
-	case from == sessions.FromShared:
-		b.c.SawFailure(string(failure.Phase), failure.Reason)
-	default:
-		b.countFailure(failure, took)
-		attrs := []any{"attempt", attempt, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took}
-		if failure.Refusal != nil && b.start.isOwn() {
-			// The params of one client may be the cause, so this says nothing about
-			// the server.
-			b.log().Debug("session start failed", append(attrs, "err", failure)...)
-			return
-		}
-		level, attrs := b.opts.Supplier.NoteFailure(failure, attempt >= b.opts.MaxHandshakeAttempts, attrs...)
-		b.limited().Log(context.Background(), level, "session start failed", attrs...)
-	}
-}
-
-func (b *Bridge) reportSession(a *attachment, from string, attempt int, took time.Duration) {
-	attrs := []any{"from", from, "attempt", attempt, "duration", took}
-	if result := a.Result(); result != nil {
-		b.c.SawServer(connstate.Server(result.Server()))
-		attrs = append(attrs, a.ServerAttrs()...)
-	}
+// reportFailure reports a failed attempt to metrics, log, supplier and connection. The
+// supplier itself reports the start of a shared session, once.
+func (r *run) reportFailure(failure *handshake.Failure, from string, took time.Duration) {
 	if from == sessions.FromShared {
-		b.log().Info("session taken", attrs...)
+		r.c.SawFailure(string(failure.Phase), failure.Reason)
 		return
 	}
-	b.opts.Metrics.HandshakeDone(metrics.HandshakeOK, "", "", took)
-	b.opts.Supplier.NoteStart()
-	b.log().Info("session started", attrs...)
+	r.countFailure(failure, took)
+	attrs := []any{
+		"attempt", r.attempts, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took,
+		"gaveUp", r.attempts >= r.opts.MaxHandshakeAttempts, "err", failure,
+	}
+	if failure.Refusal != nil && r.own {
+		// The params of one client may be the cause, so this says nothing about the
+		// server.
+		r.log().Debug("session start failed", attrs...)
+		return
+	}
+	r.opts.Supplier.NoteFailure()
+	r.limited().Warn("session start failed", attrs...)
 }
 
-// countAbandoned counts a cancelled attempt, unless it counted as late.
-func (b *Bridge) countAbandoned(from string, took time.Duration, late bool) {
-	if from != sessions.FromShared && !late {
-		b.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
+// reportSession reports an attempt that worked.
+func (r *run) reportSession(c *client, from string, took time.Duration) {
+	attrs := []any{"from", from, "attempt", r.attempts, "duration", took}
+	if result := c.session.Result(); result != nil {
+		r.c.SawServer(connstate.Server(result.Server()))
+		attrs = append(attrs, c.session.ServerAttrs()...)
 	}
+	if from == sessions.FromShared {
+		r.log().Info("session taken", attrs...)
+		return
+	}
+	r.opts.Metrics.HandshakeDone(metrics.HandshakeOK, "", "", took)
+	r.opts.Supplier.NoteStart()
+	r.log().Info("session started", attrs...)
 }
 
 // countFailure counts a failed initialization of this client.
 func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
 	b.c.SawFailure(string(failure.Phase), failure.Reason)
 	b.opts.Metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
+}
+
+// lateRetry is the retry time in errors about a server that still starts.
+const lateRetry = time.Second
+
+// lateFailure returns the failure of an attempt that takes long.
+func (b *Bridge) lateFailure(attempt int) *handshake.Failure {
+	return &handshake.Failure{
+		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
+		Details: "the server is still starting: it did not answer within " + b.opts.InitializationTimeout.String(),
+		Attempt: attempt, RetryAfter: lateRetry,
+	}
+}
+
+// withRemainingPause returns failure. On a connection that has given up, it returns a
+// copy with the time left until the next attempt is allowed.
+func (b *Bridge) withRemainingPause(failure *handshake.Failure) *handshake.Failure {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.retryAt.IsZero() {
+		return failure
+	}
+	reported := *failure
+	reported.RetryAfter = max(0, time.Until(b.retryAt))
+	return &reported
 }
 
 // visibleFailure returns a failure with the details that this client may see.

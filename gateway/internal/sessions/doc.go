@@ -1,11 +1,11 @@
-// Package sessions starts sessions with the MCP server and supplies them: one at a
-// time, on a server from a pool that was started ahead, or shared by all.
+// Package sessions starts sessions with the MCP server and supplies them to
+// connections: to each its own, on a server that was started ahead if there is one, or
+// one session to all.
 //
-//	Supplier ── Attempt    starts one session: turn, server, handshake
-//	         ├─ pool       servers started ahead, not initialized
-//	         └─ shared     slots, each with one session that many members use
+//	Supplier.Open ── start.go    takes a server, asks for the params, runs the handshake
+//	              ├─ pool.go     servers started ahead, not initialized
+//	              └─ shared.go   the session that all connections share
 //
-// The package does not know the users of sessions. At the end of a session it calls
-// the function that the owner gave to [Session.Own]; for a shared session, the
-// functions that the members gave to [Supplier.Join].
+// The package does not know the users of sessions. They learn of the end of a session
+// by [Session.Over].
 package sessions

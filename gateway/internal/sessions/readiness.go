@@ -17,72 +17,47 @@ const probeEvery = 2 * time.Second
 // ErrStarting is the error of Ready while a probe takes long.
 var ErrStarting = errors.New("the server is still starting")
 
-var (
-	// errDraining is the error of Ready during a shutdown.
-	errDraining = errors.New("shutting down")
-	// errProbed is the close reason of the session of a probe.
-	errProbed = errors.New("the readiness probe is over")
-)
+// errDraining is the error of Ready during a shutdown.
+var errDraining = errors.New("shutting down")
 
 // readiness records whether sessions can be started.
 type readiness struct {
-	mu       sync.Mutex // guards what follows
-	works    bool       // the last start that decided worked
-	doubted  bool       // a start has failed since
-	probed   time.Time  // when the last probe ended; zero: there was none
-	verdict  error      // the result of the last probe
-	draining bool
-	probe    *probe // the running probe, or nil
+	life  context.Context // ends with drain
+	drain context.CancelFunc
+
+	mu      sync.Mutex // guards what follows
+	works   bool       // the last start that decided worked
+	doubted bool       // a start has failed since
+	probed  time.Time  // when the last probe ended; zero: there was none
+	verdict error      // the result of the last probe
+	probe   *probe     // the running probe, or nil
 }
 
 // probe is a start that only tests whether a session can be started.
 type probe struct {
-	cancel context.CancelFunc
-	done   chan struct{} // closed at its end
-	err    error         // set before done is closed
+	done chan struct{} // closed at its end
+	err  error         // set before done is closed
 }
 
-// note records whether a start worked. A failed start decides nothing, because its client
-// may be the reason: the next call of Ready makes a probe.
-func (r *readiness) note(works bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.doubted = !works; works {
-		r.works = true
-	}
-}
-
-// knownLocked returns what is known without a probe, and whether that is anything.
-func (r *readiness) knownLocked() (error, bool) {
-	switch {
-	case r.draining:
-		return errDraining, true
-	case r.works && !r.doubted:
-		return nil, true
-	}
-	return r.verdict, !r.probed.IsZero() && time.Since(r.probed) < probeEvery
-}
-
-// unlessWorked returns err, or nil if the last start that decided worked.
-func (r *readiness) unlessWorked(err error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.works && !r.draining {
-		return nil
-	}
-	return err
-}
-
-// Drain makes Ready fail. It cancels the running probe; no other begins.
-func (s *Supplier) Drain() {
+// NoteStart records a start that worked.
+func (s *Supplier) NoteStart() {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.draining = true
-	if r.probe != nil {
-		r.probe.cancel()
-	}
+	r.works, r.doubted = true, false
 }
+
+// NoteFailure records a failed start. It decides nothing, because its client may be the
+// reason: the next call of Ready makes a probe.
+func (s *Supplier) NoteFailure() {
+	r := &s.readiness
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doubted = true
+}
+
+// Drain makes Ready fail. It cancels the running probe; no other begins.
+func (s *Supplier) Drain() { s.readiness.drain() }
 
 // Ready returns nil if a session can be started: the last start worked, or a probe
 // does, now or in the last two seconds. Concurrent callers share one probe, which the
@@ -97,65 +72,71 @@ func (s *Supplier) Ready(ctx context.Context) error {
 	case <-p.done:
 		return p.err
 	case <-time.After(s.opts.InitializationTimeout):
-		return s.readiness.unlessWorked(ErrStarting)
+		r := &s.readiness
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.works && r.life.Err() == nil {
+			return nil
+		}
+		return ErrStarting
 	case <-ctx.Done():
 		return fmt.Errorf("readiness probe: %w", context.Cause(ctx))
 	}
 }
 
-// probe returns the running probe, which it may begin, or nil and the last result if
-// that is valid.
+// probe returns the running probe, which it may begin, or nil and what is known without
+// one.
 func (s *Supplier) probe() (*probe, error) {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err, known := r.knownLocked(); known {
-		return nil, err
+	switch {
+	case r.life.Err() != nil:
+		return nil, errDraining
+	case r.works && !r.doubted:
+		return nil, nil
+	case !r.probed.IsZero() && time.Since(r.probed) < probeEvery:
+		return nil, r.verdict
 	}
 	if r.probe == nil {
-		ctx, cancel := context.WithTimeout(context.Background(), s.opts.StartTimeout)
-		p := &probe{cancel: cancel, done: make(chan struct{})}
+		p := &probe{done: make(chan struct{})}
 		r.probe = p
-		s.Go(func() { s.runProbe(ctx, p) }) // ends with its timeout, or with Drain
+		s.Go(func() { s.runProbe(p) }) // ends with the start timeout, or with Drain
 	}
 	return r.probe, nil
 }
 
-func (s *Supplier) runProbe(ctx context.Context, p *probe) {
-	defer p.cancel()
-	err := s.tryStart(ctx)
-	if s.opts.Forwards && denied(err) {
-		err = nil // the server is there, and wants what only clients have
-	}
+func (s *Supplier) runProbe(p *probe) {
+	ctx, cancel := context.WithTimeout(s.readiness.life, s.opts.StartTimeout)
+	defer cancel()
+	p.err = s.tryStart(ctx)
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.draining:
-		err = errDraining
-	case err != nil:
-		s.log.Warn("readiness probe failed", "err", err)
+	case r.life.Err() != nil:
+		p.err = errDraining
+	case p.err != nil:
+		s.log.Warn("readiness probe failed", "err", p.err)
 	}
-	r.works, r.doubted, r.verdict, r.probed, r.probe = err == nil, false, err, time.Now(), nil
-	p.err = err
+	r.works, r.doubted, r.verdict, r.probed, r.probe = p.err == nil, false, p.err, time.Now(), nil
 	close(p.done)
 }
 
-// denied reports whether the server refused the credentials of a start.
-func denied(err error) bool {
-	failure, ok := errors.AsType[*handshake.Failure](err)
-	return ok && failure.Reason == metrics.ReasonDenied
-}
-
-// tryStart starts a session and ends it. A shared session it keeps.
+// tryStart starts a session and ends it. A shared session it keeps. A server that refuses
+// the credentials of the probe is there, if clients have others.
 func (s *Supplier) tryStart(ctx context.Context) error {
 	if s.shared != nil {
-		_, err := s.shared.slots[0].get(ctx)
+		_, err := s.shared.get(ctx)
 		return err
 	}
-	session, err := s.open(ctx)
+	session, err := s.startOwn(ctx)
 	if err == nil {
-		session.End(errProbed)
+		session.Close(errNotNeeded)
+	}
+	failure, _ := errors.AsType[*handshake.Failure](err)
+	if s.opts.Forwards && failure != nil && failure.Reason == metrics.ReasonDenied {
+		return nil
 	}
 	return err
 }

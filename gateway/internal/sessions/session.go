@@ -27,94 +27,90 @@ const (
 	bootTimeout = 10 * time.Second
 )
 
-// ErrTakesNoMore is the close reason of a session whose server takes no messages.
-var ErrTakesNoMore = errors.New("the server takes no more messages")
+var (
+	// ErrTakesNoMore is the reason of a session whose server takes no messages.
+	ErrTakesNoMore = errors.New("the server takes no more messages")
+	// errNotNeeded is the close reason of a session that nobody needs.
+	errNotNeeded = errors.New("the session is not needed")
+)
 
-// Session is a session with the server and its state. It has one owner at a time,
-// which ends it: the pool until initialize, a connection, or a slot. Its methods are
-// safe for concurrent use.
+// Session is a session with the server. The methods that it adds to multiplex.Session
+// are safe for concurrent use.
 type Session struct {
 	*multiplex.Session
 	supplier *Supplier
 
 	params atomic.Pointer[json.RawMessage] // of its initialize; nil: the gateway has sent none
-	ending atomic.Bool                     // End has been called
-	gone   sync.Once                       // guards the leave from its place
 
-	// Only the owner uses these:
+	// Set before Open returns:
 	result *handshake.Result // nil without a handshake
 	since  time.Time         // when it was last started, taken or initialized
 	seen   time.Time         // when the server last answered a ping; zero: never
 	mute   bool              // the server does not answer pings
 
-	mu    sync.Mutex      // guards what follows
-	owner func(err error) // called at the end, if not nil
-	over  bool
+	ended sync.Once     // guards what follows
+	over  chan struct{} // closed when the session takes no more messages
+	why   error         // set before over is closed
 }
 
-// newSession returns a session over conn, which has no owner yet. It has its place
-// until its server has ended; a process is reaped by then, unless nothing can kill it.
+// newSession returns a session over conn. It has its place until its server has ended; a
+// process is reaped by then, unless nothing can kill it.
 func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
-	session := &Session{supplier: s, since: time.Now()}
+	session := &Session{supplier: s, since: time.Now(), over: make(chan struct{})}
 	opts := s.opts.Session
-	made := make(chan struct{}) // OnClose may run before New returns
-	opts.OnClose = func(err error) {
-		<-made
-		if !session.ending.Load() { // it ended by itself; End makes Wait wait for it
-			session.End(err)
-		}
-		session.notifyOwner(err)
-	}
+	opts.OnClose = session.end
 	session.Session = multiplex.New(conn, opts)
-	close(made)
+	s.Go(func() { // ends with the session
+		<-session.Done()
+		s.leavePlace()
+	})
 	return session
 }
 
-// Own makes the caller the owner. At the end of the session it calls ended, if that
-// is not nil. Own reports false if the session is over already; it does not call
-// ended then.
-func (s *Session) Own(ended func(err error)) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.owner = ended
-	return !s.over
-}
-
-func (s *Session) notifyOwner(err error) {
-	s.mu.Lock()
-	s.over = true
-	owner := s.owner
-	s.mu.Unlock()
-	if owner != nil {
-		owner(err)
-	}
-}
-
-// End closes the session in the background, which may take a while. why becomes the
-// reason. It is idempotent.
-func (s *Session) End(why error) {
-	s.ending.Store(true)
-	s.supplier.Go(func() {
-		s.Close(why)
-		<-s.Done()
-		s.gone.Do(s.supplier.leavePlace)
+func (s *Session) end(why error) {
+	s.ended.Do(func() {
+		s.why = why
+		close(s.over)
 	})
 }
 
-// Retire ends a session that takes no messages, in the background. It first lets
-// answers on their way arrive: it waits until the session ends, its one client closes
-// gone, the supplier is closed, or the request timeout passes.
-func (s *Session) Retire(gone <-chan struct{}) {
+// Over returns a channel that is closed when the session takes no more messages: it has
+// ended, or is retired. It is closed before requests of the session get their errors.
+func (s *Session) Over() <-chan struct{} { return s.over }
+
+// isOver reports whether Over is closed.
+func (s *Session) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// Why returns why the session is over. The caller must know that it is.
+func (s *Session) Why() error {
+	<-s.over
+	return s.why
+}
+
+// Close ends the session in the background, which may take a while. why becomes the
+// reason. It is idempotent.
+func (s *Session) Close(why error) { s.supplier.Go(func() { s.Session.Close(why) }) }
+
+// Retire ends a session that takes no messages, for the reason why. It first lets
+// answers on their way arrive, in the background: it waits until the session ends, gone
+// is closed, the supplier is closed, or the request timeout passes.
+func (s *Session) Retire(why error, gone <-chan struct{}) {
+	s.end(why)
 	s.supplier.Go(func() {
 		select {
 		case <-s.Done():
-			return
 		case <-gone:
 		case <-s.supplier.life.Done():
 		case <-time.After(s.supplier.opts.Session.RequestTimeout):
 		}
-		s.Close(ErrTakesNoMore)
-		<-s.Done()
+		s.Session.Close(why)
 	})
 }
 
@@ -144,11 +140,15 @@ func (s *Session) ServerAttrs() []any {
 	return []any{"serverName", server.Name, "serverVersion", server.Version, "protocolVersion", server.ProtocolVersion}
 }
 
-// initialize runs the handshake and keeps its result.
-func (s *Session) initialize(ctx context.Context, params json.RawMessage) error {
+// initialize runs the handshake within limit and keeps its result. If it fails, the
+// session is closed.
+func (s *Session) initialize(ctx context.Context, limit time.Duration, params json.RawMessage) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	s.params.Store(&params)
 	result, err := handshake.Run(ctx, s, params)
 	if err != nil {
+		s.Close(err)
 		return err
 	}
 	s.result = result
@@ -160,13 +160,10 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage) error 
 // alive reports whether the server has just answered a ping, or answers one now. It
 // trusts a mute server as long as its session lives.
 func (s *Session) alive(ctx context.Context) bool {
-	if s.Err() != nil {
+	if s.isOver() {
 		return false
 	}
-	if s.mute || time.Since(s.seen) < freshFor {
-		return true
-	}
-	return s.ping(ctx, aliveTimeout) == nil
+	return s.mute || time.Since(s.seen) < freshFor || s.ping(ctx, aliveTimeout) == nil
 }
 
 // prove waits until the server answers a ping, so has booted. After wait it takes the

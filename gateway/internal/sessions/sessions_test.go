@@ -55,8 +55,8 @@ func within(t *testing.T, up upstream.Upstream, change func(*sessions.Options), 
 			t.Fatal(err)
 		}
 		opts := sessions.Options{
-			Params:           handshake.Synthetic(handshake.ClientInfo{Name: "test", Version: "1"}, nil),
-			StartConcurrency: 1, StartTimeout: time.Minute, InitializationTimeout: 5 * time.Second,
+			Params:       handshake.Synthetic(handshake.ClientInfo{Name: "test", Version: "1"}, nil),
+			StartTimeout: time.Minute, InitializationTimeout: 5 * time.Second,
 			Session: multiplex.Options{Logger: slog.New(slog.DiscardHandler), Metrics: m},
 		}
 		if change != nil {
@@ -69,89 +69,40 @@ func within(t *testing.T, up upstream.Upstream, change func(*sessions.Options), 
 	})
 }
 
-// join joins a shared session and counts its losses.
-func join(t *testing.T, s *sessions.Supplier) (*sessions.Member, *atomic.Int64) {
+// given returns params that are there.
+func given(params json.RawMessage) <-chan json.RawMessage {
+	c := make(chan json.RawMessage, 1)
+	c <- params
+	return c
+}
+
+// open returns an initialized session.
+func open(t *testing.T, s *sessions.Supplier) *sessions.Session {
 	t.Helper()
-	var losses atomic.Int64
-	m, err := s.Join(t.Context(), func(error) { losses.Add(1) })
+	session, _, err := s.Open(t.Context(), sessions.Client{AnyServer: true, Params: given(json.RawMessage("{}"))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, &losses
+	return session
 }
 
-func share(n int) func(*sessions.Options) { return func(o *sessions.Options) { o.Shared = n } }
+func share(o *sessions.Options) { o.Shared = true }
 
-func TestLossOfASharedSessionIsToldEachMemberOnce(t *testing.T) {
+func TestSharedSessionThatTakesNoMoreIsReplaced(t *testing.T) {
 	u := newServer("2025-11-25")
-	within(t, u, share(1), func(t *testing.T, s *sessions.Supplier) {
-		first, firstLosses := join(t, s)
-		_, secondLosses := join(t, s)
-		left, leftLosses := join(t, s)
-		left.Leave()
-		first.Replace()
-		first.Session.End(errTest) // which the slot has let go
-		first.Replace()
-		synctest.Wait()
-		if a, b, c := firstLosses.Load(), secondLosses.Load(), leftLosses.Load(); a != 1 || b != 1 || c != 0 {
-			t.Errorf("the members were told %d, %d and, after it left, %d times, want 1, 1 and 0", a, b, c)
+	within(t, u, share, func(t *testing.T, s *sessions.Supplier) {
+		first := open(t, s)
+		if other := open(t, s); other != first {
+			t.Error("two clients got two sessions")
 		}
-		if again, _ := join(t, s); again.Session == first.Session || u.starts.Load() != 2 {
+		first.Retire(errTest, nil)
+		<-first.Over()
+		if first.Why() != errTest {
+			t.Errorf("it is over for %v, want %v", first.Why(), errTest)
+		}
+		if again := open(t, s); again == first || u.starts.Load() != 2 {
 			t.Errorf("%d starts, want a second one", u.starts.Load())
 		}
-	})
-}
-
-func TestMembersAreSpreadOverTheSlots(t *testing.T) {
-	within(t, newServer("2025-11-25"), share(2), func(t *testing.T, s *sessions.Supplier) {
-		count := map[*sessions.Session]int{}
-		for range 4 {
-			m, _ := join(t, s)
-			count[m.Session]++
-		}
-		for _, n := range count {
-			if n != 2 {
-				t.Errorf("a session has %d members, want 2", n)
-			}
-		}
-	})
-}
-
-func TestAttemptLendsItsTurn(t *testing.T) {
-	within(t, newServer("2025-11-25"), nil, func(t *testing.T, s *sessions.Supplier) {
-		take := func(a *sessions.Attempt) *sessions.Session {
-			took, _, err := a.Take(t.Context(), true)
-			if err != nil {
-				t.Error(err)
-			}
-			return took
-		}
-		first, second := s.NewAttempt(""), s.NewAttempt("")
-		one := take(first)
-		var two *sessions.Session
-		var resumed bool
-		var wg sync.WaitGroup
-		wg.Go(func() { two = take(second) })
-		synctest.Wait()
-		if two != nil {
-			t.Error("a second attempt has a turn, of one")
-		}
-		first.Lend()
-		wg.Wait()
-		wg.Go(func() { resumed = first.Resume(t.Context()) == nil })
-		synctest.Wait()
-		if two == nil || resumed {
-			t.Errorf("after Lend: the second has %v, the first has resumed: %t", two, resumed)
-		}
-		second.End()
-		wg.Wait()
-		if !resumed {
-			t.Error("the first attempt has no turn again")
-		}
-		first.End()
-		first.End() // does nothing
-		one.End(errTest)
-		two.End(errTest)
 	})
 }
 
@@ -159,55 +110,26 @@ func TestFailedStartGivesItsTurnBack(t *testing.T) {
 	u := newServer("2025-11-25")
 	u.fail = errTest
 	within(t, u, nil, func(t *testing.T, s *sessions.Supplier) {
-		for range 3 {
-			a := s.NewAttempt("")
-			_, _, err := a.Take(t.Context(), true)
+		for range 50 {
+			_, _, err := s.Open(t.Context(), sessions.Client{})
 			if _, ok := errors.AsType[*handshake.Failure](err); !ok || !errors.Is(err, errTest) {
 				t.Errorf("got %v, want a failure by %v", err, errTest)
 			}
-			a.End()
 		}
 	})
 }
 
-func TestEndOfASessionIsToldItsOwner(t *testing.T) {
-	within(t, newServer("2025-11-25"), nil, func(t *testing.T, s *sessions.Supplier) {
-		a := s.NewAttempt("")
-		session, _, err := a.Take(t.Context(), true)
-		a.End()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got error
-		if !session.Own(func(err error) { got = err }) {
-			t.Error("a session that has just been started is over")
-		}
-		session.End(errTest)
-		<-session.Done()
-		if !errors.Is(got, errTest) {
-			t.Errorf("the owner was told %v, want %v", got, errTest)
-		}
-		if session.Own(nil) {
-			t.Error("a session that is over can be owned")
-		}
-	})
-}
-
-func TestPoolTakesBackWhatItNeeds(t *testing.T) {
+func TestServerComesFromThePool(t *testing.T) {
 	u := newServer("2025-11-25")
 	within(t, u, func(o *sessions.Options) { o.Warm = 1 }, func(t *testing.T, s *sessions.Supplier) {
 		s.Start()
 		synctest.Wait()
-		a := s.NewAttempt("")
-		warm, from, err := a.Take(t.Context(), true)
+		session, from, err := s.Open(t.Context(), sessions.Client{AnyServer: true, Params: given(nil)}) // the client initializes it
 		if err != nil || from != sessions.FromPool {
 			t.Fatalf("got a session from %q, %v", from, err)
 		}
 		synctest.Wait()
-		if s.GiveBack(warm) {
-			t.Error("a full pool took a session back")
-		}
-		warm.End(errTest)
+		session.Close(errTest)
 		if got := u.starts.Load(); got != 2 {
 			t.Errorf("%d starts, want one for the pool and one for what was taken", got)
 		}
@@ -244,16 +166,7 @@ func TestUnknownVersionIsWarnedOfOnce(t *testing.T) {
 	}
 	within(t, newServer("2031-01-01"), withLog, func(t *testing.T, s *sessions.Supplier) {
 		for range 3 {
-			a := s.NewAttempt("")
-			session, _, err := a.Take(t.Context(), true)
-			if err == nil {
-				err = a.Initialize(t.Context(), session, json.RawMessage("{}"))
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			a.End()
-			session.End(errTest)
+			open(t, s).Close(errTest)
 		}
 	})
 	if n := strings.Count(log.String(), "unknown protocol version"); n != 1 {

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -23,17 +22,16 @@ type Options struct {
 	// Params are the params of the synthetic initialize. nil: the supplier runs no
 	// handshake.
 	Params json.RawMessage
-	// Shared is the number of shared sessions. 0: each connection has its own.
-	Shared int
-	// Warm is the number of servers that the pool keeps started. With shared
-	// sessions, any number above 0 makes Start start those.
+	// Shared gives all connections one session; else each has its own.
+	Shared bool
+	// Warm is the number of servers that the pool keeps started. With Shared, any
+	// number above 0 makes Start start the session.
 	Warm int
 	// Forwards says that sessions get headers of clients, so perhaps credentials that
 	// a probe has not.
 	Forwards bool
 	// The fields of gateway.Options with these names.
 	MaxSessions           int // below 1: unlimited
-	StartConcurrency      int
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
 	// Session configures each session. Its Logger and Metrics, which the supplier
@@ -42,19 +40,22 @@ type Options struct {
 	Session multiplex.Options
 }
 
+// maxStarts bounds the sessions that start at the same time.
+const maxStarts = 16
+
 // Supplier starts sessions with one server and supplies them to connections. It is
 // safe for concurrent use. Make it with New and end it with Close and Wait.
 type Supplier struct {
 	up      upstream.Upstream
 	opts    Options
 	log     *slog.Logger
+	limited *slog.Logger // log for what a server that keeps failing causes at will
 	metrics *metrics.Metrics
 
 	boots      bool // servers are processes, which keep the machine busy while they boot
-	failures   failureLog
 	readiness  readiness
 	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
-	turns      *fair.Places           // of attempts
+	turns      *fair.Places           // of starts
 	places     *fair.Places           // of sessions, from before their start until they have ended
 	pool       *pool                  // nil: there are no warm servers
 	shared     *shared                // nil: each connection has its own session
@@ -73,36 +74,40 @@ type observable interface {
 // New returns a Supplier of sessions with the server that up reaches. It starts
 // nothing.
 func New(up upstream.Upstream, opts Options) *Supplier {
+	limits := throttle.NewLines()
 	s := &Supplier{
-		up: up, opts: opts, log: opts.Session.Logger, metrics: opts.Session.Metrics,
-		turns: fair.NewPlaces(opts.StartConcurrency), places: fair.NewPlaces(opts.MaxSessions),
+		up: up, opts: opts, log: opts.Session.Logger, limited: limits.Logger(opts.Session.Logger), metrics: opts.Session.Metrics,
+		turns: fair.NewPlaces(maxStarts), places: fair.NewPlaces(opts.MaxSessions),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.opts.Session.Shared = opts.Shared > 0
+	s.readiness.life, s.readiness.drain = context.WithCancel(context.Background())
+	s.opts.Session.Shared = opts.Shared
 	s.opts.Session.Repeatable = &multiplex.Repeatable{}
-	s.opts.Session.LogLimits = throttle.NewLines()
+	s.opts.Session.LogLimits = limits
 	_, s.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {
-		s.up = o.Observed(slog.New(childLog{s.log.Handler(), &s.failures}), s.metrics, opts.Session.Budget)
+		s.up = o.Observed(s.limited, s.metrics, opts.Session.Budget)
 	}
 	switch {
-	case opts.Shared > 0:
-		s.shared = newShared(s, opts.Shared)
+	case opts.Shared:
+		s.shared = &shared{supplier: s, pauses: NewBackoff()}
 	case opts.Warm > 0:
-		s.pool = &pool{supplier: s, size: opts.Warm}
+		s.pool = &pool{supplier: s, warm: make(chan *Session)}
 	}
 	return s
 }
 
-// Start starts the warm servers or shared sessions that Options.Warm configures. It
+// Start starts the warm servers or the shared session that Options.Warm configures. It
 // does not wait for them, and is idempotent.
 func (s *Supplier) Start() {
 	s.warm.Do(func() {
 		switch {
 		case s.pool != nil:
-			s.pool.refill()
+			for range s.opts.Warm {
+				s.Go(s.pool.keep) // ends with the supplier
+			}
 		case s.shared != nil && s.opts.Warm > 0:
-			s.shared.start()
+			s.Go(func() { _, _ = s.shared.get(s.life) }) // ends with the start
 		}
 	})
 }
@@ -113,17 +118,9 @@ func (s *Supplier) Shares() bool { return s.shared != nil }
 // Go runs f in a goroutine. Wait waits for it.
 func (s *Supplier) Go(f func()) { s.goroutines.Go(f) }
 
-// Close ends the warm servers, the shared sessions and their starts. Sessions that
+// Close ends the warm servers, the shared session and their starts. Sessions that
 // connections own go on.
-func (s *Supplier) Close() {
-	s.end()
-	if s.pool != nil {
-		s.pool.close()
-	}
-	if s.shared != nil {
-		s.shared.close()
-	}
-}
+func (s *Supplier) Close() { s.end() }
 
 // Wait waits until all sessions and all goroutines of Go have ended.
 func (s *Supplier) Wait() { s.goroutines.Wait() }
@@ -151,12 +148,3 @@ func (s *Supplier) warnOfVersion(session *Session) {
 		s.log.Warn("server speaks an unknown protocol version", session.ServerAttrs()...)
 	}
 }
-
-// The means of the first and of the longest pause between failed starts.
-const (
-	firstPause = 500 * time.Millisecond
-	maxPause   = 15 * time.Second
-)
-
-// NewBackoff returns the pauses between failed starts.
-func NewBackoff() *backoff.Backoff { return backoff.New(firstPause, maxPause) }

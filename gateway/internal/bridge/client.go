@@ -1,0 +1,237 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/subnet"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// maxEarlyBytes bounds the messages that a server sends before its session is in use.
+const maxEarlyBytes = 64 << 10
+
+// client is the connection as one session sees it. A server may send messages as soon
+// as it is initialized (roots/list is the usual one). Before the session is in use the
+// client's answer could not reach it, and the client may still wait for the answer to
+// its initialize. So client keeps those messages until deliverEarly.
+type client struct {
+	bridge  *Bridge
+	session *sessions.Session
+	caller  *multiplex.Caller
+	lost    error // set before it stops being the current one; nil: the session was replaced
+
+	inUse atomic.Bool
+
+	mu    sync.Mutex // serializes what comes before inUse, and guards what follows
+	early []earlyMessage
+	bytes int // of early
+}
+
+// earlyMessage is a message of the server that client keeps, as in Deliver.
+type earlyMessage struct {
+	related jsonrpc.ID
+	message []byte
+}
+
+var _ multiplex.Client = (*client)(nil)
+
+// attach attaches the connection to a session.
+func (b *Bridge) attach(s *sessions.Session) *client {
+	c := &client{bridge: b, session: s}
+	c.caller = s.Attach(c, b.c.ShortID(), b.c.Client().Principal)
+	return c
+}
+
+// close detaches the connection from the session, and closes the session for the reason
+// why if it is the connection's own.
+func (c *client) close(why error) {
+	c.caller.Detach()
+	if !c.bridge.shares() {
+		c.session.Close(why)
+	}
+}
+
+// lose handles the loss of a session: it closes the gate and wakes run, which gets the
+// next one. The session answers or repeats its requests after it.
+func (b *Bridge) lose(c *client, why error) {
+	if b.current.Load() == c {
+		b.dismiss(why)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.current.Load() != c {
+		return
+	}
+	c.lost = why
+	// Close the gate first: a message that finds no session must find the gate closed
+	// when it returns.
+	_ = b.c.Move(connstate.Initializing) // unless it is, drains or is closed
+	b.current.Store(nil)
+	b.wakeRun()
+}
+
+// leave makes c no longer the current client.
+func (b *Bridge) leave(c *client) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.current.CompareAndSwap(c, nil)
+}
+
+// Lost repeats a request of a lost session, or answers it with e.
+func (c *client) Lost(r *connstate.Request, e *jsonrpc.Error) {
+	c.bridge.lose(c, c.session.Why())
+	c.bridge.repeat(r, e)
+}
+
+// Deliver passes a notification or request of the server to the client, or keeps it
+// until the session is in use.
+func (c *client) Deliver(method string, related jsonrpc.ID, message []byte) {
+	if c.bridge.shares() && !c.advertised(method) {
+		c.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
+		return
+	}
+	if c.inUse.Load() || !c.keepEarly(related, message) {
+		c.pass(related, message)
+	}
+}
+
+// advertised reports whether the server declared that it sends method. It is true for
+// all methods but the list_changed notifications.
+func (c *client) advertised(method string) bool {
+	kind, isList := mcp.ChangedList(method)
+	return !isList || c.session.Result().Advertises(kind, "listChanged")
+}
+
+// pass sends a message to the client. On a shared session it does not wait for a slow
+// client. On the client's own session it does, which slows the server down.
+func (c *client) pass(related jsonrpc.ID, message []byte) {
+	if c.bridge.shares() {
+		c.bridge.c.SendNow(related, message)
+		return
+	}
+	_ = c.bridge.c.Send(related, message) // on an error the connection is closed already
+}
+
+// keepEarly keeps a message until the session is in use, or drops it over
+// maxEarlyBytes. It reports false if the session is in use, after the messages before
+// have been delivered.
+func (c *client) keepEarly(related jsonrpc.ID, message []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.inUse.Load():
+		return false
+	case c.bytes+len(message) > maxEarlyBytes:
+		c.bridge.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
+	default:
+		c.early = append(c.early, earlyMessage{related, message})
+		c.bytes += len(message)
+	}
+	return true
+}
+
+// deliverEarly puts the session in use: it delivers the messages kept so far, and
+// later ones pass at once.
+func (c *client) deliverEarly() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.early {
+		c.pass(m.related, m.message)
+	}
+	c.early = nil
+	c.inUse.Store(true)
+}
+
+// Serves reports whether the client declared, in the session's initialize, the
+// capability that a server request needs (MCP 2025-11-25, client features). Requests
+// of other methods need none.
+func (c *client) Serves(m *jsonrpc.Message) bool {
+	params := c.session.Params()
+	if params == nil { // the gateway does not read the client's own initialize
+		return c.bridge.opts.Params == nil
+	}
+	switch m.Method {
+	case mcp.MethodListRoots, mcp.MethodSample, mcp.MethodElicit:
+		capabilities, _ := jsonrpc.Member(params, "capabilities")
+		return mcp.Answers(capabilities, m.Method, m.Params())
+	}
+	return true
+}
+
+// party returns on whose behalf the connection starts sessions: that of its principal,
+// or of its address without authentication.
+func (b *Bridge) party() string {
+	client := b.c.Client()
+	if client.Principal != "" {
+		return "principal " + client.Principal
+	}
+	return "address " + subnet.Of(client.Addr).String()
+}
+
+// takesAnyServer reports whether the pool can serve this client: the gateway passes
+// nothing of its request on.
+func (b *Bridge) takesAnyServer() bool {
+	client := b.c.Client()
+	return len(client.Header) == 0 && client.Context == nil
+}
+
+// forwarded returns a context with what the client's request has for the server.
+func (b *Bridge) forwarded() context.Context {
+	ctx := b.c.Client().Context
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	if header := b.c.Client().Header; len(header) > 0 {
+		return upstream.WithHeader(ctx, header)
+	}
+	return ctx
+}
+
+// send sends a message to the server. It reports whether a session took it.
+func (b *Bridge) send(r *connstate.Request) bool {
+	c := b.current.Load()
+	if c == nil {
+		return false
+	}
+	m := r.Message
+	b.used.Store(true)
+	if m.Kind != jsonrpc.Request {
+		c.caller.Forward(m)
+		return true
+	}
+	b.memory.note(m)
+	if b.opts.Params == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
+		r.OnAnswer = func(errorType string) {
+			if errorType == "" {
+				params := ownParams(m)
+				b.clientParams.Store(&params)
+			}
+		}
+	}
+	r.Backpressure = !b.shares() // a slow client slows down its own server, but not a shared one
+	err := c.caller.Send(r)
+	switch { // Send may notice the loss of a session before its reader does
+	case err == nil:
+		return true
+	case errors.Is(err, multiplex.ErrLeft): // the connection is closed, or has another session
+		return false
+	case !errors.Is(err, jsonrpc.ErrDismissed):
+		err = sessions.ErrTakesNoMore
+	}
+	var gone <-chan struct{} // the other clients of a shared session wait for their answers
+	if !b.shares() {
+		gone = b.c.Done()
+	}
+	c.session.Retire(err, gone)
+	b.lose(c, c.session.Why())
+	return false
+}

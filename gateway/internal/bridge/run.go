@@ -1,0 +1,374 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+var (
+	// errGone is the close reason of sessions that end with their connection.
+	errGone = errors.New("the client's connection was closed")
+	// errSuperseded is the close reason of a session that the client's own initialize
+	// replaces.
+	errSuperseded = errors.New("the client has opened a session with capabilities of its own")
+)
+
+// run is what the goroutine of a bridge knows: it gets the connection its sessions, one
+// after the other. Other goroutines do not use it. They leave requests in Bridge.inbox,
+// set Bridge.chosen, take Bridge.current away, and wake it.
+type run struct {
+	*Bridge
+	ctx context.Context // ends with the connection
+
+	params   json.RawMessage // of the next initialize; nil: the client sends its own
+	own      bool            // params are the client's own
+	author   jsonrpc.ID      // the initialize request with these params, if own
+	waiting  []waitingInitialize
+	expiry   *time.Timer      // runs while initialize requests wait, for the oldest
+	attempts int              // since a session proved itself
+	pauses   *backoff.Backoff // reset when a session proves itself
+	pause    time.Duration    // before the next attempt
+	served   bool             // the connection has had a session
+	replaces bool             // the next session replaces a lost one
+}
+
+// run gets the connection sessions until it is closed, or drains without one.
+func (b *Bridge) run(ctx context.Context) {
+	r := &run{Bridge: b, ctx: ctx, params: b.opts.Params, expiry: time.NewTimer(time.Hour), pauses: sessions.NewBackoff()}
+	defer r.end()
+	for r.awaitAttempt() {
+		switch c, failure := r.attempt(); {
+		case failure != nil:
+			r.fail(failure)
+		case c != nil:
+			r.takeIntoUse(c)
+			r.serve(c)
+		}
+	}
+}
+
+// awaitAttempt waits until the next attempt is due: for the end of the pause after a
+// failed one, which the client's own initialize ends, or until a request revives a
+// connection that has given up. It reports false if there will be none.
+func (r *run) awaitAttempt() bool {
+	due := time.After(r.pause)
+	r.pause = 0
+	for paused := true; paused || r.gaveUp(); {
+		select {
+		case <-due:
+			paused = false
+		case <-r.wake:
+			came, _ := r.readInbox(false)
+			paused = paused && !came
+		case <-r.expiry.C:
+			r.expire()
+		case <-r.ctx.Done():
+			return false
+		}
+	}
+	return r.c.State() == connstate.Initializing || r.c.Move(connstate.Initializing) == nil
+}
+
+// opened is the result of open.
+type opened struct {
+	client *client // nil after an error
+	from   string  // the source of the session, for log and metrics
+	err    error
+}
+
+// attempt makes one attempt to get a session. It returns neither client nor failure if
+// the connection is closed, or if the client has declared more than the handshake did:
+// then another attempt follows at once. The client is the current one.
+func (r *run) attempt() (*client, *handshake.Failure) {
+	ctx, cancel := context.WithCancel(r.forwarded())
+	defer cancel()
+	defer context.AfterFunc(r.ctx, cancel)()
+	if kept := r.clientParams.Load(); kept != nil {
+		r.params = *kept
+	}
+	r.attempts++
+	r.c.SawAttempt()
+	began := time.Now()
+	chosen := make(chan json.RawMessage) // the params, when initialize may go out
+	done := make(chan opened, 1)
+	r.opts.Supplier.Go(func() { done <- r.open(ctx, chosen) }) // ends with the start, or ctx
+	silence := time.After(r.opts.AnnounceDelay - time.Since(r.c.Opened()))
+	late := time.NewTimer(r.opts.InitializationTimeout)
+	defer late.Stop()
+	sent, more, counted := false, false, false
+	for {
+		if _, exceeds := r.readInbox(sent); exceeds {
+			more = true
+			cancel()
+		}
+		var send chan<- json.RawMessage
+		if !sent && (r.chosen.Load() || r.params == nil) {
+			send = chosen
+		}
+		select {
+		case send <- r.params:
+			sent = true
+			r.chosen.Store(true)
+		case <-silence:
+			r.chosen.Store(true)
+		case <-r.wake: // chosen or the inbox has changed
+		case <-late.C:
+			counted = r.reportLate()
+		case <-r.expiry.C:
+			r.expire()
+		case o := <-done:
+			if o.err == nil && !more && !r.setCurrent(o.client) {
+				done <- o // there is something in the inbox
+				continue
+			}
+			return r.finish(o, more, counted, time.Since(began))
+		}
+	}
+}
+
+// open attaches the connection to an initialized session. Its initialize waits for
+// params.
+func (b *Bridge) open(ctx context.Context, params <-chan json.RawMessage) opened {
+	var c *client
+	session, from, err := b.opts.Supplier.Open(ctx, sessions.Client{
+		Party: b.party(), AnyServer: b.takesAnyServer(),
+		Attach: func(s *sessions.Session) { c = b.attach(s) }, Params: params,
+	})
+	switch {
+	case err != nil:
+		return opened{nil, from, err}
+	case c == nil: // a shared session
+		c = b.attach(session)
+	}
+	return opened{c, from, nil}
+}
+
+// setCurrent makes c the current client, unless there are requests in the inbox.
+func (r *run) setCurrent(c *client) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.inbox) > 0 {
+		return false
+	}
+	r.current.Store(c)
+	return true
+}
+
+// finish reports the result of an attempt. more says that the client has declared more
+// than its handshake did, counted that the attempt counted as late.
+func (r *run) finish(o opened, more, counted bool, took time.Duration) (*client, *handshake.Failure) {
+	switch over := more || r.ctx.Err() != nil; {
+	case over && o.err != nil:
+		if o.from != sessions.FromShared && !counted {
+			r.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
+		}
+	case o.err != nil:
+		failure, _ := errors.AsType[*handshake.Failure](o.err)
+		r.reportFailure(failure, o.from, took)
+		return nil, failure
+	default:
+		r.reportSession(o.client, o.from, took)
+		if !over {
+			return o.client, nil
+		}
+		r.leave(o.client)
+		o.client.close(errSuperseded)
+	}
+	if more {
+		r.attempts = 0
+	}
+	return nil, nil
+}
+
+// takeIntoUse announces the session, answers waiting initialize requests, restores the
+// client's state and opens the gate.
+func (r *run) takeIntoUse(c *client) {
+	if result := c.session.Result(); result != nil {
+		if !r.served {
+			r.announce(result.Response(r.autoID()))
+		}
+		for _, w := range r.takeWaiting() {
+			w.Answer(result.Answer(w.ID, w.version), "")
+		}
+	}
+	c.deliverEarly()
+	if r.replaces && !r.shares() { // the supplier counts the loss of a shared session, once
+		r.opts.Metrics.SessionRestarted()
+	}
+	if r.served {
+		r.memory.restore(r.ctx, c, r.limited())
+	}
+	if release := r.openGate(c); release != nil {
+		release(r.send)
+		if r.replaces {
+			r.notifyListsChanged(c)
+		}
+	}
+	r.served, r.replaces = true, false
+}
+
+// openGate opens the gate for a session and returns the function that releases the
+// messages in it. It returns nil if the session is lost or replaced already, or the
+// connection drains.
+func (r *run) openGate(c *client) (release func(func(*connstate.Request) bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.current.Load() == c {
+		release, _ = r.c.Open() // nil if draining or closed
+	}
+	return release
+}
+
+// serve waits until the connection is closed, or the session is lost or replaced. A
+// session that is lost before it has proved itself counts as a failed start.
+func (r *run) serve(c *client) {
+	for r.current.Load() == c {
+		select {
+		case <-c.session.Over():
+			r.lose(c, c.session.Why())
+		case <-r.wake: // somebody else has noticed
+		case <-r.ctx.Done():
+			r.leave(c)
+		}
+	}
+	switch {
+	case r.ctx.Err() != nil:
+		c.close(errGone)
+	case r.c.State() == connstate.Draining:
+	case c.lost == nil:
+		c.close(errSuperseded)
+		r.attempts = 0
+	case r.shares(): // the supplier logs its loss, once
+		r.forgetFailures()
+	default:
+		r.handleLoss(c)
+	}
+	r.failure.Store(r.lateFailure(r.attempts + 1))
+}
+
+// handleLoss reports the loss of the client's own session, and sets the pause before
+// the next attempt.
+func (r *run) handleLoss(c *client) {
+	r.replaces = true
+	age := c.session.Age()
+	r.limited().Warn("session lost", "duration", age, "err", c.lost)
+	if c.session.Proven() {
+		r.forgetFailures()
+		return
+	}
+	r.pause = r.pauses.Next()
+	r.countFailure(sessions.EndedSoon(c.lost), age)
+	if r.attempts < r.opts.MaxHandshakeAttempts {
+		return
+	}
+	crashed := &handshake.Failure{
+		Phase: handshake.PhaseCreation, Reason: metrics.ReasonGaveUp,
+		Details: "the server ends soon after each start", Err: c.lost,
+	}
+	r.reportFailure(crashed, sessions.FromStart, 0)
+	r.fail(crashed)
+}
+
+func (r *run) forgetFailures() {
+	r.replaces, r.attempts, r.pauses = true, 0, sessions.NewBackoff()
+}
+
+// fail handles a failed attempt. After the last one it answers all waiting requests with
+// the failure; before, they wait for the next attempt.
+func (r *run) fail(failure *handshake.Failure) {
+	last := r.attempts >= r.opts.MaxHandshakeAttempts
+	reported := *failure
+	reported.Attempt, reported.RetryAfter, reported.Refusal = r.attempts, r.pauses.Next(), nil
+	r.failure.Store(&reported)
+	refused := r.dropRefused(failure)
+	if !r.served && r.opts.Params != nil {
+		r.announce(r.visibleFailure(&reported).Response(r.autoID()))
+	}
+	if refused != nil {
+		refused.Answer(failure.Refusal.WithID(refused.ID), metrics.ErrorInitialization)
+	}
+	if !last {
+		r.pause = reported.RetryAfter
+		if _, err := r.c.Fail(nil); err != nil { // it drains: awaitAttempt ends run
+			r.pause = 0
+		}
+		return
+	}
+	for _, waited := range r.giveUp(&reported) {
+		r.Refused(waited, &reported)
+	}
+	for _, w := range r.takeWaiting() {
+		r.refuse(w.Request, &reported)
+	}
+}
+
+// giveUp makes the gate refuse requests, until a request after the retry time of the
+// failure, or the client's own initialize, revives the connection. It returns the
+// messages that wait at the gate.
+func (r *run) giveUp(failure *handshake.Failure) []*connstate.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	gated, err := r.c.Fail(failure)
+	if err == nil {
+		r.retryAt = time.Now().Add(failure.RetryAfter)
+	}
+	return gated
+}
+
+// dropRefused returns to the synthetic params if the server refused the client's own. It
+// returns the initialize request with those, if it still waits: the refusal is
+// its answer. Other requests wait for a session with the synthetic params.
+func (r *run) dropRefused(failure *handshake.Failure) *connstate.Request {
+	if !r.own || failure.Refusal == nil {
+		return nil
+	}
+	r.own, r.params = false, r.opts.Params
+	for i, w := range r.waiting {
+		if w.ID == r.author {
+			r.waiting = append(r.waiting[:i], r.waiting[i+1:]...)
+			return w.Request
+		}
+	}
+	return nil
+}
+
+// reportLate counts the current attempt as late, and announces that to a client that has
+// had no session. The attempt goes on: late is not failed.
+func (r *run) reportLate() bool {
+	if r.c.State() != connstate.Initializing {
+		return false
+	}
+	limit := r.opts.InitializationTimeout
+	r.log().Info("session start takes long", "waited", limit)
+	failure := r.lateFailure(r.attempts)
+	r.failure.Store(failure)
+	if r.shares() { // the supplier counts the shared start, once
+		r.c.SawFailure(string(failure.Phase), failure.Reason)
+	} else {
+		r.countFailure(failure, limit)
+	}
+	if !r.served && r.opts.Params != nil {
+		r.announce(r.visibleFailure(failure).Response(r.autoID()))
+	}
+	return true
+}
+
+// end answers the initialize requests that still wait.
+func (r *run) end() {
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	r.readInbox(false)
+	for _, w := range r.takeWaiting() {
+		r.refuse(w.Request, connstate.ErrDraining)
+	}
+}

@@ -1,0 +1,202 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/internal/fair"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// The source of a session, as log lines name it.
+const (
+	FromStart  = "start"  // its server was started for the connection
+	FromPool   = "pool"   // its server was in the pool
+	FromShared = "shared" // it is a shared session
+)
+
+// Client is what Open knows of the connection that needs a session.
+type Client struct {
+	// Party is on whose behalf the session starts. While starts wait, each party gets
+	// its turn after the others.
+	Party string
+	// AnyServer allows a server from the pool: the server gets nothing of the client's
+	// request.
+	AnyServer bool
+	// Attach is called with a session of the client's own before its handshake.
+	Attach func(s *Session)
+	// Params gives the params of initialize when it may go out; nil: the client will
+	// initialize the session itself.
+	Params <-chan json.RawMessage
+}
+
+// Open returns a session for a client: the shared one, or one of its own, which the
+// client must Close. from names its source, for the log. The start timeout
+// bounds the start and the handshake together, but neither the wait for a turn nor that
+// for Params. The error is a *handshake.Failure.
+func (s *Supplier) Open(ctx context.Context, c Client) (session *Session, from string, err error) {
+	if s.shared != nil {
+		session, err = s.shared.get(ctx)
+		return session, FromShared, err
+	}
+	return s.start(ctx, c)
+}
+
+// start is Open for a session of the client's own.
+func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from string, err error) {
+	t := turn{s: s, party: c.Party}
+	defer t.end()
+	left, from := s.opts.StartTimeout, FromPool
+	if c.AnyServer && s.pool != nil {
+		session = s.pool.take(ctx)
+	}
+	if session == nil {
+		from = FromStart
+		if session, left, err = s.dial(ctx, &t); err != nil {
+			return nil, from, err
+		}
+	}
+	session.since = time.Now()
+	if c.Attach != nil {
+		c.Attach(session)
+	}
+	params, err := t.params(ctx, c.Params)
+	if err != nil {
+		session.Close(errNotNeeded)
+		return nil, from, notStarted(err)
+	}
+	if params != nil {
+		err = session.initialize(ctx, left, params)
+	}
+	return session, from, err
+}
+
+// startOwn starts a session of the supplier's own, with the synthetic initialize.
+func (s *Supplier) startOwn(ctx context.Context) (*Session, error) {
+	params := make(chan json.RawMessage, 1)
+	params <- s.opts.Params
+	session, _, err := s.start(ctx, Client{Params: params})
+	return session, err
+}
+
+// dial starts a server, once there may be another session and t has its turn. It
+// returns what is left of the start timeout.
+func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, left time.Duration, err error) {
+	if err := s.wait(ctx, s.places, t.party); err != nil {
+		return nil, 0, notStarted(err)
+	}
+	s.metrics.SessionStarting()
+	defer func() {
+		if err != nil {
+			s.leavePlace()
+		}
+	}()
+	if err := t.begin(ctx); err != nil {
+		return nil, 0, notStarted(err)
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, s.opts.StartTimeout)
+	defer cancel()
+	conn, err := s.up.Dial(ctx)
+	if err != nil {
+		reason := reasonOf(ctx.Err())
+		if errors.Is(err, jsonrpc.ErrDenied) {
+			reason = metrics.ReasonDenied
+		}
+		return nil, 0, creationFailure(reason, "the server could not be started", err)
+	}
+	return s.newSession(conn), s.opts.StartTimeout - time.Since(began), nil
+}
+
+// wait takes one of places for a party, and counts the start as waiting meanwhile. It
+// fails with ctx.
+func (s *Supplier) wait(ctx context.Context, places *fair.Places, party string) error {
+	if places.TryTake() {
+		return nil
+	}
+	s.metrics.StartQueued()
+	defer s.metrics.StartUnqueued()
+	return places.Take(ctx, party)
+}
+
+// turn is the permission of one start to run: maxStarts of them run at a time. One
+// goroutine uses it.
+type turn struct {
+	s     *Supplier
+	party string
+	has   bool
+}
+
+func (t *turn) begin(ctx context.Context) error {
+	err := t.s.wait(ctx, t.s.turns, t.party)
+	t.has = err == nil
+	return err
+}
+
+func (t *turn) end() {
+	if t.has {
+		t.has = false
+		t.s.turns.Give()
+	}
+}
+
+// params waits for the params of initialize. Meanwhile other starts have the turn. A
+// process keeps it: it boots, and keeps the machine busy.
+func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (params json.RawMessage, err error) {
+	select {
+	case params = <-from:
+		return params, nil
+	default:
+	}
+	again := t.has && !t.s.boots
+	if again {
+		t.end()
+	}
+	select {
+	case params = <-from:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if again {
+		err = t.begin(ctx)
+	}
+	return params, err
+}
+
+// notStarted returns the failure of a start that err ended before it reached the
+// server.
+func notStarted(err error) *handshake.Failure {
+	return creationFailure(reasonOf(err), "the server was not started", err)
+}
+
+// EndedSoon returns the failure of a server that ended, with err, before its session
+// proved itself. It counts as a failed start.
+func EndedSoon(err error) *handshake.Failure {
+	return creationFailure(metrics.ReasonStartFailed, "the server ended soon after its start", err)
+}
+
+func creationFailure(reason, details string, err error) *handshake.Failure {
+	return &handshake.Failure{Phase: handshake.PhaseCreation, Reason: reason, Details: details, Err: err}
+}
+
+// reasonOf returns the metrics reason of a start that err ended.
+func reasonOf(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return metrics.ReasonTimeout
+	}
+	return metrics.ReasonStartFailed
+}
+
+// The means of the first and of the longest pause between failed starts.
+const (
+	firstPause = 500 * time.Millisecond
+	maxPause   = 15 * time.Second
+)
+
+// NewBackoff returns the pauses between failed starts.
+func NewBackoff() *backoff.Backoff { return backoff.New(firstPause, maxPause) }
