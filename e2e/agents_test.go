@@ -1,3 +1,5 @@
+//go:build all
+
 package e2e
 
 import (
@@ -61,4 +63,13 @@ func TestAgentsGoOnAfterACut(t *testing.T) {
 			t.Errorf("echo = %q, want after", got)
 		}
 	})
+}
+
+// agentKinds are the MCP clients of agent frameworks: they list and call tools, no more.
+func agentKinds() []kind {
+	return []kind{
+		{name: "AISDK", over: streamable, make: openNode("ai-sdk"), discovers: true},
+		{name: "AISDKInitialize", over: streamable, make: openNode("ai-sdk-initialize")},
+		{name: "OpenAIAgents", over: streamable, make: openNode("openai-agents"), discovers: true},
+	}
 }

@@ -1,3 +1,5 @@
+//go:build all
+
 package e2e
 
 import (
@@ -5,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -115,41 +116,6 @@ func (bad badServer) assert(t *testing.T, got response) {
 	}
 }
 
-func assertEchoes(t *testing.T, s *stream, id int, owner string) {
-	t.Helper()
-	s.accepted(echoRequest(id, owner))
-	assertOwn(t, s, id, owner)
-}
-
-// assertEachAnsweredOnce asserts that no id was answered twice so far.
-func assertEachAnsweredOnce(t *testing.T, s *stream) {
-	t.Helper()
-	seen := map[string]int{}
-	for _, e := range s.seen() {
-		if e.Name != "message" {
-			continue
-		}
-		if m := parseResponse(t, e.Data); m.ID != nil && !strings.Contains(e.Data, `"method"`) {
-			seen[string(m.ID)]++
-		}
-	}
-	for id, n := range seen {
-		if n != 1 {
-			t.Errorf("request %s was answered %d times", id, n)
-		}
-	}
-}
-
-// openFiles counts the gateway's descriptors.
-func openFiles(t *testing.T, g *gateway) int {
-	t.Helper()
-	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", g.cmd.Process.Pid))
-	if err != nil {
-		t.Fatalf("these tests need /proc: %v", err)
-	}
-	return len(all)
-}
-
 // What a server says in the name of another client's request in flight is that
 // request's answer, which nobody can see through. But it is no more than that: one
 // answer to one request, and the call that it was stolen from gets its timeout.
@@ -174,52 +140,4 @@ func TestAnswerForAnotherClientEndsWithThatRequest(t *testing.T) {
 	}
 	assertEachAnsweredOnce(t, victim)
 	assertEachAnsweredOnce(t, thief)
-}
-
-// A server that asks before it is initialized, and answers nothing before it has
-// been answered, must be answered.
-func TestServerThatAsksBeforeItIsInitialized(t *testing.T) {
-	t.Parallel()
-	for mode, flags := range modes() {
-		t.Run(mode, func(t *testing.T) {
-			t.Parallel()
-			g := startGateway(t, slices.Concat(flags, fake(t, "--eager"))...)
-			s := openStream(t, g.url)
-			if got := s.call("1", "echo", `{"message":"m"}`); got != "m" {
-				t.Errorf("echo = %q, want m", got)
-			}
-			for _, e := range s.seen() {
-				if hasMethod(e, "roots/list") || hasMethod(e, "sampling/createMessage") {
-					t.Errorf("the client got %s, which it has not declared", e.Data)
-				}
-			}
-		})
-	}
-}
-
-// A server that ignores the end of its input and SIGTERM, as its child does.
-func TestStubbornSharedServerIsEndedAtShutdown(t *testing.T) {
-	t.Parallel()
-	g := startGateway(t, slices.Concat([]string{"--sessions", "shared"}, fake(t, "--stubborn", "--fork"))...)
-	s := openStream(t, g.url)
-	s.call("1", "echo", `{"message":"m"}`)
-	if got := len(g.children()); got != 2 {
-		t.Fatalf("processes below the gateway = %d, want the server and its child", got)
-	}
-	s.close()
-	g.stop()
-}
-
-// A server that is there and says nothing: the calls of all who wait are answered.
-func TestSilentSharedServerFailsThoseWhoWait(t *testing.T) {
-	t.Parallel()
-	g := startGateway(t, slices.Concat([]string{"--sessions", "shared", "--initialization-timeout", "500ms", "--start-timeout", "1s",
-		"--max-handshake-attempts", "1"}, fake(t, "--silent"))...)
-	for range 2 {
-		s := openStream(t, g.url)
-		got := s.request("1", "tools/list", "{}")
-		if got.Error == nil || !got.Error.names("initialization_error") {
-			t.Errorf("tools/list = %+v (error %v), want an initialization_error", got.Result, got.Error)
-		}
-	}
 }

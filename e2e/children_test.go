@@ -42,21 +42,6 @@ func TestChildrenDieWithAKilledGateway(t *testing.T) {
 	}
 }
 
-// What a child starts goes with it, and a child that ignores the end of its
-// input and SIGTERM is killed.
-func TestStubbornChildEndsWithItsConnection(t *testing.T) {
-	t.Parallel()
-	g := startGateway(t, fake(t, "--stubborn", "--fork")...)
-	s := openStream(t, g.url)
-	s.call("1", "echo", `{"message":"m"}`)
-	children := g.children()
-	if len(children) != 2 {
-		t.Fatalf("processes below the gateway = %v, want the child and its child", children)
-	}
-	s.close()
-	g.eventually("both are gone", func() bool { return !children[0].alive() && !children[1].alive() })
-}
-
 // stop asserts that nothing is left.
 func TestShutdownKillsStubbornChildren(t *testing.T) {
 	t.Parallel()

@@ -72,6 +72,8 @@ type kind struct {
 	answers bool
 	// noErrorData: it does not show the data of an error.
 	noErrorData bool
+	// quick: make test has it too.
+	quick bool
 }
 
 // open makes a client of the kind.
@@ -96,35 +98,28 @@ func (e endpoints) kinds() []kind {
 	return slices.DeleteFunc(kinds(), func(k kind) bool { return e[k.over] == "" || k.likeAnother })
 }
 
+// kinds returns each client over each transport; without all, one client of each SDK.
 func kinds() []kind {
-	return []kind{
-		{name: "TypeScriptSDK1", over: overSSE, make: openNode("sdk1"), answers: true, reconnects: true},
+	kinds := []kind{
+		{name: "TypeScriptSDK1", over: overSSE, make: openNode("sdk1"), answers: true, reconnects: true, quick: true},
 		{name: "TypeScriptClient2", over: overSSE, make: openNode("client2"), answers: true, reconnects: true},
 		{name: "TypeScriptClient2Auto", over: overSSE, make: openNode("client2-auto"), answers: true, reconnects: true, discovers: true},
 		{name: "Inspector", over: overSSE, make: openInspector("legacy"), oneShot: true},
 		{name: "InspectorAuto", over: overSSE, make: openInspector("auto"), oneShot: true, discovers: true},
-		{name: "GoSDK", over: overSSE, make: openGoSDK(""), answers: true, discovers: true},
+		{name: "GoSDK", over: overSSE, make: openGoSDK(""), answers: true, discovers: true, quick: true},
 		{name: "MCPGo", over: overSSE, make: openMCPGo(false), noErrorData: true},
 
 		{name: "TypeScriptSDK1Streamable", over: streamable, make: openNode("sdk1"), answers: true},
-		{name: "TypeScriptClient2Streamable", over: streamable, make: openNode("client2"), answers: true},
+		{name: "TypeScriptClient2Streamable", over: streamable, make: openNode("client2"), answers: true, quick: true},
 		{name: "TypeScriptClient2AutoStreamable", over: streamable, make: openNode("client2-auto"), answers: true, discovers: true, likeAnother: true},
 		{name: "InspectorStreamable", over: streamable, make: openInspector("legacy"), oneShot: true},
 		{name: "InspectorAutoStreamable", over: streamable, make: openInspector("auto"), oneShot: true, discovers: true},
 		{name: "GoSDKStreamable", over: streamable, make: openGoSDK("2025-11-25"), answers: true},
 		{name: "GoSDKAutoStreamable", over: streamable, make: openGoSDK(""), answers: true, discovers: true, likeAnother: true},
 		{name: "MCPGoStreamable", over: streamable, make: openMCPGo(true), answers: true, noErrorData: true},
-		{name: "MCPGoAutoStreamable", over: streamable, make: openMCPGo(false), answers: true, noErrorData: true, discovers: true, noStream: true},
+		{name: "MCPGoAutoStreamable", over: streamable, make: openMCPGo(false), answers: true, noErrorData: true, discovers: true, noStream: true, quick: true},
 	}
-}
-
-// agentKinds are the MCP clients of agent frameworks: they list and call tools, no more.
-func agentKinds() []kind {
-	return []kind{
-		{name: "AISDK", over: streamable, make: openNode("ai-sdk"), discovers: true},
-		{name: "AISDKInitialize", over: streamable, make: openNode("ai-sdk-initialize")},
-		{name: "OpenAIAgents", over: streamable, make: openNode("openai-agents"), discovers: true},
-	}
+	return slices.DeleteFunc(kinds, func(k kind) bool { return !all && !k.quick })
 }
 
 // forEachClient runs the test once for each kind that the filter lets pass.
@@ -144,7 +139,6 @@ func forEachClient(t *testing.T, filter func(kind) bool, test func(t *testing.T,
 func every(kind) bool        { return true }
 func lasting(k kind) bool    { return !k.oneShot && !k.likeAnother }
 func reconnects(k kind) bool { return k.reconnects }
-func discovers(k kind) bool  { return k.discovers }
 
 // within returns a context for one step of a client.
 func within(t *testing.T) context.Context {

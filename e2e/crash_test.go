@@ -90,19 +90,6 @@ func TestChildKilledDuringACallFailsThatCallAlone(t *testing.T) {
 	})
 }
 
-func TestCallThatCrashesTheChildFailsAlone(t *testing.T) {
-	forEachClient(t, lasting, func(t *testing.T, k kind) {
-		c := connect(t, k, startGateway(t, fake(t)...).at(k))
-		for range 2 {
-			_, err := c.callTool(within(t), "crash", map[string]any{})
-			assertSessionLost(t, k, err)
-			if got := mustCall(t, c, "echo", map[string]any{"message": "next"}); got != "next" {
-				t.Errorf("echo = %q, want next", got)
-			}
-		}
-	})
-}
-
 func assertSessionLost(t *testing.T, k kind, err error) {
 	t.Helper()
 	got := asRPCError(err)

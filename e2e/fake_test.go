@@ -68,7 +68,6 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
 	farewell := flags.String("farewell", "", "when the input ends, take 300 ms and create this file with the process number after its name")
 	fork := flags.Bool("fork", false, "start a process that outlives this one")
-	eager := flags.Bool("eager", false, "ask the client before it has initialized, and answer nothing before it has answered")
 	crashOn := flags.String("crash-on", "", "end at the first request of this method, unless the file of --crash-mark exists, which it creates")
 	crashMark := flags.String("crash-mark", "", "see --crash-on")
 	_ = flags.Parse(args) // ExitOnError
@@ -86,7 +85,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 		}
 	}
 	time.Sleep(*startDelay) // what is played here is a slow program
-	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent, eager: *eager, crashOn: *crashOn, crashMark: *crashMark})
+	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent, crashOn: *crashOn, crashMark: *crashMark})
 	if *farewell != "" {
 		time.Sleep(300 * time.Millisecond)
 		if err := os.WriteFile(fmt.Sprint(*farewell, os.Getpid()), nil, 0o600); err != nil {
@@ -102,13 +101,11 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 // fakeState is the fake server's memory.
 type fakeState struct {
 	out                lockedWriter
-	silent, eager      bool
+	silent             bool
 	crashOn, crashMark string
 	capabilities       json.RawMessage
-	replies            int             // to what an eager server asked
 	hanging            json.RawMessage // the last call of hang
 	asking             json.RawMessage // the call of ask that waits for a reply; one at a time
-	hello              fakeMessage     // the initialize that an eager server has not answered
 }
 
 // lockedWriter writes each message in one piece, whoever writes.
@@ -124,9 +121,6 @@ func (l *lockedWriter) printf(format string, args ...any) {
 }
 
 func serveFake(in io.Reader, f *fakeState) int {
-	if f.eager {
-		f.askEarly()
-	}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
@@ -140,9 +134,7 @@ func serveFake(in io.Reader, f *fakeState) int {
 		case m.Method == "" && f.asking != nil:
 			f.out.printf("%s", answerOf(f.asking, lines.Text()))
 			f.asking = nil
-		case m.Method == "":
-			f.replies++
-			f.helloWhenReplied()
+		case m.Method == "": // to a request that it has not sent
 		default:
 			f.serve(m, lines.Text())
 		}
@@ -155,10 +147,6 @@ func (f *fakeState) serve(m fakeMessage, line string) {
 		os.Exit(3)
 	}
 	switch {
-	case m.Method == "initialize" && f.eager:
-		f.hello = m
-		f.helloWhenReplied()
-		return
 	case m.Method == "initialize":
 		f.capabilities = m.Params.Capabilities
 	case m.Method == "tools/call" && m.Params.Name == "misbehave":
@@ -171,13 +159,6 @@ func (f *fakeState) serve(m fakeMessage, line string) {
 	}
 	if result := fakeResult(m, line, f); result != "" {
 		f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
-	}
-}
-
-// helloWhenReplied answers initialize once all that was asked early is answered.
-func (f *fakeState) helloWhenReplied() {
-	if f.hello.ID != nil && f.replies == len(early) {
-		f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", f.hello.ID, fakeResult(f.hello, "", f))
 	}
 }
 
@@ -201,7 +182,7 @@ func fakeResult(m fakeMessage, line string, f *fakeState) string {
 		return `"result":{}`
 	case "tools/list":
 		return `"result":{"tools":[` + strings.Join(fakeTools(), ",") + `]}`
-	case "resources/list", "resources/templates/list", "resources/read", "prompts/list", "prompts/get", "completion/complete":
+	case "resources/read":
 		return fmt.Sprintf(`"result":{"of":%q}`, m.Method)
 	case "tools/call":
 		return fakeCall(m, line, f)

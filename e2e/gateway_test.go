@@ -287,3 +287,47 @@ func (o *output) tail() string {
 	}
 	return strings.Join(lines, "")
 }
+
+// settled reads a gauge until it is at most the bound.
+func (g *gateway) settled(name string, bound float64) {
+	g.t.Helper()
+	var last float64
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
+		value, ok := g.metric(name)
+		if !ok {
+			g.t.Fatalf("no metric %s", name)
+		}
+		if last = value; value <= bound {
+			return
+		}
+	}
+	g.t.Errorf("%s = %v, want at most %v", name, last, bound)
+}
+
+// status sends a ping with extra headers and returns the answer's status.
+func status(t *testing.T, client *http.Client, method, url string, header ...string) int {
+	t.Helper()
+	var body io.Reader
+	if method != http.MethodGet {
+		body = strings.NewReader(requestJSON("1", "ping", "{}"))
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, url, err)
+	}
+	_ = resp.Body.Close() // a stream that should not have been opened ends here
+	return resp.StatusCode
+}

@@ -144,13 +144,3 @@ func (f *fakeState) flood() {
 func answerOf(id json.RawMessage, text string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":%q}]}}`+"\n", id, text)
 }
-
-// early are the requests of an eager server.
-var early = []string{"ping", "roots/list", "sampling/createMessage"}
-
-// askEarly asks before the client has initialized.
-func (f *fakeState) askEarly() {
-	for i, method := range early {
-		f.out.printf(`{"jsonrpc":"2.0","id":"early-%d","method":%q,"params":{}}`+"\n", i, method)
-	}
-}

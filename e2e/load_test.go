@@ -1,3 +1,5 @@
+//go:build all
+
 package e2e
 
 import (
@@ -9,24 +11,6 @@ import (
 	"testing"
 	"time"
 )
-
-// settled reads a gauge until it is at most the bound.
-func (g *gateway) settled(name string, bound float64) {
-	g.t.Helper()
-	var last float64
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-tick.C {
-		value, ok := g.metric(name)
-		if !ok {
-			g.t.Fatalf("no metric %s", name)
-		}
-		if last = value; value <= bound {
-			return
-		}
-	}
-	g.t.Errorf("%s = %v, want at most %v", name, last, bound)
-}
 
 func TestThousandConnectionsOpenedAndDroppedLeaveNothing(t *testing.T) {
 	t.Parallel()

@@ -1,3 +1,5 @@
+//go:build all
+
 package e2e
 
 import "testing"

@@ -89,3 +89,13 @@ func descendants(t *testing.T, pid int) []process {
 	}
 	return all
 }
+
+// openFiles counts the gateway's descriptors.
+func openFiles(t *testing.T, g *gateway) int {
+	t.Helper()
+	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", g.cmd.Process.Pid))
+	if err != nil {
+		t.Fatalf("these tests need /proc: %v", err)
+	}
+	return len(all)
+}

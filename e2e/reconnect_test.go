@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"strings"
@@ -83,31 +82,4 @@ func TestTypeScriptSurvivesARestartOfTheGateway(t *testing.T) {
 			t.Errorf("echo = %q, want after", got)
 		}
 	})
-}
-
-func TestTypeScriptTransportReconnectsThenCallsWithoutInitialize(t *testing.T) {
-	t.Parallel()
-	for _, sdk := range []string{"sdk1", "client2"} {
-		t.Run(sdk, func(t *testing.T) {
-			t.Parallel()
-			g := startGateway(t)
-			cutter, target := startProxy(t, g.url)
-			d := startDriver(t, sdk, target)
-			if _, err := d.step(within(t), "start"); err != nil {
-				t.Fatalf("start: %v", err)
-			}
-			cutter.cut()
-			if _, err := d.step(within(t), "reconnected"); err != nil {
-				t.Fatal(err)
-			}
-			call := requestJSON("5", "tools/call", callParams("echo", `{"message":"m"}`))
-			r, err := d.step(within(t), "post", json.RawMessage(call))
-			if err != nil {
-				t.Fatalf("call: %v", err)
-			}
-			if got := parseResponse(t, string(r.Answers[0])).text(t); got != "m" {
-				t.Errorf("echo = %q, want m", got)
-			}
-		})
-	}
 }

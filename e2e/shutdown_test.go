@@ -24,19 +24,6 @@ func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
 	g.stopped = true
 }
 
-func TestShutdownAnswersWhatItCannotFinish(t *testing.T) {
-	t.Parallel()
-	g := startGateway(t, append([]string{"--shutdown-timeout", "500ms"}, fake(t)...)...)
-	s := openStream(t, g.url)
-	s.accepted(requestJSON("1", "tools/call", callParams("hang", `{"file":"`+filepath.Join(t.TempDir(), "reached")+`"}`)))
-	s.request("2", "tools/list", "{}")
-	g.stop()
-	got := parseResponse(t, s.await("response to 1", answers("message", "1")).Data)
-	if got.Error == nil {
-		t.Errorf("the call in flight at shutdown = %+v, want an error", got.Result)
-	}
-}
-
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	g := startGateway(t, append([]string{"--shutdown-timeout", "1h"}, fake(t, "--stubborn", "--fork")...)...)

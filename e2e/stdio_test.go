@@ -157,15 +157,6 @@ func TestStdioParallelCallsEachGetTheirAnswer(t *testing.T) {
 	calls.Wait()
 }
 
-// With --url an agent that only starts programs reaches a server behind HTTP+SSE.
-func TestStdioReachesARemoteServer(t *testing.T) {
-	t.Parallel()
-	g := startGateway(t, fake(t)...)
-	if got := startAgent(t, "--url", g.url).call(t, "echo", map[string]any{"message": "far"}); got != "far" {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestStdioForTypeScript(t *testing.T) {
 	t.Parallel()
 	for _, sdk := range []string{"sdk1", "client2", "client2-auto"} {
@@ -204,30 +195,6 @@ func TestStdioForTheInspector(t *testing.T) {
 	out, err := cmd.Output()
 	if err != nil || !strings.Contains(string(out), "hello") {
 		t.Errorf("got %s, %v", out, err)
-	}
-}
-
-// Nothing but JSON-RPC is on stdout, an agent that dies leaves no orphan, and what a
-// client sent before its end is answered.
-func TestStdioEndsWithItsInput(t *testing.T) {
-	t.Parallel()
-	reached := filepath.Join(t.TempDir(), "reached")
-	command := overStdio(t, fake(t)...)
-	cmd := exec.CommandContext(within(t), command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
-	cmd.Stdin = strings.NewReader(`{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/call","params":{"name":"echo","arguments":{"message":"m","file":"` + reached + `"}}}`)
-	var log output
-	cmd.Stderr = &log
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, log.tail())
-	}
-	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	var answer struct {
-		ID json.RawMessage `json:"id"`
-	}
-	if len(lines) != 1 || json.Unmarshal([]byte(lines[0]), &answer) != nil || string(answer.ID) != "9007199254740993" {
-		t.Errorf("stdout: got %q, want the answer alone", out)
 	}
 }
 
