@@ -33,8 +33,6 @@ import (
 //	orphans    starts three processes, then answers
 //	mute       closes stdout and lives on
 //	flood      sends 10,000 notifications a second for 2 s, answers meanwhile
-//	members    answers with a member 100,000 times
-//	uris       sends 2 updates of resources with URIs of 1 MB, then answers
 //	lines      sends 20,000 lines that are JSON but no JSON-RPC, then answers
 //	overlong   sends a notification of 100 KB, then answers
 //	frozen     reads nothing more and answers nothing more
@@ -73,8 +71,6 @@ func (f *fakeState) misbehave(m fakeMessage) {
 	case "half":
 		f.out.printf("%s", done[:len(done)/2])
 		os.Exit(3)
-	case "members":
-		f.out.printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"done"}]%s}}`+"\n", m.ID, strings.Repeat(`,"_meta":{}`, 100_000))
 	case "nothing":
 	case "flood":
 		go f.flood()
@@ -104,10 +100,6 @@ func (f *fakeState) misbehaveBeside(how string) {
 			if err := exec.Command("sleep", "600").Start(); err != nil {
 				fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
 			}
-		}
-	case "uris":
-		for range 2 {
-			f.out.printf(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test:%s"}}`+"\n", strings.Repeat("/", 1_000_000))
 		}
 	case "lines":
 		for n := range 20_000 {

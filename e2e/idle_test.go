@@ -40,18 +40,3 @@ func TestStreamsStayAliveWhenIdle(t *testing.T) {
 		}
 	}
 }
-
-func TestHeartbeatIsAnEventInTheMCPResponseDialect(t *testing.T) {
-	t.Parallel()
-	g := startGateway(t, "--heartbeat-interval", "100ms")
-	s := openStream(t, g.url+"?event=mcp-response")
-	beat := s.await("heartbeat", func(e event) bool { return e.Name == "heartbeat" })
-	if !hasMethod(beat, "notifications/heartbeat") {
-		t.Errorf("the event %q, want a notification", beat.Raw)
-	}
-	for _, e := range s.seen() {
-		if e.IsComment() {
-			t.Errorf("came: %q, want no comments in this dialect", e.Raw)
-		}
-	}
-}

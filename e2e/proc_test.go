@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -99,3 +100,6 @@ func openFiles(t *testing.T, g *gateway) int {
 	}
 	return len(all)
 }
+
+// endsWithParent has a process not live on when the test binary is killed.
+func endsWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

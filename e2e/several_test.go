@@ -82,24 +82,3 @@ func TestServerThatIsDownDoesNotTouchTheOthers(t *testing.T) {
 		}
 	}
 }
-
-// One of several servers is crashed again and again; the sessions of the other,
-// the same program, are not.
-func TestCrashOfOneServerIsNotThatOfAnother(t *testing.T) {
-	t.Parallel()
-	_, urls := startSeveral(t, map[string]any{
-		"a": map[string]any{"command": fake(t)[1:], "sessions": "shared"},
-		"b": map[string]any{"command": fake(t)[1:], "sessions": "shared"},
-	})
-	a, b := openStream(t, urls["a"]), openStream(t, urls["b"])
-	before := b.call("0", "pid", "{}")
-	for id := 1; id <= 5; id++ {
-		a.accepted(requestJSON(fmt.Sprint(id), "tools/call", callParams("crash", "{}")))
-		assertLost(t, a, fmt.Sprint(id), false)
-		assertEchoes(t, a, 100+id, "a")
-		assertEchoes(t, b, 100+id, "b")
-	}
-	if after := b.call("1", "pid", "{}"); after != before {
-		t.Errorf("b was served by %s, then by %s", before, after)
-	}
-}
