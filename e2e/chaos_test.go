@@ -88,6 +88,7 @@ func (c *chaosRun) child() []string {
 // or session that lives gets one answer in time, with what its own client has sent; afterwards
 // the gateway serves as before, holds no more than before, and ends well.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	summaries := map[string]string{}
 	t.Cleanup(func() {

@@ -36,6 +36,7 @@ func startQuietGateway(t *testing.T, args ...string) *gateway {
 // random order and reports progress with the secret of the call; it may also ask the
 // client with it.
 func TestLeakTest(t *testing.T) {
+	t.Parallel()
 	child := []string{"--", built(t, "echo"), "--shuffle"}
 	asking := append(child, "--ask")
 	progress := []string{"--progress-tool", "progress", "--progress-argument", "message"}
@@ -72,6 +73,7 @@ func TestLeakTest(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			g := startQuietGateway(t, c.gateway...)
 			url := g.url
 			if c.over != "" {
@@ -95,8 +97,13 @@ func TestLeakTest(t *testing.T) {
 
 // The same over one session with a server at a URL.
 func TestLeakTestOverRemoteServers(t *testing.T) {
+	t.Parallel()
 	for _, transport := range []string{"streamable", "stateless", "sse"} {
+		if !all && transport != "streamable" {
+			continue
+		}
 		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
 			remote := startProgram(t, nil, built(t, "everything"), "-transport", transport)
 			g := startQuietGateway(t, "--sessions", "shared", "--url", remote.url)
 			if r := leaktest(t, "--calls", "2000", g.url); r.Verdict != "clean" || r.Answered < 2000 {
@@ -110,9 +117,14 @@ func TestLeakTestOverRemoteServers(t *testing.T) {
 // between its sessions either. The calls of progress, which is safe to repeat, are all
 // answered; those of echo get an error.
 func TestLeakTestWhileTheServerDies(t *testing.T) {
+	t.Parallel()
+	calls := "5120"
+	if all {
+		calls = "10240"
+	}
 	g := startQuietGateway(t, "--sessions", "shared", "--", built(t, "echo"), "--shuffle", "--die-at", "500")
-	r := leaktest(t, "--progress-tool", "progress", "--progress-argument", "message", "--calls", "10000", g.url)
-	if r.Verdict != "unproven" || r.Answered < 5000 || r.Refused < 20 || r.Answered+r.Refused != r.Calls {
+	r := leaktest(t, "--progress-tool", "progress", "--progress-argument", "message", "--calls", calls, g.url)
+	if r.Verdict != "unproven" || r.Answered < r.Calls/2 || r.Refused < 10 || r.Answered+r.Refused != r.Calls {
 		t.Errorf("report = %+v, want all calls answered or refused", r)
 	}
 	if r.Progress != r.Calls { // two for every other call: the server dies before it reports what it does not answer
