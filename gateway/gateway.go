@@ -123,11 +123,11 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 	}
 	supply := sessions.Options{
 		Params: params, Shared: o.Sessions == SessionsShared, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0, MaxSessions: o.MaxSessions,
-		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
+		Budget: g.held, StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
-			MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting, HangTimeout: max(0, o.HangTimeout),
-			Budget: g.held, Logger: o.Logger, Metrics: g.metrics,
+			MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
+			Logger: o.Logger, Metrics: g.metrics,
 		},
 	}
 	g.supplier = sessions.New(up, supply)

@@ -108,7 +108,7 @@ func (c *touchyConn) Send(msg []byte) error {
 // which synctest reports.
 func TestNoLockIsHeldOutside(t *testing.T) {
 	for _, opts := range []multiplex.Options{
-		{RequestTimeout: time.Second, HangTimeout: time.Second}, {Shared: true, MaxInFlight: 1, MaxWaiting: 1, RequestTimeout: time.Second},
+		{RequestTimeout: time.Second}, {Shared: true, MaxInFlight: 1, MaxWaiting: 1, RequestTimeout: time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			conn := &touchyConn{fakeConn: newFakeConn()}

@@ -34,15 +34,15 @@ type Caller struct {
 	principal string
 
 	// Guarded by Session.mu:
-	requests  *pending // unanswered; head of a list
-	openCalls int      // requests of the server that the client has not answered
+	entries   map[int64]*entry // unanswered requests, by id on the wire
+	openCalls int              // requests of the server that the client has not answered
 	left      bool
 }
 
 // Attach puts a client on the session. name is for the logs; principal is who was
 // authenticated, empty if unknown.
 func (s *Session) Attach(client Client, name, principal string) *Caller {
-	c := &Caller{session: s, client: client, name: name, principal: principal}
+	c := &Caller{session: s, client: client, name: name, principal: principal, entries: make(map[int64]*entry)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mixed = s.mixed || s.inhabited && s.principal != principal
@@ -57,12 +57,12 @@ func (s *Session) Attach(client Client, name, principal string) *Caller {
 func (c *Caller) Detach() {
 	s := c.session
 	abandoned, calls := s.detach(c)
-	for _, p := range abandoned {
-		if p.sent {
-			s.sendCancelled(p, "the client has left")
+	for _, e := range abandoned {
+		if e.sent() {
+			s.sendCancelled(e, "the client has left")
 		}
-		if p.reply != nil {
-			p.reply <- outcome{err: ErrLeft}
+		if e.reply != nil {
+			e.reply <- outcome{err: ErrLeft}
 		}
 	}
 	for _, call := range calls {
@@ -73,7 +73,7 @@ func (c *Caller) Detach() {
 
 // detach is the locked step of Detach. It returns the client's requests and the
 // server's requests to it.
-func (s *Session) detach(c *Caller) (abandoned []*pending, calls []*serverCall) {
+func (s *Session) detach(c *Caller) (abandoned []*entry, calls []*serverCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.left {

@@ -12,19 +12,15 @@ func (s *Session) Tables() map[string]int {
 	defer s.mu.Unlock()
 	requests := 0
 	for _, c := range s.callers {
-		for p := c.requests; p != nil; p = p.next {
-			requests++
-		}
+		requests += len(c.entries)
 	}
 	t := &s.table
 	sizes := map[string]int{
-		"pending": t.byID.Len(), "out": t.out, "inFlight": t.inFlight, "blocked": t.blocked, "kept": t.kept,
-		"queue": len(t.queue.list), "queue.count": t.queue.count, "queue.bytes": t.queue.bytes,
-		"calls": len(s.calls.open), "serial": len(t.queue.serial), "serial.ready": len(t.queue.ready),
-		"requests of callers": requests, "callers": len(s.callers),
+		"pending": len(t.byID), "out": t.out, "inFlight": t.inFlight, "blocked": t.blocked, "kept": t.kept,
+		"queue": len(t.queue.waiting), "queue.bytes": t.queue.bytes, "busy": len(t.queue.busy),
+		"calls": len(s.calls.open), "requests of callers": requests, "callers": len(s.callers),
 		"abandoned": len(t.abandoned),
 	}
-	addSizes(sizes, "deadlines", reflect.ValueOf(t.deadlines))
 	addSizes(sizes, "subscriptions", reflect.ValueOf(t.shared.subscriptions))
 	addSizes(sizes, "elicitations", reflect.ValueOf(t.shared.elicitations))
 	addSizes(sizes, "tasks", reflect.ValueOf(t.shared.tasks))
@@ -40,11 +36,4 @@ func addSizes(sizes map[string]int, name string, of reflect.Value) {
 			sizes[name+"."+field.Name] = v.Len()
 		}
 	}
-}
-
-// Timer reports whether a timer of the session runs.
-func (s *Session) Timer() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !reflect.ValueOf(s.table.deadlines).FieldByName("timer").IsNil()
 }

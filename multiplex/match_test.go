@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,13 +101,13 @@ func TestResponsesWithoutID(t *testing.T) {
 		}},
 		{name: "dropped while the answer of a timed out request may come", opts: serial, steps: []step{
 			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
-			forward(callB), sent(call("1"), cancelled("1", timedOut), call("2")),
+			forward(callB), sent(call("1"), cancelled("1", timedOut), call("3")),
 			server(nullID), got(), dropped(metrics.DroppedUnknownResponse, 1),
-			server(result("2")), got(answer(`"b"`)),
+			server(result("3")), got(answer(`"b"`)),
 		}},
 		{name: "believed again once that answer has come", opts: serial, steps: []step{
 			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
-			forward(callB), sent(call("1"), cancelled("1", timedOut), call("2")),
+			forward(callB), sent(call("1"), cancelled("1", timedOut), call("3")),
 			server(result("1"), nullID), got(answer(`"b"`)),
 		}},
 		{name: "not believed because an old request was answered twice", opts: serial, steps: []step{
@@ -168,68 +167,19 @@ func TestUnusableMessagesOfTheServer(t *testing.T) {
 	})
 }
 
-// overlong has the server send a message over the size limit.
-func overlong(msg string) step {
-	return fault(&jsonrpc.TooLongError{Head: []byte(msg[:min(len(msg), 4<<10)]), Tail: []byte(msg[max(0, len(msg)-256):])})
-}
-
-func longResult(id string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"result":{"x":"` + strings.Repeat("x", 10_000) + `"}}`
-}
-
-func TestOverlongLineBlamesItsRequestOnly(t *testing.T) {
-	const tooLong = "invalid_response, final (invalid_response)"
-	long := strings.Repeat("x", 10_000)
-	idLast := `{"jsonrpc":"2.0","result":{"id":2,"x":"` + long + `"},"id":1}`
-	idHidden := `{"jsonrpc":"2.0","result":{"x":"` + long + `"},"id":1,"y":{"x":"` + long[:300] + `"}}`
-	note := `{"jsonrpc":"2.0","method":"notifications/message","params":{"id":1,"data":"` + long + `"}}`
-	ask := `{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"x":"` + long + `"}}`
-	refusal := `{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the request is over the size limit"}}`
-	for mode, opts := range map[string]multiplex.Options{
-		"dedicated": {RequestTimeout: time.Minute}, "shared": {RequestTimeout: time.Minute, Shared: true},
-		"serialized": {RequestTimeout: time.Minute, MaxInFlight: 1},
-	} {
-		run := func(name string, steps ...step) scenario {
-			return scenario{name: mode + ": " + name, opts: opts, steps: append(steps, endedNot())}
-		}
-		runScenarios(t, []scenario{
-			run("the answer with its id", forward(callA), sent(call("1")), overlong(longResult("1")), got(`fail "a": `+tooLong),
-				dropped(metrics.DroppedTooLong, 1), forward(callB), sent(call("2")), server(result("2")), got(answer(`"b"`))),
-			run("the answer with its id at the end", forward(callA), sent(call("1")), overlong(idLast), got(`fail "a": `+tooLong)),
-			run("a notification is nobody's answer", forward(callA), sent(call("1")), overlong(note), got(), dropped(metrics.DroppedTooLong, 1),
-				server(result("1")), got(answer(`"a"`))),
-			run("a request is refused", forward(callA), sent(call("1")), overlong(ask), got(), sent(refusal), server(result("1")), got(answer(`"a"`))),
-			run("nor is a line that may be anything", forward(callA), sent(call("1")), overlong(long), fault(jsonrpc.ErrTooLong),
-				overlong("["+longResult("1")+"]"), got(), dropped(metrics.DroppedTooLong, 3), server(result("1")), got(answer(`"a"`))),
-			run("nor is an answer to nothing", forward(callA), sent(call("1")), overlong(longResult("7")), overlong(longResult(`"x"`)), got(),
-				server(result("1")), got(answer(`"a"`))),
-			run("with nobody waiting", overlong(longResult("1")), overlong(idHidden), forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`))),
-			run("an answer to a request that was cancelled", forward(callA, cancelOf(`"a"`)), after(2*time.Second), discard, forward(callB), sent(call("2")),
-				overlong(longResult("1")), got(), server(result("2")), got(answer(`"b"`))),
-		})
-		if mode == "serialized" {
-			continue
-		}
-		runScenarios(t, []scenario{
-			run("one of several", forward(callA, callB), sent(call("1"), call("2")), overlong(longResult("2")), got(`fail "b": `+tooLong),
-				server(result("1")), got(answer(`"a"`))),
-			run("a notification beside several", forward(callA, callB), sent(call("1"), call("2")), overlong(note), got(),
-				server(result("2"), result("1")), got(answer(`"b"`), answer(`"a"`))),
-			run("an answer whose id is hidden, with several waiting", forward(callA, callB), sent(call("1"), call("2")), overlong(idHidden), got(),
-				server(result("2")), got(answer(`"b"`)), after(time.Minute), got(`fail "a": timeout, final (timeout)`), sent(cancelled("1", timedOut))),
-		})
-	}
+// A message over the limit ends the session. If only one request is out, it was the
+// answer to that one, which must not be repeated.
+func TestOverlongMessageEndsTheSession(t *testing.T) {
 	runScenarios(t, []scenario{
-		{name: "an answer whose id is hidden is that of the only request", steps: []step{
-			forward(callA), sent(call("1")), overlong(idHidden), got(`fail "a": ` + tooLong),
+		{name: "one request", steps: []step{
+			forward(listA), discard, fault(jsonrpc.ErrTooLong), got(`fail "a": invalid_response, final (invalid_response)`),
+			dropped(metrics.DroppedTooLong, 1), endedWith(jsonrpc.ErrTooLong),
 		}},
-		{name: "but not on a shared session", opts: multiplex.Options{Shared: true}, steps: []step{
-			forward(callA), sent(call("1")), overlong(idHidden), got(), server(result("1")), got(answer(`"a"`)),
+		{name: "several", steps: []step{
+			forward(callA, callB), discard, fault(jsonrpc.ErrTooLong),
+			got(`fail "a": session_lost, final (session_lost)`, `fail "b": session_lost, final (session_lost)`), endedWith(jsonrpc.ErrTooLong),
 		}},
-		{name: "serialized, the next one is sent", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
-			forward(callA, callB), sent(call("1")), overlong(longResult("1")), got(`fail "a": ` + tooLong), sent(call("2")),
-			server(result("2")), got(answer(`"b"`)),
-		}},
+		{name: "none", steps: []step{fault(jsonrpc.ErrTooLong), got(), endedWith(jsonrpc.ErrTooLong)}},
 	})
 }
 
@@ -300,7 +250,7 @@ func TestNotifyAndCall(t *testing.T) {
 		}
 		play(w, []step{
 			sent(`{"jsonrpc":"2.0","method":"notifications/initialized"}`),
-			sending(jsonrpc.ErrBusy), own("tools/list", time.Minute), got("own tools/list failed: " + jsonrpc.ErrBusy.Error()),
+			sending(jsonrpc.ErrBusy), own("tools/list", time.Minute), got("own tools/list failed: " + jsonrpc.ErrBusy.Error() + " (code -32603)"),
 			sending(nil), own("tools/list", time.Minute), sent(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`),
 			server(`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"m"}}`),
 			got(`own tools/list: {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"m"}}`),

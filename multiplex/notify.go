@@ -73,8 +73,8 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []
 // message came with, empty if that is unknown.
 func (s *Session) relatedLocked(c *Caller, related jsonrpc.ID) jsonrpc.ID {
 	if n, ok := jsonrpc.Integer([]byte(related)); ok {
-		if p, _ := s.table.byID.Get(n); p != nil && p.caller == c && p.r != nil {
-			return p.r.ID
+		if e := s.table.byID[n]; e != nil && e.caller == c && e.request != nil {
+			return e.request.ID
 		}
 	}
 	return ""
@@ -144,8 +144,8 @@ func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
 // messages of a task name it; and a session that is not shared has only one client.
 func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Caller {
 	if n, ok := jsonrpc.Integer([]byte(related)); ok {
-		if p, _ := s.table.byID.Get(n); p != nil && p.caller != nil {
-			return p.caller
+		if e := s.table.byID[n]; e != nil && e.caller != nil {
+			return e.caller
 		}
 	}
 	if !s.opts.Shared {
@@ -188,20 +188,20 @@ func (s *Session) serverProgress(m *jsonrpc.Message) {
 // noteProgress extends the request that makes progress. It returns the client whose
 // request or task that is, and the client's token.
 func (t *table) noteProgress(wire int64) (*Caller, json.RawMessage) {
-	p, _ := t.byID.Get(wire)
+	e := t.byID[wire]
 	switch {
-	case p == nil:
+	case e == nil:
 		if task := t.shared.tasks.Progressing(wire); task != nil {
 			return task.Client, task.Token
 		}
 		return nil, nil
-	case !p.sent || p.token == nil:
+	case !e.sent() || e.token == nil:
 		return nil, nil
-	case !p.canceled && !p.mayBlock():
-		p.progressed = true
-		t.extend(p)
+	case !e.canceled && !e.mayBlock():
+		e.progressed = true
+		t.extend(e)
 	}
-	return p.caller, p.token
+	return e.caller, e.token
 }
 
 // forwardProgress passes a client's progress on a request of the server to the
@@ -234,4 +234,10 @@ func (s *Session) passToServer(m *jsonrpc.Message, message []byte) {
 // know its method may answer with an error without an id.
 func (s *Session) noteNotification() {
 	s.withLock(func(t *table) { t.notified = t.lastID + 1 })
+}
+
+// Notify sends a notification of the gateway.
+func (s *Session) Notify(method string, params json.RawMessage) error {
+	s.noteNotification()
+	return s.conn.Send(jsonrpc.NewNotification(method, params))
 }

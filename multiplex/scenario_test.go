@@ -164,7 +164,7 @@ func TestTimeouts(t *testing.T) {
 			forward(callA), sent(call("1")), after(10 * time.Second),
 			sent(cancelled("1", timedOut)), got(`fail "a": timeout, final (timeout)`),
 			server(result("1")), dropped(metrics.DroppedUnknownResponse, 1),
-			forward(callA), sent(call("2")), server(result("1")), got(), server(result("2")), got(answer(`"a"`)),
+			forward(callA), sent(call("3")), server(result("1")), got(), server(result("3")), got(answer(`"a"`)),
 			dropped(metrics.DroppedUnknownResponse, 2),
 		}},
 		{name: "a list may be asked again", opts: opts, steps: []step{
@@ -183,8 +183,8 @@ func TestTimeouts(t *testing.T) {
 			forward(callA), after(4 * time.Second),
 			sent(cancelled("3", timedOut), call("4")), got(`fail "c": timeout, final (timeout)`),
 			forward(callB), after(5 * time.Second), forward(callC), after(1 * time.Second),
-			sent(cancelled("4", timedOut), call("5")), got(`fail "a": timeout, final (timeout)`),
-			server(result("5")), got(answer(`"b"`)), sent(call("6")), server(result("6")), got(answer(`"c"`)),
+			sent(cancelled("4", timedOut), call("6")), got(`fail "a": timeout, final (timeout)`),
+			server(result("6")), got(answer(`"b"`)), sent(call("7")), server(result("7")), got(answer(`"c"`)),
 		}},
 		{name: "waiting counts", opts: multiplex.Options{RequestTimeout: 10 * time.Second, MaxInFlight: 2}, steps: []step{
 			forward(callA, callB), sent(call("1"), call("2")), forward(callC), after(9 * time.Second), sent(),

@@ -24,7 +24,6 @@ type serverCalls struct {
 
 // serverCall is a request of the server to a client.
 type serverCall struct {
-	timed
 	id     jsonrpc.ID // the server's
 	ours   jsonrpc.ID
 	caller *Caller
@@ -32,12 +31,12 @@ type serverCall struct {
 	related jsonrpc.ID
 	token   json.RawMessage // the server's progress token; nil: none
 	limit   time.Duration   // how long the client may take
+	timer   *time.Timer
 }
 
-// expireLocked refuses a request that the client has not answered in time.
-func (call *serverCall) expireLocked(s *Session) func() {
-	s.removeCallLocked(call)
-	return func() {
+// expireCall refuses a request that the client has not answered in time.
+func (s *Session) expireCall(call *serverCall) {
+	if s.takeCall(func(other *serverCall) bool { return other == call }) != nil {
 		s.refuse(call.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client did not answer in %s", call.limit))
 	}
 }
@@ -76,16 +75,16 @@ func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
 // whether there is one. No server sends initialize, but a program like cat echoes
 // it, and the start would otherwise wait for its timeout.
 func (s *Session) failEchoed(m *jsonrpc.Message) bool {
-	p := s.takeOut(func(t *table) *pending {
-		if p, _ := t.byID.Get(numberOf(m.ID)); p != nil && p.sent && p.method == mcp.MethodInitialize {
-			return p
+	e := s.takeOut(func(t *table) *entry {
+		if e := t.byID[numberOf(m.ID)]; e != nil && e.sent() && e.method == mcp.MethodInitialize {
+			return e
 		}
 		return nil
 	})
-	if p == nil {
+	if e == nil {
 		return false
 	}
-	s.failUnusable(p, "the program only sends back what it gets: it is no MCP server")
+	s.failUnusable(e, "the program only sends back what it gets: it is no MCP server")
 	return true
 }
 
@@ -122,7 +121,7 @@ func (s *Session) refuse(id jsonrpc.ID, e *jsonrpc.Error) {
 func (s *Session) addCall(call *serverCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	calls, deadlines := &s.calls, &s.table.deadlines
+	calls := &s.calls
 	if s.err != nil || call.caller.left || len(calls.open) >= maxServerCalls {
 		return false
 	}
@@ -134,8 +133,7 @@ func (s *Session) addCall(call *serverCall) bool {
 	call.ours = jsonrpc.ID(strconv.Quote(calls.prefix + strconv.Itoa(calls.last)))
 	calls.open[call.ours] = call
 	call.caller.openCalls++
-	s.table.hang.calls++
-	deadlines.Put(&call.timed, call, deadlines.Now()+call.limit)
+	call.timer = time.AfterFunc(call.limit, func() { s.expireCall(call) })
 	return true
 }
 
@@ -154,10 +152,10 @@ func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
 }
 
 func (s *Session) removeCallLocked(call *serverCall) {
-	s.table.deadlines.Drop(&call.timed)
+	call.timer.Stop()
 	delete(s.calls.open, call.ours)
 	call.caller.openCalls--
-	s.table.hang.callEnded(s.table.deadlines.Now())
+	s.table.noteMessage() // the server had to wait: it is not silent
 }
 
 // forwardResponse passes a client's response to the server.

@@ -9,8 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
-	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -29,27 +27,20 @@ type Options struct {
 	MaxInFlight int
 	// MaxWaiting bounds the waiting requests. Default 1024.
 	MaxWaiting int
-	// HangTimeout is how long a server that has requests to answer may be silent
-	// before the session suspects that it hangs, when one of them times out. 0: no
-	// limit.
-	HangTimeout time.Duration
 	// Shared says that the session has several clients. A message that cannot be
 	// attributed to one of them reaches none.
 	Shared bool
 	// Repeatable knows which tools may be called again. Sessions with the same server
 	// share one. nil: the session has its own.
 	Repeatable *Repeatable
-	// LogLimits limits what the server and the clients can cause to be logged. Sessions
-	// with the same server share one. nil: the session has its own.
-	LogLimits *throttle.Lines
 	// OnClose is called once with the reason when the session is over, before its
 	// requests are answered. So when a client repeats a request on that answer, the
 	// owner knows that the session is over.
 	OnClose func(err error)
-	// Budget bounds the bytes that wait in the process; nil: there is no bound.
-	Budget *budget.Account
-	// Logger receives the logs; nil: silent.
-	Logger *slog.Logger
+	// Logger receives the logs; nil: silent. Limited is Logger for lines that the server
+	// or a client can cause at will. Sessions with the same server share one. nil: the
+	// session has its own.
+	Logger, Limited *slog.Logger
 	// Metrics counts; nil: nothing is counted.
 	Metrics *metrics.Metrics
 }
@@ -59,7 +50,6 @@ type Session struct {
 	conn   jsonrpc.Conn
 	sender jsonrpc.RequestSender // conn, if it is one; else nil
 	opts   Options
-	log    *slog.Logger  // Options.Logger under LogLimits
 	done   chan struct{} // closed when the session has ended
 	served atomic.Bool   // the server has answered a client
 
@@ -79,11 +69,7 @@ type Session struct {
 // New starts a session over conn, which it then owns.
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
-	s.log = s.opts.LogLimits.Logger(s.opts.Logger)
-	s.table = table{
-		opts: &s.opts, queue: queue{budget: s.opts.Budget},
-		deadlines: deadline.NewSet[expiring](s.expireDue),
-	}
+	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry)}
 	s.sender, _ = conn.(jsonrpc.RequestSender)
 	if c, ok := conn.(jsonrpc.ResultPusher); ok {
 		c.PushResults(s.receiveResult)
@@ -111,11 +97,11 @@ func (o Options) withDefaults() Options {
 	if o.Repeatable == nil {
 		o.Repeatable = &Repeatable{}
 	}
-	if o.LogLimits == nil {
-		o.LogLimits = throttle.NewLines()
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Limited == nil {
+		o.Limited = throttle.NewLines().Logger(o.Logger)
 	}
 	return o
 }
@@ -164,14 +150,12 @@ func (s *Session) read(recv func() ([]byte, jsonrpc.ID, error)) {
 // whether to go on. related is the request that the message came with, empty if
 // unknown.
 func (s *Session) handleRecv(data []byte, related jsonrpc.ID, err error) bool {
-	switch {
-	case err == nil:
+	if err == nil {
 		s.receive(data, related)
 		return true
-	case errors.Is(err, jsonrpc.ErrTooLong):
-		s.noteServerMessage()
-		s.receiveTooLong(err)
-		return true
+	}
+	if errors.Is(err, jsonrpc.ErrTooLong) {
+		s.failTooLong()
 	}
 	s.end(err)
 	close(s.done)
@@ -180,16 +164,12 @@ func (s *Session) handleRecv(data []byte, related jsonrpc.ID, err error) bool {
 
 // receive handles one message from the server.
 func (s *Session) receive(data []byte, related jsonrpc.ID) {
-	if r, ok := jsonrpc.ParseReply(data); ok {
-		s.resolve(&r.Message, r.Number)
-		return
-	}
 	m, err := jsonrpc.Parse(data)
 	if err == nil && m.Kind == jsonrpc.Response {
-		s.resolve(m, numberOf(m.ID))
+		s.receiveResponse(m)
 		return
 	}
-	s.noteServerMessage()
+	s.withLock((*table).noteMessage)
 	switch {
 	case err != nil:
 		s.receiveInvalid(m, err)
@@ -200,33 +180,31 @@ func (s *Session) receive(data []byte, related jsonrpc.ID) {
 	}
 }
 
-// noteServerMessage notes that the server has sent a message.
-func (s *Session) noteServerMessage() {
-	suspected := false
-	s.withLock(func(t *table) { suspected = t.noteMessage() })
-	if suspected {
-		s.trust()
-	}
-}
-
 // end tells the owner that the session is over, and answers all requests.
 func (s *Session) end(err error) {
 	reason := s.setErr(fmt.Errorf("the session with the server was lost: %w", err))
-	var open []*pending
-	s.withLock(func(t *table) { open, s.calls.open = t.removeAll(), nil })
+	var open []*entry
+	s.withLock(func(t *table) {
+		open = t.removeAll()
+		for _, call := range s.calls.open {
+			call.timer.Stop()
+		}
+		s.calls.open = nil
+	})
 	if s.opts.OnClose != nil {
 		s.opts.OnClose(reason)
 	}
-	for _, p := range open {
-		e := jsonrpc.ReasonError(reason.Error(), "session_lost", !p.sent || p.safe)
-		switch {
-		case p.reply != nil:
-			p.reply <- outcome{err: reason}
-		case p.canceled:
-			p.reportLost(nil, e)
-		default:
-			p.reportLost(p.request, e)
-		}
+	for _, e := range open {
+		e.lose(reason)
 	}
 	_ = s.conn.Close() // how the peer ended does not matter to the callers
 }
+
+// drop counts a message that is thrown away, and logs why.
+func (s *Session) drop(reason, why string, m *jsonrpc.Message) {
+	s.opts.Metrics.Dropped(reason)
+	s.opts.Limited.Debug("message dropped", "why", why, "kind", m.Kind.String(), "method", shortText(m.Method))
+}
+
+// shortText cuts a peer's text for the log to 64 bytes.
+func shortText(s string) string { return s[:min(64, len(s))] }

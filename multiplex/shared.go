@@ -3,7 +3,6 @@ package multiplex
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -32,19 +31,19 @@ type shared struct {
 	tasks         sharing.Tasks[*Caller]
 }
 
-// judge decides whether the server must see a request that sets a log level or a
+// decide decides whether the server must see a request that sets a log level or a
 // subscription. If not, it records what the client wants.
-func (s *shared) judge(p *pending) verdict {
-	switch p.method {
+func (s *shared) decide(e *entry) decision {
+	switch e.method {
 	case mcp.MethodSetLevel:
-		return s.judgeLevel(p)
+		return s.decideLevel(e)
 	case mcp.MethodUnsubscribe:
-		if !s.subscriptions.Unsubscribe(p.uri, p.caller) {
+		if !s.subscriptions.Unsubscribe(e.uri, e.caller) {
 			return confirm
 		}
 		return forward
 	}
-	switch done, err := s.subscriptions.Subscribe(p.uri, p.caller); {
+	switch done, err := s.subscriptions.Subscribe(e.uri, e.caller); {
 	case err != nil:
 		return forbid
 	case done:
@@ -53,22 +52,22 @@ func (s *shared) judge(p *pending) verdict {
 	return forward
 }
 
-// judgeLevel is judge for logging/setLevel. The server gets the most verbose level
+// decideLevel is decide for logging/setLevel. The server gets the most verbose level
 // that a client wants.
-func (s *shared) judgeLevel(p *pending) verdict {
-	level, needed := s.levels.Needed(p.caller, p.level)
+func (s *shared) decideLevel(e *entry) decision {
+	level, needed := s.levels.Needed(e.caller, e.level)
 	if !needed {
-		s.levels.Set(p.caller, p.level)
+		s.levels.Set(e.caller, e.level)
 		return confirm
 	}
-	p.serverLevel = level
-	if level != p.level {
-		_, at := levelOf(p.request)
-		m, err := jsonrpc.Parse(p.request.WithValue(at, []byte(`"`+level.String()+`"`)))
+	e.serverLevel = level
+	if level != e.level {
+		_, at := levelOf(e.message)
+		m, err := jsonrpc.Parse(e.message.WithValue(at, []byte(`"`+level.String()+`"`)))
 		if err != nil { // it was valid before
 			return confirm
 		}
-		p.request = m
+		e.message = m
 	}
 	return forward
 }
@@ -84,39 +83,28 @@ func levelOf(m *jsonrpc.Message) (sharing.Level, jsonrpc.Place) {
 	return sharing.ParseLevel(text), at
 }
 
-// settleSerial records the server's answer to p, which was just removed, if p was in
-// a serial queue. If the server refused a subscription, it removes and returns the
-// waiting requests for the same one: they get the same error.
-func (t *table) settleSerial(p *pending, failed bool) (same []*pending) {
+// settle records the server's answer to a request that sets something, if e is one.
+func (s *shared) settle(e *entry, failed bool) {
 	switch {
-	case p.serial == nil:
-	case p.method == mcp.MethodSetLevel && !failed:
-		t.shared.levels.Told(p.serverLevel)
-		t.shared.levels.Set(p.caller, p.level)
-	case p.method == mcp.MethodSubscribe && !failed:
-		t.shared.subscriptions.Add(p.uri, p.caller)
-	case p.method == mcp.MethodSubscribe:
-		for _, w := range slices.Clone(p.serial.waiting) {
-			if w.method != mcp.MethodSubscribe {
-				break
-			}
-			t.remove(w)
-			same = append(same, w)
-		}
+	case e.key == "" || failed:
+	case e.method == mcp.MethodSetLevel:
+		s.levels.Told(e.serverLevel)
+		s.levels.Set(e.caller, e.level)
+	case e.method == mcp.MethodSubscribe:
+		s.subscriptions.Add(e.uri, e.caller)
 	}
-	return same
 }
 
 // forget removes all that belongs to a client that leaves, and adds the requests
 // that tell the server. abandoned are the client's own requests. The server may have
 // accepted a subscription among them, so it gets an unsubscribe.
-func (t *table) forget(c *Caller, abandoned []*pending) {
+func (t *table) forget(c *Caller, abandoned []*entry) {
 	t.shared.tasks.Leave(c)
 	t.shared.elicitations.Leave(c)
 	uris := t.shared.subscriptions.Leave(c)
-	for _, p := range abandoned {
-		if p.sent && p.method == mcp.MethodSubscribe && p.serial != nil {
-			uris = append(uris, p.uri)
+	for _, e := range abandoned {
+		if e.sent() && e.method == mcp.MethodSubscribe && e.key != "" {
+			uris = append(uris, e.uri)
 		}
 	}
 	for _, uri := range uris {
@@ -130,28 +118,28 @@ func (t *table) forget(c *Caller, abandoned []*pending) {
 
 // learn records what a response says that matters later, and returns its bytes for
 // the client.
-func (s *Session) learn(p *pending, m *jsonrpc.Message) []byte {
+func (s *Session) learn(e *entry, m *jsonrpc.Message) []byte {
 	result := m.Result()
 	switch {
-	case p.caller == nil:
+	case e.caller == nil:
 	case result == nil:
-		s.learnElicitations(p.caller, m.Error())
-	case p.method == mcp.MethodListTools:
-		s.opts.Repeatable.learn(!p.more, result)
-	case p.method == mcp.MethodListTasks && s.opts.Shared:
-		return s.filterTasks(p, m)
-	case p.task != "":
-		s.learnStatus(p, result)
+		s.learnElicitations(e.caller, m.Error())
+	case e.method == mcp.MethodListTools:
+		s.opts.Repeatable.learn(!e.more, result)
+	case e.method == mcp.MethodListTasks && s.opts.Shared:
+		return s.filterTasks(e, m)
+	case e.task != "":
+		s.learnStatus(e, result)
 	default:
-		s.learnTask(p, result)
+		s.learnTask(e, result)
 	}
-	return m.WithID(p.answerID())
+	return m.WithID(e.answerID())
 }
 
 // learnTask records the task that the server made of a request, as its response
 // says.
-func (s *Session) learnTask(p *pending, result json.RawMessage) {
-	if !s.opts.Shared && p.token == nil || !bytes.Contains(result, []byte(`"taskId"`)) {
+func (s *Session) learnTask(e *entry, result json.RawMessage) {
+	if !s.opts.Shared && e.token == nil || !bytes.Contains(result, []byte(`"taskId"`)) {
 		return
 	}
 	raw, found := jsonrpc.Member(result, "task", "taskId")
@@ -162,37 +150,37 @@ func (s *Session) learnTask(p *pending, result json.RawMessage) {
 	if !ok || len(id) > jsonrpc.MaxIDBytes {
 		return
 	}
-	task := &sharing.Task[*Caller]{ID: id, Principal: p.caller.principal, Client: p.caller}
-	if p.token != nil {
-		task.Wire, task.Token = p.id, p.token
+	task := &sharing.Task[*Caller]{ID: id, Principal: e.caller.principal, Client: e.caller}
+	if e.token != nil {
+		task.Wire, task.Token = e.id, e.token
 	}
 	s.withLock(func(t *table) {
-		if !p.caller.left && s.err == nil {
+		if !e.caller.left && s.err == nil {
 			t.shared.tasks.Add(task)
 		}
 	})
 }
 
 // learnStatus records the status in the answer to a request about a task.
-func (s *Session) learnStatus(p *pending, result json.RawMessage) {
+func (s *Session) learnStatus(e *entry, result json.RawMessage) {
 	status := "completed" // the server answers tasks/result when the task is over
-	if p.method != mcp.MethodTaskResult {
+	if e.method != mcp.MethodTaskResult {
 		raw, _ := jsonrpc.Member(result, "status")
 		status, _ = jsonrpc.Text(raw)
 	}
-	s.withLock(func(t *table) { t.shared.tasks.SetStatus(p.task, status) })
+	s.withLock(func(t *table) { t.shared.tasks.SetStatus(e.task, status) })
 }
 
 // filterTasks returns the answer to a client's tasks/list with only its own tasks.
-func (s *Session) filterTasks(p *pending, m *jsonrpc.Message) []byte {
+func (s *Session) filterTasks(e *entry, m *jsonrpc.Message) []byte {
 	list, _ := jsonrpc.Member(m.Result(), "tasks")
 	own := jsonrpc.Filter(list, func(element json.RawMessage) (owned bool) {
 		raw, _ := jsonrpc.Member(element, "taskId")
 		id, _ := jsonrpc.Text(raw)
-		s.withLock(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(p.caller, p.caller.principal) })
+		s.withLock(func(t *table) { owned = t.shared.tasks.Find(id).OwnedBy(e.caller, e.caller.principal) })
 		return owned
 	})
-	return jsonrpc.ReplaceMember(m.WithID(p.answerID()), own, "result", "tasks")
+	return jsonrpc.ReplaceMember(m.WithID(e.answerID()), own, "result", "tasks")
 }
 
 // learnElicitations records the elicitations that an error says a request needs

@@ -1,13 +1,16 @@
 package multiplex
 
 import (
+	"cmp"
+	"encoding/json"
 	"slices"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/deadline"
-	"github.com/mcp-sse/mcp-sse/internal/few"
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
 const (
@@ -19,22 +22,107 @@ const (
 	maxKeptBytes = 8 << 20
 )
 
+// entry is what a session knows of a request that the server has not answered.
+// Session.mu guards it while it is in the table. The function that removes it from the
+// table owns it and must answer it.
+type entry struct {
+	id      int64 // on the wire
+	method  string
+	started time.Time   // when it was added to the table
+	sentAt  time.Time   // when it was sent; zero: it waits
+	due     time.Time   // when its time is up
+	timer   *time.Timer // nil for a Call of the session, which a context bounds
+
+	// caller is set for a request on behalf of a client, request for one of the client's
+	// own, and reply for a Call of the gateway.
+	caller  *Caller
+	request *connstate.Request
+	reply   chan outcome
+	// message is kept while the request waits, and as long as it may be repeated.
+	message *jsonrpc.Message
+
+	// token is the client's progress token, nil for none; tokenAt is its place in the
+	// request.
+	token   json.RawMessage
+	tokenAt jsonrpc.Place
+
+	key  string // names what it sets on a shared session; empty for most
+	uri  string // the resource to subscribe to or unsubscribe from; empty for most
+	task string // the task that it is about; empty for most
+	// level is the log level that the client sets, serverLevel the one that the server
+	// gets.
+	level, serverLevel sharing.Level
+
+	canceled   bool // by the client
+	counted    bool // towards MaxInFlight
+	safe       bool // to repeat
+	more       bool // a later page of a list
+	progressed bool // the server has reported progress
+}
+
+func (e *entry) sent() bool { return !e.sentAt.IsZero() }
+
+// mayBlock reports whether the server may take long to answer without being slow: it
+// answers tasks/result when the task is over.
+func (e *entry) mayBlock() bool { return e.method == mcp.MethodTaskResult }
+
+// answerID is the id of the answer.
+func (e *entry) answerID() jsonrpc.ID {
+	if e.request != nil {
+		return e.request.ID
+	}
+	return wireID(e.id)
+}
+
+// answer passes the server's response to who asked, if anybody waits for it.
+func (e *entry) answer(response []byte, errorType string) {
+	switch {
+	case e.reply != nil:
+		m, err := jsonrpc.Parse(response)
+		e.reply <- outcome{m, err}
+	case e.request != nil:
+		e.request.Answer(response, errorType)
+	}
+}
+
+// fail answers with an error of the gateway.
+func (e *entry) fail(fault *jsonrpc.Error, errorType string) {
+	switch {
+	case e.reply != nil:
+		e.reply <- outcome{err: fault}
+	case e.request != nil:
+		e.request.Fail(fault, errorType)
+	}
+}
+
+// lose answers after the end of the session, or has the client repeat the request: it
+// was not sent, or repeating it changes nothing.
+func (e *entry) lose(reason error) {
+	switch {
+	case e.reply != nil:
+		e.reply <- outcome{err: reason}
+	case e.request != nil:
+		if !e.canceled {
+			e.request.Message = e.message
+		}
+		e.caller.client.Lost(e.request, jsonrpc.ReasonError(reason.Error(), "session_lost", !e.sent() || e.safe))
+	}
+}
+
 // table holds the unanswered requests of a session: those that the server has, and
 // those that wait. It sends nothing and calls no client. Guarded by Session.mu.
 type table struct {
 	opts   *Options
+	expire func(*entry) // called in a goroutine of its own when the time of an entry is up
 	lastID int64
-	byID   few.Map[int64, *pending] // by id on the wire
+	byID   map[int64]*entry // by id on the wire
+	queue  queue
+	shared shared
 
 	out      int // requests that the server has
 	inFlight int // those of them that count towards MaxInFlight
 	blocked  int // those of them that may block
 	kept     int // bytes of those kept for repeating
-
-	queue     queue
-	deadlines deadline.Set[expiring]
-	hang      suspicion
-	shared    shared
 
 	// abandoned holds the ids of requests that were given up and that the server may
 	// still answer. The id 0 is there if there were more than maxAbandoned; no answer
@@ -44,45 +132,64 @@ type table struct {
 	// notified is the id that the next request had when a notification was last sent;
 	// 0 if none was, or a later request has been answered.
 	notified int64
+
+	lastMessage time.Time // when the server last sent a message
+	pinged      bool      // a silent server has a ping to answer
 }
 
 // add puts a request into the table and gives it an id and, unless timeout is 0, a
-// deadline. A Call of the session has none: its context bounds it.
-func (t *table) add(p *pending, timeout time.Duration) {
+// deadline.
+func (t *table) add(e *entry, timeout time.Duration) {
 	t.lastID++
-	p.id, p.started = t.lastID, t.deadlines.Now()
-	t.byID.Set(p.id, p)
-	if p.caller != nil {
-		p.caller.addRequest(p)
+	e.id, e.started = t.lastID, time.Now()
+	t.byID[e.id] = e
+	if e.caller != nil {
+		e.caller.entries[e.id] = e
 	}
 	if timeout > 0 {
-		t.deadlines.Put(&p.timed, p, p.started+timeout)
+		e.due = e.started.Add(timeout)
+		e.timer = time.AfterFunc(timeout, func() { t.expire(e) })
 	}
+}
+
+// setDue moves the deadline of a request.
+func (e *entry) setDue(due time.Time) {
+	e.due = due
+	e.timer.Reset(time.Until(due))
 }
 
 // extend gives a request another RequestTimeout, up to MaxRequestTimeout in all, and
 // reports whether it has time left.
-func (t *table) extend(p *pending) bool {
-	now, most := t.deadlines.Now(), p.started+t.opts.MaxRequestTimeout
-	t.deadlines.Put(&p.timed, p, min(now+t.opts.RequestTimeout, most))
-	return now < most
+func (t *table) extend(e *entry) bool {
+	now, most := time.Now(), e.started.Add(t.opts.MaxRequestTimeout)
+	due := now.Add(t.opts.RequestTimeout)
+	if due.After(most) {
+		due = most
+	}
+	if !now.Before(most) {
+		return false
+	}
+	e.setDue(due)
+	return true
 }
 
 // markSent notes that a request goes to the server, and returns its message.
-func (t *table) markSent(p *pending) *jsonrpc.Message {
-	m := p.request
-	p.sent = true
-	t.hang.expect(t.deadlines.Now())
+func (t *table) markSent(e *entry) *jsonrpc.Message {
+	m := e.message
+	e.sentAt = time.Now()
 	t.out++
-	if p.counted {
+	if e.counted {
 		t.inFlight++
 	}
-	if p.mayBlock() {
+	if e.mayBlock() {
 		t.blocked++
 	}
+	if e.key != "" {
+		t.queue.busy[e.key] = e
+	}
 	size := len(m.Raw())
-	if !p.safe || size > maxKept || t.kept+size > maxKeptBytes || !t.opts.Budget.Take(size, metrics.HeldRepeat) {
-		p.request = nil
+	if !e.safe || size > maxKept || t.kept+size > maxKeptBytes {
+		e.message = nil
 		return m
 	}
 	t.kept += size
@@ -91,55 +198,48 @@ func (t *table) markSent(p *pending) *jsonrpc.Message {
 
 // remove takes a request out of the table and reports whether it was there. If so,
 // the caller must answer it.
-func (t *table) remove(p *pending) bool {
-	if found, _ := t.byID.Get(p.id); found != p {
+func (t *table) remove(e *entry) bool {
+	if t.byID[e.id] != e {
 		return false
 	}
-	t.byID.Delete(p.id)
-	t.deadlines.Drop(&p.timed)
-	if p.caller != nil {
-		p.caller.removeRequest(p)
+	delete(t.byID, e.id)
+	if e.timer != nil {
+		e.timer.Stop()
 	}
-	if p.sent {
-		t.unmarkSent(p)
-	} else {
-		t.queue.remove(p)
+	if e.caller != nil {
+		delete(e.caller.entries, e.id)
 	}
-	if p.serial != nil {
-		t.leaveSerial(p)
+	if !e.sent() {
+		t.queue.remove(e)
+		return true
 	}
-	if p == t.hang.ping {
-		t.hang.ping = nil
+	t.out--
+	if e.counted {
+		t.inFlight--
+	}
+	if e.mayBlock() {
+		t.blocked--
+	}
+	if e.message != nil {
+		t.kept -= len(e.message.Raw())
+	}
+	if e.key != "" {
+		delete(t.queue.busy, e.key)
+		if e.method == mcp.MethodSetLevel {
+			t.shared.levels.Lost() // until the answer says otherwise
+		}
 	}
 	return true
 }
 
-func (t *table) unmarkSent(p *pending) {
-	t.out--
-	if !p.canceled {
-		t.hang.unexpect(t.deadlines.Now())
-	}
-	if p.counted {
-		t.inFlight--
-	}
-	if p.mayBlock() {
-		t.blocked--
-	}
-	if p.request != nil {
-		t.kept -= len(p.request.Raw())
-		t.opts.Budget.Give(len(p.request.Raw()))
-	}
-}
-
-// abandon removes a request that is given up. If the server has it, abandon
-// remembers that an answer may still come. It reports whether the request was in the
-// table.
-func (t *table) abandon(p *pending) bool {
-	if !t.remove(p) {
+// abandon removes a request that is given up, and reports whether it was in the table.
+// If the server has it, abandon remembers that an answer may still come.
+func (t *table) abandon(e *entry) bool {
+	if !t.remove(e) {
 		return false
 	}
-	if p.sent {
-		id := p.id
+	if e.sent() {
+		id := e.id
 		if t.abandoned == nil {
 			t.abandoned = make(map[int64]struct{})
 		}
@@ -152,33 +252,31 @@ func (t *table) abandon(p *pending) bool {
 }
 
 // abandonAll abandons the requests of a caller and returns them, oldest first.
-func (t *table) abandonAll(c *Caller) (abandoned []*pending) {
-	for c.requests != nil {
-		p := c.requests
-		t.abandon(p)
-		abandoned = append(abandoned, p)
+func (t *table) abandonAll(c *Caller) []*entry {
+	all := oldestFirst(c.entries)
+	for _, e := range all {
+		t.abandon(e)
 	}
-	slices.Reverse(abandoned)
-	return abandoned
+	return all
 }
 
 // removeAll empties the table and returns its requests, oldest first.
-func (t *table) removeAll() []*pending {
-	var open []*pending
-	for _, p := range t.byID.All() {
-		open = append(open, p)
+func (t *table) removeAll() []*entry {
+	open := oldestFirst(t.byID)
+	for _, e := range open {
+		t.remove(e)
 	}
-	slices.SortFunc(open, func(a, b *pending) int { return int(a.id - b.id) })
-	for _, p := range open {
-		if p.caller != nil {
-			p.caller.requests = nil
-		}
-	}
-	t.deadlines.Clear()
-	t.opts.Budget.Give(t.queue.bytes + t.kept)
-	t.byID, t.queue, t.hang, t.shared, t.abandoned = few.Map[int64, *pending]{}, queue{budget: t.opts.Budget}, suspicion{}, shared{}, nil
-	t.out, t.inFlight, t.blocked, t.kept = 0, 0, 0, 0
+	t.shared, t.abandoned = shared{}, nil
 	return open
+}
+
+func oldestFirst(entries map[int64]*entry) []*entry {
+	all := make([]*entry, 0, len(entries))
+	for _, e := range entries {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
+	return all
 }
 
 // find returns the request that a response with that id answers, and how it was
@@ -187,17 +285,16 @@ func (t *table) removeAll() []*pending {
 // about a notification, which does not count if MaxInFlight is 1. On a shared session
 // a second answer to the same request would reach another client, so there
 // MaxInFlight must be 1 and the server must never have sent an id.
-func (t *table) find(id int64, failed bool) (*pending, string) {
-	p, _ := t.byID.Get(id)
-	by := metrics.MatchedID
+func (t *table) find(id int64, failed bool) (*entry, string) {
+	e, by := t.byID[id], metrics.MatchedID
 	switch {
 	case id == 0:
-		p, by = t.onlySent(), metrics.MatchedFIFO
+		e, by = t.onlySent(), metrics.MatchedFIFO
 		serial := t.opts.MaxInFlight == 1
-		if p == nil || t.opts.Shared && (!serial || t.sawID) || failed && t.notified > 0 && !serial {
+		if e == nil || t.opts.Shared && (!serial || t.sawID) || failed && t.notified > 0 && !serial {
 			return nil, metrics.MatchedOrphan
 		}
-	case p == nil || !p.sent:
+	case e == nil || !e.sent():
 		if id > 0 {
 			delete(t.abandoned, id)
 		}
@@ -205,21 +302,21 @@ func (t *table) find(id int64, failed bool) (*pending, string) {
 	default:
 		t.sawID = true
 	}
-	if p.id >= t.notified {
+	if e.id >= t.notified {
 		t.notified = 0
 	}
-	return p, by
+	return e, by
 }
 
 // onlySent returns the one request that the server has; nil if there are others, or
 // may be.
-func (t *table) onlySent() *pending {
+func (t *table) onlySent() *entry {
 	if t.out != 1 || len(t.abandoned) > 0 {
 		return nil
 	}
-	for _, p := range t.byID.All() {
-		if p.sent {
-			return p
+	for _, e := range t.byID {
+		if e.sent() {
+			return e
 		}
 	}
 	return nil
@@ -238,3 +335,6 @@ func (t *table) whyUnmatched() string {
 	}
 	return "the server of a shared session has answered with ids before"
 }
+
+// noteMessage notes that the server has sent a message.
+func (t *table) noteMessage() { t.lastMessage = time.Now() }

@@ -1,102 +1,104 @@
 package multiplex
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/deadline"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// cancelGrace is how long the server may take to answer a request that its client
-// has cancelled. Then the gateway answers it.
-const cancelGrace = 2 * time.Second
+const (
+	// cancelGrace is how long the server may take to answer a request that its client
+	// has cancelled. Then the gateway answers it.
+	cancelGrace = 2 * time.Second
+	// pingTimeout is how long a silent server may take to answer a ping, if it has no
+	// other requests to answer.
+	pingTimeout = 10 * time.Second
+)
 
-// expiring is something with a deadline. Once that has passed, the session calls
-// expireLocked, then, without the lock, the function that it returned, if any.
-type expiring interface{ expireLocked(s *Session) func() }
+// ErrHung reports a server that sent nothing while it had a request, until that timed out,
+// and then did not answer a ping.
+var ErrHung = errors.New("the server hangs")
 
-// timed is embedded in types with a deadline. Guarded by Session.mu.
-type timed = deadline.Entry[expiring]
-
-// expireDue expires everything due. The timer of the deadlines calls it.
-func (s *Session) expireDue() {
-	for _, f := range s.takeDue() {
-		f()
-	}
-	s.sendNext()
-}
-
-// takeDue is the locked step of expireDue. It returns the functions to call.
-func (s *Session) takeDue() (after []func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, t := range s.table.deadlines.Due() {
-		if f := t.Owner.expireLocked(s); f != nil {
-			after = append(after, f)
-		}
-	}
-	return after
-}
-
-// expireLocked gives up a request whose time is up.
-func (p *pending) expireLocked(s *Session) func() {
-	t := &s.table
-	// While its client has to answer the server, a request gets more time: a call that
-	// needs a form must not fail because a person fills it in slowly.
-	if p.sent && !p.canceled && p.caller != nil && p.caller.openCalls > 0 && t.extend(p) {
-		return nil
-	}
-	if p.isHangPing() {
-		return s.missPing(p)
-	}
-	t.abandon(p)
-	suspected := p.sent && !p.canceled && s.err == nil && t.suspect()
-	return func() {
-		if suspected {
-			s.log.Warn("server may hang")
-		}
-		s.giveUp(p)
-	}
-}
-
-// missPing is expireLocked for the ping to a server that may hang.
-func (s *Session) missPing(p *pending) func() {
-	t := &s.table
-	if t.prolongPing(p) {
-		return nil
-	}
-	t.abandon(p)
-	if !t.noteMissedPing() {
-		return nil
-	}
-	return s.closeHung
-}
-
-// giveUp fails a request that the server has not answered, and cancels it at the
-// server.
-func (s *Session) giveUp(p *pending) {
-	if p.canceled {
-		p.failCanceled()
+// expire gives up a request whose time is up. The request's timer calls it.
+func (s *Session) expire(e *entry) {
+	expired, silent := s.removeExpired(e)
+	if !expired {
 		return
 	}
-	if p.sent {
-		s.sendCancelled(p, "the gateway's request timeout")
+	switch {
+	case e.canceled:
+		e.failCanceled()
+	default:
+		if e.sent() {
+			s.sendCancelled(e, "the gateway's request timeout")
+		}
+		e.fail(jsonrpc.ReasonError(s.limitOf(e), "timeout", !e.sent() || e.safe), metrics.ErrorTimeout)
 	}
-	p.fail(jsonrpc.ReasonError(s.limitOf(p), "timeout", !p.sent || p.safe), metrics.ErrorTimeout)
+	s.sendNext()
+	if silent {
+		s.checkAlive()
+	}
+}
+
+// removeExpired is the locked step of expire. It reports false if the request has more
+// time or is answered, and whether the server has been silent since it got the request. A
+// server that waits for a client, or for a task to end, has to be silent.
+func (s *Session) removeExpired(e *entry) (expired, silent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.table
+	switch {
+	case t.byID[e.id] != e, time.Now().Before(e.due):
+		return false, false
+	case e.sent() && !e.canceled && e.caller != nil && e.caller.openCalls > 0 && t.extend(e):
+		// The client has to answer the server first: a call that needs a form must not
+		// fail because a person fills it in slowly.
+		return false, false
+	}
+	t.abandon(e)
+	silent = e.sent() && !e.canceled && t.lastMessage.Before(e.sentAt) &&
+		len(s.calls.open) == 0 && t.blocked == 0 && !t.pinged
+	t.pinged = t.pinged || silent
+	return true, silent
+}
+
+// checkAlive pings a silent server, and ends the session if the server sends nothing for
+// as long as the ping may take. A server that works on one request at a time answers the
+// ping after the others that it has.
+func (s *Session) checkAlive() {
+	s.mu.Lock()
+	wait, began := pingTimeout, time.Now()
+	if s.table.out > 0 {
+		wait = max(wait, s.opts.RequestTimeout)
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), wait) // the end of the session ends the Call, too
+	defer cancel()
+	_, err := s.Call(ctx, mcp.MethodPing, nil)
+	s.mu.Lock()
+	s.table.pinged = false
+	hangs := err != nil && s.err == nil && s.table.lastMessage.Before(began)
+	s.mu.Unlock()
+	if hangs {
+		s.opts.Limited.Warn("server hangs")
+		s.Close(fmt.Errorf("%w: it sent nothing for %s, nor an answer to a ping", ErrHung, s.opts.RequestTimeout))
+	}
 }
 
 // limitOf says which limit a request has reached.
-func (s *Session) limitOf(p *pending) string {
-	took := s.table.deadlines.Now() - p.started
+func (s *Session) limitOf(e *entry) string {
+	took := time.Since(e.started)
 	switch {
-	case !p.sent:
+	case !e.sent():
 		return fmt.Sprintf("the request waited in the queue for %s", took.Round(time.Millisecond))
-	case !p.progressed && !p.mayBlock():
+	case !e.progressed && !e.mayBlock():
 		return "the server did not answer in " + s.opts.RequestTimeout.String()
 	case took < s.opts.MaxRequestTimeout:
 		return fmt.Sprintf("the server has reported no progress for %s", s.opts.RequestTimeout)
@@ -104,20 +106,20 @@ func (s *Session) limitOf(p *pending) string {
 	return "the server did not answer in " + s.opts.MaxRequestTimeout.String()
 }
 
-func (p *pending) failCanceled() {
-	p.fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", !p.sent || p.safe), metrics.ErrorCanceled)
+func (e *entry) failCanceled() {
+	e.fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", !e.sent() || e.safe), metrics.ErrorCanceled)
 }
 
 // sendCancelled cancels a request at the server, except initialize, which must not
 // be cancelled.
-func (s *Session) sendCancelled(p *pending, reason string) {
-	if p.method == mcp.MethodInitialize {
+func (s *Session) sendCancelled(e *entry, reason string) {
+	if e.method == mcp.MethodInitialize {
 		return
 	}
 	params, _ := json.Marshal(struct { // numbers and strings always have a JSON form
 		RequestID int64  `json:"requestId"`
 		Reason    string `json:"reason"`
-	}{p.id, reason})
+	}{e.id, reason})
 	_ = s.Notify(mcp.MethodCancelled, params) // best effort: the client gets its answer anyway
 }
 
@@ -131,37 +133,40 @@ func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
 		return
 	}
 	at, certain := m.Param("requestId")
-	var p *pending
+	var e *entry
 	if r != nil && certain {
-		p = s.cancel(c, r)
+		e = c.cancel(r)
 	}
 	switch {
-	case p == nil:
+	case e == nil:
 		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request in flight", m)
-	case !p.sent:
-		p.failCanceled()
+	case !e.sent():
+		e.failCanceled()
 		s.sendNext()
 	default:
-		s.passToServer(m, m.WithValue(at, json.RawMessage(wireID(p.id)))) // if it cannot be sent, cancelGrace ends the request
+		s.passToServer(m, m.WithValue(at, json.RawMessage(wireID(e.id)))) // if it cannot be sent, cancelGrace ends the request
 	}
 }
 
-// cancel is the locked step of forwardCancel. It returns nil if the client has no
-// such request or may not cancel it. It removes a request that was not sent.
-func (s *Session) cancel(c *Caller, r *connstate.Request) *pending {
+// cancel is the locked step of Cancel. It returns nil if the session does not have the
+// request or the client may not cancel it. It removes a request that was not sent.
+func (c *Caller) cancel(r *connstate.Request) *entry {
+	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := &s.table
-	p := c.findLocked(r)
-	if p == nil || p.canceled || p.method == mcp.MethodInitialize { // initialize must not be cancelled
-		return nil
+	for _, e := range c.entries {
+		if e.request != r {
+			continue
+		}
+		if e.canceled || e.method == mcp.MethodInitialize { // initialize must not be cancelled
+			return nil
+		}
+		if e.canceled = true; e.sent() {
+			e.setDue(time.Now().Add(cancelGrace))
+		} else {
+			s.table.remove(e)
+		}
+		return e
 	}
-	p.canceled = true
-	if p.sent {
-		t.hang.unexpect(t.deadlines.Now())
-		t.deadlines.Put(&p.timed, p, t.deadlines.Now()+cancelGrace)
-	} else {
-		t.remove(p)
-	}
-	return p
+	return nil
 }

@@ -35,9 +35,10 @@ type Options struct {
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
 	// Session configures each session. Its Logger and Metrics, which the supplier
-	// uses too, must not be nil. The supplier sets Shared, Repeatable, LogLimits and
-	// OnClose.
+	// uses too, must not be nil. The supplier sets Shared, Repeatable, Limited and OnClose.
 	Session multiplex.Options
+	// Budget bounds the bytes that wait in the process; nil: there is no bound.
+	Budget *budget.Account
 }
 
 // maxStarts bounds the sessions that start at the same time.
@@ -74,19 +75,18 @@ type observable interface {
 // New returns a Supplier of sessions with the server that up reaches. It starts
 // nothing.
 func New(up upstream.Upstream, opts Options) *Supplier {
-	limits := throttle.NewLines()
 	s := &Supplier{
-		up: up, opts: opts, log: opts.Session.Logger, limited: limits.Logger(opts.Session.Logger), metrics: opts.Session.Metrics,
+		up: up, opts: opts, log: opts.Session.Logger, limited: throttle.NewLines().Logger(opts.Session.Logger), metrics: opts.Session.Metrics,
 		turns: fair.NewPlaces(maxStarts), places: fair.NewPlaces(opts.MaxSessions),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.readiness.life, s.readiness.drain = context.WithCancel(context.Background())
 	s.opts.Session.Shared = opts.Shared
 	s.opts.Session.Repeatable = &multiplex.Repeatable{}
-	s.opts.Session.LogLimits = limits
+	s.opts.Session.Limited = s.limited
 	_, s.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {
-		s.up = o.Observed(s.limited, s.metrics, opts.Session.Budget)
+		s.up = o.Observed(s.limited, s.metrics, opts.Budget)
 	}
 	switch {
 	case opts.Shared:
