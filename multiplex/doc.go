@@ -1,8 +1,11 @@
 // Package multiplex puts clients on one MCP session and matches every response to
 // its request.
 //
-//	client ─ Forward ─▶ table of requests ─▶ jsonrpc.Conn ─▶ server
-//	Client ◀─ Answer ── table of requests ◀─ reader loop ◀─┘
+//	Caller.Send(r) ─▶ table of requests ─▶ jsonrpc.Conn ─▶ server
+//	r.Answer ◀─────── table of requests ◀─ reader loop ◀─┘
+//
+// r is a [connstate.Request]: it belongs to the client's connection, and the session's
+// entry in the table points to it.
 //
 // The contract:
 //   - The session gives requests its own ids towards the server, positive integers
@@ -16,10 +19,13 @@
 //     other request. Progress gives a request more time, up to a maximum.
 //   - The session gives the server's requests its own ids towards the client. No other
 //     session of that client uses them, so a late answer cannot reach the wrong session.
-//   - When a session ends, [Client.Lost] returns the requests that may be repeated:
-//     those not sent, and those that [Repeatable] knows to be safe.
-//   - If a server that has requests to answer is silent, the session pings it once it
-//     has none left, and ends when the server misses two pings.
+//   - When a session ends, [Client.Lost] returns its requests. Those that may be repeated
+//     still have their message: those not sent, and those that [Repeatable] knows to be
+//     safe.
+//   - If a request times out and the server has sent nothing since it got it, the session
+//     pings the server once. If the server stays silent, the session ends with [ErrHung].
+//   - A message over the size limit ends the session. If one request was out, that one gets
+//     an error that says so.
 //
 // A session with [Options.Shared] has several clients that must not learn of each
 // other. It attributes a message of the server by the request that it came with, or
@@ -30,9 +36,8 @@
 //
 // Any other session has one client, and changes only ids and tokens of its messages.
 //
-// A [Session] owns at most one goroutine, the reader loop, which ends with its Conn,
-// and one timer while requests are in flight. It holds no lock while it sends or calls
-// a client. Its tables are bounded: waiting requests by Options.MaxWaiting and 8 MiB,
-// requests of the server by 256, tasks by 4096, elicitations by 1024, subscriptions
-// of a client by 1024.
+// A [Session] owns the reader loop, a goroutine that ends with its Conn, and a timer for
+// each request. It holds no lock while it sends or calls a client. Its tables are
+// bounded: waiting requests by Options.MaxWaiting and 8 MiB, requests of the server by
+// 256, tasks by 4096, elicitations by 1024, subscriptions of a client by 1024.
 package multiplex
