@@ -147,7 +147,7 @@ func (c *checks) relations() {
 		"contradicts Prefix: the path is the one at which the gateway is mounted")
 	c.relation(o.SinglePath && o.serves(TransportStreamable), "SinglePath", "Transports",
 		"contradicts Transports: the one path is that of HTTP+SSE")
-	for option, set := range map[string]bool{"RequireInitialize": o.RequireInitialize, "AdoptSessions": o.AdoptSessions, "EventStore": o.EventStore != nil} {
+	for option, set := range map[string]bool{"RequireInitialize": o.RequireInitialize, "AdoptSessions": o.AdoptSessions} {
 		c.relation(set && !o.serves(TransportStreamable), option, "Transports", "has no effect without the transport "+TransportStreamable+" in Transports")
 	}
 	c.relation(o.RequestContext != nil && !o.PassRequest, "RequestContext", "PassRequest", "has no effect without PassRequest")

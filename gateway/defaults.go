@@ -112,10 +112,7 @@ func (o *Options) serves(transport string) bool { return slices.Contains(o.Trans
 func (o Options) streamable(m *metrics.Metrics) streamable.Options {
 	opts := streamable.Options{
 		Options: o.front(m.Over(TransportStreamable)), RequireInitialize: o.RequireInitialize || o.NoAutoInitialize, AdoptSessions: o.AdoptSessions,
-		SessionTimeout: o.SessionTimeout, MaxQueuedBytes: o.OutboxBytes, Store: o.EventStore,
-	}
-	if opts.Store == nil && o.ResumeBytes > 0 {
-		opts.Store = streamable.NewMemoryStore(streamable.MemoryLimits{MaxBytes: int(o.ResumeBytes), MaxAge: o.ResumeTime})
+		SessionTimeout: o.SessionTimeout, MaxQueuedBytes: o.OutboxBytes,
 	}
 	return opts
 }

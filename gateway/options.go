@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
 // The values of Options.Sessions.
@@ -63,9 +62,6 @@ type Options struct {
 	// that id, for clients that do not initialize again when the gateway was restarted.
 	// Otherwise they get 404, as the specification has it.
 	AdoptSessions bool
-	// EventStore keeps the events of Streamable HTTP for clients whose stream was cut.
-	// Default nil: a store in memory, of ResumeBytes and ResumeTime.
-	EventStore streamable.EventStore
 
 	// NoAutoInitialize turns the gateway's own MCP handshake off: a connection is
 	// then a plain HTTP+SSE transport of 2024-11-05.

@@ -1,4 +1,12 @@
 package streamable
 
-// ParseEventID reads the id of an event.
-func ParseEventID(text string) (EventID, bool) { return parseEventID(text) }
+import "time"
+
+// ParseEventID reads the id of an event, and returns it as text.
+func ParseEventID(text string) (string, bool) {
+	id, ok := parseEventID(text)
+	return id.String(), ok
+}
+
+// NeverStream makes only other messages turn a response into a stream.
+func (h *Handler) NeverStream() { h.streamAfter = time.Hour }

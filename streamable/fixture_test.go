@@ -138,9 +138,6 @@ func newFixture(t testing.TB, opts streamable.Options, limits connstate.Limits) 
 	prom := metrics.NewRegistry()
 	m := metrics.New(prom)
 	opts.Metrics = m
-	if opts.Store == nil {
-		opts.Store = streamable.NewMemoryStore(streamable.MemoryLimits{})
-	}
 	b := &backend{}
 	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: budget.New(1<<30, m)})
 	behind := &switching{b}

@@ -18,7 +18,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 	}
 	defer s.leave()
 	s.saw(r.Header.Get(front.HeaderVersion))
-	x := &exchange{h: h, w: w, r: r, s: s, out: newResponse()}
+	x := h.newResponse(w, r, s)
 	if refusal := s.resume(x, r.Header.Get(headerLastEventID)); refusal != nil {
 		h.refuse(w, r, refusal)
 		return
@@ -31,7 +31,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal string) (*session, *front.Refusal) {
 	id := r.Header.Get(headerSession)
 	switch {
-	case accepts(r, "text", "event-stream").weight == 0:
+	case accepts(r, "text", "event-stream") == 0:
 		return nil, front.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
 	case front.HasBody(r):
 		return nil, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", front.ErrBody)
@@ -72,7 +72,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, why *front.Refu
 
 // resume attaches a GET to the stream that it is for: after the event whose id the client
 // has read last, or after those that any client has.
-func (s *session) resume(x *exchange, lastEventID string) *front.Refusal {
+func (s *session) resume(x *response, lastEventID string) *front.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
@@ -81,13 +81,13 @@ func (s *session) resume(x *exchange, lastEventID string) *front.Refusal {
 	st := s.standingLocked()
 	if lastEventID != "" {
 		id, ok := parseEventID(lastEventID)
-		if s.adopted && (s.streams[id.Stream] == nil || id.Number > s.streams[id.Stream].count) {
-			id = EventID{Number: st.read} // an event of the session before, of which nothing is left
+		if s.adopted && (s.streams[id.stream] == nil || id.number > s.streams[id.stream].count) {
+			id = eventID{number: st.read} // an event of the session before, of which nothing is left
 		}
-		if st = s.streams[id.Stream]; !ok || st == nil || id.Number > st.count {
+		if st = s.streams[id.stream]; !ok || st == nil || id.number > st.count {
 			return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the Last-Event-ID names no event that this session still has")
 		}
-		st.read = id.Number
+		st.read = id.number
 	}
 	if len(st.responses) >= maxStanding {
 		return front.Refused(http.StatusConflict, metrics.RejectedBadRequest, "the session has %d open GETs: close one first", maxStanding)
@@ -96,7 +96,7 @@ func (s *session) resume(x *exchange, lastEventID string) *front.Refusal {
 		st.cutResponse()
 	}
 	st.fallBehind()
-	st.attach(x.out)
+	st.attach(x)
 	x.st = st
 	st.signal()
 	return nil

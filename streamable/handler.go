@@ -10,11 +10,14 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
-	"github.com/mcp-sse/mcp-sse/internal/stack"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
+
+// streamAfter is how long a POST waits for its answers before its response becomes a
+// stream, so that the client can come back for them.
+const streamAfter = 500 * time.Millisecond
 
 // Path is the path of the transport below the prefix.
 const Path = "/mcp"
@@ -28,6 +31,9 @@ type Handler struct {
 	modern   *statelessclient.Handler // for clients without sessions
 	adopting sync.Mutex               // held while a session is adopted
 
+	store       store
+	streamAfter time.Duration
+
 	mu       sync.Mutex                         // guards what follows
 	sessions map[*connstate.Connection]*session // whose id a client may know
 }
@@ -40,19 +46,19 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Ha
 	if err != nil {
 		return nil, err
 	}
-	return &Handler{
+	h := &Handler{
 		Front: f, opts: opts, backend: backend, registry: registry,
 		modern: statelessclient.New(f, backend, registry, statelessclient.Options{
 			Options: opts.Options, IdleTimeout: opts.SessionTimeout, LegacyVersions: versions(), SamePeer: opts.SamePeer,
 		}),
-		sessions: make(map[*connstate.Connection]*session),
-	}, nil
+		streamAfter: streamAfter, sessions: make(map[*connstate.Connection]*session),
+	}
+	return h, nil
 }
 
 // ServeHTTP serves POST, GET and DELETE at any path: the caller mounts the Handler at
 // Path under the prefix.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	stack.Grow() // a TCP connection has a goroutine of its own, whose first request this may be
 	served := r.Method == http.MethodPost || r.Method == http.MethodGet || r.Method == http.MethodDelete
 	if served && r.Method != http.MethodPost && isModern(r.Header.Get(front.HeaderVersion)) {
 		served = false
@@ -89,14 +95,6 @@ func (h *Handler) heartbeats() time.Duration {
 	return h.opts.HeartbeatInterval
 }
 
-// queueLimit bounds the queue of one response.
-func (h *Handler) queueLimit() int {
-	if _, none := h.opts.Store.(noStore); none {
-		return 8 * h.opts.MaxQueuedBytes
-	}
-	return h.opts.MaxQueuedBytes
-}
-
 // open makes a session for a request, under an id if one is given. Without a session the
 // request has been answered.
 func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) *session {
@@ -111,7 +109,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 		return nil
 	}
 	h.LogOpened(c)
-	s := &session{h: h, c: c, calls: make(map[jsonrpc.ID]*stream), serving: 1}
+	s := &session{h: h, c: c, serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
 	if id != "" { // the numbers of its streams are not those of the session before
 		s.known, s.adopted, s.last = true, true, 1<<32+rand.Int64N(1<<32)
 	}
@@ -124,7 +122,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 	defer h.mu.Unlock()
 	h.sessions[c] = s
 	if timeout > 0 {
-		s.expiry = time.AfterFunc(timeout, s.expire)
+		s.expiry = time.AfterFunc(timeout, func() { h.expire(s) })
 	}
 	return s
 }
@@ -198,16 +196,16 @@ func (s *session) timeout() time.Duration {
 	return min(unusedTimeout, s.h.opts.SessionTimeout)
 }
 
-// expire closes the session if it is idle, or waits on.
-func (s *session) expire() {
+// expire closes a session that is idle.
+func (h *Handler) expire(s *session) {
 	left := s.timeout() - s.idle()
 	if left <= 0 {
 		s.c.Close(metrics.ClosedIdle)
 		return
 	}
-	s.h.mu.Lock()
-	defer s.h.mu.Unlock()
-	if _, open := s.h.sessions[s.c]; open {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sessions[s.c] != nil {
 		s.expiry.Reset(left)
 	}
 }

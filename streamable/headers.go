@@ -23,61 +23,43 @@ const (
 // transports, protocol version header). It is the only one with batches.
 const versionAssumed = "2025-03-26"
 
-// preference is what an Accept header says of a media type: its weight, 0 if it is not
-// accepted, and its place in the list.
-type preference struct {
-	weight float64
-	place  int
-}
-
-// over reports whether p is preferred to q: of two types with one weight, the one that is
-// named first.
-func (p preference) over(q preference) bool {
-	return p.weight > q.weight || p.weight == q.weight && p.weight > 0 && p.place < q.place
-}
-
-// accepts returns what a request says of the media type kind/sub (RFC 9110, 12.5.1).
-func accepts(r *http.Request, kind, sub string) (p preference) {
+// accepts returns the place of the first media range in the Accept header that the media
+// type kind/sub matches, from 1; 0 if it is not accepted (RFC 9110, 12.5.1).
+func accepts(r *http.Request, kind, sub string) int {
 	place := 0
 	for _, line := range r.Header["Accept"] {
 		for part := range strings.SplitSeq(line, ",") {
 			place++
 			media, params, _ := strings.Cut(part, ";")
 			k, s, _ := strings.Cut(strings.TrimSpace(media), "/")
-			if k == "*" && s == "*" || strings.EqualFold(k, kind) && (s == "*" || strings.EqualFold(s, sub)) {
-				if named := (preference{weight(params), place}); named.over(p) {
-					p = named
-				}
+			named := k == "*" && s == "*" || strings.EqualFold(k, kind) && (s == "*" || strings.EqualFold(s, sub))
+			if named && !refuses(params) {
+				return place
 			}
 		}
 	}
-	return p
+	return 0
 }
 
-// weight returns the weight among the parameters of a media range.
-func weight(params string) float64 {
+// refuses reports whether the parameters of a media range give it the weight 0.
+func refuses(params string) bool {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-		if strings.EqualFold(name, "q") {
-			if q, err := strconv.ParseFloat(value, 64); err == nil {
-				return min(1, max(0, q))
-			}
+		if q, err := strconv.ParseFloat(value, 64); strings.EqualFold(name, "q") && err == nil && q <= 0 {
+			return true
 		}
 	}
-	return 1
+	return false
 }
 
 // checkAccept refuses a POST whose client does not take both forms of an answer. It
-// reports whether the client prefers a stream.
+// reports whether the client names a stream first.
 func checkAccept(r *http.Request) (stream bool, _ *front.Refusal) {
-	if len(r.Header["Accept"]) == 1 && r.Header["Accept"][0] == "application/json, text/event-stream" { // as most clients send it
-		return false, nil
-	}
 	answer, events := accepts(r, "application", "json"), accepts(r, "text", "event-stream")
-	if answer.weight == 0 || events.weight == 0 {
+	if answer == 0 || events == 0 {
 		return false, front.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list application/json and text/event-stream")
 	}
-	return events.over(answer), nil
+	return events < answer, nil
 }
 
 // checkSingle refuses a request with two values of a header of the transport: what is
@@ -126,18 +108,4 @@ func checkVersion(version string) *front.Refusal {
 	}
 	return front.Refused(http.StatusBadRequest, metrics.PostBadRequest,
 		"the MCP-Protocol-Version %.64q is not supported: use one of %s", version, strings.Join(append(mcp.VersionsWithInitialize(), mcp.VersionStateless), ", "))
-}
-
-// eventID returns the text of an event's id: visible to clients, which send it back.
-func (id EventID) String() string {
-	return strconv.FormatInt(id.Stream, 10) + "-" + strconv.FormatInt(id.Number, 10)
-}
-
-// parseEventID is the inverse of String.
-func parseEventID(text string) (id EventID, ok bool) {
-	stream, number, _ := strings.Cut(text, "-")
-	var errs [2]error
-	id.Stream, errs[0] = strconv.ParseInt(stream, 10, 64)
-	id.Number, errs[1] = strconv.ParseInt(number, 10, 64)
-	return id, errs[0] == nil && errs[1] == nil && id.Stream >= 0 && id.Number >= 0 && id.String() == text
 }

@@ -21,32 +21,21 @@ type Options struct {
 	// stream for so long. A session that its client has not used since it was opened has
 	// at most a minute. Default 10 min; negative: never.
 	SessionTimeout time.Duration
-	// StreamAfter is how long a POST waits for its answers before its response becomes a
-	// stream, so that the client can come back for them. Default 500 ms; negative: only
-	// other messages make it a stream.
-	StreamAfter time.Duration
 	// MaxQueuedBytes bounds what waits to be written to one response; what is over it
-	// waits in the Store, or without one, up to eight times as much. Default 1 MiB.
+	// waits where events are kept for clients that were cut. Default 1 MiB.
 	MaxQueuedBytes int
 	// SamePeer says that the server sees nothing of the context of a request but the
 	// principal. Then requests of clients without sessions may share connections although
 	// PassRequest is set.
 	SamePeer bool
-	// Store keeps the events of streams for clients that are cut. nil: nothing is kept,
-	// and a client that is cut loses what it has not read.
-	Store EventStore
 }
 
 func (o Options) withDefaults() Options {
 	o.Options = o.Options.WithDefaults()
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 10*time.Minute)
-	o.StreamAfter = cmp.Or(o.StreamAfter, 500*time.Millisecond)
 	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, 1<<20)
 	if o.Served == nil {
 		o.Served = []string{Path}
-	}
-	if o.Store == nil {
-		o.Store = noStore{}
 	}
 	return o
 }

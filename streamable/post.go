@@ -17,7 +17,7 @@ type post struct {
 	w         http.ResponseWriter
 	r         *http.Request
 	principal string
-	stream    bool   // the client prefers a stream to JSON
+	stream    bool   // the client names a stream before JSON
 	session   string // the header
 	version   string // the header
 	messages  []*jsonrpc.Message
@@ -242,9 +242,9 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 		p.w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
-	x := &exchange{h: h, w: p.w, r: p.r, s: s, out: newResponse()}
+	x := h.newResponse(p.w, p.r, s)
 	var err error
-	switch x.st, err = s.begin(ids, p.batch, !front.CanFlush(p.w), x.out); {
+	switch x.st, err = s.begin(ids, p.batch, !front.CanFlush(p.w), x); {
 	case errors.Is(err, errInFlight):
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
 	case err != nil:
@@ -260,7 +260,8 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 	if p.stream {
 		x.becomeStream()
 	}
-	x.pass(p)
+	h.receive(s, p)
+	x.run()
 	if x.failed {
 		s.c.Close(metrics.ClosedError)
 	}

@@ -28,7 +28,7 @@ func TestGETOfASessionThatEnds(t *testing.T) {
 	s.leave()
 	found := h.find(s.c.ID(), "")
 	s.c.Close(metrics.ClosedIdle)
-	if refusal := found.resume(&exchange{h: h, s: found, out: newResponse()}, ""); refusal == nil || refusal.Status != 404 {
+	if refusal := found.resume(&response{h: h, s: found}, ""); refusal == nil || refusal.Status != 404 {
 		t.Errorf("got %+v", refusal)
 	}
 	found.leave()

@@ -3,7 +3,6 @@ package streamable
 import (
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
@@ -11,49 +10,50 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// heartbeat is the text of the comments that keep a stream alive.
-const heartbeat = "heartbeat"
-
-// exchange is one HTTP request and the response to it, which writes a stream.
-type exchange struct {
+// response writes a stream as the response to one HTTP request. One goroutine runs it.
+type response struct {
 	h  *Handler
 	w  http.ResponseWriter
 	r  *http.Request
 	s  *session
 	st *stream
-	p  *post // nil: it is no POST
 
-	out    *response
-	events *eventstream.Writer // nil until the response is a stream
 	// opens is the initialize request that has opened the session; empty if none has.
 	opens  jsonrpc.ID
 	failed bool // it failed
 
-	// Guarded by the session's mu:
-	taking   bool             // the goroutine of the request may take the handling of it
-	handling jsonrpc.Handling // what it has taken
-	returned bool             // the handler has returned
-	relieved bool             // another goroutine writes the response, or has done so
+	wake   chan struct{}       // has an element when there is something to do
+	cut    bool                // another response goes on; guarded by session.mu
+	events *eventstream.Writer // nil until the response is a stream; set under session.mu
+}
 
-	relief sync.WaitGroup // that goroutine
-	// That goroutine sets these; after its end, the goroutine of the request reads them.
-	panicked any  // what has ended it; nil: nothing
-	ended    bool // the response has been taken from net/http
+func (h *Handler) newResponse(w http.ResponseWriter, r *http.Request, s *session) *response {
+	return &response{h: h, w: w, r: r, s: s, wake: make(chan struct{}, 1)}
+}
+
+func (x *response) signal() {
+	select {
+	case x.wake <- struct{}{}:
+	default: // a signal is pending
+	}
 }
 
 // run writes the response until it is complete, is cut, or the client is gone. Then it
 // leaves the stream, to which the response must be attached.
-func (x *exchange) run() {
+func (x *response) run() {
 	defer x.detach()
-	if over := x.do(x.st.next(x.out)); over {
-		return
-	}
-	streams := x.events != nil
 	timer := time.NewTimer(x.wait())
 	defer timer.Stop()
 	for {
+		streams := x.events != nil
+		if over := x.do(x.st.next(x)); over {
+			return
+		}
+		if !streams && x.events != nil {
+			timer.Reset(x.wait())
+		}
 		select {
-		case <-x.out.wake:
+		case <-x.wake:
 		case <-timer.C:
 			if !x.waited() {
 				return
@@ -62,26 +62,19 @@ func (x *exchange) run() {
 		case <-x.r.Context().Done():
 			return
 		}
-		if over := x.do(x.st.next(x.out)); over {
-			return
-		}
-		if !streams && x.events != nil {
-			streams = true
-			timer.Reset(x.wait())
-		}
 	}
 }
 
 // wait returns how long the response may stay as it is: undecided, or without a heartbeat.
-func (x *exchange) wait() time.Duration {
-	if x.h.opts.StreamAfter < 0 || x.st.number == 0 || x.events != nil {
+func (x *response) wait() time.Duration {
+	if x.st.number == 0 || x.events != nil {
 		return x.h.heartbeats()
 	}
-	return x.h.opts.StreamAfter
+	return x.h.streamAfter
 }
 
 // do makes a step, and reports whether the response is over.
-func (x *exchange) do(n step) bool {
+func (x *response) do(n step) bool {
 	defer x.s.c.HoldQueued(-n.bytes)
 	if x.opens != "" {
 		x.noteInitialize(n.events)
@@ -108,12 +101,12 @@ func (x *exchange) do(n step) bool {
 
 // waited makes the response a stream if it is not, or keeps it alive. It reports false if
 // the response is over.
-func (x *exchange) waited() bool {
+func (x *response) waited() bool {
 	if x.events == nil {
 		x.becomeStream()
 		return true
 	}
-	x.events.Comment(heartbeat)
+	x.events.Comment("heartbeat")
 	if !x.flush() {
 		return false
 	}
@@ -122,7 +115,7 @@ func (x *exchange) waited() bool {
 }
 
 // becomeStream makes the response a stream, unless its answers are there.
-func (x *exchange) becomeStream() {
+func (x *response) becomeStream() {
 	x.s.mu.Lock()
 	defer x.s.mu.Unlock()
 	x.st.begin() // signals
@@ -130,28 +123,27 @@ func (x *exchange) becomeStream() {
 
 // writeEvents writes events, and the head before the first ones. It reports false if the
 // response is over.
-func (x *exchange) writeEvents(events []StoredEvent) bool {
+func (x *response) writeEvents(events []event) bool {
 	if x.events == nil {
-		x.events = eventstream.NewWriter(x.w, x.r, x.h.opts.WriteTimeout)
 		x.s.mu.Lock()
-		x.out.expire = x.events.Expire
+		x.events = eventstream.NewWriter(x.w, x.r, x.h.opts.WriteTimeout)
 		x.s.mu.Unlock()
 		x.events.Begin()
 		if x.st.primed && x.r.Method == http.MethodPost {
 			x.events.Retry(x.h.opts.ReconnectDelay)
-			x.events.Message(EventID{x.st.number, 1}.String(), nil)
+			x.events.Message(eventID{x.st.number, 1}.String(), nil)
 		}
 	} else if len(events) == 0 {
 		return true
 	}
 	for _, e := range events {
-		x.events.Message(e.String(), e.Data)
+		x.events.Message(e.String(), e.data)
 	}
 	return x.flush()
 }
 
 // flush writes what was added. It reports false if the response is over.
-func (x *exchange) flush() bool {
+func (x *response) flush() bool {
 	if _, err := x.events.Flush(); err != nil {
 		return false
 	}
@@ -159,22 +151,35 @@ func (x *exchange) flush() bool {
 	return true
 }
 
+// Values of headers, so that no answer makes them anew.
+var (
+	jsonType  = []string{"application/json"}
+	notStored = []string{"no-store"}
+)
+
 // chunk is the length from which an answer is written with a deadline, in bytes: a
 // shorter one fits into the buffers on the way.
 const chunk = 16 << 10
 
-// writeJSON writes the answers as JSON.
-func (x *exchange) writeJSON(events []StoredEvent) {
-	body := answers(events, x.st.batch)
+// writeJSON writes the answers as JSON: the one, or an array.
+func (x *response) writeJSON(events []event) {
+	body := events[0].data
+	if x.st.batch {
+		body = []byte{'['}
+		for i, e := range events {
+			if i > 0 {
+				body = append(body, ',')
+			}
+			body = append(body, e.data...)
+		}
+		body = append(body, ']')
+	}
 	header := x.w.Header()
 	header["Content-Type"] = jsonType
 	header["Cache-Control"] = notStored
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
-	if x.relieved {
-		header["Connection"] = closed // until the handler returns, nobody reads from it
-	}
 	x.w.WriteHeader(http.StatusOK)
-	if len(body) < chunk && x.h.opts.StreamAfter > 0 && !x.st.json { // soon after the request, within the server's own deadline
+	if len(body) < chunk && !x.st.json { // soon after the request, within the server's own deadline
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
 	} else {
 		_, _ = front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout)
@@ -182,33 +187,11 @@ func (x *exchange) writeJSON(events []StoredEvent) {
 	x.s.c.SawWrite()
 }
 
-// Values of headers, so that no answer makes them anew.
-var (
-	jsonType  = []string{"application/json"}
-	notStored = []string{"no-store"}
-	closed    = []string{"close"}
-)
-
-// answers returns the body of a response: the one answer, or an array.
-func answers(events []StoredEvent, batch bool) []byte {
-	if !batch {
-		return events[0].Data
-	}
-	body := []byte{'['}
-	for i, e := range events {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, e.Data...)
-	}
-	return append(body, ']')
-}
-
 // noteInitialize reads the answer to the initialize that has opened the session, if it is
 // among the events. If that failed, there is no session.
-func (x *exchange) noteInitialize(events []StoredEvent) {
+func (x *response) noteInitialize(events []event) {
 	for _, e := range events {
-		m, err := jsonrpc.Parse(e.Data)
+		m, err := jsonrpc.Parse(e.data)
 		if err != nil || m.Kind != jsonrpc.Response || m.ID != x.opens {
 			continue
 		}
@@ -224,9 +207,9 @@ func (x *exchange) noteInitialize(events []StoredEvent) {
 }
 
 // detach leaves the stream, and ends the response.
-func (x *exchange) detach() {
+func (x *response) detach() {
 	x.s.mu.Lock()
-	x.st.detach(x.out)
+	x.st.detach(x)
 	x.s.mu.Unlock()
 	if x.events != nil {
 		x.events.Expire() // gives net/http the time of one write to end the body in order

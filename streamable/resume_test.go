@@ -106,7 +106,7 @@ func TestStandingStream(t *testing.T) {
 // A message of the server that names no request goes to the only POST that waits; with
 // several, to the GET; without one, to the oldest POST.
 func TestMessagesThatNameNoRequest(t *testing.T) {
-	bubble(t, streamable.Options{StreamAfter: -1}, connstate.Limits{}, func(f *fixture) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		id := f.initialize("2025-06-18")
 		c := f.backend.last()
 		streamFirst := in(id, "Accept", "text/event-stream, application/json")

@@ -17,18 +17,21 @@ import (
 type session struct {
 	h      *Handler
 	c      *connstate.Connection
-	expiry *time.Timer // guarded by Handler.mu; nil: it does not expire
+	expiry *time.Timer // closes the session when it is idle; guarded by Handler.mu
 
-	mu      sync.Mutex // guards what follows, and the streams
-	calls   map[jsonrpc.ID]*stream
-	waiting list.List         // of the POSTs' streams with requests in flight that the client can read, oldest first
-	streams map[int64]*stream // those that a client can resume, and the session's own
-	last    int64             // number of a stream
-	version string            // that was negotiated; empty if unknown
-	serving int               // HTTP requests
-	left    int64             // when serving became 0, in Unix nanoseconds
-	known   bool              // the client has used the session since it was opened
-	adopted bool              // its id is that of an earlier session
+	kept      []*storedEvent // oldest first; guarded by store.mu
+	keptBytes int
+
+	mu      sync.Mutex             // guards what follows, and the streams
+	calls   map[jsonrpc.ID]*stream // of the unanswered requests
+	waiting list.List              // of the POSTs' streams with requests in flight that the client can read, oldest first
+	streams map[int64]*stream      // those that a client can resume, and the session's own
+	last    int64                  // number of a stream
+	version string                 // that was negotiated; empty if unknown
+	serving int                    // HTTP requests
+	left    int64                  // when serving became 0, in Unix nanoseconds
+	known   bool                   // the client has used the session since it was opened
+	adopted bool                   // its id is that of an earlier session
 	over    bool
 }
 
@@ -104,9 +107,6 @@ func (s *session) standingLocked() *stream {
 // addStreamLocked adds a stream that the client can resume, and drops one that it no
 // longer can if there are too many.
 func (s *session) addStreamLocked(st *stream) {
-	if s.streams == nil {
-		s.streams = make(map[int64]*stream)
-	}
 	s.streams[st.number] = st
 	if len(s.streams) >= 2*maxResumable {
 		s.dropStreamsLocked()
@@ -179,13 +179,6 @@ func (s *session) enter() bool {
 	return !s.over
 }
 
-// stay undoes a leave.
-func (s *session) stay() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.serving++
-}
-
 // leave removes the connection when it is over, with the last request.
 func (s *session) leave() {
 	s.mu.Lock()
@@ -212,7 +205,7 @@ func (s *session) end() {
 	}
 	last := s.serving == 0
 	s.mu.Unlock()
-	s.h.opts.Store.Forget(s.c.ID())
+	s.h.store.forget(s)
 	if last {
 		s.h.remove(s)
 	}

@@ -1,4 +1,4 @@
-package streamable_test
+package streamable
 
 import (
 	"fmt"
@@ -6,97 +6,73 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
-func event(stream, number int64) streamable.StoredEvent {
-	return streamable.StoredEvent{EventID: streamable.EventID{Stream: stream, Number: number}, Data: []byte(fmt.Sprint(stream, "/", number))}
-}
-
 // kept returns the events that a store has after one.
-func kept(m *streamable.MemoryStore, session string, stream, number int64) string {
+func kept(m *store, s *session, stream, number int64) string {
 	var got []string
-	for _, e := range m.After(session, streamable.EventID{Stream: stream, Number: number}) {
-		got = append(got, string(e.Data))
+	for _, e := range m.after(s, eventID{stream, number}) {
+		got = append(got, e.String())
 	}
 	return strings.Join(got, " ")
 }
 
-func TestMemoryStore(t *testing.T) {
-	m := streamable.NewMemoryStore(streamable.MemoryLimits{})
+func TestStore(t *testing.T) {
+	var m store
+	var a, b session
 	for n := range int64(3) {
-		m.Append("a", event(1, n+1))
-		m.Append("a", event(2, n+1))
-		m.Append("b", event(1, n+11))
+		m.add(&a, event{eventID: eventID{1, n + 1}})
+		m.add(&a, event{eventID: eventID{2, n + 1}})
+		m.add(&b, event{eventID: eventID{1, n + 11}})
 	}
-	if got := kept(m, "a", 1, 0); got != "1/1 1/2 1/3" {
-		t.Errorf("got %s", got)
+	got := []string{kept(&m, &a, 1, 0), kept(&m, &a, 2, 2), kept(&m, &a, 2, 3), kept(&m, &a, 3, 0)}
+	m.forget(&a)
+	got = append(got, kept(&m, &a, 1, 0), kept(&m, &b, 1, 0))
+	if want := "[1-1 1-2 1-3|2-3||||1-11 1-12 1-13]"; "["+strings.Join(got, "|")+"]" != want {
+		t.Errorf("got %q, want %s", got, want)
 	}
-	if got := kept(m, "a", 2, 2); got != "2/3" {
-		t.Errorf("got %s", got)
-	}
-	if got := kept(m, "a", 2, 3) + kept(m, "c", 1, 0) + kept(m, "a", 3, 0); got != "" {
-		t.Errorf("got %s", got)
-	}
-	m.Forget("a")
-	if got := kept(m, "a", 1, 0) + kept(m, "a", 2, 0); got != "" {
-		t.Errorf("after Forget: got %s", got)
-	}
-	if got := kept(m, "b", 1, 0); got != "1/11 1/12 1/13" {
-		t.Errorf("got %s", got)
-	}
-	m.Append("a", event(1, 1)) // an adopted session has the same id
-	if got := kept(m, "a", 1, 0); got != "1/1" {
-		t.Errorf("got %s", got)
+	m.forget(&b)
+	if m.bytes != 0 || m.events.Len() != 0 {
+		t.Errorf("%d bytes of %d events are left", m.bytes, m.events.Len())
 	}
 }
 
-func TestMemoryStoreIsBounded(t *testing.T) {
-	t.Run("events", func(t *testing.T) {
-		m := streamable.NewMemoryStore(streamable.MemoryLimits{MaxEvents: 3})
-		for n := range int64(5) {
-			m.Append(fmt.Sprint(n%2), event(1, n))
+// One session has its share, all together have the whole, and the oldest events go first.
+func TestStoreIsBounded(t *testing.T) {
+	const size = sessionBytes/4 - eventCost
+	var m store
+	sessions := make([]session, 10)
+	for i := range sessions {
+		for n := range int64(6) {
+			m.add(&sessions[i], event{eventID: eventID{1, n + 1}, data: make([]byte, size)})
 		}
-		if got := kept(m, "0", 1, -1) + ", " + kept(m, "1", 1, -1); got != "1/2 1/4, 1/3" {
+	}
+	if got := kept(&m, &sessions[9], 1, 0); got != "1-3 1-4 1-5 1-6" {
+		t.Errorf("the newest session has %s", got)
+	}
+	if got := fmt.Sprint(kept(&m, &sessions[0], 1, 0), kept(&m, &sessions[1], 1, 0)); got != "" || m.bytes > storeBytes {
+		t.Errorf("the oldest sessions have %q, all together %d bytes", got, m.bytes)
+	}
+	m.add(&sessions[9], event{eventID: eventID{1, 7}, data: make([]byte, 2*sessionBytes)})
+	if got := kept(&m, &sessions[9], 1, 0); got != "1-7" {
+		t.Errorf("beside a large event there is %s", got)
+	}
+}
+
+func TestStoreDropsOldEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m store
+		var s session
+		for n := range int64(4) {
+			m.add(&s, event{eventID: eventID{1, n}})
+			time.Sleep(2 * time.Minute)
+		}
+		if got := kept(&m, &s, 1, -1); got != "1-2 1-3" {
 			t.Errorf("got %s", got)
 		}
-	})
-	t.Run("bytes", func(t *testing.T) {
-		m := streamable.NewMemoryStore(streamable.MemoryLimits{MaxBytes: 16 * (256 + 3)})
-		for n := range int64(5) {
-			m.Append("a", event(1, n)) // one session has an eighth
-			m.Append("forgotten", event(1, n))
-			m.Forget("forgotten")
-		}
-		if got := kept(m, "a", 1, -1); got != "1/3 1/4" {
+		time.Sleep(storeTime) // its timer ends with the last event
+		if got := kept(&m, &s, 1, -1); got != "" {
 			t.Errorf("got %s", got)
 		}
-		for n := range int64(14) {
-			m.Append(fmt.Sprint(n), event(1, n))
-		}
-		if got := kept(m, "a", 1, -1) + ", " + kept(m, "0", 1, -1); got != "1/4, 1/0" {
-			t.Errorf("got %s", got)
-		}
-		m.Append("a", streamable.StoredEvent{EventID: streamable.EventID{Stream: 1, Number: 9}, Data: make([]byte, 10<<10)})
-		if got := m.After("a", streamable.EventID{Stream: 1, Number: -1}); len(got) != 1 || got[0].Number != 9 {
-			t.Errorf("a large event: got %d events", len(got))
-		}
-	})
-	t.Run("time", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			m := streamable.NewMemoryStore(streamable.MemoryLimits{MaxAge: 10 * time.Second})
-			for n := range int64(4) {
-				m.Append("a", event(1, n))
-				time.Sleep(4 * time.Second)
-			}
-			if got := kept(m, "a", 1, -1); got != "1/2 1/3" {
-				t.Errorf("got %s", got)
-			}
-			time.Sleep(10 * time.Second) // its timer ends with the last event
-			if got := kept(m, "a", 1, -1); got != "" {
-				t.Errorf("got %s", got)
-			}
-		})
 	})
 }

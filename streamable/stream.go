@@ -29,8 +29,8 @@ type stream struct {
 	count  int64
 	read   int64 // the last event that a response has taken, or that the client has
 
-	queue []StoredEvent // for the response; the numbers are set by begin
-	bytes int           // of queue
+	queue []event // for the response; the numbers are set by begin
+	bytes int     // of queue
 	// behind says that the events after read are in the store, and not in queue.
 	behind bool
 	// answers are the numbers of the events with answers, by request.
@@ -38,31 +38,6 @@ type stream struct {
 	// responses write the stream, the newest last, which gets the events. Only the
 	// session's own stream has several.
 	responses []*response
-}
-
-// response writes a stream as the response to one HTTP request.
-type response struct {
-	wake chan struct{} // has an element when there is something to do
-	cut  bool          // another response goes on
-	// expire ends the write that is under way; nil: there has been none.
-	expire func()
-	// busy is set while the goroutine that writes the response runs the handler of its
-	// request: a signal then starts another one.
-	busy *exchange
-}
-
-func newResponse() *response { return &response{wake: make(chan struct{}, 1)} }
-
-func (r *response) signal() {
-	if x := r.busy; x != nil {
-		r.busy = nil
-		x.relieve()
-		return
-	}
-	select {
-	case r.wake <- struct{}{}:
-	default: // a signal is pending
-	}
 }
 
 // reachable reports whether the client can read what comes beside the answers: it does,
@@ -79,7 +54,7 @@ func (st *stream) put(data []byte, id jsonrpc.ID) {
 		st.add(data, id)
 	case len(st.responses) == 0 && st.number > 0: // the client has gone, and knows no event of the stream
 	default:
-		st.hold(StoredEvent{Data: data, answers: id})
+		st.hold(event{data: data, answers: id})
 	}
 	if id == "" {
 		st.begin()
@@ -103,7 +78,7 @@ func (st *stream) begin() {
 		st.count, st.read = 1, 1
 	}
 	for _, e := range queued {
-		st.add(e.Data, e.answers)
+		st.add(e.data, e.answers)
 	}
 	st.signal()
 }
@@ -115,18 +90,18 @@ func primes(version string) bool { return version >= mcp.VersionNewest }
 // add numbers an event of a stream that has begun, stores it and queues it.
 func (st *stream) add(data []byte, answers jsonrpc.ID) {
 	st.count++
-	e := StoredEvent{EventID{st.number, st.count}, data, answers}
-	st.session.h.opts.Store.Append(st.session.c.ID(), e)
+	e := event{eventID{st.number, st.count}, data, answers}
+	st.session.h.store.add(st.session, e)
 	if answers != "" {
 		if st.answers == nil {
 			st.answers = make(map[jsonrpc.ID]int64)
 		}
-		st.answers[answers] = e.Number
+		st.answers[answers] = e.number
 	}
 	switch {
 	case len(st.responses) == 0 || st.behind:
 		st.behind = true
-	case !st.session.c.QueueHasRoom(st.bytes, len(data), st.session.h.queueLimit()):
+	case !st.session.c.QueueHasRoom(st.bytes, len(data), st.session.h.opts.MaxQueuedBytes):
 		st.fallBehind()
 	default:
 		st.hold(e)
@@ -140,10 +115,10 @@ func (st *stream) fallBehind() {
 }
 
 // hold queues an event.
-func (st *stream) hold(e StoredEvent) {
+func (st *stream) hold(e event) {
 	st.queue = append(st.queue, e)
-	st.bytes += len(e.Data)
-	st.session.c.HoldQueued(len(e.Data))
+	st.bytes += len(e.data)
+	st.session.c.HoldQueued(len(e.data))
 }
 
 // release empties the queue.
@@ -157,8 +132,8 @@ func (st *stream) cutResponse() {
 	last := len(st.responses) - 1
 	r := st.responses[last]
 	r.cut = true
-	if r.expire != nil {
-		r.expire()
+	if r.events != nil {
+		r.events.Expire()
 	}
 	r.signal()
 	st.responses = st.responses[:last]
@@ -210,12 +185,12 @@ func (st *stream) detach(r *response) {
 
 // step is what a response is to do next.
 type step struct {
-	events []StoredEvent // to write
-	json   bool          // the events are answers, and all of the response
-	begun  bool          // the response is a stream of events
-	ended  bool          // with these events, the response is over
-	cut    bool          // the response is over at once
-	bytes  int           // of the events, to give back once they are written
+	events []event // to write
+	json   bool    // the events are answers, and all of the response
+	begun  bool    // the response is a stream of events
+	ended  bool    // with these events, the response is over
+	cut    bool    // the response is over at once
+	bytes  int     // of the events, to give back once they are written
 }
 
 // next takes what r is to do.
@@ -237,34 +212,34 @@ func (st *stream) next(r *response) (n step) {
 		n.ended = st.ended && !st.behind
 	}
 	if len(n.events) > 0 {
-		st.read = n.events[len(n.events)-1].Number
+		st.read = n.events[len(n.events)-1].number
 	}
 	return n
 }
 
 // refill returns the next events from the store, and their bytes, as many as may be
 // queued. An answer that the store has no more becomes an error.
-func (st *stream) refill() (events []StoredEvent, size int) {
-	events = st.session.h.opts.Store.After(st.session.c.ID(), EventID{st.number, st.read})
+func (st *stream) refill() (events []event, size int) {
+	events = st.session.h.store.after(st.session, eventID{st.number, st.read})
 	missing := st.count - st.read - int64(len(events))
 	for id, number := range st.answers {
-		if missing > 0 && number > st.read && !slices.ContainsFunc(events, func(e StoredEvent) bool { return e.Number == number }) {
+		if missing > 0 && number > st.read && !slices.ContainsFunc(events, func(e event) bool { return e.number == number }) {
 			e := jsonrpc.ReasonError("the answer is no longer kept: it is too old, or too much came after it", "events_lost", false)
-			events = append(events, StoredEvent{EventID{st.number, number}, jsonrpc.NewError(id, e), id})
+			events = append(events, event{eventID{st.number, number}, jsonrpc.NewError(id, e), id})
 		}
 	}
-	slices.SortFunc(events, func(a, b StoredEvent) int { return cmp.Compare(a.Number, b.Number) })
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.number, b.number) })
 	if missing > 0 {
 		st.session.h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}
 	for i, e := range events {
-		if i > 0 && size+len(e.Data) > st.session.h.opts.MaxQueuedBytes {
+		if i > 0 && size+len(e.data) > st.session.h.opts.MaxQueuedBytes {
 			events = events[:i]
 			break
 		}
-		size += len(e.Data)
+		size += len(e.data)
 	}
-	if len(events) == 0 || events[len(events)-1].Number == st.count {
+	if len(events) == 0 || events[len(events)-1].number == st.count {
 		st.behind = false
 		st.read = st.count
 	} else {

@@ -75,7 +75,7 @@ func optionCases() map[string]optionCase {
 // the table keeps.
 func TestEveryOptionHasAFlag(t *testing.T) {
 	notTheUsers := map[string]bool{"Logger": true, "Registry": true, "Authenticate": true, "Name": true,
-		"SinglePath": true, "EventStore": true, "PassRequest": true, "RequestHeaders": true, "RequestContext": true} // for servers in process
+		"SinglePath": true, "PassRequest": true, "RequestHeaders": true, "RequestContext": true} // for servers in process
 	cases := optionCases()
 	fields := reflect.TypeFor[gateway.Options]()
 	defaults := mustLoad(t, nil)
