@@ -123,7 +123,7 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 	}
 	supply := sessions.Options{
 		Params: params, Shared: o.Sessions == SessionsShared, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0, MaxSessions: o.MaxSessions,
-		Budget: g.held, StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
+		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
 			MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,

@@ -43,8 +43,8 @@
 //
 // In both, go-sdk does not answer a call whose result has no JSON form, such as
 // StructuredContent of json.RawMessage("{"). Its client gets the gateway's error after
-// gateway.Options.RequestTimeout; until then the call counts among those of its session.
-// A middleware that marshals results could answer at once.
+// gateway.Options.RequestTimeout; the call counts among those of its session until the
+// session ends. A middleware that marshals results could answer at once.
 //
 // In both, a handler that panics ends the program, because go-sdk calls it in a goroutine
 // of its own. [Recover] is a middleware that answers with an error instead.

@@ -1,6 +1,3 @@
 package gosdk
 
-var (
-	PartsOf = partsOf
-	Encode  = encode
-)
+var Encode = encode

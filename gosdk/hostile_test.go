@@ -128,7 +128,7 @@ func TestNotificationsToAClientThatReads(t *testing.T) {
 		}
 		return &mcp.CallToolResult{}, nil
 	})
-	l := dial(t, server, nil).initialized()
+	l := dial(t, server).initialized()
 	defer l.close()
 	if _, err := l.request("tools/call", `{"name":"flood"}`); err != nil {
 		t.Fatal(err)
@@ -196,13 +196,13 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 // Of 10,000 sessions (4,000 with the race detector) that were opened, used and closed, nothing is left.
 func TestNoLeaks(t *testing.T) {
 	server := echoServer()
-	dial(t, server, nil).initialized().close() // go-sdk and the runtime keep some things
+	dial(t, server).initialized().close() // go-sdk and the runtime keep some things
 	before := runtime.NumGoroutine()
 	var workers sync.WaitGroup
 	for n := range 8 {
 		workers.Go(func() {
 			for i := range opened / 8 {
-				l := dial(t, server, nil).initialized()
+				l := dial(t, server).initialized()
 				if got := l.call("echo", `{"n":1}`); !strings.Contains(got, "content") {
 					t.Errorf("got %s", got)
 				}

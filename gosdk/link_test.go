@@ -1,59 +1,50 @@
 package gosdk_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"log/slog"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/gosdk"
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // link is a session with a server, without a gateway.
 type link struct {
 	t       testing.TB
-	conn    jsonrpc.ResultPusher
-	sender  jsonrpc.RequestSender
+	conn    jsonrpc.Local
 	results chan string // number and result or error object
 	pushed  chan string // notifications and requests, and the final error
 	last    int64
 }
 
-// dial dials server with its bytes counted in held, which may be nil.
-func dial(t testing.TB, server *mcp.Server, held *budget.Account) *link {
+func dial(t testing.TB, server *mcp.Server) *link {
 	t.Helper()
-	type observable interface {
-		Observed(*slog.Logger, *metrics.Metrics, *budget.Account) jsonrpc.Dialer
-	}
-	conn, err := gosdk.Server(server).(observable).Observed(nil, nil, held).Dial(t.Context())
+	conn, err := gosdk.Server(server).Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &link{t: t, conn: conn.(jsonrpc.ResultPusher), sender: conn.(jsonrpc.RequestSender),
-		results: make(chan string, 16), pushed: make(chan string, 16)}
+	return &link{t: t, conn: conn.(jsonrpc.Local), results: make(chan string, 16), pushed: make(chan string, 16)}
 }
 
 // push begins to receive.
 func (l *link) push() {
-	l.conn.PushResults(func(number int64, result, fault json.RawMessage) {
-		if (result == nil) == (fault == nil) || !json.Valid(append(result, fault...)) {
-			l.t.Errorf("%d: result %q and fault %q", number, result, fault)
-		}
-		l.results <- fmt.Sprintf("%d %s%s", number, result, fault)
-	})
-	l.conn.Push(func(msg []byte, err error) bool {
+	l.conn.Push(func(msg []byte, err error) {
 		if err != nil {
 			l.pushed <- err.Error()
 			_ = l.conn.Close()
-			return false
+			return
 		}
-		l.pushed <- string(msg)
-		return true
+		m, err := jsonrpc.Parse(msg)
+		switch {
+		case err != nil || string(m.Raw()) != string(msg):
+			l.t.Errorf("the session pushed %q: %v", msg, err)
+		case m.Kind == jsonrpc.Response:
+			l.results <- fmt.Sprintf("%s %s%s", m.ID, m.Result(), m.Error())
+		default:
+			l.pushed <- string(msg)
+		}
 	})
 }
 
@@ -64,7 +55,7 @@ func (l *link) request(method, params string) (int64, error) {
 
 func (l *link) send(m *jsonrpc.Message) (int64, error) {
 	l.last++
-	return l.last, l.sender.SendRequest(m, l.last, jsonrpc.Place{})
+	return l.last, l.conn.SendRequest(m, l.last, jsonrpc.Place{})
 }
 
 func parse(t testing.TB, msg string) *jsonrpc.Message {

@@ -35,22 +35,17 @@ func FuzzServerMessages(f *testing.F) {
 				t.Fatalf("%s of %q is %q", what, want, got)
 			}
 		}
-		result, fault := gosdk.PartsOf(&sdk.Response{ID: id, Result: data})
-		if fault != nil {
-			t.Fatalf("the result %q became the error %s", data, fault)
+		encode := func(msg sdk.Message, members ...string) []byte {
+			got, err := gosdk.Encode(msg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			member, _ := jsonrpc.Member(got, members...)
+			return member
 		}
-		check("result", result, data)
-		result, fault = gosdk.PartsOf(&sdk.Response{ID: id, Error: &sdk.Error{Code: -1, Message: text, Data: data}})
-		if result != nil {
-			t.Fatalf("the error became the result %s", result)
-		}
-		got, _ := jsonrpc.Member(fault, "data")
-		check("data", got, data)
-		msg, err := gosdk.Encode(&sdk.Request{ID: id, Method: text, Params: data})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, _ = jsonrpc.Member(msg, "params")
-		check("params", got, data)
+		check("result", encode(&sdk.Response{ID: id, Result: data}, "result"), data)
+		check("data", encode(&sdk.Response{ID: id, Error: &sdk.Error{Code: -1, Message: text, Data: data}}, "error", "data"), data)
+		check("params", encode(&sdk.Request{ID: id, Method: text, Params: data}, "params"), data)
+		check("params", encode(&sdk.Request{Method: text, Params: data}, "params"), data)
 	})
 }

@@ -4,7 +4,6 @@ package gosdk_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -34,7 +32,7 @@ func TestFullSessionTakesResponses(t *testing.T) {
 			_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1, Messages: []*mcp.SamplingMessage{}})
 			return &mcp.CallToolResult{}, err
 		})
-		l := dial(t, server, nil).initialized()
+		l := dial(t, server).initialized()
 		defer l.close()
 		for range 2 {
 			if _, err := l.request("tools/call", filler("ask")); err != nil {
@@ -61,7 +59,7 @@ func TestFullSessionTakesResponses(t *testing.T) {
 // A session that does nothing takes a message of any size, also after notifications.
 func TestIdleSessionTakesALargeRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := dial(t, echoServer(), nil).initialized()
+		l := dial(t, echoServer()).initialized()
 		defer l.close()
 		synctest.Wait()
 		if _, err := l.request("ping", `{"x":"`+strings.Repeat("x", 9<<20)+`"}`); err != nil {
@@ -74,8 +72,7 @@ func TestIdleSessionTakesALargeRequest(t *testing.T) {
 // Responses pass the limit, but do not pile up where go-sdk does not read.
 func TestUnreadResponsesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		held := budget.New(1<<30, nil)
-		l := dial(t, echoServer(), held)
+		l := dial(t, echoServer())
 		defer l.close()
 		// Nobody receives yet: go-sdk's reader waits to write the error of the first.
 		for _, m := range []string{`"notifications/cancelled","params":{"requestId":{}}`, `"x","params":` + filler("x"), `"x","params":` + filler("x")} {
@@ -105,7 +102,7 @@ func TestFullSessionTakesCancellations(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
-		l := dial(t, server, nil).initialized()
+		l := dial(t, server).initialized()
 		defer l.close()
 		defer close(release)
 		var last int64
@@ -130,184 +127,4 @@ func TestFullSessionTakesCancellations(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
-}
-
-// Cancellations wait in go-sdk's queue behind a notification whose handler does not return.
-func TestUnhandledCancellationsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		server := mcp.NewServer(&mcp.Implementation{Name: "slow"}, &mcp.ServerOptions{
-			ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationServerRequest) { <-release }})
-		blocked(server, release)
-		l := dial(t, server, nil).initialized()
-		if err := l.conn.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)); err != nil {
-			t.Fatal(err)
-		}
-		for range 2 {
-			if _, err := l.request("tools/call", filler("block")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		var err error
-		sent := 0
-		for ; err == nil && sent < 100; sent++ {
-			err = l.conn.Send(cancellation(99, strings.Repeat("r", 100<<10)))
-			synctest.Wait()
-		}
-		if !errors.Is(err, jsonrpc.ErrBusy) || sent < 10 || sent > 20 {
-			t.Errorf("after %d cancellations of 100 KiB: %v", sent, err)
-		}
-		close(release)
-		synctest.Wait()
-		if err := l.conn.Send(cancellation(99, "")); err != nil {
-			t.Errorf("after all were handled: %v", err)
-		}
-		l.close()
-	})
-}
-
-// go-sdk writes nothing for a result that has no JSON form. Such a request counts until it
-// is cancelled, as the gateway does after its timeout.
-func TestRequestWithoutAnswerIsReleased(t *testing.T) {
-	for name, early := range map[string]bool{"cancelled after its handler": false, "cancelled before": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server, release := echoServer(), make(chan struct{})
-				begun := make(chan struct{}, 2)
-				tool(server, "bad", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-					begun <- struct{}{}
-					<-release
-					return &mcp.CallToolResult{StructuredContent: json.RawMessage("{bad")}, nil
-				})
-				held := budget.New(1<<30, nil)
-				l := dial(t, server, held).initialized()
-				defer l.close()
-				var numbers []int64
-				for range 2 {
-					n, err := l.request("tools/call", filler("bad"))
-					if err != nil {
-						t.Fatal(err)
-					}
-					<-begun
-					numbers = append(numbers, n)
-				}
-				end := func() { close(release); synctest.Wait() }
-				if !early {
-					end()
-				}
-				for _, n := range numbers {
-					if err := l.conn.Send(cancellation(n, "")); err != nil {
-						t.Fatal(err)
-					}
-				}
-				synctest.Wait()
-				if early {
-					if held.TakeAny(1<<30-7<<20, "") {
-						t.Error("a cancelled request does not count while its handler runs")
-					}
-					end()
-					if _, err := l.request("tools/call", filler("echo")); !errors.Is(err, jsonrpc.ErrBusy) {
-						t.Errorf("a request to a full session: %v", err) // it makes the session ask
-					}
-					synctest.Wait()
-				}
-				for range len(l.results) { // go-sdk may say "context canceled" of them
-					<-l.results
-				}
-				if _, err := l.request("tools/call", filler("echo")); err != nil {
-					t.Fatalf("after the cancellation: %v", err)
-				}
-				if got := <-l.results; !strings.Contains(got, "content") {
-					t.Errorf("got %.200s", got)
-				}
-			})
-		})
-	}
-}
-
-// A cancelled request whose handler goes on counts, and its answer is the only one.
-func TestCancelledRequestCountsUntilItsHandlerReturns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, release := echoServer(), make(chan struct{})
-		begun := blocked(server, release)
-		l := dial(t, server, nil).initialized()
-		defer l.close()
-		for range 2 {
-			n, err := l.request("tools/call", filler("block"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-begun
-			if err := l.conn.Send(cancellation(n, "")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		synctest.Wait()
-		for range 10 {
-			if _, err := l.request("tools/call", filler("block")); !errors.Is(err, jsonrpc.ErrBusy) {
-				t.Fatalf("a third request: %v", err)
-			}
-			synctest.Wait()
-		}
-		close(release)
-		synctest.Wait()
-		if len(l.results) != 2 {
-			t.Errorf("%d answers to 2 requests", len(l.results))
-		}
-		if _, err := l.request("tools/call", filler("echo")); err != nil {
-			t.Errorf("after all were answered: %v", err)
-		}
-		for range 3 {
-			if got := <-l.results; !strings.Contains(got, "content") {
-				t.Errorf("got %s", got)
-			}
-		}
-	})
-}
-
-// A response that the gateway has not taken holds its request, cancelled or not.
-func TestCancelledRequestCountsUntilItsResponseIsTaken(t *testing.T) {
-	for name, early := range map[string]bool{"cancelled before the response": true, "after": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server, release := echoServer(), make(chan struct{})
-				begun := blocked(server, release)
-				held := budget.New(1<<30, nil)
-				l := dial(t, server, held)
-				l.results = make(chan string)
-				l.initialized()
-				defer l.close()
-				n, err := l.request("tools/call", filler("block"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				<-begun
-				cancel := func() {
-					if err := l.conn.Send(cancellation(n, "")); err != nil {
-						t.Error(err)
-					}
-					synctest.Wait()
-				}
-				if early {
-					cancel()
-				}
-				close(release)
-				synctest.Wait()
-				cancel()
-				if _, err := l.request("tools/call", filler("x")); err != nil {
-					t.Error(err)
-				}
-				if _, err := l.request("tools/call", filler("x")); !errors.Is(err, jsonrpc.ErrBusy) { // it makes the session ask
-					t.Errorf("a third request: %v", err)
-				}
-				synctest.Wait()
-				if held.TakeAny(1<<30-7<<20, "") {
-					t.Error("a response that waits does not count")
-				}
-				for range 2 {
-					<-l.results
-				}
-			})
-		})
-	}
 }

@@ -5,13 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -19,9 +16,10 @@ import (
 // Server serves s: Dial connects a session to it, and fails only when its context has
 // ended or s is nil. Many gateways may serve one server.
 //
-// Send fails with jsonrpc.ErrBusy while the messages that s has not handled hold 8 MiB,
-// or 16,384 requests are unanswered. A client's responses and cancellations pass this
-// limit, with bounds of their own. Close ends the contexts of the handlers and waits
+// Send fails with jsonrpc.ErrBusy while the unanswered requests and the messages that
+// go-sdk has not read hold 8 MiB, or 16,384 requests are unanswered. A client's responses
+// and cancellations may use 8 MiB more. Sessions deliver by calls only: they are a
+// jsonrpc.Local. Close ends the contexts of the handlers and waits
 // for them, but at most 2 s; a handler that takes longer keeps its session in s.Sessions
 // until it returns, and Close returns an error.
 func Server(s *mcp.Server) upstream.Upstream {
@@ -31,13 +29,6 @@ func Server(s *mcp.Server) upstream.Upstream {
 // dialer connects sessions to the servers that choose returns.
 type dialer struct {
 	choose func(context.Context) *mcp.Server
-	held   *budget.Account // nil: there is no bound
-}
-
-// Observed returns a copy of d with sessions that count their messages against held.
-func (d dialer) Observed(_ *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
-	d.held = held
-	return d
 }
 
 var errNoServer = errors.New("dial go-sdk server: the server is nil")
@@ -52,7 +43,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, errNoServer
 	}
 	values := peer.Values(ctx)
-	s := &session{id: rand.Text(), held: d.held, ended: make(chan struct{})}
+	s := &session{id: rand.Text(), ended: make(chan struct{}), working: make(map[int64]int)}
 	s.extra = s.extraOf(values)
 	s.changed.L = &s.mu
 	connected, err := server.Connect(values, (*serverSide)(s), nil)

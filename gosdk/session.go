@@ -12,40 +12,54 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/peer"
 )
 
-// closeTimeout is how long Close waits for the handlers.
-const closeTimeout = 2 * time.Second
+const (
+	// maxBytes bounds the messages of one session that the server has not read, and its
+	// unanswered requests. Responses and cancellations may use as much again: they end
+	// other work.
+	maxBytes = 8 << 20
+	// maxWorking bounds the unanswered requests of one session: each has a goroutine.
+	maxWorking = 16384
+	// itemCost is added to the length of each message.
+	itemCost = 64
+	// closeTimeout is how long Close waits for the handlers.
+	closeTimeout = 2 * time.Second
+)
 
 // session is one session with a server. It is the gateway's side of it; serverSide is
-// the other. It has no goroutine of its own until its end: go-sdk's reader takes the
-// messages out of the inbox, and the goroutines of the handlers deliver what they send.
+// the other. Until its end it has no goroutine: go-sdk's reader takes the messages out of
+// the inbox, and the goroutines of the handlers deliver what they send.
 type session struct {
 	id    string
-	held  *budget.Account
 	extra *mcp.RequestExtra // of requests that bring none of their own; nil: there is none
 	ended chan struct{}     // closed when go-sdk has ended the session and its handlers
 
 	mu        sync.Mutex // guards all below; not held while calling go-sdk or the gateway
 	changed   sync.Cond  // the inbox has a message, or one of the fields below was set
-	inbox     inbox
-	connected *mcp.ServerSession // set by Dial
-	result    func(number int64, result, fault json.RawMessage)
-	receive   func(msg []byte, err error) bool // set by Push
-	err       error                            // why the session is over; nil before
-	patience  time.Time                        // when Close gives up, once err is set
-	closed    bool                             // Close was called
-	told      bool                             // receive has got the final error
+	inbox     []item
+	working   map[int64]int // the sizes of the unanswered requests
+	bytes     int           // of inbox and working
+	connected *mcp.ServerSession
+	receive   func(msg []byte, err error) // set by Push
+	err       error                       // why the session is over; nil before
+	patience  time.Time                   // when Close gives up, once err is set
+	closed    bool                        // Close was called
+	reported  bool                        // receive has got the final error
 }
 
-var (
-	_ jsonrpc.ResultPusher  = (*session)(nil)
-	_ jsonrpc.RequestSender = (*session)(nil)
-)
+var _ jsonrpc.Local = (*session)(nil)
+
+// item is a message for the server.
+type item struct {
+	msg    sdk.Message
+	number int64 // of a request, else 0
+	size   int   // in bytes
+	urgent bool  // a response or a cancellation
+}
 
 // bind completes the session with what Server.Connect returned.
 func (s *session) bind(connected *mcp.ServerSession) {
@@ -55,16 +69,9 @@ func (s *session) bind(connected *mcp.ServerSession) {
 	s.changed.Broadcast()
 }
 
-// PushResults sets the function that gets the responses.
-func (s *session) PushResults(receive func(number int64, result, fault json.RawMessage)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.result = receive
-}
-
-// Push sets the function that gets all else. The server waits for it with what it sends
-// before.
-func (s *session) Push(receive func(msg []byte, err error) bool) {
+// Push sets the function that gets what the server sends. The server waits for it with
+// what it sends before.
+func (s *session) Push(receive func(msg []byte, err error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.receive = receive
@@ -94,7 +101,6 @@ func (s *session) Send(msg []byte) error {
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
-	it := item{size: len(msg)}
 	switch m.Kind {
 	case jsonrpc.Request:
 		number, ok := jsonrpc.Integer([]byte(m.ID))
@@ -103,31 +109,17 @@ func (s *session) Send(msg []byte) error {
 		}
 		return s.SendRequest(m, number, jsonrpc.Place{})
 	case jsonrpc.Response:
-		it.msg, err = responseOf(m)
-	default:
-		request := &sdk.Request{Method: m.Method, Params: m.Params()}
-		if s.extra != nil {
-			request.Extra = s.extra
+		response, err := responseOf(m)
+		if err != nil {
+			return fmt.Errorf("send: %w", err)
 		}
-		it.msg, it.lingers = request, true
-		if it.cancels = m.Method == vocabulary.MethodCancelled; it.cancels {
-			it.request = cancelled(m)
-		}
+		return s.enqueue(item{msg: response, size: len(msg), urgent: true})
 	}
-	if err != nil {
-		return fmt.Errorf("send: %w", err)
+	request := &sdk.Request{Method: m.Method, Params: m.Params()}
+	if s.extra != nil {
+		request.Extra = s.extra
 	}
-	return s.enqueue(it)
-}
-
-// cancelled returns the number that a cancellation names, or 0.
-func cancelled(m *jsonrpc.Message) int64 {
-	at, ok := m.Param("requestId")
-	if !ok {
-		return 0
-	}
-	number, _ := jsonrpc.Integer(m.At(at))
-	return number
+	return s.enqueue(item{msg: request, size: len(msg), urgent: m.Method == vocabulary.MethodCancelled})
 }
 
 // responseOf returns a client's response as go-sdk has it.
@@ -151,8 +143,8 @@ func responseOf(m *jsonrpc.Message) (*sdk.Response, error) {
 	return r, nil
 }
 
-// extraOf returns what the context of an HTTP request has for a handler. Of a request
-// without a context, or with nothing of its own, it is that of the session.
+// extraOf returns what the context of an HTTP request has for a handler. What that lacks
+// is that of the session.
 func (s *session) extraOf(values context.Context) *mcp.RequestExtra {
 	if values == nil {
 		return s.extra
@@ -162,13 +154,11 @@ func (s *session) extraOf(values context.Context) *mcp.RequestExtra {
 		extra.Header = p.Header
 	}
 	extra.TokenInfo = auth.TokenInfoFromContext(values)
-	if s.extra != nil {
-		if extra.Header == nil {
-			extra.Header = s.extra.Header
-		}
-		if extra.TokenInfo == nil {
-			extra.TokenInfo = s.extra.TokenInfo
-		}
+	if s.extra != nil && extra.Header == nil {
+		extra.Header = s.extra.Header
+	}
+	if s.extra != nil && extra.TokenInfo == nil {
+		extra.TokenInfo = s.extra.TokenInfo
 	}
 	if extra.Header == nil && extra.TokenInfo == nil {
 		return s.extra
@@ -178,14 +168,48 @@ func (s *session) extraOf(values context.Context) *mcp.RequestExtra {
 
 // enqueue puts a message into the inbox.
 func (s *session) enqueue(it item) error {
+	it.size += itemCost
+	limit := maxBytes
+	if it.urgent {
+		limit *= 2
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil {
+	switch {
+	case s.err != nil:
 		return s.err
+	case s.bytes > 0 && s.bytes+it.size > limit, it.number != 0 && len(s.working) >= maxWorking:
+		return jsonrpc.ErrBusy
 	}
-	err := s.inbox.put(it, s.held)
-	s.changed.Broadcast() // also after an error: put may have asked
-	return err
+	s.inbox = append(s.inbox, it)
+	s.bytes += it.size
+	if it.number != 0 {
+		s.working[it.number] = it.size
+	}
+	s.changed.Broadcast()
+	return nil
+}
+
+// next removes and returns the first message of the inbox, which must have one. A request
+// counts until it is answered.
+func (s *session) nextLocked() sdk.Message {
+	it := s.inbox[0]
+	s.inbox[0] = item{}
+	if s.inbox = s.inbox[1:]; len(s.inbox) == 0 {
+		s.inbox = nil
+	}
+	if it.number == 0 {
+		s.bytes -= it.size
+	}
+	return it.msg
+}
+
+// answered notes that the gateway has taken the response to a request.
+func (s *session) answered(number int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes -= s.working[number]
+	delete(s.working, number)
 }
 
 // end begins the end of the session, unless it has begun.
@@ -209,23 +233,20 @@ func (s *session) finish() {
 	}
 	s.mu.Unlock()
 	_ = s.connected.Close() // it ends the keep-alive pings, and never fails: the error is that of serverSide.Close
-	s.mu.Lock()
-	s.inbox.release(s.held)
-	s.mu.Unlock()
 	close(s.ended)
 	s.mu.Lock()
 	for s.receive == nil && !s.closed {
 		s.changed.Wait()
 	}
 	s.mu.Unlock()
-	s.tell()
+	s.report()
 }
 
-// tell reports the end once, to the receiver if there is one.
-func (s *session) tell() {
+// report passes the end on once, to the receiver if there is one.
+func (s *session) report() {
 	s.mu.Lock()
-	receive, err, due := s.receive, s.err, !s.told && s.receive != nil
-	s.told = s.told || due
+	receive, err, due := s.receive, s.err, !s.reported && s.receive != nil
+	s.reported = s.reported || due
 	s.mu.Unlock()
 	if due {
 		receive(nil, err)
@@ -239,7 +260,7 @@ func (s *session) Close() error {
 	s.changed.Broadcast()
 	s.mu.Unlock()
 	s.end(jsonrpc.ErrClosed)
-	s.tell()
+	s.report()
 	select {
 	case <-s.ended:
 		return nil

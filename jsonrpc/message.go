@@ -38,7 +38,7 @@ var kindNames = [...]string{"invalid", "request", "notification", "response"}
 // String returns the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
 
-// Message is one JSON-RPC message. It is immutable and safe for concurrent use.
+// Message is one JSON-RPC message. It is safe for concurrent use once its Context is set.
 type Message struct {
 	// Kind is what the message is.
 	Kind Kind
@@ -50,8 +50,6 @@ type Message struct {
 	// Context has the values of the HTTP request that brought the message, for servers
 	// in this process that ask for them; nil for most. It has no end.
 	Context context.Context
-	// Waiter, if set, is the goroutine that waits for the response.
-	Waiter Waiter
 
 	raw                       []byte
 	id, params, result, fault span

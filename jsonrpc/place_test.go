@@ -104,48 +104,6 @@ func TestInteger(t *testing.T) {
 	}
 }
 
-// FuzzParseReply holds ParseReply against Parse: it takes nothing that Parse does
-// not, and reads the same in it.
-func FuzzParseReply(f *testing.F) {
-	for _, seed := range []string{
-		`{"jsonrpc":"2.0","id":42,"result":{"content":[]}}`, ` {"id":1,"error":{"code":-1},"jsonrpc":"2.0","x":[1e2]} `,
-		`{"jsonrpc":"2.0","id":0,"result":1}`, `{"jsonrpc":"2.0","id":"1","result":1}`, `{"jsonrpc":"2.0","id":null,"result":1}`,
-		`{"jsonrpc":"2.0","id":1,"result":1,"error":{}}`, `{"jsonrpc":"2.0","id":1,"id":2,"result":1}`, `{"jsonrpc":"2.0","id":1,"method":"a"}`,
-		`{"jsonrpc":"2.0","id":1,"result":1}}`, `{"jsonrpc":"2.0","id":1,"result":1`, `{"jsonrpc":"2.0","id":1,"result":"` + "\xff" + `"}`,
-		"{\"jsonrpc\":\"2.0\",\n\"id\":1,\"result\":1}", `{"jsonrpc":"2.0","\u0069d":7,"result":1}`, `{"jsonrpc":"2.0","id":1,"result":1,"params":{}}`,
-		`{}`, `[]`, ``,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := jsonrpc.Parse(data)
-		plain := err == nil && m.Kind == jsonrpc.Response && m.Params() == nil
-		var n int64
-		if plain {
-			n, plain = jsonrpc.Integer(json.RawMessage(m.ID))
-		}
-		r, ok := jsonrpc.ParseReply(data)
-		if ok && !plain || ok && (r.Number != n || r.Kind != jsonrpc.Response) {
-			t.Fatalf("taken as a reply to %d; Parse: %v, %v", r.Number, m, err)
-		}
-		if !ok {
-			return // Parse is asked then
-		}
-		if string(r.Raw()) != string(m.Raw()) || string(r.Result()) != string(m.Result()) || string(r.Error()) != string(m.Error()) ||
-			string(r.WithID(`"x"`)) != string(m.WithID(`"x"`)) {
-			t.Fatalf("read as %s, Parse: %s", r.Raw(), m.Raw())
-		}
-	})
-}
-
-func TestParseReplyTakesWhatServersSend(t *testing.T) {
-	for _, s := range samples()[1:] {
-		if r, ok := jsonrpc.ParseReply(s.data); !ok || r.Number != 42 {
-			t.Errorf("%s: got %d, %v", s.name, r.Number, ok)
-		}
-	}
-}
-
 // FuzzPlace holds Param, WithNumber and Filter against Member and encoding/json.
 func FuzzPlace(f *testing.F) {
 	for _, seed := range []string{

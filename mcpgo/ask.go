@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -57,18 +56,18 @@ func (s *session) ask(ctx context.Context, method mcp.MCPMethod, params, result 
 	}
 	number, answer := s.await()
 	defer s.forget(number)
-	id := jsonrpc.ID(strconv.FormatInt(number, 10))
-	if err := s.push(outgoing{msg: jsonrpc.NewRequest(id, string(method), body)}); err != nil {
+	id := jsonrpc.NumberID(number)
+	if err := s.push(jsonrpc.NewRequest(id, string(method), body)); err != nil {
 		return err
 	}
 	select {
 	case m := <-answer:
 		return decode(m, result)
-	case <-s.done:
+	case <-s.ctx.Done():
 		return jsonrpc.ErrClosed
 	case <-ctx.Done():
 		params := json.RawMessage(`{"requestId":` + id + `}`)
-		_ = s.push(outgoing{msg: jsonrpc.NewNotification(vocabulary.MethodCancelled, params)}) // over anyway
+		_ = s.push(jsonrpc.NewNotification(vocabulary.MethodCancelled, params)) // over anyway
 		return ctx.Err()
 	}
 }
@@ -93,9 +92,6 @@ func (s *session) await() (int64, <-chan *jsonrpc.Message) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.lastAsk++
-	if s.asked == nil {
-		s.asked = make(map[int64]chan *jsonrpc.Message)
-	}
 	answer := make(chan *jsonrpc.Message, 1)
 	s.asked[s.lastAsk] = answer
 	return s.lastAsk, answer

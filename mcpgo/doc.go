@@ -15,8 +15,6 @@
 //	stream ◀─ multiplex ◀─ its result ◀─ after all ◀────────┘
 //	                                     notifications before it
 //
-// In a session of Streamable HTTP, the goroutine of the POST often runs HandleMessage itself.
-//
 // # What differs from server.NewSSEServer
 //
 //   - The stream and the messages have one path, and the client learns it from the stream.
@@ -29,10 +27,10 @@
 //   - The gateway answers pings, and initializes a client that never does.
 //   - Web pages of other origins are refused unless gateway.Options.AllowedOrigins has
 //     them.
-//   - Handlers see the header of their POST, and hooks of initialize that of the GET, if it has
-//     at most 8 KiB.
+//   - The Header of mcp-go's requests is empty. WithSSEContextFunc puts what a handler needs
+//     into the context; gateway.Options.RequestHeaders names headers for peer.FromContext.
 //
-// A session has no goroutine until the server asks for its notification channel. From
-// then on one goroutine takes notifications out of that channel, and answers pass through
-// it too, so that an answer comes after the notifications that its handler sent before.
+// One goroutine of a session takes the server's notifications out of its channel. Answers
+// pass through that channel too, so that an answer comes after the notifications that its
+// handler sent before.
 package mcpgo

@@ -14,6 +14,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-sse/mcp-sse/peer"
 )
 
 // everything is a server with all features of mcp-go that a client of HTTP+SSE can meet,
@@ -94,8 +96,8 @@ func (e *everything) hooks() *server.Hooks {
 	h.AddAfterInitialize(func(ctx context.Context, _ any, r *mcp.InitializeRequest, _ *mcp.InitializeResult) {
 		s := server.ClientSessionFromContext(ctx).(server.SessionWithClientInfo)
 		capabilities, err := json.Marshal(s.GetClientCapabilities())
-		e.see("client %s %s, capabilities %s %v, version %s, tenant %v, header %s", s.GetClientInfo().Name, s.GetClientInfo().Version,
-			capabilities, err, r.Params.ProtocolVersion, ctx.Value(tenantKey{}), r.Header.Get("X-Tenant"))
+		e.see("client %s %s, capabilities %s %v, version %s, tenant %v", s.GetClientInfo().Name, s.GetClientInfo().Version,
+			capabilities, err, r.Params.ProtocolVersion, ctx.Value(tenantKey{}))
 	})
 	return h
 }
@@ -144,8 +146,12 @@ func (e *everything) addTools() {
 			return "released", nil
 		}
 	})
-	e.tool("who", func(ctx context.Context, r mcp.CallToolRequest) (string, error) {
-		return fmt.Sprintf("tenant %v, header %s", ctx.Value(tenantKey{}), r.Header.Get("X-Tenant")), nil
+	e.tool("who", func(ctx context.Context, _ mcp.CallToolRequest) (string, error) {
+		passed := ""
+		if p, ok := peer.FromContext(ctx); ok {
+			passed = p.Header.Get("X-Tenant")
+		}
+		return fmt.Sprintf("tenant %v, passed %q", ctx.Value(tenantKey{}), passed), nil
 	})
 	e.AddTaskTool(mcp.NewTool("later", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
 		e.see("task of a session: %t, tenant %v", server.ClientSessionFromContext(ctx) != nil, ctx.Value(tenantKey{}))

@@ -1,7 +1,6 @@
 package mcpgo_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -26,9 +25,8 @@ func FuzzSend(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		answered := make(chan json.RawMessage, 1)
-		conn.(jsonrpc.ResultPusher).PushResults(func(_ int64, result, fault json.RawMessage) { answered <- append(result, fault...) })
-		conn.(jsonrpc.Pusher).Push(func([]byte, error) bool { return true })
+		answered := make(chan []byte, 2)
+		conn.(jsonrpc.Local).Push(func(msg []byte, _ error) { answered <- msg })
 		m, err := jsonrpc.Parse(msg)
 		if err != nil || m.Kind != jsonrpc.Request {
 			_ = conn.Send(msg)
@@ -38,11 +36,12 @@ func FuzzSend(f *testing.F) {
 			return // some tools wait
 		}
 		token, _ := m.Param("_meta", "progressToken")
-		if err := conn.(jsonrpc.RequestSender).SendRequest(m, 7, token); err != nil {
+		if err := conn.(jsonrpc.Local).SendRequest(m, 7, token); err != nil {
 			t.Fatal(err)
 		}
-		if got := <-answered; !json.Valid(got) {
-			t.Errorf("%s: got %s", msg, got)
+		got, err := jsonrpc.Parse(<-answered)
+		if err != nil || got.Kind != jsonrpc.Response || got.ID != "7" {
+			t.Errorf("%s: got %v, %v", msg, got, err)
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -18,22 +17,21 @@ import (
 )
 
 // Server returns an upstream that serves s: each Dial registers a session with s. Several
-// gateways may serve the same s. The sessions that Dial returns implement
-// jsonrpc.ResultPusher and jsonrpc.RequestSender, and can only be used as these.
+// gateways may serve the same s. The sessions that Dial returns can only be used as
+// jsonrpc.Local.
 //
 // The contexts of handlers have the session, as server.ClientSessionFromContext returns
-// it, and with gateway.Options.PassRequest the values of the client's HTTP requests. The
-// headers that gateway.Options.RequestHeaders names are then the Header of mcp-go's
-// requests. A context ends when the client cancels the request, and with the session.
+// it, and with gateway.Options.PassRequest the values of the client's HTTP requests: the
+// headers that gateway.Options.RequestHeaders names are those of peer.FromContext, not the
+// Header of mcp-go's requests. A context ends when the client cancels the request, and
+// with the session.
 //
 // Each request has a goroutine. Notifications of a session are handled one after the other,
 // in order. A handler that panics is answered with the JSON-RPC error -32603, and the panic
 // is logged.
 //
-// A session takes 8 MiB of requests and notifications, and 16,384 requests, at a time. It
-// takes no request while those and the answers that wait for the client hold 8 MiB. An
-// answer over 16 KiB that would wait behind others while the gateway holds all the bytes it
-// may is dropped for an error, server_busy. Close waits up to 2 s for hooks of
+// A session takes 8 MiB of requests and notifications, and 16,384 requests, at a time. A
+// request counts until the gateway has taken its response. Close waits up to 2 s for hooks of
 // OnUnregisterSession, and does not wait for handlers.
 func Server(s *server.MCPServer) upstream.Upstream {
 	return dialer{server: s, log: slog.New(slog.DiscardHandler)}
@@ -43,15 +41,13 @@ func Server(s *server.MCPServer) upstream.Upstream {
 type dialer struct {
 	server *server.MCPServer
 	log    *slog.Logger
-	held   *budget.Account // counts what waits for the server; may be nil
 }
 
-// Observed returns d with sessions that log to l and count their bytes against held.
-func (d dialer) Observed(l *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
+// Observed returns d with sessions that log to l.
+func (d dialer) Observed(l *slog.Logger, _ *metrics.Metrics) jsonrpc.Dialer {
 	if l != nil {
 		d.log = throttle.NewLines().Logger(l)
 	}
-	d.held = held
 	return d
 }
 
@@ -64,7 +60,10 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial mcp-go server: %w", err)
 	}
-	s := &session{dialer: d, id: rand.Text(), done: make(chan struct{})}
+	s := &session{
+		dialer: d, id: rand.Text(), arrived: make(chan []byte, maxArrived),
+		calls: make(map[int64]*call), asked: make(map[int64]chan *jsonrpc.Message),
+	}
 	s.ctx, s.cancel = context.WithCancel(d.server.WithContext(peer.Values(ctx), s))
 	if err := within(ctx, s.register); err != nil {
 		_ = s.Close() // its error is nil

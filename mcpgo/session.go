@@ -2,7 +2,6 @@ package mcpgo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -11,18 +10,20 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 const (
 	// sendLimit bounds the bytes of requests and notifications that one session works
-	// on; a request is taken only if they, and the answers that wait for the client, are
-	// below it. maxCalls bounds the requests: each has a goroutine.
+	// on, maxCalls the requests: each has a goroutine.
 	sendLimit = 8 << 20
 	maxCalls  = 16384
+	// maxArrived bounds the notifications that wait for the server.
+	maxArrived = 1024
+	// maxNotifications is how many notifications may wait for the client. mcp-go drops
+	// more, and reports that to the sender. Its own sessions have the same number.
+	maxNotifications = 100
 	// unregisterTimeout bounds how long Close waits for hooks.
 	unregisterTimeout = 2 * time.Second
 )
@@ -34,34 +35,22 @@ type session struct {
 	state
 	id string
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
-	ctx    context.Context
-	cancel context.CancelFunc
-	done   chan struct{} // closed when the session has ended
+	ctx     context.Context
+	cancel  context.CancelFunc
+	arrived chan []byte // notifications that wait for the server
 
-	// Set before the first message.
-	results func(number int64, result, fault json.RawMessage)
-
-	lock    sync.Mutex // guards all below; not held while calling anyone
-	receive func(msg []byte, err error) bool
-	closed  bool
-	load    int // bytes of calls and arrived
-
-	calls   map[int64]*call // by number; nil: there has been none
-	arrived [][]byte        // notifications that wait for the server
-	handler bool            // a goroutine handles arrived
-
+	lock          sync.Mutex                  // guards all below; not held while calling anyone
+	receive       func(msg []byte, err error) // nil until Push
+	closed        bool
+	load          int // bytes of calls and arrived
+	calls         map[int64]*call
 	notifications chan mcp.JSONRPCNotification // nil until the server asks for it
-	forwarding    bool                         // a goroutine reads from notifications
-	outgoing      []outgoing                   // each has a marker in notifications, or will
-	waiting       int                          // bytes of outgoing
-
-	asked   map[int64]chan *jsonrpc.Message // the server's unanswered requests; nil: there has been none
-	lastAsk int64
+	asked         map[int64]chan *jsonrpc.Message
+	lastAsk       int64
 }
 
 var (
-	_ jsonrpc.ResultPusher                       = (*session)(nil)
-	_ jsonrpc.RequestSender                      = (*session)(nil)
+	_ jsonrpc.Local                              = (*session)(nil)
 	_ server.SessionWithLogging                  = (*session)(nil)
 	_ server.SessionWithTools                    = (*session)(nil)
 	_ server.SessionWithResources                = (*session)(nil)
@@ -89,17 +78,15 @@ func (s *session) unregister() {
 // SessionID returns the id of the session, which is not that of the connection.
 func (s *session) SessionID() string { return s.id }
 
-// PushResults sets the function that gets the answers to requests.
-func (s *session) PushResults(receive func(number int64, result, fault json.RawMessage)) {
-	s.results = receive
-}
-
-// Push sets the function that gets what the server sends by itself.
-func (s *session) Push(receive func(msg []byte, err error) bool) {
+// Push sets the function that gets what the server sends.
+func (s *session) Push(receive func(msg []byte, err error)) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.receive = receive
-	s.forwardLocked()
+	go s.handleArrived() // ends with the session
+	if s.notifications != nil {
+		go s.forward(s.notifications, receive) // as above
+	}
 }
 
 // Recv fails: a session pushes.
@@ -128,42 +115,28 @@ func (s *session) Send(msg []byte) error {
 func (s *session) arrive(msg []byte) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if err := s.takeLocked(len(msg), s.load); err != nil {
+	if err := s.takeLocked(len(msg)); err != nil {
 		return err
 	}
-	s.arrived = append(s.arrived, msg)
-	if !s.handler {
-		s.handler = true
-		go s.handleArrived() // ends when none waits
+	select {
+	case s.arrived <- msg:
+		return nil
+	default:
+		s.load -= len(msg)
+		return jsonrpc.ErrBusy
 	}
-	return nil
 }
 
 // handleArrived passes notifications to the server, in order.
 func (s *session) handleArrived() {
-	defer func() { // a handler may end the goroutine
-		s.lock.Lock()
-		defer s.lock.Unlock()
-		if s.handler = len(s.arrived) > 0; s.handler {
-			go s.handleArrived() // as this one
+	for {
+		select {
+		case msg := <-s.arrived:
+			s.handleNotification(msg)
+		case <-s.ctx.Done():
+			return
 		}
-	}()
-	for msg := s.nextArrived(); msg != nil; msg = s.nextArrived() {
-		s.handleNotification(msg)
 	}
-}
-
-func (s *session) nextArrived() []byte {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if len(s.arrived) == 0 {
-		s.arrived = nil
-		return nil
-	}
-	msg := s.arrived[0]
-	s.arrived[0] = nil
-	s.arrived = s.arrived[1:]
-	return msg
 }
 
 func (s *session) handleNotification(msg []byte) {
@@ -173,41 +146,110 @@ func (s *session) handleNotification(msg []byte) {
 		}
 		s.lock.Lock()
 		defer s.lock.Unlock()
-		s.giveLocked(len(msg))
+		s.load -= len(msg)
 	}()
 	s.server.HandleMessage(s.ctx, msg)
 }
 
-// takeLocked takes n bytes for a message to the server, beside load bytes.
-func (s *session) takeLocked(n, load int) error {
+// takeLocked takes n bytes for a message to the server.
+func (s *session) takeLocked(n int) error {
 	switch {
 	case s.closed:
 		return jsonrpc.ErrClosed
-	case load > 0 && load+n > sendLimit:
+	case s.load > 0 && s.load+n > sendLimit:
 		return jsonrpc.ErrBusy
-	case load+n <= budget.Free:
-		s.held.Force(n) // it may be what ends other work
-	case !s.held.Take(n, metrics.HeldSend):
-		return budget.ErrBusy
 	}
 	s.load += n
 	return nil
 }
 
-func (s *session) giveLocked(n int) {
-	s.load -= n
-	s.held.Give(n)
+// push passes a message on after all notifications that the server sent before. It may
+// wait for the client. It fails if the session has ended, or has no receiver yet.
+func (s *session) push(msg []byte) error {
+	s.lock.Lock()
+	receive, closed, notifications := s.receive, s.closed, s.notifications
+	s.lock.Unlock()
+	switch {
+	case closed || receive == nil:
+		return jsonrpc.ErrClosed
+	case notifications == nil:
+		receive(msg, nil)
+		return nil
+	}
+	taken := make(chan struct{})
+	select {
+	case notifications <- ordered(func() { receive(msg, nil); close(taken) }):
+	case <-s.ctx.Done():
+		return jsonrpc.ErrClosed
+	}
+	select {
+	case <-taken:
+		return nil
+	case <-s.ctx.Done():
+		return jsonrpc.ErrClosed
+	}
+}
+
+// orderedKey marks the notifications of ordered. No handler can send it: it is a Go value.
+const orderedKey = "mcp-sse/ordered"
+
+// ordered returns an item of the channel of notifications that calls deliver in its turn.
+func ordered(deliver func()) mcp.JSONRPCNotification {
+	return mcp.JSONRPCNotification{Notification: mcp.Notification{
+		Params: mcp.NotificationParams{AdditionalFields: map[string]any{orderedKey: deliver}},
+	}}
+}
+
+// NotificationChannel returns the channel for notifications to the client.
+func (s *session) NotificationChannel() chan<- mcp.JSONRPCNotification {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.notifications == nil {
+		s.notifications = make(chan mcp.JSONRPCNotification, maxNotifications)
+		if s.receive != nil {
+			go s.forward(s.notifications, s.receive) // ends with the session
+		}
+	}
+	return s.notifications
+}
+
+// forward passes on what comes in the channel, in order.
+func (s *session) forward(notifications <-chan mcp.JSONRPCNotification, receive func([]byte, error)) {
+	for {
+		select {
+		case n := <-notifications:
+			s.pass(n, receive)
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *session) pass(n mcp.JSONRPCNotification, receive func([]byte, error)) {
+	if deliver, ok := n.Params.AdditionalFields[orderedKey].(func()); ok {
+		deliver()
+		return
+	}
+	msg, err := encode(n)
+	if err != nil {
+		s.log.Warn("notification has no JSON form", "method", n.Method, "err", err)
+		return
+	}
+	receive(msg, nil)
 }
 
 // Close ends the session: the contexts of its handlers end, and the server forgets it.
 func (s *session) Close() error {
-	if !s.end() {
+	s.lock.Lock()
+	closed, receive := s.closed, s.receive
+	s.closed = true
+	s.lock.Unlock()
+	if closed {
 		return nil
 	}
 	s.cancel()
-	close(s.done)
-	if s.receive != nil {
-		s.receive(nil, jsonrpc.ErrClosed)
+	if receive != nil {
+		receive(nil, jsonrpc.ErrClosed)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), unregisterTimeout)
 	defer cancel()
@@ -215,23 +257,4 @@ func (s *session) Close() error {
 		s.log.Warn("session not unregistered cleanly", "err", err)
 	}
 	return nil
-}
-
-// end is the locked step of Close. It reports whether the session has ended now.
-func (s *session) end() bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if s.closed {
-		return false
-	}
-	s.closed = true
-	for _, msg := range s.arrived {
-		s.giveLocked(len(msg))
-	}
-	for _, o := range s.outgoing {
-		s.removeLocked(o.call)
-	}
-	s.leaveLocked(s.waiting)
-	s.arrived, s.outgoing = nil, nil
-	return true
 }

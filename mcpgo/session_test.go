@@ -19,7 +19,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/mcpgo"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -95,15 +94,6 @@ func TestSessionsLeaveNothing(t *testing.T) {
 	}
 }
 
-// A session without notifications has no goroutine: the bubble would not end with one.
-func TestIdleSessionHasNoGoroutine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for range 50 {
-			_ = session(t, mcpgo.Server(echo()))
-		}
-	})
-}
-
 func TestNoServer(t *testing.T) {
 	if _, err := mcpgo.Server(nil).Dial(t.Context()); err == nil || !strings.Contains(err.Error(), "there is no server") {
 		t.Errorf("got %v", err)
@@ -137,8 +127,8 @@ func odd() *server.MCPServer {
 func TestOddHandlers(t *testing.T) {
 	var log bytes.Buffer
 	up := mcpgo.Server(odd()).(interface {
-		Observed(*slog.Logger, *metrics.Metrics, *budget.Account) jsonrpc.Dialer
-	}).Observed(slog.New(slog.NewTextHandler(&log, nil)), nil, nil)
+		Observed(*slog.Logger, *metrics.Metrics) jsonrpc.Dialer
+	}).Observed(slog.New(slog.NewTextHandler(&log, nil)), nil)
 	s := session(t, up)
 	defer s.Close(errors.New("over"))
 	for tool, want := range map[string]string{
@@ -166,11 +156,8 @@ func TestOddNotificationHandlers(t *testing.T) {
 		srv.AddNotificationHandler("notifications/n", func(_ context.Context, n mcp.JSONRPCNotification) {
 			i := int(n.Params.AdditionalFields["i"].(float64))
 			got = append(got, i)
-			switch i % 3 {
-			case 1:
+			if i%3 == 1 {
 				panic("boom")
-			case 2:
-				runtime.Goexit()
 			}
 		})
 		s := session(t, mcpgo.Server(srv))
@@ -261,31 +248,26 @@ func TestOddHooks(t *testing.T) {
 	}
 }
 
-// A session takes a bounded amount of work, and gives back what it takes of the budget.
+// A session takes a bounded amount of work.
 func TestSessionIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		held := budget.New(64<<20, nil)
 		srv := server.NewMCPServer("x", "1")
 		srv.AddTool(mcp.NewTool("stuck"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
 		srv.AddNotificationHandler("notifications/stuck", func(ctx context.Context, _ mcp.JSONRPCNotification) { <-ctx.Done() })
-		up := mcpgo.Server(srv).(interface {
-			Observed(*slog.Logger, *metrics.Metrics, *budget.Account) jsonrpc.Dialer
-		}).Observed(nil, nil, held)
-		conn, err := up.Dial(t.Context())
+		conn, err := mcpgo.Server(srv).Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn.(jsonrpc.ResultPusher).PushResults(func(int64, json.RawMessage, json.RawMessage) {})
-		conn.(jsonrpc.Pusher).Push(func([]byte, error) bool { return true })
+		conn.(jsonrpc.Local).Push(func([]byte, error) {})
 		request := func(number int64, size int) error {
 			m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stuck","x":"` + strings.Repeat("x", size) + `"}}`))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return conn.(jsonrpc.RequestSender).SendRequest(m, number, jsonrpc.Place{})
+			return conn.(jsonrpc.Local).SendRequest(m, number, jsonrpc.Place{})
 		}
 		var last error
 		sent := int64(0)
@@ -302,223 +284,12 @@ func TestSessionIsBounded(t *testing.T) {
 			t.Error(err)
 		}
 		synctest.Wait()
-		if held.Check(metrics.HeldSend) || !held.Take(48<<20, metrics.HeldSend) {
-			t.Error("the budget is not given back")
-		}
 		for _, err := range []error{request(200, 1), conn.Send(jsonrpc.NewNotification("x", nil)), conn.Send(jsonrpc.NewResult("1", json.RawMessage("1"))), conn.Close()} {
 			if err != nil && !errors.Is(err, jsonrpc.ErrClosed) {
 				t.Errorf("after Close: %v", err)
 			}
 		}
 	})
-}
-
-// The answers that wait for a slow client count against its session and the budget: over
-// 8 MiB the session takes no calls, but all else, until the client reads.
-func TestWaitingAnswersAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const limit, total = 8 << 20, 32 << 20
-		held := budget.New(total, nil)
-		c := newSlow(t, held)
-		defer c.end()
-		waiting := c.fill(t)
-		if waiting != limit/bigSize {
-			t.Errorf("%d answers wait, want %d: they have %d bytes", waiting, limit/bigSize, limit)
-		}
-		if held.TakeAny(total-limit, metrics.HeldSend) {
-			t.Error("the waiting answers are not counted")
-		}
-		for _, method := range []string{"notifications/n", "notifications/cancelled"} {
-			if err := c.conn.Send(jsonrpc.NewNotification(method, json.RawMessage(`{"requestId":1}`))); err != nil {
-				t.Errorf("%s: %v, want it taken beside the waiting answers", method, err)
-			}
-		}
-		c.read()
-		synctest.Wait()
-		if got, want := c.log(), strings.Repeat("n a ", waiting+1); got != want {
-			t.Errorf("the client got %s, want %s", got, want)
-		}
-		if err := c.call(); err != nil {
-			t.Errorf("after the client has read: %v", err)
-		}
-		if !held.TakeAny(total, metrics.HeldSend) {
-			t.Error("the budget is not given back")
-		}
-	})
-}
-
-// The end of a session gives back what the answers have that wait then.
-func TestEndDropsWaitingAnswers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const total = 4 << 20
-		held := budget.New(total, nil)
-		c := newSlow(t, held)
-		for range 5 {
-			if err := c.call(); err != nil {
-				t.Error(err)
-			}
-		}
-		if held.TakeAny(total-4*bigSize, metrics.HeldSend) {
-			t.Error("the waiting answers are not counted")
-		}
-		c.end()
-		synctest.Wait()
-		if !held.TakeAny(total, metrics.HeldSend) {
-			t.Error("the budget is not given back")
-		}
-	})
-}
-
-// When many calls return at once to a client that does not read, answers over the budget
-// are dropped, each for an error: all calls are answered, and small answers stay.
-func TestBurstOfAnswersIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const total, calls = 2 << 20, 20
-		held := budget.New(total, nil)
-		c := newSlow(t, held)
-		defer c.end()
-		for range calls {
-			c.begin(t, "together")
-		}
-		synctest.Wait()
-		close(c.together)
-		synctest.Wait()
-		c.begin(t, "small")
-		synctest.Wait()
-		if !held.TakeAny(bigSize/2, metrics.HeldSend) {
-			t.Error("the answers hold more than the budget and a small one")
-		}
-		held.Give(bigSize / 2)
-		c.read()
-		synctest.Wait()
-		got := c.log()
-		if n := strings.Count(got, "a "); n < total/bigSize || n > total/bigSize+2 || n+strings.Count(got, "busy ") != calls+1 {
-			t.Errorf("the client got %s, want %d answers, the rest server_busy", got, total/bigSize)
-		}
-		if !strings.HasSuffix(got, "n a ") {
-			t.Errorf("the client got %s, want the small answer at the end", got)
-		}
-		if !held.TakeAny(total, metrics.HeldSend) {
-			t.Error("the budget is not given back")
-		}
-	})
-}
-
-// bigSize is the size of the text that the tool big returns.
-const bigSize = 256 << 10
-
-// slow is a session with the tool big, of a client that takes no answer until read. It has
-// a notification channel.
-type slow struct {
-	conn jsonrpc.Conn
-	read func()
-	last int64 // number of the last call
-
-	together chan struct{} // until it is closed, handlers of the tool together wait
-
-	mu  sync.Mutex
-	got strings.Builder // n for each notification, a for each answer
-}
-
-func newSlow(t *testing.T, held *budget.Account) *slow {
-	t.Helper()
-	srv := server.NewMCPServer("x", "1")
-	together := make(chan struct{})
-	for tool, size := range map[string]int{"big": bigSize, "together": bigSize, "small": 1} {
-		srv.AddTool(mcp.NewTool(tool), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			if tool == "together" {
-				<-together
-			}
-			return mcp.NewToolResultText(strings.Repeat("x", size)), srv.SendNotificationToClient(ctx, "notifications/x", nil)
-		})
-	}
-	conn, err := mcpgo.Server(srv).(interface {
-		Observed(*slog.Logger, *metrics.Metrics, *budget.Account) jsonrpc.Dialer
-	}).Observed(nil, nil, held).Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	reads := make(chan struct{})
-	c := &slow{conn: conn, together: together, read: sync.OnceFunc(func() { close(reads) })}
-	conn.(jsonrpc.ResultPusher).PushResults(func(number int64, _, fault json.RawMessage) {
-		if number > 1 {
-			<-reads
-		}
-		if bytes.Contains(fault, []byte(`"server_busy"`)) {
-			c.note("busy ")
-			return
-		}
-		c.note("a ")
-	})
-	conn.(jsonrpc.Pusher).Push(func(msg []byte, _ error) bool {
-		if msg != nil {
-			c.note("n ")
-		}
-		return true
-	})
-	if err := c.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":` + helloParams + `}`); err != nil {
-		t.Fatal(err)
-	}
-	synctest.Wait()
-	c.got.Reset()
-	return c
-}
-
-// end ends the session, whose client then takes the answer that is on its way.
-func (c *slow) end() {
-	_ = c.conn.Close() // its error is nil
-	c.read()
-}
-
-func (c *slow) note(what string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.got.WriteString(what)
-}
-
-func (c *slow) log() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.got.String()
-}
-
-func (c *slow) send(msg string) error {
-	m, err := jsonrpc.Parse([]byte(msg))
-	if err != nil {
-		return err
-	}
-	c.last++
-	return c.conn.(jsonrpc.RequestSender).SendRequest(m, c.last, jsonrpc.Place{})
-}
-
-// begin calls a tool.
-func (c *slow) begin(t *testing.T, tool string) {
-	t.Helper()
-	if err := c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `"}}`); err != nil {
-		t.Error(err)
-	}
-}
-
-// call calls big, and waits until the handler has returned.
-func (c *slow) call() error {
-	err := c.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"big"}}`)
-	synctest.Wait()
-	return err
-}
-
-// fill calls big until the session is busy. It returns how many answers wait, beside the one that is on its way.
-func (c *slow) fill(t *testing.T) int {
-	t.Helper()
-	for n := range 200 {
-		if err := c.call(); err != nil {
-			if !errors.Is(err, jsonrpc.ErrBusy) {
-				t.Errorf("got %v, want ErrBusy", err)
-			}
-			return n - 1
-		}
-	}
-	t.Fatal("the session took 200 calls whose answers the client does not read")
-	return 0
 }
 
 // A closed session takes nothing; a session takes no request by Send, and gives nothing
@@ -539,62 +310,80 @@ func TestSendRefuses(t *testing.T) {
 	}
 }
 
+// linked is a session without a gateway, and what it has received.
+type linked struct {
+	conn jsonrpc.Local
+	last int64 // number of the last request
+
+	mu        sync.Mutex // guards what follows
+	answers   map[jsonrpc.ID][]string
+	delivered []string
+}
+
+func dialSession(t *testing.T, srv *server.MCPServer) *linked {
+	t.Helper()
+	conn, err := mcpgo.Server(srv).Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &linked{conn: conn.(jsonrpc.Local), answers: make(map[jsonrpc.ID][]string)}
+	c.conn.Push(c.receive)
+	c.request(t, "initialize", helloParams)
+	synctest.Wait()
+	return c
+}
+
+func (c *linked) receive(msg []byte, err error) {
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := jsonrpc.Parse(msg)
+	switch token, _ := jsonrpc.Member(m.Params(), "progressToken"); {
+	case err != nil:
+		c.delivered = append(c.delivered, "invalid: "+string(msg))
+	case m.Kind == jsonrpc.Response:
+		c.answers[m.ID] = append(c.answers[m.ID], string(msg))
+	case token != nil && len(c.answers[jsonrpc.ID(token)]) > 0:
+		c.delivered = append(c.delivered, "late: "+string(msg))
+	default:
+		c.delivered = append(c.delivered, string(msg))
+	}
+}
+
+// request sends a request, unless the session is over.
+func (c *linked) request(t *testing.T, method, params string) {
+	t.Helper()
+	m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":"x","method":"` + method + `","params":` + params + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.last++
+	token, _ := m.Param("_meta", "progressToken")
+	if err := c.conn.SendRequest(m, c.last, token); err != nil {
+		t.Error(err)
+	}
+}
+
 // Two gateways may serve one server.
 func TestTwoUpstreamsOverOneServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := server.NewMCPServer("x", "1")
-		clients := [2]*recorder{}
-		for i := range clients {
-			s := session(t, mcpgo.Server(srv))
-			defer s.Close(errors.New("over"))
-			clients[i] = &recorder{answers: make(map[jsonrpc.ID][]string)}
-			s.Attach(clients[i], "c", "")
-		}
+		clients := []*linked{dialSession(t, srv), dialSession(t, srv)}
 		srv.SendNotificationToAllClients("notifications/all", nil)
 		synctest.Wait()
 		for i, c := range clients {
 			if len(c.delivered) != 1 {
 				t.Errorf("client %d got %q", i, c.delivered)
 			}
+			_ = c.conn.Close()
 		}
 	})
 }
 
-// recorder is a client that keeps what it gets. It is safe for concurrent use.
-type recorder struct {
-	mu        sync.Mutex
-	answers   map[jsonrpc.ID][]string
-	delivered []string
-}
-
-func (r *recorder) note(id jsonrpc.ID, what string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answers[id] = append(r.answers[id], what)
-}
-
-func (r *recorder) Answer(id jsonrpc.ID, response []byte, _ string)        { r.note(id, string(response)) }
-func (r *recorder) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) { r.note(id, errorType) }
-func (r *recorder) Lost(m *jsonrpc.Message, _ *jsonrpc.Error)              { r.note(m.ID, "lost") }
-func (r *recorder) Serves(*jsonrpc.Message) bool                           { return true }
-func (r *recorder) Deliver(_ string, _ jsonrpc.ID, msg []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	m, err := jsonrpc.Parse(msg)
-	if err != nil {
-		r.delivered = append(r.delivered, "invalid: "+string(msg))
-		return
-	}
-	token, _ := jsonrpc.Member(m.Params(), "progressToken")
-	if owner := jsonrpc.ID(token); owner != "" && len(r.answers[owner]) > 0 {
-		r.delivered = append(r.delivered, "late: "+string(msg))
-		return
-	}
-	r.delivered = append(r.delivered, string(msg))
-}
-
-// Whatever clients send and cancel, and whenever the session ends, each request is answered
-// once, with its own id and text, after all its progress.
+// Whatever clients send and cancel, each request is answered once, with its own text,
+// after all its progress.
 func TestEachRequestIsAnsweredOnce(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -627,48 +416,37 @@ func worker() *server.MCPServer {
 }
 
 func playRandomly(t *testing.T, r *rand.Rand) {
-	s := session(t, mcpgo.Server(worker()))
-	client := &recorder{answers: make(map[jsonrpc.ID][]string)}
-	caller := s.Attach(client, "c", "")
-	total := 1 + r.IntN(40)
+	c := dialSession(t, worker())
+	total := int64(1 + r.IntN(40))
 	for i := range total {
-		id := fmt.Sprint(1000 + i)
+		n := i + 2 // initialize was 1
 		then := []string{"", "", "", "panic", "wait", "ask"}[r.IntN(6)]
-		forward(t, caller, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"work","_meta":{"progressToken":%s},`+
-			`"arguments":{"progress":%d,"sleep":%d,"then":%q,"text":"text of %s"}}}`, id, id, r.IntN(4), r.IntN(50), then, id))
+		c.request(t, "tools/call", fmt.Sprintf(`{"name":"work","_meta":{"progressToken":"x"},"arguments":{"progress":%d,"sleep":%d,"then":%q,"text":"text of %d"}}`,
+			r.IntN(4), r.IntN(50), then, n))
 		if r.IntN(3) == 0 {
-			forward(t, caller, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 1000+r.IntN(i+1)))
+			_ = c.conn.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 2+r.Int64N(n-1)))
 		}
 		time.Sleep(time.Duration(r.IntN(5)) * time.Millisecond)
 	}
-	time.Sleep(time.Duration(r.IntN(80)) * time.Millisecond)
-	s.Close(errors.New("over"))
-	<-s.Done()
-	time.Sleep(time.Second) // handlers that sleep return
+	for n := range total {
+		_ = c.conn.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, n+2))
+	}
+	time.Sleep(time.Second)
 	synctest.Wait()
-	for i := range total {
-		id := jsonrpc.ID(fmt.Sprint(1000 + i))
-		got := client.answers[id]
+	for n := int64(2); n < total+2; n++ {
+		got := c.answers[jsonrpc.NumberID(n)]
 		if len(got) != 1 {
-			t.Errorf("request %s has the answers %q", id, got)
+			t.Errorf("request %d has the answers %q", n, got)
 			continue
 		}
-		if strings.Contains(got[0], "result") && !strings.Contains(got[0], `"text of `+string(id)+`"`) {
-			t.Errorf("request %s got %s", id, got[0])
+		if strings.Contains(got[0], "result") && !strings.Contains(got[0], fmt.Sprintf(`"text of %d"`, n)) {
+			t.Errorf("request %d got %s", n, got[0])
 		}
 	}
-	for _, msg := range client.delivered {
+	for _, msg := range c.delivered {
 		if strings.HasPrefix(msg, "late") || strings.HasPrefix(msg, "invalid") {
 			t.Error(msg)
 		}
 	}
-}
-
-func forward(t *testing.T, c *multiplex.Caller, msg string) {
-	t.Helper()
-	m, err := jsonrpc.Parse([]byte(msg))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = c.Forward(m) // it fails when the session is over
+	_ = c.conn.Close()
 }

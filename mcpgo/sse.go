@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
@@ -15,10 +14,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
-const (
-	maxHeaderBytes = 32 << 10 // of the head of a request to what Start serves
-	maxKeptHeader  = 8 << 10  // of the header that the context of a request keeps
-)
+// maxHeaderBytes bounds the head of a request to what Start serves.
+const maxHeaderBytes = 32 << 10
 
 // Option configures an SSEServer.
 type Option func(*config)
@@ -69,8 +66,9 @@ type SSEServer struct {
 // NewSSEServer returns an SSEServer for s, in place of server.NewSSEServer. It panics if s
 // is nil, and if options are wrong or contradict each other: the panic names them all.
 //
-// Handlers see the values of the context of the client's POST, and its headers as the
-// Header of mcp-go's requests. The stream is at /sse, and so are the POSTs, with the
+// Handlers see the values of the context of the client's POST. The Header of mcp-go's
+// requests is empty: WithSSEContextFunc can put what a handler needs into the context,
+// and gateway.Options.RequestHeaders names headers for peer.FromContext. The stream is at /sse, and so are the POSTs, with the
 // connection in the query: clients learn that from the stream. So these options of mcp-go
 // have no counterpart:
 //
@@ -143,25 +141,7 @@ func (c config) requestContext(r *http.Request) (context.Context, error) {
 	if c.contextFunc != nil {
 		ctx = c.contextFunc(ctx, r)
 	}
-	if key := headerKey(); key != nil {
-		ctx = context.WithValue(ctx, key, keptHeader(r))
-	}
 	return ctx, nil
-}
-
-// keptHeader returns a copy of the header of a request for as long as its context is kept:
-// until the answer, or with the stream of a GET. It is empty over maxKeptHeader.
-func keptHeader(r *http.Request) http.Header {
-	size, kept := 0, make(http.Header, len(r.Header))
-	for name, values := range r.Header {
-		for _, value := range values {
-			if size += len(name) + len(value); size > maxKeptHeader {
-				return http.Header{}
-			}
-			kept[strings.Clone(name)] = append(kept[name], strings.Clone(value)) // not parts of the whole head
-		}
-	}
-	return kept
 }
 
 // ServeHTTP serves the stream and the messages at the one path of the stream, and answers

@@ -98,7 +98,7 @@ func TestSharedSession(t *testing.T) {
 	for range 2 {
 		c := open(t, client, url, "{}", http.Header{"X-Tenant": {"acme"}})
 		got, err := c.call(call("5", "who", "{}"), "5")
-		if err != nil || !strings.Contains(got, `tenant \u003cnil\u003e, header "`) {
+		if err != nil || !strings.Contains(got, `tenant \u003cnil\u003e, passed \"\"`) {
 			t.Errorf("got %s, %v", got, err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestRequestHeaders(t *testing.T) {
 	url := listen(t, g, func() { shutdown(t, g) })
 	c := open(t, httpClient(t), url, "{}", nil)
 	c.header = http.Header{"X-Tenant": {"acme"}}
-	if got, err := c.call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got, "header acme") {
+	if got, err := c.call(call("5", "who", "{}"), "5"); err != nil || !strings.Contains(got, `passed \"acme\"`) {
 		t.Errorf("got %s, %v", got, err)
 	}
 }
@@ -265,31 +265,5 @@ func TestConnectionsLeaveNothing(t *testing.T) {
 	s.Close()
 	if n := count(); n != 0 {
 		t.Errorf("%d sessions are registered", n)
-	}
-}
-
-// What a connection keeps of the head of its GET is bounded: nothing over 8 KiB.
-func TestHeaderOfAGETIsBounded(t *testing.T) {
-	seen := make(chan int, 1)
-	hooks := &server.Hooks{}
-	hooks.AddBeforeInitialize(func(_ context.Context, _ any, r *mcp.InitializeRequest) { seen <- len(r.Header.Get("X-Long")) })
-	h := mcpgo.NewSSEServer(server.NewMCPServer("x", "1", server.WithHooks(hooks)))
-	srv := httptest.NewServer(h)
-	t.Cleanup(srv.Close)
-	t.Cleanup(func() { _ = h.Shutdown(context.Background()) }) // says nothing here
-	for _, n := range []int{1000, 9000} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/sse", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("X-Long", strings.Repeat("x", n))
-		res, err := srv.Client().Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		if got, want := <-seen, n%9000; got != want {
-			t.Errorf("a header of %d bytes: the hook sees %d, want %d", n, got, want)
-		}
 	}
 }

@@ -174,8 +174,8 @@ func (s *Session) takeNext() (e *entry, d decision, m *jsonrpc.Message) {
 // no longer in the table, and the caller must answer it. It does not fail if somebody else
 // has answered it.
 func (s *Session) send(e *entry, m *jsonrpc.Message) (err error) {
-	if s.sender != nil {
-		err = s.sender.SendRequest(m, e.id, e.tokenAt)
+	if s.local != nil {
+		err = s.local.SendRequest(m, e.id, e.tokenAt)
 	} else {
 		err = s.conn.Send(m.WithNumber(e.id, e.tokenAt))
 	}
@@ -397,9 +397,4 @@ func (s *Session) failTooLong() {
 func (s *Session) failUnusable(e *entry, message string) {
 	s.opts.Limited.Warn("server sent an unusable answer", "method", shortText(e.method), "why", message)
 	e.fail(jsonrpc.ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
-}
-
-// receiveResult is receiveResponse for a response that comes in parts.
-func (s *Session) receiveResult(number int64, result, fault json.RawMessage) {
-	s.receiveResponse(jsonrpc.NewResponse(wireID(number), result, fault))
 }

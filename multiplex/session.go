@@ -48,7 +48,7 @@ type Options struct {
 // Session is one session with an MCP server. It is safe for concurrent use.
 type Session struct {
 	conn   jsonrpc.Conn
-	sender jsonrpc.RequestSender // conn, if it is one; else nil
+	local  jsonrpc.Local // conn, if it is one; else nil
 	opts   Options
 	done   chan struct{} // closed when the session has ended
 	served atomic.Bool   // the server has answered a client
@@ -70,13 +70,10 @@ type Session struct {
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
 	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry)}
-	s.sender, _ = conn.(jsonrpc.RequestSender)
-	if c, ok := conn.(jsonrpc.ResultPusher); ok {
-		c.PushResults(s.receiveResult)
-	}
 	switch c := conn.(type) {
-	case jsonrpc.Pusher:
-		c.Push(func(data []byte, err error) bool { return s.handleRecv(data, "", err) })
+	case jsonrpc.Local:
+		s.local = c
+		c.Push(func(data []byte, err error) { s.handleRecv(data, "", err) })
 	case jsonrpc.Attributed:
 		go s.read(c.RecvFor) // ends with the Conn, at the latest on Close
 	default:

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
-	"github.com/mcp-sse/mcp-sse/internal/stack"
 )
 
 // Handler serves the transport. It is an http.Handler, safe for concurrent use.
@@ -39,7 +38,6 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Ha
 // ServeHTTP serves GET /sse and POST /sse/{id}/message under the prefix, or with
 // SinglePath both at any path.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	stack.Grow() // a TCP connection has a goroutine of its own, whose first request this may be
 	if h.opts.SinglePath {
 		h.serveSinglePath(w, r)
 		return

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -136,21 +135,22 @@ func writeError(written <-chan error) error {
 	}
 }
 
-// read passes the lines of a client on, until in ends. A line that is no message, and one
-// over the limit, is answered with an error.
+// read passes the lines of a client on, until in ends. It answers a line that is no
+// message, and one over the limit, with an error.
 func read(in io.Reader, c *connstate.Connection, o Options) error {
 	lines := bufio.NewReaderSize(in, 64<<10)
 	for {
-		line, err := readLine(lines, o.MaxMessageBytes)
+		line, err := jsonrpc.ReadLine(lines, o.MaxMessageBytes)
 		switch {
-		case errors.Is(err, errTooLong):
+		case errors.Is(err, jsonrpc.ErrTooLong):
 			o.Metrics.PostRejected(metrics.PostTooLarge)
-			refuseCut(c, err, o.MaxMessageBytes)
+			refuse(c, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over %d bytes", o.MaxMessageBytes))
+			err = jsonrpc.SkipLine(lines)
 		case len(line) > 0:
 			receive(line, c, o)
 		}
 		switch {
-		case err == nil || errors.Is(err, errTooLong):
+		case err == nil:
 		case errors.Is(err, io.EOF):
 			return nil
 		default:
@@ -188,74 +188,4 @@ func receive(line []byte, c *connstate.Connection, o Options) {
 // refuse answers a message that was not taken.
 func refuse(c *connstate.Connection, id jsonrpc.ID, e *jsonrpc.Error) {
 	c.RespondNow(id, jsonrpc.NewError(id, e))
-}
-
-// refuseCut answers a line over the limit: under the id of its request, if its ends show
-// that, and under null if they show nothing. It answers no notification and no response.
-func refuseCut(c *connstate.Connection, err error, limit int) {
-	var m jsonrpc.Cut
-	if cut, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
-		m = jsonrpc.ParseCut(cut.Head, cut.Tail)
-	}
-	e := jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the message is over %d bytes", limit)
-	switch m.Kind {
-	case jsonrpc.Request:
-		refuse(c, m.ID, e)
-	case jsonrpc.Invalid:
-		refuse(c, jsonrpc.Null, e)
-	}
-}
-
-var errTooLong = jsonrpc.ErrTooLong
-
-// endBytes is how much is kept of each end of a line over the limit.
-const endBytes = 4 << 10
-
-// readLine returns the next line without its end, which then belongs to the caller. It
-// skips a line over the limit, and fails with errTooLong. The last line may lack its end
-// and come with io.EOF.
-func readLine(in *bufio.Reader, limit int) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > limit+len("\r\n") {
-			return nil, skipLine(in, line, err)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		if line = trim(line); len(line) > limit {
-			return nil, skipLine(in, line, err)
-		}
-		return line, err
-	}
-}
-
-// skipLine reads on to the end of the line, of which so much has come, the last part of it
-// with err. It keeps the ends of the line for its error.
-func skipLine(in *bufio.Reader, line []byte, err error) error {
-	head := line[:min(endBytes, len(line))]
-	tail := last(line)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		var part []byte
-		part, err = in.ReadSlice('\n')
-		tail = last(append(tail, last(part)...))
-	}
-	long := &jsonrpc.TooLongError{Head: slices.Clone(head), Tail: slices.Clone(trim(tail))}
-	if err == nil {
-		return long
-	}
-	return errors.Join(long, err)
-}
-
-// last returns the last endBytes of p.
-func last(p []byte) []byte { return p[max(0, len(p)-endBytes):] }
-
-// trim returns the line without its end.
-func trim(line []byte) []byte {
-	for n := len(line); n > 0 && (line[n-1] == '\n' || line[n-1] == '\r'); n-- {
-		line = line[:n-1]
-	}
-	return line
 }

@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"log/slog"
-	"strconv"
 	"sync"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
@@ -24,68 +21,59 @@ const maxRunning = 16384
 // Handle serves in process: a session calls the function for each message, and the
 // value that it returns is the response.
 //
-// For a request, the session calls the function in a goroutine that runs nothing else
-// meanwhile. In a session of Streamable HTTP this is often the goroutine of the client's
-// POST. The context ends when the client cancels the request (notifications/cancelled),
-// when the function has returned, and when the session is closed. For a notification, and
-// for a response to a request of the server, the function runs before Send returns, which
-// keeps their order: it must return promptly. The context ends with the session, the
-// returned value is dropped, and Send returns a panic as an error.
+// For a request, the session calls the function in a new goroutine. The context ends when
+// the client cancels the request (notifications/cancelled), when the function has
+// returned, and when the session is closed. For a notification, and for a response to a
+// request of the server, the function runs before Send returns, which keeps their order:
+// it must return promptly. The context ends with the session, the returned value is
+// dropped, and Send returns a panic as an error.
 //
 // A json.RawMessage or []byte is sent unchanged, and belongs to the session from then
 // on. json.Marshal encodes any other value. A response must have the id of its request.
 // A request is always answered: nil, a value without a JSON form and a panic become a
 // JSON-RPC error with code -32603 that names them.
-//
-// A session has no goroutine while it handles no request. Behind a gateway, up to 64
-// goroutines wait for the next requests while sessions are open.
 type Handle func(ctx context.Context, msg json.RawMessage) any
 
 // Dial opens a session. It fails only when ctx has ended. The contexts of the function
 // have the values of ctx that peer.Values returns, and for a request before them those of
 // its HTTP request; both only with gateway.Options.PassRequest.
 //
-// Send fails with jsonrpc.ErrBusy while the requests in work and the responses that wait
-// for Recv hold 8 MiB, or 16,384 requests are in work. Close ends the contexts of all
-// requests and returns at once, without waiting for the functions. What they return
-// later is dropped.
-func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, nil, nil) }
-
-// Observed returns h with sessions that count their requests in work against held, and
-// share the goroutines that run them.
-func (h Handle) Observed(_ *slog.Logger, _ *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
-	shared := &workers{}
-	return dialFunc(func(ctx context.Context) (jsonrpc.Conn, error) { return h.dial(ctx, held, shared) })
-}
-
-func (h Handle) dial(ctx context.Context, budget *budget.Account, w *workers) (jsonrpc.Conn, error) {
+// Send fails with jsonrpc.ErrBusy while the requests in work hold 8 MiB, or are 16,384. A
+// request is in work until its response is received, or waits for Recv in a queue of
+// 8 MiB. Close ends the contexts of all requests and returns at once,
+// without waiting for the functions. What they return later is dropped.
+func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial handler: %w", err)
 	}
-	c := &handleConn{fn: h, budget: budget, workers: w}
-	c.ready.L = &c.mu
+	c := &handleConn{fn: h, answers: buffer.NewQueue(buffer.SendLimit), running: make(map[jsonrpc.ID]*call)}
 	c.ctx, c.cancel = context.WithCancel(peer.Values(ctx))
-	w.join()
 	return c, nil
 }
 
 // handleConn is one session of a Handle.
 type handleConn struct {
 	fn      Handle
-	budget  *budget.Account
-	workers *workers
+	answers *buffer.Queue
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
 	cancel context.CancelFunc
 
 	mu      sync.Mutex // guards all below
-	ready   sync.Cond  // there is an answer, or the session is closed
-	answers buffer.FIFO
-	running *call                    // the requests in work: a doubly linked list
-	count   int                      // of running
-	held    int                      // bytes of running
-	receive func([]byte, error) bool // gets the answers; nil: Recv returns them
+	running map[jsonrpc.ID]*call
+	bytes   int                 // of running
+	receive func([]byte, error) // gets the answers; nil: Recv returns them
 	closed  bool
+}
+
+var _ jsonrpc.Local = (*handleConn)(nil)
+
+// call is a request whose response nobody has received.
+type call struct {
+	id     jsonrpc.ID
+	msg    []byte
+	ctx    context.Context
+	cancel context.CancelFunc
 }
 
 // Send hands msg to the function.
@@ -97,25 +85,31 @@ func (c *handleConn) Send(msg []byte) error {
 	if m.Kind != jsonrpc.Request {
 		return c.notify(m)
 	}
-	return c.begin(&call{conn: c, id: m.ID, msg: m.Raw()}, m)
+	return c.begin(&call{id: m.ID, msg: m.Raw()}, m.Context)
 }
 
 // SendRequest is Send for a request.
 func (c *handleConn) SendRequest(m *jsonrpc.Message, number int64, token jsonrpc.Place) error {
-	return c.begin(&call{conn: c, id: jsonrpc.ID(strconv.FormatInt(number, 10)), msg: m.WithNumber(number, token)}, m)
+	return c.begin(&call{id: jsonrpc.NumberID(number), msg: m.WithNumber(number, token)}, m.Context)
 }
 
-// begin has the function called for a request that the client sent as m: by the goroutine
-// that waits for the answer, if it can.
-func (c *handleConn) begin(k *call, m *jsonrpc.Message) error {
-	if err := c.admit(k, m.Context); err != nil {
-		return err
+// begin calls the function for a request in a new goroutine. values are those of its
+// HTTP request; nil: there are none.
+func (c *handleConn) begin(k *call, values context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch n := len(c.running); {
+	case c.closed:
+		return jsonrpc.ErrClosed
+	case n >= maxRunning, n > 0 && c.bytes+len(k.msg) > buffer.SendLimit:
+		return jsonrpc.ErrBusy
+	case c.running[k.id] != nil:
+		return fmt.Errorf("send: a request with the id %.64s is in flight", k.id)
 	}
-	k.waiter = m.Waiter
-	if k.waiter == nil || !k.waiter.Take(k) {
-		k.waiter = nil
-		c.workers.run(k)
-	}
+	k.ctx, k.cancel = context.WithCancel(peer.Join(c.ctx, values))
+	c.running[k.id] = k
+	c.bytes += len(k.msg)
+	go c.run(k) // ends when the function returns
 	return nil
 }
 
@@ -124,9 +118,8 @@ func (c *handleConn) notify(m *jsonrpc.Message) (err error) {
 		return jsonrpc.ErrClosed
 	}
 	if m.Method == mcp.MethodCancelled {
-		if id, ok := jsonrpc.Member(m.Params(), "requestId"); ok {
-			c.cancelCalls(jsonrpc.ID(id))
-		}
+		id, _ := jsonrpc.Member(m.Params(), "requestId")
+		c.cancelCall(jsonrpc.ID(id))
 	}
 	defer func() {
 		if p := recover(); p != nil {
@@ -137,94 +130,58 @@ func (c *handleConn) notify(m *jsonrpc.Message) (err error) {
 	return nil
 }
 
-func (c *handleConn) admit(k *call, values context.Context) error {
+func (c *handleConn) cancelCall(id jsonrpc.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return jsonrpc.ErrClosed
-	}
-	load := c.held + c.answers.Bytes
-	if load > 0 && (load+len(k.msg) > buffer.SendLimit || c.count >= maxRunning) {
-		return jsonrpc.ErrBusy
-	}
-	if !buffer.TakeSend(c.budget, len(k.msg), load) {
-		return budget.ErrBusy
-	}
-	k.base = peer.Join(c.ctx, values)
-	k.next = c.running
-	if k.next != nil {
-		k.next.prev = k
-	}
-	c.running = k
-	c.count++
-	c.held += len(k.msg)
-	return nil
-}
-
-func (c *handleConn) cancelCalls(id jsonrpc.ID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for k := c.running; k != nil; k = k.next {
-		if k.id == id {
-			k.cancel()
-		}
+	if k := c.running[id]; k != nil {
+		k.cancel()
 	}
 }
 
-// run runs the function of a call, and hands over its answer.
+// run calls the function for a request, and delivers its response. The request counts
+// until the response is received, so that a client that does not read its responses keeps
+// only its own session busy.
 func (c *handleConn) run(k *call) {
-	var answer []byte
+	err := errors.New("handler ended its goroutine instead of returning a response") // runtime.Goexit
+	var response []byte
 	defer func() {
 		if p := recover(); p != nil {
-			answer = fault(k.id, "handler panicked: %v", p)
-		} else if answer == nil { // runtime.Goexit
-			answer = fault(k.id, "handler ended its goroutine instead of returning a response")
+			err = fmt.Errorf("handler panicked: %v", p)
 		}
-		if k.waiter != nil {
-			k.waiter.Returned()
-			k.waiter = nil // the function may keep its context
+		if err != nil {
+			response = jsonrpc.NewError(k.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%v", err))
 		}
-		c.finish(k, answer)
+		k.cancel()
+		c.deliver(response)
+		c.finish(k)
 	}()
-	answer = encode(k, c.fn(k, k.msg))
+	if response, err = encode(c.fn(k.ctx, k.msg)); err != nil && k.ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", err, k.ctx.Err())
+	}
 }
 
-// finish hands over the answer. The call counts as running until the answer is taken, so
-// that a client that does not read its answers keeps only its own session busy.
-func (c *handleConn) finish(k *call, answer []byte) {
-	k.cancel()
+func (c *handleConn) deliver(response []byte) {
 	c.mu.Lock()
 	receive, closed := c.receive, c.closed
-	if receive != nil && !closed {
-		c.mu.Unlock()
-		receive(answer, nil)
-		c.mu.Lock()
+	c.mu.Unlock()
+	switch {
+	case closed:
+	case receive != nil:
+		receive(response, nil)
+	default:
+		_ = c.answers.Push(response, "") // fails when the session is closed
 	}
+}
+
+func (c *handleConn) finish(k *call) {
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unlinkLocked(k)
-	if receive == nil && !closed {
-		c.answers.Push(answer)
-		c.ready.Signal()
-	}
+	delete(c.running, k.id)
+	c.bytes -= len(k.msg)
 }
 
-func (c *handleConn) unlinkLocked(k *call) {
-	if k.prev != nil {
-		k.prev.next = k.next
-	} else {
-		c.running = k.next
-	}
-	if k.next != nil {
-		k.next.prev = k.prev
-	}
-	c.count--
-	c.held -= len(k.msg)
-	c.budget.Give(len(k.msg))
-	k.msg, k.prev, k.next = nil, nil, nil
-}
-
-// encode returns the bytes of a response, which are never nil.
-func encode(k *call, v any) []byte {
+// encode returns the bytes of a response on one line.
+func encode(v any) ([]byte, error) {
 	var raw []byte
 	switch v := v.(type) {
 	case nil:
@@ -233,50 +190,32 @@ func encode(k *call, v any) []byte {
 	case []byte:
 		raw = v
 	default:
-		b, err := json.Marshal(v)
-		if err != nil {
-			return fault(k.id, "response has no JSON form: %v", err)
-		}
-		if string(b) != "null" { // a nil pointer or map
-			raw = b
+		var err error
+		if raw, err = json.Marshal(v); err != nil {
+			return nil, fmt.Errorf("response has no JSON form: %w", err)
 		}
 	}
-	if len(raw) == 0 {
-		if err := k.Err(); err != nil {
-			return fault(k.id, "handler returned no response: %v", err)
-		}
-		return fault(k.id, "handler returned no response")
+	if len(raw) == 0 || string(raw) == "null" { // null is a nil pointer or map
+		return nil, errors.New("handler returned no response")
 	}
-	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
-		return raw
+	if !bytes.ContainsAny(raw, "\r\n") {
+		return raw, nil
 	}
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {
-		return fault(k.id, "response is not JSON: %v", err)
+		return nil, fmt.Errorf("response is not JSON: %w", err)
 	}
-	return line.Bytes()
-}
-
-func fault(id jsonrpc.ID, format string, args ...any) []byte {
-	return jsonrpc.NewError(id, jsonrpc.Errorf(jsonrpc.CodeInternalError, format, args...))
+	return line.Bytes(), nil
 }
 
 // Recv returns the next response, in the order in which the functions returned them.
 func (c *handleConn) Recv() ([]byte, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.answers.Len() == 0 && !c.closed {
-		c.ready.Wait()
-	}
-	if c.closed {
-		return nil, jsonrpc.ErrClosed
-	}
-	return c.answers.Pop(), nil
+	msg, _, err := c.answers.Pop()
+	return msg, err
 }
 
-// Push makes the goroutines of the requests call receive with the responses, instead of
-// keeping them for Recv.
-func (c *handleConn) Push(receive func(msg []byte, err error) bool) {
+// Push makes the goroutines of the requests call receive with the responses.
+func (c *handleConn) Push(receive func(msg []byte, err error)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.receive = receive
@@ -287,20 +226,14 @@ func (c *handleConn) Close() error {
 	c.mu.Lock()
 	closed, receive := c.closed, c.receive
 	c.closed = true
-	c.answers = buffer.FIFO{}
-	c.ready.Broadcast()
 	c.mu.Unlock()
-	c.cancel()
-	if !closed {
-		c.workers.leave()
+	if closed {
+		return nil
 	}
-	if receive != nil && !closed {
+	c.cancel()
+	c.answers.Abort(jsonrpc.ErrClosed)
+	if receive != nil {
 		receive(nil, jsonrpc.ErrClosed)
 	}
 	return nil
 }
-
-var (
-	_ jsonrpc.Pusher        = (*handleConn)(nil)
-	_ jsonrpc.RequestSender = (*handleConn)(nil)
-)

@@ -166,8 +166,8 @@ func TestHandleCloseEndsAll(t *testing.T) {
 			return msg
 		})
 		conn := upstreamtest.Dial(t, obey)
-		for range 3 {
-			upstreamtest.Send(t, conn, upstreamtest.Ping)
+		for i := range 3 {
+			upstreamtest.Send(t, conn, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i))
 		}
 		failed := make(chan error, 1)
 		go func() {
@@ -219,12 +219,16 @@ func TestHandleIsBounded(t *testing.T) {
 	big := strings.Repeat("x", upstream.SendLimit)
 	msg := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"pad":"` + big + `"}}`
 	synctest.Test(t, func(t *testing.T) {
-		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg }))
+		release := make(chan struct{})
+		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
+			<-release
+			return msg
+		}))
 		upstreamtest.Send(t, conn, msg) // over the limit, but alone
-		synctest.Wait()
-		if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, jsonrpc.ErrBusy) {
-			t.Errorf("Send while an answer of 8 MiB waits: got %v, want ErrBusy", err)
+		if err := conn.Send([]byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)); !errors.Is(err, jsonrpc.ErrBusy) {
+			t.Errorf("Send beside 8 MiB: got %v, want ErrBusy", err)
 		}
+		close(release)
 		if got := upstreamtest.Recv(t, conn); got != msg {
 			t.Errorf("got %d bytes, want the %d sent", len(got), len(msg))
 		}

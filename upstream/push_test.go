@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"runtime"
 	"testing"
 	"testing/synctest"
-	"weak"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -22,9 +20,8 @@ func TestHandlePushes(t *testing.T) {
 			err error
 		}
 		events := make(chan event, 10)
-		conn.(jsonrpc.Pusher).Push(func(msg []byte, err error) bool {
+		conn.(jsonrpc.Local).Push(func(msg []byte, err error) {
 			events <- event{string(msg), err}
-			return true
 		})
 		for range 3 {
 			upstreamtest.Send(t, conn, upstreamtest.Ping)
@@ -51,9 +48,8 @@ func TestHandlePushCountsWhatIsNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, _ json.RawMessage) any { return []byte(`{}`) }))
 		take := make(chan struct{})
-		conn.(jsonrpc.Pusher).Push(func([]byte, error) bool {
+		conn.(jsonrpc.Local).Push(func([]byte, error) {
 			<-take
-			return true
 		})
 		if err := conn.Send(msg); err != nil {
 			t.Fatal(err)
@@ -75,12 +71,11 @@ func BenchmarkHandlePush(b *testing.B) {
 	raw := json.RawMessage(`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hello"}]}}`)
 	conn := upstreamtest.Dial(b, upstream.Handle(func(context.Context, json.RawMessage) any { return raw }))
 	done := make(chan struct{}, 1)
-	conn.(jsonrpc.Pusher).Push(func([]byte, error) bool {
+	conn.(jsonrpc.Local).Push(func([]byte, error) {
 		select {
 		case done <- struct{}{}:
 		default: // the final error
 		}
-		return true
 	})
 	msg := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`)
 	b.ReportAllocs()
@@ -89,61 +84,5 @@ func BenchmarkHandlePush(b *testing.B) {
 			b.Fatal(err)
 		}
 		<-done
-	}
-}
-
-// waiter is a goroutine that waits for the response to a request.
-type waiter struct {
-	handling jsonrpc.Handling
-	returned bool
-}
-
-func (w *waiter) Take(h jsonrpc.Handling) bool {
-	w.handling = h
-	return true
-}
-
-func (w *waiter) Returned() { w.returned = true }
-
-// A session runs nothing that a waiter has taken, and keeps no waiter: a function may keep
-// its context, and a waiter has a whole HTTP request.
-func TestHandleKeepsNoWaiter(t *testing.T) {
-	var kept context.Context
-	conn := upstreamtest.Dial(t, upstream.Handle(func(ctx context.Context, _ json.RawMessage) any {
-		kept = ctx
-		return json.RawMessage(`{"jsonrpc":"2.0","id":1,"result":{}}`)
-	}))
-	answers := 0
-	conn.(jsonrpc.Pusher).Push(func(_ []byte, err error) bool {
-		if err == nil {
-			answers++
-		}
-		return true
-	})
-	m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":"a","method":"x"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &waiter{}
-	m.Waiter = w
-	if err := conn.(jsonrpc.RequestSender).SendRequest(m, 1, jsonrpc.Place{}); err != nil {
-		t.Fatal(err)
-	}
-	if kept != nil {
-		t.Error("the function runs before its waiter runs it")
-	}
-	w.handling.Run()
-	if kept == nil || !w.returned || answers != 1 {
-		t.Errorf("the function ran %t, returned %t, %d answers", kept != nil, w.returned, answers)
-	}
-	gone := weak.Make(w)
-	w, m = nil, nil
-	runtime.GC()
-	if gone.Value() != nil {
-		t.Error("the waiter is kept")
-	}
-	runtime.KeepAlive(kept)
-	if err := conn.Close(); err != nil {
-		t.Error(err)
 	}
 }

@@ -128,7 +128,7 @@ func TestServerIsFoundOutInOrderAndRemembered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := upstreamtest.Serve(t, tt.do)
-			up := remote.URL{Address: s.URL + "/mcp"}.Observed(nil, nil, nil)
+			up := remote.URL{Address: s.URL + "/mcp"}.Observed(nil, nil)
 			greet(t, up)
 			if got := asked(s); len(got) < len(tt.first) || !slices.Equal(got[:len(tt.first)], tt.first) {
 				t.Errorf("first asked %q, want %q", got, tt.first)
@@ -237,7 +237,7 @@ func TestDialFailsWhereNothingCanBeFoundOut(t *testing.T) {
 			}
 			legacyServer(w, r, m)
 		})
-		up := remote.URL{Address: strings.Replace(s.URL, "//", "//user:hunter2@", 1) + "/mcp?key=hunter2"}.Observed(nil, nil, nil)
+		up := remote.URL{Address: strings.Replace(s.URL, "//", "//user:hunter2@", 1) + "/mcp?key=hunter2"}.Observed(nil, nil)
 		_, err := up.Dial(t.Context())
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), s.URL+"/mcp") {
 			t.Errorf("%d: got %v", code, err)

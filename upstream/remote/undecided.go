@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -32,7 +31,7 @@ type undecided struct {
 
 	mu    sync.Mutex // guards all below
 	begun bool
-	early buffer.FIFO        // messages sent before the decision
+	early *buffer.Queue      // messages sent before the decision
 	conn  jsonrpc.Attributed // the session after the decision; nil before
 	over  bool
 }
@@ -40,7 +39,7 @@ type undecided struct {
 var _ jsonrpc.Attributed = (*undecided)(nil)
 
 func newUndecided(x *exchange.Endpoint, s *site, asked bool) *undecided {
-	u := &undecided{x: x, site: s, asked: asked, done: make(chan struct{})}
+	u := &undecided{x: x, site: s, asked: asked, early: buffer.NewQueue(buffer.SendLimit), done: make(chan struct{})}
 	u.ctx, u.cancel = x.Session()
 	return u
 }
@@ -60,13 +59,8 @@ func (u *undecided) Send(msg []byte) error {
 		return jsonrpc.ErrClosed
 	case u.conn != nil: // decided just now
 		return u.conn.Send(msg)
-	case u.begun && !u.early.Fits(msg, buffer.SendLimit):
-		return jsonrpc.ErrBusy
-	case u.begun && !buffer.TakeSend(u.x.Held, len(msg)+buffer.ItemCost, u.early.Bytes):
-		return budget.ErrBusy
 	case u.begun:
-		u.early.Push(msg)
-		return nil
+		return u.early.Offer(msg)
 	}
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {
@@ -89,7 +83,7 @@ func (u *undecided) decide(m *jsonrpc.Message) {
 	k, err := s.Begin(m)
 	switch {
 	case errors.Is(err, jsonrpc.ErrBusy):
-		s.Refuse(m.ID, exchange.NoRoom())
+		s.Refuse(m.ID, exchange.Busy())
 		fallthrough
 	case err != nil: // closed
 		u.become(s, nil)
@@ -126,9 +120,8 @@ func (u *undecided) become(conn jsonrpc.Attributed, first *jsonrpc.Message) {
 	if first != nil {
 		_ = conn.Send(first.Raw()) // Recv says why it fails
 	}
-	u.x.Held.Give(u.early.Bytes)
-	for u.early.Len() > 0 {
-		_ = conn.Send(u.early.Pop())
+	for msg, ok := u.early.Poll(); ok; msg, ok = u.early.Poll() {
+		_ = conn.Send(msg)
 	}
 	u.conn = conn
 	close(u.done)

@@ -87,7 +87,7 @@ func TestWhatIsRememberedMayTurnOutWrong(t *testing.T) {
 						before(w, r, m)
 					}
 				})
-				up := remote.URL{Address: s.URL}.Observed(nil, nil, nil)
+				up := remote.URL{Address: s.URL}.Observed(nil, nil)
 				greet(t, up)
 				renewed.Store(true)
 				greet(t, up)

@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
@@ -61,14 +60,12 @@ type URL struct {
 	Metrics *metrics.Metrics
 
 	site *site // nil: nothing is shared
-	held *budget.Account
 }
 
 // Observed returns a copy of u that logs to l and counts in m if u has no Logger and
-// no Metrics of its own, and counts its waiting bytes against held. The sessions of the copy, and of its copies, share the HTTP
+// no Metrics of its own. The sessions of the copy, and of its copies, share the HTTP
 // client and what they find out about the server.
-func (u URL) Observed(l *slog.Logger, m *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
-	u.held = held
+func (u URL) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 	if u.Logger == nil {
 		u.Logger = l
 	}
@@ -145,7 +142,7 @@ func (u URL) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 // exchange returns the endpoint for one session. The caller must call release at the
 // end of the session.
 func (u URL) exchange(ctx context.Context) (x *exchange.Endpoint, release func()) {
-	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Held: u.held, Log: u.Logger, Metrics: u.Metrics, Values: peer.Values(ctx)}
+	x = &exchange.Endpoint{URL: u.Address, Header: make(http.Header), Limit: u.MaxMessageBytes, Log: u.Logger, Metrics: u.Metrics, Values: peer.Values(ctx)}
 	for _, from := range []http.Header{u.Header, headerFrom(ctx)} {
 		for name, values := range from {
 			x.Header[http.CanonicalHeaderKey(name)] = values

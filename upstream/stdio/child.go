@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -64,28 +65,28 @@ type child struct {
 	closed   sync.Once
 	closeErr error
 
-	readMu   sync.Mutex // held while reading stdout; guards all below
-	buf      []byte
-	unread   []byte // part of buf
-	split    *buffer.Splitter
-	messages int   // received
-	late     int   // bytes read after the exit
-	last     bool  // a read after the exit has timed out once
-	final    error // what Recv returns from then on; nil before
+	readMu   sync.Mutex    // held while reading stdout; guards all below
+	lines    *bufio.Reader // of stdout
+	messages int           // received
+	late     int           // bytes read after the exit
+	last     bool          // a read after the exit has timed out once
+	readErr  error         // why there are no more lines; nil before
+	final    error         // what Recv returns from then on; nil before
 }
 
 func newChild(c Command) *child {
-	return &child{
+	child := &child{
 		cmd:     c,
 		log:     c.Logger,
-		out:     buffer.NewQueue(buffer.SendLimit, c.held),
+		out:     buffer.NewQueue(buffer.SendLimit),
 		written: make(chan struct{}),
 		drained: make(chan struct{}),
 		ended:   make(chan struct{}),
 		closing: make(chan struct{}),
-		split:   buffer.NewSplitter(c.MaxLineBytes, c.held),
 		limits:  throttle.NewLines(),
 	}
+	child.lines = bufio.NewReaderSize(stdout{child}, readBytes)
+	return child
 }
 
 // Send queues msg for the child's stdin.
@@ -98,7 +99,7 @@ func (c *child) write() {
 	defer c.stdin.Close()
 	var buf []byte
 	for {
-		msg, err := c.out.Pop()
+		msg, _, err := c.out.Pop()
 		if err != nil {
 			return
 		}
@@ -138,25 +139,14 @@ func (c *child) unwritable(err error) {
 // Recv returns the next line on the child's stdout that looks like JSON. See
 // [Command.Dial] for its errors.
 func (c *child) Recv() ([]byte, error) {
-	if c.isClosing() {
-		return nil, jsonrpc.ErrClosed
-	}
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
-	c.split.Done() // the caller is done with the last message
-	for c.final == nil {
-		msg, err := c.nextLocked()
-		if msg != nil || err != nil {
-			return msg, err
+	for c.final == nil && !c.isClosing() {
+		line, err := c.lineLocked()
+		if msg := c.accept(line, err != nil); msg != nil {
+			return msg, nil
 		}
-		if c.isClosing() {
-			return nil, jsonrpc.ErrClosed
-		}
-		if err := c.fillLocked(); err != nil {
-			msg, long := c.remainderLocked()
-			if (msg != nil || long != nil) && !c.isClosing() {
-				return msg, long
-			}
+		if err != nil {
 			c.limits.Flush(c.log)
 			c.final = c.reason(err)
 		}
@@ -167,51 +157,30 @@ func (c *child) Recv() ([]byte, error) {
 	return nil, c.final
 }
 
-// nextLocked returns the next message in unread, nil if there is none.
-func (c *child) nextLocked() ([]byte, error) {
-	for len(c.unread) > 0 {
-		var (
-			line []byte
-			err  error
-		)
-		line, c.unread, err = c.split.Next(c.unread)
-		if err != nil {
-			return nil, err
-		}
-		if msg := c.acceptLocked(line); msg != nil {
-			return msg, nil
-		}
+// lineLocked returns the next line of stdout. The last one may come with an error, which
+// stays.
+func (c *child) lineLocked() (line []byte, err error) {
+	if c.readErr == nil {
+		line, c.readErr = jsonrpc.ReadLine(c.lines, c.cmd.MaxLineBytes)
 	}
-	return nil, nil
+	return line, c.readErr
 }
 
-// remainderLocked returns a last message without a newline, nil if there is none.
-func (c *child) remainderLocked() ([]byte, error) {
-	rest, err := c.split.Last()
-	rest = bytes.TrimSpace(rest)
+// accept returns the message in a line, nil if there is none. cut says that stdout ended
+// before the line did.
+func (c *child) accept(line []byte, cut bool) []byte {
 	switch {
-	case err != nil:
-		return nil, err
-	case json.Valid(rest):
-		return c.acceptLocked(rest), nil
-	case len(rest) > 0:
-		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
-		c.log.Warn("server ended in the middle of a message", "bytes", len(rest))
-	}
-	return nil, nil
-}
-
-// acceptLocked returns the message in a line, nil if there is none.
-func (c *child) acceptLocked(line []byte) []byte {
-	line = bytes.TrimSpace(line)
-	if len(line) == 0 {
+	case len(line) == 0:
 		return nil
-	}
-	if !utf8.Valid(line) {
-		line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
-	}
-	if line[0] == '{' || line[0] == '[' {
+	case cut && !json.Valid(line):
+		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
+		c.log.Warn("server ended in the middle of a message", "bytes", len(line))
+		return nil
+	case line[0] == '{' || line[0] == '[':
 		c.messages++
+		if !utf8.Valid(line) {
+			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
+		}
 		return line
 	}
 	c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
@@ -220,41 +189,42 @@ func (c *child) acceptLocked(line []byte) []byte {
 	return nil
 }
 
-// fillLocked reads from stdout. After the child's exit it reads what is left in the
-// pipe, even if another process holds the pipe open.
-func (c *child) fillLocked() error {
-	if c.buf == nil {
-		c.buf = make([]byte, readBytes)
-	}
+// stdout reads a child's stdout. After the child's exit it reads what is left in the pipe,
+// even if another process holds the pipe open.
+type stdout struct{ *child }
+
+// Read reads from the pipe.
+func (c stdout) Read(p []byte) (int, error) {
 	for {
-		n, err := c.stdout.Read(c.buf)
-		c.unread = c.buf[:n]
+		n, err := c.stdout.Read(p)
 		switch {
-		case n > 0:
-			if c.hasEnded() {
-				c.late += n
-				c.last = false
-			}
-			if c.late > maxPipeBytes {
-				return io.EOF
-			}
-			return nil
 		case c.isClosing():
-			return jsonrpc.ErrClosed
+			return 0, jsonrpc.ErrClosed
+		case n > 0 && c.hasEnded():
+			c.last = false
+			if c.late += n; c.late > maxPipeBytes {
+				return 0, io.EOF
+			}
+			return n, nil
+		case n > 0:
+			return n, nil
 		case errors.Is(err, os.ErrDeadlineExceeded) && !c.last:
 			// The exit interrupted the read: read once more what is there.
 			c.last = true
 			_ = c.stdout.SetReadDeadline(time.Now().Add(drainTimeout))
 		case err == nil:
-			return io.ErrNoProgress
+			return 0, io.ErrNoProgress
 		default:
-			return err
+			return 0, err
 		}
 	}
 }
 
-// reason returns why the session is over after the end of stdout.
+// reason returns why the session is over when stdout can be read no further.
 func (c *child) reason(err error) error {
+	if errors.Is(err, jsonrpc.ErrTooLong) {
+		return fmt.Errorf("server sent a %w of %d bytes", err, c.cmd.MaxLineBytes)
+	}
 	select {
 	case <-c.closing:
 		return jsonrpc.ErrClosed

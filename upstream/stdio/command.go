@@ -50,7 +50,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
@@ -79,8 +78,8 @@ type Command struct {
 	PrincipalEnv string
 	// Dir is its working directory. Empty: that of this process.
 	Dir string
-	// MaxLineBytes is the longest message that the child may send. Recv returns
-	// jsonrpc.ErrTooLong in place of a longer one. Default 16 MiB.
+	// MaxLineBytes is the longest message that the child may send. A longer one ends the
+	// session with jsonrpc.ErrTooLong. Default 16 MiB.
 	MaxLineBytes int
 	// CloseTimeout is how long Close waits after the end of stdin, and again after
 	// SIGTERM. Default 2 s.
@@ -90,20 +89,19 @@ type Command struct {
 	// Metrics counts starts, exits and stderr. nil: nothing is counted.
 	Metrics *metrics.Metrics
 
-	held    *budget.Account
 	running *running // nil: Abort does nothing
 }
 
 // Observed returns a copy of c that logs to l and counts in m if c has no Logger and no
-// Metrics of its own, and counts its waiting bytes against held; nil: there is no bound.
-func (c Command) Observed(l *slog.Logger, m *metrics.Metrics, held *budget.Account) jsonrpc.Dialer {
+// Metrics of its own.
+func (c Command) Observed(l *slog.Logger, m *metrics.Metrics) jsonrpc.Dialer {
 	if c.Logger == nil {
 		c.Logger = l
 	}
 	if c.Metrics == nil {
 		c.Metrics = m
 	}
-	c.held, c.running = held, &running{}
+	c.running = &running{}
 	return c
 }
 

@@ -63,14 +63,10 @@ func recvAll(t testing.TB, conn jsonrpc.Conn) (msgs []string, final error) {
 	t.Helper()
 	for {
 		msg, err := conn.Recv()
-		switch {
-		case errors.Is(err, jsonrpc.ErrTooLong):
-			msgs = append(msgs, "!")
-		case err != nil:
+		if err != nil {
 			return msgs, err
-		default:
-			msgs = append(msgs, string(msg))
 		}
+		msgs = append(msgs, string(msg))
 	}
 }
 
@@ -153,15 +149,29 @@ func TestCommandArgumentsReachNoShell(t *testing.T) {
 	}
 }
 
+// A line over the limit ends the session, however long it is and whether it ends.
+func TestCommandWritesALineThatIsTooLong(t *testing.T) {
+	for name, line := range map[string]string{
+		"a message": `{"a":"` + strings.Repeat("x", 200) + "\"}\n{}\n", "without an end": strings.Repeat("x", 100_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := command(t, "output", "OUTPUT={}\n"+line)
+			c.MaxLineBytes = 100
+			got, err := recvAll(t, upstreamtest.Dial(t, c))
+			if len(got) != 1 || !errors.Is(err, jsonrpc.ErrTooLong) || !strings.Contains(err.Error(), "size limit of 100 bytes") {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+}
+
 func TestCommandOutput(t *testing.T) {
 	tests := []struct {
 		name, output string
 		max          int
-		want         []string // "!" stands for ErrTooLong
+		want         []string
 	}{
-		{"line too long", `{"a":"` + strings.Repeat("x", 200) + "\"}\n{}\n", 100, []string{"!", `{}`}},
 		{"longest line", `{"a":"` + strings.Repeat("x", 92) + "\"}\n{}\n", 100, []string{`{"a":"` + strings.Repeat("x", 92) + `"}`, `{}`}},
-		{"long line at the end", "{}\n" + strings.Repeat("x", 100_000), 100, []string{`{}`, "!"}},
 		{"no newline at the end", "{}\n{\"a\":1}", 0, []string{`{}`, `{"a":1}`}},
 		{"dies in the middle of a line", "{}\n{\"a\":", 0, []string{`{}`}},
 		{"starts like JSON", "{}\n{banner}\n", 0, []string{`{}`, `{banner}`}}, // for the reader to refuse
@@ -185,40 +195,11 @@ func TestCommandOutput(t *testing.T) {
 	}
 }
 
-// What comes in place of an overlong line shows whose answer it was, if anybody's.
-func TestOverlongLineBlamesItsRequestOnly(t *testing.T) {
-	x := strings.Repeat("x", 10_000)
-	for name, tc := range map[string]struct {
-		line string
-		want jsonrpc.Cut
-	}{
-		"answer":       {`{"jsonrpc":"2.0","id":7,"result":{"x":"` + x + `"}}`, jsonrpc.Cut{Kind: jsonrpc.Response, ID: "7"}},
-		"id last":      {`{"jsonrpc":"2.0","result":{"x":"` + x + `"},"id":7}`, jsonrpc.Cut{Kind: jsonrpc.Response, ID: "7"}},
-		"notification": {`{"jsonrpc":"2.0","method":"m","params":{"id":7,"x":"` + x + `"}}`, jsonrpc.Cut{Kind: jsonrpc.Notification, Method: "m"}},
-		"no JSON":      {x, jsonrpc.Cut{}},
-	} {
-		for end, newline := range map[string]string{"": "", " and a newline": "\n"} {
-			t.Run(name+end, func(t *testing.T) {
-				c := command(t, "output", "OUTPUT="+tc.line+newline)
-				c.MaxLineBytes = 5000
-				_, err := upstreamtest.Dial(t, c).Recv()
-				long, ok := errors.AsType[*jsonrpc.TooLongError](err)
-				if !ok {
-					t.Fatalf("got %v", err)
-				}
-				if got := jsonrpc.ParseCut(long.Head, long.Tail); got != tc.want {
-					t.Errorf("got %+v, want %+v", got, tc.want)
-				}
-			})
-		}
-	}
-}
-
 func TestCommandToleratesGarbage(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
 		var logs journal
 		m, count := counted(t)
-		got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(level), m, nil)))
+		got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(level), m)))
 		want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
 		if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q, %v, want %q", got, err, want)
@@ -272,7 +253,7 @@ func TestCommandEnds(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.behaviour, func(t *testing.T) {
 			m, count := counted(t)
-			conn := upstreamtest.Dial(t, command(t, test.behaviour).Observed(nil, m, nil))
+			conn := upstreamtest.Dial(t, command(t, test.behaviour).Observed(nil, m))
 			_, err := conn.Recv()
 			if err == nil || err.Error() != test.want || errors.Is(err, io.EOF) != test.eof {
 				t.Errorf("Recv: got %v, want %s", err, test.want)
@@ -356,7 +337,7 @@ func TestObservedKeepsWhatIsThere(t *testing.T) {
 	var own, other journal
 	c := command(t, "exit-7")
 	c.Logger = own.logger(slog.LevelInfo)
-	_, _ = upstreamtest.Dial(t, c.Observed(other.logger(slog.LevelInfo), nil, nil)).Recv()
+	_, _ = upstreamtest.Dial(t, c.Observed(other.logger(slog.LevelInfo), nil)).Recv()
 	if !strings.Contains(own.String(), "cannot find module") || other.String() != "" {
 		t.Errorf("own logger:\n%sother logger:\n%s", &own, &other)
 	}
@@ -388,7 +369,7 @@ func TestCommandCannotStart(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m, count := counted(t)
-			conn, err := test.c.Observed(nil, m, nil).Dial(t.Context())
+			conn, err := test.c.Observed(nil, m).Dial(t.Context())
 			if err == nil || conn != nil {
 				t.Fatalf("got %v, %v, want an error", conn, err)
 			}

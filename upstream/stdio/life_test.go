@@ -158,7 +158,7 @@ func TestCommandKillsGrandchildren(t *testing.T) {
 		_, end := watch(t, path)
 		c := command(t, "grandchild", env)
 		c.Abort() // of what nobody knows: nothing
-		up := c.Observed(nil, nil, nil).(stdio.Command)
+		up := c.Observed(nil, nil).(stdio.Command)
 		conn := upstreamtest.Dial(t, up)
 		upstreamtest.Recv(t, conn)
 		up.Abort()

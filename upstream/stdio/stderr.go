@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"log/slog"
@@ -8,13 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
 const (
-	// maxStderrLine is how much of a line is logged, in bytes. It is not more than a
-	// jsonrpc.TooLongError holds.
-	maxStderrLine = buffer.HeadBytes
+	// maxStderrLine is how much of a line is logged, in bytes.
+	maxStderrLine = 4 << 10
 	// maxExcerpt is how much of a line errors and debug logs show, in bytes.
 	maxExcerpt = 500
 )
@@ -37,36 +36,25 @@ func (c *child) drain() {
 }
 
 func (s *stderrLog) read(r io.Reader) {
-	split := buffer.NewSplitter(maxStderrLine, nil)
-	buf := make([]byte, maxStderrLine)
+	in := bufio.NewReaderSize(r, maxStderrLine+len("\n"))
 	for {
-		n, err := r.Read(buf)
-		for rest := buf[:n]; len(rest) > 0; {
-			var (
-				line []byte
-				long error
-			)
-			line, rest, long = split.Next(rest)
-			s.take(line, long)
+		line, err := in.ReadSlice('\n')
+		long := errors.Is(err, bufio.ErrBufferFull)
+		if long {
+			line = line[:maxStderrLine]
+		}
+		s.line(string(line), long)
+		if long {
+			err = jsonrpc.SkipLine(in)
 		}
 		if err != nil {
-			s.take(split.Last())
 			return
 		}
 	}
 }
 
-// take logs a line from a splitter.
-func (s *stderrLog) take(line []byte, err error) {
-	if long, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
-		s.line(string(long.Head[:maxStderrLine]), true)
-		return
-	}
-	s.line(string(line), false)
-}
-
 func (s *stderrLog) line(line string, cut bool) {
-	line = strings.TrimRight(strings.ToValidUTF8(line, "\uFFFD"), " \t\r")
+	line = strings.TrimRight(strings.ToValidUTF8(line, "\uFFFD"), " \t\r\n")
 	if strings.TrimSpace(line) == "" {
 		return
 	}

@@ -197,7 +197,6 @@ func (c *child) discard(done chan<- struct{}) {
 	defer close(done)
 	c.readMu.Lock()
 	defer c.readMu.Unlock()
-	c.split.Release()
 	_ = c.stdout.SetReadDeadline(time.Time{})
 	_, _ = io.Copy(io.Discard, c.stdout)
 }

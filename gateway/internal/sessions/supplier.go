@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
@@ -37,8 +36,6 @@ type Options struct {
 	// Session configures each session. Its Logger and Metrics, which the supplier
 	// uses too, must not be nil. The supplier sets Shared, Repeatable, Limited and OnClose.
 	Session multiplex.Options
-	// Budget bounds the bytes that wait in the process; nil: there is no bound.
-	Budget *budget.Account
 }
 
 // maxStarts bounds the sessions that start at the same time.
@@ -67,9 +64,9 @@ type Supplier struct {
 	goroutines sync.WaitGroup // started by Go
 }
 
-// observable is an upstream that takes the gateway's logger, metrics and budget.
+// observable is an upstream that takes the gateway's logger and metrics.
 type observable interface {
-	Observed(*slog.Logger, *metrics.Metrics, *budget.Account) upstream.Upstream
+	Observed(*slog.Logger, *metrics.Metrics) upstream.Upstream
 }
 
 // New returns a Supplier of sessions with the server that up reaches. It starts
@@ -86,7 +83,7 @@ func New(up upstream.Upstream, opts Options) *Supplier {
 	s.opts.Session.Limited = s.limited
 	_, s.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {
-		s.up = o.Observed(s.limited, s.metrics, opts.Budget)
+		s.up = o.Observed(s.limited, s.metrics)
 	}
 	switch {
 	case opts.Shared:

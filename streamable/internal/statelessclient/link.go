@@ -275,9 +275,6 @@ func (l *link) answered(id jsonrpc.ID, response []byte) {
 
 // parseAnswer returns the message of a response, which the gateway has made or checked.
 func parseAnswer(response []byte) *jsonrpc.Message {
-	if r, ok := jsonrpc.ParseReply(response); ok {
-		return &r.Message
-	}
 	m, err := jsonrpc.Parse(response)
 	if err != nil || m.Kind != jsonrpc.Response {
 		e := jsonrpc.ReasonError("the server's answer cannot be used", "invalid_response", false)

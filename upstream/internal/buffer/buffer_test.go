@@ -1,125 +1,97 @@
 package buffer
 
 import (
-	"bytes"
 	"errors"
+	"io"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// FuzzSplitter compares the splitter with bytes.Split for any chunks.
-func FuzzSplitter(f *testing.F) {
-	f.Add([]byte("a\nbc\n\ndef"), uint8(2), uint8(1))
-	f.Add([]byte("\n\n"), uint8(1), uint8(3))
-	f.Add([]byte("too long\nok\n"), uint8(3), uint8(4))
-	f.Add([]byte("exactly8\n"), uint8(8), uint8(9))
-	f.Fuzz(func(t *testing.T, data []byte, limit, step uint8) {
-		s := Splitter{max: int(limit)}
-		size := int(step) + 1
-		var got [][]byte
-		var ends []error
-		for rest := data; len(rest) > 0; {
-			chunk := bytes.Clone(rest[:min(size, len(rest))])
-			rest = rest[len(chunk):]
-			for p := chunk; len(p) > 0; {
-				var (
-					line []byte
-					err  error
-				)
-				line, p, err = s.Next(p)
-				switch {
-				case errors.Is(err, jsonrpc.ErrTooLong):
-					got = append(got, nil)
-					ends = append(ends, err)
-				case line != nil:
-					got = append(got, line)
-				}
+func TestQueueKeepsOrder(t *testing.T) {
+	q := NewQueue(1 << 20)
+	next, want := byte(0), byte(0)
+	for round := range 200 {
+		for range round%7 + 1 {
+			if err := q.Push([]byte{next}, jsonrpc.NumberID(int64(next))); err != nil {
+				t.Fatal(err)
 			}
-			clear(chunk) // lines must be copies
+			next++
 		}
-		last, lastErr := s.Last()
-		want := bytes.Split(data, []byte("\n"))
-		for i, line := range want {
-			end := i == len(want)-1
-			switch {
-			case end && len(line) > int(limit):
-				checkEnds(t, lastErr, line)
-				continue
-			case len(line) > int(limit):
-				if len(got) == 0 || got[0] != nil {
-					t.Fatalf("line %d of %d bytes was not refused: %q", i, len(line), got)
-				}
-				checkEnds(t, ends[0], line)
-				ends = ends[1:]
-			case end:
-				if !bytes.Equal(last, line) {
-					t.Fatalf("last line: got %q, want %q", last, line)
-				}
-				continue
-			case len(got) == 0 || got[0] == nil || !bytes.Equal(got[0], line):
-				t.Fatalf("line %d: got %q, want %q", i, got, line)
+		for range min(round%5+1, len(q.items)) {
+			if got, request, err := q.Pop(); err != nil || got[0] != want || request != jsonrpc.NumberID(int64(want)) {
+				t.Fatalf("got message %d of %s, %v, want %d", got[0], request, err, want)
 			}
-			got = got[1:]
+			want++
 		}
-		if len(got) > 0 {
-			t.Fatalf("more lines than there are: %q", got)
+		if q.bytes != len(q.items)*(1+ItemCost) {
+			t.Fatalf("%d bytes counted for %d messages", q.bytes, len(q.items))
+		}
+	}
+}
+
+// A full queue refuses Offer and delays Push, until there is room. Any message fits alone.
+func TestQueueIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(3 * (100 + ItemCost))
+		message := []byte(strings.Repeat("x", 100))
+		for range 3 {
+			if err := q.Offer(message); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := q.Offer(message); !errors.Is(err, jsonrpc.ErrBusy) {
+			t.Errorf("Offer to a full queue: %v", err)
+		}
+		pushed := make(chan error, 1)
+		go func() { pushed <- q.Push(message, "") }()
+		synctest.Wait()
+		if len(pushed) > 0 {
+			t.Error("Push did not wait for room")
+		}
+		if _, ok := q.Poll(); !ok {
+			t.Error("Poll found nothing")
+		}
+		if err := <-pushed; err != nil {
+			t.Error(err)
+		}
+		for range 3 {
+			q.Poll()
+		}
+		if err := q.Offer([]byte(strings.Repeat("x", 1<<10))); err != nil {
+			t.Errorf("a large message alone: %v", err)
 		}
 	})
 }
 
-// checkEnds expects err to hold the ends of a line.
-func checkEnds(t *testing.T, err error, line []byte) {
-	t.Helper()
-	long, ok := errors.AsType[*jsonrpc.TooLongError](err)
-	if !ok || !bytes.Equal(long.Head, line[:min(len(line), HeadBytes)]) || !bytes.Equal(long.Tail, line[max(0, len(line)-tailBytes):]) {
-		t.Errorf("a line of %d bytes gave %v, %.80v", len(line), err, long)
-	}
-}
-
-// However a message is cut into pieces, its ends are the same, joined ones too.
-func TestEndsOfAMessage(t *testing.T) {
-	data := make([]byte, 3*HeadBytes)
-	for i := range data {
-		data[i] = byte(i % 251)
-	}
-	for _, n := range []int{0, 1, tailBytes - 1, tailBytes, tailBytes + 1, HeadBytes - 1, HeadBytes, HeadBytes + 1, HeadBytes + tailBytes + 1, len(data)} {
-		for _, step := range []int{1, 100, tailBytes, HeadBytes + 7} {
-			for _, first := range []int{0, min(1, n), n / 2, n} {
-				var e, rest Ends
-				e.Add(data[:first])
-				for from := first; from < n; from += step {
-					rest.Add(data[from:min(n, from+step)])
-				}
-				e.Join(&rest)
-				checkEnds(t, e.Error(), data[:n])
-			}
+func TestQueueEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(1 << 10)
+		_ = q.Offer([]byte("a"))
+		q.End(io.EOF)
+		q.End(io.ErrUnexpectedEOF)
+		if err := q.Offer([]byte("b")); err != io.EOF {
+			t.Errorf("Offer after End: %v", err)
 		}
-	}
-}
-
-func TestQueueKeepsOrderAndCount(t *testing.T) {
-	var f FIFO
-	next, want := byte(0), byte(0)
-	for round := range 200 {
-		for range round%7 + 1 {
-			f.Push([]byte{next})
-			next++
+		if got, _, err := q.Pop(); string(got) != "a" {
+			t.Errorf("Pop after End: %s, %v", got, err)
 		}
-		for range min(round%5+1, f.Len()) {
-			if got := f.Pop(); got[0] != want {
-				t.Fatalf("got message %d, want %d", got[0], want)
-			}
-			want++
+		if _, _, err := q.Pop(); err != io.EOF {
+			t.Errorf("Pop of an empty queue after End: %v", err)
 		}
-		if f.Bytes != f.Len()*(1+ItemCost) {
-			t.Fatalf("%d bytes counted for %d messages", f.Bytes, f.Len())
+		q = NewQueue(1)
+		_ = q.Offer([]byte("a"))
+		ended := make(chan error, 2)
+		go func() { ended <- q.Push([]byte("b"), "") }()
+		synctest.Wait()
+		q.Abort(jsonrpc.ErrClosed)
+		if err := <-ended; err != jsonrpc.ErrClosed {
+			t.Errorf("Push during Abort: %v", err)
 		}
-	}
-	for f.Len() > 0 {
-		f.Pop()
-	}
-	if f.Bytes != 0 || cap(f.items) > keepItems {
-		t.Errorf("an empty fifo counts %d bytes and keeps room for %d", f.Bytes, cap(f.items))
-	}
+		if got, _, err := q.Pop(); err != jsonrpc.ErrClosed {
+			t.Errorf("Pop after Abort: %s, %v", got, err)
+		}
+	})
 }

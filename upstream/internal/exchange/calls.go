@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
@@ -38,9 +37,6 @@ type Call struct {
 // bytes. The zero value is empty. It is not safe for concurrent use: the mutex of the
 // session guards it.
 type Calls struct {
-	// Held counts the bytes of the calls; nil: there is no bound for the process.
-	Held *budget.Account
-
 	open  map[jsonrpc.ID]*Call // requests that are not answered
 	told  int                  // notifications that are not finished
 	bytes int                  // of all calls that are not finished
@@ -56,8 +52,6 @@ func (c *Calls) Begin(ctx context.Context, m *jsonrpc.Message) (*Call, error) {
 		return nil, fmt.Errorf("send: a request with the id %.64s is in flight", m.ID)
 	case len(c.open)+c.told >= maxCalls, k.ID == "" && c.told >= maxTold, c.bytes > 0 && c.bytes+k.size > buffer.SendLimit:
 		return nil, jsonrpc.ErrBusy
-	case !buffer.TakeSend(c.Held, k.size, c.bytes):
-		return nil, budget.ErrBusy
 	}
 	k.Ctx, k.Cancel = context.WithCancel(ctx)
 	c.bytes += k.size
@@ -97,7 +91,6 @@ func (c *Calls) Finish(k *Call) {
 	k.Cancel()
 	c.Answer(k)
 	c.bytes -= k.size
-	c.Held.Give(k.size)
 	if k.ID == "" {
 		c.told--
 	}

@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -50,7 +49,6 @@ type Endpoint struct {
 	Client  *http.Client
 	Header  http.Header // sent with each request
 	Limit   int         // longest message that the server may send, in bytes
-	Held    *budget.Account
 	Log     *slog.Logger
 	Metrics *metrics.Metrics
 	// Values has the values of the contexts of a session's requests; nil for none.
@@ -148,7 +146,7 @@ func (e *Endpoint) Deliver(to *buffer.Queue, data []byte) error {
 			e.Log.Warn("server sent an invalid message", "err", err)
 			continue
 		}
-		if err := to.Push(m.Raw()); err != nil {
+		if err := to.Push(m.Raw(), ""); err != nil {
 			return err
 		}
 	}

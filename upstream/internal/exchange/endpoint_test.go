@@ -68,7 +68,7 @@ func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 }
 
 func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
-	q := buffer.NewQueue(1<<10, nil)
+	q := buffer.NewQueue(1 << 10)
 	x := testEndpoint("")
 	for _, data := range []string{
 		`{"jsonrpc":"2.0","method":"a"}`, "hello", "\x00", `[{"jsonrpc":"2.0",` + "\n" + `"method":"b"}, 1, {"jsonrpc":"2.0","id":7}]`, "[]", "[[]]",
@@ -79,11 +79,11 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 	}
 	q.End(io.EOF)
 	for _, want := range []string{`{"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","method":"b"}`, `{"jsonrpc":"2.0","id":7}`} {
-		if got, err := q.Pop(); string(got) != want {
+		if got, _, err := q.Pop(); string(got) != want {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 	}
-	if got, err := q.Pop(); err != io.EOF {
+	if got, _, err := q.Pop(); err != io.EOF {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if err := x.Deliver(q, []byte(`{"jsonrpc":"2.0","method":"a"}`)); err != io.EOF {

@@ -16,7 +16,7 @@ const (
 	reasonUnauthorized = "unauthorized"
 	ReasonRefused      = "request_refused"
 	reasonRateLimited  = "rate_limited"
-	reasonNoRoom       = "server_busy"
+	reasonBusy         = "server_busy"
 	ReasonLost         = "response_lost"
 	reasonInvalid      = "invalid_response"
 )
@@ -65,12 +65,22 @@ func InvalidResponse(format string, args ...any) *jsonrpc.Error {
 	return NewError(ErrorData{Reason: reasonInvalid}, "the server's answer cannot be used: "+format, args...)
 }
 
+// Busy returns the error of a request that was not sent because the session has too many.
+func Busy() *jsonrpc.Error {
+	return NewError(ErrorData{Reason: reasonBusy, Retryable: true}, "%s", jsonrpc.ErrBusy)
+}
+
 // notAnAnswer returns the error for a successful response that holds no messages.
 func notAnAnswer(resp *http.Response) *jsonrpc.Error {
 	if resp.StatusCode != http.StatusOK {
 		return InvalidResponse("it is an empty %s", Status(resp))
 	}
 	return InvalidResponse("it is neither JSON nor an event stream, but %.64q: check the address", resp.Header.Get("Content-Type"))
+}
+
+// TooLong returns why a session ends whose server sent a message over the limit.
+func (e *Endpoint) TooLong() error {
+	return fmt.Errorf("the server sent a %w of %d bytes", jsonrpc.ErrTooLong, e.Limit)
 }
 
 // LostSession returns why a session ends whose server cannot be reached.

@@ -3,12 +3,12 @@ package exchange
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"strconv"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 const (
@@ -24,19 +24,16 @@ const (
 
 // Event is one block of an event stream (WHATWG HTML, section 9.2).
 type Event struct {
-	Name string
-	Data []byte // belongs to the caller; nil: there is none
-	// TooLong is a *jsonrpc.TooLongError if Data was over the limit and is dropped, else
-	// nil.
-	TooLong error
-	id      string // the last event id of the stream, perhaps of an earlier block
-	retry   time.Duration
+	Name  string
+	Data  []byte // belongs to the caller; nil: there is none
+	id    string // the last event id of the stream, perhaps of an earlier block
+	retry time.Duration
 }
 
-// IsMessage reports whether the event carries a JSON-RPC message, which may be over
-// the limit. Servers name such events "message" or not at all.
+// IsMessage reports whether the event carries a JSON-RPC message. Servers name such
+// events "message" or not at all.
 func (e Event) IsMessage() bool {
-	return (e.Name == "" || e.Name == "message") && (len(e.Data) > 0 || e.TooLong != nil)
+	return (e.Name == "" || e.Name == "message") && len(e.Data) > 0
 }
 
 // Cursor is how far an event stream has been read. The zero Cursor is its beginning.
@@ -45,69 +42,45 @@ type Cursor struct {
 	Retry  time.Duration // the pause before a reconnection that the server last asked for; 0: none
 }
 
-// EventReader reads an event stream. It bounds the data of an event and what it
-// keeps of a line. One goroutine uses it.
+// EventReader reads an event stream. One goroutine uses it.
 type EventReader struct {
 	Cursor Cursor // after the event that Read returned last
 
 	in    *bufio.Reader
 	limit int
-	held  holds
-	next  Event        // the block being read
-	some  bool         // the block has a field
-	lines int          // lines of data in the block
-	long  *buffer.Ends // of the data of the block, if it is over the limit; else nil
-	buf   []byte       // a line that came in several pieces
-	over  buffer.Ends  // of what line cut off
-	busy  bool         // line cut it off because of the budget
-	feed  bool         // the line feed of a CR LF may follow
-	begun bool         // a byte order mark cannot follow
+	next  Event  // the block being read
+	some  bool   // the block has a field
+	lines int    // lines of data in the block
+	buf   []byte // a line that came in several pieces
+	feed  bool   // the line feed of a CR LF may follow
+	begun bool   // a byte order mark cannot follow
 }
 
 // NewEventReader returns a reader of a stream that goes on at a cursor. An event has
-// at most limit bytes of data, which count against held until the next Read. The caller must
-// call Release at the end.
-func NewEventReader(r io.Reader, limit int, held *budget.Account, at Cursor) *EventReader {
-	return &EventReader{
-		in: bufio.NewReaderSize(r, eventBuffer), limit: limit, held: newHolds(held),
-		Cursor: at, next: Event{id: at.LastID},
-	}
+// at most limit bytes of data.
+func NewEventReader(r io.Reader, limit int, at Cursor) *EventReader {
+	return &EventReader{in: bufio.NewReaderSize(r, eventBuffer), limit: limit, Cursor: at, next: Event{id: at.LastID}}
 }
 
-// holds are the bytes that an EventReader has taken: of a line, of the data of the
-// block, and of the data that Read returned last.
-type holds struct{ line, block, last budget.Hold }
-
-func newHolds(of *budget.Account) holds {
-	return holds{line: budget.NewHold(of), block: budget.NewHold(of)}
-}
-
-// Release gives back what has been read.
-func (r *EventReader) Release() {
-	r.held.line.Release()
-	r.held.block.Release()
-	r.held.last.Release()
-}
-
-// Read returns the next block that has a field. The error is io.EOF or that of the
-// underlying reader. Read drops a block that the end of the stream cuts off, because
-// its message may be incomplete, but keeps the pause that it asks for.
+// Read returns the next block that has a field. The error is io.EOF, that of the
+// underlying reader, or jsonrpc.ErrTooLong, after which the stream cannot be read any
+// further. Read drops a block that the end of the stream cuts off, because its message
+// may be incomplete, but keeps the pause that it asks for.
 func (r *EventReader) Read() (Event, error) {
-	r.held.last.Release()
 	for {
-		line, cut, err := r.line()
+		line, err := r.line()
 		switch {
+		case errors.Is(err, jsonrpc.ErrTooLong):
+			return Event{}, err
 		case err != nil && r.next.retry > 0:
 			return r.take(Event{id: r.Cursor.LastID, retry: r.next.retry}), nil
 		case err != nil:
 			return Event{}, err
-		case len(line) > 0:
-			r.field(line, cut)
-		case r.some:
-			if r.long != nil {
-				r.next.TooLong = r.long.Error()
-			}
+		case len(line) == 0 && r.some:
 			return r.take(r.next), nil
+		}
+		if r.field(line); len(r.next.Data) > r.limit {
+			return Event{}, jsonrpc.ErrTooLong
 		}
 	}
 }
@@ -118,40 +91,28 @@ func (r *EventReader) take(e Event) Event {
 	if e.retry > 0 {
 		r.Cursor.Retry = e.retry
 	}
-	r.next, r.some, r.lines, r.long = Event{id: e.id}, false, 0, nil
-	r.held.last = r.held.block.Move()
+	r.next, r.some, r.lines = Event{id: e.id}, false, 0
 	return e
 }
 
-// line returns the next line without its end, valid until the next call. It cuts a
-// line that is longer than the data of an event may be, and keeps the ends of what it
-// cuts off in r.over.
-func (r *EventReader) line() (line []byte, cut bool, err error) {
-	max := r.limit + len("data: ")
-	r.buf, r.over, r.busy = r.buf[:0], buffer.Ends{}, false
-	r.held.line.Release()
-	if cap(r.buf) > 16*eventBuffer {
+// line returns the next line without its end, valid until the next call.
+func (r *EventReader) line() ([]byte, error) {
+	if r.buf = r.buf[:0]; cap(r.buf) > 16*eventBuffer {
 		r.buf = nil // a quiet stream must not keep the memory of one large message
 	}
 	for {
 		part, end, err := r.piece()
-		if err != nil {
-			return nil, false, err
-		}
-		room := max - len(r.buf)
-		if r.busy = r.busy || !r.held.line.Grow(min(max, len(r.buf)+len(part))); r.busy {
-			room = 0
-		}
-		if len(part) > room {
-			r.over.Add(part[room:])
-			part, cut = part[:room], true
-		}
-		if end && len(r.buf) == 0 {
-			return part, cut, nil
+		switch {
+		case err != nil:
+			return nil, err
+		case len(r.buf)+len(part) > r.limit+len("data: "):
+			return nil, jsonrpc.ErrTooLong
+		case end && len(r.buf) == 0:
+			return part, nil
 		}
 		r.buf = append(r.buf, part...)
 		if end {
-			return r.buf, cut, nil
+			return r.buf, nil
 		}
 	}
 }
@@ -183,19 +144,21 @@ func (r *EventReader) piece() (part []byte, end bool, err error) {
 	return part, end, nil
 }
 
-// field adds a line to the current block. The beginning of a cut line names its
-// field.
-func (r *EventReader) field(line []byte, cut bool) {
+// field adds a line to the current block.
+func (r *EventReader) field(line []byte) {
 	if !r.begun {
 		r.begun = true
 		line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
 	}
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
-	long := cut || len(value) > maxEventField
+	long := len(value) > maxEventField
 	switch string(name) {
 	case "data":
-		r.data(value, cut)
+		if r.lines++; r.lines > 1 {
+			r.next.Data = append(r.next.Data, '\n')
+		}
+		r.next.Data = append(r.next.Data, value...)
 	case "event":
 		if r.next.Name = string(value); long {
 			r.next.Name = "too long"
@@ -211,46 +174,6 @@ func (r *EventReader) field(line []byte, cut bool) {
 		return // a comment, or an unknown field
 	}
 	r.some = true
-}
-
-func (r *EventReader) data(value []byte, cut bool) {
-	r.lines++
-	if r.lines > 1 {
-		r.add([]byte("\n"))
-	}
-	r.add(value)
-	if cut {
-		r.drop()
-		r.long.Busy = r.busy
-		r.long.Join(&r.over)
-	}
-}
-
-// add adds a piece to the data of the current block.
-func (r *EventReader) add(piece []byte) {
-	switch size := len(r.next.Data) + len(piece); {
-	case r.long != nil:
-	case size > r.limit:
-		r.drop()
-	case !r.held.block.Grow(size):
-		r.drop()
-		r.long.Busy = true
-	}
-	if r.long != nil {
-		r.long.Add(piece)
-		return
-	}
-	r.next.Data = append(r.next.Data, piece...)
-}
-
-// drop drops the data of the current block but for its ends.
-func (r *EventReader) drop() {
-	if r.long == nil {
-		r.long = &buffer.Ends{}
-		r.long.Add(r.next.Data)
-		r.next.Data = nil
-		r.held.block.Release()
-	}
 }
 
 func (r *EventReader) retry(value []byte) {

@@ -15,11 +15,11 @@ import (
 // blocks reads a whole stream.
 func blocks(t *testing.T, in io.Reader, limit int) []Event {
 	t.Helper()
-	r := NewEventReader(in, limit, nil, Cursor{})
+	r := NewEventReader(in, limit, Cursor{})
 	var all []Event
 	for {
 		e, err := r.Read()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, jsonrpc.ErrTooLong) {
 			return all
 		}
 		if err != nil {
@@ -30,7 +30,7 @@ func blocks(t *testing.T, in io.Reader, limit int) []Event {
 }
 
 func sameEvent(a, b Event) bool {
-	return a.Name == b.Name && string(a.Data) == string(b.Data) && a.id == b.id && a.retry == b.retry && (a.TooLong == nil) == (b.TooLong == nil)
+	return a.Name == b.Name && string(a.Data) == string(b.Data) && a.id == b.id && a.retry == b.retry
 }
 
 func TestEventsAreReadAsTheStandardSays(t *testing.T) {
@@ -75,59 +75,35 @@ func TestEventsAreReadAsTheStandardSays(t *testing.T) {
 	}
 }
 
-func TestEventOverTheLimitIsDroppedAlone(t *testing.T) {
+// An event over the limit ends the reading.
+func TestEventsAreBounded(t *testing.T) {
 	const limit = 100
 	fits := strings.Repeat("x", limit)
 	for name, long := range map[string]string{
 		"one line":   "data: " + fits + "x\n",
 		"many lines": strings.Repeat("data: 123456789\n", 11),
-		"far over":   "data: " + strings.Repeat("x", 100*limit) + "\ndata: y\n",
+		"far over":   "data: " + strings.Repeat("x", 100*limit),
+		"a comment":  ":" + strings.Repeat("x", 100*limit),
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := "id: 1\nevent: a\n" + long + "\ndata: " + fits + "\n\n"
-			want := []Event{{Name: "a", id: "1", TooLong: jsonrpc.ErrTooLong}, {id: "1", Data: []byte(fits)}}
-			for _, r := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
-				if got := blocks(t, r, limit); !slices.EqualFunc(got, want, sameEvent) {
-					t.Errorf("got %+v, want %+v", got, want)
+			in := "data: " + fits + "\n\n" + long
+			for _, in := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
+				r := NewEventReader(in, limit, Cursor{})
+				if e, err := r.Read(); err != nil || string(e.Data) != fits {
+					t.Errorf("got %+v, %v", e, err)
+				}
+				if e, err := r.Read(); !errors.Is(err, jsonrpc.ErrTooLong) {
+					t.Errorf("over the limit: %+v, %v", e, err)
 				}
 			}
 		})
 	}
 }
 
-// The ends of what is dropped say whose message it was.
-func TestEventOverTheLimitKeepsItsEnds(t *testing.T) {
-	const limit = 100
-	x := strings.Repeat("0123456789", 2000)
-	for name, tc := range map[string]struct{ lines, data string }{
-		"one line":             {"data: " + x + "\n", x},
-		"without a space":      {"data:" + x + "\n", x},
-		"just over":            {"data: " + x[:101] + "\n", x[:101]},
-		"long lines":           {"data: " + x + "\ndata: y\ndata: " + x + "z\n", x + "\ny\n" + x + "z"},
-		"short lines":          {strings.Repeat("data: 123456789\n", 1000), strings.TrimSuffix(strings.Repeat("123456789\n", 1000), "\n")},
-		"a comment in between": {"data: " + x + "\n:" + x + "y\ndata: z\n", x + "\nz"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := tc.lines + "\n"
-			for _, r := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
-				got := blocks(t, r, limit)
-				if len(got) != 1 {
-					t.Fatalf("got %d events", len(got))
-				}
-				long, ok := errors.AsType[*jsonrpc.TooLongError](got[0].TooLong)
-				if !ok || !strings.HasPrefix(tc.data, string(long.Head)) || len(long.Head) != min(len(tc.data), 4<<10) ||
-					!strings.HasSuffix(tc.data, string(long.Tail)) || len(long.Tail) != min(len(tc.data), 256) {
-					t.Errorf("got %.300v", long)
-				}
-			}
-		})
-	}
-}
-
-func TestFieldsOtherThanDataAreBounded(t *testing.T) {
-	long := strings.Repeat("x", 1<<20)
-	got := blocks(t, strings.NewReader("id: 1\n\nid: "+long+"\nevent: "+long+"\n: "+long+"\n"+long+"\nretry: "+strings.Repeat("1", 1<<20)+"\ndata: a\n\n"), 1<<10)
-	want := []Event{{id: "1"}, {id: "1", Name: "too long", retry: maxRetry, Data: []byte("a")}}
+func TestLongFieldsAreIgnored(t *testing.T) {
+	long := strings.Repeat("x", 2*maxEventField)
+	got := blocks(t, strings.NewReader("id: 1\n\nid: "+long+"\nevent: "+long+"\ndata: a\n\n"), 1<<20)
+	want := []Event{{id: "1"}, {id: "1", Name: "too long", Data: []byte("a")}}
 	if !slices.EqualFunc(got, want, sameEvent) {
 		t.Errorf("got %d events %.300v, want %v", len(got), got, want)
 	}
@@ -139,14 +115,14 @@ func TestEventThatEndsWithCRIsReadAtOnce(t *testing.T) {
 	pr, pw := io.Pipe()
 	defer pr.Close()
 	go func() { _, _ = pw.Write([]byte("data: a\r\r")) }() // ends with pr
-	e, err := NewEventReader(pr, 100, nil, Cursor{}).Read()
+	e, err := NewEventReader(pr, 100, Cursor{}).Read()
 	if err != nil || string(e.Data) != "a" {
 		t.Errorf("got %+v, %v", e, err)
 	}
 }
 
 func TestEventsEndWithTheReadersError(t *testing.T) {
-	r := NewEventReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(io.ErrUnexpectedEOF)), 100, nil, Cursor{})
+	r := NewEventReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(io.ErrUnexpectedEOF)), 100, Cursor{})
 	if e, err := r.Read(); err != nil || string(e.Data) != "a" {
 		t.Fatalf("got %+v, %v", e, err)
 	}
@@ -157,7 +133,7 @@ func TestEventsEndWithTheReadersError(t *testing.T) {
 
 func TestCursorFollowsTheEvents(t *testing.T) {
 	const stream = "data: a\n\nretry: 20\nid: 2\n\ndata: b\n\nid\n\nid: 4\nretry: 30\n"
-	r := NewEventReader(strings.NewReader(stream), 100, nil, Cursor{LastID: "1", Retry: time.Second})
+	r := NewEventReader(strings.NewReader(stream), 100, Cursor{LastID: "1", Retry: time.Second})
 	for _, want := range []Cursor{
 		{"1", time.Second}, {"2", 20 * time.Millisecond}, {"2", 20 * time.Millisecond}, {"", 20 * time.Millisecond},
 		{"", 30 * time.Millisecond}, // the block is cut off, so its id does not count

@@ -48,7 +48,7 @@ type Poster struct {
 // call Run.
 func NewPoster(x *Endpoint, post func(ctx context.Context, m *jsonrpc.Message)) *Poster {
 	return &Poster{
-		Queue: buffer.NewQueue(buffer.SendLimit, x.Held), x: x, post: post, done: make(chan struct{}),
+		Queue: buffer.NewQueue(buffer.SendLimit), x: x, post: post, done: make(chan struct{}),
 		room: make(chan struct{}, maxPosts), cancels: make(chan struct{}, maxCancels), waiting: make(chan struct{}, waitingCancels),
 	}
 }
@@ -59,9 +59,8 @@ func NewPoster(x *Endpoint, post func(ctx context.Context, m *jsonrpc.Message)) 
 func (p *Poster) Run(ctx context.Context) {
 	defer close(p.done)
 	defer p.posts.Wait()
-	defer p.Queue.Discard()
 	for {
-		msg, err := p.Queue.Pop()
+		msg, _, err := p.Queue.Pop()
 		if err != nil || ctx.Err() != nil {
 			return
 		}
@@ -84,9 +83,7 @@ func (p *Poster) inTurn(ctx context.Context, m *jsonrpc.Message) {
 		return
 	}
 	done := make(chan struct{})
-	p.x.Held.Force(len(m.Raw())) // the queue lets it go at the next Pop
 	p.posts.Go(func() {
-		defer p.x.Held.Give(len(m.Raw()))
 		defer func() { <-p.room }()
 		defer close(done)
 		ctx, cancel := context.WithTimeout(ctx, postTimeout)

@@ -7,9 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 
-	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -19,8 +17,7 @@ import (
 //
 // Every transport reads alike. A message without an id is the answer, because the
 // response belongs to one request. Batches are taken apart (MCP 2025-03-26). A message
-// over the limit fails the request if its ends show that it is the answer, or if it may
-// be and no other answer comes.
+// over the limit fails the request.
 type Reader struct {
 	Endpoint *Endpoint
 	ID       jsonrpc.ID // of the request
@@ -35,26 +32,24 @@ type Reader struct {
 
 	events  *EventReader   // nil: the response is no stream
 	pending [][]byte       // messages of a body or an event that are not handled yet
-	held    budget.Hold    // of a body
 	doubt   *jsonrpc.Error // of a message that may have been the answer; nil: there was none
 	ended   bool           // before the answer
 }
 
 // Read returns the answer, which has the id of the request. The error is a
 // *[jsonrpc.Error] with which to answer the request, or the reason why the session
-// is over. The caller closes the body, and must call Release at the end.
+// is over. The caller closes the body.
 //
 // A caller may read several responses in turn, to resume a stream: see Resumable.
 func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 	if resp.StatusCode >= 300 {
 		return r.refused(resp)
 	}
-	r.Release()
-	r.events, r.pending, r.held = nil, nil, budget.NewHold(r.Endpoint.Held)
+	r.events, r.pending = nil, nil
 	var err error
 	switch contentType(resp) {
 	case typeEvents:
-		r.events = NewEventReader(resp.Body, r.Endpoint.Limit, r.Endpoint.Held, r.Cursor)
+		r.events = NewEventReader(resp.Body, r.Endpoint.Limit, r.Cursor)
 	case typeJSON:
 		err = r.document(resp.Body)
 	default:
@@ -63,6 +58,10 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 	var answer *jsonrpc.Message
 	for answer == nil && err == nil {
 		answer, err = r.step()
+	}
+	if errors.Is(err, jsonrpc.ErrTooLong) {
+		r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
+		err = InvalidResponse("it is over the limit of %d bytes", r.Endpoint.Limit)
 	}
 	failure, final := errors.AsType[*jsonrpc.Error](err)
 	r.ended = answer == nil && !final
@@ -77,14 +76,6 @@ func (r *Reader) Read(resp *http.Response) (*jsonrpc.Message, error) {
 		return nil, LostResponse(nil)
 	}
 	return nil, LostResponse(err)
-}
-
-// Release gives back what the last response took from the budget.
-func (r *Reader) Release() {
-	r.held.Release()
-	if r.events != nil {
-		r.events.Release()
-	}
 }
 
 // Resumable reports whether the last Read found the end of an event stream before
@@ -106,48 +97,16 @@ func (r *Reader) Rest() {
 
 // document reads a JSON body.
 func (r *Reader) document(body io.Reader) error {
-	data, err := r.readAll(body)
+	data, err := io.ReadAll(io.LimitReader(body, int64(r.Endpoint.Limit)+1))
 	switch {
-	case len(data) > r.Endpoint.Limit: // the answer must have been in it
-		r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
-		return r.overLimit()
+	case len(data) > r.Endpoint.Limit:
+		return jsonrpc.ErrTooLong
 	case err != nil:
 		return err
 	case len(data) > 0:
 		r.pending = splitBatch(data)
 	}
 	return nil
-}
-
-// readAll reads a body, up to one byte over the limit.
-func (r *Reader) readAll(body io.Reader) (data []byte, err error) {
-	body = io.LimitReader(body, int64(r.Endpoint.Limit)+1)
-	for {
-		if data = slices.Grow(data, 512); !r.held.Grow(cap(data)) {
-			r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
-			return nil, noRoom()
-		}
-		n, err := body.Read(data[len(data):cap(data)])
-		data = data[:len(data)+n]
-		switch err {
-		case nil:
-		case io.EOF:
-			return data, nil
-		default:
-			return data, err
-		}
-	}
-}
-
-// noRoom returns the error of a request for whose answer the budget had no bytes.
-func noRoom() *jsonrpc.Error {
-	return NewError(ErrorData{Reason: reasonNoRoom}, "the server's answer was dropped: %s", budget.ErrUsedUp)
-}
-
-// NoRoom returns the error of a request that was not sent, because the budget had no
-// bytes for it.
-func NoRoom() *jsonrpc.Error {
-	return NewError(ErrorData{Reason: reasonNoRoom, Retryable: true}, "%s", budget.ErrUsedUp)
 }
 
 // next returns the next message of the response, and io.EOF at its end.
@@ -161,12 +120,7 @@ func (r *Reader) next() ([]byte, error) {
 		switch {
 		case err != nil:
 			return nil, err
-		case !e.IsMessage():
-		case e.TooLong != nil:
-			if err := r.tooLong(e.TooLong); err != nil {
-				return nil, err
-			}
-		default:
+		case e.IsMessage():
 			r.pending = splitBatch(e.Data)
 		}
 	}
@@ -217,36 +171,6 @@ func (r *Reader) other(m *jsonrpc.Message) error {
 		return nil
 	}
 	return r.Other(m)
-}
-
-// tooLong drops a message over the limit. It fails if that was the answer.
-func (r *Reader) tooLong(err error) error {
-	r.Endpoint.Metrics.Dropped(metrics.DroppedTooLong)
-	var ends jsonrpc.TooLongError
-	if e, ok := errors.AsType[*jsonrpc.TooLongError](err); ok {
-		ends = *e
-	}
-	switch m := jsonrpc.ParseCut(ends.Head, ends.Tail); {
-	case m.Kind == jsonrpc.Response && (m.ID == r.ID || m.ID == jsonrpc.Null):
-		return r.dropped(ends.Busy)
-	case m.Kind == jsonrpc.Invalid:
-		r.doubt = r.dropped(ends.Busy)
-	}
-	r.Endpoint.Log.Warn("server sent a message over the limit", "limit", r.Endpoint.Limit)
-	return nil
-}
-
-// dropped returns the error of a request whose answer was over the limit, or found no
-// room.
-func (r *Reader) dropped(busy bool) *jsonrpc.Error {
-	if busy {
-		return noRoom()
-	}
-	return r.overLimit()
-}
-
-func (r *Reader) overLimit() *jsonrpc.Error {
-	return InvalidResponse("it is over the limit of %d bytes", r.Endpoint.Limit)
 }
 
 // withID returns a message with another id.

@@ -44,7 +44,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	ctx, done := context.WithTimeout(ctx, endpointTimeout)
 	defer done()
-	c := &Conn{in: buffer.NewQueue(buffer.SendLimit, x.Held)}
+	c := &Conn{in: buffer.NewQueue(buffer.SendLimit)}
 	c.ctx, c.cancel = x.Session()
 	stop := context.AfterFunc(ctx, c.cancel)
 	body, events, endpoint, err := openStream(c.ctx, x)
@@ -86,11 +86,10 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 	if err != nil {
 		return nil, nil, "", err
 	}
-	in := exchange.NewEventReader(resp.Body, x.Limit, x.Held, exchange.Cursor{})
+	in := exchange.NewEventReader(resp.Body, x.Limit, exchange.Cursor{})
 	defer func() {
 		if err != nil {
 			resp.Body.Close()
-			in.Release()
 		}
 	}()
 	if err := x.CheckAccess(resp); err != nil {
@@ -106,7 +105,7 @@ func openStream(ctx context.Context, x *exchange.Endpoint) (body io.Closer, even
 			return nil, nil, "", fmt.Errorf("GET %s: the stream ended without an endpoint event", x.Place())
 		case err != nil:
 			return nil, nil, "", fmt.Errorf("GET %s: no endpoint event came: %w", x.Place(), err)
-		case ev.Name == "endpoint" && ev.TooLong == nil:
+		case ev.Name == "endpoint":
 			endpoint, err = resolveEndpoint(resp.Request.URL, ev.Data)
 			if err != nil {
 				return nil, nil, "", fmt.Errorf("GET %s: %w", x.Place(), err)
@@ -133,28 +132,23 @@ func resolveEndpoint(stream *url.URL, data []byte) (string, error) {
 // read delivers the messages of the stream until it ends.
 func (c *Conn) read(body io.Closer, events *exchange.EventReader) {
 	defer body.Close()
-	defer events.Release()
 	for {
 		ev, err := events.Read()
 		if err != nil {
-			c.over(streamEnd(err))
+			c.over(c.streamEnd(err))
 			return
 		}
-		switch {
-		case !ev.IsMessage(): // nor does a second endpoint count
-		case ev.TooLong != nil:
-			err = c.in.PushError(ev.TooLong)
-		default:
-			err = c.x.Deliver(c.in, ev.Data)
-		}
-		if err != nil {
+		if ev.IsMessage() && c.x.Deliver(c.in, ev.Data) != nil { // a second endpoint is no message
 			return
 		}
 	}
 }
 
-func streamEnd(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+func (c *Conn) streamEnd(err error) error {
+	switch {
+	case errors.Is(err, jsonrpc.ErrTooLong):
+		return c.x.TooLong()
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("the server ended the event stream: %w", io.EOF)
 	}
 	return errors.New("the event stream broke off: " + exchange.PlainCause(err))
@@ -171,15 +165,14 @@ func (c *Conn) over(err error) {
 // 8 MiB are not posted, and with the reason after the end of the session.
 func (c *Conn) Send(msg []byte) error { return c.out.Queue.Offer(msg) }
 
-// Recv returns the next message of the stream, and a *jsonrpc.TooLongError in the
-// place of one over the limit.
+// Recv returns the next message of the stream.
 func (c *Conn) Recv() ([]byte, error) {
 	msg, _, err := c.RecvFor()
 	return msg, err
 }
 
 // RecvFor is Recv. It names no request.
-func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.PopFor() }
+func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.Pop() }
 
 // Close posts what was sent before, and ends the stream. It takes at most 2 s.
 func (c *Conn) Close() error {
@@ -220,7 +213,6 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) {
 // session: the stream tells whether the server has it.
 func (c *Conn) refusal(m *jsonrpc.Message, resp *http.Response) []byte {
 	r := exchange.Reader{Endpoint: c.x, ID: m.ID}
-	defer r.Release()
 	response, err := r.Read(resp)
 	if err == nil {
 		return response.Raw()
@@ -238,5 +230,5 @@ func (c *Conn) failed(m *jsonrpc.Message, err error, response func() []byte) {
 		c.x.Undelivered(m, err)
 		return
 	}
-	_ = c.in.Push(response()) // fails at the end of the session, when nobody waits
+	_ = c.in.Push(response(), "") // fails at the end of the session, when nobody waits
 }

@@ -68,10 +68,9 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 // of server/discover; nil: initialize asks for it.
 func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
 	c := &Conn{
-		x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit, x.Held),
+		x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit),
 		left: make(map[string]bool), asks: make(map[jsonrpc.ID]*ask), resources: make(map[string]*changes),
 	}
-	c.calls.Held = x.Held
 	c.ctx, c.cancel = x.Session()
 	return c
 }
@@ -264,16 +263,19 @@ func (c *Conn) answer(k *exchange.Call, msg []byte) {
 	unanswered := c.calls.Answer(k)
 	c.mu.Unlock()
 	if unanswered {
-		_ = c.inbox.PushFor(msg, k.ID) // fails at the end of the session, when nobody waits
+		_ = c.inbox.Push(msg, k.ID) // fails at the end of the session, when nobody waits
 	}
 }
 
 // Recv returns the next message of the server.
-func (c *Conn) Recv() ([]byte, error) { return c.inbox.Pop() }
+func (c *Conn) Recv() ([]byte, error) {
+	msg, _, err := c.inbox.Pop()
+	return msg, err
+}
 
 // RecvFor is Recv. It also returns the id of the request on whose response the
 // message came; empty for a message about a change.
-func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.inbox.PopFor() }
+func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.inbox.Pop() }
 
 // end ends the session because of err.
 func (c *Conn) end(err error) {

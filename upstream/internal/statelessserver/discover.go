@@ -69,7 +69,6 @@ func discovered(x *exchange.Endpoint, resp *http.Response) *jsonrpc.Message {
 		return m
 	}
 	r := exchange.Reader{Endpoint: x, ID: discoverID}
-	defer r.Release()
 	m, _ := r.Read(resp)
 	return m
 }

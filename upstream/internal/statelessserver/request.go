@@ -128,7 +128,7 @@ func (c *Conn) leaveOut(broken map[string]error) {
 // request posts a request of the client. If the server misses headers, request lists
 // the tools, which say what arguments are mirrored, and posts once more.
 func (c *Conn) request(k *exchange.Call, params json.RawMessage) (*jsonrpc.Message, func(), error) {
-	notify := func(n *jsonrpc.Message) error { return c.inbox.PushFor(n.Raw(), k.ID) }
+	notify := func(n *jsonrpc.Message) error { return c.inbox.Push(n.Raw(), k.ID) }
 	m, release, err := c.post(k.Ctx, k.Msg, params, notify)
 	if err != nil || k.Method != mcp.MethodCallTool || exchange.ErrorCode(m) != mcp.CodeHeaderMismatch {
 		return m, release, err
@@ -174,7 +174,6 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMess
 		c.drop(m)
 		return nil
 	}}
-	defer r.Release()
 	answer, err = r.Read(resp)
 	if err != nil {
 		err = unread(ctx, err)

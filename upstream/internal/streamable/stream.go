@@ -2,10 +2,12 @@ package streamable
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
@@ -104,21 +106,14 @@ func (c *Conn) listen() {
 // readUnasked delivers the messages of a stream that goes on at a cursor, and returns
 // the cursor at its end.
 func (c *Conn) readUnasked(resp *http.Response, at exchange.Cursor) exchange.Cursor {
-	events := exchange.NewEventReader(resp.Body, c.x.Limit, c.x.Held, at)
-	defer events.Release()
+	events := exchange.NewEventReader(resp.Body, c.x.Limit, at)
 	for {
 		e, err := events.Read()
-		switch {
-		case err != nil: // any end is a reason to open it again
-			return events.Cursor
-		case !e.IsMessage():
-		case e.TooLong != nil:
-			err = c.in.PushError(e.TooLong)
-		default:
-			err = c.x.Deliver(c.in, e.Data)
+		if errors.Is(err, jsonrpc.ErrTooLong) {
+			c.End(c.x.TooLong(), false)
 		}
-		if err != nil {
-			return events.Cursor
+		if err != nil || e.IsMessage() && c.x.Deliver(c.in, e.Data) != nil {
+			return events.Cursor // any end is a reason to open it again
 		}
 	}
 }

@@ -49,8 +49,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 
 // New returns a session with the server behind x. It sends nothing.
 func New(x *exchange.Endpoint) *Conn {
-	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit, x.Held)}
-	c.calls.Held = x.Held
+	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit)}
 	c.ctx, c.cancel = x.Session()
 	c.out = exchange.NewPoster(x, c.deliverOut)
 	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
@@ -104,13 +103,13 @@ func (c *Conn) start(k *Call, run func(*Call)) {
 
 // Recv returns the next message of the server, from any response.
 func (c *Conn) Recv() ([]byte, error) {
-	msg, _, err := c.in.PopFor()
+	msg, _, err := c.in.Pop()
 	return msg, err
 }
 
 // RecvFor is Recv. It also returns the id of the request on whose response the
 // message came; empty for a message on the stream of the GET.
-func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.PopFor() }
+func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.Pop() }
 
 // End ends the session because of err, which Recv returns after the last message.
 // gone says that the server no longer has the session: Close need not delete it.
@@ -239,7 +238,6 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message) error {
 // reports whether it does.
 func (c *Conn) endIfOver(resp *http.Response) bool {
 	r := exchange.Reader{Endpoint: c.x, ID: jsonrpc.Null, HasSession: c.hasSession()}
-	defer r.Release()
 	_, err := r.Read(resp)
 	if _, ok := errors.AsType[*jsonrpc.Error](err); ok || err == nil {
 		return false
