@@ -47,8 +47,8 @@ type Options struct {
 	// OutboxBytes bounds the events that wait to be written; a larger event passes
 	// alone. Default 1 MiB.
 	OutboxBytes int
-	// OutboxWait bounds how long a sender waits for room while nothing is written
-	// to the client. Default 10 s.
+	// OutboxWait is what the stream allows for a write. A sender waits for room at most
+	// three times as long. Default 10 s.
 	OutboxWait time.Duration
 	// AnnounceDelay is the least time between endpoint and announcement.
 	// Default 100 ms; negative: none.
@@ -164,7 +164,7 @@ func newConnection(id string, client Client, opts *Options) *Connection {
 	now := time.Now()
 	c := &Connection{
 		id: id, client: client, opts: opts, done: make(chan struct{}),
-		outbox: newOutbox(opts.OutboxBytes, opts.Budget), since: now, opened: now, dialect: client.Dialect,
+		outbox: &outbox{limit: opts.OutboxBytes, held: opts.Budget}, since: now, opened: now, dialect: client.Dialect,
 	}
 	if client.Quiet {
 		c.announcement.mode = announceNever

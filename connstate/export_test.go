@@ -77,11 +77,10 @@ func (c *Connection) Release(forward func(*jsonrpc.Message)) error {
 	return err
 }
 
-// MaxWaiting, MaxWaitingBytes and MaxRated are bounds that only tests name.
+// MaxUnwritten and MaxRated are bounds that only tests name.
 const (
-	MaxWaiting      = maxWaiting
-	MaxWaitingBytes = maxWaitingBytes
-	MaxRated        = maxRated
+	MaxUnwritten = maxUnwritten
+	MaxRated     = maxRated
 )
 
 // Networks returns the number of networks whose connect rate is remembered.

@@ -1,7 +1,6 @@
 package connstate
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -24,17 +23,13 @@ type Event struct {
 	Answer  bool
 }
 
-// maxWaiting and maxWaitingBytes bound the sends that wait for room, scarceWaitingBytes
-// those while the budget is used up. A larger one waits alone.
-const (
-	maxWaiting         = 1024
-	maxWaitingBytes    = 16 << 20
-	scarceWaitingBytes = 64 << 10
-)
+// maxUnwritten bounds the unwritten events of senders that do not wait, in bytes; a
+// larger event passes alone.
+const maxUnwritten = 16 << 20
 
-// maxWaits bounds the time that a client which reads steadily may keep a sender
-// waiting, in times of the wait of one that does not read. A session's reader must
-// not be kept so long that its server looks silent.
+// maxWaits bounds the wait for room, in times of OutboxWait: the stream closes a client
+// that does not read, and one that reads slowly must not keep a session's reader for so
+// long that its server looks silent.
 const maxWaits = 3
 
 // eventOverhead is what an event counts for beside its data, in bytes.
@@ -45,158 +40,101 @@ func (e Event) Size() int { return len(e.Data) + eventOverhead }
 
 // outbox holds the events that wait to be written to one client, bounded in bytes.
 // Senders fill it; the stream takes events through the sink and says when they are
-// written. An event counts until then. Senders that find no room wait in FIFO order.
-// All bytes, those of waiting senders too, come out of the budget.
+// written. An event counts until then. All bytes come out of the budget.
 type outbox struct {
-	limit int
+	limit int // for senders that wait
 	held  *budget.Account
 
-	mu      sync.Mutex
-	sink    func(Event) bool // takes an event if it has room; must not block
-	queue   []Event          // queue[head:] has not been taken yet
-	head    int
-	bytes   int           // queued and taken, not yet written
-	wrote   int           // written, ever
-	waiters []*waiter     // oldest first; empty when the outbox is
-	waiting int           // bytes of the waiters' events
-	room    chan struct{} // closed when something has been written, or at the end
-	closed  bool
+	mu     sync.Mutex
+	sink   func(Event) bool // takes an event if it has room; must not block
+	queue  []Event          // not taken yet
+	bytes  int              // queued and taken, not yet written
+	wrote  int              // written, ever
+	room   chan struct{}    // closed when something has been written, or at the end; nil: nobody waits
+	closed bool
 }
 
-// waiter is a send that waits for room in the outbox.
-type waiter struct {
-	events []Event
-	size   int
-	done   chan struct{} // closed when the events have entered, or never will
-	err    error         // why not; set before done is closed
+// push adds events, which stay together, if there is room for them now, and fails with
+// ErrSlow if not. It returns a mark for hasWritten.
+func (o *outbox) push(events ...Event) (mark int, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.addLocked(o.limit, events)
 }
 
-func newOutbox(limit int, held *budget.Account) *outbox {
-	return &outbox{limit: limit, held: held}
-}
-
-// push adds an event if there is room for it now, and reports ErrSlow if not.
-func (o *outbox) push(e Event) error {
-	_, err := o.pushMarked(e)
+// force is push beyond the limit, up to maxUnwritten. While the budget is used up, the
+// limit holds.
+func (o *outbox) force(events []Event) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	limit := maxUnwritten
+	if o.held.Full() {
+		limit = o.limit
+	}
+	_, err := o.addLocked(limit, events)
+	if err == ErrSlow && limit == o.limit {
+		o.held.Check(metrics.HeldOutbox)
+	}
 	return err
 }
 
-// pushMarked is push, and returns a mark for hasWritten.
-func (o *outbox) pushMarked(e Event) (mark int, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	switch {
-	case o.closed:
-		return 0, ErrClosed
-	case len(o.waiters) > 0 || !o.fitsLocked(e.Size()):
-		return 0, ErrSlow
+// wait is push for senders that may wait for room, at most for the time given. While the
+// budget is used up, there is room for little.
+func (o *outbox) wait(events []Event, most time.Duration) error {
+	room, err := o.tryAdd(events)
+	if err != ErrSlow {
+		return err
 	}
-	o.held.Force(e.Size())
-	mark = o.wrote + o.bytes + e.Size()
-	o.addLocked(e.Size(), e)
-	return mark, nil
+	for timeout := time.After(most); err == ErrSlow; room, err = o.tryAdd(events) {
+		select {
+		case <-room:
+		case <-timeout:
+			return ErrSlow
+		}
+	}
+	return err
 }
 
-// hasWritten reports whether the event with that mark has been written.
-func (o *outbox) hasWritten(mark int) bool {
+// tryAdd is one try of wait. If there is no room, it returns a channel that is closed
+// when there may be.
+func (o *outbox) tryAdd(events []Event) (room <-chan struct{}, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.wrote >= mark
+	limit := o.limit
+	if o.held.Full() {
+		limit = min(limit, budget.Free)
+	}
+	if _, err = o.addLocked(limit, events); err == ErrSlow {
+		room = o.roomLocked()
+	}
+	return room, err
 }
 
-// enter adds events, which stay together. If there is no room, it returns a waiter
-// for them, for which the caller must call await. It fails with ErrSlow if too many
-// senders wait: fewer may if the budget is used up, because senders that do not block
-// go on.
-func (o *outbox) enter(events []Event, blocks bool) (*waiter, error) {
+// addLocked adds events if there is room for them within limit. An empty outbox takes
+// anything.
+func (o *outbox) addLocked(limit int, events []Event) (mark int, err error) {
 	size := 0
 	for _, e := range events {
 		size += e.Size()
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	full := o.held.Full()
-	most := maxWaitingBytes
-	if full && !blocks {
-		most = scarceWaitingBytes
-	}
 	switch {
 	case o.closed:
-		return nil, ErrClosed
-	case len(o.waiters) == 0 && o.fitsLocked(size) && (!full || o.allowsLocked(size)):
-		o.held.Force(size)
-		o.addLocked(size, events...)
-		return nil, nil
-	case len(o.waiters) >= maxWaiting || o.waiting > 0 && o.waiting+size > most:
-		if full {
-			o.held.Check(metrics.HeldOutbox)
-		}
-		return nil, ErrSlow
+		return 0, ErrClosed
+	case o.bytes > 0 && o.bytes+size > limit:
+		return 0, ErrSlow
 	}
-	w := &waiter{events: slices.Clone(events), size: size, done: make(chan struct{})}
-	o.waiters = append(o.waiters, w)
-	o.waiting += size
 	o.held.Force(size)
-	return w, nil
-}
-
-// await waits until the waiter's events have entered: as long as something has been
-// written to the client within the time wait, and at most three times as long in all.
-// Then it removes the waiter and fails with ErrSlow. The room is not reused: the
-// client is about to be closed. lastWrite returns when something was last written.
-func (o *outbox) await(w *waiter, wait time.Duration, lastWrite func() time.Time) error {
-	last := time.Now().Add(maxWaits * wait)
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for left := wait; left > 0; {
-		select {
-		case <-w.done:
-			return w.err
-		case <-timer.C:
-			left = min(wait-time.Since(lastWrite()), time.Until(last))
-			timer.Reset(max(0, left))
-		}
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	i := slices.Index(o.waiters, w)
-	if i < 0 { // they entered at the last moment
-		return w.err
-	}
-	o.waiters = slices.Delete(o.waiters, i, i+1)
-	o.waiting -= w.size
-	o.held.Give(w.size)
-	return ErrSlow
-}
-
-// fitsLocked reports whether there is room for size bytes. An empty outbox takes
-// anything.
-func (o *outbox) fitsLocked(size int) bool { return o.bytes == 0 || o.bytes+size <= o.limit }
-
-// allowsLocked reports whether size bytes may wait whatever the budget says: up to
-// budget.Free bytes, and one message of any size.
-func (o *outbox) allowsLocked(size int) bool { return o.bytes == 0 || o.bytes+size <= budget.Free }
-
-func (o *outbox) addLocked(size int, events ...Event) {
 	o.bytes += size
 	o.queue = append(o.queue, events...)
 	o.pumpLocked()
+	return o.wrote + o.bytes, nil
 }
 
-// moveWaitersLocked moves waiting events into the outbox, oldest first, while there
-// is room.
-func (o *outbox) moveWaitersLocked() {
-	for len(o.waiters) > 0 {
-		w := o.waiters[0]
-		if !o.fitsLocked(w.size) || !o.allowsLocked(w.size) && o.held.Full() {
-			return
-		}
-		o.waiters[0] = nil
-		o.waiters = o.waiters[1:]
-		o.waiting -= w.size
-		o.addLocked(w.size, w.events...)
-		close(w.done)
-	}
+// hasWritten reports whether the events with that mark have been written.
+func (o *outbox) hasWritten(mark int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.wrote >= mark
 }
 
 // pumpLocked hands events to the sink until the sink has no room.
@@ -204,19 +142,13 @@ func (o *outbox) pumpLocked() {
 	if o.sink == nil {
 		return
 	}
-	for o.head < len(o.queue) && o.sink(o.queue[o.head]) {
-		o.queue[o.head] = Event{}
-		o.head++
+	taken := 0
+	for taken < len(o.queue) && o.sink(o.queue[taken]) {
+		o.queue[taken] = Event{}
+		taken++
 	}
-	switch {
-	case o.head == len(o.queue):
-		o.queue, o.head = o.queue[:0], 0
-		if cap(o.queue) > 64 {
-			o.queue = nil
-		}
-	case o.head > 64 && o.head*2 > len(o.queue):
-		o.queue = append([]Event(nil), o.queue[o.head:]...)
-		o.head = 0
+	if o.queue = o.queue[taken:]; len(o.queue) == 0 {
+		o.queue = nil
 	}
 }
 
@@ -238,7 +170,6 @@ func (o *outbox) noteWritten(size int) {
 	if !o.closed { // else close has given all back
 		o.held.Give(size)
 		o.pumpLocked()
-		o.moveWaitersLocked()
 	}
 	o.signalRoomLocked()
 }
@@ -269,42 +200,27 @@ func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
-		o.held.Give(o.bytes + o.waiting)
+		o.held.Give(o.bytes)
 	}
 	o.closed = true
-	o.sink, o.queue, o.head = nil, nil, 0
-	for _, w := range o.waiters {
-		w.err = ErrClosed
-		close(w.done)
-	}
-	o.waiters, o.waiting = nil, 0
+	o.sink, o.queue = nil, nil
 	o.signalRoomLocked()
 }
 
-// waitWritten waits until everything sent so far is written, at most for wait, and
-// reports whether it is.
-func (o *outbox) waitWritten(wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
+// waitWritten waits until everything sent so far is written, at most for wait.
+func (o *outbox) waitWritten(wait time.Duration) {
+	timeout := time.After(wait)
 	o.mu.Lock()
 	target := o.wrote + o.bytes
-	for _, w := range o.waiters {
-		target += w.size
-	}
-	o.mu.Unlock()
-	for {
-		o.mu.Lock()
-		if o.wrote >= target || o.closed {
-			done := o.wrote >= target
-			o.mu.Unlock()
-			return done
-		}
+	for o.wrote < target && !o.closed {
 		room := o.roomLocked()
 		o.mu.Unlock()
 		select {
 		case <-room:
-		case <-timer.C:
-			return false
+		case <-timeout:
+			return
 		}
+		o.mu.Lock()
 	}
+	o.mu.Unlock()
 }

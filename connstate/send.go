@@ -9,8 +9,8 @@ import (
 
 // RespondNow sends the response to the request with that id, or with an id that no
 // request has, under the event name of the connection's dialect, or under both names
-// while that is undecided. It does not wait: without room in the outbox, the response
-// waits in the background, in order.
+// while that is undecided. It does not wait: the outbox has room beyond its limit, and a
+// client that exceeds that too loses its connection.
 func (c *Connection) RespondNow(id jsonrpc.ID, response []byte) {
 	c.sendNow(responseEvents(new([2]Event), c.Dialect(), id, response))
 }
@@ -18,20 +18,6 @@ func (c *Connection) RespondNow(id jsonrpc.ID, response []byte) {
 // SendNow is Send for callers that must not wait, as in RespondNow.
 func (c *Connection) SendNow(related jsonrpc.ID, message []byte) {
 	c.sendNow(c.messageEvents(new([1]Event), related, message))
-}
-
-func (c *Connection) sendNow(events []Event) {
-	if c.diverted(events) {
-		return
-	}
-	w, err := c.outbox.enter(events, false)
-	if w == nil {
-		_ = c.finishSend(events, err) // closes a slow client
-		return
-	}
-	go func() { // ends with room, the wait, or the connection
-		_ = c.finishSend(w.events, c.outbox.await(w, c.opts.OutboxWait, c.lastWrite))
-	}()
 }
 
 // responseEvents returns the events that carry a response. They are in room, which
@@ -68,38 +54,42 @@ func (c *Connection) messageEvents(room *[1]Event, related jsonrpc.ID, message [
 // of its own, and must not block. The transport calls Divert once, before Bind.
 func (c *Connection) Divert(deliver func(Event)) { c.deliver = deliver }
 
-// diverted gives events to the function of Divert, if there is one.
-func (c *Connection) diverted(events []Event) bool {
-	if c.deliver == nil {
-		return false
-	}
-	c.countEvents(events)
-	for _, e := range events {
-		c.deliver(e)
-	}
-	return true
-}
-
 // Push queues an event of the transport's own if there is room for it now. It fails
 // with ErrSlow if there is none, without closing the connection, and with ErrClosed
 // if the connection is closed.
 func (c *Connection) Push(e Event) error {
-	err := c.outbox.push(e)
+	_, err := c.outbox.push(e)
 	if err == nil {
 		c.countEvents([]Event{e})
 	}
 	return err
 }
 
+// send sends events, and waits for room as Send does. A client that leaves none for too
+// long loses its connection.
 func (c *Connection) send(events []Event) error {
-	if c.diverted(events) {
-		return nil
+	if c.deliver != nil {
+		return c.divert(events)
 	}
-	w, err := c.outbox.enter(events, true)
-	if w != nil {
-		err = c.outbox.await(w, c.opts.OutboxWait, c.lastWrite)
+	return c.finishSend(events, c.outbox.wait(events, maxWaits*c.opts.OutboxWait))
+}
+
+// sendNow is send for callers that must not wait.
+func (c *Connection) sendNow(events []Event) {
+	if c.deliver != nil {
+		_ = c.divert(events)
+		return
 	}
-	return c.finishSend(events, err)
+	_ = c.finishSend(events, c.outbox.force(events)) // closes a slow client
+}
+
+// divert gives events to the function of Divert.
+func (c *Connection) divert(events []Event) error {
+	c.countEvents(events)
+	for _, e := range events {
+		c.deliver(e)
+	}
+	return nil
 }
 
 // finishSend ends a send that returned err: it counts the events, or closes a

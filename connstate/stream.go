@@ -44,9 +44,6 @@ func (c *Connection) SawFirstByte() {
 // SawWrite notes that something has been written just now.
 func (c *Connection) SawWrite() { c.lastOut.Store(time.Now().UnixNano()) }
 
-// lastWrite returns when something was last written.
-func (c *Connection) lastWrite() time.Time { return time.Unix(0, c.lastOut.Load()) }
-
 // SawHeartbeat counts a heartbeat.
 func (c *Connection) SawHeartbeat() {
 	c.heartbeats.Add(1)

@@ -199,12 +199,12 @@ func TestSharedStartThatFails(t *testing.T) {
 func TestRule18SlowClientOfASharedSession(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "big" {
-			s.say(string(jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 1000)+`"`))))
+			s.say(string(jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 1<<20)+`"`))))
 			return true
 		}
 		return false
 	}}
-	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, OutboxBytes: 1 << 10}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
 		slow := slowReader(t, g, 20*time.Second)
 		fast := connect(t, g, plain)
 		synctest.Wait()
@@ -213,7 +213,6 @@ func TestRule18SlowClientOfASharedSession(t *testing.T) {
 			fast.post(request(fmt.Sprint(i), "tools/list"))
 			fast.want(answered(fmt.Sprint(i), 1, "tools/list"))
 		}
-		time.Sleep(11 * time.Second)
 		if got := slow.c.Reason(); got != "slow" {
 			t.Errorf("the slow client was closed for %q, want slow", got)
 		}
