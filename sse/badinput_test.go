@@ -2,7 +2,6 @@ package sse_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -18,24 +17,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
-
-// slowBody sends its first part and then nothing until ctx ends.
-type slowBody struct {
-	first string
-	read  chan struct{} // closed when the first part has been read
-	ctx   context.Context
-}
-
-func (b *slowBody) Read(p []byte) (int, error) {
-	if b.first != "" {
-		n := copy(p, b.first)
-		b.first = b.first[n:]
-		return n, nil
-	}
-	close(b.read)
-	<-b.ctx.Done()
-	return 0, b.ctx.Err()
-}
 
 // readAnswer reads an answer from a connection that a test wrote a request to.
 func readAnswer(t testing.TB, conn net.Conn) (*http.Response, string) {
@@ -227,20 +208,4 @@ func TestSlowBodyIsBounded(t *testing.T) {
 		}
 		s.works(t)
 	})
-}
-
-// A body shorter than its Content-Length.
-func TestTruncatedBody(t *testing.T) {
-	s := openSession(t, config{})
-	conn, err := net.Dial("tcp", strings.TrimPrefix(s.base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	fmt.Fprintf(conn, "POST /sse/%s/message HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"jsonrpc\"", s.c.ID())
-	_ = conn.(*net.TCPConn).CloseWrite()
-	if res, body := readAnswer(t, conn); res.StatusCode != http.StatusBadRequest || !isRefusal(body) {
-		t.Errorf("got %d %s", res.StatusCode, body)
-	}
-	s.works(t)
 }

@@ -148,32 +148,3 @@ func TestEndpointIsNeverAnotherHost(t *testing.T) {
 		}
 	}
 }
-
-// A proxy may be sent the whole URL in the request line, and pass it on.
-func TestEndpointOfAbsoluteRequestLine(t *testing.T) {
-	f := newFixture(t, config{})
-	var got string
-	h := http.StripPrefix("/tools", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = f.Endpoint(r, "ID") }))
-	r := httptest.NewRequest(http.MethodGet, "http://gateway.example/tools/sse?x=1", nil)
-	if r.RequestURI != "http://gateway.example/tools/sse?x=1" {
-		t.Fatalf("the request line is %q", r.RequestURI)
-	}
-	h.ServeHTTP(httptest.NewRecorder(), r)
-	if want := "/tools/sse/ID/message"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-func TestPrefixOption(t *testing.T) {
-	for _, prefix := range []string{"mcp", "/mcp/", "//mcp", "/", "/a/../b", "/a b", "/a?b", "http://x", "/a\n", "/{id}", "/%2e%2e/x", "/a//b", "/a%20b"} {
-		if _, err := sse.New(&backend{}, nil, sse.Options{Options: front.Options{Prefix: prefix}}); err == nil || !strings.Contains(err.Error(), "prefix") {
-			t.Errorf("%q: got error %v", prefix, err)
-		}
-	}
-	if _, err := sse.New(&backend{}, nil, sse.Options{Dialect: "both"}); err == nil || !strings.Contains(err.Error(), `"both"`) {
-		t.Errorf("got error %v", err)
-	}
-	if _, err := sse.New(&backend{}, nil, sse.Options{Options: front.Options{Prefix: "no"}, Dialect: "both"}); err == nil || !strings.Contains(err.Error(), `"both"`) || !strings.Contains(err.Error(), `"no"`) {
-		t.Errorf("got error %v, want both reasons", err)
-	}
-}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/sse"
 )
 
 func TestEndpointIsTheFirstWriteAndAlone(t *testing.T) {
@@ -66,78 +65,6 @@ func TestEveryEventHasTheNextID(t *testing.T) {
 				t.Errorf("event %d has %d data lines", i, e.Lines)
 			}
 		}
-	})
-}
-
-func TestLoneEventIsFlushedAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{})
-		g := f.open(t, "/sse")
-		defer g.leave()
-		for i := range 20 {
-			synctest.Wait()
-			writes, flushes := g.counts()
-			_ = g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i))
-			synctest.Wait()
-			w, fl := g.counts()
-			if w-writes != 1 || fl-flushes != 1 || g.flushed != g.bytes {
-				t.Fatalf("event %d: got %d writes, %d flushes, %d of %d bytes flushed", i, w-writes, fl-flushes, g.flushed, g.bytes)
-			}
-		}
-	})
-}
-
-// The library writes an event in four pieces and flushes each event: one write
-// and one flush for many is what makes it fast enough.
-func TestQueuedEventsShareAFlush(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{})
-		g := f.open(t, "/sse")
-		synctest.Wait()
-		g.stall()
-		const n = 320
-		for i := range n {
-			_ = g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i))
-		}
-		synctest.Wait()
-		writes, flushes := g.counts()
-		g.resume()
-		synctest.Wait()
-		w, fl := g.counts()
-		if limit := n/sse.EngineBuffer + 4; w-writes > limit || fl-flushes > limit {
-			t.Errorf("%d queued events took %d writes and %d flushes, want at most %d", n, w-writes, fl-flushes, limit)
-		}
-		if g.flushed != g.bytes {
-			t.Errorf("%d of %d bytes were flushed", g.flushed, g.bytes)
-		}
-		if got := len(parse(t, g.text())); got != n+2 {
-			t.Errorf("got %d events, want %d", got, n+2)
-		}
-		g.leave()
-	})
-}
-
-// What is gathered for one write is bounded, so that a burst of big events does
-// not wait for its last byte.
-func TestGatheredWritesAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{})
-		g := f.open(t, "/sse")
-		synctest.Wait()
-		g.stall()
-		data := []byte(`"` + strings.Repeat("x", 10<<10) + `"`)
-		for range 60 {
-			_ = g.c.Send("", data)
-		}
-		synctest.Wait()
-		g.resume()
-		synctest.Wait()
-		for i, w := range g.writes {
-			if len(w) > sse.GatherBytes+len(data)+100 {
-				t.Errorf("write %d has %d bytes", i, len(w))
-			}
-		}
-		g.leave()
 	})
 }
 
@@ -243,14 +170,6 @@ func TestNoReplay(t *testing.T) {
 	f := newFixture(t, config{})
 	if f.Replays() {
 		t.Fatal("the library keeps events, or makes streams by itself")
-	}
-}
-
-// The library's default of 1024 places costs 10 KiB for each stream.
-func TestLibraryBuffersLittle(t *testing.T) {
-	f := newFixture(t, config{})
-	if n := f.BufferSize(); n < sse.EngineBuffer || n > 64 {
-		t.Errorf("got %d places, want %d", n, sse.EngineBuffer)
 	}
 }
 

@@ -110,38 +110,3 @@ func TestRefusalReachesAClientThatStillSends(t *testing.T) {
 		conn.Close()
 	}
 }
-
-// A refusal of a message that has been read leaves the TCP connection open.
-func TestRefusedMessageKeepsTheTCPConnection(t *testing.T) {
-	f := newFixture(t, config{})
-	srv := start(t, f)
-	r := openStream(t, srv.Client(), srv.URL+"/sse", f)
-	defer r.Body.Close()
-	for _, body := range []string{"{nope", `{"jsonrpc":"2.0","id":null,"result":{}}`} {
-		res, _ := post(t, srv.Client(), srv.URL+"/sse/"+r.c.ID()+"/message", body)
-		if res.StatusCode != http.StatusBadRequest || res.Close {
-			t.Errorf("%s: got %s, closed: %t", body, res.Status, res.Close)
-		}
-	}
-}
-
-// A client of HTTP/2 may say only after the head that there is no body.
-func TestHTTP2GETWithAnEmptyBody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{})
-		p := pipetest.Serve(f, protocols("h2c"), nil)
-		defer p.Stop()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/sse", io.MultiReader())
-		if err != nil {
-			t.Fatal(err)
-		}
-		res, err := p.Client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			t.Errorf("got %s", res.Status)
-		}
-	})
-}

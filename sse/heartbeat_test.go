@@ -86,19 +86,6 @@ func TestHeartbeatOfADialect(t *testing.T) {
 	}
 }
 
-func TestNoHeartbeats(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: -1}}})
-		g := f.open(t, "/sse")
-		time.Sleep(24 * time.Hour)
-		synctest.Wait()
-		g.leave()
-		if n := beats(t, g.text()); n != 0 {
-			t.Errorf("got %d", n)
-		}
-	})
-}
-
 // A client that does not read gets no heartbeats on top: the write deadline is
 // what ends it.
 func TestNoHeartbeatsBehindAStalledWrite(t *testing.T) {
@@ -121,37 +108,6 @@ func TestNoHeartbeatsBehindAStalledWrite(t *testing.T) {
 		}
 		g.leave()
 	})
-}
-
-func TestHeartbeatsStopWithTheStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{HeartbeatInterval: time.Second, ConnectionTimeout: time.Minute}}})
-		g := f.open(t, "/sse")
-		synctest.Wait()
-		g.c.Close(metrics.ClosedShutdown)
-		<-g.done
-		before := f.count(t, "mcp_sse_heartbeats_total")
-		time.Sleep(time.Hour)
-		if after := f.count(t, "mcp_sse_heartbeats_total"); after != before || g.c.Reason() != metrics.ClosedShutdown {
-			t.Errorf("%v heartbeats after the close, reason %s", after-before, g.c.Reason())
-		}
-	})
-}
-
-func TestJitterOnlyShortens(t *testing.T) {
-	for _, d := range []time.Duration{1, 9, time.Millisecond, 15 * time.Second, 1 << 62} {
-		seen := map[time.Duration]bool{}
-		for range 200 {
-			got := sse.Jittered(d)
-			if got > d || got < d-d/10-1 || got <= 0 {
-				t.Fatalf("%v became %v", d, got)
-			}
-			seen[got] = true
-		}
-		if d > time.Millisecond && len(seen) < 100 {
-			t.Errorf("%v: only %d values in 200", d, len(seen))
-		}
-	}
 }
 
 func TestIdleConnectionIsClosed(t *testing.T) {

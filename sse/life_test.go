@@ -1,9 +1,7 @@
 package sse_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -107,57 +105,6 @@ func TestGracefulCloseDeliversEverything(t *testing.T) {
 			}
 			r.Body.Close()
 			p.Stop()
-		}
-	})
-}
-
-// A graceful close waits for a client that does not read, but not for ever.
-func TestGracefulCloseIsBounded(t *testing.T) {
-	overBoth(t, func(t *testing.T, protocol string) {
-		f := newFixture(t, config{conn: connstate.Options{OutboxBytes: 64 << 20}})
-		p := pipetest.Serve(f, protocols(protocol), nil)
-		defer p.Stop()
-		r := openStream(t, p.Client, "http://gateway/sse", f)
-		defer r.Body.Close()
-		for range 20 {
-			_ = r.c.Send("", []byte(`"`+strings.Repeat("x", 512<<10)+`"`))
-		}
-		before := time.Now()
-		r.c.CloseGracefully(metrics.ClosedShutdown, 3*time.Second)
-		synctest.Wait()
-		if took := time.Since(before); took != 3*time.Second {
-			t.Errorf("it took %v", took)
-		}
-		if f.registry.Len() != 0 {
-			t.Error("the GET goes on after the close")
-		}
-	})
-}
-
-// A TCP connection whose stream was closed in order serves the next request.
-func TestNextRequestOnTheSameConnection(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: time.Second}}})
-		p := pipetest.Serve(f, protocols("h1"), nil)
-		defer p.Stop()
-		dials := 0
-		transport := p.Client.Transport.(*http.Transport)
-		dial := transport.DialContext
-		transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			dials++
-			return dial(ctx, network, addr)
-		}
-		for range 3 {
-			r := openStream(t, p.Client, "http://gateway/sse", f)
-			go r.c.CloseGracefully(metrics.ClosedIdle, time.Second)
-			if _, err := r.rest(); err != nil {
-				t.Error(err)
-			}
-			r.Body.Close()
-			time.Sleep(5 * time.Second)
-		}
-		if dials != 1 {
-			t.Errorf("got %d TCP connections, want 1", dials)
 		}
 	})
 }

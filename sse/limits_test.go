@@ -2,7 +2,6 @@ package sse_test
 
 import (
 	"net/http"
-	"net/netip"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,9 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/sse"
 )
 
 func TestLimits(t *testing.T) {
@@ -63,37 +60,4 @@ func TestLimits(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Behind a trusted proxy the limits hold for the clients, not for the proxy.
-func TestLimitsBehindAProxy(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{
-			sse:    sse.Options{Options: front.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}, // httptest's peer
-			limits: connstate.Limits{MaxPerIP: 1},
-		})
-		a := f.open(t, "/sse", "X-Forwarded-For", "198.51.100.1")
-		b := f.open(t, "/sse", "X-Forwarded-For", "198.51.100.2")
-		w := ask(f, "", http.MethodGet, "/sse", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "198.51.100.77, 198.51.100.1") })
-		if w.Code != http.StatusTooManyRequests {
-			t.Errorf("got %d", w.Code)
-		}
-		a.leave()
-		b.leave()
-	})
-}
-
-// A request that is refused does not count as a connection.
-func TestRefusalsHoldNoRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{limits: connstate.Limits{MaxConnections: 1}})
-		for range 5 {
-			ask(f, "", http.MethodGet, "/sse?auto=x", nil)
-			ask(f, "", http.MethodPost, "/sse", nil)
-		}
-		f.open(t, "/sse").leave()
-		if f.registry.Len() != 0 {
-			t.Errorf("%d connections are left", f.registry.Len())
-		}
-	})
 }

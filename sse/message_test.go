@@ -1,17 +1,14 @@
 package sse_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
-	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -218,33 +215,6 @@ func TestPostAroundClose(t *testing.T) {
 	s.Body.Close()
 }
 
-// A body that began before the close and ends after it.
-func TestPostThatIsOvertakenByClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{})
-		p := pipetest.Serve(f, protocols("h1"), nil)
-		defer p.Stop()
-		r := openStream(t, p.Client, "http://gateway/sse", f)
-		defer r.Body.Close()
-		message := `{"jsonrpc":"2.0","id":1,"method":"echo"}`
-		conn := p.Dial()
-		defer conn.Close()
-		fmt.Fprintf(conn, "POST /sse/%s/message HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-			r.c.ID(), len(message), message[:5])
-		synctest.Wait()
-		r.c.Close(metrics.ClosedShutdown)
-		synctest.Wait()
-		fmt.Fprint(conn, message[5:])
-		res, body := readAnswer(t, conn)
-		if res.StatusCode != http.StatusNotFound || !isRefusal(body) || !strings.Contains(body, "closed") {
-			t.Errorf("got %d %s", res.StatusCode, body)
-		}
-		if n := f.count(t, "mcp_sse_posts_rejected_total", "reason", metrics.PostClosed); n != 1 {
-			t.Errorf("got %v rejections counted", n)
-		}
-	})
-}
-
 func TestPrincipalsAreKeptApart(t *testing.T) {
 	authenticate, err := sse.BearerTokens(map[string]string{"token-a": "alice", "token-b": "bob", "token-a2": "alice"})
 	if err != nil {
@@ -280,22 +250,4 @@ func TestForwardHeadersAreKept(t *testing.T) {
 	if none := attach(t, f, srv.Client(), srv.URL, "Authorization", "Bearer secret"); none.c.Client().Header != nil {
 		t.Errorf("got %v, want nothing", none.c.Client().Header)
 	}
-}
-
-// A client that gives up in the middle of a body harms nothing.
-func TestAbortedPost(t *testing.T) {
-	s := openSession(t, config{})
-	ctx, cancel := context.WithCancel(t.Context())
-	body := &slowBody{first: `{"jsonrpc":`, read: make(chan struct{}), ctx: ctx}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	go func() { <-body.read; cancel() }()
-	if res, err := s.client.Do(req); err == nil {
-		res.Body.Close()
-		t.Fatalf("got %d", res.StatusCode)
-	}
-	s.works(t)
 }

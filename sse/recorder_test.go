@@ -129,12 +129,6 @@ func (r *recorder) text() string {
 	return b.String()
 }
 
-func (r *recorder) counts() (writes, flushes int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.writes), r.flushes
-}
-
 var errGone = errors.New("connection reset by peer")
 
 // get is one GET /sse under way over a recorder.

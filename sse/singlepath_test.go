@@ -1,18 +1,12 @@
 package sse_test
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	mcppeer "github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -92,84 +86,6 @@ func TestSinglePathRefuses(t *testing.T) {
 		f.ServeHTTP(w, r)
 		if w.Code != test.status || w.Header().Get("Allow") != test.allow {
 			t.Errorf("%s %q: got %d, Allow %q: %s", test.method, test.query, w.Code, w.Header().Get("Allow"), w.Body)
-		}
-	}
-}
-
-type valueKey struct{}
-
-// receiver keeps the contexts that a connection and its messages have.
-type receiver struct {
-	connections chan context.Context
-	messages    chan context.Context
-}
-
-func (b receiver) Accept(c *connstate.Connection) connstate.Handler {
-	b.connections <- c.Client().Context
-	return b
-}
-func (b receiver) Receive(m *jsonrpc.Message)        { b.messages <- m.Context }
-func (b receiver) Refused(*connstate.Request, error) {}
-func (b receiver) Closed()                           {}
-
-func TestPassRequest(t *testing.T) {
-	for _, pass := range []bool{false, true} {
-		b := receiver{make(chan context.Context, 1), make(chan context.Context, 1)}
-		h, err := sse.New(b, connstate.NewRegistry(connstate.Limits{}, connstate.Options{}), sse.Options{Options: front.Options{PassRequest: pass, RequestHeaders: []string{"x-tenant"},
-			Authenticate: func(*http.Request) (string, error) { return "ada", nil },
-			RequestContext: func(r *http.Request) (context.Context, error) {
-				if r.Header.Get("X-Tenant") == "unknown" {
-					return nil, errors.New("no such tenant")
-				}
-				return context.WithValue(r.Context(), valueKey{}, r.Method), nil
-			},
-		}, SinglePath: true,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv := httptest.NewServer(h)
-		t.Cleanup(srv.Close) // after the bodies
-		do := func(method, url, tenant, body string) *http.Response {
-			t.Helper()
-			r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header = http.Header{"X-Tenant": {tenant}, "X-Other": {"secret"}, "Content-Type": {"application/json"}}
-			res, err := srv.Client().Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { res.Body.Close() })
-			return res
-		}
-		res := do("GET", srv.URL, "a", "")
-		endpoint := srv.URL + "?connectionId=" + res.Header.Get("X-Connection-Id")
-		if res := do("POST", endpoint, "b", `{"jsonrpc":"2.0","method":"x"}`); res.StatusCode != http.StatusAccepted {
-			t.Fatalf("got %d", res.StatusCode)
-		}
-		opened, sent := <-b.connections, <-b.messages
-		if !pass {
-			if opened != nil || sent != nil {
-				t.Errorf("passed on although nobody asked: %v, %v", opened, sent)
-			}
-			continue
-		}
-		for ctx, want := range map[context.Context][2]string{opened: {"GET", "a"}, sent: {"POST", "b"}} {
-			p, ok := mcppeer.FromContext(ctx)
-			if !ok || p.Principal != "ada" || !p.Addr.IsLoopback() || len(p.Header) != 1 || p.Header.Get("X-Tenant") != want[1] {
-				t.Errorf("%s: got peer %+v, %v", want[0], p, ok)
-			}
-			if ctx.Value(valueKey{}) != want[0] || ctx.Done() != nil {
-				t.Errorf("got value %v and an end %v, want %v and none", ctx.Value(valueKey{}), ctx.Done(), want[0])
-			}
-		}
-		if res := do("GET", srv.URL, "unknown", ""); res.StatusCode != http.StatusNotFound {
-			t.Errorf("GET that RequestContext refuses: got %d", res.StatusCode)
-		}
-		if res := do("POST", endpoint, "unknown", `{"jsonrpc":"2.0","method":"x"}`); res.StatusCode != http.StatusNotFound {
-			t.Errorf("POST that RequestContext refuses: got %d", res.StatusCode)
 		}
 	}
 }

@@ -41,61 +41,6 @@ func stalledClient(t testing.TB, f *fixture, addr string) (*net.TCPConn, *connst
 	return conn.(*net.TCPConn), <-f.backend.accepted
 }
 
-// A real zero window, big events: the memory behind it is bounded, the stream is
-// closed with its reason, and a neighbour notices nothing.
-func TestClientThatNeverReads(t *testing.T) {
-	const outbox = 1 << 20
-	f := newFixture(t, config{
-		sse:  sse.Options{Options: front.Options{WriteTimeout: 3 * time.Second}},
-		conn: connstate.Options{OutboxBytes: outbox, OutboxWait: 5 * time.Second},
-	})
-	srv := start(t, f)
-	neighbour := attach(t, f, srv.Client(), srv.URL)
-	_, slow := stalledClient(t, f, srv.Listener.Addr().String())
-
-	data := []byte(`"` + strings.Repeat("x", 32<<10) + `"`)
-	var wg sync.WaitGroup
-	wg.Go(func() { // until it is closed: no sender hangs
-		for slow.Send("", data) == nil {
-			if n := slow.Unwritten(); n > outbox {
-				t.Errorf("%d bytes wait, the limit is %d", n, outbox)
-			}
-		}
-	})
-	for slow.State() != connstate.Closed {
-		neighbour.works(t)
-	}
-	wg.Wait()
-	if got := <-f.backend.closed; got != metrics.ClosedWriteTimeout {
-		t.Errorf("got reason %s, want %s", got, metrics.ClosedWriteTimeout)
-	}
-}
-
-// Half-closed and not reading: net/http ends the request, and the write that
-// waits must not hold it.
-func TestStalledClientThatHalfCloses(t *testing.T) {
-	f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: time.Minute}}, conn: connstate.Options{OutboxBytes: 16 << 20}})
-	srv := start(t, f)
-	conn, c := stalledClient(t, f, srv.Listener.Addr().String())
-	data := []byte(`"` + strings.Repeat("x", 64<<10) + `"`)
-	for c.Unwritten() < 8<<20 {
-		if err := c.Push(connstate.Event{Name: "message", Data: data}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := conn.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case got := <-f.backend.closed:
-		if got != metrics.ClosedClient {
-			t.Errorf("got reason %s", got)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("the stream hangs in its write")
-	}
-}
-
 // A reset is noticed, by the write at the latest; naive use goes on for ever.
 func TestResetIsNoticed(t *testing.T) {
 	f := newFixture(t, config{})
@@ -243,36 +188,6 @@ func churn(t *testing.T, f *fixture, addr string, how int) {
 		}
 		_ = conn.CloseWrite()
 	}
-}
-
-// A thousand at once, opened and dropped.
-func TestThousandConnectionsDroppedAtOnce(t *testing.T) {
-	f := newFixture(t, config{})
-	srv := start(t, f)
-	const n = 1000
-	conns := make([]net.Conn, 0, n)
-	for range n {
-		conn, err := net.Dial("tcp", srv.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		conns = append(conns, conn)
-		fmt.Fprint(conn, "GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n")
-	}
-	for range n {
-		<-f.backend.accepted
-	}
-	if got := f.registry.Len(); got != n {
-		t.Errorf("got %d connections", got)
-	}
-	for _, conn := range conns {
-		conn.Close()
-	}
-	for range n {
-		<-f.backend.closed
-	}
-	s := attach(t, f, srv.Client(), srv.URL)
-	s.works(t)
 }
 
 var _ http.Handler = (*sse.Handler)(nil)

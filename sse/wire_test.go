@@ -1,7 +1,6 @@
 package sse_test
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -198,29 +196,6 @@ func TestConnectionIDs(t *testing.T) {
 			}
 			seen[id] = true
 			g.leave()
-		}
-	})
-}
-
-// HTTP/1.0 has no chunks; the stream is the rest of the connection.
-func TestHTTP10(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{})
-		p := pipetest.Serve(f, protocols("h1"), nil)
-		defer p.Stop()
-		conn := p.Dial()
-		defer conn.Close()
-		fmt.Fprint(conn, "GET /sse HTTP/1.0\r\n\r\n")
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := <-f.backend.accepted
-		_ = c.Push(connstate.Event{Name: "message", Data: []byte(`{}`)})
-		go c.CloseGracefully(metrics.ClosedShutdown, time.Second)
-		body, err := io.ReadAll(res.Body)
-		if got := names(parse(t, string(body))); err != nil || got != "endpoint connection message" {
-			t.Errorf("got %s, %v", got, err)
 		}
 	})
 }
