@@ -3,7 +3,6 @@ package multiplex_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,10 +47,6 @@ func TestCallInTheNameOfAClient(t *testing.T) {
 			callFor(1, "logging/setLevel", `{"level":"alert"}`, time.Minute), sent(), at(1, here),
 			callFor(1, "logging/setLevel", `{"level":"loud"}`, time.Minute), at(1, "call failed: params.level is not a log level (code -32602)"),
 		}},
-		{name: "an error of the server is an answer", opts: shared, steps: []step{
-			callFor(0, "resources/subscribe", `{"uri":"f:/a"}`, time.Minute), sent(subscribe("1", "f:/a")),
-			server(`{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}`), got(`call: {"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}`),
-		}},
 		{name: "waits for its turn, and no longer than it is told", opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
 			forward(callA), callFor(0, "x", `{}`, time.Second), sent(call("1")), after(time.Second), got("call failed: context deadline exceeded"),
 			server(result("1")), got(answer(`"a"`)), sent(),
@@ -60,14 +55,6 @@ func TestCallInTheNameOfAClient(t *testing.T) {
 			callFor(0, "x", `{}`, time.Minute), discard, leaves(0), sent(cancelled("1", "the client has left")),
 			got("call failed: the session is over for a client that has left"),
 			callFor(0, "x", `{}`, time.Minute), got("call failed: the session is over for a client that has left"),
-		}},
-		{name: "ends with the session", opts: shared, steps: []step{
-			callFor(0, "x", `{}`, time.Minute), discard, fault(io.EOF), got("call failed: the session with the server was lost: EOF"),
-			callFor(0, "x", `{}`, time.Minute), got("call failed: the session with the server was lost: EOF"),
-		}},
-		{name: "is not the client's to take back, nor anything's", opts: shared, steps: []step{
-			callFor(0, "x", `{}`, time.Minute), sent(sentPrefix + "1*"), forward(cancelOf("0")), sent(),
-			server(result("1")), got(ok),
 		}},
 	})
 }

@@ -45,11 +45,6 @@ func TestHungServerIsGivenUp(t *testing.T) {
 			after(time.Second), got(gaveUpA), sent(cancelled("1", timedOut), pingAs("3")),
 			after(58 * time.Second), server(result("2"), result("3")), got(answer(`"b"`)), after(time.Hour), sent(), endedNot(),
 		}},
-		{name: "its other requests end with it", steps: []step{
-			hears, forward(callA), after(50 * time.Second), forward(listB), discard, after(10 * time.Second), got(gaveUpA), discard,
-			after(50 * time.Second), got(`fail "b": timeout, retryable (timeout)`), discard, forward(listB), discard,
-			after(10 * time.Second), got("lost " + listB), endedWith(multiplex.ErrHung),
-		}},
 		{name: "a slow call beside other answers causes no ping", steps: []step{
 			hears, forward(callA, callB), sent(call("1"), call("2")), after(time.Second), server(result("2")), got(answer(`"b"`)),
 			after(59 * time.Second), got(gaveUpA), sent(cancelled("1", timedOut)),

@@ -60,54 +60,6 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Answers that reach nobody because they have no id are a warning that says what to do.
-func TestAnswersWithoutIDAreAWarning(t *testing.T) {
-	const message = `level=WARN msg="answer without an id dropped" `
-	tests := []struct {
-		name  string
-		opts  multiplex.Options
-		steps []step
-		want  []string
-	}{
-		{"several requests are out", multiplex.Options{}, []step{
-			forward(callA, callB), server(nullID, noID, result("1"), result("2")),
-		}, []string{
-			`why="it may answer any of several messages: run with --max-in-flight 1"`,
-			`why="it may answer any of several messages: run with --max-in-flight 1"`,
-		}},
-		{"one at a time already", multiplex.Options{MaxInFlight: 1, RequestTimeout: time.Second}, []step{
-			forward(callA), after(time.Second), server(nullID),
-		}, []string{`why="it may answer a request that was given up"`}},
-		{"shared", multiplex.Options{MaxInFlight: 1, Shared: true}, []step{
-			forward(callA), server(result("1")), forward(callB), server(nullID, result("2")),
-		}, []string{`why="the server of a shared session has answered with ids before"`}},
-		{"nothing is out", multiplex.Options{}, []step{server(nullID)}, nil},
-		{"matched", multiplex.Options{}, []step{forward(callA), server(nullID)}, nil},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var out bytes.Buffer
-				tt.opts.Logger = slog.New(slog.NewTextHandler(&out, nil))
-				w := newWorld(t, tt.opts, 1)
-				play(w, tt.steps)
-				w.conn.take()
-				w.clients[0].take()
-				w.finish()
-				var got []string
-				for line := range strings.Lines(out.String()) {
-					if _, why, ok := strings.Cut(strings.TrimSpace(line), message); ok {
-						got = append(got, why)
-					}
-				}
-				if !slices.Equal(got, tt.want) {
-					t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
-				}
-			})
-		})
-	}
-}
-
 // Whatever a server sends, it cannot flood the log: of each kind of line a few are
 // written, over all sessions with the server, and the next one has the count of the
 // others.

@@ -33,14 +33,6 @@ func TestQueueIsBounded(t *testing.T) {
 			sent(call("1"), cancelled("1", timedOut), call("2")), forward(callC), after(time.Second),
 			got(`fail "b": timeout, final (timeout)`), sent(cancelled("2", timedOut), call("4")), server(result("4")), got(answer(`"c"`)),
 		}},
-		{name: "by a client that takes back", opts: one, steps: []step{
-			forward(callA, callB, cancelOf(`"b"`)), got(`fail "b": cancelled, retryable (canceled)`),
-			forward(callC), sent(call("1")), server(result("1")), got(answer(`"a"`)), sent(call("3")), server(result("3")), got(answer(`"c"`)),
-		}},
-		{name: "by a client that leaves", opts: multiplex.Options{Shared: true, MaxInFlight: 1, MaxWaiting: 1}, clients: 2, steps: []step{
-			from(0, callA), from(1, callB), leaves(1), from(0, callC), sent(call("1")), server(result("1")), at(0, answer(`"a"`)),
-			sent(call("3")), server(result("3")), at(0, answer(`"c"`)), at(1),
-		}},
 		{name: "for turns at a subscription too", opts: multiplex.Options{Shared: true, MaxWaiting: 1}, clients: 3, steps: []step{
 			from(0, subscribe("8", "f:/a")), from(1, subscribe("8", "f:/a")), from(2, subscribe("8", "f:/a")), sent(subscribe("1", "f:/a")),
 			at(2, "fail 8: queue_full, retryable (busy)"), server(result("1")), at(0, answer("8")), at(1, answer("8")),

@@ -1,7 +1,6 @@
 package multiplex_test
 
 import (
-	"io"
 	"testing"
 	"time"
 
@@ -39,20 +38,6 @@ func discard(w *world) {
 	}
 }
 
-func TestRule01ResponseGoesToWhoAsked(t *testing.T) {
-	runScenarios(t, []scenario{
-		{name: "with the same id at the same time", opts: shared, clients: 2, steps: []step{
-			from(0, callA), from(1, callA), sent(call("1"), call("2")),
-			server(result("2")), at(0), at(1, answer(`"a"`)), server(result("1")), at(0, answer(`"a"`)), at(1),
-		}},
-		{name: "once; what is late, twice or unknown reaches nobody", opts: shared, clients: 2, steps: []step{
-			from(0, callA), from(1, callA), sent(call("1"), call("2")), server(result("1"), result("1"), result("3"), result(`"2"`)),
-			at(0, answer(`"a"`)), at(1), dropped(metrics.DroppedUnknownResponse, 3), matched("orphan", 3), matched("id", 1),
-			server(result("2")), at(0), at(1, answer(`"a"`)),
-		}},
-	})
-}
-
 func TestRule02ProgressTokenIsOursAtTheServer(t *testing.T) {
 	for _, token := range []string{`0`, `7`, `"7"`, `1.50`, `9007199254740993`, `"\u0041"`, `"a token that is longer than any number is, and than what is held inline"`} {
 		runScenarios(t, []scenario{{name: token, opts: shared, clients: 2, steps: []step{
@@ -74,10 +59,6 @@ func TestRule02ProgressTokenIsOursAtTheServer(t *testing.T) {
 			at(0, `fail "a": , final (-32602)`, `fail "a": , final (-32602)`, `fail "a": , final (-32602)`), sent(),
 			server(result("1")), at(1, answer(`"a"`)),
 		}},
-		{name: "on a session of one's own too", steps: []step{
-			forward(tokenCall(`"t"`)), sent(tokenSent("1")), server(progress("1", "1")), got(delivery(progress(`"t"`, "1"))),
-			server(result("1")), got(answer(`"a"`)),
-		}},
 	})
 }
 
@@ -97,12 +78,6 @@ func TestRule03ProgressGoesToItsCallAlone(t *testing.T) {
 			at(0), at(1), dropped(metrics.DroppedUnknownProgress, 6),
 			server(result("1"), result("2")), at(0, answer(`"a"`)), at(1, answer(`"b"`)),
 		}},
-		{name: "not after a timeout", opts: multiplex.Options{Shared: true, RequestTimeout: time.Second}, steps: []step{
-			forward(tokenCall("7")), after(time.Second), discard, server(progress("1", "1")), got(), late,
-		}},
-		{name: "not to a client that has left", opts: shared, clients: 2, steps: []step{
-			from(0, tokenCall("7")), leaves(0), discard, server(progress("1", "1")), at(0), at(1), late,
-		}},
 		{name: "of a task until that is over", opts: shared, clients: 2, steps: []step{
 			from(0, tokenCall(`"t"`)), from(1, tokenCall(`"t"`)), discard,
 			server(`{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"k","status":"working"}}}`), discard,
@@ -110,13 +85,6 @@ func TestRule03ProgressGoesToItsCallAlone(t *testing.T) {
 			server(taskStatus("k", "working"), progress("1", "2"), taskStatus("k", "completed"), progress("1", "3")),
 			at(0, delivery(taskStatus("k", "working")), delivery(progress(`"t"`, "2")), delivery(taskStatus("k", "completed"))), at(1), late,
 			server(result("2")), at(1, answer(`"a"`)),
-		}},
-		{name: "of a task until its owner hears that it is over", opts: shared, steps: []step{
-			forward(tokenCall("7")), server(`{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"k","status":"working"}}}`),
-			forward(taskRequest("tasks/get", "k")), server(`{"jsonrpc":"2.0","id":2,"result":{"taskId":"k","status":"working"}}`), discard,
-			server(progress("1", "1")), got(delivery(progress("7", "1"))),
-			forward(taskRequest("tasks/cancel", "k")), server(`{"jsonrpc":"2.0","id":3,"result":{"taskId":"k","status":"cancelled"}}`), discard,
-			server(progress("1", "2")), got(), late,
 		}},
 		{name: "of a task until its result is there, on a session of one's own", steps: []step{
 			forward(tokenCall("7")), server(`{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"k","status":"working"}}}`),
@@ -138,15 +106,6 @@ func TestRule03ProgressExtendsTheDeadline(t *testing.T) {
 			forward(tokenCall("7")), after(9 * time.Second), server(progress("1", "1")), after(9 * time.Second), server(progress("1", "2")),
 			discard, after(7*time.Second - 1), got(), after(1), got(`fail "a": timeout, final (timeout)`), sent(cancelled("1", timedOut)),
 		}},
-		{name: "of that request alone", opts: opts, clients: 2, steps: []step{
-			from(0, tokenCall("7")), from(1, tokenCall("7")), after(9 * time.Second), server(progress("2", "1")), discard,
-			after(time.Second), at(0, `fail "a": timeout, final (timeout)`), at(1), sent(cancelled("1", timedOut)),
-			server(result("2")), at(1, answer(`"a"`)),
-		}},
-		{name: "not of one that was taken back", opts: opts, steps: []step{
-			forward(tokenCall("7"), cancelOf(`"a"`)), after(time.Second), server(progress("1", "1")), discard,
-			after(time.Second), got(`fail "a": cancelled, final (canceled)`),
-		}},
 		{name: "the result of a task may take the maximum", opts: multiplex.Options{RequestTimeout: 10 * time.Second, MaxRequestTimeout: 25 * time.Second}, steps: []step{
 			forward(taskRequest("tasks/result", "k")), discard, after(25*time.Second - 1), got(), after(1),
 			got(`fail "t": timeout, final (timeout)`), sent(cancelled("1", timedOut)),
@@ -164,25 +123,6 @@ func taskStatus(id, status string) string {
 
 func cancelOf(id string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
-}
-
-func TestRule04ClientTakesItsOwnRequestBack(t *testing.T) {
-	runScenarios(t, []scenario{
-		{name: "not another's with the same id", opts: shared, clients: 2, steps: []step{
-			from(0, callA), from(1, callA, cancelOf(`"a"`)), sent(call("1"), call("2"), cancelOf("2")),
-			after(2 * time.Second), at(0), at(1, `fail "a": cancelled, final (canceled)`),
-			server(result("2")), dropped(metrics.DroppedUnknownResponse, 1), server(result("1")), at(0, answer(`"a"`)), at(1),
-		}},
-		{name: "by its own id, not by ours", opts: shared, clients: 2, steps: []step{
-			from(0, callA), from(1, cancelOf("1"), cancelOf(`"a"`), notification("notifications/cancelled", "{}")),
-			sent(call("1")), dropped(metrics.DroppedUnknownRequest, 3), server(result("1")), at(0, answer(`"a"`)), at(1),
-		}},
-		{name: "not in two ways at once", opts: shared, clients: 2, steps: []step{
-			from(0, callA), from(1, callB), sent(call("1"), call("2")),
-			from(1, notification("notifications/cancelled", `{"requestId":"b","requestid":1}`)), sent(), dropped(metrics.DroppedUnknownRequest, 1),
-			server(result("1"), result("2")), at(0, answer(`"a"`)), at(1, answer(`"b"`)),
-		}},
-	})
 }
 
 func TestRule05ServerTakesItsRequestBack(t *testing.T) {
@@ -211,13 +151,5 @@ func TestRule09NotificationsOfOneClientDoNotReachTheServerOfAll(t *testing.T) {
 	const changed, other = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/x"}`
 	runScenarios(t, []scenario{
 		{name: "shared", opts: shared, steps: []step{forward(changed, other), sent(), dropped(metrics.DroppedShared, 2)}},
-		{name: "of one's own", steps: []step{forward(changed, other), sent(changed, other), dropped(metrics.DroppedShared, 0)}},
 	})
-}
-
-func TestRule19EndOfTheServerIsToldToEach(t *testing.T) {
-	runScenarios(t, []scenario{{name: "with what it may do", opts: shared, clients: 2, steps: []step{
-		from(0, callA), from(1, listA), discard, fault(io.EOF),
-		at(0, `fail "a": session_lost, final (session_lost)`), at(1, "lost "+listA),
-	}}})
 }

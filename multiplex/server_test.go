@@ -52,27 +52,6 @@ func session(t *testing.T, opts multiplex.Options, clients int, talk func(w *wor
 	})
 }
 
-func TestServerPingIsAnsweredHere(t *testing.T) {
-	runScenarios(t, []scenario{{name: "ping", clients: 2, steps: []step{
-		server(`{"jsonrpc":"2.0","id":"p","method":"ping"}`), sent(`{"jsonrpc":"2.0","id":"p","result":{}}`),
-	}}})
-}
-
-func TestServerRequestIsRefused(t *testing.T) {
-	const (
-		refusal   = `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"the client does not serve roots/list"}}`
-		uncertain = `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"it is not known which client roots/list is for"}}`
-	)
-	runScenarios(t, []scenario{
-		{name: "without the capability", steps: []step{
-			server(roots), sent(refusal), got(), dropped(metrics.DroppedUnknownRequest, 1),
-		}},
-		{name: "when it is not certain whose it is", clients: 2, steps: []step{
-			serving, server(roots), sent(uncertain), at(0), at(1), dropped(metrics.DroppedUnattributed, 1),
-		}},
-	})
-}
-
 func TestServerRequestGoesToTheClientAndBack(t *testing.T) {
 	session(t, multiplex.Options{}, 1, func(w *world) {
 		play(w, []step{server(roots)})
@@ -143,21 +122,6 @@ func TestCallWaitsForTheAnswerOfItsClient(t *testing.T) {
 	})
 }
 
-func TestServerTakesItsRequestBack(t *testing.T) {
-	session(t, multiplex.Options{}, 1, func(w *world) {
-		play(w, []step{server(roots)})
-		id := delivered(w, "roots/list")
-		play(w, []step{
-			server(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":8}}`), got(),
-			dropped(metrics.DroppedUnknownRequest, 1),
-			server(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"r"}}`),
-			got(`deliver {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"r"}}`),
-			forward(result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
-			after(2 * time.Minute), sent(), // nor is it answered by a timeout
-		})
-	})
-}
-
 func TestServerRequestsAreBounded(t *testing.T) {
 	const bound = 256
 	session(t, multiplex.Options{}, 1, func(w *world) {
@@ -214,41 +178,6 @@ func TestAnswerOfAnotherClientIsDropped(t *testing.T) {
 			from(0, result(id)), sent(result("7")),
 		})
 		w.finish()
-	})
-}
-
-func TestServerRequestDuringTheEnd(t *testing.T) {
-	session(t, multiplex.Options{RequestTimeout: time.Second}, 1, func(w *world) {
-		play(w, []step{server(roots)})
-		delivered(w, "roots/list")
-		play(w, []step{fault(io.EOF), after(time.Minute), sent(), got()})
-	})
-}
-
-func TestTwoClientsOnOneSession(t *testing.T) {
-	runScenarios(t, []scenario{
-		{name: "the same id at once", clients: 2, steps: []step{
-			from(0, callA), from(1, callA), sent(call("1"), call("2")),
-			server(`{"jsonrpc":"2.0","id":2,"result":{"for":"second"}}`),
-			at(0), at(1, `answer "a": {"jsonrpc":"2.0","id":"a","result":{"for":"second"}}`),
-			server(`{"jsonrpc":"2.0","id":1,"result":{"for":"first"}}`),
-			at(0, `answer "a": {"jsonrpc":"2.0","id":"a","result":{"for":"first"}}`), at(1),
-		}},
-		{name: "a timeout is one client's alone", clients: 2, opts: multiplex.Options{RequestTimeout: 2 * time.Second}, steps: []step{
-			from(0, callA), after(time.Second), from(1, callA), sent(call("1"), call("2")), after(time.Second),
-			sent(cancelled("1", timedOut)), at(0, `fail "a": timeout, final (timeout)`), at(1),
-			server(result("2")), at(1, answer(`"a"`)),
-		}},
-		{name: "places are given in the order of all", clients: 2, opts: multiplex.Options{MaxInFlight: 1}, steps: []step{
-			from(0, callA), from(1, callA), from(0, callB), sent(call("1")),
-			server(nullID), at(0, answer(`"a"`)), at(1), sent(call("2")),
-			server(nullID), at(0), at(1, answer(`"a"`)), sent(call("3")),
-			server(nullID), at(0, answer(`"b"`)), at(1),
-		}},
-		{name: "the end is told to each", clients: 2, steps: []step{
-			from(0, callA), from(1, callB), sent(call("1"), call("2")), fault(io.EOF),
-			at(0, `fail "a": session_lost, final (session_lost)`), at(1, `fail "b": session_lost, final (session_lost)`),
-		}},
 	})
 }
 
