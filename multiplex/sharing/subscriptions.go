@@ -23,19 +23,21 @@ var ErrTooManySubscriptions = errors.New("too many subscriptions")
 type Subscriptions[C comparable] struct {
 	clients map[string][]C
 	uris    map[C]map[string]struct{} // of a client
-	bytes   map[C]int                 // of the URIs of a client
-	lengths map[int]int               // URIs by their length
 }
 
 // Subscribe adds a client to the subscribers of a resource that has some, and
 // reports whether the client subscribes now. If not, the caller must ask the server
 // first and then call Add. It fails with ErrTooManySubscriptions.
 func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
+	bytes := len(uri)
+	for other := range s.uris[c] {
+		bytes += len(other)
+	}
 	clients := s.clients[uri]
 	switch {
 	case slices.Contains(clients, c):
 		return true, nil
-	case len(s.uris[c]) >= MaxSubscriptions, s.bytes[c]+len(uri) > MaxSubscriptionBytes:
+	case len(s.uris[c]) >= MaxSubscriptions, bytes > MaxSubscriptionBytes:
 		return false, ErrTooManySubscriptions
 	case len(clients) == 0:
 		return false, nil
@@ -48,17 +50,12 @@ func (s *Subscriptions[C]) Subscribe(uri string, c C) (bool, error) {
 func (s *Subscriptions[C]) Add(uri string, c C) {
 	if s.clients == nil {
 		s.clients, s.uris = make(map[string][]C), make(map[C]map[string]struct{})
-		s.bytes, s.lengths = make(map[C]int), make(map[int]int)
 	}
-	if len(s.clients[uri]) == 0 {
-		s.lengths[len(uri)]++
-	}
-	s.clients[uri] = append(s.clients[uri], c)
 	if s.uris[c] == nil {
 		s.uris[c] = make(map[string]struct{})
 	}
+	s.clients[uri] = append(s.clients[uri], c)
 	s.uris[c][uri] = struct{}{}
-	s.bytes[c] += len(uri)
 }
 
 // Unsubscribe removes a client from the subscribers of a resource, and reports
@@ -69,16 +66,11 @@ func (s *Subscriptions[C]) Unsubscribe(uri string, c C) bool {
 	if i < 0 {
 		return len(clients) == 0
 	}
-	s.bytes[c] -= len(uri)
 	if delete(s.uris[c], uri); len(s.uris[c]) == 0 {
 		delete(s.uris, c)
-		delete(s.bytes, c)
 	}
 	if len(clients) == 1 {
 		delete(s.clients, uri)
-		if s.lengths[len(uri)]--; s.lengths[len(uri)] == 0 {
-			delete(s.lengths, len(uri))
-		}
 		return true
 	}
 	s.clients[uri] = slices.Delete(clients, i, i+1)
@@ -103,9 +95,6 @@ func (s *Subscriptions[C]) Leave(c C) (uris []string) {
 func (s *Subscriptions[C]) Updated(uri string) []C {
 	told := make(map[C]bool) // a client may subscribe to several of them
 	tell := func(length int) {
-		if s.lengths[length] == 0 {
-			return // to look up each part of a long URI would take the square of its length
-		}
 		for _, c := range s.clients[uri[:length]] {
 			told[c] = true
 		}
