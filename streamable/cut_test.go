@@ -44,29 +44,6 @@ func TestNoEventComesTwice(t *testing.T) {
 	})
 }
 
-// A healthy client gets its answer although the server sends faster than a goroutine runs.
-func TestBursts(t *testing.T) {
-	for _, version := range []string{"2025-06-18", "2025-11-25"} {
-		t.Run(version, func(t *testing.T) {
-			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-				f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-					for range 3 {
-						_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"`+strings.Repeat("x", 600<<10)+`"}}`))
-					}
-					answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
-				}
-				id := f.initialize(version)
-				res := f.post(request("1", "work"), in(id)...)
-				rest := res.rest()
-				if !strings.Contains(rest, result("1")) {
-					t.Errorf("status %d, Content-Type %q, %d bytes, no answer", res.StatusCode, res.Header.Get("Content-Type"), len(rest))
-				}
-				res.close()
-			})
-		})
-	}
-}
-
 // A batch whose answers are large together gets all of them.
 func TestLargeBatches(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
@@ -298,25 +275,6 @@ func TestStreamsThatAreOverAreBounded(t *testing.T) {
 		if left > 128 {
 			t.Errorf("%d streams that are over are still there", left)
 		}
-	})
-}
-
-// What waits for a GET that goes away comes on the other GET that is open.
-func TestTheOlderGETGetsTheRest(t *testing.T) {
-	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-		id := f.initialize("2025-11-25")
-		healthy := f.do(http.MethodGet, "", in(id)...)
-		synctest.Wait()
-		stalled := f.do(http.MethodGet, "", in(id)...)
-		synctest.Wait()
-		c := f.backend.last()
-		_ = c.Send("", []byte(note(1)))
-		synctest.Wait()
-		_ = c.Send("", []byte(`{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":{}}`))
-		synctest.Wait()
-		stalled.close()
-		healthy.wantEvent("0-2", `{"jsonrpc":"2.0","id":"ask","method":"elicitation/create","params":{}}`)
-		healthy.close()
 	})
 }
 

@@ -114,23 +114,6 @@ func TestSlowAnswersMakeAStream(t *testing.T) {
 	}
 }
 
-// The time to the first heartbeat begins with the stream.
-func TestNoHeartbeatSoonAfterTheFirstEvent(t *testing.T) {
-	bubble(t, streamable.Options{Options: front.Options{HeartbeatInterval: 5 * second}}, connstate.Limits{}, func(f *fixture) {
-		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-			time.AfterFunc(second/4, func() { _ = c.Send(m.ID, []byte(note(1))) })
-			time.AfterFunc(5*second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
-		}
-		res := f.post(request("1", "work"), in(f.initialize("2025-06-18"))...)
-		res.wantEvent("2-1", note(1))
-		res.wantEvent("2-2", result("1"))
-		res.wantEnd()
-		if n := f.count("mcp_sse_heartbeats_total"); n != 0 {
-			f.t.Errorf("%g heartbeats", n)
-		}
-	})
-}
-
 // Many POSTs of a session run at once, and each gets its own answer.
 func TestParallelPOSTs(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {

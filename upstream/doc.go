@@ -20,7 +20,7 @@
 //	stdio                 child processes: Command
 //	remote                servers over HTTP: URL, HTTPHandler
 //	  internal/streamable   MCP 2025-03-26 to 2025-11-25: a POST for each message, resumption, GET
-//	  internal/stateless    MCP 2026-07-28: presents a server without sessions as a session
+//	  internal/statelessserver  MCP 2026-07-28: presents a server without sessions as a session
 //	  internal/httpsse      MCP 2024-11-05: one stream, and POSTs to the endpoint that it names
 //	  internal/exchange     HTTP requests and responses, for those three
 //	internal/buffer       bounded queues, and lines

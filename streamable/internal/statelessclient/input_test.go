@@ -145,18 +145,6 @@ func TestForeignStates(t *testing.T) {
 	}
 }
 
-// An old state cannot give the answers of another round.
-func TestStateOfAnEarlierRound(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.asks(2)
-		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
-		first := f.do(t, a)
-		f.do(t, retry(t, first, a, `{"elicitation-1":{}}`))
-		r := f.do(t, retry(t, first, a, `{"elicitation-2":{}}`))
-		want(t, "code", r.member("error", "code"), -32602)
-	})
-}
-
 func TestHeldCallIsCancelledAfterATime(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
 		f.server.serve = func(c *conn, m *jsonrpc.Message) {
@@ -228,35 +216,6 @@ func TestServerRequestsThatNobodyMayAnswer(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A request of the server that came with another request is not for the call that may be
-// asked.
-func TestServerRequestOfAnotherRequest(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		var call, list *jsonrpc.Message
-		f.server.serve = func(_ *conn, m *jsonrpc.Message) {
-			if m.Method == "prompts/list" {
-				list = m
-			} else {
-				call = m
-			}
-		}
-		a := f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
-		synctest.Wait()
-		b := f.begin(t, ask{method: "prompts/list", capabilities: askAll})
-		synctest.Wait()
-		c := f.server.connections()[0]
-		c.send(list, fmt.Sprintf(elicit, 0, 0))
-		if got := c.received("response"); len(got) != 1 || !strings.Contains(got[0], "-32601") {
-			t.Errorf("the server got %q", got)
-		}
-		c.answer(list, `{}`)
-		c.answer(call, `{}`)
-		<-a.done
-		<-b.done
-		want(t, "result type", a.member("result", "resultType"), `"complete"`)
-	})
 }
 
 // A client that is gone when it is asked has cancelled the call.

@@ -326,26 +326,6 @@ func TestSilentServerHoldsUpNoOtherListener(t *testing.T) {
 	})
 }
 
-// A subscription to a resource follows the end of an earlier one, and no other resource
-// waits for that.
-func TestSubscriptionsToOneResourceAreInOrder(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.silent = []string{"resources/unsubscribe"}
-		a := f.begin(t, listen(`{"resourceSubscriptions":["a:x"]}`, "1"))
-		synctest.Wait()
-		c := f.server.connections()[0]
-		a.cancel()
-		synctest.Wait()
-		b := f.begin(t, listen(`{"resourceSubscriptions":["a:x"]}`, "2"))
-		pause(time.Second)
-		want(t, "subscriptions before the answer", len(c.received("resources/subscribe")), 1)
-		c.RespondNow("3", []byte(`{"jsonrpc":"2.0","id":3,"result":{}}`))
-		synctest.Wait()
-		want(t, "subscriptions after it", len(c.received("resources/subscribe")), 2)
-		want(t, "what the second gets", b.member("params", "notifications"), `{"resourceSubscriptions":["a:x"]}`)
-	})
-}
-
 // A listener whose server does not answer sees heartbeats, and then what it gets.
 func TestSilentServerWhileSubscribing(t *testing.T) {
 	bubble(t, statelessclient.Options{Options: front.Options{HeartbeatInterval: time.Second}}, func(t *testing.T, f *fixture) {

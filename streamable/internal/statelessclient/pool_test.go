@@ -119,22 +119,6 @@ func TestCallsOfOneClientAreBounded(t *testing.T) {
 	})
 }
 
-// A client that goes while it waits for a connection does not get one.
-func TestWaitingCallThatLeaves(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.SetLimits(4, 1, 8)
-		f.server.serve = func(*conn, *jsonrpc.Message) {}
-		a := ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}
-		f.begin(t, a)
-		synctest.Wait()
-		second := f.begin(t, a)
-		synctest.Wait()
-		second.cancel()
-		<-second.done
-		want(t, "calls", len(f.server.connections()[0].received("prompts/get")), 1)
-	})
-}
-
 func TestUnusedConnectionsAreClosed(t *testing.T) {
 	o := quiet
 	o.IdleTimeout = time.Minute

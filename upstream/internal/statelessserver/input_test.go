@@ -68,30 +68,6 @@ func TestInputRequiredAsksTheClientAndComesAgain(t *testing.T) {
 	}
 }
 
-func TestStateIsNotSentBackWhenThereIsNone(t *testing.T) {
-	round := 0
-	s := newStateless(t, discovered, func(p *post) {
-		switch round++; round {
-		case 1:
-			p.result(input(`{"a":{"method":"roots/list","params":{}}}`, `"first"`))
-		case 2:
-			p.result(input(`{"b":{"method":"roots/list","params":{}}}`, ""))
-		default:
-			p.result(`{}`)
-		}
-	})
-	s.initialize(`{"roots":{}}`)
-	s.send(toolCall("1", "ask"))
-	for range 2 {
-		s.send(`{"jsonrpc":"2.0","id":` + string(s.asked("roots/list", "{}", "1")) + `,"result":{"roots":[]}}`)
-	}
-	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
-	last := s.seen("tools/call")[2]
-	if last.param("requestState") != "" || last.param("inputResponses") != `{"b":{"roots":[]}}` {
-		t.Errorf("the third call has the params %s", last.m.Params())
-	}
-}
-
 func TestStateAloneComesAgainWithoutAskingAnyone(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) {
 		switch {

@@ -149,20 +149,6 @@ func TestSubscriptionsAreListens(t *testing.T) {
 	}
 }
 
-func TestLastUnsubscribeClosesTheListen(t *testing.T) {
-	l := newListener(t, subscribable)
-	l.initialize(`{}`)
-	l.send(subscribe("1", "a://1"))
-	l.want(done("1"))
-	l.open(`{"resourceSubscriptions":["a://1"]}`)
-	l.send(unsubscribe("2", "a://1"))
-	l.want(done("2"))
-	l.close(`{"resourceSubscriptions":["a://1"]}`)
-	if n := len(l.seen("subscriptions/listen")); n != 1 {
-		t.Errorf("there were %d listens", n)
-	}
-}
-
 func TestSubscriptionThatTheServerDoesNotHonourFails(t *testing.T) {
 	l := newListener(t, subscribable)
 	l.initialize(`{}`)

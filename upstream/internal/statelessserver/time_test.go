@@ -119,21 +119,6 @@ func TestServerWithoutListenIsNotAskedAgain(t *testing.T) {
 	})
 }
 
-// A server that honours nothing says so and ends the stream.
-func TestServerWithNothingToTellIsNotAskedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStatelessHere(t, changing, func(p *post) {
-			p.event(`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}`)
-			p.event(`{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete"}}`)
-		})
-		s.initialize(`{}`)
-		time.Sleep(time.Hour)
-		if n := len(s.seen("subscriptions/listen")); n != 1 {
-			t.Errorf("there were %d listens", n)
-		}
-	})
-}
-
 func TestSubscriptionThatIsNotAcknowledgedFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStatelessHere(t, subscribable, func(p *post) {
@@ -212,51 +197,6 @@ func TestCloseIsBounded(t *testing.T) {
 		}
 		close(d.release)
 		synctest.Wait()
-	})
-}
-
-func TestSendIsBoundedInRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStatelessHere(t, discovered, func(p *post) { <-p.r.Context().Done() })
-		for i := range statelessserver.MaxCalls {
-			s.send(toolCall(strconv.Itoa(i), "hangs"))
-		}
-		if err := s.conn.Send([]byte(toolCall(`"more"`, "hangs"))); !errors.Is(err, jsonrpc.ErrBusy) {
-			t.Errorf("Send over the bound: got %v, want ErrBusy", err)
-		}
-		s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
-		synctest.Wait()
-		s.send(toolCall(`"more"`, "hangs"))
-		_ = s.conn.Close()
-		synctest.Wait()
-	})
-}
-
-// A server that is slow to take notifications has room for requests.
-func TestSlowNotificationsLeaveRoomForRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newStatelessHere(t, discovered, func(p *post) {
-			if p.m.Method != "notifications/slow" {
-				p.result(`{}`)
-				return
-			}
-			<-p.r.Context().Done()
-		})
-		refused := 0
-		for range statelessserver.MaxCalls {
-			if err := s.conn.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/slow"}`)); errors.Is(err, jsonrpc.ErrBusy) {
-				refused++
-			}
-		}
-		begun := time.Now()
-		s.send(toolCall("1", "a"))
-		if got, _ := s.next(); !strings.Contains(got, `"id":1,"result"`) || time.Since(begun) != 0 {
-			t.Errorf("a call beside slow notifications got %s after %s", got, time.Since(begun))
-		}
-		synctest.Wait()
-		if n := len(s.seen("notifications/slow")); n > 64 || n+refused != statelessserver.MaxCalls {
-			t.Errorf("%d notifications are on their way, and %d were refused", n, refused)
-		}
 	})
 }
 
