@@ -134,11 +134,7 @@ const (
 	HeldPost       = "post"       // the body of a POST, or the request in it
 	HeldConnection = "connection" // a new connection
 	HeldGate       = "gate"       // a message that had to wait for the session
-	HeldQueue      = "queue"      // a request that had to wait for others
-	HeldSend       = "send"       // a message to a server that is slow to read
-	HeldRepeat     = "repeat"     // the copy of a request, so it will not be repeated
 	HeldOutbox     = "outbox"     // a message to a client that is slow to read
-	HeldReply      = "reply"      // a message of a server
 )
 
 // How a child process ended: the reasons of [Metrics.ChildExited].

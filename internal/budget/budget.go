@@ -80,11 +80,6 @@ func (a *Account) TakePart(n, size int, holder string) bool {
 	return a.take(n, holder, limit)
 }
 
-// TakeAny is Take for work that has begun: it may use the whole budget.
-func (a *Account) TakeAny(n int, holder string) bool {
-	return a == nil || a.take(n, holder, a.budget.limit)
-}
-
 // take takes n bytes if no more than limit are used then.
 func (a *Account) take(n int, holder string, limit int64) bool {
 	if used := a.budget.used.Add(int64(n)); limit >= 0 && used > limit {
