@@ -3,7 +3,7 @@ module github.com/mcp-sse/mcp-sse
 go 1.26.0
 
 require (
-	github.com/agnivade/levenshtein v1.2.2
+	github.com/alecthomas/kong v1.17.0
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/goccy/go-yaml v1.19.2
 	github.com/google/jsonschema-go v0.4.3

@@ -100,19 +100,19 @@ func fates() []fate {
 			c.to.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"%s"}}`, c.id, c.nonce))
 		}},
 		{10, func(c *chaosCall) { c.to.say(c.named("null", c.nonce)) }},
-		{10, func(c *chaosCall) {
+		{1, func(c *chaosCall) {
 			c.to.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"` + strings.Repeat("x", chaosLine) + `"}}`)
 			c.to.say(c.result())
 		}},
-		{10, func(c *chaosCall) {
+		{1, func(c *chaosCall) {
 			c.to.say(strings.Replace(c.result(), `"pad":"`, `"pad":"`+strings.Repeat("x", chaosLine), 1))
 		}},
 		{10, func(c *chaosCall) { c.to.die() }},
 	}
 }
 
-// chaosLine is --max-line-bytes of a chaos run.
-const chaosLine = 64 << 10
+// chaosLine is the longest message that a server may send.
+const chaosLine = 16 << 20
 
 // chatter sends what the client may or may not get, but no other client.
 func (c *chaosCall) chatter() {

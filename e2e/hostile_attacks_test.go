@@ -59,20 +59,19 @@ func (a *attacked) open() *stream {
 // attacks are those of a hostile review, by what they use up.
 func attacks() map[string]attack {
 	return map[string]attack{
-		"half requests on every route": {flags: []string{"--read-timeout", "2s"}, act: (*attacked).halfRequests},
-		"HTTP2 without a window": {flags: []string{"--write-timeout", "2s", "--heartbeat-interval", "200ms"},
+		"half requests on every route": {act: (*attacked).halfRequests},
+		"HTTP2 without a window": {flags: []string{"--heartbeat-interval", "200ms"},
 			act: (*attacked).closedWindow},
-		"connect and leave, with children that stay": {flags: []string{"--max-connections", "4", "--max-sessions", "6"},
+		"connect and leave, with children that stay": {flags: []string{"--max-connections", "6"},
 			server: func(t *testing.T) []string { return fake(t, "--stubborn") }, act: (*attacked).connectAndLeave, children: 6},
-		"frozen clients of a shared session":   {flags: append([]string{"--write-timeout", "2s"}, shared...), act: (*attacked).deafClients},
+		"frozen clients of a shared session":   {flags: shared, act: (*attacked).deafClients},
 		"a flood of notifications, shared":     {flags: shared, act: misbehaving("flood", 2)},
 		"a flood of notifications, per client": {act: misbehaving("flood", 2)},
-		"cancelled calls on a shared session": {flags: append([]string{"--hang-timeout", "1s", "--request-timeout", "20s"}, shared...),
+		"cancelled calls on a shared session": {flags: append([]string{"--request-timeout", "20s"}, shared...),
 			act: (*attacked).cancelledCalls, pause: 3 * time.Second},
 		"lines that are no JSON-RPC":          {flags: shared, act: (*attacked).noise},
-		"half POSTs of 4 MiB":                 {flags: []string{"--max-held-bytes", "64MiB", "--read-timeout", "5s"}, act: (*attacked).halfPosts, memory: 180},
-		"over-long notifications, shared":     {flags: append([]string{"--max-line-bytes", "65536"}, shared...), act: (*attacked).overlong},
-		"over-long notifications, per client": {flags: []string{"--max-line-bytes", "65536"}, act: (*attacked).overlong},
+		"over-long notifications, shared":     {flags: shared, act: (*attacked).overlong},
+		"over-long notifications, per client": {act: (*attacked).overlong},
 	}
 }
 
@@ -160,29 +159,6 @@ func (a *attacked) halfRequests() {
 	}
 }
 
-// halfPosts sends most of the largest message, very often at the same time, on one
-// stream. What is over the budget of the process is refused.
-func (a *attacked) halfPosts() {
-	const size = 4 << 20
-	var streams []*stream
-	for range 20 {
-		streams = append(streams, a.open())
-	}
-	body := bytes.Repeat([]byte(" "), size-1)
-	var wg sync.WaitGroup
-	for i := range 100 {
-		s, conn := streams[i%len(streams)], a.dial()
-		wg.Go(func() {
-			_ = conn.SetDeadline(time.Now().Add(20 * time.Second)) // it is a TCP connection
-			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-				strings.TrimPrefix(s.endpoint, "http://"+a.host), size)
-			_, _ = conn.Write(body)          // it may be refused
-			_, _ = io.Copy(io.Discard, conn) // the same
-		})
-	}
-	wg.Wait()
-}
-
 // closedWindow asks over HTTP/2 for many answers and lets the gateway write none of
 // them.
 func (a *attacked) closedWindow() {
@@ -250,7 +226,7 @@ func misbehaving(how string, times int) func(a *attacked) {
 // must get their own answers.
 func (a *attacked) overlong() {
 	s := a.open()
-	for id := 1; id <= 20; id++ {
+	for id := 1; id <= 5; id++ {
 		if got := s.call(fmt.Sprint(id), "misbehave", `{"how":"overlong"}`); got != "done" {
 			a.t.Fatalf("the call = %q, want done", got)
 		}
@@ -277,7 +253,6 @@ func (a *attacked) cancelledCalls() {
 		a.g.eventually("the call reaches the server", func() bool { _, err := os.Stat(reached); return err == nil })
 		s.accepted(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id))
 		s.await("answer", answers("message", fmt.Sprint(id)))
-		time.Sleep(1500 * time.Millisecond) // longer than the hang timeout
 	}
 }
 

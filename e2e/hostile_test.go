@@ -34,7 +34,7 @@ import (
 //	mute       closes stdout and lives on
 //	flood      sends 10,000 notifications a second for 2 s, answers meanwhile
 //	lines      sends 20,000 lines that are JSON but no JSON-RPC, then answers
-//	overlong   sends a notification of 100 KB, then answers
+//	overlong   sends a notification of 17 MB, then answers
 //	frozen     reads nothing more and answers nothing more
 func (f *fakeState) misbehave(m fakeMessage) {
 	done := answerOf(m.ID, "done")
@@ -106,7 +106,7 @@ func (f *fakeState) misbehaveBeside(how string) {
 			f.out.printf(`{"level":"info","n":%d}`+"\n", n)
 		}
 	case "overlong":
-		f.out.printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`+"\n", strings.Repeat("x", 100_000))
+		f.out.printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`+"\n", strings.Repeat("x", 17<<20))
 	case "mute":
 		_ = os.Stdout.Close() // what comes after fails, and nobody sees it
 	case "frozen":

@@ -58,10 +58,10 @@ func TestLeakTest(t *testing.T) {
 		"StreamableForEach": {over: "streamable", gateway: asking, asks: true, calls: 64 * 48,
 			leaktest: append([]string{"--in-flight", "1", "--capabilities", `{"elicitation":{}}`}, progress...)},
 		"StreamableTwoPrincipals":     {over: "streamable", gateway: append(withTokens("--sessions", "shared"), child...), leaktest: append([]string{"--clients", "2"}, twoPrincipals...), calls: 2_000},
-		"StreamableWithoutInitialize": {over: "streamable", gateway: append([]string{"--sessions", "shared", "--sessions-size", "3"}, child...), leaktest: append([]string{"--no-initialize"}, progress...), calls: 3_000},
+		"StreamableWithoutInitialize": {over: "streamable", gateway: append([]string{"--sessions", "shared"}, child...), leaktest: append([]string{"--no-initialize"}, progress...), calls: 3_000},
 		"StatelessTwoPrincipals":      {over: "stateless", gateway: append(withTokens(), child...), leaktest: twoPrincipals, calls: 5_000},
 		"OneSessionForAll":            {gateway: append([]string{"--sessions", "shared"}, child...), leaktest: progress, calls: 10_000},
-		"ThreeSessionsForAllAndNoInitialize": {gateway: append([]string{"--sessions", "shared", "--sessions-size", "3"}, child...),
+		"OneSessionForAllAndNoInitialize": {gateway: append([]string{"--sessions", "shared"}, child...),
 			leaktest: append([]string{"--no-initialize"}, progress...), calls: 5_000},
 		"OneForEach":   {gateway: child, leaktest: progress, calls: 5_000},
 		"DemoForAll":   {gateway: []string{"--sessions", "shared"}, calls: 5_000, silent: true},
@@ -69,7 +69,7 @@ func TestLeakTest(t *testing.T) {
 		"OneAtATime":   {gateway: append([]string{"--sessions", "shared", "--max-in-flight", "1"}, child...), leaktest: progress, calls: 5_000},
 		"SmallestPool": {gateway: append([]string{"--sessions", "shared", "--warm", "1"}, child...), leaktest: progress, calls: 5_000},
 	} {
-		if !all && name != "ThreeSessionsForAllAndNoInitialize" && name != "StatelessTwoPrincipals" {
+		if !all && name != "OneSessionForAllAndNoInitialize" && name != "StatelessTwoPrincipals" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ func TestEachClientCostsOneStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			forEachClient(t, every, func(t *testing.T, k kind) {
 				for _, declares := range []string{"", "c"} {
-					costsOneStart(t, k, declares, append([]string{"--announce-delay", "10s"}, warm...), len(warm)/2)
+					costsOneStart(t, k, declares, warm, len(warm)/2)
 				}
 			})
 		})

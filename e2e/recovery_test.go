@@ -134,7 +134,7 @@ func TestSafeRequestIsRepeatedOnce(t *testing.T) {
 }
 
 // hangs are the flags that make the gateway suspect a hang soon.
-var hangs = []string{"--hang-timeout", "500ms", "--request-timeout", "1s"}
+var hangs = []string{"--request-timeout", "1s"}
 
 // A server that reads and answers nothing more is replaced once nothing is in
 // flight and it has missed its pings.
@@ -168,7 +168,7 @@ func TestSlowServerIsNotReplaced(t *testing.T) {
 		} {
 			t.Run(mode+"/"+how, func(t *testing.T) {
 				t.Parallel()
-				g := startGateway(t, slices.Concat(flags, []string{"--hang-timeout", "500ms"}, asked, fake(t))...)
+				g := startGateway(t, slices.Concat(flags, asked, fake(t))...)
 				s := openStream(t, g.url)
 				before := s.call("1", "pid", "{}")
 				s.request("2", "tools/call", callParams("misbehave", fmt.Sprintf(`{"how":%q}`, how)))

@@ -59,7 +59,7 @@ func message(token string) map[string]any { return map[string]any{"message": tok
 func stdioServers() []server {
 	return []server{
 		{
-			name: "Demo", start: func(*testing.T) []string { return []string{"--demo"} },
+			name: "Demo", start: func(*testing.T) []string { return nil },
 			tool: "echo", args: message, uri: "demo://about", text: "demo",
 			prompt: "greet", wants: map[string]string{"name": "anna"}, greeting: "anna",
 		},

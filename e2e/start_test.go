@@ -20,7 +20,7 @@ func TestClientWaitsForAServerThatTakesTwoSeconds(t *testing.T) {
 // hopeless are servers that never come up.
 func hopeless(t *testing.T) map[string][]string {
 	t.Helper()
-	bounds := []string{"--initialization-timeout", "1s", "--start-timeout", "2s", "--max-handshake-attempts", "2"}
+	bounds := []string{"--initialization-timeout", "1s", "--start-timeout", "2s"}
 	return map[string][]string{
 		"EndsAtOnce":   slices.Concat(bounds, fake(t, "--exit")),
 		"NeverAnswers": slices.Concat(bounds, fake(t, "--silent")),

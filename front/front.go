@@ -89,7 +89,7 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 		return "", false
 	}
 	f.setCORS(w, r, route.CORS)
-	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" && f.opts.CORS {
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" && len(f.opts.AllowedOrigins) > 0 {
 		w.WriteHeader(http.StatusNoContent)
 		return "", false
 	}

@@ -19,9 +19,6 @@ type Options struct {
 	// Prefix is put before the routes, and before the paths that clients are told:
 	// "" or "/mcp". Default none.
 	Prefix string
-	// TrustForwardedPrefix puts X-Forwarded-Prefix before the paths that clients are
-	// told.
-	TrustForwardedPrefix bool
 	// Served are the routes below Prefix that the answer to an unknown path lists: "/sse",
 	// "/mcp". Default: that of the transport.
 	Served []string
@@ -41,12 +38,11 @@ type Options struct {
 	// MaxMessageBytes bounds a POST body. Default 4 MiB.
 	MaxMessageBytes int64
 
-	// TrustedProxies, AllowedOrigins, AllowedHosts, CORS and Authenticate are
-	// as in gateway.Options.
+	// TrustedProxies, AllowedOrigins, AllowedHosts and Authenticate are as in
+	// gateway.Options.
 	TrustedProxies []netip.Prefix
 	AllowedOrigins []string
 	AllowedHosts   []string
-	CORS           bool
 	Authenticate   func(*http.Request) (principal string, err error)
 	// PassRequest gives a Connection's Client and each message the values of the context
 	// of their HTTP request, with a peer that has the headers named in RequestHeaders.

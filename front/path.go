@@ -2,6 +2,7 @@ package front
 
 import (
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 // proxy says it removed, and what http.StripPrefix removed.
 func (f *Front) OuterPrefix(r *http.Request) string {
 	var forwarded string
-	if f.opts.TrustForwardedPrefix {
+	if peer, err := netip.ParseAddrPort(r.RemoteAddr); err == nil && f.trusted(peer.Addr().Unmap()) {
 		forwarded = strings.TrimRight(r.Header.Get("X-Forwarded-Prefix"), "/")
 		if forwarded != "" && !SafePath(forwarded) {
 			f.limited.Warn("header ignored: not a path", "header", "X-Forwarded-Prefix")

@@ -61,8 +61,7 @@ func onLoopback(r *http.Request) bool {
 // of any, cannot be noticed.
 func (f *Front) IsLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) ||
-		len(f.opts.TrustedProxies) > 0 || f.opts.TrustForwardedPrefix {
+	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) || len(f.opts.TrustedProxies) > 0 {
 		return false
 	}
 	for name := range r.Header {
@@ -93,9 +92,9 @@ func (f *Front) originAllowed(r *http.Request) bool {
 	return false
 }
 
-// setCORS lets pages of allowed origins read our answers, if that is on.
+// setCORS lets pages of AllowedOrigins read our answers.
 func (f *Front) setCORS(w http.ResponseWriter, r *http.Request, methods string) {
-	if !f.opts.CORS {
+	if len(f.opts.AllowedOrigins) == 0 {
 		return
 	}
 	header := w.Header()

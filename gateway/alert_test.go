@@ -20,7 +20,7 @@ import (
 // client.
 type failure struct {
 	server *server
-	opts   gateway.Options
+	opts   gateway.Settings
 	leave  time.Duration // when the client leaves; 0: it stays
 	phase  string
 	reason string
@@ -40,7 +40,7 @@ func says(response func(id jsonrpc.ID) []byte) func(*serverSession, *jsonrpc.Mes
 }
 
 func failures() map[string]failure {
-	once := gateway.Options{MaxHandshakeAttempts: 1}
+	once := gateway.Settings{MaxHandshakeAttempts: 1}
 	return map[string]failure{
 		"hangs, the client stays":  {server: &server{handle: silence}, phase: "request_processing", reason: "timeout"},
 		"hangs, the client leaves": {server: &server{handle: silence}, leave: 6 * time.Second, phase: "request_processing", reason: "timeout"},
@@ -50,9 +50,9 @@ func failures() map[string]failure {
 		}}, phase: "request_processing", reason: "start_failed"},
 		"exits after each start": {server: &server{handle: crashesOnceInitialized}, phase: "request_creation", reason: "gave_up"},
 		"exits after each start, many attempts": {
-			server: &server{handle: crashesOnceInitialized}, opts: gateway.Options{MaxHandshakeAttempts: 12}, phase: "request_creation", reason: "start_failed",
+			server: &server{handle: crashesOnceInitialized}, opts: gateway.Settings{MaxHandshakeAttempts: 12}, phase: "request_creation", reason: "start_failed",
 		},
-		"exits after each start, shared": {server: &server{handle: crashesOnceInitialized}, opts: sharing, phase: "request_creation", reason: "start_failed"},
+		"exits after each start, shared": {server: &server{handle: crashesOnceInitialized}, opts: settings(sharing), phase: "request_creation", reason: "start_failed"},
 		"answers with an error": {server: &server{handle: says(func(id jsonrpc.ID) []byte {
 			return jsonrpc.NewError(id, jsonrpc.Errorf(-32603, "no"))
 		})}, phase: "request_processing", reason: "rejected"},
@@ -173,7 +173,7 @@ func TestRequestIsToldOfTheStartThatRuns(t *testing.T) {
 
 // An announcement that the client does not take counts as a failure of its own phase.
 func TestAnnouncementThatCannotBeSentIsCounted(t *testing.T) {
-	inFakeTime(t, &server{}, gateway.Options{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, &server{}, gateway.Settings{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
 		c, err := g.Registry().Open(connstate.Client{})
 		if err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 // After the last attempt no request waits, until the client sends another.
 func TestAttemptsAreBounded(t *testing.T) {
 	u := &server{dial: failing(4)}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 3}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 3}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		time.Sleep(14 * time.Second) // the pauses are at most 1 s and 2 s
 		if u.starts() != 3 {
@@ -40,7 +40,7 @@ func TestRequestRevivesAConnectionThatGaveUp(t *testing.T) {
 		_ = slow(10*time.Millisecond)(ctx, n)
 		return failing(2)(ctx, n)
 	}}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		for attempt := 1; attempt <= 2; attempt++ {
 			time.Sleep(10 * time.Millisecond)
@@ -101,7 +101,7 @@ func (p *peer) retryAfter(t *testing.T, id string) time.Duration {
 // starts do not fail it as long as another start follows.
 func TestInitializeEndsThePauseBetweenStarts(t *testing.T) {
 	u := &server{dial: failing(4)}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 100}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 100}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		for n := 1; n <= 3; n++ {
 			p.wantState(connstate.Failed)
@@ -136,7 +136,7 @@ func TestRequestsWaitThroughFailedStarts(t *testing.T) {
 // When a request's own timeout passes, its error describes how the last start failed.
 func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
 	u := &server{dial: failing(1000)}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1000, InitializeTimeout: 7 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1000, InitializeTimeout: 7 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
 		time.Sleep(5*time.Second - time.Nanosecond)
@@ -162,7 +162,7 @@ func TestInitializeAtTheMomentOfTheLastFailure(t *testing.T) {
 			}
 			return nil
 		}}
-		g, err := gateway.New(u, gateway.Options{MaxHandshakeAttempts: 1})
+		g, err := gateway.NewWith(u, gateway.Settings{MaxHandshakeAttempts: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

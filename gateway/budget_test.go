@@ -81,7 +81,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		each    = 512 << 10 // what the test and the gateway need for one more client
 	)
 	f := &filling{release: make(chan struct{})}
-	base, client, g := serve(t, upstream.Serve(f.serve), gateway.Options{MaxHeldBytes: limit, ConnectRate: -1})
+	base, client, g := serve(t, upstream.Serve(f.serve), gateway.Settings{Options: gateway.Options{ConnectRate: -1}, MaxHeldBytes: limit})
 	innocent, err := dial(client, base+"/sse", nil)
 	if err != nil {
 		t.Fatal(err)

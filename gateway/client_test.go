@@ -109,9 +109,9 @@ func (s *stream) close() {
 }
 
 // serve runs a gateway behind a real socket until the end of the test.
-func serve(t testing.TB, up upstream.Upstream, opts gateway.Options, mount ...func(http.Handler) http.Handler) (string, *http.Client, *gateway.Gateway) {
+func serve[O options](t testing.TB, up upstream.Upstream, opts O, mount ...func(http.Handler) http.Handler) (string, *http.Client, *gateway.Gateway) {
 	t.Helper()
-	g, err := gateway.New(up, opts)
+	g, err := gateway.NewWith(up, settings(opts))
 	if err != nil {
 		t.Fatal(err)
 	}

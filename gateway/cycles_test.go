@@ -82,7 +82,7 @@ func TestOpenAndCloseLeavesNothing(t *testing.T) {
 	if testing.Short() {
 		cycles = 200
 	}
-	base, c, g := serve(t, upstream.Handle(echo), gateway.Options{AnnounceDelay: -1})
+	base, c, g := serve(t, upstream.Handle(echo), gateway.Settings{AnnounceDelay: -1})
 	run := func(cycles int) {
 		var wg sync.WaitGroup
 		for w := range workers {

@@ -1,12 +1,30 @@
 package gateway
 
 import (
+	"reflect"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // Registry returns the gateway's registry, so that tests can open connections without
 // a socket.
 func (g *Gateway) Registry() *connstate.Registry { return g.registry }
 
-// WithDefaults returns the options of a Gateway made with o.
-func (o Options) WithDefaults() Options { return o.withDefaults() }
+// Settings are the options of a Gateway, and what follows from them.
+type Settings = settings
+
+// SettingsOf returns what follows from options.
+func SettingsOf(opts Options) Settings { return newSettings(opts) }
+
+// NewWith is New with those settings that are not zero in place of its own.
+func NewWith(up upstream.Upstream, with Settings) (*Gateway, error) {
+	return newGateway(up, with.Options, func(s *settings) {
+		from, to := reflect.ValueOf(with), reflect.ValueOf(s).Elem()
+		for i := 1; i < from.NumField(); i++ { // the first is Options
+			if !from.Field(i).IsZero() {
+				to.Field(i).Set(from.Field(i))
+			}
+		}
+	})
+}

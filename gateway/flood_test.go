@@ -70,7 +70,7 @@ func TestFloodAtTheStartDoesNotKeepTheGateShut(t *testing.T) {
 		}
 		return false
 	}
-	inFakeTime(t, u, gateway.Options{OutboxBytes: 256 << 10}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{OutboxBytes: 256 << 10}, func(t *testing.T, g *gateway.Gateway) {
 		p := slowReader(t, g, time.Millisecond)
 		p.post(request("1", "tools/list"))
 		time.Sleep(4 * time.Second)
@@ -176,7 +176,7 @@ func (d *dialOnce) Dial(context.Context) (jsonrpc.Conn, error) {
 func TestAnswersOnTheirWayOutliveTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := &exiting{answers: make(chan []byte, 16), closed: make(chan struct{}), last: "last"}
-		g, err := gateway.New(&dialOnce{first: conn}, gateway.Options{OutboxBytes: 1})
+		g, err := gateway.NewWith(&dialOnce{first: conn}, gateway.Settings{OutboxBytes: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,7 +22,7 @@ func TestNamedHeadersReachTheServer(t *testing.T) {
 		up := upstream.URL{Address: "http://server.example/mcp", Client: &http.Client{Transport: refuses(func(r *http.Request) {
 			got <- r.Header.Get("X-Tenant")
 		})}}
-		g, err := gateway.New(up, gateway.Options{ForwardHeaders: []string{"X-Tenant"}, MaxHandshakeAttempts: 1})
+		g, err := gateway.NewWith(up, gateway.Settings{Options: gateway.Options{ForwardHeaders: []string{"X-Tenant"}}, MaxHandshakeAttempts: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 			remote := httptest.NewServer(guarded{http.NotFoundHandler()})
 			t.Cleanup(remote.Close)
 			for _, forward := range []bool{true, false} {
-				opts := gateway.Options{MaxHandshakeAttempts: 1}
+				opts := gateway.Settings{MaxHandshakeAttempts: 1}
 				if forward {
 					opts.ForwardHeaders = []string{"X-Tenant"}
 				}
@@ -108,7 +108,7 @@ func TestSlowProbeDoesNotUndoAReadiness(t *testing.T) {
 		}
 		return slow(20*time.Second)(ctx, n)
 	}}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		connect(t, g, plain).wantState(connstate.Ready)
 		connect(t, g, plain).wantState(connstate.Failed)
 		if err := g.Ready(t.Context()); err != nil || u.starts() != 3 {
@@ -125,7 +125,7 @@ func TestFailedStartOfAClientDoesNotDecide(t *testing.T) {
 		}
 		return nil
 	}}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		if err := g.Ready(t.Context()); err != nil {
 			t.Errorf("Ready: %v", err)
 		}

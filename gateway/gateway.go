@@ -32,7 +32,7 @@ import (
 // Gateway serves one MCP server to many clients. It is an http.Handler, safe
 // for concurrent use. Make it with New and end it with Shutdown.
 type Gateway struct {
-	opts     Options
+	opts     settings
 	plainLog *slog.Logger // Options.Logger, without the attribute server; may be nil
 	metrics  *metrics.Metrics
 	promReg  *prometheus.Registry
@@ -49,28 +49,35 @@ type Gateway struct {
 // connections, readiness probes and Start start sessions. New fails if options are
 // wrong; the error names them all.
 func New(up upstream.Upstream, opts Options) (*Gateway, error) {
+	return newGateway(up, opts, nil)
+}
+
+// newGateway is New. adjust, if not nil, changes the settings; it is for tests.
+func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Gateway, error) {
 	if up == nil {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")
 	}
 	up = plain(up)
-	plainLog := opts.Logger
-	opts = opts.withDefaults()
-	if err := opts.validate(up); err != nil {
+	s := newSettings(opts)
+	if adjust != nil {
+		adjust(&s)
+	}
+	if err := s.validate(up); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
 	if command, ok := up.(upstream.Command); ok && command.PrincipalEnv != "" {
-		opts.PassRequest = true
+		s.PassRequest = &PassRequest{}
 	}
-	g := &Gateway{plainLog: plainLog, opts: opts, promReg: opts.Registry}
+	g := &Gateway{plainLog: opts.Logger, opts: s, promReg: s.Registry}
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()
 	}
 	var unregistered error
-	g.metrics, unregistered = metrics.Named(g.promReg, opts.Name, opts.Transports...)
+	g.metrics, unregistered = metrics.Named(g.promReg, s.Name, s.Transports...)
 	build := buildinfo.Read()
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
-	g.held = budget.New(opts.MaxHeldBytes, g.metrics)
-	g.registry = connstate.NewRegistry(opts.limits(), opts.connections(g.metrics, g.held))
+	g.held = budget.New(s.MaxHeldBytes, g.metrics)
+	g.registry = connstate.NewRegistry(s.limits(), s.connections(g.metrics, g.held))
 	if err := errors.Join(unregistered, g.mount(up)); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
@@ -80,12 +87,12 @@ func New(up upstream.Upstream, opts Options) (*Gateway, error) {
 
 // mount makes the transports of a gateway in front of the server that up reaches.
 func (g *Gateway) mount(up upstream.Upstream) (err error) {
-	o := g.opts
+	o := &g.opts
 	if g.front, err = front.New(o.front(g.metrics)); err != nil {
 		return err
 	}
 	if o.serves(TransportSSE) {
-		if g.sse, err = sse.New(g, g.registry, o.transport(g.metrics)); err != nil {
+		if g.sse, err = sse.New(g, g.registry, o.sse(g.metrics)); err != nil {
 			return err
 		}
 	}
@@ -116,17 +123,17 @@ func plain(up upstream.Upstream) upstream.Upstream {
 // connect makes the supplier of sessions with the server that up reaches, and the
 // options of the bridges. version is that of this program.
 func (g *Gateway) connect(up upstream.Upstream, version string) {
-	o := g.opts
+	o := &g.opts
 	var params json.RawMessage // of the synthetic initialize; nil: there is none
 	if !o.NoAutoInitialize {
-		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version}, o.Capabilities)
+		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version}, nil)
 	}
 	supply := sessions.Options{
-		Params: params, Shared: o.Sessions == SessionsShared, Warm: o.Warm, Forwards: len(o.ForwardHeaders) > 0, MaxSessions: o.MaxSessions,
+		Params: params, Shared: o.Sessions == SessionsShared, Warm: max(0, o.Warm), Forwards: len(o.ForwardHeaders) > 0, MaxSessions: o.MaxSessions,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
-			MaxInFlight: o.MaxInFlight, MaxWaiting: o.MaxWaiting,
+			MaxInFlight: max(0, o.MaxInFlight), MaxWaiting: o.MaxWaiting,
 			Logger: o.Logger, Metrics: g.metrics,
 		},
 	}
@@ -134,7 +141,7 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 	g.bridges = bridge.Options{
 		Supplier: g.supplier, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts,
 		InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout,
-		AnnounceDelay: o.AnnounceDelay, Repeat: o.Retry == RetrySafe, Detailed: g.opts.detailed,
+		AnnounceDelay: o.AnnounceDelay, Repeat: true, Detailed: g.opts.detailed,
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
 	}
 }

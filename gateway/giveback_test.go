@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -12,33 +11,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// A server may keep a client's answers, such as its roots: no other client gets such
-// a session.
-func TestSessionThatAClientHasAnsweredDoesNotGoBackToThePool(t *testing.T) {
-	u := &server{}
-	opts := gateway.Options{Warm: 1, Capabilities: []byte(`{"roots":{}}`)}
-	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
-		g.Start()
-		synctest.Wait()
-		u.dial = slow(time.Hour) // nothing new from now on
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		u.session(t, 1).say(request("1", "roots/list"))
-		p.want("request roots/list")
-		p.post(`{"jsonrpc":"2.0","id":` + string(p.lastRequest(t)) + `,"result":{"roots":[{"uri":"file:///secret"}]}}`)
-		synctest.Wait()
-		p.c.Close("left")
-		synctest.Wait()
-		if !u.session(t, 1).over() {
-			t.Error("the session went back to the pool, with the roots of the client that has left")
-		}
-	})
-}
-
 // A request that arrives while an unused session returns to the pool gets its answer.
 func TestRequestBesideTheReturnOfASession(t *testing.T) {
 	u := &server{}
-	g, err := gateway.New(u, gateway.Options{Warm: 1, ConnectRate: -1, AnnounceDelay: 20 * time.Millisecond})
+	g, err := gateway.NewWith(u, gateway.Settings{Options: gateway.Options{Warm: 1, ConnectRate: -1}, AnnounceDelay: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // withHold makes a gateway hold initialize back for the default time.
-var withHold = gateway.Options{AnnounceDelay: 100 * time.Millisecond}
+var withHold = gateway.Settings{AnnounceDelay: 100 * time.Millisecond}
 
 // The server starts with the GET, and gets no message until the delay is over.
 func TestInitializeIsHeldBackForASilentClient(t *testing.T) {
@@ -136,7 +136,7 @@ func TestClientLeavesDuringTheHold(t *testing.T) {
 // A server in process whose initialize is held back does not block other starts.
 func TestHeldStartsAreNotCounted(t *testing.T) {
 	u := &server{}
-	opts := gateway.Options{AnnounceDelay: time.Second}
+	opts := gateway.Settings{AnnounceDelay: time.Second}
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		for range 16 {
 			connect(t, g, plain)
@@ -220,7 +220,7 @@ func TestProtocolVersionIsTheOlderOne(t *testing.T) {
 		handle := says(func(id jsonrpc.ID) []byte {
 			return jsonrpc.NewResult(id, []byte(`{"protocolVersion":"`+tc.answered+`","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`))
 		})
-		for name, opts := range map[string]gateway.Options{"own": withHold, "stored": {}} {
+		for name, opts := range map[string]gateway.Settings{"own": withHold, "stored": {}} {
 			t.Run(name+" "+tc.requested+" "+tc.answered, func(t *testing.T) {
 				inFakeTime(t, &server{handle: handle}, opts, func(t *testing.T, g *gateway.Gateway) {
 					p := connect(t, g, plain)
@@ -278,7 +278,7 @@ func TestInitializeAtTheEndOfAStart(t *testing.T) {
 				p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
 			}})
 			u := &server{handle: handle}
-			g, err := gateway.New(u, gateway.Options{AnnounceDelay: -1, Logger: log})
+			g, err := gateway.NewWith(u, gateway.Settings{Options: gateway.Options{Logger: log}, AnnounceDelay: -1})
 			if err != nil {
 				t.Fatal(err)
 			}

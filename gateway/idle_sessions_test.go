@@ -29,7 +29,7 @@ func openSession(g *gateway.Gateway) int {
 func TestSessionsThatNobodyUses(t *testing.T) {
 	const n = 1000
 	synctest.Test(t, func(t *testing.T) {
-		g, err := gateway.New(upstream.Handle(echo), gateway.Options{MaxConnections: n, ConnectRate: -1, MaxSessions: -1})
+		g, err := gateway.NewWith(upstream.Handle(echo), gateway.Settings{Options: gateway.Options{MaxConnections: n, ConnectRate: -1}, MaxSessions: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func TestMoreCapabilitiesWhileStarting(t *testing.T) {
 
 func TestMoreCapabilitiesDuringTheHandshake(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 }} // the first session says nothing
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		synctest.Wait()
 		p.post(initialize("0", "2025-06-18", `{"sampling":{}}`))
@@ -209,7 +209,7 @@ func TestPlainTransport(t *testing.T) {
 // initialize that the client did not send.
 func TestPlainTransportAnnouncesNothing(t *testing.T) {
 	u := &server{dial: slowFailure}
-	inFakeTime(t, u, gateway.Options{NoAutoInitialize: true, MaxHandshakeAttempts: 2}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{Options: gateway.Options{NoAutoInitialize: true}, MaxHandshakeAttempts: 2}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage})
 		p.post(initialize("0", "2024-11-05", emptyDeclared))
 		time.Sleep(5*time.Second - time.Millisecond) // a pause is at most a second, a start takes one

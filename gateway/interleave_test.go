@@ -149,7 +149,7 @@ func TestRefusedParamsAreReplaced(t *testing.T) {
 		}
 		return false
 	}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.wantState(connstate.Ready)
 		p.post(initialize("1", "2025-06-18", `{"bad":{}}`))

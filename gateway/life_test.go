@@ -191,7 +191,7 @@ func TestReady(t *testing.T) {
 	})
 	t.Run("after a failure it is looked at again", func(t *testing.T) {
 		u := &server{dial: failing(2)}
-		inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+		inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 			connect(t, g, plain).wantState(connstate.Failed)
 			for range 5 { // one probe, whose result stands for a while
 				if err := g.Ready(t.Context()); !errors.Is(err, errNoServer) {

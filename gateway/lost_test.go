@@ -277,7 +277,7 @@ func TestAttemptsCountFromAProvenSession(t *testing.T) {
 		}
 		return errNoServer
 	}}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 3}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 3}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		time.Sleep(time.Minute)
 		p.wantState(connstate.Ready)

@@ -2,16 +2,12 @@ package gateway_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"reflect"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,12 +29,10 @@ func TestNewNeedsAnUpstream(t *testing.T) {
 // One error names all wrong options.
 func TestWrongOptions(t *testing.T) {
 	wrong := gateway.Options{
-		InitializationTimeout: -1, StartTimeout: -1, MaxHandshakeAttempts: -1, RequestTimeout: -1, WriteTimeout: -1,
-		ReconnectDelay: -1, MaxMessageBytes: -1, OutboxBytes: -1, GateQueue: -1, MaxPending: -1, ConnectBurst: -1,
-		ConnectionTimeout: -1, MaxConnectionsPerIP: -1, MaxInFlight: -1,
-		Sessions: "all", Warm: -1, Retry: "always", MaxWaiting: -1,
-		MaxRequestTimeout: -2, ForwardHeaders: []string{"a b"}, Name: "Docs",
-		Capabilities: json.RawMessage(`[]`), Prefix: "mcp/", EventName: "other",
+		InitializationTimeout: -1, StartTimeout: -1, RequestTimeout: -1, MaxMessageBytes: -1,
+		Sessions: "all", ErrorDetails: "some", Transports: []string{"pigeon"}, ForwardHeaders: []string{"a b"}, Name: "Docs",
+		Prefix: "mcp/", AllowedOrigins: []string{"https://*.example.com"}, AllowedHosts: []string{"a:80"},
+		PassRequest: &gateway.PassRequest{Headers: []string{"a b"}},
 	}
 	_, err := gateway.New(&server{}, wrong)
 	if err == nil {
@@ -55,37 +49,30 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// The error of an option that contradicts another names both, in its fields and in
-// its text.
+// The error of an option that contradicts another names both.
 func TestContradictoryOptions(t *testing.T) {
 	shared, header := gateway.SessionsShared, []string{"X-User"}
 	for name, tc := range map[string]struct {
 		opts gateway.Options
 		want string // "" for none
 	}{
-		"many that are not shared":   {gateway.Options{SessionsSize: 2}, "SessionsSize: has no effect unless Sessions is shared"},
-		"many shared":                {gateway.Options{Sessions: shared, SessionsSize: 2, Warm: 1}, ""},
 		"shared, plain transport":    {gateway.Options{Sessions: shared, NoAutoInitialize: true}, "Sessions: contradicts NoAutoInitialize"},
-		"shared with capabilities":   {gateway.Options{Sessions: shared, Capabilities: json.RawMessage(`{"roots":{}}`)}, "Capabilities: contradicts Sessions"},
-		"shared with none, in words": {gateway.Options{Sessions: shared, Capabilities: json.RawMessage(` { } `)}, ""},
 		"shared with headers":        {gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: contradicts Sessions"},
 		"warm, plain transport":      {gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
 		"single path with prefix":    {gateway.Options{SinglePath: true, Prefix: "/a"}, "SinglePath: contradicts Prefix"},
-		"headers without request":    {gateway.Options{RequestHeaders: header}, "RequestHeaders: has no effect without PassRequest"},
-		"context without request":    {gateway.Options{RequestContext: func(r *http.Request) (context.Context, error) { return r.Context(), nil }}, "RequestContext: has no effect without PassRequest"},
-		"warm with request":          {gateway.Options{Warm: 1, PassRequest: true}, "PassRequest: contradicts Warm"},
-		"shared with request":        {gateway.Options{Sessions: shared, PassRequest: true}, "PassRequest: contradicts Sessions"},
+		"single path with two":       {gateway.Options{SinglePath: true, Transports: []string{"sse", "streamable"}}, "SinglePath: contradicts Transports"},
+		"adopted by nobody":          {gateway.Options{Transports: []string{"sse"}, AdoptSessions: true}, "AdoptSessions: has no effect without"},
+		"warm with request":          {gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Warm"},
+		"shared with request":        {gateway.Options{Sessions: shared, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Sessions"},
 		"warm with headers":          {gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: contradicts ForwardHeaders"},
-		"a short maximum":            {gateway.Options{RequestTimeout: time.Minute, MaxRequestTimeout: time.Second}, "MaxRequestTimeout: must be at least"},
-		"a delay over the wait":      {gateway.Options{AnnounceDelay: 5 * time.Second}, "AnnounceDelay: must be less than"},
 		"a long request":             {gateway.Options{RequestTimeout: time.Hour}, ""},
 		"one address above all":      {gateway.Options{MaxConnections: 5, MaxConnectionsPerIP: 6}, "MaxConnectionsPerIP: must be at most MaxConnections"},
 		"one address, all unlimited": {gateway.Options{MaxConnections: -1, MaxConnectionsPerIP: 6}, ""},
-		"CORS for nobody":            {gateway.Options{CORS: true}, "CORS: has no effect without AllowedOrigins"},
-		"capabilities of nobody":     {gateway.Options{NoAutoInitialize: true, Capabilities: json.RawMessage(`{"roots":{}}`)}, "Capabilities: has no effect with NoAuto"},
-		"never a hang":               {gateway.Options{HangTimeout: -1}, ""},
+		"messages that fill memory":  {gateway.Options{MaxMessageBytes: 129 << 20}, "MaxMessageBytes: must be at most 134217728"},
 		"a long name":                {gateway.Options{Name: strings.Repeat("a", 65)}, "Name: must be at most 64"},
 		"names":                      {gateway.Options{Name: "0_a-b", ForwardHeaders: header}, ""},
+		"limits that are off": {gateway.Options{HeartbeatInterval: -1, IdleTimeout: -1, MaxConnections: -1, MaxConnectionsPerIP: -1,
+			ConnectRate: -1, MaxInFlight: -1, Warm: -1}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, err := gateway.New(&server{}, tc.opts)
@@ -98,16 +85,33 @@ func TestContradictoryOptions(t *testing.T) {
 			case tc.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "gateway: "+tc.want) || strings.Contains(err.Error(), "\n")):
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
-			wrong := gateway.Check(&server{}, tc.opts)
-			if (len(wrong) > 0) != (err != nil) {
-				t.Errorf("Check: got %v, but New %v", wrong, err)
-			}
-			for _, e := range wrong {
-				if named, ok := errors.AsType[*gateway.OptionError](err); !ok || *named != *e || !strings.Contains(e.Problem, e.Other) {
-					t.Errorf("Check: got %+v, but New %v", e, err)
-				}
-			}
 		})
+	}
+}
+
+// What is not asked for follows from what is.
+func TestDerivedSettings(t *testing.T) {
+	s := gateway.SettingsOf(gateway.Options{
+		RequestTimeout: 20 * time.Second, StartTimeout: 10 * time.Second, IdleTimeout: time.Hour,
+		MaxConnections: 7, Warm: 3, ConnectRate: 2.5,
+	})
+	got := []any{s.MaxRequestTimeout, s.InitializeTimeout, s.StreamTimeout, s.SessionTimeout, s.MaxSessions, s.ConnectBurst}
+	want := []any{200 * time.Second, 30 * time.Second, time.Hour, time.Hour, 10, 5}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	s = gateway.SettingsOf(gateway.Options{})
+	got = []any{s.MaxRequestTimeout, s.InitializeTimeout, s.StreamTimeout, s.SessionTimeout, s.MaxSessions, s.MaxHeldBytes}
+	want = []any{10 * time.Minute, 50 * time.Second, time.Duration(0), 10 * time.Minute, 10_000, int64(512 << 20)}
+	if !slices.Equal(got, want) {
+		t.Errorf("by default: got %v, want %v", got, want)
+	}
+	if s = gateway.SettingsOf(gateway.Options{IdleTimeout: -1, MaxConnections: -1}); s.StreamTimeout != 0 || s.SessionTimeout >= 0 || s.MaxSessions != 0 {
+		t.Errorf("switched off: got %v, %v, %v", s.StreamTimeout, s.SessionTimeout, s.MaxSessions)
+	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
+	if s = gateway.SettingsOf(gateway.Options{}); s.MaxHeldBytes != 256<<20 {
+		t.Errorf("with GOMEMLIMIT: got %d bytes, want a quarter of it", s.MaxHeldBytes)
 	}
 }
 
@@ -143,18 +147,6 @@ func TestHeadersThatCanBeSet(t *testing.T) {
 	}
 }
 
-func TestLimitsThatCanBeSwitchedOff(t *testing.T) {
-	g, err := gateway.New(&server{}, gateway.Options{
-		HeartbeatInterval: -1, AnnounceDelay: -1, SlowRequest: -1, MaxConnections: -1, ConnectRate: -1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.Shutdown(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
 // The defaults are those in the doc comments.
 func TestDefaultsAreAsDocumented(t *testing.T) {
 	source, err := os.ReadFile("options.go")
@@ -169,10 +161,10 @@ func TestDefaultsAreAsDocumented(t *testing.T) {
 			documented[m[2]] = regexp.MustCompile(`^[^.;:]+`).FindString(value)
 		}
 	}
-	defaults := reflect.ValueOf(gateway.Options{}.WithDefaults())
+	defaults := reflect.ValueOf(gateway.SettingsOf(gateway.Options{}).Options)
 	for f, v := range defaults.Fields() {
 		text, ok := documented[f.Name]
-		if n, isNumber := number(v); isNumber {
+		if n, isNumber := number(v); isNumber && f.Name != "IdleTimeout" { // which depends on the transport
 			if want := parseDefault(t, f.Name, text); n != want {
 				t.Errorf("%s is %g, documented as %q", f.Name, n, text)
 			}
@@ -180,12 +172,6 @@ func TestDefaultsAreAsDocumented(t *testing.T) {
 		}
 		if f.Name == "Logger" || f.Name == "Transports" {
 			continue // a silent one; all of them
-		}
-		if f.Name == "Capabilities" {
-			if string(v.Bytes()) != text {
-				t.Errorf("%s is %s, documented as %q", f.Name, v.Bytes(), text)
-			}
-			continue
 		}
 		if ok && !v.IsZero() && text != strconv.Quote(v.String()) {
 			t.Errorf("%s is %v, documented as %q", f.Name, v, text)
@@ -251,7 +237,7 @@ func TestAdmin(t *testing.T) {
 		}
 		return nil
 	}}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		admin := g.Admin()
 		get := func(method, path string) (int, string) {
 			w := httptest.NewRecorder()
@@ -288,41 +274,4 @@ func TestAdmin(t *testing.T) {
 		want(http.MethodGet, "/readyz", 503, `"reason":"shutting down"`)
 		want(http.MethodGet, "/healthz", 200, "ok")
 	})
-}
-
-// TestNumbersBelowZeroAreRefused takes the rule from the comments of Options: where
-// a negative number means something, they say so.
-func TestNumbersBelowZeroAreRefused(t *testing.T) {
-	file, err := parser.ParseFile(token.NewFileSet(), "options.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	docs := map[string]string{}
-	ast.Inspect(file, func(n ast.Node) bool {
-		if f, ok := n.(*ast.Field); ok && len(f.Names) == 1 {
-			docs[f.Names[0].Name] = f.Doc.Text()
-		}
-		return true
-	})
-	numbers := 0
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[gateway.Options]()) {
-		opts := gateway.Defaults()
-		value := reflect.ValueOf(&opts).Elem().FieldByIndex(field.Index)
-		switch {
-		case value.CanInt():
-			value.SetInt(-1)
-		case value.CanFloat():
-			value.SetFloat(-1)
-		default:
-			continue
-		}
-		numbers++
-		refused := slices.ContainsFunc(gateway.Check(nil, opts), func(e *gateway.OptionError) bool { return e.Option == field.Name })
-		if allowed := strings.Contains(docs[field.Name], "negative"); refused == allowed {
-			t.Errorf("%s: -1 is refused: %t, and its comment allows it: %t", field.Name, refused, allowed)
-		}
-	}
-	if numbers < 20 {
-		t.Errorf("found %d numbers among the options", numbers)
-	}
 }

@@ -67,11 +67,10 @@ func TestPassRequestReachesTheServer(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			opts := gateway.Options{
-				PassRequest:  test.pass,
 				Authenticate: func(*http.Request) (string, error) { return "ada", nil },
 			}
 			if test.pass {
-				opts.RequestHeaders = []string{"X-Tenant"}
+				opts.PassRequest = &gateway.PassRequest{Headers: []string{"X-Tenant"}}
 			}
 			url, client, _ := serve(t, test.up, opts, func(next http.Handler) http.Handler {
 				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -88,18 +87,18 @@ func TestPassRequestReachesTheServer(t *testing.T) {
 	}
 }
 
-// RequestContext chooses the values that a server gets, and refuses clients.
+// PassRequest.Context chooses the values that a server gets, and refuses clients.
 func TestRequestContextSelects(t *testing.T) {
 	up := upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
 		return describing(msg, fmt.Sprint(ctx.Value(requestKey{})))
 	})
-	opts := gateway.Options{PassRequest: true, RequestContext: func(r *http.Request) (context.Context, error) {
+	opts := gateway.Options{PassRequest: &gateway.PassRequest{Context: func(r *http.Request) (context.Context, error) {
 		tenant := r.Header.Get("X-Tenant")
 		if r.Method == http.MethodGet && tenant == "" {
 			return nil, fmt.Errorf("no server for this tenant")
 		}
 		return context.WithValue(r.Context(), requestKey{}, "chosen"), nil
-	}}
+	}}}
 	url, client, g := serve(t, up, opts)
 	if _, err := dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("without a tenant: got %v, want 404", err)
@@ -117,7 +116,7 @@ func TestRequestContextSelects(t *testing.T) {
 // What a server learns of a request is bounded, and counted with the request.
 func TestPassedHeadersAreBounded(t *testing.T) {
 	up := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return describing(msg, "ok") })
-	url, client, _ := serve(t, up, gateway.Options{PassRequest: true, RequestHeaders: []string{"X-Tenant"}})
+	url, client, _ := serve(t, up, gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}})
 	if _, err := dial(client, url+"/sse", http.Header{"X-Tenant": {strings.Repeat("x", 9<<10)}}); err == nil || !strings.Contains(err.Error(), "431") {
 		t.Errorf("a GET with a long header: got %v, want 431", err)
 	}
@@ -137,15 +136,15 @@ func TestPassedHeadersAreBounded(t *testing.T) {
 	}
 }
 
-// RequestContext is called only for clients that get a connection.
+// PassRequest.Context is called only for clients that get a connection.
 func TestRequestContextComesAfterTheLimits(t *testing.T) {
 	var calls atomic.Int64
 	up := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return describing(msg, "ok") })
-	url, client, _ := serve(t, up, gateway.Options{MaxConnections: 1, PassRequest: true,
-		RequestContext: func(*http.Request) (context.Context, error) {
+	url, client, _ := serve(t, up, gateway.Options{MaxConnections: 1, PassRequest: &gateway.PassRequest{
+		Context: func(*http.Request) (context.Context, error) {
 			calls.Add(1)
 			return nil, nil // no context: the request's own
-		}})
+		}}})
 	open(t, client, url+"/sse", nil)
 	for range 5 {
 		if _, err := dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "503") {
@@ -153,7 +152,7 @@ func TestRequestContextComesAfterTheLimits(t *testing.T) {
 		}
 	}
 	if n := calls.Load(); n != 1 {
-		t.Errorf("RequestContext was called %d times, want once", n)
+		t.Errorf("Context was called %d times, want once", n)
 	}
 }
 
@@ -161,8 +160,8 @@ func TestRequestContextComesAfterTheLimits(t *testing.T) {
 func TestPointerToACommand(t *testing.T) {
 	command := upstream.Command{Path: "x", PrincipalEnv: "P"}
 	for _, up := range []upstream.Upstream{command, &command} {
-		if wrong := gateway.Check(up, gateway.Options{Warm: 1}); len(wrong) != 1 || wrong[0].Option != "Warm" {
-			t.Errorf("%T: got %v, want that Warm is refused", up, wrong)
+		if _, err := gateway.New(up, gateway.Options{Warm: 1}); err == nil || !strings.Contains(err.Error(), "Warm: contradicts PrincipalEnv") {
+			t.Errorf("%T: got %v, want that Warm is refused", up, err)
 		}
 	}
 }

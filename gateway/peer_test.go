@@ -21,15 +21,28 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
+// options are those of a test: of a user, or with settings that no user has.
+type options interface {
+	gateway.Options | gateway.Settings
+}
+
+func settings[O options](opts O) gateway.Settings {
+	if with, ok := any(opts).(gateway.Settings); ok {
+		return with
+	}
+	return gateway.Settings{Options: any(opts).(gateway.Options)}
+}
+
 // inFakeTime runs a test in a synctest bubble, with a gateway in front of a test
 // server and connections without HTTP. At the end it shuts all down; nothing may be
 // left. If AnnounceDelay is zero, there is no delay: the synthetic initialize goes
 // out at once.
-func inFakeTime(t *testing.T, u *server, opts gateway.Options, test func(t *testing.T, g *gateway.Gateway)) {
+func inFakeTime[O options](t *testing.T, u *server, opts O, test func(t *testing.T, g *gateway.Gateway)) {
 	t.Helper()
-	opts.AnnounceDelay = cmp.Or(opts.AnnounceDelay, -1)
+	with := settings(opts)
+	with.AnnounceDelay = cmp.Or(with.AnnounceDelay, -1)
 	synctest.Test(t, func(t *testing.T) {
-		g, err := gateway.New(u, opts)
+		g, err := gateway.NewWith(u, with)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func TestInitializedSessionsAreNotPassedOn(t *testing.T) {
 // The client itself initializes a warm server: with its params, once.
 func TestWarmServerGetsTheClientsOwnInitialize(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
-	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond}
+	opts := gateway.Settings{Options: gateway.Options{Warm: 1}, AnnounceDelay: 100 * time.Millisecond}
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		g.Start()
 		time.Sleep(2 * time.Second)
@@ -123,7 +123,7 @@ func TestMuteServersAndShortStarts(t *testing.T) {
 // Clients that leave while their servers boot do not make the pool grow.
 func TestPoolTakesNoMoreThanItNeeds(t *testing.T) {
 	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "ping" }} // boots for ever
-	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond, ConnectRate: -1}
+	opts := gateway.Settings{Options: gateway.Options{Warm: 1, ConnectRate: -1}, AnnounceDelay: 100 * time.Millisecond}
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		for range 50 {
 			p := connect(t, g, plain)
@@ -140,7 +140,7 @@ func TestPoolTakesNoMoreThanItNeeds(t *testing.T) {
 // A connection that finds a warm server does not wait for the starts of others.
 func TestWarmServerDoesNotWaitForStarts(t *testing.T) {
 	u := &server{}
-	opts := gateway.Options{Warm: 1, AnnounceDelay: 100 * time.Millisecond}
+	opts := gateway.Settings{Options: gateway.Options{Warm: 1}, AnnounceDelay: 100 * time.Millisecond}
 	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
 		g.Start()
 		synctest.Wait()

@@ -299,9 +299,9 @@ func runChaos(t *testing.T, opts gateway.Options, over string) {
 	for seed := range seeds {
 		c := &chaos{t: t, rng: rand.New(rand.NewPCG(seed, 1)), believed: seed%3 == 1 || opts.Sessions != gateway.SessionsShared}
 		c.u = &server{dial: c.dial, handle: c.handle}
-		opts.RequestTimeout, opts.MaxRequestTimeout, opts.MaxHandshakeAttempts = 5*time.Second, 8*time.Second, 3
-		opts.MaxInFlight, opts.HangTimeout = int(seed%3), 3*time.Second
-		inFakeTime(t, c.u, opts, func(t *testing.T, g *gateway.Gateway) {
+		with := gateway.Settings{Options: opts, MaxRequestTimeout: 8 * time.Second, MaxHandshakeAttempts: 3}
+		with.RequestTimeout, with.MaxInFlight = 5*time.Second, int(seed%3)
+		inFakeTime(t, c.u, with, func(t *testing.T, g *gateway.Gateway) {
 			c.t, c.g = t, g
 			c.srv = nil
 			if over == gateway.TransportStreamable {
@@ -314,7 +314,7 @@ func runChaos(t *testing.T, opts gateway.Options, over string) {
 					synctest.Wait()
 				}
 			}
-			c.finish(seed, opts)
+			c.finish(seed, with)
 		})
 		if t.Failed() {
 			return
@@ -333,7 +333,7 @@ func (c *chaos) stop() {
 }
 
 // finish waits for everything in flight, and checks the answers of every client.
-func (c *chaos) finish(seed uint64, opts gateway.Options) {
+func (c *chaos) finish(seed uint64, opts gateway.Settings) {
 	if seed%4 == 3 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()

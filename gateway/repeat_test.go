@@ -82,15 +82,6 @@ func TestCallsAreNotRepeated(t *testing.T) {
 	})
 }
 
-func TestNothingIsRepeatedWhenNotWanted(t *testing.T) {
-	u := &server{handle: diesOf("tools/list", 1)}
-	inFakeTime(t, u, gateway.Options{Retry: gateway.RetryNever}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(request("1", "tools/list"))
-		p.want("1 session_lost retryable=true")
-	})
-}
-
 // Tools annotated as read-only or idempotent are safe.
 func TestAnnotatedToolsAreRepeated(t *testing.T) {
 	const list = `{"tools":[{"name":"read","annotations":{"readOnlyHint":true}},{"name":"set","annotations":{"idempotentHint":true}},{"name":"add"}]}`
@@ -214,7 +205,7 @@ func TestRepeatedRequestsOutliveAFailedStart(t *testing.T) {
 
 func TestRepeatedRequestsDoNotWaitForEver(t *testing.T) {
 	u := &server{handle: diesOf("tools/list", 1), dial: downUntil(1000)}
-	inFakeTime(t, u, gateway.Options{MaxHandshakeAttempts: 1000}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1000}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		time.Sleep(proven)
 		p.post(request("1", "tools/list"))

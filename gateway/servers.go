@@ -24,8 +24,8 @@ const (
 )
 
 // Servers serves several MCP servers, each by a Gateway of its own under its own
-// prefix. They share the routes for operators, the registry of metrics and the largest
-// MaxHeldBytes, and nothing else: a server that is down, full or slow does not affect
+// prefix. They share the routes for operators, the registry of metrics and the bound of the
+// bytes that wait, and nothing else: a server that is down, full or slow does not affect
 // the others.
 // Servers is an http.Handler, safe for concurrent use. Make it with NewServers and
 // end it with Shutdown.

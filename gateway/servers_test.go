@@ -29,11 +29,11 @@ func several(t testing.TB, change func(name string, opts *gateway.Options), serv
 	var all []*gateway.Gateway
 	for i, u := range servers {
 		name := string(rune('a' + i))
-		opts := gateway.Options{Name: name, Prefix: "/mcp/" + name, Registry: reg, AnnounceDelay: -1}
+		opts := gateway.Options{Name: name, Prefix: "/mcp/" + name, Registry: reg}
 		if change != nil {
 			change(name, &opts)
 		}
-		g, err := gateway.New(u, opts)
+		g, err := gateway.NewWith(u, gateway.Settings{Options: opts, AnnounceDelay: -1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,13 +28,12 @@ func (u *server) alive() int {
 // Clients that come and leave while their servers take long to end.
 func TestSessionsCountUntilTheyHaveEnded(t *testing.T) {
 	for name, tt := range map[string]struct {
-		opts gateway.Options
+		opts gateway.Settings
 		most int
 	}{
-		"as many as connections":          {gateway.Options{MaxConnections: 4}, 4},
-		"as many as connections and warm": {gateway.Options{MaxConnections: 4, Warm: 2}, 6},
-		"a limit of its own":              {gateway.Options{MaxConnections: 4, MaxSessions: 5}, 5},
-		"no limit":                        {gateway.Options{MaxConnections: 4, MaxSessions: -1}, 40},
+		"as many as connections":          {gateway.Settings{Options: gateway.Options{MaxConnections: 4}}, 4},
+		"as many as connections and warm": {gateway.Settings{Options: gateway.Options{MaxConnections: 4, Warm: 2}}, 6},
+		"no limit":                        {gateway.Settings{Options: gateway.Options{MaxConnections: 4}, MaxSessions: -1}, 40},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.opts.InitializeTimeout = 30 * time.Second

@@ -39,7 +39,7 @@ func failing(n int) func(context.Context, int) error {
 
 func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{AnnounceDelay: 100 * time.Millisecond}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{AnnounceDelay: 100 * time.Millisecond}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, connstate.Client{})
 		time.Sleep(100*time.Millisecond - 1)
 		p.want()
@@ -53,17 +53,6 @@ func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 		}
 		p.post(request("1", "tools/list"))
 		p.want(answered("1", 1, "tools/list"), "mcp-response: "+answered("1", 1, "tools/list")) // undecided: both names
-	})
-}
-
-func TestCapabilitiesOption(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, gateway.Options{Capabilities: []byte("{ \"roots\": {\n} }")}, func(t *testing.T, g *gateway.Gateway) {
-		connect(t, g, plain).wantState(connstate.Ready)
-		got, _ := jsonrpc.Member(u.session(t, 1).message(t, "initialize").Params(), "capabilities")
-		if string(got) != `{"roots":{}}` {
-			t.Errorf("declared %s, want the option's", got)
-		}
 	})
 }
 
@@ -99,7 +88,7 @@ func TestEarlyMessagesWaitInOrder(t *testing.T) {
 
 func TestGateIsBounded(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
-	inFakeTime(t, u, gateway.Options{GateQueue: 2}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{GateQueue: 2}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.post(request("1", "a"), request("2", "b"), request("3", "c"), `{"jsonrpc":"2.0","method":"notifications/x"}`)
 		p.want("3 gate_full retryable=true")
@@ -110,7 +99,7 @@ func TestGateIsBounded(t *testing.T) {
 
 func TestPendingIsBounded(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{MaxPending: 2}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{MaxPending: 2}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.wantState(connstate.Ready)
 		p.post(request("1", "hang"), request("2", "hang"), request("3", "hang"), request("4", "ping"))
@@ -139,7 +128,7 @@ func TestAnsweredHereInAnyState(t *testing.T) {
 		})
 	})
 	t.Run("failed", func(t *testing.T) {
-		inFakeTime(t, &server{dial: failing(1)}, gateway.Options{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+		inFakeTime(t, &server{dial: failing(1)}, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 			p := connect(t, g, plain)
 			p.wantState(connstate.Failed)
 			talk(t, p)
@@ -208,7 +197,7 @@ func TestInitializeWaitsForTheStartItself(t *testing.T) {
 
 func TestStartTimeout(t *testing.T) {
 	u := &server{dial: slow(time.Hour)}
-	inFakeTime(t, u, gateway.Options{StartTimeout: 10 * time.Second, MaxHandshakeAttempts: 2}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, u, gateway.Settings{Options: gateway.Options{StartTimeout: 10 * time.Second}, MaxHandshakeAttempts: 2}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.post(initialize("0", "2025-06-18", emptyDeclared))
 		time.Sleep(20*time.Second - 1)
@@ -263,7 +252,7 @@ func TestFailureIsToldByPhase(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			opts := gateway.Options{MaxHandshakeAttempts: 1, StartTimeout: 2 * time.Second}
+			opts := gateway.Settings{Options: gateway.Options{StartTimeout: 2 * time.Second}, MaxHandshakeAttempts: 1}
 			inFakeTime(t, tt.server, opts, func(t *testing.T, g *gateway.Gateway) {
 				p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage})
 				p.post(request("1", "tools/list"))

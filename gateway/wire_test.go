@@ -81,7 +81,7 @@ func TestWireOfAReadyConnection(t *testing.T) {
 }
 
 func TestWireDialects(t *testing.T) {
-	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{AnnounceDelay: -1})
+	base, c, _ := serve(t, upstream.Handle(echo), gateway.Settings{AnnounceDelay: -1})
 	list := request("1", "tools/list")
 	tests := []struct {
 		name, query string
@@ -110,7 +110,7 @@ func TestWireDialects(t *testing.T) {
 }
 
 func TestWireOfAPlainTransport(t *testing.T) {
-	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{NoAutoInitialize: true, AnnounceDelay: -1})
+	base, c, _ := serve(t, upstream.Handle(echo), gateway.Settings{Options: gateway.Options{NoAutoInitialize: true}, AnnounceDelay: -1})
 	s := open(t, c, base+"/sse", nil)
 	s.must(t, request("1", "tools/list"), request("2", "tools/list"))
 	seen := map[string]bool{}

@@ -210,6 +210,7 @@ func TestDifferences(t *testing.T) {
 			}
 		}},
 		{"a client that does not initialize", `{"jsonrpc":"2.0","id":1,"error":{"code":0,"message":"method \"tools/list\" is invalid during session initialization"}}`, "tools", func(w *world) string {
+			w.serve(func(*http.Request) *mcp.Server { return w.server }, &gateway.Options{})
 			s := w.openOnly()
 			s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
 			if got := s.await(`"id":1`); !strings.Contains(got, `"tools":[`) {

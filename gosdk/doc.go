@@ -12,7 +12,7 @@
 //   - in its context the values of the context of the client's GET, and its peer
 //     (package peer);
 //   - in RequestExtra.Header those headers of the POST that
-//     gateway.Options.RequestHeaders names, and in TokenInfo what auth.RequireBearerToken
+//     gateway.PassRequest.Headers names, and in TokenInfo what auth.RequireBearerToken
 //     found. Where the POST has none, those of the GET count. go-sdk's own handler gives
 //     no RequestExtra.
 //
@@ -29,7 +29,7 @@
 //     request byte by byte.
 //   - The end of a connection ends the contexts of its handlers.
 //   - The gateway initializes the session of a client that does not send initialize
-//     within gateway.Options.AnnounceDelay. If such a client then declares capabilities,
+//     within a tenth of a second. If such a client then declares capabilities,
 //     the server sees a second session in place of the first. NoAutoInitialize turns this
 //     off.
 //   - The gateway answers ping in both directions, so a keep-alive ping of the server

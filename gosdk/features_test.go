@@ -45,8 +45,8 @@ type world struct {
 func newWorld(t *testing.T, kind string, options mcp.ServerOptions) *world {
 	w := &world{t: t, kind: kind, saw: newJournal(t)}
 	w.server = everything(w.saw, options)
-	// On a busy machine the client's initialize may come later than the default delay.
-	w.serve(func(*http.Request) *mcp.Server { return w.server }, &gateway.Options{AnnounceDelay: 4 * time.Second})
+	// On a busy machine the client's initialize may come after the gateway's own.
+	w.serve(func(*http.Request) *mcp.Server { return w.server }, &gateway.Options{NoAutoInitialize: true})
 	return w
 }
 

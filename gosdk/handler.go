@@ -41,9 +41,12 @@ func New(getServer func(*http.Request) *mcp.Server, opts gateway.Options) (*gate
 	if getServer == nil {
 		return nil, errors.New("gosdk: the function that returns the server is nil")
 	}
-	opts.PassRequest = true
-	opts.SinglePath = true
-	opts.RequestContext = choosing(getServer, opts.RequestContext)
+	var pass gateway.PassRequest
+	if opts.PassRequest != nil {
+		pass = *opts.PassRequest
+	}
+	pass.Context = choosing(getServer, pass.Context)
+	opts.PassRequest, opts.SinglePath = &pass, true
 	idle := mcp.NewServer(&mcp.Implementation{Name: "none"}, nil)
 	return gateway.New(dialer{choose: func(ctx context.Context) *mcp.Server {
 		if server, ok := ctx.Value(serverKey{}).(*mcp.Server); ok {
@@ -58,7 +61,7 @@ type serverKey struct{}
 
 var errNone = errors.New("no server available")
 
-// choosing returns a gateway.Options.RequestContext that adds the server to the context
+// choosing returns a gateway.PassRequest.Context that adds the server to the context
 // of a GET. before is that of the user; nil: none.
 func choosing(getServer func(*http.Request) *mcp.Server, before func(*http.Request) (context.Context, error)) func(*http.Request) (context.Context, error) {
 	return func(r *http.Request) (context.Context, error) {

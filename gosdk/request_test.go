@@ -58,10 +58,10 @@ func TestHandlersSeeTheHTTPRequest(t *testing.T) {
 	}{
 		{"nothing asked for", gateway.Options{}, false, "path /a/sse; peer , loopback true; header ; user POST"},
 		{"principal and header", gateway.Options{
-			RequestHeaders: []string{"X-Tenant"},
-			Authenticate:   func(*http.Request) (string, error) { return "ada", nil },
+			PassRequest:  &gateway.PassRequest{Headers: []string{"X-Tenant"}},
+			Authenticate: func(*http.Request) (string, error) { return "ada", nil },
 		}, false, "path /a/sse; peer ada, loopback true; header of the POST; user POST"},
-		{"Server", gateway.Options{PassRequest: true, SinglePath: true}, true, "path /a/sse; peer , loopback true; header ; user POST"},
+		{"Server", gateway.Options{PassRequest: &gateway.PassRequest{}, SinglePath: true}, true, "path /a/sse; peer , loopback true; header ; user POST"},
 		{"Server, not asked for", gateway.Options{SinglePath: true}, true, "path <nil>"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestServerForEachRequest(t *testing.T) {
 	gw, err := gosdk.New(func(r *http.Request) *mcp.Server {
 		asked <- r.Method + " " + r.URL.Query().Get("tenant")
 		return servers[r.URL.Query().Get("tenant")]
-	}, gateway.Options{RequestContext: before, Authenticate: func(r *http.Request) (string, error) {
+	}, gateway.Options{PassRequest: &gateway.PassRequest{Context: before}, Authenticate: func(r *http.Request) (string, error) {
 		if r.Header.Get("X-Bad") != "" {
 			return "", errors.New("who is it?")
 		}
@@ -165,7 +165,7 @@ func TestServerForEachRequest(t *testing.T) {
 		t.Errorf("not authenticated: %d", status)
 	}
 	if status, body := get("tenant=a", "X-Closed"); status != http.StatusNotFound || !strings.Contains(body, "closed today") {
-		t.Errorf("refused by RequestContext: %d %s", status, body)
+		t.Errorf("refused by PassRequest.Context: %d %s", status, body)
 	}
 	for name, server := range servers {
 		w := &world{t: t, url: srv.URL + "/x?tenant=" + name, http: srv.Client()}

@@ -22,7 +22,7 @@ import (
 //
 // The contexts of handlers have the session, as server.ClientSessionFromContext returns
 // it, and with gateway.Options.PassRequest the values of the client's HTTP requests: the
-// headers that gateway.Options.RequestHeaders names are those of peer.FromContext, not the
+// headers that gateway.PassRequest.Headers names are those of peer.FromContext, not the
 // Header of mcp-go's requests. A context ends when the client cancels the request, and
 // with the session.
 //

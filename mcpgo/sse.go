@@ -81,7 +81,7 @@ type SSEServer struct {
 //     session's id is not that of the connection.
 //   - WithKeepAlive, WithKeepAliveInterval: heartbeats are on; they are comments, not pings.
 //     See gateway.Options.HeartbeatInterval.
-//   - WithSSECORS: gateway.Options.CORS and AllowedOrigins. Other than with mcp-go, web
+//   - WithSSECORS: gateway.Options.AllowedOrigins. Other than with mcp-go, web
 //     pages of other origins are refused by default.
 //   - WithSSEDisableLocalhostProtection: gateway.Options.AllowedHosts.
 //   - WithHTTPServer, WithSSEProtectedResourceMetadata: mount the SSEServer in a server of
@@ -124,17 +124,21 @@ func (c config) resolve() (string, gateway.Options, error) {
 		}
 		return streamPath, o, nil
 	}
-	o.PassRequest = true
-	o.RequestContext = c.requestContext
+	var pass gateway.PassRequest
+	if o.PassRequest != nil {
+		pass = *o.PassRequest
+	}
+	pass.Context = c.requestContext
+	o.PassRequest = &pass
 	return streamPath, o, nil
 }
 
 // requestContext returns the context of a request as handlers see it.
 func (c config) requestContext(r *http.Request) (context.Context, error) {
 	ctx := r.Context()
-	if f := c.gateway.RequestContext; f != nil {
+	if pass := c.gateway.PassRequest; pass != nil && pass.Context != nil {
 		var err error
-		if ctx, err = f(r); err != nil {
+		if ctx, err = pass.Context(r); err != nil {
 			return nil, err
 		}
 	}

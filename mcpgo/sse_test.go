@@ -76,7 +76,7 @@ func TestWrongOptions(t *testing.T) {
 	}{
 		{nil, nil, "there is no server"},
 		{echo(), []mcpgo.Option{mcpgo.WithStaticBasePath("/a"), mcpgo.WithGatewayOptions(gateway.Options{Prefix: "/b"})}, "contradicts the gateway's Prefix"},
-		{echo(), []mcpgo.Option{mcpgo.WithGatewayOptions(gateway.Options{Retry: "often"})}, "Retry"},
+		{echo(), []mcpgo.Option{mcpgo.WithGatewayOptions(gateway.Options{ErrorDetails: "some"})}, "ErrorDetails"},
 		{echo(), []mcpgo.Option{mcpgo.WithSSEContextFunc(tenantOf), mcpgo.WithGatewayOptions(gateway.Options{Warm: 1})}, "WithSSEContextFunc contradicts Warm"},
 	} {
 		func() {
@@ -107,7 +107,7 @@ func TestSharedSession(t *testing.T) {
 	}
 }
 
-// RequestContext of the gateway's options runs before WithSSEContextFunc, may refuse, and
+// PassRequest.Context of the gateway's options runs before WithSSEContextFunc, may refuse, and
 // its values reach the hooks of the session.
 func TestRequestContext(t *testing.T) {
 	type key struct{}
@@ -119,12 +119,12 @@ func TestRequestContext(t *testing.T) {
 		return mcp.NewToolResultText(ctx.Value(key{}).(string)), nil
 	})
 	h := mcpgo.NewSSEServer(srv, mcpgo.WithGatewayOptions(gateway.Options{
-		RequestContext: func(r *http.Request) (context.Context, error) {
+		PassRequest: &gateway.PassRequest{Context: func(r *http.Request) (context.Context, error) {
 			if r.Header.Get("X-Tenant") == "" {
 				return nil, errors.New("who are you?")
 			}
 			return context.WithValue(r.Context(), key{}, r.Header.Get("X-Tenant")), nil
-		},
+		}},
 	}), mcpgo.WithSSEContextFunc(func(ctx context.Context, r *http.Request) context.Context {
 		return context.WithValue(ctx, key{}, ctx.Value(key{}).(string)+" by "+r.Method)
 	}))
@@ -148,7 +148,7 @@ func TestRequestContext(t *testing.T) {
 
 // An upstream in a gateway of one's own gives handlers the headers that the gateway passes.
 func TestRequestHeaders(t *testing.T) {
-	g, err := gateway.New(mcpgo.Server(newEverything().MCPServer), gateway.Options{PassRequest: true, RequestHeaders: []string{"X-Tenant"}})
+	g, err := gateway.New(mcpgo.Server(newEverything().MCPServer), gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestFloodOfNotifications(t *testing.T) {
 		flooded <- refused
 		return "flooded", nil
 	})
-	h := mcpgo.NewSSEServer(e.MCPServer, mcpgo.WithGatewayOptions(gateway.Options{WriteTimeout: 500 * time.Millisecond, OutboxBytes: 64 << 10}))
+	h := mcpgo.NewSSEServer(e.MCPServer)
 	url, client := listen(t, h, func() { shutdown(t, h) }), httpClient(t)
 	deaf := open(t, client, url, "{}", nil)
 	deaf.mustSend(t, call("5", "flood", "{}"))
@@ -217,6 +217,7 @@ func TestFloodOfNotifications(t *testing.T) {
 	if got, err := other.call(call("5", "echo", `{"text":"hi"}`), "5"); err != nil || !strings.Contains(got, "hi") {
 		t.Errorf("the other client got %s, %v", got, err)
 	}
+	deaf.close()
 	if refused := <-flooded; refused == 0 {
 		t.Error("no notification was refused")
 	}

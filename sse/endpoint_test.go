@@ -3,6 +3,7 @@ package sse_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"strings"
 	"testing"
@@ -115,7 +116,11 @@ func TestForwardedPrefix(t *testing.T) {
 		{"/ü", true, ""},
 		{"/" + strings.Repeat("x", 2000), true, ""},
 	} {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{TrustForwardedPrefix: test.trusted}}})
+		proxies := netip.MustParsePrefix("10.0.0.0/8")
+		if test.trusted {
+			proxies = netip.MustParsePrefix("192.0.2.0/24") // that of httptest.NewRequest
+		}
+		f := newFixture(t, config{sse: sse.Options{Options: front.Options{TrustedProxies: []netip.Prefix{proxies}}}})
 		r := httptest.NewRequest(http.MethodGet, "/sse", nil)
 		r.Header.Set("X-Forwarded-Prefix", test.header)
 		got := f.Endpoint(r, "ID")
@@ -133,7 +138,7 @@ func TestEndpointIsNeverAnotherHost(t *testing.T) {
 		"*", "", "/a/../sse", "/..//sse", "/%2e%2e//sse", "/sse?x=/sse", "/a\r\nb/sse", "evil.example:443",
 	} {
 		for _, prefix := range []string{"", "//evil.example", "http://evil.example", "/ok"} {
-			f := newFixture(t, config{sse: sse.Options{Options: front.Options{TrustForwardedPrefix: true}}})
+			f := newFixture(t, config{sse: sse.Options{Options: front.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}})
 			r := httptest.NewRequest(http.MethodGet, "/sse", nil)
 			r.RequestURI = uri
 			r.Host = "evil.example"

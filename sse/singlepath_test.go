@@ -62,7 +62,7 @@ func TestSinglePath(t *testing.T) {
 }
 
 func TestSinglePathRefuses(t *testing.T) {
-	f := newFixture(t, config{sse: sse.Options{Options: front.Options{CORS: true, AllowedOrigins: []string{"https://a.example"}}, SinglePath: true}})
+	f := newFixture(t, config{sse: sse.Options{Options: front.Options{AllowedOrigins: []string{"https://a.example"}}, SinglePath: true}})
 	for _, test := range []struct {
 		method, query string
 		header        [2]string

@@ -25,7 +25,7 @@ const (
 type Main struct {
 	// Args are the arguments without the program's name.
 	Args []string
-	// Stdin is the client with --stdio; Stdout then gets the messages for it, and nothing
+	// Stdin is the client of the subcommand stdio; Stdout then gets the messages for it, and nothing
 	// else.
 	Stdin io.Reader
 	// Stdout gets the help, the settings and the address to use, Stderr the log and
@@ -43,38 +43,36 @@ type Main struct {
 
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
-	c, faults, sig := m.load()
+	c, err, sig := m.load()
 	switch {
 	case sig != nil:
 		fmt.Fprintf(m.Stderr, "sse-server: stopped by a signal (%v) while the configuration was being read\n", sig)
 		return exitSignal + signalNumber(sig)
+	case err != nil:
+		return m.refuse(err)
 	case c.Help:
-		fmt.Fprint(m.Stdout, config.Help())
+		fmt.Fprint(m.Stdout, c.HelpText)
 		return exitOK
 	case c.Version:
 		build := buildinfo.Read()
 		fmt.Fprintf(m.Stdout, "sse-server %s\nrevision %s\n%s %s/%s\n",
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
 		return exitOK
-	case len(faults) > 0:
-		m.report(faults)
-		return exitConfig
 	}
 	lines := newLogWriter(m.Stderr, c.LogLevel, c.LogFormat)
 	defer lines.Close()
 	log := newLogger(lines, c.LogLevel, c.LogFormat)
-	for _, warning := range c.Warnings() {
+	for _, warning := range c.Warnings {
 		log.Warn("configuration warning", "warning", warning)
 	}
-	if c.Stdio && !c.CheckConfig {
+	if c.Does() == "stdio" {
 		return m.serveStdio(c, log)
 	}
 	d, err := newDaemon(c, log)
 	if err != nil {
-		m.report(strings.Split(err.Error(), "\n")) // joined errors have a line each
-		return exitConfig
+		return m.refuse(err)
 	}
-	if c.CheckConfig {
+	if c.Does() == "check" {
 		d.discard()
 		fmt.Fprintf(m.Stdout, "# configuration ok\n%s", c.Effective())
 		return exitOK
@@ -84,32 +82,28 @@ func (m *Main) Run() int {
 
 // load reads the configuration. A file of it may be a pipe that nobody writes to:
 // a signal ends the wait, and is returned.
-func (m *Main) load() (*config.Config, []string, os.Signal) {
+func (m *Main) load() (*config.Config, error, os.Signal) {
 	type result struct {
-		c      *config.Config
-		faults []string
+		c   *config.Config
+		err error
 	}
 	loaded := make(chan result, 1)
 	go func() { // ends when the files have been read, or with the program
-		c, faults := config.Load(m.Args, m.LookupEnv)
-		loaded <- result{c, faults}
+		c, err := config.Load(m.Args, m.LookupEnv)
+		loaded <- result{c, err}
 	}()
 	select {
 	case r := <-loaded:
-		return r.c, r.faults, nil
+		return r.c, r.err, nil
 	case sig := <-m.Signals:
 		return nil, nil, sig
 	}
 }
 
-// report prints all faults of the configuration.
-func (m *Main) report(faults []string) {
-	noun := "fault"
-	if len(faults) > 1 {
-		noun = "faults"
+// refuse prints what is wrong with the configuration, and returns the exit code.
+func (m *Main) refuse(err error) int {
+	for line := range strings.Lines(err.Error()) { // joined errors have a line each
+		fmt.Fprintf(m.Stderr, "sse-server: %s\n", strings.TrimSuffix(line, "\n"))
 	}
-	fmt.Fprintf(m.Stderr, "sse-server: %d %s in the configuration (--help lists all options)\n", len(faults), noun)
-	for _, fault := range faults {
-		fmt.Fprintf(m.Stderr, "  %s\n", fault)
-	}
+	return exitConfig
 }

@@ -18,11 +18,11 @@ import (
 // announce says where the daemon is: in the log for programs, on stdout for people.
 func (m *Main) announce(d *daemon, c *config.Config) {
 	base := d.main.scheme() + "://" + reachable(d.main.listener.Addr().String())
-	url, admin := base+pathOf(c.Each()[0]), ""
+	url, admin := base+pathOf(c, c.Each()[0]), ""
 	attrs := []any{"addr", d.main.listener.Addr().String(), "version", buildinfo.Read().Version}
 	var streams []any // of several servers, by name
 	for _, s := range c.Servers {
-		streams = append(streams, s.Options.Name, base+pathOf(s))
+		streams = append(streams, s.Name, base+pathOf(c, s))
 	}
 	if streams == nil {
 		attrs = append(attrs, "url", url, "server", c.Served())
@@ -42,16 +42,11 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 
 // pathOf returns the path that most clients of a server take: that of HTTP+SSE, if it
 // is served.
-func pathOf(s *config.Config) string {
-	if serves(s, gateway.TransportSSE) {
-		return s.Options.Prefix + "/sse"
+func pathOf(c *config.Config, s *config.Server) string {
+	if slices.Contains(s.Transports, gateway.TransportSSE) {
+		return c.PrefixOf(s) + "/sse"
 	}
-	return s.Options.Prefix + streamable.Path
-}
-
-// serves reports whether a server is served over a transport.
-func serves(s *config.Config, transport string) bool {
-	return len(s.Options.Transports) == 0 || slices.Contains(s.Options.Transports, transport)
+	return c.PrefixOf(s) + streamable.Path
 }
 
 // reachable is addr with a host that a client on this machine can use.
@@ -76,19 +71,19 @@ func isUnspecified(host string) bool {
 func banner(w io.Writer, base string, c *config.Config) {
 	first := c.Each()[0]
 	name, what := "my-server", "what "+c.Served()+" offers"
-	if first.Kind() == config.Demo {
+	if first.Demo() {
 		name, what = "demo", "the demo server (tools echo, sleep, server_info)"
 	}
-	url, kind := base+pathOf(first), "sse"
+	url, kind := base+pathOf(c, first), "sse"
 	places := []string{"    " + url}
 	switch {
-	case !serves(first, gateway.TransportSSE):
+	case !slices.Contains(first.Transports, gateway.TransportSSE):
 		kind = "http"
-	case serves(first, gateway.TransportStreamable):
-		places = append(places, "    "+base+first.Options.Prefix+streamable.Path+"  (Streamable HTTP)")
+	case slices.Contains(first.Transports, gateway.TransportStreamable):
+		places = append(places, "    "+base+c.PrefixOf(first)+streamable.Path+"  (Streamable HTTP)")
 	}
 	if len(c.Servers) > 0 {
-		name, what, places = first.Options.Name, fmt.Sprintf("%d servers", len(c.Servers)), listServers(base, c.Servers)
+		name, what, places = first.Name, fmt.Sprintf("%d servers", len(c.Servers)), listServers(base, c)
 	}
 	flag, member := "", ""
 	if c.Tokens != nil {
@@ -102,10 +97,10 @@ func banner(w io.Writer, base string, c *config.Config) {
 		"",
 	}
 	var notes []string
-	if host, _, err := net.SplitHostPort(c.Addr); err == nil && isUnspecified(host) {
+	if host, _, err := net.SplitHostPort(string(c.Addr)); err == nil && isUnspecified(host) {
 		notes = append(notes, "From another machine, put this one's name in place of localhost.")
 	}
-	if c.Exposed(c.Addr) {
+	if c.Exposed(string(c.Addr)) {
 		notes = append(notes, "WARNING: no token is asked for. Whoever reaches this port can run the tools.")
 	}
 	if len(c.Servers) > 1 {
@@ -120,14 +115,14 @@ func banner(w io.Writer, base string, c *config.Config) {
 }
 
 // listServers has a line for each server: its name, its URL and what it is.
-func listServers(base string, servers []*config.Config) []string {
+func listServers(base string, c *config.Config) []string {
 	width := 0
-	for _, s := range servers {
-		width = max(width, len(s.Options.Name))
+	for _, s := range c.Servers {
+		width = max(width, len(s.Name))
 	}
 	var lines []string
-	for _, s := range servers {
-		lines = append(lines, fmt.Sprintf("    %-*s  %s  (%s)", width, s.Options.Name, base+pathOf(s), s.Served()))
+	for _, s := range c.Servers {
+		lines = append(lines, fmt.Sprintf("    %-*s  %s  (%s)", width, s.Name, base+pathOf(c, s), s.Served()))
 	}
 	return lines
 }

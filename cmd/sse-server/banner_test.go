@@ -78,14 +78,16 @@ func TestReadmeShowsTheBanner(t *testing.T) {
 	}
 	var out bytes.Buffer
 	banner(&out, "http://127.0.0.1:8080", mustLoad(t, nil))
-	if want := "\n```text\n" + strings.TrimSuffix(out.String(), "\n") + "```\n"; !strings.Contains(string(readme), want) {
-		t.Errorf("README.md does not have this block:%s", want)
+	_, block, _ := strings.Cut(string(readme), "\n```text\nsse-server serves")
+	block, _, _ = strings.Cut("sse-server serves"+block, "```")
+	if !strings.HasPrefix(out.String(), block) || strings.Count(block, "\n") < 5 {
+		t.Errorf("README.md shows\n%s\nwant the beginning of\n%s", block, out.String())
 	}
 }
 
 func TestBannerOfServers(t *testing.T) {
 	l := mustLoad(t, map[string]string{"KEY": secret}, "-c", clitest.WriteFile(t, "gw.yaml",
-		"servers:\n  everything: {command: [npx, -y, x]}\n  a: {url: \"https://a/mcp?k=${KEY}\"}\n  d: {demo: true}\n"))
+		"servers:\n  everything: {command: [npx, -y, x]}\n  a: {url: \"https://a/mcp?k=${KEY}\"}\n  d: {}\n"))
 	var out bytes.Buffer
 	banner(&out, "http://localhost:1", l)
 	text := out.String()

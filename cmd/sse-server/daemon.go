@@ -12,9 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
-	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/listen"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
@@ -24,10 +25,9 @@ import (
 )
 
 const (
-	idleTimeout = 2 * time.Minute
-	// peerTimeout ends the connection of a client that has vanished. A heartbeat,
-	// every 15 s, is what it leaves without an acknowledgement.
-	peerTimeout    = 30 * time.Second
+	readTimeout    = 10 * time.Second
+	writeTimeout   = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
 	maxHeaderBytes = 32 << 10
 	// maxStreams bounds the requests at a time on one HTTP/2 connection.
 	maxStreams = 100
@@ -55,10 +55,10 @@ type service interface {
 // endpoint is one address that is served.
 type endpoint struct {
 	flag, addr string
-	name       string // the option as the user gave it
+	place      string // where the address was given
 	cert, key  string // both "" for plain HTTP
 	server     *http.Server
-	limits     listen.Options
+	limit      int          // of TCP connections; 0: unlimited
 	listener   net.Listener // nil until listen
 }
 
@@ -76,10 +76,10 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &daemon{log: log, gw: gw, grace: c.ShutdownTimeout}
-	d.main = newEndpoint("addr", c.Addr, c, d.mainRoutes(authenticate, c.AdminAddr == ""), log)
+	d := &daemon{log: log, gw: gw, grace: time.Duration(c.ShutdownTimeout)}
+	d.main = newEndpoint("addr", string(c.Addr), c, d.mainRoutes(authenticate, c.AdminAddr == ""), log)
 	if c.AdminAddr != "" {
-		d.admin = newEndpoint("admin-addr", c.AdminAddr, c, d.adminRoutes(authenticate), log)
+		d.admin = newEndpoint("admin-addr", string(c.AdminAddr), c, d.adminRoutes(authenticate), log)
 	}
 	return d, nil
 }
@@ -93,12 +93,12 @@ func newService(c *config.Config, shared gateway.Options) (service, error) {
 		if err := s.CheckCommand(); err != nil && len(c.Servers) == 0 {
 			return nil, err
 		} else if err != nil { // the other servers can be served
-			shared.Logger.Warn("configuration warning", "warning", fmt.Sprintf("%s: %v", s.Name("servers"), err))
+			shared.Logger.Warn("configuration warning", "warning", fmt.Sprintf("servers.%s: %v", s.Name, err))
 		}
-		if s.Kind() == config.Child {
-			threads += max(0, s.Options.MaxSessions)
+		if s.Kind() == config.OfCommand {
+			threads += s.MaxConnections + s.Warm
 		}
-		gw, err := newGateway(s, shared)
+		gw, err := newGateway(c, s, shared)
 		if err != nil {
 			return nil, err
 		}
@@ -113,14 +113,18 @@ func newService(c *config.Config, shared gateway.Options) (service, error) {
 }
 
 // newGateway builds the gateway of one server.
-func newGateway(s *config.Config, shared gateway.Options) (*gateway.Gateway, error) {
-	options := s.Options
+func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
+	options := c.Gateway(s)
 	options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
 	up := s.Upstream()
 	if up == nil {
 		up = upstream.Serve(demo.New().Serve)
 	}
-	return gateway.New(up, options)
+	gw, err := gateway.New(up, options)
+	if err != nil {
+		return nil, c.Explain(s, err)
+	}
+	return gw, nil
 }
 
 type authenticator func(*http.Request) (principal string, err error)
@@ -190,34 +194,41 @@ func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
-	return &endpoint{
-		flag: flag, addr: addr, name: c.Name(flag),
+	e := &endpoint{
+		flag: flag, addr: addr, place: c.Place(flag),
 		cert: c.TLSCert, key: c.TLSKey,
-		limits: listen.Options{
-			Max: c.MaxTCP, MaxPerAddress: c.MaxTCPPerIP, Exempt: c.Options.TrustedProxies,
-			PeerTimeout: max(peerTimeout, 2*c.Options.WriteTimeout), Logger: log,
-		},
 		server: &http.Server{
 			Handler:        routes,
 			Protocols:      protocols,
-			ReadTimeout:    c.Options.ReadTimeout,
-			WriteTimeout:   c.Options.ReadTimeout + c.Options.WriteTimeout, // it begins before the body is read
+			ReadTimeout:    readTimeout,
+			WriteTimeout:   readTimeout + writeTimeout, // it begins before the body is read
 			IdleTimeout:    idleTimeout,
 			MaxHeaderBytes: maxHeaderBytes,
-			HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: c.Options.WriteTimeout},
+			HTTP2:          &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: writeTimeout},
 			ErrorLog:       serverErrors(log),
 		},
 	}
+	for _, s := range c.Each() {
+		if s.MaxConnections == 0 {
+			e.limit = 0
+			break
+		}
+		e.limit += 5 * s.MaxConnections // a stream, POSTs beside it, and a client that reconnects
+	}
+	return e
 }
 
 // listen takes the address.
 func (e *endpoint) listen(ctx context.Context) error {
-	listener, err := listen.Listen(ctx, e.addr, e.limits)
+	listener, err := listen(ctx, e.addr)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err // without the address, which is named already
 		}
-		return fmt.Errorf("%s %s: %w: choose another with --%s", e.name, e.addr, err, e.flag)
+		return fmt.Errorf("%s %s: %w: choose another with --%s", e.place, e.addr, err, e.flag)
+	}
+	if e.limit > 0 {
+		listener = netutil.LimitListener(listener, e.limit)
 	}
 	e.listener = listener
 	return nil

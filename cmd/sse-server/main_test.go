@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
@@ -39,9 +38,9 @@ func TestMain(m *testing.M) {
 // mustLoad loads a configuration that must be right.
 func mustLoad(t *testing.T, env map[string]string, args ...string) *config.Config {
 	t.Helper()
-	c, faults := config.Load(args, clitest.Environment(env))
-	if len(faults) > 0 {
-		t.Fatalf("load %q: got faults\n%s", args, strings.Join(faults, "\n"))
+	c, err := config.Load(args, clitest.Environment(env))
+	if err != nil {
+		t.Fatalf("load %q: %v", args, err)
 	}
 	return c
 }

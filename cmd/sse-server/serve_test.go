@@ -278,13 +278,13 @@ func TestExitCodes(t *testing.T) {
 		out, log string
 	}{
 		{[]string{"--version"}, exitOK, "sse-server ", ""},
-		{[]string{"--version", "--addr", "x"}, exitOK, "go1.", ""},
+		{[]string{"--version"}, exitOK, "go1.", ""},
 		{[]string{"--help"}, exitOK, "Usage: sse-server", ""},
 		{[]string{"-h"}, exitOK, "--max-connections", ""},
-		{[]string{"--check-config"}, exitOK, "# configuration ok\naddr: 127.0.0.1:8080\n", ""},
-		{[]string{"--check-config", "--gate-queue", "9", "--", "true"}, exitOK, "gate-queue: 9  # --gate-queue\n", ""},
-		{[]string{"--check-config", "--gate-queue", "0"}, exitConfig, "", "1 fault in the configuration"},
-		{[]string{"--gate-queue", "0", "--nope"}, exitConfig, "", "2 faults in the configuration"},
+		{[]string{"check"}, exitOK, "# configuration ok\naddr: 127.0.0.1:8080\n", ""},
+		{[]string{"check", "--warm", "-1", "--", "true"}, exitConfig, "", "--warm"},
+		{[]string{"--sessions", "shared", "--no-auto-initialize", "--prefix", "/"}, exitConfig, "", "sse-server: --sessions: contradicts"},
+		{[]string{"--nope"}, exitConfig, "", "sse-server: unknown flag --nope\n"},
 	} {
 		p := launch(t, tc.args...)
 		if code := <-p.code; code != tc.code {
@@ -341,4 +341,24 @@ func TestSignalWhileTheConfigurationIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	writer.Close()
+}
+
+// TestAllAddressesAreIPv6Too holds the reference to what it says of 0.0.0.0.
+func TestAllAddressesAreIPv6Too(t *testing.T) {
+	probe, err := new(net.ListenConfig).Listen(t.Context(), "tcp6", "[::1]:0")
+	if err != nil {
+		t.Skipf("no IPv6: %v", err)
+	}
+	probe.Close()
+	p := start(t, "--addr", "0.0.0.0:0", "--insecure")
+	if !strings.Contains(p.log.String(), "level=WARN") || !strings.Contains(p.log.String(), "without authentication") {
+		t.Errorf("the log does not warn:\n%s", p.log.String())
+	}
+	client := newClient(t, &http.Transport{})
+	for _, host := range []string{"127.0.0.1", "[::1]"} {
+		url := strings.Replace(p.base(), "localhost", host, 1) + "/healthz"
+		if code, body := get(t, client, url, ""); code != http.StatusOK {
+			t.Errorf("%s: got %d %s, want 200", url, code, body)
+		}
+	}
 }

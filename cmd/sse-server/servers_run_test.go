@@ -76,7 +76,7 @@ func TestServersThatAreDown(t *testing.T) {
   vanished: {command: [%q]}
   dying: {command: ["false"]}
   works: %s
-  demo: {demo: true}
+  demo: {}
 `, vanishing, childConfig(t, "")))
 	if err := os.Remove(vanishing); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestServersAreApart(t *testing.T) {
 // With tokens, all servers want one.
 func TestTokensOfServers(t *testing.T) {
 	const token = "0123456789abcdef"
-	p := startServers(t, "  a: {demo: true}\n  b: {demo: true}\n", "--auth-tokens-file", clitest.WriteFile(t, "tokens", "alice:"+token+"\n"))
+	p := startServers(t, "  a: {}\n  b: {}\n", "--auth-tokens-file", clitest.WriteFile(t, "tokens", "alice:"+token+"\n"))
 	client := newClient(t, &http.Transport{})
 	for _, url := range []string{p.server("a"), p.server("b"), p.admin + "/metrics", p.admin + "/connections"} {
 		if code, _ := get(t, client, url, ""); code != http.StatusUnauthorized {
@@ -206,7 +206,7 @@ func TestExampleOfServers(t *testing.T) {
 	}
 	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	text := strings.ReplaceAll(string(data), "/run/credentials/sse-server.service/tokens", tokens)
-	p := launchWith(t, map[string]string{"GITHUB_TOKEN": secret}, "--check-config", "--config", clitest.WriteFile(t, "servers.yaml", text))
+	p := launchWith(t, map[string]string{"GITHUB_TOKEN": secret}, "check", "--config", clitest.WriteFile(t, "servers.yaml", text))
 	if code := <-p.code; code != exitOK {
 		t.Fatalf("got exit code %d\n%s", code, p.log.String())
 	}

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"runtime"
@@ -31,9 +33,30 @@ func (p *program) dial(t *testing.T) net.Conn {
 	return conn
 }
 
-// Each request has read-timeout from its first byte, on every route.
+// startImpatient runs a daemon whose clients have 100 ms in place of 10 s.
+func startImpatient(t *testing.T) *program {
+	t.Helper()
+	d, err := newDaemon(mustLoad(t, nil, "--addr", "127.0.0.1:0"), slog.New(slog.DiscardHandler))
+	if err == nil {
+		err = d.listen()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := d.main.server
+	server.ReadTimeout, server.WriteTimeout, server.HTTP2.WriteByteTimeout = 100*time.Millisecond, 200*time.Millisecond, 100*time.Millisecond
+	served := make(chan error, 1)
+	go func() { served <- d.main.serve() }()
+	t.Cleanup(func() {
+		d.stop(context.Background())
+		<-served
+	})
+	return &program{t: t, url: "http://" + d.main.listener.Addr().String() + "/sse"}
+}
+
+// Each request has the read timeout from its first byte, on every route.
 func TestHalfRequestsEnd(t *testing.T) {
-	p := start(t, "--addr", "127.0.0.1:0", "--read-timeout", "100ms", "--write-timeout", "100ms")
+	p := startImpatient(t)
 	for name, sent := range map[string]string{
 		"half a head":          "GET /sse HTTP/1.1\r\nHost: 127.",
 		"half a body":          "POST /sse/x/message HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
@@ -70,7 +93,7 @@ func ask(t *testing.T, conn net.Conn, path string) string {
 // A client of HTTP/2 whose window is 0 holds a goroutine of the server with each
 // answer, until the write timeout.
 func TestAnswersWithoutAWindowEnd(t *testing.T) {
-	p := start(t, "--addr", "127.0.0.1:0", "--read-timeout", "100ms", "--write-timeout", "100ms")
+	p := startImpatient(t)
 	conn := p.dial(t)
 	framer := http2.NewFramer(conn, conn)
 	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {

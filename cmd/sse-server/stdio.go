@@ -19,14 +19,13 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 	err := c.CheckCommand()
 	var gw *gateway.Gateway
 	if err == nil {
-		o := &c.Options
-		o.Transports, o.RequireInitialize, o.AdoptSessions = []string{gateway.TransportStdio}, false, false
-		gw, err = newGateway(c, gateway.Options{Logger: log})
+		c.Transports, c.AdoptSessions = []string{gateway.TransportStdio}, false
+		gw, err = newGateway(c, &c.Server, gateway.Options{Logger: log})
 	}
 	if err != nil {
-		m.report([]string{err.Error()})
-		return exitConfig
+		return m.refuse(err)
 	}
+	grace := time.Duration(c.ShutdownTimeout)
 	// A client that reads no more would end the program at a write, and nothing would end
 	// what its server has started. Now the write fails.
 	signal.Ignore(syscall.SIGPIPE)
@@ -34,7 +33,7 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	served := make(chan error, 1)
-	go func() { served <- gw.ServeStdio(ctx, m.Stdin, m.Stdout, c.ShutdownTimeout) }()
+	go func() { served <- gw.ServeStdio(ctx, m.Stdin, m.Stdout, grace) }()
 	code := exitOK
 	select {
 	case err := <-served:
@@ -43,11 +42,11 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 			code = exitFailure
 		}
 	case sig := <-m.Signals:
-		log.Info("stopping", "signal", sig.String(), "timeout", c.ShutdownTimeout)
+		log.Info("stopping", "signal", sig.String(), "timeout", grace)
 	case <-parentEnds(ctx):
-		log.Info("stopping", "reason", "the parent process has ended", "timeout", c.ShutdownTimeout)
+		log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
 	}
-	return m.stop(log, c.ShutdownTimeout, func(ctx context.Context) {
+	return m.stop(log, grace, func(ctx context.Context) {
 		if err := gw.Shutdown(ctx); err != nil {
 			log.Warn("gateway shutdown failed", "err", err)
 		}

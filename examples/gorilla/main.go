@@ -83,7 +83,7 @@ func main() {
 	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
 	mcp.AddTool(srv, &mcp.Tool{Name: "whoami"}, whoami)
 	gw, err := gateway.New(gosdk.Server(srv), gateway.Options{
-		Prefix: "/ai", Authenticate: principal, PassRequest: true,
+		Prefix: "/ai", Authenticate: principal, PassRequest: &gateway.PassRequest{},
 	})
 	if err != nil {
 		log.Fatal(err)

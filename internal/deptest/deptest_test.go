@@ -34,7 +34,7 @@ var layers = [][]string{
 	{"gateway/internal/bridge"},
 	{"gateway"},
 	{"gosdk", "mcpgo"},
-	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo", "cmd/sse-server/internal/listen"},
+	{"cmd/sse-server/internal/config", "cmd/sse-server/internal/demo"},
 	{"cmd/sse-server"},
 }
 
@@ -53,16 +53,15 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "front", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "gateway", "gateway/internal/bridge", "cmd/sse-server/internal/config"},
+	module + "/connstate":                    {"multiplex", "front", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "gateway", "gateway/internal/bridge"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},
 	"github.com/prometheus/client_golang":    {"metrics", "gateway"},
 	"github.com/modelcontextprotocol/go-sdk": {"cmd/sse-server/internal/demo", "gosdk"},
 	"github.com/mark3labs/mcp-go":            {"mcpgo"},
-	"github.com/alecthomas/kong":             {},
+	"github.com/alecthomas/kong":             {"cmd/sse-server/internal/config"},
 	"github.com/goccy/go-yaml":               {"cmd/sse-server/internal/config"},
-	"github.com/agnivade/levenshtein":        {"cmd/sse-server/internal/config"},
 	"net/http": {
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",

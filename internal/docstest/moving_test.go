@@ -97,7 +97,7 @@ func Example_user() {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + who.Principal}}}, nil, nil
 	})
 
-	gw, err := gateway.New(gosdk.Server(srv), gateway.Options{Authenticate: authenticate, PassRequest: true})
+	gw, err := gateway.New(gosdk.Server(srv), gateway.Options{Authenticate: authenticate, PassRequest: &gateway.PassRequest{}})
 	if err != nil {
 		log.Fatal(err)
 	}

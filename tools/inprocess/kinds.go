@@ -26,7 +26,7 @@ var options = gateway.Options{MaxConnections: 20_000}
 // an SDK's own handler do.
 func passing() gateway.Options {
 	o := options
-	o.PassRequest = true
+	o.PassRequest = &gateway.PassRequest{}
 	return o
 }
 

@@ -333,9 +333,11 @@ func TestPrincipals(t *testing.T) {
 				}
 				return text(who), nil, nil
 			})
-			g, url := serveGateway(t, gosdk.Server(server), gateway.Options{PassRequest: passes, Authenticate: func(r *http.Request) (string, error) {
-				return r.Header.Get("X-User"), nil
-			}})
+			opts := gateway.Options{Authenticate: func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil }}
+			if passes {
+				opts.PassRequest = &gateway.PassRequest{}
+			}
+			g, url := serveGateway(t, gosdk.Server(server), opts)
 			var wg sync.WaitGroup
 			for i := range 3 {
 				user := fmt.Sprintf("user%d", i)

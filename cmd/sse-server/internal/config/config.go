@@ -1,219 +1,303 @@
-// Package config reads the configuration of sse-server from a YAML file, the
-// environment and flags.
+// Package config reads the configuration of sse-server from flags, environment
+// variables and a YAML file.
 //
-// The table of options (table.go) is its centre: each row has the name of an
-// option, where its value is kept, how it is read and written, and where it may be
-// given. Flags, variables, keys of the file, --help, the effective settings and
-// docs/reference/config.md come from it.
+// Each option is a field of Config or Server. Its tags have all that --help and
+// docs/reference/config.md say about it; its default is in newConfig.
 package config
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
-	"strconv"
+	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// Config is the configuration of the daemon, or of one of its servers.
+// Config is the configuration of the daemon.
+//
+// Tags of our own: zero says what 0 means for a number, and without it 0 is refused;
+// oneof lists the values of a text; for names the kind of server that has the option;
+// http marks options that have no effect on stdio, and only those that are flags alone.
 type Config struct {
-	// Options are those of the gateway, without Logger, Registry and Authenticate.
-	Options gateway.Options
+	Listen `group:"Server"`
+	Access `group:"Access"`
+	Server
+	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
 
-	// The rest is the same for all servers.
+	Mode []string `arg:"" optional:"" help:"serve, the default; stdio to serve one agent on stdin and stdout; check to print the effective settings."`
 
-	// Addr is the address to serve on, AdminAddr a separate one for operators or "".
-	Addr, AdminAddr string
-	// TLSCert and TLSKey are files; both are "" for plain HTTP.
-	TLSCert, TLSKey string
-	// LogLevel and LogFormat are as the options allow.
-	LogLevel, LogFormat string
-	// MaxTCP and MaxTCPPerIP bound TCP connections, in all and from one address; 0 is
-	// unlimited.
-	MaxTCP, MaxTCPPerIP int
-	// ShutdownTimeout is how long a stop waits for requests in flight.
-	ShutdownTimeout time.Duration
-	// Tokens maps bearer tokens to principals; nil: there is no authentication.
-	Tokens map[string]string
-	// Servers are those of the file; empty: the daemon has one, without a name.
-	Servers []*Config
-	// Help, Version and CheckConfig ask for something else than serving.
-	Help, Version, CheckConfig bool
-	// Stdio asks for one client on stdin and stdout in place of HTTP.
-	Stdio bool
-
-	// How the server is reached, and what the checks below turn into Tokens and remote.
-	command            []string // of the child process
-	env, headers       [][2]string
-	envAllow           []string
-	principalEnv       string
-	dir                string
-	maxLineBytes       int
-	address, transport string
-	bearerTokenFile    string
-	remote             upstream.URL
-	demo, insecure     bool
-	path, tokensFile   string
-
-	rows   []option          // the table, bound to this Config
-	origin map[string]origin // of the options that were given here
-	daemon *Config           // of a server: the configuration of all; nil for the daemon
-	// unsure is true if a key of the file is misspelled, which may say what to serve.
-	unsure    bool
-	lookupEnv func(string) (string, bool)
-	report    *report // one for the daemon and its servers
+	Tokens   map[string]string `kong:"-"` // principals by token; nil: no authentication
+	Warnings []string          `kong:"-"` // for the log
+	HelpText string            `kong:"-"` // what --help prints
 }
 
-// origin is where an option was given.
-type origin struct {
-	name   string // for messages: --addr, SSE_SERVER_ADDR or gw.yaml:3: addr
-	line   int    // of the file; 0 elsewhere
-	faulty bool   // the value is wrong, and reported
-	unset  bool   // it was given nowhere
+// Listen are the options about the daemon itself.
+type Listen struct {
+	Addr            Addr     `placeholder:"HOST:PORT" http:"" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
+	AdminAddr       Addr     `placeholder:"HOST:PORT" http:"" help:"Separate address for /healthz, /readyz, /metrics and /connections. Without it, the first three are served on the main address and /connections is not served."`
+	Prefix          string   `placeholder:"PATH" http:"" help:"Path before every route: with /tools, the stream is at /tools/sse."`
+	TLSCert         string   `placeholder:"FILE" http:"" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
+	TLSKey          string   `placeholder:"FILE" http:"" help:"PEM file with the key of --tls-cert."`
+	Config          string   `short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command and servers."`
+	LogLevel        string   `placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
+	LogFormat       string   `placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
+	ShutdownTimeout Duration `placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
+	Version         bool     `only:"" help:"Print the version and exit."`
+	Help            bool     `only:"" short:"h" help:"Print this help and exit."`
 }
 
-// report collects what is wrong, each only once.
-type report struct {
-	faults   []fault
-	warnings []string
-	secrets  []string // names of the variables that remote servers use
+// Access are the options about who may do what, for all servers.
+type Access struct {
+	AuthTokensFile string    `placeholder:"FILE" http:"" help:"File of bearer tokens for clients, one on each line: TOKEN or PRINCIPAL:TOKEN. # starts a comment. Without it, there is no authentication."`
+	Insecure       bool      `http:"" help:"Allow an address that other machines can reach without --auth-tokens-file."`
+	TrustedProxies []network `placeholder:"CIDR" http:"" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
+	AllowedOrigins []string  `placeholder:"ORIGIN" http:"" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
+	AllowedHosts   []string  `placeholder:"HOST" http:"" help:"Host headers, without port, to allow on a loopback address beside loopback names; * allows any."`
+	ErrorDetails   string    `placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is no --auth-tokens-file. The log always has everything."`
 }
 
-type fault struct {
-	line int // of the file; 0 for none
-	text string
+// Server is the configuration of one MCP server: an entry of the key servers, or all
+// that the daemon has.
+type Server struct {
+	Name     string   `kong:"-"` // "": the only one
+	Command  []string `kong:"-"` // of the child process
+	Child    `group:"Child process"`
+	Remote   `group:"Remote server"`
+	Protocol `group:"Protocol"`
+	Times    `group:"Times"`
+	Limits   `group:"Limits"`
+
+	remote  upstream.URL      // what url and header mean
+	secrets *[]string         // variables of the environment that any remote server uses
+	given   map[string]string // options that were given, with their place
+}
+
+// Child are the options of a child process.
+type Child struct {
+	Env          pairs    `placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
+	EnvAllow     []string `placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those that the options of remote servers use."`
+	PrincipalEnv string   `placeholder:"NAME" for:"command" http:"" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
+	Dir          string   `placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
+}
+
+// Remote are the options of a remote server.
+type Remote struct {
+	URL           string   `placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
+	Header        headers  `placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
+	ForwardHeader []string `placeholder:"NAME" for:"url" http:"" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
+}
+
+// Protocol are the options about transports and sessions.
+type Protocol struct {
+	Transports     []string `placeholder:"NAME" http:"" help:"Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp."`
+	AdoptSessions  bool     `http:"" help:"Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."`
+	AutoInitialize bool     `negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
+	Sessions       string   `placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
+	Warm           int      `placeholder:"N" zero:"none" help:"Number of servers to keep started ahead of connections. With --sessions shared, 1 or more starts the shared session ahead."`
+}
+
+// Times are bounds in time.
+type Times struct {
+	InitializationTimeout Duration  `placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
+	StartTimeout          Duration  `placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
+	HeartbeatInterval     Duration  `placeholder:"DURATION" zero:"no heartbeats" http:"" help:"Longest silence on a stream before the gateway sends a heartbeat."`
+	IdleTimeout           *Duration `placeholder:"DURATION" zero:"never" http:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE."`
+	RequestTimeout        Duration  `placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
+}
+
+// Limits are bounds in number and size.
+type Limits struct {
+	MaxConnections      int     `placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections. It also bounds TCP connections, and together with --warm sessions with the server."`
+	MaxConnectionsPerIP int     `placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections from one client address (one /64 for IPv6)."`
+	ConnectRate         float64 `placeholder:"PER-SECOND" zero:"unlimited" http:"" help:"New connections a second from one client address, of which twice as many may come at once. Loopback addresses are exempt."`
+	MaxMessageBytes     Size    `placeholder:"BYTES" help:"Size of the body of a POST."`
+	MaxInFlight         int     `placeholder:"N" zero:"unlimited" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them."`
 }
 
 // newConfig returns the defaults.
-func newConfig(lookupEnv func(string) (string, bool)) *Config {
-	c := &Config{
-		Options:         gateway.Defaults(),
-		maxLineBytes:    16 << 20,
-		Addr:            "127.0.0.1:8080",
-		LogLevel:        "info",
-		LogFormat:       "text",
-		MaxTCP:          50_000,
-		MaxTCPPerIP:     1000,
-		ShutdownTimeout: 15 * time.Second,
-		transport:       "auto",
-		origin:          map[string]origin{},
-		lookupEnv:       lookupEnv,
-		report:          &report{},
-	}
-	c.Options.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}
-	c.rows = c.table()
+func newConfig() *Config {
+	c := &Config{}
+	copyFields(c, gateway.Defaults())
+	c.AutoInitialize = true
+	c.Transports = []string{gateway.TransportSSE, gateway.TransportStreamable}
+	c.Addr, c.LogLevel, c.LogFormat = "127.0.0.1:8080", "info", "text"
+	c.ShutdownTimeout = Duration(15 * time.Second)
+	c.given, c.secrets = map[string]string{}, new([]string)
 	return c
 }
 
-// Load reads the configuration from the arguments of the program, the environment
-// and the file that they name: a flag wins over a variable, a variable over the
-// file. The faults are all that is wrong, one line each. If there are any, only
-// Help and Version may be used.
-func Load(args []string, lookupEnv func(string) (string, bool)) (c *Config, faults []string) {
-	c = newConfig(lookupEnv)
-	own, command := args, []string(nil)
-	if i := slices.Index(args, "--"); i >= 0 {
-		own, command = args[:i], args[i+1:]
-	}
-	flags := c.readFlags(own)
-	if len(command) > 0 {
-		flags[commandKey] = input{kind: sequence, texts: command, from: origin{name: "the command"}}
-	}
-	c.apply(c.row("config"), flags, nil)
-	file := c.readFile(c.path)
-	for i := range c.rows {
-		c.apply(&c.rows[i], flags, file.top.values)
-	}
-	c.unsure = file.top.unknown
-	for _, entry := range file.servers {
-		c.addServer(entry)
-	}
-	c.check()
-	return c, c.report.lines()
-}
-
-// apply sets an option to the value of the source that wins. An empty variable
-// counts as not set, so that FOO: ${FOO:-} in a compose file means the default.
-func (c *Config) apply(o *option, flags, file map[string]input) {
-	if in, ok := flags[o.name]; ok {
-		c.set(o, in)
-	} else if text, _ := c.lookupEnv(envName(o.name)); text != "" && o.inEnv() {
-		c.set(o, input{texts: []string{text}, from: origin{name: envName(o.name)}})
-	} else if in, ok := file[o.name]; ok {
-		c.set(o, in)
-	}
-}
-
-// set gives an option a value, or reports why it cannot have it.
-func (c *Config) set(o *option, in input) {
-	shown, want := "", "needs a value"
-	if in.kind != missing {
-		shown, want = o.value.set(in)
-	}
-	if want != "" {
-		name := in.from.name
-		if shown != "" {
-			name += " " + strconv.Quote(shown)
+// copyFields sets the fields of dst to those of src with the same name, where the types
+// allow it.
+func copyFields(dst, src any) {
+	to, from := reflect.ValueOf(dst).Elem(), reflect.ValueOf(src)
+	for _, field := range reflect.VisibleFields(to.Type()) {
+		if v := from.FieldByName(field.Name); !field.Anonymous && v.IsValid() && v.CanConvert(field.Type) {
+			to.FieldByIndex(field.Index).Set(v.Convert(field.Type))
 		}
-		in.from.faulty = true
-		c.report.add(in.from.line, "%s: %s", name, want)
-	}
-	c.origin[o.name] = in.from
-}
-
-// row returns the option with a name, which must be in the table.
-func (c *Config) row(name string) *option {
-	return &c.rows[slices.IndexFunc(c.rows, func(o option) bool { return o.name == name })]
-}
-
-// given returns whether an option was given, for a server in its own entry.
-func (c *Config) given(name string) bool {
-	_, ok := c.origin[name]
-	return ok
-}
-
-// from returns where the value of an option comes from.
-func (c *Config) from(name string) origin {
-	if from, ok := c.origin[name]; ok {
-		return from
-	}
-	if c.daemon != nil {
-		return c.daemon.from(name)
-	}
-	return origin{name: "--" + name, unset: true}
-}
-
-// Name returns an option as the user gave it: --addr, SSE_SERVER_ADDR or
-// config.yaml:3: addr.
-func (c *Config) Name(option string) string { return c.from(option).name }
-
-// Warnings returns what does not keep the daemon from serving but belongs in its
-// log.
-func (c *Config) Warnings() []string { return c.report.warnings }
-
-// add reports a fault of a line of the file, or of none.
-func (r *report) add(line int, format string, args ...any) {
-	if f := (fault{line, fmt.Sprintf(format, args...)}); !slices.Contains(r.faults, f) {
-		r.faults = append(r.faults, f)
 	}
 }
 
-func (r *report) warn(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(r.warnings, text) {
-		r.warnings = append(r.warnings, text)
+// Load reads the configuration: a flag wins over a variable, and a variable over the
+// file.
+func Load(args []string, lookupEnv func(string) (string, bool)) (*Config, error) {
+	c := newConfig()
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, c.Command = args[:i], args[i+1:]
 	}
+	if err := refuseRemoved(args, lookupEnv); err != nil {
+		return nil, err
+	}
+	parser, err := newParser(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.readFlags(parser, args); err != nil || c.Help || c.Version {
+		return c, err
+	}
+	for _, flag := range parser.Model.Flags {
+		text, _ := lookupEnv(envName(flag.Name))
+		if c.given[flag.Name] != "" || text == "" || flag.Tag.Has("only") { // an empty variable is not set
+			continue
+		}
+		if err := c.set(flag, text, envName(flag.Name)); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.readFile(parser.Model.Flags); err != nil {
+		return nil, err
+	}
+	return c, c.check(lookupEnv)
 }
 
-// lines returns the faults: those without a line of the file as they were found,
-// then the others in the order of their lines.
-func (r *report) lines() []string {
-	slices.SortStableFunc(r.faults, func(a, b fault) int { return cmp.Compare(a.line, b.line) })
-	lines := make([]string, len(r.faults))
-	for i, f := range r.faults {
-		lines[i] = f.text
+// newParser returns the parser of the flags for options, whose values are the defaults.
+func newParser(options any) (*kong.Kong, error) {
+	parser, err := kong.New(options, kong.Name("sse-server"), kong.Description(usage), kong.NoDefaultHelp(), kong.ValueFormatter(describe),
+		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: 100}))
+	if err != nil {
+		return nil, err
 	}
-	return lines
+	for _, flag := range parser.Model.Flags {
+		flag.Default = textOf(flag.Target)
+		flag.HasDefault = flag.Default != ""
+	}
+	return parser, nil
+}
+
+// readFlags sets the options that the arguments give.
+func (c *Config) readFlags(parser *kong.Kong, args []string) error {
+	ctx, err := parser.Parse(args)
+	if err != nil {
+		return err
+	}
+	if c.Help {
+		var b strings.Builder
+		parser.Stdout = &b
+		err := ctx.PrintUsage(false)
+		c.HelpText = b.String()
+		return err
+	}
+	if len(c.Mode) > 1 || len(c.Mode) == 1 && !slices.Contains([]string{"serve", "stdio", "check"}, c.Mode[0]) {
+		return fmt.Errorf("unexpected argument %q: the command to serve goes after --, as in: sse-server [flags] -- %s",
+			c.Mode[len(c.Mode)-1], strings.Join(c.Mode, " "))
+	}
+	for _, path := range ctx.Path {
+		if path.Flag != nil {
+			c.given[path.Flag.Name] = "--" + path.Flag.Name
+			if err := verify(path.Flag); err != nil {
+				return fmt.Errorf("--%s: %w", path.Flag.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// set gives an option a value: a text, or from the file []any or map[string]string. The
+// error names the place of the value.
+func (s *Server) set(flag *kong.Flag, value any, place string) error {
+	flag.Target.SetZero()
+	if flag.Target.Kind() == reflect.Pointer {
+		flag.Target.Set(reflect.New(flag.Target.Type().Elem()))
+	}
+	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
+	err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, flag.Target)
+	if err == nil {
+		err = verify(flag)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	s.given[flag.Name] = place
+	return nil
+}
+
+// maxCount keeps sums and products of counts far from overflow.
+const maxCount = 100_000_000
+
+// verify returns an error if the value of an option is out of its range.
+func verify(flag *kong.Flag) error {
+	v, number := reflect.Indirect(flag.Target), -1.0
+	switch {
+	case flag.Tag.Has("oneof"):
+		if allowed := strings.Split(flag.Tag.Get("oneof"), ","); !slices.Contains(allowed, v.String()) {
+			return fmt.Errorf("want one of %s, but got %q", strings.Join(allowed, ", "), v.String())
+		}
+		return nil
+	case v.CanInt():
+		number = float64(v.Int())
+	case v.CanFloat():
+		number = v.Float()
+	default:
+		return nil
+	}
+	_, isSize := flag.Target.Interface().(Size)
+	switch zero := flag.Tag.Get("zero"); {
+	case number == 0 && zero == "":
+		return errors.New("0 is refused")
+	case v.Type().PkgPath() == "" && !(number >= 0 && number <= maxCount): // not NaN either
+		return fmt.Errorf("want a number up to %d, or 0 for %s", maxCount, zero)
+	case isSize && number < 1<<10:
+		return errors.New("want at least 1KiB")
+	}
+	return nil
+}
+
+// Does returns what to do: serve, stdio or check.
+func (c *Config) Does() string { return append(c.Mode, "serve")[0] }
+
+// Each returns the configuration of each server.
+func (c *Config) Each() []*Server {
+	if len(c.Servers) > 0 {
+		return c.Servers
+	}
+	return []*Server{&c.Server}
+}
+
+// place returns where an option was given, for messages: --addr, SSE_SERVER_ADDR or
+// gw.yaml:3:7: addr.
+func (s *Server) place(option string) string {
+	if place := s.given[option]; place != "" {
+		return place
+	}
+	return "--" + option
+}
+
+// Place returns where an option was given.
+func (c *Config) Place(option string) string { return c.place(option) }
+
+// refuse returns an error about an option.
+func (s *Server) refuse(option, format string, args ...any) error {
+	return fmt.Errorf("%s: %s", s.place(option), fmt.Sprintf(format, args...))
+}
+
+// warn adds a warning.
+func (c *Config) warn(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(c.Warnings, text) {
+		c.Warnings = append(c.Warnings, text)
+	}
 }

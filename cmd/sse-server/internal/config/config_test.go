@@ -1,331 +1,456 @@
 package config
 
 import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+	"go.uber.org/goleak"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
-// command makes the options of the child process allowed.
-func withCommand(args ...string) []string { return append(args, "--", "server") }
+var update = flag.Bool("update", false, "rewrite docs/reference/config.md from the options")
+
+const secret = "s3cret-0123456789"
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// mustLoad loads a configuration that must be right.
+func mustLoad(t *testing.T, env map[string]string, args ...string) *Config {
+	t.Helper()
+	c, err := Load(args, clitest.Environment(env))
+	if err != nil {
+		t.Fatalf("load %q: %v", args, err)
+	}
+	return c
+}
+
+// wantRefusal loads a configuration that is wrong: the error is one line, which has want,
+// and no secret.
+func wantRefusal(t *testing.T, env map[string]string, want string, args ...string) {
+	t.Helper()
+	_, err := Load(args, clitest.Environment(env))
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), secret) {
+		t.Errorf("%q: got %v, want one line with %q", args, err, want)
+	}
+}
+
+// flags returns the flags of a configuration by name.
+func flags(t *testing.T, options any) map[string]*kong.Flag {
+	t.Helper()
+	all := map[string]*kong.Flag{}
+	if err := eachFlag(options, func(f *kong.Flag) error { all[f.Name] = f; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
 
 func TestValuesThatAreTaken(t *testing.T) {
 	for _, tc := range []struct{ flag, given, want string }{
-		{"addr", "127.0.0.1:0", "127.0.0.1:0"},
-		{"addr", "[::1]:80", `"[::1]:80"`},
-		{"addr", "localhost:65535", "localhost:65535"},
-		{"addr", "127.3.2.1:1", "127.3.2.1:1"},
-		{"log-level", "debug", "debug"},
-		{"log-format", "json", "json"},
-		{"event", "", `""`},
-		{"event", "mcp-response", "mcp-response"},
-		{"prefix", "/a/b", "/a/b"},
+		{"addr", "[::1]:80", "[::1]:80"},
 		{"heartbeat-interval", "1500ms", "1.5s"},
 		{"heartbeat-interval", "0", "0"},
-		{"heartbeat-interval", "0s", "0"},
-		{"connection-timeout", "0", "0"},
-		{"start-timeout", "1h", "1h"},
+		{"idle-timeout", "1h", "1h"},
 		{"start-timeout", "90m", "1h30m"},
-		{"max-connections", "0", "0"},
 		{"max-connections", "10_000", "10000"},
-		{"connect-rate", "0", "0"},
 		{"connect-rate", "0.5", "0.5"},
-		{"connect-rate", "1e3", "1000"},
-		{"outbox-bytes", "1KiB", "1KiB"},
-		{"outbox-bytes", "1 GiB", "1GiB"},
-		{"outbox-bytes", "1048577", "1048577"},
-		{"outbox-bytes", "2097152", "2MiB"},
-		{"capabilities", ` { "roots" : {} } `, `"{\"roots\":{}}"`},
-		{"trusted-proxies", "10.0.0.0/8, ::1,", `[10.0.0.0/8, "::1/128"]`},
-		{"allowed-hosts", "a.example,[::1]", `[a.example, "::1"]`},
-		{"allowed-origins", "http://a:1,*", `[http://a:1, "*"]`},
+		{"max-message-bytes", "1 GiB", "1GiB"},
+		{"max-message-bytes", "2097152", "2MiB"},
+		{"max-message-bytes", "1048577", "1048577"},
+		{"trusted-proxies", "10.0.0.0/8,::1,::ffff:192.0.2.1", "10.0.0.0/8,::1/128,192.0.2.1/32"},
 		{"auto-initialize", "no", "false"},
-		{"env", "A=b=c,d", `{A: "***"}`},
-		{"env", "A: b=", `{"A: b": "***"}`},
+		{"transports", "sse", "sse"},
 	} {
-		t.Run(tc.flag+"="+tc.given, func(t *testing.T) {
-			l := mustLoad(t, nil, withCommand("--"+tc.flag+"="+tc.given)...)
-			if got := settingOf(l, tc.flag); got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestValuesThatAreRefused(t *testing.T) {
-	for _, tc := range []struct{ flag, given, allowed string }{
-		{"addr", "", "HOST:PORT"},
-		{"addr", "8080", "HOST:PORT"},
-		{"addr", "127.0.0.1:65536", "0 to 65535"},
-		{"addr", "127.0.0.1:http", "0 to 65535"},
-		{"addr", "http://127.0.0.1:1", "HOST:PORT"},
-		{"admin-addr", "x", "HOST:PORT"},
-		{"log-level", "INFO", "debug, info, warn, error"},
-		{"log-format", "xml", "text, json"},
-		{"event", "messages", "want one of message, mcp-response"},
-		{"prefix", "mcp", "/mcp"},
-		{"prefix", "/", "/mcp"},
-		{"prefix", "/mcp/", "/mcp"},
-		{"prefix", "/a/../b", "/mcp"},
-		{"prefix", "/a b", "/mcp"},
-		{"prefix", "/a\nb", "/mcp"},
-		{"prefix", "/{id}", "/mcp"},
-		{"prefix", "/a|b", "/mcp"},
-		{"prefix", "/a//b", "/mcp"},
-		{"prefix", "/a%20b", "/mcp"},
-		{"heartbeat-interval", "15", "number with a unit"},
-		{"heartbeat-interval", "1ms", "at least 100ms"},
-		{"heartbeat-interval", "-1s", "0 for no heartbeats"},
-		{"connection-timeout", "soon", "0 for never"},
-		{"request-timeout", "0", "at least 1ms, such as 15s"},
-		{"request-timeout", "1ns", "at least 1ms"},
-		{"sessions", "per-client", "per-connection, shared"},
-		{"sessions-size", "0", "from 1 to"},
-		{"warm", "-1", "0 for none"},
-		{"start-concurrency", "0", "from 1 to"},
-		{"retry", "always", "safe, never"},
-		{"hang-timeout", "-1s", "0 for never"},
-		{"max-request-timeout", "0", "such as 15s"},
-		{"max-waiting", "0", "from 1 to"},
-		{"shutdown-timeout", "0s", "at least 1ms, such as 15s"},
-		{"max-connections", "-1", "0 for unlimited"},
-		{"max-connections", "1.5", "whole number"},
-		{"max-connections", "100000001", "1 to 100000000"},
-		{"max-connections", "99999999999999999999", "whole number"},
-		{"gate-queue", "0", "from 1 to"},
-		{"connect-rate", "NaN", "number a second"},
-		{"connect-rate", "Inf", "number a second"},
-		{"connect-rate", "-1", "0 for unlimited"},
-		{"connect-burst", "0", "from 1 to"},
-		{"outbox-bytes", "0", "1KiB to 1GiB"},
-		{"outbox-bytes", "1MB", "4MiB, 512KiB or 1048576"},
-		{"outbox-bytes", "1.5MiB", "1KiB to 1GiB"},
-		{"outbox-bytes", "9223372036854775807GiB", "1KiB to 1GiB"},
-		{"max-message-bytes", "2GiB", "1KiB to 1GiB"},
-		{"capabilities", "[]", "JSON object"},
-		{"capabilities", "{", "JSON object"},
-		{"capabilities", "{}{}", "JSON object"},
-		{"trusted-proxies", "10.0.0.0/40", "10.0.0.0/8"},
-		{"trusted-proxies", "proxy.example", "10.0.0.0/8"},
-		{"allowed-origins", "a.example", "https://app.example.com"},
-		{"allowed-origins", "https://a.example/", "https://app.example.com"},
-		{"allowed-origins", "https://*.example.com", "stands only for any origin"},
-		{"request-timeout", "2562047h47m16s", "at most 8760h"},
-		{"allowed-origins", "null", "https://app.example.com"},
-		{"allowed-hosts", "a.example:80", "without port"},
-		{"auto-initialize", "maybe", "true or false"},
-		{"cors", "2", "true or false"},
-		{"dir", "/does/not/exist", "directory that exists"},
-	} {
-		t.Run(tc.flag+"="+tc.given, func(t *testing.T) {
-			_, faults := loadWith(t, nil, withCommand("--"+tc.flag+"="+tc.given)...)
-			if len(faults) != 1 {
-				t.Fatalf("got %d faults %q, want one", len(faults), faults)
-			}
-			if !strings.HasPrefix(faults[0], "--"+tc.flag) || !strings.Contains(faults[0], tc.given) && !strings.ContainsAny(tc.given, "\n") {
-				t.Errorf("got %q, want the flag and the value %q", faults[0], tc.given)
-			}
-			if !strings.Contains(faults[0], tc.allowed) {
-				t.Errorf("got %q, want %q in it", faults[0], tc.allowed)
-			}
-		})
-	}
-}
-
-func TestFaultyEnvIsNotShown(t *testing.T) {
-	_, faults := loadWith(t, nil, withCommand("--env", "s3cret")...)
-	if len(faults) != 1 || strings.Contains(faults[0], "s3cret") || !strings.Contains(faults[0], "KEY=VALUE") {
-		t.Errorf("got %q, want one fault that names KEY=VALUE and not the value", faults)
-	}
-}
-
-func TestAllFaultsAtOnce(t *testing.T) {
-	path := clitest.WriteFile(t, "gw.yaml", "gate-queue: 0\nnonsense: 1\nlog-level: loud\n")
-	_, faults := loadWith(t, map[string]string{"SSE_SERVER_CONNECT_RATE": "fast", "SSE_SERVER_CONFIG": path},
-		"--adr", "1", "--addr", "nowhere", "--max-connections", "-1", "--no-announce=maybe", "--write-timeout",
-		"--tls-cert", "c.pem", "stray", "args")
-	for _, want := range []string{
-		"unknown flag --adr, did you mean",
-		`--addr "nowhere": want HOST:PORT`,
-		`--max-connections "-1": want`,
-		"--no-announce=maybe: takes no value",
-		"--write-timeout",
-		`--tls-cert "c.pem": needs --tls-key`,
-		`unexpected argument "stray": the command to serve goes after --, as in: sse-server [flags] -- stray args`,
-		path + `:1: gate-queue "0": want a whole number from 1`,
-		path + `:2: unknown key "nonsense"`,
-		path + `:3: log-level "loud": want one of debug`,
-		`SSE_SERVER_CONNECT_RATE "fast": want`,
-	} {
-		// --write-timeout has taken --tls-cert for no value: both are named.
-		if !slices.ContainsFunc(faults, func(f string) bool { return strings.HasPrefix(f, want) }) {
-			t.Errorf("missing %q in\n%s", want, strings.Join(faults, "\n"))
+		c := mustLoad(t, nil, "--"+tc.flag+"="+tc.given)
+		if got := textOf(flags(t, c)[tc.flag].Target); got != tc.want {
+			t.Errorf("--%s=%s: got %s, want %s", tc.flag, tc.given, got, tc.want)
 		}
 	}
-	if len(faults) != 11 {
-		t.Errorf("got %d faults, want 11:\n%s", len(faults), strings.Join(faults, "\n"))
-	}
 }
 
-// TestFaultsHaveNoConsequences checks that an option that is wrong by itself, or
-// misspelled, is not reported again for what follows from it.
-func TestFaultsHaveNoConsequences(t *testing.T) {
-	for _, tc := range []struct {
-		name, content string
-		args          []string
-		want          string
-	}{
-		{"a misspelled command in servers", "servers:\n  a: {comand: [x], env: {A: b}}\n", nil, `unknown key "servers.a.comand"`},
-		{"a misspelled command", "comand: [x]\nenv: {A: b}\n", nil, `unknown key "comand"`},
-		{"a command that is none", "command: x\nenv: {A: b}\n", nil, `command "x": want a list`},
-		{"a URL without a value", "header: {A: b}\n", []string{"--url"}, "--url: needs a value"},
-		{"a demo that is none", "servers: {a: {demo: maybe}}\n", nil, `servers.a.demo "maybe": want true or false`},
-		{"a faulty time", "start-timeout: 2s\n", []string{"--initialization-timeout", "x"}, `--initialization-timeout "x": want a number`},
-		{"a faulty time of all", "start-timeout: x\nservers: {a: {demo: true, initialization-timeout: 2m}}\n", nil, `start-timeout "x": want a number`},
-		{"faulty sessions", "sessions-size: 2\n", []string{"--sessions", "x"}, `--sessions "x": want one of`},
-		{"faulty origins", "cors: true\n", []string{"--allowed-origins", "x"}, `--allowed-origins "x": want`},
-		{"a faulty key", "tls-cert: c.pem\n", []string{"--tls-key"}, "--tls-key: needs a value"},
-		{"a faulty file of tokens", "addr: 0.0.0.0:1\n", []string{"--auth-tokens-file"}, "--auth-tokens-file: needs a value"},
-		{"a faulty address", "insecure: false\n", []string{"--addr", "0.0.0.0"}, `--addr "0.0.0.0": want`},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			path := clitest.WriteFile(t, "gw.yaml", tc.content)
-			_, faults := loadWith(t, nil, append([]string{"--config", path}, tc.args...)...)
-			if len(faults) != 1 || !strings.Contains(faults[0], tc.want) {
-				t.Errorf("got %q, want only %q", faults, tc.want)
-			}
-		})
-	}
-}
-
-func TestContradictions(t *testing.T) {
+func TestBadFlags(t *testing.T) {
 	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
-	for _, tc := range []struct {
-		name string
-		args []string
-		want string // "" for none
-	}{
-		{"certificate without key", []string{"--tls-cert", "c.pem"}, `--tls-cert "c.pem": needs --tls-key`},
-		{"key without certificate", []string{"--tls-key", "k.pem"}, `--tls-key "k.pem": needs --tls-cert`},
-		{"TLS files that do not exist", []string{"--tls-cert", "c.pem", "--tls-key", "k.pem"}, `--tls-cert "c.pem" with --tls-key "k.pem": open c.pem`},
-		{"demo and a command", []string{"--demo", "--", "x"}, `--demo and the command "x"`},
-		{"an empty command", []string{"--", ""}, "the command: want a program, whose name is not empty"},
-		{"child options without a child", []string{"--env", "A=1"}, "--env: has no effect on the demo server"},
-		{"all addresses", []string{"--addr", ":8080"}, `--addr ":8080": other machines may reach it`},
-		{"another name", []string{"--addr", "gw.example:8080"}, `--addr "gw.example:8080": other machines may reach it`},
-		{"all addresses of IPv6", []string{"--addr", "[::]:8080"}, `--addr "[::]:8080": other machines may reach it`},
-		{"all addresses, insecure", []string{"--addr", ":8080", "--insecure"}, ""},
-		{"all addresses, tokens", []string{"--addr", "0.0.0.0:8080", "--auth-tokens-file", tokens}, ""},
-		{"IPv4 loopback in IPv6", []string{"--addr", "[::ffff:127.0.0.1]:8080"}, ""},
-		{"admin on all addresses", []string{"--admin-addr", "0.0.0.0:9090"}, `--admin-addr "0.0.0.0:9090": other machines may reach it`},
-		{"admin on the main address", []string{"--admin-addr", "127.0.0.1:8080"}, `--admin-addr "127.0.0.1:8080": want another address`},
-		{"two free ports", []string{"--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"}, ""},
-		{"impatient server", []string{"--start-timeout", "2s"}, "--initialization-timeout 5s: must be at most --start-timeout (2s)"},
-		{"one address above all", []string{"--max-connections", "5", "--max-connections-per-ip", "6"}, "--max-connections-per-ip 6: must be at most --max-connections (5)"},
-		{"one address, all unlimited", []string{"--max-connections", "0", "--max-connections-per-ip", "6"}, ""},
-		{"CORS for nobody", []string{"--cors"}, "--cors: has no effect without --allowed-origins"},
-		{"CORS", []string{"--cors", "--allowed-origins", "*"}, ""},
-		{"messages that fill the budget", []string{"--max-held-bytes", "8MiB", "--max-message-bytes", "3MiB"}, "--max-message-bytes 3MiB: must be at most a quarter of --max-held-bytes (8MiB)"},
-		{"fewer sessions than warm servers", []string{"--warm", "5", "--max-sessions", "5"}, "--max-sessions 5: must be more than --warm (5)"},
-		{"fewer sessions than are shared", []string{"--sessions", "shared", "--sessions-size", "3", "--max-sessions", "3"}, "--max-sessions 3: must be more than --sessions-size (3)"},
-		{"an impatient maximum", []string{"--request-timeout", "2m", "--max-request-timeout", "1m"}, "--max-request-timeout 1m: must be at least --request-timeout (2m)"},
-		{"a long request, the maximum left open", []string{"--request-timeout", "1h"}, ""},
-		{"many shared sessions that are not shared", []string{"--sessions-size", "2"}, "--sessions-size 2: has no effect unless --sessions (per-connection) is shared"},
-		{"many shared sessions", []string{"--sessions", "shared", "--sessions-size", "2", "--warm", "1"}, ""},
-		{"sharing without a handshake", []string{"--sessions", "shared", "--no-auto-initialize"}, "--sessions shared: contradicts --auto-initialize (false): "},
-		{"sharing with capabilities", []string{"--sessions", "shared", "--capabilities", `{"roots":{}}`}, "--capabilities: contradicts --sessions (shared): "},
-		{"warm without a handshake", []string{"--warm", "2", "--no-auto-initialize"}, ""},
-		{"warm and remote", []string{"--warm", "2", "--url", "https://a/mcp"}, "--warm 2: has no effect on a remote server"},
-		{"warm, remote and shared", []string{"--warm", "2", "--url", "https://a/mcp", "--sessions", "shared"}, ""},
-		{"capabilities of no handshake", []string{"--no-auto-initialize", "--capabilities", `{"roots":{}}`}, "--capabilities: has no effect with --auto-initialize (false): "},
+	for want, args := range map[string][]string{
+		"unknown flag --nonsense":                         {"--nonsense"},
+		`unexpected argument "npx": the command to serve`: {"npx"},
+		"--warm: expected int value":                      {"--warm"},
+		"--addr: want HOST:PORT":                          {"--addr", "8080"},
+		"--admin-addr: want HOST:PORT with a port":        {"--admin-addr", "a:http"},
+		"--log-level: want one of debug, info":            {"--log-level", "INFO"},
+		"--start-timeout: want a number with a unit":      {"--start-timeout", "15"},
+		"--request-timeout: 0 is refused":                 {"--request-timeout", "0"},
+		"--shutdown-timeout: want a number with a unit":   {"--shutdown-timeout=-1s"},
+		"--max-connections: want a number up to":          {"--max-connections=-1"},
+		"--connect-rate: want a number up to":             {"--connect-rate", "NaN"},
+		"--max-message-bytes: want bytes up to":           {"--max-message-bytes", "1MB"},
+		"--max-message-bytes: want at least 1KiB":         {"--max-message-bytes", "7"},
+		"--trusted-proxies: want a network":               {"--trusted-proxies", "proxy.example"},
+		"--dir: want a directory that exists":             {"--dir", "/does/not/exist", "--", "x"},
+		"--env: want KEY=VALUE":                           {"--env", secret, "--", "x"},
+		"--env: A is given twice":                         {"--env", "A=1", "--env", "A=2", "--", "x"},
+		"the command: want a program":                     {"--", ""},
+		"--config: expected string value":                 {"--config"},
+		"config: open /does/not/exist":                    {"--config", "/does/not/exist"},
+		"--tls-cert: needs --tls-key":                     {"--tls-cert", "c.pem"},
+		"--tls-key: needs --tls-cert":                     {"--tls-key", "k.pem"},
+		"--tls-cert: c.pem with the key k.pem: open":      {"--tls-cert", "c.pem", "--tls-key", "k.pem"},
+		"--env: has no effect without a command":          {"--env", "A=1"},
+		"--header: has no effect without a url":           {"--header", "A: b", "--", "x"},
+		"--url: want either a command or a URL":           {"--url", "https://a", "--", "x"},
+		"--addr: other machines may reach :8080":          {"--addr", ":8080"},
+		"--addr: other machines may reach gw.example":     {"--addr", "gw.example:8080"},
+		"--admin-addr: other machines may reach 0.0.0.0":  {"--admin-addr", "0.0.0.0:9090"},
+		"--admin-addr: want another address":              {"--admin-addr", "127.0.0.1:8080"},
+		"--initialization-timeout: must be at most":       {"--start-timeout", "2s"},
+		"--addr: has no effect with stdio":                {"stdio", "--addr", "127.0.0.1:1"},
+		"--url: want a URL, such as":                      {"--url", "::" + secret},
+		"--url: the address of the server names no host":  {"--url", "http:///" + secret},
+		"--header: want 'NAME: VALUE'":                    {"--url", "https://a", "--header", secret},
+		"the transport sets Content-Type itself":          {"--url", "https://a", "--header", "content-type: " + secret},
+		"the environment variable NOPE is not set":        {"--url", "https://a", "--header", "A: ${NOPE}"},
+		"want ${NAME} with the name":                      {"--url", "https://a", "--header", "A: ${NOPE:-x}"},
+		"open /does/not/exist":                            {"--url", "https://a", "--header", "A: ${file:/does/not/exist}"},
+		"would get the tokens of --auth-tokens-file":      {"--url", "https://a", "--forward-header", "authorization", "--auth-tokens-file", tokens},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			_, faults := loadWith(t, nil, tc.args...)
-			switch {
-			case tc.want == "" && len(faults) > 0:
-				t.Errorf("got %q, want none", faults)
-			case tc.want != "" && (len(faults) != 1 || !strings.HasPrefix(faults[0], tc.want)):
-				t.Errorf("got %q, want %q", faults, tc.want)
+		wantRefusal(t, nil, want, args...)
+	}
+	for _, args := range [][]string{
+		{"--addr", ":8080", "--insecure"}, {"--addr", ":8080", "--auth-tokens-file", tokens}, {"--addr", "[::ffff:127.0.0.1]:8080"},
+		{"--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"}, {"stdio", "--", "x"}, {"--", "stdio"}, {"check"},
+	} {
+		mustLoad(t, nil, args...)
+	}
+}
+
+func TestRemovedOptionsSayWhatReplacesThem(t *testing.T) {
+	current := flags(t, newConfig())
+	for name, by := range removed {
+		if current[name] != nil {
+			t.Errorf("%s is an option", name)
+		}
+		for _, option := range regexp.MustCompile(`[a-z]+-[a-z-]+`).FindAllString(by, -1) {
+			if !slices.Contains([]string{"sse-server"}, option) && current[option] == nil {
+				t.Errorf("%s is replaced by %s, which is no option", name, option)
 			}
-		})
+		}
+		wantRefusal(t, nil, "--"+name+" is gone: "+by, "--"+name+"=1")
+		wantRefusal(t, nil, "--no-"+name+" is gone: "+by, "--addr", "127.0.0.1:0", "--no-"+name)
+		wantRefusal(t, map[string]string{envName(name): "1"}, envName(name)+" is gone: "+by)
+		path := clitest.WriteFile(t, "gw.yaml", "addr: 127.0.0.1:0\nservers:\n  a:\n    "+name+": 1\n")
+		wantRefusal(t, nil, path+":4:5: "+name+" is gone: "+by, "-c", path)
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	const demo = "servers: {a: {}}\n"
+	for content, want := range map[string]string{
+		"addr: 127.0.0.1:0\nlogLevel: x\n":                `:2:1: unknown key "logLevel"`,
+		"config: x\n":                                     `:1:1: unknown key "config"`,
+		"max-connections: many\n":                         `:1:18: max-connections: expected a valid 64 bit int but got "many"`,
+		"max-connections: 1.5\n":                          `:1:18: max-connections: expected a valid 64 bit int`,
+		"max-connections: [1]\n":                          `:1:18: max-connections: `,
+		"adopt-sessions: maybe\n":                         `:1:17: adopt-sessions: bool value must be`,
+		"log-level: loud\n":                               `:1:12: log-level: want one of debug`,
+		"start-timeout: 5\n":                              `:1:16: start-timeout: want a number with a unit`,
+		"addr: [a]\n":                                     `:1:7: addr: `,
+		"env: [A]\n":                                      `:1:6: env: want KEY=VALUE`,
+		"env: {A: {B: " + secret + "}}\n":                 `:1:6: env: want plain values`,
+		"command: npx\n":                                  `:1:10: command: want a list of the program`,
+		"command: [a, [b]]\n":                             `:1:10: command: want plain values`,
+		"addr: a\naddr: b\n":                              `:2:1: mapping key "addr" already defined`,
+		"header: {A: \"" + secret + "\n":                  `:1:13: `,
+		"\taddr: x\n":                                     `:1:`,
+		"addr\n":                                          `:1:1: want a mapping of option names`,
+		"addr: 127.0.0.1:0\n---\naddr: 127.0.0.1:1\n":     `: want one YAML document`,
+		"servers: [a]\n":                                  `:1:10: servers: want a mapping of names to options`,
+		"servers:\n  a: npx\n":                            `:2:6: want a mapping of option names`,
+		"servers:\n  sse: {}\n":                           `:2:3: servers.sse: want another name`,
+		"servers:\n  a: {addr: \"127.0.0.1:0\"}\n":        `:2:7: unknown key "addr" in servers.a; options about all`,
+		"servers:\n  a: {dir: /}\n":                       `:2:12: dir: has no effect without a command`,
+		"servers:\n  a: {command: [x], url: https://b}\n": `:2:26: url: want either a command or a URL`,
+		"command: [x]\n" + demo:                           `:1:10: command: want it in an entry of servers`,
+		"url: https://a\n" + demo:                         `:1:6: url: want it in an entry of servers`,
+	} {
+		path := clitest.WriteFile(t, "gw.yaml", content)
+		wantRefusal(t, nil, path+want, "--config", path)
+	}
+	for _, content := range []string{"", "# nothing\n", "addr:\nenv:\n", "servers:\n", "env: {A: b}\ndir: /\n" + demo} {
+		mustLoad(t, nil, "--config", clitest.WriteFile(t, "gw.yaml", content))
 	}
 }
 
 func TestPrecedence(t *testing.T) {
-	path := clitest.WriteFile(t, "gw.yaml", "gate-queue: 7\nallowed-hosts: [file.example]\ncors: false\nannounce: false\n")
-	env := map[string]string{
-		"SSE_SERVER_CONFIG": path, "SSE_SERVER_GATE_QUEUE": "8", "SSE_SERVER_ALLOWED_HOSTS": "a.example,b.example",
-		"SSE_SERVER_MAX_PENDING": "",
-	}
+	path := clitest.WriteFile(t, "gw.yaml", "warm: 7\nallowed-hosts: [file.example]\nauto-initialize: false\n")
+	env := map[string]string{"SSE_SERVER_CONFIG": path, "SSE_SERVER_WARM": "8", "SSE_SERVER_ALLOWED_HOSTS": "a,b", "SSE_SERVER_LOG_LEVEL": ""}
 	for _, tc := range []struct {
-		name string
-		env  map[string]string
-		args []string
-		flag string
-		want string
-		from string
+		env              map[string]string
+		args             []string
+		flag, want, from string
 	}{
-		{"default", nil, nil, "gate-queue", "64", "--gate-queue"},
-		{"file over default", nil, []string{"--config", path}, "gate-queue", "7", path + ":1: gate-queue"},
-		{"file by short flag", nil, []string{"-c", path}, "gate-queue", "7", path + ":1: gate-queue"},
-		{"variable over file", env, nil, "gate-queue", "8", "SSE_SERVER_GATE_QUEUE"},
-		{"flag over variable", env, []string{"--gate-queue", "9"}, "gate-queue", "9", "--gate-queue"},
-		{"last flag", env, []string{"--gate-queue", "9", "--gate-queue=10"}, "gate-queue", "10", "--gate-queue"},
-		{"lists replace each other", env, nil, "allowed-hosts", "[a.example, b.example]", "SSE_SERVER_ALLOWED_HOSTS"},
-		{"a repeated flag adds", env, []string{"--allowed-hosts", "c", "--allowed-hosts", "d,e"}, "allowed-hosts", "[c, d, e]", "--allowed-hosts"},
-		{"false in the file over a default of true", env, nil, "announce", "false", path + ":4: announce"},
-		{"flag over false in the file", env, []string{"--announce"}, "announce", "true", "--announce"},
-		{"negated flag", nil, []string{"--no-announce"}, "announce", "false", "--announce"},
-		{"empty variable", env, nil, "max-pending", "4096", "--max-pending"},
+		{nil, nil, "warm", "0", ""},
+		{nil, []string{"-c", path}, "warm", "7", path + ":1:7: warm"},
+		{env, nil, "warm", "8", "SSE_SERVER_WARM"},
+		{env, []string{"--warm", "9"}, "warm", "9", "--warm"},
+		{env, []string{"--warm", "9", "--warm=10"}, "warm", "10", "--warm"},
+		{env, nil, "allowed-hosts", "a,b", "SSE_SERVER_ALLOWED_HOSTS"},
+		{env, []string{"--allowed-hosts", "c", "--allowed-hosts", "d,e"}, "allowed-hosts", "c,d,e", "--allowed-hosts"},
+		{env, nil, "auto-initialize", "false", path + ":3:18: auto-initialize"},
+		{env, []string{"--auto-initialize"}, "auto-initialize", "true", "--auto-initialize"},
+		{nil, []string{"--no-auto-initialize"}, "auto-initialize", "false", "--auto-initialize"},
+		{env, nil, "log-level", "info", ""}, // an empty variable is not set
+		{map[string]string{"SSE_SERVER_PORT": "tcp://10.0.0.1:80"}, nil, "addr", "127.0.0.1:8080", ""},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			l := mustLoad(t, tc.env, tc.args...)
-			if got := settingOf(l, tc.flag); got != tc.want {
-				t.Errorf("got %s, want %s", got, tc.want)
-			}
-			if got := l.Name(tc.flag); got != tc.from {
-				t.Errorf("origin: got %s, want %s", got, tc.from)
-			}
-		})
-	}
-}
-
-func TestCommand(t *testing.T) {
-	path := clitest.WriteFile(t, "gw.yaml", "command: [npx, -y, 1.10, \"a b\", ~]\nenv: {VERSION: 1.10, TOKEN: 'a=b,c', EMPTY: }\n")
-	l := mustLoad(t, nil, "-c", path)
-	if got, want := l.command, []string{"npx", "-y", "1.10", "a b", ""}; !slices.Equal(got, want) {
-		t.Errorf("command of the file: got %q, want %q", got, want)
-	}
-	if got, want := environ(l), []string{"VERSION=1.10", "TOKEN=a=b,c", "EMPTY="}; !slices.Equal(got, want) {
-		t.Errorf("env of the file: got %q, want %q", got, want)
-	}
-	l = mustLoad(t, map[string]string{"SSE_SERVER_ENV": "X=1,2\nY=3"}, "-c", path, "--", "other", "--addr", "--", "-x")
-	if got, want := l.command, []string{"other", "--addr", "--", "-x"}; !slices.Equal(got, want) {
-		t.Errorf("command of the line: got %q, want %q", got, want)
-	}
-	if got, want := environ(l), []string{"X=1,2", "Y=3"}; !slices.Equal(got, want) {
-		t.Errorf("env of the variable: got %q, want %q", got, want)
-	}
-	l = mustLoad(t, nil, "--env", "A=1,2", "--env=B=3", "--", "x")
-	if got, want := environ(l), []string{"A=1,2", "B=3"}; !slices.Equal(got, want) {
-		t.Errorf("env of the flags: got %q, want %q", got, want)
-	}
-	if l = mustLoad(t, nil, "--"); len(l.command) != 0 {
-		t.Errorf("nothing after --: got %q, want the demo server", l.command)
-	}
-}
-
-func TestNamesOfOtherServersFlags(t *testing.T) {
-	for arg, want := range map[string]string{
-		"--port": "--addr HOST:PORT", "--port=1": "--addr HOST:PORT", "-p": "--addr HOST:PORT", "--host": "--addr HOST:PORT",
-		"--cert": "--tls-cert FILE", "--key": "--tls-key FILE", "--add": "--addr",
-	} {
-		_, faults := loadWith(t, nil, arg, "9999")
-		name, _, _ := strings.Cut(arg, "=")
-		if got, want := strings.Join(faults, "\n"), "unknown flag "+name+", did you mean \""+want+"\"?"; !strings.HasPrefix(got, want) {
-			t.Errorf("%s: got %q, want %q", arg, got, want)
+		c := mustLoad(t, tc.env, tc.args...)
+		if got := textOf(flags(t, c)[tc.flag].Target); got != tc.want || c.given[tc.flag] != tc.from {
+			t.Errorf("%v %q: --%s is %s from %q, want %s from %q", tc.env, tc.args, tc.flag, got, c.given[tc.flag], tc.want, tc.from)
 		}
 	}
+}
+
+// What YAML takes for numbers is passed to the child as it is written.
+func TestScalarsOfTheFileAreTexts(t *testing.T) {
+	path := clitest.WriteFile(t, "gw.yaml", "command: [x, 1.10, 010, true]\nenv: {VERSION: 1.10, \"A,B\": \"c,d\"}\n")
+	c := mustLoad(t, nil, "-c", path)
+	if want := []string{"x", "1.10", "010", "true"}; !slices.Equal(c.Command, want) {
+		t.Errorf("command: got %q, want %q", c.Command, want)
+	}
+	if want := (pairs{"VERSION": "1.10", "A,B": "c,d"}); !reflect.DeepEqual(c.Env, want) {
+		t.Errorf("env: got %q, want %q", c.Env, want)
+	}
+	c = mustLoad(t, map[string]string{"SSE_SERVER_ENV": "A=1,2\nB=x=y\n"}, "--", "x")
+	if want := (pairs{"A": "1,2", "B": "x=y"}); !reflect.DeepEqual(c.Env, want) {
+		t.Errorf("the variable: got %q, want %q", c.Env, want)
+	}
+}
+
+func TestServersOfTheFile(t *testing.T) {
+	path := clitest.WriteFile(t, "gw.yaml", `
+request-timeout: 2m
+prefix: /p
+env: {A: "1"}
+servers:
+  docs: {command: [npx, -y, docs], max-in-flight: 9, env: {B: "2"}}
+  remote:
+    url: https://a/mcp
+    header: {Authorization: "Bearer ${TOKEN}"}
+    request-timeout: 20m
+  0_a-b: {sessions: shared}
+`)
+	c := mustLoad(t, map[string]string{"TOKEN": secret, "SSE_SERVER_WARM": "3"}, "-c", path, "--max-in-flight", "5")
+	var got []string
+	for _, s := range c.Each() {
+		o := c.Gateway(s)
+		got = append(got, fmt.Sprintln(o.Name, o.Prefix, s.Kind(), o.Warm, o.MaxInFlight, o.RequestTimeout, o.Sessions, len(s.Env)))
+	}
+	want := []string{
+		"docs /p/docs command 3 9 2m0s per-connection 1\n",
+		"remote /p/remote url 0 5 20m0s per-connection 1\n", // nothing to keep warm
+		"0_a-b /p/0_a-b demo 3 5 2m0s shared 1\n",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	if got := c.Servers[1].remote.Header.Get("Authorization"); got != "Bearer "+secret {
+		t.Errorf("the header is %q", got)
+	}
+	if _, second := c.Servers[0].Env["B"]; !second {
+		t.Errorf("env: got %q, want its own in the place of that of all", c.Servers[0].Env)
+	}
+}
+
+// Without options the gateway has its own defaults; each number of the options reaches
+// the gateway, 0 as what switches the limit off.
+func TestOptionsOfTheGateway(t *testing.T) {
+	c := mustLoad(t, nil)
+	want := gateway.Defaults()
+	want.Transports, want.Logger = []string{"sse", "streamable"}, nil
+	if got := c.Gateway(&c.Server); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	c = mustLoad(t, nil, "--heartbeat-interval=0", "--idle-timeout=0", "--max-connections=0", "--connect-rate=0",
+		"--max-connections-per-ip=3", "--initialization-timeout=1s", "--start-timeout=2s", "--request-timeout=3s", "--max-message-bytes=4KiB",
+		"--error-details=safe", "--allowed-origins=https://a", "--allowed-hosts=[::1]", "--trusted-proxies=10.0.0.1", "--adopt-sessions", "--no-auto-initialize")
+	o := c.Gateway(&c.Server)
+	got := []any{o.HeartbeatInterval, o.IdleTimeout, o.MaxConnections, o.ConnectRate, o.MaxConnectionsPerIP, o.InitializationTimeout, o.StartTimeout,
+		o.RequestTimeout, o.MaxMessageBytes, o.ErrorDetails, o.AllowedOrigins[0], o.AllowedHosts[0], o.TrustedProxies[0].String(), o.AdoptSessions, o.NoAutoInitialize}
+	wanted := []any{time.Duration(-1), time.Duration(-1), -1, -1.0, 3, time.Second, 2 * time.Second,
+		3 * time.Second, int64(4 << 10), "safe", "https://a", "::1", "10.0.0.1/32", true, true}
+	if !slices.Equal(got, wanted) {
+		t.Errorf("got %v\nwant %v", got, wanted)
+	}
+}
+
+// An error of the gateway names the options as they were given.
+func TestErrorsOfTheGatewayNameOptions(t *testing.T) {
+	for want, args := range map[string][]string{
+		"--sessions: contradicts --auto-initialize: ":                     {"--sessions", "shared", "--no-auto-initialize"},
+		"--max-connections-per-ip: must be at most --max-connections":     {"--max-connections", "5", "--max-connections-per-ip", "6"},
+		"--warm: has no effect on a remote server":                        {"--warm", "2", "--url", "https://a/mcp"},
+		"--forward-header: contradicts --sessions: ":                      {"--forward-header", "A", "--sessions", "shared", "--url", "https://a"},
+		"--warm: contradicts --principal-env: ":                           {"--warm", "2", "--principal-env", "P", "--", "x"},
+		`--allowed-origins: "a.example" is no origin: `:                   {"--allowed-origins", "a.example"},
+		`--prefix: must be a path such as "/mcp", without a slash at the`: {"--prefix", "/mcp/"},
+	} {
+		c := mustLoad(t, nil, args...)
+		_, err := gateway.New(cmpUpstream(c), c.Gateway(&c.Server))
+		if err == nil {
+			t.Errorf("%q: no error", args)
+		} else if got := c.Explain(&c.Server, err).Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: got %s, want %s", args, got, want)
+		}
+	}
+}
+
+// What check prints is a file with the same effect, without secrets.
+func TestEffectiveSettings(t *testing.T) {
+	env := map[string]string{"TOKEN": secret}
+	for name, args := range map[string][]string{
+		"child":  {"--warm", "2", "--env", "A=" + secret, "--allowed-origins", "*,https://a", "--trusted-proxies", "10.0.0.1", "--", "x", "a b", ""},
+		"remote": {"--url", "https://${TOKEN}@a/mcp?k=" + secret, "--header", "A: ${TOKEN}", "--idle-timeout", "1h"},
+		"plain":  {"--url", "https://a/mcp", "--forward-header", "A,B"},
+		"file": {"-c", clitest.WriteFile(t, "gw.yaml", "max-in-flight: 7\nservers:\n  b: {command: [x], env: {K: "+secret+"}, warm: 2}\n"+
+			"  a: {url: \"https://a/mcp\", header: {K: "+secret+"}}\n"), "--prefix", "/p"},
+	} {
+		first := mustLoad(t, env, args...)
+		text := first.Effective()
+		if strings.Contains(text, secret) {
+			t.Errorf("%s: the secret is in\n%s", name, text)
+		}
+		again := mustLoad(t, nil, "--config", clitest.WriteFile(t, "again.yaml", regexp.MustCompile(`(?m)# (url|header): `).ReplaceAllString(text, "$1: ")))
+		secretsAndPlaces := regexp.MustCompile(`(?m)^ *(# )?(url|header|env):.*\n|  # .*`)
+		if second := again.Effective(); secretsAndPlaces.ReplaceAllString(second, "") != secretsAndPlaces.ReplaceAllString(text, "") {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, second, text)
+		}
+		if name == "file" && !strings.Contains(text, "\n    warm: 2  # "+args[1]) {
+			t.Errorf("the place is missing in\n%s", text)
+		}
+	}
+}
+
+func TestHelpHasEveryOption(t *testing.T) {
+	help := strings.Join(strings.Fields(mustLoad(t, nil, "--help", "--warm", "3").HelpText), " ")
+	all := flags(t, newConfig())
+	if len(all) > 40 {
+		t.Errorf("there are %d flags", len(all))
+	}
+	for name, f := range all {
+		if !strings.Contains(help, "--"+name) && !strings.Contains(help, "--[no-]"+name) || f.Group == nil || !strings.HasSuffix(f.Help, ".") {
+			t.Errorf("--%s: want it in the help, a group and a sentence", name)
+		}
+	}
+	for _, want := range []string{"[default 127.0.0.1:8080]", "[default 1m]", "0 means unlimited.", "${NAME}"} {
+		if !strings.Contains(help, want) {
+			t.Errorf("%q is missing in\n%s", want, help)
+		}
+	}
+}
+
+// To write the tables: go test ./cmd/sse-server/internal/config -run Reference -update
+func TestReferenceIsComplete(t *testing.T) {
+	const (
+		path  = "../../../../docs/reference/config.md"
+		begin = "<!-- options: written by go test ./cmd/sse-server/internal/config -run Reference -update -->\n"
+		end   = "<!-- /options -->\n"
+	)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, _ := strings.Cut(string(data), begin)
+	tables, after, ok := strings.Cut(rest, end)
+	if !ok {
+		t.Fatalf("%s has lost its marks", path)
+	}
+	groups := map[string]string{}
+	var order []string
+	known := map[string]bool{}
+	err = eachFlag(newConfig(), func(f *kong.Flag) error {
+		known["--"+f.Name], known["--no-"+f.Name], known[envName(f.Name)] = true, f.Tag.Negatable != "", true
+		if groups[f.Group.Title] == "" {
+			order = append(order, f.Group.Title)
+			groups[f.Group.Title] = "\n## " + f.Group.Title + "\n\n| name | default | what it does |\n|---|---|---|\n"
+		}
+		meaning, value := f.Help, "`"+f.Default+"`"
+		if zero := f.Tag.Get("zero"); zero != "" {
+			meaning += " 0 means " + zero + "."
+		}
+		if f.Default == "" {
+			value = "none"
+		}
+		name := "`" + strings.TrimSpace(f.Name+" "+f.PlaceHolder) + "`"
+		groups[f.Group.Title] += fmt.Sprintf("| %s | %s | %s |\n", name, value, strings.ReplaceAll(meaning, "|", "\\|"))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for _, title := range order {
+		want.WriteString(groups[title])
+	}
+	want.WriteString("\n")
+	if *update {
+		if err := os.WriteFile(path, []byte(before+begin+want.String()+end+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if tables != want.String() {
+		t.Errorf("%s is not what the options say; run this test with -update", path)
+	}
+	for _, name := range regexp.MustCompile(`--[a-z][a-z-]+|SSE_SERVER_[A-Z_]+[A-Z]`).FindAllString(before+after, -1) {
+		if !known[name] {
+			t.Errorf("%s names %s, which is not there", path, name)
+		}
+	}
+}
+
+// TestExamplesAreTaken loads the files that the pages show.
+func TestExamplesAreTaken(t *testing.T) {
+	secrets := t.TempDir()
+	for _, name := range []string{"tokens", "token", "github"} {
+		if err := os.WriteFile(filepath.Join(secrets, name), []byte("alice:0123456789abcdef\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := map[string]string{"TOKEN": "x", "SEARCH_TOKEN": "x", "GITHUB_TOKEN": "x"}
+	places := strings.NewReplacer("/etc/sse-server/", secrets+"/", "/run/credentials/sse-server.service/", secrets+"/", "/run/secrets/", secrets+"/",
+		"dir: /var/lib/sse-server", "dir: "+secrets)
+	for path, least := range map[string]int{"docs/reference/config.md": 2, "docs/getting-started.md": 1, "docs/operations.md": 1, "deploy/README.md": 1} {
+		data, err := os.ReadFile("../../../../" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples := regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```").FindAllStringSubmatch(string(data), -1)
+		if len(examples) < least {
+			t.Errorf("%s has %d examples, want at least %d", path, len(examples), least)
+		}
+		for _, example := range examples {
+			mustLoad(t, env, "--config", clitest.WriteFile(t, "gw.yaml", places.Replace(example[1])))
+		}
+	}
+}
+
+func FuzzFile(f *testing.F) {
+	for _, seed := range []string{"addr: x\n", "servers:\n  a: {warm: 2}\n  b: &x {}\n  c: *x\n", "env: {A: b}\ncommand: [a]\n", "? a\n: b\n", "<<: {a: b}\n", "url: 'https://${TOKEN}'\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		if strings.Contains(content, "file") || strings.Contains(content, "tls") {
+			return // may name files of this machine
+		}
+		path := clitest.WriteFile(t, "gw.yaml", content)
+		c, err := Load([]string{"--config", path}, clitest.Environment(map[string]string{"TOKEN": secret}))
+		if err == nil && strings.Contains(c.Effective(), secret) || err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("the secret is shown: %v", err)
+		}
+	})
 }

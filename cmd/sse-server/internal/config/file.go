@@ -1,16 +1,14 @@
 package config
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
@@ -19,51 +17,54 @@ import (
 // maxFileBytes bounds the configuration file; a larger one is a mistake.
 const maxFileBytes = 1 << 20
 
+// The keys of the file that are not flags.
 const (
-	// commandKey is the one option that is not a flag: the command is after "--".
 	commandKey = "command"
-	// serversKey is the one key of the file that is not an option.
 	serversKey = "servers"
 )
 
-// file is a configuration file. It reports its own faults.
-type file struct {
-	*Config
-	top     section
-	servers []section
-	several bool // there is a key servers
-}
+// routes are paths that no server may be called.
+var routes = []string{"sse", "healthz", "readyz", "metrics", "connections"}
 
-// section is the top level of the file, or an entry of servers.
-type section struct {
-	name    string // of the server
-	from    origin // of the entry
-	under   string // what messages put before the keys, such as "servers.docs."
-	values  map[string]input
-	unknown bool // it has unknown keys
-}
-
-// readFile reads the YAML file at path, "" for none.
-func (c *Config) readFile(path string) *file {
-	f := &file{Config: c, top: section{values: map[string]input{}}}
-	if path == "" {
-		return f
+// readFile sets the options of c that the file has and that have not been given yet,
+// and adds the servers of the file.
+//
+// It takes scalars as they are written: YAML would turn the version number 1.10 into 1.1.
+func (c *Config) readFile(flags []*kong.Flag) error {
+	if c.Config == "" {
+		return nil
 	}
-	data, err := readLimited(path, maxFileBytes)
+	data, err := readLimited(c.Config, maxFileBytes)
 	if err != nil {
-		c.report.add(0, "config: %v", err)
-		return f
+		return fmt.Errorf("config: %w", err)
 	}
 	tree, err := parser.ParseBytes(data, 0)
+	var syntax yaml.Error
 	switch {
+	case errors.As(err, &syntax): // not its whole text, which has an excerpt: that may show a secret
+		return c.at(syntax.GetToken().Position.Line, syntax.GetToken().Position.Column, syntax.GetMessage())
 	case err != nil:
-		f.reportSyntax(err)
+		return fmt.Errorf("%s: %w", c.Config, err)
 	case len(tree.Docs) > 1:
-		c.report.add(0, "%s: want one YAML document", path)
-	case len(tree.Docs) == 1:
-		f.readTop(tree.Docs[0].Body)
+		return fmt.Errorf("%s: want one YAML document", c.Config)
+	case len(tree.Docs) == 0 || tree.Docs[0].Body == nil:
+		return nil
 	}
-	return f
+	if _, comment := tree.Docs[0].Body.(*ast.CommentGroupNode); comment {
+		return nil
+	}
+	flags = slices.DeleteFunc(slices.Clone(flags), func(f *kong.Flag) bool { return f.Tag.Has("only") || f.Name == "config" })
+	var servers *ast.MappingValueNode
+	err = c.readOptions(&c.Server, flags, tree.Docs[0].Body, func(pair *ast.MappingValueNode) bool {
+		if pair.Key.GetToken().Value == serversKey {
+			servers = pair
+		}
+		return servers == pair
+	})
+	if err != nil || servers == nil || isNull(servers.Value) {
+		return err
+	}
+	return c.readServers(servers)
 }
 
 // readLimited reads a file that must not be larger than limit bytes.
@@ -74,56 +75,103 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("larger than %d bytes", limit)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("read %s: larger than %d bytes", path, limit)
 	}
 	return data, nil
 }
 
-// reportSyntax reports a syntax error without the excerpt of the file that the
-// parser puts below it: the excerpt may have a secret.
-func (f *file) reportSyntax(err error) {
-	var syntax yaml.Error
-	if !errors.As(err, &syntax) || syntax.GetToken() == nil || syntax.GetToken().Position == nil {
-		first, _, _ := strings.Cut(err.Error(), "\n")
-		f.report.add(0, "%s: %s", f.path, first)
-		return
-	}
-	at, message := syntax.GetToken().Position, syntax.GetMessage()
-	if strings.Contains(message, "\t") || strings.Contains(message, "tab character") {
-		message = "a tab in the indentation: indent with spaces"
-	}
-	f.report.add(at.Line, "%s:%d:%d: %s", f.path, at.Line, at.Column, message)
+// at returns an error about a place in the file.
+func (c *Config) at(line, column int, message string) error {
+	return fmt.Errorf("%s:%d:%d: %s", c.Config, line, column, message)
 }
 
-// place returns the origin of what a key names.
-func (f *file) place(node *ast.MappingValueNode, under string) origin {
-	key := node.Key.GetToken()
-	return origin{name: fmt.Sprintf("%s:%d: %s", f.path, key.Position.Line, under+key.Value), line: key.Position.Line}
+// wrong returns an error about a node.
+func (c *Config) wrong(node ast.Node, format string, args ...any) error {
+	position := node.GetToken().Position
+	return c.at(position.Line, position.Column, fmt.Sprintf(format, args...))
 }
 
-// readTop reads the top level.
-func (f *file) readTop(body ast.Node) {
-	if _, comment := body.(*ast.CommentGroupNode); comment || isNull(body) {
-		return
-	}
-	pairs, ok := mappingOf(body)
+// readServers adds an entry of the key servers: what c has for all, with the options of
+// the entry.
+func (c *Config) readServers(node *ast.MappingValueNode) error {
+	entries, ok := mappingOf(node.Value)
 	if !ok {
-		f.report.add(0, "%s: want a mapping of option names to values", f.path)
-		return
+		return c.wrong(node.Value, "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}")
 	}
-	isServers := func(pair *ast.MappingValueNode) bool { return pair.Key.GetToken().Value == serversKey }
-	f.several = slices.ContainsFunc(pairs, isServers)
+	for _, entry := range entries {
+		s := c.Server
+		s.Name, s.Command, s.given = entry.Key.GetToken().Value, nil, map[string]string{}
+		if slices.Contains(routes, s.Name) {
+			return c.wrong(entry.Key, "servers.%s: want another name: /%s is a route of sse-server", s.Name, s.Name)
+		}
+		model, err := newParser(&s)
+		if err != nil {
+			return err
+		}
+		if err := c.readOptions(&s, model.Model.Flags, entry.Value, nil); err != nil {
+			return err
+		}
+		c.Servers = append(c.Servers, &s)
+	}
+	return nil
+}
+
+// readOptions sets the options of s that a mapping has. It leaves the pairs for which
+// own returns true.
+func (c *Config) readOptions(s *Server, flags []*kong.Flag, node ast.Node, own func(*ast.MappingValueNode) bool) error {
+	pairs, ok := mappingOf(node)
+	if !ok && !isNull(node) {
+		return c.wrong(node, "want a mapping of option names to values")
+	}
 	for _, pair := range pairs {
-		if isServers(pair) {
-			f.readServers(pair)
-		} else {
-			f.readOption(&f.top, pair)
+		key := pair.Key.GetToken().Value
+		if own != nil && own(pair) {
+			continue
+		}
+		i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == key })
+		if i < 0 && key != commandKey {
+			return c.wrong(pair.Key, "%s", unknownKey(key, s.Name))
+		}
+		if isNull(pair.Value) || s.given[key] != "" && s.Name == "" {
+			continue
+		}
+		value, err := valueOf(pair.Value)
+		if err != nil {
+			return c.wrong(pair.Value, "%s: %v", key, err)
+		}
+		position := pair.Value.GetToken().Position
+		place := fmt.Sprintf("%s:%d:%d: %s", c.Config, position.Line, position.Column, key)
+		switch list, isList := value.([]any); {
+		case key != commandKey:
+			if err := s.set(flags[i], value, place); err != nil {
+				return err
+			}
+		case !isList || len(list) == 0:
+			return c.wrong(pair.Value, "command: want a list of the program and its arguments, such as [npx, -y, server]")
+		case len(s.Command) == 0: // else it is given after --
+			for _, word := range list {
+				s.Command = append(s.Command, word.(string))
+			}
+			s.given[commandKey] = place
 		}
 	}
+	return nil
+}
+
+// unknownKey returns what to say of a key that is no option of the section: of the server
+// with a name, or of the top level.
+func unknownKey(key, server string) string {
+	switch {
+	case removed[key] != "":
+		return fmt.Sprintf("%s is gone: %s", key, removed[key])
+	case server != "":
+		return fmt.Sprintf("unknown key %q in servers.%s; options about all servers belong to the top level", key, server)
+	}
+	return fmt.Sprintf("unknown key %q; see sse-server --help", key)
 }
 
 func isNull(node ast.Node) bool {
@@ -142,83 +190,36 @@ func mappingOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
-// readServers reads the entries of servers.
-func (f *file) readServers(node *ast.MappingValueNode) {
-	if isNull(node.Value) {
-		return
-	}
-	from := f.place(node, "")
-	pairs, ok := mappingOf(node.Value)
-	if !ok || len(pairs) == 0 {
-		f.report.add(from.line, "%s: want %s", from.name, serversForm)
-	}
-	for _, pair := range pairs {
-		name := pair.Key.GetToken().Value
-		s := section{name: name, from: f.place(pair, serversKey+"."), under: serversKey + "." + name + ".", values: map[string]input{}}
-		options, ok := mappingOf(pair.Value)
-		if !ok && !isNull(pair.Value) {
-			f.report.add(s.from.line, "%s: want a mapping of option names to values", s.from.name)
-			continue
-		}
-		for _, option := range options {
-			f.readOption(&s, option)
-		}
-		f.servers = append(f.servers, s)
-	}
-}
-
-// readOption reads one option, or the command, of a section.
-func (f *file) readOption(s *section, node *ast.MappingValueNode) {
-	key, from := node.Key.GetToken().Value, f.place(node, s.under)
-	if !slices.Contains(f.keys(), key) {
-		s.unknown = true
-		f.report.add(from.line, "%s:%d: unknown key %q%s", f.path, from.line, s.under+key, f.hint(s, node))
-		return
-	}
-	if isNull(node.Value) {
-		return
-	}
-	value, err := convert(node.Value)
-	if err != nil {
-		f.report.add(from.line, "%s: %v", from.name, err)
-		return
-	}
-	value.from = from
-	s.values[key] = value
-}
-
-// convert returns a node with its scalars as text.
-func convert(node ast.Node) (input, error) {
+// valueOf returns a scalar as string, a sequence as []any of strings, and a mapping as
+// map[string]string.
+func valueOf(node ast.Node) (any, error) {
 	if text, ok := scalarText(node); ok {
-		return input{texts: []string{text}}, nil
+		return text, nil
 	}
-	var in input
 	if pairs, ok := mappingOf(node); ok {
-		in.kind = mapping
+		mapping := map[string]string{}
 		for _, pair := range pairs {
 			text, ok := scalarText(pair.Value)
-			in.nested = in.nested || !ok
-			in.pairs = append(in.pairs, [2]string{pair.Key.GetToken().Value, text})
+			if !ok {
+				return nil, errors.New("want plain values in the mapping")
+			}
+			mapping[pair.Key.GetToken().Value] = text
 		}
-	} else if list, ok := node.(*ast.SequenceNode); ok {
-		in.kind = sequence
-		for _, entry := range list.Values {
-			text, ok := scalarText(entry)
-			in.nested = in.nested || !ok
-			in.texts = append(in.texts, text)
+		return mapping, nil
+	}
+	sequence, ok := node.(*ast.SequenceNode)
+	if !ok {
+		return nil, fmt.Errorf("a YAML %s is not supported here", strings.ToLower(node.Type().String()))
+	}
+	list := []any{}
+	for _, entry := range sequence.Values {
+		text, ok := scalarText(entry)
+		if !ok {
+			return nil, errors.New("want plain values in the list")
 		}
-	} else {
-		return in, fmt.Errorf("a YAML %s is not supported here", strings.ToLower(node.Type().String()))
+		list = append(list, text)
 	}
-	var decoded any
-	err := yaml.NodeToValue(node, &decoded)
-	if err == nil {
-		in.json, err = json.Marshal(decoded)
-	}
-	if err != nil { // its text may show the value
-		return in, errors.New("the value has no JSON form")
-	}
-	return in, nil
+	return list, nil
 }
 
 func scalarText(node ast.Node) (string, bool) {
@@ -231,27 +232,6 @@ func scalarText(node ast.Node) (string, bool) {
 		return "", true
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		return node.GetToken().Value, true
-	default:
-		return "", false
 	}
-}
-
-// plain are texts that YAML takes without quotes as what they are.
-var plain = regexp.MustCompile(`^[\w./](?:[\w./+-]|[ :][\w./+-])*$`)
-
-// yamlText writes a text as a YAML scalar.
-func yamlText(s string) string {
-	if plain.MatchString(s) && !strings.EqualFold(s, "null") {
-		return s
-	}
-	return strconv.Quote(s)
-}
-
-// yamlList writes a list on one line.
-func yamlList(values []string) string {
-	out := make([]string, len(values))
-	for i, s := range values {
-		out[i] = yamlText(s)
-	}
-	return "[" + strings.Join(out, ", ") + "]"
+	return "", false
 }

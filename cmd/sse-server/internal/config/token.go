@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"regexp"
 	"strings"
 )
@@ -17,19 +18,18 @@ const (
 	shortToken = 16
 )
 
-// readTokens reads the file of bearer tokens, one a line: TOKEN or
-// PRINCIPAL:TOKEN. No message shows a token.
-func (c *Config) readTokens() {
-	path := c.tokensFile
+// readTokens reads the file of bearer tokens, one a line: TOKEN or PRINCIPAL:TOKEN. No
+// message shows a token.
+func (c *Config) readTokens() error {
+	path := c.AuthTokensFile
 	if path == "" {
-		return
+		return nil
 	}
 	data, err := readLimited(path, maxTokensFileBytes)
 	if err != nil {
-		c.refuse("auth-tokens-file", "%v", err)
-		return
+		return c.refuse("auth-tokens-file", "%v", err)
 	}
-	c.report.warnOfOthers("auth tokens file", path)
+	c.warnOfOthers(path)
 	c.Tokens = map[string]string{}
 	number := 0
 	for line := range strings.Lines(string(data)) {
@@ -42,15 +42,30 @@ func (c *Config) readTokens() {
 			err = errors.New("is there twice")
 		}
 		if err != nil {
-			c.refuse("auth-tokens-file", "line %d: the token %v", number, err)
+			return c.refuse("auth-tokens-file", "%s, line %d: the token %v", path, number, err)
 		}
-		if err == nil && len(token) < shortToken {
-			c.report.warn("auth tokens file %s, line %d: a token of under %d characters can be guessed", path, number, shortToken)
+		if len(token) < shortToken {
+			c.warn("%s, line %d: a token of under %d characters can be guessed", path, number, shortToken)
 		}
 		c.Tokens[token] = principal
 	}
 	if len(c.Tokens) == 0 {
-		c.refuse("auth-tokens-file", "holds no token, want lines of TOKEN or PRINCIPAL:TOKEN")
+		return c.refuse("auth-tokens-file", "%s holds no token, want lines of TOKEN or PRINCIPAL:TOKEN", path)
+	}
+	return nil
+}
+
+// warnOfOthers warns if other users of this machine can read or change a file of secrets.
+func (c *Config) warnOfOthers(path string) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if info.Mode().Perm()&0o004 != 0 {
+		c.warn("%s can be read by every user of this machine", path)
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		c.warn("%s can be changed by other users of this machine", path)
 	}
 }
 

@@ -1,211 +1,227 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/alecthomas/kong"
+
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// maxTokenBytes bounds the file of the bearer token for a remote server.
-const maxTokenBytes = 64 << 10
+// The kinds of server, as the tag for names them.
+const (
+	OfCommand = "command"
+	ofURL     = "url"
+	ofDemo    = "demo"
+)
+
+// maxSecretBytes bounds a file that ${file:PATH} names.
+const maxSecretBytes = 64 << 10
 
 // Kind returns the kind of server that is served.
-func (c *Config) Kind() Kind {
+func (s *Server) Kind() string {
 	switch {
-	case len(c.command) > 0:
-		return Child
-	case c.address != "":
-		return Remote
+	case len(s.Command) > 0:
+		return OfCommand
+	case s.URL != "":
+		return ofURL
 	}
-	return Demo
+	return ofDemo
 }
 
 // Served names what is served, without what may be secret.
-func (c *Config) Served() string {
-	switch c.Kind() {
-	case Child:
-		return c.command[0]
-	case Remote:
-		return c.remote.Place()
+func (s *Server) Served() string {
+	switch s.Kind() {
+	case OfCommand:
+		return s.Command[0]
+	case ofURL:
+		return s.remote.Place()
 	}
-	return "demo"
+	return ofDemo
+}
+
+// Demo reports whether the built-in demo server is served.
+func (s *Server) Demo() bool { return s.Kind() == ofDemo }
+
+// PrefixOf returns the path before the routes of s.
+func (c *Config) PrefixOf(s *Server) string {
+	if s.Name == "" {
+		return c.Prefix
+	}
+	return c.Prefix + "/" + s.Name
+}
+
+// Gateway returns the options of the gateway in front of s.
+func (c *Config) Gateway(s *Server) gateway.Options {
+	o := gateway.Options{Name: s.Name, Prefix: c.PrefixOf(s), NoAutoInitialize: !s.AutoInitialize, ForwardHeaders: s.ForwardHeader}
+	copyFields(&o, c.Access)
+	copyFields(&o, s.Protocol)
+	copyFields(&o, s.Times)
+	copyFields(&o, s.Limits)
+	for _, n := range c.TrustedProxies {
+		o.TrustedProxies = append(o.TrustedProxies, netip.Prefix(n))
+	}
+	for i, host := range o.AllowedHosts { // an IPv6 address is compared without brackets
+		o.AllowedHosts[i] = strings.Trim(host, "[]")
+	}
+	// In gateway.Options 0 is the default.
+	off := func(field any, given bool) {
+		if v := reflect.ValueOf(field).Elem(); given && v.IsZero() {
+			v.Set(reflect.ValueOf(-1).Convert(v.Type()))
+		}
+	}
+	if s.IdleTimeout != nil {
+		*(*Duration)(&o.IdleTimeout) = *s.IdleTimeout
+	}
+	off(&o.IdleTimeout, s.IdleTimeout != nil)
+	off(&o.HeartbeatInterval, true)
+	off(&o.MaxConnections, true)
+	off(&o.ConnectRate, true)
+	return o
+}
+
+// field matches the names of fields in errors of package gateway.
+var field = regexp.MustCompile(`\b(No)?([A-Z][A-Za-z]+)\b`)
+
+// Explain returns the lines of an error of package gateway about s, with the options as
+// they were given in place of the fields.
+func (c *Config) Explain(s *Server, err error) error {
+	text := field.ReplaceAllStringFunc(strings.TrimPrefix(err.Error(), "gateway: "), func(name string) string {
+		_ = eachFlag(c, func(flag *kong.Flag) error {
+			if strings.EqualFold(strings.ReplaceAll(flag.Name, "-", ""), strings.TrimPrefix(strings.TrimSuffix(name, "s"), "No")) ||
+				strings.EqualFold(strings.ReplaceAll(flag.Name, "-", ""), strings.TrimPrefix(name, "No")) {
+				name = cmp.Or(s.given[flag.Name], c.place(flag.Name))
+			}
+			return nil
+		})
+		return name
+	})
+	return errors.New(text)
 }
 
 // Upstream returns what is served, nil for the demo server.
-func (c *Config) Upstream() upstream.Upstream {
-	switch c.Kind() {
-	case Child:
-		return c.child()
-	case Remote:
-		return c.remote
+func (s *Server) Upstream() upstream.Upstream {
+	switch s.Kind() {
+	case OfCommand:
+		return s.child()
+	case ofURL:
+		return s.remote
 	}
 	return nil
 }
 
-func (c *Config) child() upstream.Command {
-	child := upstream.Command{Path: c.command[0], Args: c.command[1:], Dir: c.dir, MaxLineBytes: c.maxLineBytes, PrincipalEnv: c.principalEnv}
+func (s *Server) child() upstream.Command {
+	child := upstream.Command{Path: s.Command[0], Args: s.Command[1:], Dir: s.Dir, PrincipalEnv: s.PrincipalEnv}
 	child.Env = []string{} // not nil, which means all
 	for _, variable := range os.Environ() {
-		if name, _, _ := strings.Cut(variable, "="); c.passes(name) {
+		if name, _, _ := strings.Cut(variable, "="); s.passes(name) {
 			child.Env = append(child.Env, variable)
 		}
 	}
-	for _, variable := range c.env { // of two with one name the last counts
-		child.Env = append(child.Env, variable[0]+"="+variable[1])
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) { // of two with one name the last counts
+		child.Env = append(child.Env, name+"="+s.Env[name])
 	}
 	return child
 }
 
 // passes reports whether the child process gets a variable of sse-server. It does
 // not get the secrets of remote servers, unless it is allowed to by name.
-func (c *Config) passes(name string) bool {
-	if len(c.envAllow) > 0 {
-		return slices.Contains(c.envAllow, name)
+func (s *Server) passes(name string) bool {
+	if len(s.EnvAllow) > 0 {
+		return slices.Contains(s.EnvAllow, name)
 	}
-	return !slices.Contains(c.report.secrets, name) && name != envName("header") && name != envName("url")
+	return !slices.Contains(*s.secrets, name) && name != envName("header") && name != envName("url")
 }
 
 // CheckCommand returns an error if there is no such program as the command names:
 // that is better reported at the start than to the first client.
-func (c *Config) CheckCommand() error {
-	if c.Kind() != Child {
+func (s *Server) CheckCommand() error {
+	if s.Kind() != OfCommand {
 		return nil
 	}
-	err := c.child().Check()
+	err := s.child().Check()
 	if err == nil {
 		return nil
 	}
-	program, line := c.command[0], strings.Join(c.command, " ")
-	_, missing := os.Stat(program)
-	switch {
-	case missing == nil || len(strings.Fields(program)) == 1:
-	case c.from(commandKey).line > 0: // no shell takes the program and its arguments apart
-		err = fmt.Errorf("there is no program named %q: give the program and its arguments as separate entries, as in: command: %s",
-			program, yamlList(strings.Fields(line)))
-	default:
-		err = fmt.Errorf("there is no program named %q: give the program and its arguments as separate words, without quotes around them all, as in: sse-server -- %s",
-			program, line)
+	program := s.Command[0]
+	if _, missing := os.Stat(program); missing != nil && len(strings.Fields(program)) > 1 {
+		err = fmt.Errorf("there is no program named %q: give the program and its arguments as separate words, as in: -- %s, or in the file [%s]",
+			program, strings.Join(s.Command, " "), strings.Join(strings.Fields(strings.Join(s.Command, " ")), ", "))
 	}
 	return fmt.Errorf("command: %w", err)
 }
 
-// urlValue is the address of a remote server. Its query and password are secret.
-func (c *Config) urlValue() value {
-	v := text("URL", &c.address, nil)
-	v.short = func() string { return "" }
-	v.secret = func() bool { return c.remote.Place() != c.remote.Address }
-	v.text = func() string {
-		if v.secret() {
-			return yamlText(c.remote.Place())
+// makeRemote makes the remote server of the URL and the headers.
+func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (err error) {
+	s.remote = upstream.URL{Header: http.Header{}}
+	if s.remote.Address, err = c.expand(s.URL, lookupEnv); err != nil {
+		return s.refuse("url", "%v", err)
+	}
+	for name, value := range s.Header {
+		if value, err = c.expand(value, lookupEnv); err == nil {
+			err = gateway.CheckHeaderName(name)
 		}
-		return yamlText(c.address)
-	}
-	return v
-}
-
-// checkRemote makes the remote server of its options.
-func (c *Config) checkRemote() {
-	header := http.Header{}
-	c.remote = upstream.URL{Header: header, Transport: c.transport, MaxMessageBytes: c.maxLineBytes}
-	if c.transport == "auto" {
-		c.remote.Transport = ""
-	}
-	var err error
-	if c.remote.Address, err = c.expand(c.address); err != nil {
-		c.refuse("url", "%v", err)
-		return
-	}
-	for _, h := range c.headers {
-		name := strings.TrimSpace(h[0])
-		value, err := c.expand(h[1])
 		if err != nil {
-			c.refuse("header", "%s: %v", name, err)
+			return s.refuse("header", "%s: %v", name, err)
 		}
-		header.Add(name, value)
+		s.remote.Header.Set(name, value)
 	}
-	c.readBearerToken(header)
-	at, err := url.Parse(c.remote.Address)
+	at, err := url.Parse(s.remote.Address)
 	if err != nil { // its text would have a part of the address
-		c.refuse("url", "want a URL, such as https://example.com/mcp, with special characters in a password escaped")
-		return
+		return s.refuse("url", "want a URL, such as https://example.com/mcp, with special characters in a password escaped")
 	}
-	if err := c.remote.Check(); err != nil {
-		c.refuse("url", "%v", err)
+	if err := s.remote.Check(); err != nil {
+		return s.refuse("url", "%v", err)
 	}
-	if at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(header) > 0 || at.User != nil) {
-		c.report.warn("%s %s: the headers go over the network in plain text", c.Name("url"), c.remote.Place())
+	if at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil) {
+		c.warn("%s %s: the headers go over the network in plain text", s.place("url"), s.remote.Place())
 	}
-	for _, name := range c.Options.ForwardHeaders {
-		if strings.EqualFold(name, "Authorization") && c.tokensFile != "" {
-			c.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", c.Name("auth-tokens-file"))
-		}
+	isAuthorization := func(name string) bool { return strings.EqualFold(name, "Authorization") }
+	if c.AuthTokensFile != "" && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
+		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", c.place("auth-tokens-file"))
 	}
+	return nil
 }
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}?`)
 
-var variable = regexp.MustCompile(`^\$\{[A-Za-z0-9_]+\}$`)
+var variable = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
 
-// expand replaces ${NAME} by an environment variable. It cuts blanks off the ends:
-// many a secret ends with a newline.
-func (c *Config) expand(text string) (string, error) {
+// expand replaces ${NAME} by an environment variable, and ${file:PATH} by the content of a
+// file. It cuts blanks off the ends: many a secret ends with a newline.
+func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (string, error) {
 	var wrong error
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
 		name := strings.Trim(found, "${}")
-		value, _ := c.lookupEnv(name)
-		c.report.secrets = append(c.report.secrets, name)
-		if !variable.MatchString(found) {
-			wrong = errors.New("want ${NAME} with the name of an environment variable, of letters, digits and _")
+		if path, ok := strings.CutPrefix(name, "file:"); ok {
+			data, err := readLimited(path, maxSecretBytes)
+			if err != nil {
+				wrong = err
+			}
+			c.warnOfOthers(path)
+			return strings.TrimSpace(string(data))
+		}
+		value, _ := lookupEnv(name)
+		*c.secrets = append(*c.secrets, name)
+		if !variable.MatchString(name) || !strings.HasSuffix(found, "}") {
+			wrong = errors.New("want ${NAME} with the name of an environment variable, of letters, digits and _, or ${file:PATH}")
 		} else if value == "" {
 			wrong = fmt.Errorf("the environment variable %s is not set", name)
 		}
 		return value
 	})
 	return strings.TrimSpace(expanded), wrong
-}
-
-// readBearerToken reads the file of the token for the remote server.
-func (c *Config) readBearerToken(header http.Header) {
-	if c.bearerTokenFile == "" {
-		return
-	}
-	if header.Get("Authorization") != "" {
-		c.report.add(c.from("bearer-token-file").line, "%s and an Authorization in %s: want one of them",
-			c.Name("bearer-token-file"), c.Name("header"))
-	}
-	data, err := readLimited(c.bearerTokenFile, maxTokenBytes)
-	token := strings.TrimSpace(string(data))
-	notVisible := func(r rune) bool { return r <= ' ' || r >= 0x7f }
-	switch {
-	case err != nil:
-		c.refuse("bearer-token-file", "%v", err)
-	case token == "" || strings.ContainsFunc(token, notVisible):
-		c.refuse("bearer-token-file", "want the token alone on one line")
-	default:
-		header.Set("Authorization", "Bearer "+token)
-		c.report.warnOfOthers("bearer token file", c.bearerTokenFile)
-	}
-}
-
-// warnOfOthers warns if other users of this machine can read or change a file of
-// secrets.
-func (r *report) warnOfOthers(what, path string) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	if info.Mode().Perm()&0o004 != 0 {
-		r.warn("%s %s can be read by every user of this machine", what, path)
-	}
-	if info.Mode().Perm()&0o022 != 0 {
-		r.warn("%s %s can be changed by other users of this machine", what, path)
-	}
 }

@@ -1,232 +1,157 @@
 package config
 
 import (
-	"bytes"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
+	"net"
+	"net/netip"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
 )
 
-// value binds an option to the field that keeps it.
-type value struct {
-	target any    // the address of the field
-	unit   string // what --help shows after the flag; "" for a toggle
-	// set takes what a source gives. If that is wrong, want says what is allowed,
-	// shown is what a message may quote, and the field stays as it is.
-	set func(in input) (shown, want string)
-	// text is the effective value as the file takes it. With secret it is not
-	// complete.
-	text   func() string
-	secret func() bool // nil: it never is
-	// short is the value for messages about other options, "" for none.
-	short func() string
-	// zero says what 0 means for a number, "" for a value that is none.
-	zero string
-	// invertible says that the flag --no-NAME exists.
-	invertible bool
-}
+// Duration is a time with a unit.
+type Duration time.Duration
 
-// kind is the form of an input.
-type kind int
-
-const (
-	scalar kind = iota
-	sequence
-	mapping
-	missing // a flag without its value
-)
-
-// input is the value of an option as a source gives it. Scalars are text: YAML
-// would turn the version number 1.10 into 1.1.
-type input struct {
-	kind kind
-	from origin
-	// texts are the entries of a sequence; of a scalar its one text, or each text
-	// that a repeated flag gives.
-	texts []string
-	pairs [][2]string // of a mapping
-	// nested is true if an entry of the sequence or mapping is not a scalar.
-	nested bool
-	json   []byte // of a sequence or mapping
-}
-
-// String returns the value for a message.
-func (in input) String() string {
-	if in.kind == scalar {
-		return in.texts[len(in.texts)-1]
+// UnmarshalText reads 500ms, 15s, 1h30m, or 0.
+func (d *Duration) UnmarshalText(text []byte) error {
+	value, err := time.ParseDuration(string(text))
+	if err != nil || value < 0 {
+		return fmt.Errorf("want a number with a unit (ms, s, m, h), such as 15s, but got %q", text)
 	}
-	return string(in.json)
+	*d = Duration(value)
+	return nil
 }
 
-// one returns a value of one text, which parse keeps or refuses.
-func one(target any, unit string, parse func(given string) (want string), text func() string) value {
-	return value{target: target, unit: unit, text: text, short: func() string { return "" },
-		set: func(in input) (string, string) {
-			if in.kind != scalar {
-				return in.String(), "want one value, not a list or a mapping"
+// MarshalText writes 1m and 1h where the standard library has 1m0s and 1h0m0s.
+func (d Duration) MarshalText() ([]byte, error) {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	if s == "0s" {
+		s = "0"
+	}
+	return []byte(s), nil
+}
+
+// Size is a number of bytes.
+type Size int64
+
+// sizeUnits are the units of a Size, the largest first. Units of 1000 are refused,
+// since nobody agrees on what MB means.
+var sizeUnits = []struct {
+	name  string
+	shift int
+}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"", 0}}
+
+// UnmarshalText reads 1048576, 512KiB, 4MiB or 1GiB.
+func (s *Size) UnmarshalText(text []byte) error {
+	for _, unit := range sizeUnits {
+		if digits, ok := strings.CutSuffix(string(text), unit.name); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+			if *s = Size(n << unit.shift); err == nil && n >= 0 && n <= 1<<30>>unit.shift {
+				return nil
 			}
-			return in.String(), parse(in.String())
-		}}
+			break
+		}
+	}
+	return fmt.Errorf("want bytes up to 1GiB, such as 4MiB, 512KiB or 1048576, but got %q", text)
 }
 
-// text is a value of free text. Check may be nil; it returns what is allowed.
-func text(unit string, p *string, check func(string) string) value {
-	v := one(p, unit, func(given string) (want string) {
-		if check != nil {
-			want = check(given)
+// MarshalText writes the largest unit of which s is a multiple.
+func (s Size) MarshalText() ([]byte, error) {
+	for _, unit := range sizeUnits {
+		if s%(1<<unit.shift) == 0 {
+			return fmt.Appendf(nil, "%d%s", s>>unit.shift, unit.name), nil
 		}
-		if want == "" {
-			*p = given
-		}
-		return want
-	}, func() string { return yamlText(*p) })
-	v.short = func() string { return strconv.Quote(*p) }
-	return v
+	}
+	return nil, nil // not reached: every number is a multiple of 1
 }
 
-// choice is a text that must be one of those allowed.
-func choice(unit string, p *string, allowed ...string) value {
-	v := text(unit, p, func(given string) string {
-		if slices.Contains(allowed, given) {
-			return ""
-		}
-		return "want one of " + strings.TrimPrefix(strings.Join(allowed, ", "), ", ")
-	})
-	v.short = func() string { return *p }
-	return v
+// Addr is an address to listen on, or "".
+type Addr string
+
+// UnmarshalText reads HOST:PORT.
+func (a *Addr) UnmarshalText(text []byte) error {
+	host, port, err := net.SplitHostPort(string(text))
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil || strings.ContainsAny(host, " \t/") {
+		return fmt.Errorf("want HOST:PORT with a port from 0 to 65535, such as 127.0.0.1:8080, but got %q", text)
+	}
+	*a = Addr(text)
+	return nil
 }
 
-// toggle is on or off.
-func toggle(p *bool) value { return switched(p, true) }
+// network is a network of proxies.
+type network netip.Prefix
 
-// inverted is on or off, and is kept as the opposite. --no-NAME switches it off.
-func inverted(p *bool) value { return switched(p, false) }
-
-// switched is on when p is on.
-func switched(p *bool, on bool) value {
-	show := func() string { return strconv.FormatBool(*p == on) }
-	v := one(p, "", func(given string) string {
-		switch strings.ToLower(given) {
-		case "true", "yes", "on", "1":
-			*p = on
-		case "false", "no", "off", "0":
-			*p = !on
-		default:
-			return "want true or false"
-		}
-		return ""
-	}, show)
-	v.short, v.invertible = show, !on
-	return v
+// UnmarshalText reads a network, or an address as the network of only itself. An IPv4
+// address in the form of IPv6 is IPv4, which is how clients are compared.
+func (n *network) UnmarshalText(text []byte) error {
+	if addr, err := netip.ParseAddr(string(text)); err == nil {
+		addr = addr.Unmap().WithZone("")
+		*n = network(netip.PrefixFrom(addr, addr.BitLen()))
+		return nil
+	}
+	prefix, err := netip.ParsePrefix(string(text))
+	if err != nil {
+		return fmt.Errorf("want a network or an address, such as 10.0.0.0/8 or 192.0.2.7, but got %q", text)
+	}
+	*n = network(prefix)
+	return nil
 }
 
-// list has several entries: in a flag or variable separated by commas, in the file
-// a list. Parse returns what is allowed if an entry is wrong.
-func list[T any](unit string, p *[]T, parse func(string) (entry T, want string)) value {
-	set := func(in input) (string, string) {
-		given := in.texts
-		if in.kind == scalar {
-			given = strings.Split(strings.Join(given, ","), ",")
-		}
-		if in.kind == mapping || in.nested {
-			return in.String(), "want a list"
-		}
-		var entries []T
-		var wrong []string
-		allowed := ""
-		for _, text := range given {
-			if text = strings.TrimSpace(text); text == "" {
-				continue
-			}
-			entry, want := parse(text)
-			if want != "" {
-				wrong, allowed = append(wrong, text), want
-			}
-			entries = append(entries, entry)
-		}
-		if allowed == "" {
-			*p = entries
-		}
-		return strings.Join(wrong, ", "), allowed
-	}
-	text := func() string {
-		var texts []string
-		for _, entry := range *p {
-			texts = append(texts, fmt.Sprint(entry))
-		}
-		return yamlList(texts)
-	}
-	return value{target: p, unit: unit, set: set, text: text, short: func() string { return "" }}
-}
+// MarshalText writes the network.
+func (n network) MarshalText() ([]byte, error) { return netip.Prefix(n).MarshalText() }
 
-// pairs are names with values that may be secrets. A flag has one, such as
-// KEY=VALUE or 'NAME: VALUE', and a variable one on each line, since values may
-// hold commas; in the file they are a mapping. Check returns what is allowed.
-func pairs(form string, p *[][2]string, check func(name, value string) (want string)) value {
-	separator := "="
-	if strings.Contains(form, ":") {
-		separator = ":"
-	}
-	set := func(in input) (string, string) {
-		entries := in.pairs
-		switch {
-		case in.from.line > 0 && (in.kind != mapping || in.nested):
-			return "", "want a mapping of names to plain values, such as {NAME: value}"
-		case in.from.line == 0:
-			for line := range strings.SplitSeq(strings.Trim(strings.Join(in.texts, "\n"), "\n"), "\n") {
-				name, value, found := strings.Cut(line, separator)
-				if !found {
-					return "", "want " + form
-				}
-				entries = append(entries, [2]string{name, value})
-			}
-		}
-		for _, entry := range entries {
-			if want := check(entry[0], entry[1]); want != "" {
-				return "", want
-			}
-		}
-		*p = entries
-		return "", ""
-	}
-	text := func() string {
-		out := make([]string, len(*p))
-		for i, entry := range *p {
-			out[i] = yamlText(entry[0]) + `: "***"`
-		}
-		return "{" + strings.Join(out, ", ") + "}"
-	}
-	return value{target: p, unit: form, set: set, text: text, short: func() string { return "" },
-		secret: func() bool { return len(*p) > 0 }}
-}
+// pairs are names with values, which may be secrets: no message shows them.
+type pairs map[string]string
 
-// object is a JSON object, in the file also a mapping.
-func object(unit string, p *json.RawMessage) value {
-	set := func(in input) (string, string) {
-		var compact bytes.Buffer
-		if err := json.Compact(&compact, []byte(in.String())); err != nil || !bytes.HasPrefix(compact.Bytes(), []byte("{")) {
-			return in.String(), `want a JSON object, such as {"roots":{"listChanged":true}}`
-		}
-		*p = compact.Bytes()
-		return "", ""
-	}
-	return value{target: p, unit: unit, set: set, text: func() string { return yamlText(string(*p)) }, short: func() string { return "" }}
-}
+// Decode reads KEY=VALUE from a flag, one on each line from a variable, or a mapping
+// of the file.
+func (p *pairs) Decode(ctx *kong.DecodeContext) error { return p.decode(ctx, "=") }
 
-// command is a program and its arguments.
-func command(p *[]string) value {
-	set := func(in input) (string, string) {
-		switch {
-		case in.kind != sequence || in.nested || len(in.texts) == 0:
-			return in.String(), "want a list of the program and its arguments, such as [npx, -y, server]"
-		case in.texts[0] == "":
-			return in.String(), "want a program, whose name is not empty"
-		}
-		*p = in.texts
-		return "", ""
+// headers are pairs in the form NAME: VALUE.
+type headers pairs
+
+// Decode reads NAME: VALUE as pairs.Decode reads KEY=VALUE.
+func (h *headers) Decode(ctx *kong.DecodeContext) error { return (*pairs)(h).decode(ctx, ":") }
+
+func (p *pairs) decode(ctx *kong.DecodeContext, separator string) error {
+	token := ctx.Scan.Pop()
+	if token.IsEOL() {
+		return errors.New("needs a value")
 	}
-	return value{target: p, unit: "command", set: set, text: func() string { return yamlList(*p) },
-		short: func() string { return strconv.Quote((*p)[0]) }}
+	if *p == nil {
+		*p = pairs{}
+	}
+	if mapping, ok := token.Value.(map[string]string); ok {
+		for name, value := range mapping {
+			(*p)[name] = value
+		}
+		return nil
+	}
+	text, _ := token.Value.(string)
+	if text == "" && token.Type != kong.FlagValueToken {
+		text = token.String()
+	}
+	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
+		name, value, ok := strings.Cut(line, separator)
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return fmt.Errorf("want %s", ctx.Value.Flag.PlaceHolder)
+		}
+		if _, twice := (*p)[name]; twice {
+			return fmt.Errorf("%s is given twice", name)
+		}
+		(*p)[name] = value
+	}
+	return nil
 }

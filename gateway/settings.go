@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"cmp"
+	"log/slog"
+	"math"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/sse"
+	"github.com/mcp-sse/mcp-sse/streamable"
+)
+
+// Defaults returns the documented default of every option. A field that is zero here
+// is off, unlimited or empty by default; Transports and IdleTimeout depend on the
+// transport.
+func Defaults() Options {
+	return Options{
+		Sessions:     SessionsPerConnection,
+		ErrorDetails: ErrorDetailsAuto,
+
+		InitializationTimeout: 5 * time.Second,
+		StartTimeout:          60 * time.Second,
+		HeartbeatInterval:     15 * time.Second,
+		RequestTimeout:        60 * time.Second,
+
+		MaxConnections:  10_000,
+		ConnectRate:     50,
+		MaxMessageBytes: 4 << 20,
+
+		Logger: slog.New(slog.DiscardHandler),
+	}
+}
+
+// settings are the options of a Gateway with their defaults, and the bounds that follow
+// from them or are the same for all gateways.
+type settings struct {
+	Options
+
+	MaxRequestTimeout time.Duration // of a request with progress
+	InitializeTimeout time.Duration // of a client's own initialize, failed starts included
+	StreamTimeout     time.Duration // the idle timeout of HTTP+SSE; 0: never
+	SessionTimeout    time.Duration // the idle timeout of Streamable HTTP; negative: never
+	ReadTimeout       time.Duration // of the body of a POST
+	WriteTimeout      time.Duration // of 64 KiB, and of the wait for room in an outbox
+	AnnounceDelay     time.Duration // between the endpoint and the mcp-response events
+	ReconnectDelay    time.Duration // that streams tell clients
+	SlowRequest       time.Duration // the duration from which a request is logged as slow
+
+	MaxHandshakeAttempts int // in a row, after which a connection gives up
+	MaxSessions          int // sessions with the server; below 1: unlimited
+	ConnectBurst         int
+	GateQueue            int // messages of a connection that wait for the handshake
+	MaxWaiting           int // requests of a session that wait because of MaxInFlight
+	MaxPending           int // unanswered requests of a connection
+
+	OutboxBytes  int   // messages that wait for one client
+	MaxHeldBytes int64 // bodies that are being read, and messages that wait
+}
+
+// newSettings returns the settings that follow from o.
+func newSettings(o Options) settings {
+	defaults := Defaults()
+	o.Sessions = cmp.Or(o.Sessions, defaults.Sessions)
+	o.ErrorDetails = cmp.Or(o.ErrorDetails, defaults.ErrorDetails)
+	o.InitializationTimeout = cmp.Or(o.InitializationTimeout, defaults.InitializationTimeout)
+	o.StartTimeout = cmp.Or(o.StartTimeout, defaults.StartTimeout)
+	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, defaults.HeartbeatInterval)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, defaults.RequestTimeout)
+	o.MaxConnections = cmp.Or(o.MaxConnections, defaults.MaxConnections)
+	o.ConnectRate = cmp.Or(o.ConnectRate, defaults.ConnectRate)
+	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, defaults.MaxMessageBytes)
+	o.Logger = cmp.Or(o.Logger, defaults.Logger)
+	if o.Transports == nil {
+		o.Transports = []string{TransportSSE}
+		if !o.SinglePath {
+			o.Transports = append(o.Transports, TransportStreamable)
+		}
+	}
+	if o.Name != "" {
+		o.Logger = o.Logger.With("server", o.Name)
+	}
+
+	s := settings{
+		Options:           o,
+		MaxRequestTimeout: 10 * o.RequestTimeout,
+		InitializeTimeout: min(50*time.Second, 3*o.StartTimeout), // SDKs give up after 60 s, and then show no reason
+		StreamTimeout:     max(0, o.IdleTimeout),
+		SessionTimeout:    cmp.Or(o.IdleTimeout, 10*time.Minute),
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      10 * time.Second,
+		AnnounceDelay:     min(100*time.Millisecond, o.InitializationTimeout/2),
+		ReconnectDelay:    time.Second,
+		SlowRequest:       5 * time.Second,
+
+		MaxHandshakeAttempts: 5,
+		ConnectBurst:         int(math.Ceil(2 * o.ConnectRate)),
+		GateQueue:            64,
+		MaxWaiting:           1024,
+		MaxPending:           4096,
+
+		OutboxBytes:  1 << 20,
+		MaxHeldBytes: 512 << 20,
+	}
+	if o.MaxConnections > 0 {
+		s.MaxSessions = o.MaxConnections + max(0, o.Warm)
+	}
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 { // GOMEMLIMIT
+		s.MaxHeldBytes = limit / 4
+	}
+	return s
+}
+
+func (s *settings) limits() connstate.Limits {
+	return connstate.Limits{
+		MaxConnections: s.MaxConnections, MaxPerIP: s.MaxConnectionsPerIP,
+		Rate: s.ConnectRate, Burst: s.ConnectBurst,
+	}
+}
+
+func (s *settings) connections(m *metrics.Metrics, account *budget.Account) connstate.Options {
+	return connstate.Options{
+		GateQueue: s.GateQueue, GateTimeout: s.InitializationTimeout,
+		OutboxBytes: s.OutboxBytes, OutboxWait: s.WriteTimeout,
+		AnnounceDelay: s.AnnounceDelay, MaxPending: s.MaxPending, SlowRequest: s.SlowRequest,
+		Budget: account, Logger: s.Logger, Metrics: m,
+	}
+}
+
+// serves reports whether a transport is served.
+func (o *Options) serves(transport string) bool { return slices.Contains(o.Transports, transport) }
+
+func (s *settings) streamable(m *metrics.Metrics) streamable.Options {
+	return streamable.Options{
+		Options: s.front(m.Over(TransportStreamable)), RequireInitialize: s.NoAutoInitialize, AdoptSessions: s.AdoptSessions,
+		SessionTimeout: s.SessionTimeout, MaxQueuedBytes: s.OutboxBytes,
+	}
+}
+
+func (s *settings) sse(m *metrics.Metrics) sse.Options {
+	opts := sse.Options{Options: s.front(m.Over(TransportSSE)), SinglePath: s.SinglePath}
+	if s.NoAutoInitialize { // a plain transport sends only standard events
+		opts.Quiet, opts.Dialect = true, connstate.Dialect(connstate.EventMessage)
+	}
+	return opts
+}
+
+// paths returns the routes of the transports below the prefix.
+func (o *Options) paths() (paths []string) {
+	if o.serves(TransportSSE) {
+		paths = append(paths, "/sse")
+	}
+	if o.serves(TransportStreamable) {
+		paths = append(paths, streamable.Path)
+	}
+	return paths
+}
+
+// front returns what the HTTP transports have in common.
+func (s *settings) front(m *metrics.Metrics) front.Options {
+	opts := front.Options{
+		Served: s.paths(), Prefix: s.Prefix,
+		HeartbeatInterval: s.HeartbeatInterval, ConnectionTimeout: s.StreamTimeout,
+		ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, ReconnectDelay: s.ReconnectDelay, MaxMessageBytes: s.MaxMessageBytes,
+		TrustedProxies: s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts,
+		Authenticate: s.Authenticate, ForwardHeaders: s.ForwardHeaders, Logger: s.Logger, Metrics: m,
+	}
+	if s.PassRequest != nil {
+		opts.PassRequest, opts.RequestHeaders, opts.RequestContext = true, s.PassRequest.Headers, s.PassRequest.Context
+	}
+	return opts
+}
