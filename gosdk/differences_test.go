@@ -230,17 +230,6 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// The option of the gateway's name for go-sdk's MaxRequestBodyBytes.
-func TestMaxMessageBytes(t *testing.T) {
-	w := &world{t: t, kind: ours, saw: newJournal(t)}
-	w.server = everything(w.saw, mcp.ServerOptions{})
-	w.serve(func(*http.Request) *mcp.Server { return w.server }, &gateway.Options{MaxMessageBytes: 1000})
-	s := w.open()
-	if status := s.send(`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"` + strings.Repeat("x", 1000) + `"}}`); status != http.StatusRequestEntityTooLarge {
-		t.Errorf("status %d, want 413", status)
-	}
-}
-
 // readEvent returns the data of the next event.
 func readEvent(s *stream) (string, error) {
 	e, err := ssetest.ReadAny(s.in)

@@ -1,6 +1,7 @@
 package gosdk_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -99,4 +100,13 @@ func (l *link) close() {
 // tool adds a tool without a schema to speak of.
 func tool(server *mcp.Server, name string, h mcp.ToolHandler) {
 	server.AddTool(&mcp.Tool{Name: name, InputSchema: map[string]any{"type": "object"}}, h)
+}
+
+// echoServer has one tool, which returns its text.
+func echoServer() *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1"}, nil)
+	s.AddTool(&mcp.Tool{Name: "echo", InputSchema: map[string]any{"type": "object"}}, func(_ context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(r.Params.Arguments)}}}, nil
+	})
+	return s
 }

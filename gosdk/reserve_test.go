@@ -56,19 +56,6 @@ func TestFullSessionTakesResponses(t *testing.T) {
 	})
 }
 
-// A session that does nothing takes a message of any size, also after notifications.
-func TestIdleSessionTakesALargeRequest(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := dial(t, echoServer()).initialized()
-		defer l.close()
-		synctest.Wait()
-		if _, err := l.request("ping", `{"x":"`+strings.Repeat("x", 9<<20)+`"}`); err != nil {
-			t.Fatal(err)
-		}
-		<-l.results
-	})
-}
-
 // Responses pass the limit, but do not pile up where go-sdk does not read.
 func TestUnreadResponsesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -270,23 +270,6 @@ func TestOddAnswersOfClients(t *testing.T) {
 	}
 }
 
-// Send takes a request too, and refuses what is no message.
-func TestSendTakesAllMessages(t *testing.T) {
-	l := dial(t, echoServer()).initialized()
-	defer l.close()
-	if err := l.conn.Send([]byte(`{"jsonrpc":"2.0","id":77,"method":"ping"}`)); err != nil {
-		t.Error(err)
-	}
-	if got := <-l.results; got != "77 {}" {
-		t.Errorf("got %s", got)
-	}
-	for _, msg := range []string{"no JSON", `{"jsonrpc":"2.0","id":"x","method":"ping"}`, `{"jsonrpc":"2.0","id":-1,"method":"ping"}`} {
-		if l.conn.Send([]byte(msg)) == nil {
-			t.Errorf("%s was sent", msg)
-		}
-	}
-}
-
 // A cancelled call whose handler returns a result all the same is answered once.
 func TestResultAfterCancellation(t *testing.T) {
 	server, begun := echoServer(), make(chan struct{})

@@ -11,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// raw is a minimal client: tests see each byte, and benchmarks measure the server.
+// raw is a minimal client: tests see each byte.
 type raw struct {
 	http   *http.Client
 	post   string // where messages go
@@ -154,4 +157,22 @@ func (s *raw) mustGet(t testing.TB, text string) string {
 func (s *raw) close() {
 	s.cancel()
 	_ = s.body.Close()
+}
+
+func echo() *server.MCPServer {
+	s := server.NewMCPServer("echo", "1.0")
+	s.AddTool(mcp.NewTool("echo", mcp.WithString("text")), func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(r.GetString("text", "")), nil
+	})
+	return s
+}
+
+// shutdown ends a gateway whose clients have left.
+func shutdown(t testing.TB, g interface{ Shutdown(context.Context) error }) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := g.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
 }

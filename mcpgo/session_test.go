@@ -292,24 +292,6 @@ func TestSessionIsBounded(t *testing.T) {
 	})
 }
 
-// A closed session takes nothing; a session takes no request by Send, and gives nothing
-// by Recv.
-func TestSendRefuses(t *testing.T) {
-	conn, err := mcpgo.Server(echo()).Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	for _, msg := range []string{`{`, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`} {
-		if conn.Send([]byte(msg)) == nil {
-			t.Errorf("Send took %s", msg)
-		}
-	}
-	if _, err := conn.Recv(); err == nil {
-		t.Error("Recv returned without an error")
-	}
-}
-
 // linked is a session without a gateway, and what it has received.
 type linked struct {
 	conn jsonrpc.Local

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -222,49 +221,4 @@ func TestFloodOfNotifications(t *testing.T) {
 		t.Error("no notification was refused")
 	}
 	e.await(t, "unregistered")
-}
-
-// A session that the client closes is no session of the server's any more, also with two
-// gateways over one server.
-func TestTwoGateways(t *testing.T) {
-	e := newEverything()
-	var all []*raw
-	for range 2 {
-		h := mcpgo.NewSSEServer(e.MCPServer)
-		all = append(all, open(t, httpClient(t), listen(t, h, func() { shutdown(t, h) }), "{}", nil))
-	}
-	e.SendNotificationToAllClients("notifications/all", nil)
-	for _, c := range all {
-		c.mustGet(t, "notifications/all")
-	}
-	all[0].close()
-	e.await(t, "unregistered")
-	if got, err := all[1].call(call("5", "echo", `{"text":"hi"}`), "5"); err != nil || !strings.Contains(got, "hi") {
-		t.Errorf("the other gateway: %s, %v", got, err)
-	}
-}
-
-// Connections that are opened, used once and dropped leave no session behind.
-func TestConnectionsLeaveNothing(t *testing.T) {
-	count, hooks := counting()
-	srv := server.NewMCPServer("x", "1", server.WithHooks(hooks), server.WithToolCapabilities(true))
-	h := mcpgo.NewSSEServer(srv, mcpgo.WithGatewayOptions(gateway.Options{ConnectRate: -1}))
-	s := httptest.NewServer(h)
-	client := httpClient(t)
-	for range 300 {
-		c := open(t, client, s.URL+"/sse", "{}", nil)
-		if _, err := c.call(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "1"); err != nil {
-			t.Fatal(err)
-		}
-		c.close()
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := h.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
-	s.Close()
-	if n := count(); n != 0 {
-		t.Errorf("%d sessions are registered", n)
-	}
 }

@@ -194,27 +194,6 @@ func TestHandleCloseEndsAll(t *testing.T) {
 	})
 }
 
-// A handler that ignores its context returns long after Close; the bubble ends
-// only when its goroutine does.
-func TestHandleLateReturnLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
-			<-release
-			return msg
-		}))
-		upstreamtest.Send(t, conn, upstreamtest.Ping)
-		if err := conn.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-		close(release)
-		synctest.Wait()
-		if _, err := conn.Recv(); !errors.Is(err, jsonrpc.ErrClosed) {
-			t.Errorf("Recv: got %v, want ErrClosed", err)
-		}
-	})
-}
-
 func TestHandleIsBounded(t *testing.T) {
 	big := strings.Repeat("x", upstream.SendLimit)
 	msg := `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"pad":"` + big + `"}}`
@@ -260,51 +239,6 @@ func TestDialWithEndedContext(t *testing.T) {
 	} {
 		if conn, err := up.Dial(ctx); !errors.Is(err, context.Canceled) || conn != nil {
 			t.Errorf("%T: got %v, %v, want context.Canceled", up, conn, err)
-		}
-	}
-}
-
-// A gateway has ten thousand idle sessions; each may cost little.
-func TestHandleIdleSessionIsSmall(t *testing.T) {
-	const sessions, limit = 2000, 1536
-	echo := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg })
-	conns := make([]jsonrpc.Conn, sessions)
-	var before, after runtime.MemStats
-	goroutines := runtime.NumGoroutine()
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	for i := range conns {
-		conns[i] = upstreamtest.Dial(t, echo)
-		for range 3 {
-			upstreamtest.Send(t, conns[i], upstreamtest.Ping)
-			upstreamtest.Recv(t, conns[i])
-		}
-	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
-	each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / sessions
-	t.Logf("%d bytes of heap an idle session", each)
-	if each > limit {
-		t.Errorf("got %d bytes of heap an idle session, want at most %d", each, limit)
-	}
-	if n := runtime.NumGoroutine() - goroutines; n > 10 {
-		t.Errorf("%d goroutines for %d idle sessions", n, sessions)
-	}
-	runtime.KeepAlive(conns)
-}
-
-func BenchmarkHandle(b *testing.B) {
-	const answer = `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hello"}]}}`
-	raw := json.RawMessage(answer)
-	conn := upstreamtest.Dial(b, upstream.Handle(func(context.Context, json.RawMessage) any { return raw }))
-	msg := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := conn.Send(msg); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := conn.Recv(); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

@@ -66,23 +66,3 @@ func TestHandlePushCountsWhatIsNotTaken(t *testing.T) {
 		close(take)
 	})
 }
-
-func BenchmarkHandlePush(b *testing.B) {
-	raw := json.RawMessage(`{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"hello"}]}}`)
-	conn := upstreamtest.Dial(b, upstream.Handle(func(context.Context, json.RawMessage) any { return raw }))
-	done := make(chan struct{}, 1)
-	conn.(jsonrpc.Local).Push(func([]byte, error) {
-		select {
-		case done <- struct{}{}:
-		default: // the final error
-		}
-	})
-	msg := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := conn.Send(msg); err != nil {
-			b.Fatal(err)
-		}
-		<-done
-	}
-}

@@ -142,21 +142,6 @@ func TestSlowCancellationsDelayNothing(t *testing.T) {
 	}
 }
 
-// A server that takes cancellations gets all of them.
-func TestManyCancellationsAreDelivered(t *testing.T) {
-	const n = 500
-	upstreamtest.TestInBubble(t, "streamable", func(t *testing.T) {
-		s, reg := &stalling{slow: 10 * time.Millisecond}, prometheus.NewRegistry()
-		k := s.talk(t, reg)
-		cancelMany(k, n)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if all, dropped := s.cancels.all.Load(), undelivered(t, reg); all != n || dropped != 0 {
-			t.Errorf("the server got %d cancellations of %d, %d are counted as undelivered", all, n, dropped)
-		}
-	})
-}
-
 // undelivered returns how many messages were dropped because a server did not take
 // them.
 func undelivered(t *testing.T, reg *prometheus.Registry) int {

@@ -77,7 +77,6 @@ func TestReaderFindsTheAnswer(t *testing.T) {
 }
 
 var (
-	longNote   = `{"jsonrpc":"2.0","method":"n","params":{"id":2,"x":"` + strings.Repeat("x", 121) + `"}}`
 	longAnswer = `{"jsonrpc":"2.0","result":"` + strings.Repeat("x", 121) + `","id":2}`
 )
 
