@@ -23,7 +23,6 @@ import (
 //	both       answers with a result and an error
 //	huge       answers with 100 MB in a line
 //	large      answers with 100 KB
-//	hugelast   the same as huge, with the id after the result
 //	hugenote   sends a notification of 100 MB, then answers
 //	text       prints what is no JSON, then answers
 //	binary     prints random bytes, then answers
@@ -66,8 +65,6 @@ func (f *fakeState) misbehave(m fakeMessage) {
 		f.out.printf("%s%s%s", before, strings.Repeat("x", 100_000_000), after)
 	case "large":
 		f.out.printf("%s", answerOf(m.ID, strings.Repeat("x", 100_000)))
-	case "hugelast":
-		f.out.printf(`{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"%s"}]},"id":%s}`+"\n", strings.Repeat("x", 100_000_000), m.ID)
 	case "half":
 		f.out.printf("%s", done[:len(done)/2])
 		os.Exit(3)

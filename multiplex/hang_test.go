@@ -27,7 +27,6 @@ func endedNot() step {
 // it stays silent, the session ends, so that the server is replaced.
 func TestHungServerIsGivenUp(t *testing.T) {
 	const gaveUpA, gaveUpB = `fail "a": timeout, final (timeout)`, `fail "b": timeout, final (timeout)`
-	const listB = `{"jsonrpc":"2.0","id":"b","method":"tools/list"}`
 	serves := func(w *world) { w.clients[0].serves = []string{"elicitation/create"} }
 	runScenarios(t, []scenario{
 		{name: "no answer to the ping", steps: []step{

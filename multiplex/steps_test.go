@@ -52,9 +52,6 @@ func fault(err error) step {
 	return func(w *world) { w.conn.in <- incoming{err: err} }
 }
 
-// closing ends the session from our side.
-func closing(err error) step { return func(w *world) { w.session.Close(err) } }
-
 // sending sets the error that Send returns from now on.
 func sending(err error) step {
 	return func(w *world) {
@@ -86,15 +83,6 @@ func at(client int, want ...string) step {
 
 // got is at for the first client.
 func got(want ...string) step { return at(0, want...) }
-
-// sentInAnyOrder and gotInAnyOrder are sent and got for what timers do at one
-// moment.
-func sentInAnyOrder(want ...string) step {
-	return func(w *world) {
-		w.Helper()
-		compare(w, "sent to the server", slices.Sorted(slices.Values(w.conn.take())), slices.Sorted(slices.Values(want)))
-	}
-}
 
 func gotInAnyOrder(want ...string) step {
 	return func(w *world) {
@@ -130,12 +118,6 @@ func compare(w *world, what string, got, want []string) {
 func count(t testing.TB, reg *prometheus.Registry, name, label string) int {
 	t.Helper()
 	return value(t, reg, name, func(m *dto.Metric) bool { return m.GetLabel()[0].GetValue() == label })
-}
-
-// plainCount is count for one without labels.
-func plainCount(t testing.TB, reg *prometheus.Registry, name string) int {
-	t.Helper()
-	return value(t, reg, name, func(*dto.Metric) bool { return true })
 }
 
 func value(t testing.TB, reg *prometheus.Registry, name string, is func(*dto.Metric) bool) int {
