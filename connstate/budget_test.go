@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -24,26 +25,39 @@ func budgeted(t testing.TB, left int) (*world, *budget.Account) {
 	return w, others
 }
 
-func TestGateRefusesOverTheBudget(t *testing.T) {
+// A request holds its bytes until it is answered, a notification while it is at the gate.
+func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, others := budgeted(t, 13_000)
-		ask := func(id int) error {
-			m := parse(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"a","params":{"x":"%s"}}`, id, strings.Repeat("x", 4000)))
-			must(t, w.c.BeginID(m.ID, m.Method))
-			_, err := w.c.AdmitMessage(m)
+		params := `"method":"a","params":{"x":"` + strings.Repeat("x", 4000) + `"}}`
+		ask := func(id int) (*connstate.Request, error) {
+			r, err := w.c.Begin(parse(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,%s`, id, params)))
+			if err == nil {
+				_, err = w.c.Admit(r)
+			}
+			return r, err
+		}
+		notify := func() error {
+			_, err := w.c.Admit(&connstate.Request{Message: parse(t, `{"jsonrpc":"2.0",`+params)})
 			return err
 		}
-		must(t, ask(1))
-		must(t, ask(2))
-		if err := ask(3); !errors.Is(err, connstate.ErrBusy) {
-			t.Errorf("got %v, want ErrBusy", err)
+		first, err := ask(1)
+		must(t, err)
+		_, err = ask(2)
+		must(t, err)
+		if _, err := ask(3); !errors.Is(err, connstate.ErrBusy) {
+			t.Errorf("a request: got %v, want ErrBusy", err)
 		}
-		w.c.WithdrawID("1")
-		must(t, ask(4))
+		if err := notify(); !errors.Is(err, connstate.ErrBusy) {
+			t.Errorf("a notification: got %v, want ErrBusy", err)
+		}
+		w.c.Withdraw(first)
+		first.Fail(jsonrpc.Errorf(jsonrpc.CodeInternalError, "withdrawn"), metrics.ErrorCanceled)
+		must(t, notify())
 		others.Give(1<<20 - 13_000)
 		w.c.Close(metrics.ClosedClient)
 		if others.Force(1<<20 - 1); others.Full() {
-			t.Error("the gate keeps bytes after the end")
+			t.Error("the connection keeps bytes after the end")
 		}
 	})
 }

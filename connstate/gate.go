@@ -49,8 +49,14 @@ func (c *Connection) Readmit(r *Request) (bool, error) {
 	return c.admit(r, c.opts.GateQueue+c.opts.MaxPending, func() bool { c.opts.Budget.Force(cost(r.Message)); return true })
 }
 
-// cost returns what a message at the gate takes from the budget.
-func cost(m *jsonrpc.Message) int { return len(m.Raw()) + budget.ItemCost }
+// cost returns what a message at the gate takes from the budget. Begin has taken the
+// bytes of a request.
+func cost(m *jsonrpc.Message) int {
+	if m.Kind == jsonrpc.Request {
+		return 0
+	}
+	return len(m.Raw()) + budget.ItemCost
+}
 
 // admit decides what to do with a message for which the gate has room if it holds
 // fewer than room messages. hold takes its bytes from the budget.

@@ -43,7 +43,7 @@ const MaxContextBytes = 8 << 10
 // or ErrClosed.
 func (c *Connection) Begin(m *jsonrpc.Message) (*Request, error) {
 	r := &Request{ID: m.ID, Method: m.Method, Started: time.Now(), Message: m, c: c}
-	r.cost = 1<<10 + 2*len(m.ID) // about what the gateway keeps of it beside the message
+	r.cost = 1<<10 + 2*len(m.ID) + len(m.Raw()) // about what the gateway keeps of it until it is answered
 	if m.Context != nil {
 		r.cost += MaxContextBytes
 	}

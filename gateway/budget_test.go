@@ -78,7 +78,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	const (
 		limit   = 16 << 20
 		clients = 24
-		each    = 512 << 10 // what the test and the gateway need for one more client
+		each    = 768 << 10 // what the test and the gateway need for one more client: a third of the servers hold a line of 1 MiB
 	)
 	f := &filling{release: make(chan struct{})}
 	base, client, g := serve(t, upstream.Serve(f.serve), gateway.Settings{Options: gateway.Options{ConnectRate: -1}, MaxHeldBytes: limit})

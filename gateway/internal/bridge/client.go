@@ -51,13 +51,15 @@ func (b *Bridge) attach(s *sessions.Session) *client {
 	return c
 }
 
-// close detaches the connection from the session, and closes the session for the reason
-// why if it is the connection's own.
+// close closes a session of the connection's own for the reason why, and leaves a shared
+// one. Requests that are at a closed session come back through Lost: one may have been
+// sent at the moment when the client's initialize replaced the session.
 func (c *client) close(why error) {
-	c.caller.Detach()
-	if !c.bridge.shares() {
-		c.session.Close(why)
+	if c.bridge.shares() {
+		c.caller.Detach()
+		return
 	}
+	c.session.Close(why)
 }
 
 // lose handles the loss of a session: it closes the gate and wakes run, which gets the
