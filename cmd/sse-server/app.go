@@ -43,7 +43,7 @@ type Main struct {
 
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
-	c, err, sig := m.load()
+	c, sig, err := m.load()
 	switch {
 	case sig != nil:
 		fmt.Fprintf(m.Stderr, "sse-server: stopped by a signal (%v) while the configuration was being read\n", sig)
@@ -82,7 +82,7 @@ func (m *Main) Run() int {
 
 // load reads the configuration. A file of it may be a pipe that nobody writes to:
 // a signal ends the wait, and is returned.
-func (m *Main) load() (*config.Config, error, os.Signal) {
+func (m *Main) load() (*config.Config, os.Signal, error) {
 	type result struct {
 		c   *config.Config
 		err error
@@ -94,9 +94,9 @@ func (m *Main) load() (*config.Config, error, os.Signal) {
 	}()
 	select {
 	case r := <-loaded:
-		return r.c, r.err, nil
+		return r.c, nil, r.err
 	case sig := <-m.Signals:
-		return nil, nil, sig
+		return nil, sig, nil
 	}
 }
 
