@@ -53,9 +53,9 @@ func TestServerThatIsDownDoesNotTouchTheOthers(t *testing.T) {
 		"each":    map[string]any{"command": fake(t)[1:]},
 		"shared":  map[string]any{"command": fake(t)[1:], "sessions": "shared", "warm": 1},
 		"remote":  map[string]any{"url": startProgram(t, nil, built(t, "everything"), "-transport", "stateless").url},
-		"dies":    map[string]any{"command": fake(t, "--exit")[1:], "initialization-timeout": "1s", "max-handshake-attempts": 1},
-		"missing": map[string]any{"command": []string{"/no/such/program"}, "initialization-timeout": "1s", "max-handshake-attempts": 1},
-		"gone":    map[string]any{"url": gone.url, "initialization-timeout": "1s", "max-handshake-attempts": 1},
+		"dies":    map[string]any{"command": fake(t, "--exit")[1:], "initialization-timeout": "1s"},
+		"missing": map[string]any{"command": []string{"/no/such/program"}, "initialization-timeout": "1s"},
+		"gone":    map[string]any{"url": gone.url, "initialization-timeout": "1s"},
 	})
 	streams := map[string]*stream{}
 	for name, url := range urls {

@@ -27,7 +27,7 @@ func openSession(g *gateway.Gateway) int {
 // P6: a client that opens sessions and never uses them gets no more than the limit allows,
 // and they are gone after a minute.
 func TestSessionsThatNobodyUses(t *testing.T) {
-	const n = 1000
+	const n = 200
 	synctest.Test(t, func(t *testing.T) {
 		g, err := gateway.NewWith(upstream.Handle(echo), gateway.Settings{Options: gateway.Options{MaxConnections: n, ConnectRate: -1}, MaxSessions: -1})
 		if err != nil {
