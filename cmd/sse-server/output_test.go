@@ -36,7 +36,7 @@ func TestSubcommands(t *testing.T) {
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	stdout, stderr, code := output(t, "--addr", "127.0.0.1:0", "check", "--warm", "7", "--", "check") // a word after -- is a program
-	if code != 0 || !strings.HasPrefix(stdout, "# configuration ok\ncommand: [check]\n") || !strings.Contains(stdout, "\nwarm: 7  # --warm\n") {
+	if code != 0 || !strings.HasPrefix(stdout, "# configuration ok\ncommand: [\"check\"]\n") || !strings.Contains(stdout, "\nwarm: 7  # --warm\n") {
 		t.Errorf("exit code %d, prints\n%s%s\nwant the settings", code, stdout, stderr)
 	}
 	if _, stderr, code = output(t, "check", "me"); code != exitConfig || !strings.Contains(stderr, `unexpected argument "me"`) {

@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/mcp-sse/mcp-sse/front"
 )
 
@@ -55,23 +53,9 @@ func (c *Config) checkStdio() error {
 	if len(c.Servers) > 0 {
 		return errors.New("servers: stdio serves one server")
 	}
-	return eachFlag(c, func(flag *kong.Flag) error {
+	for _, flag := range c.flags {
 		if flag.Tag.Has("http") && c.given[flag.Name] == "--"+flag.Name {
 			return c.refuse(flag.Name, "has no effect with stdio, which serves no HTTP")
-		}
-		return nil
-	})
-}
-
-// eachFlag calls f for each flag of options, up to the first error.
-func eachFlag(options any, f func(*kong.Flag) error) error {
-	parser, err := newParser(options)
-	if err != nil {
-		return err
-	}
-	for _, flag := range parser.Model.Flags {
-		if err := f(flag); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -133,14 +117,13 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 			s.Warm = 0 // given for all servers
 		}
 	}
-	err := eachFlag(s, func(flag *kong.Flag) error {
+	for _, flag := range s.flags {
 		if kind := flag.Tag.Get("for"); kind != "" && kind != s.Kind() && s.given[flag.Name] != "" {
 			return s.refuse(flag.Name, "has no effect without a %s to serve", kind)
 		}
-		return nil
-	})
-	if err != nil || s.Kind() != ofURL {
-		return err
 	}
-	return s.makeRemote(c, lookupEnv)
+	if s.Kind() == ofURL {
+		return s.makeRemote(c, lookupEnv)
+	}
+	return nil
 }

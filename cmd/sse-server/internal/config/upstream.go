@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -13,8 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -94,19 +91,20 @@ func (c *Config) Gateway(s *Server) gateway.Options {
 }
 
 // field matches the names of fields in errors of package gateway.
-var field = regexp.MustCompile(`\b(No)?([A-Z][A-Za-z]+)\b`)
+var field = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
 
 // Explain returns the lines of an error of package gateway about s, with the options as
 // they were given in place of the fields.
 func (c *Config) Explain(s *Server, err error) error {
+	options := map[string]string{} // by name of the field, in lower case
+	for _, flag := range c.flags {
+		name := strings.ReplaceAll(flag.Name, "-", "")
+		options[name], options[name+"s"], options["no"+name] = flag.Name, flag.Name, flag.Name
+	}
 	text := field.ReplaceAllStringFunc(strings.TrimPrefix(err.Error(), "gateway: "), func(name string) string {
-		_ = eachFlag(c, func(flag *kong.Flag) error {
-			if strings.EqualFold(strings.ReplaceAll(flag.Name, "-", ""), strings.TrimPrefix(strings.TrimSuffix(name, "s"), "No")) ||
-				strings.EqualFold(strings.ReplaceAll(flag.Name, "-", ""), strings.TrimPrefix(name, "No")) {
-				name = cmp.Or(s.given[flag.Name], c.place(flag.Name))
-			}
-			return nil
-		})
+		if option := options[strings.ToLower(name)]; option != "" {
+			return cmp.Or(s.given[option], c.place(option))
+		}
 		return name
 	})
 	return errors.New(text)
@@ -131,9 +129,7 @@ func (s *Server) child() upstream.Command {
 			child.Env = append(child.Env, variable)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) { // of two with one name the last counts
-		child.Env = append(child.Env, name+"="+s.Env[name])
-	}
+	child.Env = append(child.Env, s.Env...) // of two with one name the last counts
 	return child
 }
 
@@ -170,7 +166,8 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 	if s.remote.Address, err = c.expand(s.URL, lookupEnv); err != nil {
 		return s.refuse("url", "%v", err)
 	}
-	for name, value := range s.Header {
+	for _, header := range s.Header {
+		name, value, _ := strings.Cut(header, ":")
 		if value, err = c.expand(value, lookupEnv); err == nil {
 			err = gateway.CheckHeaderName(name)
 		}
