@@ -23,7 +23,7 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	}
 	for _, n := range c.TrustedProxies {
 		if netip.Prefix(n).Bits() == 0 {
-			c.warn("%s %s: any client can choose the address that limits and logs see", c.place("trusted-proxies"), netip.Prefix(n))
+			c.warn("%s %s: any client can choose the address that limits and logs see", c.Place("trusted-proxies"), netip.Prefix(n))
 		}
 	}
 	if c.AdminAddr != "" && c.AdminAddr == c.Addr && !strings.HasSuffix(string(c.Addr), ":0") {
@@ -89,9 +89,9 @@ func (c *Config) checkExposure(option, addr string) error {
 	case !c.Insecure:
 		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, or --insecure to allow it", addr)
 	case option == "addr":
-		c.warn("%s %s without authentication: everyone who reaches it can run the tools of the server", c.place(option), addr)
+		c.warn("%s %s without authentication: everyone who reaches it can run the tools of the server", c.Place(option), addr)
 	default:
-		c.warn("%s %s without authentication: everyone who reaches it can read /metrics and /connections", c.place(option), addr)
+		c.warn("%s %s without authentication: everyone who reaches it can read /metrics and /connections", c.Place(option), addr)
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (c *Config) checkExposure(option, addr string) error {
 // check checks one server.
 func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	if s.InitializationTimeout > s.StartTimeout {
-		return s.refuse("initialization-timeout", "must be at most %s", s.place("start-timeout"))
+		return s.refuse("initialization-timeout", "must be at most %s", s.Place("start-timeout"))
 	}
 	switch s.Kind() {
 	case OfCommand:

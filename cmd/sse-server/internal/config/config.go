@@ -308,21 +308,18 @@ func (c *Config) Each() []*Server {
 	return []*Server{&c.Server}
 }
 
-// place returns where an option was given, for messages: --addr, SSE_SERVER_ADDR or
+// Place returns where an option was given, for messages: --addr, SSE_SERVER_ADDR or
 // gw.yaml:3:7: addr.
-func (s *Server) place(option string) string {
+func (s *Server) Place(option string) string {
 	if place := s.given[option]; place != "" {
 		return place
 	}
 	return "--" + option
 }
 
-// Place returns where an option was given.
-func (c *Config) Place(option string) string { return c.place(option) }
-
 // refuse returns an error about an option.
 func (s *Server) refuse(option, format string, args ...any) error {
-	return fmt.Errorf("%s: %s", s.place(option), fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: %s", s.Place(option), fmt.Sprintf(format, args...))
 }
 
 // warn adds a warning.

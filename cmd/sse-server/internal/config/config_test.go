@@ -58,7 +58,7 @@ func TestValuesThatAreTaken(t *testing.T) {
 	for _, tc := range []struct{ flag, given, want string }{
 		{"addr", "[::1]:80", "[::1]:80"},
 		{"heartbeat-interval", "1500ms", "1.5s"},
-		{"heartbeat-interval", "0", "0"},
+		{"heartbeat-interval", "0", "0s"},
 		{"idle-timeout", "1h", "1h"},
 		{"start-timeout", "90m", "1h30m"},
 		{"max-connections", "10_000", "10000"},
@@ -291,13 +291,13 @@ func TestOptionsOfTheGateway(t *testing.T) {
 // An error of the gateway names the options as they were given.
 func TestErrorsOfTheGatewayNameOptions(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--sessions: contradicts --auto-initialize: ":                     {"--sessions", "shared", "--no-auto-initialize"},
-		"--max-connections-per-ip: must be at most --max-connections":     {"--max-connections", "5", "--max-connections-per-ip", "6"},
-		"--warm: has no effect on a remote server":                        {"--warm", "2", "--url", "https://a/mcp"},
-		"--forward-header: contradicts --sessions: ":                      {"--forward-header", "A", "--sessions", "shared", "--url", "https://a"},
-		"--warm: contradicts --principal-env: ":                           {"--warm", "2", "--principal-env", "P", "--", "x"},
-		`--allowed-origins: "a.example" is no origin: `:                   {"--allowed-origins", "a.example"},
-		`--prefix: must be a path such as "/mcp", without a slash at the`: {"--prefix", "/mcp/"},
+		"--sessions: contradicts --auto-initialize: ":                       {"--sessions", "shared", "--no-auto-initialize"},
+		"--max-connections-per-ip: must be at most --max-connections":       {"--max-connections", "5", "--max-connections-per-ip", "6"},
+		"--warm: has no effect on a remote server":                          {"--warm", "2", "--url", "https://a/mcp"},
+		"--forward-header: contradicts --sessions: ":                        {"--forward-header", "A", "--sessions", "shared", "--url", "https://a"},
+		"--warm: contradicts --principal-env: ":                             {"--warm", "2", "--principal-env", "P", "--", "x"},
+		`--allowed-origins: "a.example" is no origin: `:                     {"--allowed-origins", "a.example"},
+		`--prefix: must be a path such as "/tools", without a slash at the`: {"--prefix", "/tools/"},
 	} {
 		c := mustLoad(t, nil, args...)
 		_, err := gateway.New(cmpUpstream(c), c.Gateway(&c.Server))

@@ -22,7 +22,7 @@ import (
 const (
 	OfCommand = "command"
 	ofURL     = "url"
-	ofDemo    = "demo"
+	OfDemo    = "demo"
 )
 
 // maxSecretBytes bounds a file that ${file:PATH} names.
@@ -36,7 +36,7 @@ func (s *Server) Kind() string {
 	case s.URL != "":
 		return ofURL
 	}
-	return ofDemo
+	return OfDemo
 }
 
 // Served names what is served, without what may be secret.
@@ -47,11 +47,8 @@ func (s *Server) Served() string {
 	case ofURL:
 		return s.remote.Place()
 	}
-	return ofDemo
+	return OfDemo
 }
-
-// Demo reports whether the built-in demo server is served.
-func (s *Server) Demo() bool { return s.Kind() == ofDemo }
 
 // PrefixOf returns the path before the routes of s.
 func (c *Config) PrefixOf(s *Server) string {
@@ -103,7 +100,7 @@ func (c *Config) Explain(s *Server, err error) error {
 	}
 	text := field.ReplaceAllStringFunc(strings.TrimPrefix(err.Error(), "gateway: "), func(name string) string {
 		if option := options[strings.ToLower(name)]; option != "" {
-			return cmp.Or(s.given[option], c.place(option))
+			return cmp.Or(s.given[option], c.Place(option))
 		}
 		return name
 	})
@@ -184,11 +181,11 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 		return s.refuse("url", "%v", err)
 	}
 	if at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil) {
-		c.warn("%s %s: the headers go over the network in plain text", s.place("url"), s.remote.Place())
+		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
 	isAuthorization := func(name string) bool { return strings.EqualFold(name, "Authorization") }
 	if c.AuthTokensFile != "" && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
-		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", c.place("auth-tokens-file"))
+		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", c.Place("auth-tokens-file"))
 	}
 	return nil
 }

@@ -24,17 +24,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // MarshalText writes 1m and 1h where the standard library has 1m0s and 1h0m0s.
 func (d Duration) MarshalText() ([]byte, error) {
-	s := time.Duration(d).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	if s == "0s" {
-		s = "0"
-	}
-	return []byte(s), nil
+	return []byte(strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(time.Duration(d).String())), nil
 }
 
 // Size is a number of bytes.
