@@ -47,6 +47,7 @@ func TestSubcommands(t *testing.T) {
 // TestCommandInOneWord checks what is said of a command in quotes, which is taken
 // for the name of a program.
 func TestCommandInOneWord(t *testing.T) {
+	t.Parallel()
 	_, stderr, code := output(t, "--", "npx -y foo")
 	want := `sse-server: command: there is no program named "npx -y foo": give the program and its arguments as separate words, ` +
 		"as in: -- npx -y foo, or in the file [npx, -y, foo]\n"

@@ -418,12 +418,16 @@ func TestExamplesAreTaken(t *testing.T) {
 	env := map[string]string{"TOKEN": "x", "SEARCH_TOKEN": "x", "GITHUB_TOKEN": "x"}
 	places := strings.NewReplacer("/etc/sse-server/", secrets+"/", "/run/credentials/sse-server.service/", secrets+"/", "/run/secrets/", secrets+"/",
 		"dir: /var/lib/sse-server", "dir: "+secrets)
-	for path, least := range map[string]int{"docs/reference/config.md": 2, "docs/getting-started.md": 1, "docs/operations.md": 1, "deploy/README.md": 1} {
+	for path, least := range map[string]int{"docs/reference/config.md": 2, "docs/getting-started.md": 1, "docs/operations.md": 1, "deploy/README.md": 1, "deploy/servers.yaml": 1} {
 		data, err := os.ReadFile("../../../../" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		examples := regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```").FindAllStringSubmatch(string(data), -1)
+		text := string(data)
+		if strings.HasSuffix(path, ".yaml") {
+			text = "```yaml\n" + text + "\n```"
+		}
+		examples := regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```").FindAllStringSubmatch(text, -1)
 		if len(examples) < least {
 			t.Errorf("%s has %d examples, want at least %d", path, len(examples), least)
 		}
