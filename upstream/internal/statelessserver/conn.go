@@ -5,6 +5,7 @@
 //	initialize, logging/setLevel       answered here; every later request carries what they say
 //	ping                               server/discover: its answer shows that the server is there
 //	any other request                  one POST, with _meta and the headers that mirror it
+//	a request that has such a _meta    the same, as it is, and so is its result
 //	input_required                     requests to the client, then the same request with the answers
 //	resources/subscribe, list_changed  subscriptions/listen
 //	notifications/cancelled, Close     close the response
@@ -53,7 +54,6 @@ type Conn struct {
 	closed     error      // why the session is over; nil while it is not
 	discovered json.RawMessage
 	meta       stateless.Meta
-	keys       bool // the client wants mcp.InputKeys
 	nextID     int64
 	calls      exchange.Calls      // by the ids that the owner of the session gave
 	left       map[string]bool     // tools that are left out and logged
@@ -105,7 +105,7 @@ func (c *Conn) begin(m *jsonrpc.Message, work func(*exchange.Call)) error {
 	switch k.Method {
 	case mcp.MethodInitialize:
 		level := c.meta.LogLevel
-		c.meta, c.keys = stateless.MetaOf(m.Params())
+		c.meta = stateless.MetaOf(m.Params())
 		c.meta.LogLevel = level
 	case mcp.MethodSetLevel:
 		if level, ok := jsonrpc.Member(m.Params(), "level"); ok && level[0] == '"' {

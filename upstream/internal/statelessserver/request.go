@@ -49,6 +49,7 @@ const (
 // answers it.
 func (c *Conn) forward(k *exchange.Call) {
 	params := k.Msg.Params()
+	direct := stateless.IsStateless(params)
 	for round := 0; ; round++ {
 		m, release, err := c.request(k, params)
 		if err != nil {
@@ -61,8 +62,8 @@ func (c *Conn) forward(k *exchange.Call) {
 			return
 		}
 		kind, ok := stateless.ResultType(m.Result())
-		if ok && kind == mcp.ResultComplete {
-			c.complete(k, m)
+		if direct || ok && kind == mcp.ResultComplete {
+			c.complete(k, m, direct)
 			release()
 			return
 		}
@@ -100,15 +101,18 @@ func (c *Conn) endIfGone() (any, error) {
 	return nil, nil
 }
 
-// complete answers the client with a result, as clients of earlier versions know it.
-func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message) {
+// complete answers the client with a result, as clients of earlier versions know it unless
+// direct.
+func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message, direct bool) {
 	result := m.Result()
 	if k.Method == mcp.MethodListTools {
 		var broken map[string]error
 		result, broken = c.tools.Learn(k.Msg.Params(), result)
 		c.leaveOut(broken)
 	}
-	result = jsonrpc.RemoveMember(result, "resultType")
+	if !direct {
+		result = jsonrpc.RemoveMember(result, "resultType")
+	}
 	c.answer(k, jsonrpc.ReplaceMember(m.WithID(k.ID), result, "result"))
 }
 
@@ -221,9 +225,11 @@ func (c *Conn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMessage) (
 	c.mu.Lock()
 	meta := c.meta
 	c.mu.Unlock()
-	params, ok := meta.Into(params)
-	if !ok {
-		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params must be an object")
+	if !stateless.IsStateless(params) {
+		var ok bool
+		if params, ok = meta.Into(params); !ok {
+			return nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params must be an object")
+		}
 	}
 	if !stateless.IsPlain(m.Method) {
 		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")

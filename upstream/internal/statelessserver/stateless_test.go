@@ -16,7 +16,7 @@ import (
 func TestInitializeOpensNothingAtAStatelessServer(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) { p.result(`{}`) })
 	s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}`)
-	s.want(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}}`)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
 	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	s.send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	s.send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
@@ -31,7 +31,7 @@ func TestInitializeOpensNothingAtAStatelessServer(t *testing.T) {
 func TestInitializeAsksAServerThatWasNotAsked(t *testing.T) {
 	s := newStateless(t, "", func(p *post) { p.result(discovered) })
 	s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2024-11-05","capabilities":{}}}`)
-	s.want(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"}}}`)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"scripted","version":"1"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`)
 }
 
 func TestInitializeFailsWithTheErrorOfDiscover(t *testing.T) {
