@@ -1,7 +1,6 @@
 package statelessclient
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,17 +11,15 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
 // call is a request on a connection, from begin to its answer.
 type call struct {
 	method    string
 	principal string
-	own       bool          // it is the handler's own
-	exclusive bool          // it has the connection to itself among such calls
-	asks      bool          // the server may ask the client something
-	level     sharing.Level // of the log messages that the client wants; 0: none
+	own       bool // it is the handler's own
+	exclusive bool // it has the connection to itself among such calls
+	asks      bool // the server may ask the client something
 
 	queue            // of notifications, whose bytes count an answer too
 	id    jsonrpc.ID // on the connection
@@ -57,8 +54,8 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 		h.follow(a, q, k)
 		return nil
 	}
-	k := &call{method: q.Method, principal: q.principal, asks: q.mayAsk(), level: q.logLevel}
-	k.exclusive = k.asks || k.level != 0 && stateless.AsksInput(q.Method)
+	k := &call{method: q.Method, principal: q.principal, asks: q.mayAsk()}
+	k.exclusive = k.asks || q.logLevel != 0 && stateless.AsksInput(q.Method)
 	l, why := h.connect(a, q, k.exclusive)
 	if l == nil {
 		return why
@@ -99,40 +96,7 @@ func (l *link) prepare(a *reply, q *request, k *call) (bool, *front.Refusal) {
 		a.fail(http.StatusOK, errEnded)
 		return false, nil
 	}
-	if k.level != 0 {
-		l.setLevel(a.r.Context())
-	}
 	return true, nil
-}
-
-// setLevel has the server send the log messages that the calls on the connection ask for:
-// it has one level, the most verbose of theirs. If it refuses, or does not answer in time,
-// there are no log messages.
-func (l *link) setLevel(ctx context.Context) {
-	if !l.declares("logging") {
-		return
-	}
-	_ = l.inTurn(ctx, func(ctx context.Context) error {
-		l.mu.Lock()
-		var level sharing.Level
-		for _, k := range l.calls {
-			if k.level != 0 && (level == 0 || k.level < level) {
-				level = k.level
-			}
-		}
-		same := level == l.level
-		l.mu.Unlock()
-		if same {
-			return nil
-		}
-		m, err := l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+level.String()+`"}`))
-		if err == nil && m.Result() != nil {
-			l.mu.Lock()
-			l.level = level
-			l.mu.Unlock()
-		}
-		return err
-	})
 }
 
 // follow writes what comes of a call, until it is answered, needs input, or the client

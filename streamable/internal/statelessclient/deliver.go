@@ -40,7 +40,11 @@ func (l *link) notified(related jsonrpc.ID, m *jsonrpc.Message) {
 		id, _ := jsonrpc.Member(m.Params(), "requestId")
 		l.withdrawnLocked(jsonrpc.ID(id))
 	case mcp.MethodLogMessage:
-		l.loggedLocked(l.callLocked(related), m)
+		raw, _ := jsonrpc.Member(m.Params(), "level")
+		name, _ := jsonrpc.Text(raw)
+		if l.level != 0 && sharing.ParseLevel(name) >= l.level {
+			l.noteLocked(l.callLocked(related), m)
+		}
 	case mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged, mcp.MethodResourceUpdated:
 		l.changedLocked(m)
 	case mcp.MethodElicitationComplete, mcp.MethodTaskStatus: // this version has neither
@@ -65,15 +69,6 @@ func (l *link) callLocked(related jsonrpc.ID) (only *call) {
 		}
 	}
 	return only
-}
-
-// loggedLocked passes a log message to a call that wants its level.
-func (l *link) loggedLocked(k *call, m *jsonrpc.Message) {
-	raw, _ := jsonrpc.Member(m.Params(), "level")
-	name, _ := jsonrpc.Text(raw)
-	if k == nil || k.level != 0 && sharing.ParseLevel(name) >= k.level {
-		l.noteLocked(k, m)
-	}
 }
 
 // noteLocked passes a notification to the client of a call, unless too many wait for it.

@@ -38,6 +38,7 @@ type link struct {
 	fault   *jsonrpc.Error        // the error that the server answered initialize with
 	result  json.RawMessage       // of initialize
 	caps    json.RawMessage       // that the client has declared
+	level   sharing.Level         // of the log messages that the client wants; 0: none
 	// stateless says that the server takes requests of this version as they are.
 	stateless bool
 
@@ -50,7 +51,6 @@ type link struct {
 	lastID    int64
 	calls     map[jsonrpc.ID]*call // not answered, by their ids on the connection
 	exclusive *call                // among calls; nil: there is none
-	level     sharing.Level        // that the server has; 0: its own
 	listeners map[*listener]struct{}
 	resources sharing.Subscriptions[*listener]
 }
@@ -65,8 +65,8 @@ func newLink(key string, g *group) *link {
 var errEnded = jsonrpc.ReasonError("the session with the server has ended", "session_lost", true)
 
 // open opens the connection, and begins its handshake.
-func (l *link) open(h *Handler, client connstate.Client, meta stateless.Meta) {
-	l.h, l.caps = h, meta.Capabilities
+func (l *link) open(h *Handler, client connstate.Client, q *request) {
+	l.h, l.caps, l.level = h, q.meta.Capabilities, q.logLevel
 	c, err := h.registry.Open(client)
 	if err != nil && h.pool.evict(client, err) {
 		c, err = h.registry.Open(client)
@@ -82,9 +82,9 @@ func (l *link) open(h *Handler, client connstate.Client, meta stateless.Meta) {
 	c.OnDrain(func() { h.held.cancel(l) })
 	h.front.LogOpened(c)
 	c.SawFirstByte() // there is no stream to wait for
-	c.SawVersion(meta.Version)
+	c.SawVersion(q.meta.Version)
 	c.Bind(h.backend.Accept(c))
-	go l.initialize(meta.Initialize()) // ends with the answer, and with the connection
+	go l.initialize(q.meta.Initialize()) // ends with the answer, and with the connection
 }
 
 // initialize runs the handshake.
@@ -99,6 +99,11 @@ func (l *link) initialize(params json.RawMessage) {
 	default:
 		l.result, l.stateless = m.Result(), stateless.IsStateless(m.Result())
 		l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil)
+		if l.level != 0 && l.declares("logging") { // if the server refuses it, there are no log messages
+			ctx, cancel := context.WithTimeout(context.Background(), askTime)
+			defer cancel()
+			_, _ = l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+l.level.String()+`"}`))
+		}
 	}
 	close(l.ready)
 }

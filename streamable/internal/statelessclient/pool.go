@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
 // keyOf returns what tells clients apart: requests with the same key may share connections.
@@ -27,9 +28,10 @@ func keyOf(c connstate.Client, q *request) string {
 	}
 	key, _ := json.Marshal(struct { // of strings, it always has a JSON form
 		Principal, Network, Capabilities, Info string
+		Level                                  sharing.Level
 		Local                                  bool
 		Header                                 map[string][]string
-	}{q.principal, network, string(q.meta.Capabilities), string(q.meta.ClientInfo), c.Local, c.Header})
+	}{q.principal, network, string(q.meta.Capabilities), string(q.meta.ClientInfo), q.logLevel, c.Local, c.Header})
 	return string(key)
 }
 
@@ -202,7 +204,7 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 	}
 	if fresh {
 		l.single = single
-		l.open(h, client, q.meta)
+		l.open(h, client, q)
 	}
 	if ready, why := l.awaitReady(a, q); !ready {
 		h.pool.release(l, exclusive)

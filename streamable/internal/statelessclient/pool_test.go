@@ -24,7 +24,7 @@ func TestClientsAreToldApart(t *testing.T) {
 	}{
 		"the same":              {func(*ask) {}, true},
 		"another method":        {func(a *ask) { a.method = "server/discover" }, true},
-		"a log level":           {func(a *ask) { a.meta = `,"io.modelcontextprotocol/logLevel":"info"` }, true},
+		"a log level":           {func(a *ask) { a.meta = `,"io.modelcontextprotocol/logLevel":"info"` }, false},
 		"another header":        {func(a *ask) { a.header = map[string]string{"X-Other": "1"} }, true},
 		"another principal":     {func(a *ask) { a.principal = "eve" }, false},
 		"no principal":          {func(a *ask) { a.principal = "" }, false},

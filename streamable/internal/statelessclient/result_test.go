@@ -39,7 +39,7 @@ func TestServerSeesAClientOf20251125(t *testing.T) {
 	got := f.server.connections()[0].received("tools/call", "notification")
 	want(t, "messages", got, []string{
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t","arguments":{"b":2,"a":1.50},"_meta":{"progressToken":"p","x":1}}}`,
+		`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"t","arguments":{"b":2,"a":1.50},"_meta":{"progressToken":"p","x":1}}}`,
 	})
 }
 

@@ -68,23 +68,6 @@ func TestInputRequiredAsksTheClientAndComesAgain(t *testing.T) {
 	}
 }
 
-func TestStateAloneComesAgainWithoutAskingAnyone(t *testing.T) {
-	s := newStateless(t, discovered, func(p *post) {
-		switch {
-		case p.param("requestState") == "":
-			p.result(input("", `"later"`))
-		case p.param("inputResponses") != "":
-			t.Errorf("there are inputResponses: %s", p.m.Params())
-			fallthrough
-		default:
-			p.result(`{}`)
-		}
-	})
-	s.initialize(`{}`)
-	s.send(toolCall("1", "ask"))
-	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
-}
-
 func TestRefusedElicitationIsACancel(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) {
 		if p.param("inputResponses") == "" {

@@ -23,10 +23,6 @@ const (
 	// connection can be used again. restBytes bounds what is read meanwhile.
 	restTimeout = time.Second
 	restBytes   = 64 << 10
-	// tellTimeout bounds the POST of a notification.
-	tellTimeout = 30 * time.Second
-	// maxLeft bounds the tools that are left out and logged.
-	maxLeft = 4096
 	// maxRequired bounds the required capabilities that a client is told, in bytes.
 	maxRequired = 4 << 10
 )
@@ -108,25 +104,14 @@ func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message, direct bool) {
 	if k.Method == mcp.MethodListTools {
 		var broken map[string]error
 		result, broken = c.tools.Learn(k.Msg.Params(), result)
-		c.leaveOut(broken)
+		for name, err := range broken {
+			c.x.Log.Warn("tool left out: its x-mcp-header is invalid", "tool", name[:min(64, len(name))], "err", err)
+		}
 	}
 	if !direct {
 		result = jsonrpc.RemoveMember(result, "resultType")
 	}
 	c.answer(k, jsonrpc.ReplaceMember(m.WithID(k.ID), result, "result"))
-}
-
-// leaveOut logs the tools that are left out, each once in a session.
-func (c *Conn) leaveOut(broken map[string]error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, err := range broken {
-		name = name[:min(64, len(name))]
-		if !c.left[name] && len(c.left) < maxLeft {
-			c.left[name] = true
-			c.x.Log.Warn("tool left out: its x-mcp-header is invalid", "tool", name, "err", err)
-		}
-	}
 }
 
 // request posts a request of the client. If the server misses headers, request lists
@@ -258,25 +243,6 @@ func (c *Conn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMessage) (
 		h.Set(stateless.HeaderParam+p.Name, stateless.Encode(value))
 	}
 	return jsonrpc.SetMember(m.WithID(id), params, "params"), h, nil
-}
-
-// tell posts a notification. Nobody waits for the response.
-func (c *Conn) tell(k *exchange.Call) {
-	if !stateless.IsPlain(k.Method) {
-		return
-	}
-	header := http.Header{stateless.HeaderVersion: {mcp.VersionStateless}, stateless.HeaderMethod: {k.Method}}
-	ctx, cancel := context.WithTimeout(k.Ctx, tellTimeout)
-	defer cancel()
-	resp, err := c.x.Do(ctx, http.MethodPost, k.Msg.Raw(), header)
-	if err == nil {
-		_ = resp.Body.Close()
-		if resp.StatusCode < 300 {
-			return
-		}
-		err = errors.New(exchange.Status(resp))
-	}
-	c.x.Undelivered(k.Msg, err)
 }
 
 // translateError returns the gateway's own error for an error response that clients
