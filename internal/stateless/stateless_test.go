@@ -287,4 +287,3 @@ func TestAcknowledgedIsAtMostWhatIsWanted(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 }
-
