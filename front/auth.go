@@ -2,7 +2,6 @@ package front
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"net/http"
 	"strings"
@@ -15,38 +14,48 @@ type AuthError struct{ Message string }
 func (e *AuthError) Error() string { return e.Message }
 
 // BearerTokens returns an authentication by static bearer tokens (RFC 6750),
-// from token to principal, for the Authenticate option. Tokens are compared in
-// constant time. It fails for no tokens at all and for an empty one.
+// from token to principal, for the Authenticate option. It looks tokens up by their
+// hash, so that its time says nothing about them. It fails for no tokens at all and for
+// an empty one.
 func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error), error) {
-	type entry struct {
-		hash      [sha256.Size]byte
-		principal string
+	if len(tokens) == 0 {
+		return nil, errors.New("bearer tokens: there are none")
 	}
-	entries := make([]entry, 0, len(tokens))
+	principals := make(map[[sha256.Size]byte]string, len(tokens))
 	for token, principal := range tokens {
 		if token == "" {
 			return nil, errors.New("bearer tokens: a token is empty")
 		}
-		entries = append(entries, entry{sha256.Sum256([]byte(token)), principal})
-	}
-	if len(entries) == 0 {
-		return nil, errors.New("bearer tokens: there are none")
+		principals[sha256.Sum256([]byte(token))] = principal
 	}
 	return func(r *http.Request) (string, error) {
 		scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		if !strings.EqualFold(scheme, "Bearer") {
 			return "", &AuthError{"authentication required: send Authorization: Bearer <token>"}
 		}
-		hash := sha256.Sum256([]byte(strings.TrimSpace(token)))
-		found := -1
-		for i := range entries { // all of them: the time must not tell which one matched
-			if subtle.ConstantTimeCompare(hash[:], entries[i].hash[:]) == 1 {
-				found = i
-			}
-		}
-		if found < 0 {
+		principal, ok := principals[sha256.Sum256([]byte(strings.TrimSpace(token)))]
+		if !ok {
 			return "", &AuthError{"the bearer token is not valid"}
 		}
-		return entries[found].principal, nil
+		return principal, nil
 	}, nil
+}
+
+// Challenge answers a request that Options.Authenticate refused with err: 401, what
+// to send (RFC 6750, section 3), and a JSON-RPC error body. The body has the
+// message of an AuthError, and nothing of any other error.
+func Challenge(w http.ResponseWriter, r *http.Request, err error) {
+	value := `Bearer realm="mcp-sse"`
+	if r.Header.Get("Authorization") != "" {
+		value += `, error="invalid_token"`
+	}
+	w.Header().Set("WWW-Authenticate", value)
+	Reject(w, r, http.StatusUnauthorized, authMessage(err))
+}
+
+func authMessage(err error) string {
+	if known, ok := errors.AsType[*AuthError](err); ok {
+		return known.Message
+	}
+	return "not authenticated"
 }

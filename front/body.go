@@ -3,11 +3,15 @@ package front
 import (
 	"errors"
 	"io"
+	"mime"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -36,22 +40,14 @@ func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, he
 	var b Body
 	why := checkMedia(r)
 	if why == nil {
-		f.boundReading(w, r)
+		// net/http lifts the deadline at the end of the body. Not every ResponseWriter has one.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.opts.ReadTimeout))
 		why = f.refusedBody(b.read(r.Body, r.ContentLength, f.opts.MaxMessageBytes, hold))
 	}
 	if why != nil {
-		why.unread = true
+		why.Unread = true
 	}
 	return b, why
-}
-
-// boundReading bounds the reading of a body, unless the ReadTimeout of the server is
-// shorter. net/http lifts the bound at the end of the body.
-func (f *Front) boundReading(w http.ResponseWriter, r *http.Request) {
-	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ReadTimeout > 0 && s.ReadTimeout <= f.opts.ReadTimeout {
-		return
-	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.opts.ReadTimeout)) // not every ResponseWriter has deadlines
 }
 
 // checkMedia refuses a body that is not plain JSON.
@@ -63,6 +59,19 @@ func checkMedia(r *http.Request) *Refusal {
 		return Refused(http.StatusUnsupportedMediaType, metrics.PostMediaType, "the body must not have a Content-Encoding")
 	}
 	return nil
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	t, params, err := mime.ParseMediaType(contentType)
+	suffixed := strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json")
+	if err != nil || t != "application/json" && !suffixed {
+		return false
+	}
+	charset, ok := params["charset"]
+	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
 // refusedBody returns the refusal for a body whose read ended with err.
@@ -82,51 +91,64 @@ func (f *Front) refusedBody(err error) *Refusal {
 // hold for more bytes as they arrive: a client cannot make the gateway hold what it has
 // not sent.
 func (b *Body) read(from io.Reader, length, limit int64, hold func(n, held int) error) error {
-	most := limit + 1 // to see that there is more
-	if length >= 0 {
-		most = length
-	}
-	if most > limit && length >= 0 {
+	if length > limit {
 		return errTooLarge
 	}
-	size := int(min(most, firstBody))
-	if length < 0 {
-		size = int(min(most, freeBody))
+	size, most := int64(freeBody)+1, limit+1 // one more byte, to see the end
+	if length >= 0 {
+		size, most = firstBody, length+1
 	}
+	from = io.LimitReader(from, most)
 	for {
-		if size > freeBody {
-			if err := hold(size-b.Held, b.Held); err != nil {
-				return err
+		if len(b.Bytes) == cap(b.Bytes) {
+			size = min(size, most)
+			if n := int(size) - 1; n > freeBody {
+				if err := hold(n-b.Held, b.Held); err != nil {
+					return err
+				}
+				b.Held = n
 			}
-			b.Held = size
+			b.Bytes = append(make([]byte, 0, size), b.Bytes...)
+			size *= 2
 		}
-		grown := make([]byte, size)
-		n := copy(grown, b.Bytes)
-		got, err := fill(grown[n:], from)
-		b.Bytes = grown[:n+got]
+		n, err := from.Read(b.Bytes[len(b.Bytes):cap(b.Bytes)])
+		b.Bytes = b.Bytes[:len(b.Bytes)+n]
 		switch {
 		case int64(len(b.Bytes)) > limit:
 			return errTooLarge
-		case err == io.EOF && length >= 0 && int64(len(b.Bytes)) < length:
-			return io.ErrUnexpectedEOF
-		case err == io.EOF || err == nil && int64(size) == most:
-			if len(b.Bytes) < size-size/4 { // of unknown length: do not keep the rest
-				b.Bytes = append([]byte(nil), b.Bytes...)
+		case err == io.EOF:
+			if cap(b.Bytes)-len(b.Bytes) > cap(b.Bytes)/4 { // of unknown length: do not keep the rest
+				b.Bytes = slices.Clone(b.Bytes)
 			}
 			return nil
 		case err != nil:
 			return err
 		}
-		size = int(min(most, 2*int64(size)))
 	}
 }
 
-// fill reads until p is full, or reading fails.
-func fill(p []byte, from io.Reader) (n int, err error) {
-	for n < len(p) && err == nil {
-		var got int
-		got, err = from.Read(p[n:])
-		n += got
+// ParseMessage returns the message in a body.
+func ParseMessage(body []byte) (*jsonrpc.Message, *Refusal) {
+	m, err := jsonrpc.Parse(body)
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		reason := metrics.PostInvalidRequest
+		if e.Code == jsonrpc.CodeParseError {
+			reason = metrics.PostInvalidJSON
+		}
+		return nil, RefusedWith(http.StatusBadRequest, reason, e)
 	}
-	return n, err
+	if m.Kind == jsonrpc.Response && m.ID == jsonrpc.Null {
+		return nil, Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "the id of a response must not be null")
+	}
+	return m, nil
 }
+
+// HasBody reports whether a request has a body, as far as its head tells. On HTTP/2
+// a body of unknown length may be empty.
+func HasBody(r *http.Request) bool {
+	return r.ContentLength > 0 || r.ContentLength < 0 && r.ProtoMajor == 1
+}
+
+// ErrBody is why a request that needs no body is refused: net/http would keep what
+// comes of it, and wait for the rest.
+var ErrBody = errors.New("a GET must not have a body")

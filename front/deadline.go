@@ -10,9 +10,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// past is a deadline that makes a write return at once.
-var past = time.Unix(1, 0)
-
 // Deadline bounds the writes to one client. Not every ResponseWriter has deadlines;
 // without them, only a full queue ends a stalled client. Its methods are safe for
 // concurrent use.
@@ -35,10 +32,10 @@ func NewDeadline(control *http.ResponseController, timeout time.Duration, r *htt
 	return &Deadline{control: control, timeout: timeout, strict: r.ProtoMajor >= 2}
 }
 
-// Begin bounds the write that follows. It reports false when the stream is over and
+// begin bounds the write that follows. It reports false when the stream is over and
 // nothing may be written any more. It keeps a deadline that is almost as far away
 // as a new one: writes come in thousands, and each would pay for a new one.
-func (d *Deadline) Begin() bool {
+func (d *Deadline) begin() bool {
 	now := time.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -53,9 +50,9 @@ func (d *Deadline) Begin() bool {
 	return true
 }
 
-// End takes the error of the write and returns the reason to close the connection;
+// end takes the error of the write and returns the reason to close the connection;
 // "" after a write that succeeded.
-func (d *Deadline) End(err error) (reason string) {
+func (d *Deadline) end(err error) (reason string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.writing = false
@@ -78,12 +75,11 @@ const chunkBytes = 64 << 10
 
 // Write writes and flushes data, and flushes if there is none. Each 64 KiB have the time of
 // one write, so that a client that reads steadily gets data of any size. Write calls wrote,
-// which may be nil, after each of them. A ResponseWriter that cannot flush is not flushed.
-// With an error Write returns the reason to close the connection; after Expire it fails with
-// ErrOver and no reason.
+// which may be nil, after each of them. With an error it returns the reason to close the
+// connection; after Expire it fails with ErrOver and no reason.
 func (d *Deadline) Write(w http.ResponseWriter, data []byte, wrote func()) (reason string, err error) {
 	for first := true; err == nil && (first || len(data) > 0); first = false {
-		if !d.Begin() {
+		if !d.begin() {
 			return "", ErrOver
 		}
 		chunk := data[:min(len(data), chunkBytes)]
@@ -93,7 +89,7 @@ func (d *Deadline) Write(w http.ResponseWriter, data []byte, wrote func()) (reas
 				err = nil
 			}
 		}
-		if reason = d.End(err); err == nil && wrote != nil {
+		if reason = d.end(err); err == nil && wrote != nil {
 			wrote()
 		}
 	}
@@ -113,9 +109,18 @@ func (d *Deadline) Expire() {
 		return // the ResponseWriter may be another request's by now
 	}
 	d.over = true
-	until := past
-	if !d.writing {
-		until = time.Now().Add(d.timeout)
+	until := time.Now().Add(d.timeout)
+	if d.writing {
+		until = time.Unix(1, 0) // past: the write returns at once
 	}
 	_ = d.control.SetWriteDeadline(until)
+}
+
+// WriteAll writes a body, of which the client may take timeout to read 64 KiB. With an
+// error it returns the reason, a Closed constant of package metrics.
+func WriteAll(w http.ResponseWriter, r *http.Request, body []byte, timeout time.Duration) (reason string, err error) {
+	control := http.NewResponseController(w)
+	reason, err = NewDeadline(control, timeout, r).Write(w, body, nil)
+	_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
+	return reason, err
 }

@@ -2,17 +2,20 @@ package front
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
 )
+
+// HeaderVersion carries the protocol version that a client has negotiated.
+const HeaderVersion = "Mcp-Protocol-Version"
 
 // Backend provides the handlers of new connections.
 type Backend interface {
@@ -26,17 +29,18 @@ type Backend interface {
 // Front checks and refuses requests for one transport. It is safe for concurrent use.
 type Front struct {
 	opts     Options
-	refusals *refusals
-	limited  *slog.Logger // for what each request may cause
+	limited  *slog.Logger            // for what each request may cause
+	refusals map[string]*slog.Logger // by reason; not changed
 }
 
 // New returns the Front of a transport. It fails when an option is wrong.
 func New(opts Options) (*Front, error) {
+	return newFront(opts), CheckPrefix(opts.Prefix)
+}
+
+func newFront(opts Options) *Front {
 	opts = opts.WithDefaults()
-	return &Front{
-		opts: opts, refusals: newRefusals(opts.Logger, opts.Metrics),
-		limited: throttle.NewLines().Logger(opts.Logger),
-	}, CheckPrefix(opts.Prefix)
+	return &Front{opts: opts, limited: throttle.NewLines().Logger(opts.Logger), refusals: refusalLogs(opts.Logger)}
 }
 
 // Limited returns the logger for what each request may cause.
@@ -48,21 +52,15 @@ func (f *Front) Limited() *slog.Logger { return f.limited }
 func (f *Front) Guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if reason, message := f.checkSite(r); reason != "" {
-			f.refusals.trace(f, r, http.StatusForbidden, reason, message)
+			f.log(r, http.StatusForbidden, reason, message)
 			Reject(w, r, http.StatusForbidden, message)
-			return
-		}
-		if HasBody(r) {
+		} else if HasBody(r) {
 			Reject(w, r, http.StatusBadRequest, ErrBody.Error())
-			return
+		} else {
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
 }
-
-// ErrBody is why a request that needs no body is refused: net/http would keep what
-// comes of it, and wait for the rest.
-var ErrBody = errors.New("a GET must not have a body")
 
 // SiteAllowed checks Host and Origin, and answers a request that fails.
 func (f *Front) SiteAllowed(w http.ResponseWriter, r *http.Request) bool {
@@ -103,7 +101,8 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 	}
 	principal, err := f.opts.Authenticate(r)
 	if err != nil {
-		f.challenge(w, r, err)
+		f.note(r, http.StatusUnauthorized, metrics.RejectedAuth, authMessage(err))
+		Challenge(w, r, err)
 		return "", false
 	}
 	return principal, true
@@ -111,10 +110,10 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 
 // Client returns who sends a request that opens a connection of a transport.
 func (f *Front) Client(r *http.Request, principal, transport string) connstate.Client {
+	header, _ := chosen(f.opts.ForwardHeaders, r.Header)
 	return connstate.Client{
-		Transport: transport,
-		Addr:      f.ClientAddr(r), Principal: principal, UserAgent: strings.Clone(Clip(r.UserAgent())),
-		Local: f.IsLocal(r), Header: chosen(f.opts.ForwardHeaders, r.Header),
+		Transport: transport, Addr: f.ClientAddr(r), Local: f.isLocal(r), Principal: principal,
+		UserAgent: strings.Clone(Clip(r.UserAgent())), Header: header,
 	}
 }
 
@@ -125,47 +124,35 @@ func (f *Front) Passed(r *http.Request, principal string) (ctx context.Context, 
 	if !f.opts.PassRequest {
 		return nil, 0, nil
 	}
-	p := &peer.Peer{Principal: principal, Addr: f.ClientAddr(r), Header: chosen(f.opts.RequestHeaders, r.Header)}
-	if sizeOf(p.Header) > connstate.MaxContextBytes {
+	header, size := chosen(f.opts.RequestHeaders, r.Header)
+	if size > connstate.MaxContextBytes {
 		return nil, http.StatusRequestHeaderFieldsTooLarge, fmt.Errorf("the headers for the server are over %d bytes", connstate.MaxContextBytes)
 	}
 	ctx = r.Context()
 	if own := f.opts.RequestContext; own != nil {
-		chosen, err := own(r)
-		if err != nil {
+		if ctx, err = own(r); err != nil {
 			return nil, http.StatusNotFound, err
 		}
-		if chosen != nil {
-			ctx = chosen
+		if ctx == nil {
+			ctx = r.Context()
 		}
 	}
+	p := &peer.Peer{Principal: principal, Addr: f.ClientAddr(r), Header: header}
 	return peer.NewContext(context.WithoutCancel(ctx), p), 0, nil
 }
 
-// chosen returns copies of the headers of those names, nil for none.
-func chosen(names []string, from http.Header) map[string][]string {
-	var kept map[string][]string
+// chosen returns copies of the headers of those names, nil for none, and their size.
+func chosen(names []string, from http.Header) (kept http.Header, size int) {
 	for _, name := range names {
-		if values := from.Values(name); len(values) > 0 {
+		for _, value := range from.Values(name) {
 			if kept == nil {
-				kept = make(map[string][]string)
+				kept = make(http.Header)
 			}
-			for _, value := range values { // not parts of the whole head
-				kept[http.CanonicalHeaderKey(name)] = append(kept[http.CanonicalHeaderKey(name)], strings.Clone(value))
-			}
-		}
-	}
-	return kept
-}
-
-// sizeOf returns the bytes of the names and values of a header.
-func sizeOf(h http.Header) (size int) {
-	for name, values := range h {
-		for _, value := range values {
+			kept.Add(name, strings.Clone(value)) // not a part of the whole head
 			size += len(name) + len(value)
 		}
 	}
-	return size
+	return kept, size
 }
 
 // CanFlush reports whether a ResponseWriter, or one that it wraps, can flush.
@@ -180,6 +167,26 @@ func CanFlush(w http.ResponseWriter) bool {
 			return false
 		}
 	}
+}
+
+// LogOpened logs a new connection.
+func (f *Front) LogOpened(c *connstate.Connection) {
+	client := c.Client()
+	f.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "transport", client.Transport,
+		"remote", client.Addr.String(), "userAgent", Clip(client.UserAgent), "principal", Clip(client.Principal))
+}
+
+// LogClosed logs a connection that is closed.
+func (f *Front) LogClosed(c *connstate.Connection) {
+	start := c.Start()
+	attrs := []any{
+		"connectionId", c.ShortID(), "transport", c.Client().Transport, "reason", c.Reason(), "duration", time.Since(c.Opened()),
+		"reached", start.Reached.String(), "attempts", start.Attempts, "failures", start.Failures,
+	}
+	if last := start.LastFailure; last != nil {
+		attrs = append(attrs, "lastFailure", last.Phase+" "+last.Reason)
+	}
+	f.opts.Logger.Info("connection closed", attrs...)
 }
 
 // Clip bounds what a client can put into a log line.

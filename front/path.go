@@ -55,52 +55,10 @@ func (f *Front) NotFound(w http.ResponseWriter, r *http.Request) {
 	prefix := f.OuterPrefix(r) + f.opts.Prefix
 	routes := make([]string, len(f.opts.Served))
 	for i, path := range f.opts.Served {
-		routes[i] = told(prefix + path)
-	}
-	message := "no such route: this gateway serves " + strings.Join(routes, ", and ") + f.prefixHint(r.URL.Path)
-	f.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, message)
-}
-
-// told is how the answer to an unknown path names the routes of a transport.
-func told(path string) string {
-	if strings.HasSuffix(path, "/sse") {
-		return "GET " + path + " and POST " + path + "/{id}/message"
-	}
-	return "POST, GET and DELETE " + path
-}
-
-// prefixHint says what to do about a path that is a route under another prefix;
-// "" for other paths.
-func (f *Front) prefixHint(path string) string {
-	prefix, ok := f.otherPrefix(path)
-	switch {
-	case !ok || prefix == f.opts.Prefix || len(prefix) > maxLoggedPath || CheckPrefix(prefix) != nil:
-		return ""
-	case prefix == "":
-		return "; the option prefix is " + f.opts.Prefix + ", and this path comes without it: does a proxy strip it?"
-	}
-	return "; if clients use this path through a proxy, set the option prefix to " + prefix
-}
-
-// otherPrefix returns the prefix under which a path would be a route.
-func (f *Front) otherPrefix(path string) (prefix string, ok bool) {
-	for _, served := range f.opts.Served {
-		if prefix, ok = strings.CutSuffix(path, served); ok {
-			return prefix, true
-		}
-		if at := strings.LastIndex(path, served+"/"); at >= 0 {
-			if _, ok = MessageID(path[:at]+served+"/", path); ok {
-				return path[:at], true
-			}
+		routes[i] = "POST, GET and DELETE " + prefix + path
+		if path == "/sse" {
+			routes[i] = "GET " + prefix + "/sse and POST " + prefix + "/sse/{id}/message"
 		}
 	}
-	return "", false
-}
-
-// MessageID returns the id of the connection in the path of a message for it, which
-// begins with prefix.
-func MessageID(prefix, path string) (id string, ok bool) {
-	rest, inside := strings.CutPrefix(path, prefix)
-	id, message := strings.CutSuffix(rest, "/message")
-	return id, inside && message && id != "" && !strings.Contains(id, "/")
+	f.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, "no such route: this gateway serves "+strings.Join(routes, ", and "))
 }

@@ -1,14 +1,54 @@
 package front
 
 import (
+	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
+
+// refusalLogs returns a logger for each reason of Front.Refuse. The lines of each reason
+// are limited by themselves: a client that asks for a wrong path again and again must
+// not hide one with a wrong token.
+func refusalLogs(log *slog.Logger) map[string]*slog.Logger {
+	logs := make(map[string]*slog.Logger)
+	for _, reason := range []string{
+		metrics.RejectedHost, metrics.RejectedOrigin, metrics.RejectedAuth, metrics.RejectedNotFound, metrics.RejectedMethod,
+		metrics.PostUnknownConnection, metrics.PostClosed,
+	} {
+		logs[reason] = throttle.NewLines().Logger(log)
+	}
+	return logs
+}
+
+// Refuse answers a request with 403, 404 or 405, and counts and logs that under reason,
+// a constant of package metrics.
+func (f *Front) Refuse(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
+	f.note(r, status, reason, message)
+	Reject(w, r, status, message)
+}
+
+// note counts and logs a refusal.
+func (f *Front) note(r *http.Request, status int, reason, message string) {
+	if r.Method == http.MethodPost {
+		f.opts.Metrics.PostRejected(reason)
+	} else {
+		f.opts.Metrics.ConnectionRejected(reason)
+	}
+	f.log(r, status, reason, message)
+}
+
+func (f *Front) log(r *http.Request, status int, reason, message string) {
+	f.refusals[reason].Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
+		"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message)
+}
 
 const (
 	// maxLoggedPath bounds a path in the log.
@@ -17,54 +57,6 @@ const (
 	// a connection: ids are secrets, and have 36 characters.
 	idLength = 32
 )
-
-// refusals counts and logs the clients that get an error for an answer. The lines
-// of each reason are limited by themselves: a client that asks for a wrong path
-// again and again must not hide one with a wrong token.
-type refusals struct {
-	count *metrics.Metrics
-	logs  map[string]*slog.Logger // by reason; not changed
-}
-
-func newRefusals(log *slog.Logger, count *metrics.Metrics) *refusals {
-	r := &refusals{count: count, logs: make(map[string]*slog.Logger)}
-	for _, reason := range []string{
-		metrics.RejectedHost, metrics.RejectedOrigin, metrics.RejectedAuth, metrics.RejectedNotFound, metrics.RejectedMethod,
-		metrics.PostUnknownConnection, metrics.PostClosed,
-	} {
-		r.logs[reason] = throttle.NewLines().Logger(log)
-	}
-	return r
-}
-
-// refused is called with each request that gets 401, 403, 404 or 405.
-func (l *refusals) refused(f *Front, r *http.Request, status int, reason, message string) {
-	if r.Method == http.MethodPost {
-		l.count.PostRejected(reason)
-	} else {
-		l.count.ConnectionRejected(reason)
-	}
-	l.trace(f, r, status, reason, message)
-}
-
-// trace logs a refusal.
-func (l *refusals) trace(f *Front, r *http.Request, status int, reason, message string) {
-	l.logs[reason].Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
-		"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message)
-}
-
-// Refuse answers a request with 403, 404 or 405, and counts and logs that under reason,
-// a constant of package metrics.
-func (f *Front) Refuse(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
-	f.refusals.refused(f, r, status, reason, message)
-	Reject(w, r, status, message)
-}
-
-// RefuseReceived is Refuse for a request whose body has been read.
-func (f *Front) RefuseReceived(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
-	f.refusals.refused(f, r, status, reason, message)
-	RejectRead(w, status, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
-}
 
 // shortPath is a path as it may be logged: bounded, and without the whole id of a
 // connection.
@@ -80,16 +72,112 @@ func shortPath(path string) string {
 }
 
 // Elsewhere returns a handler that answers requests that reach none of several
-// handlers: 404 with the text told. It checks, logs and counts them as f does with
+// handlers: 404 with the message. It checks, logs and counts them as f does with
 // its own, but uses log and count.
-func (f *Front) Elsewhere(told string, log *slog.Logger, count *metrics.Metrics) http.Handler {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	other := &Front{opts: f.opts, refusals: newRefusals(log, count)}
+func (f *Front) Elsewhere(message string, log *slog.Logger, count *metrics.Metrics) http.Handler {
+	opts := f.opts
+	opts.Logger, opts.Metrics = log, count
+	other := newFront(opts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if other.SiteAllowed(w, r) {
-			other.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, told)
+			other.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, message)
 		}
 	})
+}
+
+// RefuseConnection answers a request for which the registry opens no connection.
+func (f *Front) RefuseConnection(w http.ResponseWriter, r *http.Request, err error) {
+	limit, ok := errors.AsType[*connstate.LimitError](err)
+	if !ok {
+		Reject(w, r, http.StatusInternalServerError, "the connection could not be opened")
+		return
+	}
+	status := http.StatusTooManyRequests
+	switch limit.Reason {
+	case metrics.RejectedMaxConnections, metrics.RejectedBudget, metrics.RejectedDraining:
+		status = http.StatusServiceUnavailable
+	}
+	f.opts.Logger.Debug("connection refused", "reason", limit.Reason)
+	setRetryAfter(w, limit.RetryAfter)
+	Reject(w, r, status, limit.Message)
+}
+
+// setRetryAfter tells a client how long to wait before another attempt.
+func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
+	seconds := max(1, int64((wait+time.Second-1)/time.Second))
+	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
+}
+
+// Refusal is why a POST is refused.
+type Refusal struct {
+	// Status is the HTTP status, and Err the JSON-RPC error in the body, for the request
+	// ID; empty if that is unknown.
+	Status int
+	Err    *jsonrpc.Error
+	ID     jsonrpc.ID
+
+	// Unread says that the body has not been read to its end.
+	Unread bool
+
+	reason string
+}
+
+// Refused returns a Refusal that counts under reason, a constant of package metrics.
+func Refused(status int, reason, format string, args ...any) *Refusal {
+	return RefusedWith(status, reason, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...))
+}
+
+// RefusedWith is Refused with an error of the caller's.
+func RefusedWith(status int, reason string, e *jsonrpc.Error) *Refusal {
+	return &Refusal{Status: status, reason: reason, Err: e}
+}
+
+// RefusedBusy is the refusal of work for which the budget has no bytes.
+func RefusedBusy(err error) *Refusal {
+	e := jsonrpc.ReasonError(err.Error()+": try again later", "server_busy", true)
+	return RefusedWith(http.StatusServiceUnavailable, metrics.PostBudget, e)
+}
+
+// RefuseMessage answers a POST that is refused, and counts it.
+func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refusal) {
+	f.opts.Metrics.PostRejected(why.reason)
+	if why.Unread {
+		AbandonBody(w, r)
+	}
+	if why.Status == http.StatusServiceUnavailable {
+		setRetryAfter(w, time.Second)
+	}
+	RejectRead(w, why.Status, why.ID, why.Err)
+}
+
+// Reject answers a request with an HTTP status and a JSON-RPC error body.
+func Reject(w http.ResponseWriter, r *http.Request, status int, message string) {
+	AbandonBody(w, r)
+	RejectRead(w, status, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
+}
+
+// RejectRead is Reject for a request whose body has been read, with the id of the message
+// in it; empty if that is unknown.
+func RejectRead(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(jsonrpc.NewError(id, e), '\n')) // a client that is gone needs no answer
+}
+
+// drainTime is how long a client may go on sending a body that nobody reads. A TCP
+// connection that is closed at once is reset, and the client may lose the answer.
+const drainTime = time.Second
+
+// AbandonBody gives up what has not been read of a request's body. Otherwise
+// net/http waits for it before it answers, and again before it closes the TCP
+// connection. HTTP/2 needs none of this: there it is one stream of many.
+func AbandonBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength == 0 || r.ProtoMajor > 1 {
+		return
+	}
+	w.Header().Set("Connection", "close")
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(drainTime)) // without deadlines the server's own count
 }

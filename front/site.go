@@ -8,65 +8,55 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // checkSite refuses requests that a web page made a browser send (MCP
 // 2025-11-25, basic/transports, security warning): a Host that is no loopback
 // name on a loopback address is DNS rebinding, and an Origin must be our own or
-// allowed. It returns an empty reason when all is well.
+// allowed. A GET of an image names no origin, only its site (Fetch Metadata, W3C).
+// http.CrossOriginProtection lets every GET pass. checkSite returns an empty reason when
+// all is well.
 func (f *Front) checkSite(r *http.Request) (reason, message string) {
-	if onLoopback(r) {
-		if host := hostname(r.Host); !isLoopbackName(host) && !contains(f.opts.AllowedHosts, host) {
-			return metrics.RejectedHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
+	if host := hostname(r.Host); onLoopback(r) && !isLoopbackName(host) && !contains(f.opts.AllowedHosts, host) {
+		return metrics.RejectedHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
+	}
+	if origins := r.Header["Origin"]; len(origins) > 0 {
+		if len(origins) > 1 || !f.originAllowed(origins[0], r.Host) {
+			return metrics.RejectedOrigin, "the Origin is not allowed: allow it by the allowed-origins option"
 		}
+		return "", ""
 	}
-	if !f.originAllowed(r) {
-		return metrics.RejectedOrigin, "the Origin is not allowed: allow it by the allowed-origins option"
-	}
-	if f.fromOtherSite(r) {
+	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") && !slices.Contains(f.opts.AllowedOrigins, "*") {
 		return metrics.RejectedOrigin, "a page of another site made the browser send this: open the address itself, or allow any origin by the allowed-origins option"
 	}
 	return "", ""
 }
 
-// fromOtherSite reports whether a page of another site made a browser send a
-// request that names no origin, as the GET of an image does (Fetch Metadata, W3C).
-func (f *Front) fromOtherSite(r *http.Request) bool {
-	if r.Header.Get("Origin") != "" { // the browser has named it, and it is allowed
-		return false
+func (f *Front) originAllowed(origin, host string) bool {
+	if contains(f.opts.AllowedOrigins, origin) {
+		return true
 	}
-	switch r.Header.Get("Sec-Fetch-Site") {
-	case "cross-site", "same-site":
-		return !slices.Contains(f.opts.AllowedOrigins, "*")
-	}
-	return false
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
 // onLoopback reports whether a request came in on a loopback address.
 func onLoopback(r *http.Request) bool {
-	switch local := r.Context().Value(http.LocalAddrContextKey).(type) {
-	case *net.TCPAddr:
-		return local.IP.IsLoopback()
-	case net.Addr:
-		return IsLoopback(local.String())
-	}
-	return false
+	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return ok && IsLoopback(local.String())
 }
 
-// IsLocal reports whether a request comes from this machine, and not by a proxy on
+// isLocal reports whether a request comes from this machine, and not by a proxy on
 // it for somebody else. A proxy that adds no header, while the gateway is not told
 // of any, cannot be noticed.
-func (f *Front) IsLocal(r *http.Request) bool {
+func (f *Front) isLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) || len(f.opts.TrustedProxies) > 0 {
 		return false
 	}
 	for name := range r.Header {
-		switch {
-		case strings.HasPrefix(name, "X-Forwarded-"), slices.Contains(proxyHeaders, name):
+		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(proxyHeaders, name) {
 			return false
 		}
 	}
@@ -76,20 +66,6 @@ func (f *Front) IsLocal(r *http.Request) bool {
 // proxyHeaders are what proxies add to a request beside X-Forwarded-….
 var proxyHeaders = []string{
 	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Cf-Ray", "Fastly-Client-Ip", "X-Original-Forwarded-For",
-}
-
-func (f *Front) originAllowed(r *http.Request) bool {
-	switch origins := r.Header["Origin"]; len(origins) {
-	case 0:
-		return true
-	case 1:
-		if contains(f.opts.AllowedOrigins, origins[0]) {
-			return true
-		}
-		u, err := url.Parse(origins[0])
-		return err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host)
-	}
-	return false
 }
 
 // setCORS lets pages of AllowedOrigins read our answers.
@@ -107,27 +83,9 @@ func (f *Front) setCORS(w http.ResponseWriter, r *http.Request, methods string) 
 	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, X-Connection-ID, WWW-Authenticate, Retry-After")
 	if r.Method == http.MethodOptions {
 		header.Set("Access-Control-Allow-Methods", methods)
-		header.Set("Access-Control-Allow-Headers", strings.Join(slices.Concat([]string{
-			"Accept", "Authorization", "Cache-Control", "Content-Type", "Last-Event-ID",
-			"MCP-Protocol-Version", "Mcp-Session-Id", "Mcp-Method", "Mcp-Name",
-		}, f.opts.ForwardHeaders, argumentHeaders(r)), ", "))
+		header.Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
 		header.Set("Access-Control-Max-Age", "600")
 	}
-}
-
-// maxArgumentHeaders bounds the headers that argumentHeaders returns.
-const maxArgumentHeaders = 64
-
-// argumentHeaders returns the headers with arguments of tools that a preflight asks for: a
-// tool of the server names them (MCP 2026-07-28, transports).
-func argumentHeaders(r *http.Request) (names []string) {
-	for name := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
-		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
-		if strings.HasPrefix(name, "Mcp-Param-") && httpguts.ValidHeaderFieldName(name) && len(names) < maxArgumentHeaders {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 func contains(list []string, value string) bool {

@@ -4,9 +4,11 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
@@ -84,35 +86,22 @@ func newFixture(t testing.TB, cfg config) *fixture {
 	return &fixture{h, b, registry, prom}
 }
 
-// count returns the value of a counter or gauge; labels as name, value.
-func (f *fixture) count(t testing.TB, name string, labels ...string) float64 {
+// count returns the value of a counter or gauge, under one reason or ("") under all.
+func (f *fixture) count(t testing.TB, name, reason string) (sum float64) {
 	t.Helper()
 	families, err := f.prom.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		sum := 0.0
-	metric:
 		for _, m := range family.GetMetric() {
-			have := map[string]string{}
-			for _, l := range m.GetLabel() {
-				have[l.GetName()] = l.GetValue()
+			of := func(l *dto.LabelPair) bool { return l.GetName() == "reason" && l.GetValue() == reason }
+			if family.GetName() == name && (reason == "" || slices.ContainsFunc(m.GetLabel(), of)) {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
-			for i := 0; i < len(labels); i += 2 {
-				if have[labels[i]] != labels[i+1] {
-					continue metric
-				}
-			}
-			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
-		return sum
 	}
-	t.Fatalf("there is no series %s", name)
-	return 0
+	return sum
 }
 
 // start serves h, wrapped by each of wraps, on a socket until the test ends.

@@ -68,19 +68,3 @@ func Example() {
 	// 202 Accepted
 	// {"jsonrpc":"2.0","id":1,"result":{"greeting":"hello"}}
 }
-
-func ExampleBearerTokens() {
-	authenticate, err := sse.BearerTokens(map[string]string{"s3cret": "alice"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	r := httptest.NewRequest(http.MethodGet, "/sse", nil)
-	_, err = authenticate(r)
-	fmt.Println(err)
-	r.Header.Set("Authorization", "Bearer s3cret")
-	fmt.Println(authenticate(r))
-	// Output:
-	// authentication required: send Authorization: Bearer <token>
-	// alice <nil>
-}

@@ -42,7 +42,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.serveSinglePath(w, r)
 		return
 	}
-	if id, ok := front.MessageID(h.messages, r.URL.Path); ok {
+	if id, ok := messageID(h.messages, r.URL.Path); ok {
 		h.serveMessage(w, r, id)
 		return
 	}
@@ -52,6 +52,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.SiteAllowed(w, r):
 		h.NotFound(w, r)
 	}
+}
+
+// messageID returns the id of the connection in the path of a message for it, which
+// begins with prefix.
+func messageID(prefix, path string) (id string, ok bool) {
+	rest, inside := strings.CutPrefix(path, prefix)
+	id, message := strings.CutSuffix(rest, "/message")
+	return id, inside && message && id != "" && !strings.Contains(id, "/")
 }
 
 // serveSinglePath takes a POST for a message, and all else for the stream.

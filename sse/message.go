@@ -40,7 +40,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	}
 	if c.State() == connstate.Closed {
 		message := "the connection is closed: open a new one with GET " + h.streamPath(r)
-		h.RefuseReceived(w, r, http.StatusNotFound, metrics.PostClosed, message)
+		h.Refuse(w, r, http.StatusNotFound, metrics.PostClosed, message)
 		return
 	}
 	c.Observe(m, r.Header.Get(front.HeaderVersion))

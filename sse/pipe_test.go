@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -25,10 +24,10 @@ type reader struct {
 	*http.Response
 	t  testing.TB
 	br *bufio.Reader
-	c  *connstate.Connection // nil when the fixture is not known
+	c  *connstate.Connection
 }
 
-// get opens a stream; the test closes its Body.
+// openStream opens a stream; the test closes its Body.
 func openStream(t testing.TB, client *http.Client, url string, f *fixture, header ...string) *reader {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -42,42 +41,24 @@ func openStream(t testing.TB, client *http.Client, url string, f *fixture, heade
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{Response: res, t: t, br: bufio.NewReader(res.Body)}
-	if res.StatusCode == http.StatusOK && f != nil {
-		r.c = <-f.backend.accepted
+	if res.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s: %d", url, res.StatusCode)
 	}
-	return r
+	return &reader{Response: res, t: t, br: bufio.NewReader(res.Body), c: <-f.backend.accepted}
 }
 
-// next reads one event that is no comment, with a bound.
+// next reads one event that is no comment.
 func (r *reader) next() event {
 	r.t.Helper()
-	type result struct {
-		e   event
-		err error
-	}
-	got := make(chan result, 1)
-	go func() {
-		for {
-			e, err := ssetest.Read(r.br)
-			if err != nil || !e.IsComment() {
-				got <- result{e, err}
-				return
-			}
+	for {
+		e, err := ssetest.Read(r.br)
+		if err != nil {
+			r.t.Fatalf("read an event: %v", err)
 		}
-	}()
-	select {
-	case g := <-got:
-		if g.err != nil {
-			r.t.Fatalf("read an event: %v", g.err)
+		if !e.IsComment() {
+			return e
 		}
-		return g.e
-	case <-time.After(time.Minute):
-		r.Body.Close()
-		<-got
-		r.t.Fatal("no event came")
 	}
-	return event{}
 }
 
 // rest reads to the end of the stream and returns its events, and how it ended.
@@ -104,17 +85,8 @@ func post(t testing.TB, client *http.Client, url, body string, header ...string)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
-		if header[i] == "Host" {
-			req.Host = header[i+1]
-		}
 		req.Header.Set(header[i], header[i+1])
 	}
-	return do(t, client, req)
-}
-
-// do sends a request and reads the whole answer.
-func do(t testing.TB, client *http.Client, req *http.Request) (*http.Response, string) {
-	t.Helper()
 	res, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)

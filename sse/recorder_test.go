@@ -1,7 +1,6 @@
 package sse_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -19,14 +18,10 @@ import (
 // reading: writes then wait as they do on a socket, until their deadline.
 type recorder struct {
 	mu       sync.Mutex
-	started  chan struct{} // closed by WriteHeader: a client may know the id from now on
 	header   http.Header
 	status   int
 	writes   []string
 	times    []time.Time // of writes
-	flushes  int
-	flushed  int // bytes that had been written at the last flush
-	bytes    int
 	deadline time.Time
 	fault    error // what writes fail with
 	stalled  bool
@@ -34,7 +29,7 @@ type recorder struct {
 }
 
 func newRecorder() *recorder {
-	return &recorder{header: http.Header{}, started: make(chan struct{}), changed: make(chan struct{})}
+	return &recorder{header: http.Header{}, changed: make(chan struct{})}
 }
 
 func (r *recorder) Header() http.Header { return r.header }
@@ -42,10 +37,7 @@ func (r *recorder) Header() http.Header { return r.header }
 func (r *recorder) WriteHeader(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.status == 0 {
-		r.status = status
-		close(r.started)
-	}
+	r.status = status
 }
 
 func (r *recorder) Write(p []byte) (int, error) {
@@ -65,7 +57,6 @@ func (r *recorder) Write(p []byte) (int, error) {
 	}
 	r.writes = append(r.writes, string(p))
 	r.times = append(r.times, time.Now())
-	r.bytes += len(p)
 	r.changedLocked()
 	return len(p), nil
 }
@@ -95,8 +86,6 @@ func (r *recorder) changedLocked() {
 func (r *recorder) FlushError() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.flushes++
-	r.flushed = r.bytes
 	return r.fault
 }
 
@@ -122,11 +111,7 @@ func (r *recorder) fail(err error) { r.set(func() { r.fault = err }) }
 func (r *recorder) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var b bytes.Buffer
-	for _, w := range r.writes {
-		b.WriteString(w)
-	}
-	return b.String()
+	return strings.Join(r.writes, "")
 }
 
 var errGone = errors.New("connection reset by peer")

@@ -67,7 +67,7 @@ func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, why *front.Refusal) {
 	h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
 	front.AbandonBody(w, r)
-	front.RejectRead(w, why.Status, why.Err)
+	front.RejectRead(w, why.Status, why.ID, why.Err)
 }
 
 // resume attaches a GET to the stream that it is for: after the event whose id the client

@@ -41,7 +41,8 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 		refusal = checkSingle(r)
 	}
 	if refusal != nil {
-		h.RefuseUnread(w, r, refusal)
+		refusal.Unread = true
+		h.RefuseMessage(w, r, refusal)
 		return
 	}
 	id := r.Header.Get(headerSession)
@@ -203,7 +204,7 @@ func (h *Handler) adopt(w http.ResponseWriter, r *http.Request, principal, id st
 // refuseUnknown answers a request for a session that is not there: 404 makes a client
 // initialize again (MCP 2025-11-25, transports, session management).
 func (h *Handler) refuseUnknown(w http.ResponseWriter, r *http.Request) {
-	h.RefuseReceived(w, r, http.StatusNotFound, metrics.PostUnknownConnection, unknownSession)
+	h.Refuse(w, r, http.StatusNotFound, metrics.PostUnknownConnection, unknownSession)
 }
 
 const unknownSession = "no such session: initialize again, without Mcp-Session-Id"

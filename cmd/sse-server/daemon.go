@@ -242,16 +242,12 @@ func (e *endpoint) serve() error {
 	return e.server.Serve(e.listener)
 }
 
-// url returns the address with a host that a client on this machine can use.
-func (e *endpoint) url() string {
-	scheme, at := "http://", e.listener.Addr().String()
+// scheme is http or https.
+func (e *endpoint) scheme() string {
 	if e.cert != "" {
-		scheme = "https://"
+		return "https"
 	}
-	if host, port, err := net.SplitHostPort(at); err == nil && isUnspecified(host) {
-		at = net.JoinHostPort("localhost", port)
-	}
-	return scheme + at
+	return "http"
 }
 
 // discard closes a daemon that was only built to check its configuration.

@@ -12,14 +12,23 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// listener is the stream of one subscriptions/listen.
+// listener is the stream of one subscriptions/listen. Guarded by link.mu, but for the
+// fields above it.
 type listener struct {
-	queue
-	id json.RawMessage // of the request
+	id      json.RawMessage // of the request
+	changed chan struct{}   // has room for one: there is something to take
 
-	// Guarded by link.mu:
-	lists stateless.Filter
-	over  bool // the connection is closed, or the client too slow
+	lists  stateless.Filter
+	notes  [][]byte
+	queued int
+	over   bool // the connection is closed, or the client too slow
+}
+
+func (s *listener) signal() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
 }
 
 // end ends the stream. The caller holds link.mu.
@@ -45,7 +54,7 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 		return why
 	}
 	defer h.pool.release(l, false)
-	s := &listener{id: json.RawMessage(q.ID), queue: newQueue(l)}
+	s := &listener{id: json.RawMessage(q.ID), changed: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(a.r.Context())
 	defer cancel()
 	var honoured stateless.Filter
@@ -71,9 +80,13 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 
 // relay writes the changes until the client goes or the connection ends.
 func (l *link) relay(a *reply, s *listener) {
-	for {
+	beats, stop := a.beats()
+	defer stop()
+	for !a.over() {
 		l.mu.Lock()
-		notes, over := s.takeLocked(), s.over
+		notes, over := s.notes, s.over
+		s.notes = nil
+		l.hold(&s.queued, -s.queued)
 		l.mu.Unlock()
 		for _, n := range notes {
 			a.event(n)
@@ -83,8 +96,12 @@ func (l *link) relay(a *reply, s *listener) {
 			a.result(stateless.Complete(mcp.MethodListen, jsonrpc.SetMember(json.RawMessage("{}"), meta, "_meta"), l.info()))
 			return
 		}
-		if !a.wait(s.changed, nil) {
-			return
+		a.flush()
+		select {
+		case <-s.changed:
+		case <-beats:
+			a.beat()
+		case <-a.r.Context().Done():
 		}
 	}
 }
@@ -149,7 +166,7 @@ func uriParams(uri string) json.RawMessage {
 func (l *link) unsubscribe(s *listener, uris []string) {
 	l.mu.Lock()
 	delete(l.listeners, s)
-	s.takeLocked()
+	l.hold(&s.queued, -s.queued)
 	l.mu.Unlock()
 	for _, uri := range uris {
 		err := l.inTurn(context.Background(), func(ctx context.Context) error { // its client is gone

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 )
 
 // maxFileBytes bounds the configuration file; a larger one is a mistake.
@@ -32,7 +30,7 @@ var routes = []string{"sse", "healthz", "readyz", "metrics", "connections"}
 // and adds the servers of the file.
 //
 // It takes scalars as they are written: YAML would turn the version number 1.10 into 1.1.
-func (c *Config) readFile() error {
+func (c *Config) readFile(flags []*kong.Flag) error {
 	if c.Config == "" {
 		return nil
 	}
@@ -41,27 +39,32 @@ func (c *Config) readFile() error {
 		return fmt.Errorf("config: %w", err)
 	}
 	tree, err := parser.ParseBytes(data, 0)
-	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
-		return c.at(syntax.GetToken(), "%s", syntax.GetMessage())
-	}
+	var syntax yaml.Error
 	switch {
+	case errors.As(err, &syntax): // not its whole text, which has an excerpt: that may show a secret
+		return c.at(syntax.GetToken().Position.Line, syntax.GetToken().Position.Column, syntax.GetMessage())
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.Config, err)
 	case len(tree.Docs) > 1:
 		return fmt.Errorf("%s: want one YAML document", c.Config)
-	case len(tree.Docs) == 0:
+	case len(tree.Docs) == 0 || tree.Docs[0].Body == nil:
 		return nil
 	}
-	if err := c.readOptions(&c.Server, tree.Docs[0].Body); err != nil {
+	if _, comment := tree.Docs[0].Body.(*ast.CommentGroupNode); comment {
+		return nil
+	}
+	flags = slices.DeleteFunc(slices.Clone(flags), func(f *kong.Flag) bool { return f.Tag.Has("only") || f.Name == "config" })
+	var servers *ast.MappingValueNode
+	err = c.readOptions(&c.Server, flags, tree.Docs[0].Body, func(pair *ast.MappingValueNode) bool {
+		if pair.Key.GetToken().Value == serversKey {
+			servers = pair
+		}
+		return servers == pair
+	})
+	if err != nil || servers == nil || isNull(servers.Value) {
 		return err
 	}
-	all, _ := mappingOf(tree.Docs[0].Body)
-	for _, pair := range all {
-		if pair.Key.GetToken().Value == serversKey {
-			return c.readServers(pair.Value)
-		}
-	}
-	return nil
+	return c.readServers(servers)
 }
 
 // readLimited reads a file that must not be larger than limit bytes.
@@ -82,27 +85,34 @@ func readLimited(path string, limit int64) ([]byte, error) {
 }
 
 // at returns an error about a place in the file.
-func (c *Config) at(place *token.Token, format string, args ...any) error {
-	return fmt.Errorf("%s:%d:%d: %s", c.Config, place.Position.Line, place.Position.Column, fmt.Sprintf(format, args...))
+func (c *Config) at(line, column int, message string) error {
+	return fmt.Errorf("%s:%d:%d: %s", c.Config, line, column, message)
 }
 
-// readServers adds the entries of the key servers: what c has for all, with the options of
+// wrong returns an error about a node.
+func (c *Config) wrong(node ast.Node, format string, args ...any) error {
+	position := node.GetToken().Position
+	return c.at(position.Line, position.Column, fmt.Sprintf(format, args...))
+}
+
+// readServers adds an entry of the key servers: what c has for all, with the options of
 // the entry.
-func (c *Config) readServers(node ast.Node) error {
-	entries, ok := mappingOf(node)
+func (c *Config) readServers(node *ast.MappingValueNode) error {
+	entries, ok := mappingOf(node.Value)
 	if !ok {
-		return c.at(node.GetToken(), "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}")
+		return c.wrong(node.Value, "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}")
 	}
 	for _, entry := range entries {
 		s := c.Server
 		s.Name, s.Command, s.given = entry.Key.GetToken().Value, nil, map[string]string{}
 		if slices.Contains(routes, s.Name) {
-			return c.at(entry.Key.GetToken(), "servers.%s: want another name: /%s is a route of sse-server", s.Name, s.Name)
+			return c.wrong(entry.Key, "servers.%s: want another name: /%s is a route of sse-server", s.Name, s.Name)
 		}
-		if _, err := newParser(&s, &s); err != nil {
+		model, err := newParser(&s)
+		if err != nil {
 			return err
 		}
-		if err := c.readOptions(&s, entry.Value); err != nil {
+		if err := c.readOptions(&s, model.Model.Flags, entry.Value, nil); err != nil {
 			return err
 		}
 		c.Servers = append(c.Servers, &s)
@@ -110,50 +120,47 @@ func (c *Config) readServers(node ast.Node) error {
 	return nil
 }
 
-// readOptions sets the options of s that a mapping has.
-func (c *Config) readOptions(s *Server, node ast.Node) error {
-	options, ok := mappingOf(node)
-	if !ok {
-		return c.at(node.GetToken(), "want a mapping of option names to values")
+// readOptions sets the options of s that a mapping has. It leaves the pairs for which
+// own returns true.
+func (c *Config) readOptions(s *Server, flags []*kong.Flag, node ast.Node, own func(*ast.MappingValueNode) bool) error {
+	pairs, ok := mappingOf(node)
+	if !ok && !isNull(node) {
+		return c.wrong(node, "want a mapping of option names to values")
 	}
-	for _, option := range options {
-		key, value := option.Key.GetToken().Value, option.Value
-		i := slices.IndexFunc(s.flags, func(f *kong.Flag) bool { return f.Name == key && isKey(f) })
-		switch _, isNull := value.(*ast.NullNode); {
-		case key == serversKey && s.Name == "":
-			continue
-		case i < 0 && key != commandKey:
-			return c.at(option.Key.GetToken(), "%s", unknownKey(key, s.Name))
-		case isNull || s.given[key] != "":
+	for _, pair := range pairs {
+		key := pair.Key.GetToken().Value
+		if own != nil && own(pair) {
 			continue
 		}
-		separator := ""
-		if i >= 0 {
-			separator = s.flags[i].Tag.Get("pairs")
+		i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == key })
+		if i < 0 && key != commandKey {
+			return c.wrong(pair.Key, "%s", unknownKey(key, s.Name))
 		}
-		texts, err := textsOf(value, separator)
+		if isNull(pair.Value) || s.given[key] != "" && s.Name == "" {
+			continue
+		}
+		value, err := valueOf(pair.Value)
 		if err != nil {
-			return c.at(value.GetToken(), "%s: %v", key, err)
+			return c.wrong(pair.Value, "%s: %v", key, err)
 		}
-		place := c.at(value.GetToken(), "%s", key).Error()
-		switch _, isList := value.(*ast.SequenceNode); {
-		case key != commandKey && isList && s.flags[i].Target.Kind() != reflect.Slice:
-			return fmt.Errorf("%s: want one value", place)
+		position := pair.Value.GetToken().Position
+		place := fmt.Sprintf("%s:%d:%d: %s", c.Config, position.Line, position.Column, key)
+		switch list, isList := value.([]any); {
 		case key != commandKey:
-			if err := s.set(s.flags[i], texts, place); err != nil {
+			if err := s.set(flags[i], value, place); err != nil {
 				return err
 			}
-		case !isList || len(texts) == 0:
-			return c.at(value.GetToken(), "command: want a list of the program and its arguments, such as [npx, -y, server]")
+		case !isList || len(list) == 0:
+			return c.wrong(pair.Value, "command: want a list of the program and its arguments, such as [npx, -y, server]")
 		case len(s.Command) == 0: // else it is given after --
-			s.Command, s.given[commandKey] = texts, place
+			for _, word := range list {
+				s.Command = append(s.Command, word.(string))
+			}
+			s.given[commandKey] = place
 		}
 	}
 	return nil
 }
-
-// isKey reports whether an option can be a key of the file.
-func isKey(flag *kong.Flag) bool { return !flag.Tag.Has("only") && flag.Name != "config" }
 
 // unknownKey returns what to say of a key that is no option of the section: of the server
 // with a name, or of the top level.
@@ -167,50 +174,54 @@ func unknownKey(key, server string) string {
 	return fmt.Sprintf("unknown key %q; see sse-server --help", key)
 }
 
-// mappingOf returns the pairs of a mapping, or of nothing.
+func isNull(node ast.Node) bool {
+	_, null := node.(*ast.NullNode)
+	return node == nil || null
+}
+
+// mappingOf returns the pairs of a mapping.
 func mappingOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	switch node := node.(type) {
 	case *ast.MappingNode:
 		return node.Values, true
 	case *ast.MappingValueNode:
 		return []*ast.MappingValueNode{node}, true
-	case nil, *ast.NullNode, *ast.CommentGroupNode:
-		return nil, true
 	}
 	return nil, false
 }
 
-// textsOf returns a scalar, the entries of a list, or the pairs of a mapping with the
-// separator between name and value.
-func textsOf(node ast.Node, separator string) ([]string, error) {
+// valueOf returns a scalar as string, a sequence as []any of strings, and a mapping as
+// map[string]string.
+func valueOf(node ast.Node) (any, error) {
 	if text, ok := scalarText(node); ok {
-		return []string{text}, nil
+		return text, nil
 	}
-	var names []string
-	var values []ast.Node
-	pairs, isMapping := mappingOf(node)
-	list, isList := node.(*ast.SequenceNode)
-	switch {
-	case isMapping && separator != "":
+	if pairs, ok := mappingOf(node); ok {
+		mapping := map[string]string{}
 		for _, pair := range pairs {
-			names, values = append(names, pair.Key.GetToken().Value+separator), append(values, pair.Value)
+			text, ok := scalarText(pair.Value)
+			if !ok {
+				return nil, errors.New("want plain values in the mapping")
+			}
+			mapping[pair.Key.GetToken().Value] = text
 		}
-	case isList:
-		names, values = make([]string, len(list.Values)), list.Values
-	default:
+		return mapping, nil
+	}
+	sequence, ok := node.(*ast.SequenceNode)
+	if !ok {
 		return nil, fmt.Errorf("a YAML %s is not supported here", strings.ToLower(node.Type().String()))
 	}
-	for i, value := range values {
-		text, ok := scalarText(value)
+	list := []any{}
+	for _, entry := range sequence.Values {
+		text, ok := scalarText(entry)
 		if !ok {
-			return nil, errors.New("want plain values")
+			return nil, errors.New("want plain values in the list")
 		}
-		names[i] += text
+		list = append(list, text)
 	}
-	return names, nil
+	return list, nil
 }
 
-// scalarText returns a scalar as it is written.
 func scalarText(node ast.Node) (string, bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:

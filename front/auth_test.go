@@ -1,0 +1,70 @@
+package front_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/front"
+)
+
+func TestBearerTokens(t *testing.T) {
+	authenticate, err := front.BearerTokens(map[string]string{"token": "someone", "öther-tök€n": "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newTransport(t, front.Options{Authenticate: authenticate})
+	const missing, invalid = `Bearer realm="mcp-sse"`, `Bearer realm="mcp-sse", error="invalid_token"`
+	for _, test := range []struct{ authorization, challenge string }{
+		{"", missing},
+		{"Bearer token", ""},
+		{"BEARER  token ", ""},
+		{"Bearer öther-tök€n", ""},
+		{"Bearer", invalid},
+		{"Bearer toke", invalid},
+		{"Bearer token2", invalid},
+		{"Bearer TOKEN", invalid},
+		{"Bearer token, Bearer x", invalid},
+		{"Basic dG9rZW46dG9rZW4=", invalid},
+		{"token", invalid},
+		{"Bearer\ttoken", invalid},
+		{"Bearer " + strings.Repeat("x", 1<<16), invalid},
+	} {
+		want := 200
+		if test.challenge != "" {
+			want = 401
+		}
+		w := ask(h, "", http.MethodGet, "/t?access_token=token", "", "Authorization", test.authorization) // a token in the query is none
+		if w.Code != want || w.Header().Get("WWW-Authenticate") != test.challenge || len(w.Body.String()) > 200 {
+			t.Errorf("Authorization %.40q: got %d %.200s, challenge %q, want %q",
+				test.authorization, w.Code, w.Body, w.Header().Get("WWW-Authenticate"), test.challenge)
+		}
+	}
+	if w := ask(h, "", http.MethodGet, "/t", "", "Authorization", "Bearer wrong", "Authorization", "Bearer token"); w.Code != 401 {
+		t.Errorf("two headers: got %d", w.Code)
+	}
+	for _, tokens := range []map[string]string{nil, {"": "nobody"}, {"a": "x", "": "y"}} {
+		if _, err := front.BearerTokens(tokens); err == nil {
+			t.Errorf("%v: no error", tokens)
+		}
+	}
+}
+
+// Only an AuthError is for the client; what else goes wrong is not.
+func TestErrorsOfAuthentication(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("check token: %w", &front.AuthError{Message: "the token has expired"}), "the token has expired"},
+		{errors.New("dial 10.0.0.7: refused"), "not authenticated"},
+	} {
+		h := newTransport(t, front.Options{Authenticate: func(*http.Request) (string, error) { return "", test.err }})
+		w := ask(h, "", http.MethodGet, "/t", "")
+		if got := message(w.Body.String()); w.Code != http.StatusUnauthorized || got != test.want {
+			t.Errorf("%v: got %d %q, want %q", test.err, w.Code, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package front_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// transport has one route, /t, that takes GET and POST.
+type transport struct {
+	*front.Front
+	hold func(n, held int) error
+	prom *prometheus.Registry
+	log  *bytes.Buffer
+}
+
+func newTransport(t testing.TB, opts front.Options) *transport {
+	t.Helper()
+	h := &transport{prom: metrics.NewRegistry(), log: new(bytes.Buffer), hold: func(int, int) error { return nil }}
+	opts.Metrics = metrics.New(h.prom)
+	opts.Served = []string{"/t"}
+	opts.Logger = slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	var err error
+	if h.Front, err = front.New(opts); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *transport) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.URL.Path, "/t") {
+		if h.SiteAllowed(w, r) {
+			h.NotFound(w, r)
+		}
+		return
+	}
+	served := r.Method == http.MethodGet || r.Method == http.MethodPost
+	_, ok := h.Admit(w, r, served, front.Route{Methods: "GET, POST", CORS: "GET, POST", Transport: "a test"})
+	if !ok || r.Method == http.MethodGet {
+		return
+	}
+	body, why := h.ReadBody(w, r, h.hold)
+	if why == nil {
+		_, why = front.ParseMessage(body.Bytes)
+	}
+	if why != nil {
+		h.RefuseMessage(w, r, why)
+	}
+}
+
+// count returns the number of refusals for a reason.
+func (h *transport) count(t testing.TB, method, reason string) float64 {
+	t.Helper()
+	name := "mcp_sse_connections_rejected_total"
+	if method == http.MethodPost {
+		name = "mcp_sse_posts_rejected_total"
+	}
+	families, err := h.prom.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if family.GetName() == name && label.GetName() == "reason" && label.GetValue() == reason {
+					return m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// ask sends a request to h as if it had come in on a local address; header as name, value.
+func ask(h http.Handler, local, method, target, body string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Host = "localhost"
+	if local != "" {
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, address(local)))
+	}
+	for i := 0; i < len(header); i += 2 {
+		if header[i] == "Host" {
+			r.Host = header[i+1]
+			continue
+		}
+		r.Header.Add(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// address is a net.Addr of no type that net knows.
+type address string
+
+func (address) Network() string  { return "test" }
+func (a address) String() string { return string(a) }
+
+var _ net.Addr = address("")
+
+// message returns the text of the JSON-RPC error in a body; "" if there is none.
+func message(body string) string {
+	var answer struct {
+		JSONRPC string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Error   struct {
+			Code    int
+			Message string
+		}
+	}
+	if json.Unmarshal([]byte(body), &answer) != nil || answer.JSONRPC != "2.0" || string(answer.ID) != "null" || answer.Error.Code >= 0 {
+		return ""
+	}
+	return answer.Error.Message
+}
+
+// Each client that gets 401, 403, 404 or 405 is in the log and in a metric.
+func TestRefusedClientsLeaveATrace(t *testing.T) {
+	const id = "0d9f3a52-7a0f-4f6e-8f0a-5f3c2b1a0e77"
+	authenticate, err := front.BearerTokens(map[string]string{"token": "someone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		method, target string
+		header         []string
+		status         int
+		reason, path   string
+	}{
+		{"GET", "/t", nil, 401, "auth", "/t"},
+		{"POST", "/t/" + id + "/message", nil, 401, "auth", "/t/0d9f3a52…/message"},
+		{"GET", "/elsewhere", []string{"Host", "evil.example"}, 403, "host", "/elsewhere"},
+		{"POST", "/t", []string{"Host", "evil.example"}, 403, "host", "/t"},
+		{"GET", "/t?key=secret", []string{"Origin", "https://evil.example"}, 403, "origin", "/t"},
+		{"GET", "/mcp", nil, 404, "not_found", "/mcp"},
+		{"POST", "/x/" + id + "?key=secret", nil, 404, "not_found", "/x/0d9f3a52…"},
+		{"GET", "/" + strings.Repeat("a/", 400), nil, 404, "not_found", "/" + strings.Repeat("a/", 400)[:127]},
+		{"DELETE", "/t", []string{"Authorization", "Bearer token"}, 405, "method", "/t"},
+	} {
+		h := newTransport(t, front.Options{Authenticate: authenticate})
+		w := ask(h, "127.0.0.1:1", tt.method, tt.target, "", tt.header...)
+		want := fmt.Sprintf("level=WARN msg=\"client refused\" reason=%s status=%d method=%s remote=192.0.2.1 path=%s err=%q\n",
+			tt.reason, tt.status, tt.method, tt.path, message(w.Body.String()))
+		if w.Code != tt.status || h.log.String() != want {
+			t.Errorf("%s %.40s: got %d %s, and the log\n%swant %d and\n%s", tt.method, tt.target, w.Code, w.Body, h.log, tt.status, want)
+		}
+		if n := h.count(t, tt.method, tt.reason); n != 1 {
+			t.Errorf("%s %.40s: counted %v under %s, want 1", tt.method, tt.target, n, tt.reason)
+		}
+		if allow := w.Header().Get("Allow"); tt.status == 405 && allow != "GET, POST" {
+			t.Errorf("got Allow %q", allow)
+		}
+	}
+}
+
+// A client that is refused again and again does not fill the log, nor hide one
+// that is refused for another reason; the metric counts all.
+func TestRefusalsAreLoggedAtALimitedRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newTransport(t, front.Options{})
+		for range 100 {
+			ask(h, "", http.MethodGet, "/wrong", "")
+		}
+		ask(h, "", http.MethodPut, "/t", "")
+		time.Sleep(time.Second)
+		ask(h, "", http.MethodGet, "/wrong", "")
+		lines := strings.Split(strings.TrimSpace(h.log.String()), "\n")
+		if len(lines) != 7 || !strings.Contains(lines[5], "reason=method") || !strings.HasSuffix(lines[6], "suppressed=95") {
+			t.Errorf("got the log\n%s", h.log)
+		}
+		if n := h.count(t, http.MethodGet, "not_found"); n != 101 {
+			t.Errorf("counted %v, want 101", n)
+		}
+	})
+}
+
+func TestRefusedConnections(t *testing.T) {
+	h := newTransport(t, front.Options{})
+	for reason, want := range map[string]int{
+		metrics.RejectedMaxConnections: 503, metrics.RejectedBudget: 503, metrics.RejectedDraining: 503,
+		metrics.RejectedPerIP: 429, metrics.RejectedRate: 429,
+	} {
+		w := httptest.NewRecorder()
+		limit := &connstate.LimitError{Reason: reason, Message: "a limit", RetryAfter: 1500 * time.Millisecond}
+		h.RefuseConnection(w, httptest.NewRequest(http.MethodGet, "/t", nil), fmt.Errorf("open: %w", limit))
+		if after := w.Header().Get("Retry-After"); w.Code != want || after != "2" || message(w.Body.String()) != "a limit" {
+			t.Errorf("%s: got %d %s, Retry-After %q, want %d", reason, w.Code, w.Body, after, want)
+		}
+	}
+}
