@@ -4,8 +4,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 )
@@ -113,30 +111,4 @@ func (bad badServer) assert(t *testing.T, got response) {
 	if got.Error == nil || !slices.ContainsFunc(bad.reasons, got.Error.names) {
 		t.Errorf("the call = %+v (error %v), want an error that names one of %v", got.Result, got.Error, bad.reasons)
 	}
-}
-
-// What a server says in the name of another client's request in flight is that
-// request's answer, which nobody can see through. But it is no more than that: one
-// answer to one request, and the call that it was stolen from gets its timeout.
-func TestAnswerForAnotherClientEndsWithThatRequest(t *testing.T) {
-	t.Parallel()
-	g := startGateway(t, slices.Concat([]string{"--sessions", "shared", "--request-timeout", "3s"}, fake(t))...)
-	victim, thief := openStream(t, g.url), openStream(t, g.url)
-	reached := filepath.Join(t.TempDir(), "reached")
-	victim.accepted(requestJSON("1", "tools/call", callParams("hang", fmt.Sprintf(`{"file":%q}`, reached))))
-	g.eventually("the call reaches the server", func() bool {
-		_, err := os.Stat(reached)
-		return err == nil
-	})
-	got := thief.request("1", "tools/call", callParams("misbehave", `{"how":"steal"}`))
-	if got.Error == nil || !got.Error.names("timeout") {
-		t.Errorf("the call that was not answered = %+v (error %v), want timeout", got.Result, got.Error)
-	}
-	victim.await("response to 1", answers("message", "1"))
-	for id := 2; id <= 20; id++ {
-		assertEchoes(t, victim, id, "victim")
-		assertEchoes(t, thief, id, "thief")
-	}
-	assertEachAnsweredOnce(t, victim)
-	assertEachAnsweredOnce(t, thief)
 }

@@ -71,7 +71,7 @@ func chaosConfigurations() map[string]func(c *chaosRun) (flags []string, servers
 }
 
 // quickChaos are the configurations of make test.
-var quickChaos = map[string]bool{"dedicated": true, "three shared": true, "Streamable HTTP": true}
+var quickChaos = map[string]bool{"dedicated": true, "shared, few": true, "Streamable HTTP": true}
 
 // child is the command line of a chaotic server.
 func (c *chaosRun) child() []string {

@@ -100,26 +100,3 @@ func assertSessionLost(t *testing.T, k kind, err error) {
 		t.Errorf("the call that lost its server: %v, want session_lost named", got)
 	}
 }
-
-// The same with a real server, whose progress notification tells that the call
-// has reached it.
-func TestEverythingServerKilledDuringACall(t *testing.T) {
-	t.Parallel()
-	g := startGateway(t, everything(t)...)
-	s := openStream(t, g.url)
-	s.accepted(requestJSON("1", "tools/call", `{"name":"trigger-long-running-operation",`+
-		`"arguments":{"duration":60,"steps":600},"_meta":{"progressToken":"mine"}}`))
-	s.await("progress", func(e event) bool { return e.Name == "message" && hasMethod(e, "notifications/progress") })
-	child := g.children()
-	if len(child) != 1 {
-		t.Fatalf("children = %v, want one", child)
-	}
-	kill(t, g, child[0].pid)
-	lost := parseResponse(t, s.await("response to 1", answers("message", "1")).Data)
-	if lost.Error == nil || !lost.Error.names("session_lost") {
-		t.Errorf("the call that lost its server = %+v (error %v), want session_lost", lost.Result, lost.Error)
-	}
-	if got := s.call("2", "echo", `{"message":"next"}`); got != "Echo: next" {
-		t.Errorf("echo = %q, want Echo: next", got)
-	}
-}

@@ -55,9 +55,6 @@ type fakeMessage struct {
 //	capabilities    answers the client capabilities of its initialize
 //	hang {file}     creates the file and never answers
 //	crash           ends the process with code 3
-//	cursed          the same, and is annotated readOnlyHint
-//	fragile, solid {file}  end it too, unless the file exists, which they create:
-//	                the second time they answer; solid is annotated idempotentHint
 //	ask {how}       sends the client a request of that method, answers its reply
 //	misbehave {how} see hostile_test.go
 func fakeServer(args []string, in io.Reader, out io.Writer) int {
@@ -68,8 +65,6 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
 	farewell := flags.String("farewell", "", "when the input ends, take 300 ms and create this file with the process number after its name")
 	fork := flags.Bool("fork", false, "start a process that outlives this one")
-	crashOn := flags.String("crash-on", "", "end at the first request of this method, unless the file of --crash-mark exists, which it creates")
-	crashMark := flags.String("crash-mark", "", "see --crash-on")
 	_ = flags.Parse(args) // ExitOnError
 	if *exit {
 		fmt.Fprintln(os.Stderr, "fake server: ending at once")
@@ -85,7 +80,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 		}
 	}
 	time.Sleep(*startDelay) // what is played here is a slow program
-	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent, crashOn: *crashOn, crashMark: *crashMark})
+	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent})
 	if *farewell != "" {
 		time.Sleep(300 * time.Millisecond)
 		if err := os.WriteFile(fmt.Sprint(*farewell, os.Getpid()), nil, 0o600); err != nil {
@@ -100,12 +95,10 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 
 // fakeState is the fake server's memory.
 type fakeState struct {
-	out                lockedWriter
-	silent             bool
-	crashOn, crashMark string
-	capabilities       json.RawMessage
-	hanging            json.RawMessage // the last call of hang
-	asking             json.RawMessage // the call of ask that waits for a reply; one at a time
+	out          lockedWriter
+	silent       bool
+	capabilities json.RawMessage
+	asking       json.RawMessage // the call of ask that waits for a reply; one at a time
 }
 
 // lockedWriter writes each message in one piece, whoever writes.
@@ -143,9 +136,6 @@ func serveFake(in io.Reader, f *fakeState) int {
 }
 
 func (f *fakeState) serve(m fakeMessage, line string) {
-	if m.Method == f.crashOn && first(f.crashMark) {
-		os.Exit(3)
-	}
 	switch {
 	case m.Method == "initialize":
 		f.capabilities = m.Params.Capabilities
@@ -160,16 +150,6 @@ func (f *fakeState) serve(m fakeMessage, line string) {
 	if result := fakeResult(m, line, f); result != "" {
 		f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
 	}
-}
-
-// first reports whether the file did not exist; now it does.
-func first(file string) bool {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return false
-	}
-	_ = f.Close() // nothing was written
-	return true
 }
 
 // fakeResult returns the result or error member of the answer, "" for none.
@@ -190,16 +170,11 @@ func fakeResult(m fakeMessage, line string, f *fakeState) string {
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
 
-// fakeTools returns the tools, as JSON. The first ones promise that repeating
-// them is harmless.
+// fakeTools returns the tools, as JSON. echo may be repeated.
 func fakeTools() []string {
 	const tool = `{"name":%q,"inputSchema":{"type":"object"},"annotations":%s}`
-	all := []string{
-		fmt.Sprintf(tool, "echo", `{"readOnlyHint":true}`),
-		fmt.Sprintf(tool, "solid", `{"idempotentHint":true}`),
-		fmt.Sprintf(tool, "cursed", `{"readOnlyHint":true}`),
-	}
-	for _, name := range []string{"pid", "wire", "hang", "crash", "capabilities", "fragile", "ask", "misbehave"} {
+	all := []string{fmt.Sprintf(tool, "echo", `{"readOnlyHint":true}`)}
+	for _, name := range []string{"pid", "wire", "hang", "crash", "capabilities", "ask", "misbehave"} {
 		all = append(all, fmt.Sprintf(tool, name, `{}`))
 	}
 	return all
@@ -216,18 +191,12 @@ func fakeCall(m fakeMessage, line string, f *fakeState) string {
 	case "capabilities":
 		text = string(f.capabilities)
 	case "hang":
-		f.hanging = m.ID
 		if err := os.WriteFile(m.Params.Arguments.File, nil, 0o600); err != nil {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
 		}
 		return ""
-	case "crash", "cursed":
+	case "crash":
 		os.Exit(3)
-	case "fragile", "solid":
-		if first(m.Params.Arguments.File) {
-			os.Exit(3)
-		}
-		text = "survived"
 	default:
 		return `"error":{"code":-32602,"message":"unknown tool"}`
 	}

@@ -17,7 +17,6 @@ import (
 //	twice      answers, and once more with "again"
 //	strangers  answers that nobody asked for come first
 //	ahead      answers the next 50 requests before they are there
-//	steal      gives the answer to the last call of hang, and so to another client
 //	null       answers with the id null, and so nobody
 //	late       answers after 3 s
 //	both       answers with a result and an error
@@ -33,7 +32,6 @@ import (
 //	mute       closes stdout and lives on
 //	flood      sends 10,000 notifications a second for 2 s, answers meanwhile
 //	lines      sends 20,000 lines that are JSON but no JSON-RPC, then answers
-//	overlong   sends a notification of 17 MB, then answers
 //	frozen     reads nothing more and answers nothing more
 func (f *fakeState) misbehave(m fakeMessage) {
 	done := answerOf(m.ID, "done")
@@ -52,8 +50,6 @@ func (f *fakeState) misbehave(m fakeMessage) {
 			}
 		}
 		f.out.printf("%s", done)
-	case "steal":
-		f.out.printf("%s", answerOf(f.hanging, "stolen"))
 	case "null":
 		f.out.printf("%s", answerOf(json.RawMessage("null"), "done"))
 	case "late":
@@ -102,8 +98,6 @@ func (f *fakeState) misbehaveBeside(how string) {
 		for n := range 20_000 {
 			f.out.printf(`{"level":"info","n":%d}`+"\n", n)
 		}
-	case "overlong":
-		f.out.printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"%s"}}`+"\n", strings.Repeat("x", 17<<20))
 	case "mute":
 		_ = os.Stdout.Close() // what comes after fails, and nobody sees it
 	case "frozen":

@@ -18,7 +18,6 @@ func TestStreamsStayAliveWhenIdle(t *testing.T) {
 		}
 	}
 	s := openStream(t, g.url)
-	r := openReader(t, g.url+"?event=mcp-response")
 	comments := 0
 	s.await("five heartbeats", func(e event) bool {
 		if e.IsComment() {
@@ -29,8 +28,6 @@ func TestStreamsStayAliveWhenIdle(t *testing.T) {
 	if got := s.call("1", "echo", `{"message":"m"}`); got != "m" {
 		t.Errorf("echo = %q, want m", got)
 	}
-	r.post(requestJSON("1", "ping", "{}"))
-	r.await("response to ping", func(m response) bool { return string(m.ID) == "1" })
 	for k, c := range clients {
 		if got := mustCall(t, c, "echo", map[string]any{"message": k.name}); got != k.name {
 			t.Errorf("%s: echo = %q", k.name, got)

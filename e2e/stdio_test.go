@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -139,22 +138,6 @@ func TestStdioEndsWithItsParent(t *testing.T) {
 			t.Errorf("process %d outlived the parent", p.pid)
 		}
 	}
-}
-
-func TestStdioParallelCallsEachGetTheirAnswer(t *testing.T) {
-	t.Parallel()
-	a := startAgent(t, append([]string{"--sessions", "shared"}, fake(t)...)...)
-	var calls sync.WaitGroup
-	for i := range 50 {
-		calls.Go(func() {
-			want := strconv.Itoa(i)
-			result, err := a.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"message": want}})
-			if err != nil || result.Content[0].(*mcp.TextContent).Text != want {
-				t.Errorf("call %d: got %+v, %v", i, result, err)
-			}
-		})
-	}
-	calls.Wait()
 }
 
 func TestStdioForTypeScript(t *testing.T) {

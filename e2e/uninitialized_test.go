@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -14,21 +15,25 @@ func TestReaderOfMCPResponsesNeverInitializes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := startGateway(t)
-			r := openReader(t, g.url+query)
-			hello := r.await("the synthetic initialize", isAutoInitialize)
+			s := openStream(t, g.url+query)
+			hello := parseResponse(t, s.await("the synthetic initialize", isAutoInitialize).Data)
 			if hello.Error != nil || hello.Result.ServerInfo.Name == "" {
 				t.Errorf("synthetic initialize = %+v (error %v), want a result with serverInfo", hello.Result, hello.Error)
 			}
 			for id := range 3 {
 				id := fmt.Sprint(id)
-				r.post(requestJSON(id, "tools/call", callParams("echo", `{"message":"m`+id+`"}`)))
-				got := r.await("response to "+id, func(m response) bool { return string(m.ID) == id })
-				if text := got.text(t); text != "m"+id {
+				s.accepted(requestJSON(id, "tools/call", callParams("echo", `{"message":"m`+id+`"}`)))
+				got := s.await("response to "+id, answers("mcp-response", id))
+				if text := parseResponse(t, got.Data).text(t); text != "m"+id {
 					t.Errorf("echo = %q, want m%s", text, id)
 				}
 			}
 		})
 	}
+}
+
+func isAutoInitialize(e event) bool {
+	return e.Name == "mcp-response" && strings.Contains(e.Data, `"id":"auto-initialize-`)
 }
 
 func TestTypeScriptTransportCallsWithoutInitialize(t *testing.T) {

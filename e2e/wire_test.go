@@ -6,11 +6,6 @@ import (
 	"testing"
 )
 
-func hasMethod(e event, method string) bool {
-	var m struct{ Method string }
-	return json.Unmarshal([]byte(e.Data), &m) == nil && m.Method == method
-}
-
 func TestIDsComeBackUnchanged(t *testing.T) {
 	t.Parallel()
 	ids := []string{

@@ -62,7 +62,7 @@ func (c *checks) values() {
 	for _, transport := range o.Transports {
 		oneOf("Transports", transport, metrics.Transports()...)
 	}
-	c.refuseIf(front.CheckPrefix(o.Prefix) != nil, "Prefix", `must be a path such as "/mcp", without a slash at the end`)
+	c.refuseIf(front.CheckPrefix(o.Prefix) != nil, "Prefix", `must be a path such as "/tools", without a slash at the end`)
 	c.refuseIf(o.Name != "" && !serverName.MatchString(o.Name), "Name",
 		"must be at most 64 characters of a-z, 0-9, _ and -, and begin with a letter or a digit")
 	for _, origin := range o.AllowedOrigins {

@@ -36,7 +36,7 @@ const (
 // of them. A negative value switches a limit off, where that is possible.
 type Options struct {
 	// Prefix is the path before every route and before the path in the endpoint
-	// event: with "/mcp" the stream is at /mcp/sse. Default none. The gateway also
+	// event: with "/tools" the stream is at /tools/sse. Default none. The gateway also
 	// finds a prefix that http.StripPrefix has removed.
 	Prefix string
 

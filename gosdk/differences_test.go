@@ -109,22 +109,6 @@ func TestLargeIntegersPass(t *testing.T) {
 	}
 }
 
-// What a server sends before its response reaches the client before it.
-func TestOrderIsKept(t *testing.T) {
-	s := newWorld(t, ours, mcp.ServerOptions{}).open()
-	s.send(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"work","_meta":{"progressToken":"p<>"}}}`)
-	for n := range 5 {
-		if got, want := s.await("progress"), fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p<>","progress":%d,"total":5}}`, n); got != want {
-			if n > 0 || !strings.Contains(got, `"progressToken":"p<>"`) {
-				t.Errorf("got %s, want %s", got, want)
-			}
-		}
-	}
-	if got := s.await(`"id":7`); !strings.Contains(got, "done") {
-		t.Errorf("got %s", got)
-	}
-}
-
 // TestDifferences has what is ours by design, as the doc of the package lists it.
 func TestDifferences(t *testing.T) {
 	for _, test := range []struct {

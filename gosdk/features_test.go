@@ -230,13 +230,6 @@ var features = []feature{
 		w.call(w.connect("ada"), "work", `{"x":1}`)
 		w.saw.await(5, "ada: progress")
 	}},
-	{name: "progress to the server", play: func(w *world) {
-		s := w.connect("ada")
-		if err := s.NotifyProgress(context.Background(), &mcp.ProgressNotificationParams{ProgressToken: "mine", Progress: 1, Total: 2, Message: "half"}); err != nil {
-			w.t.Error(err)
-		}
-		w.saw.await(1, "server: progress")
-	}},
 	{name: "logging", play: func(w *world) {
 		s := w.connect("ada")
 		w.call(s, "log", `{"before":"setLevel"}`)
@@ -298,26 +291,6 @@ var features = []feature{
 		}
 		w.call(s, "touch", `{"n":2}`)
 		w.saw.await(3, "ada: updated")
-	}},
-	{name: "ping", play: func(w *world) {
-		s := w.connect("ada")
-		w.result("ping", nil, s.Ping(context.Background(), nil))
-		w.call(s, "ping", `{}`)
-	}},
-	{name: "keep-alive", options: mcp.ServerOptions{KeepAlive: 50 * time.Millisecond, KeepAliveFailureThreshold: 100}, play: func(w *world) {
-		pinged := newJournal(w.t)
-		w.server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
-			return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
-				result, err := next(ctx, method, r)
-				if method == "ping" && err == nil {
-					pinged.add("pinged")
-				}
-				return result, err
-			}
-		})
-		s := w.connect("ada")
-		pinged.await(3, "pinged")
-		w.call(s, "greet", `{"name":"still there"}`)
 	}},
 	{name: "several clients", play: func(w *world) {
 		var clients sync.WaitGroup

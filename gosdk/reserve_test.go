@@ -20,10 +20,6 @@ func filler(tool string) string {
 	return `{"name":"` + tool + `","arguments":{"x":"` + strings.Repeat("x", 4<<20-4096) + `"}}`
 }
 
-func cancellation(number int64, reason string) []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":%q}}`, number, reason)
-}
-
 // What requests that fill the session wait for reaches them.
 func TestFullSessionTakesResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -75,43 +71,6 @@ func TestUnreadResponsesAreBounded(t *testing.T) {
 		}
 		if !errors.Is(err, jsonrpc.ErrBusy) || sent < 5 || sent > 10 {
 			t.Errorf("after %d responses of 1 MiB that go-sdk does not read: %v", sent, err)
-		}
-	})
-}
-
-// A full session takes cancellations, which go-sdk queues, up to a bound.
-func TestFullSessionTakesCancellations(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server, release := echoServer(), make(chan struct{})
-		begun := blocked(server, release)
-		tool(server, "obey", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			begun <- struct{}{}
-			<-ctx.Done()
-			return nil, ctx.Err()
-		})
-		l := dial(t, server).initialized()
-		defer l.close()
-		defer close(release)
-		var last int64
-		for _, name := range []string{"block", "obey"} {
-			n, err := l.request("tools/call", filler(name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			<-begun
-			last = n
-		}
-		for range 100 { // they are handled: go-sdk's queue is short
-			if err := l.conn.Send(cancellation(99, strings.Repeat("r", 100<<10))); err != nil {
-				t.Fatal(err)
-			}
-			synctest.Wait()
-		}
-		if err := l.conn.Send(cancellation(last, "")); err != nil {
-			t.Fatal(err)
-		}
-		if got := <-l.results; !strings.Contains(got, "canceled") {
-			t.Errorf("got %s", got)
 		}
 	})
 }

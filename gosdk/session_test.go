@@ -269,29 +269,3 @@ func TestOddAnswersOfClients(t *testing.T) {
 		}
 	}
 }
-
-// A cancelled call whose handler returns a result all the same is answered once.
-func TestResultAfterCancellation(t *testing.T) {
-	server, begun := echoServer(), make(chan struct{})
-	tool(server, "stubborn", func(ctx context.Context, _ *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		close(begun)
-		<-ctx.Done()
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "anyway"}}}, nil
-	})
-	l := dial(t, server).initialized()
-	defer l.close()
-	n, err := l.request("tools/call", `{"name":"stubborn"}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-begun
-	if err := l.conn.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, n)); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := <-l.results, fmt.Sprintf(`%d {"content":[{"type":"text","text":"anyway"}]}`, n); got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if got := l.call("echo", `{}`); len(l.results) > 0 {
-		t.Errorf("then came %s and more", got)
-	}
-}

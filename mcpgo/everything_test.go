@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -259,5 +260,19 @@ func (e *everything) addRest() {
 			e.see("notified: %s %v of a session: %t, tenant %v", n.Method, n.Params.AdditionalFields,
 				server.ClientSessionFromContext(ctx) != nil, ctx.Value(tenantKey{}))
 		})
+	}
+}
+
+// waitFor waits until there is what holds, and looks at each of news.
+func waitFor(t testing.TB, news <-chan struct{}, holds func() bool, what func() string) {
+	t.Helper()
+	limit := time.NewTimer(20 * time.Second)
+	defer limit.Stop()
+	for !holds() {
+		select {
+		case <-news:
+		case <-limit.C:
+			t.Fatalf("waited in vain for %s", what())
+		}
 	}
 }

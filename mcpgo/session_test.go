@@ -65,35 +65,6 @@ func counting() (count func() int, hooks *server.Hooks) {
 	}, hooks
 }
 
-// Sessions that are opened, used and closed leave nothing behind.
-func TestSessionsLeaveNothing(t *testing.T) {
-	count, hooks := counting()
-	srv := server.NewMCPServer("x", "1", server.WithHooks(hooks))
-	srv.AddTool(mcp.NewTool("notify"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText("ok"), srv.SendNotificationToClient(ctx, "notifications/x", nil)
-	})
-	up := mcpgo.Server(srv)
-	before := runtime.NumGoroutine()
-	for range 10_000 {
-		s := session(t, up)
-		if _, err := callTool(t, s, "notify"); err != nil {
-			t.Fatal(err)
-		}
-		s.Close(errors.New("over"))
-		<-s.Done()
-	}
-	if n := count(); n != 0 {
-		t.Errorf("%d sessions are registered", n)
-	}
-	deadline := time.Now().Add(time.Minute)
-	for runtime.NumGoroutine() > before && time.Now().Before(deadline) {
-		runtime.Gosched()
-	}
-	if n := runtime.NumGoroutine(); n > before {
-		t.Errorf("%d goroutines, %d before", n, before)
-	}
-}
-
 func TestNoServer(t *testing.T) {
 	if _, err := mcpgo.Server(nil).Dial(t.Context()); err == nil || !strings.Contains(err.Error(), "there is no server") {
 		t.Errorf("got %v", err)
@@ -346,22 +317,6 @@ func (c *linked) request(t *testing.T, method, params string) {
 	if err := c.conn.SendRequest(m, c.last, token); err != nil {
 		t.Error(err)
 	}
-}
-
-// Two gateways may serve one server.
-func TestTwoUpstreamsOverOneServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := server.NewMCPServer("x", "1")
-		clients := []*linked{dialSession(t, srv), dialSession(t, srv)}
-		srv.SendNotificationToAllClients("notifications/all", nil)
-		synctest.Wait()
-		for i, c := range clients {
-			if len(c.delivered) != 1 {
-				t.Errorf("client %d got %q", i, c.delivered)
-			}
-			_ = c.conn.Close()
-		}
-	})
 }
 
 // Whatever clients send and cancel, each request is answered once, with its own text,

@@ -45,7 +45,10 @@ func accepts(r *http.Request, kind, sub string) int {
 func refuses(params string) bool {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-		if q, err := strconv.ParseFloat(value, 64); strings.EqualFold(name, "q") && err == nil && q <= 0 {
+		if !strings.EqualFold(name, "q") {
+			continue
+		}
+		if q, err := strconv.ParseFloat(value, 64); err == nil && q <= 0 {
 			return true
 		}
 	}

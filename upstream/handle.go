@@ -138,11 +138,14 @@ func (c *handleConn) cancelCall(id jsonrpc.ID) {
 	}
 }
 
+// errGoexit answers the request of a handler that called runtime.Goexit.
+var errGoexit = errors.New("handler ended its goroutine instead of returning a response")
+
 // run calls the function for a request, and delivers its response. The request counts
 // until the response is received, so that a client that does not read its responses keeps
 // only its own session busy.
 func (c *handleConn) run(k *call) {
-	err := errors.New("handler ended its goroutine instead of returning a response") // runtime.Goexit
+	err := errGoexit
 	var response []byte
 	defer func() {
 		if p := recover(); p != nil {

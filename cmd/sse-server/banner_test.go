@@ -59,16 +59,6 @@ func lineWith(t *testing.T, text, start string) string {
 	return ""
 }
 
-func TestReachable(t *testing.T) {
-	for addr, want := range map[string]string{
-		"127.0.0.1:80": "127.0.0.1:80", "0.0.0.0:80": "localhost:80", "[::]:80": "localhost:80", "[::1]:80": "[::1]:80",
-	} {
-		if got := reachable(addr); got != want {
-			t.Errorf("%s: got %s, want %s", addr, got, want)
-		}
-	}
-}
-
 // TestReadmeShowsTheBanner compares the first output in README.md with what the
 // demo prints.
 func TestReadmeShowsTheBanner(t *testing.T) {
@@ -94,8 +84,8 @@ func TestBannerOfServers(t *testing.T) {
 	for _, want := range []string{
 		"sse-server serves 3 servers at\n\n",
 		"    everything  http://localhost:1/everything/sse  (npx)\n",
-		"    a           http://localhost:1/a/sse  (https://a/mcp)\n",
-		"    d           http://localhost:1/d/sse  (demo)\n",
+		"    a           http://localhost:1/a/sse           (https://a/mcp)\n",
+		"    d           http://localhost:1/d/sse           (demo)\n",
 		"claude mcp add --transport sse everything http://localhost:1/everything/sse\n",
 		"For the other servers put their names and URLs in.\n",
 	} {

@@ -242,12 +242,16 @@ func (e *endpoint) serve() error {
 	return e.server.Serve(e.listener)
 }
 
-// scheme is http or https.
-func (e *endpoint) scheme() string {
+// url returns the address with a host that a client on this machine can use.
+func (e *endpoint) url() string {
+	scheme, at := "http://", e.listener.Addr().String()
 	if e.cert != "" {
-		return "https"
+		scheme = "https://"
 	}
-	return "http"
+	if host, port, err := net.SplitHostPort(at); err == nil && isUnspecified(host) {
+		at = net.JoinHostPort("localhost", port)
+	}
+	return scheme + at
 }
 
 // discard closes a daemon that was only built to check its configuration.

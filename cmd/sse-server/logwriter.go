@@ -1,8 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"io"
-	"sync"
+	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -18,60 +19,49 @@ const (
 // stops nothing but the log. It drops lines that come while maxLogLines wait. It is
 // safe for concurrent use.
 type logWriter struct {
-	to      io.Writer
 	lines   chan []byte
 	dropped atomic.Int64
-	report  func(dropped int64) // logs that lines were dropped, to the writer itself
-	done    chan struct{}       // closed when run returns
-
-	mu     sync.RWMutex // held for reading while a line enters; guards closed
-	closed bool
+	quit    chan struct{} // closed by Close
+	done    chan struct{} // closed when run returns
 }
 
-// newLogWriter returns a running logWriter. The caller must call Close.
+// newLogWriter returns a running logWriter. The caller must call Close once.
 func newLogWriter(to io.Writer, level, format string) *logWriter {
-	w := &logWriter{to: to, lines: make(chan []byte, maxLogLines), done: make(chan struct{})}
-	direct := newLogger(to, level, format)
-	w.report = func(n int64) { direct.Warn("log lines dropped", "lines", n) }
-	go w.run() // ends with Close
+	w := &logWriter{lines: make(chan []byte, maxLogLines), quit: make(chan struct{}), done: make(chan struct{})}
+	go w.run(to, newLogger(to, level, format)) // ends with Close
 	return w
 }
 
 // Write takes one line. It never waits and never fails.
 func (w *logWriter) Write(line []byte) (int, error) {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	if w.closed {
-		return len(line), nil
-	}
 	select {
-	case w.lines <- append([]byte(nil), line...):
+	case w.lines <- bytes.Clone(line):
 	default:
 		w.dropped.Add(1)
 	}
 	return len(line), nil
 }
 
-func (w *logWriter) run() {
+// run writes lines until quit, and then those that wait.
+func (w *logWriter) run(to io.Writer, direct *slog.Logger) {
 	defer close(w.done)
-	for line := range w.lines {
-		_, _ = w.to.Write(line) // there is nowhere to report it
+	quit := w.quit
+	for quit != nil || len(w.lines) > 0 {
+		select {
+		case line := <-w.lines:
+			_, _ = to.Write(line) // there is nowhere to report it
+		case <-quit:
+			quit = nil
+		}
 		if n := w.dropped.Swap(0); n > 0 {
-			w.report(n)
+			direct.Warn("log lines dropped", "lines", n)
 		}
 	}
 }
 
 // Close writes what waits, within a second. Later lines are lost.
 func (w *logWriter) Close() {
-	w.mu.Lock()
-	closed := w.closed
-	w.closed = true
-	w.mu.Unlock()
-	if closed {
-		return
-	}
-	close(w.lines)
+	close(w.quit)
 	select {
 	case <-w.done:
 	case <-time.After(flushTimeout):

@@ -51,7 +51,6 @@ func TestEndWaitsForTheReaderOfTheLogASecond(t *testing.T) {
 		newLogger(lines, "info", "json").Info("a line")
 		began := time.Now()
 		lines.Close()
-		lines.Close()
 		if waited := time.Since(began); waited != flushTimeout {
 			t.Errorf("the end waited for %s, want %s", waited, flushTimeout)
 		}

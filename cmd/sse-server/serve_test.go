@@ -4,23 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
 
@@ -85,6 +80,7 @@ func openStream(t *testing.T, client *http.Client, url string) *bufio.Reader {
 }
 
 func TestServeAndStop(t *testing.T) {
+	t.Parallel()
 	p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "2s")
 	if strings.HasSuffix(p.base(), ":0") || !strings.Contains(p.out.String(), "\n    "+p.url+"\n") {
 		t.Errorf("stdout lacks the URL with the real port:\n%s", p.out.String())
@@ -108,21 +104,6 @@ func TestServeAndStop(t *testing.T) {
 	}
 	if warnings := strings.Count(p.log.String(), "level=WARN"); warnings != 1 || !strings.Contains(p.log.String(), "path=/connections") { // that of the 404
 		t.Errorf("an idle stream was no reason for a warning:\n%s", p.log.String())
-	}
-}
-
-func TestClientOfTheSDK(t *testing.T) {
-	p := start(t, "--addr", "127.0.0.1:0", "--prefix", "/mcp")
-	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{
-		Endpoint: p.url, HTTPClient: newClient(t, &http.Transport{}),
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	if got, want := firstText(t, call(t, session, "echo", map[string]any{"message": "hi"})), "hi"; got != want {
-		t.Errorf("echo: got %q, want %q", got, want)
 	}
 }
 
@@ -169,6 +150,7 @@ func TestTokens401(t *testing.T) {
 }
 
 func TestProtocols(t *testing.T) {
+	t.Parallel()
 	cert, key := certificate(t)
 	h2c := new(http.Protocols)
 	h2c.SetUnencryptedHTTP2(true)
@@ -221,6 +203,7 @@ func TestAddressInUse(t *testing.T) {
 
 // TestShutdownTimeout cuts a call that outlives the shutdown, and exits 0.
 func TestShutdownTimeout(t *testing.T) {
+	t.Parallel()
 	p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "100ms")
 	sleepForLong(t, p)
 	p.signals <- syscall.SIGTERM
@@ -233,6 +216,7 @@ func TestShutdownTimeout(t *testing.T) {
 }
 
 func TestSecondSignal(t *testing.T) {
+	t.Parallel()
 	for sig, want := range map[os.Signal]int{syscall.SIGTERM: 143, syscall.SIGINT: 130} {
 		p := start(t, "--addr", "127.0.0.1:0", "--shutdown-timeout", "1h")
 		sleepForLong(t, p)
@@ -299,27 +283,17 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// certificate writes a self-signed certificate and its key.
+// certificate writes the certificate of a test server and its key.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	made := server.TLS.Certificates[0]
+	keyDER, err := x509.MarshalPKCS8PrivateKey(made.PrivateKey)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return clitest.WriteFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))),
+	return clitest.WriteFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate[0]}))),
 		clitest.WriteFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
 }
 

@@ -77,10 +77,6 @@ const (
 	MetaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
-// InputKeys is what this gateway adds: as an experimental capability it asks for a member
-// of _meta of that name in each request for input, which has the server's own key for it.
-const InputKeys = "io.github.mcp-sse/inputKey"
-
 // Types of results of MCP 2026-07-28 (basic, results).
 const (
 	ResultComplete = "complete"

@@ -7,12 +7,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// Initialize returns the params of the initialize of a client with this Meta. It asks the
-// server for [mcp.InputKeys], and leaves out tasks, which are another thing in 2025-11-25.
+// Initialize returns the params of the initialize of a client with this Meta. It leaves
+// out tasks, which are another thing in 2025-11-25.
 func (m Meta) Initialize() json.RawMessage {
 	capabilities := jsonrpc.RemoveMember(m.Capabilities, "tasks")
-	experimental := jsonrpc.SetMember(object(capabilities, "experimental"), json.RawMessage("{}"), mcp.InputKeys)
-	capabilities = jsonrpc.SetMember(capabilities, experimental, "experimental")
 	info := m.ClientInfo
 	if info == nil {
 		info = json.RawMessage(`{"name":"unknown","version":"0"}`)
@@ -23,26 +21,13 @@ func (m Meta) Initialize() json.RawMessage {
 }
 
 // MetaOf is the inverse of Initialize: it returns the Meta of a client that has sent an
-// initialize with these params, and whether the client asks for [mcp.InputKeys].
-func MetaOf(params json.RawMessage) (m Meta, keys bool) {
+// initialize with these params.
+func MetaOf(params json.RawMessage) (m Meta) {
 	if v, ok := jsonrpc.Member(params, "clientInfo"); ok && v[0] == '{' {
 		m.ClientInfo = v
 	}
-	v, ok := jsonrpc.Member(params, "capabilities")
-	if !ok || v[0] != '{' {
-		return m, false
-	}
-	m.Capabilities = jsonrpc.RemoveMember(v, "tasks")
-	if keys = mcp.Declares(m.Capabilities, "experimental", mcp.InputKeys); !keys {
-		return m, false
-	}
-	experimental := jsonrpc.RemoveMember(object(m.Capabilities, "experimental"), mcp.InputKeys)
-	if IsEmpty(experimental) {
-		m.Capabilities = jsonrpc.RemoveMember(m.Capabilities, "experimental")
-	} else {
-		m.Capabilities = jsonrpc.SetMember(m.Capabilities, experimental, "experimental")
-	}
-	return m, true
+	m.Capabilities = jsonrpc.RemoveMember(object(params, "capabilities"), "tasks")
+	return m
 }
 
 // DiscoverResult makes a result of server/discover from one of initialize.
@@ -57,7 +42,8 @@ func DiscoverResult(initialized json.RawMessage, versions []string) json.RawMess
 }
 
 // InitializeResult makes the result of an initialize with these params from one of
-// server/discover. name is the server's if it gives none.
+// server/discover. name is the server's if it gives none. Its _meta says that the server
+// is stateless: see [IsStateless].
 func InitializeResult(discovered, params json.RawMessage, name string) json.RawMessage {
 	raw, _ := jsonrpc.Member(params, "protocolVersion")
 	version, _ := jsonrpc.Text(raw)
@@ -74,5 +60,13 @@ func InitializeResult(discovered, params json.RawMessage, name string) json.RawM
 	if text, ok := jsonrpc.Member(discovered, "instructions"); ok && text[0] == '"' {
 		result = jsonrpc.SetMember(result, text, "instructions")
 	}
-	return result
+	return jsonrpc.SetMember(result, json.RawMessage(`{"`+mcp.MetaVersion+`":"`+mcp.VersionStateless+`"}`), "_meta")
+}
+
+// IsStateless reports whether the _meta of params or of a result names this version. A
+// server whose initialize did so takes the requests of this version as they are, and
+// answers them with results of this version.
+func IsStateless(obj json.RawMessage) bool {
+	version, _ := jsonrpc.Member(obj, "_meta", mcp.MetaVersion)
+	return string(version) == `"`+mcp.VersionStateless+`"`
 }

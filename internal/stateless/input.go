@@ -41,13 +41,5 @@ func InputRequest(method string, params json.RawMessage) json.RawMessage {
 	if method == mcp.MethodElicit {
 		params = jsonrpc.RemoveMember(params, "elicitationId")
 	}
-	return jsonrpc.SetMember(request, CutMeta(params, "progressToken", mcp.InputKeys), "params")
-}
-
-// WithKey returns the params of a request to a client with the server's key for it.
-func WithKey(params json.RawMessage, key string) json.RawMessage {
-	if params == nil {
-		params = json.RawMessage("{}")
-	}
-	return jsonrpc.SetMember(params, jsonrpc.SetMember(object(params, "_meta"), quote(key), mcp.InputKeys), "_meta")
+	return jsonrpc.SetMember(request, CutMeta(params, "progressToken"), "params")
 }

@@ -3,6 +3,9 @@ package stateless
 import (
 	"encoding/json"
 	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -12,6 +15,8 @@ const (
 	maxToolPages = 64
 	// maxTools bounds the tools whose mirrored arguments are remembered.
 	maxTools = 4096
+	// listPause is how long ListOnce does not list the tools again after it failed.
+	listPause = time.Minute
 )
 
 // Tools knows which arguments of a server's tools are mirrored in headers. The zero value
@@ -20,6 +25,9 @@ type Tools struct {
 	mu       sync.Mutex // guards what follows
 	mirrored map[string][]Param
 	complete bool
+	failed   time.Time // when ListOnce failed last
+
+	listing singleflight.Group
 }
 
 // Mirrored returns the mirrored arguments of a tool. It reports false if it may have some
@@ -85,6 +93,22 @@ func (t *Tools) List(ask func(params json.RawMessage) (result json.RawMessage, o
 		params = jsonrpc.SetMember(json.RawMessage("{}"), cursor, "cursor")
 	}
 	return false
+}
+
+// ListOnce is List, once for all callers that wait for it. It does nothing if all tools are
+// known, or if it failed just now.
+func (t *Tools) ListOnce(ask func(params json.RawMessage) (result json.RawMessage, ok bool)) {
+	_, _, _ = t.listing.Do("", func() (any, error) {
+		t.mu.Lock()
+		skip := t.complete || time.Since(t.failed) < listPause
+		t.mu.Unlock()
+		if !skip && !t.List(ask) {
+			t.mu.Lock()
+			t.failed = time.Now()
+			t.mu.Unlock()
+		}
+		return nil, nil
+	})
 }
 
 // Forget drops what is known: the list has changed.

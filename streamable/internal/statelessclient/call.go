@@ -1,7 +1,6 @@
 package statelessclient
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,35 +11,29 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
 // call is a request on a connection, from begin to its answer.
 type call struct {
 	method    string
 	principal string
-	own       bool          // it is the handler's own
-	exclusive bool          // it has the connection to itself among such calls
-	asks      bool          // the server may ask the client something
-	level     sharing.Level // of the log messages that the client wants; 0: none
+	own       bool // it is the handler's own
+	exclusive bool // it has the connection to itself among such calls
+	asks      bool // the server may ask the client something
 
-	l       *link
-	id      jsonrpc.ID    // on the connection
-	changed chan struct{} // has room for one: there is something to take
+	queue            // of notifications, whose bytes count an answer too
+	id    jsonrpc.ID // on the connection
 
 	rounds int         // of input; the request that serves the call counts them
 	expiry *time.Timer // while the call waits for input; guarded by held.mu
 
 	// Guarded by link.mu:
-	notes     [][]byte // notifications that wait for the client
-	queued    int      // their bytes, and those of an answer that waits
 	answer    *jsonrpc.Message
 	cancelled bool
 	open      []*ask // requests of the server that are not answered
 	asked     int    // requests of the server, ever
 	lastAsk   time.Time
-	given     map[string]json.RawMessage // answers that the client gave in advance, by key
-	lacking   json.RawMessage            // capabilities for want of which the server was refused input; nil: none
+	lacking   json.RawMessage // capabilities that the client lacks, so that the server was refused input; nil: none
 }
 
 // ask is a request of the server to the client.
@@ -53,20 +46,16 @@ type ask struct {
 
 // call serves a request that goes to the server.
 func (h *Handler) call(a *reply, q *request) *front.Refusal {
-	given, why := q.inputResponses()
+	answers, why := q.inputResponses()
 	if why != nil {
 		return why
 	}
-	if state, ok := jsonrpc.Member(q.Params(), "requestState"); ok {
-		k, why := h.resume(q, state, given)
-		if why != nil {
-			return why
-		}
+	if k := h.resume(q, answers); k != nil {
 		h.follow(a, q, k)
 		return nil
 	}
-	k := &call{method: q.Method, principal: q.principal, asks: q.mayAsk(), level: q.logLevel, given: given}
-	k.exclusive = k.asks || k.level != 0 && stateless.AsksInput(q.Method)
+	k := &call{method: q.Method, principal: q.principal, asks: q.mayAsk()}
+	k.exclusive = k.asks || q.logLevel != 0 && stateless.AsksInput(q.Method)
 	l, why := h.connect(a, q, k.exclusive)
 	if l == nil {
 		return why
@@ -76,7 +65,11 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 		h.pool.release(l, k.exclusive)
 		return why
 	}
-	l.send(k, stateless.WithoutMeta(q.Params()), q.passed)
+	params := q.Params()
+	if !l.stateless {
+		params = stateless.WithoutMeta(params)
+	}
+	l.send(k, params, q.passed)
 	h.follow(a, q, k)
 	return nil
 }
@@ -84,6 +77,9 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 // prepare checks what only the server knows, and enters the call. If it does not, it
 // returns why, or has answered the request.
 func (l *link) prepare(a *reply, q *request, k *call) (bool, *front.Refusal) {
+	if _, again := jsonrpc.Member(q.Params(), "requestState"); again && !l.stateless {
+		return false, invalidParams("requestState is not what this server gave out")
+	}
 	if q.Method == mcp.MethodCallTool {
 		raw, _ := jsonrpc.Member(q.Params(), "name")
 		name, _ := jsonrpc.Text(raw)
@@ -100,47 +96,12 @@ func (l *link) prepare(a *reply, q *request, k *call) (bool, *front.Refusal) {
 		a.fail(http.StatusOK, errEnded)
 		return false, nil
 	}
-	if k.level != 0 {
-		l.setLevel(a.r.Context())
-	}
 	return true, nil
-}
-
-// setLevel has the server send the log messages that the calls on the connection ask for:
-// it has one level, the most verbose of theirs. If it refuses, or does not answer in time,
-// there are no log messages.
-func (l *link) setLevel(ctx context.Context) {
-	if !l.declares("logging") {
-		return
-	}
-	_ = l.inTurn(ctx, func(ctx context.Context) error {
-		l.mu.Lock()
-		var level sharing.Level
-		for _, k := range l.calls {
-			if k.level != 0 && (level == 0 || k.level < level) {
-				level = k.level
-			}
-		}
-		same := level == l.level
-		l.mu.Unlock()
-		if same {
-			return nil
-		}
-		m, err := l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+level.String()+`"}`))
-		if err == nil && m.Result() != nil {
-			l.mu.Lock()
-			l.level = level
-			l.mu.Unlock()
-		}
-		return err
-	})
 }
 
 // follow writes what comes of a call, until it is answered, needs input, or the client
 // goes.
 func (h *Handler) follow(a *reply, q *request, k *call) {
-	beats, stop := a.beats()
-	defer stop()
 	for {
 		s := k.take()
 		for _, n := range s.notes {
@@ -157,33 +118,11 @@ func (h *Handler) follow(a *reply, q *request, k *call) {
 		case s.asked:
 			settled = time.After(s.settle)
 		}
-		a.flush()
-		if a.over() {
+		if !a.wait(k.changed, settled) {
 			k.cancel("the client has closed the response")
 			return
 		}
-		select {
-		case <-k.changed:
-		case <-settled:
-		case <-beats:
-			a.beat()
-		case <-a.r.Context().Done():
-		}
 	}
-}
-
-// signal says that there is something to take.
-func (k *call) signal() {
-	select {
-	case k.changed <- struct{}{}:
-	default:
-	}
-}
-
-// dropLocked drops what waits for the client.
-func (k *call) dropLocked() {
-	k.notes = nil
-	k.l.hold(&k.queued, -k.queued)
 }
 
 // state is what has happened to a call.
@@ -200,8 +139,7 @@ type state struct {
 func (k *call) take() state {
 	k.l.mu.Lock()
 	defer k.l.mu.Unlock()
-	s := state{notes: k.notes, answer: k.answer}
-	k.dropLocked()
+	s := state{notes: k.takeLocked(), answer: k.answer}
 	if slices.ContainsFunc(k.open, func(a *ask) bool { return !a.shown }) {
 		s.asked, s.settle = true, max(0, settleTime-time.Since(k.lastAsk))
 	}
@@ -215,7 +153,7 @@ func (k *call) cancel(reason string) {
 	k.cancelled = true
 	asks := k.open
 	k.open = nil
-	k.dropLocked()
+	k.takeLocked()
 	k.l.mu.Unlock()
 	if again {
 		return
@@ -233,7 +171,10 @@ func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {
 		if q.Method == mcp.MethodListTools {
 			k.l.group.tools.Learn(q.Params(), result)
 		}
-		a.result(stateless.Complete(q.Method, result, k.l.info()))
+		if _, typed := jsonrpc.Member(result, "resultType"); !typed || !k.l.stateless {
+			result = stateless.Complete(q.Method, result, k.l.info())
+		}
+		a.result(result)
 		return
 	}
 	e := stateless.ErrorOf(m.Error())

@@ -1,7 +1,6 @@
 package statelessclient
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,7 +40,11 @@ func (l *link) notified(related jsonrpc.ID, m *jsonrpc.Message) {
 		id, _ := jsonrpc.Member(m.Params(), "requestId")
 		l.withdrawnLocked(jsonrpc.ID(id))
 	case mcp.MethodLogMessage:
-		l.loggedLocked(l.callLocked(related), m)
+		raw, _ := jsonrpc.Member(m.Params(), "level")
+		name, _ := jsonrpc.Text(raw)
+		if l.level != 0 && sharing.ParseLevel(name) >= l.level {
+			l.noteLocked(l.callLocked(related), m)
+		}
 	case mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged, mcp.MethodResourceUpdated:
 		l.changedLocked(m)
 	case mcp.MethodElicitationComplete, mcp.MethodTaskStatus: // this version has neither
@@ -68,26 +71,13 @@ func (l *link) callLocked(related jsonrpc.ID) (only *call) {
 	return only
 }
 
-// loggedLocked passes a log message to a call that wants its level.
-func (l *link) loggedLocked(k *call, m *jsonrpc.Message) {
-	raw, _ := jsonrpc.Member(m.Params(), "level")
-	name, _ := jsonrpc.Text(raw)
-	if k == nil || k.level != 0 && sharing.ParseLevel(name) >= k.level {
-		l.noteLocked(k, m)
-	}
-}
-
 // noteLocked passes a notification to the client of a call, unless too many wait for it.
 func (l *link) noteLocked(k *call, m *jsonrpc.Message) {
 	switch {
 	case k == nil || k.own || k.cancelled || k.answer != nil:
 		l.h.opts.Metrics.Dropped(metrics.DroppedUnattributed)
-	case k.queued > 0 && k.queued+len(m.Raw()) > maxQueued:
-		l.h.opts.Metrics.Dropped(metrics.DroppedUndelivered)
 	default:
-		k.notes = append(k.notes, m.Raw())
-		l.hold(&k.queued, len(m.Raw()))
-		k.signal()
+		k.addLocked(m.Raw())
 	}
 }
 
@@ -109,34 +99,16 @@ func (l *link) asked(related jsonrpc.ID, m *jsonrpc.Message) {
 		l.post(jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no request of the client may be asked %.64s now", m.Method)), nil)
 		return
 	}
+	defer l.mu.Unlock()
 	k.asked++
-	a := &ask{id: m.ID, key: k.askKey(m), request: stateless.InputRequest(m.Method, m.Params())}
-	given, ok := k.given[a.key]
-	if !ok {
-		k.open = append(k.open, a)
-		k.lastAsk = time.Now()
-		k.signal()
-	}
-	l.mu.Unlock()
-	if ok {
-		l.post(jsonrpc.NewResult(a.id, given), nil)
-	}
-}
-
-// askKey returns the client's name for a request of the server: the one that a server of
-// this version has given it, else one that is the same when the call is repeated.
-func (k *call) askKey(m *jsonrpc.Message) string {
-	raw, _ := jsonrpc.Member(m.Params(), "_meta", mcp.InputKeys)
-	key, ok := jsonrpc.Text(raw)
-	if ok && len(key) <= maxKey && !slices.ContainsFunc(k.open, func(a *ask) bool { return a.key == key }) {
-		return key
-	}
 	name, _, _ := strings.Cut(m.Method, "/")
-	return name + "-" + strconv.Itoa(k.asked)
+	k.open = append(k.open, &ask{id: m.ID, key: name + "-" + strconv.Itoa(k.asked), request: stateless.InputRequest(m.Method, m.Params())})
+	k.lastAsk = time.Now()
+	k.signal()
 }
 
-// lackLocked notes that the client cannot be asked m for want of a capability: for the call
-// k, or for each that may have asked if that is unknown.
+// lackLocked notes that the client lacks the capability to be asked m, for the call k, or
+// for each that may have asked if k is unknown.
 func (l *link) lackLocked(k *call, m *jsonrpc.Message) {
 	required := mcp.Required(m.Method, m.Params())
 	if required == nil {
@@ -192,13 +164,51 @@ func (l *link) tellLocked(s *listener, m *jsonrpc.Message) {
 	if _, ok := l.listeners[s]; !ok {
 		return // it is gone, but for its subscriptions
 	}
-	note := stateless.Mark(m, json.RawMessage(s.id))
-	if s.queued > 0 && s.queued+len(note) > maxQueued {
-		l.h.opts.Metrics.Dropped(metrics.DroppedUndelivered)
+	if !s.addLocked(stateless.Mark(m, s.id)) {
 		s.end()
-		return
 	}
-	s.notes = append(s.notes, note)
-	l.hold(&s.queued, len(note))
-	s.signal()
+}
+
+// queue holds the notifications that wait for a client. link.mu guards it, but for changed.
+type queue struct {
+	l       *link
+	changed chan struct{} // has room for one: there is something to take
+	notes   [][]byte
+	held    int // bytes
+}
+
+func newQueue(l *link) queue { return queue{l: l, changed: make(chan struct{}, 1)} }
+
+// signal says that there is something to take.
+func (q *queue) signal() {
+	select {
+	case q.changed <- struct{}{}:
+	default:
+	}
+}
+
+// addLocked adds a notification. It reports false if too many wait.
+func (q *queue) addLocked(note []byte) bool {
+	if q.held > 0 && q.held+len(note) > maxQueued {
+		q.l.h.opts.Metrics.Dropped(metrics.DroppedUndelivered)
+		return false
+	}
+	q.notes = append(q.notes, note)
+	q.holdLocked(len(note))
+	q.signal()
+	return true
+}
+
+// takeLocked returns the notifications that wait, and gives their bytes back.
+func (q *queue) takeLocked() [][]byte {
+	notes := q.notes
+	q.notes = nil
+	q.holdLocked(-q.held)
+	return notes
+}
+
+// holdLocked takes n more bytes from the budget, or gives -n back.
+func (q *queue) holdLocked(n int) {
+	q.held += n
+	q.l.c.HoldQueued(n)
 }

@@ -10,9 +10,9 @@
 //	the end of the response         notifications/cancelled
 //
 // Requests share a connection if nothing tells their clients apart: principal or network,
-// capabilities, name and version, and the headers that are passed on. A call that may need
-// input has its connection to itself among such calls, because over stdio no request of a
-// server says which call it belongs to.
+// capabilities, name and version, log level, and the headers that are passed on. A call
+// that may need input has its connection to itself among such calls, because over stdio no
+// request of a server says which call it belongs to.
 //
 // Package internal/stateless holds the vocabulary. Source: MCP 2026-07-28, basic,
 // basic/transports/streamable-http and basic/patterns/mrtr.

@@ -29,8 +29,6 @@ type Options struct {
 }
 
 const (
-	// maxLinks bounds the connections of all clients.
-	maxLinks = 1024
 	// maxCalls bounds the connections of one client, and so its calls that may need input.
 	maxCalls = 16
 	// maxHeld bounds the calls of all clients that wait for input.
@@ -44,15 +42,10 @@ const (
 	settleTime = 20 * time.Millisecond
 	// askTime bounds how long the handler waits for the answer to a request of its own.
 	askTime = 5 * time.Second
-	// listPause is how long the handler does not list the tools again after it failed.
-	listPause = time.Minute
 	// maxQueued bounds the notifications that wait for one client, in bytes.
 	maxQueued = 1 << 20
-	// maxAnswers bounds the answers that come with a request: a client may know beforehand
-	// what it will be asked.
+	// maxAnswers bounds the answers that come with a request.
 	maxAnswers = stateless.MaxInputs * stateless.MaxRounds
-	// maxKey bounds the keys of servers, in bytes.
-	maxKey = 256
 )
 
 // Handler serves the requests of MCP 2026-07-28. It is safe for concurrent use. Its
@@ -71,10 +64,11 @@ type Handler struct {
 func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o Options) *Handler {
 	o.Options = o.Options.WithDefaults()
 	o.IdleTimeout = cmp.Or(max(0, o.IdleTimeout), 5*time.Minute)
-	h := &Handler{front: f, backend: backend, registry: registry, opts: o}
-	h.pool = newPool(o.IdleTimeout)
-	h.held = held{max: maxHeld, calls: make(map[string]*call)}
-	return h
+	return &Handler{
+		front: f, backend: backend, registry: registry, opts: o,
+		pool: &pool{idle: o.IdleTimeout, maxCalls: maxCalls, groups: make(map[string]*group), freed: make(chan struct{})},
+		held: held{max: maxHeld, calls: make(map[string]*call)},
+	}
 }
 
 // ServePOST serves the message in a POST that has been admitted and read. principal is
@@ -82,6 +76,11 @@ func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o 
 // returns when the response is over.
 func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal string, m *jsonrpc.Message, stream bool) {
 	a := &reply{w: w, r: r, id: m.ID, opts: &h.opts, streams: stream}
+	if every := h.opts.HeartbeatInterval; every > 0 {
+		t := time.NewTicker(every)
+		defer t.Stop()
+		a.beats = t.C
+	}
 	why := h.serve(a, principal, m)
 	switch {
 	case why == nil:

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -103,17 +102,19 @@ func (k *call) show() json.RawMessage {
 	return requests
 }
 
-// resume passes a client's answers to the server, and returns the call that goes on.
-func (h *Handler) resume(q *request, state json.RawMessage, answers map[string]json.RawMessage) (*call, *front.Refusal) {
-	text, _ := jsonrpc.Text(state)
-	k := h.held.take(text, q.principal, q.Method)
+// resume passes a client's answers to the server, and returns the call that goes on; nil if
+// the request continues none.
+func (h *Handler) resume(q *request, answers map[string]json.RawMessage) *call {
+	raw, _ := jsonrpc.Member(q.Params(), "requestState")
+	state, _ := jsonrpc.Text(raw)
+	k := h.held.take(state, q.principal, q.Method)
 	if k == nil {
-		return nil, invalidParams("requestState is not what this server gave out")
+		return nil
 	}
 	for id, answer := range k.settle(answers) {
 		k.l.post(jsonrpc.NewResult(id, jsonrpc.Compact(answer)), nil)
 	}
-	return k, nil
+	return k
 }
 
 // settle removes the requests of the server that a client has answered, and returns the

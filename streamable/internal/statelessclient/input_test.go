@@ -90,29 +90,6 @@ func TestSeveralInputsAtOnce(t *testing.T) {
 	})
 }
 
-// A server may have a name of its own for what it asks; a client may know it beforehand.
-func TestKeysOfTheServer(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		var asked *jsonrpc.Message
-		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			if m.Method == "tools/list" {
-				c.answer(m, `{"tools":[]}`)
-				return
-			}
-			asked = m
-			c.send(m, `{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{"elicitationId":"x","_meta":{"io.github.mcp-sse/inputKey":"name"}}}`)
-		}
-		f.server.responded = func(c *conn) { c.answer(asked, `{"done":true}`) }
-		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
-		r := f.do(t, a)
-		want(t, "requests", r.member("result", "inputRequests"), `{"name":{"method":"elicitation/create","params":{}}}`)
-		f.do(t, retry(t, r, a, `{"name":{"action":"accept"}}`))
-		a.params = `{"name":"t","inputResponses":{"name":{"action":"accept"},"more":{}}}`
-		r = f.do(t, a)
-		want(t, "answer", r.member("result", "done"), true)
-	})
-}
-
 // A state is good for the request that it was given out for, once, for a while.
 func TestForeignStates(t *testing.T) {
 	a := ask{method: "tools/call", params: toolCall, capabilities: askAll, principal: "ada"}
@@ -337,7 +314,7 @@ func TestServerThatNeverStopsAsking(t *testing.T) {
 // A client cannot make the gateway hold any number of calls.
 func TestHeldCallsAreBounded(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.SetLimits(4, 2, 8)
+		f.SetLimits(2, 8)
 		f.server.serve = func(c *conn, m *jsonrpc.Message) {
 			c.send(m, fmt.Sprintf(elicit, 0, 0))
 			time.AfterFunc(time.Second, func() { c.answer(m, `{}`) }) // makes room for another call

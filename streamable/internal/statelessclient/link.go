@@ -38,6 +38,9 @@ type link struct {
 	fault   *jsonrpc.Error        // the error that the server answered initialize with
 	result  json.RawMessage       // of initialize
 	caps    json.RawMessage       // that the client has declared
+	level   sharing.Level         // of the log messages that the client wants; 0: none
+	// stateless says that the server takes requests of this version as they are.
+	stateless bool
 
 	// turn has room for the one request of the handler's own that is under way: none may
 	// overtake another.
@@ -48,7 +51,6 @@ type link struct {
 	lastID    int64
 	calls     map[jsonrpc.ID]*call // not answered, by their ids on the connection
 	exclusive *call                // among calls; nil: there is none
-	level     sharing.Level        // that the server has; 0: its own
 	listeners map[*listener]struct{}
 	resources sharing.Subscriptions[*listener]
 }
@@ -63,8 +65,8 @@ func newLink(key string, g *group) *link {
 var errEnded = jsonrpc.ReasonError("the session with the server has ended", "session_lost", true)
 
 // open opens the connection, and begins its handshake.
-func (l *link) open(h *Handler, client connstate.Client, meta stateless.Meta) {
-	l.h, l.caps = h, meta.Capabilities
+func (l *link) open(h *Handler, client connstate.Client, q *request) {
+	l.h, l.caps, l.level = h, q.meta.Capabilities, q.logLevel
 	c, err := h.registry.Open(client)
 	if err != nil && h.pool.evict(client, err) {
 		c, err = h.registry.Open(client)
@@ -80,9 +82,9 @@ func (l *link) open(h *Handler, client connstate.Client, meta stateless.Meta) {
 	c.OnDrain(func() { h.held.cancel(l) })
 	h.front.LogOpened(c)
 	c.SawFirstByte() // there is no stream to wait for
-	c.SawVersion(meta.Version)
+	c.SawVersion(q.meta.Version)
 	c.Bind(h.backend.Accept(c))
-	go l.initialize(meta.Initialize()) // ends with the answer, and with the connection
+	go l.initialize(q.meta.Initialize()) // ends with the answer, and with the connection
 }
 
 // initialize runs the handshake.
@@ -95,8 +97,13 @@ func (l *link) initialize(params json.RawMessage) {
 	case m.Result() == nil:
 		l.fault = stateless.ErrorOf(m.Error())
 	default:
-		l.result = m.Result()
+		l.result, l.stateless = m.Result(), stateless.IsStateless(m.Result())
 		l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil)
+		if l.level != 0 && l.declares("logging") { // if the server refuses it, there are no log messages
+			ctx, cancel := context.WithTimeout(context.Background(), askTime)
+			defer cancel()
+			_, _ = l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+l.level.String()+`"}`))
+		}
 	}
 	close(l.ready)
 }
@@ -119,7 +126,7 @@ func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
 		copied := *l.refusal // it gets the request's id
 		return false, &copied
 	case l.fault != nil:
-		l.close(metrics.ClosedError)
+		l.c.Close(metrics.ClosedError)
 		a.fail(http.StatusOK, l.fault)
 		return false, nil
 	}
@@ -159,7 +166,7 @@ func (l *link) begin(k *call) error {
 		return errEnded
 	}
 	l.lastID++
-	k.l, k.id, k.changed = l, jsonrpc.ID(strconv.FormatInt(l.lastID, 10)), make(chan struct{}, 1)
+	k.queue, k.id = newQueue(l), jsonrpc.ID(strconv.FormatInt(l.lastID, 10))
 	l.calls[k.id] = k
 	if k.exclusive {
 		l.exclusive = k
@@ -212,35 +219,21 @@ func (l *link) inTurn(ctx context.Context, do func(context.Context) error) error
 // asked for its tools, once for all calls that wait for it. If that does not work, no
 // arguments are checked: the server refuses the call, if it knows the tool.
 func (l *link) mirrored(tool string) []stateless.Param {
-	g := l.group
-	params, known := g.tools.Mirrored(tool)
+	tools := &l.group.tools
+	params, known := tools.Mirrored(tool)
 	if known || !l.declares("tools") {
 		return params
 	}
-	_, _, _ = g.listing.Do("", func() (any, error) {
-		g.mu.Lock()
-		paused := !g.failed.IsZero() && time.Since(g.failed) < listPause
-		g.mu.Unlock()
-		if _, known = g.tools.Mirrored(tool); known || paused {
-			return nil, nil
+	ctx, cancel := context.WithTimeout(context.Background(), askTime) // others may wait for it too
+	defer cancel()
+	tools.ListOnce(func(params json.RawMessage) (json.RawMessage, bool) {
+		m, err := l.ask(ctx, mcp.MethodListTools, params)
+		if err != nil {
+			return nil, false
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), askTime) // others may wait for it too
-		defer cancel()
-		complete := g.tools.List(func(params json.RawMessage) (json.RawMessage, bool) {
-			m, err := l.ask(ctx, mcp.MethodListTools, params)
-			if err != nil {
-				return nil, false
-			}
-			return m.Result(), m.Result() != nil
-		})
-		if !complete {
-			g.mu.Lock()
-			g.failed = time.Now()
-			g.mu.Unlock()
-		}
-		return nil, nil
+		return m.Result(), m.Result() != nil
 	})
-	params, _ = g.tools.Mirrored(tool)
+	params, _ = tools.Mirrored(tool)
 	return params
 }
 
@@ -259,7 +252,7 @@ func (l *link) answered(id jsonrpc.ID, response []byte) {
 	}
 	k.answer = m
 	if !k.cancelled && !k.own {
-		l.hold(&k.queued, len(response))
+		k.holdLocked(len(response))
 	}
 	asks := k.open
 	k.open = nil
@@ -283,13 +276,6 @@ func parseAnswer(response []byte) *jsonrpc.Message {
 	return m
 }
 
-// close closes the connection.
-func (l *link) close(reason string) {
-	if l.c != nil {
-		l.c.Close(reason)
-	}
-}
-
 // closed ends what is on a connection that has been closed.
 func (l *link) closed() {
 	l.h.pool.remove(l)
@@ -308,10 +294,4 @@ func (l *link) closed() {
 	}
 	l.h.registry.Remove(l.c)
 	l.h.front.LogClosed(l.c)
-}
-
-// hold takes n more bytes from the budget, counted in held, or gives -n back.
-func (l *link) hold(held *int, n int) {
-	*held += n
-	l.c.HoldQueued(n)
 }

@@ -12,23 +12,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-// listener is the stream of one subscriptions/listen. Guarded by link.mu, but for the
-// fields above it.
+// listener is the stream of one subscriptions/listen.
 type listener struct {
-	id      json.RawMessage // of the request
-	changed chan struct{}   // has room for one: there is something to take
+	queue
+	id json.RawMessage // of the request
 
-	lists  stateless.Filter
-	notes  [][]byte
-	queued int
-	over   bool // the connection is closed, or the client too slow
-}
-
-func (s *listener) signal() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
+	// Guarded by link.mu:
+	lists stateless.Filter
+	over  bool // the connection is closed, or the client too slow
 }
 
 // end ends the stream. The caller holds link.mu.
@@ -54,7 +45,7 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 		return why
 	}
 	defer h.pool.release(l, false)
-	s := &listener{id: json.RawMessage(q.ID), changed: make(chan struct{}, 1)}
+	s := &listener{id: json.RawMessage(q.ID), queue: newQueue(l)}
 	ctx, cancel := context.WithCancel(a.r.Context())
 	defer cancel()
 	var honoured stateless.Filter
@@ -80,13 +71,9 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 
 // relay writes the changes until the client goes or the connection ends.
 func (l *link) relay(a *reply, s *listener) {
-	beats, stop := a.beats()
-	defer stop()
-	for !a.over() {
+	for {
 		l.mu.Lock()
-		notes, over := s.notes, s.over
-		s.notes = nil
-		l.hold(&s.queued, -s.queued)
+		notes, over := s.takeLocked(), s.over
 		l.mu.Unlock()
 		for _, n := range notes {
 			a.event(n)
@@ -96,12 +83,8 @@ func (l *link) relay(a *reply, s *listener) {
 			a.result(stateless.Complete(mcp.MethodListen, jsonrpc.SetMember(json.RawMessage("{}"), meta, "_meta"), l.info()))
 			return
 		}
-		a.flush()
-		select {
-		case <-s.changed:
-		case <-beats:
-			a.beat()
-		case <-a.r.Context().Done():
+		if !a.wait(s.changed, nil) {
+			return
 		}
 	}
 }
@@ -166,7 +149,7 @@ func uriParams(uri string) json.RawMessage {
 func (l *link) unsubscribe(s *listener, uris []string) {
 	l.mu.Lock()
 	delete(l.listeners, s)
-	l.hold(&s.queued, -s.queued)
+	s.takeLocked()
 	l.mu.Unlock()
 	for _, uri := range uris {
 		err := l.inTurn(context.Background(), func(ctx context.Context) error { // its client is gone

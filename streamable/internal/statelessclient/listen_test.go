@@ -270,35 +270,6 @@ func TestLogMessageOfAnUnknownRequest(t *testing.T) {
 	})
 }
 
-// The server's level is the most verbose one that a request wants, until it is over.
-func TestLevelOfSeveralRequests(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		var calls []*jsonrpc.Message
-		f.server.serve = func(_ *conn, m *jsonrpc.Message) { calls = append(calls, m) }
-		begin := func(level string) *response {
-			r := f.begin(t, ask{method: "prompts/list", meta: logging(level)})
-			synctest.Wait()
-			return r
-		}
-		c := func() *conn { return f.server.connections()[0] }
-		levels := func() int { return len(c().received("logging/setLevel")) }
-		a := begin("warning")
-		want(t, "levels", levels(), 1)
-		b := begin("error")
-		want(t, "levels with a less verbose request", levels(), 1)
-		d := begin("debug")
-		want(t, "levels with a more verbose request", levels(), 2)
-		for _, m := range calls {
-			c().answer(m, `{}`)
-		}
-		<-a.done
-		<-b.done
-		<-d.done
-		begin("error")
-		want(t, "levels afterwards", levels(), 3)
-	})
-}
-
 // A server that does not answer the end of one listener's subscriptions holds up no other
 // listener, and keeps the first one's request only for a while.
 func TestSilentServerHoldsUpNoOtherListener(t *testing.T) {

@@ -10,14 +10,13 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
 // keyOf returns what tells clients apart: requests with the same key may share connections.
@@ -29,44 +28,30 @@ func keyOf(c connstate.Client, q *request) string {
 	}
 	key, _ := json.Marshal(struct { // of strings, it always has a JSON form
 		Principal, Network, Capabilities, Info string
+		Level                                  sharing.Level
 		Local                                  bool
 		Header                                 map[string][]string
-	}{q.principal, network, string(q.meta.Capabilities), string(q.meta.ClientInfo), c.Local, c.Header})
+	}{q.principal, network, string(q.meta.Capabilities), string(q.meta.ClientInfo), q.logLevel, c.Local, c.Header})
 	return string(key)
 }
 
 // group is the connections of one client, and what they have in common.
 type group struct {
-	links   []*link
-	tools   stateless.Tools
-	listing singleflight.Group // of the handler's own tools/list
-
-	mu     sync.Mutex
-	failed time.Time // when the last one failed
+	links []*link
+	tools stateless.Tools
 }
 
-// pool holds the connections of all clients, bounded in number.
+// pool holds the connections of all clients. The registry bounds their number.
 type pool struct {
-	idle               time.Duration
-	maxLinks, maxCalls int
+	idle     time.Duration
+	maxCalls int
 
 	mu     sync.Mutex // guards what follows, and the pool's fields of each link
 	groups map[string]*group
-	links  int
 	freed  chan struct{} // closed when a connection has room for a call
 }
 
-func newPool(idle time.Duration) *pool {
-	return &pool{
-		idle: idle, maxLinks: maxLinks, maxCalls: maxCalls,
-		groups: make(map[string]*group), freed: make(chan struct{}),
-	}
-}
-
-var (
-	errNoConnection = errors.New("too many connections for this version of the protocol")
-	errNoRoom       = errors.New("too many calls of this client wait for the server")
-)
+var errNoRoom = errors.New("too many calls of this client wait for the server")
 
 // take returns a connection of the client with that key, new or used. Exclusive calls have
 // their connection to themselves among such calls; take waits for one. The caller must
@@ -75,9 +60,9 @@ func (p *pool) take(ctx context.Context, key string, exclusive bool) (l *link, f
 	ctx, cancel := context.WithTimeoutCause(ctx, callWait, errNoRoom)
 	defer cancel()
 	for {
-		l, fresh, freed, err := p.tryTake(key, exclusive)
-		if l != nil || err != nil {
-			return l, fresh, err
+		l, fresh, freed := p.tryTake(key, exclusive)
+		if l != nil {
+			return l, fresh, nil
 		}
 		select {
 		case <-freed:
@@ -87,49 +72,32 @@ func (p *pool) take(ctx context.Context, key string, exclusive bool) (l *link, f
 	}
 }
 
-// tryTake is the locked step of take. It returns neither a connection nor an error if the
-// caller must wait until freed is closed.
-func (p *pool) tryTake(key string, exclusive bool) (l *link, fresh bool, freed chan struct{}, err error) {
-	var evicted *link
-	defer func() {
-		if evicted != nil {
-			evicted.close(metrics.ClosedIdle) // which takes the lock
-		}
-	}()
+// tryTake is the locked step of take. Without a connection the caller must wait until freed
+// is closed.
+func (p *pool) tryTake(key string, exclusive bool) (l *link, fresh bool, freed chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	g := p.groups[key]
-	if g != nil {
-		if i := slices.IndexFunc(g.links, func(l *link) bool { return !exclusive || !l.busy }); i >= 0 {
-			p.useLocked(g.links[i], exclusive)
-			return g.links[i], false, nil, nil
-		}
-		if len(g.links) >= p.maxCalls {
-			return nil, false, p.freed, nil
-		}
-	}
-	if p.links >= p.maxLinks {
-		if evicted = p.evictLocked(func(*link) bool { return true }); evicted == nil {
-			return nil, false, nil, errNoConnection
-		}
-	}
-	if g = p.groups[key]; g == nil { // the last of its connections may have been evicted
+	if g == nil {
 		g = &group{}
 		p.groups[key] = g
 	}
-	l = newLink(key, g)
-	g.links = append(g.links, l)
-	p.links++
-	p.useLocked(l, exclusive)
-	return l, true, nil, nil
-}
-
-func (p *pool) useLocked(l *link, exclusive bool) {
+	i := slices.IndexFunc(g.links, func(l *link) bool { return !exclusive || !l.busy })
+	switch {
+	case i >= 0:
+		l = g.links[i]
+	case len(g.links) >= p.maxCalls:
+		return nil, false, p.freed
+	default:
+		l, fresh = newLink(key, g), true
+		g.links = append(g.links, l)
+	}
 	l.users++
 	l.busy = l.busy || exclusive
 	if l.idle != nil {
 		l.idle.Stop()
 	}
+	return l, fresh, nil
 }
 
 // release gives back what take returned.
@@ -147,7 +115,7 @@ func (p *pool) release(l *link, exclusive bool) {
 	}
 	p.mu.Unlock()
 	if unused && l.single {
-		l.close(metrics.ClosedClient)
+		l.c.Close(metrics.ClosedClient)
 	}
 }
 
@@ -163,36 +131,27 @@ func (p *pool) expire(l *link) {
 	expired := l.users == 0 && time.Since(l.since) >= p.idle && p.removeLocked(l)
 	p.mu.Unlock()
 	if expired {
-		l.close(metrics.ClosedIdle)
+		l.c.Close(metrics.ClosedIdle)
 	}
 }
 
-// evict closes a connection to make room for another one in the registry, which has
-// refused that, and reports whether there is one. A limit of an address costs nobody else
-// a connection.
+// evict closes the connection that has been unused for longest, to make room for another
+// one in the registry, which has refused that. It reports whether there is one. A limit of
+// an address costs nobody else a connection.
 func (p *pool) evict(client connstate.Client, refused error) bool {
 	limit, ok := errors.AsType[*connstate.LimitError](refused)
 	if !ok {
 		return false
 	}
 	p.mu.Lock()
-	l := p.evictLocked(func(l *link) bool {
-		other := l.c.Client()
-		return limit.Reason == metrics.RejectedMaxConnections || other.Principal == client.Principal && other.Addr == client.Addr
-	})
-	p.mu.Unlock()
-	if l != nil {
-		l.close(metrics.ClosedIdle)
-	}
-	return l != nil
-}
-
-// evictLocked removes and returns, of the connections that may go, the one that has been
-// unused for longest; nil if there is none. The caller must close it without the lock.
-func (p *pool) evictLocked(may func(*link) bool) (oldest *link) {
+	var oldest *link
 	for _, g := range p.groups {
 		for _, l := range g.links {
-			if l.users == 0 && may(l) && (oldest == nil || l.since.Before(oldest.since)) {
+			if l.users > 0 || oldest != nil && !l.since.Before(oldest.since) {
+				continue
+			}
+			other := l.c.Client()
+			if limit.Reason == metrics.RejectedMaxConnections || other.Principal == client.Principal && other.Addr == client.Addr {
 				oldest = l
 			}
 		}
@@ -200,7 +159,8 @@ func (p *pool) evictLocked(may func(*link) bool) (oldest *link) {
 	if oldest != nil {
 		p.removeLocked(oldest)
 	}
-	return oldest
+	p.mu.Unlock()
+	return oldest != nil && oldest.c.Close(metrics.ClosedIdle)
 }
 
 // remove takes a connection out of the pool.
@@ -216,7 +176,6 @@ func (p *pool) removeLocked(l *link) bool {
 		return false
 	}
 	l.removed = true
-	p.links--
 	g := p.groups[l.key]
 	g.links = slices.DeleteFunc(g.links, func(other *link) bool { return other == l })
 	if len(g.links) == 0 {
@@ -245,7 +204,7 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 	}
 	if fresh {
 		l.single = single
-		l.open(h, client, q.meta)
+		l.open(h, client, q)
 	}
 	if ready, why := l.awaitReady(a, q); !ready {
 		h.pool.release(l, exclusive)
@@ -256,16 +215,15 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 
 // limitRefusal is the refusal of a request for which the registry opens no connection.
 func limitRefusal(err error) *front.Refusal {
-	limit, ok := errors.AsType[*connstate.LimitError](err)
-	if !ok {
-		return refused(http.StatusInternalServerError, jsonrpc.ReasonError("the connection could not be opened", "closed", true))
+	status, reason, message := http.StatusServiceUnavailable, metrics.PostBadRequest, "the connection could not be opened"
+	if limit, ok := errors.AsType[*connstate.LimitError](err); ok {
+		message = limit.Message
+		switch limit.Reason {
+		case metrics.RejectedPerIP, metrics.RejectedRate:
+			status = http.StatusTooManyRequests
+		case metrics.RejectedBudget:
+			reason = metrics.PostBudget
+		}
 	}
-	status, reason := http.StatusServiceUnavailable, metrics.PostBadRequest
-	switch limit.Reason {
-	case metrics.RejectedPerIP, metrics.RejectedRate:
-		status = http.StatusTooManyRequests
-	case metrics.RejectedBudget:
-		reason = metrics.PostBudget
-	}
-	return front.RefusedWith(status, reason, jsonrpc.ReasonError(limit.Message, "server_busy", true))
+	return front.RefusedWith(status, reason, jsonrpc.ReasonError(message, "server_busy", true))
 }

@@ -20,7 +20,7 @@ func TestNothingCrosses(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			o := statelessclient.Options{Options: quiet.Options, IdleTimeout: 10 * time.Second}
 			bubble(t, o, func(t *testing.T, f *fixture) {
-				f.SetLimits(8, 3, 12)
+				f.SetLimits(3, 12)
 				w := &marked{random: rand.New(rand.NewPCG(seed, 1)), calls: make(map[jsonrpc.ID]*markedCall)}
 				f.server.serve, f.server.responded = w.serve, w.responded
 				var clients sync.WaitGroup

@@ -18,6 +18,7 @@ type reply struct {
 	id   jsonrpc.ID
 	opts *Options
 
+	beats   <-chan time.Time    // moments for heartbeats; nil: none
 	streams bool                // a result alone comes on a stream too
 	stream  *eventstream.Writer // nil: the stream has not begun
 	err     error               // of a write; the client is gone then
@@ -83,36 +84,36 @@ func (a *reply) end(status int, message []byte) {
 	_, a.err = front.WriteAll(a.w, a.r, message, a.opts.WriteTimeout)
 }
 
-// await waits until done is closed, with heartbeats. It reports false if the client goes
-// before that.
+// await waits until done is closed. It reports false if the client goes before that.
 func (a *reply) await(done <-chan struct{}) bool {
-	select {
-	case <-done:
-		return true
-	default:
-	}
-	beats, stop := a.beats()
-	defer stop()
-	for !a.over() {
+	for {
 		select {
 		case <-done:
 			return true
-		case <-beats:
-			a.beat()
-		case <-a.r.Context().Done():
+		default:
+		}
+		if !a.wait(done, nil) {
+			return false
 		}
 	}
-	return false
+}
+
+// wait sends what was added, and waits for changed or later, or sends a heartbeat. It
+// reports false if the client is gone.
+func (a *reply) wait(changed <-chan struct{}, later <-chan time.Time) bool {
+	a.flush()
+	if a.over() {
+		return false
+	}
+	select {
+	case <-changed:
+	case <-later:
+	case <-a.beats:
+		a.beat()
+	case <-a.r.Context().Done():
+	}
+	return !a.over()
 }
 
 // over reports whether the client is gone.
 func (a *reply) over() bool { return a.err != nil || a.r.Context().Err() != nil }
-
-// beats returns a channel with the moments for heartbeats, and what stops them.
-func (a *reply) beats() (<-chan time.Time, func()) {
-	if a.opts.HeartbeatInterval <= 0 {
-		return nil, func() {}
-	}
-	t := time.NewTicker(a.opts.HeartbeatInterval)
-	return t.C, t.Stop
-}

@@ -1,6 +1,7 @@
 package statelessclient_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -38,7 +39,7 @@ func TestServerSeesAClientOf20251125(t *testing.T) {
 	got := f.server.connections()[0].received("tools/call", "notification")
 	want(t, "messages", got, []string{
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t","arguments":{"b":2,"a":1.50},"_meta":{"progressToken":"p","x":1}}}`,
+		`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"t","arguments":{"b":2,"a":1.50},"_meta":{"progressToken":"p","x":1}}}`,
 	})
 }
 
@@ -110,4 +111,22 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	}
 	want(t, "connections", len(f.server.connections()), 2)
 	want(t, "open ones", f.registry.Len(), 0)
+}
+
+// A stateless server gets requests as they are, and so do clients its results: it asks for
+// input by itself, and each of its requests stands alone.
+func TestStatelessServerTranslatesNothing(t *testing.T) {
+	f := newFixture(t, quiet)
+	f.server.meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+	result := `{"resultType":"input_required","inputRequests":{"k":{}},"requestState":"s"}`
+	f.server.serve = func(c *conn, m *jsonrpc.Message) { c.answer(m, result) }
+	a := ask{method: "prompts/get", params: `{"name":"p","inputResponses":{"k":{}},"requestState":"s"}`, capabilities: askAll}
+	r := f.do(t, a)
+	want(t, "result", r.member("result"), result)
+	sent, _ := jsonrpc.Member(json.RawMessage(f.server.connections()[0].received("prompts/get")[0]), "params")
+	asked, _ := jsonrpc.Member(json.RawMessage(a.message()), "params")
+	want(t, "params", string(sent), string(asked))
+	// The next server may be one with sessions: its result has no type.
+	result = `{}`
+	want(t, "type", f.do(t, a).member("result", "resultType"), `"complete"`)
 }

@@ -29,6 +29,8 @@ type server struct {
 	capabilities string
 	// failing is the error that initialize gets; empty: it works; "later": no answer.
 	failing string
+	// meta is the _meta of the result of initialize, with a comma before; may be empty.
+	meta string
 	// silent are the methods that get no answer.
 	silent []string
 	// serve handles all other requests; nil: the result is {}.
@@ -80,7 +82,7 @@ func (c *conn) Receive(m *jsonrpc.Message) {
 			c.RespondNow(m.ID, []byte(`{"jsonrpc":"2.0","id":`+string(m.ID)+`,"error":`+c.s.failing+`}`))
 			return
 		}
-		c.answer(m, `{"protocolVersion":"2025-11-25","capabilities":`+c.s.capabilities+`,"serverInfo":{"name":"s","version":"1"},"instructions":"i"}`)
+		c.answer(m, `{"protocolVersion":"2025-11-25","capabilities":`+c.s.capabilities+`,"serverInfo":{"name":"s","version":"1"},"instructions":"i"`+c.s.meta+`}`)
 		return
 	}
 	c.mu.Lock()

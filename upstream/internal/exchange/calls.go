@@ -10,20 +10,18 @@ import (
 )
 
 const (
-	// maxCalls bounds the calls in flight of a session, and maxTold the notifications
-	// among them: a server that is slow to take those must have room for requests.
+	// maxCalls bounds the calls in flight of a session.
 	maxCalls = 4096
-	maxTold  = 64
 	// lingerTimeout is how long a response may stay open after its answer, so that
 	// its connection can be used again, and after its request was cancelled.
 	lingerTimeout = 2 * time.Second
 )
 
-// Call is a message that a session is working on.
+// Call is a request that a session is working on.
 type Call struct {
-	ID     jsonrpc.ID // empty for a notification
+	ID     jsonrpc.ID
 	Method string
-	// Msg is the message. The goroutine of the call may drop it once it is posted.
+	// Msg is the request. The goroutine of the call may drop it once it is posted.
 	Msg *jsonrpc.Message
 	// Ctx ends when the call is finished or cancelled, and with the session.
 	Ctx    context.Context
@@ -38,7 +36,6 @@ type Call struct {
 // session guards it.
 type Calls struct {
 	open  map[jsonrpc.ID]*Call // requests that are not answered
-	told  int                  // notifications that are not finished
 	bytes int                  // of all calls that are not finished
 }
 
@@ -50,15 +47,11 @@ func (c *Calls) Begin(ctx context.Context, m *jsonrpc.Message) (*Call, error) {
 	switch {
 	case c.Open(m.ID) != nil:
 		return nil, fmt.Errorf("send: a request with the id %.64s is in flight", m.ID)
-	case len(c.open)+c.told >= maxCalls, k.ID == "" && c.told >= maxTold, c.bytes > 0 && c.bytes+k.size > buffer.SendLimit:
+	case len(c.open) >= maxCalls, c.bytes > 0 && c.bytes+k.size > buffer.SendLimit:
 		return nil, jsonrpc.ErrBusy
 	}
 	k.Ctx, k.Cancel = context.WithCancel(ctx)
 	c.bytes += k.size
-	if k.ID == "" {
-		c.told++
-		return k, nil
-	}
 	if c.open == nil {
 		c.open = make(map[jsonrpc.ID]*Call)
 	}
@@ -91,9 +84,6 @@ func (c *Calls) Finish(k *Call) {
 	k.Cancel()
 	c.Answer(k)
 	c.bytes -= k.size
-	if k.ID == "" {
-		c.told--
-	}
 	if k.linger != nil {
 		k.linger.Stop()
 	}

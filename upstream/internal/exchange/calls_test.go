@@ -56,23 +56,9 @@ func TestCallIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-func TestNotificationIsNoOpenRequest(t *testing.T) {
-	var c Calls
-	note := message(t, `{"jsonrpc":"2.0","method":"n"}`)
-	a, b := begin(t, &c, note), begin(t, &c, note)
-	if c.Answer(a) || c.Open("") != nil || c.told != 2 {
-		t.Errorf("notifications are %+v", c)
-	}
-	c.Finish(a)
-	c.Finish(b)
-	if c.told != 0 || c.bytes != 0 {
-		t.Errorf("finished notifications leave %+v", c)
-	}
-}
-
 func TestCallsAreBoundedInNumber(t *testing.T) {
 	var c Calls
-	first := begin(t, &c, message(t, `{"jsonrpc":"2.0","method":"n"}`))
+	first := begin(t, &c, request(t, -1))
 	for i := range maxCalls - 1 {
 		begin(t, &c, request(t, i))
 	}

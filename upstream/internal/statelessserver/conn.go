@@ -5,6 +5,7 @@
 //	initialize, logging/setLevel       answered here; every later request carries what they say
 //	ping                               server/discover: its answer shows that the server is there
 //	any other request                  one POST, with _meta and the headers that mirror it
+//	a request that has such a _meta    the same, as it is, and so is its result
 //	input_required                     requests to the client, then the same request with the answers
 //	resources/subscribe, list_changed  subscriptions/listen
 //	notifications/cancelled, Close     close the response
@@ -48,28 +49,27 @@ type Conn struct {
 	running sync.WaitGroup
 	alive   singleflight.Group // asks whether the server is there
 	tools   stateless.Tools
-
-	mu         sync.Mutex // guards all below
-	closed     error      // why the session is over; nil while it is not
+	// discovered is the server's result of server/discover.
 	discovered json.RawMessage
-	meta       stateless.Meta
-	keys       bool // the client wants mcp.InputKeys
-	nextID     int64
-	calls      exchange.Calls      // by the ids that the owner of the session gave
-	left       map[string]bool     // tools that are left out and logged
-	asks       map[jsonrpc.ID]*ask // by our ids
-	lists      bool                // the changes of lists are followed
-	resources  map[string]*changes // that the client subscribes to, by URI
+
+	mu        sync.Mutex // guards all below
+	closed    error      // why the session is over; nil while it is not
+	meta      stateless.Meta
+	nextID    int64
+	calls     exchange.Calls      // by the ids that the owner of the session gave
+	asks      map[jsonrpc.ID]*ask // by our ids
+	lists     bool                // the changes of lists are followed
+	resources map[string]*changes // that the client subscribes to, by URI
 }
 
 var _ jsonrpc.Attributed = (*Conn)(nil)
 
 // New returns a session with the server behind x. discovered is the server's result
-// of server/discover; nil: initialize asks for it.
+// of server/discover.
 func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
 	c := &Conn{
 		x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit),
-		left: make(map[string]bool), asks: make(map[jsonrpc.ID]*ask), resources: make(map[string]*changes),
+		asks: make(map[jsonrpc.ID]*ask), resources: make(map[string]*changes),
 	}
 	c.ctx, c.cancel = x.Session()
 	return c
@@ -83,16 +83,16 @@ func (c *Conn) Send(msg []byte) error {
 	case err != nil:
 		return fmt.Errorf("send: %w", err)
 	case m.Kind == jsonrpc.Request:
-		return c.begin(m, c.serve)
+		return c.begin(m)
 	case m.Kind == jsonrpc.Response:
 		return c.answered(m)
 	}
 	return c.notify(m)
 }
 
-// begin runs work for a message in its own goroutine. Before it returns, it applies
-// what the message changes in the session, so that the next message sees it.
-func (c *Conn) begin(m *jsonrpc.Message, work func(*exchange.Call)) error {
+// begin serves a request in its own goroutine. Before it returns, it applies what the
+// request changes in the session, so that the next message sees it.
+func (c *Conn) begin(m *jsonrpc.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed != nil {
@@ -102,10 +102,11 @@ func (c *Conn) begin(m *jsonrpc.Message, work func(*exchange.Call)) error {
 	if err != nil {
 		return err
 	}
+	work := c.serve
 	switch k.Method {
 	case mcp.MethodInitialize:
 		level := c.meta.LogLevel
-		c.meta, c.keys = stateless.MetaOf(m.Params())
+		c.meta = stateless.MetaOf(m.Params())
 		c.meta.LogLevel = level
 	case mcp.MethodSetLevel:
 		if level, ok := jsonrpc.Member(m.Params(), "level"); ok && level[0] == '"' {
@@ -150,30 +151,11 @@ func has(obj json.RawMessage, name string) bool {
 
 // initialize answers from the server's result of server/discover.
 func (c *Conn) initialize(k *exchange.Call) {
-	c.mu.Lock()
-	discovered := c.discovered
-	c.mu.Unlock()
-	if discovered == nil {
-		m, release, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil)
-		defer release()
-		switch {
-		case err != nil:
-			c.failed(k, err)
-			return
-		case m.Error() != nil:
-			c.refuse(k, m)
-			return
-		}
-		discovered = m.Result()
-		c.mu.Lock()
-		c.discovered = discovered
-		c.mu.Unlock()
-	}
 	name := "remote" // of a server that gives none
 	if u, err := url.Parse(c.x.URL); err == nil && u.Host != "" {
 		name = u.Host
 	}
-	c.result(k, stateless.InitializeResult(discovered, k.Msg.Params(), name))
+	c.result(k, stateless.InitializeResult(c.discovered, k.Msg.Params(), name))
 }
 
 // ping asks for server/discover, which every server of this version answers. Any
@@ -194,14 +176,11 @@ func own(method string) *jsonrpc.Message {
 	return m
 }
 
-// notify takes a notification.
+// notify takes a notification. Over HTTP, this version has none of a client.
 func (c *Conn) notify(m *jsonrpc.Message) error {
-	if m.Method != mcp.MethodCancelled && m.Method != mcp.MethodInitialized && m.Method != mcp.MethodRootsChanged && m.Method != mcp.MethodProgress {
-		return c.begin(m, c.tell)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch m.Method { // this version has neither of the others
+	switch m.Method {
 	case mcp.MethodCancelled: // the end of its response tells the server; the request gets no answer
 		id, _ := jsonrpc.Member(m.Params(), "requestId")
 		if k := c.calls.Open(jsonrpc.ID(id)); k != nil && k.Method != mcp.MethodInitialize {
@@ -210,6 +189,8 @@ func (c *Conn) notify(m *jsonrpc.Message) error {
 		}
 	case mcp.MethodInitialized:
 		c.followListsLocked()
+	default:
+		c.x.Metrics.Dropped(metrics.DroppedUndelivered)
 	}
 	return c.closed
 }

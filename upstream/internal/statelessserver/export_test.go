@@ -20,11 +20,8 @@ const (
 )
 
 // NewModern opens a session with the stateless server at an address. discovered is
-// its answer to server/discover; empty: it is asked.
+// its answer to server/discover.
 func NewModern(address, discovered string, client *http.Client, log *slog.Logger) jsonrpc.Attributed {
 	x := &exchange.Endpoint{URL: address, Client: client, Limit: 1 << 20, Log: log}
-	if discovered == "" {
-		return New(x, nil)
-	}
 	return New(x, json.RawMessage(discovered))
 }

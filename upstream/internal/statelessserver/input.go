@@ -127,9 +127,6 @@ func (c *Conn) register(requests json.RawMessage) (asks []*ask, err error) {
 		if mode, _ := jsonrpc.Member(a.params, "mode"); a.method == mcp.MethodElicit && string(mode) == `"url"` && !has(a.params, "elicitationId") {
 			a.params = jsonrpc.SetMember(a.params, json.RawMessage(strconv.Quote(rand.Text())), "elicitationId") // 2025-11-25 demands one
 		}
-		if c.keys {
-			a.params = stateless.WithKey(a.params, key)
-		}
 		c.nextID++
 		a.id = jsonrpc.ID(strconv.Quote("input-" + strconv.FormatInt(c.nextID, 10)))
 		asks = append(asks, a)

@@ -68,23 +68,6 @@ func TestInputRequiredAsksTheClientAndComesAgain(t *testing.T) {
 	}
 }
 
-func TestStateAloneComesAgainWithoutAskingAnyone(t *testing.T) {
-	s := newStateless(t, discovered, func(p *post) {
-		switch {
-		case p.param("requestState") == "":
-			p.result(input("", `"later"`))
-		case p.param("inputResponses") != "":
-			t.Errorf("there are inputResponses: %s", p.m.Params())
-			fallthrough
-		default:
-			p.result(`{}`)
-		}
-	})
-	s.initialize(`{}`)
-	s.send(toolCall("1", "ask"))
-	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
-}
-
 func TestRefusedElicitationIsACancel(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) {
 		if p.param("inputResponses") == "" {
@@ -218,5 +201,17 @@ func TestInputOfCallsNeverCrosses(t *testing.T) {
 			t.Fatalf("got  %s\nwant %s", got, want)
 		}
 		answered++
+	}
+}
+
+// A stateless client says for each request what it is, and asks its user by itself.
+func TestRequestOfAStatelessClientIsNotTranslated(t *testing.T) {
+	s := newStateless(t, discovered, func(p *post) { p.result(input(`{"who":{"method":"elicitation/create"}}`, `"s"`)) })
+	s.initialize(`{}`)
+	params := `{"name":"ask","requestState":"r","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`)
+	s.want(`{"jsonrpc":"2.0","id":1,"result":` + input(`{"who":{"method":"elicitation/create"}}`, `"s"`) + `}`)
+	if got := string(s.seen("tools/call")[0].m.Params()); got != params {
+		t.Errorf("the server got %s", got)
 	}
 }

@@ -113,16 +113,6 @@ func TestListChangedComesFromAListen(t *testing.T) {
 	l.want(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`)
 }
 
-func TestNoListenWithoutAnythingThatChanges(t *testing.T) {
-	l := newListener(t, discovered)
-	l.initialize(`{}`)
-	l.send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
-	l.want(done("1"))
-	if len(l.seen("subscriptions/listen")) > 0 {
-		t.Error("there is a listen")
-	}
-}
-
 // Each resource has a listen of its own, beside the one for the lists.
 func TestSubscriptionsAreListens(t *testing.T) {
 	l := newListener(t, changing)
@@ -160,41 +150,6 @@ func TestSubscriptionThatTheServerDoesNotHonourFails(t *testing.T) {
 	l.open(`{"resourceSubscriptions":["a://2"]}`)
 }
 
-// A subscription that the server refuses does not spoil the others.
-func TestRefusedSubscriptionFailsAlone(t *testing.T) {
-	l := newListener(t, subscribable)
-	refusing := newStateless(t, subscribable, func(p *post) {
-		if strings.Contains(p.param("notifications"), "bad") {
-			p.fail(200, `{"code":-32602,"message":"no such resource","data":1.50}`)
-			return
-		}
-		l.serve(p)
-	})
-	l.scripted = refusing
-	l.initialize(`{}`)
-	l.send(subscribe("0", "a://0"))
-	l.want(done("0"))
-	for i := 1; i <= 5; i++ {
-		uri := "a://" + strconv.Itoa(i)
-		if i == 3 {
-			uri = "bad://3"
-		}
-		l.send(subscribe(strconv.Itoa(i), uri))
-	}
-	answers := l.answers(5)
-	for i := 1; i <= 5; i++ {
-		want := done(strconv.Itoa(i))
-		if i == 3 {
-			want = `{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no such resource","data":1.50}}`
-		}
-		if !answers[want] {
-			t.Errorf("no %s among %v", want, answers)
-		}
-	}
-	l.events <- `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://0"}}`
-	l.want(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://0"}}`)
-}
-
 // answers returns the next n messages.
 func (l *listener) answers(n int) map[string]bool {
 	all := make(map[string]bool)
@@ -218,34 +173,4 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	l.wantError("9999", "too_many_subscriptions")
 	l.send(subscribe("10000", ""))
 	l.wantError("10000", "-32602")
-}
-
-func TestUnsubscribeNeverFails(t *testing.T) {
-	l := newListener(t, subscribable)
-	l.initialize(`{}`)
-	l.send(unsubscribe("1", "a://never"))
-	l.want(done("1"))
-}
-
-func TestListenThatBreaksIsOpenedAnew(t *testing.T) {
-	l := newListener(t, changing)
-	l.initialize(`{}`)
-	const filter = `{"toolsListChanged":true,"resourcesListChanged":true}`
-	for range 2 {
-		l.open(filter)
-		l.end <- struct{}{}
-	}
-	l.open(filter)
-	l.events <- `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
-	l.want(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
-}
-
-func TestCloseEndsTheListen(t *testing.T) {
-	l := newListener(t, changing)
-	l.initialize(`{}`)
-	l.open(`{"toolsListChanged":true,"resourcesListChanged":true}`)
-	if err := l.conn.Close(); err != nil {
-		t.Fatalf("Close: %v", err)
-	}
-	l.close(`{"toolsListChanged":true,"resourcesListChanged":true}`)
 }

@@ -23,10 +23,6 @@ const (
 	// connection can be used again. restBytes bounds what is read meanwhile.
 	restTimeout = time.Second
 	restBytes   = 64 << 10
-	// tellTimeout bounds the POST of a notification.
-	tellTimeout = 30 * time.Second
-	// maxLeft bounds the tools that are left out and logged.
-	maxLeft = 4096
 	// maxRequired bounds the required capabilities that a client is told, in bytes.
 	maxRequired = 4 << 10
 )
@@ -49,6 +45,7 @@ const (
 // answers it.
 func (c *Conn) forward(k *exchange.Call) {
 	params := k.Msg.Params()
+	direct := stateless.IsStateless(params)
 	for round := 0; ; round++ {
 		m, release, err := c.request(k, params)
 		if err != nil {
@@ -61,8 +58,8 @@ func (c *Conn) forward(k *exchange.Call) {
 			return
 		}
 		kind, ok := stateless.ResultType(m.Result())
-		if ok && kind == mcp.ResultComplete {
-			c.complete(k, m)
+		if direct || ok && kind == mcp.ResultComplete {
+			c.complete(k, m, direct)
 			release()
 			return
 		}
@@ -100,29 +97,21 @@ func (c *Conn) endIfGone() (any, error) {
 	return nil, nil
 }
 
-// complete answers the client with a result, as clients of earlier versions know it.
-func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message) {
+// complete answers the client with a result, as clients of earlier versions know it unless
+// direct.
+func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message, direct bool) {
 	result := m.Result()
 	if k.Method == mcp.MethodListTools {
 		var broken map[string]error
 		result, broken = c.tools.Learn(k.Msg.Params(), result)
-		c.leaveOut(broken)
-	}
-	result = jsonrpc.RemoveMember(result, "resultType")
-	c.answer(k, jsonrpc.ReplaceMember(m.WithID(k.ID), result, "result"))
-}
-
-// leaveOut logs the tools that are left out, each once in a session.
-func (c *Conn) leaveOut(broken map[string]error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for name, err := range broken {
-		name = name[:min(64, len(name))]
-		if !c.left[name] && len(c.left) < maxLeft {
-			c.left[name] = true
-			c.x.Log.Warn("tool left out: its x-mcp-header is invalid", "tool", name, "err", err)
+		for name, err := range broken {
+			c.x.Log.Warn("tool left out: its x-mcp-header is invalid", "tool", name[:min(64, len(name))], "err", err)
 		}
 	}
+	if !direct {
+		result = jsonrpc.RemoveMember(result, "resultType")
+	}
+	c.answer(k, jsonrpc.ReplaceMember(m.WithID(k.ID), result, "result"))
 }
 
 // request posts a request of the client. If the server misses headers, request lists
@@ -221,9 +210,11 @@ func (c *Conn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMessage) (
 	c.mu.Lock()
 	meta := c.meta
 	c.mu.Unlock()
-	params, ok := meta.Into(params)
-	if !ok {
-		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params must be an object")
+	if !stateless.IsStateless(params) {
+		var ok bool
+		if params, ok = meta.Into(params); !ok {
+			return nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params must be an object")
+		}
 	}
 	if !stateless.IsPlain(m.Method) {
 		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")
@@ -252,25 +243,6 @@ func (c *Conn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMessage) (
 		h.Set(stateless.HeaderParam+p.Name, stateless.Encode(value))
 	}
 	return jsonrpc.SetMember(m.WithID(id), params, "params"), h, nil
-}
-
-// tell posts a notification. Nobody waits for the response.
-func (c *Conn) tell(k *exchange.Call) {
-	if !stateless.IsPlain(k.Method) {
-		return
-	}
-	header := http.Header{stateless.HeaderVersion: {mcp.VersionStateless}, stateless.HeaderMethod: {k.Method}}
-	ctx, cancel := context.WithTimeout(k.Ctx, tellTimeout)
-	defer cancel()
-	resp, err := c.x.Do(ctx, http.MethodPost, k.Msg.Raw(), header)
-	if err == nil {
-		_ = resp.Body.Close()
-		if resp.StatusCode < 300 {
-			return
-		}
-		err = errors.New(exchange.Status(resp))
-	}
-	c.x.Undelivered(k.Msg, err)
 }
 
 // translateError returns the gateway's own error for an error response that clients

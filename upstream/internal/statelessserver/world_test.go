@@ -87,7 +87,7 @@ type scripted struct {
 }
 
 // newStateless starts a server that answers by handle. discovered is what it has
-// said of itself; empty: it will be asked.
+// said of itself.
 func newStateless(t *testing.T, discovered string, handle func(*post)) *scripted {
 	t.Helper()
 	s := &scripted{t: t, logs: &syncBuffer{}}

@@ -7,8 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/alecthomas/kong"
-
 	"github.com/mcp-sse/mcp-sse/front"
 )
 
@@ -25,7 +23,7 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	}
 	for _, n := range c.TrustedProxies {
 		if netip.Prefix(n).Bits() == 0 {
-			c.warn("%s %s: any client can choose the address that limits and logs see", c.place("trusted-proxies"), netip.Prefix(n))
+			c.warn("%s %s: any client can choose the address that limits and logs see", c.Place("trusted-proxies"), netip.Prefix(n))
 		}
 	}
 	if c.AdminAddr != "" && c.AdminAddr == c.Addr && !strings.HasSuffix(string(c.Addr), ":0") {
@@ -55,23 +53,9 @@ func (c *Config) checkStdio() error {
 	if len(c.Servers) > 0 {
 		return errors.New("servers: stdio serves one server")
 	}
-	return eachFlag(c, func(flag *kong.Flag) error {
+	for _, flag := range c.flags {
 		if flag.Tag.Has("http") && c.given[flag.Name] == "--"+flag.Name {
 			return c.refuse(flag.Name, "has no effect with stdio, which serves no HTTP")
-		}
-		return nil
-	})
-}
-
-// eachFlag calls f for each flag of options, up to the first error.
-func eachFlag(options any, f func(*kong.Flag) error) error {
-	parser, err := newParser(options)
-	if err != nil {
-		return err
-	}
-	for _, flag := range parser.Model.Flags {
-		if err := f(flag); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -105,9 +89,9 @@ func (c *Config) checkExposure(option, addr string) error {
 	case !c.Insecure:
 		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, or --insecure to allow it", addr)
 	case option == "addr":
-		c.warn("%s %s without authentication: everyone who reaches it can run the tools of the server", c.place(option), addr)
+		c.warn("%s %s without authentication: everyone who reaches it can run the tools of the server", c.Place(option), addr)
 	default:
-		c.warn("%s %s without authentication: everyone who reaches it can read /metrics and /connections", c.place(option), addr)
+		c.warn("%s %s without authentication: everyone who reaches it can read /metrics and /connections", c.Place(option), addr)
 	}
 	return nil
 }
@@ -115,7 +99,7 @@ func (c *Config) checkExposure(option, addr string) error {
 // check checks one server.
 func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	if s.InitializationTimeout > s.StartTimeout {
-		return s.refuse("initialization-timeout", "must be at most %s", s.place("start-timeout"))
+		return s.refuse("initialization-timeout", "must be at most %s", s.Place("start-timeout"))
 	}
 	switch s.Kind() {
 	case OfCommand:
@@ -133,14 +117,13 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 			s.Warm = 0 // given for all servers
 		}
 	}
-	err := eachFlag(s, func(flag *kong.Flag) error {
+	for _, flag := range s.flags {
 		if kind := flag.Tag.Get("for"); kind != "" && kind != s.Kind() && s.given[flag.Name] != "" {
 			return s.refuse(flag.Name, "has no effect without a %s to serve", kind)
 		}
-		return nil
-	})
-	if err != nil || s.Kind() != ofURL {
-		return err
 	}
-	return s.makeRemote(c, lookupEnv)
+	if s.Kind() == ofURL {
+		return s.makeRemote(c, lookupEnv)
+	}
+	return nil
 }

@@ -22,8 +22,9 @@ import (
 // Config is the configuration of the daemon.
 //
 // Tags of our own: zero says what 0 means for a number, and without it 0 is refused;
-// oneof lists the values of a text; for names the kind of server that has the option;
-// http marks options that have no effect on stdio, and only those that are flags alone.
+// oneof lists the values of a text; pairs is the separator of names and values, which may
+// be secret; for names the kind of server that has the option; http marks options that
+// have no effect on stdio, and only those that are flags alone.
 type Config struct {
 	Listen `group:"Server"`
 	Access `group:"Access"`
@@ -76,11 +77,12 @@ type Server struct {
 	remote  upstream.URL      // what url and header mean
 	secrets *[]string         // variables of the environment that any remote server uses
 	given   map[string]string // options that were given, with their place
+	flags   []*kong.Flag      // its options, or those of the whole Config
 }
 
 // Child are the options of a child process.
 type Child struct {
-	Env          pairs    `placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
+	Env          []string `sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
 	EnvAllow     []string `placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those that the options of remote servers use."`
 	PrincipalEnv string   `placeholder:"NAME" for:"command" http:"" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
 	Dir          string   `placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
@@ -89,7 +91,7 @@ type Child struct {
 // Remote are the options of a remote server.
 type Remote struct {
 	URL           string   `placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
-	Header        headers  `placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
+	Header        []string `sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
 	ForwardHeader []string `placeholder:"NAME" for:"url" http:"" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
 }
 
@@ -153,30 +155,35 @@ func Load(args []string, lookupEnv func(string) (string, bool)) (*Config, error)
 	if err := refuseRemoved(args, lookupEnv); err != nil {
 		return nil, err
 	}
-	parser, err := newParser(c)
+	parser, err := newParser(c, &c.Server)
 	if err != nil {
 		return nil, err
 	}
 	if err := c.readFlags(parser, args); err != nil || c.Help || c.Version {
 		return c, err
 	}
-	for _, flag := range parser.Model.Flags {
+	for _, flag := range c.flags {
 		text, _ := lookupEnv(envName(flag.Name))
 		if c.given[flag.Name] != "" || text == "" || flag.Tag.Has("only") { // an empty variable is not set
 			continue
 		}
-		if err := c.set(flag, text, envName(flag.Name)); err != nil {
+		texts := []string{text}
+		if flag.Tag.Has("pairs") {
+			texts = strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+		}
+		if err := c.set(flag, texts, envName(flag.Name)); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.readFile(parser.Model.Flags); err != nil {
+	if err := c.readFile(); err != nil {
 		return nil, err
 	}
 	return c, c.check(lookupEnv)
 }
 
-// newParser returns the parser of the flags for options, whose values are the defaults.
-func newParser(options any) (*kong.Kong, error) {
+// newParser returns the parser of the flags for options, whose values are the defaults. It
+// sets s.flags, where s is a part of options or the same.
+func newParser(options any, s *Server) (*kong.Kong, error) {
 	parser, err := kong.New(options, kong.Name("sse-server"), kong.Description(usage), kong.NoDefaultHelp(), kong.ValueFormatter(describe),
 		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: 100}))
 	if err != nil {
@@ -186,6 +193,7 @@ func newParser(options any) (*kong.Kong, error) {
 		flag.Default = textOf(flag.Target)
 		flag.HasDefault = flag.Default != ""
 	}
+	s.flags = parser.Model.Flags
 	return parser, nil
 }
 
@@ -217,15 +225,18 @@ func (c *Config) readFlags(parser *kong.Kong, args []string) error {
 	return nil
 }
 
-// set gives an option a value: a text, or from the file []any or map[string]string. The
-// error names the place of the value.
-func (s *Server) set(flag *kong.Flag, value any, place string) error {
+// set gives an option its value, or the values of a list. The error names their place.
+func (s *Server) set(flag *kong.Flag, texts []string, place string) (err error) {
 	flag.Target.SetZero()
 	if flag.Target.Kind() == reflect.Pointer {
 		flag.Target.Set(reflect.New(flag.Target.Type().Elem()))
 	}
-	scan := kong.Scan().PushTyped(value, kong.FlagValueToken)
-	err := flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, flag.Target)
+	for _, text := range texts {
+		if err == nil {
+			scan := kong.Scan().PushTyped(text, kong.FlagValueToken)
+			err = flag.Mapper.Decode(&kong.DecodeContext{Value: flag.Value, Scan: scan}, flag.Target)
+		}
+	}
 	if err == nil {
 		err = verify(flag)
 	}
@@ -243,6 +254,8 @@ const maxCount = 100_000_000
 func verify(flag *kong.Flag) error {
 	v, number := reflect.Indirect(flag.Target), -1.0
 	switch {
+	case flag.Tag.Has("pairs"):
+		return verifyPairs(flag)
 	case flag.Tag.Has("oneof"):
 		if allowed := strings.Split(flag.Tag.Get("oneof"), ","); !slices.Contains(allowed, v.String()) {
 			return fmt.Errorf("want one of %s, but got %q", strings.Join(allowed, ", "), v.String())
@@ -267,6 +280,23 @@ func verify(flag *kong.Flag) error {
 	return nil
 }
 
+// verifyPairs returns an error, without a value, if there is a text that is no pair, or one
+// whose name another has.
+func verifyPairs(flag *kong.Flag) error {
+	names := map[string]bool{}
+	for _, text := range flag.Target.Interface().([]string) {
+		name, _, ok := strings.Cut(text, flag.Tag.Get("pairs"))
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			return fmt.Errorf("want %s", flag.PlaceHolder)
+		}
+		if names[name] {
+			return fmt.Errorf("%s is given twice", name)
+		}
+		names[name] = true
+	}
+	return nil
+}
+
 // Does returns what to do: serve, stdio or check.
 func (c *Config) Does() string { return append(c.Mode, "serve")[0] }
 
@@ -278,21 +308,18 @@ func (c *Config) Each() []*Server {
 	return []*Server{&c.Server}
 }
 
-// place returns where an option was given, for messages: --addr, SSE_SERVER_ADDR or
+// Place returns where an option was given, for messages: --addr, SSE_SERVER_ADDR or
 // gw.yaml:3:7: addr.
-func (s *Server) place(option string) string {
+func (s *Server) Place(option string) string {
 	if place := s.given[option]; place != "" {
 		return place
 	}
 	return "--" + option
 }
 
-// Place returns where an option was given.
-func (c *Config) Place(option string) string { return c.place(option) }
-
 // refuse returns an error about an option.
 func (s *Server) refuse(option, format string, args ...any) error {
-	return fmt.Errorf("%s: %s", s.place(option), fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: %s", s.Place(option), fmt.Sprintf(format, args...))
 }
 
 // warn adds a warning.

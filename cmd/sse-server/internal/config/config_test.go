@@ -45,12 +45,11 @@ func wantRefusal(t *testing.T, env map[string]string, want string, args ...strin
 	}
 }
 
-// flags returns the flags of a configuration by name.
-func flags(t *testing.T, options any) map[string]*kong.Flag {
-	t.Helper()
+// byName returns the flags of a configuration by name.
+func (c *Config) byName() map[string]*kong.Flag {
 	all := map[string]*kong.Flag{}
-	if err := eachFlag(options, func(f *kong.Flag) error { all[f.Name] = f; return nil }); err != nil {
-		t.Fatal(err)
+	for _, f := range c.flags {
+		all[f.Name] = f
 	}
 	return all
 }
@@ -59,7 +58,7 @@ func TestValuesThatAreTaken(t *testing.T) {
 	for _, tc := range []struct{ flag, given, want string }{
 		{"addr", "[::1]:80", "[::1]:80"},
 		{"heartbeat-interval", "1500ms", "1.5s"},
-		{"heartbeat-interval", "0", "0"},
+		{"heartbeat-interval", "0", "0s"},
 		{"idle-timeout", "1h", "1h"},
 		{"start-timeout", "90m", "1h30m"},
 		{"max-connections", "10_000", "10000"},
@@ -67,12 +66,11 @@ func TestValuesThatAreTaken(t *testing.T) {
 		{"max-message-bytes", "1 GiB", "1GiB"},
 		{"max-message-bytes", "2097152", "2MiB"},
 		{"max-message-bytes", "1048577", "1048577"},
-		{"trusted-proxies", "10.0.0.0/8,::1,::ffff:192.0.2.1", "10.0.0.0/8,::1/128,192.0.2.1/32"},
 		{"auto-initialize", "no", "false"},
 		{"transports", "sse", "sse"},
 	} {
 		c := mustLoad(t, nil, "--"+tc.flag+"="+tc.given)
-		if got := textOf(flags(t, c)[tc.flag].Target); got != tc.want {
+		if got := textOf(c.byName()[tc.flag].Target); got != tc.want {
 			t.Errorf("--%s=%s: got %s, want %s", tc.flag, tc.given, got, tc.want)
 		}
 	}
@@ -133,7 +131,7 @@ func TestBadFlags(t *testing.T) {
 }
 
 func TestRemovedOptionsSayWhatReplacesThem(t *testing.T) {
-	current := flags(t, newConfig())
+	current := mustLoad(t, nil).byName()
 	for name, by := range removed {
 		if current[name] != nil {
 			t.Errorf("%s is an option", name)
@@ -211,7 +209,7 @@ func TestPrecedence(t *testing.T) {
 		{map[string]string{"SSE_SERVER_PORT": "tcp://10.0.0.1:80"}, nil, "addr", "127.0.0.1:8080", ""},
 	} {
 		c := mustLoad(t, tc.env, tc.args...)
-		if got := textOf(flags(t, c)[tc.flag].Target); got != tc.want || c.given[tc.flag] != tc.from {
+		if got := textOf(c.byName()[tc.flag].Target); got != tc.want || c.given[tc.flag] != tc.from {
 			t.Errorf("%v %q: --%s is %s from %q, want %s from %q", tc.env, tc.args, tc.flag, got, c.given[tc.flag], tc.want, tc.from)
 		}
 	}
@@ -224,11 +222,11 @@ func TestScalarsOfTheFileAreTexts(t *testing.T) {
 	if want := []string{"x", "1.10", "010", "true"}; !slices.Equal(c.Command, want) {
 		t.Errorf("command: got %q, want %q", c.Command, want)
 	}
-	if want := (pairs{"VERSION": "1.10", "A,B": "c,d"}); !reflect.DeepEqual(c.Env, want) {
+	if want := []string{"VERSION=1.10", "A,B=c,d"}; !slices.Equal(c.Env, want) {
 		t.Errorf("env: got %q, want %q", c.Env, want)
 	}
 	c = mustLoad(t, map[string]string{"SSE_SERVER_ENV": "A=1,2\nB=x=y\n"}, "--", "x")
-	if want := (pairs{"A": "1,2", "B": "x=y"}); !reflect.DeepEqual(c.Env, want) {
+	if want := []string{"A=1,2", "B=x=y"}; !slices.Equal(c.Env, want) {
 		t.Errorf("the variable: got %q, want %q", c.Env, want)
 	}
 }
@@ -263,7 +261,7 @@ servers:
 	if got := c.Servers[1].remote.Header.Get("Authorization"); got != "Bearer "+secret {
 		t.Errorf("the header is %q", got)
 	}
-	if _, second := c.Servers[0].Env["B"]; !second {
+	if c.Servers[0].Env[0] != "B=2" {
 		t.Errorf("env: got %q, want its own in the place of that of all", c.Servers[0].Env)
 	}
 }
@@ -279,12 +277,12 @@ func TestOptionsOfTheGateway(t *testing.T) {
 	}
 	c = mustLoad(t, nil, "--heartbeat-interval=0", "--idle-timeout=0", "--max-connections=0", "--connect-rate=0",
 		"--max-connections-per-ip=3", "--initialization-timeout=1s", "--start-timeout=2s", "--request-timeout=3s", "--max-message-bytes=4KiB",
-		"--error-details=safe", "--allowed-origins=https://a", "--allowed-hosts=[::1]", "--trusted-proxies=10.0.0.1", "--adopt-sessions", "--no-auto-initialize")
+		"--error-details=safe", "--allowed-origins=https://a", "--allowed-hosts=[::1]", "--trusted-proxies=10.0.0.1,::ffff:192.0.2.1,::1/127", "--adopt-sessions", "--no-auto-initialize")
 	o := c.Gateway(&c.Server)
 	got := []any{o.HeartbeatInterval, o.IdleTimeout, o.MaxConnections, o.ConnectRate, o.MaxConnectionsPerIP, o.InitializationTimeout, o.StartTimeout,
-		o.RequestTimeout, o.MaxMessageBytes, o.ErrorDetails, o.AllowedOrigins[0], o.AllowedHosts[0], o.TrustedProxies[0].String(), o.AdoptSessions, o.NoAutoInitialize}
+		o.RequestTimeout, o.MaxMessageBytes, o.ErrorDetails, o.AllowedOrigins[0], o.AllowedHosts[0], fmt.Sprint(o.TrustedProxies), o.AdoptSessions, o.NoAutoInitialize}
 	wanted := []any{time.Duration(-1), time.Duration(-1), -1, -1.0, 3, time.Second, 2 * time.Second,
-		3 * time.Second, int64(4 << 10), "safe", "https://a", "::1", "10.0.0.1/32", true, true}
+		3 * time.Second, int64(4 << 10), "safe", "https://a", "::1", "[10.0.0.1/32 192.0.2.1/32 ::1/127]", true, true}
 	if !slices.Equal(got, wanted) {
 		t.Errorf("got %v\nwant %v", got, wanted)
 	}
@@ -293,13 +291,13 @@ func TestOptionsOfTheGateway(t *testing.T) {
 // An error of the gateway names the options as they were given.
 func TestErrorsOfTheGatewayNameOptions(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--sessions: contradicts --auto-initialize: ":                     {"--sessions", "shared", "--no-auto-initialize"},
-		"--max-connections-per-ip: must be at most --max-connections":     {"--max-connections", "5", "--max-connections-per-ip", "6"},
-		"--warm: has no effect on a remote server":                        {"--warm", "2", "--url", "https://a/mcp"},
-		"--forward-header: contradicts --sessions: ":                      {"--forward-header", "A", "--sessions", "shared", "--url", "https://a"},
-		"--warm: contradicts --principal-env: ":                           {"--warm", "2", "--principal-env", "P", "--", "x"},
-		`--allowed-origins: "a.example" is no origin: `:                   {"--allowed-origins", "a.example"},
-		`--prefix: must be a path such as "/mcp", without a slash at the`: {"--prefix", "/mcp/"},
+		"--sessions: contradicts --auto-initialize: ":                       {"--sessions", "shared", "--no-auto-initialize"},
+		"--max-connections-per-ip: must be at most --max-connections":       {"--max-connections", "5", "--max-connections-per-ip", "6"},
+		"--warm: has no effect on a remote server":                          {"--warm", "2", "--url", "https://a/mcp"},
+		"--forward-header: contradicts --sessions: ":                        {"--forward-header", "A", "--sessions", "shared", "--url", "https://a"},
+		"--warm: contradicts --principal-env: ":                             {"--warm", "2", "--principal-env", "P", "--", "x"},
+		`--allowed-origins: "a.example" is no origin: `:                     {"--allowed-origins", "a.example"},
+		`--prefix: must be a path such as "/tools", without a slash at the`: {"--prefix", "/tools/"},
 	} {
 		c := mustLoad(t, nil, args...)
 		_, err := gateway.New(cmpUpstream(c), c.Gateway(&c.Server))
@@ -318,7 +316,7 @@ func TestEffectiveSettings(t *testing.T) {
 		"child":  {"--warm", "2", "--env", "A=" + secret, "--allowed-origins", "*,https://a", "--trusted-proxies", "10.0.0.1", "--", "x", "a b", ""},
 		"remote": {"--url", "https://${TOKEN}@a/mcp?k=" + secret, "--header", "A: ${TOKEN}", "--idle-timeout", "1h"},
 		"plain":  {"--url", "https://a/mcp", "--forward-header", "A,B"},
-		"file": {"-c", clitest.WriteFile(t, "gw.yaml", "max-in-flight: 7\nservers:\n  b: {command: [x], env: {K: "+secret+"}, warm: 2}\n"+
+		"file": {"-c", clitest.WriteFile(t, "gw.yaml", "max-in-flight: 7\nenv-allow: [A]\nservers:\n  b: {command: [x], env-allow: [], env: {K: "+secret+"}, warm: 2}\n"+
 			"  a: {url: \"https://a/mcp\", header: {K: "+secret+"}}\n"), "--prefix", "/p"},
 	} {
 		first := mustLoad(t, env, args...)
@@ -339,7 +337,7 @@ func TestEffectiveSettings(t *testing.T) {
 
 func TestHelpHasEveryOption(t *testing.T) {
 	help := strings.Join(strings.Fields(mustLoad(t, nil, "--help", "--warm", "3").HelpText), " ")
-	all := flags(t, newConfig())
+	all := mustLoad(t, nil).byName()
 	if len(all) > 40 {
 		t.Errorf("there are %d flags", len(all))
 	}
@@ -374,7 +372,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	groups := map[string]string{}
 	var order []string
 	known := map[string]bool{}
-	err = eachFlag(newConfig(), func(f *kong.Flag) error {
+	for _, f := range mustLoad(t, nil).flags {
 		known["--"+f.Name], known["--no-"+f.Name], known[envName(f.Name)] = true, f.Tag.Negatable != "", true
 		if groups[f.Group.Title] == "" {
 			order = append(order, f.Group.Title)
@@ -389,10 +387,6 @@ func TestReferenceIsComplete(t *testing.T) {
 		}
 		name := "`" + strings.TrimSpace(f.Name+" "+f.PlaceHolder) + "`"
 		groups[f.Group.Title] += fmt.Sprintf("| %s | %s | %s |\n", name, value, strings.ReplaceAll(meaning, "|", "\\|"))
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	var want strings.Builder
 	for _, title := range order {
@@ -424,12 +418,16 @@ func TestExamplesAreTaken(t *testing.T) {
 	env := map[string]string{"TOKEN": "x", "SEARCH_TOKEN": "x", "GITHUB_TOKEN": "x"}
 	places := strings.NewReplacer("/etc/sse-server/", secrets+"/", "/run/credentials/sse-server.service/", secrets+"/", "/run/secrets/", secrets+"/",
 		"dir: /var/lib/sse-server", "dir: "+secrets)
-	for path, least := range map[string]int{"docs/reference/config.md": 2, "docs/getting-started.md": 1, "docs/operations.md": 1, "deploy/README.md": 1} {
+	for path, least := range map[string]int{"docs/reference/config.md": 2, "docs/getting-started.md": 1, "docs/operations.md": 1, "deploy/README.md": 1, "deploy/servers.yaml": 1} {
 		data, err := os.ReadFile("../../../../" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		examples := regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```").FindAllStringSubmatch(string(data), -1)
+		text := string(data)
+		if strings.HasSuffix(path, ".yaml") {
+			text = "```yaml\n" + text + "\n```"
+		}
+		examples := regexp.MustCompile("(?ms)^ *```yaml\n(.*?)^ *```").FindAllStringSubmatch(text, -1)
 		if len(examples) < least {
 			t.Errorf("%s has %d examples, want at least %d", path, len(examples), least)
 		}

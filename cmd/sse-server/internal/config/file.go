@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
 )
 
 // maxFileBytes bounds the configuration file; a larger one is a mistake.
@@ -30,7 +32,7 @@ var routes = []string{"sse", "healthz", "readyz", "metrics", "connections"}
 // and adds the servers of the file.
 //
 // It takes scalars as they are written: YAML would turn the version number 1.10 into 1.1.
-func (c *Config) readFile(flags []*kong.Flag) error {
+func (c *Config) readFile() error {
 	if c.Config == "" {
 		return nil
 	}
@@ -39,32 +41,27 @@ func (c *Config) readFile(flags []*kong.Flag) error {
 		return fmt.Errorf("config: %w", err)
 	}
 	tree, err := parser.ParseBytes(data, 0)
-	var syntax yaml.Error
+	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
+		return c.at(syntax.GetToken(), "%s", syntax.GetMessage())
+	}
 	switch {
-	case errors.As(err, &syntax): // not its whole text, which has an excerpt: that may show a secret
-		return c.at(syntax.GetToken().Position.Line, syntax.GetToken().Position.Column, syntax.GetMessage())
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.Config, err)
 	case len(tree.Docs) > 1:
 		return fmt.Errorf("%s: want one YAML document", c.Config)
-	case len(tree.Docs) == 0 || tree.Docs[0].Body == nil:
+	case len(tree.Docs) == 0:
 		return nil
 	}
-	if _, comment := tree.Docs[0].Body.(*ast.CommentGroupNode); comment {
-		return nil
-	}
-	flags = slices.DeleteFunc(slices.Clone(flags), func(f *kong.Flag) bool { return f.Tag.Has("only") || f.Name == "config" })
-	var servers *ast.MappingValueNode
-	err = c.readOptions(&c.Server, flags, tree.Docs[0].Body, func(pair *ast.MappingValueNode) bool {
-		if pair.Key.GetToken().Value == serversKey {
-			servers = pair
-		}
-		return servers == pair
-	})
-	if err != nil || servers == nil || isNull(servers.Value) {
+	if err := c.readOptions(&c.Server, tree.Docs[0].Body); err != nil {
 		return err
 	}
-	return c.readServers(servers)
+	all, _ := mappingOf(tree.Docs[0].Body)
+	for _, pair := range all {
+		if pair.Key.GetToken().Value == serversKey {
+			return c.readServers(pair.Value)
+		}
+	}
+	return nil
 }
 
 // readLimited reads a file that must not be larger than limit bytes.
@@ -85,34 +82,27 @@ func readLimited(path string, limit int64) ([]byte, error) {
 }
 
 // at returns an error about a place in the file.
-func (c *Config) at(line, column int, message string) error {
-	return fmt.Errorf("%s:%d:%d: %s", c.Config, line, column, message)
+func (c *Config) at(place *token.Token, format string, args ...any) error {
+	return fmt.Errorf("%s:%d:%d: %s", c.Config, place.Position.Line, place.Position.Column, fmt.Sprintf(format, args...))
 }
 
-// wrong returns an error about a node.
-func (c *Config) wrong(node ast.Node, format string, args ...any) error {
-	position := node.GetToken().Position
-	return c.at(position.Line, position.Column, fmt.Sprintf(format, args...))
-}
-
-// readServers adds an entry of the key servers: what c has for all, with the options of
+// readServers adds the entries of the key servers: what c has for all, with the options of
 // the entry.
-func (c *Config) readServers(node *ast.MappingValueNode) error {
-	entries, ok := mappingOf(node.Value)
+func (c *Config) readServers(node ast.Node) error {
+	entries, ok := mappingOf(node)
 	if !ok {
-		return c.wrong(node.Value, "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}")
+		return c.at(node.GetToken(), "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}")
 	}
 	for _, entry := range entries {
 		s := c.Server
 		s.Name, s.Command, s.given = entry.Key.GetToken().Value, nil, map[string]string{}
 		if slices.Contains(routes, s.Name) {
-			return c.wrong(entry.Key, "servers.%s: want another name: /%s is a route of sse-server", s.Name, s.Name)
+			return c.at(entry.Key.GetToken(), "servers.%s: want another name: /%s is a route of sse-server", s.Name, s.Name)
 		}
-		model, err := newParser(&s)
-		if err != nil {
+		if _, err := newParser(&s, &s); err != nil {
 			return err
 		}
-		if err := c.readOptions(&s, model.Model.Flags, entry.Value, nil); err != nil {
+		if err := c.readOptions(&s, entry.Value); err != nil {
 			return err
 		}
 		c.Servers = append(c.Servers, &s)
@@ -120,47 +110,50 @@ func (c *Config) readServers(node *ast.MappingValueNode) error {
 	return nil
 }
 
-// readOptions sets the options of s that a mapping has. It leaves the pairs for which
-// own returns true.
-func (c *Config) readOptions(s *Server, flags []*kong.Flag, node ast.Node, own func(*ast.MappingValueNode) bool) error {
-	pairs, ok := mappingOf(node)
-	if !ok && !isNull(node) {
-		return c.wrong(node, "want a mapping of option names to values")
+// readOptions sets the options of s that a mapping has.
+func (c *Config) readOptions(s *Server, node ast.Node) error {
+	options, ok := mappingOf(node)
+	if !ok {
+		return c.at(node.GetToken(), "want a mapping of option names to values")
 	}
-	for _, pair := range pairs {
-		key := pair.Key.GetToken().Value
-		if own != nil && own(pair) {
+	for _, option := range options {
+		key, value := option.Key.GetToken().Value, option.Value
+		i := slices.IndexFunc(s.flags, func(f *kong.Flag) bool { return f.Name == key && isKey(f) })
+		switch _, isNull := value.(*ast.NullNode); {
+		case key == serversKey && s.Name == "":
+			continue
+		case i < 0 && key != commandKey:
+			return c.at(option.Key.GetToken(), "%s", unknownKey(key, s.Name))
+		case isNull || s.given[key] != "":
 			continue
 		}
-		i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == key })
-		if i < 0 && key != commandKey {
-			return c.wrong(pair.Key, "%s", unknownKey(key, s.Name))
+		separator := ""
+		if i >= 0 {
+			separator = s.flags[i].Tag.Get("pairs")
 		}
-		if isNull(pair.Value) || s.given[key] != "" && s.Name == "" {
-			continue
-		}
-		value, err := valueOf(pair.Value)
+		texts, err := textsOf(value, separator)
 		if err != nil {
-			return c.wrong(pair.Value, "%s: %v", key, err)
+			return c.at(value.GetToken(), "%s: %v", key, err)
 		}
-		position := pair.Value.GetToken().Position
-		place := fmt.Sprintf("%s:%d:%d: %s", c.Config, position.Line, position.Column, key)
-		switch list, isList := value.([]any); {
+		place := c.at(value.GetToken(), "%s", key).Error()
+		switch _, isList := value.(*ast.SequenceNode); {
+		case key != commandKey && isList && s.flags[i].Target.Kind() != reflect.Slice:
+			return fmt.Errorf("%s: want one value", place)
 		case key != commandKey:
-			if err := s.set(flags[i], value, place); err != nil {
+			if err := s.set(s.flags[i], texts, place); err != nil {
 				return err
 			}
-		case !isList || len(list) == 0:
-			return c.wrong(pair.Value, "command: want a list of the program and its arguments, such as [npx, -y, server]")
+		case !isList || len(texts) == 0:
+			return c.at(value.GetToken(), "command: want a list of the program and its arguments, such as [npx, -y, server]")
 		case len(s.Command) == 0: // else it is given after --
-			for _, word := range list {
-				s.Command = append(s.Command, word.(string))
-			}
-			s.given[commandKey] = place
+			s.Command, s.given[commandKey] = texts, place
 		}
 	}
 	return nil
 }
+
+// isKey reports whether an option can be a key of the file.
+func isKey(flag *kong.Flag) bool { return !flag.Tag.Has("only") && flag.Name != "config" }
 
 // unknownKey returns what to say of a key that is no option of the section: of the server
 // with a name, or of the top level.
@@ -174,54 +167,50 @@ func unknownKey(key, server string) string {
 	return fmt.Sprintf("unknown key %q; see sse-server --help", key)
 }
 
-func isNull(node ast.Node) bool {
-	_, null := node.(*ast.NullNode)
-	return node == nil || null
-}
-
-// mappingOf returns the pairs of a mapping.
+// mappingOf returns the pairs of a mapping, or of nothing.
 func mappingOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	switch node := node.(type) {
 	case *ast.MappingNode:
 		return node.Values, true
 	case *ast.MappingValueNode:
 		return []*ast.MappingValueNode{node}, true
+	case nil, *ast.NullNode, *ast.CommentGroupNode:
+		return nil, true
 	}
 	return nil, false
 }
 
-// valueOf returns a scalar as string, a sequence as []any of strings, and a mapping as
-// map[string]string.
-func valueOf(node ast.Node) (any, error) {
+// textsOf returns a scalar, the entries of a list, or the pairs of a mapping with the
+// separator between name and value.
+func textsOf(node ast.Node, separator string) ([]string, error) {
 	if text, ok := scalarText(node); ok {
-		return text, nil
+		return []string{text}, nil
 	}
-	if pairs, ok := mappingOf(node); ok {
-		mapping := map[string]string{}
+	var names []string
+	var values []ast.Node
+	pairs, isMapping := mappingOf(node)
+	list, isList := node.(*ast.SequenceNode)
+	switch {
+	case isMapping && separator != "":
 		for _, pair := range pairs {
-			text, ok := scalarText(pair.Value)
-			if !ok {
-				return nil, errors.New("want plain values in the mapping")
-			}
-			mapping[pair.Key.GetToken().Value] = text
+			names, values = append(names, pair.Key.GetToken().Value+separator), append(values, pair.Value)
 		}
-		return mapping, nil
-	}
-	sequence, ok := node.(*ast.SequenceNode)
-	if !ok {
+	case isList:
+		names, values = make([]string, len(list.Values)), list.Values
+	default:
 		return nil, fmt.Errorf("a YAML %s is not supported here", strings.ToLower(node.Type().String()))
 	}
-	list := []any{}
-	for _, entry := range sequence.Values {
-		text, ok := scalarText(entry)
+	for i, value := range values {
+		text, ok := scalarText(value)
 		if !ok {
-			return nil, errors.New("want plain values in the list")
+			return nil, errors.New("want plain values")
 		}
-		list = append(list, text)
+		names[i] += text
 	}
-	return list, nil
+	return names, nil
 }
 
+// scalarText returns a scalar as it is written.
 func scalarText(node ast.Node) (string, bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:

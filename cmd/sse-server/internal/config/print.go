@@ -2,12 +2,10 @@ package config
 
 import (
 	"encoding"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -48,29 +46,20 @@ func describe(value *kong.Value) string {
 	return text
 }
 
-// textOf returns a value as a flag takes it, "" for an empty one.
+// textOf returns the default of an option as a flag takes it, "" if there is none.
 func textOf(v reflect.Value) string {
-	if v.Kind() == reflect.Pointer {
-		if v.IsNil() {
-			return ""
-		}
-		v = v.Elem()
-	}
-	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
-		text, _ := m.MarshalText() // never fails
-		return string(text)
-	}
-	switch v.Kind() {
-	case reflect.Map:
+	switch v := reflect.Indirect(v); {
+	case !v.IsValid() || v.Kind() == reflect.Slice && v.Len() == 0:
 		return ""
-	case reflect.Slice:
-		var texts []string
-		for i := range v.Len() {
-			texts = append(texts, textOf(v.Index(i)))
+	case v.Kind() == reflect.Slice:
+		return strings.Join(v.Interface().([]string), ",")
+	default:
+		if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+			text, _ := m.MarshalText() // never fails
+			return string(text)
 		}
-		return strings.Join(texts, ",")
+		return fmt.Sprint(v.Interface())
 	}
-	return fmt.Sprint(v.Interface())
 }
 
 // Effective returns the settings as a configuration file that has the same effect, with
@@ -78,81 +67,63 @@ func textOf(v reflect.Value) string {
 // comment. It leaves out options that the file would be refused for.
 func (c *Config) Effective() string {
 	var b strings.Builder
-	write := func(s *Server, options any, indent string, wanted func(*kong.Flag) bool) {
-		if len(s.Command) > 0 {
-			fmt.Fprintf(&b, "%scommand: %s\n", indent, yamlList(s.Command))
-		}
-		_ = eachFlag(options, func(flag *kong.Flag) error {
-			if text := s.yaml(flag); text != "" && wanted(flag) && !flag.Tag.Has("only") && flag.Name != "config" {
-				b.WriteString(strings.TrimRight(indent+text+"  # "+s.given[flag.Name], " #") + "\n")
-			}
-			return nil
-		})
-	}
-	write(&c.Server, c, "", func(flag *kong.Flag) bool {
-		kind := flag.Tag.Get("for")
-		return kind == "" || kind == c.Kind() || c.given[flag.Name] != ""
-	})
+	c.print(&b, "")
 	if len(c.Servers) > 0 {
 		b.WriteString("servers:\n")
 	}
 	for _, s := range c.Servers {
 		fmt.Fprintf(&b, "  %s:\n", s.Name)
-		write(s, s, "    ", func(flag *kong.Flag) bool { return s.given[flag.Name] != "" })
+		s.print(&b, "    ")
 	}
 	return b.String()
 }
 
-// yaml returns an option as a line of the file, "" if it is not set.
-func (s *Server) yaml(flag *kong.Flag) string {
-	switch v := flag.Target.Interface().(type) {
-	case pairs:
-		return secretLine(flag.Name, v)
-	case headers:
-		return secretLine(flag.Name, v)
-	case []string:
-		return flag.Name + ": " + yamlList(v)
-	case []network:
-		return flag.Name + ": " + yamlList(strings.FieldsFunc(textOf(flag.Target), func(r rune) bool { return r == ',' }))
+// print writes the options of s that the file may have, and for one of several servers
+// only its own.
+func (s *Server) print(b *strings.Builder, indent string) {
+	if len(s.Command) > 0 {
+		fmt.Fprintf(b, "%scommand: %s\n", indent, yamlOf(s.Command))
 	}
-	text := textOf(flag.Target)
-	switch {
-	case text == "":
-		return ""
-	case flag.Name == "url" && s.remote.Place() != s.remote.Address:
-		return "# url: " + yamlText(s.remote.Place())
+	for _, flag := range s.flags {
+		kind := flag.Tag.Get("for")
+		if s.given[flag.Name] == "" && (s.Name != "" || kind != "" && kind != s.Kind()) {
+			continue
+		}
+		if text := s.yaml(flag); text != "" && isKey(flag) {
+			b.WriteString(strings.TrimRight(indent+text+"  # "+s.given[flag.Name], " #") + "\n")
+		}
 	}
-	return flag.Name + ": " + yamlText(text)
 }
 
-// secretLine returns the names of pairs, without their values, as a comment.
-func secretLine(name string, values map[string]string) string {
-	if len(values) == 0 {
+// yaml returns an option as a line of the file, "" if it is not set.
+func (s *Server) yaml(flag *kong.Flag) string {
+	v := reflect.Indirect(flag.Target)
+	switch {
+	case v.Kind() == reflect.Slice && v.Len() == 0 && s.given[flag.Name] != "":
+		return flag.Name + ": []"
+	case !v.IsValid() || (v.Kind() == reflect.Slice || v.Kind() == reflect.String) && v.Len() == 0:
 		return ""
+	case flag.Tag.Has("pairs"):
+		names := map[string]string{}
+		for _, text := range v.Interface().([]string) {
+			name, _, _ := strings.Cut(text, flag.Tag.Get("pairs"))
+			names[name] = "***"
+		}
+		return "# " + flag.Name + ": " + yamlOf(names)
+	case flag.Name == "url" && s.remote.Place() != s.remote.Address:
+		return "# url: " + yamlOf(s.remote.Place())
 	}
-	out := []string{}
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		out = append(out, yamlText(key)+`: "***"`)
-	}
-	return "# " + name + ": {" + strings.Join(out, ", ") + "}"
+	return flag.Name + ": " + yamlOf(v.Interface())
 }
 
 // plain are texts that YAML takes without quotes as what they are.
 var plain = regexp.MustCompile(`^[\w./](?:[\w./+-]|[ :][\w./+-])*$`)
 
-// yamlText writes a text as a YAML scalar.
-func yamlText(s string) string {
-	if plain.MatchString(s) && !strings.EqualFold(s, "null") {
-		return s
+// yamlOf writes a value as YAML, of which JSON is a part.
+func yamlOf(value any) string {
+	data, _ := json.Marshal(value) // never fails
+	if text := strings.Trim(string(data), `"`); plain.MatchString(text) && !strings.EqualFold(text, "null") {
+		return text
 	}
-	return strconv.Quote(s)
-}
-
-// yamlList writes a list on one line.
-func yamlList(values []string) string {
-	out := make([]string, len(values))
-	for i, s := range values {
-		out[i] = yamlText(s)
-	}
-	return "[" + strings.Join(out, ", ") + "]"
+	return string(data)
 }

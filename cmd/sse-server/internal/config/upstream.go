@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -13,8 +12,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -25,7 +22,7 @@ import (
 const (
 	OfCommand = "command"
 	ofURL     = "url"
-	ofDemo    = "demo"
+	OfDemo    = "demo"
 )
 
 // maxSecretBytes bounds a file that ${file:PATH} names.
@@ -39,7 +36,7 @@ func (s *Server) Kind() string {
 	case s.URL != "":
 		return ofURL
 	}
-	return ofDemo
+	return OfDemo
 }
 
 // Served names what is served, without what may be secret.
@@ -50,11 +47,8 @@ func (s *Server) Served() string {
 	case ofURL:
 		return s.remote.Place()
 	}
-	return ofDemo
+	return OfDemo
 }
-
-// Demo reports whether the built-in demo server is served.
-func (s *Server) Demo() bool { return s.Kind() == ofDemo }
 
 // PrefixOf returns the path before the routes of s.
 func (c *Config) PrefixOf(s *Server) string {
@@ -94,19 +88,20 @@ func (c *Config) Gateway(s *Server) gateway.Options {
 }
 
 // field matches the names of fields in errors of package gateway.
-var field = regexp.MustCompile(`\b(No)?([A-Z][A-Za-z]+)\b`)
+var field = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
 
 // Explain returns the lines of an error of package gateway about s, with the options as
 // they were given in place of the fields.
 func (c *Config) Explain(s *Server, err error) error {
+	options := map[string]string{} // by name of the field, in lower case
+	for _, flag := range c.flags {
+		name := strings.ReplaceAll(flag.Name, "-", "")
+		options[name], options[name+"s"], options["no"+name] = flag.Name, flag.Name, flag.Name
+	}
 	text := field.ReplaceAllStringFunc(strings.TrimPrefix(err.Error(), "gateway: "), func(name string) string {
-		_ = eachFlag(c, func(flag *kong.Flag) error {
-			if strings.EqualFold(strings.ReplaceAll(flag.Name, "-", ""), strings.TrimPrefix(strings.TrimSuffix(name, "s"), "No")) ||
-				strings.EqualFold(strings.ReplaceAll(flag.Name, "-", ""), strings.TrimPrefix(name, "No")) {
-				name = cmp.Or(s.given[flag.Name], c.place(flag.Name))
-			}
-			return nil
-		})
+		if option := options[strings.ToLower(name)]; option != "" {
+			return cmp.Or(s.given[option], c.Place(option))
+		}
 		return name
 	})
 	return errors.New(text)
@@ -131,9 +126,7 @@ func (s *Server) child() upstream.Command {
 			child.Env = append(child.Env, variable)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) { // of two with one name the last counts
-		child.Env = append(child.Env, name+"="+s.Env[name])
-	}
+	child.Env = append(child.Env, s.Env...) // of two with one name the last counts
 	return child
 }
 
@@ -170,7 +163,8 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 	if s.remote.Address, err = c.expand(s.URL, lookupEnv); err != nil {
 		return s.refuse("url", "%v", err)
 	}
-	for name, value := range s.Header {
+	for _, header := range s.Header {
+		name, value, _ := strings.Cut(header, ":")
 		if value, err = c.expand(value, lookupEnv); err == nil {
 			err = gateway.CheckHeaderName(name)
 		}
@@ -187,11 +181,11 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 		return s.refuse("url", "%v", err)
 	}
 	if at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil) {
-		c.warn("%s %s: the headers go over the network in plain text", s.place("url"), s.remote.Place())
+		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
 	isAuthorization := func(name string) bool { return strings.EqualFold(name, "Authorization") }
 	if c.AuthTokensFile != "" && slices.ContainsFunc(s.ForwardHeader, isAuthorization) {
-		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", c.place("auth-tokens-file"))
+		return s.refuse("forward-header", "Authorization: the remote server would get the tokens of %s, which are for this one", c.Place("auth-tokens-file"))
 	}
 	return nil
 }

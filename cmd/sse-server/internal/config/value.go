@@ -1,15 +1,12 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/alecthomas/kong"
 )
 
 // Duration is a time with a unit.
@@ -27,17 +24,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // MarshalText writes 1m and 1h where the standard library has 1m0s and 1h0m0s.
 func (d Duration) MarshalText() ([]byte, error) {
-	s := time.Duration(d).String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	if s == "0s" {
-		s = "0"
-	}
-	return []byte(s), nil
+	return []byte(strings.NewReplacer("h0m0s", "h", "m0s", "m").Replace(time.Duration(d).String())), nil
 }
 
 // Size is a number of bytes.
@@ -111,47 +98,3 @@ func (n *network) UnmarshalText(text []byte) error {
 
 // MarshalText writes the network.
 func (n network) MarshalText() ([]byte, error) { return netip.Prefix(n).MarshalText() }
-
-// pairs are names with values, which may be secrets: no message shows them.
-type pairs map[string]string
-
-// Decode reads KEY=VALUE from a flag, one on each line from a variable, or a mapping
-// of the file.
-func (p *pairs) Decode(ctx *kong.DecodeContext) error { return p.decode(ctx, "=") }
-
-// headers are pairs in the form NAME: VALUE.
-type headers pairs
-
-// Decode reads NAME: VALUE as pairs.Decode reads KEY=VALUE.
-func (h *headers) Decode(ctx *kong.DecodeContext) error { return (*pairs)(h).decode(ctx, ":") }
-
-func (p *pairs) decode(ctx *kong.DecodeContext, separator string) error {
-	token := ctx.Scan.Pop()
-	if token.IsEOL() {
-		return errors.New("needs a value")
-	}
-	if *p == nil {
-		*p = pairs{}
-	}
-	if mapping, ok := token.Value.(map[string]string); ok {
-		for name, value := range mapping {
-			(*p)[name] = value
-		}
-		return nil
-	}
-	text, _ := token.Value.(string)
-	if text == "" && token.Type != kong.FlagValueToken {
-		text = token.String()
-	}
-	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
-		name, value, ok := strings.Cut(line, separator)
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			return fmt.Errorf("want %s", ctx.Value.Flag.PlaceHolder)
-		}
-		if _, twice := (*p)[name]; twice {
-			return fmt.Errorf("%s is given twice", name)
-		}
-		(*p)[name] = value
-	}
-	return nil
-}

@@ -1,6 +1,0 @@
-//go:build race
-
-package gosdk_test
-
-// opened is how many sessions the leak check opens.
-const opened = 4_000
