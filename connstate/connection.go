@@ -129,7 +129,6 @@ type Connection struct {
 	opts    *Options
 	handler Handler // set by Bind under mu, before the client knows the id
 	outbox  *outbox
-	deliver func(Event)   // set by Divert; nil: the outbox has a stream
 	done    chan struct{} // closed by Close
 
 	mu              sync.Mutex // guards all fields below
@@ -283,7 +282,7 @@ func (c *Connection) Close(reason string) bool {
 	c.mu.Unlock()
 	for _, r := range open {
 		c.opts.Budget.Give(r.cost)
-		r.report(nil, metrics.ErrorClosed)
+		r.report(metrics.ErrorClosed, "")
 	}
 	if undelivered != nil {
 		undelivered(fmt.Errorf("%w: %s", ErrClosed, reason))

@@ -3,7 +3,6 @@ package connstate_test
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,37 +15,34 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-func TestBeginAndFinish(t *testing.T) {
+// begin is Begin of a request, for its error.
+func begin(w *world, id, method string) error {
+	_, err := w.c.Begin(request(w.t, id, method))
+	return err
+}
+
+func TestRequestsAreBoundedAndCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, connstate.Options{MaxPending: 2}, connstate.Client{})
 		began := time.Now()
-		must(t, w.c.BeginID("1", "tools/list"))
+		first := w.ask("1", "tools/list")
 		time.Sleep(time.Second)
-		must(t, w.c.BeginID(`"1"`, "tools/call")) // another id
-		if err := w.c.BeginID("1", "x"); !errors.Is(err, connstate.ErrDuplicate) {
+		second := w.ask(`"1"`, "tools/call") // another id
+		if err := begin(w, "1", "x"); !errors.Is(err, connstate.ErrDuplicate) {
 			t.Errorf("the same id: got %v, want ErrDuplicate", err)
 		}
-		if err := w.c.BeginID("3", "x"); !errors.Is(err, connstate.ErrTooManyPending) {
+		if err := begin(w, "3", "x"); !errors.Is(err, connstate.ErrTooManyPending) {
 			t.Errorf("over the bound: got %v, want ErrTooManyPending", err)
 		}
-		if n := w.c.InFlight(); n != 2 {
-			t.Errorf("got %d in flight, want 2", n)
+		if n := w.series("mcp_sse_requests_in_flight"); n != 2 || w.c.InFlight() != 2 {
+			t.Errorf("got %v and %d in flight, want 2", n, w.c.InFlight())
 		}
-		if n := w.series("mcp_sse_requests_in_flight"); n != 2 {
-			t.Errorf("the gauge says %v in flight, want 2", n)
-		}
-		if r := w.c.Request("1"); r == nil || r.Method != "tools/list" || r.Started != began {
+		if r := w.c.Request("1"); r != first || r.Method != "tools/list" || r.Started != began || w.c.Request("2") != nil {
 			t.Errorf("got %v, want tools/list of %v", r, began)
 		}
-		if !w.c.Finish("1", "") || w.c.Finish("1", "") {
-			t.Error("a request was not answered once")
-		}
-		if w.c.Request("2") != nil {
-			t.Error("found what never began")
-		}
-		must(t, w.c.BeginID("1", "tools/list")) // free again
-		w.c.Finish("1", "-32601")
-		w.c.Finish(`"1"`, metrics.ErrorTimeout)
+		finish(first, "")
+		finish(w.ask("1", "tools/list"), "-32601") // the id is free again
+		finish(second, metrics.ErrorTimeout)
 		all := gather(t, w.prom)
 		for name, want := range map[string]float64{
 			"mcp_sse_requests_in_flight": 0,
@@ -64,42 +60,35 @@ func TestBeginAndFinish(t *testing.T) {
 	})
 }
 
-// Only the first answer to a request counts; later ones report that it has been
-// answered.
-func TestFinishIsTrueOnceForEachBegin(t *testing.T) {
+// Of all that answer a request at once, one does.
+func TestARequestIsAnsweredOnce(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
 	for range 200 {
-		must(t, w.c.BeginID("1", "a"))
+		r := w.ask("1", "a")
 		var (
 			wins atomic.Int32
 			all  sync.WaitGroup
 		)
 		for range 4 {
 			all.Go(func() {
-				if w.c.Finish("1", "") {
+				if finish(r, "") {
 					wins.Add(1)
 				}
 			})
 		}
 		all.Wait()
 		if n := wins.Load(); n != 1 {
-			t.Fatalf("finished %d times", n)
+			t.Fatalf("answered %d times", n)
 		}
 	}
 }
 
 func TestCloseHappensOnce(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	must(t, w.c.BeginID("1", "a"))
-	var stops atomic.Int32
+	r := w.ask("1", "a")
+	var stops, closed atomic.Int32
 	w.c.OnClose(func() { stops.Add(1) })
-	if got := w.c.Reason(); got != "" {
-		t.Errorf("open: got reason %q", got)
-	}
-	var (
-		closed atomic.Int32
-		all    sync.WaitGroup
-	)
+	var all sync.WaitGroup
 	for _, reason := range []string{metrics.ClosedIdle, metrics.ClosedSlow, metrics.ClosedClient, metrics.ClosedShutdown} {
 		all.Go(func() {
 			if w.c.Close(reason) {
@@ -115,17 +104,14 @@ func TestCloseHappensOnce(t *testing.T) {
 	if closed.Load() != 1 || stops.Load() != 1 || w.handler.closures() != 1 {
 		t.Errorf("closed %d times, stream stopped %d times, handler told %d times", closed.Load(), stops.Load(), w.handler.closures())
 	}
-	if err := w.c.BeginID("2", "a"); !errors.Is(err, connstate.ErrClosed) {
+	if err := begin(w, "2", "a"); !errors.Is(err, connstate.ErrClosed) {
 		t.Errorf("Begin: got %v, want ErrClosed", err)
 	}
-	if w.c.Finish("1", "") {
-		t.Error("finished a request after the end")
+	if finish(r, "") {
+		t.Error("answered a request after the end")
 	}
 	if err := w.c.Push(connstate.Event{Name: "x"}); !errors.Is(err, connstate.ErrClosed) {
 		t.Errorf("Push: got %v, want ErrClosed", err)
-	}
-	if n := w.series("mcp_sse_requests_in_flight"); n != 0 {
-		t.Errorf("the gauge says %v in flight, want 0", n)
 	}
 	if n := w.series(`mcp_server_operation_duration_seconds{error_type="closed",mcp_method_name="_other",network_transport="tcp"}`); n != 1 {
 		t.Errorf("got %v requests ended by the close, want 1", n)
@@ -147,14 +133,6 @@ func TestLatecomersAreToldOfTheEnd(t *testing.T) {
 	}
 }
 
-func TestReceiveReachesTheHandler(t *testing.T) {
-	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	w.c.Receive(request(t, "1", "a"))
-	if want := []string{"a#1"}; !slices.Equal(w.handler.received, want) {
-		t.Errorf("got %q, want %q", w.handler.received, want)
-	}
-}
-
 func TestIdleAndSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, connstate.Options{}, connstate.Client{})
@@ -173,10 +151,10 @@ func TestIdleAndSilence(t *testing.T) {
 		check("first byte", time.Minute, 0)
 		time.Sleep(time.Second)
 		w.c.Observe(request(t, "1", "a"), "")
-		must(t, w.c.BeginID("1", "a"))
+		r := w.ask("1", "a")
 		time.Sleep(time.Hour)
 		check("in flight", 0, time.Hour+time.Second)
-		w.c.Finish("1", "")
+		finish(r, "")
 		check("just answered", 0, time.Hour+time.Second)
 		w.c.SawWrite()
 		time.Sleep(time.Second)
@@ -204,7 +182,7 @@ func TestSnapshot(t *testing.T) {
 		w.c.SawAttempt()
 		w.c.SawServer(connstate.Server{Name: "played", Version: "1.0", ProtocolVersion: "2025-11-25"})
 		w.c.Observe(parse(t, list), "")
-		must(t, w.c.BeginID("1", "tools/list"))
+		w.ask("1", "tools/list")
 		w.admit(parse(t, list), "wait")
 		time.Sleep(time.Second)
 		must(t, w.c.Send("", []byte("xy")))
@@ -275,38 +253,29 @@ func TestSnapshotKeepsTheIDSecret(t *testing.T) {
 
 // How a connection came to its sessions, for the log line of its end.
 func TestStartSaysWhatWasReached(t *testing.T) {
-	for name, tc := range map[string]struct {
-		steps func(w *world)
-		want  connstate.Start
-	}{
-		"nothing": {func(w *world) {}, connstate.Start{Reached: connstate.Initializing}},
-		"failed": {func(w *world) {
-			w.c.SawAttempt()
-			w.c.SawFailure("a", "x")
-			w.c.SawAttempt()
-			w.c.SawFailure("b", "y")
-			_, err := w.c.Fail(errors.New("last"))
-			must(t, err)
-		}, connstate.Start{Reached: connstate.Failed, Attempts: 2, Failures: 2, LastFailure: &connstate.Failure{Phase: "b", Reason: "y"}}},
-		"ready, then lost": {func(w *world) {
-			w.c.SawAttempt()
-			w.release()
-			must(t, w.c.Move(connstate.Initializing))
-		}, connstate.Start{Reached: connstate.Ready, Attempts: 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, connstate.Options{}, connstate.Client{})
-			tc.steps(w)
-			for _, closed := range []bool{false, true} {
-				if closed {
-					w.c.Close(metrics.ClosedClient)
-				}
-				got := w.c.Start()
-				if got.LastFailure != nil {
-					got.LastFailure = &connstate.Failure{Phase: got.LastFailure.Phase, Reason: got.LastFailure.Reason}
-				}
-				checkSameJSON(t, got, tc.want)
-			}
-		})
+	w := newWorld(t, connstate.Options{}, connstate.Client{})
+	check := func(want connstate.Start) {
+		t.Helper()
+		got := w.c.Start()
+		if got.LastFailure != nil {
+			got.LastFailure = &connstate.Failure{Phase: got.LastFailure.Phase, Reason: got.LastFailure.Reason}
+		}
+		checkSameJSON(t, got, want)
 	}
+	check(connstate.Start{Reached: connstate.Initializing})
+	w.c.SawAttempt()
+	w.c.SawFailure("a", "x")
+	w.c.SawAttempt()
+	w.c.SawFailure("b", "y")
+	_, err := w.c.Fail(errors.New("last"))
+	must(t, err)
+	failed := connstate.Start{Reached: connstate.Failed, Attempts: 2, Failures: 2, LastFailure: &connstate.Failure{Phase: "b", Reason: "y"}}
+	check(failed)
+	w.c.Close(metrics.ClosedClient)
+	check(failed)
+
+	w = newWorld(t, connstate.Options{}, connstate.Client{})
+	w.release()
+	must(t, w.c.Move(connstate.Initializing))
+	check(connstate.Start{Reached: connstate.Ready})
 }

@@ -191,10 +191,11 @@ func (c *Connection) endAnnouncementLocked() {
 // pushAnnouncementLocked puts an announcement into the outbox. It does not wait:
 // this early, there is room.
 func (c *Connection) pushAnnouncementLocked(response []byte) error {
-	mark, err := c.outbox.push(Event{Name: EventResponse, Data: response})
+	e := Event{Name: EventResponse, Data: response}
+	mark, err := c.outbox.push(e)
 	if err == nil {
 		c.announcement.mark = mark
-		c.countOut(len(response))
+		c.countOut(e)
 	}
 	return err
 }

@@ -16,11 +16,9 @@ type post struct{ message, version string }
 
 const (
 	initialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`
-	discover    = `{"jsonrpc":"2.0","id":1,"method":"server/discover"}`
 	list        = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 	notInit     = `{"jsonrpc":"2.0","method":"initialize"}` // a notification of that name opens nothing
-	answer      = `{"jsonrpc":"2.0","id":1,"result":{}}`
 )
 
 // Design §4, event names of responses.
@@ -38,21 +36,15 @@ func TestDialect(t *testing.T) {
 	}{
 		{"nothing came yet", "", "", nil, both, message, ""},
 		{"initialize first", "", "", []post{{initialize, ""}}, []string{"message:r"}, message, ""},
-		{"server/discover first", "", "", []post{{discover, ""}}, []string{"message:r"}, message, ""},
 		{"a request first", "", "", []post{{list, ""}}, both, message, ""},
-		{"a notification first", "", "", []post{{initialized, ""}}, both, message, ""},
 		{"a notification named initialize", "", "", []post{{notInit, ""}}, both, message, ""},
-		{"a response first", "", "", []post{{answer, ""}}, both, message, ""},
 		{"initialize second", "", "", []post{{list, ""}, {initialize, ""}}, both, message, ""},
 		{"GET with a version", "", "2025-06-18", nil, []string{"message:r"}, message, "2025-06-18"},
 		{"first POST with a version", "", "", []post{{list, "2025-03-26"}}, []string{"message:r"}, message, "2025-03-26"},
 		{"later POST with a version", "", "", []post{{list, ""}, {list, ""}, {list, "2025-03-26"}}, []string{"message:r"}, message, "2025-03-26"},
-		{"initialize with a version", "", "", []post{{initialize, "2025-03-26"}}, []string{"message:r"}, message, "2025-03-26"},
 		{"the first version stands", "", "2025-06-18", []post{{list, "2025-03-26"}}, []string{"message:r"}, message, "2025-06-18"},
 		{"chosen mcp-response", mcp, "", nil, []string{"mcp-response:r"}, mcp, ""},
 		{"chosen mcp-response, initialize first", mcp, "", []post{{initialize, ""}}, []string{"mcp-response:r"}, mcp, ""},
-		{"chosen mcp-response, versions", mcp, "2025-06-18", []post{{list, "2025-03-26"}}, []string{"mcp-response:r"}, mcp, "2025-06-18"},
-		{"chosen message", message, "", []post{{list, ""}}, []string{"message:r"}, message, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := newWorld(t, connstate.Options{}, connstate.Client{Dialect: tc.chosen})
@@ -63,7 +55,7 @@ func TestDialect(t *testing.T) {
 				w.c.Observe(parse(t, p.message), p.version)
 			}
 			w.attach(100)
-			must(t, w.c.Respond([]byte("r")))
+			w.c.RespondNow("", []byte("r"))
 			must(t, w.c.Send("", []byte("s")))
 			w.c.RespondNow("", []byte("r"))
 			want := append(append(append([]string{}, tc.responses...), tc.requests+":s"), tc.responses...)
@@ -126,28 +118,6 @@ func TestAnnouncement(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestAnnounceDelayOption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, connstate.Options{AnnounceDelay: -1}, connstate.Client{})
-		w.attach(100)
-		w.announce("a")
-		w.stream.check(t)
-		w.c.StartAnnounceDelay() // none: at once
-		w.stream.check(t, "mcp-response:a")
-
-		w = newWorld(t, connstate.Options{AnnounceDelay: time.Minute}, connstate.Client{Dialect: connstate.EventMessage})
-		w.attach(100)
-		w.c.StartAnnounceDelay()
-		w.announce("a")
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		w.stream.check(t, "mcp-response:a") // in every dialect
-		if s := w.c.Snapshot(); s.MessagesOut != 1 || s.BytesOut != 1 {
-			t.Errorf("got %d messages of %d bytes out, want 1 of 1", s.MessagesOut, s.BytesOut)
-		}
-	})
 }
 
 // An announcement that cannot be delivered is reported, with the reason, and only

@@ -1,8 +1,6 @@
 package connstate_test
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -84,55 +82,4 @@ func Example() {
 	// message: {"jsonrpc":"2.0","id":1,"result":["first"]}
 	// message: {"jsonrpc":"2.0","id":"two","result":["second"]}
 	// closed: client
-}
-
-// A registry says which limit a client ran into, and drains.
-func ExampleRegistry() {
-	registry := connstate.NewRegistry(connstate.Limits{MaxConnections: 1}, connstate.Options{})
-	c, err := registry.Open(connstate.Client{})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	_, err = registry.Open(connstate.Client{})
-	if limit, ok := errors.AsType[*connstate.LimitError](err); ok {
-		fmt.Println(limit.Reason, "-", limit)
-	}
-
-	empty := registry.Drain()
-	for _, c := range registry.All() {
-		c.Close(metrics.ClosedShutdown)
-		registry.Remove(c)
-	}
-	<-empty
-	_, found := registry.Find(c.ID())
-	fmt.Println(registry.Len(), found, c.Reason())
-	// Output:
-	// max_connections - too many connections: the limit is 1
-	// 0 false shutdown
-}
-
-func ExampleConnection_Snapshot() {
-	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
-	c, err := registry.Open(connstate.Client{UserAgent: "demo/1.0"})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	c.SawHeartbeat()
-	raw, err := json.Marshal(c.Snapshot())
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for _, name := range []string{"state", "userAgent", "heartbeats", "queued", "inFlight"} {
-		value, _ := jsonrpc.Member(raw, name)
-		fmt.Printf("%s: %s\n", name, value)
-	}
-	// Output:
-	// state: "initializing"
-	// userAgent: "demo/1.0"
-	// heartbeats: 1
-	// queued: 0
-	// inFlight: 0
 }

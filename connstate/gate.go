@@ -40,13 +40,13 @@ type waiting struct {
 // timeout. Otherwise the message is refused, with ErrGateFull, ErrDraining,
 // ErrBusy, ErrClosed or what [Connection.Fail] was given.
 func (c *Connection) Admit(r *Request) (bool, error) {
-	return c.admit(r, c.opts.GateQueue, func() bool { return c.opts.Budget.Take(cost(r.Message), metrics.HeldGate) })
+	return c.admit(r, cost(r.Message), false)
 }
 
 // Readmit is Admit for an unanswered request that has been through the gate. The
 // gate has room for all of those, within its bound in bytes.
 func (c *Connection) Readmit(r *Request) (bool, error) {
-	return c.admit(r, c.opts.GateQueue+c.opts.MaxPending, func() bool { c.opts.Budget.Force(cost(r.Message)); return true })
+	return c.admit(r, cost(r.Message), true)
 }
 
 // cost returns what a message at the gate takes from the budget. Begin has taken the
@@ -58,9 +58,12 @@ func cost(m *jsonrpc.Message) int {
 	return len(m.Raw()) + budget.ItemCost
 }
 
-// admit decides what to do with a message for which the gate has room if it holds
-// fewer than room messages. hold takes its bytes from the budget.
-func (c *Connection) admit(r *Request, room int, hold func() bool) (bool, error) {
+// admit is Admit or, again, Readmit of a message that takes cost bytes from the budget.
+func (c *Connection) admit(r *Request, cost int, again bool) (bool, error) {
+	room := c.opts.GateQueue
+	if again {
+		room += c.opts.MaxPending
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -79,7 +82,9 @@ func (c *Connection) admit(r *Request, room int, hold func() bool) (bool, error)
 	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(r.Message.Raw()) > gateBytes:
 		c.opts.Metrics.GateRejected(metrics.GateFull, 0)
 		return false, ErrGateFull
-	case !hold():
+	case again:
+		c.opts.Budget.Force(cost)
+	case !c.opts.Budget.Take(cost, metrics.HeldGate):
 		c.opts.Metrics.GateRejected(metrics.GateBudget, 0)
 		return false, ErrBusy
 	}

@@ -250,9 +250,10 @@ func response(t testing.TB, id string) *jsonrpc.Message {
 
 // admit brings a message to the gate and fails the test unless it goes as
 // wanted: "pass", "wait", or the error.
-func (w *world) admit(m *jsonrpc.Message, want string) {
+func (w *world) admit(m *jsonrpc.Message, want string) *connstate.Request {
 	w.t.Helper()
-	pass, err := w.c.AdmitMessage(m)
+	r := &connstate.Request{ID: m.ID, Message: m}
+	pass, err := w.c.Admit(r)
 	got := "wait"
 	if pass {
 		got = "pass"
@@ -263,6 +264,35 @@ func (w *world) admit(m *jsonrpc.Message, want string) {
 	if got != want || pass && err != nil {
 		w.t.Errorf("Admit(%s): got %s, want %s", label(m), got, want)
 	}
+	return r
+}
+
+// ask begins a request of the client.
+func (w *world) ask(id jsonrpc.ID, method string) *connstate.Request {
+	w.t.Helper()
+	r, err := w.c.Begin(request(w.t, string(id), method))
+	must(w.t, err)
+	return r
+}
+
+// finish answers a request, and reports whether that was its first answer.
+func finish(r *connstate.Request, errorType string) bool {
+	return r.Answer(jsonrpc.NewResult(r.ID, []byte("{}")), errorType)
+}
+
+// releaseTo opens the gate and lets forward have what comes through it.
+func (w *world) releaseTo(forward func(m *jsonrpc.Message)) {
+	w.t.Helper()
+	release, err := w.c.Open()
+	must(w.t, err)
+	release(func(r *connstate.Request) bool { forward(r.Message); return true })
+}
+
+// release opens the gate and returns what came through it, in order.
+func (w *world) release() (out []string) {
+	w.t.Helper()
+	w.releaseTo(func(m *jsonrpc.Message) { out = append(out, label(m)) })
+	return out
 }
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }

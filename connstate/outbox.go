@@ -1,6 +1,7 @@
 package connstate
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -42,8 +43,9 @@ func (e Event) Size() int { return len(e.Data) + eventOverhead }
 // Senders fill it; the stream takes events through the sink and says when they are
 // written. An event counts until then. All bytes come out of the budget.
 type outbox struct {
-	limit int // for senders that wait
-	held  *budget.Account
+	limit   int // for senders that wait
+	held    *budget.Account
+	deliver func(Event) // set by Divert: gets the events, which the outbox does not hold then
 
 	mu     sync.Mutex
 	sink   func(Event) bool // takes an event if it has room; must not block
@@ -65,6 +67,9 @@ func (o *outbox) push(events ...Event) (mark int, err error) {
 // force is push beyond the limit, up to maxUnwritten. While the budget is used up, the
 // limit holds.
 func (o *outbox) force(events []Event) error {
+	if o.divert(events) {
+		return nil
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	limit := maxUnwritten
@@ -81,6 +86,9 @@ func (o *outbox) force(events []Event) error {
 // wait is push for senders that may wait for room, at most for the time given. While the
 // budget is used up, there is room for little.
 func (o *outbox) wait(events []Event, most time.Duration) error {
+	if o.divert(events) {
+		return nil
+	}
 	room, err := o.tryAdd(events)
 	if err != ErrSlow {
 		return err
@@ -108,6 +116,17 @@ func (o *outbox) tryAdd(events []Event) (room <-chan struct{}, err error) {
 		room = o.roomLocked()
 	}
 	return room, err
+}
+
+// divert gives events to the function of Divert, if there is one.
+func (o *outbox) divert(events []Event) bool {
+	if o.deliver == nil {
+		return false
+	}
+	for _, e := range events {
+		o.deliver(e)
+	}
+	return true
 }
 
 // addLocked adds events if there is room for them within limit. An empty outbox takes
@@ -223,4 +242,94 @@ func (o *outbox) waitWritten(wait time.Duration) {
 		o.mu.Lock()
 	}
 	o.mu.Unlock()
+}
+
+// RespondNow sends the response to the request with that id, or with an id that no
+// request has, under the event name of the connection's dialect, or under both names
+// while that is undecided. It does not wait: the outbox has room beyond its limit, and a
+// client that exceeds that too loses its connection.
+func (c *Connection) RespondNow(id jsonrpc.ID, response []byte) {
+	events := responseEvents(new([2]Event), c.Dialect(), id, response)
+	c.sendNow(events)
+}
+
+// SendNow is Send for callers that must not wait, as in RespondNow.
+func (c *Connection) SendNow(related jsonrpc.ID, message []byte) {
+	c.sendNow(c.messageEvents(new([1]Event), related, message))
+}
+
+// responseEvents returns the events that carry a response. They are in room, which
+// belongs to the caller and need not outlive the send.
+func responseEvents(room *[2]Event, dialect Dialect, id jsonrpc.ID, response []byte) []Event {
+	room[0] = Event{Name: string(dialect), Data: response, Related: id, Answer: true}
+	if dialect != "" {
+		return room[:1]
+	}
+	room[1] = room[0]
+	room[0].Name, room[1].Name = EventMessage, EventResponse
+	return room[:]
+}
+
+// Send sends a server's request or notification, once. related is the client's request
+// that it came with, empty if unknown. Send waits for room in the outbox, for a bounded
+// time, then closes the connection and returns ErrSlow. It returns ErrClosed if the
+// connection is over.
+func (c *Connection) Send(related jsonrpc.ID, message []byte) error {
+	return c.send(c.messageEvents(new([1]Event), related, message))
+}
+
+// messageEvents is responseEvents for a request or a notification.
+func (c *Connection) messageEvents(room *[1]Event, related jsonrpc.ID, message []byte) []Event {
+	room[0] = Event{Name: EventMessage, Data: message, Related: related}
+	if dialect := c.Dialect(); dialect != "" {
+		room[0].Name = string(dialect)
+	}
+	return room[:]
+}
+
+// Push queues an event of the transport's own if there is room for it now. It fails
+// with ErrSlow if there is none, without closing the connection, and with ErrClosed
+// if the connection is closed.
+func (c *Connection) Push(e Event) error {
+	_, err := c.outbox.push(e)
+	if err == nil {
+		c.countOut(e)
+	}
+	return err
+}
+
+// send sends events, and waits for room as Send does. A client that leaves none for too
+// long loses its connection.
+func (c *Connection) send(events []Event) error {
+	err := c.outbox.wait(events, maxWaits*c.opts.OutboxWait)
+	return c.finishSend(events, err)
+}
+
+// sendNow is send for callers that must not wait.
+func (c *Connection) sendNow(events []Event) {
+	err := c.outbox.force(events)
+	_ = c.finishSend(events, err) // closes a slow client
+}
+
+// finishSend ends a send that returned err: it counts the events, or closes a
+// connection whose client left no room. It returns err.
+func (c *Connection) finishSend(events []Event, err error) error {
+	switch {
+	case err == nil:
+		for _, e := range events {
+			c.countOut(e)
+		}
+	case errors.Is(err, ErrSlow):
+		c.Close(metrics.ClosedSlow)
+	}
+	return err
+}
+
+func (c *Connection) countOut(e Event) {
+	if e.Data == nil {
+		return
+	}
+	c.messagesOut.Add(1)
+	c.bytesOut.Add(int64(len(e.Data)))
+	c.opts.Metrics.MessageOut(len(e.Data))
 }

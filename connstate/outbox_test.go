@@ -38,7 +38,7 @@ func TestOutboxKeepsOrderBeforeAndAfterTheStreamComes(t *testing.T) {
 	w := boxed(t)
 	must(t, w.c.Send("", []byte("1")))
 	must(t, w.c.Push(connstate.Event{Name: "a comment"}))
-	must(t, w.c.Respond([]byte("2")))
+	w.c.RespondNow("", []byte("2"))
 	w.attach(2)
 	w.stream.check(t, "message:1", "a comment:")
 	must(t, w.c.Send("", []byte("3")))
@@ -53,34 +53,6 @@ func TestOutboxKeepsOrderBeforeAndAfterTheStreamComes(t *testing.T) {
 	}
 	if s := w.c.Snapshot(); s.MessagesOut != 3 || s.BytesOut != 3 {
 		t.Errorf("got %d messages of %d bytes out, want 3 of 3: comments do not count", s.MessagesOut, s.BytesOut)
-	}
-}
-
-func TestOutboxCountsUntilWritten(t *testing.T) {
-	w := boxed(t)
-	w.attach(100)
-	must(t, w.c.Send("", sized("a", 600)))
-	must(t, w.c.Push(connstate.Event{Name: "b", Data: sized("b", 400)}))
-	if n := w.c.Unwritten(); n != 1000 {
-		t.Fatalf("got %d bytes unwritten, want 1000", n)
-	}
-	if err := w.c.Push(connstate.Event{Name: "c"}); !errors.Is(err, connstate.ErrSlow) {
-		t.Errorf("into a full outbox: got %v, want ErrSlow", err)
-	}
-	w.stream.write(1)
-	must(t, w.c.Push(connstate.Event{Name: "c"}))
-	w.stream.check(t, "message:"+string(sized("a", 600)), "b:"+string(sized("b", 400)), "c:")
-}
-
-// An event of the transport's own must not close a client that is merely busy.
-func TestPushLeavesAClientWithoutRoomAlone(t *testing.T) {
-	w := boxed(t)
-	must(t, w.c.Send("", sized("a", 1000)))
-	if err := w.c.Push(connstate.Event{Name: "heartbeat"}); !errors.Is(err, connstate.ErrSlow) {
-		t.Errorf("got %v, want ErrSlow", err)
-	}
-	if got := w.c.State(); got != connstate.Initializing {
-		t.Errorf("got state %v, want initializing", got)
 	}
 }
 
@@ -108,69 +80,6 @@ func TestOutboxTakesAnythingWhenEmpty(t *testing.T) {
 			t.Errorf("got %s, want BbC", got)
 		}
 	})
-}
-
-// Both names of a response stay together and count together.
-func TestOutboxKeepsBothNamesOfAResponseTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, connstate.Options{OutboxBytes: 1000}, connstate.Client{})
-		w.attach(100)
-		must(t, w.c.Send("", sized("a", 300)))
-		done := make(chan error, 1)
-		go func() { done <- w.c.Respond(sized("r", 400)) }()
-		synctest.Wait()
-		if got := w.stream.tags(); got != "a" {
-			t.Fatalf("got %s, want a", got)
-		}
-		w.stream.write(1)
-		must(t, <-done)
-		if got := w.stream.tags(); got != "arr" {
-			t.Errorf("got %s, want arr", got)
-		}
-	})
-}
-
-func TestSlowClientIsClosedAfterTheWait(t *testing.T) {
-	for name, send := range map[string]func(*connstate.Connection) error{
-		"Send":    func(c *connstate.Connection) error { return c.Send("", sized("b", 100)) },
-		"Respond": func(c *connstate.Connection) error { return c.Respond(sized("b", 100)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := boxed(t)
-				w.attach(100)
-				must(t, w.c.Send("", sized("a", 1000)))
-				others := make(chan error, 3)
-				began := time.Now()
-				for range cap(others) {
-					go func() { others <- send(w.c) }()
-				}
-				var slow, closed int
-				for range cap(others) {
-					switch err := <-others; {
-					case errors.Is(err, connstate.ErrSlow):
-						slow++
-					case errors.Is(err, connstate.ErrClosed):
-						closed++
-					default:
-						t.Errorf("got %v", err)
-					}
-				}
-				if waited := time.Since(began); waited != 3*time.Second {
-					t.Errorf("closed after %v, want 3s", waited)
-				}
-				if slow == 0 || slow+closed != cap(others) {
-					t.Errorf("got %d times ErrSlow and %d times ErrClosed", slow, closed)
-				}
-				if got := w.c.Reason(); got != metrics.ClosedSlow {
-					t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
-				}
-				if err := w.c.Send("", []byte("x")); !errors.Is(err, connstate.ErrClosed) {
-					t.Errorf("afterwards: got %v, want ErrClosed", err)
-				}
-			})
-		})
-	}
 }
 
 func TestCloseFailsWaitersAtOnce(t *testing.T) {
@@ -229,25 +138,6 @@ func TestCloseGracefullyWaitsForAllThatWasSent(t *testing.T) {
 	})
 }
 
-func TestCloseGracefullyIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := boxed(t)
-		must(t, w.c.Send("", sized("a", 600)))
-		began := time.Now()
-		w.c.CloseGracefully(metrics.ClosedShutdown, 300*time.Millisecond)
-		if waited := time.Since(began); waited != 300*time.Millisecond || w.c.State() != connstate.Closed {
-			t.Errorf("state %v after %v, want closed after 300ms", w.c.State(), waited)
-		}
-		empty := boxed(t)
-		began = time.Now()
-		empty.c.CloseGracefully(metrics.ClosedIdle, time.Hour)
-		empty.c.CloseGracefully(metrics.ClosedIdle, time.Hour) // idempotent
-		if waited := time.Since(began); waited != 0 || empty.c.Reason() != metrics.ClosedIdle {
-			t.Errorf("empty: closed as %q after %v", empty.c.Reason(), waited)
-		}
-	})
-}
-
 // A sender that must not wait goes on beyond the limit, in order, up to a bound.
 func TestSendNowNeverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -270,5 +160,77 @@ func TestSendNowNeverWaits(t *testing.T) {
 			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
 		}
 		w.c.RespondNow("", sized("g", 100)) // nobody is there; nothing is left behind
+	})
+}
+
+// An event counts until it is written. One of the transport's own finds no room then,
+// which does not close a client that is merely busy.
+func TestOutboxCountsUntilWritten(t *testing.T) {
+	w := boxed(t)
+	w.attach(100)
+	must(t, w.c.Send("", sized("a", 600)))
+	must(t, w.c.Push(connstate.Event{Name: "b", Data: sized("b", 400)}))
+	if n := w.c.Unwritten(); n != 1000 {
+		t.Fatalf("got %d bytes unwritten, want 1000", n)
+	}
+	if err := w.c.Push(connstate.Event{Name: "c"}); !errors.Is(err, connstate.ErrSlow) || w.c.State() == connstate.Closed {
+		t.Errorf("into a full outbox: got %v, want ErrSlow and an open connection", err)
+	}
+	w.stream.write(1)
+	must(t, w.c.Push(connstate.Event{Name: "c"}))
+}
+
+// Both names of a response stay together and count together.
+func TestOutboxKeepsBothNamesOfAResponseTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, connstate.Options{OutboxBytes: 1000}, connstate.Client{})
+		w.attach(100)
+		must(t, w.c.Send("", sized("a", 300)))
+		r := w.ask("1", "a")
+		r.Backpressure = true
+		go r.Answer(sized("r", 400), "")
+		synctest.Wait()
+		if got := w.stream.tags(); got != "a" {
+			t.Fatalf("got %s, want a", got)
+		}
+		w.stream.write(1)
+		synctest.Wait()
+		if got := w.stream.tags(); got != "arr" {
+			t.Errorf("got %s, want arr", got)
+		}
+	})
+}
+
+func TestSlowClientIsClosedAfterTheWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		w.attach(100)
+		must(t, w.c.Send("", sized("a", 1000)))
+		r := w.ask("1", "a")
+		r.Backpressure = true
+		began := time.Now()
+		go r.Answer(sized("b", 100), "")
+		if err := w.c.Send("", sized("b", 100)); !errors.Is(err, connstate.ErrSlow) && !errors.Is(err, connstate.ErrClosed) {
+			t.Errorf("got %v", err)
+		}
+		if waited := time.Since(began); waited != 3*time.Second || w.c.Reason() != metrics.ClosedSlow {
+			t.Errorf("closed as %q after %v, want %q after 3s", w.c.Reason(), waited, metrics.ClosedSlow)
+		}
+		if err := w.c.Send("", []byte("x")); !errors.Is(err, connstate.ErrClosed) {
+			t.Errorf("afterwards: got %v, want ErrClosed", err)
+		}
+	})
+}
+
+func TestCloseGracefullyIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := boxed(t)
+		must(t, w.c.Send("", sized("a", 600)))
+		began := time.Now()
+		w.c.CloseGracefully(metrics.ClosedShutdown, 300*time.Millisecond)
+		w.c.CloseGracefully(metrics.ClosedIdle, time.Hour) // idempotent
+		if waited := time.Since(began); waited != 300*time.Millisecond || w.c.Reason() != metrics.ClosedShutdown {
+			t.Errorf("closed as %q after %v, want after 300ms", w.c.Reason(), waited)
+		}
 	})
 }

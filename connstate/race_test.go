@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -28,13 +27,18 @@ func TestAllMethodsAtOnce(t *testing.T) {
 			})
 		}
 		run(func(i int) {
-			id := jsonrpc.ID(fmt.Sprint(i))
-			_ = w.c.BeginID(id, "tools/list")
-			w.c.Finish(id, "")
+			if r, err := w.c.Begin(request(t, fmt.Sprint(i), "tools/list")); err == nil {
+				finish(r, "")
+			}
 		})
-		run(func(int) { _, _ = w.c.AdmitMessage(m); _, _ = w.c.AdmitMessage(note) })
-		run(func(int) { w.c.WithdrawID(m.ID) })
-		run(func(int) { _ = w.c.Release(func(*jsonrpc.Message) {}) })
+		r := &connstate.Request{Message: m}
+		run(func(int) { _, _ = w.c.Admit(r); _, _ = w.c.Admit(&connstate.Request{Message: note}) })
+		run(func(int) { w.c.Withdraw(r) })
+		run(func(int) {
+			if release, err := w.c.Open(); err == nil {
+				release(func(*connstate.Request) bool { return true })
+			}
+		})
 		run(func(int) { _ = w.c.Move(connstate.Initializing); _, _ = w.c.Fail(nil) })
 		run(func(int) { _ = w.c.Send("", []byte("x")); w.c.RespondNow("", []byte("y")) })
 		run(func(int) { _ = w.c.Push(connstate.Event{Name: "z"}); w.c.Announce([]byte("a"), func(error) {}) })

@@ -35,13 +35,7 @@ func newPlay(t *testing.T, seed uint64) *play {
 		wins: make(map[jsonrpc.ID]int), order: make(map[string][]int),
 	}
 	t.Logf("seed %d", seed)
-	// The connection has its handler; ours takes its place in front of it.
-	c, err := p.registry.Open(connstate.Client{})
-	must(t, err)
-	p.c.Close(metrics.ClosedClient)
-	p.registry.Remove(p.c)
-	p.c = c
-	c.Bind(p)
+	p.c.Bind(p) // in place of the handler of the world
 	return p
 }
 
@@ -54,74 +48,74 @@ func (p *play) roll(n int) int {
 func (p *play) pause() { time.Sleep(time.Duration(p.roll(2000)) * time.Microsecond) }
 
 // left notes that a request left the gate, and how.
-func (p *play) left(m *jsonrpc.Message, how string) {
+func (p *play) left(r *connstate.Request, how string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.exits[m.ID] = append(p.exits[m.ID], how)
+	p.exits[r.ID] = append(p.exits[r.ID], how)
 }
 
 // finish answers a request, as far as nobody has.
-func (p *play) finish(id jsonrpc.ID) {
-	if p.c.Finish(id, "") {
+func (p *play) finish(r *connstate.Request) {
+	if finish(r, "") {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.wins[id]++
+		p.wins[r.ID]++
 	}
 }
 
 // forward is the server: it answers at once, or later, or twice.
-func (p *play) forward(how string) func(*jsonrpc.Message) {
-	return func(m *jsonrpc.Message) {
-		p.left(m, how)
+func (p *play) forward(how string) func(*connstate.Request) bool {
+	return func(r *connstate.Request) bool {
+		p.left(r, how)
 		p.mu.Lock()
 		var n int
-		fmt.Sscan(string(m.ID), &n)
-		p.order[m.Method] = append(p.order[m.Method], n)
+		fmt.Sscan(string(r.ID), &n)
+		p.order[r.Method] = append(p.order[r.Method], n)
 		p.mu.Unlock()
 		switch p.roll(4) {
 		case 0:
-			p.finish(m.ID)
+			p.finish(r)
 		case 1:
-			p.sessions.Go(func() { p.pause(); p.finish(m.ID) })
+			p.sessions.Go(func() { p.pause(); p.finish(r) })
 			fallthrough
 		default:
-			p.sessions.Go(func() { p.pause(); p.finish(m.ID) })
+			p.sessions.Go(func() { p.pause(); p.finish(r) })
 		}
 		if how == "released" && p.roll(6) == 0 {
 			_ = p.c.Move(connstate.Initializing) // the session is lost meanwhile
 		}
+		return true
 	}
 }
 
 func (p *play) Receive(*jsonrpc.Message) {}
 func (p *play) Closed()                  {}
 func (p *play) Refused(r *connstate.Request, _ error) {
-	m := r.Message
-	p.left(m, "refused")
-	p.finish(m.ID)
+	p.left(r, "refused")
+	p.finish(r)
 }
 
 // client sends requests one after the other and takes some of them back.
 func (p *play) client(n, requests int) {
 	for i := range requests {
-		m := parse(p.t, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"client%d"}`, n*1000+i, n))
-		if err := p.c.BeginID(m.ID, m.Method); err != nil {
+		r, err := p.c.Begin(request(p.t, fmt.Sprint(n*1000+i), fmt.Sprint("client", n)))
+		if err != nil {
 			if !errors.Is(err, connstate.ErrClosed) {
 				p.t.Errorf("Begin: %v", err)
 			}
 			return
 		}
-		switch pass, err := p.c.AdmitMessage(m); {
+		switch pass, err := p.c.Admit(r); {
 		case err != nil:
-			p.left(m, "not admitted")
-			p.finish(m.ID)
+			p.left(r, "not admitted")
+			p.finish(r)
 		case pass:
-			p.forward("passed")(m)
+			p.forward("passed")(r)
 		}
 		p.pause()
-		if p.roll(5) == 0 && p.c.WithdrawID(m.ID) {
-			p.left(m, "withdrawn")
-			p.finish(m.ID)
+		if p.roll(5) == 0 && p.c.Withdraw(r) {
+			p.left(r, "withdrawn")
+			p.finish(r)
 		}
 	}
 }
@@ -145,11 +139,13 @@ func (p *play) starts(stop <-chan struct{}) {
 			}
 			waited, _ := p.c.Fail(refusal)
 			for _, r := range waited {
-				p.left(r.Message, "failed")
-				p.finish(r.ID)
+				p.left(r, "failed")
+				p.finish(r)
 			}
 		default:
-			_ = p.c.Release(p.forward("released"))
+			if release, err := p.c.Open(); err == nil {
+				release(p.forward("released"))
+			}
 		}
 	}
 }
@@ -252,13 +248,10 @@ func TestRandomOutbox(t *testing.T) {
 				all.Go(func() {
 					for i := range each {
 						data := fmt.Appendf(nil, "%c%03d%*s", 'a'+n, i, dice.IntN(300), "")
-						switch dice.IntN(3) {
-						case 0:
-							must(t, w.c.Send("", data))
-						case 1:
-							must(t, w.c.Respond(data))
-						default:
+						if dice.IntN(3) == 0 {
 							w.c.RespondNow("", data)
+						} else {
+							must(t, w.c.Send("", data))
 						}
 						if dice.IntN(4) == 0 {
 							time.Sleep(time.Duration(dice.IntN(5)) * time.Millisecond)

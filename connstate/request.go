@@ -105,22 +105,25 @@ func (c *Connection) InFlight() int {
 // the metrics, empty for success. Answer reports false, and does nothing, if the request
 // is answered already or its connection closed.
 func (r *Request) Answer(response []byte, errorType string) bool {
-	return r.answer(response, errorType, r.Backpressure)
+	return r.answer(response, errorType, "", r.Backpressure)
 }
 
 // Fail is Answer with an error of the gateway. It never waits.
 func (r *Request) Fail(e *jsonrpc.Error, errorType string) bool {
-	return r.answer(jsonrpc.NewError(r.ID, e), errorType, false)
+	response := jsonrpc.NewError(r.ID, e)
+	return r.answer(response, errorType, e.Message, false)
 }
 
-func (r *Request) answer(response []byte, errorType string, mayWait bool) bool {
+// answer is Answer. message is that of an error of the gateway, for the log: the messages
+// of a server's errors may hold params.
+func (r *Request) answer(response []byte, errorType, message string, mayWait bool) bool {
 	c := r.c
 	dialect, ok := c.removeRequest(r)
 	if !ok {
 		return false
 	}
 	c.requestsDone.Add(1)
-	r.report(response, errorType)
+	r.report(errorType, message)
 	events := responseEvents(new([2]Event), dialect, r.ID, response)
 	if mayWait {
 		_ = c.send(events) // a connection that is slow or gone has been closed
@@ -183,9 +186,8 @@ func (c *Connection) signalQuietLocked() {
 
 // report counts and logs an answered request. The log has "mcp POST start" when a POST
 // arrives, and one of "mcp POST ok", "failed" and "slow" when it is answered, with the
-// duration that the metric has. A refused request has only "failed". response is nil if
-// there is none.
-func (r *Request) report(response []byte, errorType string) {
+// duration that the metric has. A refused request has only "failed".
+func (r *Request) report(errorType, message string) {
 	c := r.c
 	took := time.Since(r.Started)
 	c.opts.Metrics.RequestDone(r.Method, errorType, took)
@@ -202,8 +204,8 @@ func (r *Request) report(response []byte, errorType string) {
 	if errorType != "" {
 		attrs = append(attrs, "reason", short(errorType))
 	}
-	if response != nil && ownError(errorType) {
-		attrs = append(attrs, "err", errorMessage(response))
+	if message != "" {
+		attrs = append(attrs, "err", message[:min(512, len(message))])
 	}
 	switch {
 	case slow:
@@ -227,24 +229,6 @@ func (r *Request) logAttrs() []any {
 		attrs = append(attrs, "transport", r.c.client.Transport)
 	}
 	return append(attrs, "requestId", short(string(r.ID)), "method", short(r.Method))
-}
-
-// ownError reports whether an error is the gateway's. The messages of a server's
-// errors, which have a code, and of a tool's are not logged: they may hold params.
-func ownError(errorType string) bool {
-	switch errorType {
-	case metrics.ErrorTimeout, metrics.ErrorSessionLost, metrics.ErrorCanceled, metrics.ErrorInitialization,
-		metrics.ErrorClosed, metrics.ErrorBusy, metrics.ErrorDraining, metrics.ErrorInvalid:
-		return true
-	}
-	return false
-}
-
-// errorMessage returns the message of an error response, cut to 512 bytes.
-func errorMessage(response []byte) string {
-	raw, _ := jsonrpc.Member(response, "error", "message")
-	message, _ := jsonrpc.Text(raw)
-	return message[:min(512, len(message))]
 }
 
 func (c *Connection) debugEnabled() bool {

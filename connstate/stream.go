@@ -7,6 +7,11 @@ import "time"
 // the stream calls Attach, Written, SawFirstByte, SawWrite and SawHeartbeat.
 func (c *Connection) Attach(take func(Event) bool) { c.outbox.attach(take) }
 
+// Divert gives the connection's events to deliver, in place of a stream that takes them
+// from the outbox: deliver keeps those that cannot be written at once, within bounds of its
+// own, and must not block. The transport calls Divert once, before Bind.
+func (c *Connection) Divert(deliver func(Event)) { c.outbox.deliver = deliver }
+
 // OnClose sets the function that Close calls to end the stream. If the connection is
 // closed already, OnClose calls it. The stream calls OnClose once.
 func (c *Connection) OnClose(stop func()) {

@@ -11,22 +11,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
-// The gateway removes the progress token of a client's initialize: it sends the
-// request under its own id, and the token has no meaning on the session.
-func TestProgressTokenOfInitializeIsNotPassedOn(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		p.post(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","_meta":{"progressToken":2,"x":1.0},"capabilities":{"roots":{}}}}`)
-		p.want("0 *")
-		const want = `{"protocolVersion":"2025-11-25","_meta":{"x":1.0},"capabilities":{"roots":{}}}`
-		if got := string(u.session(t, 2).message(t, "initialize").Params()); got != want {
-			t.Errorf("the session was initialized with %s, want %s", got, want)
-		}
-	})
-}
-
 func TestRepeatedInitializeWaitsForTheStartUnderWay(t *testing.T) {
 	u := &server{dial: func(ctx context.Context, n int) error {
 		switch n {

@@ -56,7 +56,7 @@ func (l *link) request(method, params string) (int64, error) {
 
 func (l *link) send(m *jsonrpc.Message) (int64, error) {
 	l.last++
-	return l.last, l.conn.SendRequest(m, l.last, jsonrpc.Place{})
+	return l.last, l.conn.SendRequest(m, l.last)
 }
 
 func parse(t testing.TB, msg string) *jsonrpc.Message {

@@ -82,12 +82,12 @@ func (s *session) Push(receive func(msg []byte, err error)) {
 func (s *session) Recv() ([]byte, error) { return nil, errors.New("recv: the session pushes") }
 
 // SendRequest gives the server a request.
-func (s *session) SendRequest(m *jsonrpc.Message, number int64, token jsonrpc.Place) error {
+func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 	id, err := sdk.MakeID(float64(number)) // exact: numbers have at most 15 digits
 	if err != nil {
 		return fmt.Errorf("send: %w", err)
 	}
-	request := &sdk.Request{ID: id, Method: m.Method, Params: m.ParamsWithNumber(number, token)}
+	request := &sdk.Request{ID: id, Method: m.Method, Params: m.RenumberedParams(jsonrpc.NumberID(number))}
 	if extra := s.extraOf(m.Context); extra != nil {
 		request.Extra = extra
 	}
@@ -107,7 +107,7 @@ func (s *session) Send(msg []byte) error {
 		if !ok {
 			return fmt.Errorf("send: the id %.64s is no number of a session", m.ID)
 		}
-		return s.SendRequest(m, number, jsonrpc.Place{})
+		return s.SendRequest(m, number)
 	case jsonrpc.Response:
 		response, err := responseOf(m)
 		if err != nil {

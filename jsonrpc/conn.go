@@ -49,9 +49,9 @@ type Local interface {
 	// and calls Close; messages that were on their way may come after it. Until receive
 	// returns, the message counts as not taken.
 	Push(receive func(msg []byte, err error))
-	// SendRequest is Send for the request m with number, which is positive, as its id
-	// and in place of the progress token at token, unless token is the zero Place.
-	SendRequest(m *Message, number int64, token Place) error
+	// SendRequest is Send for the request m with number, which is positive, as its id and
+	// in place of its progress token, if it has one.
+	SendRequest(m *Message, number int64) error
 }
 
 // Attributed is a Conn that can tell which request a message of its peer came with:

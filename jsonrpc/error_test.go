@@ -2,7 +2,6 @@ package jsonrpc_test
 
 import (
 	"encoding/json"
-	"errors"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -58,16 +57,5 @@ func TestNewError(t *testing.T) {
 		if m, err := jsonrpc.Parse(got); err != nil || m.Kind != jsonrpc.Response {
 			t.Errorf("Parse(%s): got %v, %v", got, m, err)
 		}
-	}
-}
-
-func TestErrorIsAnError(t *testing.T) {
-	var err error = jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no such method")
-	if got, want := err.Error(), "no such method (code -32601)"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	e, ok := errors.AsType[*jsonrpc.Error](err)
-	if !ok || e.Code != jsonrpc.CodeMethodNotFound {
-		t.Errorf("got %v", e)
 	}
 }

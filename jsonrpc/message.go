@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // MaxIDBytes is the longest id, in bytes of its JSON form, that Parse accepts.
@@ -18,6 +19,9 @@ const MaxMethodBytes = 1024
 // ID is a request id in the JSON form in which it came: `1`, `1.5`, `"a"`. Two ids
 // are the same if their bytes are. Empty means that there is none.
 type ID string
+
+// NumberID returns the id that is n.
+func NumberID(n int64) ID { return ID(strconv.FormatInt(n, 10)) }
 
 // Null is the id of an error response to a message whose id could not be read.
 const Null ID = "null"
@@ -50,6 +54,9 @@ type Message struct {
 	// Context has the values of the HTTP request that brought the message, for servers
 	// in this process that ask for them; nil for most. It has no end.
 	Context context.Context
+	// Token is the progress token: of a request, params._meta.progressToken; of a
+	// notification, params.progressToken. RequestID is params.requestId of a notification.
+	Token, RequestID Place
 
 	raw                       []byte
 	id, params, result, fault span
@@ -79,17 +86,97 @@ func (m *Message) part(s span) json.RawMessage {
 	return json.RawMessage(m.raw[s.from:s.to:s.to])
 }
 
+// Place is a value in a message. The zero Place is nowhere.
+type Place struct {
+	// Value is the value as it came; nil if there is none.
+	Value json.RawMessage
+	// Ambiguous says that parsers disagree on the value: a member on the way to it has a
+	// duplicate, of which the last counts here, or a sibling that differs only in case.
+	Ambiguous bool
+
+	from int // where Value begins in the message
+}
+
+// Text is [Text] of the value.
+func (p Place) Text() (string, bool) { return Text(p.Value) }
+
+func (p Place) span() span { return span{p.from, p.from + len(p.Value)} }
+
+// Param returns the place of the value found by following names down from the params.
+func (m *Message) Param(names ...string) (p Place) {
+	at := m.params
+	for _, name := range names {
+		if !at.present() || m.raw[at.from] != '{' {
+			at = span{}
+			break
+		}
+		var single bool
+		at, single = m.findMember(at, name)
+		p.Ambiguous = p.Ambiguous || !single
+	}
+	p.Value, p.from = m.part(at), at.from
+	return p
+}
+
+// findMember finds a member of the object at obj, which is valid: it is part of a
+// message. single says that no sibling has its name, ignoring case.
+func (m *Message) findMember(obj span, want string) (found span, single bool) {
+	single = true
+	_, _ = skipObject(m.raw, obj.from, 0, func(name, value span) error {
+		key := unquote(m.raw, name)
+		switch {
+		case string(key) == want:
+			single = single && !found.present()
+			found = value
+		case len(key) >= len(want) && bytes.EqualFold(key, []byte(want)):
+			single = false
+		}
+		return nil
+	})
+	return found, single
+}
+
 // WithID returns the message's bytes with id in place of its own and all else
-// unchanged. The caller must not change them. A message without that member, such as a response that names no
-// request, gets it as its first.
+// unchanged. The caller must not change them. A message without that member, such as a
+// response that names no request, gets it as its first.
 func (m *Message) WithID(id ID) []byte {
 	switch {
 	case !m.id.present():
 		return splice(m.raw, span{1, 1}, `"id":`+string(id)+`,`)
-	case string(m.raw[m.id.from:m.id.to]) == string(id):
+	case m.ID == id:
 		return m.raw
 	}
 	return splice(m.raw, m.id, string(id))
+}
+
+// WithValue returns the message's bytes with value at p, and all else unchanged.
+func (m *Message) WithValue(p Place, value json.RawMessage) []byte {
+	return splice(m.raw, p.span(), string(value))
+}
+
+// Renumbered returns the bytes of a request with id in place of its own id and of its
+// progress token, if it has one.
+func (m *Message) Renumbered(id ID) []byte {
+	first, second := m.id, m.Token.span()
+	if !second.present() {
+		return m.WithID(id)
+	}
+	if second.from < first.from {
+		first, second = second, first
+	}
+	out := make([]byte, 0, len(m.raw)+2*len(id))
+	out = append(append(out, m.raw[:first.from]...), id...)
+	out = append(append(out, m.raw[first.to:second.from]...), id...)
+	return append(out, m.raw[second.to:]...)
+}
+
+// RenumberedParams returns the params that Renumbered puts into the message.
+func (m *Message) RenumberedParams(id ID) json.RawMessage {
+	token := m.Token.span()
+	if !token.present() {
+		return m.Params()
+	}
+	return splice(m.Params(), span{token.from - m.params.from, token.to - m.params.from}, string(id))
 }
 
 func splice(data []byte, at span, value string) []byte {
@@ -127,16 +214,6 @@ func Parse(data []byte) (*Message, error) {
 		return p.m, err
 	}
 	return p.m, nil
-}
-
-// Compact returns JSON without the white space between its tokens, and so without
-// line breaks. It returns anything but JSON unchanged.
-func Compact(data []byte) []byte {
-	var b bytes.Buffer
-	if err := json.Compact(&b, data); err != nil {
-		return data
-	}
-	return b.Bytes()
 }
 
 // parser collects the members of the message at the top level.
@@ -256,10 +333,12 @@ func (p *parser) classifyCall() error {
 	switch m.ID {
 	case "":
 		m.Kind = Notification
+		m.Token, m.RequestID = m.Param("progressToken"), m.Param("requestId")
 	case Null:
 		return Errorf(CodeInvalidRequest, "the id of a request must not be null")
 	default:
 		m.Kind = Request
+		m.Token = m.Param("_meta", "progressToken")
 	}
 	return nil
 }
@@ -273,122 +352,6 @@ func checkID(raw []byte) error {
 		return nil
 	}
 	return Errorf(CodeInvalidRequest, "the id must be a string or a number")
-}
-
-// Member returns the value found by following names down from the object obj, as its
-// bytes in obj. It reports false if there is none, or if obj is not a valid JSON
-// object. Of duplicate members the last counts, as for most parsers.
-func Member(obj json.RawMessage, names ...string) (json.RawMessage, bool) {
-	at, ok := find(obj, names)
-	if !ok {
-		return nil, false
-	}
-	return obj[at.from:at.to:at.to], true
-}
-
-// ReplaceMember returns obj with value in place of the member that Member would
-// find, and obj itself if there is none.
-func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage {
-	at, ok := find(obj, names)
-	if !ok {
-		return obj
-	}
-	return splice(obj, at, string(value))
-}
-
-// SetMember returns obj with value as its member of that name: in place of the one
-// that Member would find, else added as the last. It returns anything but a valid
-// JSON object unchanged.
-func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
-	if at, ok := find(obj, []string{name}); ok {
-		return splice(obj, at, string(value))
-	}
-	from := skipSpace(obj, 0)
-	if from >= len(obj) || obj[from] != '{' {
-		return obj
-	}
-	end, err := skipObject(obj, from, 0, nil)
-	if err != nil || skipSpace(obj, end) < len(obj) {
-		return obj
-	}
-	added := string(quote(name)) + ":" + string(value)
-	if skipSpace(obj, from+1) < end-1 {
-		added = "," + added
-	}
-	return splice(obj, span{end - 1, end - 1}, added)
-}
-
-// RemoveMember returns obj without its members of that name, and obj itself if there
-// are none.
-func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
-	from := skipSpace(obj, 0)
-	if from >= len(obj) || obj[from] != '{' {
-		return obj
-	}
-	out := make([]byte, 0, len(obj))
-	kept, removed, last := 0, false, from+1
-	var gap []byte // before the current member, or the removed ones before it; nil: not seen yet
-	end, err := skipObject(obj, from, 0, func(n, value span) error {
-		if last == from+1 { // the first one
-			out = append(out, obj[:n.from]...)
-		}
-		if gap == nil {
-			gap = obj[last:n.from:n.from]
-		}
-		last = value.to
-		if string(unquote(obj, n)) == name {
-			removed = true
-			return nil
-		}
-		if kept++; kept > 1 {
-			out = append(out, gap...)
-		}
-		out, gap = append(out, obj[n.from:value.to]...), nil
-		return nil
-	})
-	if err != nil || !removed || skipSpace(obj, end) < len(obj) {
-		return obj
-	}
-	return append(out, obj[last:]...)
-}
-
-func find(obj []byte, names []string) (span, bool) {
-	at := span{skipSpace(obj, 0), len(obj)}
-	for _, want := range names {
-		if at.from >= len(obj) || obj[at.from] != '{' {
-			return span{}, false
-		}
-		var found span
-		end, err := skipObject(obj, at.from, 0, func(name, value span) error {
-			if string(unquote(obj, name)) == want {
-				found = value
-			}
-			return nil
-		})
-		if err != nil || !found.present() || skipSpace(obj, end) < at.to {
-			return span{}, false
-		}
-		at = found
-	}
-	return at, at.present()
-}
-
-// Text returns the string whose JSON form is raw. It reports false if raw is not a
-// JSON string.
-func Text(raw json.RawMessage) (string, bool) {
-	text, ok := TextBytes(raw)
-	return string(text), ok
-}
-
-// TextBytes is Text. Its result is part of raw if raw has no escapes.
-func TextBytes(raw json.RawMessage) ([]byte, bool) {
-	if len(raw) < 2 || raw[0] != '"' {
-		return nil, false
-	}
-	if end, err := skipString(raw, 0); err != nil || end != len(raw) {
-		return nil, false
-	}
-	return unquote(raw, span{0, len(raw)}), true
 }
 
 // String describes the message without its content, for logs.

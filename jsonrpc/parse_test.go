@@ -68,32 +68,6 @@ func TestParseKeepsPartsAsTheyCame(t *testing.T) {
 	}
 }
 
-func TestParseKeepsIDsByteForByte(t *testing.T) {
-	for _, id := range []string{
-		"0", "-0", "1", "-1", "9007199254740991", "9007199254740993", "-9223372036854775809",
-		"18446744073709551616", "1.5", "1.0", "1e3", "1E3", "1e+3", "1.50e-7", "1e999",
-		`""`, `"x"`, `"1"`, `"null"`, `"\u0061"`, `"a\/b"`, `"\ud83d\ude00"`, `"\ud800"`, `"\u0000"`, `"é"`, `"😀"`, `"a b"`, `"\"\\"`,
-		`"` + strings.Repeat("i", jsonrpc.MaxIDBytes-2) + `"`, strings.Repeat("9", jsonrpc.MaxIDBytes),
-	} {
-		for _, in := range []string{
-			`{"jsonrpc":"2.0","id":` + id + `,"method":"m"}`,
-			`{"jsonrpc":"2.0","result":{},"id": ` + id + ` }`,
-		} {
-			m, err := jsonrpc.Parse([]byte(in))
-			if err != nil {
-				t.Errorf("id %.40s: %v", id, err)
-				continue
-			}
-			if string(m.ID) != id {
-				t.Errorf("got id %.40s, want %.40s", m.ID, id)
-			}
-			if got := string(m.WithID(m.ID)); got != in {
-				t.Errorf("with its own id: got %.80s, want %.80s", got, in)
-			}
-		}
-	}
-}
-
 func TestParseRefuses(t *testing.T) {
 	const syntax, invalid = jsonrpc.CodeParseError, jsonrpc.CodeInvalidRequest
 	long := strings.Repeat("9", jsonrpc.MaxIDBytes+1)
@@ -104,60 +78,21 @@ func TestParseRefuses(t *testing.T) {
 		says string
 	}{
 		{"", syntax, "", "empty"},
-		{" \t\r\n ", syntax, "", "empty"},
 		{"{", syntax, "", "member name expected at byte 1"},
-		{"}", syntax, "", "unexpected character '}'"},
 		{"nul", syntax, "", "unexpected end"},
-		{"nulL", syntax, "", "unknown word"},
-		{"hello", syntax, "", "unexpected character 'h'"},
 		{"{}{}", syntax, "", "more data after the message at byte 2"},
-		{`{"jsonrpc":"2.0","id":1,"method":"a"} x`, syntax, "", "more data"},
-		{`{"jsonrpc":"2.0","id":1,"method":"a"},`, syntax, "", "more data"},
-		{`{"jsonrpc":"2.0","id":1,"method":"a",}`, syntax, "", "member name expected"},
 		{`{"jsonrpc":"2.0",,"method":"a"}`, syntax, "", "member name expected"},
-		{`{"jsonrpc" "2.0"}`, syntax, "", "':' expected"},
-		{`{"jsonrpc":"2.0" "id":1}`, syntax, "", "',' or '}' expected"},
-		{`{jsonrpc:"2.0"}`, syntax, "", "member name expected"},
-		{`{'jsonrpc':'2.0'}`, syntax, "", "member name expected"},
-		{`{"a":[1,]}`, syntax, "", "unexpected character ']'"},
-		{`{"a":[1 2]}`, syntax, "", "',' or ']' expected"},
-		{`{"a":01}`, syntax, "", "',' or '}' expected"},
-		{`{"a":+1}`, syntax, "", "unexpected character '+'"},
-		{`{"a":.5}`, syntax, "", "unexpected character '.'"},
 		{`{"a":1.}`, syntax, "", "digit expected"},
-		{`{"a":1e}`, syntax, "", "digit expected"},
-		{`{"a":-}`, syntax, "", "digit expected"},
-		{`{"a":NaN}`, syntax, "", "unexpected character 'N'"},
-		{`{"a":0x1}`, syntax, "", "',' or '}' expected"},
 		{`{"a":"\x"}`, syntax, "", "invalid escape"},
 		{`{"a":"\u12g4"}`, syntax, "", `invalid \u escape`},
-		{`{"a":"\u12`, syntax, "", `invalid \u escape`},
 		{`{"a":"\`, syntax, "", "unexpected end in a string"},
 		{"{\"a\":\"\x00\"}", syntax, "", "control character 0x00 in a string at byte 6"},
-		{"{\"a\":\"b\tc\"}", syntax, "", "control character 0x09"},
-		{"{\"a\":\"b\nc\"}", syntax, "", "control character 0x0a"},
-		{"{\"a\":\"b\rc\"}", syntax, "", "control character 0x0d"},
-		{"{\x00}", syntax, "", "member name expected"},
-		{"\x00", syntax, "", "unexpected character"},
-		{"{}\x00", syntax, "", "more data"},
 		{"\ufeff{}", syntax, "", "unexpected character"}, // a BOM: RFC 8259 section 8.1
 		{"{\"a\":\"\xff\"}", syntax, "", "invalid UTF-8 at byte 6"},
-		{"{\"a\":\"\xc3\"}", syntax, "", "invalid UTF-8"},
-		{"{\"a\":\"\xed\xa0\x80\"}", syntax, "", "invalid UTF-8"}, // a surrogate
-		{"{\"a\":\"\xc0\x80\"}", syntax, "", "invalid UTF-8"},     // NUL, overlong
-		{"\v{\"jsonrpc\":\"2.0\",\"method\":\"a\"}", syntax, "", "unexpected character"},
-		{"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\f", syntax, "", "more data"},
-		{"\u00a0{\"jsonrpc\":\"2.0\",\"method\":\"a\"}", syntax, "", "unexpected character"},
-		{"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\u2028", syntax, "", "more data"},
 
 		{`[]`, invalid, "", "batches are not supported"},
 		{`[{"jsonrpc":"2.0","id":1,"method":"a"}]`, invalid, "", "batches are not supported"},
-		{`["unclosed"`, syntax, "", "unexpected end in an array"},
 		{`null`, invalid, "", "is an object"},
-		{`true`, invalid, "", "is an object"},
-		{`1`, invalid, "", "is an object"},
-		{`"x"`, invalid, "", "is an object"},
-		{`{}`, invalid, "", `"jsonrpc" must be "2.0"`},
 		{`{"jsonrpc":"2.0"}`, invalid, "", `either "method", "result" or "error"`},
 		{`{"jsonrpc":"2.0","id":1}`, invalid, "1", `either "method", "result" or "error"`},
 		{`{"jsonrpc":"2.0","id":1,"result":1,"error":{}}`, invalid, "1", `either "method", "result" or "error"`},
@@ -165,25 +100,14 @@ func TestParseRefuses(t *testing.T) {
 		{`{"jsonrpc":"1.0","id":"x","method":"a"}`, invalid, `"x"`, `"jsonrpc" must be "2.0"`},
 		{`{"jsonrpc":2.0,"id":1,"method":"a"}`, invalid, "1", `"jsonrpc" must be "2.0"`},
 		{`{"jsonrpc":"2.0","id":1,"method":5}`, invalid, "1", `"method" must be a string`},
-		{`{"jsonrpc":"2.0","id":1,"method":null}`, invalid, "1", `"method" must be a string`},
 		{`{"jsonrpc":"2.0","id":1,"method":"a","result":1}`, invalid, "1", `neither "result" nor "error"`},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","error":{}}`, invalid, "1", `neither "result" nor "error"`},
 		{`{"jsonrpc":"2.0","id":1,"method":"a","params":5}`, invalid, "1", `"params" must be`},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","params":"x"}`, invalid, "1", `"params" must be`},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","params":true}`, invalid, "1", `"params" must be`},
 		{`{"jsonrpc":"2.0","id":null,"method":"a"}`, invalid, "", "must not be null"},
 		{`{"jsonrpc":"2.0","id":true,"method":"a"}`, invalid, "", "must be a string or a number"},
-		{`{"jsonrpc":"2.0","id":{},"method":"a"}`, invalid, "", "must be a string or a number"},
-		{`{"jsonrpc":"2.0","id":[1],"method":"a"}`, invalid, "", "must be a string or a number"},
 		{`{"jsonrpc":"2.0","id":` + long + `,"method":"a"}`, invalid, "", "longer than 1024 bytes"},
 		{`{"jsonrpc":"2.0","id":"` + long + `","result":{}}`, invalid, "", "longer than 1024 bytes"},
 		{`{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}`, invalid, "", `duplicate member "id"`},
-		{`{"jsonrpc":"2.0","id":1,"\u0069d":1,"method":"a"}`, invalid, "", `duplicate member "id"`},
-		{`{"jsonrpc":"2.0","id":1,"method":"a","\u006dethod":"b"}`, invalid, "", `duplicate member "method"`},
 		{`{"jsonrpc":"2.0","\u006A\u0073onrpc":"2.0","method":"a"}`, invalid, "", `duplicate member "jsonrpc"`},
-		{`{"jsonrpc":"2.0","method":"a","params":{},"params":null}`, invalid, "", `duplicate member "params"`},
-		{`{"jsonrpc":"2.0","id":1,"result":1,"result":2}`, invalid, "", `duplicate member "result"`},
-		{`{"jsonrpc":"2.0","id":1,"error":{},"error":{}}`, invalid, "", `duplicate member "error"`},
 	} {
 		m, err := jsonrpc.Parse([]byte(tc.in))
 		e, ok := errors.AsType[*jsonrpc.Error](err)

@@ -2,63 +2,62 @@ package jsonrpc_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
-func TestParam(t *testing.T) {
+func TestParseFindsTheProgressToken(t *testing.T) {
 	for _, tc := range []struct {
-		params  string
-		want    string
-		certain bool
+		params    string
+		want      string
+		ambiguous bool
 	}{
-		{`{"_meta":{"progressToken":"a"}}`, `"a"`, true},
-		{`{"x":1,"_meta":{"y":[],"progressToken":1.50}}`, `1.50`, true},
-		{`{"_me\u0074a":{"progress\u0054oken":7}}`, `7`, true},
-		{`{}`, ``, true},
-		{`{"_meta":1}`, ``, true},
-		{`{"_meta":{}}`, ``, true},
-		{`[{"_meta":{"progressToken":7}}]`, ``, true},
-		{`{"arguments":{"_meta":{"progressToken":7}}}`, ``, true},
+		{`{"_meta":{"progressToken":"a"}}`, `"a"`, false},
+		{`{"x":1,"_meta":{"y":[],"progressToken":1.50}}`, `1.50`, false},
+		{`{"_me\u0074a":{"progress\u0054oken":7}}`, `7`, false},
+		{`{"_meta":1}`, ``, false},
+		{`[{"_meta":{"progressToken":7}}]`, ``, false},
+		{`{"progressToken":7,"arguments":{"_meta":{"progressToken":7}}}`, ``, false},
 		// Two values, of which another parser may take the other one.
-		{`{"_meta":{"progressToken":1,"progressToken":2}}`, `2`, false},
-		{`{"_meta":{"progressToken":1},"_meta":{}}`, ``, false},
-		{`{"_meta":{"progressToken":1,"PROGRESSTOKEN":2}}`, `1`, false},
-		{`{"_meta":{"progressto\u212Aen":2}}`, ``, false},
-		{`{"_META":{"progressToken":1}}`, ``, false},
+		{`{"_meta":{"progressToken":1,"progressToken":2}}`, `2`, true},
+		{`{"_meta":{"progressToken":1},"_meta":{}}`, ``, true},
+		{`{"_meta":{"progressToken":1,"PROGRESSTOKEN":2}}`, `1`, true},
+		{`{"_meta":{"progressto\u212Aen":2}}`, ``, true},
+		{`{"_META":{"progressToken":1}}`, ``, true},
 	} {
 		m := mustParse(t, `{"jsonrpc":"2.0","id":1,"method":"a","params":`+tc.params+`}`)
-		p, certain := m.Param("_meta", "progressToken")
-		if got := string(m.At(p)); got != tc.want || certain != tc.certain || p.Found() != (tc.want != "") {
-			t.Errorf("%s: got %q, certain %v, want %q, %v", tc.params, got, certain, tc.want, tc.certain)
+		if got := string(m.Token.Value); got != tc.want || m.Token.Ambiguous != tc.ambiguous {
+			t.Errorf("%s: got %q, ambiguous %v, want %q, %v", tc.params, got, m.Token.Ambiguous, tc.want, tc.ambiguous)
 		}
 	}
-	m := mustParse(t, `{"jsonrpc":"2.0","id":1,"method":"a"}`)
-	if p, certain := m.Param("x"); p.Found() || !certain {
-		t.Errorf("without params: found %s, certain %v", m.At(p), certain)
+	m := mustParse(t, `{"jsonrpc":"2.0","method":"a","params":{"progressToken":1,"requestId":"x","_meta":{"progressToken":2}}}`)
+	if string(m.Token.Value) != "1" || string(m.RequestID.Value) != `"x"` {
+		t.Errorf("a notification: got token %s, request %s", m.Token.Value, m.RequestID.Value)
+	}
+	if got, want := string(m.WithValue(m.RequestID, json.RawMessage("42"))), strings.ReplaceAll(string(m.Raw()), `"x"`, "42"); got != want {
+		t.Errorf("with another request: got %s, want %s", got, want)
 	}
 }
 
-func TestWithNumberChangesTheIDAndOneValue(t *testing.T) {
-	for _, tc := range []struct{ in, want string }{
-		{`{"jsonrpc":"2.0","id":"x","method":"a","params":{"t":1.5,"n":1e2}}`, `{"jsonrpc":"2.0","id":42,"method":"a","params":{"t":42,"n":1e2}}`},
-		{`{ "params" : {"t":"long"}, "method":"a","id": 1 ,"jsonrpc":"2.0"}`, `{ "params" : {"t":42}, "method":"a","id": 42 ,"jsonrpc":"2.0"}`},
-		{`{"jsonrpc":"2.0","id":"x","method":"a","params":{"n":1e2}}`, `{"jsonrpc":"2.0","id":42,"method":"a","params":{"n":1e2}}`},
+func TestRenumberedChangesTheIDAndTheToken(t *testing.T) {
+	for _, tc := range []struct{ in, want, params string }{
+		{`{"jsonrpc":"2.0","id":"x","method":"a","params":{"_meta":{"progressToken":1.5},"n":1e2}}`, `{"jsonrpc":"2.0","id":42,"method":"a","params":{"_meta":{"progressToken":42},"n":1e2}}`, `{"_meta":{"progressToken":42},"n":1e2}`},
+		{`{ "params" : {"_meta":{ "progressToken":"long"}}, "method":"a","id": 1 ,"jsonrpc":"2.0"}`, `{ "params" : {"_meta":{ "progressToken":42}}, "method":"a","id": 42 ,"jsonrpc":"2.0"}`, `{"_meta":{ "progressToken":42}}`},
+		{`{"jsonrpc":"2.0","id":"x","method":"a","params":{"n":1e2}}`, `{"jsonrpc":"2.0","id":42,"method":"a","params":{"n":1e2}}`, `{"n":1e2}`},
+		{`{"jsonrpc":"2.0","id":"x","method":"a"}`, `{"jsonrpc":"2.0","id":42,"method":"a"}`, ``},
 	} {
 		m := mustParse(t, tc.in)
-		p, _ := m.Param("t")
-		if got := string(m.WithNumber(42, p)); got != tc.want {
+		if got := string(m.Renumbered("42")); got != tc.want {
 			t.Errorf("got %s, want %s", got, tc.want)
 		}
-		if got := string(m.WithIDAt("42", p)); got != tc.want {
-			t.Errorf("WithIDAt: got %s, want %s", got, tc.want)
+		if got := string(m.RenumberedParams("42")); got != tc.params {
+			t.Errorf("params: got %s, want %s", got, tc.params)
 		}
-	}
-	m := mustParse(t, `{"jsonrpc":"2.0","method":"a","params":{"t":1, "u":2}}`)
-	p, _ := m.Param("t")
-	if got, want := string(m.WithValue(p, json.RawMessage(`"new"`))), `{"jsonrpc":"2.0","method":"a","params":{"t":"new", "u":2}}`; got != want {
-		t.Errorf("got %s, want %s", got, want)
+		if string(m.Raw()) != tc.in {
+			t.Errorf("%s was changed to %s", tc.in, m.Raw())
+		}
 	}
 }
 
@@ -104,7 +103,7 @@ func TestInteger(t *testing.T) {
 	}
 }
 
-// FuzzPlace holds Param, WithNumber and Filter against Member and encoding/json.
+// FuzzPlace holds Param, Renumbered and Filter against Member and encoding/json.
 func FuzzPlace(f *testing.F) {
 	for _, seed := range []string{
 		`{"_meta":{"progressToken":"a"},"x":[1,{},"y"]}`, `{"x":[]}`, `{"x":[1e2 , [2]]}`, `{"_meta":{"progressToken":1,"progressToken":2}}`,
@@ -117,12 +116,11 @@ func FuzzPlace(f *testing.F) {
 		if err != nil || m.Kind != jsonrpc.Request {
 			return
 		}
-		p, certain := m.Param("_meta", "progressToken")
 		want, found := jsonrpc.Member(m.Params(), "_meta", "progressToken")
-		if p.Found() != found || string(m.At(p)) != string(want) {
-			t.Fatalf("found %s, Member %s", m.At(p), want)
+		if string(m.Token.Value) != string(want) {
+			t.Fatalf("found %s, Member %s", m.Token.Value, want)
 		}
-		sent := mustParse(t, string(m.WithNumber(42, p)))
+		sent := mustParse(t, string(m.Renumbered("42")))
 		token, still := jsonrpc.Member(sent.Params(), "_meta", "progressToken")
 		if sent.ID != "42" || still != found || found && string(token) != "42" {
 			t.Fatalf("sent %s", sent.Raw())
@@ -132,7 +130,7 @@ func FuzzPlace(f *testing.F) {
 				ProgressToken json.RawMessage `json:"progressToken"`
 			} `json:"_meta"`
 		}
-		if json.Unmarshal(m.Params(), &decoded) == nil && certain && string(decoded.Meta.ProgressToken) != string(want) {
+		if json.Unmarshal(m.Params(), &decoded) == nil && !m.Token.Ambiguous && string(decoded.Meta.ProgressToken) != string(want) {
 			t.Fatalf("certain of %s, another parser reads %s", want, decoded.Meta.ProgressToken)
 		}
 		list, _ := jsonrpc.Member(m.Params(), "x")

@@ -22,8 +22,8 @@ type call struct {
 }
 
 // SendRequest makes the server handle the request m.
-func (s *session) SendRequest(m *jsonrpc.Message, number int64, token jsonrpc.Place) error {
-	k := &call{number: number, msg: m.WithNumber(number, token)}
+func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
+	k := &call{number: number, msg: m.Renumbered(jsonrpc.NumberID(number))}
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if len(s.calls) >= maxCalls {

@@ -35,8 +35,7 @@ func FuzzSend(f *testing.F) {
 		if m.Method == "tools/call" {
 			return // some tools wait
 		}
-		token, _ := m.Param("_meta", "progressToken")
-		if err := conn.(jsonrpc.Local).SendRequest(m, 7, token); err != nil {
+		if err := conn.(jsonrpc.Local).SendRequest(m, 7); err != nil {
 			t.Fatal(err)
 		}
 		got, err := jsonrpc.Parse(<-answered)

@@ -238,7 +238,7 @@ func TestSessionIsBounded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return conn.(jsonrpc.Local).SendRequest(m, number, jsonrpc.Place{})
+			return conn.(jsonrpc.Local).SendRequest(m, number)
 		}
 		var last error
 		sent := int64(0)
@@ -313,8 +313,7 @@ func (c *linked) request(t *testing.T, method, params string) {
 		t.Fatal(err)
 	}
 	c.last++
-	token, _ := m.Param("_meta", "progressToken")
-	if err := c.conn.SendRequest(m, c.last, token); err != nil {
+	if err := c.conn.SendRequest(m, c.last); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,14 +1,19 @@
 package multiplex
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
 // Client receives what a session has for one client, beside the answers to its requests.
@@ -100,6 +105,209 @@ var ErrLeft = fmt.Errorf("%w for a client that has left", ErrOver)
 // session took a message.
 var ErrOver = errors.New("the session is over")
 
+// Callers returns the number of clients on the session.
+func (s *Session) Callers() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.callers)
+}
+
+// Send sends a client's request to the server, queues it, or answers it. It does not wait
+// for the server. It fails with ErrOver if the session was over and has not taken the
+// request, or with ErrLeft, which is an ErrOver, if the client was detached.
+func (c *Caller) Send(r *connstate.Request) error {
+	m := r.Message
+	r.Message = nil // the entry has it as long as it may be needed
+	err := c.session.enter(&entry{method: r.Method, caller: c, request: r, message: m, counted: true})
+	if err != nil {
+		r.Message = m
+	}
+	return err
+}
+
+// enter puts a request into the table and sends it, queues it, or answers it. It fails
+// if the session is over.
+func (s *Session) enter(e *entry) error {
+	if e.caller != nil {
+		if fault := s.inspect(e, e.message); fault != nil {
+			e.fail(fault, strconv.Itoa(fault.Code))
+			return nil
+		}
+	}
+	d, m, err := s.add(e)
+	switch {
+	case err != nil:
+		return err
+	case d != forward:
+		s.answerUnsent(e, d)
+		return nil
+	}
+	if err = s.send(e, m); err != nil {
+		s.sendNext() // what waited for e
+	}
+	if errors.Is(err, jsonrpc.ErrBusy) {
+		e.fail(busyError(err), metrics.ErrorBusy)
+		return nil
+	}
+	return err
+}
+
+// add is the locked step of enter. m is the message of a request to forward.
+func (s *Session) add(e *entry) (d decision, m *jsonrpc.Message, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.table
+	switch {
+	case e.caller != nil && e.caller.left:
+		return wait, nil, ErrLeft
+	case s.err != nil:
+		return wait, nil, fmt.Errorf("%w: %w", ErrOver, s.err)
+	case e.caller == nil: // a Call of the session: its context bounds it
+		t.add(e, 0)
+		return forward, t.markSent(e), nil
+	case e.mayBlock():
+		t.add(e, s.opts.MaxRequestTimeout)
+	default:
+		t.add(e, s.opts.RequestTimeout)
+	}
+	if d = t.enter(e); d == forward {
+		m = t.markSent(e)
+	}
+	return d, m, nil
+}
+
+// sendNext sends the waiting requests that may go.
+func (s *Session) sendNext() {
+	for {
+		e, d, m := s.takeNext()
+		switch {
+		case e == nil:
+			return
+		case d != forward:
+			s.answerUnsent(e, d)
+			continue
+		}
+		err := s.send(e, m)
+		switch {
+		case errors.Is(err, jsonrpc.ErrBusy):
+			e.fail(busyError(err), metrics.ErrorBusy)
+		case err != nil: // it waited in a session that has ended
+			e.lose(errors.New("the session with the server was lost"))
+		}
+	}
+}
+
+// takeNext is the locked step of sendNext. m is the message of a request to forward.
+func (s *Session) takeNext() (e *entry, d decision, m *jsonrpc.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return nil, wait, nil
+	}
+	e, d = s.table.next()
+	if e != nil && d == forward {
+		m = s.table.markSent(e)
+	}
+	return e, d, m
+}
+
+// send gives a request to the Conn. If it fails, with ErrBusy or ErrOver, the request is
+// no longer in the table, and the caller must answer it. It does not fail if somebody else
+// has answered it.
+func (s *Session) send(e *entry, m *jsonrpc.Message) (err error) {
+	if s.local != nil {
+		err = s.local.SendRequest(m, e.id)
+	} else {
+		err = s.conn.Send(m.Renumbered(jsonrpc.NumberID(e.id)))
+	}
+	if err == nil {
+		return nil
+	}
+	removed := false
+	s.withLock(func(t *table) { removed = t.remove(e) })
+	if !removed {
+		return nil
+	}
+	e.sentAt, e.message = time.Time{}, m
+	if errors.Is(err, jsonrpc.ErrBusy) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrOver, err)
+}
+
+// answerUnsent answers a request that is not forwarded, unless it waits.
+func (s *Session) answerUnsent(e *entry, d decision) {
+	switch d {
+	case confirm:
+		e.answer(jsonrpc.NewResult(e.answerID(), []byte("{}")), "")
+	case queueFull:
+		why := fmt.Sprintf("over %d requests, or %d MiB of them, wait for the server", s.opts.MaxWaiting, maxQueueBytes>>20)
+		e.fail(jsonrpc.ReasonError(why, "queue_full", true), metrics.ErrorBusy)
+	case forbid:
+		fault := jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no such task")
+		if e.method == mcp.MethodSubscribe {
+			fault = jsonrpc.ReasonError(fmt.Sprintf("the client has %d subscriptions, or %d KiB of them", sharing.MaxSubscriptions, sharing.MaxSubscriptionBytes>>10), "too_many_subscriptions", false)
+		}
+		e.fail(fault, strconv.Itoa(fault.Code))
+	}
+}
+
+// busyError returns the error for a request for which the server has no room.
+func busyError(err error) *jsonrpc.Error {
+	return jsonrpc.ReasonError(err.Error(), "server_busy", true)
+}
+
+// inspect records in e what its answer will need. It fails if the session does not
+// allow the request.
+func (s *Session) inspect(e *entry, m *jsonrpc.Message) *jsonrpc.Error {
+	switch {
+	case s.opts.Shared && !m.Certain():
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "a member's name differs from one of JSON-RPC only in case")
+	case s.opts.Shared && m.Token.Ambiguous:
+		// One of them would reach the server unchanged, and may be another client's.
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is ambiguous")
+	case len(m.Token.Value) > jsonrpc.MaxIDBytes:
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is over %d bytes", jsonrpc.MaxIDBytes)
+	}
+	e.token = bytes.Clone(m.Token.Value) // so as not to keep the whole message
+	e.safe = s.opts.Repeatable.Safe(m)
+	switch m.Method {
+	case mcp.MethodListTools:
+		cursor := m.Param("cursor").Value
+		e.more = cursor != nil && string(cursor) != "null"
+	case mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodCancelTask, mcp.MethodUpdateTask:
+		id := m.Param("taskId")
+		e.task, _ = id.Text()
+		if s.opts.Shared && id.Ambiguous {
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.taskId is ambiguous")
+		}
+	}
+	if s.opts.Shared {
+		return inspectShared(e, m)
+	}
+	return nil
+}
+
+// inspectShared is the part of inspect for shared sessions.
+func inspectShared(e *entry, m *jsonrpc.Message) *jsonrpc.Error {
+	switch m.Method {
+	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodDiscover:
+		return jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s is not for a shared session", m.Method)
+	case mcp.MethodSetLevel:
+		if e.level, _ = levelOf(m); e.level == 0 {
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.level is not a log level")
+		}
+	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+		at := m.Param("uri")
+		uri, ok := at.Text()
+		if !ok || at.Ambiguous || len(uri) > maxURI {
+			return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params.uri must be one string of at most %d bytes", maxURI)
+		}
+		e.uri = uri
+	}
+	return nil
+}
+
 // Forward sends a client's notification or response to the server, without waiting for
 // the server, or drops it. Send and Cancel are for requests.
 func (c *Caller) Forward(m *jsonrpc.Message) {
@@ -107,22 +315,105 @@ func (c *Caller) Forward(m *jsonrpc.Message) {
 	switch {
 	case s.opts.Shared && !m.Certain():
 		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
-	case m.Kind == jsonrpc.Response:
-		s.forwardResponse(c, m)
 	case m.Method == mcp.MethodProgress:
 		s.forwardProgress(c, m)
-	case s.opts.Shared:
+	case m.Kind == jsonrpc.Notification && s.opts.Shared:
 		// The server would apply it to all clients (roots/list_changed), has had it
 		// already (initialized), or may do anything.
 		s.drop(metrics.DroppedShared, "notification that a shared session does not take", m)
+	case m.Kind == jsonrpc.Notification:
+		s.passNotification(m, jsonrpc.Place{}, nil)
 	default:
-		s.passToServer(m, m.Raw())
+		s.forwardResponse(c, m)
 	}
 }
 
-// Callers returns the number of clients on the session.
-func (s *Session) Callers() int {
+// forwardProgress passes a client's progress on a request of the server to the
+// server.
+func (s *Session) forwardProgress(c *Caller, m *jsonrpc.Message) {
+	var call *serverCall
+	s.withLock(func(*table) { call = s.calls.open[jsonrpc.ID(m.Token.Value)] })
+	switch {
+	case call != nil && call.caller == c && call.token != nil && !m.Token.Ambiguous:
+		s.passNotification(m, m.Token, call.token)
+	case s.opts.Shared:
+		s.drop(metrics.DroppedUnknownProgress, "progress of no request of the server", m)
+	default:
+		s.passNotification(m, jsonrpc.Place{}, nil)
+	}
+}
+
+// Cancel passes the client's cancellation m of the request r on, under the id that the
+// server knows. The server answers the request, or the gateway does after cancelGrace. r is
+// nil if the client has no such request: then Cancel drops m.
+func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
+	s := c.session
+	if s.opts.Shared && !m.Certain() {
+		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
+		return
+	}
+	var e *entry
+	if r != nil && !m.RequestID.Ambiguous {
+		e = c.cancel(r)
+	}
+	switch {
+	case e == nil:
+		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request in flight", m)
+	case !e.sent():
+		e.failCanceled()
+		s.sendNext()
+	default: // if it cannot be sent, cancelGrace ends the request
+		s.passNotification(m, m.RequestID, json.RawMessage(jsonrpc.NumberID(e.id)))
+	}
+}
+
+// cancel is the locked step of Cancel. It returns nil if the session does not have the
+// request or the client may not cancel it. It removes a request that was not sent.
+func (c *Caller) cancel(r *connstate.Request) *entry {
+	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.callers)
+	for _, e := range c.entries {
+		if e.request != r {
+			continue
+		}
+		if e.canceled || e.method == mcp.MethodInitialize { // initialize must not be cancelled
+			return nil
+		}
+		if e.canceled = true; e.sent() {
+			e.setDue(time.Now().Add(cancelGrace))
+		} else {
+			s.table.remove(e)
+		}
+		return e
+	}
+	return nil
+}
+
+// passNotification sends a client's notification to the server, with value at the place
+// at, unless that is nowhere.
+func (s *Session) passNotification(m *jsonrpc.Message, at jsonrpc.Place, value json.RawMessage) {
+	data := m.Raw()
+	if at.Value != nil {
+		data = m.WithValue(at, value)
+	}
+	s.noteNotification()
+	s.pass(m, data)
+}
+
+// forwardResponse passes a client's response to the server.
+func (s *Session) forwardResponse(c *Caller, m *jsonrpc.Message) {
+	call := s.takeCall(func(call *serverCall) bool { return call.ours == m.ID && call.caller == c })
+	if call == nil {
+		s.drop(metrics.DroppedUnknownResponse, "response answers no request of the server", m)
+		return
+	}
+	s.pass(m, m.WithID(call.id))
+}
+
+// pass sends data, which was made from m, to the server.
+func (s *Session) pass(m *jsonrpc.Message, data []byte) {
+	if err := s.conn.Send(data); err != nil { // the reader notices a lost session
+		s.drop(metrics.DroppedNotReady, m.Kind.String()+" was not sent", m)
+	}
 }

@@ -7,6 +7,9 @@
 // r is a [connstate.Request]: it belongs to the client's connection, and the session's
 // entry in the table points to it.
 //
+// What a client sends is in caller.go, what the server sends in server.go, how a request
+// ends in answer.go, the table with its queue in table.go, and the loop in session.go.
+//
 // The contract:
 //   - The session gives requests its own ids towards the server, positive integers
 //     from 1, because SDK servers damage ids that are large, fractional or strange. It

@@ -36,10 +36,10 @@ func (r *Repeatable) Safe(m *jsonrpc.Message) bool {
 	if len(r.tools) == 0 {
 		return false
 	}
-	at, certain := m.Param("name")
-	name, ok := jsonrpc.TextBytes(m.At(at))
-	_, safe := r.tools[string(name)]
-	return ok && certain && safe
+	at := m.Param("name")
+	name, _ := at.Text()
+	_, safe := r.tools[name]
+	return safe && !at.Ambiguous
 }
 
 // learn records the tools in the result of a tools/list. A first page replaces all

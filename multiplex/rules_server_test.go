@@ -114,7 +114,9 @@ func TestRule10LogLevelOfTheSessionIsTheMostVerbose(t *testing.T) {
 			from(0, setLevel("8", "warning")), sent(setLevel("1", "warning")), server(result("1")), at(0, answer("8")),
 			from(1, setLevel("8", "error")), sent(), at(1, answer("8")),
 			from(2, setLevel("8", "info")), sent(setLevel("3", "info")), server(result("3")), at(2, answer("8")),
-			from(2, setLevel("8", "error")), sent(setLevel("4", "warning")), server(result("4")), at(2, answer("8")),
+			from(2, `{"jsonrpc":"2.0","id":8,"method":"logging/setLevel","params":{"level":"error","_meta":{"progressToken":"t"}}}`),
+			sent(`{"jsonrpc":"2.0","id":4,"method":"logging/setLevel","params":{"level":"warning","_meta":{"progressToken":4}}}`),
+			server(result("4")), at(2, answer("8")),
 		}},
 		{name: "those behind wait for the first", opts: shared, clients: 2, steps: []step{
 			from(0, setLevel("8", "debug")), from(1, setLevel("8", "debug")), sent(setLevel("1", "debug")), at(0), at(1),

@@ -2,6 +2,8 @@ package multiplex
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -135,6 +137,69 @@ func (s *Session) withLock(f func(t *table)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.table)
+}
+
+// outcome is what a Call returns.
+type outcome struct {
+	response *jsonrpc.Message
+	err      error
+}
+
+// Call sends a request of the gateway and returns the response, which may be an
+// error response. It fails when ctx ends or the session does. The request waits for no
+// other.
+func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	return s.call(ctx, &entry{method: method}, params)
+}
+
+// Call is Session.Call on behalf of the client, for example to subscribe again on a
+// new session. The session treats the request like one of the client's.
+func (c *Caller) Call(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
+	return c.session.call(ctx, &entry{method: method, caller: c, counted: true}, params)
+}
+
+func (s *Session) call(ctx context.Context, e *entry, params json.RawMessage) (_ *jsonrpc.Message, err error) {
+	e.reply = make(chan outcome, 1)
+	if e.message, err = jsonrpc.Parse(jsonrpc.NewRequest("0", e.method, params)); err != nil {
+		return nil, err
+	}
+	if err := s.enter(e); err != nil {
+		return nil, s.callError(ctx, err)
+	}
+	select {
+	case o := <-e.reply:
+		return o.response, o.err
+	case <-ctx.Done():
+	}
+	s.withLock(func(t *table) { t.abandon(e) })
+	s.sendNext()
+	return nil, ctx.Err()
+}
+
+// callError returns the error for a Call that could not be sent because of err. If
+// the session is ending, it waits for that, until ctx ends, and returns the reason.
+func (s *Session) callError(ctx context.Context, err error) error {
+	if errors.Is(err, ErrLeft) {
+		return err
+	}
+	select {
+	case <-s.done:
+		return s.Err()
+	case <-ctx.Done():
+		return err
+	}
+}
+
+// noteNotification notes that the server gets a notification. A server that does not
+// know its method may answer with an error without an id.
+func (s *Session) noteNotification() {
+	s.withLock(func(t *table) { t.notified = t.lastID + 1 })
+}
+
+// Notify sends a notification of the gateway.
+func (s *Session) Notify(method string, params json.RawMessage) error {
+	s.noteNotification()
+	return s.conn.Send(jsonrpc.NewNotification(method, params))
 }
 
 // read is the reader loop.

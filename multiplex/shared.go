@@ -75,9 +75,9 @@ func (s *shared) decideLevel(e *entry) decision {
 // levelOf returns the level in a message's params and its place. The level is 0 if
 // there is none or it is ambiguous.
 func levelOf(m *jsonrpc.Message) (sharing.Level, jsonrpc.Place) {
-	at, certain := m.Param("level")
-	text, _ := jsonrpc.Text(m.At(at))
-	if !certain {
+	at := m.Param("level")
+	text, _ := at.Text()
+	if at.Ambiguous {
 		return 0, at
 	}
 	return sharing.ParseLevel(text), at

@@ -89,8 +89,9 @@ func (c *handleConn) Send(msg []byte) error {
 }
 
 // SendRequest is Send for a request.
-func (c *handleConn) SendRequest(m *jsonrpc.Message, number int64, token jsonrpc.Place) error {
-	return c.begin(&call{id: jsonrpc.NumberID(number), msg: m.WithNumber(number, token)}, m.Context)
+func (c *handleConn) SendRequest(m *jsonrpc.Message, number int64) error {
+	id := jsonrpc.NumberID(number)
+	return c.begin(&call{id: id, msg: m.Renumbered(id)}, m.Context)
 }
 
 // begin calls the function for a request in a new goroutine. values are those of its

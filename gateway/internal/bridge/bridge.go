@@ -17,6 +17,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
+// maxParams bounds the initialize params of a client that a bridge keeps for later
+// sessions, in bytes. A client with larger params gets the stored result.
+const maxParams = 64 << 10
+
 // Options configure the bridges of a gateway, which share one Options. The fields
 // have no defaults.
 type Options struct {
@@ -73,6 +77,9 @@ type Bridge struct {
 
 var _ connstate.Handler = (*Bridge)(nil)
 
+// errLost reports that a message found no session twice.
+var errLost = errors.New("the session with the server was lost")
+
 // New returns the bridge of a new connection, and begins to get it a session. The
 // caller must not change opts afterwards.
 func New(c *connstate.Connection, opts *Options) *Bridge {
@@ -115,7 +122,7 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 	}
 	switch {
 	case m.Method == mcp.MethodPing:
-		r.Answer(jsonrpc.NewResult(m.ID, json.RawMessage("{}")), "")
+		r.Answer(jsonrpc.NewResult(r.ID, json.RawMessage("{}")), "")
 	case m.Method == mcp.MethodDiscover:
 		// This transport has no server/discover. The error makes clients that try it
 		// fall back to initialize at once (MCP 2026-07-28, versioning).
@@ -126,6 +133,78 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 		b.chooseSynthetic()
 		b.gateOrSend(r)
 	}
+}
+
+// initialize handles a client's own initialize request. If no initialize has gone to
+// the server yet, this one does. Otherwise the stored result of the session answers
+// it, unless the client declares more than the session's handshake did and has not
+// used the session: then it gets a new session.
+func (b *Bridge) initialize(r *connstate.Request) {
+	m := r.Message
+	b.mu.Lock()
+	c := b.current.Load()
+	draining := b.ended || b.c.State() == connstate.Draining
+	switch {
+	case c != nil && (draining || b.used.Load() || b.settled.Load() || !b.exceeds(m, c.session.Params())):
+		b.mu.Unlock()
+		r.Answer(c.session.Result().Answer(r.ID, handshake.RequestedVersion(m.Params())), "")
+		return
+	case draining:
+		b.mu.Unlock()
+		b.refuse(r, connstate.ErrDraining)
+		return
+	case c != nil:
+		_ = b.c.Move(connstate.Initializing) // from ready, or it is
+		b.current.Store(nil)
+	case !b.retryAt.IsZero():
+		b.reviveLocked()
+	}
+	b.inbox = append(b.inbox, r)
+	b.mu.Unlock()
+	b.wakeRun()
+}
+
+// exceeds reports whether a client declares more than the params of a handshake. Shared
+// sessions use the params of no client.
+func (b *Bridge) exceeds(m *jsonrpc.Message, params json.RawMessage) bool {
+	return !b.shares() && len(m.Params()) <= maxParams && handshake.Exceeds(m.Params(), params)
+}
+
+// wakeRun makes run look at the inbox, at current and at chosen.
+func (b *Bridge) wakeRun() {
+	select {
+	case b.wake <- struct{}{}:
+	default: // it is to look already
+	}
+}
+
+// gaveUp reports whether the connection has given up.
+func (b *Bridge) gaveUp() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.retryAt.IsZero()
+}
+
+// revive starts another attempt on a connection that has given up, if the time for a
+// retry has come. It reports whether a request may wait for a session.
+func (b *Bridge) revive() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.retryAt.IsZero():
+		return !b.ended
+	case time.Now().Before(b.retryAt):
+		return false
+	}
+	b.reviveLocked()
+	return true
+}
+
+// reviveLocked makes the gate hold messages again, and run make another attempt.
+func (b *Bridge) reviveLocked() {
+	b.retryAt = time.Time{}
+	_ = b.c.Move(connstate.Initializing) // if it drains, run ends
+	b.wakeRun()
 }
 
 // chooseSynthetic ends the wait for the client's own initialize, because a request needs
@@ -168,8 +247,7 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 // cancel withdraws the request from the gate, or passes the cancellation to the
 // session.
 func (b *Bridge) cancel(m *jsonrpc.Message) {
-	id, _ := jsonrpc.Member(m.Params(), "requestId")
-	r, c := b.c.Request(jsonrpc.ID(id)), b.current.Load()
+	r, c := b.c.Request(jsonrpc.ID(m.RequestID.Value)), b.current.Load()
 	switch {
 	case r != nil && b.c.Withdraw(r):
 		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
@@ -200,25 +278,16 @@ func (b *Bridge) gateOrSend(r *connstate.Request) {
 	b.passOrRefuse(r, pass, err)
 }
 
-// passOrRefuse sends or refuses a message, as the gate decided.
+// passOrRefuse sends or refuses a message, as the gate decided. One that finds no session
+// goes back into the gate, where it waits for the next.
 func (b *Bridge) passOrRefuse(r *connstate.Request, pass bool, err error) {
-	switch {
-	case err != nil:
-		b.Refused(r, err)
-	case pass && !b.send(r):
-		b.readmit(r)
+	if pass && !b.send(r) {
+		if pass, err = b.c.Readmit(r); pass && !b.send(r) {
+			err = errLost
+		}
 	}
-}
-
-// readmit puts a request that found no session back into the gate, where it waits for
-// the next session.
-func (b *Bridge) readmit(r *connstate.Request) {
-	pass, err := b.c.Readmit(r)
-	switch {
-	case err != nil:
+	if err != nil {
 		b.Refused(r, err)
-	case pass && !b.send(r) && r.Message.Kind == jsonrpc.Request:
-		r.Fail(jsonrpc.ReasonError("the session with the server was lost", "session_lost", true), metrics.ErrorSessionLost)
 	}
 }
 
@@ -246,6 +315,8 @@ func (b *Bridge) refuse(r *connstate.Request, err error) {
 		text = "the server has ended the session"
 	case errors.Is(err, connstate.ErrDraining):
 		reason, errorType = "draining", metrics.ErrorDraining
+	case errors.Is(err, errLost):
+		reason, errorType = "session_lost", metrics.ErrorSessionLost
 	case errors.Is(err, connstate.ErrGateFull):
 		reason, errorType = "gate_full", metrics.ErrorBusy
 	case errors.Is(err, connstate.ErrBusy):

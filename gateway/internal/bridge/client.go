@@ -1,10 +1,13 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
@@ -206,15 +209,15 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	}
 	m := r.Message
 	b.used.Store(true)
+	b.memory.note(m)
 	if m.Kind != jsonrpc.Request {
 		c.caller.Forward(m)
 		return true
 	}
-	b.memory.note(m)
 	if b.opts.Params == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
+		params := json.RawMessage(bytes.Clone(m.Params()))
 		r.OnAnswer = func(errorType string) {
 			if errorType == "" {
-				params := ownParams(m)
 				b.clientParams.Store(&params)
 			}
 		}
@@ -236,4 +239,42 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	c.session.Retire(err, gone)
 	b.lose(c, c.session.Why())
 	return false
+}
+
+// dismissTimeout bounds how long the stream of a dismissed client may take to write what
+// it still has to.
+const dismissTimeout = 10 * time.Second
+
+// dismiss ends the connection if err says that the server wants no more of this client:
+// it answers the requests that wait, and closes the stream when all are answered.
+func (b *Bridge) dismiss(err error) {
+	if b.shares() || !errors.Is(err, jsonrpc.ErrDismissed) {
+		return
+	}
+	b.dismissed.Store(true)
+	quiet, err := b.c.Drain()
+	if err != nil {
+		return // it drains or is closed already
+	}
+	b.opts.Supplier.Go(func() { // ends with the connection
+		select {
+		case <-quiet:
+			b.c.CloseGracefully(metrics.ClosedServer, dismissTimeout)
+		case <-b.c.Done():
+		}
+	})
+}
+
+// repeat puts a request of a lost session back into the gate, where it waits for the
+// next session, unless it was repeated before. If it may not be repeated, repeat answers
+// it with e.
+func (b *Bridge) repeat(r *connstate.Request, e *jsonrpc.Error) {
+	if r.Message == nil || r.Repeated || !b.opts.Repeat || b.dismissed.Load() {
+		r.Fail(b.visibleLoss(e), metrics.ErrorSessionLost)
+		return
+	}
+	r.Repeated = true
+	b.opts.Metrics.RequestRepeated()
+	pass, err := b.c.Readmit(r)
+	b.passOrRefuse(r, pass, err)
 }

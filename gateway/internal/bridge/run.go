@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -39,6 +40,13 @@ type run struct {
 	pause    time.Duration    // before the next attempt
 	served   bool             // the connection has had a session
 	replaces bool             // the next session replaces a lost one
+}
+
+// waitingInitialize is an initialize request of the client that waits for a session.
+type waitingInitialize struct {
+	*connstate.Request
+	version string    // that it requests
+	due     time.Time // when it gets an error
 }
 
 // run gets the connection sessions until it is closed, or drains without one.
@@ -187,6 +195,62 @@ func (r *run) finish(o opened, more, counted bool, took time.Duration) (*client,
 		r.attempts = 0
 	}
 	return nil, nil
+}
+
+// readInbox takes the requests out of the inbox, and makes their params those of later
+// sessions. sent says that the initialize of the current attempt has gone out; more
+// reports that a request declares more than that. came reports whether there were any.
+func (r *run) readInbox(sent bool) (came, more bool) {
+	r.mu.Lock()
+	inbox := r.inbox
+	r.inbox = nil
+	r.mu.Unlock()
+	for _, request := range inbox {
+		m := request.Message
+		request.Message = nil // its version is all that its answer needs
+		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), time.Now().Add(r.opts.InitializeTimeout)})
+		switch {
+		case !sent:
+			r.adopt(m)
+		case !r.settled.Load() && r.exceeds(m, r.params):
+			r.adopt(m)
+			more = true
+		}
+	}
+	if len(inbox) > 0 && len(inbox) == len(r.waiting) {
+		r.expiry.Reset(r.opts.InitializeTimeout)
+	}
+	return len(inbox) > 0, more
+}
+
+// adopt makes the client's params those of later sessions.
+func (r *run) adopt(m *jsonrpc.Message) {
+	r.chosen.Store(true)
+	if !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
+		r.own, r.params, r.author = true, bytes.Clone(m.Params()), m.ID
+		r.settled.Store(true)
+	}
+}
+
+// expire answers the initialize requests that have waited too long with an error.
+func (r *run) expire() {
+	for len(r.waiting) > 0 {
+		w := r.waiting[0]
+		if left := time.Until(w.due); left > 0 {
+			r.expiry.Reset(left)
+			return
+		}
+		r.waiting = r.waiting[1:]
+		r.refuse(w.Request, r.failure.Load())
+	}
+}
+
+// takeWaiting removes and returns the waiting initialize requests.
+func (r *run) takeWaiting() []waitingInitialize {
+	waiting := r.waiting
+	r.waiting = nil
+	r.expiry.Stop()
+	return waiting
 }
 
 // takeIntoUse announces the session, answers waiting initialize requests, restores the

@@ -1,0 +1,194 @@
+package jsonrpc
+
+import (
+	"bytes"
+	"encoding/json"
+)
+
+// Member returns the value found by following names down from the object obj, as its
+// bytes in obj. It reports false if there is none, or if obj is not a valid JSON
+// object. Of duplicate members the last counts, as for most parsers.
+func Member(obj json.RawMessage, names ...string) (json.RawMessage, bool) {
+	at, ok := find(obj, names)
+	if !ok {
+		return nil, false
+	}
+	return obj[at.from:at.to:at.to], true
+}
+
+// ReplaceMember returns obj with value in place of the member that Member would
+// find, and obj itself if there is none.
+func ReplaceMember(obj, value json.RawMessage, names ...string) json.RawMessage {
+	at, ok := find(obj, names)
+	if !ok {
+		return obj
+	}
+	return splice(obj, at, string(value))
+}
+
+// SetMember returns obj with value as its member of that name: in place of the one
+// that Member would find, else added as the last. It returns anything but a valid
+// JSON object unchanged.
+func SetMember(obj, value json.RawMessage, name string) json.RawMessage {
+	if at, ok := find(obj, []string{name}); ok {
+		return splice(obj, at, string(value))
+	}
+	comma := ""
+	end, ok := eachMember(obj, 0, func(_, _ span) { comma = "," })
+	if !ok {
+		return obj
+	}
+	return splice(obj, span{end - 1, end - 1}, comma+string(quote(name))+":"+string(value))
+}
+
+// RemoveMember returns obj without its members of that name, and obj itself if there
+// are none.
+func RemoveMember(obj json.RawMessage, name string) json.RawMessage {
+	out := make([]byte, 0, len(obj))
+	kept, removed, last := 0, false, 0
+	var gap []byte // before the current member, or the removed ones before it; nil: not seen yet
+	_, ok := eachMember(obj, 0, func(n, value span) {
+		if last == 0 { // the first one
+			out, last = append(out, obj[:n.from]...), n.from
+		}
+		if gap == nil {
+			gap = obj[last:n.from:n.from]
+		}
+		last = value.to
+		if string(unquote(obj, n)) == name {
+			removed = true
+			return
+		}
+		if kept++; kept > 1 {
+			out = append(out, gap...)
+		}
+		out, gap = append(out, obj[n.from:value.to]...), nil
+	})
+	if !ok || !removed {
+		return obj
+	}
+	return append(out, obj[last:]...)
+}
+
+func find(obj []byte, names []string) (span, bool) {
+	at := span{0, len(obj)}
+	for _, want := range names {
+		var found span
+		_, ok := eachMember(obj[:at.to], at.from, func(name, value span) {
+			if string(unquote(obj, name)) == want {
+				found = value
+			}
+		})
+		if !ok {
+			return span{}, false
+		}
+		at = found // if it is none, the next round fails
+	}
+	return at, at.present()
+}
+
+// eachMember calls visit with each member of the object that data has from i on, and
+// nothing else. It returns the index after the object's brace, and reports whether data
+// is one.
+func eachMember(data []byte, i int, visit func(name, value span)) (end int, ok bool) {
+	if i = skipSpace(data, i); i >= len(data) || data[i] != '{' {
+		return i, false
+	}
+	end, err := skipObject(data, i, 0, func(name, value span) error {
+		visit(name, value)
+		return nil
+	})
+	return end, err == nil && skipSpace(data, end) == len(data)
+}
+
+// Text returns the string whose JSON form is raw. It reports false if raw is not a
+// JSON string.
+func Text(raw json.RawMessage) (string, bool) {
+	if len(raw) < 2 || raw[0] != '"' {
+		return "", false
+	}
+	if end, err := skipString(raw, 0); err != nil || end != len(raw) {
+		return "", false
+	}
+	return string(unquote(raw, span{0, len(raw)})), true
+}
+
+// Integer returns the positive integer whose JSON form is raw. It reports false if
+// raw is none, or has more than 15 digits: not every peer keeps those.
+func Integer(raw json.RawMessage) (n int64, ok bool) {
+	if len(raw) == 0 || len(raw) > 15 || raw[0] == '0' {
+		return 0, false
+	}
+	for _, c := range raw {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+// Compact returns JSON without the white space between its tokens, and so without
+// line breaks. It returns anything but JSON unchanged.
+func Compact(data []byte) []byte {
+	var b bytes.Buffer
+	if err := json.Compact(&b, data); err != nil {
+		return data
+	}
+	return b.Bytes()
+}
+
+// Filter returns the array with only the elements that keep accepts, their bytes
+// unchanged. It returns anything but an array unchanged.
+func Filter(array json.RawMessage, keep func(element json.RawMessage) bool) json.RawMessage {
+	out := json.RawMessage("[")
+	end := Each(array, func(element json.RawMessage) {
+		if !keep(element) {
+			return
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, element...)
+	})
+	if !end {
+		return array
+	}
+	return append(out, ']')
+}
+
+// Each calls visit with each element of an array, and reports whether array is one.
+// array must be valid JSON, as parts of a message are.
+func Each(array json.RawMessage, visit func(element json.RawMessage)) bool {
+	i := skipSpace(array, 0)
+	if i >= len(array) || array[i] != '[' {
+		return false
+	}
+	for i = skipSpace(array, i+1); i < len(array) && array[i] != ']'; {
+		end, err := skipValue(array, i, 0)
+		if err != nil {
+			return false
+		}
+		visit(array[i:end:end])
+		i = skipSpace(array, end)
+		if i < len(array) && array[i] == ',' {
+			i = skipSpace(array, i+1)
+		}
+	}
+	return true
+}
+
+// Split returns the elements of an array from outside, of which it must have at least one
+// and at most limit. It fails with an *Error.
+func Split(data []byte, limit int) (elements []json.RawMessage, err *Error) {
+	if !json.Valid(data) {
+		return nil, Errorf(CodeParseError, "the body is not JSON")
+	}
+	if !Each(data, func(element json.RawMessage) { elements = append(elements, element) }) {
+		return nil, Errorf(CodeInvalidRequest, "the batch is no array, or nested too deeply")
+	}
+	if n := len(elements); n == 0 || n > limit {
+		return nil, Errorf(CodeInvalidRequest, "the batch has %d messages: it must have 1 to %d", n, limit)
+	}
+	return elements, nil
+}

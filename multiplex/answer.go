@@ -1,0 +1,250 @@
+package multiplex
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// takeOut removes the request that find returns from the table, and sends what may
+// go then. It calls find with the lock held. It returns nil if find does or if the
+// request is gone; otherwise the caller must answer the request.
+func (s *Session) takeOut(find func(t *table) *entry) *entry {
+	s.mu.Lock()
+	e := find(&s.table)
+	found := e != nil && s.table.remove(e)
+	s.mu.Unlock()
+	if !found {
+		return nil
+	}
+	s.sendNext()
+	return e
+}
+
+// numberOf returns the id of a response as a number: 0 if it has none, -1 if it is
+// not an id of the session's.
+func numberOf(id jsonrpc.ID) int64 {
+	if id == jsonrpc.Null {
+		return 0
+	}
+	n, ok := jsonrpc.Integer([]byte(id))
+	if !ok {
+		return -1
+	}
+	return n
+}
+
+// receiveResponse passes a response to the request that it answers.
+func (s *Session) receiveResponse(m *jsonrpc.Message) {
+	e, by, doubt := s.match(numberOf(m.ID), m.Error() != nil)
+	s.opts.Metrics.ResponseMatched(by)
+	switch {
+	case e == nil:
+		s.drop(metrics.DroppedUnknownResponse, "response matches no request", m)
+		if doubt != "" { // its request will time out
+			s.opts.Limited.Warn("answer without an id dropped", "why", doubt)
+		}
+		return
+	case e.request != nil:
+		s.served.Store(true)
+		if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
+			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", e.caller.name, "requestId", shortText(string(e.request.ID)), "matchedBy", by)
+		}
+	}
+	e.answer(s.learn(e, m), errorType(m))
+}
+
+// match is the locked step of receiveResponse. It removes the request that a response with
+// that id, from numberOf, answers. by says how it was found; doubt, why a response without
+// an id was not matched. match then sends what may go.
+func (s *Session) match(id int64, failed bool) (e *entry, by, doubt string) {
+	s.mu.Lock()
+	t := &s.table
+	t.noteMessage()
+	e, by = t.find(id, failed)
+	switch {
+	case e != nil:
+		t.remove(e)
+		t.shared.settle(e, failed)
+	case id == 0:
+		doubt = t.whyUnmatched()
+	}
+	more := len(t.queue.waiting) > 0
+	s.mu.Unlock()
+	if more {
+		s.sendNext()
+	}
+	return e, by, doubt
+}
+
+// errorType names the outcome of a response for the metrics: "" for a result,
+// metrics.ErrorTool for a tool's own error, else the JSON-RPC code.
+func errorType(m *jsonrpc.Message) string {
+	if raw := m.Error(); raw != nil {
+		code, _ := jsonrpc.Member(raw, "code")
+		return string(code)
+	}
+	if !bytes.Contains(m.Result(), []byte(`"isError"`)) {
+		return ""
+	}
+	if v, _ := jsonrpc.Member(m.Result(), "isError"); string(v) == "true" {
+		return metrics.ErrorTool
+	}
+	return ""
+}
+
+// receiveInvalid handles a message that is not valid JSON-RPC. If it is certain
+// which request the message answers, that request fails. An id beside a method is
+// the server's own, whatever else is wrong. A message without an id may be a log
+// line on stdout.
+func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
+	isCall := func() bool { _, ok := jsonrpc.Member(m.Raw(), "method"); return ok }
+	if m != nil && !isCall() {
+		e := s.takeOut(func(t *table) (e *entry) {
+			if id := numberOf(m.ID); id != 0 || s.opts.MaxInFlight == 1 {
+				e, _ = t.find(id, false)
+			}
+			return e
+		})
+		if e != nil {
+			s.failUnusable(e, "the server's answer is no valid JSON-RPC response: "+err.Error())
+			return
+		}
+	}
+	s.opts.Metrics.Dropped(metrics.DroppedInvalidMessage)
+	s.opts.Limited.Warn("server sent an invalid message", "err", err)
+}
+
+// failTooLong fails the request whose answer a message over the limit must be, if there is
+// only one. The session ends.
+func (s *Session) failTooLong() {
+	s.opts.Metrics.Dropped(metrics.DroppedTooLong)
+	s.opts.Limited.Warn("server sent a message over the limit")
+	if e := s.takeOut((*table).onlySent); e != nil {
+		s.failUnusable(e, "the server's answer is over the size limit")
+	}
+}
+
+// failUnusable answers a request whose response cannot be passed on.
+func (s *Session) failUnusable(e *entry, message string) {
+	s.opts.Limited.Warn("server sent an unusable answer", "method", shortText(e.method), "why", message)
+	e.fail(jsonrpc.ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
+}
+
+const (
+	// cancelGrace is how long the server may take to answer a request that its client
+	// has cancelled. Then the gateway answers it.
+	cancelGrace = 2 * time.Second
+	// pingTimeout is how long a silent server may take to answer a ping, if it has no
+	// other requests to answer.
+	pingTimeout = 10 * time.Second
+)
+
+// ErrHung reports a server that sent nothing while it had a request, until that timed out,
+// and then did not answer a ping.
+var ErrHung = errors.New("the server hangs")
+
+// expire gives up a request whose time is up. The request's timer calls it.
+func (s *Session) expire(e *entry) {
+	expired, silent := s.removeExpired(e)
+	if !expired {
+		return
+	}
+	switch {
+	case e.canceled:
+		e.failCanceled()
+	default:
+		if e.sent() {
+			s.sendCancelled(e, "the gateway's request timeout")
+		}
+		e.fail(jsonrpc.ReasonError(s.limitOf(e), "timeout", !e.sent() || e.safe), metrics.ErrorTimeout)
+	}
+	s.sendNext()
+	if silent {
+		s.checkAlive()
+	}
+}
+
+// removeExpired is the locked step of expire. It reports false if the request has more
+// time or is answered, and whether the server has been silent since it got the request. A
+// server that waits for a client, or for a task to end, has to be silent.
+func (s *Session) removeExpired(e *entry) (expired, silent bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.table
+	switch {
+	case t.byID[e.id] != e, time.Now().Before(e.due):
+		return false, false
+	case e.sent() && !e.canceled && e.caller != nil && e.caller.openCalls > 0 && t.extend(e):
+		// The client has to answer the server first: a call that needs a form must not
+		// fail because a person fills it in slowly.
+		return false, false
+	}
+	t.abandon(e)
+	silent = e.sent() && !e.canceled && t.lastMessage.Before(e.sentAt) &&
+		len(s.calls.open) == 0 && t.blocked == 0 && !t.pinged
+	t.pinged = t.pinged || silent
+	return true, silent
+}
+
+// checkAlive pings a silent server, and ends the session if the server sends nothing for
+// as long as the ping may take. A server that works on one request at a time answers the
+// ping after the others that it has.
+func (s *Session) checkAlive() {
+	s.mu.Lock()
+	wait, began := pingTimeout, time.Now()
+	if s.table.out > 0 {
+		wait = max(wait, s.opts.RequestTimeout)
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), wait) // the end of the session ends the Call, too
+	defer cancel()
+	_, err := s.Call(ctx, mcp.MethodPing, nil)
+	s.mu.Lock()
+	s.table.pinged = false
+	hangs := err != nil && s.err == nil && s.table.lastMessage.Before(began)
+	s.mu.Unlock()
+	if hangs {
+		s.opts.Limited.Warn("server hangs")
+		s.Close(fmt.Errorf("%w: it sent nothing for %s, nor an answer to a ping", ErrHung, s.opts.RequestTimeout))
+	}
+}
+
+// limitOf says which limit a request has reached.
+func (s *Session) limitOf(e *entry) string {
+	took := time.Since(e.started)
+	switch {
+	case !e.sent():
+		return fmt.Sprintf("the request waited in the queue for %s", took.Round(time.Millisecond))
+	case !e.progressed && !e.mayBlock():
+		return "the server did not answer in " + s.opts.RequestTimeout.String()
+	case took < s.opts.MaxRequestTimeout:
+		return fmt.Sprintf("the server has reported no progress for %s", s.opts.RequestTimeout)
+	}
+	return "the server did not answer in " + s.opts.MaxRequestTimeout.String()
+}
+
+func (e *entry) failCanceled() {
+	e.fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", !e.sent() || e.safe), metrics.ErrorCanceled)
+}
+
+// sendCancelled cancels a request at the server, except initialize, which must not
+// be cancelled.
+func (s *Session) sendCancelled(e *entry, reason string) {
+	if e.method == mcp.MethodInitialize {
+		return
+	}
+	params, _ := json.Marshal(struct { // numbers and strings always have a JSON form
+		RequestID int64  `json:"requestId"`
+		Reason    string `json:"reason"`
+	}{e.id, reason})
+	_ = s.Notify(mcp.MethodCancelled, params) // best effort: the client gets its answer anyway
+}

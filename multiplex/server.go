@@ -1,0 +1,351 @@
+package multiplex
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// serverNotification passes a notification of the server to the clients that it is
+// for. Without Options.Shared, that is the one client, but ids and progress tokens
+// are replaced there too.
+func (s *Session) serverNotification(m *jsonrpc.Message, related jsonrpc.ID) {
+	switch m.Method {
+	case mcp.MethodCancelled:
+		s.cancelCall(m)
+		return
+	case mcp.MethodProgress:
+		s.serverProgress(m)
+		return
+	}
+	callers, asked, why := s.recipients(m, related)
+	if len(callers) == 0 && why != "" {
+		s.drop(metrics.DroppedUnattributed, why, m)
+	}
+	for _, c := range callers {
+		c.client.Deliver(m.Method, asked, m.Raw())
+	}
+}
+
+// recipients is the locked step of serverNotification. It returns the clients that a
+// notification is for, and the request of the only one that it came with, if that is
+// known. If there are none and that must be reported, it says why.
+func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []*Caller, asked jsonrpc.ID, why string) {
+	var id, status string
+	isTask := m.Method == mcp.MethodTaskStatus || m.Method == mcp.MethodTaskChanged
+	switch {
+	case isTask:
+		id, _ = m.Param("taskId").Text()
+		status, _ = m.Param("status").Text()
+	case m.Method == mcp.MethodResourceUpdated:
+		id, _ = m.Param("uri").Text()
+	case m.Method == mcp.MethodElicitationComplete:
+		id, _ = m.Param("elicitationId").Text()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	callers = s.callers
+	switch {
+	case isTask:
+		s.table.shared.tasks.SetStatus(id, status)
+		if why = "it is not known whose task this is"; s.opts.Shared {
+			callers = s.taskOwnersLocked(id)
+		}
+	case s.opts.Shared:
+		callers, why = s.sharedRecipientsLocked(m, related, id)
+	}
+	if len(callers) == 1 {
+		asked = s.table.askedBy(callers[0], related)
+	}
+	return callers, asked, why
+}
+
+// askedBy returns the client's id of its request that has the id related on the wire;
+// empty if there is none.
+func (t *table) askedBy(c *Caller, related jsonrpc.ID) jsonrpc.ID {
+	if e := t.byID[numberOf(related)]; e != nil && e.caller == c && e.request != nil {
+		return e.request.ID
+	}
+	return ""
+}
+
+// sharedRecipientsLocked is recipients for a shared session. id is the resource's
+// URI or the elicitation's id.
+func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID, id string) ([]*Caller, string) {
+	shared := &s.table.shared
+	switch m.Method {
+	case mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged:
+		return s.callers, ""
+	case mcp.MethodResourceUpdated:
+		if len(id) > maxURI { // nobody can subscribe to it
+			return nil, "its URI is too long"
+		}
+		return shared.subscriptions.Updated(id), ""
+	case mcp.MethodElicitationComplete:
+		if c, ok := shared.elicitations.Complete(id); ok {
+			return []*Caller{c}, ""
+		}
+		return nil, "it is not known whose elicitation this is"
+	case mcp.MethodLogMessage:
+		callers := s.audienceLocked(m, related)
+		if len(callers) == 0 {
+			return nil, "it is not known whose log message this is"
+		}
+		level, _ := levelOf(m)
+		return slices.DeleteFunc(slices.Clone(callers), func(c *Caller) bool { return !shared.levels.Wants(c, level) }), ""
+	}
+	return s.audienceLocked(m, related), "it is not known whose notification this is"
+}
+
+// audienceLocked returns the clients of a shared session that may see an unaddressed
+// message, which may hold data of one of them: the client whose request it came
+// with, or all clients if they have always had the same principal.
+func (s *Session) audienceLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Caller {
+	if c := s.ownerLocked(m, related); c != nil {
+		return []*Caller{c}
+	}
+	if s.mixed || s.principal == "" {
+		return nil
+	}
+	return s.callers
+}
+
+// taskOwnersLocked returns the client that made a task or, if it has left, the
+// clients of its principal.
+func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
+	task := s.table.shared.tasks.Find(id)
+	if task == nil {
+		return nil
+	}
+	if task.Client != nil {
+		return []*Caller{task.Client}
+	}
+	for _, c := range s.callers {
+		if task.OwnedBy(c, c.principal) {
+			callers = append(callers, c)
+		}
+	}
+	return callers
+}
+
+// ownerLocked returns the client that a message of the server is for; nil if that is
+// not certain. Some transports know which request the message came with; the
+// messages of a task name it; and a session that is not shared has only one client.
+func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Caller {
+	if e := s.table.byID[numberOf(related)]; e != nil && e.caller != nil {
+		return e.caller
+	}
+	if !s.opts.Shared {
+		if len(s.callers) != 1 {
+			return nil
+		}
+		return s.callers[0]
+	}
+	if related != "" {
+		return nil // the client that asked has left
+	}
+	id, _ := m.Param("_meta", relatedTask, "taskId").Text()
+	if callers := s.taskOwnersLocked(id); len(callers) == 1 {
+		return callers[0]
+	}
+	return nil
+}
+
+// serverProgress passes progress to the client whose request it is about, under the
+// client's token, and gives the request more time. The server has the request's id
+// as its token.
+func (s *Session) serverProgress(m *jsonrpc.Message) {
+	var c *Caller
+	var token json.RawMessage
+	var asked jsonrpc.ID
+	s.withLock(func(t *table) {
+		wire := jsonrpc.ID(m.Token.Value)
+		c, token = t.noteProgress(numberOf(wire))
+		asked = t.askedBy(c, wire)
+	})
+	if c == nil {
+		s.drop(metrics.DroppedUnknownProgress, "progress of no request in flight", m)
+		return
+	}
+	c.client.Deliver(m.Method, asked, m.WithValue(m.Token, token))
+}
+
+// noteProgress extends the request that makes progress. It returns the client whose
+// request or task that is, and the client's token.
+func (t *table) noteProgress(wire int64) (*Caller, json.RawMessage) {
+	e := t.byID[wire]
+	switch {
+	case e == nil:
+		if task := t.shared.tasks.Progressing(wire); task != nil {
+			return task.Client, task.Token
+		}
+		return nil, nil
+	case !e.sent() || e.token == nil:
+		return nil, nil
+	case !e.canceled && !e.mayBlock():
+		e.progressed = true
+		t.extend(e)
+	}
+	return e.caller, e.token
+}
+
+// maxServerCalls bounds the requests of a server that no client has answered.
+const maxServerCalls = 256
+
+// serverCalls are the requests of the server that wait for a client's answer.
+// Guarded by Session.mu.
+type serverCalls struct {
+	prefix string // of the session's ids; random, so that no two sessions share ids
+	last   int
+	open   map[jsonrpc.ID]*serverCall // by the session's id
+}
+
+// serverCall is a request of the server to a client.
+type serverCall struct {
+	id     jsonrpc.ID // the server's
+	ours   jsonrpc.ID
+	caller *Caller
+	// related is the client's request that this one came with; empty if unknown.
+	related jsonrpc.ID
+	token   json.RawMessage // the server's progress token; nil: none
+	limit   time.Duration   // how long the client may take
+	timer   *time.Timer
+}
+
+// expireCall refuses a request that the client has not answered in time.
+func (s *Session) expireCall(call *serverCall) {
+	if s.takeCall(func(other *serverCall) bool { return other == call }) != nil {
+		s.refuse(call.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client did not answer in %s", call.limit))
+	}
+}
+
+// serverRequest answers a request of the server or passes it to the client that it
+// is for. It refuses requests that the client has not declared to serve, and those
+// that it cannot attribute.
+func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
+	if m.Method == mcp.MethodPing {
+		s.pass(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
+		return
+	}
+	if m.Method == mcp.MethodInitialize && s.failEchoed(m) {
+		return
+	}
+	var c *Caller
+	var asked jsonrpc.ID
+	s.withLock(func(*table) {
+		c = s.ownerLocked(m, related)
+		asked = s.table.askedBy(c, related)
+	})
+	if c == nil {
+		s.drop(metrics.DroppedUnattributed, "it is not known which client this request is for", m)
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "it is not known which client %.64s is for", m.Method))
+		return
+	}
+	if !c.client.Serves(m) {
+		s.drop(metrics.DroppedUnknownRequest, "request of the server refused", m)
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the client does not serve %.64s", m.Method))
+		return
+	}
+	s.callClient(c, asked, m)
+}
+
+// failEchoed fails the initialize request that the server sends back, and reports
+// whether there is one. No server sends initialize, but a program like cat echoes
+// it, and the start would otherwise wait for its timeout.
+func (s *Session) failEchoed(m *jsonrpc.Message) bool {
+	e := s.takeOut(func(t *table) *entry {
+		if e := t.byID[numberOf(m.ID)]; e != nil && e.sent() && e.method == mcp.MethodInitialize {
+			return e
+		}
+		return nil
+	})
+	if e == nil {
+		return false
+	}
+	s.failUnusable(e, "the program only sends back what it gets: it is no MCP server")
+	return true
+}
+
+// callClient passes a request of the server, which came with the request related of the
+// client, to the client.
+func (s *Session) callClient(c *Caller, related jsonrpc.ID, m *jsonrpc.Message) {
+	call := &serverCall{id: m.ID, caller: c, related: related, limit: s.opts.RequestTimeout}
+	call.token = bytes.Clone(m.Token.Value)                           // so as not to keep the whole message
+	if m.Method == mcp.MethodElicit || m.Method == mcp.MethodSample { // a person may have to decide
+		call.limit = s.opts.MaxRequestTimeout
+	}
+	if !s.addCall(call) {
+		s.drop(metrics.DroppedNotReady, "too many requests of the server", m)
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered", maxServerCalls))
+		return
+	}
+	if m.Method == mcp.MethodElicit {
+		s.learnElicitation(c, m.Param("elicitationId").Value)
+	}
+	c.client.Deliver(m.Method, related, m.Renumbered(call.ours))
+}
+
+// refuse answers a request of the server with an error.
+func (s *Session) refuse(id jsonrpc.ID, e *jsonrpc.Error) {
+	_ = s.conn.Send(jsonrpc.NewError(id, e)) // the reader notices a lost session
+}
+
+// addCall adds a request of the server, with an id of the session's and a deadline.
+// It reports false if there is no room, the client has left, or the session is over.
+func (s *Session) addCall(call *serverCall) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	calls := &s.calls
+	if s.err != nil || call.caller.left || len(calls.open) >= maxServerCalls {
+		return false
+	}
+	if calls.open == nil {
+		calls.open = make(map[jsonrpc.ID]*serverCall)
+		calls.prefix = "gw-" + rand.Text()[:8] + "-"
+	}
+	calls.last++
+	call.ours = jsonrpc.ID(strconv.Quote(calls.prefix + strconv.Itoa(calls.last)))
+	calls.open[call.ours] = call
+	call.caller.openCalls++
+	call.timer = time.AfterFunc(call.limit, func() { s.expireCall(call) })
+	return true
+}
+
+// takeCall removes and returns the request of the server that match accepts; nil if
+// there is none. It calls match with the lock held.
+func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, call := range s.calls.open {
+		if match(call) {
+			s.removeCallLocked(call)
+			return call
+		}
+	}
+	return nil
+}
+
+func (s *Session) removeCallLocked(call *serverCall) {
+	call.timer.Stop()
+	delete(s.calls.open, call.ours)
+	call.caller.openCalls--
+	s.table.noteMessage() // the server had to wait: it is not silent
+}
+
+// cancelCall removes the request that the server cancels, and tells the client.
+func (s *Session) cancelCall(m *jsonrpc.Message) {
+	id := jsonrpc.ID(m.RequestID.Value)
+	call := s.takeCall(func(call *serverCall) bool { return call.id == id })
+	if call == nil {
+		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
+		return
+	}
+	call.caller.client.Deliver(m.Method, call.related, m.WithValue(m.RequestID, json.RawMessage(call.ours)))
+}
