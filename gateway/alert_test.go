@@ -74,8 +74,10 @@ func TestAlertFiresWhenInitializationFails(t *testing.T) {
 	for name, f := range failures() {
 		t.Run(name, func(t *testing.T) {
 			inFakeTime(t, f.server, f.opts, func(t *testing.T, g *gateway.Gateway) {
+				var peers []*peer
 				for range 3 {
-					p := connect(t, g, connstate.Client{})
+					p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage})
+					peers = append(peers, p)
 					if f.leave > 0 {
 						time.Sleep(f.leave)
 						p.c.Close("left")
@@ -88,6 +90,12 @@ func TestAlertFiresWhenInitializationFails(t *testing.T) {
 				}
 				if why[f.phase+" "+f.reason] == 0 {
 					t.Errorf("no failure with phase %s and reason %s: %v", f.phase, f.reason, why)
+				}
+				if n := peers[0].c.Snapshot().Failures[f.phase]; n == 0 && f.opts.Sessions == "" {
+					t.Errorf("the snapshot counts %v", peers[0].c.Snapshot().Failures)
+				}
+				if n := f.server.open(); f.leave > 0 && n > 0 {
+					t.Errorf("%d sessions are open after the failure", n)
 				}
 				if n := all["canceled"]; n > 0 {
 					t.Errorf("%g failures count as canceled", n)
@@ -142,22 +150,6 @@ func TestLateStartIsCountedWhenItIsLate(t *testing.T) {
 	})
 }
 
-// A restart that hangs counts as late, like a first start.
-func TestLateRestartIsCounted(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n > 1 && m.Method == "initialize" }}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		time.Sleep(time.Minute)
-		u.session(t, 1).die()
-		time.Sleep(10 * time.Second)
-		p.c.Close("left")
-		time.Sleep(time.Second)
-		if all, why := handshakes(t, g); all["error"] != 1 || why["request_processing timeout"] != 1 || all["canceled"] != 0 {
-			t.Errorf("counted %v %v, want one timeout", all, why)
-		}
-	})
-}
-
 // The error for a start that hangs describes that start, not the failure of the one
 // before.
 func TestRequestIsToldOfTheStartThatRuns(t *testing.T) {
@@ -188,20 +180,6 @@ func TestAnnouncementThatCannotBeSentIsCounted(t *testing.T) {
 		time.Sleep(time.Second)
 		if _, why := handshakes(t, g); why["response_sending send_failed"] != 1 {
 			t.Errorf("counted %v", why)
-		}
-	})
-}
-
-// A shared session counts its handshake once. The connections that join it count
-// separately.
-func TestSharedHandshakeIsCountedOnce(t *testing.T) {
-	inFakeTime(t, &server{}, sharing, func(t *testing.T, g *gateway.Gateway) {
-		for range 5 {
-			connect(t, g, plain).wantState(connstate.Ready)
-		}
-		all, _ := handshakes(t, g)
-		if all["ok"] != 1 {
-			t.Errorf("%g handshakes, want 1", all["ok"])
 		}
 	})
 }

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -148,38 +147,4 @@ func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		p.want("0 initialization_error request_creation*")
 	})
-}
-
-// The client sends a request at the very moment at which the last start fails. The
-// connection ends up with a working session, or failed without one.
-func TestInitializeAtTheMomentOfTheLastFailure(t *testing.T) {
-	for range 100 {
-		moment := make(chan struct{})
-		u := &server{dial: func(_ context.Context, n int) error {
-			if n == 1 {
-				<-moment
-				return errNoServer
-			}
-			return nil
-		}}
-		g, err := gateway.NewWith(u, gateway.Settings{MaxHandshakeAttempts: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := connect(t, g, plain)
-		go close(moment)
-		for i := range 200 { // answered by the failure, until one comes after it
-			p.post(initialize(fmt.Sprint(i), "2025-11-25", emptyDeclared))
-			if u.starts() > 1 {
-				break
-			}
-		}
-		if u.starts() > 1 {
-			p.await(t, connstate.Ready)
-		}
-		p.c.Close("test over")
-		if err := g.Shutdown(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

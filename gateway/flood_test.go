@@ -1,11 +1,7 @@
 package gateway_test
 
 import (
-	"context"
-	"errors"
-	"io"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,42 +10,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
-
-// slowReader opens a connection whose client needs some time for each event.
-func slowReader(t *testing.T, g *gateway.Gateway, each time.Duration) *peer {
-	t.Helper()
-	c, err := g.Registry().Open(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &peer{t: t, c: c}
-	c.Bind(g.Accept(c))
-	events := make(chan connstate.Event, 1)
-	c.Attach(func(e connstate.Event) bool {
-		select {
-		case events <- e:
-			return true
-		default:
-			return false
-		}
-	})
-	go func() { // ends with the connection
-		defer g.Registry().Remove(c)
-		for {
-			select {
-			case e := <-events:
-				time.Sleep(each)
-				p.mu.Lock()
-				p.got = append(p.got, e)
-				p.mu.Unlock()
-				c.Written(e.Size())
-			case <-c.Done():
-				return
-			}
-		}
-	}()
-	return p
-}
 
 // chatter makes a session send notifications all the time.
 func chatter(s *serverSession, size int, every time.Duration) {
@@ -65,13 +25,13 @@ func TestFloodAtTheStartDoesNotKeepTheGateShut(t *testing.T) {
 	u := &server{}
 	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "notifications/initialized" {
-			go chatter(s, 10_000, 100*time.Microsecond)
+			go chatter(s, 10_000, 500*time.Microsecond)
 			time.Sleep(10 * time.Millisecond)
 		}
 		return false
 	}
 	inFakeTime(t, u, gateway.Settings{OutboxBytes: 256 << 10}, func(t *testing.T, g *gateway.Gateway) {
-		p := slowReader(t, g, time.Millisecond)
+		p := connectSlow(t, g, plain, time.Millisecond)
 		p.post(request("1", "tools/list"))
 		time.Sleep(4 * time.Second)
 		p.wantState(connstate.Ready)
@@ -85,7 +45,7 @@ func TestFloodAtTheStartDoesNotKeepTheGateShut(t *testing.T) {
 func TestShutdownDoesNotWaitForAChattyServer(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		slowReader(t, g, 2*time.Millisecond)
+		connectSlow(t, g, plain, 2*time.Millisecond)
 		synctest.Wait()
 		go chatter(u.session(t, 1), 10, time.Millisecond)
 		time.Sleep(time.Second)
@@ -100,107 +60,22 @@ func TestShutdownDoesNotWaitForAChattyServer(t *testing.T) {
 	})
 }
 
-// exiting is a server whose process has ended while answers are still in its pipe.
-type exiting struct {
-	mu      sync.Mutex // guards what follows
-	answers chan []byte
-	last    string // the method after which it exits
-	exited  bool
-	closed  chan struct{}
-}
-
-func (e *exiting) Send(msg []byte) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.exited {
-		return errors.New("the server has exited")
-	}
-	m, err := jsonrpc.Parse(msg)
-	if err != nil {
-		return err
-	}
-	if m.Kind == jsonrpc.Request {
-		e.answers <- jsonrpc.NewResult(m.ID, []byte(serverResult))
-	}
-	if m.Method == e.last {
-		e.exited = true
-		close(e.answers)
-	}
-	return nil
-}
-
-func (e *exiting) Recv() ([]byte, error) {
-	select {
-	case <-e.closed:
-		return nil, jsonrpc.ErrClosed
-	default:
-	}
-	select {
-	case answer, ok := <-e.answers:
-		if !ok {
-			return nil, io.EOF
-		}
-		return answer, nil
-	case <-e.closed:
-		return nil, jsonrpc.ErrClosed
-	}
-}
-
-func (e *exiting) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	select {
-	case <-e.closed:
-	default:
-		close(e.closed)
-	}
-	return nil
-}
-
-// dialOnce is an upstream that reaches its server once.
-type dialOnce struct {
-	first jsonrpc.Conn
-	done  bool
-}
-
-func (d *dialOnce) Dial(context.Context) (jsonrpc.Conn, error) {
-	if d.done {
-		return nil, errNoServer
-	}
-	d.done = true
-	return d.first, nil
-}
-
 // Answers that a server sent before its end reach the client, even if a later message
 // is the first to show the end.
 func TestAnswersOnTheirWayOutliveTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		conn := &exiting{answers: make(chan []byte, 16), closed: make(chan struct{}), last: "last"}
-		g, err := gateway.NewWith(&dialOnce{first: conn}, gateway.Settings{OutboxBytes: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := slowReader(t, g, 300*time.Millisecond)
+	u := &server{deaf: func(s *serverSession) bool { return s.count("last") > 0 }, dial: downUntil(1000)}
+	inFakeTime(t, u, gateway.Settings{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
+		p := connectSlow(t, g, plain, 300*time.Millisecond)
 		synctest.Wait()
 		p.post(request("1", "a"), request("2", "b"), request("3", "c"), request("4", "last"))
-		synctest.Wait()
+		u.session(t, 1).die()
 		p.post(request("9", "too late"))
 		time.Sleep(4 * time.Second)
-		for _, id := range []string{"1", "2", "3", "4"} {
-			found := false
-			p.mu.Lock()
-			for _, e := range p.got {
-				m, err := jsonrpc.Parse(e.Data)
-				found = found || err == nil && m.ID == jsonrpc.ID(id) && m.Result() != nil
-			}
-			p.mu.Unlock()
-			if !found {
+		got := strings.Join(p.take(), "\n")
+		for id, method := range map[string]string{"1": "a", "2": "b", "3": "c", "4": "last"} {
+			if !strings.Contains(got, answered(id, 1, method)) {
 				t.Errorf("the answer to %s is lost", id)
 			}
-		}
-		p.c.Close("client")
-		if err := <-shutdown(g, time.Minute); err != nil {
-			t.Errorf("Shutdown = %v", err)
 		}
 	})
 }

@@ -3,8 +3,6 @@ package gateway_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,40 +56,29 @@ func (f refuses) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Request: r}, nil
 }
 
-// guarded is a server that refuses requests without the header X-Tenant.
-type guarded struct{ server http.Handler }
-
-func (g guarded) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("X-Tenant") == "" {
-		w.WriteHeader(http.StatusUnauthorized)
-		return
-	}
-	g.server.ServeHTTP(w, r)
-}
-
 // Where clients bring their own credentials, a probe has none. That the server
 // refuses it, or a client, says that the server is there.
 func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
-	for name, transport := range map[string]string{"found out": "", "streamable": upstream.TransportStreamable, "sse": upstream.TransportSSE} {
-		t.Run(name, func(t *testing.T) {
-			remote := httptest.NewServer(guarded{http.NotFoundHandler()})
-			t.Cleanup(remote.Close)
-			for _, forward := range []bool{true, false} {
-				opts := gateway.Settings{MaxHandshakeAttempts: 1}
-				if forward {
-					opts.ForwardHeaders = []string{"X-Tenant"}
-				}
-				base, client, g := serve(t, upstream.URL{Address: remote.URL, Transport: transport}, opts)
+	for _, forward := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			opts := gateway.Settings{MaxHandshakeAttempts: 1}
+			if forward {
+				opts.ForwardHeaders = []string{"X-Tenant"}
+			}
+			g, err := gateway.NewWith(upstream.URL{Address: "http://server.example/mcp", Client: &http.Client{Transport: refuses(func(*http.Request) {})}}, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
 				if err := g.Ready(t.Context()); (err == nil) != forward {
-					t.Errorf("with headers of clients %t: a fresh gateway is ready: %v", forward, err)
+					t.Errorf("with headers of clients %t: ready: %v", forward, err)
 				}
-				s := open(t, client, base+"/sse", nil)
-				if b, err := s.call(request("1", "tools/list"), "1"); err != nil || !strings.Contains(b.Data, "unauthorized") {
-					t.Errorf("a client without credentials got %q, %v", b.Data, err)
-				}
-				if err := g.Ready(t.Context()); (err == nil) != forward {
-					t.Errorf("with headers of clients %t: after a client without credentials: %v", forward, err)
-				}
+				p := connect(t, g, plain)
+				p.wantState(connstate.Failed)
+				p.c.Close("left")
+			}
+			if err := g.Shutdown(t.Context()); err != nil {
+				t.Error(err)
 			}
 		})
 	}

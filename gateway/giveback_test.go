@@ -13,26 +13,21 @@ import (
 
 // A request that arrives while an unused session returns to the pool gets its answer.
 func TestRequestBesideTheReturnOfASession(t *testing.T) {
-	u := &server{}
-	g, err := gateway.NewWith(u, gateway.Settings{Options: gateway.Options{Warm: 1, ConnectRate: -1}, AnnounceDelay: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 150 {
-		p := connect(t, g, plain)
-		p.await(t, connstate.Ready)
-		var both sync.WaitGroup
-		both.Go(func() { p.post(initialize("0", "2025-06-18", `{"roots":{}}`)) })
-		both.Go(func() { p.post(request("1", "tools/list")) })
-		both.Wait()
-		p.awaitAnswers(t)
-		p.c.Close("left")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := g.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	opts := gateway.Settings{Options: gateway.Options{Warm: 1, ConnectRate: -1}, AnnounceDelay: 20 * time.Millisecond}
+	inFakeTime(t, &server{}, opts, func(t *testing.T, g *gateway.Gateway) {
+		for range 50 {
+			p := connect(t, g, plain)
+			time.Sleep(20 * time.Millisecond)
+			var both sync.WaitGroup
+			both.Go(func() { p.post(initialize("0", "2025-06-18", `{"roots":{}}`)) })
+			both.Go(func() { p.post(request("1", "tools/list")) })
+			both.Wait()
+			if got := p.take(); len(got) != 2 {
+				t.Errorf("got %q, want two answers", got)
+			}
+			p.c.Close("left")
+		}
+	})
 }
 
 // A shared session that takes no messages lives on for answers on their way, but not

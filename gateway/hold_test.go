@@ -2,9 +2,8 @@ package gateway_test
 
 import (
 	"context"
-	"log/slog"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,50 +16,40 @@ import (
 // withHold makes a gateway hold initialize back for the default time.
 var withHold = gateway.Settings{AnnounceDelay: 100 * time.Millisecond}
 
-// The server starts with the GET, and gets no message until the delay is over.
-func TestInitializeIsHeldBackForASilentClient(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, connstate.Client{})
-		time.Sleep(100*time.Millisecond - time.Nanosecond)
-		synctest.Wait()
-		if u.starts() != 1 {
-			t.Fatalf("%d starts, want the server to be started with the GET", u.starts())
-		}
-		u.session(t, 1).wantMethods(t)
-		time.Sleep(time.Nanosecond)
-		p.want("mcp-response: auto " + serverResult)
-		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
-		p.wantState(connstate.Ready)
-	})
-}
-
 // The client's own initialize goes to the server unchanged, at once, and once; the
 // server's answer is its answer.
 func TestClientsOwnInitializeGoesToTheServer(t *testing.T) {
 	const own = `{"roots":{"listChanged":true},"sampling":{},"elicitation":{},"experimental":{"x":{"n":1.50}}}`
-	for name, dial := range map[string]func(context.Context, int) error{"at once": nil, "after a boot": slow(3 * time.Second)} {
+	for name, test := range map[string]struct {
+		dial func(context.Context, int) error
+		warm int
+	}{"at once": {}, "after a boot": {dial: slow(3 * time.Second)}, "warm": {warm: 1}} {
 		t.Run(name, func(t *testing.T) {
-			u := &server{dial: dial}
-			inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+			u, opts := &server{dial: test.dial}, withHold
+			opts.Warm = test.warm
+			inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+				g.Start()
+				synctest.Wait()
 				p := connect(t, g, connstate.Client{})
 				time.Sleep(5 * time.Millisecond)
 				p.post(initialize("0", "2025-06-18", own), initialized, request("1", "tools/list"))
-				if dial != nil {
+				if test.dial != nil {
 					p.want()
 					time.Sleep(3 * time.Second)
 				}
 				p.want(asVersion("0", "2025-06-18"), answered("1", 1, "tools/list"))
 				s := u.session(t, 1)
-				s.wantMethods(t, "initialize", "notifications/initialized", "tools/list")
+				if got, want := s.methods()[test.warm:], []string{"initialize", "notifications/initialized", "tools/list"}; !slices.Equal(got, want) {
+					t.Errorf("the session got %q, want %q after the ping of a warm server", got, want)
+				}
 				want := `{"protocolVersion":"2025-06-18","capabilities":` + own + `,"clientInfo":{"name":"peer","version":"0"}}`
 				if got := string(s.message(t, "initialize").Params()); got != want {
 					t.Errorf("the server got the params %s, want %s", got, want)
 				}
 				time.Sleep(time.Minute)
 				p.want() // no announcement
-				if u.starts() != 1 {
-					t.Errorf("%d starts, want 1", u.starts())
+				if u.starts() != 1+test.warm {
+					t.Errorf("%d starts, want 1, and one ahead", u.starts())
 				}
 			})
 		})
@@ -99,36 +88,6 @@ func TestPingAndDiscoverDoNotEndTheHold(t *testing.T) {
 		}
 		if u.starts() != 1 {
 			t.Errorf("%d starts, want 1", u.starts())
-		}
-	})
-}
-
-// A client that initializes after the delay with more capabilities gets a fresh
-// session.
-func TestLateInitializeOpensAFreshSession(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		time.Sleep(200 * time.Millisecond)
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), request("1", "tools/list"))
-		p.want("0 "+serverResult, answered("1", 2, "tools/list"))
-		if !u.session(t, 1).over() {
-			t.Error("the first session is not over")
-		}
-	})
-}
-
-// A client that leaves while initialize is held back costs a start and no handshake.
-func TestClientLeavesDuringTheHold(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		synctest.Wait()
-		p.c.Close("left")
-		synctest.Wait()
-		u.session(t, 1).wantMethods(t)
-		if !u.session(t, 1).over() {
-			t.Error("the session is not over")
 		}
 	})
 }
@@ -190,111 +149,25 @@ func TestOwnInitializeIsBounded(t *testing.T) {
 	})
 }
 
-// The start of the fresh session counts in the same timeout.
-func TestFreshSessionIsInsideTheWaitOfInitialize(t *testing.T) {
-	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "initialize" }}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		time.Sleep(20 * time.Second)
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`)) // the synthetic one is out
-		synctest.Wait()
-		if u.starts() != 2 {
-			t.Fatalf("%d starts, want a fresh one", u.starts())
-		}
-		time.Sleep(50*time.Second - time.Nanosecond)
-		p.want()
-		time.Sleep(time.Nanosecond)
-		p.want("0 initialization_error*")
-	})
-}
-
-// The client gets the older of its own version and the server's; an unknown version
-// passes unchanged.
-func TestProtocolVersionIsTheOlderOne(t *testing.T) {
-	for _, tc := range []struct{ requested, answered, want string }{
-		{"2025-11-25", "2024-11-05", "2024-11-05"},
-		{"2024-11-05", "2025-11-25", "2024-11-05"},
-		{"2025-06-18", "2024-10-07", "2024-10-07"},
-		{"1999-01-01", "2025-03-26", "2025-03-26"},
-	} {
-		handle := says(func(id jsonrpc.ID) []byte {
-			return jsonrpc.NewResult(id, []byte(`{"protocolVersion":"`+tc.answered+`","capabilities":{},"serverInfo":{"name":"played","version":"1.0"}}`))
-		})
-		for name, opts := range map[string]gateway.Settings{"own": withHold, "stored": {}} {
-			t.Run(name+" "+tc.requested+" "+tc.answered, func(t *testing.T) {
-				inFakeTime(t, &server{handle: handle}, opts, func(t *testing.T, g *gateway.Gateway) {
-					p := connect(t, g, plain)
-					if name == "stored" {
-						p.wantState(connstate.Ready)
-					}
-					p.post(initialize("0", tc.requested, emptyDeclared))
-					p.want(asVersion("0", tc.want))
-					got := p.c.Snapshot().Initialized
-					want := connstate.Server{Name: "played", Version: "1.0", ProtocolVersion: tc.answered}
-					if got == nil || *got != want {
-						t.Errorf("the snapshot has the server %+v, want %+v", got, want)
-					}
-				})
-			})
-		}
-	}
-}
-
-// onLine calls a function once, at the first log line with that message.
-type onLine struct {
-	slog.Handler
-	msg  string
-	once *sync.Once
-	call func()
-}
-
-func (o onLine) Enabled(context.Context, slog.Level) bool { return true }
-func (o onLine) WithAttrs([]slog.Attr) slog.Handler       { return o }
-func (o onLine) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == o.msg {
-		o.once.Do(o.call)
-	}
-	return nil
-}
-
-// A client that initializes with more capabilities at the very end of a start, after
-// the server's answer and before the announcement, gets a fresh session.
+// A client that initializes with more capabilities at the very end of a start, with the
+// server's answer or after it, gets a fresh session.
 func TestInitializeAtTheEndOfAStart(t *testing.T) {
-	for msg, handle := range map[string]func(*serverSession, *jsonrpc.Message) bool{
-		"session started": nil,
-		"session start failed": func(s *serverSession, m *jsonrpc.Message) bool {
-			if m.Method == "initialize" && s.n == 1 {
-				s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32603, "no"))))
-				return true
-			}
-			return false
-		},
-	} {
-		t.Run(msg, func(t *testing.T) {
-			var p *peer
-			connected := make(chan struct{})
-			log := slog.New(onLine{slog.DiscardHandler, msg, new(sync.Once), func() {
-				<-connected
+	for _, moment := range []string{"initialize", "notifications/initialized"} {
+		var p *peer
+		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			if s.n == 1 && m.Method == moment {
+				s.answer(m)
 				p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
-			}})
-			u := &server{handle: handle}
-			g, err := gateway.NewWith(u, gateway.Settings{Options: gateway.Options{Logger: log}, AnnounceDelay: -1})
-			if err != nil {
-				t.Fatal(err)
 			}
+			return s.n == 1 && m.Method == moment
+		}}
+		inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
 			p = connect(t, g, plain)
-			close(connected)
-			p.await(t, connstate.Ready)
-			p.awaitAnswers(t)
-			p.post(initialize("1", "2025-11-25", `{"roots":{}}`), request("2", "tools/list"))
-			p.awaitAnswers(t)
-			last := u.session(t, u.starts())
-			if got := string(last.message(t, "initialize").Params()); !strings.Contains(got, "roots") {
-				t.Errorf("the session was initialized with %s, want the client's params", got)
-			}
-			p.c.Close("left")
-			if err := g.Shutdown(t.Context()); err != nil {
-				t.Error(err)
+			time.Sleep(time.Second)
+			p.post(request("2", "tools/list"))
+			p.want("0 "+serverResult, answered("2", 2, "tools/list"))
+			if got := string(u.session(t, 2).message(t, "initialize").Params()); !strings.Contains(got, "roots") {
+				t.Errorf("%s: the session was initialized with %s, want the client's params", moment, got)
 			}
 		})
 	}

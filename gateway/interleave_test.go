@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,24 +81,6 @@ func TestNotificationNamedInitialize(t *testing.T) {
 	})
 }
 
-// A slow server becomes ready in the end: the probe goes on while its callers learn
-// that the server is still starting.
-func TestReadyInFrontOfASlowServer(t *testing.T) {
-	u := &server{dial: slow(12 * time.Second)}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		var ready bool
-		for range 5 {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			ready = g.Ready(ctx) == nil
-			cancel()
-			time.Sleep(4 * time.Second)
-		}
-		if !ready || u.starts() != 1 {
-			t.Errorf("ready is %v after %d starts, want true after one", ready, u.starts())
-		}
-	})
-}
-
 // Waiting requests and remembered params do not keep the large messages that held
 // them.
 func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
@@ -135,28 +116,6 @@ func TestPlainSessionGetsOneInitialize(t *testing.T) {
 		p.post(initialize("2", "2025-06-18", emptyDeclared))
 		p.want("2 *")
 		u.session(t, 2).wantMethods(t, "initialize")
-	})
-}
-
-// The server's answer to the client's own initialize goes to the client, also a
-// refusal. The gateway does not keep the params.
-func TestRefusedParamsAreReplaced(t *testing.T) {
-	u := &server{}
-	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "initialize" && strings.Contains(string(m.Params()), `"bad"`) {
-			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32602, "bad capability"))))
-			return true
-		}
-		return false
-	}
-	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		p.post(initialize("1", "2025-06-18", `{"bad":{}}`))
-		p.want("1 error -32602")
-		p.post(initialize("2", "2025-06-18", `{"roots":{}}`))
-		p.want("2 *")
-		p.wantState(connstate.Ready)
 	})
 }
 

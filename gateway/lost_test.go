@@ -118,6 +118,9 @@ func TestCrashLoopIsBounded(t *testing.T) {
 			t.Errorf("%d starts in 10 minutes, want 5", n)
 		}
 		p.wantState(connstate.Failed)
+		if n := p.c.Snapshot().Failures["request_creation"]; n != 6 {
+			t.Errorf("the snapshot counts %d failures, want each of 5 starts and the giving up", n)
+		}
 		p.post(`{"jsonrpc":"2.0","method":"notifications/x"}`)
 		synctest.Wait()
 		if n := u.starts(); n != 5 {
@@ -130,31 +133,6 @@ func TestCrashLoopIsBounded(t *testing.T) {
 		if n := u.starts(); n != 6 {
 			t.Errorf("%d starts after a request, want one more", n)
 		}
-	})
-}
-
-// Before the next start the connection is not ready: messages wait.
-func TestRequestsWaitWhileTheNextStartIsDue(t *testing.T) {
-	u := &server{}
-	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
-		if s.n == 1 && m.Method == "deadly" { // dies while the gate is being emptied
-			s.die()
-			time.Sleep(time.Millisecond)
-			return true
-		}
-		return false
-	}
-	u.dial = slow(time.Second)
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(request("1", "deadly"))
-		time.Sleep(time.Second + 2*time.Millisecond)
-		p.want("1 session_lost retryable=false")
-		p.wantState(connstate.Initializing)
-		p.post(request("2", "tools/list"))
-		p.want()
-		time.Sleep(4 * time.Second) // a first pause is under half a second
-		p.want(answered("2", 2, "tools/list"))
 	})
 }
 
@@ -178,22 +156,6 @@ func TestStreamOutlivesCrashes(t *testing.T) {
 	})
 }
 
-func TestRequestTimeoutTouchesNoOther(t *testing.T) {
-	inFakeTime(t, &server{}, gateway.Options{RequestTimeout: 2 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		p.post(request("1", "hang"))
-		time.Sleep(time.Second)
-		p.post(request("2", "hang"), request("3", "tools/list"))
-		p.want(answered("3", 1, "tools/list"))
-		time.Sleep(time.Second)
-		p.want("1 timeout retryable=false")
-		time.Sleep(time.Second)
-		p.want("2 timeout retryable=false")
-		p.wantState(connstate.Ready)
-	})
-}
-
 // The gateway drops an answer of a session that is gone.
 func TestAnswerToALostSession(t *testing.T) {
 	u := &server{}
@@ -212,59 +174,6 @@ func TestAnswerToALostSession(t *testing.T) {
 			`{"jsonrpc":"2.0","id":`+string(p.lastRequest(t))+`,"result":{}}`)
 		synctest.Wait()
 		u.session(t, 2).wantSent(t, `{"jsonrpc":"2.0","id":7,"result":{}}`)
-	})
-}
-
-// Two clients send messages that are equal to the last byte.
-func TestClientsDoNotCross(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "tools/call" {
-			time.AfterFunc(time.Second, func() { s.answer(m) })
-		}
-		return m.Method == "tools/call"
-	}}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		const nA = 1
-		a := connect(t, g, plain)
-		a.wantState(connstate.Ready)
-		b := connect(t, g, plain)
-		b.wantState(connstate.Ready)
-		a.post(request("0", "tools/call"), request("1", "tools/call"))
-		b.post(request("0", "tools/call"), request("1", "tools/call"))
-		synctest.Wait()
-		u.session(t, nA).say(`{"jsonrpc":"2.0","method":"notifications/message"}`)
-		time.Sleep(time.Second)
-		synctest.Wait()
-		owners := map[int]int{}
-		for _, p := range []*peer{a, b} {
-			p.mu.Lock()
-			notes := 0
-			session := 0
-			for _, e := range p.got {
-				m, _ := jsonrpc.Parse(e.Data)
-				if m.Kind == jsonrpc.Notification {
-					notes++
-					continue
-				}
-				var n int
-				if _, err := fmt.Sscanf(string(m.Result()), `{"session":%d`, &n); err != nil {
-					t.Fatal(err)
-				}
-				if session != 0 && n != session {
-					t.Errorf("one client got answers of the sessions %d and %d", session, n)
-				}
-				session = n
-			}
-			p.got = nil
-			p.mu.Unlock()
-			owners[session]++
-			if want := map[bool]int{true: 1, false: 0}[session == nA]; notes != want {
-				t.Errorf("the client of session %d got %d notifications, want %d", session, notes, want)
-			}
-		}
-		if len(owners) != 2 {
-			t.Errorf("the answers came from the sessions %v, want one for each client", owners)
-		}
 	})
 }
 

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -208,26 +206,6 @@ func parseDefault(t *testing.T, name, text string) float64 {
 		unit = map[string]float64{"ms": 1e-3, "s": 1, "MiB": 1 << 20}[words[1]]
 	}
 	return n * unit
-}
-
-func TestGatewaysShareARegistry(t *testing.T) {
-	reg := prometheus.NewRegistry()
-	for range 2 {
-		g, err := gateway.New(&server{}, gateway.Options{Registry: reg})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := g.Ready(t.Context()); err != nil {
-			t.Error(err)
-		}
-		if err := g.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	families, err := reg.Gather()
-	if err != nil || len(families) == 0 {
-		t.Errorf("gathered %d families, %v", len(families), err)
-	}
 }
 
 func TestAdmin(t *testing.T) {

@@ -86,20 +86,3 @@ func TestOwnCapabilitiesOutliveALoss(t *testing.T) {
 		})
 	})
 }
-
-// A server that ends soon after each start is not ready.
-func TestCrashLoopIsAFailedStart(t *testing.T) {
-	u := &server{handle: crashesOnceInitialized}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		time.Sleep(time.Minute)
-		p.wantState(connstate.Failed)
-		if n := p.c.Snapshot().Failures["request_creation"]; n != 6 {
-			t.Errorf("the snapshot counts %d failures, want each of 5 starts and the giving up", n)
-		}
-		u.dial = func(context.Context, int) error { return errNoServer }
-		if g.Ready(t.Context()) == nil {
-			t.Error("ready, though the last start failed and a probe does")
-		}
-	})
-}

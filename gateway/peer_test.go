@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,8 +67,9 @@ func inFakeTime[O options](t *testing.T, u *server, opts O, test func(t *testing
 
 // peer is a client whose stream the test reads.
 type peer struct {
-	t testing.TB
-	c *connstate.Connection
+	t    testing.TB
+	c    *connstate.Connection
+	each time.Duration
 
 	mu  sync.Mutex
 	got []connstate.Event
@@ -80,13 +80,22 @@ type peer struct {
 // dialect is undecided.
 func connect(t testing.TB, g *gateway.Gateway, client connstate.Client) *peer {
 	t.Helper()
+	return connectSlow(t, g, client, 0)
+}
+
+// connectSlow opens a connection whose client needs some time for each event.
+func connectSlow(t testing.TB, g *gateway.Gateway, client connstate.Client, each time.Duration) *peer {
+	t.Helper()
 	c, err := g.Registry().Open(client)
 	if err != nil {
 		t.Fatalf("open: %v", err)
 	}
-	p := &peer{t: t, c: c}
+	p := &peer{t: t, c: c, each: each}
 	c.Bind(g.Accept(c))
 	events := make(chan connstate.Event, 1024)
+	if each > 0 {
+		events = make(chan connstate.Event, 1)
+	}
 	c.Attach(func(e connstate.Event) bool {
 		select {
 		case events <- e:
@@ -108,6 +117,7 @@ func (p *peer) read(g *gateway.Gateway, events chan connstate.Event) {
 	for {
 		select {
 		case e := <-events:
+			time.Sleep(p.each)
 			p.mu.Lock()
 			p.got = append(p.got, e)
 			p.mu.Unlock()
@@ -284,33 +294,4 @@ func metric(t testing.TB, g *gateway.Gateway, name string) float64 {
 		sum += n
 	}
 	return sum
-}
-
-// await waits, in real time, until the connection is in a state.
-func (p *peer) await(t testing.TB, want connstate.State) {
-	t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for p.c.State() != want {
-		if time.Now().After(deadline) {
-			t.Fatalf("state = %s, want %s", p.c.State(), want)
-		}
-		runtime.Gosched()
-	}
-}
-
-// awaitAnswers waits, in real time, until no request is unanswered.
-func (p *peer) awaitAnswers(t testing.TB) {
-	t.Helper()
-	p.awaitAnswersFor(t, 5*time.Second)
-}
-
-func (p *peer) awaitAnswersFor(t testing.TB, most time.Duration) {
-	t.Helper()
-	deadline := time.Now().Add(most)
-	for p.c.InFlight() > 0 {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d requests are not answered", p.c.InFlight())
-		}
-		runtime.Gosched()
-	}
 }

@@ -86,40 +86,6 @@ func TestInitializedSessionsAreNotPassedOn(t *testing.T) {
 	})
 }
 
-// The client itself initializes a warm server: with its params, once.
-func TestWarmServerGetsTheClientsOwnInitialize(t *testing.T) {
-	u := &server{dial: slow(time.Second)}
-	opts := gateway.Settings{Options: gateway.Options{Warm: 1}, AnnounceDelay: 100 * time.Millisecond}
-	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
-		g.Start()
-		time.Sleep(2 * time.Second)
-		began := time.Now()
-		p := connect(t, g, plain)
-		const own = `{"roots":{},"sampling":{},"elicitation":{}}`
-		p.post(initialize("0", "2025-06-18", own), initialized, request("1", "tools/list"))
-		p.want(asVersion("0", "2025-06-18"), answered("1", 1, "tools/list"))
-		if took := time.Since(began); took != 0 {
-			t.Errorf("it took %s, want no time", took)
-		}
-		u.session(t, 1).wantMethods(t, "ping", "initialize", "notifications/initialized", "tools/list")
-		if got, _ := jsonrpc.Member(u.session(t, 1).message(t, "initialize").Params(), "capabilities"); string(got) != own {
-			t.Errorf("the server was told the capabilities %s, want the client's", got)
-		}
-	})
-}
-
-// The boot of a server that answers no ping may take the whole start timeout.
-func TestMuteServersAndShortStarts(t *testing.T) {
-	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "ping" }}
-	inFakeTime(t, u, gateway.Options{Warm: 1, StartTimeout: 5 * time.Second}, func(t *testing.T, g *gateway.Gateway) {
-		g.Start()
-		time.Sleep(5 * time.Minute)
-		if n := metric(t, g, "mcp_sse_pool_idle"); n != 1 || u.starts() != 1 {
-			t.Errorf("%g warm servers after %d starts, want 1 after 1", n, u.starts())
-		}
-	})
-}
-
 // Clients that leave while their servers boot do not make the pool grow.
 func TestPoolTakesNoMoreThanItNeeds(t *testing.T) {
 	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "ping" }} // boots for ever

@@ -266,21 +266,6 @@ func TestReadinessOfServersIsBounded(t *testing.T) {
 	}, servers...)
 }
 
-// Many working servers are all ready, though only a few probes run at a time.
-func TestReadinessOfManyServers(t *testing.T) {
-	var servers []*server
-	for range 20 {
-		servers = append(servers, &server{dial: slow(100 * time.Millisecond)})
-	}
-	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, _ []*gateway.Gateway) {
-		for name, err := range s.Ready(t.Context()) {
-			if err != nil {
-				t.Errorf("%s: got %v, want ready", name, err)
-			}
-		}
-	}, servers...)
-}
-
 func TestReadyzOfOneServer(t *testing.T) {
 	for name, wants := range map[string]map[string]int{
 		"":     {"/readyz": 200, "/readyz?server=": 404, "/readyz?server=docs": 404},

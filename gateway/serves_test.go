@@ -5,7 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
@@ -56,24 +55,6 @@ func TestServersAskOnlyForWhatTheClientDeclares(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestSharedSessionAsksNobody(t *testing.T) {
-	u := &server{capabilities: `{"tools":{"listChanged":true},"prompts":{}}`}
-	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
-		p, q := connect(t, g, plain), connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Quiet: true})
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`), initialized)
-		p.want("0 *")
-		s := u.session(t, 1)
-		for _, method := range []string{"roots/list", "x/unknown"} {
-			s.say(`{"jsonrpc":"2.0","id":"s","method":"` + method + `"}`)
-			p.want()
-			q.want()
-			if !strings.Contains(s.last(), `"id":"s","error"`) {
-				t.Errorf("%s: the server got %s, want an error", method, s.last())
-			}
-		}
-	})
 }
 
 // The gateway sends no list_changed for a list if the server did not declare it.

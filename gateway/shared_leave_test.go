@@ -1,12 +1,10 @@
 package gateway_test
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -39,28 +37,21 @@ func TestClientLeavesASharedSession(t *testing.T) {
 // A client that disconnects during a request does not end the session.
 func TestClientLeavesASharedSessionWhileItAsks(t *testing.T) {
 	u := &server{}
-	g, err := gateway.New(u, gateway.Options{Sessions: gateway.SessionsShared, ConnectRate: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 150 {
-		p := connect(t, g, plain)
-		p.await(t, connstate.Ready)
-		var both sync.WaitGroup
-		both.Go(func() {
-			for i := 0; i < 100 && p.c.State() != connstate.Closed; i++ {
-				p.post(request(strconv.Itoa(i), "hang"))
-			}
-		})
-		both.Go(func() { p.c.Close("left") })
-		both.Wait()
-	}
-	if n := u.starts(); n != 1 {
-		t.Errorf("%d starts, want one: clients that left have ended the session of all", n)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := g.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, ConnectRate: -1}, func(t *testing.T, g *gateway.Gateway) {
+		for range 100 {
+			p := connect(t, g, plain)
+			p.wantState(connstate.Ready)
+			var both sync.WaitGroup
+			both.Go(func() {
+				for i := 0; i < 100 && p.c.State() != connstate.Closed; i++ {
+					p.post(request(strconv.Itoa(i), "hang"))
+				}
+			})
+			both.Go(func() { p.c.Close("left") })
+			both.Wait()
+		}
+		if n := u.starts(); n != 1 {
+			t.Errorf("%d starts, want one: clients that left have ended the session of all", n)
+		}
+	})
 }

@@ -205,7 +205,7 @@ func TestRule18SlowClientOfASharedSession(t *testing.T) {
 		return false
 	}}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
-		slow := slowReader(t, g, 20*time.Second)
+		slow := connectSlow(t, g, plain, 20*time.Second)
 		fast := connect(t, g, plain)
 		synctest.Wait()
 		for i := range 50 {

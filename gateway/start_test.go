@@ -43,6 +43,7 @@ func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 		p := connect(t, g, connstate.Client{})
 		time.Sleep(100*time.Millisecond - 1)
 		p.want()
+		u.session(t, 1).wantMethods(t) // the server starts with the GET, and is not initialized yet
 		time.Sleep(time.Nanosecond)
 		p.want("mcp-response: auto " + serverResult)
 		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
@@ -98,51 +99,11 @@ func TestGateIsBounded(t *testing.T) {
 }
 
 func TestPendingIsBounded(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, gateway.Settings{MaxPending: 2}, func(t *testing.T, g *gateway.Gateway) {
+	inFakeTime(t, &server{}, gateway.Settings{MaxPending: 2}, func(t *testing.T, g *gateway.Gateway) {
 		p := connect(t, g, plain)
 		p.wantState(connstate.Ready)
 		p.post(request("1", "hang"), request("2", "hang"), request("3", "hang"), request("4", "ping"))
 		p.want("3 too_many_requests retryable=true", "4 too_many_requests retryable=true")
-	})
-}
-
-func TestAnsweredHereInAnyState(t *testing.T) {
-	talk := func(t *testing.T, p *peer) {
-		t.Helper()
-		p.post(request(`"p"`, "ping"), request("2", "server/discover"))
-		p.want(`"p" {}`, "2 error -32601")
-	}
-	t.Run("initializing", func(t *testing.T) {
-		inFakeTime(t, &server{dial: slow(time.Second)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-			talk(t, connect(t, g, plain))
-		})
-	})
-	t.Run("ready", func(t *testing.T) {
-		u := &server{}
-		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-			p := connect(t, g, plain)
-			p.wantState(connstate.Ready)
-			talk(t, p)
-			u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
-		})
-	})
-	t.Run("failed", func(t *testing.T) {
-		inFakeTime(t, &server{dial: failing(1)}, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
-			p := connect(t, g, plain)
-			p.wantState(connstate.Failed)
-			talk(t, p)
-		})
-	})
-	t.Run("draining", func(t *testing.T) {
-		inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-			p := connect(t, g, plain)
-			p.wantState(connstate.Ready)
-			if _, err := p.c.Drain(); err != nil {
-				t.Fatal(err)
-			}
-			talk(t, p)
-		})
 	})
 }
 
@@ -226,49 +187,6 @@ func TestFailedStartIsTriedAgain(t *testing.T) {
 	})
 }
 
-// Requests that wait when a start fails learn the phase and what comes next.
-func TestFailureIsToldByPhase(t *testing.T) {
-	tests := []struct {
-		name   string
-		server *server
-		phase  string
-	}{
-		{"no server", &server{dial: slowFailure}, "request_creation"},
-		{"refused", &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-			time.AfterFunc(time.Second, func() {
-				s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32602, "unsupported protocol version"))))
-			})
-			return true
-		}}, "request_processing"},
-		{"no answer", &server{handle: func(*serverSession, *jsonrpc.Message) bool { return true }}, "request_processing"},
-		{"died", &server{handle: func(s *serverSession, _ *jsonrpc.Message) bool {
-			time.AfterFunc(time.Second, s.die)
-			return true
-		}}, "request_processing"},
-		{"no version", &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-			time.AfterFunc(time.Second, func() { s.say(string(jsonrpc.NewResult(m.ID, []byte(`{}`)))) })
-			return true
-		}}, "request_processing"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			opts := gateway.Settings{Options: gateway.Options{StartTimeout: 2 * time.Second}, MaxHandshakeAttempts: 1}
-			inFakeTime(t, tt.server, opts, func(t *testing.T, g *gateway.Gateway) {
-				p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage})
-				p.post(request("1", "tools/list"))
-				time.Sleep(2 * time.Second)
-				p.want("mcp-response: auto initialization_error "+tt.phase+" attempt 1", "1 initialization_error "+tt.phase+" attempt 1")
-				if got := p.c.Snapshot().Failures[tt.phase]; got != 1 {
-					t.Errorf("snapshot counts %d failures in %s, want 1", got, tt.phase)
-				}
-				if n := tt.server.open(); n != 0 {
-					t.Errorf("%d sessions are open after the failure", n)
-				}
-			})
-		})
-	}
-}
-
 func slowFailure(context.Context, int) error {
 	time.Sleep(time.Second)
 	return errNoServer
@@ -279,11 +197,14 @@ func TestCloseDuringTheStart(t *testing.T) {
 		"dial":      {dial: slow(time.Hour)},
 		"handshake": {handle: func(*serverSession, *jsonrpc.Message) bool { return true }},
 		"pause":     {dial: failing(100)},
+		"hold":      {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
 				p := connect(t, g, plain)
-				p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
+				if name != "hold" {
+					p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
+				}
 				synctest.Wait()
 				p.c.Close("client")
 				synctest.Wait()
@@ -291,6 +212,26 @@ func TestCloseDuringTheStart(t *testing.T) {
 					t.Errorf("%d sessions are left", n)
 				}
 			})
+		})
+	}
+}
+
+// ping and server/discover are answered in any state.
+func TestAnsweredHereInAnyState(t *testing.T) {
+	for state, u := range map[connstate.State]*server{
+		connstate.Initializing: {dial: slow(time.Second)}, connstate.Ready: {}, connstate.Failed: {dial: failing(1)}, connstate.Draining: {},
+	} {
+		inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
+			p := connect(t, g, plain)
+			synctest.Wait()
+			if state == connstate.Draining {
+				if _, err := p.c.Drain(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.wantState(state)
+			p.post(request(`"p"`, "ping"), request("2", "server/discover"))
+			p.want(`"p" {}`, "2 error -32601")
 		})
 	}
 }

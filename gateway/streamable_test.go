@@ -119,67 +119,6 @@ func TestStreamableAdoptsAfterARestart(t *testing.T) {
 	})
 }
 
-// With MaxInFlight 1 the requests of a session are a queue, and those of another are not
-// in it.
-func TestStreamableQueue(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method != "work" {
-			return false
-		}
-		time.AfterFunc(10*time.Second, func() { s.answer(m) })
-		return true
-	}}
-	overStreamable(t, u, gateway.Options{MaxInFlight: 1}, func(t *testing.T, _ *gateway.Gateway, dial func() *poster) {
-		one, two := dial(), dial()
-		one.want(request("0", "ready"), resultOf("0", 1, "ready"))
-		two.want(request("0", "ready"), resultOf("0", 2, "ready"))
-		begin := time.Now()
-		done := make(chan bool)
-		for n := range 3 {
-			go func() {
-				id := fmt.Sprint(n + 1)
-				one.want(request(id, "work"), resultOf(id, 1, "work"))
-				done <- true
-			}()
-		}
-		synctest.Wait()
-		two.want(request("1", "work"), resultOf("1", 2, "work"))
-		if took := time.Since(begin); took != 10*time.Second {
-			t.Errorf("the other session waited for %s", took)
-		}
-		for range 3 {
-			<-done
-		}
-		if took := time.Since(begin); took != 30*time.Second {
-			t.Errorf("three requests took %s", took)
-		}
-	})
-}
-
-// Clients on one shared session get their own answers.
-func TestStreamableShares(t *testing.T) {
-	u := &server{}
-	overStreamable(t, u, gateway.Options{Sessions: gateway.SessionsShared}, func(t *testing.T, _ *gateway.Gateway, dial func() *poster) {
-		done := make(chan bool)
-		for n := range 20 {
-			p := dial()
-			go func() {
-				method := fmt.Sprintf("m%d", n)
-				for range 5 {
-					p.want(request("1", method), resultOf("1", 1, method))
-				}
-				done <- true
-			}()
-		}
-		for range 20 {
-			<-done
-		}
-		if u.starts() != 1 {
-			t.Errorf("%d starts", u.starts())
-		}
-	})
-}
-
 // Transports says what is served; the answer to another path names it.
 func TestTransports(t *testing.T) {
 	for _, test := range []struct {

@@ -3,14 +3,11 @@ package gateway_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -80,35 +77,6 @@ func TestWireOfAReadyConnection(t *testing.T) {
 	}
 }
 
-func TestWireDialects(t *testing.T) {
-	base, c, _ := serve(t, upstream.Handle(echo), gateway.Settings{AnnounceDelay: -1})
-	list := request("1", "tools/list")
-	tests := []struct {
-		name, query string
-		header      http.Header
-		posts       []string
-		want        []string // the names of events after the endpoint
-	}{
-		{"opens by initialize", "", nil, []string{initialize("0", "2024-11-05", "{}"), list}, []string{"message", "message"}},
-		{"opens by server/discover", "", nil, []string{request("0", "server/discover"), list}, []string{"message", "message"}},
-		{"comes back with a version", "", http.Header{"Mcp-Protocol-Version": {"2025-06-18"}}, []string{list}, []string{"message"}},
-		{"undecided", "", nil, []string{list}, []string{"message", "mcp-response"}},
-		{"chose mcp-response", "event=mcp-response", nil, []string{list, initialize("0", "2024-11-05", "{}")}, []string{"mcp-response", "mcp-response"}},
-		{"chose message", "event=message", nil, []string{list}, []string{"message"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			s := open(t, c, base+"/sse?auto=0&"+tt.query, tt.header)
-			s.must(t, tt.posts...)
-			for i, want := range tt.want {
-				if got := s.next(t); got.Name != want {
-					t.Errorf("event %d is %+v, want it under %q", i, got, want)
-				}
-			}
-		})
-	}
-}
-
 func TestWireOfAPlainTransport(t *testing.T) {
 	base, c, _ := serve(t, upstream.Handle(echo), gateway.Settings{Options: gateway.Options{NoAutoInitialize: true}, AnnounceDelay: -1})
 	s := open(t, c, base+"/sse", nil)
@@ -123,57 +91,6 @@ func TestWireOfAPlainTransport(t *testing.T) {
 	}
 	if !seen[`{"jsonrpc":"2.0","id":1,"result":{}}`] || !seen[`{"jsonrpc":"2.0","id":2,"result":{}}`] {
 		t.Errorf("got %v", seen)
-	}
-}
-
-// A handler that panics fails only its request.
-func TestWireOfAPanickingHandler(t *testing.T) {
-	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
-	s := open(t, c, base+"/sse?auto=0&event=message", nil)
-	b, err := s.call(request("1", "panic"), "1")
-	if err != nil || !strings.Contains(b.Data, `"error":{"code":-32603,"message":"handler panicked`) {
-		t.Errorf("got %s (%v), want an error that says so", b.Data, err)
-	}
-	if b, err = s.call(request("2", "tools/list"), "2"); err != nil || !strings.Contains(b.Data, `"result"`) {
-		t.Errorf("got %s (%v), want a result", b.Data, err)
-	}
-}
-
-// Two clients use the same ids at the same time.
-func TestWireOfTwoClients(t *testing.T) {
-	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
-	var wg sync.WaitGroup
-	for n := range 2 {
-		s := open(t, c, base+"/sse?auto=0&event=message", nil)
-		wg.Go(func() {
-			for i := range 200 {
-				id := fmt.Sprint(i)
-				b, err := s.call(`{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"client":`+fmt.Sprint(n)+`}}`, id)
-				if want := `{"jsonrpc":"2.0","id":` + id + `,"result":{"client":` + fmt.Sprint(n) + `}}`; err != nil || b.Data != want {
-					t.Errorf("client %d got %s (%v), want %s", n, b.Data, err, want)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-func TestWirePostAfterTheEnd(t *testing.T) {
-	base, c, g := serve(t, upstream.Handle(echo), gateway.Options{})
-	s := open(t, c, base+"/sse", nil)
-	s.close()
-	for len(g.Snapshot()) > 0 {
-		time.Sleep(time.Millisecond)
-	}
-	resp, err := c.Post(s.post, "application/json", strings.NewReader(request("1", "ping")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	body, _ := io.ReadAll(resp.Body)
-	if m, err := jsonrpc.Parse(body); resp.StatusCode != http.StatusNotFound || err != nil || m.Error() == nil {
-		t.Errorf("POST = %s %s, want 404 with a JSON-RPC error", resp.Status, body)
 	}
 }
 
@@ -224,27 +141,6 @@ type echoParams struct {
 	Text string `json:"text"`
 }
 
-// A go-sdk client against a go-sdk server, through the gateway.
-func TestSDKThroughTheGateway(t *testing.T) {
-	base, c, _ := serve(t, sdkServer(), gateway.Options{})
-	client := mcp.NewClient(&mcp.Implementation{Name: "client", Version: "1.0"}, nil)
-	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{Endpoint: base + "/sse", HTTPClient: c}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: echoParams{"through"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, ok := result.Content[0].(*mcp.TextContent); !ok || text.Text != "through" {
-		t.Errorf("got %+v, want the text back", result.Content)
-	}
-	if got := session.InitializeResult().ServerInfo.Name; got != "sdk" {
-		t.Errorf("server %q, want the one behind the gateway", got)
-	}
-}
-
 // A client that never initializes, against a server that insists on it.
 func TestSDKServerWithoutInitialize(t *testing.T) {
 	base, c, _ := serve(t, sdkServer(), gateway.Options{})
@@ -252,28 +148,5 @@ func TestSDKServerWithoutInitialize(t *testing.T) {
 	b, err := s.call(`{"jsonrpc":"2.0","id":1.5,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}`, "1.5")
 	if err != nil || b.Data != `{"jsonrpc":"2.0","id":1.5,"result":{"content":[{"type":"text","text":"hi"}]}}` {
 		t.Errorf("got %s (%v)", b.Data, err)
-	}
-}
-
-func TestShutdownEndsStreams(t *testing.T) {
-	g, err := gateway.New(upstream.Handle(echo), gateway.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	srv := httptest.NewServer(g)
-	defer srv.Close()
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	s := open(t, &http.Client{Transport: transport}, srv.URL+"/sse", nil)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := g.Shutdown(ctx); err != nil {
-		t.Errorf("Shutdown: %v", err)
-	}
-	if _, err := s.until(func(block) bool { return false }); !errors.Is(err, io.EOF) {
-		t.Errorf("the stream ended with %v, want a clean end", err)
-	}
-	if _, err := dial(s.http, srv.URL+"/sse", nil); err == nil {
-		t.Error("a new stream was opened")
 	}
 }

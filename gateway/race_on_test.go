@@ -1,6 +1,0 @@
-//go:build race
-
-package gateway_test
-
-// raceEnabled reduces tests that the race detector makes too slow.
-const raceEnabled = true
