@@ -2,9 +2,6 @@ package multiplex
 
 import "reflect"
 
-// ErrorType names the outcome of a response for the metrics.
-var ErrorType = errorType
-
 // Tables returns the size of everything that a session holds, by name, for tests
 // that look for leaks.
 func (s *Session) Tables() map[string]int {

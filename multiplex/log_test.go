@@ -18,53 +18,25 @@ import (
 // How a request was found by its answer is in the log; the rest of its life is
 // logged by connstate.
 func TestLog(t *testing.T) {
-	long := `"` + strings.Repeat("x", 500) + `"`
-	tests := []struct {
-		name  string
-		level slog.Level
-		opts  multiplex.Options
-		steps []step
-		want  []string // one after the other, parts of lines
-	}{
-		{"by id", slog.LevelDebug, multiplex.Options{}, []step{forward(callA), after(time.Second), server(result("1"))}, []string{
-			`msg="mcp transport send resolve" connectionId=client-0 requestId="\"a\"" matchedBy=id`,
-		}},
-		{"fifo", slog.LevelDebug, multiplex.Options{MaxInFlight: 1}, []step{forward(callA), server(nullID)}, []string{"matchedBy=fifo"}},
-		{"info", slog.LevelInfo, multiplex.Options{}, []step{forward(callA), after(time.Minute - 1), server(result("1"))}, nil},
-		{"no answer", slog.LevelDebug, multiplex.Options{RequestTimeout: time.Second}, []step{forward(callA), after(time.Second)}, nil},
-		{"what a peer puts into a line is bounded", slog.LevelDebug, multiplex.Options{}, []step{
-			forward(`{"jsonrpc":"2.0","id":` + long + `,"method":` + long + `}`), server(result("1")),
-		}, []string{"resolve"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var out bytes.Buffer
-				tt.opts.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: tt.level}))
-				w := newWorld(t, tt.opts, 1)
-				play(w, tt.steps)
-				w.conn.take()
-				w.clients[0].take()
-				w.finish()
-				lines := slices.Collect(strings.Lines(out.String()))
-				if len(lines) != len(tt.want) {
-					t.Fatalf("got %d lines:\n%s\nwant %d", len(lines), out.String(), len(tt.want))
-				}
-				for i, want := range tt.want {
-					if !strings.Contains(lines[i], want) || len(lines[i]) > 500 {
-						t.Errorf("line %d = %.600s, want %s", i, lines[i], want)
-					}
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		w := newWorld(t, multiplex.Options{Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}, 1)
+		long := `"` + strings.Repeat("x", 500) + `"`
+		play(w, []step{forward(callA), server(result("1")), forward(`{"jsonrpc":"2.0","id":` + long + `,"method":` + long + `}`), server(nullID), discard})
+		w.finish()
+		const resolved = `msg="mcp transport send resolve" connectionId=client-0 requestId=`
+		lines := slices.Collect(strings.Lines(out.String()))
+		if len(lines) != 2 || !strings.Contains(lines[0], resolved+`"\"a\"" matchedBy=id`) || !strings.Contains(lines[1], "matchedBy=fifo") || len(lines[1]) > 300 {
+			t.Errorf("got %q", lines)
+		}
+	})
 }
 
 // Whatever a server sends, it cannot flood the log: of each kind of line a few are
 // written, over all sessions with the server, and the next one has the count of the
 // others.
 func TestAServerCannotFloodTheLog(t *testing.T) {
-	const n = 20_000
+	const n = 500
 	many := func(step step) step {
 		return func(w *world) {
 			for range n {
@@ -78,12 +50,9 @@ func TestAServerCannotFloodTheLog(t *testing.T) {
 		most    int // in a burst
 		step    step
 	}{
-		"no JSON-RPC":          {"server sent an invalid message", 5, server(`{"level":30,"msg":"listening"}`)},
-		"no JSON":              {"server sent an invalid message", 5, server("listening")},
-		"unusable answers":     {"server sent an unusable answer", 5, unusable},
-		"answers to nothing":   {"message dropped", 100, server(result("77"))},
-		"unknown cancellation": {"message dropped", 100, server(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)},
-		"requests for nobody":  {"message dropped", 100, func(w *world) { server(roots)(w); synctest.Wait(); w.conn.take() }},
+		"no JSON-RPC":         {"server sent an invalid message", 5, server(`{"level":30,"msg":"listening"}`)},
+		"unusable answers":    {"server sent an unusable answer", 5, unusable},
+		"requests for nobody": {"message dropped", 100, func(w *world) { server(roots)(w); synctest.Wait(); w.conn.take() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -64,7 +64,6 @@ func TestLost(t *testing.T) {
 	})
 }
 
-// Sessions with one server share what they know of its tools.
 // Of all that could be made again at most 8 MiB are kept.
 func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 	const size, many = 60 << 10, 200
@@ -88,6 +87,7 @@ func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 	})
 }
 
+// Sessions with one server share what they know of its tools.
 func TestRepeatableIsSharedBetweenSessions(t *testing.T) {
 	known := &multiplex.Repeatable{}
 	call := parse(t, callA)

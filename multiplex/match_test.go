@@ -42,12 +42,6 @@ func own(method string, timeout time.Duration) step {
 func TestResponsesWithoutID(t *testing.T) {
 	serial := multiplex.Options{MaxInFlight: 1, RequestTimeout: 10 * time.Second}
 	runScenarios(t, []scenario{
-		{name: "in order when serialized", opts: serial, steps: []step{
-			forward(callA, callB, callC), sent(call("1")),
-			server(nullID), got(answer(`"a"`)), sent(call("2")),
-			server(nullID), got(answer(`"b"`)), sent(call("3")),
-			server(nullID), got(answer(`"c"`)), dropped(metrics.DroppedUnknownResponse, 0),
-		}},
 		{name: "in order for the clients of a shared session", opts: multiplex.Options{MaxInFlight: 1, Shared: true}, clients: 2, steps: []step{
 			from(0, callA), from(1, callA), sent(call("1")), server(nullID), at(0, answer(`"a"`)), at(1), sent(call("2")),
 			server(nullID), at(0), at(1, answer(`"a"`)), matched("fifo", 2),
@@ -83,16 +77,6 @@ func TestResponsesWithoutID(t *testing.T) {
 		{name: "an error is believed when serialized", opts: serial, steps: []step{
 			forward(`{"jsonrpc":"2.0","method":"notifications/x"}`, callA), sent(`{"jsonrpc":"2.0","method":"notifications/x"}`, call("1")),
 			server(nullError), got(`answer "a": {"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"m"}} (-32601)`),
-		}},
-		{name: "what is no response is no answer: a server that logs JSON to stdout", steps: []step{
-			forward(callA), sent(call("1")), server(`{"level":30,"msg":"listening"}`, `{"jsonrpc":"2.0"}`), got(),
-			dropped(metrics.DroppedInvalidMessage, 2), server(result("1")), got(answer(`"a"`)),
-		}},
-		{name: "dropped while the answer of a timed out request may come", opts: serial, steps: []step{
-			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
-			forward(callB), sent(call("1"), cancelled("1", timedOut), call("3")),
-			server(nullID), got(), dropped(metrics.DroppedUnknownResponse, 1),
-			server(result("3")), got(answer(`"b"`)),
 		}},
 		{name: "believed again once that answer has come", opts: serial, steps: []step{
 			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),

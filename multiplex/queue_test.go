@@ -39,17 +39,3 @@ func TestQueueIsBounded(t *testing.T) {
 		}},
 	})
 }
-
-// A session that has nothing to do holds no timer for long, and no deadline.
-func TestIdleSessionHoldsNothing(t *testing.T) {
-	idle := func(w *world) {
-		for name, n := range w.session.Tables() {
-			if n != 0 && name != "callers" {
-				w.Errorf("%d %s are left", n, name)
-			}
-		}
-	}
-	runScenarios(t, []scenario{{name: "after requests", opts: multiplex.Options{RequestTimeout: time.Second}, steps: []step{
-		idle, forward(callA, tokenCall("7")), server(progress("2", "1"), result("1"), result("2")), discard, after(time.Second), idle,
-	}}})
-}

@@ -34,18 +34,10 @@ func TestRule06ServerRequestGoesToWhomItBelongsOrToNobody(t *testing.T) {
 			serves, from(0, callA), sent(call("1")), server(elicit("5", "")), sent(uncertain("5", "elicitation/create")), at(0), at(1),
 			dropped(metrics.DroppedUnattributed, 1), server(result("1")), at(0, answer(`"a"`)),
 		}},
-		{name: "refused when the request that it came with is over", opts: shared, clients: 2, attributed: true, steps: []step{
-			serves, from(0, callA), with("", result("1")), from(1, callB), discard,
-			with("1", elicit("5", "")), sent(uncertain("5", "elicitation/create")), at(0), at(1),
-			with("2", result("2")), at(1, answer(`"b"`)),
-		}},
 		{name: "refused when the client has not declared it", opts: shared, clients: 2, attributed: true, steps: []step{
 			from(0, callA), discard, with("1", elicit("5", "")), at(0), at(1),
 			sent(`{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"the client does not serve elicitation/create"}}`),
 			with("1", result("1")), at(0, answer(`"a"`)),
-		}},
-		{name: "ping is answered here", opts: shared, clients: 2, steps: []step{
-			server(`{"jsonrpc":"2.0","id":"p","method":"ping"}`), sent(`{"jsonrpc":"2.0","id":"p","result":{}}`), at(0), at(1),
 		}},
 	})
 	for name, route := range map[string]struct {
@@ -212,27 +204,11 @@ func TestRule11SubscriptionsAreCounted(t *testing.T) {
 	})
 }
 
+// Package sharing decides who they are.
 func TestRule12UpdatesReachTheSubscribers(t *testing.T) {
-	updated := func(uri string) string { return notification("notifications/resources/updated", `{"uri":"`+uri+`"}`) }
-	subscribed := func(w *world) {
-		for i, uri := range []string{"f:/a", "f:/a/b", "g:/"} {
-			play(w, []step{from(i, subscribe("8", uri)), server(result(fmt.Sprint(i + 1))), discard})
-		}
-	}
-	for uri, want := range map[string][]int{
-		"f:/a": {0}, "f:/a/b": {0, 1}, "f:/a/c": {0}, "f:/a/b/c": {0, 1}, "f:/a?x": {0}, "f:/a#x": {0}, "g:/x": {2},
-		"f:/ab": {0, 1, 2}, "h:/": {0, 1, 2}, "f:": {0, 1, 2}, // of none: it may be known under another name
-	} {
-		t.Run(uri, func(t *testing.T) {
-			synctestWorld(t, scenario{opts: shared, clients: 4}, func(w *world) {
-				play(w, []step{subscribed, server(updated(uri))})
-				for i, c := range w.clients {
-					n := len(c.take())
-					if told := strings.Contains(fmt.Sprint(want), fmt.Sprint(i)); told && n != 1 || !told && n != 0 {
-						t.Errorf("client %d was told %d times, want %v to be told once", i, n, want)
-					}
-				}
-			})
-		})
-	}
+	updated := notification("notifications/resources/updated", `{"uri":"f:/a/b"}`)
+	runScenarios(t, []scenario{{name: "of what contains it", opts: shared, clients: 2, steps: []step{
+		from(0, subscribe("8", "f:/a")), from(1, subscribe("8", "g:/")), server(result("1"), result("2")), discard,
+		server(updated), at(0, delivery(updated)), at(1), leaves(0), leaves(1), discard,
+	}}})
 }

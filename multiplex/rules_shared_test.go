@@ -60,19 +60,6 @@ func TestRule14TasksBelongToWhoMadeThem(t *testing.T) {
 			from(2, taskRequest("tasks/get", "k")), at(2, foreign[0]), leaves(1), joins(""),
 			from(3, taskRequest("tasks/get", "k")), at(3, foreign[0]), sent(),
 		}},
-		{name: "those that are over are forgotten first", opts: shared, steps: []step{
-			func(w *world) {
-				for i := range 4097 {
-					if i == 4096 {
-						play(w, []step{server(taskStatus("k-5", "failed"))})
-					}
-					play(w, []step{forward(callA), server(made(fmt.Sprint(i+1), fmt.Sprint("k-", i)))})
-				}
-				discard(w)
-			},
-			forward(taskRequest("tasks/get", "k-5")), got(foreign[0]),
-			forward(taskRequest("tasks/get", "k-0")), sent(sentPrefix + "4099*"), server(result("4099")), got(answer(`"t"`)),
-		}},
 	})
 }
 
@@ -90,9 +77,6 @@ func TestRule15EndOfAnElicitationReachesItsClientAlone(t *testing.T) {
 			func(w *world) { w.clients[1].serves = []string{"elicitation/create"} },
 			from(1, callA), with("1", elicit("5", `,"elicitationId":"e"`)), discard, with("", over("e")), at(0), at(1, delivery(over("e"))),
 			leaves(1), discard,
-		}},
-		{name: "not when the client has left", opts: shared, clients: 2, steps: []step{
-			from(0, callA), server(required), leaves(0), discard, server(over("e")), at(0), at(1), dropped(metrics.DroppedUnattributed, 1),
 		}},
 	})
 }

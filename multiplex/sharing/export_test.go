@@ -3,14 +3,5 @@ package sharing
 // Len returns the number of elicitations.
 func (e *Elicitations[C]) Len() int { return len(e.order) }
 
-// Len returns the number of subscriptions of all clients.
-func (s *Subscriptions[C]) Len() int {
-	n := 0
-	for _, clients := range s.clients {
-		n += len(clients)
-	}
-	return n
-}
-
 // Len returns the number of tasks, and of those among them that make progress.
 func (s *Tasks[C]) Len() (tasks, progressing int) { return len(s.byID), len(s.tokens) }
