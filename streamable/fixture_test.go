@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -27,6 +26,8 @@ import (
 // "echo" with its params, and "never" never; all else goes to receive.
 type backend struct {
 	receive func(*connstate.Connection, *jsonrpc.Message)
+	refuses bool          // it refuses initialize,
+	after   time.Duration // so long after it came
 
 	mu       sync.Mutex
 	accepted []*connstate.Connection
@@ -80,6 +81,10 @@ func (s *server) Receive(m *jsonrpc.Message) {
 		}
 	}
 	switch {
+	case m.Method == "initialize" && s.b.refuses:
+		time.AfterFunc(s.b.after, func() {
+			answer(s.c, m.ID, jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "no")), "-32602")
+		})
 	case m.Method == "initialize":
 		version, _ := jsonrpc.Member(m.Params(), "protocolVersion")
 		answer(s.c, m.ID, jsonrpc.NewResult(m.ID, []byte(`{"protocolVersion":`+string(version)+`,"capabilities":{}}`)), "")
@@ -109,10 +114,7 @@ type fixture struct {
 	backend  *backend
 	registry *connstate.Registry
 	prom     *prometheus.Registry
-	handler  http.Handler
 	srv      *pipetest.Server
-
-	switching *switching
 }
 
 // bubble runs a test of a Handler in a synctest bubble.
@@ -140,42 +142,28 @@ func newFixture(t testing.TB, opts streamable.Options, limits connstate.Limits) 
 	opts.Metrics = m
 	b := &backend{}
 	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: budget.New(1<<30, m)})
-	behind := &switching{b}
-	h, err := streamable.New(behind, registry, opts)
+	h, err := streamable.New(b, registry, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{t, b, registry, prom, h, pipetest.Serve(h, nil, nil), behind}
+	return &fixture{t, b, registry, prom, pipetest.Serve(h, nil, nil)}
 }
 
-// count returns the value of a counter or gauge; labels as name, value.
-func (f *fixture) count(name string, labels ...string) (sum float64) {
+// count returns the sum of the series of a counter or gauge.
+func (f *fixture) count(name string) (sum float64) {
 	f.t.Helper()
 	families, err := f.prom.Gather()
 	if err != nil {
 		f.t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-	metric:
 		for _, m := range family.GetMetric() {
-			have := map[string]string{}
-			for _, l := range m.GetLabel() {
-				have[l.GetName()] = l.GetValue()
+			if family.GetName() == name {
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
-			for i := 0; i < len(labels); i += 2 {
-				if have[labels[i]] != labels[i+1] {
-					continue metric
-				}
-			}
-			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
 		}
-		return sum
 	}
-	f.t.Fatalf("there is no series %s", name)
-	return 0
+	return sum
 }
 
 const (
@@ -280,6 +268,22 @@ func (r *reply) want(status int, body string) {
 	r.close()
 }
 
+// wantStatus checks the status, and that the body holds what the client must be told. It
+// closes the response.
+func (r *reply) wantStatus(status int, told ...string) {
+	r.t.Helper()
+	body := ""
+	if len(told) > 0 {
+		body = r.rest()
+	}
+	for _, text := range append(told, "") {
+		if r.StatusCode != status || !strings.Contains(body, text) {
+			r.t.Errorf("%s: got %s %s, want %d with %q", r.Request.Method, r.Status, body, status, text)
+		}
+	}
+	r.close()
+}
+
 // wantEvent checks the next event.
 func (r *reply) wantEvent(id, data string) {
 	r.t.Helper()
@@ -304,9 +308,3 @@ func request(id, method string) string {
 func result(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"n":` + id + `}}` }
 
 const second = time.Second
-
-// use replaces the backend.
-func (f *fixture) use(b front.Backend) { f.switching.Backend = b }
-
-// switching is a backend that a test can replace.
-type switching struct{ front.Backend }

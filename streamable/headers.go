@@ -3,7 +3,6 @@ package streamable
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,29 +29,14 @@ func accepts(r *http.Request, kind, sub string) int {
 	for _, line := range r.Header["Accept"] {
 		for part := range strings.SplitSeq(line, ",") {
 			place++
-			media, params, _ := strings.Cut(part, ";")
+			media, _, _ := strings.Cut(part, ";")
 			k, s, _ := strings.Cut(strings.TrimSpace(media), "/")
-			named := k == "*" && s == "*" || strings.EqualFold(k, kind) && (s == "*" || strings.EqualFold(s, sub))
-			if named && !refuses(params) {
+			if k == "*" && s == "*" || strings.EqualFold(k, kind) && (s == "*" || strings.EqualFold(s, sub)) {
 				return place
 			}
 		}
 	}
 	return 0
-}
-
-// refuses reports whether the parameters of a media range give it the weight 0.
-func refuses(params string) bool {
-	for param := range strings.SplitSeq(params, ";") {
-		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-		if !strings.EqualFold(name, "q") {
-			continue
-		}
-		if q, err := strconv.ParseFloat(value, 64); err == nil && q <= 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // checkAccept refuses a POST whose client does not take both forms of an answer. It

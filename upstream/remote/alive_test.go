@@ -2,11 +2,9 @@ package remote_test
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
@@ -53,65 +51,4 @@ func TestServerThatDiesWithARequestEndsTheSession(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A server that has restarted has forgotten the session.
-func TestServerThatStartsAnewUnderARequestEndsTheSession(t *testing.T) {
-	var renewed atomic.Bool
-	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		switch {
-		case renewed.Load():
-			http.NotFound(w, r)
-		case m == nil:
-			w.WriteHeader(http.StatusMethodNotAllowed)
-		default:
-			renewed.Store(true)
-			panic(http.ErrAbortHandler)
-		}
-	}))
-	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-	k.Send(upstreamtest.Call2)
-	if a := k.Next(); a.Err == nil || !strings.Contains(a.Err.Error(), "forgotten the session") {
-		t.Errorf("got %s, %v", a.Msg, a.Err)
-	}
-}
-
-// Many responses that break at once are one question, and the server that answers it
-// keeps the session.
-func TestServerIsAskedOnceWhetherItLives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const calls = 20
-		begun, asked := make(chan struct{}), make(chan struct{})
-		s := upstreamtest.ServeHere(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-			switch {
-			case m == nil:
-				w.WriteHeader(http.StatusMethodNotAllowed)
-			case m.Method == "ping":
-				<-asked
-				upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
-			default:
-				<-begun
-				panic(http.ErrAbortHandler)
-			}
-		}))
-		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-		m, err := jsonrpc.Parse([]byte(upstreamtest.Call2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range calls {
-			k.Send(string(m.WithID(jsonrpc.ID(strconv.Itoa(i + 2)))))
-		}
-		close(begun)
-		synctest.Wait()
-		close(asked)
-		for range calls {
-			if f := k.Fails(); f.Error.Data.Reason != "response_lost" {
-				t.Errorf("got %+v", f)
-			}
-		}
-		if n := len(s.Find(upstreamtest.Posted(`"ping"`))); n != 1 {
-			t.Errorf("the server was asked %d times", n)
-		}
-	})
 }

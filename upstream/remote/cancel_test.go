@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
-	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
 
 // gauge counts the requests that a server works on.
@@ -34,13 +33,10 @@ func (g *gauge) enter() (leave func()) {
 type stalling struct {
 	calls, cancels gauge
 	slow           time.Duration
-	stream         chan string // answers on the stream of HTTP+SSE
 }
 
 func (s *stalling) handle(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	switch {
-	case m == nil && r.Method == http.MethodGet && r.URL.Path == "/sse":
-		s.serveStream(w, r)
 	case m == nil:
 		w.WriteHeader(http.StatusMethodNotAllowed)
 	case m.Method == "notifications/cancelled":
@@ -51,45 +47,12 @@ func (s *stalling) handle(w http.ResponseWriter, r *http.Request, m *jsonrpc.Mes
 		case <-time.After(s.slow):
 		}
 		w.WriteHeader(http.StatusAccepted)
-	case m.Method == "tools/call" && s.stream == nil:
+	case m.Method == "tools/call":
 		defer s.calls.enter()()
 		<-r.Context().Done()
-	case m.Method == "tools/call":
-		w.WriteHeader(http.StatusAccepted)
-	case s.stream == nil:
-		upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, json.RawMessage("{}"))))
 	default:
-		w.WriteHeader(http.StatusAccepted)
-		s.stream <- string(jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
+		upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, json.RawMessage("{}"))))
 	}
-}
-
-func (s *stalling) serveStream(w http.ResponseWriter, r *http.Request) {
-	send := upstreamtest.Stream(w)
-	send("event: endpoint\ndata: /messages")
-	for {
-		select {
-		case text := <-s.stream:
-			send("data: %s", text)
-		case <-r.Context().Done():
-			return
-		}
-	}
-}
-
-// talk opens a session with the server, over HTTP+SSE if it has a stream.
-func (s *stalling) talk(t *testing.T, reg *prometheus.Registry) *upstreamtest.Talk {
-	do := s.handle
-	if s.stream == nil {
-		do = upstreamtest.Session(s.handle)
-	}
-	up := upstreamtest.Streamable(upstreamtest.ServeHere(do))
-	up.Metrics = metrics.New(reg)
-	if s.stream == nil {
-		return upstreamtest.Open(t, up)
-	}
-	up.Transport, up.Address = remote.TransportSSE, "http://here.invalid/sse"
-	return upstreamtest.DialTalk(t, up)
 }
 
 // cancelMany makes calls, and cancels them once they are at the server.
@@ -107,39 +70,36 @@ func cancelMany(k *upstreamtest.Talk, n int) {
 // connections for them. Those that it does not take in time are dropped and counted.
 func TestSlowCancellationsDelayNothing(t *testing.T) {
 	const n = 500
-	for transport, stream := range map[string]chan string{remote.TransportStreamable: nil, remote.TransportSSE: make(chan string)} {
-		upstreamtest.TestInBubble(t, transport, func(t *testing.T) {
-			s := &stalling{slow: time.Hour}
-			if stream != nil {
-				s.stream = make(chan string) // one of the bubble
-			}
-			reg := prometheus.NewRegistry()
-			k := s.talk(t, reg)
-			cancelMany(k, n)
-			begun := time.Now()
-			k.Ping(2)
-			if took := time.Since(begun); took != 0 {
-				t.Errorf("a healthy call took %s", took)
-			}
-			time.Sleep(2 * time.Second)
-			synctest.Wait()
-			if open := s.calls.now.Load(); open != 0 {
-				t.Errorf("%d cancelled calls hold a connection after 2 s", open)
-			}
-			if now, most := s.cancels.now.Load(), s.cancels.most.Load(); now != 8 || most != 8 {
-				t.Errorf("%d cancellations are on their way, up to %d at a time, want 8", now, most)
-			}
-			time.Sleep(3 * time.Second)
-			synctest.Wait()
-			if now := s.cancels.now.Load(); now != 0 {
-				t.Errorf("%d cancellations are on their way after 5 s", now)
-			}
-			if dropped := undelivered(t, reg); dropped != n {
-				t.Errorf("%d cancellations are counted as undelivered, want %d", dropped, n)
-			}
-			k.Ping(3)
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &stalling{slow: time.Hour}
+		reg := prometheus.NewRegistry()
+		up := upstreamtest.Streamable(upstreamtest.ServeHere(upstreamtest.Session(s.handle)))
+		up.Metrics = metrics.New(reg)
+		k := upstreamtest.Open(t, up)
+		cancelMany(k, n)
+		begun := time.Now()
+		k.Ping(2)
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("a healthy call took %s", took)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if open := s.calls.now.Load(); open != 0 {
+			t.Errorf("%d cancelled calls hold a connection after 2 s", open)
+		}
+		if now, most := s.cancels.now.Load(), s.cancels.most.Load(); now != 8 || most != 8 {
+			t.Errorf("%d cancellations are on their way, up to %d at a time, want 8", now, most)
+		}
+		time.Sleep(3 * time.Second)
+		synctest.Wait()
+		if now := s.cancels.now.Load(); now != 0 {
+			t.Errorf("%d cancellations are on their way after 5 s", now)
+		}
+		if dropped := undelivered(t, reg); dropped != n {
+			t.Errorf("%d cancellations are counted as undelivered, want %d", dropped, n)
+		}
+		k.Ping(3)
+	})
 }
 
 // undelivered returns how many messages were dropped because a server did not take

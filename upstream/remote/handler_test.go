@@ -1,7 +1,6 @@
 package remote_test
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,29 +45,6 @@ func TestHandlerIsCalledWithoutASocket(t *testing.T) {
 		if got, id := k.Recv(); got != want || id != "2" {
 			t.Errorf("got %s with request %q", got, id)
 		}
-	}
-}
-
-// A client gets what a handler has flushed before the handler writes more.
-func TestHandlersEventsComeAtOnce(t *testing.T) {
-	first := make(chan struct{})
-	k := upstreamtest.Open(t, inProcess(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if m == nil || m.Method != "tools/call" {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		send := upstreamtest.Stream(w)
-		send("data: "+upstreamtest.Note, 1)
-		<-first
-		send("data: %s", upstreamtest.Result2)
-	})))
-	k.Send(upstreamtest.Call2)
-	if got, _ := k.Recv(); got != fmt.Sprintf(upstreamtest.Note, 1) {
-		t.Errorf("got %s", got)
-	}
-	close(first)
-	if got, _ := k.Recv(); got != upstreamtest.Result2 {
-		t.Errorf("got %s", got)
 	}
 }
 
@@ -120,39 +96,5 @@ func TestPanicOfAHandlerIsAnErrorOfItsRequest(t *testing.T) {
 			}
 			k.Ping(3)
 		})
-	}
-}
-
-func TestHandlerMayUseAResponseController(t *testing.T) {
-	got := make(chan error, 3)
-	k := upstreamtest.Open(t, inProcess(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if m == nil || m.Method != "tools/call" {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		c := http.NewResponseController(w)
-		w.Header().Set("Content-Type", "application/json")
-		got <- c.EnableFullDuplex()
-		got <- c.Flush()
-		w.Header().Set("Content-Type", "text/html") // too late
-		w.WriteHeader(http.StatusTeapot)
-		_, _, err := c.Hijack()
-		got <- err
-		io.WriteString(w, upstreamtest.Result2)
-	})))
-	k.Send(upstreamtest.Call2)
-	if msg, _ := k.Recv(); msg != upstreamtest.Result2 {
-		t.Errorf("got %s", msg)
-	}
-	if a, b, c := <-got, <-got, <-got; a != nil || b != nil || !errors.Is(c, http.ErrNotSupported) {
-		t.Errorf("got %v, %v, %v", a, b, c)
-	}
-}
-
-func TestHandlerThatWritesNothingAnswers200(t *testing.T) {
-	k := upstreamtest.Open(t, inProcess(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {})))
-	k.Send(upstreamtest.Call2)
-	if f := k.Fails(); !strings.Contains(f.Error.Message, "neither JSON nor an event stream") {
-		t.Errorf("got %+v", f)
 	}
 }

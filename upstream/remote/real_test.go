@@ -8,16 +8,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
 
-	mcpgo "github.com/mark3labs/mcp-go/mcp"
-
-	mcpgoserver "github.com/mark3labs/mcp-go/server"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -34,10 +30,9 @@ func text(s string) *mcp.CallToolResult {
 // realServer is a server under test.
 type realServer struct {
 	http.Handler
-	waiting   chan struct{} // gets one when its tool "wait" runs, and is closed when that is cancelled
-	transport string        // empty: it is found out
-	progress  bool          // it sends all progress before the answer
-	asks      bool          // its tool "ask" works
+	waiting  chan struct{} // gets one when its tool "wait" runs, and is closed when that is cancelled
+	progress bool          // it sends all progress before the answer
+	asks     bool          // its tool "ask" works
 }
 
 // goSDK makes a server of go-sdk with a tool for each way a message can go.
@@ -73,40 +68,6 @@ func goSDK(waiting chan struct{}) *mcp.Server {
 	return s
 }
 
-// mcpGo makes the same of mcp-go, as far as it can.
-func mcpGo(waiting chan struct{}) *mcpgoserver.MCPServer {
-	s := mcpgoserver.NewMCPServer("real", "1", mcpgoserver.WithToolCapabilities(true), mcpgoserver.WithElicitation())
-	s.AddTool(mcpgo.NewTool("echo", mcpgo.WithString("text")), func(_ context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
-		return mcpgo.NewToolResultText(r.GetString("text", "")), nil
-	})
-	s.AddTool(mcpgo.NewTool("progress", mcpgo.WithString("text")), func(ctx context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
-		for i := range 3 {
-			err := s.SendNotificationToClient(ctx, "notifications/progress", map[string]any{"progressToken": r.Params.Meta.ProgressToken, "progress": i})
-			if err != nil {
-				return nil, err
-			}
-		}
-		return mcpgo.NewToolResultText(r.GetString("text", "")), nil
-	})
-	s.AddTool(mcpgo.NewTool("ask", mcpgo.WithString("text")), func(ctx context.Context, r mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
-		got, err := s.RequestElicitation(ctx, mcpgo.ElicitationRequest{Params: mcpgo.ElicitationParams{Message: r.GetString("text", ""), RequestedSchema: map[string]any{"type": "object"}}})
-		if err != nil {
-			return nil, err
-		}
-		return mcpgo.NewToolResultText(string(got.Action)), nil
-	})
-	s.AddTool(mcpgo.NewTool("wait"), func(ctx context.Context, _ mcpgo.CallToolRequest) (*mcpgo.CallToolResult, error) {
-		waiting <- struct{}{}
-		select {
-		case <-ctx.Done():
-			close(waiting)
-		case <-time.After(upstreamtest.Patience): // the test has failed
-		}
-		return mcpgo.NewToolResultText("stopped"), nil
-	})
-	return s
-}
-
 // realServers are the servers that Go programs have, by name.
 func realServers() map[string]func() realServer {
 	ofGoSDK := func(kind realServer, opts *mcp.StreamableHTTPOptions) func() realServer {
@@ -115,14 +76,6 @@ func realServers() map[string]func() realServer {
 			kind.waiting = make(chan struct{}, 1)
 			s := goSDK(kind.waiting)
 			kind.Handler = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, opts)
-			return kind
-		}
-	}
-	ofMCPGo := func(kind realServer) func() realServer {
-		return func() realServer {
-			kind := kind
-			kind.waiting = make(chan struct{}, 1)
-			kind.Handler = mcpgoserver.NewStreamableHTTPServer(mcpGo(kind.waiting))
 			return kind
 		}
 	}
@@ -136,16 +89,7 @@ func realServers() map[string]func() realServer {
 		"go-sdk SSE": func() realServer {
 			waiting := make(chan struct{}, 1)
 			s := goSDK(waiting)
-			return realServer{mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil), waiting, "", true, true}
-		},
-		// mcp-go sends progress on whichever stream comes first, some of it behind the
-		// answer, and asks nothing over SSE.
-		"mcp-go, found out":  ofMCPGo(realServer{}),
-		"mcp-go, streamable": ofMCPGo(realServer{transport: remote.TransportStreamable, asks: true}),
-		"mcp-go SSE": func() realServer {
-			waiting := make(chan struct{}, 1)
-			return realServer{Handler: mcpgoserver.NewSSEServer(mcpGo(waiting), mcpgoserver.WithUseFullURLForMessageEndpoint(false),
-				mcpgoserver.WithSSEEndpoint("/mcp")), waiting: waiting}
+			return realServer{mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return s }, nil), waiting, true, true}
 		},
 	}
 }
@@ -204,21 +148,6 @@ func (r *rig) want(from <-chan string, parts ...string) string {
 	}
 }
 
-// answer awaits the answer to a request, and skips others. It has to hold all parts.
-func (r *rig) answer(id string, parts ...string) {
-	r.t.Helper()
-	for {
-		if got := r.want(r.answers); strings.Contains(got, `"id":`+id+`,`) {
-			for _, part := range parts {
-				if !strings.Contains(got, part) {
-					r.t.Fatalf("got %s, want %q in it", got, part)
-				}
-			}
-			return
-		}
-	}
-}
-
 func (r *rig) call(id, tool, text, meta string) {
 	r.t.Helper()
 	r.forward(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":{"text":%q}%s}}`, id, tool, text, meta))
@@ -235,14 +164,12 @@ func TestRealServers(t *testing.T) {
 				real := begin()
 				s := httptest.NewServer(real)
 				t.Cleanup(s.Close)
-				converseWith(t, real, remote.URL{Address: s.URL + "/mcp", Transport: real.transport}.Observed(slog.New(slog.DiscardHandler), nil))
+				converseWith(t, real, remote.URL{Address: s.URL + "/mcp"}.Observed(slog.New(slog.DiscardHandler), nil))
 			})
 			t.Run("in process", func(t *testing.T) {
 				t.Parallel()
 				real := begin()
-				up := remote.HTTPHandler(real).(remote.URL)
-				up.Transport = real.transport
-				converseWith(t, real, up)
+				converseWith(t, real, remote.HTTPHandler(real))
 			})
 		})
 	}
@@ -290,74 +217,5 @@ func converseWith(t *testing.T, real realServer, up jsonrpc.Dialer) {
 	case <-real.waiting:
 	case <-time.After(upstreamtest.Patience):
 		t.Error("the call was not cancelled at the server")
-	}
-}
-
-// Requests of one session must not wait for each other, nor get each other's
-// answers.
-func TestRealServersAtTheSameTime(t *testing.T) {
-	for name, begin := range realServers() {
-		t.Run(name, func(t *testing.T) {
-			real := begin()
-			s := httptest.NewServer(real)
-			t.Cleanup(s.Close)
-			r := assemble(t, remote.URL{Address: s.URL + "/mcp", Transport: real.transport})
-			const n = 64
-			for i := range n {
-				r.call(fmt.Sprint(i), "echo", fmt.Sprintf("text-%d.", i), "")
-			}
-			for range n {
-				m, err := jsonrpc.Parse([]byte(r.want(r.answers, `"result"`)))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if !strings.Contains(string(m.Raw()), fmt.Sprintf(`"text-%s."`, m.ID)) {
-					t.Errorf("crossed: %s", m.Raw())
-				}
-			}
-		})
-	}
-}
-
-// SEP-1699: the server ends the stream of a call and has the client come back.
-func TestRealServerThatEndsAStreamIsAskedAgain(t *testing.T) {
-	s := goSDK(make(chan struct{}, 1))
-	mcp.AddTool(s, &mcp.Tool{Name: "poll"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
-		r.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{RetryAfter: 20 * time.Millisecond})
-		err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})
-		return text(in.Text), nil, err
-	})
-	h := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)})
-	r := assemble(t, remote.HTTPHandler(h))
-	for i := range 5 {
-		r.call(fmt.Sprint(i), "poll", "done", `,"_meta":{"progressToken":"p"}`)
-		r.want(r.answers, `"done"`, fmt.Sprintf(`"id":%d`, i))
-		r.want(r.told, `"notifications/progress"`)
-	}
-}
-
-// A server that starts anew knows no sessions: what is in flight gets an error, and
-// a new session works.
-func TestRealServerThatForgetsASession(t *testing.T) {
-	var h atomic.Pointer[http.Handler]
-	renew := func() {
-		s := goSDK(make(chan struct{}))
-		next := http.Handler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
-		h.Store(&next)
-		t.Cleanup(func() {
-			for session := range s.Sessions() {
-				session.Close()
-			}
-		})
-	}
-	renew()
-	up := remote.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*h.Load()).ServeHTTP(w, r) }))
-	for range 3 {
-		r := assemble(t, up)
-		r.call("1", "echo", "hello", "")
-		r.want(r.answers, `"hello"`)
-		renew()
-		r.call("2", "echo", "hello", "")
-		r.want(r.answers, "forgotten the session")
 	}
 }

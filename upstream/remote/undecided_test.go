@@ -164,21 +164,6 @@ func TestMessagesBeforeTheDecisionWaitForIt(t *testing.T) {
 	}
 }
 
-func TestFirstMessageThatIsNoInitializeIsPosted(t *testing.T) {
-	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if m == nil || m.Method == "server/discover" {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		upstreamtest.AnswerJSON(w, upstreamtest.Result2)
-	})
-	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL})
-	k.Send(upstreamtest.Call2)
-	if got, _ := k.Recv(); got != upstreamtest.Result2 {
-		t.Errorf("got %s", got)
-	}
-}
-
 func TestCloseBeforeTheDecision(t *testing.T) {
 	for name, first := range map[string]string{"nothing sent": "", "initialize under way": upstreamtest.Initialize} {
 		t.Run(name, func(t *testing.T) {

@@ -17,22 +17,16 @@ func TestCheckOfAURL(t *testing.T) {
 		want   string // empty: nothing is wrong
 	}{
 		"good":                {func(*remote.URL) {}, ""},
-		"with transport":      {func(u *remote.URL) { u.Transport = "sse" }, ""},
-		"with a client":       {func(u *remote.URL) { u.Client = &http.Client{} }, ""},
 		"empty":               {func(u *remote.URL) { u.Address = "" }, "must begin with http:// or https://"},
-		"no scheme":           {func(u *remote.URL) { u.Address = "example.com/mcp" }, "must begin with http:// or https://"},
 		"other scheme":        {func(u *remote.URL) { u.Address = "ftp://example.com" }, "must begin with http:// or https://"},
 		"no host":             {func(u *remote.URL) { u.Address = "http:///mcp" }, "names no host"},
 		"no URL":              {func(u *remote.URL) { u.Address = "http://u:hunter2@[/" }, "is no URL"},
-		"bad port":            {func(u *remote.URL) { u.Address = "http://u:hunter2@h:x/" }, "is no URL"},
 		"hash in a password":  {func(u *remote.URL) { u.Address = "http://u:12#hunter2@h/" }, "has a #"},
 		"slash in a password": {func(u *remote.URL) { u.Address = "http://u:hunter2/x@h/" }, "is no URL"},
 		"transport":           {func(u *remote.URL) { u.Transport = "stdio" }, `there is no transport "stdio"`},
 		"timeout":             {func(u *remote.URL) { u.Client = &http.Client{Timeout: 1} }, "has a Timeout"},
 		"header's name":       {func(u *remote.URL) { u.Header = http.Header{"X Key": {"hunter2"}} }, `the header "X Key"`},
-		"no header":           {func(u *remote.URL) { u.Header = http.Header{"": {"hunter2"}} }, "cannot be sent"},
 		"header's value":      {func(u *remote.URL) { u.Header = http.Header{"X": {"hunter2\n"}} }, "cannot be sent"},
-		"header's value2":     {func(u *remote.URL) { u.Header = http.Header{"X": {"a", "hunter2\x00"}} }, "cannot be sent"},
 	} {
 		u := good
 		tt.change(&u)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
-	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -25,10 +24,7 @@ import (
 
 // sdkServer is a server of go-sdk with a tool for each thing that a client may meet.
 func sdkServer() *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, &mcp.ServerOptions{
-		SubscribeHandler:   func(context.Context, *mcp.SubscribeRequest) error { return nil },
-		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
-	})
+	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, nil)
 	type in struct {
 		Text string `json:"text,omitempty"`
 	}
@@ -58,21 +54,11 @@ func sdkServer() *mcp.Server {
 		}
 		return text(fmt.Sprint(in.Text, " ", who.Content["name"], " ", where.Roots[0].URI)), nil
 	})
-	add("slow", func(ctx context.Context, r *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, error) {
-		if err := r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1}); err != nil {
-			return nil, err
-		}
-		<-ctx.Done()
-		return nil, ctx.Err()
-	})
 	add("grow", func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, error) {
 		mcp.AddTool(s, &mcp.Tool{Name: "more"}, func(context.Context, *mcp.CallToolRequest, in) (*mcp.CallToolResult, any, error) {
 			return text(""), nil, nil
 		})
 		return text("done"), nil
-	})
-	add("touch", func(ctx context.Context, _ *mcp.CallToolRequest, _ in) (*mcp.CallToolResult, error) {
-		return text("done"), s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: "test://r"})
 	})
 	s.AddResource(&mcp.Resource{Name: "r", URI: "test://r"}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: "test://r", Text: "x"}}}, nil
@@ -209,7 +195,7 @@ func TestClientOfGoSDK(t *testing.T) {
 			s := sdkClient(t, url, "ada", o)
 			want(t, "server", s.InitializeResult().ServerInfo.Name, "sdk")
 			tools, err := s.ListTools(t.Context(), nil)
-			if err != nil || len(tools.Tools) != 7 {
+			if err != nil || len(tools.Tools) != 5 {
 				t.Fatalf("tools: %v, %v", tools, err)
 			}
 			want(t, "echo", call(t, s, &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "x"}}), "x")
@@ -246,34 +232,6 @@ func code(err error) int64 {
 	return e.Code
 }
 
-// A cancelled call ends at the server.
-func TestCancellationReachesTheServer(t *testing.T) {
-	for name, up := range upstreams {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g, url := serveGateway(t, up(t), gateway.Options{})
-			started := make(chan struct{}, 1)
-			s := sdkClient(t, url, "ada", &mcp.ClientOptions{ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) { started <- struct{}{} }})
-			ctx, cancel := context.WithCancel(t.Context())
-			go func() {
-				<-started
-				cancel()
-			}()
-			p := &mcp.CallToolParams{Name: "slow"}
-			p.SetProgressToken(1)
-			if _, err := s.CallTool(ctx, p); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v", err)
-			}
-			// The request is over once the server has answered it.
-			ctx, cancel = context.WithTimeout(context.Background(), 10*time.Second)
-			defer cancel()
-			if err := g.Shutdown(ctx); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 // Clients at once, on all kinds of session: each gets what is its own.
 func TestNothingCrossesBetweenClients(t *testing.T) {
 	for name, up := range upstreams {
@@ -307,66 +265,5 @@ func TestNothingCrossesBetweenClients(t *testing.T) {
 				wg.Wait()
 			})
 		}
-	}
-}
-
-// as sends each request as a user.
-type as struct{ user string }
-
-func (a as) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set("X-User", a.user)
-	return http.DefaultTransport.RoundTrip(r)
-}
-
-// Each principal has connections of its own, also of the same program; a server in this
-// process sees whose request it is.
-func TestPrincipals(t *testing.T) {
-	for _, passes := range []bool{false, true} {
-		t.Run(fmt.Sprint("passes ", passes), func(t *testing.T) {
-			t.Parallel()
-			server := legacy(sdkServer())
-			mcp.AddTool(server, &mcp.Tool{Name: "whoami"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-				who := "nobody"
-				if p, ok := peer.FromContext(ctx); ok {
-					who = p.Principal
-				}
-				return text(who), nil, nil
-			})
-			opts := gateway.Options{Authenticate: func(r *http.Request) (string, error) { return r.Header.Get("X-User"), nil }}
-			if passes {
-				opts.PassRequest = &gateway.PassRequest{}
-			}
-			g, url := serveGateway(t, gosdk.Server(server), opts)
-			var wg sync.WaitGroup
-			for i := range 3 {
-				user := fmt.Sprintf("user%d", i)
-				c := mcp.NewClient(&mcp.Implementation{Name: "c", Version: "1"}, elicitor(user))
-				c.AddRoots(&mcp.Root{URI: "file:///" + user})
-				s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: as{user}}, DisableStandaloneSSE: true}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { s.Close() })
-				for range 4 {
-					wg.Go(func() {
-						for range 5 {
-							if got, want := call(t, s, &mcp.CallToolParams{Name: "whoami"}), map[bool]string{true: user, false: "nobody"}[passes]; got != want {
-								t.Errorf("%s is %s", user, got)
-							}
-							if got := call(t, s, &mcp.CallToolParams{Name: "ask", Arguments: map[string]any{"text": "x"}}); got != fmt.Sprintf("x %s on x file:///%s", user, user) {
-								t.Errorf("%s got %s", user, got)
-							}
-						}
-					})
-				}
-			}
-			wg.Wait()
-			seen := make(map[string]bool)
-			for _, c := range g.Snapshot() {
-				seen[c.Principal] = true
-			}
-			want(t, "principals with connections that are left", len(seen), map[bool]int{true: 0, false: 3}[passes])
-		})
 	}
 }

@@ -58,20 +58,6 @@ func retry(t *testing.T, r *response, a ask, answers string) ask {
 	return a
 }
 
-func TestInputOfTheClient(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.asks(1)
-		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
-		r := f.do(t, a)
-		want(t, "status", r.status, 200)
-		want(t, "requests", r.member("result", "inputRequests"), `{"elicitation-1":{"method":"elicitation/create","params":{"message":"0"}}}`)
-		r = f.do(t, retry(t, r, a, `{"elicitation-1":{"action":"accept"}}`))
-		want(t, "id", r.member("id"), 10)
-		want(t, "answer", r.member("result", "got"), `"{\"jsonrpc\":\"2.0\",\"id\":\"e0\",\"result\":{\"action\":\"accept\"}}"`)
-		want(t, "connections", len(f.server.connections()), 1)
-	})
-}
-
 func TestSeveralInputsAtOnce(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
 		f.server.asks(3)
@@ -94,13 +80,9 @@ func TestSeveralInputsAtOnce(t *testing.T) {
 func TestForeignStates(t *testing.T) {
 	a := ask{method: "tools/call", params: toolCall, capabilities: askAll, principal: "ada"}
 	for name, change := range map[string]func(next *ask, state string){
-		"forged":     func(n *ask, state string) { n.params = strings.Replace(n.params, state, state[:len(state)-1]+"_", 1) },
-		"longer":     func(n *ask, state string) { n.params = strings.Replace(n.params, state, state+"AA", 1) },
-		"huge":       func(n *ask, state string) { n.params = strings.Replace(n.params, state, strings.Repeat("A", 1<<20), 1) },
-		"line break": func(n *ask, state string) { n.params = strings.Replace(n.params, state, state[:4]+`\n`+state[4:], 1) },
-		"empty":      func(n *ask, state string) { n.params = strings.Replace(n.params, state, "", 1) },
-		"principal":  func(n *ask, state string) { n.principal = "eve" },
-		"method":     func(n *ask, state string) { n.method = "prompts/get" },
+		"forged":    func(n *ask, state string) { n.params = strings.Replace(n.params, state, state[:len(state)-1]+"_", 1) },
+		"principal": func(n *ask, state string) { n.principal = "eve" },
+		"method":    func(n *ask, state string) { n.method = "prompts/get" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, quiet, func(t *testing.T, f *fixture) {

@@ -250,26 +250,6 @@ func TestLogMessages(t *testing.T) {
 	}
 }
 
-// A log message that may be of several requests reaches none of them.
-func TestLogMessageOfAnUnknownRequest(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		var calls []*jsonrpc.Message
-		f.server.serve = func(_ *conn, m *jsonrpc.Message) { calls = append(calls, m) }
-		a := f.begin(t, ask{method: "prompts/list", meta: logging("debug")})
-		synctest.Wait()
-		b := f.begin(t, ask{method: "prompts/list", meta: logging("debug")})
-		synctest.Wait()
-		c := f.server.connections()[0]
-		c.send(nil, fmt.Sprintf(logLine, "error"))
-		for _, m := range calls {
-			c.answer(m, `{}`)
-		}
-		<-a.done
-		<-b.done
-		want(t, "messages", len(a.messages())+len(b.messages()), 2)
-	})
-}
-
 // A server that does not answer the end of one listener's subscriptions holds up no other
 // listener, and keeps the first one's request only for a while.
 func TestSilentServerHoldsUpNoOtherListener(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -195,21 +194,6 @@ func TestPassedRequestsDoNotShareConnections(t *testing.T) {
 			want(t, "tenant", f.server.connections()[1].Client().Context.Value(tenant{}), "b")
 		}
 	}
-}
-
-// A server that takes long to start must not look dead to what is between.
-func TestHeartbeatsWhileTheServerStarts(t *testing.T) {
-	bubble(t, statelessclient.Options{Options: front.Options{HeartbeatInterval: time.Second}}, func(t *testing.T, f *fixture) {
-		f.server.failing = "later"
-		r := f.begin(t, ask{method: "tools/list"})
-		pause(2500 * time.Millisecond)
-		c := f.server.connections()[0]
-		want(t, "heartbeats", strings.Count(r.body.String(), ": heartbeat\n\n"), 2)
-		c.RespondNow("1", []byte(`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m"}}`))
-		<-r.done
-		want(t, "type", r.header.Get("Content-Type"), "text/event-stream")
-		want(t, "answer", string(r.last()), `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"m"}}`)
-	})
 }
 
 // Where the registry limits the connections of an address, no other client makes room.

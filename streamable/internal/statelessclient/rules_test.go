@@ -27,40 +27,30 @@ func TestRefusedRequests(t *testing.T) {
 		"no params":            {ask{method: "tools/list", body: `{"jsonrpc":"2.0","id":7,"method":"tools/list"}`}, 400, "-32602"},
 		"no _meta":             {ask{method: "tools/list", body: `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{}}`}, 400, "-32602"},
 		"_meta no object":      {ask{method: "tools/list", body: `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"_meta":[]}}`}, 400, "-32602"},
-		"params a list":        {ask{method: "tools/list", body: `{"jsonrpc":"2.0","id":7,"method":"tools/list","params":[]}`}, 400, "-32602"},
 		"no version":           {ask{method: "tools/list", body: list(metaCaps)}, 400, "-32602"},
-		"version a number":     {ask{method: "tools/list", body: list(`"io.modelcontextprotocol/protocolVersion":1,` + metaCaps)}, 400, "-32602"},
 		"no capabilities":      {ask{method: "tools/list", body: list(metaVersion)}, 400, "-32602"},
-		"capabilities a list":  {ask{method: "tools/list", body: list(metaVersion + `,"io.modelcontextprotocol/clientCapabilities":[]`)}, 400, "-32602"},
 		"client info a text":   {ask{method: "tools/list", id: "7", info: `"x"`}, 400, "-32602"},
 		"client info too long": {ask{method: "tools/list", id: "7", info: `{"name":"` + strings.Repeat("x", 5000) + `"}`}, 400, "-32602"},
 		"unknown log level":    {ask{method: "tools/list", id: "7", meta: `,"io.modelcontextprotocol/logLevel":"loud"`}, 400, "-32602"},
-		"name a number":        {ask{method: "tools/call", id: "7", params: `{"name":1}`}, 400, "-32602"},
-		"input responses null": {ask{method: "tools/call", id: "7", params: `{"name":"t","inputResponses":null}`}, 400, "-32602"},
 		"an input a number":    {ask{method: "tools/call", id: "7", params: `{"name":"t","inputResponses":{"a":1}}`}, 400, "-32602"},
 		"foreign state":        {ask{method: "tools/call", id: "7", params: `{"name":"t","requestState":"x"}`}, 400, "-32602"},
-		"state a number":       {ask{method: "tools/call", id: "7", params: `{"name":"t","requestState":5}`}, 400, "-32602"},
 		"nothing to listen to": {ask{method: "subscriptions/listen", id: "7", params: `{}`}, 400, "-32602"},
 
 		"no version header":    {ask{method: "tools/list", id: "7", header: map[string]string{"MCP-Protocol-Version": ""}}, 400, "-32020"},
 		"other version header": {ask{method: "tools/list", id: "7", header: map[string]string{"MCP-Protocol-Version": "2025-11-25"}}, 400, "-32020"},
 		"no method header":     {ask{method: "tools/list", id: "7", header: map[string]string{"Mcp-Method": ""}}, 400, "-32020"},
 		"other method header":  {ask{method: "tools/list", id: "7", header: map[string]string{"Mcp-Method": "tools/call"}}, 400, "-32020"},
-		"method in capitals":   {ask{method: "tools/list", id: "7", header: map[string]string{"Mcp-Method": "TOOLS/LIST"}}, 400, "-32020"},
 		"no name header":       {ask{method: "tools/call", id: "7", params: `{"name":"t"}`, header: map[string]string{"Mcp-Name": ""}}, 400, "-32020"},
 		"other name header":    {ask{method: "tools/call", id: "7", params: `{"name":"t"}`, header: map[string]string{"Mcp-Name": "T"}}, 400, "-32020"},
 		"broken name header":   {ask{method: "tools/call", id: "7", params: `{"name":"t"}`, header: map[string]string{"Mcp-Name": "=?base64?dA?="}}, 400, "-32020"},
-		"other uri header":     {ask{method: "resources/read", id: "7", params: `{"uri":"a:b"}`, header: map[string]string{"Mcp-Name": "a:c"}}, 400, "-32020"},
 
 		"later version": {ask{method: "tools/list", body: list(`"io.modelcontextprotocol/protocolVersion":"2099-01-01",` + metaCaps),
 			header: map[string]string{"MCP-Protocol-Version": "2099-01-01"}}, 400, "-32022"},
 
-		"initialize":  {ask{method: "initialize", id: "7"}, 404, "-32601"},
-		"ping":        {ask{method: "ping", id: "7"}, 404, "-32601"},
-		"setLevel":    {ask{method: "logging/setLevel", id: "7"}, 404, "-32601"},
-		"subscribe":   {ask{method: "resources/subscribe", id: "7"}, 404, "-32601"},
-		"unsubscribe": {ask{method: "resources/unsubscribe", id: "7"}, 404, "-32601"},
-		"tasks/get":   {ask{method: "tasks/get", id: "7"}, 404, "-32601"},
+		"initialize": {ask{method: "initialize", id: "7"}, 404, "-32601"},
+		"ping":       {ask{method: "ping", id: "7"}, 404, "-32601"},
+		"subscribe":  {ask{method: "resources/subscribe", id: "7"}, 404, "-32601"},
+		"tasks/get":  {ask{method: "tasks/get", id: "7"}, 404, "-32601"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, quiet)
@@ -111,19 +101,6 @@ func TestHeadersThatAreThereTwice(t *testing.T) {
 	}
 }
 
-// Header values as clients may write them.
-func TestAcceptedHeaders(t *testing.T) {
-	for _, tc := range []struct{ name, header string }{
-		{"t", "t"}, {"t", "  t\t"}, {"t", "=?base64?dA==?="}, {"Grüße", "=?base64?R3LDvMOfZQ==?="}, {"=?base64?dA", "=?base64?dA"}, {"dA==", "dA=="},
-	} {
-		f := newFixture(t, quiet)
-		r := f.do(t, ask{method: "prompts/get", params: `{"name":"` + tc.name + `"}`, header: map[string]string{"Mcp-Name": tc.header}})
-		if r.status != 200 {
-			t.Errorf("%+v: status %d, %s", tc, r.status, r.last())
-		}
-	}
-}
-
 // Arguments that a tool has mirrored must be in headers, and no others.
 func TestMirroredArguments(t *testing.T) {
 	const tools = `{"tools":[{"name":"t","inputSchema":{"properties":{"s":{"type":"string","x-mcp-header":"S"},` +
@@ -136,24 +113,19 @@ func TestMirroredArguments(t *testing.T) {
 		{`{}`, nil, true},
 		{`{"other":1}`, nil, true},
 		{`{"s":"a"}`, map[string]string{"Mcp-Param-S": "a"}, true},
-		{`{"s":"a"}`, map[string]string{"mcp-param-s": "a"}, true},
 		{`{"s":"a"}`, map[string]string{"Mcp-Param-S": "=?base64?YQ==?="}, true},
 		{`{"s":"a"}`, map[string]string{"Mcp-Param-S": "=?base64?YQ?="}, false},
 		{`{"s":"a"}`, map[string]string{"Mcp-Param-S": "b"}, false},
 		{`{"s":"a"}`, nil, false},
 		{`{"s":null}`, nil, true},
-		{`{"s":null}`, map[string]string{"Mcp-Param-S": "null"}, false},
 		{`{}`, map[string]string{"Mcp-Param-S": "a"}, false},
-		{`{"s":{}}`, map[string]string{"Mcp-Param-S": "{}"}, false},
 		{`{"s":"5"}`, map[string]string{"Mcp-Param-S": "5"}, true},
 		{`{"s":"5"}`, map[string]string{"Mcp-Param-S": "5.0"}, false},
 		{`{"o":{"n":5}}`, map[string]string{"Mcp-Param-N": "5"}, true},
 		{`{"o":{"n":5}}`, map[string]string{"Mcp-Param-N": "5.0"}, true},
 		{`{"o":{"n":5}}`, map[string]string{"Mcp-Param-N": `"5"`}, false},
 		{`{"o":{"n":5.5}}`, map[string]string{"Mcp-Param-N": `5.5`}, false},
-		{`{"o":{"n":5}}`, nil, false},
 		{`{"b":true}`, map[string]string{"Mcp-Param-B": "true"}, true},
-		{`{"b":true}`, map[string]string{"Mcp-Param-B": "false"}, false},
 	} {
 		f := newFixture(t, quiet)
 		f.server.serve = func(c *conn, m *jsonrpc.Message) {
@@ -187,22 +159,4 @@ func TestToolsAreLearnedFromTheClientsOwnList(t *testing.T) {
 	c.send(nil, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	f.do(t, ask{method: "tools/call", params: `{"name":"t"}`})
 	want(t, "lists after a change", len(c.received("tools/list")), 2)
-}
-
-func TestToolsOnSeveralPages(t *testing.T) {
-	f := newFixture(t, quiet)
-	f.server.serve = func(c *conn, m *jsonrpc.Message) {
-		cursor, more := jsonrpc.Member(m.Params(), "cursor")
-		switch {
-		case m.Method == "tools/call":
-			c.answer(m, `{}`)
-		case !more:
-			c.answer(m, `{"tools":[{"name":"a"}],"nextCursor":"2"}`)
-		default:
-			want(t, "cursor", string(cursor), `"2"`)
-			c.answer(m, `{"tools":[{"name":"b","inputSchema":{"properties":{"s":{"type":"string","x-mcp-header":"S"}}}}]}`)
-		}
-	}
-	r := f.do(t, ask{method: "tools/call", params: `{"name":"b","arguments":{"s":"x"}}`})
-	want(t, "code", r.member("error", "code"), "-32020")
 }

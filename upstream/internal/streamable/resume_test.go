@@ -2,7 +2,6 @@ package streamable_test
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -171,73 +170,6 @@ func TestStreamThatStaysOpenAfterItsAnswerIsClosed(t *testing.T) {
 		case <-gone:
 		case <-time.After(upstreamtest.Patience):
 			t.Error("the response is still open")
-		}
-	})
-}
-
-// A session must not keep messages that nobody takes without a bound.
-func TestStreamIsNotReadFurtherThanItsMessagesAreTaken(t *testing.T) {
-	const size, many = 1 << 20, 64
-	stalled := make(chan int, 1)
-	s := upstreamtest.Serve(t, gets(func(_ int, w http.ResponseWriter, r *http.Request) {
-		upstreamtest.Stream(w)
-		block := fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\",\"params\":{\"x\":\"%s\"}}\n\n", strings.Repeat("x", size))
-		for n := range many {
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Second))
-			if _, err := io.WriteString(w, block); err != nil {
-				stalled <- n
-				return
-			}
-		}
-		stalled <- many
-	}))
-	upstreamtest.Open(t, upstreamtest.Streamable(s))
-	if n := <-stalled; n > many/2 {
-		t.Errorf("%d MiB were read, nobody has taken one", n)
-	}
-}
-
-// The last id outlives the stream that it came on (WHATWG HTML, section 9.2.4).
-func TestLastEventIDOutlivesItsStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := upstreamtest.ServeHere(gets(func(n int, w http.ResponseWriter, r *http.Request) {
-			send := upstreamtest.Stream(w)
-			if n == 1 {
-				send("id: a\ndata:")
-			}
-			send("data: "+upstreamtest.Note, n)
-			if n == 3 {
-				<-r.Context().Done()
-			}
-		}))
-		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-		for n := range 3 {
-			k.Gets(fmt.Sprintf(upstreamtest.Note, n+1))
-		}
-		for i, v := range s.Find(upstreamtest.Method("GET"))[1:] {
-			if id := v.Header.Get("Last-Event-ID"); id != "a" {
-				t.Errorf("GET %d has Last-Event-ID %q", i+2, id)
-			}
-		}
-	})
-}
-
-// A resumed stream that takes its id away cannot be resumed again: a GET without it
-// would open another stream.
-func TestResumedStreamThatTakesItsIDAwayIsLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := upstreamtest.ServeHere(resumable(func(w http.ResponseWriter) { upstreamtest.Stream(w)("id: a\ndata:") },
-			func(_ int, w http.ResponseWriter, r *http.Request) {
-				upstreamtest.Stream(w)("id:\ndata: "+upstreamtest.Note, 1)
-			}))
-		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-		k.Send(upstreamtest.Call2)
-		k.Recv()
-		if f := k.Fails(); f.Error.Data.Reason != "response_lost" {
-			t.Errorf("got %+v", f)
-		}
-		if n := len(s.Find(upstreamtest.Method("GET"))); n != 2 { // that of the session, and one resumption
-			t.Errorf("%d GETs", n)
 		}
 	})
 }

@@ -3,7 +3,6 @@ package streamable_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -178,109 +177,6 @@ func TestASlowPostHoldsUpTheNextForASecondOnly(t *testing.T) {
 			return strings.Contains(v.Body, "first") || strings.Contains(v.Body, "second")
 		})
 	})
-}
-
-func TestAnswersWithoutAnIDBelongToTheirPost(t *testing.T) {
-	for name, body := range map[string]string{
-		"null":    `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}`,
-		"missing": `{"jsonrpc":"2.0","error":{"code":-32000,"message":"no"}}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { upstreamtest.AnswerJSON(w, body) }))
-			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-			k.Send(upstreamtest.Call2)
-			if f := k.Fails(); string(f.ID) != "2" || f.Error.Code != -32000 {
-				t.Errorf("got %+v", f)
-			}
-		})
-	}
-}
-
-// MCP 2025-03-26 lets a server batch what it sends.
-func TestBatchesAreTakenApart(t *testing.T) {
-	const note = `{"jsonrpc":"2.0","method":"notifications/x"}`
-	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if m == nil {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		upstreamtest.Stream(w)("data: [%s, %s]", note, upstreamtest.Result2)
-	}))
-	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-	k.Send(upstreamtest.Call2)
-	for _, want := range []string{note, upstreamtest.Result2} {
-		if got, id := k.Recv(); got != want || id != "2" {
-			t.Errorf("got %s with %s", got, id)
-		}
-	}
-}
-
-func TestUnusableAnswersAreErrorsOfTheirRequest(t *testing.T) {
-	for _, tt := range []struct {
-		name, kind, body string
-		status           int
-		want             string
-	}{
-		{"accepted", "", "", 202, "it is an empty 202 Accepted"},
-		{"page", "text/html", "<html>", 200, "neither JSON nor an event stream"},
-		{"no JSON", "application/json", "hello", 200, "it is no JSON-RPC message"},
-		{"half", "application/json", `{"jsonrpc":"2.0","id":2,"result":{`, 200, "it is no JSON-RPC message"},
-		{"binary", "application/json", "\x00\xff\xfe", 200, "it is no JSON-RPC message"},
-		{"empty", "application/json", "", 200, "the response ended without it"},
-		{"empty stream", "text/event-stream", ": nothing\n\n", 200, "the response ended without it"},
-		{"bad event", "text/event-stream", "data: hello\n\n", 200, "it is no JSON-RPC message"},
-		{"half an event", "text/event-stream", "data: " + upstreamtest.Result2, 200, "the response ended without it"},
-		{"another's", "application/json", `{"jsonrpc":"2.0","id":77,"result":{}}`, 200, "the response ended without it"},
-		{"too long", "application/json", `{"x":"` + strings.Repeat("x", 2000) + `"}`, 200, "it is over the limit of 2000 bytes"},
-		{"too long an event", "text/event-stream", "data: " + strings.Repeat("x", 2001) + "\n\n", 200, "it is over the limit of 2000 bytes"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-				switch {
-				case m == nil:
-					w.WriteHeader(http.StatusMethodNotAllowed)
-				case m.ID == "3":
-					upstreamtest.AnswerJSON(w, `{"jsonrpc":"2.0","id":3,"result":{}}`)
-				default:
-					w.Header().Set("Content-Type", tt.kind)
-					w.WriteHeader(tt.status)
-					io.WriteString(w, tt.body)
-				}
-			}))
-			up := upstreamtest.Streamable(s)
-			up.MaxMessageBytes = 2000
-			k := upstreamtest.Open(t, up)
-			k.Send(upstreamtest.Call2)
-			for {
-				msg, _ := k.Recv()
-				if strings.Contains(msg, `"id":77`) {
-					continue // dropped by who knows what is in flight
-				}
-				if !strings.Contains(msg, `"id":2,`) || !strings.Contains(msg, tt.want) || !strings.Contains(msg, `"retryable":false`) {
-					t.Errorf("got %s, want %q", msg, tt.want)
-				}
-				break
-			}
-			k.Send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
-			if got, _ := k.Recv(); !strings.Contains(got, `"id":3,"result"`) {
-				t.Errorf("afterwards got %s", got)
-			}
-		})
-	}
-}
-
-func TestSendAfterTheEndSaysWhy(t *testing.T) {
-	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { w.WriteHeader(http.StatusNotFound) }))
-	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-	k.Send(upstreamtest.Call2)
-	err := k.Ended()
-	if got := k.Conn.Send([]byte(upstreamtest.Call2)); got == nil || got.Error() != err.Error() {
-		t.Errorf("Send gives %v, Recv %v", got, err)
-	}
-	_ = k.Conn.Close()
-	if got := k.Conn.Send([]byte(upstreamtest.Initialized)); got == nil {
-		t.Error("Send works after Close")
-	}
 }
 
 func TestCloseEndsEverything(t *testing.T) {
