@@ -71,28 +71,6 @@ type panics struct{}
 
 func (panics) MarshalJSON() ([]byte, error) { panic("boom") }
 
-func TestHandleRunsRequestsConcurrently(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
-			m, _ := jsonrpc.Parse(msg)
-			if m.ID == "1" {
-				<-release
-			}
-			return jsonrpc.NewResult(m.ID, json.RawMessage(`{}`))
-		}))
-		upstreamtest.Send(t, conn, upstreamtest.Ping)
-		upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-		if got, want := upstreamtest.Recv(t, conn), `{"jsonrpc":"2.0","id":2,"result":{}}`; got != want {
-			t.Errorf("got %s, want %s while request 1 is handled", got, want)
-		}
-		close(release)
-		if got, want := upstreamtest.Recv(t, conn), `{"jsonrpc":"2.0","id":1,"result":{}}`; got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	})
-}
-
 func TestHandleKeepsTheOrderOfNotifications(t *testing.T) {
 	var got []string
 	conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
@@ -141,20 +119,6 @@ func TestHandleCancelsOnlyTheNamedRequest(t *testing.T) {
 			t.Errorf("function saw %v, want the four notifications as well", seen)
 		}
 	})
-}
-
-func TestHandleCancelledWithoutAnswerSaysSo(t *testing.T) {
-	conn := upstreamtest.Dial(t, upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
-		if m, _ := jsonrpc.Parse(msg); m.Kind == jsonrpc.Request {
-			<-ctx.Done()
-		}
-		return nil
-	}))
-	upstreamtest.Send(t, conn, upstreamtest.Ping)
-	upstreamtest.Send(t, conn, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	if got := upstreamtest.Recv(t, conn); !strings.Contains(got, "handler returned no response: context canceled") {
-		t.Errorf("got %s", got)
-	}
 }
 
 func TestHandleCloseEndsAll(t *testing.T) {
@@ -216,17 +180,6 @@ func TestHandleIsBounded(t *testing.T) {
 			t.Errorf("got %s, want %s", got, upstreamtest.Ping)
 		}
 	})
-}
-
-func TestHandleRefusesWhatIsNoMessage(t *testing.T) {
-	conn := upstreamtest.Dial(t, upstream.Handle(func(context.Context, json.RawMessage) any {
-		t.Error("function called")
-		return nil
-	}))
-	var e *jsonrpc.Error
-	if err := conn.Send([]byte(`{"jsonrpc":`)); !errors.As(err, &e) {
-		t.Errorf("Send: got %v, want a jsonrpc.Error", err)
-	}
 }
 
 func TestDialWithEndedContext(t *testing.T) {

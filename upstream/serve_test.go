@@ -17,24 +17,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
 
-// echoLines is a server that sends each line back.
-func echoLines(_ context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	_, err := io.Copy(out, in)
-	return err
-}
-
-func TestServeRoundTrip(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		conn := upstreamtest.Dial(t, upstream.Serve(echoLines))
-		for _, msg := range []string{upstreamtest.Ping, `{"long":"` + strings.Repeat("x", 100_000) + `"}`, `{}`} {
-			upstreamtest.Send(t, conn, msg)
-			if got := upstreamtest.Recv(t, conn); got != msg {
-				t.Errorf("got %.80s, want %.80s", got, msg)
-			}
-		}
-	})
-}
-
 func TestServeWritesALineThatIsTooLong(t *testing.T) {
 	conn := upstreamtest.Dial(t, upstream.Serve(func(_ context.Context, _ io.ReadCloser, out io.WriteCloser) error {
 		_, err := io.WriteString(out, strings.Repeat("x", upstream.DefaultMaxLineBytes+1))

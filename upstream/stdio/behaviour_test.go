@@ -37,28 +37,26 @@ func behave(name string) int {
 
 func behaviours() map[string]func() int {
 	return map[string]func() int{
-		"echo":          echoStdin,
-		"ignore-eof":    func() int { fmt.Println(helloLine); return block() },
-		"ignore-term":   func() int { signal.Ignore(syscall.SIGTERM); fmt.Println(helloLine); return block() },
-		"garbage":       garbage,
-		"output":        func() int { fmt.Print(os.Getenv("OUTPUT")); return 0 },
-		"flood":         flood,
-		"never-read":    block,
-		"exit-7":        func() int { fmt.Fprintln(os.Stderr, "cannot find module"); return 7 },
-		"exit-0":        func() int { fmt.Fprintln(os.Stderr, "usage: server [flags]"); return 0 },
-		"late-exit":     func() int { fmt.Println(helloLine); readLine(); return 3 },
-		"kill-self":     func() int { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); return block() },
-		"close-stdout":  func() int { fmt.Println(helloLine); os.Stdout.Close(); return block() },
-		"close-stdin":   func() int { os.Stdin.Close(); fmt.Println(helloLine); return block() },
-		"talk-at-eof":   talkAtEOF,
-		"grandchild":    func() int { return fork("ignore-term", false) },
-		"daemon":        func() int { return fork("hold", true) },
-		"hold":          func() int { _, _ = os.ReadFile(os.Getenv(fifoEnv)); return 0 },
-		"environment":   func() int { d, _ := os.Getwd(); fmt.Printf("[%q,%q]\n", d, os.Getenv("A")); return 0 },
-		"parent":        parent,
-		"mark":          markAndBlock,
-		"arguments":     func() int { fmt.Printf("[%q]\n", strings.Join(os.Args[1:], ",")); return 0 },
-		"banner-starve": bannerStarve,
+		"echo":         echoStdin,
+		"ignore-eof":   func() int { fmt.Println(helloLine); return block() },
+		"ignore-term":  func() int { signal.Ignore(syscall.SIGTERM); fmt.Println(helloLine); return block() },
+		"garbage":      garbage,
+		"output":       func() int { fmt.Print(os.Getenv("OUTPUT")); return 0 },
+		"flood":        flood,
+		"never-read":   block,
+		"exit-7":       func() int { fmt.Fprintln(os.Stderr, "cannot find module"); return 7 },
+		"exit-0":       func() int { fmt.Fprintln(os.Stderr, "usage: server [flags]"); return 0 },
+		"kill-self":    func() int { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); return block() },
+		"close-stdout": func() int { fmt.Println(helloLine); os.Stdout.Close(); return block() },
+		"close-stdin":  func() int { os.Stdin.Close(); fmt.Println(helloLine); return block() },
+		"talk-at-eof":  talkAtEOF,
+		"grandchild":   func() int { return fork("ignore-term", false) },
+		"daemon":       func() int { return fork("hold", true) },
+		"hold":         func() int { _, _ = os.ReadFile(os.Getenv(fifoEnv)); return 0 },
+		"environment":  func() int { d, _ := os.Getwd(); fmt.Printf("[%q,%q]\n", d, os.Getenv("A")); return 0 },
+		"parent":       parent,
+		"mark":         markAndBlock,
+		"arguments":    func() int { fmt.Printf("[%q]\n", strings.Join(os.Args[1:], ",")); return 0 },
 	}
 }
 
@@ -97,11 +95,6 @@ func flood() int {
 func talkAtEOF() int {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	fmt.Print(strings.Repeat(helloLine+"\n", 10_000))
-	return 0
-}
-
-func bannerStarve() int {
-	fmt.Print(strings.Repeat("banner\n", 1000), helloLine, "\n")
 	return 0
 }
 

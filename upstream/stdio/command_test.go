@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -90,19 +89,6 @@ func TestCommandRoundTrip(t *testing.T) {
 	}
 }
 
-func TestCommandWithAProgramOfTheSystem(t *testing.T) {
-	conn := upstreamtest.Dial(t, stdio.Command{Path: "cat", Args: []string{"-"}})
-	for range 3 {
-		upstreamtest.Send(t, conn, upstreamtest.Ping)
-		if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
-			t.Errorf("got %s", got)
-		}
-	}
-	if err := conn.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
-}
-
 func TestCommandEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	c := command(t, "environment", "A=b c")
@@ -165,36 +151,6 @@ func TestCommandWritesALineThatIsTooLong(t *testing.T) {
 	}
 }
 
-func TestCommandOutput(t *testing.T) {
-	tests := []struct {
-		name, output string
-		max          int
-		want         []string
-	}{
-		{"longest line", `{"a":"` + strings.Repeat("x", 92) + "\"}\n{}\n", 100, []string{`{"a":"` + strings.Repeat("x", 92) + `"}`, `{}`}},
-		{"no newline at the end", "{}\n{\"a\":1}", 0, []string{`{}`, `{"a":1}`}},
-		{"dies in the middle of a line", "{}\n{\"a\":", 0, []string{`{}`}},
-		{"starts like JSON", "{}\n{banner}\n", 0, []string{`{}`, `{banner}`}}, // for the reader to refuse
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			c := command(t, "output", "OUTPUT="+test.output)
-			c.MaxLineBytes = test.max
-			conn := upstreamtest.Dial(t, c)
-			got, err := recvAll(t, conn)
-			if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-			if !errors.Is(err, io.EOF) || err.Error() != "exit status 0" {
-				t.Errorf("at the end: got %v, want exit status 0", err)
-			}
-			if err := conn.Send([]byte(upstreamtest.Ping)); !errors.Is(err, io.EOF) {
-				t.Errorf("Send after the end: got %v, want io.EOF", err)
-			}
-		})
-	}
-}
-
 func TestCommandToleratesGarbage(t *testing.T) {
 	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
 		var logs journal
@@ -210,31 +166,6 @@ func TestCommandToleratesGarbage(t *testing.T) {
 		if has := strings.Contains(logs.String(), "Server listening"); has != (level == slog.LevelDebug) {
 			t.Errorf("at level %s the content is logged: %t", level, has)
 		}
-	}
-}
-
-func TestCommandLogsGarbageAtABoundedRate(t *testing.T) {
-	var logs journal
-	c := command(t, "banner-starve")
-	c.Logger = logs.logger(slog.LevelInfo)
-	if got, err := recvAll(t, upstreamtest.Dial(t, c)); len(got) != 1 || !errors.Is(err, io.EOF) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if n := strings.Count(logs.String(), "level=WARN"); n < 1 || n > 20 {
-		t.Errorf("%d warnings for 1000 lines, want a few", n)
-	}
-	all := 0
-	for line := range strings.Lines(logs.String()) {
-		if strings.Contains(line, `msg="server writes lines that are not json`) {
-			all++
-		}
-		if _, left, ok := strings.Cut(strings.TrimSpace(line), "suppressed="); ok {
-			n, _ := strconv.Atoi(left)
-			all += n
-		}
-	}
-	if all != 1000 {
-		t.Errorf("the log tells of %d lines, want 1000:\n%s", all, &logs)
 	}
 }
 
@@ -261,6 +192,9 @@ func TestCommandEnds(t *testing.T) {
 			if got := count(); got[test.counted] != 1 || got["starts ok"] != 1 {
 				t.Errorf("counted %v, want one %s", got, test.counted)
 			}
+			if err := conn.Send([]byte(upstreamtest.Ping)); err == nil || !strings.HasPrefix(test.want, err.Error()) {
+				t.Errorf("Send: got %v, want the start of %s", err, test.want)
+			}
 			if _, again := conn.Recv(); again == nil || again.Error() != err.Error() {
 				t.Errorf("second Recv: got %v, want %v", again, err)
 			}
@@ -271,26 +205,6 @@ func TestCommandEnds(t *testing.T) {
 				t.Errorf("Recv after Close: got %v, want ErrClosed", err)
 			}
 		})
-	}
-}
-
-// TestCommandThatIsNoServer runs what echo does: it prints, and exits at once.
-func TestCommandThatIsNoServer(t *testing.T) {
-	_, err := upstreamtest.Dial(t, command(t, "output", "OUTPUT=hello\n")).Recv()
-	if want := "exit status 0, wrote no JSON-RPC to stdout"; !errors.Is(err, io.EOF) || err.Error() != want {
-		t.Errorf("Recv: got %v, want %s", err, want)
-	}
-}
-
-func TestCommandDeathFailsSend(t *testing.T) {
-	conn := upstreamtest.Dial(t, command(t, "late-exit"))
-	upstreamtest.Recv(t, conn)
-	upstreamtest.Send(t, conn, upstreamtest.Ping)
-	if _, err := conn.Recv(); err == nil || err.Error() != "exit status 3" {
-		t.Errorf("Recv: got %v, want exit status 3", err)
-	}
-	if err := conn.Send([]byte(upstreamtest.Ping)); err == nil || err.Error() != "exit status 3" {
-		t.Errorf("Send: got %v, want exit status 3", err)
 	}
 }
 
@@ -345,10 +259,6 @@ func TestObservedKeepsWhatIsThere(t *testing.T) {
 
 func TestCommandCannotStart(t *testing.T) {
 	dir := t.TempDir()
-	plain := filepath.Join(dir, "plain")
-	if err := os.WriteFile(plain, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	script := filepath.Join(dir, "script")
 	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -360,11 +270,8 @@ func TestCommandCannotStart(t *testing.T) {
 		want []string
 	}{
 		{"not in PATH", stdio.Command{Path: "no-such-server-xyz"}, []string{`start "no-such-server-xyz"`, "install it"}},
-		{"no such file", stdio.Command{Path: filepath.Join(dir, "none")}, []string{"none", "no such file"}},
 		{"no interpreter", stdio.Command{Path: script}, []string{"interpreter"}},
-		{"not executable", stdio.Command{Path: plain}, []string{"chmod +x"}},
 		{"no such folder", stdio.Command{Path: self, Dir: filepath.Join(dir, "none")}, []string{"working directory"}},
-		{"empty", stdio.Command{}, []string{"no program is given"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

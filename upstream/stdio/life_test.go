@@ -132,41 +132,31 @@ func TestCommandCloseDeliversWhatIsQueued(t *testing.T) {
 }
 
 func TestCommandKillsGrandchildren(t *testing.T) {
-	t.Run("after an exit", func(t *testing.T) {
-		path, env := fifo(t)
-		_, end := watch(t, path)
-		conn := upstreamtest.Dial(t, command(t, "grandchild", env))
-		upstreamtest.Recv(t, conn) // from the grandchild
-		upstreamtest.Send(t, conn, upstreamtest.Ping)
-		if _, err := conn.Recv(); !errors.Is(err, io.EOF) {
-			t.Errorf("Recv: got %v, want io.EOF", err)
-		}
-		await(t, end, "the grandchild")
-	})
-	t.Run("at Close", func(t *testing.T) {
-		path, env := fifo(t)
-		_, end := watch(t, path)
-		conn := upstreamtest.Dial(t, command(t, "grandchild", env))
-		upstreamtest.Recv(t, conn)
-		if err := conn.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
-		await(t, end, "the grandchild")
-	})
-	t.Run("at Abort", func(t *testing.T) {
-		path, env := fifo(t)
-		_, end := watch(t, path)
-		c := command(t, "grandchild", env)
-		c.Abort() // of what nobody knows: nothing
-		up := c.Observed(nil, nil).(stdio.Command)
-		conn := upstreamtest.Dial(t, up)
-		upstreamtest.Recv(t, conn)
-		up.Abort()
-		if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), "killed by signal") {
-			t.Errorf("Recv: got %v, want that it was killed", err)
-		}
-		await(t, end, "the grandchild")
-	})
+	for name, tt := range map[string]struct {
+		end  func(stdio.Command, jsonrpc.Conn) error
+		want string // why the session ends
+	}{
+		"after an exit": {func(_ stdio.Command, c jsonrpc.Conn) error { return c.Send([]byte(upstreamtest.Ping)) }, "exit status 0"},
+		"at Close":      {func(_ stdio.Command, c jsonrpc.Conn) error { return c.Close() }, jsonrpc.ErrClosed.Error()},
+		"at Abort":      {func(c stdio.Command, _ jsonrpc.Conn) error { c.Abort(); return nil }, "killed by signal"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path, env := fifo(t)
+			_, gone := watch(t, path)
+			c := command(t, "grandchild", env)
+			c.Abort() // of what nobody knows: nothing
+			up := c.Observed(nil, nil).(stdio.Command)
+			conn := upstreamtest.Dial(t, up)
+			upstreamtest.Recv(t, conn) // from the grandchild
+			if err := tt.end(up, conn); err != nil {
+				t.Error(err)
+			}
+			if _, err := conn.Recv(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Recv: got %v, want %s", err, tt.want)
+			}
+			await(t, gone, "the grandchild")
+		})
+	}
 }
 
 // A process that left the group cannot be killed, but it must not keep us.

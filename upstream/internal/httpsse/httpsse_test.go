@@ -57,25 +57,7 @@ func overSSE(s *sseServer) remote.URL {
 	return remote.URL{Address: s.URL + "/sse", Transport: remote.TransportSSE}
 }
 
-func TestSSEMessagesGoBothWaysUnchanged(t *testing.T) {
-	s := serveSSE(t, nil)
-	up := overSSE(s)
-	up.Header = http.Header{"X-Key": {"k"}}
-	k := upstreamtest.DialTalk(t, up)
-	k.Send(upstreamtest.Call2)
-	s.Wait(t, 1, upstreamtest.Posted(upstreamtest.Call2))
-	s.out <- "event: message\ndata: " + upstreamtest.Result2
-	if got, id := k.Recv(); got != upstreamtest.Result2 || id != "" {
-		t.Errorf("got %s with request %q", got, id)
-	}
-	for _, v := range s.Seen() {
-		if v.Header.Get("X-Key") != "k" || v.Header.Get("Mcp-Session-Id") != "" {
-			t.Errorf("%s has %v", v.Method, v.Header)
-		}
-	}
-}
-
-// TestSSEStreamIsReadAsServersWriteIt 1.2, 1.4, 5.1: what servers really send.
+// What servers really send.
 func TestSSEStreamIsReadAsServersWriteIt(t *testing.T) {
 	s := serveSSE(t, nil)
 	k := upstreamtest.DialTalk(t, overSSE(s))
@@ -93,6 +75,10 @@ func TestSSEStreamIsReadAsServersWriteIt(t *testing.T) {
 	}
 	k.Send(upstreamtest.Call2)
 	s.Wait(t, 1, upstreamtest.Posted(upstreamtest.Call2)) // where it went before the second endpoint
+	s.out <- "event: message\ndata: " + upstreamtest.Result2
+	if got, id := k.Recv(); got != upstreamtest.Result2 || id != "" {
+		t.Errorf("got %s with request %q", got, id)
+	}
 }
 
 func TestSSEEndOfTheStreamIsTheEndOfTheSession(t *testing.T) {
@@ -113,8 +99,6 @@ func TestSSEFailedPostIsTheAnswer(t *testing.T) {
 	for code, want := range map[int]string{
 		400: "the server refused the request (400 Bad Request): no",
 		401: "the server refused access (401 Unauthorized)",
-		413: "the server refused the request (413 Request Entity Too Large): no",
-		429: "the server takes no more requests now (429 Too Many Requests)",
 		500: "the server answered 500 Internal Server Error",
 	} {
 		s := serveSSE(t, func(w http.ResponseWriter, m *jsonrpc.Message) {
@@ -173,7 +157,7 @@ func TestSSEMessageOverTheLimitEndsTheSession(t *testing.T) {
 	}
 }
 
-// TypeScript's rule (facts 1.3): credentials go to no other origin.
+// Credentials go to no other origin.
 func TestSSEEndpointOfAnotherOriginIsRefused(t *testing.T) {
 	other := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {})
 	for name, endpoint := range map[string]string{
@@ -231,18 +215,12 @@ func TestSSEDialSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		"not found": {http.NotFound, "the answer is no event stream, but 404 Not Found"},
-		"JSON":      {func(w http.ResponseWriter, r *http.Request) { upstreamtest.AnswerJSON(w, "{}") }, "the answer is no event stream, but 200 OK"},
 		"ended":     {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)("event: hello\ndata: x") }, "the stream ended without an endpoint event"},
 		"no access": {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(401) }, "the server refused access (401 Unauthorized): configure the credentials"},
 		"no URL": {func(w http.ResponseWriter, r *http.Request) {
 			upstreamtest.Stream(w)("event: endpoint\ndata: http://[")
 		}, "the endpoint event holds no URL"},
-		"no answer": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
-		"no event":  {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)(": hello"); <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
-		"cut": {func(w http.ResponseWriter, r *http.Request) {
-			upstreamtest.Stream(w)(": hello")
-			panic(http.ErrAbortHandler)
-		}, "no endpoint event came"},
+		"no event": {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)(": hello"); <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
 		}, "but 302 Found"},
