@@ -154,8 +154,7 @@ func TestLateStartIsCountedWhenItIsLate(t *testing.T) {
 // before.
 func TestRequestIsToldOfTheStartThatRuns(t *testing.T) {
 	u := &server{dial: failing(1), handle: silence}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(30 * time.Second)
 		p.post(request("1", "tools/list"))
 		time.Sleep(5 * time.Second)

@@ -59,8 +59,7 @@ func TestClientsOwnInitializeGoesToTheServer(t *testing.T) {
 // A request that needs the server does not wait for the delay.
 func TestRequestEndsTheHold(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, withHold, func(t *testing.T, p *peer) {
 		began := time.Now()
 		p.post(request("1", "tools/list"))
 		p.want(answered("1", 1, "tools/list"))
@@ -74,8 +73,7 @@ func TestRequestEndsTheHold(t *testing.T) {
 // begins with them may still send its own initialize.
 func TestPingAndDiscoverDoNotEndTheHold(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, withHold, func(t *testing.T, p *peer) {
 		p.post(request("1", "server/discover"), request("2", "ping"))
 		p.want("1 error -32601", "2 {}")
 		time.Sleep(50 * time.Millisecond)
@@ -115,8 +113,7 @@ func TestHeldStartsAreNotCounted(t *testing.T) {
 // A server that ends while its initialize is held back is started again.
 func TestServerDiesDuringTheHold(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, withHold, func(t *testing.T, p *peer) {
 		synctest.Wait()
 		u.session(t, 1).die()
 		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
@@ -214,8 +211,7 @@ func TestInternalErrorIsNoRefusal(t *testing.T) {
 		}
 		return false
 	}}
-	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, withHold, func(t *testing.T, p *peer) {
 		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
 		p.want()
 		time.Sleep(2 * time.Second)
@@ -236,8 +232,7 @@ func TestRefusedClientCostsOneFreshSession(t *testing.T) {
 		}
 		return false
 	}}
-	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, withHold, func(t *testing.T, p *peer) {
 		p.post(initialize("0", "2025-11-25", `{"bad":{}}`))
 		p.want("0 error -32602")
 		time.Sleep(3 * time.Second)

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,8 +19,7 @@ func asVersion(id, version string) string {
 
 func TestInitializeIsAnsweredFromTheStoredResult(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.wantState(connstate.Ready)
 		p.post(initialize(`"i"`, "2024-11-05", emptyDeclared), initialized)
 		p.want(asVersion(`"i"`, "2024-11-05"))
@@ -31,8 +31,7 @@ func TestInitializeIsAnsweredFromTheStoredResult(t *testing.T) {
 
 func TestInitializeAfterOtherRequests(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.post(request("1", "tools/list"))
 		p.want(answered("1", 1, "tools/list"))
 		p.post(initialize("2", "2025-03-26", `{"roots":{}}`)) // the session is used: it stays
@@ -72,8 +71,7 @@ func TestMoreCapabilitiesOpenAFreshSession(t *testing.T) {
 
 func TestMoreCapabilitiesDuringTheHandshake(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 }} // the first session says nothing
-	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, p *peer) {
 		synctest.Wait()
 		p.post(initialize("0", "2025-06-18", `{"sampling":{}}`))
 		p.want(asVersion("0", "2025-06-18"))
@@ -113,32 +111,12 @@ func TestServerRequestsRightAfterTheHandshake(t *testing.T) {
 	})
 }
 
-// The gateway refuses server requests before the client's own initialize: no client
-// has declared that it serves them.
-func TestServerRequestsWithoutCapability(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		s := u.session(t, 1)
-		s.say(request("1", "roots/list"))
-		s.say(request("2", "elicitation/create"))
-		s.say(request("3", "vendor/ask")) // no rule speaks of it
-		s.say(request("4", "ping"))
-		p.want("request vendor/ask")
-		s.wantSent(t, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"the client does not serve roots/list"}}`,
-			`{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"the client does not serve elicitation/create"}}`,
-			`{"jsonrpc":"2.0","id":4,"result":{}}`)
-	})
-}
-
 func TestCancelled(t *testing.T) {
 	cancel := func(id string) string {
 		return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
 	}
 	u := &server{dial: slow(time.Second)}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.post(request("1", "tools/list"), request("2", "hang"), cancel("1"), cancel("3"), initialize("0", "2025-11-25", emptyDeclared), cancel("0"))
 		p.want("1 cancelled retryable=true")
 		time.Sleep(time.Second)
@@ -153,8 +131,7 @@ func TestCancelled(t *testing.T) {
 
 func TestPlainTransport(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{NoAutoInitialize: true}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{NoAutoInitialize: true}, func(t *testing.T, p *peer) {
 		p.wantState(connstate.Ready)
 		p.post(initialize("0", "2024-11-05", `{"roots":{}}`), initialized, request("1", "tools/list"))
 		p.want("0 "+serverResult, answered("1", 1, "tools/list"))
@@ -199,10 +176,124 @@ func TestEarlyMessagesOfTheServerAreBounded(t *testing.T) {
 		}
 		return false
 	}}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.want("notifications/message")
 		p.post(request("1", "tools/list"))
 		p.want(answered("1", 1, "tools/list"))
+	})
+}
+
+func TestRepeatedInitializeWaitsForTheStartUnderWay(t *testing.T) {
+	u := &server{dial: func(ctx context.Context, n int) error {
+		switch n {
+		case 1:
+			return nil
+		case 2:
+			return errNoServer
+		}
+		return slow(3*time.Second)(ctx, n)
+	}}
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		p.wantState(connstate.Ready)
+		p.post(initialize("1", "2025-06-18", `{"roots":{}}`))
+		p.want()
+		time.Sleep(2 * time.Second) // a first pause is under 1 s: the next start is under way
+		p.wantState(connstate.Initializing)
+		p.post(initialize("2", "2025-06-18", `{"roots":{}}`))
+		time.Sleep(3 * time.Second)
+		p.want("1 {*", "2 {*")
+		if u.starts() != 3 {
+			t.Errorf("%d starts, want 3", u.starts())
+		}
+	})
+}
+
+// A session that replaces a lost one declares the client's capabilities, also after a
+// failed start.
+func TestOwnCapabilitiesOutliveALoss(t *testing.T) {
+	u := &server{dial: func(ctx context.Context, n int) error {
+		if n == 3 {
+			return errNoServer
+		}
+		return slow(time.Duration(n/4)*time.Second)(ctx, n)
+	}}
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		p.wantState(connstate.Ready)
+		p.post(initialize("1", "2025-06-18", `{"roots":{}}`), request("2", "tools/list"))
+		p.want("1 *", "2 *")
+		u.session(t, 2).die()
+		p.wantState(connstate.Failed)
+		p.post(initialize("3", "2025-06-18", `{"roots":{}}`))
+		time.Sleep(5 * time.Second)
+		p.want("3 *")
+		if got := string(u.session(t, 3).message(t, "initialize").Params()); !strings.Contains(got, "roots") {
+			t.Errorf("the session was initialized with %s, want roots in it", got)
+		}
+	})
+}
+
+// A client gets only server requests whose capability it declared.
+func TestServersAskOnlyForWhatTheClientDeclares(t *testing.T) {
+	const (
+		form     = `"elicitation/create","params":{"message":"m","requestedSchema":{}}`
+		url      = `"elicitation/create","params":{"mode":"url","message":"m","url":"https://a.example"}`
+		sampling = `"sampling/createMessage","params":{"messages":[]}`
+		tools    = `"sampling/createMessage","params":{"messages":[],"tools":[]}`
+		roots    = `"roots/list"`
+	)
+	tests := []struct {
+		declared, request string
+		want              bool
+	}{
+		{"", form, false}, // no initialize yet
+		{`{}`, form, false},
+		{`{}`, roots, false},
+		{`{}`, sampling, false},
+		{`{"roots":null}`, roots, false},
+		{`{"roots":{}}`, roots, true},
+		{`{"sampling":{}}`, sampling, true},
+		{`{"sampling":{}}`, tools, false},
+		{`{"sampling":{"tools":{}}}`, tools, true},
+		{`{"elicitation":{}}`, form, true},
+		{`{"elicitation":{}}`, url, false},
+		{`{"elicitation":{"url":{}}}`, url, true},
+		{`{"elicitation":{"url":{}}}`, form, false},
+		{`{"elicitation":{"url":{},"form":{}}}`, form, true},
+		{`{}`, `"x/unknown"`, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.declared+" "+tt.request, func(t *testing.T) {
+			u := &server{}
+			withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+				p.wantState(connstate.Ready)
+				if tt.declared != "" {
+					p.post(initialize("0", "2025-11-25", tt.declared), initialized)
+					p.want("0 *")
+				}
+				s := u.session(t, u.starts())
+				s.say(`{"jsonrpc":"2.0","id":"s","method":` + tt.request + `}`)
+				synctest.Wait()
+				if got := len(p.got) == 1; got != tt.want {
+					t.Errorf("passed on = %t, want %t", got, tt.want)
+				}
+				if !tt.want && !strings.Contains(s.last(), `"id":"s","error":{"code":-32601`) {
+					t.Errorf("the server got %s, want error -32601", s.last())
+				}
+			})
+		})
+	}
+}
+
+// The gateway sends no list_changed for a list if the server did not declare it.
+func TestListChangedOfSharedSessions(t *testing.T) {
+	u := &server{capabilities: `{"tools":{"listChanged":true},"prompts":{}}`}
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
+		p, q := connect(t, g, plain), connect(t, g, plain)
+		synctest.Wait()
+		for _, kind := range []string{"tools", "prompts", "resources"} {
+			u.session(t, 1).say(`{"jsonrpc":"2.0","method":"notifications/` + kind + `/list_changed"}`)
+		}
+		p.want("notifications/tools/list_changed")
+		q.want("notifications/tools/list_changed")
 	})
 }

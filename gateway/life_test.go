@@ -180,15 +180,6 @@ func TestReady(t *testing.T) {
 			u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
 		})
 	})
-	t.Run("the last start counts", func(t *testing.T) {
-		u := &server{}
-		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-			connect(t, g, plain).wantState(connstate.Ready)
-			if err := g.Ready(t.Context()); err != nil || u.starts() != 1 {
-				t.Errorf("Ready = %v after %d starts, want nil after the client's", err, u.starts())
-			}
-		})
-	})
 	t.Run("after a failure it is looked at again", func(t *testing.T) {
 		u := &server{dial: failing(2)}
 		inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
@@ -204,23 +195,6 @@ func TestReady(t *testing.T) {
 			time.Sleep(2 * time.Second)
 			if err := g.Ready(t.Context()); err != nil {
 				t.Errorf("Ready = %v, want nil: the server is back", err)
-			}
-		})
-	})
-	t.Run("one probe for many who ask", func(t *testing.T) {
-		u := &server{dial: slow(time.Second)}
-		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-			var wg sync.WaitGroup
-			for range 20 {
-				wg.Go(func() {
-					if err := g.Ready(t.Context()); err != nil {
-						t.Errorf("Ready: %v", err)
-					}
-				})
-			}
-			wg.Wait()
-			if u.starts() != 1 {
-				t.Errorf("%d starts, want 1", u.starts())
 			}
 		})
 	})
@@ -278,28 +252,10 @@ func TestShutdownEndsProbes(t *testing.T) {
 	})
 }
 
-// A connection that drains without a session starts nothing.
-func TestDrainingWithoutASession(t *testing.T) {
-	inFakeTime(t, &server{dial: slow(time.Hour)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(`{"jsonrpc":"2.0","id":"gw-AAAAAAAA-1","result":{}}`) // answers nothing
-		synctest.Wait()
-		if _, err := p.c.Drain(); err != nil {
-			t.Fatal(err)
-		}
-		p.post(initialize("0", "2025-11-25", emptyDeclared), request("1", "tools/list"))
-		p.want("0 draining retryable=true", "1 draining retryable=true")
-		if n := metric(t, g, "mcp_sse_messages_dropped_total"); n != 1 {
-			t.Errorf("dropped %g messages, want the answer to nothing", n)
-		}
-	})
-}
-
 // No session replaces one that is lost while its connection drains.
 func TestSessionLostWhileDraining(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.post(request("1", "hang"))
 		synctest.Wait()
 		quiet, err := p.c.Drain()

@@ -3,6 +3,8 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -41,8 +43,7 @@ func TestSessionLostBetweenCalls(t *testing.T) {
 
 func TestSessionLostDuringCalls(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(proven)
 		p.post(request("1", "hang"))
 		synctest.Wait()
@@ -58,8 +59,7 @@ func TestSessionLostDuringCalls(t *testing.T) {
 
 func TestSessionIsRestored(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		call := func(id, method, params string) string {
 			return `{"jsonrpc":"2.0","id":` + id + `,"method":"` + method + `","params":` + params + `}`
 		}
@@ -87,8 +87,7 @@ func TestSessionIsRestored(t *testing.T) {
 // The gateway uses a new session even if it refuses the restored state.
 func TestRestoreThatFails(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 2 && m.Method == "logging/setLevel" }}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.post(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`)
 		p.want("1 *")
 		u.session(t, 1).die()
@@ -111,8 +110,7 @@ func crashesOnceInitialized(s *serverSession, m *jsonrpc.Message) bool {
 // many in a row the connection gives up, until the client sends a request.
 func TestCrashLoopIsBounded(t *testing.T) {
 	u := &server{handle: crashesOnceInitialized}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(10 * time.Minute)
 		if n := u.starts(); n != 5 {
 			t.Errorf("%d starts in 10 minutes, want 5", n)
@@ -136,31 +134,10 @@ func TestCrashLoopIsBounded(t *testing.T) {
 	})
 }
 
-// A hundred crashes in a row do not break the stream, and every request gets an
-// answer.
-func TestStreamOutlivesCrashes(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		for i := range 100 {
-			id := fmt.Sprint(i)
-			p.post(request(id, "tools/list"), request(`"`+id+`"`, "hang"))
-			synctest.Wait()
-			u.session(t, i+1).die()
-			p.want(id+" {*", `"`+id+`" session_lost retryable=false`)
-		}
-		p.wantState(connstate.Ready)
-		if n := p.c.InFlight(); n != 0 {
-			t.Errorf("%d requests are unanswered", n)
-		}
-	})
-}
-
 // The gateway drops an answer of a session that is gone.
 func TestAnswerToALostSession(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.post(request("1", "tools/list"))
 		p.want("1 *")
 		u.session(t, 1).say(request("7", "vendor/ask"))
@@ -186,8 +163,7 @@ func TestAttemptsCountFromAProvenSession(t *testing.T) {
 		}
 		return errNoServer
 	}}
-	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 3}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 3}, func(t *testing.T, p *peer) {
 		time.Sleep(time.Minute)
 		p.wantState(connstate.Ready)
 		u.session(t, 1).die()
@@ -204,8 +180,7 @@ func TestAttemptsCountFromAProvenSession(t *testing.T) {
 // and the connection ends.
 func TestDismissedClientsConnectionEnds(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(proven)
 		p.post(request("1", "hang"), request("2", "tools/call"), request("3", "hang"))
 		synctest.Wait()
@@ -222,31 +197,12 @@ func TestDismissedClientsConnectionEnds(t *testing.T) {
 	})
 }
 
-// A session that is dismissed before it is in use ends the connection too.
-func TestDismissedAtOnce(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "notifications/initialized" {
-			s.finish(jsonrpc.ErrDismissed)
-		}
-		return false
-	}}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		time.Sleep(time.Minute)
-		p.wantState(connstate.Closed)
-		if n := u.starts(); n != 1 {
-			t.Errorf("%d sessions were started, want 1", n)
-		}
-	})
-}
-
 // A message that finds a session just dismissed does not get the client another one,
 // although the session's end is not known yet.
 func TestDismissedWhileAMessageIsSent(t *testing.T) {
 	var deaf atomic.Bool
 	u := &server{deaf: func(*serverSession) bool { return deaf.Load() }, refusal: fmt.Errorf("over: %w", jsonrpc.ErrDismissed)}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(proven)
 		deaf.Store(true)
 		p.post(request("1", "tools/call"))
@@ -256,6 +212,189 @@ func TestDismissedWhileAMessageIsSent(t *testing.T) {
 		p.wantState(connstate.Closed)
 		if got := p.c.Reason(); got != metrics.ClosedServer || u.starts() != 1 {
 			t.Errorf("closed because of %q after %d sessions, want %q and 1", got, u.starts(), metrics.ClosedServer)
+		}
+	})
+}
+
+// A session that is lost during the release of the gate leaves the remaining messages
+// in order, with the message that it did not take first.
+func TestOrderHoldsWhenTheSessionIsLostDuringRelease(t *testing.T) {
+	u := &server{dial: slow(time.Second)}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if s.n == 1 && m.Method == "deadly" {
+			s.die()
+			return true
+		}
+		return false
+	}
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		p.post(request("1", "deadly"), request("2", "b"), request("3", "c"), request("4", "d"))
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		got := slices.DeleteFunc(u.session(t, 2).methods(), func(m string) bool { return len(m) > 1 })
+		if rest := slices.Compact(slices.Clone(got)); !slices.IsSorted(rest) || len(rest) == 0 {
+			t.Errorf("the second session got %v, want them in order", got)
+		}
+		if n := p.c.InFlight(); n != 0 {
+			t.Errorf("%d requests are unanswered", n)
+		}
+	})
+}
+
+// A session that is lost during the restore of the client's state does not open the
+// gate: messages wait for the next session, within their timeouts.
+func TestSessionLostWhileItsStateIsRestored(t *testing.T) {
+	u := &server{}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if s.n == 2 && m.Method == "logging/setLevel" {
+			time.AfterFunc(300*time.Millisecond, s.die)
+			return true
+		}
+		return false
+	}
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		p.post(`{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`)
+		p.want("1 *")
+		u.session(t, 1).die()
+		synctest.Wait()
+		p.post(request("2", "tools/list"))
+		time.Sleep(5 * time.Second)
+		p.want("2 *")
+		p.wantState(connstate.Ready)
+	})
+}
+
+// A notification named initialize has no effect; its missing params must not become
+// those of the next session.
+func TestNotificationNamedInitialize(t *testing.T) {
+	u := &server{}
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		p.post(`{"jsonrpc":"2.0","method":"initialize"}`)
+		synctest.Wait()
+		u.dial = slow(time.Second)
+		u.session(t, 1).die()
+		synctest.Wait()
+		p.post(initialize("7", "2025-06-18", emptyDeclared))
+		time.Sleep(4 * time.Second)
+		p.want("7 *")
+		u.session(t, 2).wantMethods(t, "initialize", "notifications/initialized")
+	})
+}
+
+// Waiting requests and remembered params do not keep the large messages that held
+// them.
+func TestSubscriptionsAreBoundedInBytes(t *testing.T) {
+	u := &server{}
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		pad := strings.Repeat("x", 5<<10)
+		p.post(`{"jsonrpc":"2.0","id":0,"method":"resources/subscribe","params":{"uri":"a://small"}}`)
+		for i := range 20 {
+			p.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"a://%d","pad":"%s"}}`, i+1, i, pad))
+		}
+		synctest.Wait()
+		u.session(t, 1).die()
+		time.Sleep(2 * time.Second)
+		got := u.session(t, 2).methods()
+		if n := len(slices.DeleteFunc(got, func(m string) bool { return m != "resources/subscribe" })); n != 1 {
+			t.Errorf("%d subscriptions were repeated, want the small one", n)
+		}
+	})
+}
+
+// Without the synthetic initialize a session gets the client's own, once, also if the
+// session before was lost during it.
+func TestPlainSessionGetsOneInitialize(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 && m.Method == "initialize" }}
+	withClient(t, u, gateway.Options{NoAutoInitialize: true}, func(t *testing.T, p *peer) {
+		p.post(initialize("1", "2025-06-18", emptyDeclared))
+		synctest.Wait()
+		u.session(t, 1).die()
+		time.Sleep(2 * time.Second)
+		p.want("1 session_lost retryable=false")
+		p.post(initialize("2", "2025-06-18", emptyDeclared))
+		p.want("2 *")
+		u.session(t, 2).wantMethods(t, "initialize")
+	})
+}
+
+// A slow client gets the answers that were ready in time.
+func TestShutdownWaitsForAnswersOnTheirWay(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connectSlow(t, g, plain, 5*time.Second)
+		p.post(request("1", "tools/list"))
+		synctest.Wait()
+		if err := <-shutdown(g, 15*time.Second); err != nil {
+			t.Errorf("Shutdown = %v", err)
+		}
+		p.want(answered("1", 1, "tools/list"))
+	})
+}
+
+// chatter makes a session send notifications all the time.
+func chatter(s *serverSession, size int, every time.Duration) {
+	for !s.over() {
+		s.say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"pad":"` + strings.Repeat("x", size) + `"}}`)
+		time.Sleep(every)
+	}
+}
+
+// A slow client slows down a server that sends too much, and the connection becomes
+// ready all the same.
+func TestFloodAtTheStartDoesNotKeepTheGateShut(t *testing.T) {
+	u := &server{}
+	u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "notifications/initialized" {
+			go chatter(s, 10_000, 500*time.Microsecond)
+			time.Sleep(10 * time.Millisecond)
+		}
+		return false
+	}
+	inFakeTime(t, u, gateway.Settings{OutboxBytes: 256 << 10}, func(t *testing.T, g *gateway.Gateway) {
+		p := connectSlow(t, g, plain, time.Millisecond)
+		p.post(request("1", "tools/list"))
+		time.Sleep(4 * time.Second)
+		p.wantState(connstate.Ready)
+		p.c.Close("client")
+		time.Sleep(10 * time.Second)
+	})
+}
+
+// A server that never stops sending does not delay a shutdown with no request in
+// flight.
+func TestShutdownDoesNotWaitForAChattyServer(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		connectSlow(t, g, plain, 2*time.Millisecond)
+		synctest.Wait()
+		go chatter(u.session(t, 1), 10, time.Millisecond)
+		time.Sleep(time.Second)
+		began := time.Now()
+		if err := <-shutdown(g, 15*time.Second); err != nil {
+			t.Errorf("Shutdown = %v", err)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("Shutdown took %s of its 15 s", took)
+		}
+		time.Sleep(10 * time.Second)
+	})
+}
+
+// Answers that a server sent before its end reach the client, even if a later message
+// is the first to show the end.
+func TestAnswersOnTheirWayOutliveTheServer(t *testing.T) {
+	u := &server{deaf: func(s *serverSession) bool { return s.count("last") > 0 }, dial: downUntil(1000)}
+	inFakeTime(t, u, gateway.Settings{OutboxBytes: 1}, func(t *testing.T, g *gateway.Gateway) {
+		p := connectSlow(t, g, plain, 300*time.Millisecond)
+		synctest.Wait()
+		p.post(request("1", "a"), request("2", "b"), request("3", "c"), request("4", "last"))
+		u.session(t, 1).die()
+		p.post(request("9", "too late"))
+		time.Sleep(4 * time.Second)
+		got := strings.Join(p.take(), "\n")
+		for id, method := range map[string]string{"1": "a", "2": "b", "3": "c", "4": "last"} {
+			if !strings.Contains(got, answered(id, 1, method)) {
+				t.Errorf("the answer to %s is lost", id)
+			}
 		}
 	})
 }

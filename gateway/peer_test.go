@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -107,6 +109,12 @@ func connectSlow(t testing.TB, g *gateway.Gateway, client connstate.Client, each
 	c.StartAnnounceDelay()
 	go p.read(g, events) // ends with the connection
 	return p
+}
+
+// withClient runs a test in fake time with a plain client.
+func withClient[O options](t *testing.T, u *server, opts O, test func(t *testing.T, p *peer)) {
+	t.Helper()
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) { test(t, connect(t, g, plain)) })
 }
 
 // plain is a client without announcement and with a decided dialect.
@@ -295,3 +303,5 @@ func metric(t testing.TB, g *gateway.Gateway, name string) float64 {
 	}
 	return sum
 }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -3,6 +3,8 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"net/netip"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -308,5 +310,121 @@ func TestFillingThePoolDoesNotHoldUpConnections(t *testing.T) {
 		if n := metric(t, g, "mcp_sse_pool_idle"); n != 60 {
 			t.Errorf("%g warm sessions, want 60", n)
 		}
+	})
+}
+
+// A request that arrives while an unused session returns to the pool gets its answer.
+func TestRequestBesideTheReturnOfASession(t *testing.T) {
+	opts := gateway.Settings{Options: gateway.Options{Warm: 1, ConnectRate: -1}, AnnounceDelay: 20 * time.Millisecond}
+	inFakeTime(t, &server{}, opts, func(t *testing.T, g *gateway.Gateway) {
+		for range 50 {
+			p := connect(t, g, plain)
+			time.Sleep(20 * time.Millisecond)
+			var both sync.WaitGroup
+			both.Go(func() { p.post(initialize("0", "2025-06-18", `{"roots":{}}`)) })
+			both.Go(func() { p.post(request("1", "tools/list")) })
+			both.Wait()
+			if got := p.take(); len(got) != 2 {
+				t.Errorf("got %q, want two answers", got)
+			}
+			p.c.Close("left")
+		}
+	})
+}
+
+// A shared session that takes no messages lives on for answers on their way, but not
+// beyond the end of the gateway.
+func TestShutdownBesideASharedSessionThatTakesNoMore(t *testing.T) {
+	u := &server{deaf: func(s *serverSession) bool { return s.n == 1 && s.count("deafen") > 0 }}
+	u.handle = func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method == "deafen" }
+	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.wantState(connstate.Ready)
+		p.post(request("1", "deafen"))
+		time.Sleep(proven)
+		p.post(request("2", "tools/call"))
+		p.want(answered("2", 2, "tools/call"))
+		if u.session(t, 1).over() {
+			t.Fatal("the first session is over, its answer may still come")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		p.c.Close("left")
+		if err := g.Shutdown(ctx); err != nil {
+			t.Error(err)
+		}
+		if n := u.open(); n > 0 {
+			t.Errorf("%d sessions are open after Shutdown", n)
+		}
+	})
+}
+
+// alive returns the number of sessions whose Close has not returned.
+func (u *server) alive() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := 0
+	for _, s := range u.sessions {
+		s.mu.Lock()
+		if !s.closed {
+			n++
+		}
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// Clients that come and leave while their servers take long to end.
+func TestSessionsCountUntilTheyHaveEnded(t *testing.T) {
+	for name, tt := range map[string]struct {
+		opts gateway.Settings
+		most int
+	}{
+		"as many as connections":          {gateway.Settings{Options: gateway.Options{MaxConnections: 4}}, 4},
+		"as many as connections and warm": {gateway.Settings{Options: gateway.Options{MaxConnections: 4, Warm: 2}}, 6},
+		"no limit":                        {gateway.Settings{Options: gateway.Options{MaxConnections: 4}, MaxSessions: -1}, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tt.opts.InitializeTimeout = 30 * time.Second
+			u := &server{closing: 20 * time.Second}
+			inFakeTime(t, u, tt.opts, func(t *testing.T, g *gateway.Gateway) {
+				for range 40 {
+					p := connect(t, g, plain)
+					time.Sleep(100 * time.Millisecond)
+					p.c.Close("test")
+					synctest.Wait()
+					if n := u.alive(); n > tt.most {
+						t.Fatalf("%d sessions have not ended, want at most %d", n, tt.most)
+					}
+				}
+				if n := int(metric(t, g, "mcp_sse_sessions")); n != tt.most || n != u.alive() {
+					t.Errorf("mcp_sse_sessions is %d, and %d sessions have not ended, want %d", n, u.alive(), tt.most)
+				}
+				p := connect(t, g, plain)
+				p.post(initialize("1", "2025-11-25", emptyDeclared))
+				time.Sleep(25 * time.Second) // by now the others have ended
+				p.want("1 " + serverResult)
+			})
+		})
+	}
+}
+
+// A client with many connections does not keep another waiting until all have theirs.
+func TestStartsAreFair(t *testing.T) {
+	u := &server{dial: slow(5 * time.Second)}
+	from := func(addr string) connstate.Client {
+		client := plain
+		client.Addr = netip.MustParseAddr(addr)
+		return client
+	}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		for range 64 {
+			connect(t, g, from("192.0.2.1"))
+			synctest.Wait()
+		}
+		other := connect(t, g, from("192.0.2.2"))
+		other.post(initialize("1", "2025-11-25", emptyDeclared))
+		time.Sleep(10*time.Second + time.Millisecond) // the starts that run, and its own
+		other.want("1 " + serverResult)
 	})
 }

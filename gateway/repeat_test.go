@@ -25,21 +25,30 @@ func diesOf(method string, sessions int) func(*serverSession, *jsonrpc.Message) 
 	}
 }
 
-func TestSafeRequestsAreRepeatedOnTheNewSession(t *testing.T) {
-	for _, method := range []string{"tools/list", "resources/list", "resources/templates/list", "prompts/list", "resources/read", "prompts/get", "completion/complete"} {
-		t.Run(method, func(t *testing.T) {
-			u := &server{handle: diesOf(method, 1)}
-			inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-				p := connect(t, g, plain)
-				p.post(request("1", method))
-				time.Sleep(2 * time.Second)
-				p.want(answered("1", 2, method))
-				if n := metric(t, g, "mcp_sse_requests_repeated_total"); n != 1 {
-					t.Errorf("%g requests repeated, want 1", n)
-				}
-				p.post(request("1", method)) // the id may be used again
-				p.want(answered("1", 2, method))
-			})
+// Requests that change nothing are sent once more on the next session, calls are not.
+func TestRequestsThatAreRepeated(t *testing.T) {
+	for _, tt := range []struct {
+		method string
+		deaths int
+		want   string
+	}{
+		{"tools/list", 1, answered("1", 2, "tools/list")},
+		{"resources/list", 1, answered("1", 2, "resources/list")},
+		{"resources/templates/list", 1, answered("1", 2, "resources/templates/list")},
+		{"prompts/list", 1, answered("1", 2, "prompts/list")},
+		{"resources/read", 1, answered("1", 2, "resources/read")},
+		{"prompts/get", 1, answered("1", 2, "prompts/get")},
+		{"completion/complete", 1, answered("1", 2, "completion/complete")},
+		{"tools/list", 99, "1 session_lost retryable=true"},
+		{"tools/call", 1, "1 session_lost retryable=false"},
+	} {
+		u := &server{handle: diesOf(tt.method, tt.deaths)}
+		withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+			p.post(request("1", tt.method))
+			time.Sleep(5 * time.Second)
+			p.want(tt.want)
+			p.post(request("1", "x")) // the id may be used again
+			p.want(answered("1", u.starts(), "x"))
 		})
 	}
 }
@@ -48,8 +57,7 @@ func TestSafeRequestsAreRepeatedOnTheNewSession(t *testing.T) {
 func TestAllThatWasInFlightIsRepeated(t *testing.T) {
 	const many = 300
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool { return s.n == 1 && m.Method == "tools/list" }}
-	inFakeTime(t, u, gateway.Options{MaxInFlight: 200}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{MaxInFlight: 200}, func(t *testing.T, p *peer) {
 		p.wantState(connstate.Ready)
 		var want []string
 		for i := range many {
@@ -60,25 +68,6 @@ func TestAllThatWasInFlightIsRepeated(t *testing.T) {
 		u.session(t, 1).die()
 		time.Sleep(2 * time.Second)
 		p.want(want...)
-	})
-}
-
-func TestRequestsAreRepeatedOnce(t *testing.T) {
-	u := &server{handle: diesOf("tools/list", 99)}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(request("1", "tools/list"))
-		time.Sleep(5 * time.Second)
-		p.want("1 session_lost retryable=true")
-	})
-}
-
-func TestCallsAreNotRepeated(t *testing.T) {
-	u := &server{handle: diesOf("tools/call", 1)}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.post(request("1", "tools/call"))
-		p.want("1 session_lost retryable=false")
 	})
 }
 
@@ -97,10 +86,7 @@ func TestAnnotatedToolsAreRepeated(t *testing.T) {
 		return false
 	}}
 	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		call := func(id int, tool string) string {
-			return `{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"tools/call","params":{"name":"` + tool + `"}}`
-		}
-		for i, tt := range []struct{ tool, want string }{
+		for _, tt := range []struct{ tool, want string }{
 			{"read", answered("1", 2, "tools/call")},
 			{"set", answered("1", 4, "tools/call")},
 			{"add", "1 session_lost retryable=false"},
@@ -108,14 +94,10 @@ func TestAnnotatedToolsAreRepeated(t *testing.T) {
 			p := connect(t, g, plain) // sessions 1, 3 and 5
 			p.post(request("0", "tools/list"))
 			p.want("0 " + list)
-			p.post(call(1, tt.tool))
+			p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tt.tool + `"}}`)
 			time.Sleep(2 * time.Second)
 			p.want(tt.want)
 			p.c.Close("left")
-			synctest.Wait()
-			if i == 2 {
-				return
-			}
 		}
 	})
 }
@@ -123,8 +105,7 @@ func TestAnnotatedToolsAreRepeated(t *testing.T) {
 // A request that its client cancels while it waits for its repeat gets cancelled.
 func TestRepeatedRequestCanBeCancelled(t *testing.T) {
 	u := &server{handle: diesOf("tools/list", 1)}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		synctest.Wait()
 		u.dial = slow(time.Second)
 		p.post(request("1", "tools/list"))
@@ -142,8 +123,7 @@ func TestRequestsDuringALossAreRepeated(t *testing.T) {
 	for _, sessions := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
 		t.Run(sessions, func(t *testing.T) {
 			u := &server{}
-			inFakeTime(t, u, gateway.Options{Sessions: sessions}, func(t *testing.T, g *gateway.Gateway) {
-				p := connect(t, g, plain)
+			withClient(t, u, gateway.Options{Sessions: sessions}, func(t *testing.T, p *peer) {
 				for round := range 60 {
 					time.Sleep(time.Minute)
 					var wg sync.WaitGroup
@@ -191,8 +171,7 @@ func downUntil(until int) func(context.Context, int) error {
 // server needs a moment to be back.
 func TestRepeatedRequestsOutliveAFailedStart(t *testing.T) {
 	u := &server{handle: diesOf("tools/list", 1), dial: downUntil(2)}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		time.Sleep(proven)
 		p.post(request("1", "tools/list"))
 		synctest.Wait()
@@ -205,8 +184,7 @@ func TestRepeatedRequestsOutliveAFailedStart(t *testing.T) {
 
 func TestRepeatedRequestsDoNotWaitForEver(t *testing.T) {
 	u := &server{handle: diesOf("tools/list", 1), dial: downUntil(1000)}
-	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1000}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 1000}, func(t *testing.T, p *peer) {
 		time.Sleep(proven)
 		p.post(request("1", "tools/list"))
 		time.Sleep(5*time.Second - time.Millisecond)

@@ -1,11 +1,10 @@
 package gateway_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,8 +63,7 @@ func TestSharedSessionAnswersInitializeFromTheStoredResult(t *testing.T) {
 // nothing, and such requests reach no client.
 func TestRule07SharedSessionDeclaresNoCapabilities(t *testing.T) {
 	u := &server{}
-	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, sharing, func(t *testing.T, p *peer) {
 		p.post(initialize("0", "2025-11-25", `{"roots":{},"sampling":{},"elicitation":{}}`))
 		p.want("0 *")
 		params := u.session(t, 1).message(t, "initialize").Params()
@@ -155,13 +153,7 @@ func TestOneClientsCrashesDoNotMakeOthersGiveUp(t *testing.T) {
 }
 
 func TestSharedStartThatFails(t *testing.T) {
-	var up atomic.Bool
-	u := &server{dial: func(context.Context, int) error {
-		if up.Load() {
-			return nil
-		}
-		return errors.New("no such program")
-	}}
+	u := &server{dial: failing(1000)}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
 		var peers []*peer
 		for range 50 {
@@ -174,7 +166,7 @@ func TestSharedStartThatFails(t *testing.T) {
 		if err := g.Ready(t.Context()); err == nil {
 			t.Error("the gateway is ready without a server")
 		}
-		up.Store(true)
+		u.dial = nil
 		for range 2 { // those that have given up start again 15 s after the last failure
 			time.Sleep(20 * time.Second)
 			for _, p := range peers {
@@ -183,14 +175,9 @@ func TestSharedStartThatFails(t *testing.T) {
 		}
 		time.Sleep(20 * time.Second)
 		for _, p := range peers {
+			p.take()
 			p.post(request("2", "tools/list"))
-			synctest.Wait()
-			p.mu.Lock()
-			last := describe(t, p.got[len(p.got)-1])
-			p.mu.Unlock()
-			if want := answered("2", u.starts(), "tools/list"); last != want {
-				t.Errorf("the last answer is %s, want %s", last, want)
-			}
+			p.want(answered("2", u.starts(), "tools/list"))
 		}
 	})
 }
@@ -218,5 +205,51 @@ func TestRule18SlowClientOfASharedSession(t *testing.T) {
 		}
 		fast.post(request("1", "tools/list"))
 		fast.want(answered("1", 1, "tools/list"))
+	})
+}
+
+// When a client leaves, the server of a shared session gets the ends of its requests
+// and subscriptions, and nothing else: the other clients go on.
+func TestClientLeavesASharedSession(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared}, func(t *testing.T, g *gateway.Gateway) {
+		p, q := connect(t, g, plain), connect(t, g, plain)
+		p.wantState(connstate.Ready) // or the messages of both wait at their gates
+		q.wantState(connstate.Ready)
+		subscribe := `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a://1"}}`
+		p.post(request("1", "hang"), subscribe)
+		q.post(request("1", "hang"))
+		synctest.Wait()
+		p.c.Close("left")
+		synctest.Wait()
+		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized", "hang", "resources/subscribe", "hang",
+			"notifications/cancelled", "resources/unsubscribe")
+		if got, want := string(u.session(t, 1).message(t, "notifications/cancelled").Params()), `{"requestId":2,`; got[:len(want)] != want {
+			t.Errorf("the server was told %s, want %s…", got, want)
+		}
+		q.post(request("2", "tools/call"))
+		q.want(answered("2", 1, "tools/call"))
+	})
+}
+
+// A client that disconnects during a request does not end the session.
+func TestClientLeavesASharedSessionWhileItAsks(t *testing.T) {
+	u := &server{}
+	inFakeTime(t, u, gateway.Options{Sessions: gateway.SessionsShared, ConnectRate: -1}, func(t *testing.T, g *gateway.Gateway) {
+		for range 100 {
+			p := connect(t, g, plain)
+			p.wantState(connstate.Ready)
+			var both sync.WaitGroup
+			both.Go(func() {
+				for i := 0; i < 100 && p.c.State() != connstate.Closed; i++ {
+					p.post(request(strconv.Itoa(i), "hang"))
+				}
+			})
+			both.Go(func() { p.c.Close("left") })
+			both.Wait()
+		}
+		if n := u.starts(); n != 1 {
+			t.Errorf("%d starts, want one: clients that left have ended the session of all", n)
+		}
 	})
 }

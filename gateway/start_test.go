@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,21 +58,10 @@ func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 	})
 }
 
-func TestQuietWithholdsTheAnnouncement(t *testing.T) {
-	u := &server{}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, connstate.Client{Quiet: true})
-		time.Sleep(time.Minute)
-		p.want()
-		p.wantState(connstate.Ready)
-	})
-}
-
 // Early messages wait at the gate, and pass in their order.
 func TestEarlyMessagesWaitInOrder(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
-	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		var methods, answers []string
 		for i := range 20 {
 			method := fmt.Sprintf("m%d", i)
@@ -89,8 +79,7 @@ func TestEarlyMessagesWaitInOrder(t *testing.T) {
 
 func TestGateIsBounded(t *testing.T) {
 	u := &server{dial: slow(time.Second)}
-	inFakeTime(t, u, gateway.Settings{GateQueue: 2}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Settings{GateQueue: 2}, func(t *testing.T, p *peer) {
 		p.post(request("1", "a"), request("2", "b"), request("3", "c"), `{"jsonrpc":"2.0","method":"notifications/x"}`)
 		p.want("3 gate_full retryable=true")
 		time.Sleep(time.Second)
@@ -99,8 +88,7 @@ func TestGateIsBounded(t *testing.T) {
 }
 
 func TestPendingIsBounded(t *testing.T) {
-	inFakeTime(t, &server{}, gateway.Settings{MaxPending: 2}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, &server{}, gateway.Settings{MaxPending: 2}, func(t *testing.T, p *peer) {
 		p.wantState(connstate.Ready)
 		p.post(request("1", "hang"), request("2", "hang"), request("3", "hang"), request("4", "ping"))
 		p.want("3 too_many_requests retryable=true", "4 too_many_requests retryable=true")
@@ -108,8 +96,7 @@ func TestPendingIsBounded(t *testing.T) {
 }
 
 func TestDuplicateID(t *testing.T) {
-	inFakeTime(t, &server{}, gateway.Options{RequestTimeout: time.Second}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, &server{}, gateway.Options{RequestTimeout: time.Second}, func(t *testing.T, p *peer) {
 		p.wantState(connstate.Ready)
 		p.post(request("1", "hang"), request("1", "tools/list"), request(`"1"`, "tools/list"))
 		p.want("1 duplicate_id retryable=false", answered(`"1"`, 1, "tools/list"))
@@ -146,8 +133,7 @@ func TestLateIsNotFailed(t *testing.T) {
 }
 
 func TestInitializeWaitsForTheStartItself(t *testing.T) {
-	inFakeTime(t, &server{dial: slow(20 * time.Second)}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, &server{dial: slow(20 * time.Second)}, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.post(initialize("0", "2025-06-18", emptyDeclared))
 		time.Sleep(20*time.Second - 1)
 		p.want()
@@ -158,8 +144,7 @@ func TestInitializeWaitsForTheStartItself(t *testing.T) {
 
 func TestStartTimeout(t *testing.T) {
 	u := &server{dial: slow(time.Hour)}
-	inFakeTime(t, u, gateway.Settings{Options: gateway.Options{StartTimeout: 10 * time.Second}, MaxHandshakeAttempts: 2}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
+	withClient(t, u, gateway.Settings{Options: gateway.Options{StartTimeout: 10 * time.Second}, MaxHandshakeAttempts: 2}, func(t *testing.T, p *peer) {
 		p.post(initialize("0", "2025-06-18", emptyDeclared))
 		time.Sleep(20*time.Second - 1)
 		p.want()
@@ -200,8 +185,7 @@ func TestCloseDuringTheStart(t *testing.T) {
 		"hold":      {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-				p := connect(t, g, plain)
+			withClient(t, u, withHold, func(t *testing.T, p *peer) {
 				if name != "hold" {
 					p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
 				}
@@ -221,8 +205,7 @@ func TestAnsweredHereInAnyState(t *testing.T) {
 	for state, u := range map[connstate.State]*server{
 		connstate.Initializing: {dial: slow(time.Second)}, connstate.Ready: {}, connstate.Failed: {dial: failing(1)}, connstate.Draining: {},
 	} {
-		inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
-			p := connect(t, g, plain)
+		withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, p *peer) {
 			synctest.Wait()
 			if state == connstate.Draining {
 				if _, err := p.c.Drain(); err != nil {
@@ -234,4 +217,126 @@ func TestAnsweredHereInAnyState(t *testing.T) {
 			p.want(`"p" {}`, "2 error -32601")
 		})
 	}
+}
+
+// After the last attempt no request waits, until the client sends another.
+func TestAttemptsAreBounded(t *testing.T) {
+	u := &server{dial: failing(4)}
+	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 3}, func(t *testing.T, p *peer) {
+		time.Sleep(14 * time.Second) // the pauses are at most 1 s and 2 s
+		if u.starts() != 3 {
+			t.Fatalf("%d starts, want 3", u.starts())
+		}
+		p.wantState(connstate.Failed)
+		p.post(initialize("0", "2025-06-18", emptyDeclared))
+		p.want("0 initialization_error request_creation attempt 4") // at once, and it failed again
+		p.post(request("3", "tools/list"))
+		p.want("3 initialization_error request_creation attempt 4") // no start: the last one was a moment ago
+		p.post(initialize("0", "2025-11-25", emptyDeclared), request("4", "tools/list"))
+		p.want("0 "+serverResult, answered("4", 5, "tools/list"))
+		p.wantState(connstate.Ready)
+	})
+}
+
+// A client cannot know that the server is back. After the announced retry time, its
+// next request triggers one start, for all requests that wait.
+func TestRequestRevivesAConnectionThatGaveUp(t *testing.T) {
+	u := &server{dial: func(ctx context.Context, n int) error {
+		_ = slow(10*time.Millisecond)(ctx, n)
+		return failing(2)(ctx, n)
+	}}
+	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, p *peer) {
+		time.Sleep(10 * time.Millisecond)
+		wait := p.retryAfter(t)
+		time.Sleep(wait - time.Millisecond)
+		if left := p.retryAfter(t); left > 2*time.Millisecond || u.starts() != 1 {
+			t.Fatalf("told to wait %s more after %d starts, want what is left after one", left, u.starts())
+		}
+		for attempt := 2; attempt <= 3; attempt++ {
+			time.Sleep(max(wait, 2*time.Millisecond))
+			p.post(request("1", "a"), request("2", "b"), request("3", "c"))
+			p.want()
+			time.Sleep(10 * time.Millisecond)
+			if u.starts() != attempt {
+				t.Errorf("%d starts, want %d: one for three requests", u.starts(), attempt)
+			}
+			if attempt == 2 {
+				p.want("1 initialization_error request_creation attempt 2", "2 initialization_error request_creation attempt 2",
+					"3 initialization_error request_creation attempt 2")
+				wait = p.retryAfter(t) + time.Millisecond // the time that is told is rounded down
+			}
+		}
+		p.want(answered("1", 3, "a"), answered("2", 3, "b"), answered("3", 3, "c"))
+		p.wantState(connstate.Ready)
+	})
+}
+
+// retryAfter sends a request and returns the wait that its error names.
+func (p *peer) retryAfter(t *testing.T) time.Duration {
+	t.Helper()
+	p.post(request("0", "tools/list"))
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m, err := jsonrpc.Parse(p.got[len(p.got)-1].Data)
+	p.got = nil
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _ := jsonrpc.Member(m.Error(), "data", "retryAfterMs")
+	ms, err := strconv.Atoi(string(raw))
+	if err != nil {
+		t.Fatalf("no retryAfterMs in %s", m.Raw())
+	}
+	return time.Duration(ms) * time.Millisecond
+}
+
+// The client's own initialize does not wait for the end of the pause, and failed
+// starts do not fail it as long as another start follows.
+func TestInitializeEndsThePauseBetweenStarts(t *testing.T) {
+	u := &server{dial: failing(4)}
+	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 100}, func(t *testing.T, p *peer) {
+		for n := 1; n <= 3; n++ {
+			p.wantState(connstate.Failed)
+			if u.starts() != n {
+				t.Errorf("%d starts, want %d", u.starts(), n)
+			}
+			p.post(initialize(strconv.Itoa(n), "2025-11-25", emptyDeclared))
+			p.want()
+		}
+		time.Sleep(time.Minute)
+		p.want("1 "+serverResult, "2 "+serverResult, "3 "+serverResult)
+	})
+}
+
+// An early request waits through failed starts, up to its own timeout.
+func TestRequestsWaitThroughFailedStarts(t *testing.T) {
+	u := &server{dial: failing(2)}
+	withClient(t, u, gateway.Options{InitializationTimeout: 10 * time.Second}, func(t *testing.T, p *peer) {
+		p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
+		p.want()
+		p.wantState(connstate.Failed)
+		p.post(request("2", "tools/list"))
+		time.Sleep(10*time.Second - time.Nanosecond) // two pauses are at most 1 s and 2 s
+		p.want("0 "+serverResult, answered("1", 3, "tools/list"), answered("2", 3, "tools/list"))
+		if u.starts() != 3 {
+			t.Errorf("%d starts, want 3", u.starts())
+		}
+	})
+}
+
+// When a request's own timeout passes, its error describes how the last start failed.
+func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
+	u := &server{dial: failing(1000)}
+	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 1000, InitializeTimeout: 7 * time.Second}, func(t *testing.T, p *peer) {
+		p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
+		time.Sleep(5*time.Second - time.Nanosecond)
+		p.want()
+		time.Sleep(time.Nanosecond)
+		p.want("1 initialization_error request_creation*")
+		time.Sleep(2*time.Second - time.Nanosecond)
+		p.want()
+		time.Sleep(time.Nanosecond)
+		p.want("0 initialization_error request_creation*")
+	})
 }

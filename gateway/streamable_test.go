@@ -1,16 +1,22 @@
 package gateway_test
 
 import (
+	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -94,31 +100,6 @@ func TestStreamableWaitsForTheServer(t *testing.T) {
 	})
 }
 
-// A session goes on when its server dies.
-func TestStreamableSurvivesItsServer(t *testing.T) {
-	u := &server{}
-	overStreamable(t, u, gateway.Options{}, func(t *testing.T, _ *gateway.Gateway, dial func() *poster) {
-		p := dial()
-		p.want(request("1", "tools/list"), resultOf("1", 1, "tools/list"))
-		u.session(t, 1).die()
-		synctest.Wait()
-		p.want(request("2", "tools/list"), resultOf("2", 2, "tools/list"))
-	})
-}
-
-// A gateway that was restarted adopts the sessions of the one before.
-func TestStreamableAdoptsAfterARestart(t *testing.T) {
-	overStreamable(t, &server{}, gateway.Options{AdoptSessions: true}, func(t *testing.T, _ *gateway.Gateway, dial func() *poster) {
-		p := dial()
-		p.session = "of-the-gateway-before"
-		p.want(request("7", "tools/list"), resultOf("7", 1, "tools/list"))
-		p.want(request("8", "tools/list"), resultOf("8", 1, "tools/list"))
-		if p.session != "of-the-gateway-before" {
-			t.Errorf("the session is %s", p.session)
-		}
-	})
-}
-
 // Transports says what is served; the answer to another path names it.
 func TestTransports(t *testing.T) {
 	for _, test := range []struct {
@@ -190,4 +171,181 @@ func TestStreamableDrains(t *testing.T) {
 // resultOf is the standard answer of a server's session.
 func resultOf(id string, session int, method string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"session":%d,"method":%q}}`, id, session, method)
+}
+
+// streamablePeer is a client over Streamable HTTP. What it gets when responses break is
+// tested in package streamable.
+type streamablePeer struct {
+	t       testing.TB
+	g       *gateway.Gateway
+	srv     *pipetest.Server
+	session string
+	ends    bool // by DELETE, when it leaves
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu    sync.Mutex
+	got   []connstate.Event // guarded by mu
+	asked map[string]int    // guarded by mu: POSTs that were not refused, by the id of a request
+}
+
+// connectStreamable opens a session: by initialize, or by another request.
+func connectStreamable(t testing.TB, g *gateway.Gateway, srv *pipetest.Server, draw func(n int) int) *streamablePeer {
+	p := &streamablePeer{t: t, g: g, srv: srv, ends: draw(2) == 0, asked: map[string]int{}}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	for p.session == "" { // a start may fail
+		opening := request(`"open"`, "ping2")
+		if draw(2) == 0 {
+			opening = initialize(`"open"`, "2025-11-25", "{}")
+		}
+		if res := p.request(http.MethodPost, opening); res != nil {
+			body, _ := io.ReadAll(res.Body)
+			_ = res.Body.Close()
+			if !strings.Contains(opening, "initialize") || strings.Contains(string(body), "protocolVersion") {
+				p.session = res.Header.Get("Mcp-Session-Id")
+			}
+		}
+	}
+	p.wg.Go(func() { p.read(p.request(http.MethodGet, ""), nil) }) // ends with leave, or the session
+	return p
+}
+
+// request sends a request that must not fail before the client leaves.
+func (p *streamablePeer) request(method, body string) *http.Response {
+	req, err := http.NewRequestWithContext(p.ctx, method, "http://localhost/mcp", strings.NewReader(body))
+	if err != nil {
+		p.t.Errorf("request: %v", err)
+		return nil
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("Content-Type", "application/json")
+	if p.session != "" {
+		req.Header.Set("Mcp-Session-Id", p.session)
+	}
+	res, err := p.srv.Client.Do(req)
+	if err != nil && p.ctx.Err() == nil {
+		p.t.Errorf("%s: %v", method, err)
+	}
+	if err != nil {
+		return nil
+	}
+	return res
+}
+
+// post implements chaosLink.
+func (p *streamablePeer) post(msgs ...string) {
+	for _, raw := range msgs {
+		p.wg.Go(func() { p.exchange(raw) }) // ends with the answer
+	}
+}
+
+// exchange posts a message and takes what the response has: progress of the request, if it
+// is one, and its answer.
+func (p *streamablePeer) exchange(raw string) {
+	m, err := jsonrpc.Parse([]byte(raw))
+	if err != nil {
+		p.t.Errorf("parse %.80s: %v", raw, err)
+		return
+	}
+	res := p.request(http.MethodPost, raw)
+	if res == nil || m.Kind != jsonrpc.Request || res.StatusCode != http.StatusOK {
+		p.checkRefusal(m, res)
+		return
+	}
+	p.mu.Lock()
+	p.asked[string(m.ID)]++
+	p.mu.Unlock()
+	p.read(res, m)
+}
+
+// read takes the messages of a response to a request, or of the session's own stream.
+func (p *streamablePeer) read(res *http.Response, request *jsonrpc.Message) {
+	if res == nil {
+		return
+	}
+	defer res.Body.Close()
+	if res.Header.Get("Content-Type") == "application/json" && request != nil {
+		body, _ := io.ReadAll(res.Body)
+		p.receive(request, body)
+		return
+	}
+	for in := bufio.NewReader(res.Body); ; {
+		e, err := ssetest.Read(in)
+		if err != nil {
+			return
+		}
+		if !e.IsComment() && e.Data != "" {
+			p.receive(request, []byte(e.Data))
+		}
+	}
+}
+
+// checkRefusal checks the response to a message without an answer: the request's id is in
+// flight, or the session over.
+func (p *streamablePeer) checkRefusal(m *jsonrpc.Message, res *http.Response) {
+	if res == nil {
+		return
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(res.Body)
+	switch {
+	case m.Kind != jsonrpc.Request, res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusServiceUnavailable:
+	case res.StatusCode == http.StatusBadRequest && strings.Contains(string(body), "in flight"):
+	default:
+		p.t.Errorf("request %s: %s %s", m.ID, res.Status, body)
+	}
+}
+
+// receive notes a message of the response to a request, or of the session's own stream.
+func (p *streamablePeer) receive(request *jsonrpc.Message, data []byte) {
+	m, err := jsonrpc.Parse(data)
+	if err != nil {
+		p.t.Errorf("got %s: %v", data, err)
+		return
+	}
+	about, isProgress := jsonrpc.Member(m.Params(), "progressToken")
+	own := request != nil && m.ID == request.ID
+	if isProgress && request != nil {
+		token, _ := jsonrpc.Member(request.Params(), "_meta", "progressToken")
+		own = string(about) == string(token)
+	}
+	if (m.Kind == jsonrpc.Response || isProgress) && !own {
+		p.t.Errorf("%s came in the response to %+v", data, request)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.got = append(p.got, connstate.Event{Name: connstate.EventMessage, Data: data})
+}
+
+// received implements chaosLink.
+func (p *streamablePeer) received() []connstate.Event {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.got)
+}
+
+// due implements chaosLink.
+func (p *streamablePeer) due(id string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked[id]
+}
+
+// connection implements chaosLink.
+func (p *streamablePeer) connection() *connstate.Connection {
+	c, _ := p.g.Registry().Find(p.session)
+	return c
+}
+
+// leave implements chaosLink: the client ends its session, or is just gone.
+func (p *streamablePeer) leave() {
+	if p.ends {
+		if res := p.request(http.MethodDelete, ""); res != nil {
+			res.Body.Close()
+		}
+	}
+	p.cancel()
+	p.wg.Wait()
 }

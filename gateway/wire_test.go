@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gorilla/mux"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -123,30 +121,5 @@ func TestMounted(t *testing.T) {
 				t.Errorf("got %s (%v)", b.Data, err)
 			}
 		})
-	}
-}
-
-// sdkServer runs a go-sdk server for each session.
-func sdkServer() upstream.Upstream {
-	srv := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1.0"}, nil)
-	mcp.AddTool(srv, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in echoParams) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
-	})
-	return upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-		return srv.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
-	})
-}
-
-type echoParams struct {
-	Text string `json:"text"`
-}
-
-// A client that never initializes, against a server that insists on it.
-func TestSDKServerWithoutInitialize(t *testing.T) {
-	base, c, _ := serve(t, sdkServer(), gateway.Options{})
-	s := open(t, c, base+"/sse?auto=0&event=message", nil)
-	b, err := s.call(`{"jsonrpc":"2.0","id":1.5,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}`, "1.5")
-	if err != nil || b.Data != `{"jsonrpc":"2.0","id":1.5,"result":{"content":[{"type":"text","text":"hi"}]}}` {
-		t.Errorf("got %s (%v)", b.Data, err)
 	}
 }
