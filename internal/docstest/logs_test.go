@@ -2,7 +2,6 @@ package docstest_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"maps"
 	"os"
@@ -17,43 +16,17 @@ const logPage = "docs/reference/logs.md"
 
 type set = map[string]bool
 
-// logCode is what the code logs: the levels and attributes of each message, and
-// every attribute that some call sets, With included.
-type logCode struct {
-	levels, attributes map[string]set
-	all                set
-	functions          map[string]*ast.FuncDecl // by name, the last of each
-}
+// logCode is what the code logs: the levels of each message, and the attributes that its
+// calls name themselves, without those of With and of slices.
+type logCode struct{ levels, attributes map[string]set }
 
-func readLogCode(t *testing.T) *logCode {
+func readLogCode(t *testing.T, files []*ast.File) *logCode {
 	t.Helper()
-	c := &logCode{levels: map[string]set{}, attributes: map[string]set{}, all: set{}, functions: map[string]*ast.FuncDecl{}}
-	var functions []*ast.FuncDecl
-	for _, folder := range programFolders(t) {
-		names, err := filepath.Glob(filepath.Join(root, folder, "*.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, d := range file.Decls {
-				if f, ok := d.(*ast.FuncDecl); ok && f.Body != nil {
-					functions = append(functions, f)
-					c.functions[f.Name.Name] = f
-				}
-			}
-		}
-	}
-	for _, f := range functions {
-		for node := range ast.Preorder(f) {
+	c := &logCode{levels: map[string]set{}, attributes: map[string]set{}}
+	for _, file := range files {
+		for node := range ast.Preorder(file) {
 			if call, ok := node.(*ast.CallExpr); ok {
-				c.note(f, call)
+				c.note(call)
 			}
 		}
 	}
@@ -65,10 +38,10 @@ func readLogCode(t *testing.T) *logCode {
 
 // methods has the position of the message in calls of a slog.Logger, and of what wraps
 // one.
-var methods = map[string]int{"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "Log": 2, "With": -1, "logDebug": 0}
+var methods = map[string]int{"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "Log": 2, "logDebug": 0}
 
-// note notes a call in function f if it logs.
-func (c *logCode) note(f *ast.FuncDecl, call *ast.CallExpr) {
+// note notes a call if it logs.
+func (c *logCode) note(call *ast.CallExpr) {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
 		return
@@ -77,96 +50,19 @@ func (c *logCode) note(f *ast.FuncDecl, call *ast.CallExpr) {
 	if !ok || len(call.Args) <= at {
 		return
 	}
-	names := c.names(f, call.Args[at+1:], call.Ellipsis.IsValid(), set{})
-	if at >= 0 {
-		message, ok := text(call.Args[at])
-		if !ok {
-			return
-		}
-		if c.levels[message] == nil {
-			c.levels[message], c.attributes[message] = set{}, set{}
-		}
-		c.levels[message][strings.ToLower(strings.TrimPrefix(selector.Sel.Name, "log"))] = true
-		maps.Copy(c.attributes[message], names)
+	message, ok := text(call.Args[at])
+	if !ok {
+		return
 	}
-	maps.Copy(c.all, names)
-}
-
-// names returns the keys among the arguments of a log call in function f. seen
-// has the variables and functions that were looked at.
-func (c *logCode) names(f *ast.FuncDecl, args []ast.Expr, spread bool, seen set) set {
-	names := set{}
-	for i := 0; i < len(args); i++ {
-		name, ok := text(args[i])
-		switch {
-		case ok:
-			names[name] = true
-			i++ // its value
-		case spread && i == len(args)-1:
-			maps.Copy(names, c.slice(f, args[i], seen))
+	if c.levels[message] == nil {
+		c.levels[message], c.attributes[message] = set{}, set{}
+	}
+	c.levels[message][strings.ToLower(strings.TrimPrefix(selector.Sel.Name, "log"))] = true
+	for i := at + 1; i < len(call.Args); i += 2 { // names, each with its value
+		if name, ok := text(call.Args[i]); ok {
+			c.attributes[message][name] = true
 		}
 	}
-	return names
-}
-
-// slice returns the keys in an expression that is a slice of attributes.
-func (c *logCode) slice(f *ast.FuncDecl, e ast.Expr, seen set) set {
-	names := set{}
-	switch e := e.(type) {
-	case *ast.CompositeLit:
-		names = c.names(f, e.Elts, false, seen)
-	case *ast.CallExpr:
-		name := ""
-		switch fun := e.Fun.(type) {
-		case *ast.Ident:
-			name = fun.Name
-		case *ast.SelectorExpr:
-			name = fun.Sel.Name
-		}
-		if name == "append" {
-			maps.Copy(names, c.slice(f, e.Args[0], seen))
-		}
-		if len(e.Args) > 0 {
-			maps.Copy(names, c.names(f, e.Args[1:], e.Ellipsis.IsValid(), seen))
-		}
-		helper := c.functions[name]
-		if helper == nil || seen[name] {
-			break
-		}
-		seen[name] = true
-		for node := range ast.Preorder(helper) {
-			if r, ok := node.(*ast.ReturnStmt); ok {
-				for _, result := range r.Results {
-					maps.Copy(names, c.slice(helper, result, seen))
-				}
-			}
-		}
-	case *ast.Ident:
-		if key := f.Name.Name + " " + e.Name; !seen[key] {
-			seen[key] = true
-			maps.Copy(names, c.assigned(f, e.Name, seen))
-		}
-	}
-	return names
-}
-
-// assigned returns the keys in what function f assigns to a variable.
-func (c *logCode) assigned(f *ast.FuncDecl, variable string, seen set) set {
-	names := set{}
-	for node := range ast.Preorder(f) {
-		assign, ok := node.(*ast.AssignStmt)
-		if !ok {
-			continue
-		}
-		for _, left := range assign.Lhs {
-			if id, ok := left.(*ast.Ident); ok && id.Name == variable {
-				for _, right := range assign.Rhs {
-					maps.Copy(names, c.slice(f, right, seen))
-				}
-			}
-		}
-	}
-	return names
 }
 
 // text returns the value of a string literal.
@@ -187,7 +83,8 @@ var (
 // TestLogLinesAreTheCode compares the list of log lines with the messages,
 // levels and attributes that the code logs, both ways.
 func TestLogLinesAreTheCode(t *testing.T) {
-	code := readLogCode(t)
+	files := programFiles(t)
+	code, known := readLogCode(t, files), literals(files)
 	general, docs := set{}, set{} // attributes of any line; messages
 	section, levels := "", ""
 	for _, line := range logItems(t) {
@@ -207,7 +104,7 @@ func TestLogLinesAreTheCode(t *testing.T) {
 		}
 		listed := names(item[2])
 		for name := range listed {
-			if !code.all[name] {
+			if !known[name] {
 				t.Errorf("%s has the attribute %q of %s, which the code never sets", logPage, name, item[1])
 			}
 		}
