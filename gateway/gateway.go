@@ -126,7 +126,7 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 	o := &g.opts
 	var params json.RawMessage // of the synthetic initialize; nil: there is none
 	if !o.NoAutoInitialize {
-		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version}, nil)
+		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version})
 	}
 	supply := sessions.Options{
 		Params: params, Shared: o.Sessions == SessionsShared, Warm: max(0, o.Warm), Forwards: len(o.ForwardHeaders) > 0, MaxSessions: o.MaxSessions,

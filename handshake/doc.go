@@ -7,8 +7,8 @@
 // stored result, under the client's id and with the protocol version negotiated
 // for that client.
 //
-// The synthetic request declares no client capabilities unless configured: the
-// gateway must not promise the server what perhaps no client serves.
+// The synthetic request declares no client capabilities: the gateway must not promise
+// the server what perhaps no client serves.
 //
 // Source: MCP 2024-11-05 to 2025-11-25, basic/lifecycle.
 package handshake

@@ -27,7 +27,7 @@ func (server) Notify(method string, _ json.RawMessage) error {
 // The handshake is run once. A client that initializes later is answered from
 // its result, under its own id and version.
 func Example() {
-	params := handshake.Synthetic(handshake.ClientInfo{Name: "my-gateway", Version: "1.0"}, nil)
+	params := handshake.Synthetic(handshake.ClientInfo{Name: "my-gateway", Version: "1.0"})
 	result, err := handshake.Run(context.Background(), server{}, params)
 	if err != nil {
 		fmt.Println(err)

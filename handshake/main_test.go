@@ -40,12 +40,3 @@ func (c *caller) Notify(method string, params json.RawMessage) error {
 	c.sent = append(c.sent, strings.TrimSpace(method+" "+string(params)))
 	return c.notify
 }
-
-func parse(t testing.TB, in string) *jsonrpc.Message {
-	t.Helper()
-	m, err := jsonrpc.Parse([]byte(in))
-	if err != nil {
-		t.Fatalf("Parse(%s): %v", in, err)
-	}
-	return m
-}

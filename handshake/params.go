@@ -14,20 +14,13 @@ type ClientInfo struct {
 	Version string `json:"version"`
 }
 
-// Synthetic returns the params of the synthetic initialize request. Empty
-// capabilities mean {}.
-func Synthetic(info ClientInfo, capabilities json.RawMessage) json.RawMessage {
-	if len(capabilities) == 0 {
-		capabilities = json.RawMessage("{}")
-	}
-	params, err := json.Marshal(struct {
-		ProtocolVersion string          `json:"protocolVersion"`
-		Capabilities    json.RawMessage `json:"capabilities"`
-		ClientInfo      ClientInfo      `json:"clientInfo"`
-	}{mcp.VersionNewest, capabilities, info})
-	if err != nil { // the capabilities are not JSON; the caller checks them, and {} is never wrong
-		return Synthetic(info, nil)
-	}
+// Synthetic returns the params of the synthetic initialize request.
+func Synthetic(info ClientInfo) json.RawMessage {
+	params, _ := json.Marshal(struct { // texts always have a JSON form
+		ProtocolVersion string     `json:"protocolVersion"`
+		Capabilities    struct{}   `json:"capabilities"`
+		ClientInfo      ClientInfo `json:"clientInfo"`
+	}{mcp.VersionNewest, struct{}{}, info})
 	return params
 }
 

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,20 +24,6 @@ func TestMethodsMoveTheirSeriesOnly(t *testing.T) {
 				t.Errorf("moved\n%v\nwant\n%v", got, tt.want)
 			}
 		})
-	}
-}
-
-// TestMovesCoverEveryMethod keeps the table above complete.
-func TestMovesCoverEveryMethod(t *testing.T) {
-	for method := range reflect.TypeFor[*metrics.Metrics]().Methods() {
-		covered := method.Name == "Over" // has a test of its own
-		for _, tt := range moves {
-			name, _, _ := strings.Cut(tt.name, " ")
-			covered = covered || name == method.Name
-		}
-		if !covered {
-			t.Errorf("no case for %s", method.Name)
-		}
 	}
 }
 
@@ -72,10 +57,17 @@ func TestOver(t *testing.T) {
 	}
 }
 
-func TestNilAndUnregisteredWork(t *testing.T) {
+// Options without metrics have a nil *Metrics: every method does nothing then.
+func TestNilCountsNothing(t *testing.T) {
 	for _, m := range []*metrics.Metrics{nil, metrics.New(nil)} {
-		for _, tt := range moves {
-			tt.do(m)
+		v := reflect.ValueOf(m)
+		for i := range v.NumMethod() {
+			method := v.Method(i)
+			var args []reflect.Value
+			for in := range method.Type().Ins() {
+				args = append(args, reflect.Zero(in))
+			}
+			method.Call(args)
 		}
 	}
 }
@@ -199,5 +191,39 @@ func TestUnservedCountsUnderNoName(t *testing.T) {
 	metrics.New(plain)
 	if _, err := metrics.Unserved(plain); err == nil {
 		t.Error("series with the label were taken beside those without")
+	}
+}
+
+// Histograms have native buckets beside the classic ones.
+func TestHistogramsAreNative(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	touchAll(t, reg, metrics.New(reg))
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if h := m.GetHistogram(); h != nil {
+				checked++
+				// Schema 3, eight buckets for each power of two, is what a factor of 1.1 gives.
+				if h.GetSchema() != 3 || len(h.GetBucket()) < 14 {
+					t.Errorf("%s: schema %d, %d classic buckets", f.GetName(), h.GetSchema(), len(h.GetBucket()))
+				}
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("no histogram was checked")
+	}
+}
+
+func TestNewRegistryHasRuntimeAndProcess(t *testing.T) {
+	families := gatherFamilies(t, metrics.NewRegistry())
+	for _, name := range []string{"go_goroutines", "process_open_fds"} {
+		if _, ok := families[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
 	}
 }

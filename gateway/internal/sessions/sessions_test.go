@@ -55,7 +55,7 @@ func within(t *testing.T, up upstream.Upstream, change func(*sessions.Options), 
 			t.Fatal(err)
 		}
 		opts := sessions.Options{
-			Params:       handshake.Synthetic(handshake.ClientInfo{Name: "test", Version: "1"}, nil),
+			Params:       handshake.Synthetic(handshake.ClientInfo{Name: "test", Version: "1"}),
 			StartTimeout: time.Minute, InitializationTimeout: 5 * time.Second,
 			Session: multiplex.Options{Logger: slog.New(slog.DiscardHandler), Metrics: m},
 		}
