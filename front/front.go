@@ -184,7 +184,7 @@ func (f *Front) LogClosed(c *connstate.Connection) {
 		"reached", start.Reached.String(), "attempts", start.Attempts, "failures", start.Failures,
 	}
 	if last := start.LastFailure; last != nil {
-		attrs = append(attrs, "lastFail", last.Phase+" "+last.Reason)
+		attrs = append(attrs, "lastFailure", last.Phase+" "+last.Reason)
 	}
 	f.opts.Logger.Info("connection closed", attrs...)
 }
