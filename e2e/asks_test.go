@@ -29,7 +29,8 @@ func eachAsks(t *testing.T, servers []server) {
 }
 
 // A shared session promises the server nothing, so it must not ask; and what it
-// asks all the same is refused: no client gets what was meant for another.
+// asks all the same is refused: no client gets what was meant for another. A client of
+// 2026-07-28 that calls a server of 2026-07-28 is asked in the result of its own call.
 func TestEachSharedChildAsksNobody(t *testing.T) { eachAsksNobody(t, stdioServers()) }
 
 func eachAsksNobody(t *testing.T, servers []server) {
@@ -42,7 +43,8 @@ func eachAsksNobody(t *testing.T, servers []server) {
 			t.Parallel()
 			g := startGateway(t, append([]string{"--sessions", "shared"}, s.start(t)...)...)
 			forEachAsked(t, g.endpoints(), s, func(who, tool, text string, err error) {
-				if err == nil {
+				direct := strings.HasSuffix(s.name, "Stateless") && strings.HasSuffix(who, "AutoStreamable")
+				if err == nil && !(direct && strings.Contains(text, who)) {
 					t.Errorf("%s: %s = %q, want an error: nobody may be asked", who, tool, text)
 				}
 			})

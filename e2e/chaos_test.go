@@ -20,10 +20,12 @@ var (
 )
 
 // chaosWaits are short times, so that much happens in a run, and what follows from
-// them: how long an answer may take (docs/reference/states.md), and a busy machine.
+// them: how long an answer may take (docs/reference/states.md), and a busy machine. A stream
+// may be idle for longer than any request takes, 10 request timeouts: nobody closes it while
+// others wait for theirs.
 var chaosWaits = []string{
 	"--initialization-timeout", "3s", "--start-timeout", "5s",
-	"--request-timeout", "2s", "--idle-timeout", "5s",
+	"--request-timeout", "2s", "--idle-timeout", "30s",
 }
 
 const chaosBound = 2*(3*time.Second+20*time.Second) + time.Minute
