@@ -13,16 +13,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
 
-// inProcess serves a handler without a socket, as the server of a test else does.
-func inProcess(do func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)) jsonrpc.Dialer {
-	return remote.HTTPHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		m, _ := jsonrpc.Parse(body)
-		do(w, r, m)
-	}))
+// inProcess serves a handler without a socket.
+func inProcess(do upstreamtest.Handler) jsonrpc.Dialer {
+	return remote.HTTPHandler(upstreamtest.ServeHere(do))
 }
 
+// A client gets what a handler has flushed before the handler writes more.
 func TestHandlerIsCalledWithoutASocket(t *testing.T) {
+	first := make(chan struct{})
 	up := inProcess(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		switch {
 		case r.Method == http.MethodGet:
@@ -35,26 +33,25 @@ func TestHandlerIsCalledWithoutASocket(t *testing.T) {
 		default:
 			send := upstreamtest.Stream(w)
 			send("data: "+upstreamtest.Note, 2)
+			<-first
 			send("data: %s", upstreamtest.Result2)
 		}
 	}))
 	k := upstreamtest.Open(t, up)
 	k.Gets(fmt.Sprintf(upstreamtest.Note, 1))
 	k.Send(upstreamtest.Call2)
-	for _, want := range []string{fmt.Sprintf(upstreamtest.Note, 2), upstreamtest.Result2} {
-		if got, id := k.Recv(); got != want || id != "2" {
-			t.Errorf("got %s with request %q", got, id)
-		}
+	if got, id := k.Recv(); got != fmt.Sprintf(upstreamtest.Note, 2) || id != "2" {
+		t.Errorf("got %s with request %q", got, id)
+	}
+	close(first)
+	if got, id := k.Recv(); got != upstreamtest.Result2 || id != "2" {
+		t.Errorf("got %s with request %q", got, id)
 	}
 }
 
 func TestHandlersContextEndsWithTheSession(t *testing.T) {
 	begun, gone := make(chan struct{}), make(chan struct{})
-	k := upstreamtest.Open(t, inProcess(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if m == nil || m.Method != "tools/call" {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
+	k := upstreamtest.Open(t, inProcess(upstreamtest.Calls(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		send := upstreamtest.Stream(w)
 		send(": working")
 		close(begun)
@@ -79,16 +76,9 @@ func TestPanicOfAHandlerIsAnErrorOfItsRequest(t *testing.T) {
 		"at once": func(http.ResponseWriter) {}, "in a stream": func(w http.ResponseWriter) { upstreamtest.Stream(w)(": x") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := upstreamtest.Open(t, inProcess(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-				switch {
-				case m != nil && m.Method == "tools/call":
-					begin(w)
-					panic("ouch")
-				case m != nil && m.Method == "ping":
-					upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
-				default:
-					w.WriteHeader(http.StatusMethodNotAllowed)
-				}
+			k := upstreamtest.Open(t, inProcess(upstreamtest.Calls(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				begin(w)
+				panic("ouch")
 			})))
 			k.Send(upstreamtest.Call2)
 			if f := k.Fails(); string(f.ID) != "2" || f.Error.Data.Reason != "response_lost" || !strings.Contains(f.Error.Message, "ouch") {

@@ -1,13 +1,12 @@
 package remote_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,16 +48,12 @@ func TestRequestsOfTheServerBeforeInitializedArePassedOn(t *testing.T) {
 // a request of its own.
 func TestWhatIsNoRequestIsPostedAgainOnANewConnection(t *testing.T) {
 	var first sync.Once
-	s := upstreamtest.Serve(t, upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 		if m != nil && m.Method == "notifications/x" {
 			first.Do(func() { panic(http.ErrAbortHandler) })
 		}
-		if m != nil && m.Method == "ping" {
-			upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, json.RawMessage("{}"))))
-			return
-		}
-		w.WriteHeader(http.StatusAccepted)
-	}))
+		upstreamtest.Calls(nil)(w, r, m)
+	})
 	k := upstreamtest.Open(t, upstreamtest.Streamable(s))
 	s.Wait(t, 1, upstreamtest.Method("GET"))
 	for i := range 3 { // from then on there is a connection to be used again
@@ -73,50 +68,31 @@ func TestWhatIsNoRequestIsPostedAgainOnANewConnection(t *testing.T) {
 
 // After the last session there is no connection, whatever the sessions were.
 func TestLastSessionClosesItsConnections(t *testing.T) {
-	var mu sync.Mutex
-	open := make(map[net.Conn]bool)
-	none := make(chan struct{}, 1)
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		m, _ := jsonrpc.Parse(body)
-		legacyServer(w, r, m)
-	}))
-	srv.Config.ConnState = func(c net.Conn, state http.ConnState) {
-		mu.Lock()
-		defer mu.Unlock()
+	var opened atomic.Int32
+	closed := make(chan struct{}, 1000)
+	s := httptest.NewUnstartedServer(upstreamtest.ServeHere(legacyServer))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
-			open[c] = true
+			opened.Add(1)
 		case http.StateClosed:
-			delete(open, c)
-		}
-		if len(open) == 0 {
-			select {
-			case none <- struct{}{}:
-			default:
-			}
+			closed <- struct{}{}
 		}
 	}
-	srv.Start()
-	t.Cleanup(srv.Close)
-	up := remote.URL{Address: srv.URL}.Observed(nil, nil)
+	s.Start()
+	t.Cleanup(s.Close)
+	up := remote.URL{Address: s.URL}.Observed(nil, nil)
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() { greet(t, up) })
 	}
 	all.Wait()
 	late := time.After(upstreamtest.Patience / 4) // less than what idle connections live
-	for {
-		mu.Lock()
-		n := len(open)
-		mu.Unlock()
-		if n == 0 {
-			return
-		}
+	for range opened.Load() {
 		select {
-		case <-none:
+		case <-closed:
 		case <-late:
-			t.Fatalf("%d connections are open", n)
+			t.Fatalf("%d of %d connections were closed", len(closed), opened.Load())
 		}
 	}
 }

@@ -124,7 +124,6 @@ func TestServerThatDoesNotAnswerTheQuestionGetsAnInitialize(t *testing.T) {
 		greet(t, inProcess(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 			if m != nil && m.Method == "server/discover" {
 				<-r.Context().Done()
-				return
 			}
 			legacyServer(w, r, m)
 		}))
@@ -149,13 +148,10 @@ func TestMessagesBeforeTheDecisionWaitForIt(t *testing.T) {
 			k.Send(upstreamtest.Initialized)
 			k.Send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
 			close(decide)
-			got := map[bool]bool{}
-			for range 2 {
-				msg, _ := k.Recv()
-				got[strings.Contains(msg, "serverInfo")] = true
-			}
-			if len(got) != 2 {
-				t.Errorf("got %v", got)
+			one, _ := k.Recv()
+			two, _ := k.Recv()
+			if strings.Contains(one, "serverInfo") == strings.Contains(two, "serverInfo") {
+				t.Errorf("got %s and %s", one, two)
 			}
 			if n := len(s.Wait(t, 1, upstreamtest.Posted("notifications/initialized"))); n != 1 {
 				t.Errorf("initialized was posted %d times", n)

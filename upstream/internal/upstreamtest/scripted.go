@@ -37,41 +37,39 @@ type Visit struct {
 // Scripted is a server that follows a test's script, and records its requests.
 type Scripted struct {
 	*httptest.Server // nil: without a socket
-	handler          http.Handler
+	do               Handler
 	mu               sync.Mutex
 	visits           []Visit
 	came             chan struct{} // there may be more visits
 }
 
-// Handler answers a request. m is its JSON-RPC message; nil for none.
+// Handler answers a request. m is the JSON-RPC message of a POST; nil for other methods.
 type Handler = func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message)
 
-// Serve starts a server that answers with do. do gets the JSON-RPC message of a POST,
-// and nil for other methods.
+// Serve starts a server that answers with do.
 func Serve(t *testing.T, do Handler) *Scripted {
 	t.Helper()
 	s := ServeHere(do)
-	s.Server = httptest.NewServer(s.handler)
+	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
 }
 
 // ServeHere is Serve without a socket, for tests in fake time.
-func ServeHere(do Handler) *Scripted {
-	s := &Scripted{came: make(chan struct{}, 1)}
-	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		s.mu.Lock()
-		s.visits = append(s.visits, Visit{r.Method, string(body), r.Header, time.Now()})
-		s.mu.Unlock()
-		select {
-		case s.came <- struct{}{}:
-		default:
-		}
-		m, _ := jsonrpc.Parse(body)
-		do(w, r, m)
-	})
-	return s
+func ServeHere(do Handler) *Scripted { return &Scripted{do: do, came: make(chan struct{}, 1)} }
+
+// ServeHTTP records and answers a request.
+func (s *Scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	s.mu.Lock()
+	s.visits = append(s.visits, Visit{r.Method, string(body), r.Header, time.Now()})
+	s.mu.Unlock()
+	select {
+	case s.came <- struct{}{}:
+	default:
+	}
+	m, _ := jsonrpc.Parse(body)
+	s.do(w, r, m)
 }
 
 // NewTLS starts a server with a certificate that nobody trusts. It does not log the
@@ -166,6 +164,28 @@ func Session(do Handler) Handler {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 		}
 	}
+}
+
+// Calls is a Session that leaves tools/call to do, answers all other messages in good
+// order, and has no stream of its own.
+func Calls(do Handler) Handler {
+	return Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		switch {
+		case m == nil:
+			w.WriteHeader(http.StatusMethodNotAllowed)
+		case m.Method == "tools/call":
+			do(w, r, m)
+		case m.Kind == jsonrpc.Request:
+			Result(w, m)
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	})
+}
+
+// Result answers m with an empty result.
+func Result(w http.ResponseWriter, m *jsonrpc.Message) {
+	AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
 }
 
 // InitAnswer returns InitResult as the answer to m.
@@ -288,7 +308,7 @@ func (k *Talk) Fails() failure {
 
 // Streamable returns s as an upstream over Streamable HTTP.
 func Streamable(s *Scripted) remote.URL {
-	up := remote.HTTPHandler(s.handler).(remote.URL)
+	up := remote.HTTPHandler(s).(remote.URL)
 	if s.Server != nil {
 		up = remote.URL{Address: s.URL + "/mcp"}
 	}

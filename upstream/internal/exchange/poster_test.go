@@ -1,0 +1,107 @@
+package exchange
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
+)
+
+// posts runs a poster in fake time until the end of the test, and returns a function
+// that sends messages.
+func posts(t *testing.T, x *Endpoint, post func(ctx context.Context, m *jsonrpc.Message)) (send func(format string, args ...any)) {
+	p := NewPoster(x, post)
+	go p.Run(t.Context()) // ends with the queue
+	t.Cleanup(func() {
+		p.Queue.End(jsonrpc.ErrClosed)
+		p.Drained(context.Background())
+	})
+	return func(format string, args ...any) {
+		if err := p.Queue.Offer(fmt.Appendf(nil, format, args...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A server that answers a POST only when it has had the next message must not hang the
+// session.
+func TestMessagesArePostedInOrderAndWaitASecondForTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := make(chan string, 10)
+		slow := make(chan struct{})
+		send := posts(t, testEndpoint(""), func(_ context.Context, m *jsonrpc.Message) {
+			got <- m.Method
+			switch m.Method {
+			case "b":
+				<-slow
+			case "initialize":
+				time.Sleep(2 * postTurn)
+				got <- "initialized"
+			}
+		})
+		for _, method := range []string{"a", "b", "c", "initialize", "d"} {
+			send(`{"jsonrpc":"2.0","method":%q}`, method)
+		}
+		synctest.Wait()
+		if len(got) != 2 {
+			t.Errorf("%d messages are posted at once, want a and b", len(got))
+		}
+		for _, want := range []string{"a", "b", "c", "initialize", "initialized", "d"} {
+			if m := <-got; m != want {
+				t.Errorf("posted %s, want %s", m, want)
+			}
+		}
+		close(slow)
+	})
+}
+
+// A server that is slow to take cancellations delays nothing else, and holds few
+// connections for them. Those that it does not take in time are dropped and counted.
+func TestSlowCancellationsDelayNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 500
+		reg := metrics.NewRegistry()
+		x := testEndpoint("")
+		x.Metrics = metrics.New(reg)
+		cancels, others := make(chan struct{}, n), make(chan struct{}, n)
+		send := posts(t, x, func(ctx context.Context, m *jsonrpc.Message) {
+			if m.Method != "notifications/cancelled" {
+				others <- struct{}{}
+				return
+			}
+			cancels <- struct{}{}
+			<-ctx.Done()
+			<-cancels
+			x.Undelivered(m, ctx.Err())
+		})
+		for id := range n {
+			send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)
+		}
+		send(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+		synctest.Wait()
+		if len(others) != 1 || len(cancels) != maxCancels {
+			t.Errorf("%d other messages and %d cancellations are posted, want 1 and %d", len(others), len(cancels), maxCancels)
+		}
+		time.Sleep(cancelTimeout)
+		synctest.Wait()
+		if len(cancels) != 0 {
+			t.Errorf("%d cancellations are on their way after %s", len(cancels), cancelTimeout)
+		}
+		families, err := reg.Gather()
+		dropped := 0.0
+		for _, f := range families {
+			for _, m := range f.GetMetric() {
+				if f.GetName() == "mcp_sse_messages_dropped_total" {
+					dropped += m.GetCounter().GetValue()
+				}
+			}
+		}
+		if err != nil || dropped != n {
+			t.Errorf("%v cancellations are counted as undelivered, %v, want %d", dropped, err, n)
+		}
+	})
+}
