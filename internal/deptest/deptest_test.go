@@ -4,10 +4,7 @@
 package deptest
 
 import (
-	"encoding/json"
-	"io"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +23,7 @@ var layers = [][]string{
 	{"upstream/stdio", "upstream/internal/exchange"},
 	{"upstream/internal/streamable", "upstream/internal/statelessserver", "upstream/internal/httpsse"},
 	{"upstream/remote"},
-	{"handshake", "multiplex", "upstream", "upstream/internal/upstreamtest"},
+	{"handshake", "multiplex", "upstream"},
 	{"front"},
 	{"internal/eventstream"},
 	{"streamable/internal/statelessclient"},
@@ -41,14 +38,14 @@ var layers = [][]string{
 // apart are folders whose packages may not import those of one another.
 var apart = []string{"handshake", "multiplex", "upstream"}
 
-// outside are packages for tests, with what they may import of the module: no layer
-// imports them, and they import no gateway. The programs that prove and measure are in
-// a module of their own, tools.
+// outside are packages for tests, with what they may import of the module. No layer
+// imports them. The programs that prove and measure are in a module of their own, tools.
 var outside = map[string][]string{
 	"e2e":                             {"internal/ssetest"},
 	"internal/ssetest":                {},
 	"internal/pipetest":               {},
 	"cmd/sse-server/internal/clitest": {},
+	"upstream/internal/upstreamtest":  {"jsonrpc", "upstream/remote"},
 }
 
 // reserved are imports that only some packages may have, tests aside.
@@ -65,48 +62,27 @@ var reserved = map[string][]string{
 	"net/http": {
 		"peer", "metrics", "upstream", "upstream/remote",
 		"upstream/internal/exchange", "upstream/internal/streamable", "upstream/internal/statelessserver",
-		"upstream/internal/httpsse", "upstream/internal/inprocess", "upstream/internal/upstreamtest",
-		"internal/pipetest", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
+		"upstream/internal/httpsse", "upstream/internal/inprocess",
+		"front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "gateway", "gosdk", "mcpgo", "cmd/sse-server", "cmd/sse-server/internal/config",
 	},
 }
 
-type goPackage struct {
-	ImportPath   string
-	Dir          string
-	GoFiles      []string
-	Imports      []string
-	TestImports  []string
-	XTestImports []string
-}
-
-// short is the path below the module; "." for its root.
-func (p goPackage) short() string {
-	if p.ImportPath == module {
-		return "."
-	}
-	return strings.TrimPrefix(p.ImportPath, module+"/")
-}
-
-// load lists the packages of the module.
-func load(t *testing.T) []goPackage {
+// imports returns the imports of each package of the module in a folder, by the path below
+// the module, with those of its tests only for packages outside of the layers.
+func imports(t *testing.T, folder string) map[string][]string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports", module+"/...")
-	out, err := cmd.Output()
+	const format = `{{.ImportPath}} {{join .Imports " "}} {{if not .GoFiles}}{{join .TestImports " "}} {{join .XTestImports " "}}{{end}}`
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-C", folder, "-f", format, "./...").Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	var all []goPackage
-	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p goPackage
-		if err := dec.Decode(&p); err == io.EOF {
-			break
-		} else if err != nil {
-			t.Fatalf("go list: %v", err)
-		}
-		all = append(all, p)
+	all := make(map[string][]string)
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		all[strings.TrimPrefix(words[0], module+"/")] = words[1:]
 	}
-	if len(all) == 0 {
-		t.Fatal("go list found no packages")
+	if len(all) < 5 {
+		t.Fatalf("go list found %d packages", len(all))
 	}
 	return all
 }
@@ -116,137 +92,57 @@ func layer(short string) int {
 	return slices.IndexFunc(layers, func(l []string) bool { return slices.Contains(l, short) })
 }
 
-// isExample reports whether a package is a program as users write them: it imports what
-// they may.
-func isExample(short string) bool {
-	return short == "examples" || strings.HasPrefix(short, "examples/")
-}
-
-func TestImportsPointDownwards(t *testing.T) {
-	for _, p := range load(t) {
-		if _, ok := outside[p.short()]; ok || isExample(p.short()) || len(p.GoFiles) == 0 {
-			continue // has its own rule, or holds tests only
+func TestImports(t *testing.T) {
+	for p, imported := range imports(t, "../..") {
+		folder, _, _ := strings.Cut(p, "/")
+		if folder == "examples" || p == "internal/deptest" || p == "internal/docstest" {
+			continue // they import what users may, or are tests
 		}
-		at := layer(p.short())
-		if at < 0 {
-			t.Errorf("%s stands in no layer: give it a place in the layers of this test and of docs/architecture.md", p.short())
+		allowed, proof := outside[p]
+		at := layer(p)
+		if at < 0 && !proof {
+			t.Errorf("%s stands in no layer: give it a place in the layers of this test and of docs/architecture.md", p)
 			continue
 		}
-		for _, imported := range p.Imports {
-			short, ours := strings.CutPrefix(imported, module+"/")
-			if ours && layer(short) >= at {
-				t.Errorf("%s imports %s, which is not below it", p.short(), short)
+		for _, path := range imported {
+			short, ours := strings.CutPrefix(path, module+"/")
+			other, _, _ := strings.Cut(short, "/")
+			switch {
+			case ours && proof:
+				if short != p && !slices.Contains(allowed, short) {
+					t.Errorf("%s imports %s: of this module it may import %q", p, short, allowed)
+				}
+			case ours && (layer(short) >= at || layer(short) < 0):
+				t.Errorf("%s imports %s, which is not below it", p, short)
+			case ours && other != folder && slices.Contains(apart, folder) && slices.Contains(apart, other):
+				t.Errorf("%s imports %s: they do not know each other", p, short)
+			}
+			if rule := ruleFor(path); rule != "" && !proof && !slices.Contains(reserved[rule], p) {
+				t.Errorf("%s imports %s: only %q may", p, path, reserved[rule])
 			}
 		}
 	}
 }
 
-// Handshake, multiplex and upstream do not know each other.
-func TestNeighboursStayApart(t *testing.T) {
-	folder := func(short string) string {
-		first, _, _ := strings.Cut(short, "/")
-		return first
-	}
-	for _, p := range load(t) {
-		mine := folder(p.short())
-		if !slices.Contains(apart, mine) {
-			continue
-		}
-		for _, imported := range p.Imports {
-			short, ours := strings.CutPrefix(imported, module+"/")
-			if other := folder(short); ours && other != mine && slices.Contains(apart, other) {
-				t.Errorf("%s imports %s", p.short(), short)
-			}
-		}
-	}
-}
-
-// What is for tests only stays out of the program.
-func TestTestHelpersAreImportedByTestsOnly(t *testing.T) {
-	for _, p := range load(t) {
-		for _, helper := range []string{"upstream/internal/upstreamtest", "internal/ssetest", "cmd/sse-server/internal/clitest"} {
-			if slices.Contains(p.Imports, module+"/"+helper) {
-				t.Errorf("%s imports %s", p.short(), helper)
-			}
-		}
-	}
-}
-
-// The tools import the gateway as users do.
-func TestToolsImportNothingInternal(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-C", "../../tools", "-f", `{{join .Imports "\n"}}`, "./...")
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("go list: %v", err)
-	}
-	for imported := range strings.Lines(string(out)) {
-		short, ours := strings.CutPrefix(strings.TrimSpace(imported), module+"/")
-		if ours && !strings.HasPrefix(short, "tools/") && strings.Contains(short, "internal/") {
-			t.Errorf("tools import %s", short)
-		}
-	}
-}
-
-func TestProofsImportNoGateway(t *testing.T) {
-	for _, p := range load(t) {
-		allowed, ok := outside[p.short()]
-		if !ok {
-			continue
-		}
-		for _, imported := range slices.Concat(p.Imports, p.TestImports, p.XTestImports) {
-			short, ours := strings.CutPrefix(imported, module+"/")
-			if ours && short != p.short() && !slices.Contains(allowed, short) {
-				t.Errorf("%s imports %s: of this module it may import %q", p.short(), short, allowed)
-			}
-		}
-	}
-}
-
-// The lowest packages are of use to others by themselves.
-func TestLowestLayerImportsNothingOfTheModule(t *testing.T) {
-	for _, p := range load(t) {
-		if layer(p.short()) != 0 {
-			continue
-		}
-		for _, imported := range slices.Concat(p.Imports, p.TestImports) {
-			if imported != p.ImportPath && strings.HasPrefix(imported, module) {
-				t.Errorf("%s imports %s", p.short(), imported)
-			}
-		}
-	}
-}
-
-func TestReservedImports(t *testing.T) {
-	for _, p := range load(t) {
-		if _, ok := outside[p.short()]; ok || isExample(p.short()) {
-			continue
-		}
-		for _, imported := range p.Imports {
-			if rule, ok := ruleFor(imported); ok && !slices.Contains(reserved[rule], p.short()) {
-				t.Errorf("%s imports %s: only %q may", p.short(), imported, reserved[rule])
-			}
-		}
-	}
-}
-
-// ruleFor returns the narrowest rule that speaks of an import.
-func ruleFor(imported string) (string, bool) {
-	var rule string
+// ruleFor returns the narrowest rule that speaks of an import; "" for none.
+func ruleFor(imported string) (rule string) {
 	for r := range reserved {
 		within := imported == r || strings.Contains(r, ".") && strings.HasPrefix(imported, r+"/")
 		if within && len(r) > len(rule) {
 			rule = r
 		}
 	}
-	return rule, rule != ""
+	return rule
 }
 
-func TestNoGoFilesInTheRoot(t *testing.T) {
-	files, err := filepath.Glob("../../*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) > 0 {
-		t.Errorf("Go files in the module's root: %q", files)
+// The tools import the gateway as users do.
+func TestToolsImportNothingInternal(t *testing.T) {
+	for p, imported := range imports(t, "../../tools") {
+		for _, path := range imported {
+			short, ours := strings.CutPrefix(path, module+"/")
+			if ours && !strings.HasPrefix(short, "tools/") && strings.Contains(short, "internal/") {
+				t.Errorf("%s imports %s", p, short)
+			}
+		}
 	}
 }
