@@ -33,21 +33,21 @@ type Main struct {
 	Stdout, Stderr io.Writer
 	// LookupEnv is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
-	// Signals stops the program; a second signal stops it at once.
-	Signals <-chan os.Signal
+	// Notify returns the signals that stop the program; a second one stops it at once. It
+	// is called once the configuration has been read: until then a signal ends the process.
+	Notify func() <-chan os.Signal
 	// Ready, if not nil, is called with the URL of the stream (of the first
 	// server), and the address of the admin server or "", once both accept
 	// connections.
 	Ready func(url, admin string)
+
+	signals <-chan os.Signal // of Notify
 }
 
 // Run runs the program and returns its exit code.
 func (m *Main) Run() int {
-	c, sig, err := m.load()
+	c, err := config.Load(m.Args, m.LookupEnv)
 	switch {
-	case sig != nil:
-		fmt.Fprintf(m.Stderr, "sse-server: stopped by a signal (%v) while the configuration was being read\n", sig)
-		return exitSignal + signalNumber(sig)
 	case err != nil:
 		return m.refuse(err)
 	case c.Help:
@@ -59,6 +59,7 @@ func (m *Main) Run() int {
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	}
+	m.signals = m.Notify()
 	lines := newLogWriter(m.Stderr, c.LogLevel, c.LogFormat)
 	defer lines.Close()
 	log := newLogger(lines, c.LogLevel, c.LogFormat)
@@ -78,26 +79,6 @@ func (m *Main) Run() int {
 		return exitOK
 	}
 	return m.serve(d, c)
-}
-
-// load reads the configuration. A file of it may be a pipe that nobody writes to:
-// a signal ends the wait, and is returned.
-func (m *Main) load() (*config.Config, os.Signal, error) {
-	type result struct {
-		c   *config.Config
-		err error
-	}
-	loaded := make(chan result, 1)
-	go func() { // ends when the files have been read, or with the program
-		c, err := config.Load(m.Args, m.LookupEnv)
-		loaded <- result{c, err}
-	}()
-	select {
-	case r := <-loaded:
-		return r.c, nil, r.err
-	case sig := <-m.Signals:
-		return nil, sig, nil
-	}
 }
 
 // refuse prints what is wrong with the configuration, and returns the exit code.

@@ -8,18 +8,23 @@ import (
 )
 
 func main() {
-	// Two places: the second signal must not be lost while the first is handled.
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
-		signal.Notify(signals, syscall.SIGHUP)
-	}
 	os.Exit((&Main{
 		Args:      os.Args[1:],
 		Stdin:     os.Stdin,
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,
 		LookupEnv: os.LookupEnv,
-		Signals:   signals,
+		Notify:    notify,
 	}).Run())
+}
+
+// notify catches the signals that stop the program.
+func notify() <-chan os.Signal {
+	// Two places: the second signal must not be lost while the first is handled.
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	return signals
 }

@@ -60,7 +60,7 @@ func launchWith(t *testing.T, env map[string]string, args ...string) *program {
 	p := &program{t: t, signals: make(chan os.Signal), code: make(chan int, 1), ended: make(chan struct{})}
 	ready := make(chan struct{})
 	m := &Main{
-		Args: args, Stdout: &p.out, Stderr: &p.log, LookupEnv: clitest.Environment(env), Signals: p.signals,
+		Args: args, Stdout: &p.out, Stderr: &p.log, LookupEnv: clitest.Environment(env), Notify: func() <-chan os.Signal { return p.signals },
 		Ready: func(url, admin string) {
 			p.url, p.admin = url, admin
 			close(ready)

@@ -32,7 +32,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 
 	code := exitOK
 	select {
-	case sig := <-m.Signals:
+	case sig := <-m.signals:
 		d.log.Info("stopping", "signal", sig.String(), "timeout", d.grace)
 	case err := <-failed:
 		d.log.Error("server failed", "err", err)
@@ -55,7 +55,7 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 	case <-stopped:
 		log.Info("stopped")
 		return code
-	case sig := <-m.Signals:
+	case sig := <-m.signals:
 		log.Warn("stopping at once", "signal", sig.String())
 		abort()
 		return exitSignal + signalNumber(sig)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -295,26 +293,6 @@ func certificate(t *testing.T) (cert, key string) {
 	}
 	return clitest.WriteFile(t, "cert.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made.Certificate[0]}))),
 		clitest.WriteFile(t, "key.pem", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})))
-}
-
-// A pipe as the file of tokens waits for a writer that may never come.
-func TestSignalWhileTheConfigurationIsRead(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "tokens")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	signals := make(chan os.Signal, 1)
-	signals <- syscall.SIGTERM
-	var log bytes.Buffer
-	code := (&Main{Args: []string{"--auth-tokens-file", path}, Stdout: io.Discard, Stderr: &log, LookupEnv: clitest.Environment(nil), Signals: signals}).Run()
-	if code != 143 || !strings.Contains(log.String(), "while the configuration was being read") {
-		t.Errorf("got exit code %d, %q", code, &log)
-	}
-	writer, err := os.OpenFile(path, os.O_WRONLY, 0) // lets the goroutine that reads end
-	if err != nil {
-		t.Fatal(err)
-	}
-	writer.Close()
 }
 
 // TestAllAddressesAreIPv6Too holds the reference to what it says of 0.0.0.0.

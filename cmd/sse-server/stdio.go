@@ -41,7 +41,7 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 			log.Error("client lost", "err", err)
 			code = exitFailure
 		}
-	case sig := <-m.Signals:
+	case sig := <-m.signals:
 		log.Info("stopping", "signal", sig.String(), "timeout", grace)
 	case <-parentEnds(ctx):
 		log.Info("stopping", "reason", "the parent process has ended", "timeout", grace)
