@@ -7,34 +7,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 )
 
-func TestDecode(t *testing.T) {
-	for header, want := range map[string]string{
-		"": "", "a": "a", "a b": "a b", "=?base64?YQ==?=": "a", "=?base64??=": "", "=?base64?": "=?base64?", "=?base64?=": "=?base64?=",
-		"=?base64?YQ==": "=?base64?YQ==", "YQ==?=": "YQ==?=", "=?BASE64?YQ==?=": "=?BASE64?YQ==?=",
-	} {
-		if got, ok := stateless.Decode(header); !ok || got != want {
-			t.Errorf("%q: got %q, %v, want %q", header, got, ok, want)
-		}
-	}
-	for _, header := range []string{"=?base64?YQ?=", "=?base64?YQ=?=", "=?base64?Y!==?=", "=?base64?YR==?=", "=?base64?=YQ=?="} {
-		if got, ok := stateless.Decode(header); ok {
-			t.Errorf("%q became %q", header, got)
-		}
-	}
-}
-
-func TestArgument(t *testing.T) {
-	p := stateless.Param{Path: []string{"a", "b"}, Name: "B"}
-	for params, want := range map[string]string{
-		`{"arguments":{"a":{"b":1}}}`: "1", `{"arguments":{"a":{"b":null}}}`: "", `{"arguments":{"a":1}}`: "", `{"a":{"b":1}}`: "", `{}`: "", ``: "",
-	} {
-		raw, ok := p.Argument(json.RawMessage(params))
-		if ok != (want != "") || ok && string(raw) != want {
-			t.Errorf("%s: got %s, %v, want %q", params, raw, ok, want)
-		}
-	}
-}
-
 // FuzzHeader: what is encoded is plain, and decodes to what it was.
 func FuzzHeader(f *testing.F) {
 	for _, seed := range []string{"", "a", " a", "=?base64?YQ==?=", "=?base64?=", "\x00", "é", "a\r\nX: y"} {

@@ -2,6 +2,7 @@ package stateless
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,16 +53,14 @@ func Params(schema json.RawMessage) ([]Param, error) {
 // schemaWalk collects the annotations of a schema.
 type schemaWalk struct{ found []Param }
 
-// schema walks one schema, or a list of them. Only a schema that properties alone
-// lead to may be annotated.
+// schema walks a schema and all in it. Only a schema that properties alone lead to may be
+// annotated.
 func (w *schemaWalk) schema(v any, path []string, reachable bool) error {
-	if list, ok := v.([]any); ok {
-		for _, item := range list {
-			if err := w.schema(item, nil, false); err != nil {
-				return err
-			}
+	list, _ := v.([]any)
+	for _, item := range list {
+		if err := w.schema(item, nil, false); err != nil {
+			return err
 		}
-		return nil
 	}
 	object, _ := v.(map[string]any)
 	for key, value := range object {
@@ -70,25 +69,15 @@ func (w *schemaWalk) schema(v any, path []string, reachable bool) error {
 		case annotation:
 			err = w.annotation(object, path, reachable)
 		case "properties":
-			err = w.named(value, path, reachable)
-		case "$defs", "definitions", "patternProperties", "dependentSchemas":
-			err = w.named(value, nil, false)
+			properties, _ := value.(map[string]any)
+			for name, property := range properties {
+				err = cmp.Or(err, w.schema(property, append(slices.Clip(path), name), reachable))
+			}
 		case "const", "default", "enum", "examples", "dependentRequired": // hold values, not schemas
 		default:
 			err = w.schema(value, nil, false)
 		}
 		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// named walks an object of schemas.
-func (w *schemaWalk) named(v any, path []string, reachable bool) error {
-	object, _ := v.(map[string]any)
-	for name, value := range object {
-		if err := w.schema(value, append(slices.Clip(path), name), reachable); err != nil {
 			return err
 		}
 	}

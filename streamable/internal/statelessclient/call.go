@@ -103,47 +103,30 @@ func (l *link) prepare(a *reply, q *request, k *call) (bool, *front.Refusal) {
 // goes.
 func (h *Handler) follow(a *reply, q *request, k *call) {
 	for {
-		s := k.take()
-		for _, n := range s.notes {
+		k.l.mu.Lock()
+		notes, answer := k.takeLocked(), k.answer
+		asked := slices.ContainsFunc(k.open, func(a *ask) bool { return !a.shown })
+		settle := settleTime - time.Since(k.lastAsk)
+		k.l.mu.Unlock()
+		for _, n := range notes {
 			a.event(n)
 		}
 		var settled <-chan time.Time
 		switch {
-		case s.answer != nil:
-			k.reply(a, q, s.answer)
+		case answer != nil:
+			k.reply(a, q, answer)
 			return
-		case s.asked && s.settle == 0:
+		case asked && settle <= 0:
 			h.askClient(a, k)
 			return
-		case s.asked:
-			settled = time.After(s.settle)
+		case asked:
+			settled = time.After(settle)
 		}
 		if !a.wait(k.changed, settled) {
 			k.cancel("the client has closed the response")
 			return
 		}
 	}
-}
-
-// state is what has happened to a call.
-type state struct {
-	notes  [][]byte
-	answer *jsonrpc.Message // nil: it is not answered
-	// asked says that the client must be asked, settle after that how long to wait for
-	// more; 0: not at all.
-	asked  bool
-	settle time.Duration
-}
-
-// take returns what has happened since the last take.
-func (k *call) take() state {
-	k.l.mu.Lock()
-	defer k.l.mu.Unlock()
-	s := state{notes: k.takeLocked(), answer: k.answer}
-	if slices.ContainsFunc(k.open, func(a *ask) bool { return !a.shown }) {
-		s.asked, s.settle = true, max(0, settleTime-time.Since(k.lastAsk))
-	}
-	return s
 }
 
 // cancel cancels a request at the server. Its answer may still come.

@@ -134,7 +134,6 @@ func (l *link) refuseAsk(id jsonrpc.ID, why string) {
 func (l *link) withdrawnLocked(id jsonrpc.ID) {
 	for _, k := range l.calls {
 		k.open = slices.DeleteFunc(k.open, func(a *ask) bool { return a.id == id })
-		k.signal()
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -230,40 +229,4 @@ func code(err error) int64 {
 		return 0
 	}
 	return e.Code
-}
-
-// Clients at once, on all kinds of session: each gets what is its own.
-func TestNothingCrossesBetweenClients(t *testing.T) {
-	for name, up := range upstreams {
-		for _, sessions := range []string{gateway.SessionsPerConnection, gateway.SessionsShared} {
-			t.Run(name+", "+sessions, func(t *testing.T) {
-				t.Parallel()
-				_, url := serveGateway(t, up(t), gateway.Options{Sessions: sessions})
-				var wg sync.WaitGroup
-				for i := range 4 {
-					client := fmt.Sprintf("client%d", i/2) // two of each name, which share connections
-					s := sdkClient(t, url, client, elicitor(client))
-					for j := range 4 {
-						wg.Go(func() {
-							for n := range 5 {
-								mine := fmt.Sprintf("%d-%d-%d", i, j, n)
-								r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": mine}})
-								if err != nil || textOf(r) != mine {
-									t.Errorf("%s: got %v, %v", mine, r, err)
-								}
-								if sessions == gateway.SessionsShared {
-									continue // nobody is asked on these
-								}
-								r, err = s.CallTool(t.Context(), &mcp.CallToolParams{Name: "ask", Arguments: map[string]any{"text": mine}})
-								if want := fmt.Sprintf("%s %s on %s file:///%s", mine, client, mine, client); err != nil || textOf(r) != want {
-									t.Errorf("%s: got %v, %v", mine, r, err)
-								}
-							}
-						})
-					}
-				}
-				wg.Wait()
-			})
-		}
-	}
 }

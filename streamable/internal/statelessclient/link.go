@@ -186,16 +186,12 @@ func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (
 		return nil, err
 	}
 	l.send(k, params, l.c.Client().Context)
-	for {
-		if s := k.take(); s.answer != nil {
-			return s.answer, nil
-		}
-		select {
-		case <-k.changed:
-		case <-ctx.Done():
-			k.cancel("no longer needed")
-			return nil, ctx.Err()
-		}
+	select {
+	case <-k.changed: // the answer: nobody else tells it anything
+		return k.answer, nil
+	case <-ctx.Done():
+		k.cancel("no longer needed")
+		return nil, ctx.Err()
 	}
 }
 

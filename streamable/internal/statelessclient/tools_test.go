@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // listed returns how often the server was asked for its tools, over all connections.
@@ -15,36 +13,6 @@ func (f *fixture) listed() (n int) {
 		n += len(c.received("tools/list"))
 	}
 	return n
-}
-
-// A list without an end, or one that fails, is not asked for again with every call.
-func TestIncompleteListIsRemembered(t *testing.T) {
-	for name, tc := range map[string]struct {
-		list  func(c *conn, m *jsonrpc.Message)
-		pages int
-	}{
-		"endless": {func(c *conn, m *jsonrpc.Message) { c.answer(m, `{"tools":[],"nextCursor":"more"}`) }, 64},
-		"failing": {func(c *conn, m *jsonrpc.Message) { c.fail(m, `{"code":-32603,"message":"m"}`) }, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, quiet, func(t *testing.T, f *fixture) {
-				f.server.serve = func(c *conn, m *jsonrpc.Message) {
-					if m.Method == "tools/list" {
-						tc.list(c, m)
-						return
-					}
-					c.answer(m, `{}`)
-				}
-				for range 10 {
-					want(t, "status", f.do(t, ask{method: "tools/call", params: toolCall}).status, 200)
-				}
-				want(t, "lists", f.listed(), tc.pages)
-				pause(time.Minute)
-				f.do(t, ask{method: "tools/call", params: toolCall})
-				want(t, "lists after a while", f.listed(), 2*tc.pages)
-			})
-		})
-	}
 }
 
 // A server that does not list its tools delays the first calls a little, and no others.

@@ -40,9 +40,9 @@ func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 				}
 				tc.answer(p)
 			})
-			s.send(toolCall("1", "bad"))
+			s.Send(toolCall("1", "bad"))
 			for {
-				got, _ := s.next()
+				got, _ := s.Recv()
 				if strings.Contains(got, "notifications/") {
 					continue
 				}
@@ -56,7 +56,7 @@ func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 				}
 				break
 			}
-			s.send(toolCall("2", "good"))
+			s.Send(toolCall("2", "good"))
 			s.want(`{"jsonrpc":"2.0","id":2,"result":{}}`)
 		})
 	}
@@ -65,9 +65,9 @@ func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 func TestServerThatCannotBeReachedEndsTheSession(t *testing.T) {
 	s := newStateless(t, discovered, func(*post) {})
 	s.server.Close()
-	s.send(toolCall("1", "a"))
+	s.Send(toolCall("1", "a"))
 	s.wantEnd("refused")
-	if err := s.conn.Send([]byte(upstreamtest.Ping)); err == nil || errors.Is(err, jsonrpc.ErrBusy) {
+	if err := s.Conn.Send([]byte(upstreamtest.Ping)); err == nil || errors.Is(err, jsonrpc.ErrBusy) {
 		t.Errorf("Send after the end: got %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestServerThatIsGoneEndsTheSession(t *testing.T) {
 		"502":              func(p *post) { p.w.WriteHeader(http.StatusBadGateway) },
 	} {
 		s := newStateless(t, discovered, answer)
-		s.send(toolCall("1", "a"))
+		s.Send(toolCall("1", "a"))
 		s.wantEnd(want)
 	}
 }

@@ -27,7 +27,7 @@ func input(requests, state string) string {
 // asked takes a request of the server and returns its id.
 func (s *scripted) asked(method, params string, of jsonrpc.ID) jsonrpc.ID {
 	s.t.Helper()
-	got, request := s.next()
+	got, request := s.Recv()
 	m, err := jsonrpc.Parse([]byte(got))
 	if err != nil || m.Kind != jsonrpc.Request || m.Method != method || string(m.Params()) != params || request != of {
 		s.t.Fatalf("got %s with request %q\nwant %s %s with %q", got, request, method, params, of)
@@ -44,14 +44,14 @@ func TestInputRequiredAsksTheClientAndComesAgain(t *testing.T) {
 		p.result(`{"resultType":"complete","content":[]}`)
 	})
 	s.initialize(`{"elicitation":{},"roots":{}}`)
-	s.send(toolCall("7", "ask"))
+	s.Send(toolCall("7", "ask"))
 	roots := s.asked("roots/list", "", "7")
 	who := s.asked("elicitation/create", form, "7")
 	if roots == who {
 		t.Fatalf("both requests have the id %s", who)
 	}
-	s.send(`{"jsonrpc":"2.0","id":` + string(who) + `,"result":{"action":"accept","content":{"n":9007199254740993}}}`)
-	s.send(`{"jsonrpc":"2.0","id":` + string(roots) + `,"result":{"roots":[] }}`)
+	s.Send(`{"jsonrpc":"2.0","id":` + string(who) + `,"result":{"action":"accept","content":{"n":9007199254740993}}}`)
+	s.Send(`{"jsonrpc":"2.0","id":` + string(roots) + `,"result":{"roots":[] }}`)
 	s.want(`{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`)
 	calls := s.seen("tools/call")
 	if len(calls) != 2 || calls[0].m.ID == calls[1].m.ID {
@@ -77,9 +77,9 @@ func TestRefusedElicitationIsACancel(t *testing.T) {
 		p.result(p.param("inputResponses"))
 	})
 	s.initialize(`{"elicitation":{}}`)
-	s.send(toolCall("1", "ask"))
+	s.Send(toolCall("1", "ask"))
 	id := s.asked("elicitation/create", form, "1")
-	s.send(`{"jsonrpc":"2.0","id":` + string(id) + `,"error":{"code":-32601,"message":"no"}}`)
+	s.Send(`{"jsonrpc":"2.0","id":` + string(id) + `,"error":{"code":-32601,"message":"no"}}`)
 	s.want(`{"jsonrpc":"2.0","id":1,"result":{"who":{"action":"cancel"}}}`)
 }
 
@@ -88,13 +88,13 @@ func TestRefusedSamplingFailsTheCallAndTakesTheRestBack(t *testing.T) {
 		p.result(input(`{"a":{"method":"sampling/createMessage","params":{}},"b":{"method":"roots/list"}}`, ""))
 	})
 	s.initialize(`{"sampling":{},"roots":{}}`)
-	s.send(toolCall("1", "ask"))
+	s.Send(toolCall("1", "ask"))
 	sample := s.asked("sampling/createMessage", "{}", "1")
 	roots := s.asked("roots/list", "", "1")
-	s.send(`{"jsonrpc":"2.0","id":` + string(sample) + `,"error":{"code":-1,"message":"no","data":1.50}}`)
+	s.Send(`{"jsonrpc":"2.0","id":` + string(sample) + `,"error":{"code":-1,"message":"no","data":1.50}}`)
 	s.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + string(roots) + `,"reason":"no longer needed"}}`)
 	s.want(`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no","data":1.50}}`)
-	s.send(`{"jsonrpc":"2.0","id":` + string(roots) + `,"result":{"roots":[]}}`) // too late: dropped
+	s.Send(`{"jsonrpc":"2.0","id":` + string(roots) + `,"result":{"roots":[]}}`) // too late: dropped
 	if n := len(s.seen("tools/call")); n != 1 {
 		t.Errorf("the tool was called %d times", n)
 	}
@@ -103,9 +103,9 @@ func TestRefusedSamplingFailsTheCallAndTakesTheRestBack(t *testing.T) {
 func TestCancelledCallTakesItsQuestionsBack(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) { p.result(input(`{"b":{"method":"roots/list"}}`, "")) })
 	s.initialize(`{"roots":{}}`)
-	s.send(toolCall("1", "ask"))
+	s.Send(toolCall("1", "ask"))
 	roots := s.asked("roots/list", "", "1")
-	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	s.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	s.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + string(roots) + `,"reason":"no longer needed"}}`)
 }
 
@@ -127,7 +127,7 @@ func TestInputThatMustNotBeAskedForFailsTheCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStateless(t, discovered, func(p *post) { p.result(tc.result) })
 			s.initialize(`{"roots":{}}`)
-			s.send(`{"jsonrpc":"2.0","id":1,"method":"` + tc.method + `","params":{"name":"a"}}`)
+			s.Send(`{"jsonrpc":"2.0","id":1,"method":"` + tc.method + `","params":{"name":"a"}}`)
 			s.wantError("1", "-32603", "invalid_response", tc.want)
 		})
 	}
@@ -142,8 +142,8 @@ func TestElicitationByURLGetsTheIDThatClientsNeed(t *testing.T) {
 		p.result(`{}`)
 	})
 	s.initialize(`{"elicitation":{"url":{}}}`)
-	s.send(toolCall("1", "ask"))
-	got, _ := s.next()
+	s.Send(toolCall("1", "ask"))
+	got, _ := s.Recv()
 	m, err := jsonrpc.Parse([]byte(got))
 	if err != nil {
 		t.Fatal(err)
@@ -152,16 +152,16 @@ func TestElicitationByURLGetsTheIDThatClientsNeed(t *testing.T) {
 	if want := `{"mode":"url","url":"https://example.com/x","elicitationId":` + string(id) + `}`; string(m.Params()) != want || len(id) < 20 {
 		t.Errorf("got params %s", m.Params())
 	}
-	s.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept"}}`)
+	s.Send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept"}}`)
 	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 }
 
 func TestRoundsOfInputAreBounded(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) { p.result(input(`{"a":{"method":"roots/list"}}`, `"again"`)) })
 	s.initialize(`{"roots":{}}`)
-	s.send(toolCall("1", "ask"))
+	s.Send(toolCall("1", "ask"))
 	for range statelessserver.MaxInputRounds {
-		s.send(`{"jsonrpc":"2.0","id":` + string(s.asked("roots/list", "", "1")) + `,"result":{"roots":[]}}`)
+		s.Send(`{"jsonrpc":"2.0","id":` + string(s.asked("roots/list", "", "1")) + `,"result":{"roots":[]}}`)
 	}
 	s.wantError("1", "-32603", "input_rounds")
 	if n := len(s.seen("tools/call")); n != statelessserver.MaxInputRounds+1 {
@@ -181,10 +181,10 @@ func TestInputOfCallsNeverCrosses(t *testing.T) {
 	s.initialize(`{"elicitation":{}}`)
 	const calls = 20
 	for i := range calls {
-		s.send(toolCall(strconv.Itoa(i+1), "tool"+strconv.Itoa(i+1)))
+		s.Send(toolCall(strconv.Itoa(i+1), "tool"+strconv.Itoa(i+1)))
 	}
 	for answered := 0; answered < calls; {
-		got, request := s.next()
+		got, request := s.Recv()
 		m, err := jsonrpc.Parse([]byte(got))
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestInputOfCallsNeverCrosses(t *testing.T) {
 			if message, _ := jsonrpc.Member(m.Params(), "message"); string(message) != name {
 				t.Fatalf("request %s was asked %s", request, got)
 			}
-			s.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept","content":` + name + `}}`)
+			s.Send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"action":"accept","content":` + name + `}}`)
 			continue
 		}
 		if want := `{"jsonrpc":"2.0","id":` + string(request) + `,"result":{"name":` + name + `,"state":` + name + `,"answer":` + name + `}}`; got != want {
@@ -209,7 +209,7 @@ func TestRequestOfAStatelessClientIsNotTranslated(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) { p.result(input(`{"who":{"method":"elicitation/create"}}`, `"s"`)) })
 	s.initialize(`{}`)
 	params := `{"name":"ask","requestState":"r","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}`
-	s.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`)
+	s.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`)
 	s.want(`{"jsonrpc":"2.0","id":1,"result":` + input(`{"who":{"method":"elicitation/create"}}`, `"s"`) + `}`)
 	if got := string(s.seen("tools/call")[0].m.Params()); got != params {
 		t.Errorf("the server got %s", got)

@@ -105,7 +105,7 @@ func TestListChangedComesFromAListen(t *testing.T) {
 		t.Errorf("the listen has the headers %v, params %s", p.r.Header, p.m.Params())
 	}
 	l.events <- p.fill(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":$ID,"x":1.50}}}`)
-	got, request := l.next()
+	got, request := l.Recv()
 	if got != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"x":1.50}}}` || request != "" {
 		t.Errorf("got %s with request %q", got, request)
 	}
@@ -118,17 +118,17 @@ func TestSubscriptionsAreListens(t *testing.T) {
 	l := newListener(t, changing)
 	l.initialize(`{}`)
 	l.open(`{"toolsListChanged":true,"resourcesListChanged":true}`)
-	l.send(subscribe("1", "a://1"))
+	l.Send(subscribe("1", "a://1"))
 	l.want(done("1"))
 	l.open(`{"resourceSubscriptions":["a://1"]}`)
-	l.send(subscribe("2", "a://2"))
+	l.Send(subscribe("2", "a://2"))
 	l.want(done("2"))
 	second := l.open(`{"resourceSubscriptions":["a://2"]}`)
 	l.events <- second.fill(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1/sub","_meta":{"io.modelcontextprotocol/subscriptionId":$ID}}}`)
 	l.want(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1/sub","_meta":{}}}`)
-	l.send(subscribe("3", "a://2")) // again: nothing changes
+	l.Send(subscribe("3", "a://2")) // again: nothing changes
 	l.want(done("3"))
-	l.send(unsubscribe("4", "a://1"))
+	l.Send(unsubscribe("4", "a://1"))
 	l.want(done("4"))
 	l.close(`{"resourceSubscriptions":["a://1"]}`)
 	if n := len(l.seen("subscriptions/listen")); n != 3 {
@@ -142,9 +142,9 @@ func TestSubscriptionsAreListens(t *testing.T) {
 func TestSubscriptionThatTheServerDoesNotHonourFails(t *testing.T) {
 	l := newListener(t, subscribable)
 	l.initialize(`{}`)
-	l.send(subscribe("1", "nobody://tells"))
+	l.Send(subscribe("1", "nobody://tells"))
 	l.wantError("1", "not_subscribed")
-	l.send(subscribe("2", "a://2"))
+	l.Send(subscribe("2", "a://2"))
 	l.want(done("2"))
 	l.open(`{"resourceSubscriptions":["nobody://tells"]}`)
 	l.open(`{"resourceSubscriptions":["a://2"]}`)
@@ -154,7 +154,7 @@ func TestSubscriptionThatTheServerDoesNotHonourFails(t *testing.T) {
 func (l *listener) answers(n int) map[string]bool {
 	all := make(map[string]bool)
 	for range n {
-		got, _ := l.next()
+		got, _ := l.Recv()
 		all[got] = true
 	}
 	return all
@@ -164,13 +164,13 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	l := newListener(t, subscribable)
 	l.initialize(`{}`)
 	for i := range statelessserver.MaxSubscriptions {
-		l.send(subscribe(strconv.Itoa(i), "a://"+strconv.Itoa(i)))
+		l.Send(subscribe(strconv.Itoa(i), "a://"+strconv.Itoa(i)))
 	}
 	if n := len(l.answers(statelessserver.MaxSubscriptions)); n != statelessserver.MaxSubscriptions {
 		t.Fatalf("%d answers", n)
 	}
-	l.send(subscribe("9999", "a://more"))
+	l.Send(subscribe("9999", "a://more"))
 	l.wantError("9999", "too_many_subscriptions")
-	l.send(subscribe("10000", ""))
+	l.Send(subscribe("10000", ""))
 	l.wantError("10000", "-32602")
 }

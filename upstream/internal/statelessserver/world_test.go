@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -15,7 +14,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
-	"github.com/mcp-sse/mcp-sse/upstream/remote"
 )
 
 const discovered = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"resultType":"complete","ttlMs":0,"cacheScope":"private",` +
@@ -73,14 +71,12 @@ func (p *post) meta(name string) string {
 	return p.param("_meta", "io.modelcontextprotocol/"+name)
 }
 
-// scripted is a scripted server, and a session with it.
+// scripted is a session with a scripted server.
 type scripted struct {
+	*upstreamtest.Talk
 	t      *testing.T
-	server *httptest.Server
-	conn   jsonrpc.Attributed
-	logs   *syncBuffer
-	// patience bounds the waits for a message; 0: the constant.
-	patience time.Duration
+	server *upstreamtest.Scripted
+	logs   bytes.Buffer // to be read after the end of the session
 
 	mu    sync.Mutex
 	posts []*post
@@ -90,15 +86,12 @@ type scripted struct {
 // said of itself.
 func newStateless(t *testing.T, discovered string, handle func(*post)) *scripted {
 	t.Helper()
-	s := &scripted{t: t, logs: &syncBuffer{}}
-	s.server = httptest.NewServer(s.handler(handle))
-	client := s.server.Client()
-	s.conn = statelessserver.NewModern(s.server.URL, discovered, client, s.log())
+	s := &scripted{t: t}
+	s.server = upstreamtest.Serve(t, s.handler(handle))
+	s.talk(discovered, s.server.URL, s.server.Client())
 	t.Cleanup(func() {
-		_ = s.conn.Close()
-		client.CloseIdleConnections()
-		s.server.CloseClientConnections()
-		s.server.Close()
+		_ = s.Conn.Close()
+		s.server.Client().CloseIdleConnections()
 	})
 	return s
 }
@@ -106,34 +99,30 @@ func newStateless(t *testing.T, discovered string, handle func(*post)) *scripted
 // newStatelessHere is newStateless without a socket, for fake time.
 func newStatelessHere(t *testing.T, discovered string, handle func(*post)) *scripted {
 	t.Helper()
-	s := &scripted{t: t, logs: &syncBuffer{}}
-	s.conn = statelessserver.NewModern("http://handler.invalid/mcp", discovered, remote.HTTPHandler(s.handler(handle)).(remote.URL).Client, s.log())
-	t.Cleanup(func() { _ = s.conn.Close() })
+	s := &scripted{t: t}
+	s.server = upstreamtest.ServeHere(s.handler(handle))
+	s.talk(discovered, "http://handler.invalid/mcp", upstreamtest.Streamable(s.server).Client)
+	t.Cleanup(func() { _ = s.Conn.Close() })
 	return s
 }
 
-func (s *scripted) log() *slog.Logger {
-	return slog.New(slog.NewTextHandler(s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+func (s *scripted) talk(discovered, address string, client *http.Client) {
+	log := slog.New(slog.NewTextHandler(&s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	s.Talk = upstreamtest.NewTalk(s.t, statelessserver.NewModern(address, discovered, client, log))
 }
 
 // handler notes each post and hands it to handle.
-func (s *scripted) handler(handle func(*post)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
+func (s *scripted) handler(handle func(*post)) upstreamtest.Handler {
+	return func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if m == nil {
 			return // the client gave up
-		}
-		m, err := jsonrpc.Parse(body)
-		if err != nil {
-			s.t.Errorf("the server got %s: %v", body, err)
-			return
 		}
 		p := &post{s.t, w, r, m, time.Now()}
 		s.mu.Lock()
 		s.posts = append(s.posts, p)
 		s.mu.Unlock()
 		handle(p)
-	})
+	}
 }
 
 // seen returns the posts of a method so far.
@@ -149,51 +138,20 @@ func (s *scripted) seen(method string) []*post {
 	return out
 }
 
-func (s *scripted) send(msg string) {
-	s.t.Helper()
-	upstreamtest.Send(s.t, s.conn, msg)
-}
-
 // initialize opens the session with capabilities of the client.
 func (s *scripted) initialize(capabilities string) {
 	s.t.Helper()
-	s.send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"c","version":"1"}}}`)
-	if got, _ := s.next(); !strings.Contains(got, `"id":"init","result":`) {
+	s.Send(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":` + capabilities + `,"clientInfo":{"name":"c","version":"1"}}}`)
+	if got, _ := s.Recv(); !strings.Contains(got, `"id":"init","result":`) {
 		s.t.Fatalf("initialize was answered with %s", got)
 	}
-	s.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-}
-
-// next returns the next message, and the request that it came with.
-func (s *scripted) next() (string, jsonrpc.ID) {
-	s.t.Helper()
-	type received struct {
-		msg     []byte
-		request jsonrpc.ID
-		err     error
-	}
-	got := make(chan received, 1)
-	go func() {
-		msg, request, err := s.conn.RecvFor()
-		got <- received{msg, request, err}
-	}()
-	select {
-	case r := <-got:
-		if r.err != nil {
-			s.t.Fatalf("Recv: %v", r.err)
-		}
-		return string(r.msg), r.request
-	case <-time.After(max(s.patience, upstreamtest.Patience)):
-		_ = s.conn.Close()
-		s.t.Fatal("no message came")
-	}
-	return "", ""
+	s.Send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 }
 
 // want checks the next message.
 func (s *scripted) want(want string) {
 	s.t.Helper()
-	if got, _ := s.next(); got != want {
+	if got, _ := s.Recv(); got != want {
 		s.t.Fatalf("got  %s\nwant %s", got, want)
 	}
 }
@@ -201,7 +159,7 @@ func (s *scripted) want(want string) {
 // wantError checks that the next message is an error answer with these parts.
 func (s *scripted) wantError(id string, parts ...string) {
 	s.t.Helper()
-	got, _ := s.next()
+	got, _ := s.Recv()
 	if !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":`+id+`,"error":`) {
 		s.t.Fatalf("got %s, want an error for %s", got, id)
 	}
@@ -215,36 +173,11 @@ func (s *scripted) wantError(id string, parts ...string) {
 // wantEnd checks that the session ends with an error that has this part.
 func (s *scripted) wantEnd(part string) {
 	s.t.Helper()
-	for {
-		_, _, err := s.conn.RecvFor()
-		if err == nil {
-			continue
-		}
-		if !strings.Contains(err.Error(), part) {
-			s.t.Fatalf("the session ended with %v, want %q", err, part)
-		}
-		return
+	if err := s.Ended(); !strings.Contains(err.Error(), part) {
+		s.t.Fatalf("the session ended with %v, want %q", err, part)
 	}
 }
 
 func toolCall(id, name string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":{"n":9007199254740993}}}`, id, name)
-}
-
-// syncBuffer is a buffer for logs.
-type syncBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -70,17 +69,6 @@ func (s *Scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	m, _ := jsonrpc.Parse(body)
 	s.do(w, r, m)
-}
-
-// NewTLS starts a server with a certificate that nobody trusts. It does not log the
-// failed handshakes.
-func NewTLS(t *testing.T) *httptest.Server {
-	t.Helper()
-	s := httptest.NewUnstartedServer(http.NotFoundHandler())
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	return s
 }
 
 // Seen returns all visits until now.
