@@ -3,6 +3,7 @@ package multiplex
 import (
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -19,9 +20,8 @@ const (
 // anything: lists, reads, and the tools that the last tools/list annotated so. It is
 // safe for concurrent use.
 type Repeatable struct {
-	mu    sync.RWMutex // guards what follows
-	tools map[string]struct{}
-	bytes int // of their names
+	tools atomic.Pointer[map[string]bool] // not changed any more
+	mu    sync.Mutex                      // serializes learn
 }
 
 // Safe reports whether a request may be repeated: it only reads, or it calls a tool
@@ -31,52 +31,47 @@ func (r *Repeatable) Safe(m *jsonrpc.Message) bool {
 	if m.Method != mcp.MethodCallTool {
 		return readOnly(m.Method)
 	}
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if len(r.tools) == 0 {
+	tools := r.tools.Load()
+	if tools == nil || len(*tools) == 0 {
 		return false
 	}
 	at := m.Param("name")
 	name, _ := at.Text()
-	_, safe := r.tools[name]
-	return safe && !at.Ambiguous
+	return (*tools)[name] && !at.Ambiguous
 }
 
 // learn records the tools in the result of a tools/list. A first page replaces all
 // known ones.
 func (r *Repeatable) learn(first bool, result json.RawMessage) {
-	list, _ := jsonrpc.Member(result, "tools")
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if first {
-		r.tools, r.bytes = nil, 0
+	tools, bytes := make(map[string]bool), 0
+	if known := r.tools.Load(); known != nil && !first {
+		for name := range *known {
+			tools[name] = true
+			bytes += len(name)
+		}
 	}
+	list, _ := jsonrpc.Member(result, "tools")
 	jsonrpc.Each(list, func(tool json.RawMessage) {
 		raw, _ := jsonrpc.Member(tool, "name")
-		if name, ok := jsonrpc.Text(raw); ok {
-			r.setLocked(name, annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"))
+		name, ok := jsonrpc.Text(raw)
+		switch safe := annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"); {
+		case !ok:
+		case tools[name] && !safe:
+			delete(tools, name)
+			bytes -= len(name)
+		case !tools[name] && safe && len(tools) < maxSafeTools && bytes+len(name) <= maxSafeBytes:
+			tools[name] = true
+			bytes += len(name)
 		}
 	})
+	r.tools.Store(&tools)
 }
 
 func annotated(tool json.RawMessage, hint string) bool {
 	v, _ := jsonrpc.Member(tool, "annotations", hint)
 	return string(v) == "true"
-}
-
-func (r *Repeatable) setLocked(name string, safe bool) {
-	_, known := r.tools[name]
-	switch {
-	case known && !safe:
-		delete(r.tools, name)
-		r.bytes -= len(name)
-	case !known && safe && len(r.tools) < maxSafeTools && r.bytes+len(name) <= maxSafeBytes:
-		if r.tools == nil {
-			r.tools = make(map[string]struct{})
-		}
-		r.tools[name] = struct{}{}
-		r.bytes += len(name)
-	}
 }
 
 // readOnly reports whether repeating a request changes nothing at the server.

@@ -38,10 +38,12 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		h.RefuseMessage(w, r, refusal)
 		return
 	}
-	if c.State() == connstate.Closed {
+	select {
+	case <-c.Done():
 		message := "the connection is closed: open a new one with GET " + h.streamPath(r)
 		h.Refuse(w, r, http.StatusNotFound, metrics.PostClosed, message)
 		return
+	default:
 	}
 	c.Observe(m, r.Header.Get(front.HeaderVersion))
 	c.Receive(m)

@@ -116,8 +116,12 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 
 func (b *Bridge) request(m *jsonrpc.Message) {
 	r, err := b.c.Begin(m)
-	if err != nil {
-		b.refuseUncounted(m.ID, err)
+	switch {
+	case errors.Is(err, connstate.ErrClosed):
+		return
+	case err != nil:
+		e, _ := b.refusal(err)
+		b.c.RespondNow(m.ID, jsonrpc.NewError(m.ID, e))
 		return
 	}
 	switch {
@@ -133,6 +137,119 @@ func (b *Bridge) request(m *jsonrpc.Message) {
 		b.chooseSynthetic()
 		b.gateOrSend(r)
 	}
+}
+
+// chooseSynthetic ends the wait for the client's own initialize, because a request needs
+// the server. It does nothing after a decision.
+func (b *Bridge) chooseSynthetic() {
+	if !b.chosen.Load() {
+		b.chosen.Store(true)
+		b.wakeRun()
+	}
+}
+
+func (b *Bridge) notification(m *jsonrpc.Message) {
+	switch {
+	case m.Method == mcp.MethodInitialized && b.opts.Params != nil:
+		// The gateway sends its own.
+	case m.Method == mcp.MethodCancelled:
+		b.cancel(m)
+	default:
+		b.gateOrSend(&connstate.Request{Message: m})
+	}
+}
+
+// cancel withdraws the request from the gate, or passes the cancellation to the
+// session.
+func (b *Bridge) cancel(m *jsonrpc.Message) {
+	r, c := b.c.Request(jsonrpc.ID(m.RequestID.Value)), b.current.Load()
+	switch {
+	case r != nil && b.c.Withdraw(r):
+		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
+	case c == nil:
+		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
+	default:
+		c.caller.Cancel(r, m)
+	}
+}
+
+// forwardOrDrop sends a response to the current session. Without one it drops the
+// message.
+func (b *Bridge) forwardOrDrop(m *jsonrpc.Message) {
+	if c := b.current.Load(); c != nil {
+		c.caller.Forward(m)
+		return
+	}
+	b.opts.Metrics.Dropped(metrics.DroppedNotReady)
+}
+
+// gateOrSend puts a message into the gate, or sends it if the gate is open. A request
+// on a connection that has given up may start another attempt.
+func (b *Bridge) gateOrSend(r *connstate.Request) {
+	pass, err := b.c.Admit(r)
+	if _, failed := errors.AsType[*handshake.Failure](err); failed && r.Message.Kind == jsonrpc.Request && b.revive() {
+		pass, err = b.c.Admit(r)
+	}
+	b.passOrRefuse(r, pass, err)
+}
+
+// passOrRefuse sends or refuses a message, as the gate decided. One that finds no session
+// goes back into the gate, where it waits for the next.
+func (b *Bridge) passOrRefuse(r *connstate.Request, pass bool, err error) {
+	if pass && !b.send(r) {
+		if pass, err = b.c.Readmit(r); pass && !b.send(r) {
+			err = errLost
+		}
+	}
+	if err != nil {
+		b.Refused(r, err)
+	}
+}
+
+// Refused answers a request that the gate refused with err. It drops notifications.
+func (b *Bridge) Refused(r *connstate.Request, err error) {
+	if r.Message.Kind != jsonrpc.Request {
+		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
+		return
+	}
+	b.refuse(r, err)
+}
+
+// refuse answers a request that got no session because of err.
+func (b *Bridge) refuse(r *connstate.Request, err error) {
+	e, errorType := b.refusal(err)
+	r.Fail(e, errorType)
+}
+
+// refusal returns the error for a request that does not pass because of err, and its
+// error type.
+func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
+	failure, failed := errors.AsType[*handshake.Failure](err)
+	if errors.Is(err, connstate.ErrGateTimeout) {
+		failure, failed = b.failure.Load(), true
+	}
+	reason, errorType, text := "closed", metrics.ErrorClosed, err.Error()
+	switch {
+	case failed:
+		return b.visibleFailure(b.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization
+	case errors.Is(err, connstate.ErrDuplicate):
+		e = jsonrpc.ReasonError(text, "duplicate_id", false)
+		e.Code = jsonrpc.CodeInvalidRequest
+		return e, ""
+	case errors.Is(err, connstate.ErrTooManyPending):
+		reason = "too_many_requests"
+	case errors.Is(err, connstate.ErrDraining) && b.dismissed.Load():
+		text = "the server has ended the session"
+	case errors.Is(err, connstate.ErrDraining):
+		reason, errorType = "draining", metrics.ErrorDraining
+	case errors.Is(err, errLost):
+		reason, errorType = "session_lost", metrics.ErrorSessionLost
+	case errors.Is(err, connstate.ErrGateFull):
+		reason, errorType = "gate_full", metrics.ErrorBusy
+	case errors.Is(err, connstate.ErrBusy):
+		reason, errorType = "server_busy", metrics.ErrorBusy
+	}
+	return jsonrpc.ReasonError(text, reason, true), errorType
 }
 
 // initialize handles a client's own initialize request. If no initialize has gone to
@@ -205,124 +322,6 @@ func (b *Bridge) reviveLocked() {
 	b.retryAt = time.Time{}
 	_ = b.c.Move(connstate.Initializing) // if it drains, run ends
 	b.wakeRun()
-}
-
-// chooseSynthetic ends the wait for the client's own initialize, because a request needs
-// the server. It does nothing after a decision.
-func (b *Bridge) chooseSynthetic() {
-	if !b.chosen.Load() {
-		b.chosen.Store(true)
-		b.wakeRun()
-	}
-}
-
-// refuseUncounted answers a request that Begin refused.
-func (b *Bridge) refuseUncounted(id jsonrpc.ID, err error) {
-	var e *jsonrpc.Error
-	switch {
-	case errors.Is(err, connstate.ErrDuplicate):
-		e = jsonrpc.ReasonError(err.Error(), "duplicate_id", false)
-		e.Code = jsonrpc.CodeInvalidRequest
-	case errors.Is(err, connstate.ErrTooManyPending):
-		e = jsonrpc.ReasonError(err.Error(), "too_many_requests", true)
-	case errors.Is(err, connstate.ErrBusy):
-		e = jsonrpc.ReasonError(err.Error(), "server_busy", true)
-	default: // the connection is closed
-		return
-	}
-	b.c.RespondNow(id, jsonrpc.NewError(id, e))
-}
-
-func (b *Bridge) notification(m *jsonrpc.Message) {
-	switch {
-	case m.Method == mcp.MethodInitialized && b.opts.Params != nil:
-		// The gateway sends its own.
-	case m.Method == mcp.MethodCancelled:
-		b.cancel(m)
-	default:
-		b.gateOrSend(&connstate.Request{Message: m})
-	}
-}
-
-// cancel withdraws the request from the gate, or passes the cancellation to the
-// session.
-func (b *Bridge) cancel(m *jsonrpc.Message) {
-	r, c := b.c.Request(jsonrpc.ID(m.RequestID.Value)), b.current.Load()
-	switch {
-	case r != nil && b.c.Withdraw(r):
-		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
-	case c == nil:
-		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
-	default:
-		c.caller.Cancel(r, m)
-	}
-}
-
-// forwardOrDrop sends a response to the current session. Without one it drops the
-// message.
-func (b *Bridge) forwardOrDrop(m *jsonrpc.Message) {
-	if c := b.current.Load(); c != nil {
-		c.caller.Forward(m)
-		return
-	}
-	b.opts.Metrics.Dropped(metrics.DroppedNotReady)
-}
-
-// gateOrSend puts a message into the gate, or sends it if the gate is open. A request
-// on a connection that has given up may start another attempt.
-func (b *Bridge) gateOrSend(r *connstate.Request) {
-	pass, err := b.c.Admit(r)
-	if _, failed := errors.AsType[*handshake.Failure](err); failed && r.Message.Kind == jsonrpc.Request && b.revive() {
-		pass, err = b.c.Admit(r)
-	}
-	b.passOrRefuse(r, pass, err)
-}
-
-// passOrRefuse sends or refuses a message, as the gate decided. One that finds no session
-// goes back into the gate, where it waits for the next.
-func (b *Bridge) passOrRefuse(r *connstate.Request, pass bool, err error) {
-	if pass && !b.send(r) {
-		if pass, err = b.c.Readmit(r); pass && !b.send(r) {
-			err = errLost
-		}
-	}
-	if err != nil {
-		b.Refused(r, err)
-	}
-}
-
-// Refused answers a request that the gate refused with err. It drops notifications.
-func (b *Bridge) Refused(r *connstate.Request, err error) {
-	if r.Message.Kind != jsonrpc.Request {
-		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
-		return
-	}
-	b.refuse(r, err)
-}
-
-// refuse answers a request that got no session because of err.
-func (b *Bridge) refuse(r *connstate.Request, err error) {
-	failure, failed := errors.AsType[*handshake.Failure](err)
-	if errors.Is(err, connstate.ErrGateTimeout) {
-		failure, failed = b.failure.Load(), true
-	}
-	reason, errorType, text := "closed", metrics.ErrorClosed, err.Error()
-	switch {
-	case failed:
-		r.Fail(b.visibleFailure(b.withRemainingPause(failure)).RPC(), metrics.ErrorInitialization)
-		return
-	case errors.Is(err, connstate.ErrDraining) && b.dismissed.Load():
-		text = "the server has ended the session"
-	case errors.Is(err, connstate.ErrDraining):
-		reason, errorType = "draining", metrics.ErrorDraining
-	case errors.Is(err, errLost):
-		reason, errorType = "session_lost", metrics.ErrorSessionLost
-	case errors.Is(err, connstate.ErrGateFull):
-		reason, errorType = "gate_full", metrics.ErrorBusy
-	case errors.Is(err, connstate.ErrBusy):
-		reason, errorType = "server_busy", metrics.ErrorBusy
-	}
-	r.Fail(jsonrpc.ReasonError(text, reason, true), errorType)
 }
 
 // Closed ends run, which leaves the session.

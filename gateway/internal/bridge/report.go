@@ -29,6 +29,13 @@ func (b *Bridge) announce(response []byte) {
 	})
 }
 
+// announceFailure announces a failure to a client that has had no session.
+func (r *run) announceFailure(f *handshake.Failure) {
+	if !r.served && r.opts.Params != nil {
+		r.announce(r.visibleFailure(f).Response(r.autoID()))
+	}
+}
+
 // notifyListsChanged tells the client that its lists may have changed with the new
 // session.
 func (b *Bridge) notifyListsChanged(c *client) {

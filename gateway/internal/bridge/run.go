@@ -354,9 +354,7 @@ func (r *run) fail(failure *handshake.Failure) {
 	reported.Attempt, reported.RetryAfter, reported.Refusal = r.attempts, r.pauses.Next(), nil
 	r.failure.Store(&reported)
 	refused := r.dropRefused(failure)
-	if !r.served && r.opts.Params != nil {
-		r.announce(r.visibleFailure(&reported).Response(r.autoID()))
-	}
+	r.announceFailure(&reported)
 	if refused != nil {
 		refused.Answer(failure.Refusal.WithID(refused.ID), metrics.ErrorInitialization)
 	}
@@ -420,9 +418,7 @@ func (r *run) reportLate() bool {
 	} else {
 		r.countFailure(failure, limit)
 	}
-	if !r.served && r.opts.Params != nil {
-		r.announce(r.visibleFailure(failure).Response(r.autoID()))
-	}
+	r.announceFailure(failure)
 	return true
 }
 
