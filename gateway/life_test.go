@@ -3,13 +3,8 @@ package gateway_test
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +12,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
 // shutdown runs Shutdown in the background and returns a channel with its result.
@@ -298,58 +292,4 @@ func TestShutdownWaitsForLostSessions(t *testing.T) {
 			})
 		})
 	}
-}
-
-// slowLog is a slog.Handler that takes a second for the line of a request that its
-// connection's end leaves unanswered.
-type slowLog struct{ slog.Handler }
-
-func (slowLog) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h slowLog) WithAttrs([]slog.Attr) slog.Handler { return h }
-
-func (slowLog) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "mcp POST failed" {
-		time.Sleep(time.Second)
-	}
-	return nil
-}
-
-// A connection that is closing when the time for a shutdown is up still has its session:
-// Shutdown waits for both.
-func TestShutdownWaitsForAConnectionThatCloses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var sessions atomic.Int64
-		up := upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-			sessions.Add(1)
-			defer sessions.Add(-1)
-			_, err := io.Copy(io.Discard, in) // answers nothing
-			return err
-		})
-		g, err := gateway.New(up, gateway.Options{NoAutoInitialize: true, Logger: slog.New(slowLog{slog.DiscardHandler})})
-		if err != nil {
-			t.Fatal(err)
-		}
-		client, leave := context.WithCancel(t.Context())
-		stream := httptest.NewRecorder()
-		go g.ServeHTTP(stream, httptest.NewRequest(http.MethodGet, "/sse", http.NoBody).WithContext(client))
-		synctest.Wait()
-		post := httptest.NewRequest(http.MethodPost, "/sse/"+stream.Header().Get("X-Connection-Id")+"/message",
-			strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"x"}`))
-		post.Header.Set("Content-Type", "application/json")
-		accepted := httptest.NewRecorder()
-		g.ServeHTTP(accepted, post)
-		synctest.Wait()
-		if accepted.Code != http.StatusAccepted || sessions.Load() != 1 {
-			t.Fatalf("got %d and %d sessions", accepted.Code, sessions.Load())
-		}
-		leave()
-		synctest.Wait() // the connection is closing: it logs the request
-		over, cancel := context.WithCancel(t.Context())
-		cancel()
-		_ = g.Shutdown(over) // says that its time was up
-		if n := sessions.Load(); n != 0 {
-			t.Errorf("%d sessions are open after Shutdown", n)
-		}
-	})
 }

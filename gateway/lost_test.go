@@ -111,6 +111,10 @@ func crashesOnceInitialized(s *serverSession, m *jsonrpc.Message) bool {
 func TestCrashLoopIsBounded(t *testing.T) {
 	u := &server{handle: crashesOnceInitialized}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		time.Sleep(10 * time.Millisecond) // pauses of up to 1, 2, 4 and 8 s follow: the sum is not this short
+		if n := u.starts(); n == 5 {
+			t.Error("the starts follow each other without a pause")
+		}
 		time.Sleep(10 * time.Minute)
 		if n := u.starts(); n != 5 {
 			t.Errorf("%d starts in 10 minutes, want 5", n)

@@ -37,14 +37,12 @@ type server struct {
 
 	mu       sync.Mutex
 	dials    int
-	dialedAt []time.Time
 	sessions []*serverSession
 }
 
 func (u *server) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	u.mu.Lock()
 	u.dials++
-	u.dialedAt = append(u.dialedAt, time.Now())
 	n := u.dials
 	u.mu.Unlock()
 	if u.dial != nil {
