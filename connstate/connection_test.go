@@ -251,31 +251,17 @@ func TestSnapshotKeepsTheIDSecret(t *testing.T) {
 	}
 }
 
-// How a connection came to its sessions, for the log line of its end.
-func TestStartSaysWhatWasReached(t *testing.T) {
-	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	check := func(want connstate.Start) {
-		t.Helper()
-		got := w.c.Start()
-		if got.LastFailure != nil {
-			got.LastFailure = &connstate.Failure{Phase: got.LastFailure.Phase, Reason: got.LastFailure.Reason}
+// How far a connection came is for the log line of its end.
+func TestSnapshotSaysWhatWasReached(t *testing.T) {
+	for _, steps := range [][]connstate.State{{connstate.Initializing}, {connstate.Failed}, {connstate.Ready, connstate.Initializing}} {
+		w := newWorld(t, connstate.Options{}, connstate.Client{})
+		for _, to := range steps {
+			_ = w.c.Move(to)
 		}
-		checkSameJSON(t, got, want)
+		open := w.c.Snapshot().Reached
+		w.c.Close(metrics.ClosedClient)
+		if got := w.c.Snapshot().Reached; got != steps[0] || open != got {
+			t.Errorf("after %v: got %v, and %v when closed, want %v", steps, open, got, steps[0])
+		}
 	}
-	check(connstate.Start{Reached: connstate.Initializing})
-	w.c.SawAttempt()
-	w.c.SawFailure("a", "x")
-	w.c.SawAttempt()
-	w.c.SawFailure("b", "y")
-	_, err := w.c.Fail(errors.New("last"))
-	must(t, err)
-	failed := connstate.Start{Reached: connstate.Failed, Attempts: 2, Failures: 2, LastFailure: &connstate.Failure{Phase: "b", Reason: "y"}}
-	check(failed)
-	w.c.Close(metrics.ClosedClient)
-	check(failed)
-
-	w = newWorld(t, connstate.Options{}, connstate.Client{})
-	w.release()
-	must(t, w.c.Move(connstate.Initializing))
-	check(connstate.Start{Reached: connstate.Ready})
 }

@@ -28,34 +28,6 @@ func (c *Connection) SawFailure(phase, reason string) {
 	c.lastFailure = &Failure{phase, reason, time.Now()}
 }
 
-// Start says how a connection got its sessions, or did not.
-type Start struct {
-	// Reached is Ready if the connection ever was, else its last state before it
-	// was closed.
-	Reached State
-	// Attempts counts starts of sessions, Failures failed initializations.
-	Attempts, Failures int
-	// LastFailure is the last failed initialization; nil for none.
-	LastFailure *Failure
-}
-
-// Start returns how the connection got its sessions.
-func (c *Connection) Start() Start {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := Start{Reached: c.state, Attempts: c.attempts, LastFailure: c.lastFailure}
-	if c.state == Closed {
-		s.Reached = c.last
-	}
-	if !c.ready.IsZero() {
-		s.Reached = Ready
-	}
-	for _, n := range c.failures {
-		s.Failures += n
-	}
-	return s
-}
-
 // Server is what the server says of itself when it is initialized.
 type Server struct {
 	Name            string `json:"name,omitempty"`
@@ -83,6 +55,9 @@ type Snapshot struct {
 	UserAgent       string    `json:"userAgent,omitempty"`
 	Dialect         Dialect   `json:"dialect,omitempty"`
 	ProtocolVersion string    `json:"protocolVersion,omitempty"`
+	// Reached is Ready if the connection ever was, else its last state before it was
+	// closed.
+	Reached State `json:"-"`
 	// Initialized is what the server of the last session said of itself.
 	Initialized *Server   `json:"initialized,omitempty"`
 	Reason      string    `json:"reason,omitempty"`
@@ -123,7 +98,13 @@ func (c *Connection) Snapshot() Snapshot {
 		MessagesIn:     c.messagesIn.Load(), MessagesOut: c.messagesOut.Load(),
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),
 		Heartbeats: c.heartbeats.Load(), Attempts: c.attempts,
-		Initialized: c.server, LastFailure: c.lastFailure,
+		Initialized: c.server, LastFailure: c.lastFailure, Reached: c.state,
+	}
+	switch {
+	case !c.ready.IsZero():
+		s.Reached = Ready
+	case c.state == Closed:
+		s.Reached = c.last
 	}
 	if c.client.Addr.IsValid() {
 		s.Remote = c.client.Addr.String()

@@ -178,12 +178,15 @@ func (f *Front) LogOpened(c *connstate.Connection) {
 
 // LogClosed logs a connection that is closed.
 func (f *Front) LogClosed(c *connstate.Connection) {
-	start := c.Start()
-	attrs := []any{
-		"connectionId", c.ShortID(), "transport", c.Client().Transport, "reason", c.Reason(), "duration", time.Since(c.Opened()),
-		"reached", start.Reached.String(), "attempts", start.Attempts, "failures", start.Failures,
+	s, failures := c.Snapshot(), 0
+	for _, n := range s.Failures {
+		failures += n
 	}
-	if last := start.LastFailure; last != nil {
+	attrs := []any{
+		"connectionId", c.ShortID(), "transport", s.Transport, "reason", s.Reason, "duration", time.Since(s.Opened),
+		"reached", s.Reached.String(), "attempts", s.Attempts, "failures", failures,
+	}
+	if last := s.LastFailure; last != nil {
 		attrs = append(attrs, "lastFailure", last.Phase+" "+last.Reason)
 	}
 	f.opts.Logger.Info("connection closed", attrs...)

@@ -66,9 +66,7 @@ func newClientSeries(f *factory) *clientSeries {
 
 // ConnectionOpened counts a stream whose response head has been sent.
 func (m *Metrics) ConnectionOpened() {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.opened.Inc()
 	m.open.Inc()
 }
@@ -76,9 +74,7 @@ func (m *Metrics) ConnectionOpened() {
 // ConnectionClosed counts the end of an opened connection, by one of the Closed
 // constants.
 func (m *Metrics) ConnectionClosed(reason string) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.closed.WithLabelValues(reason).Inc()
 	m.open.Dec()
 }
@@ -86,9 +82,7 @@ func (m *Metrics) ConnectionClosed(reason string) {
 // ConnectionLasted observes the age of a closed connection that was ready once. reason
 // is that of ConnectionClosed.
 func (m *Metrics) ConnectionLasted(reason string, age time.Duration) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	errorType := reason
 	switch reason {
 	case ClosedClient, ClosedIdle, ClosedShutdown, ClosedServer:
@@ -99,27 +93,15 @@ func (m *Metrics) ConnectionLasted(reason string, age time.Duration) {
 
 // ConnectionRejected counts a GET that got no stream, or a request whose method is
 // not POST, by one of the Rejected constants.
-func (m *Metrics) ConnectionRejected(reason string) {
-	if m == nil {
-		return
-	}
-	m.rejected.WithLabelValues(reason).Inc()
-}
+func (m *Metrics) ConnectionRejected(reason string) { m.live().rejected.WithLabelValues(reason).Inc() }
 
 // PostRejected counts a POST that got no 202, by one of the Post constants.
-func (m *Metrics) PostRejected(reason string) {
-	if m == nil {
-		return
-	}
-	m.postsRejected.WithLabelValues(reason).Inc()
-}
+func (m *Metrics) PostRejected(reason string) { m.live().postsRejected.WithLabelValues(reason).Inc() }
 
 // StateChanged moves a connection from one state to another. An empty from is a new
 // connection; a to that is empty or "closed" removes the connection.
 func (m *Metrics) StateChanged(from, to string) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	if from != "" && from != stateClosed {
 		m.state.WithLabelValues(from).Dec()
 	}
@@ -129,20 +111,10 @@ func (m *Metrics) StateChanged(from, to string) {
 }
 
 // Ready observes the time from a GET until its connection was first ready.
-func (m *Metrics) Ready(d time.Duration) {
-	if m == nil {
-		return
-	}
-	m.ready.Observe(d.Seconds())
-}
+func (m *Metrics) Ready(d time.Duration) { m.live().ready.Observe(d.Seconds()) }
 
 // Heartbeat counts a written heartbeat.
-func (m *Metrics) Heartbeat() {
-	if m == nil {
-		return
-	}
-	m.heartbeats.Inc()
-}
+func (m *Metrics) Heartbeat() { m.live().heartbeats.Inc() }
 
 // MessageIn counts a JSON-RPC message from a client, and its size in bytes.
 func (m *Metrics) MessageIn(bytes int) { m.message("in", bytes) }
@@ -151,27 +123,18 @@ func (m *Metrics) MessageIn(bytes int) { m.message("in", bytes) }
 func (m *Metrics) MessageOut(bytes int) { m.message("out", bytes) }
 
 func (m *Metrics) message(direction string, bytes int) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.messages.WithLabelValues(direction).Inc()
 	m.messageBytes.WithLabelValues(direction).Add(float64(bytes))
 }
 
 // RequestStarted counts a client's request that begins. One RequestDone must follow.
-func (m *Metrics) RequestStarted() {
-	if m == nil {
-		return
-	}
-	m.inFlight.Inc()
-}
+func (m *Metrics) RequestStarted() { m.live().inFlight.Inc() }
 
 // RequestDone observes the duration of a client's request. errorType is empty, a
 // JSON-RPC error code in decimal, or one of the Error constants.
 func (m *Metrics) RequestDone(method, errorType string, d time.Duration) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.inFlight.Dec()
 	m.operations.WithLabelValues(oneOf(methods, method), oneOf(errorTypes, errorType), networkTransport).Observe(d.Seconds())
 }

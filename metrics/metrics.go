@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -34,6 +35,16 @@ type Metrics struct {
 	*clientSeries
 	*serverSeries
 	over map[string]*Metrics // by transport; nil: the series have no label transport
+}
+
+// unseen stands for a nil *Metrics: nobody reads what it counts.
+var unseen = sync.OnceValue(func() *Metrics { return New(nil) })
+
+func (m *Metrics) live() *Metrics {
+	if m == nil {
+		return unseen()
+	}
+	return m
 }
 
 // New makes the series and registers them with reg. If reg is nil, the series count
@@ -136,9 +147,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 // BuildInfo records which build runs. It replaces the record of an earlier call.
 func (m *Metrics) BuildInfo(version, revision, goVersion string) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.buildInfo.Reset()
 	valid := func(s string) string { return strings.ToValidUTF8(s, "\uFFFD") } // else Prometheus panics
 	m.buildInfo.WithLabelValues(valid(version), valid(revision), valid(goVersion)).Set(1)

@@ -97,27 +97,18 @@ var handshakeEnds = [][3]string{
 // while the server still starts. result is one of the Handshake constants; phase and
 // reason are Phase and Reason constants if result is HandshakeError, else empty.
 func (m *Metrics) HandshakeDone(result, phase, reason string, d time.Duration) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.handshakes.WithLabelValues(result, phase, reason).Inc()
 	m.handshakeDuration.WithLabelValues(result).Observe(d.Seconds())
 }
 
 // GateQueued counts a message that begins to wait for the handshake. One GateReleased
 // or GateRejected must follow.
-func (m *Metrics) GateQueued() {
-	if m == nil {
-		return
-	}
-	m.gateDepth.Inc()
-}
+func (m *Metrics) GateQueued() { m.live().gateDepth.Inc() }
 
 // GateReleased counts a message that left the gate for the session, and its wait.
 func (m *Metrics) GateReleased(wait time.Duration) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.gateDepth.Dec()
 	m.gateWait.Observe(wait.Seconds())
 }
@@ -126,9 +117,7 @@ func (m *Metrics) GateReleased(wait time.Duration) {
 // A message refused with GateFull never waited: it changes neither the depth nor the
 // histogram of waits.
 func (m *Metrics) GateRejected(reason string, wait time.Duration) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.gateRejected.WithLabelValues(reason).Inc()
 	if reason == GateFull {
 		return
@@ -138,86 +127,39 @@ func (m *Metrics) GateRejected(reason string, wait time.Duration) {
 }
 
 // Dropped counts a dropped message, by one of the Dropped constants.
-func (m *Metrics) Dropped(reason string) {
-	if m == nil {
-		return
-	}
-	m.dropped.WithLabelValues(reason).Inc()
-}
+func (m *Metrics) Dropped(reason string) { m.live().dropped.WithLabelValues(reason).Inc() }
 
 // ResponseMatched counts a response of a server, by one of the Matched constants.
-func (m *Metrics) ResponseMatched(by string) {
-	if m == nil {
-		return
-	}
-	m.matched.WithLabelValues(by).Inc()
-}
+func (m *Metrics) ResponseMatched(by string) { m.live().matched.WithLabelValues(by).Inc() }
 
 // SessionStarting counts a session that is about to start. One SessionEnded must
 // follow.
-func (m *Metrics) SessionStarting() {
-	if m == nil {
-		return
-	}
-	m.sessions.Inc()
-}
+func (m *Metrics) SessionStarting() { m.live().sessions.Inc() }
 
 // SessionEnded counts a session that was not started after all, or has ended.
-func (m *Metrics) SessionEnded() {
-	if m == nil {
-		return
-	}
-	m.sessions.Dec()
-}
+func (m *Metrics) SessionEnded() { m.live().sessions.Dec() }
 
 // SessionRestarted counts a lost session that a new one has replaced.
-func (m *Metrics) SessionRestarted() {
-	if m == nil {
-		return
-	}
-	m.restarts.Inc()
-}
+func (m *Metrics) SessionRestarted() { m.live().restarts.Inc() }
 
 // RequestRepeated counts a request that a new session gets because the old one was
 // lost.
-func (m *Metrics) RequestRepeated() {
-	if m == nil {
-		return
-	}
-	m.repeated.Inc()
-}
+func (m *Metrics) RequestRepeated() { m.live().repeated.Inc() }
 
 // StartQueued counts a start that begins to wait for a turn. One StartUnqueued must
 // follow.
-func (m *Metrics) StartQueued() {
-	if m == nil {
-		return
-	}
-	m.startsWaiting.Inc()
-}
+func (m *Metrics) StartQueued() { m.live().startsWaiting.Inc() }
 
 // StartUnqueued counts a start that no longer waits.
-func (m *Metrics) StartUnqueued() {
-	if m == nil {
-		return
-	}
-	m.startsWaiting.Dec()
-}
+func (m *Metrics) StartUnqueued() { m.live().startsWaiting.Dec() }
 
 // PoolIdle adds n to the servers in the pool; n is negative when servers leave it.
-func (m *Metrics) PoolIdle(n int) {
-	if m == nil {
-		return
-	}
-	m.poolIdle.Add(float64(n))
-}
+func (m *Metrics) PoolIdle(n int) { m.live().poolIdle.Add(float64(n)) }
 
 // PoolTake counts a connection that asks the pool for a server. hit is true if it
 // gets one.
 func (m *Metrics) PoolTake(hit bool) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	result := "miss"
 	if hit {
 		result = "hit"
@@ -227,26 +169,17 @@ func (m *Metrics) PoolTake(hit bool) {
 
 // ChildStarted counts a child process that has started. One ChildExited must follow.
 func (m *Metrics) ChildStarted() {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.childStarts.WithLabelValues("ok").Inc()
 	m.children.Inc()
 }
 
 // ChildStartFailed counts a child process that did not start.
-func (m *Metrics) ChildStartFailed() {
-	if m == nil {
-		return
-	}
-	m.childStarts.WithLabelValues("error").Inc()
-}
+func (m *Metrics) ChildStartFailed() { m.live().childStarts.WithLabelValues("error").Inc() }
 
 // ChildExited counts the end of a child process, by one of the Child constants.
 func (m *Metrics) ChildExited(reason string) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	m.childExits.WithLabelValues(reason).Inc()
 	m.children.Dec()
 }
@@ -254,9 +187,7 @@ func (m *Metrics) ChildExited(reason string) {
 // RemoteResponse counts an HTTP response of a remote server by its status code, or a
 // missing one if code is 0.
 func (m *Metrics) RemoteResponse(code int) {
-	if m == nil {
-		return
-	}
+	m = m.live()
 	class := "none"
 	if code > 0 {
 		class = strconv.Itoa(min(max(code/100, 2), 5)) + "xx"
@@ -265,18 +196,8 @@ func (m *Metrics) RemoteResponse(code int) {
 }
 
 // Held adds n to the bytes held; n is negative when they are given back.
-func (m *Metrics) Held(n int) {
-	if m == nil {
-		return
-	}
-	m.held.Add(float64(n))
-}
+func (m *Metrics) Held(n int) { m.live().held.Add(float64(n)) }
 
 // OverBudget counts work that was refused because the process holds as many bytes as
 // it may, by one of the Held constants.
-func (m *Metrics) OverBudget(holder string) {
-	if m == nil {
-		return
-	}
-	m.overBudget.WithLabelValues(holder).Inc()
-}
+func (m *Metrics) OverBudget(holder string) { m.live().overBudget.WithLabelValues(holder).Inc() }
