@@ -154,16 +154,17 @@ func TestOwnInitializeIsBounded(t *testing.T) {
 // server's answer or after it, gets a fresh session.
 func TestInitializeAtTheEndOfAStart(t *testing.T) {
 	for _, moment := range []string{"initialize", "notifications/initialized"} {
-		var p *peer
+		connected := make(chan *peer, 1)
 		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 			if s.n == 1 && m.Method == moment {
 				s.answer(m)
-				p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+				(<-connected).post(initialize("0", "2025-11-25", `{"roots":{}}`))
 			}
 			return s.n == 1 && m.Method == moment
 		}}
 		inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
-			p = connect(t, g, plain)
+			p := connect(t, g, plain)
+			connected <- p
 			time.Sleep(time.Second)
 			p.post(request("2", "tools/list"))
 			p.want("0 "+serverResult, answered("2", 2, "tools/list"))
