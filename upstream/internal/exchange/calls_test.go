@@ -1,13 +1,10 @@
 package exchange
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -79,25 +76,4 @@ func TestCallsAreBoundedInBytesUntilTheyAreFinished(t *testing.T) {
 	}
 	c.Finish(k)
 	begin(t, &c, request(t, 1))
-}
-
-func TestLingeringCallEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var c Calls
-		k, _ := c.Begin(context.Background(), request(t, 1))
-		c.Linger(k)
-		time.Sleep(lingerTimeout / 2)
-		c.Linger(k) // the first one counts
-		time.Sleep(lingerTimeout/2 - 1)
-		synctest.Wait()
-		if k.Ctx.Err() != nil {
-			t.Error("the call ended early")
-		}
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		if k.Ctx.Err() == nil {
-			t.Error("the call goes on")
-		}
-		c.Finish(k)
-	})
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
@@ -17,53 +19,57 @@ func testEndpoint(url string) *Endpoint {
 }
 
 func TestDoSendsHeadersInTheirOrderOfRank(t *testing.T) {
-	got := make(chan *http.Request, 1)
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		got <- r
-	}))
+	var got http.Header
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = r.Header }))
 	defer srv.Close()
 	e := testEndpoint(srv.URL)
-	e.Client = srv.Client()
 	e.Header = http.Header{"Accept": {"x"}, "Mcp-Session-Id": {"x"}, "X-Key": {"k"}}
-	extra := http.Header{"Mcp-Session-Id": {"s"}}
 	for method, accept := range map[string]string{"POST": "application/json, text/event-stream", "GET": "text/event-stream", "DELETE": "x"} {
-		var body []byte
-		if method == "POST" {
-			body = []byte("{}")
-		}
-		resp, err := e.Do(t.Context(), method, body, extra)
+		resp, err := e.Do(t.Context(), method, nil, http.Header{"Mcp-Session-Id": {"s"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		r := <-got
-		if a, s, k := r.Header.Get("Accept"), r.Header.Get("Mcp-Session-Id"), r.Header.Get("X-Key"); a != accept || s != "s" || k != "k" {
+		if a, s, k := got.Get("Accept"), got.Get("Mcp-Session-Id"), got.Get("X-Key"); a != accept || s != "s" || k != "k" {
 			t.Errorf("%s: Accept %q, Mcp-Session-Id %q, X-Key %q", method, a, s, k)
-		}
-		if b, _ := io.ReadAll(r.Body); string(b) != string(body) {
-			t.Errorf("%s: body %q", method, b)
 		}
 	}
 }
 
+// The target of a redirect may hold the key that was sent. Clients must not learn the
+// address either.
 func TestErrorsOfRequestsHoldNoSecret(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
+	redirects := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://[::1/mcp?key=hunter2")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	}))
+	defer redirects.Close()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	secret := strings.Replace(gone.URL, "http://", "http://user:hunter2@", 1) + "/mcp?key=hunter2#hunter2"
 	for name, tt := range map[string]struct {
-		ctx context.Context
-		url string
+		ctx       context.Context
+		url       string
+		unreached bool
+		plain     string
 	}{
-		"refused": {t.Context(), secret}, "ended": {ended, secret}, "no URL": {t.Context(), "http://hunter2:hunter2@[/hunter2"},
+		"refused":        {t.Context(), secret, true, "refused"},
+		"ended":          {ended, secret, false, "canceled"},
+		"no URL":         {t.Context(), "http://hunter2:hunter2@[/hunter2", false, "missing ']' in host"},
+		"broken reply":   {t.Context(), redirects.URL, false, "it redirects to an invalid URL"},
+		"no certificate": {t.Context(), strings.Replace(redirects.URL, "http:", "https:", 1), true, "HTTP response to HTTPS client"},
 	} {
 		_, err := testEndpoint(tt.url).Do(tt.ctx, "POST", []byte("{}"), nil)
-		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "user") {
-			t.Errorf("%s: got %v", name, err)
+		if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "user") || Unreached(err) != tt.unreached {
+			t.Errorf("%s: got %v, unreached %t", name, err, Unreached(err))
+		} else if plain := PlainCause(err); !strings.Contains(plain, tt.plain) || strings.Contains(plain, "127.0.0.1") {
+			t.Errorf("%s: the cause is %q", name, plain)
 		}
+	}
+	if got := PlainCause(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "hunter2"}}); got != "no such host" {
+		t.Errorf("unknown host: the cause is %q", got)
 	}
 }
 
@@ -77,16 +83,41 @@ func TestDeliverDropsWhatIsNoMessage(t *testing.T) {
 			t.Errorf("%q: %v", data, err)
 		}
 	}
-	q.End(io.EOF)
 	for _, want := range []string{`{"jsonrpc":"2.0","method":"a"}`, `{"jsonrpc":"2.0","method":"b"}`, `{"jsonrpc":"2.0","id":7}`} {
 		if got, _, err := q.Pop(); string(got) != want {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 	}
-	if got, _, err := q.Pop(); err != io.EOF {
-		t.Errorf("got %q, %v", got, err)
+	if got, ok := q.Poll(); ok {
+		t.Errorf("got %q", got)
 	}
-	if err := x.Deliver(q, []byte(`{"jsonrpc":"2.0","method":"a"}`)); err != io.EOF {
-		t.Errorf("into a closed queue: %v", err)
+	if n := len(splitBatch([]byte("[" + strings.Repeat("[],", maxBatch) + "[]]"))); n != 1 {
+		t.Errorf("a batch over the limit is %d messages", n)
 	}
+}
+
+// A session must not keep messages that nobody takes without a bound.
+func TestDeliverWaitsForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := buffer.NewQueue(1 << 10)
+		delivered := 0
+		end := make(chan error, 1)
+		go func() { // ends with q
+			for {
+				if err := testEndpoint("").Deliver(q, []byte(`{"jsonrpc":"2.0","method":"a"}`)); err != nil {
+					end <- err
+					return
+				}
+				delivered++
+			}
+		}()
+		synctest.Wait()
+		if delivered > 1<<10/buffer.ItemCost {
+			t.Errorf("%d messages are kept", delivered)
+		}
+		q.End(io.EOF)
+		if err := <-end; err != io.EOF {
+			t.Errorf("ended with %v", err)
+		}
+	})
 }

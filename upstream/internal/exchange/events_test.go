@@ -121,32 +121,6 @@ func TestEventThatEndsWithCRIsReadAtOnce(t *testing.T) {
 	}
 }
 
-func TestEventsEndWithTheReadersError(t *testing.T) {
-	r := NewEventReader(io.MultiReader(strings.NewReader("data: a\n\ndata: b\n"), iotest.ErrReader(io.ErrUnexpectedEOF)), 100, Cursor{})
-	if e, err := r.Read(); err != nil || string(e.Data) != "a" {
-		t.Fatalf("got %+v, %v", e, err)
-	}
-	if e, err := r.Read(); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("got %+v, %v", e, err)
-	}
-}
-
-func TestCursorFollowsTheEvents(t *testing.T) {
-	const stream = "data: a\n\nretry: 20\nid: 2\n\ndata: b\n\nid\n\nid: 4\nretry: 30\n"
-	r := NewEventReader(strings.NewReader(stream), 100, Cursor{LastID: "1", Retry: time.Second})
-	for _, want := range []Cursor{
-		{"1", time.Second}, {"2", 20 * time.Millisecond}, {"2", 20 * time.Millisecond}, {"", 20 * time.Millisecond},
-		{"", 30 * time.Millisecond}, // the block is cut off, so its id does not count
-	} {
-		if e, err := r.Read(); err != nil || r.Cursor != want {
-			t.Errorf("after %+v, %v the cursor is %+v, want %+v", e, err, r.Cursor, want)
-		}
-	}
-	if e, err := r.Read(); !errors.Is(err, io.EOF) {
-		t.Errorf("got %+v, %v", e, err)
-	}
-}
-
 // FuzzEvents checks that a stream means the same however it is cut into reads,
 // that nothing exceeds its limit, and that what is written as an event comes back.
 func FuzzEvents(f *testing.F) {

@@ -16,10 +16,7 @@ import (
 func posts(t *testing.T, x *Endpoint, post func(ctx context.Context, m *jsonrpc.Message)) (send func(format string, args ...any)) {
 	p := NewPoster(x, post)
 	go p.Run(t.Context()) // ends with the queue
-	t.Cleanup(func() {
-		p.Queue.End(jsonrpc.ErrClosed)
-		p.Drained(context.Background())
-	})
+	t.Cleanup(func() { p.Queue.End(jsonrpc.ErrClosed) })
 	return func(format string, args ...any) {
 		if err := p.Queue.Offer(fmt.Appendf(nil, format, args...)); err != nil {
 			t.Fatal(err)

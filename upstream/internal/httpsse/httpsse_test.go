@@ -1,14 +1,12 @@
 package httpsse_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
@@ -114,12 +112,8 @@ func TestSSEFailedPostIsTheAnswer(t *testing.T) {
 		if f := k.Fails(); string(f.ID) != "2" || !strings.Contains(f.Error.Message, want) {
 			t.Errorf("%d: got %+v", code, f)
 		}
-		k.Send(`{"jsonrpc":"2.0","id":3,"method":"ping"}`)
-		s.Wait(t, 1, upstreamtest.Posted("ping"))
 		s.out <- `data: {"jsonrpc":"2.0","id":3,"result":{}}`
-		if got, _ := k.Recv(); got != `{"jsonrpc":"2.0","id":3,"result":{}}` {
-			t.Errorf("%d: afterwards got %s", code, got)
-		}
+		k.Ping(3)
 	}
 }
 
@@ -129,20 +123,6 @@ func TestSSEPostThatIsNotFoundEndsTheSession(t *testing.T) {
 	k.Send(upstreamtest.Call2)
 	if err := k.Ended(); !strings.Contains(err.Error(), "forgotten the session") {
 		t.Errorf("ended with %v", err)
-	}
-}
-
-func TestSSEPostsKeepTheirOrder(t *testing.T) {
-	s := serveSSE(t, nil)
-	k := upstreamtest.DialTalk(t, overSSE(s))
-	const n = 50
-	for i := range n {
-		k.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, i+1))
-	}
-	for i, v := range s.Wait(t, n, upstreamtest.Posted("ping")) {
-		if !strings.Contains(v.Body, fmt.Sprintf(`"id":%d,`, i+1)) {
-			t.Errorf("number %d is %s", i, v.Body)
-		}
 	}
 }
 
@@ -157,56 +137,20 @@ func TestSSEMessageOverTheLimitEndsTheSession(t *testing.T) {
 	}
 }
 
-// Credentials go to no other origin.
-func TestSSEEndpointOfAnotherOriginIsRefused(t *testing.T) {
-	other := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {})
-	for name, endpoint := range map[string]string{
-		"other port": other.URL + "/messages", "other host": "http://evil.example/messages",
-		"other scheme": "https://127.0.0.1/messages", "network path": "//evil.example/messages", "file": "file:///etc/passwd",
-	} {
-		s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-			upstreamtest.Stream(w)("event: endpoint\ndata: %s", endpoint)
-		})
-		_, err := remote.URL{Address: s.URL, Transport: remote.TransportSSE}.Dial(t.Context())
-		if err == nil || !strings.Contains(err.Error(), "another origin") {
-			t.Errorf("%s: got %v", name, err)
-		}
+func TestSSECloseEndsTheStream(t *testing.T) {
+	s := serveSSE(t, nil)
+	k := upstreamtest.DialTalk(t, overSSE(s))
+	k.Send(upstreamtest.Initialized)
+	if err := k.Conn.Close(); err != nil {
+		t.Error(err)
 	}
-	if got := other.Seen(); len(got) > 0 {
-		t.Errorf("the other origin got %+v", got)
+	if got := s.Find(upstreamtest.Posted("initialized")); len(got) != 1 {
+		t.Error("what was sent before Close was not posted")
 	}
-}
-
-func TestSSEEndpointIsRelativeToTheStream(t *testing.T) {
-	for endpoint, want := range map[string]string{
-		"/m?s=1": "/m?s=1", "m?s=1": "/a/m?s=1", "?s=1": "/a/sse?s=1", " /m ": "/m", "%s/m": "/m", "": "/a/sse",
-	} {
-		at := make(chan string, 1)
-		var s *upstreamtest.Scripted
-		s = upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-			if user, password, ok := r.BasicAuth(); !ok || user != "u" || password != "p" {
-				http.Error(w, "who?", http.StatusUnauthorized)
-				return
-			}
-			if m != nil {
-				at <- r.URL.RequestURI()
-				return
-			}
-			send := upstreamtest.Stream(w)
-			send("event: endpoint\ndata: %s", strings.Replace(endpoint, "%s", s.URL, 1))
-			<-r.Context().Done()
-		})
-		k := upstreamtest.DialTalk(t, remote.URL{Address: strings.Replace(s.URL, "//", "//u:p@", 1) + "/a/sse", Transport: remote.TransportSSE})
-		k.Send(upstreamtest.Call2)
-		select {
-		case got := <-at:
-			if got != want {
-				t.Errorf("%q leads to %q, want %q", endpoint, got, want)
-			}
-		case <-time.After(upstreamtest.Patience):
-			t.Errorf("%q leads nowhere", endpoint)
-		}
+	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrClosed) {
+		t.Errorf("Recv gives %v", a.Err)
 	}
+	s.Server.Close() // waits for the stream
 }
 
 func TestSSEDialSaysWhatIsWrong(t *testing.T) {
@@ -215,50 +159,25 @@ func TestSSEDialSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		"not found": {http.NotFound, "the answer is no event stream, but 404 Not Found"},
+		"JSON":      {func(w http.ResponseWriter, r *http.Request) { upstreamtest.AnswerJSON(w, "{}") }, "the answer is no event stream, but 200 OK"},
 		"ended":     {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)("event: hello\ndata: x") }, "the stream ended without an endpoint event"},
 		"no access": {func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(401) }, "the server refused access (401 Unauthorized): configure the credentials"},
-		"no URL": {func(w http.ResponseWriter, r *http.Request) {
-			upstreamtest.Stream(w)("event: endpoint\ndata: http://[")
-		}, "the endpoint event holds no URL"},
-		"no event": {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)(": hello"); <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
+		"another origin": {func(w http.ResponseWriter, r *http.Request) {
+			upstreamtest.Stream(w)("event: endpoint\ndata: http://evil.example/m")
+		}, "the endpoint event names another origin"},
+		"no answer": {func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
+		"no event":  {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)(": hello"); <-r.Context().Done() }, "no endpoint event came: context deadline exceeded"},
+		"cut":       {func(w http.ResponseWriter, r *http.Request) { upstreamtest.Stream(w)(": hello"); panic("cut") }, "no endpoint event came: the handler panicked: cut"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://evil.example/", http.StatusFound)
 		}, "but 302 Found"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { tt.do(w, r) })
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err := remote.URL{Address: s.URL + "/sse?key=hunter2", Transport: remote.TransportSSE}.Dial(ctx)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
+		upstreamtest.TestInBubble(t, name, func(t *testing.T) {
+			up := upstreamtest.Streamable(upstreamtest.ServeHere(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { tt.do(w, r) }))
+			up.Address, up.Transport = "http://here.invalid/sse?key=hunter2", remote.TransportSSE
+			if _, err := up.Dial(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
-}
-
-func TestSSECloseEndsTheStream(t *testing.T) {
-	gone := make(chan struct{})
-	s := upstreamtest.Serve(t, func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		if m == nil {
-			upstreamtest.Stream(w)("event: endpoint\ndata: /m")
-			<-r.Context().Done()
-			close(gone)
-			return
-		}
-		w.WriteHeader(http.StatusAccepted)
-	})
-	k := upstreamtest.DialTalk(t, remote.URL{Address: s.URL, Transport: remote.TransportSSE})
-	k.Send(upstreamtest.Initialized)
-	if err := k.Conn.Close(); err != nil {
-		t.Error(err)
-	}
-	if got := s.Find(upstreamtest.Posted("initialized")); len(got) != 1 {
-		t.Error("what was sent before Close was not posted")
-	}
-	<-gone
-	if a := k.Next(); !errors.Is(a.Err, jsonrpc.ErrClosed) {
-		t.Errorf("Recv gives %v", a.Err)
-	}
-	_ = k.Conn.Close()
 }

@@ -17,18 +17,13 @@ import (
 // Last-Event-ID by get.
 func resumable(post func(w http.ResponseWriter), get func(n int, w http.ResponseWriter, r *http.Request)) upstreamtest.Handler {
 	var n atomic.Int32
-	return upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-		switch {
-		case r.Method == http.MethodGet && r.Header.Get("Last-Event-ID") == "":
-			w.WriteHeader(http.StatusMethodNotAllowed)
-		case r.Method == http.MethodGet:
+	return func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if r.Method == http.MethodGet && r.Header.Get("Last-Event-ID") != "" {
 			get(int(n.Add(1)), w, r)
-		case m.Method == "tools/call":
-			post(w)
-		default:
-			upstreamtest.AnswerJSON(w, string(jsonrpc.NewResult(m.ID, []byte("{}"))))
+			return
 		}
-	})
+		upstreamtest.Calls(func(w http.ResponseWriter, _ *http.Request, _ *jsonrpc.Message) { post(w) })(w, r, m)
+	}
 }
 
 func resumptions(v upstreamtest.Visit) bool {
@@ -119,59 +114,39 @@ func TestResumptionThatIsNotFoundEndsTheSession(t *testing.T) {
 	})
 }
 
-func TestCancelIsPostedAndEndsTheResponse(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gone := make(chan struct{})
-		s := upstreamtest.ServeHere(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-			switch {
-			case m == nil:
-				w.WriteHeader(http.StatusMethodNotAllowed)
-			case m.Kind == jsonrpc.Request:
-				upstreamtest.Stream(w)(": working")
+// A cancelled call, and a stream that the server does not close after the answer, as it
+// SHOULD, must not hold a connection for ever.
+func TestResponseThatNobodyAwaitsIsClosed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		begin string // of the response
+		end   func(k *upstreamtest.Talk)
+	}{
+		"cancelled": {": working", func(k *upstreamtest.Talk) {
+			k.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+		}},
+		"answered": {"data: " + upstreamtest.Result2, func(k *upstreamtest.Talk) { k.Recv() }},
+	} {
+		upstreamtest.TestInBubble(t, name, func(t *testing.T) {
+			gone := make(chan struct{})
+			s := upstreamtest.ServeHere(upstreamtest.Calls(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+				upstreamtest.Stream(w)(tt.begin)
 				<-r.Context().Done()
 				close(gone)
-			default:
-				w.WriteHeader(http.StatusAccepted)
+			}))
+			k := upstreamtest.Open(t, upstreamtest.Streamable(s))
+			k.Send(upstreamtest.Call2)
+			s.Wait(t, 1, upstreamtest.Posted("tools/call"))
+			begin := time.Now()
+			tt.end(k)
+			<-gone
+			if took := time.Since(begin); took < time.Second || took > 2*time.Second {
+				t.Errorf("the response was closed after %s", took)
 			}
-		}))
-		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-		k.Send(upstreamtest.Call2)
-		s.Wait(t, 1, upstreamtest.Posted("tools/call"))
-		k.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
-		s.Wait(t, 1, upstreamtest.Posted("notifications/cancelled"))
-		select {
-		case <-gone:
-		case <-time.After(upstreamtest.Patience):
-			t.Error("the response is still open")
-		}
-	})
-}
-
-// The server SHOULD close the stream after the response: one that does not must not
-// hold a connection for ever.
-func TestStreamThatStaysOpenAfterItsAnswerIsClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		gone := make(chan struct{})
-		s := upstreamtest.ServeHere(upstreamtest.Session(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-			if m == nil {
-				w.WriteHeader(http.StatusMethodNotAllowed)
-				return
+			if name == "cancelled" {
+				s.Wait(t, 1, upstreamtest.Posted("notifications/cancelled"))
 			}
-			upstreamtest.Stream(w)("data: %s", upstreamtest.Result2)
-			<-r.Context().Done()
-			close(gone)
-		}))
-		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-		k.Send(upstreamtest.Call2)
-		if got, _ := k.Recv(); got != upstreamtest.Result2 {
-			t.Errorf("got %s", got)
-		}
-		select {
-		case <-gone:
-		case <-time.After(upstreamtest.Patience):
-			t.Error("the response is still open")
-		}
-	})
+		})
+	}
 }
 
 // A server that ends each stream at once must not be asked all the time.

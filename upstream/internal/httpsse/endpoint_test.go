@@ -7,6 +7,24 @@ import (
 	"testing"
 )
 
+// TypeScript's rule: credentials go to no other origin.
+func TestEndpointIsRelativeToTheStreamAndHasItsOrigin(t *testing.T) {
+	stream, err := url.Parse("http://u:p@h/a/sse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for data, want := range map[string]string{
+		"/m?s=1": "http://u:p@h/m?s=1", "m?s=1": "http://u:p@h/a/m?s=1", "?s=1": "http://u:p@h/a/sse?s=1", " /m ": "http://u:p@h/m",
+		"http://h:80/m": "http://u:p@h:80/m", "": "http://u:p@h/a/sse",
+		"http://h:81/m": "another origin", "http://evil.example/m": "another origin", "https://h/m": "another origin",
+		"//evil.example/m": "another origin", "file:///etc/passwd": "another origin", "http://[": "holds no URL",
+	} {
+		if got, err := resolveEndpoint(stream, []byte(data)); got != want && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q leads to %q, %v, want %s", data, got, err, want)
+		}
+	}
+}
+
 // FuzzEndpoint checks that nothing which a server names as its endpoint leads to
 // another origin.
 func FuzzEndpoint(f *testing.F) {

@@ -1,0 +1,103 @@
+package exchange
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// The body of an unsuccessful response is plain text or a JSON-RPC error. It is the answer
+// to its request, or ends the session.
+func TestRefusedRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rpc = `{"jsonrpc":"2.0", "error":{"code":-32000,"message":"m","data":9007199254740993,"x":1.0},"id":2}`
+		const invalidSession = `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`
+		inAnHour, before := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)
+		for _, tt := range []struct {
+			code  int
+			after string // the header Retry-After
+			body  string
+			want  string // part of the answer, or of the reason why the session is over
+		}{
+			{400, "", "JSON RPC not handled: \"x/y\" unsupported\n", `"code":-32601,"message":"the server does not know the method"`},
+			{400, "", "invalid request: missing required \"params\"\n", `"code":-32600,"message":"invalid request: missing`},
+			{400, "", "no such thing\nmore", `"code":-32603,"message":"the server refused the request (400 Bad Request): no such thing","data":{"reason":"request_refused","retryable":false,"status":400}`},
+			{405, "", "<html>secret</html>", `"the server refused the request (405 Method Not Allowed)"`},
+			{400, "", rpc, rpc},
+			{500, "", rpc, rpc},
+			{400, "", strings.Replace(rpc, `"id":2`, `"id":null`, 1), rpc},
+			{400, "", strings.Replace(rpc, `,"id":2`, ``, 1), `{"id":2,"jsonrpc":"2.0", "error":{"code":-32000,"message":"m","data":9007199254740993,"x":1.0}}`},
+			{404, "", strings.Replace(rpc, "-32000", "-32601", 1), `"code":-32601,"message":"m"`},
+			{400, "", `{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"no such session"}}`, "no such session"}, // of a tool
+			{401, "", "secret", `the server refused access (401 Unauthorized): configure the credentials that it wants, for example as an Authorization header","data":{"reason":"unauthorized"`},
+			{403, "", rpc, "the server refused access (403 Forbidden)"},
+			{302, "", "", "the server redirects elsewhere (302 Found)"},
+			{429, "", "", `the server takes no more requests now (429 Too Many Requests)","data":{"reason":"rate_limited","retryable":true,"status":429}`},
+			{429, "soon", "", `"retryable":true,"status":429}`},
+			{503, "2", "", `"retryable":true,"status":503,"retryAfterMs":2000}`},
+			{503, "0", "", `"retryAfterMs":1}`},
+			{429, inAnHour, "", `"retryAfterMs":3600000}`},
+			{429, before, "", `"retryAfterMs":1}`},
+			{404, "", `{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":2}`, "over: the server has forgotten the session"},
+			// After a restart some servers answer 400: server-everything and what was made
+			// after the same example, and older ones of the Python SDK.
+			{400, "", invalidSession, "over: the server has forgotten the session"},
+			{400, "", strings.Replace(invalidSession, "null", "2", 1), "over: the server has forgotten the session"},
+			{400, "", "Invalid or missing session ID\n", "over: the server has forgotten the session"},
+			{502, "", "", "over: the server answered 502 Bad Gateway"},
+			{503, "", "", "over: the server answered 503 Service Unavailable"},
+		} {
+			if got := refusal(tt.code, tt.after, tt.body, true); !strings.Contains(got, tt.want) || strings.Contains(got, "secret") {
+				t.Errorf("%d %s: got %s, want %s", tt.code, tt.body, got, tt.want)
+			}
+		}
+		if got, want := refusal(404, "", "", false), `"the server refused the request (404 Not Found)"`; !strings.Contains(got, want) {
+			t.Errorf("without a session got %s, want %s", got, want)
+		}
+	})
+}
+
+// refusal returns the answer to a request that got an unsuccessful response, or why the
+// session is over.
+func refusal(code int, after, body string, session bool) string {
+	resp := response("text/plain", body)
+	resp.StatusCode = code
+	resp.Header.Set("Retry-After", after)
+	r := Reader{Endpoint: testEndpoint(""), ID: "2", HasSession: session}
+	m, err := r.Read(resp)
+	if m != nil {
+		return string(m.Raw())
+	}
+	if e, ok := errors.AsType[*jsonrpc.Error](err); ok {
+		return string(jsonrpc.NewError("2", e))
+	}
+	return "over: " + err.Error()
+}
+
+// FuzzRefused checks that any unsuccessful response is either an answer with the id of
+// the request, on one line, or the end of the session.
+func FuzzRefused(f *testing.F) {
+	for _, body := range []string{"", "JSON RPC not handled: x", `{"jsonrpc":"2.0","id":2,"error":{}}`, "{\"jsonrpc\":\"2.0\",\n\"error\":{\"code\":1,\"message\":\"m\"}}", "<", strings.Repeat("é", 300)} {
+		for _, code := range []uint16{300, 400, 401, 404, 429, 500, 503} {
+			f.Add(code, "5", body, true)
+			f.Add(code, "", body, false)
+		}
+	}
+	f.Fuzz(func(t *testing.T, code uint16, after, body string, session bool) {
+		if code < 300 || code > 999 {
+			return
+		}
+		got := refusal(int(code), after, body, session)
+		if strings.HasPrefix(got, "over: ") {
+			return
+		}
+		if m, err := jsonrpc.Parse([]byte(got)); err != nil || m.Kind != jsonrpc.Response || m.ID != "2" || strings.ContainsAny(got, "\r\n") {
+			t.Errorf("answer %q: %v", got, err)
+		}
+	})
+}
