@@ -61,27 +61,6 @@ func TestClientsThatPreferStreams(t *testing.T) {
 	}
 }
 
-// The first message that is no answer makes the response a stream, with all that follows.
-func TestOtherMessagesMakeAStream(t *testing.T) {
-	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-			_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","method":"notifications/progress"}`))
-			_ = c.Send(m.ID, []byte(`{"jsonrpc":"2.0","id":"q","method":"roots/list"}`))
-			answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "")
-		}
-		id := f.initialize("2025-11-25")
-		res := f.post(request("1", "work"), in(id)...)
-		if got := res.Header.Get("Content-Type"); got != "text/event-stream" {
-			f.t.Errorf("Content-Type: got %q", got)
-		}
-		res.wantEvent("2-1", "") // primes the client
-		res.wantEvent("2-2", `{"jsonrpc":"2.0","method":"notifications/progress"}`)
-		res.wantEvent("2-3", `{"jsonrpc":"2.0","id":"q","method":"roots/list"}`)
-		res.wantEvent("2-4", result("1"))
-		res.wantEnd()
-	})
-}
-
 // An answer that takes long comes on a stream, so that the client can come back for it.
 func TestSlowAnswersMakeAStream(t *testing.T) {
 	for version, primes := range map[string]bool{"2025-11-25": true, "2025-06-18": false} {

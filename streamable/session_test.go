@@ -199,25 +199,6 @@ func TestIdleSessionsEnd(t *testing.T) {
 	})
 }
 
-// The limits of connections bound sessions too.
-func TestSessionsAreLimited(t *testing.T) {
-	bubble(t, streamable.Options{}, connstate.Limits{MaxConnections: 3}, func(f *fixture) {
-		for range 3 {
-			f.initialize("2025-11-25")
-		}
-		for _, body := range []string{initialize, request("1", "echo")} {
-			res := f.post(body)
-			if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
-				f.t.Errorf("got %s", res.Status)
-			}
-			res.close()
-		}
-		if n := f.count("mcp_sse_connections_rejected_total"); n != 2 {
-			f.t.Errorf("%g were counted", n)
-		}
-	})
-}
-
 // After a restart a client's GET comes back first.
 func TestAdoptByGET(t *testing.T) {
 	bubble(t, streamable.Options{AdoptSessions: true}, connstate.Limits{}, func(f *fixture) {
