@@ -117,12 +117,12 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 	c.OnClose(s.end)
 	c.SawFirstByte()
 	c.Bind(h.backend.Accept(c))
-	timeout := s.timeout()
+	_, left, _ := s.idle()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sessions[c] = s
-	if timeout > 0 {
-		s.expiry = time.AfterFunc(timeout, func() { h.expire(s) })
+	if h.opts.SessionTimeout > 0 {
+		s.expiry = time.AfterFunc(left, func() { h.expire(s) })
 	}
 	return s
 }
@@ -139,11 +139,8 @@ func (h *Handler) evict() bool {
 	var known bool
 	var longest time.Duration
 	for _, s := range h.sessions {
-		idle := s.idle()
-		if idle < evictAfter {
-			continue
-		}
-		if k := s.isKnown(); victim == nil || known && !k || known == k && idle > longest {
+		idle, _, k := s.idle()
+		if idle >= evictAfter && (victim == nil || known && !k || known == k && idle > longest) {
 			victim, known, longest = s, k, idle
 		}
 	}
@@ -186,19 +183,9 @@ func (h *Handler) remove(s *session) {
 // unusedTimeout is the longest that a session may live whose client has not used its id.
 const unusedTimeout = time.Minute
 
-// timeout returns how long the session may be idle.
-func (s *session) timeout() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.known {
-		return s.h.opts.SessionTimeout
-	}
-	return min(unusedTimeout, s.h.opts.SessionTimeout)
-}
-
 // expire closes a session that is idle.
 func (h *Handler) expire(s *session) {
-	left := s.timeout() - s.idle()
+	_, left, _ := s.idle()
 	if left <= 0 {
 		s.c.Close(metrics.ClosedIdle)
 		return

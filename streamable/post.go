@@ -1,7 +1,10 @@
 package streamable
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -23,15 +26,9 @@ type post struct {
 	messages  []*jsonrpc.Message
 	batch     bool
 
-	release func(n int)
-	held    int // bytes of the body, to release
-}
-
-// freeBody releases the bytes of the body, once.
-func (p *post) freeBody() {
-	n := p.held
-	p.held = 0
-	p.release(n)
+	ids        []jsonrpc.ID     // of the requests
+	first      *jsonrpc.Message // request; nil: there is none
+	initialize bool             // a request is initialize
 }
 
 // servePost is POST /mcp.
@@ -53,16 +50,11 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 		hold, release = c.HoldBody, c.ReleaseBody
 	}
 	body, refusal := h.ReadBody(w, r, hold)
-	p := &post{
-		w: w, r: r, principal: principal, stream: stream, session: id, version: r.Header.Get(front.HeaderVersion),
-		release: release, held: body.Held,
+	defer release(body.Held)
+	p := &post{w: w, r: r, principal: principal, stream: stream, session: id, version: r.Header.Get(front.HeaderVersion)}
+	if refusal == nil {
+		refusal = p.parse(body.Bytes)
 	}
-	defer p.freeBody()
-	if refusal != nil {
-		h.RefuseMessage(w, r, refusal)
-		return
-	}
-	p.messages, p.batch, refusal = parse(body.Bytes)
 	switch {
 	case refusal != nil:
 	case !p.speaksModern():
@@ -79,16 +71,15 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 
 // serveLegacy serves a POST of a client with sessions, or returns why not.
 func (h *Handler) serveLegacy(p *post) *front.Refusal {
-	initialize := p.find(mcp.MethodInitialize) != nil
-	if !initialize || p.session != "" {
+	if !p.initialize || p.session != "" {
 		if refusal := checkVersion(p.version); refusal != nil {
 			return refusal
 		}
 	}
-	if initialize && p.batch {
+	if p.initialize && p.batch {
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "initialize must not be in a batch")
 	}
-	if p.session == "" && !initialize {
+	if p.session == "" && !p.initialize {
 		if done, refusal := h.serveAlone(p); done || refusal != nil {
 			return refusal
 		}
@@ -110,12 +101,12 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	defer s.leave()
 	if !opened {
 		s.saw(p.version)
-		return h.serveIn(s, p, false, false)
+		return h.serveIn(s, p, false)
 	}
-	if !initialize {
+	if !p.initialize {
 		s.negotiated(p.version)
 	}
-	refusal := h.serveIn(s, p, initialize, true)
+	refusal := h.serveIn(s, p, true)
 	if refusal != nil {
 		s.c.Close(metrics.ClosedError)
 	}
@@ -130,9 +121,8 @@ func (p *post) checkBatch() *front.Refusal {
 	if p.version != "" && p.version != versionAssumed {
 		return noBatches(p.version)
 	}
-	ids := p.requests()
-	slices.Sort(ids)
-	if len(slices.Compact(ids)) < len(ids) {
+	ids := slices.Sorted(slices.Values(p.ids))
+	if len(slices.Compact(ids)) < len(p.ids) {
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", errInFlight)
 	}
 	return nil
@@ -145,7 +135,7 @@ func noBatches(version string) *front.Refusal {
 
 // serveAlone serves messages without a session that need none, or that get none.
 func (h *Handler) serveAlone(p *post) (done bool, refusal *front.Refusal) {
-	m := p.first(jsonrpc.Request)
+	m := p.first
 	switch {
 	case m == nil:
 		return false, noSession("", "a notification or a response needs a session: send its id as Mcp-Session-Id")
@@ -228,7 +218,7 @@ func mayBeID(text string) bool {
 }
 
 // serveIn passes the messages of a POST to a session, and writes the answers.
-func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.Refusal {
+func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 	if p.batch && s.speaks() != versionAssumed {
 		return noBatches(s.speaks())
 	}
@@ -237,15 +227,14 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 			return front.RefusedBusy(err)
 		}
 	}
-	ids := p.requests()
-	if len(ids) == 0 {
+	if len(p.ids) == 0 {
 		h.receive(s, p)
 		p.w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
 	x := h.newResponse(p.w, p.r, s)
 	var err error
-	switch x.st, err = s.begin(ids, p.batch, !front.CanFlush(p.w), x); {
+	switch x.st, err = s.begin(p.ids, p.batch, !front.CanFlush(p.w), x); {
 	case errors.Is(err, errInFlight):
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
 	case err != nil:
@@ -254,9 +243,9 @@ func (h *Handler) serveIn(s *session, p *post, initializes, opened bool) *front.
 	}
 	if opened {
 		p.w.Header().Set(headerSession, s.c.ID())
-	}
-	if initializes {
-		x.opens = ids[0]
+		if p.initialize {
+			x.opens = p.ids[0]
+		}
 	}
 	if p.stream {
 		x.becomeStream()
@@ -280,64 +269,26 @@ func (h *Handler) receive(s *session, p *post) {
 // maxBatch bounds the messages in an array.
 const maxBatch = 100
 
-// parse returns the messages of a body.
-func parse(body []byte) (messages []*jsonrpc.Message, batch bool, refusal *front.Refusal) {
-	if !isArray(body) {
-		m, refusal := front.ParseMessage(body)
-		return []*jsonrpc.Message{m}, false, refusal
-	}
-	parts, err := jsonrpc.Split(body, maxBatch)
-	if err != nil {
-		return nil, true, front.RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, err)
+// parse reads the messages of a body.
+func (p *post) parse(body []byte) *front.Refusal {
+	parts := []json.RawMessage{body}
+	if p.batch = bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")); p.batch {
+		var err *jsonrpc.Error
+		if parts, err = jsonrpc.Split(body, maxBatch); err != nil {
+			return front.RefusedWith(http.StatusBadRequest, metrics.PostInvalidRequest, err)
+		}
 	}
 	for _, part := range parts {
 		m, refusal := front.ParseMessage(part)
 		if refusal != nil {
-			return nil, true, refusal
+			return refusal
 		}
-		messages = append(messages, m)
-	}
-	return messages, true, nil
-}
-
-// isArray reports whether JSON begins like an array.
-func isArray(body []byte) bool {
-	for _, c := range body {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-		default:
-			return c == '['
-		}
-	}
-	return false
-}
-
-// find returns the first request with that method.
-func (p *post) find(method string) *jsonrpc.Message {
-	for _, m := range p.messages {
-		if m.Kind == jsonrpc.Request && m.Method == method {
-			return m
-		}
-	}
-	return nil
-}
-
-// first returns the first message of a kind.
-func (p *post) first(kind jsonrpc.Kind) *jsonrpc.Message {
-	for _, m := range p.messages {
-		if m.Kind == kind {
-			return m
-		}
-	}
-	return nil
-}
-
-// requests returns the ids of the requests.
-func (p *post) requests() (ids []jsonrpc.ID) {
-	for _, m := range p.messages {
+		p.messages = append(p.messages, m)
 		if m.Kind == jsonrpc.Request {
-			ids = append(ids, m.ID)
+			p.ids = append(p.ids, m.ID)
+			p.first = cmp.Or(p.first, m)
+			p.initialize = p.initialize || m.Method == mcp.MethodInitialize
 		}
 	}
-	return ids
+	return nil
 }

@@ -1,7 +1,9 @@
 package streamable
 
 import (
+	"bytes"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -165,14 +167,11 @@ const chunk = 16 << 10
 func (x *response) writeJSON(events []event) {
 	body := events[0].data
 	if x.st.batch {
-		body = []byte{'['}
+		all := make([][]byte, len(events))
 		for i, e := range events {
-			if i > 0 {
-				body = append(body, ',')
-			}
-			body = append(body, e.data...)
+			all[i] = e.data
 		}
-		body = append(body, ']')
+		body = slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
 	}
 	header := x.w.Header()
 	header["Content-Type"] = jsonType

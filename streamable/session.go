@@ -211,22 +211,21 @@ func (s *session) end() {
 	}
 }
 
-// idle returns how long the client has not used the session.
-func (s *session) idle() time.Duration {
-	s.mu.Lock()
-	serving, left := s.serving, s.left
-	s.mu.Unlock()
-	if serving > 0 {
-		return 0
-	}
-	return min(s.c.Idle(), time.Since(time.Unix(0, left)))
-}
-
-// isKnown reports whether the client has used the session since it was opened.
-func (s *session) isKnown() bool {
+// idle returns how long the client has not used the session, how long it may go on so, and
+// whether the client has used the session since it was opened.
+func (s *session) idle() (idle, left time.Duration, known bool) {
+	idle = s.c.Idle()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known
+	left = s.h.opts.SessionTimeout
+	if !s.known {
+		left = min(left, unusedTimeout)
+	}
+	idle = min(idle, time.Since(time.Unix(0, s.left)))
+	if s.serving > 0 {
+		idle = 0
+	}
+	return idle, left - idle, s.known
 }
 
 // saw notes that the client has used the session's id, and the version that it names.
