@@ -27,10 +27,9 @@ func FuzzPOST(f *testing.F) {
 			return // front answers, or the stream has no end
 		}
 		w := newFixture(t, quiet)
-		w.server.serve = func(c *conn, m *jsonrpc.Message) {
-			c.answer(m, `{"tools":[{"name":"t","inputSchema":{"properties":{"s":{"type":"string","x-mcp-header":"S"}}}}]}`)
-		}
-		r := w.request(t, body, method, name)
+		w.server.tools = `{"tools":[{"name":"t","inputSchema":{"properties":{"s":{"type":"string","x-mcp-header":"S"}}}}]}`
+		r := ask{body: body}.request(t.Context())
+		r.Header["Mcp-Method"], r.Header["Mcp-Name"] = []string{method}, []string{name}
 		r.Header["Mcp-Param-"+http.CanonicalHeaderKey(param)] = []string{value}
 		got := &response{header: make(http.Header)}
 		w.ServePOST(got, r, "", m, false)
@@ -46,11 +45,4 @@ func FuzzPOST(f *testing.F) {
 			t.Fatalf("status %d with a result", got.status)
 		}
 	})
-}
-
-// request returns a POST of any text.
-func (f *fixture) request(t *testing.T, body, method, name string) *http.Request {
-	r := ask{body: body}.request(t.Context())
-	r.Header["Mcp-Method"], r.Header["Mcp-Name"] = []string{method}, []string{name}
-	return r
 }

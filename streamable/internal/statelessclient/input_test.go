@@ -27,10 +27,6 @@ func (s *server) asks(n int) {
 	var mu sync.Mutex
 	calls := make(map[*conn]*jsonrpc.Message)
 	s.serve = func(c *conn, m *jsonrpc.Message) {
-		if m.Method == "tools/list" {
-			c.answer(m, `{"tools":[]}`)
-			return
-		}
 		mu.Lock()
 		calls[c] = m
 		mu.Unlock()
@@ -107,11 +103,7 @@ func TestForeignStates(t *testing.T) {
 func TestHeldCallIsCancelledAfterATime(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
 		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			if m.Method == "tools/call" {
-				c.send(nil, fmt.Sprintf(elicit, 0, 0))
-				return
-			}
-			c.answer(m, `{"tools":[]}`)
+			c.send(nil, fmt.Sprintf(elicit, 0, 0))
 		}
 		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
 		r := f.do(t, a)
@@ -150,10 +142,10 @@ func TestServerRequestsThatNobodyMayAnswer(t *testing.T) {
 		related bool
 		request string
 	}{
-		"another method":       {ask{method: "tools/list", capabilities: askAll}, true, sample},
+		"another method":       {ask{method: "prompts/list", capabilities: askAll}, true, sample},
 		"nothing declared":     {ask{method: "prompts/get", params: `{"name":"p"}`}, true, sample},
 		"something else":       {ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: `{"roots":{}}`}, true, sample},
-		"not related":          {ask{method: "tools/list", capabilities: askAll}, false, sample},
+		"not related":          {ask{method: "prompts/list", capabilities: askAll}, false, sample},
 		"no request for input": {ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}, true, `{"jsonrpc":"2.0","id":"x","method":"other/thing"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -225,10 +217,6 @@ func TestInputThatTheClientHasNotDeclared(t *testing.T) {
 		f := newFixture(t, quiet)
 		var call *jsonrpc.Message
 		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			if m.Method == "tools/list" {
-				c.answer(m, `{"tools":[]}`)
-				return
-			}
 			call = m
 			from := m
 			if !related {

@@ -150,7 +150,7 @@ func TestWithoutFlusher(t *testing.T) {
 		c.send(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
 		c.answer(m, `{}`)
 	}
-	for method, status := range map[string]int{"tools/list": 200, "subscriptions/listen": 500} {
+	for method, status := range map[string]int{"prompts/list": 200, "subscriptions/listen": 500} {
 		rec := httptest.NewRecorder()
 		f.post(struct{ http.ResponseWriter }{rec}, ask{method: method, params: `{"notifications":{}}`}.request(t.Context()), "")
 		want(t, method, rec.Code, status)

@@ -139,14 +139,13 @@ func TestUnusedConnectionsAreClosed(t *testing.T) {
 // A connection that closes ends its requests; the next request gets another one.
 func TestLostConnection(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.serve = func(*conn, *jsonrpc.Message) {}
-		r := f.begin(t, ask{method: "tools/list"})
+		f.server.silent = []string{"prompts/list"}
+		r := f.begin(t, ask{method: "prompts/list"})
 		synctest.Wait()
 		f.server.connections()[0].Close("server")
 		<-r.done
 		want(t, "status", r.status, 200)
 		want(t, "reason", r.member("error", "data", "reason"), `"session_lost"`)
-		f.server.serve = nil
 		want(t, "status of the next", f.do(t, ask{method: "tools/list"}).status, 200)
 		want(t, "connections", len(f.server.connections()), 2)
 	})
@@ -217,21 +216,10 @@ func TestLimitOfAnAddressCostsOnlyItsOwn(t *testing.T) {
 // A connection may close before its handshake begins: then the request is refused.
 func TestConnectionThatClosesAtOnce(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.Handler = statelessclient.New(f.front, closing{}, f.registry, quiet)
+		f.server.closes = true
 		r := f.do(t, ask{method: "tools/list"})
 		want(t, "status", r.status, 503)
 		want(t, "reason", r.member("error", "data", "reason"), `"session_lost"`)
 		want(t, "open ones", f.registry.Len(), 0)
 	})
 }
-
-// closing closes its connections at once, as the gateway does when it shuts down.
-type closing struct{}
-
-func (closing) Accept(c *connstate.Connection) connstate.Handler {
-	c.Close("shutdown")
-	return closing{}
-}
-func (closing) Receive(*jsonrpc.Message)          {}
-func (closing) Refused(*connstate.Request, error) {}
-func (closing) Closed()                           {}

@@ -62,10 +62,6 @@ func (w *marked) pick(n int) int {
 func (w *marked) wait(most time.Duration) time.Duration { return time.Duration(w.pick(int(most))) }
 
 func (w *marked) serve(c *conn, m *jsonrpc.Message) {
-	if m.Method == "tools/list" {
-		c.answer(m, `{"tools":[]}`)
-		return
-	}
 	raw, _ := jsonrpc.Member(m.Params(), "arguments", "mark")
 	mark, _ := jsonrpc.Text(raw)
 	w.next(c, &markedCall{m, mark})

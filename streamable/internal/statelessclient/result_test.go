@@ -55,6 +55,7 @@ func TestResults(t *testing.T) {
 		{"custom/method", `{}`, `{"resultType":"x"}`, `{"resultType":"complete",` + serverMeta + `}`},
 	} {
 		f := newFixture(t, quiet)
+		f.server.tools = ""
 		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.answer(m, tc.result) }
 		r := f.do(t, ask{method: tc.method, params: tc.params})
 		if got := r.member("result"); r.status != 200 || got != tc.want {
@@ -85,13 +86,7 @@ func TestErrorsOfTheServer(t *testing.T) {
 		{"custom/x", `{"elicitation":{"url":{}}}`, `{"code":-32042,"message":"m"}`, 200, `"error":{"code":-32603,"message":"m"}}`},
 	} {
 		f := newFixture(t, quiet)
-		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			if m.Method == "tools/list" {
-				c.answer(m, `{"tools":[]}`)
-				return
-			}
-			c.fail(m, tc.err)
-		}
+		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.fail(m, tc.err) }
 		r := f.do(t, ask{method: tc.method, params: `{"name":"t"}`, capabilities: tc.capabilities})
 		if got := string(r.last()); r.status != tc.status || got != `{"jsonrpc":"2.0","id":1,`+tc.want {
 			t.Errorf("%s %s: got %d %s", tc.method, tc.err, r.status, got)

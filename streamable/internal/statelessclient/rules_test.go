@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
 
@@ -128,13 +127,7 @@ func TestMirroredArguments(t *testing.T) {
 		{`{"b":true}`, map[string]string{"Mcp-Param-B": "true"}, true},
 	} {
 		f := newFixture(t, quiet)
-		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			if m.Method == "tools/list" {
-				c.answer(m, tools)
-				return
-			}
-			c.answer(m, `{"content":[]}`)
-		}
+		f.server.tools = tools
 		r := f.do(t, ask{method: "tools/call", params: `{"name":"t","arguments":` + tc.arguments + `}`, header: tc.header})
 		if ok := r.status == 200; ok != tc.ok || !ok && r.member("error", "code") != "-32020" {
 			t.Errorf("%s, %v: status %d: %s", tc.arguments, tc.header, r.status, r.last())
@@ -151,7 +144,6 @@ func TestMirroredArguments(t *testing.T) {
 // is listed again.
 func TestToolsAreLearnedFromTheClientsOwnList(t *testing.T) {
 	f := newFixture(t, quiet)
-	f.server.serve = func(c *conn, m *jsonrpc.Message) { c.answer(m, `{"tools":[]}`) }
 	f.do(t, ask{method: "tools/list"})
 	f.do(t, ask{method: "tools/call", params: `{"name":"t"}`})
 	c := f.server.connections()[0]

@@ -31,6 +31,10 @@ type server struct {
 	failing string
 	// meta is the _meta of the result of initialize, with a comma before; may be empty.
 	meta string
+	// tools is the result of tools/list; empty: serve answers.
+	tools string
+	// closes says that each connection is closed at once, as when the gateway shuts down.
+	closes bool
 	// silent are the methods that get no answer.
 	silent []string
 	// serve handles all other requests; nil: the result is {}.
@@ -60,6 +64,9 @@ type conn struct {
 }
 
 func (s *server) Accept(c *connstate.Connection) connstate.Handler {
+	if s.closes {
+		c.Close("shutdown")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conns = append(s.conns, &conn{Connection: c, s: s})
@@ -92,6 +99,8 @@ func (c *conn) Receive(m *jsonrpc.Message) {
 	case m.Kind == jsonrpc.Response && c.s.responded != nil:
 		c.s.responded(c)
 	case m.Kind != jsonrpc.Request, slices.Contains(c.s.silent, m.Method):
+	case m.Method == "tools/list" && c.s.tools != "":
+		c.answer(m, c.s.tools)
 	case c.s.serve == nil, m.Method == "logging/setLevel", m.Method == "resources/subscribe", m.Method == "resources/unsubscribe":
 		c.answer(m, `{}`)
 	default:
@@ -144,7 +153,7 @@ const allCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":
 
 func newFixture(t testing.TB, o statelessclient.Options) *fixture {
 	t.Helper()
-	s := &server{capabilities: allCapabilities}
+	s := &server{capabilities: allCapabilities, tools: `{"tools":[]}`}
 	prom := prometheus.NewRegistry()
 	counts := metrics.New(prom)
 	o.Metrics = counts
