@@ -4,7 +4,6 @@ package stdio_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-
-	"github.com/mcp-sse/mcp-sse/upstream/stdio"
 )
 
 // The environment of a child process: how it behaves, and a named pipe whose
@@ -53,9 +50,7 @@ func behaviours() map[string]func() int {
 		"grandchild":   func() int { return fork("ignore-term", false) },
 		"daemon":       func() int { return fork("hold", true) },
 		"hold":         func() int { _, _ = os.ReadFile(os.Getenv(fifoEnv)); return 0 },
-		"environment":  func() int { d, _ := os.Getwd(); fmt.Printf("[%q,%q]\n", d, os.Getenv("A")); return 0 },
-		"parent":       parent,
-		"mark":         markAndBlock,
+		"environment":  func() int { d, _ := os.Getwd(); fmt.Printf("[%q,%q]", d, os.Getenv("A")); return 0 },
 		"arguments":    func() int { fmt.Printf("[%q]\n", strings.Join(os.Args[1:], ",")); return 0 },
 	}
 }
@@ -77,7 +72,7 @@ func echoStdin() int {
 
 func garbage() int {
 	fmt.Print("Server listening on stdio\n\n\r\n  \n", helloLine, "\r\n", "npm WARN \x00\xff\n",
-		"{\"s\":\"a\xffb\"}\n", "[1]\n", "true\n", "  {\"indented\":1}  \n")
+		"{\"s\":\"a\xffb\"}\n", "[1]\n", "true\n", "  {\"indented\":1}  \n", `{"half":`)
 	return 0
 }
 
@@ -112,13 +107,6 @@ func mark() *os.File {
 	return f
 }
 
-func markAndBlock() int {
-	f := mark()
-	defer f.Close()
-	fmt.Println(helloLine)
-	return block()
-}
-
 // fork leaves a process behind that holds stdout, stderr and, in the same
 // session, the named pipe.
 func fork(behaviour string, newSession bool) int {
@@ -139,17 +127,4 @@ func fork(behaviour string, newSession bool) int {
 		readLine() // the grandchild says hello
 	}
 	return 0
-}
-
-// parent is a gateway that is killed while it has a child.
-func parent() int {
-	_, err := stdio.Command{
-		Path: os.Args[0],
-		Env:  append(os.Environ(), behaviourEnv+"=mark"),
-	}.Dial(context.Background())
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 96
-	}
-	return block()
 }

@@ -89,15 +89,6 @@ func TestCommandRoundTrip(t *testing.T) {
 	}
 }
 
-func TestCommandEnvironment(t *testing.T) {
-	dir := t.TempDir()
-	c := command(t, "environment", "A=b c")
-	c.Dir = dir
-	if got, want := upstreamtest.Recv(t, upstreamtest.Dial(t, c)), `["`+dir+`","b c"]`; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
 // The child gets the principal of its client, and not the value that this process has in
 // the same variable.
 func TestPrincipalEnv(t *testing.T) {
@@ -117,11 +108,6 @@ func TestPrincipalEnv(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-}
-
-func TestPrincipalThatNoVariableCanHave(t *testing.T) {
-	c := command(t, "environment")
-	c.PrincipalEnv = "A"
 	if _, err := c.Dial(peer.NewContext(t.Context(), &peer.Peer{Principal: "a\x00b"})); err == nil || !strings.Contains(err.Error(), "NUL") {
 		t.Errorf("got %v", err)
 	}
@@ -160,8 +146,8 @@ func TestCommandToleratesGarbage(t *testing.T) {
 		if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
-		if n := strings.Count(logs.String(), "level=WARN"); n != 3 || count()["dropped invalid_message"] != 3 {
-			t.Errorf("%d warnings, %v, want 3:\n%s", n, count(), &logs)
+		if n := strings.Count(logs.String(), "level=WARN"); n != 4 || count()["mcp_sse_messages_dropped_total invalid_message"] != 4 {
+			t.Errorf("%d warnings, %v, want 4:\n%s", n, count(), &logs)
 		}
 		if has := strings.Contains(logs.String(), "Server listening"); has != (level == slog.LevelDebug) {
 			t.Errorf("at level %s the content is logged: %t", level, has)
@@ -176,10 +162,11 @@ func TestCommandEnds(t *testing.T) {
 		eof       bool
 		counted   string
 	}{
-		{"exit-7", "exit status 7; stderr: cannot find module", false, "exits error"},
-		{"exit-0", "exit status 0, wrote no JSON-RPC to stdout; stderr: usage: server [flags]", true, "exits ok"},
-		{"kill-self", "killed by signal: killed", false, "exits signal"},
-		{"no-such", "exit status 99; stderr: no such behaviour: no-such", false, "exits error"},
+		{"exit-7", "exit status 7; stderr: cannot find module", false, "error"},
+		{"exit-0", "exit status 0, wrote no JSON-RPC to stdout; stderr: usage: server [flags]", true, "ok"},
+		{"output", "exit status 0, wrote no JSON-RPC to stdout", true, "ok"},
+		{"kill-self", "killed by signal: killed", false, "signal"},
+		{"no-such", "exit status 99; stderr: no such behaviour: no-such", false, "error"},
 	}
 	for _, test := range tests {
 		t.Run(test.behaviour, func(t *testing.T) {
@@ -189,7 +176,7 @@ func TestCommandEnds(t *testing.T) {
 			if err == nil || err.Error() != test.want || errors.Is(err, io.EOF) != test.eof {
 				t.Errorf("Recv: got %v, want %s", err, test.want)
 			}
-			if got := count(); got[test.counted] != 1 || got["starts ok"] != 1 {
+			if got := count(); got["mcp_sse_child_exits_total "+test.counted] != 1 || got["mcp_sse_child_starts_total ok"] != 1 {
 				t.Errorf("counted %v, want one %s", got, test.counted)
 			}
 			if err := conn.Send([]byte(upstreamtest.Ping)); err == nil || !strings.HasPrefix(test.want, err.Error()) {
@@ -247,59 +234,49 @@ func TestCommandThatClosesItsPipes(t *testing.T) {
 	}
 }
 
-func TestObservedKeepsWhatIsThere(t *testing.T) {
-	var own, other journal
-	c := command(t, "exit-7")
-	c.Logger = own.logger(slog.LevelInfo)
-	_, _ = upstreamtest.Dial(t, c.Observed(other.logger(slog.LevelInfo), nil)).Recv()
-	if !strings.Contains(own.String(), "cannot find module") || other.String() != "" {
-		t.Errorf("own logger:\n%sother logger:\n%s", &own, &other)
-	}
-}
-
-func TestCommandCannotStart(t *testing.T) {
+func TestCommandThatCannotStart(t *testing.T) {
 	dir := t.TempDir()
-	script := filepath.Join(dir, "script")
-	if err := os.WriteFile(script, []byte("#!/no/such/interpreter\n"), 0o700); err != nil {
-		t.Fatal(err)
+	for name, mode := range map[string]os.FileMode{"program": 0o755, "text": 0o644} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/no/such/interpreter\n"), mode); err != nil {
+			t.Fatal(err)
+		}
 	}
-	self := command(t, "echo").Path
-	tests := []struct {
-		name string
-		c    stdio.Command
-		want []string
+	for _, tt := range []struct {
+		name        string
+		c           stdio.Command
+		check, dial string // parts of the errors; "": there is none
 	}{
-		{"not in PATH", stdio.Command{Path: "no-such-server-xyz"}, []string{`start "no-such-server-xyz"`, "install it"}},
-		{"no interpreter", stdio.Command{Path: script}, []string{"interpreter"}},
-		{"no such folder", stdio.Command{Path: self, Dir: filepath.Join(dir, "none")}, []string{"working directory"}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			m, count := counted(t)
-			conn, err := test.c.Observed(nil, m).Dial(t.Context())
-			if err == nil || conn != nil {
-				t.Fatalf("got %v, %v, want an error", conn, err)
-			}
-			if got := count(); got["starts error"] != 1 {
-				t.Errorf("counted %v", got)
-			}
-			for _, want := range test.want {
-				if !strings.Contains(err.Error(), want) {
+		{"in PATH", stdio.Command{Path: "true"}, "", ""},
+		{"relative to its directory, no interpreter", stdio.Command{Path: "./program", Dir: dir}, "", "interpreter"},
+		{"no such directory", stdio.Command{Path: "true", Dir: dir + "/none"}, "", "working directory"},
+		{"not in PATH", stdio.Command{Path: "no-such-server-xyz"}, "install it", `start "no-such-server-xyz": there is no such program in PATH`},
+		{"no such file", stdio.Command{Path: "./nothing", Dir: dir}, "no such file", "no such file"},
+		{"not executable", stdio.Command{Path: dir + "/text"}, "chmod +x", "chmod +x"},
+		{"a directory", stdio.Command{Path: dir}, "it is a directory: give the path of a program", "permission"},
+		{"nothing", stdio.Command{}, "no program is given", "no program is given"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			check := func(err error, want string) {
+				if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 					t.Errorf("got %v, want %q in it", err, want)
 				}
+			}
+			check(tt.c.Check(), tt.check)
+			m, count := counted(t)
+			conn, err := tt.c.Observed(nil, m).Dial(t.Context())
+			check(err, tt.dial)
+			if err == nil {
+				_ = conn.Close()
+			} else if got := count(); got["mcp_sse_child_starts_total error"] != 1 {
+				t.Errorf("counted %v", got)
 			}
 		})
 	}
 }
 
-// counted returns metrics and a function that reads those of children.
+// counted returns metrics and a function that reads the counters, by name and label.
 func counted(t testing.TB) (*metrics.Metrics, func() map[string]float64) {
 	reg := metrics.NewRegistry()
-	names := map[string]string{
-		"mcp_sse_child_starts_total":     "starts",
-		"mcp_sse_child_exits_total":      "exits",
-		"mcp_sse_messages_dropped_total": "dropped",
-	}
 	return metrics.New(reg), func() map[string]float64 {
 		families, err := reg.Gather()
 		if err != nil {
@@ -308,12 +285,8 @@ func counted(t testing.TB) (*metrics.Metrics, func() map[string]float64) {
 		got := map[string]float64{}
 		for _, f := range families {
 			for _, m := range f.GetMetric() {
-				name, known := names[f.GetName()]
 				for _, l := range m.GetLabel() {
-					name += " " + l.GetValue()
-				}
-				if v := m.GetCounter().GetValue(); known && v != 0 {
-					got[name] = v
+					got[f.GetName()+" "+l.GetValue()] += m.GetCounter().GetValue()
 				}
 			}
 		}
