@@ -123,6 +123,12 @@ type Client struct {
 // Connection is one client's connection: its state, the gate in front of the server,
 // the outbox towards the client, and the unanswered requests. All methods are safe
 // for concurrent use.
+//
+// It has three users. The transport writes its events and says what it has written
+// (stream.go), accounts for bodies (body.go), and passes what the client sends: Observe,
+// then Receive. The Handler moves the state, lets messages through (gate.go), answers
+// requests (request.go) and sends what the server says (outbox.go, Announce). Others look
+// at a Snapshot, drain the connection, or close it.
 type Connection struct {
 	id      string
 	client  Client

@@ -287,17 +287,6 @@ func (c *Connection) messageEvents(room *[1]Event, related jsonrpc.ID, message [
 	return room[:]
 }
 
-// Push queues an event of the transport's own if there is room for it now. It fails
-// with ErrSlow if there is none, without closing the connection, and with ErrClosed
-// if the connection is closed.
-func (c *Connection) Push(e Event) error {
-	_, err := c.outbox.push(e)
-	if err == nil {
-		c.countOut(e)
-	}
-	return err
-}
-
 // send sends events, and waits for room as Send does. A client that leaves none for too
 // long loses its connection.
 func (c *Connection) send(events []Event) error {

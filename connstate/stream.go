@@ -12,6 +12,17 @@ func (c *Connection) Attach(take func(Event) bool) { c.outbox.attach(take) }
 // own, and must not block. The transport calls Divert once, before Bind.
 func (c *Connection) Divert(deliver func(Event)) { c.outbox.deliver = deliver }
 
+// Push queues an event of the transport's own if there is room for it now. It fails
+// with ErrSlow if there is none, without closing the connection, and with ErrClosed
+// if the connection is closed.
+func (c *Connection) Push(e Event) error {
+	_, err := c.outbox.push(e)
+	if err == nil {
+		c.countOut(e)
+	}
+	return err
+}
+
 // OnClose sets the function that Close calls to end the stream. If the connection is
 // closed already, OnClose calls it. The stream calls OnClose once.
 func (c *Connection) OnClose(stop func()) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -34,7 +35,6 @@ type run struct {
 	own      bool            // params are the client's own
 	author   jsonrpc.ID      // the initialize request with these params, if own
 	waiting  []waitingInitialize
-	expiry   *time.Timer      // runs while initialize requests wait, for the oldest
 	attempts int              // since a session proved itself
 	pauses   *backoff.Backoff // reset when a session proves itself
 	pause    time.Duration    // before the next attempt
@@ -45,13 +45,13 @@ type run struct {
 // waitingInitialize is an initialize request of the client that waits for a session.
 type waitingInitialize struct {
 	*connstate.Request
-	version string    // that it requests
-	due     time.Time // when it gets an error
+	version string      // that it requests
+	late    *time.Timer // answers it with an error
 }
 
 // run gets the connection sessions until it is closed, or drains without one.
 func (b *Bridge) run(ctx context.Context) {
-	r := &run{Bridge: b, ctx: ctx, params: b.opts.Params, expiry: time.NewTimer(time.Hour), pauses: sessions.NewBackoff()}
+	r := &run{Bridge: b, ctx: ctx, params: b.opts.Params, pauses: sessions.NewBackoff()}
 	defer r.end()
 	for r.awaitAttempt() {
 		switch c, failure := r.attempt(); {
@@ -77,8 +77,6 @@ func (r *run) awaitAttempt() bool {
 		case <-r.wake:
 			came, _ := r.readInbox(false)
 			paused = paused && !came
-		case <-r.expiry.C:
-			r.expire()
 		case <-r.ctx.Done():
 			return false
 		}
@@ -131,8 +129,6 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 		case <-r.wake: // chosen or the inbox has changed
 		case <-late.C:
 			counted = r.reportLate()
-		case <-r.expiry.C:
-			r.expire()
 		case o := <-done:
 			if o.err == nil && !more && !r.setCurrent(o.client) {
 				done <- o // there is something in the inbox
@@ -208,7 +204,9 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 	for _, request := range inbox {
 		m := request.Message
 		request.Message = nil // its version is all that its answer needs
-		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), time.Now().Add(r.opts.InitializeTimeout)})
+		late := time.AfterFunc(r.opts.InitializeTimeout, func() { r.refuse(request, r.failure.Load()) })
+		r.waiting = slices.DeleteFunc(r.waiting, func(w waitingInitialize) bool { return r.c.Request(w.ID) != w.Request }) // answered
+		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), late})
 		switch {
 		case !sent:
 			r.adopt(m)
@@ -216,9 +214,6 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 			r.adopt(m)
 			more = true
 		}
-	}
-	if len(inbox) > 0 && len(inbox) == len(r.waiting) {
-		r.expiry.Reset(r.opts.InitializeTimeout)
 	}
 	return len(inbox) > 0, more
 }
@@ -232,24 +227,13 @@ func (r *run) adopt(m *jsonrpc.Message) {
 	}
 }
 
-// expire answers the initialize requests that have waited too long with an error.
-func (r *run) expire() {
-	for len(r.waiting) > 0 {
-		w := r.waiting[0]
-		if left := time.Until(w.due); left > 0 {
-			r.expiry.Reset(left)
-			return
-		}
-		r.waiting = r.waiting[1:]
-		r.refuse(w.Request, r.failure.Load())
-	}
-}
-
 // takeWaiting removes and returns the waiting initialize requests.
 func (r *run) takeWaiting() []waitingInitialize {
 	waiting := r.waiting
 	r.waiting = nil
-	r.expiry.Stop()
+	for _, w := range waiting {
+		w.late.Stop()
+	}
 	return waiting
 }
 
@@ -396,7 +380,8 @@ func (r *run) dropRefused(failure *handshake.Failure) *connstate.Request {
 	r.own, r.params = false, r.opts.Params
 	for i, w := range r.waiting {
 		if w.ID == r.author {
-			r.waiting = append(r.waiting[:i], r.waiting[i+1:]...)
+			w.late.Stop()
+			r.waiting = slices.Delete(r.waiting, i, i+1)
 			return w.Request
 		}
 	}
