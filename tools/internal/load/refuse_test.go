@@ -1,12 +1,9 @@
 package load_test
 
 import (
-	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -54,65 +51,22 @@ func TestServersThatCannotBeTested(t *testing.T) {
 }
 
 func TestBadTargetsAndOptions(t *testing.T) {
-	const example = "such as http://127.0.0.1:8080/sse"
-	for name, c := range map[string]struct {
+	const example, target = "such as http://127.0.0.1:8080/sse", "http://127.0.0.1:1/sse"
+	for _, c := range []struct {
 		target string
 		opts   load.Options
 		want   string
 	}{
-		"NoURL":            {"://", load.Options{}, example},
-		"NoScheme":         {"127.0.0.1:1/sse", load.Options{}, example},
-		"NoHTTP":           {"ftp://127.0.0.1/sse", load.Options{}, example},
-		"NoHost":           {"http:///sse", load.Options{}, example},
-		"NobodyListens":    {"http://127.0.0.1:1/sse", load.Options{}, "refused"},
-		"Clients":          {"http://127.0.0.1:1/sse", load.Options{Clients: -1}, "at least 1"},
-		"Rate":             {"http://127.0.0.1:1/sse", load.Options{Rate: -1}, "not be negative"},
-		"ProgressArgument": {"http://127.0.0.1:1/sse", load.Options{ProgressArgument: "x"}, "needs its tool"},
+		{"://", load.Options{}, example},
+		{"127.0.0.1:1/sse", load.Options{}, example},
+		{"ftp://127.0.0.1/sse", load.Options{}, example},
+		{target, load.Options{}, "refused"},
+		{target, load.Options{Rate: -1}, "not be negative"},
+		{target, load.Options{ProgressArgument: "x"}, "needs its tool"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r, err := load.Run(t.Context(), c.target, c.opts)
-			if err == nil {
-				t.Fatalf("run = %+v, want an error", r)
-			}
-			if !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want %q in it", err, c.want)
-			}
-		})
-	}
-}
-
-// The header is on the GET and on each POST.
-func TestHeaderIsSent(t *testing.T) {
-	s := &fakeServer{}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer x" {
-			http.Error(w, "who are you", http.StatusUnauthorized)
-			return
+		if r, err := load.Run(t.Context(), c.target, c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s, %+v: got %+v, %v, want an error with %q", c.target, c.opts, r, err, c.want)
 		}
-		s.ServeHTTP(w, r)
-	}))
-	defer srv.Close()
-	opts := quick()
-	if _, err := load.Run(t.Context(), srv.URL+"/sse", opts); err == nil || !strings.Contains(err.Error(), "401") {
-		t.Errorf("error without the header = %v, want 401", err)
-	}
-	opts.Header = http.Header{"Authorization": {"Bearer x"}}
-	if r := mustRun(t, srv.URL+"/sse", opts); r.Verdict() != load.Clean {
-		t.Errorf("report = %+v, want clean", r)
-	}
-}
-
-func TestTLS(t *testing.T) {
-	srv := httptest.NewTLSServer(&fakeServer{})
-	defer srv.Close()
-	trusted := filepath.Join(t.TempDir(), "roots.pem")
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
-	if err := os.WriteFile(trusted, certificate, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("SSL_CERT_FILE", trusted) // read at the first use, which is here
-	if r := mustRun(t, srv.URL+"/sse", quick()); r.Verdict() != load.Clean {
-		t.Errorf("report = %+v, want clean", r)
 	}
 }
 
@@ -127,18 +81,15 @@ func TestConnectMeasuresTheInitialization(t *testing.T) {
 }
 
 func TestConnectFailsWithoutAnAnnouncement(t *testing.T) {
-	const endpoint = "event: endpoint\ndata: /post\n\n"
-	for name, body := range map[string]string{
-		"None":  endpoint + "event: message\ndata: {}\n\n",
-		"Error": endpoint + `event: mcp-response` + "\n" + `data: {"jsonrpc":"2.0","id":"a","error":{"code":1,"message":"down"}}` + "\n\n",
+	for _, event := range []string{
+		"event: message\ndata: {}\n\n",
+		"event: mcp-response\n" + `data: {"jsonrpc":"2.0","id":"a","error":{"code":1,"message":"down"}}` + "\n\n",
 	} {
-		t.Run(name, func(t *testing.T) {
-			srv := httptest.NewServer(page("text/event-stream", body))
-			defer srv.Close()
-			if o, err := load.Connect(t.Context(), srv.URL, "", quick()); err == nil {
-				t.Errorf("connect = %+v, want an error", o)
-			}
-		})
+		srv := httptest.NewServer(page("text/event-stream", "event: endpoint\ndata: /post\n\n"+event))
+		if o, err := load.Connect(t.Context(), srv.URL, "", quick()); err == nil {
+			t.Errorf("%q: connect = %+v, want an error", event, o)
+		}
+		srv.Close()
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +37,7 @@ type fakeServer struct {
 	calls   int        // guarded by mu
 	replies []string   // guarded by mu: answers of clients, id and content
 	held    []heldCall // guarded by mu: for call to use
+	done    bool       // guarded by mu: for call to use
 }
 
 type heldCall struct {
@@ -156,26 +158,19 @@ func (s *fakeServer) cutOne() {
 func (s *fakeServer) close(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, open := range s.links {
-		if open == l {
-			s.links = append(s.links[:i], s.links[i+1:]...)
-		}
-	}
+	s.links = slices.DeleteFunc(s.links, func(open *link) bool { return open == l })
 }
 
 // receive handles a message that came for the link of the path.
 func (s *fakeServer) receive(path string, r request) (status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var from *link
-	for _, l := range s.links {
-		if path == fmt.Sprintf("/post/%d", l.number) {
-			from = l
-		}
-	}
-	switch {
-	case from == nil:
+	at := slices.IndexFunc(s.links, func(l *link) bool { return path == fmt.Sprintf("/post/%d", l.number) })
+	if at < 0 {
 		return http.StatusNotFound
+	}
+	from := s.links[at]
+	switch {
 	case r.Method == "":
 		s.replies = append(s.replies, fmt.Sprintf("%s %s%s", r.ID, r.Result, r.Error))
 		if s.reply != nil {
@@ -229,14 +224,9 @@ func (s *fakeServer) result(to *link, id json.RawMessage, result string) {
 	}
 }
 
-// other returns a stream that is not the given one, nil when there is none.
+// other returns a stream that is not the given one, nor the scout's, which may be over.
 func (s *fakeServer) other(than *link) *link {
-	for _, l := range s.links {
-		if l != than {
-			return l
-		}
-	}
-	return nil
+	return s.links[slices.IndexFunc(s.links, func(l *link) bool { return l != than && l.number > 1 })]
 }
 
 func (l *link) progress(token json.RawMessage, message string) {

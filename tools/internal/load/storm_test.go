@@ -36,43 +36,28 @@ func TestStormCountsStreamsThatDoNotOpen(t *testing.T) {
 	}
 }
 
-func TestHoldKeepsStreamsOpen(t *testing.T) {
+func TestHold(t *testing.T) {
 	s := (&fakeServer{}).serve(t)
-	release, err := load.Hold(t.Context(), s.url, quick())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if open := s.openNow(); open != 8 {
-		t.Errorf("%d streams are open, want 8", open)
+	release, err := load.Hold(t.Context(), s.url, load.Options{Clients: 2, Timeout: 20 * time.Second})
+	if err != nil || s.openNow() != 2 {
+		t.Fatalf("%d streams are open, %v, want 2", s.openNow(), err)
 	}
 	if err := release(); err != nil {
 		t.Error(err)
 	}
-}
-
-func TestHoldNoticesAStreamThatEnds(t *testing.T) {
-	s := (&fakeServer{}).serve(t)
-	release, err := load.Hold(t.Context(), s.url, load.Options{Clients: 2, Timeout: 20 * time.Second})
-	if err != nil {
+	s = (&fakeServer{}).serve(t)
+	if release, err = load.Hold(t.Context(), s.url, load.Options{Clients: 2, Timeout: 20 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	s.cutOne()
 	if err := release(); err == nil || !strings.Contains(err.Error(), "ping of client") {
 		t.Errorf("release = %v, want a client without an answer", err)
 	}
-}
-
-func TestHoldOfAServerThatRefuses(t *testing.T) {
-	s := (&fakeServer{refuseFrom: 3}).serve(t)
-	if release, err := load.Hold(t.Context(), s.url, quick()); err == nil {
-		_ = release()
-		t.Error("Hold did not fail")
-	}
-	if _, err := load.Hold(t.Context(), "ftp://x", quick()); err == nil {
-		t.Error("a URL of another scheme was taken")
-	}
-	if _, err := load.Hold(t.Context(), s.url, load.Options{Payload: -1}); err == nil {
-		t.Error("a payload below zero was taken")
+	s = (&fakeServer{refuseFrom: 3}).serve(t)
+	for url, opts := range map[string]load.Options{s.url: quick(), "ftp://x": quick(), s.url + "?": {Payload: -1}} {
+		if _, err := load.Hold(t.Context(), url, opts); err == nil {
+			t.Errorf("Hold(%s, %+v) did not fail", url, opts)
+		}
 	}
 }
 
