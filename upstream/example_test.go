@@ -41,8 +41,8 @@ func converse(up upstream.Upstream, messages ...string) {
 	}
 }
 
-// A server of the official Go SDK runs over in-memory streams.
-func ExampleServe() {
+// greeter is a server of the official Go SDK.
+func greeter() *mcp.Server {
 	type input struct {
 		Name string `json:"name"`
 	}
@@ -50,16 +50,23 @@ func ExampleServe() {
 	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
 	})
+	return srv
+}
 
+const (
+	initialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"example","version":"1"}}}`
+	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	greet       = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`
+)
+
+// A server of the official Go SDK runs over in-memory streams.
+func ExampleServe() {
+	srv := greeter()
 	up := upstream.Serve(func(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 		return srv.Run(ctx, &mcp.IOTransport{Reader: in, Writer: out})
 	})
 
-	converse(up,
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"example","version":"1"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`,
-	)
+	converse(up, initialize, initialized, greet)
 	// Output:
 	// {"jsonrpc":"2.0","id":1,"result":{"capabilities":{"logging":{},"tools":{"listChanged":true}},"protocolVersion":"2025-06-18","serverInfo":{"name":"greeter","version":"1"}}}
 	// {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"Hello, Ada"}]}}
@@ -76,9 +83,9 @@ func ExampleHandle() {
 		return s.HandleMessage(ctx, msg)
 	})
 
-	converse(up, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`)
+	converse(up, greet)
 	// Output:
-	// {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"Hello, Ada"}]}}
+	// {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"Hello, Ada"}]}}
 }
 
 // A server at a URL is asked what it speaks.
@@ -96,21 +103,10 @@ func ExampleURL() {
 
 // A handler of Streamable HTTP is called without a socket.
 func ExampleHTTPHandler() {
-	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
-	type input struct {
-		Name string `json:"name"`
-	}
-	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
-	})
-
+	srv := greeter()
 	up := upstream.HTTPHandler(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return srv }, nil))
 
-	converse(up,
-		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"example","version":"1"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}`,
-	)
+	converse(up, initialize, initialized, greet)
 	// Output:
 	// {"jsonrpc":"2.0","id":1,"result":{"capabilities":{"logging":{},"tools":{"listChanged":true}},"protocolVersion":"2025-06-18","serverInfo":{"name":"greeter","version":"1"}}}
 	// {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"Hello, Ada"}]}}
