@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -81,18 +82,18 @@ func TestMemoryIsBounded(t *testing.T) {
 	)
 	f := &filling{release: make(chan struct{})}
 	base, client, g := serve(t, upstream.Serve(f.serve), gateway.Settings{Options: gateway.Options{ConnectRate: -1}, MaxHeldBytes: limit})
-	innocent, err := dial(client, base+"/sse", nil)
+	innocent, err := ssetest.Dial(client, base+"/sse", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer innocent.close()
-	if err := innocent.send(request("1", "tools/list")); err != nil {
+	defer innocent.Close()
+	if err := innocent.Send(request("1", "tools/list")); err != nil {
 		t.Fatal(err)
 	}
 	before := liveHeap()
 	var refused atomic.Int64
-	post := func(s *stream, body string) {
-		resp, err := client.Post(s.post, "application/json", strings.NewReader(body))
+	post := func(s *ssetest.Client, body string) {
+		resp, err := client.Post(s.Post, "application/json", strings.NewReader(body))
 		if err != nil {
 			return
 		}
@@ -105,13 +106,13 @@ func TestMemoryIsBounded(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	var wg sync.WaitGroup
 	for range clients {
-		s, err := dial(client, base+"/sse", nil)
+		s, err := ssetest.Dial(client, base+"/sse", nil)
 		if err != nil { // over the budget already
 			refused.Add(1)
 			continue
 		}
-		defer s.close()
-		defer halfPost(t, s.post, 4<<20, 1<<20).Close()
+		defer s.Close()
+		defer halfPost(t, s.Post, 4<<20, 1<<20).Close()
 		wg.Go(func() {
 			for i := range 3 {
 				post(s, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"x":"%s"}}`, i, large))
@@ -133,7 +134,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	t.Logf("the heap grew by %d MiB, %d MiB are held, %d refused", grown>>20, held>>20, refused.Load())
 	close(f.release)
-	b, err := innocent.until(func(b block) bool { return strings.Contains(b.Data, `"id":1,`) })
+	b, err := innocent.Until(`"id":1,`)
 	if err != nil || !strings.Contains(b.Data, `"result"`) {
 		t.Errorf("the innocent client got %q, %v", b.Data, err)
 	}

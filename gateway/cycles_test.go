@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -51,14 +52,14 @@ func TestOpenAndCloseLeavesNothing(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				s, err := dial(c, base+"/sse", nil)
+				s, err := ssetest.Dial(c, base+"/sse", nil)
 				opened.Done()
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				<-drop
-				s.close()
+				s.Close()
 			})
 		}
 		opened.Wait()
@@ -91,19 +92,19 @@ func TestOpenAndCloseLeavesNothing(t *testing.T) {
 
 // cycle opens a stream, uses it in one of a few ways, and ends it.
 func cycle(c *http.Client, at string, n int) error {
-	s, err := dial(c, at, nil)
+	s, err := ssetest.Dial(c, at, nil)
 	if err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.Close()
 	switch n % 4 {
 	case 0: // gone at once
 	case 1: // gone with a request under way
-		return s.send(request("1", "tools/list"))
+		return s.Send(request("1", "tools/list"))
 	case 2: // gone when it was announced
-		_, err = s.until(func(b block) bool { return b.Name == "mcp-response" })
+		_, err = s.Until("auto-initialize")
 	case 3: // gone after it was served
-		_, err = s.call(request("1", "tools/list"), "1")
+		_, err = s.Call(request("1", "tools/list"), "1")
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	mcppeer "github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -82,7 +83,7 @@ func TestPassRequestReachesTheServer(t *testing.T) {
 				})
 			})
 			s := open(t, client, url+"/sse", nil)
-			got, err := s.call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
+			got, err := s.Call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
 			if err != nil || !strings.Contains(got.Data, `"result":"`+test.want+`"`) {
 				t.Errorf("got %s, %v, want %s", got.Data, err, test.want)
 			}
@@ -103,14 +104,14 @@ func TestRequestContextSelects(t *testing.T) {
 		return context.WithValue(r.Context(), requestKey{}, "chosen"), nil
 	}}}
 	url, client, g := serve(t, up, opts)
-	if _, err := dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "404") {
+	if _, err := ssetest.Dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("without a tenant: got %v, want 404", err)
 	}
 	if open := len(g.Snapshot()); open != 0 {
 		t.Errorf("%d connections are open", open)
 	}
 	s := open(t, client, url+"/sse", http.Header{"X-Tenant": {"a"}})
-	got, err := s.call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
+	got, err := s.Call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
 	if err != nil || !strings.Contains(got.Data, `"result":"chosen"`) {
 		t.Errorf("got %s, %v", got.Data, err)
 	}
@@ -120,11 +121,11 @@ func TestRequestContextSelects(t *testing.T) {
 func TestPassedHeadersAreBounded(t *testing.T) {
 	up := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return describing(msg, "ok") })
 	url, client, _ := serve(t, up, gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}})
-	if _, err := dial(client, url+"/sse", http.Header{"X-Tenant": {strings.Repeat("x", 9<<10)}}); err == nil || !strings.Contains(err.Error(), "431") {
+	if _, err := ssetest.Dial(client, url+"/sse", http.Header{"X-Tenant": {strings.Repeat("x", 9<<10)}}); err == nil || !strings.Contains(err.Error(), "431") {
 		t.Errorf("a GET with a long header: got %v, want 431", err)
 	}
 	s := open(t, client, url+"/sse", nil)
-	post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.post, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"x"}`))
+	post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Post, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"x"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,7 @@ func TestRequestContextComesAfterTheLimits(t *testing.T) {
 		}}})
 	open(t, client, url+"/sse", nil)
 	for range 5 {
-		if _, err := dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "503") {
+		if _, err := ssetest.Dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "503") {
 			t.Errorf("over the limit: got %v", err)
 		}
 	}

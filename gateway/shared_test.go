@@ -1,10 +1,12 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,7 +155,13 @@ func TestOneClientsCrashesDoNotMakeOthersGiveUp(t *testing.T) {
 }
 
 func TestSharedStartThatFails(t *testing.T) {
-	u := &server{dial: failing(1000)}
+	var up atomic.Bool
+	u := &server{dial: func(context.Context, int) error {
+		if up.Load() {
+			return nil
+		}
+		return errNoServer
+	}}
 	inFakeTime(t, u, sharing, func(t *testing.T, g *gateway.Gateway) {
 		var peers []*peer
 		for range 50 {
@@ -166,7 +174,7 @@ func TestSharedStartThatFails(t *testing.T) {
 		if err := g.Ready(t.Context()); err == nil {
 			t.Error("the gateway is ready without a server")
 		}
-		u.dial = nil
+		up.Store(true)
 		for range 2 { // those that have given up start again 15 s after the last failure
 			time.Sleep(20 * time.Second)
 			for _, p := range peers {

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -40,37 +41,38 @@ func TestWireOfAReadyConnection(t *testing.T) {
 	base, c, _ := serve(t, upstream.Handle(echo), gateway.Options{})
 	began := time.Now()
 	s := open(t, c, base+"/sse", nil)
-	id := s.header.Get("X-Connection-ID")
-	if !connectionID.MatchString(id) || s.post != base+"/sse/"+id+"/message" {
-		t.Errorf("connection id %q, endpoint %s", id, s.post)
+	id := s.Header.Get("X-Connection-ID")
+	if !connectionID.MatchString(id) || s.Post != base+"/sse/"+id+"/message" {
+		t.Errorf("connection id %q, endpoint %s", id, s.Post)
 	}
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream", "Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no",
 	} {
-		if got := s.header.Get(name); got != want {
+		if got := s.Header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	want := []block{
+	want := []ssetest.Event{
 		{Name: "connection", ID: "2", Retry: "1000", Data: `{"jsonrpc":"2.0","method":"notifications/connection","params":{"connectionId":"` + id + `","state":"initializing","heartbeatSeconds":15}}`},
 		{Name: "mcp-response", ID: "3", Data: `{"jsonrpc":"2.0","id":"auto-initialize-` + id + `","result":` + serverResult + `}`},
 	}
 	for _, w := range want {
 		w.Lines = 1
-		got := s.next(t)
-		if got.Raw = ""; got != w {
-			t.Errorf("got %+v\nwant %+v", got, w)
+		if got, err := s.Next(); got != w {
+			t.Errorf("got %+v, %v\nwant %+v", got, err, w)
 		}
 	}
 	if waited := time.Since(began); waited < 100*time.Millisecond {
 		t.Errorf("the announcement came after %s, want the announce delay to pass", waited)
 	}
-	s.must(t, `{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/list","params":{"n":1.50,"s":"\u00e9"}}`)
+	if err := s.Send(`{"jsonrpc":"2.0","id":9007199254740993,"method":"tools/list","params":{"n":1.50,"s":"\u00e9"}}`); err != nil {
+		t.Fatal(err)
+	}
 	const data = `{"jsonrpc":"2.0","id":9007199254740993,"result":{"n":1.50,"s":"\u00e9"}}`
 	for i, name := range []string{"message", "mcp-response"} {
-		got, w := s.next(t), block{Name: name, ID: fmt.Sprint(4 + i), Data: data, Lines: 1}
-		if got.Raw = ""; got != w {
-			t.Errorf("got %+v, want %+v", got, w)
+		w := ssetest.Event{Name: name, ID: fmt.Sprint(4 + i), Data: data, Lines: 1}
+		if got, err := s.Next(); got != w {
+			t.Errorf("got %+v, %v, want %+v", got, err, w)
 		}
 	}
 }
@@ -78,17 +80,10 @@ func TestWireOfAReadyConnection(t *testing.T) {
 func TestWireOfAPlainTransport(t *testing.T) {
 	base, c, _ := serve(t, upstream.Handle(echo), gateway.Settings{Options: gateway.Options{NoAutoInitialize: true}, AnnounceDelay: -1})
 	s := open(t, c, base+"/sse", nil)
-	s.must(t, request("1", "tools/list"), request("2", "tools/list"))
-	seen := map[string]bool{}
-	for range 2 {
-		b := s.next(t)
-		if b.Name != "message" {
-			t.Errorf("got %+v, want events named message alone", b)
+	for _, id := range []string{"1", "2"} {
+		if b, err := s.Call(request(id, "tools/list"), id); err != nil || b.Name != "message" || b.Data != `{"jsonrpc":"2.0","id":`+id+`,"result":{}}` {
+			t.Errorf("got %+v, %v, want the answer as an event named message", b, err)
 		}
-		seen[b.Data] = true
-	}
-	if !seen[`{"jsonrpc":"2.0","id":1,"result":{}}`] || !seen[`{"jsonrpc":"2.0","id":2,"result":{}}`] {
-		t.Errorf("got %v", seen)
 	}
 }
 
@@ -114,10 +109,10 @@ func TestMounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			base, c, _ := serve(t, upstream.Handle(echo), tt.opts, tt.mount...)
 			s := open(t, c, base+tt.at+"/sse", nil)
-			if !strings.HasPrefix(s.post, base+tt.at+"/sse/") {
-				t.Errorf("endpoint %s, want it under %s", s.post, tt.at)
+			if !strings.HasPrefix(s.Post, base+tt.at+"/sse/") {
+				t.Errorf("endpoint %s, want it under %s", s.Post, tt.at)
 			}
-			if b, err := s.call(request("1", "tools/list"), "1"); err != nil || b.Data != `{"jsonrpc":"2.0","id":1,"result":{}}` {
+			if b, err := s.Call(request("1", "tools/list"), "1"); err != nil || b.Data != `{"jsonrpc":"2.0","id":1,"result":{}}` {
 				t.Errorf("got %s (%v)", b.Data, err)
 			}
 		})

@@ -1,12 +1,10 @@
 package gosdk_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -19,9 +17,8 @@ import (
 
 // stream is a client that shows each byte.
 type stream struct {
-	w    *world
-	post string
-	in   *bufio.Reader
+	*ssetest.Client
+	w *world
 }
 
 // open opens a stream and initializes it.
@@ -37,37 +34,22 @@ func (w *world) open() *stream {
 // openOnly opens a stream.
 func (w *world) openOnly() *stream {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	w.t.Cleanup(cancel)
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url, nil)
+	c, err := ssetest.Dial(w.http, w.url, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	resp, err := w.http.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { _ = resp.Body.Close() })
-	if resp.StatusCode != http.StatusOK {
-		w.t.Fatalf("GET: %s", resp.Status)
-	}
-	s := &stream{w: w, in: bufio.NewReader(resp.Body)}
-	first, err := ssetest.ReadAny(s.in)
-	if err != nil || first.Name != "endpoint" {
-		w.t.Fatalf("first event %v, %v", first, err)
-	}
-	ref, err := url.Parse(first.Data)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	s.post = r.URL.ResolveReference(ref).String()
-	return s
+	guard := time.AfterFunc(2*patience, c.Close)
+	w.t.Cleanup(func() {
+		guard.Stop()
+		c.Close()
+	})
+	return &stream{c, w}
 }
 
 // send posts a message and returns the status.
 func (s *stream) send(msg string) int {
 	s.w.t.Helper()
-	resp, err := s.w.http.Post(s.post, "application/json", strings.NewReader(msg))
+	resp, err := s.w.http.Post(s.Post, "application/json", strings.NewReader(msg))
 	if err != nil {
 		s.w.t.Fatal(err)
 	}
@@ -79,15 +61,11 @@ func (s *stream) send(msg string) int {
 // await returns the data of the next event that contains part.
 func (s *stream) await(part string) string {
 	s.w.t.Helper()
-	for {
-		e, err := ssetest.ReadAny(s.in)
-		if err != nil {
-			s.w.t.Fatalf("waiting for %s: %v", part, err)
-		}
-		if strings.Contains(e.Data, part) {
-			return e.Data
-		}
+	e, err := s.Until(part)
+	if err != nil {
+		s.w.t.Fatalf("waiting for %s: %v", part, err)
 	}
+	return e.Data
 }
 
 // Numbers of more than 53 bits, in ids, params and results, pass byte by byte; go-sdk's own
@@ -143,7 +121,7 @@ func TestDifferences(t *testing.T) {
 		}},
 		{"media type", "415", "202", func(w *world) string {
 			s := w.open()
-			resp, err := w.http.Post(s.post, "application/vnd.api+json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+			resp, err := w.http.Post(s.Post, "application/vnd.api+json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
 			if err != nil {
 				return err.Error()
 			}
@@ -212,10 +190,4 @@ func TestDifferences(t *testing.T) {
 			}
 		})
 	}
-}
-
-// readEvent returns the data of the next event.
-func readEvent(s *stream) (string, error) {
-	e, err := ssetest.ReadAny(s.in)
-	return e.Data, err
 }

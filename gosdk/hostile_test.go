@@ -58,12 +58,12 @@ func TestServerClosedWhileCallsRun(t *testing.T) {
 	closing.Wait()
 	left := make(map[string]bool)
 	for {
-		e, err := readEvent(s)
+		e, err := s.Next()
 		if err != nil {
 			break
 		}
-		if strings.Contains(e, `"session_lost"`) {
-			id, _, _ := strings.Cut(strings.TrimPrefix(e, `{"jsonrpc":"2.0","id":`), ",")
+		if strings.Contains(e.Data, `"session_lost"`) {
+			id, _, _ := strings.Cut(strings.TrimPrefix(e.Data, `{"jsonrpc":"2.0","id":`), ",")
 			if left[id] {
 				t.Errorf("%s was answered twice", id)
 			}

@@ -1,4 +1,4 @@
-package gosdk_test
+package gosdk
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/mcp-sse/mcp-sse/gosdk"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -35,17 +34,17 @@ func FuzzServerMessages(f *testing.F) {
 				t.Fatalf("%s of %q is %q", what, want, got)
 			}
 		}
-		encode := func(msg sdk.Message, members ...string) []byte {
-			got, err := gosdk.Encode(msg)
+		member := func(msg sdk.Message, members ...string) []byte {
+			got, err := encode(msg)
 			if err != nil {
 				t.Fatal(err)
 			}
-			member, _ := jsonrpc.Member(got, members...)
-			return member
+			part, _ := jsonrpc.Member(got, members...)
+			return part
 		}
-		check("result", encode(&sdk.Response{ID: id, Result: data}, "result"), data)
-		check("data", encode(&sdk.Response{ID: id, Error: &sdk.Error{Code: -1, Message: text, Data: data}}, "error", "data"), data)
-		check("params", encode(&sdk.Request{ID: id, Method: text, Params: data}, "params"), data)
-		check("params", encode(&sdk.Request{Method: text, Params: data}, "params"), data)
+		check("result", member(&sdk.Response{ID: id, Result: data}, "result"), data)
+		check("data", member(&sdk.Response{ID: id, Error: &sdk.Error{Code: -1, Message: text, Data: data}}, "error", "data"), data)
+		check("params", member(&sdk.Request{ID: id, Method: text, Params: data}, "params"), data)
+		check("params", member(&sdk.Request{Method: text, Params: data}, "params"), data)
 	})
 }

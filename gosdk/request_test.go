@@ -155,6 +155,9 @@ func TestServerForEachRequest(t *testing.T) {
 		text, _ := io.ReadAll(w.Body)
 		return w.Code, string(text)
 	}
+	if err := gw.Ready(t.Context()); err != nil { // needs no request
+		t.Errorf("not ready: %v", err)
+	}
 	if status, body := get("tenant=c", ""); status != http.StatusNotFound || !strings.Contains(body, "no server available") {
 		t.Errorf("no server: %d %s", status, body)
 	}
@@ -185,6 +188,7 @@ func TestWrongOptions(t *testing.T) {
 		"MaxMessageBytes": {MaxMessageBytes: -1},
 		"Warm":            {Warm: 1},
 		"Sessions":        {Sessions: gateway.SessionsShared},
+		"Prefix":          {Prefix: "/mcp"}, // the path is the one of the mount
 	} {
 		if _, err := gosdk.New(get, opts); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
@@ -200,22 +204,5 @@ func TestWrongOptions(t *testing.T) {
 	}
 	if _, err := gosdk.New(nil, gateway.Options{}); err == nil {
 		t.Error("no function is taken")
-	}
-}
-
-// A prefix is refused, because the path is the one of the mount, and readiness does not
-// need a request.
-func TestPrefixAndReadiness(t *testing.T) {
-	server := echoServer()
-	gw := gosdk.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, nil)
-	srv := httptest.NewServer(gw)
-	defer srv.Close()
-	defer shutdown(t, gw)
-	if err := gw.Ready(t.Context()); err != nil {
-		t.Errorf("not ready: %v", err)
-	}
-	if _, err := gosdk.New(func(*http.Request) *mcp.Server { return server }, gateway.Options{Prefix: "/mcp"}); err == nil ||
-		!strings.Contains(err.Error(), "contradicts Prefix") {
-		t.Errorf("with a prefix: got %v", err)
 	}
 }

@@ -1,12 +1,8 @@
 package mcpgo_test
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -17,60 +13,23 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// raw is a minimal client: tests see each byte.
+// raw is a client that keeps what it has seen.
 type raw struct {
-	http   *http.Client
-	post   string // where messages go
-	body   io.ReadCloser
-	in     *bufio.Reader
-	cancel context.CancelFunc
-	header http.Header     // of POSTs
+	*ssetest.Client
 	events []ssetest.Event // all that until has read
 	begun  int             // of events: those of the handshake
-	quiet  bool            // do not keep events
 }
 
-// dial opens a stream and reads its first event, the endpoint.
-func dial(c *http.Client, stream string, header http.Header) (*raw, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, stream, nil)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	for name, values := range header {
-		r.Header[name] = values
-	}
-	resp, err := c.Do(r)
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	s := &raw{http: c, body: resp.Body, in: bufio.NewReaderSize(resp.Body, 4<<10), cancel: cancel}
-	first, err := ssetest.ReadAny(s.in)
-	if err != nil || resp.StatusCode != http.StatusOK || first.Name != "endpoint" {
-		s.close()
-		return nil, fmt.Errorf("%s, first event %+v, %w", resp.Status, first, err)
-	}
-	at, err := url.Parse(first.Data)
-	if err != nil {
-		s.close()
-		return nil, err
-	}
-	s.post = r.URL.ResolveReference(at).String()
-	return s, nil
-}
-
-// open is dial for tests. It initializes the session with the capabilities.
+// open opens a stream and initializes the session with the capabilities.
 func open(t testing.TB, c *http.Client, stream, capabilities string, header http.Header) *raw {
 	t.Helper()
-	s, err := dial(c, stream, header)
+	client, err := ssetest.Dial(c, stream, header)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.header = header
-	t.Cleanup(s.close)
-	guard := time.AfterFunc(30*time.Second, s.close) // a test that waits in vain fails, and does not hang
+	s := &raw{Client: client}
+	t.Cleanup(s.Close)
+	guard := time.AfterFunc(30*time.Second, s.Close) // a test that waits in vain fails, and does not hang
 	t.Cleanup(func() { guard.Stop() })
 	if _, err := s.call(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-06-18",`+
 		`"clientInfo":{"name":"raw","version":"1"},"capabilities":`+capabilities+`}}`, `"init"`); err != nil {
@@ -81,53 +40,29 @@ func open(t testing.TB, c *http.Client, stream, capabilities string, header http
 	return s
 }
 
-// send posts a message and expects it to be accepted.
-func (s *raw) send(msg string) error {
-	r, err := http.NewRequest(http.MethodPost, s.post, strings.NewReader(msg))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	for name, values := range s.header {
-		r.Header[name] = values
-	}
-	resp, err := s.http.Do(r)
-	if err != nil {
-		return err
-	}
-	_, _ = io.Copy(io.Discard, resp.Body)
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("POST: %s", resp.Status)
-	}
-	return nil
-}
-
 func (s *raw) mustSend(t testing.TB, msg string) {
 	t.Helper()
-	if err := s.send(msg); err != nil {
+	if err := s.Send(msg); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // call sends a request and returns the data of the first event with id.
 func (s *raw) call(msg, id string) (string, error) {
-	if err := s.send(msg); err != nil {
+	if err := s.Send(msg); err != nil {
 		return "", err
 	}
 	return s.until(`"id":` + id)
 }
 
-// until returns the data of the next event that holds text.
+// until returns the data of the next event message that holds text.
 func (s *raw) until(text string) (string, error) {
 	for {
-		e, err := ssetest.ReadAny(s.in)
+		e, err := s.Next()
 		if err != nil {
 			return "", err
 		}
-		if !s.quiet {
-			s.events = append(s.events, e)
-		}
+		s.events = append(s.events, e)
 		if strings.Contains(e.Data, text) && e.Name == "message" {
 			return e.Data, nil
 		}
@@ -152,11 +87,6 @@ func (s *raw) mustGet(t testing.TB, text string) string {
 		t.Fatalf("waiting for %s: %v", text, err)
 	}
 	return got
-}
-
-func (s *raw) close() {
-	s.cancel()
-	_ = s.body.Close()
 }
 
 func echo() *server.MCPServer {

@@ -1,3 +1,0 @@
-package gosdk
-
-var Encode = encode

@@ -1,0 +1,104 @@
+package ssetest
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// Client is a client of an HTTP+SSE server that shows each event.
+type Client struct {
+	HTTP   *http.Client
+	Post   string      // where messages go
+	Sent   http.Header // with the GET and each POST
+	Header http.Header // of the response to the GET
+
+	body   io.Closer
+	in     *bufio.Reader
+	cancel context.CancelFunc
+}
+
+// Dial opens a stream and reads its first event, the endpoint. A refusal is an error with
+// the status.
+func Dial(c *http.Client, stream string, header http.Header) (*Client, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Client{HTTP: c, Sent: header, cancel: cancel}
+	resp, err := s.do(ctx, http.MethodGet, stream, "")
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	s.Header, s.body, s.in = resp.Header, resp.Body, bufio.NewReaderSize(resp.Body, 4<<10)
+	first, err := s.Next()
+	var at *url.URL
+	if err == nil {
+		at, err = url.Parse(first.Data)
+	}
+	if resp.StatusCode != http.StatusOK || err != nil || first.Name != "endpoint" {
+		s.Close()
+		return nil, fmt.Errorf("%s, first event %+v: %w", resp.Status, first, err)
+	}
+	s.Post = resp.Request.URL.ResolveReference(at).String()
+	return s, nil
+}
+
+func (c *Client) do(ctx context.Context, method, at, body string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, at, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for name, values := range c.Sent {
+		r.Header[name] = values
+	}
+	return c.HTTP.Do(r)
+}
+
+// Next returns the next event.
+func (c *Client) Next() (Event, error) { return ReadAny(c.in) }
+
+// Until returns the next event whose data have text.
+func (c *Client) Until(text string) (Event, error) {
+	for {
+		e, err := c.Next()
+		if err != nil || strings.Contains(e.Data, text) {
+			return e, err
+		}
+	}
+}
+
+// Send posts a message, which must be accepted.
+func (c *Client) Send(msg string) error {
+	resp, err := c.do(context.Background(), http.MethodPost, c.Post, msg)
+	if err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("POST: %s", resp.Status)
+	}
+	return nil
+}
+
+// Call sends a request and returns the first event with its id.
+func (c *Client) Call(msg, id string) (Event, error) {
+	if err := c.Send(msg); err != nil {
+		return Event{}, err
+	}
+	return c.Until(`"id":` + id)
+}
+
+// Close ends the stream.
+func (c *Client) Close() {
+	c.cancel()
+	if c.body != nil {
+		_ = c.body.Close()
+	}
+}
