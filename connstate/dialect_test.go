@@ -133,11 +133,6 @@ func TestAnnouncementThatIsNotDelivered(t *testing.T) {
 			must(t, w.c.Send("", sized("a", 1000)))
 			announce()
 		}, 1},
-		{"no room after the delay", func(w *world, announce func()) {
-			announce()
-			must(t, w.c.Send("", sized("a", 1000)))
-			w.c.StartAnnounceDelay()
-		}, 1},
 		{"not read", func(w *world, announce func()) {
 			w.c.StartAnnounceDelay()
 			announce()
@@ -158,12 +153,6 @@ func TestAnnouncementThatIsNotDelivered(t *testing.T) {
 			announce()
 			w.stream.write(1)
 			w.c.Close(metrics.ClosedWriteTimeout)
-		}, 0},
-		{"the client has left", func(w *world, announce func()) {
-			w.c.StartAnnounceDelay()
-			announce()
-			w.c.Close(metrics.ClosedClient)
-			announce()
 		}, 0},
 		{"not wanted", func(w *world, announce func()) {
 			w.c.Observe(parse(t, initialize), "")

@@ -70,7 +70,7 @@ func (c *stresser) answered(response string) {
 }
 
 func (c *stresser) run(caller *caller) {
-	for i := range 200 {
+	for i := range 100 {
 		id := fmt.Sprint(i % 3)
 		token := fmt.Sprintf(`{"token":"%s-%d"}`, c.name, i)
 		if caller.Forward(parse(c.t, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":`+token+`}`)) != nil {
@@ -95,7 +95,7 @@ func TestStress(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := multiplex.New(slowConn{newFakeConn(), name == "dies"}, opts)
 				var wg sync.WaitGroup
-				for i := range 64 {
+				for i := range 32 {
 					c := &stresser{t: t, name: fmt.Sprintf("caller-%d", i), got: make(chan string, 1)}
 					caller := attach(s, c, c.name, "")
 					wg.Go(func() { c.run(caller) })
