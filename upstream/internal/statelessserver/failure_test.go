@@ -2,7 +2,6 @@ package statelessserver_test
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,14 +21,15 @@ func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 			p.event(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
 			panic(http.ErrAbortHandler)
 		}, []string{"response_lost", `"retryable":false`}},
-		"html": {func(p *post) {
-			p.w.Header().Set("Content-Type", "text/html")
-			_, _ = io.WriteString(p.w, "<p>hello")
-		}, []string{"invalid_response", "text/html"}},
+		"header mismatch": {func(p *post) { p.fail(400, `{"code":-32020,"message":"Mcp-Name"}`) },
+			[]string{`{"code":-32603,"message":"the server refused the headers of the request: Mcp-Name","data":{"reason":"header_mismatch","retryable":false}}`}},
+		"missing capability": {func(p *post) {
+			p.fail(400, `{"code":-32021,"message":"m","data":{"requiredCapabilities":{"sampling":{},"elicitation":{}}}}`)
+		}, []string{`"message":"the server needs capabilities that the client has not declared: elicitation, sampling"`,
+			`"data":{"reason":"missing_capability","retryable":false,"requiredCapabilities":{"sampling":{},"elicitation":{}}}`}},
 		"unknown type":   {func(p *post) { p.result(`{"resultType":"task","task":{}}`) }, []string{"invalid_response", "task"}},
 		"not JSON":       {func(p *post) { p.json(200, `{{`) }, []string{"invalid_response"}},
 		"too long":       {func(p *post) { p.result(`"` + strings.Repeat("x", 2<<20) + `"`) }, []string{"over the limit"}},
-		"unauthorized":   {func(p *post) { p.json(401, `{"error":"invalid_token"}`) }, []string{"unauthorized", "401", "configure"}},
 		"unknown method": {func(p *post) { p.fail(404, `{"code":-32601,"message":"what?"}`) }, []string{`"error":{"code":-32601,"message":"what?"}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
