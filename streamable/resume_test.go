@@ -189,6 +189,9 @@ func TestStalledReader(t *testing.T) {
 					_ = c.Send("1", []byte(message))
 				}
 				f.post(request("2", "echo"), in(id)...).want(http.StatusOK, result("2"))
+				if held := f.count("mcp_sse_held_bytes"); held > 2<<20 {
+					f.t.Errorf("%g bytes are held", held)
+				}
 				answer(c, "1", []byte(result("1")), "")
 				time.Sleep(time.Minute)
 				stalled.close()

@@ -250,6 +250,34 @@ func TestLogMessages(t *testing.T) {
 	}
 }
 
+// What the server sends about one of several calls reaches no other: a log message of an
+// unknown call reaches none, and a request for input only the call that it names.
+func TestMessagesOfOneOfSeveralCalls(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		var calls []*jsonrpc.Message
+		f.server.serve = func(_ *conn, m *jsonrpc.Message) { calls = append(calls, m) }
+		var all []*response
+		for _, method := range []string{"prompts/get", "prompts/list"} { // one that may ask, one that may not
+			all = append(all, f.begin(t, ask{method: method, params: `{"name":"p"}`, capabilities: askAll, meta: logging("debug")}))
+			synctest.Wait()
+		}
+		c := f.server.connections()[0]
+		c.send(nil, fmt.Sprintf(logLine, "error"))
+		c.send(calls[1], `{"jsonrpc":"2.0","id":"x","method":"roots/list"}`)
+		pause(time.Second) // until a client that may be asked is asked
+		for _, m := range calls {
+			c.answer(m, `{}`)
+		}
+		for _, r := range all {
+			<-r.done
+			want(t, "messages", len(r.messages()), 1)
+			want(t, "result type", r.member("result", "resultType"), `"complete"`)
+		}
+		want(t, "connections", len(f.server.connections()), 1)
+		want(t, "refusals", len(c.received("response")), 1)
+	})
+}
+
 // A server that does not answer the end of one listener's subscriptions holds up no other
 // listener, and keeps the first one's request only for a while.
 func TestSilentServerHoldsUpNoOtherListener(t *testing.T) {
