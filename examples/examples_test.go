@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	bin = dir
-	build := exec.Command("go", "build", "-o", dir, "./...")
+	build := exec.Command("go", "build", "-race", "-ldflags=-s -w", "-o", dir, "./...")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
 	code := 1
 	if build.Run() == nil {

@@ -25,7 +25,7 @@ func (b *builder) build() {
 	// The Makefile says why SQLite is left out.
 	b.run("..", "build", "-race", "-gcflags=modernc.org/sqlite/lib=-race=false", "-gcflags=modernc.org/sqlite/vec=-race=false",
 		"-o", b.dir, "./cmd/docsearch")
-	b.run("../..", "build", "-o", b.dir, "./cmd/sse-server")
+	b.run("../..", "build", "-race", "-ldflags=-s -w", "-o", b.dir, "./cmd/sse-server")
 }
 
 func (b *builder) run(dir string, args ...string) {

@@ -90,7 +90,7 @@ func newWorkshop(t *testing.T, sseServer string) workshop {
 			t.Fatal(err)
 		}
 	}
-	w.env = []string{"PATH=" + path + ":/usr/bin:/bin", "HOME=" + t.TempDir(), "SSE_SERVER=" + sseServer}
+	w.env = []string{"GORACE=atexit_sleep_ms=0", "PATH=" + path + ":/usr/bin:/bin", "HOME=" + t.TempDir(), "SSE_SERVER=" + sseServer}
 	for _, name := range []string{"make", "go"} {
 		program, err := exec.LookPath(name)
 		if err != nil {
@@ -124,11 +124,12 @@ func (w *workshop) fill(t *testing.T) {
 	w.env = append(w.env, "TOKEN=x", "SEARCH_TOKEN=x")
 }
 
-// build builds a program of the module, or a file, into a folder of the test's own.
+// build builds a program of the module, or a file, into a folder of the test's own, with
+// the race detector, as all tests are: nothing is compiled twice.
 func build(t *testing.T, what string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
-	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, what)
+	cmd := exec.CommandContext(t.Context(), "go", "build", "-race", "-ldflags=-s -w", "-o", program, what)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go build %s: %v\n%s", what, err, out)
