@@ -36,17 +36,22 @@ var errTooLarge = errors.New("over the limit")
 // ReadBody reads a body of at most MaxMessageBytes, within ReadTimeout. It calls hold
 // for n more bytes, of which the body has held some so far, as they arrive. The caller
 // must give back what the body holds, even after a refusal.
-func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, held int) error) (Body, *Refusal) {
-	var b Body
-	why := checkMedia(r)
-	if why == nil {
+func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, held int) error) (b Body, why *Refusal) {
+	if why = checkMedia(r); why == nil {
 		// net/http lifts the deadline at the end of the body. Not every ResponseWriter has one.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(f.opts.ReadTimeout))
-		why = f.refusedBody(b.read(r.Body, r.ContentLength, f.opts.MaxMessageBytes, hold))
+		switch err := b.read(r.Body, r.ContentLength, f.opts.MaxMessageBytes, hold); {
+		case err == nil:
+			return b, nil
+		case errors.Is(err, errTooLarge):
+			why = Refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge, "the message is over %d bytes", f.opts.MaxMessageBytes)
+		case errors.Is(err, connstate.ErrBusy):
+			why = RefusedBusy(err)
+		default:
+			why = Refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
+		}
 	}
-	if why != nil {
-		why.Unread = true
-	}
+	why.Unread = true
 	return b, why
 }
 
@@ -72,19 +77,6 @@ func isJSON(contentType string) bool {
 	}
 	charset, ok := params["charset"]
 	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
-}
-
-// refusedBody returns the refusal for a body whose read ended with err.
-func (f *Front) refusedBody(err error) *Refusal {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errTooLarge):
-		return Refused(http.StatusRequestEntityTooLarge, metrics.PostTooLarge, "the message is over %d bytes", f.opts.MaxMessageBytes)
-	case errors.Is(err, connstate.ErrBusy):
-		return RefusedBusy(err)
-	}
-	return Refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
 }
 
 // read reads a body of length bytes, -1 if unknown, and of at most limit. It calls

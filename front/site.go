@@ -18,7 +18,7 @@ import (
 // http.CrossOriginProtection lets every GET pass. checkSite returns an empty reason when
 // all is well.
 func (f *Front) checkSite(r *http.Request) (reason, message string) {
-	if host := hostname(r.Host); onLoopback(r) && !isLoopbackName(host) && !contains(f.opts.AllowedHosts, host) {
+	if onLoopback(r) && !IsLoopback(r.Host) && !contains(f.opts.AllowedHosts, hostname(r.Host)) {
 		return metrics.RejectedHost, "the Host header is not a loopback name: allow it by the allowed-hosts option"
 	}
 	if origins := r.Header["Origin"]; len(origins) > 0 {
@@ -102,15 +102,10 @@ func hostname(host string) string {
 
 // IsLoopback reports whether a host, with or without a port, is this machine. A
 // name other than localhost is not: what it resolves to may change.
-func IsLoopback(host string) bool { return isLoopbackName(hostname(host)) }
-
-// isLoopbackName is IsLoopback for a host without a port.
-func isLoopbackName(name string) bool {
-	if strings.EqualFold(name, "localhost") {
-		return true
-	}
+func IsLoopback(host string) bool {
+	name := hostname(host)
 	addr, err := netip.ParseAddr(name)
-	return err == nil && addr.Unmap().IsLoopback()
+	return strings.EqualFold(name, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 // ClientAddr is the address of the client: the peer's, or what trusted proxies

@@ -1,6 +1,7 @@
 package sse
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -44,14 +45,6 @@ type engine struct {
 	writeTimeout time.Duration
 	metrics      *metrics.Metrics
 	buffers      sync.Pool // of *[]byte
-	events       sync.Pool // of *event
-}
-
-// event is an event of the library, to be used again once it is written.
-type event struct {
-	r3.Event
-	id   [20]byte // holds Event.ID
-	size int      // of the connstate.Event
 }
 
 func newEngine(writeTimeout time.Duration, m *metrics.Metrics) *engine {
@@ -62,7 +55,6 @@ func newEngine(writeTimeout time.Duration, m *metrics.Metrics) *engine {
 	return &engine{
 		server: server, writeTimeout: writeTimeout, metrics: m,
 		buffers: sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }},
-		events:  sync.Pool{New: func() any { return &event{} }},
 	}
 }
 
@@ -114,9 +106,9 @@ type stream struct {
 	err      error   // the first write error: all that follows is swallowed
 	written  int64   // events that left the library
 
-	// The events that the library has, by their number; take writes behind taken,
-	// Flush reads behind written.
-	has    [engineBuffer]*event
+	// The sizes of the events that the library has, by their number; take writes behind
+	// taken, Flush reads behind written.
+	sizes  [engineBuffer]int
 	taken  atomic.Int64
 	free   atomic.Int64 // events whose place may be used again
 	lastID int64        // guarded by the outbox, which calls take
@@ -131,38 +123,21 @@ func (s *stream) take(ev connstate.Event) bool {
 	if taken-s.free.Load() >= engineBuffer {
 		return false
 	}
-	out := s.engine.events.Get().(*event)
-	out.size = ev.Size()
-	if len(ev.Data) == 0 {
-		out.Comment = comment(ev.Name)
+	out := &r3.Event{}
+	if len(ev.Data) == 0 { // not an empty comment: at that the library stops without a word, and locks up
+		out.Comment = []byte(cmp.Or(ev.Name, heartbeatComment))
 	} else {
 		s.lastID++
-		out.ID = strconv.AppendInt(out.id[:0], s.lastID, 10)
-		out.Event.Event = eventName(ev.Name)
+		out.ID = strconv.AppendInt(nil, s.lastID, 10)
+		out.Event = []byte(ev.Name)
 		out.Data = eventstream.Line(ev.Data) // the library would write line breaks and comments as they are
 		if ev.Retry > 0 {
 			out.Retry = strconv.AppendInt(nil, int64(ev.Retry), 10)
 		}
 	}
-	s.has[taken%engineBuffer] = out
+	s.sizes[taken%engineBuffer] = ev.Size()
 	s.taken.Store(taken + 1) // before publishing: Flush compares with it
-	return s.engine.server.TryPublish(s.c.ID(), &out.Event)
-}
-
-// The names of the events that come in numbers, so that none is converted anew.
-var (
-	nameMessage  = []byte(connstate.EventMessage)
-	nameResponse = []byte(connstate.EventResponse)
-)
-
-func eventName(name string) []byte {
-	switch name {
-	case connstate.EventMessage:
-		return nameMessage
-	case connstate.EventResponse:
-		return nameResponse
-	}
-	return []byte(name)
+	return s.engine.server.TryPublish(s.c.ID(), out)
 }
 
 // Header returns a header for the library to change; WriteHeader sets the real one.
@@ -233,16 +208,11 @@ func (s *stream) moreFollow() bool {
 	return s.taken.Load() > s.written
 }
 
-// release returns the room of the written events to the outbox, and the events
-// themselves for another use: the library reads none after its Flush.
+// release returns the room of the written events to the outbox.
 func (s *stream) release() {
 	size := 0
 	for i := s.written - int64(s.held); i < s.written; i++ {
-		out := s.has[i%engineBuffer]
-		s.has[i%engineBuffer] = nil
-		size += out.size
-		out.Event = r3.Event{}
-		s.engine.events.Put(out)
+		size += s.sizes[i%engineBuffer]
 	}
 	s.held = 0
 	s.free.Store(s.written)

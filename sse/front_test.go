@@ -86,18 +86,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestWrongPathSaysWhatIsServed(t *testing.T) {
-	for prefix, want := range map[string]string{
-		"":     "no such route: this gateway serves GET /sse and POST /sse/{id}/message",
-		"/mcp": "no such route: this gateway serves GET /mcp/sse and POST /mcp/sse/{id}/message",
-	} {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{Prefix: prefix}}})
-		if w := ask(f, http.MethodGet, "/x/sse", ""); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), want+`"`) {
-			t.Errorf("prefix %q: got %d %s, want %s", prefix, w.Code, w.Body, want)
-		}
-	}
-}
-
 // A budget that others use up refuses new requests, large bodies and new connections,
 // and lets the rest pass.
 func TestBudgetIsUsedUp(t *testing.T) {

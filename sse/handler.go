@@ -3,7 +3,6 @@ package sse
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -65,7 +64,7 @@ func messageID(prefix, path string) (id string, ok bool) {
 // serveSinglePath takes a POST for a message, and all else for the stream.
 func (h *Handler) serveSinglePath(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost || r.Header.Get("Access-Control-Request-Method") == http.MethodPost {
-		h.serveMessage(w, r, connectionOf(r.URL.RawQuery))
+		h.serveMessage(w, r, r.URL.Query().Get(connectionParam))
 		return
 	}
 	h.serveStream(w, r)
@@ -74,16 +73,6 @@ func (h *Handler) serveSinglePath(w http.ResponseWriter, r *http.Request) {
 // connectionParam is the query parameter with the id of a connection, in an endpoint with
 // a single path.
 const connectionParam = "connectionId"
-
-// connectionOf returns the id of the connection in a query, empty if there is none.
-func connectionOf(query string) string {
-	id, first := strings.CutPrefix(query, connectionParam+"=")
-	if first && !strings.ContainsAny(id, "&;%+") { // as in the endpoint
-		return id
-	}
-	values, _ := url.ParseQuery(query) // what it can read
-	return values.Get(connectionParam)
-}
 
 // admit checks a request whatever the route. It returns the principal, and whether to
 // go on.

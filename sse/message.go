@@ -24,15 +24,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	defer c.ReleaseBody(body.Held)
 	var m *jsonrpc.Message
 	if refusal == nil {
-		m, refusal = parseMessage(body.Bytes, c)
-	}
-	if refusal == nil {
-		ctx, status, err := h.Passed(r, principal)
-		if err != nil {
-			refusal = front.Refused(status, metrics.PostBadRequest, "%v", err)
-		} else {
-			m.Context = ctx
-		}
+		m, refusal = h.parse(r, body.Bytes, c)
 	}
 	if refusal != nil {
 		h.RefuseMessage(w, r, refusal)
@@ -50,9 +42,9 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// parseMessage returns the message in a body. The connection refuses new requests
-// while the budget is used up.
-func parseMessage(body []byte, c *connstate.Connection) (*jsonrpc.Message, *front.Refusal) {
+// parse returns the message in a body. The connection refuses new requests while the
+// budget is used up.
+func (h *Handler) parse(r *http.Request, body []byte, c *connstate.Connection) (*jsonrpc.Message, *front.Refusal) {
 	m, refusal := front.ParseMessage(body)
 	if refusal != nil {
 		return nil, refusal
@@ -60,5 +52,10 @@ func parseMessage(body []byte, c *connstate.Connection) (*jsonrpc.Message, *fron
 	if err := c.Takes(m); err != nil {
 		return nil, front.RefusedBusy(err)
 	}
+	ctx, status, err := h.Passed(r, c.Client().Principal)
+	if err != nil {
+		return nil, front.Refused(status, metrics.PostBadRequest, "%v", err)
+	}
+	m.Context = ctx
 	return m, nil
 }

@@ -68,24 +68,6 @@ func TestMessageIsAcceptedAndAnswered(t *testing.T) {
 	}
 }
 
-func TestConnectionsThatAreNotOurs(t *testing.T) {
-	s := openSession(t, config{})
-	id := s.c.ID()
-	for _, wrong := range []string{
-		"x", "00000000-0000-4000-8000-000000000000", strings.ToUpper(id), id + "0", id[1:], "%20" + id, id + "%00", "%2e%2e",
-		s.c.ShortID(), strings.Repeat("a", 5000), "*", id + "%2Fmessage",
-	} {
-		res, body := post(t, s.client, s.base+"/sse/"+wrong+"/message", `{"jsonrpc":"2.0","id":1,"method":"echo"}`)
-		if res.StatusCode != http.StatusNotFound || !isRefusal(body) {
-			t.Errorf("%.60s: got %d %s", wrong, res.StatusCode, body)
-		}
-	}
-	// the id of another connection is that connection's
-	other := attach(t, s.fixture, s.client, s.base)
-	other.works(t)
-	s.works(t)
-}
-
 func TestPostAroundClose(t *testing.T) {
 	const message = `{"jsonrpc":"2.0","id":1,"method":"echo"}`
 	s := openSession(t, config{})
