@@ -3,7 +3,6 @@
 package upstreamtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,14 +15,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/remote"
-)
-
-const (
-	Initialize  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
-	Initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
-	InitResult  = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
-	Call2       = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}`
-	Result2     = `{"jsonrpc":"2.0","id":2,"result":{"n":9007199254740993,"z":1.50,"x":{"b":1,"a":2}},"extra":[1]}`
 )
 
 // Visit is one request that a scripted server got.
@@ -185,115 +176,6 @@ func InitAnswer(m *jsonrpc.Message) []byte {
 	return parsed.WithID(m.ID)
 }
 
-// Talk is a session under test.
-type Talk struct {
-	t    *testing.T
-	Conn jsonrpc.Attributed
-}
-
-// DialTalk opens a session that is closed with the test.
-func DialTalk(t *testing.T, up jsonrpc.Dialer) *Talk {
-	t.Helper()
-	conn, err := up.Dial(t.Context())
-	if err != nil {
-		t.Fatalf("Dial: %v", err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return NewTalk(t, conn)
-}
-
-// NewTalk returns conn as a session under test.
-func NewTalk(t *testing.T, conn jsonrpc.Conn) *Talk { return &Talk{t, conn.(jsonrpc.Attributed)} }
-
-// Open is DialTalk, followed by the handshake.
-func Open(t *testing.T, up jsonrpc.Dialer) *Talk {
-	t.Helper()
-	k := DialTalk(t, up)
-	k.Send(Initialize)
-	if got, _ := k.Recv(); got != InitResult {
-		t.Fatalf("initialize got %s", got)
-	}
-	k.Send(Initialized)
-	return k
-}
-
-// Send sends msg.
-func (k *Talk) Send(msg string) {
-	k.t.Helper()
-	if err := k.Conn.Send([]byte(msg)); err != nil {
-		k.t.Fatalf("Send %.80s: %v", msg, err)
-	}
-}
-
-type arrival struct {
-	Msg []byte
-	id  jsonrpc.ID
-	Err error
-}
-
-// Next returns the next message, or the end.
-func (k *Talk) Next() arrival {
-	k.t.Helper()
-	got := make(chan arrival, 1)
-	go func() { // ends with the session at the latest
-		msg, id, err := k.Conn.RecvFor()
-		got <- arrival{msg, id, err}
-	}()
-	select {
-	case a := <-got:
-		return a
-	case <-time.After(Patience):
-		k.t.Fatal("nothing came")
-		return arrival{}
-	}
-}
-
-// Recv returns the next message and the request that it came with.
-func (k *Talk) Recv() (string, jsonrpc.ID) {
-	k.t.Helper()
-	a := k.Next()
-	if a.Err != nil {
-		k.t.Fatalf("Recv: %v", a.Err)
-	}
-	return string(a.Msg), a.id
-}
-
-// Ended returns the error with which the session ends.
-func (k *Talk) Ended() error {
-	k.t.Helper()
-	for {
-		if a := k.Next(); a.Err != nil {
-			return a.Err
-		}
-	}
-}
-
-// failure is an error response with the gateway's data.
-type failure struct {
-	ID    json.RawMessage
-	Error struct {
-		Code    int
-		Message string
-		Data    struct {
-			Reason       string
-			Retryable    bool
-			Status       int
-			RetryAfterMs int64
-		}
-	}
-}
-
-// Fails returns the next message, which has to be an error response.
-func (k *Talk) Fails() failure {
-	k.t.Helper()
-	msg, _ := k.Recv()
-	var f failure
-	if _ = json.Unmarshal([]byte(msg), &f); f.Error.Code == 0 { // other data stays out
-		k.t.Fatalf("got %s, want an error", msg)
-	}
-	return f
-}
-
 // Streamable returns s as an upstream over Streamable HTTP.
 func Streamable(s *Scripted) remote.URL {
 	up := remote.HTTPHandler(s).(remote.URL)
@@ -303,23 +185,3 @@ func Streamable(s *Scripted) remote.URL {
 	up.Transport = remote.TransportStreamable
 	return up
 }
-
-// Gets checks that the next message is want, and that it belongs to no request.
-func (k *Talk) Gets(want string) {
-	k.t.Helper()
-	if got, id := k.Recv(); got != want || id != "" {
-		k.t.Fatalf("got %s with request %q, want %s", got, id, want)
-	}
-}
-
-// Ping sends a ping and checks its answer.
-func (k *Talk) Ping(id int) {
-	k.t.Helper()
-	k.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id))
-	if got, _ := k.Recv(); !strings.Contains(got, fmt.Sprintf(`"id":%d,"result"`, id)) {
-		k.t.Fatalf("ping got %s", got)
-	}
-}
-
-// Note is a notification with a number in it.
-const Note = `{"jsonrpc":"2.0","method":"notifications/x","params":{"n":%d}}`
