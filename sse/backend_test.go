@@ -1,6 +1,7 @@
 package sse_test
 
 import (
+	"cmp"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -17,11 +18,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
-// backend stands behind the connections of a test. It answers each request with
-// its params, or does what receive says.
+// backend stands behind the connections of a test. It answers each request with its params.
 type backend struct {
 	accepted chan *connstate.Connection
-	receive  func(*connstate.Connection, *jsonrpc.Message)
 	closed   chan string // reasons
 }
 
@@ -36,16 +35,8 @@ type peer struct {
 }
 
 func (p *peer) Receive(m *jsonrpc.Message) {
-	if p.b.receive != nil {
-		p.b.receive(p.c, m)
-		return
-	}
 	if m.Kind == jsonrpc.Request {
-		result := m.Params()
-		if result == nil {
-			result = []byte("{}")
-		}
-		p.c.RespondNow("", jsonrpc.NewResult(m.ID, result))
+		p.c.RespondNow("", jsonrpc.NewResult(m.ID, []byte(cmp.Or(string(m.Params()), "{}"))))
 	}
 }
 
@@ -62,10 +53,9 @@ type fixture struct {
 
 // config is what a test may set.
 type config struct {
-	sse    sse.Options
-	conn   connstate.Options
-	limits connstate.Limits
-	log    *slog.Logger
+	sse  sse.Options
+	conn connstate.Options
+	log  *slog.Logger
 }
 
 func newFixture(t testing.TB, cfg config) *fixture {
@@ -78,7 +68,7 @@ func newFixture(t testing.TB, cfg config) *fixture {
 	}
 	cfg.sse.Logger, cfg.conn.Logger = cfg.log, cfg.log
 	b := &backend{accepted: make(chan *connstate.Connection, 4096), closed: make(chan string, 4096)}
-	registry := connstate.NewRegistry(cfg.limits, cfg.conn)
+	registry := connstate.NewRegistry(connstate.Limits{}, cfg.conn)
 	h, err := sse.New(b, registry, cfg.sse)
 	if err != nil {
 		t.Fatal(err)

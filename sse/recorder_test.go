@@ -14,85 +14,55 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
-// recorder is a ResponseWriter that notes each call, and a client that can stop
+// recorder is a ResponseWriter that notes each write, and a client that can stop
 // reading: writes then wait as they do on a socket, until their deadline.
 type recorder struct {
+	header http.Header
+
 	mu       sync.Mutex
-	header   http.Header
+	changed  *sync.Cond // of what follows, or the deadline has come
 	status   int
 	writes   []string
 	times    []time.Time // of writes
 	deadline time.Time
 	fault    error // what writes fail with
 	stalled  bool
-	changed  chan struct{} // closed when anything above changes
 }
 
 func newRecorder() *recorder {
-	return &recorder{header: http.Header{}, changed: make(chan struct{})}
+	r := &recorder{header: http.Header{}}
+	r.changed = sync.NewCond(&r.mu)
+	return r
 }
 
 func (r *recorder) Header() http.Header { return r.header }
 
-func (r *recorder) WriteHeader(status int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.status = status
-}
+func (r *recorder) WriteHeader(status int) { r.set(func() { r.status = status }) }
 
 func (r *recorder) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for {
-		if !r.deadline.IsZero() && !time.Now().Before(r.deadline) {
+		switch {
+		case !r.deadline.IsZero() && !time.Now().Before(r.deadline):
 			return 0, os.ErrDeadlineExceeded
-		}
-		if r.fault != nil {
+		case r.fault != nil:
 			return 0, r.fault
+		case !r.stalled:
+			r.writes, r.times = append(r.writes, string(p)), append(r.times, time.Now())
+			return len(p), nil
 		}
-		if !r.stalled {
-			break
-		}
-		r.waitLocked()
-	}
-	r.writes = append(r.writes, string(p))
-	r.times = append(r.times, time.Now())
-	r.changedLocked()
-	return len(p), nil
-}
-
-// waitLocked waits for a change or the deadline.
-func (r *recorder) waitLocked() {
-	changed, due := r.changed, r.deadline
-	r.mu.Unlock()
-	defer r.mu.Lock()
-	var expired <-chan time.Time
-	if !due.IsZero() {
-		timer := time.NewTimer(time.Until(due))
-		defer timer.Stop()
-		expired = timer.C
-	}
-	select {
-	case <-changed:
-	case <-expired:
+		r.changed.Wait()
 	}
 }
 
-func (r *recorder) changedLocked() {
-	close(r.changed)
-	r.changed = make(chan struct{})
-}
-
-func (r *recorder) FlushError() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.fault
-}
+func (r *recorder) FlushError() error { return nil }
 
 func (r *recorder) SetReadDeadline(time.Time) error { return nil }
 
 func (r *recorder) SetWriteDeadline(d time.Time) error {
 	r.set(func() { r.deadline = d })
+	time.AfterFunc(time.Until(d), func() { r.set(func() {}) })
 	return nil
 }
 
@@ -100,7 +70,7 @@ func (r *recorder) set(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change()
-	r.changedLocked()
+	r.changed.Broadcast()
 }
 
 func (r *recorder) stall()         { r.set(func() { r.stalled = true }) }
