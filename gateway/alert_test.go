@@ -60,6 +60,7 @@ func failures() map[string]failure {
 			return jsonrpc.NewResult(id, []byte(`"hello"`))
 		})}, phase: "request_processing", reason: "bad_answer"},
 		"binary missing": {server: &server{dial: failing(1000)}, phase: "request_creation", reason: "start_failed"},
+		"binary missing, shared": {server: &server{dial: failing(1000)}, opts: settings(sharing), phase: "request_creation", reason: "start_failed"},
 		"remote refuses": {
 			server: &server{dial: func(context.Context, int) error { return context.DeadlineExceeded }},
 			opts:   once, phase: "request_creation", reason: "start_failed",

@@ -77,9 +77,10 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{log: log, gw: gw, grace: time.Duration(c.ShutdownTimeout)}
-	d.main = newEndpoint("addr", string(c.Addr), c, d.mainRoutes(authenticate, c.AdminAddr == ""), log)
+	routes, operators := d.routes(authenticate, c.AdminAddr == "")
+	d.main = newEndpoint("addr", string(c.Addr), c, routes, log)
 	if c.AdminAddr != "" {
-		d.admin = newEndpoint("admin-addr", string(c.AdminAddr), c, d.adminRoutes(authenticate), log)
+		d.admin = newEndpoint("admin-addr", string(c.AdminAddr), c, operators, log)
 	}
 	return d, nil
 }
@@ -129,18 +130,23 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 
 type authenticator func(*http.Request) (principal string, err error)
 
-// mainRoutes are the gateway and, without a separate admin address, the admin
-// routes that tell nothing about single connections.
-func (d *daemon) mainRoutes(auth authenticator, withAdmin bool) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", forgetHead(d.gw))
-	if withAdmin {
-		admin := d.gw.Admin()
-		mux.Handle("/healthz", admin)
-		mux.Handle("/readyz", admin)
-		mux.Handle("/metrics", d.protect(auth, admin))
+// routes are those of the main and of the admin address. Without a separate admin address,
+// the main one has the admin routes that tell nothing about single connections. Health and
+// readiness are open, because probes have no token.
+func (d *daemon) routes(auth authenticator, together bool) (main, operators *http.ServeMux) {
+	main, operators = http.NewServeMux(), http.NewServeMux()
+	admin := d.gw.Admin()
+	protected := d.protect(auth, admin)
+	main.Handle("/", forgetHead(d.gw))
+	operators.Handle("/", protected)
+	open := operators
+	if together {
+		open = main
+		main.Handle("/metrics", protected)
 	}
-	return mux
+	open.Handle("/healthz", admin)
+	open.Handle("/readyz", admin)
+	return main, operators
 }
 
 // forgetHead serves a GET with the head of its request, and takes the head out of the
@@ -156,17 +162,6 @@ func forgetHead(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// adminRoutes are all admin routes. Health and readiness are open, because
-// probes have no token.
-func (d *daemon) adminRoutes(auth authenticator) http.Handler {
-	mux := http.NewServeMux()
-	admin := d.gw.Admin()
-	mux.Handle("/", d.protect(auth, admin))
-	mux.Handle("/healthz", admin)
-	mux.Handle("/readyz", admin)
-	return mux
 }
 
 // protect serves only authenticated requests, if there is authentication. It logs

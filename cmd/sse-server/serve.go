@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os"
 	"syscall"
 	"time"
@@ -111,16 +110,9 @@ func (d *daemon) stop(ctx context.Context) {
 		}
 	}
 	if d.admin != nil {
-		d.stopAdmin()
-	}
-}
-
-func (d *daemon) stopAdmin() {
-	ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
-	defer cancel()
-	if err := d.admin.server.Shutdown(ctx); err != nil && !errors.Is(err, http.ErrServerClosed) {
-		if err := d.admin.server.Close(); err != nil {
-			d.log.Warn("close failed", "err", err)
-		}
+		ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
+		defer cancel()
+		_ = d.admin.server.Shutdown(ctx)
+		_ = d.admin.server.Close() // cuts what is left
 	}
 }
