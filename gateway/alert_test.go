@@ -59,7 +59,7 @@ func failures() map[string]failure {
 		"is no MCP server": {server: &server{handle: says(func(id jsonrpc.ID) []byte {
 			return jsonrpc.NewResult(id, []byte(`"hello"`))
 		})}, phase: "request_processing", reason: "bad_answer"},
-		"binary missing": {server: &server{dial: failing(1000)}, phase: "request_creation", reason: "start_failed"},
+		"binary missing":         {server: &server{dial: failing(1000)}, phase: "request_creation", reason: "start_failed"},
 		"binary missing, shared": {server: &server{dial: failing(1000)}, opts: settings(sharing), phase: "request_creation", reason: "start_failed"},
 		"remote refuses": {
 			server: &server{dial: func(context.Context, int) error { return context.DeadlineExceeded }},

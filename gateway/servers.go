@@ -15,13 +15,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-const (
-	// probesAtOnce bounds the concurrent calls of Gateway.Ready in Servers.Ready.
-	probesAtOnce = 16
-	// readyGrace is how long Servers.Ready waits for the other servers once one
-	// is ready: a server that hangs must not make a probe of all time out.
-	readyGrace = 500 * time.Millisecond
-)
+// readyGrace is how long Servers.Ready waits for the other servers once one is ready: a
+// server that hangs must not make a probe of all time out.
+const readyGrace = 500 * time.Millisecond
 
 // Servers serves several MCP servers, each by a Gateway of its own under its own
 // prefix. They share the routes for operators, the registry of metrics and the bound of the
@@ -130,21 +126,17 @@ func (s *Servers) Start() {
 }
 
 // Ready returns the result of Gateway.Ready for each server, by name. It calls them
-// at the same time. ctx and the longest initialization timeout bound the wait; once
-// one server is ready, the others have another half a second.
+// at the same time. ctx and the initialization timeout of each bound the wait; once one
+// server is ready, the others have another half a second.
 func (s *Servers) Ready(ctx context.Context) map[string]error {
 	asking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	giveUp := func() { stop(sessions.ErrStarting) }
-	defer time.AfterFunc(s.maxWait(), giveUp).Stop()
-	hurry := sync.OnceFunc(func() { time.AfterFunc(readyGrace, giveUp) })
 	results := make([]error, len(s.all))
-	slots := make(chan struct{}, probesAtOnce)
 	var wg sync.WaitGroup
 	for i, g := range s.all {
 		wg.Go(func() {
-			if results[i] = askReady(asking, g, slots); results[i] == nil {
-				hurry()
+			if results[i] = g.Ready(asking); results[i] == nil {
+				time.AfterFunc(readyGrace, func() { stop(sessions.ErrStarting) })
 			}
 		})
 	}
@@ -154,26 +146,6 @@ func (s *Servers) Ready(ctx context.Context) map[string]error {
 		byName[g.opts.Name] = results[i]
 	}
 	return byName
-}
-
-// askReady calls g.Ready when it gets one of the slots. It fails with ctx.
-func askReady(ctx context.Context, g *Gateway, slots chan struct{}) error {
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-		return g.Ready(ctx)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// maxWait returns the bound of the wait in Ready.
-func (s *Servers) maxWait() time.Duration {
-	var longest time.Duration
-	for _, g := range s.all {
-		longest = max(longest, g.opts.InitializationTimeout)
-	}
-	return longest
 }
 
 // ServerSnapshot is the snapshot of a connection, and the name of its server.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"math"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -65,17 +66,12 @@ type settings struct {
 
 // newSettings returns the settings that follow from o.
 func newSettings(o Options) settings {
-	defaults := Defaults()
-	o.Sessions = cmp.Or(o.Sessions, defaults.Sessions)
-	o.ErrorDetails = cmp.Or(o.ErrorDetails, defaults.ErrorDetails)
-	o.InitializationTimeout = cmp.Or(o.InitializationTimeout, defaults.InitializationTimeout)
-	o.StartTimeout = cmp.Or(o.StartTimeout, defaults.StartTimeout)
-	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, defaults.HeartbeatInterval)
-	o.RequestTimeout = cmp.Or(o.RequestTimeout, defaults.RequestTimeout)
-	o.MaxConnections = cmp.Or(o.MaxConnections, defaults.MaxConnections)
-	o.ConnectRate = cmp.Or(o.ConnectRate, defaults.ConnectRate)
-	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, defaults.MaxMessageBytes)
-	o.Logger = cmp.Or(o.Logger, defaults.Logger)
+	given, defaults := reflect.ValueOf(&o).Elem(), reflect.ValueOf(Defaults())
+	for i := range given.NumField() {
+		if given.Field(i).IsZero() {
+			given.Field(i).Set(defaults.Field(i))
+		}
+	}
 	if o.Transports == nil {
 		o.Transports = []string{TransportSSE}
 		if !o.SinglePath {

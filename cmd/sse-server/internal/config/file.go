@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"slices"
@@ -15,9 +14,6 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
-
-// maxFileBytes bounds the configuration file; a larger one is a mistake.
-const maxFileBytes = 1 << 20
 
 // The keys of the file that are not flags.
 const (
@@ -36,7 +32,7 @@ func (c *Config) readFile() error {
 	if c.Config == "" {
 		return nil
 	}
-	data, err := readLimited(c.Config, maxFileBytes)
+	data, err := os.ReadFile(c.Config)
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
 	}
@@ -62,23 +58,6 @@ func (c *Config) readFile() error {
 		}
 	}
 	return nil
-}
-
-// readLimited reads a file that must not be larger than limit bytes.
-func readLimited(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("larger than %d bytes", limit)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return data, nil
 }
 
 // at returns an error about a place in the file.

@@ -10,12 +10,9 @@ import (
 	"strings"
 )
 
-const (
-	maxTokensFileBytes = 1 << 20
-	// shortToken is the length below which a token can be guessed with effort:
-	// 16 characters of base64 are 96 bits.
-	shortToken = 16
-)
+// shortToken is the length below which a token can be guessed with effort: 16 characters
+// of base64 are 96 bits.
+const shortToken = 16
 
 // readTokens reads the file of bearer tokens, one a line: TOKEN or PRINCIPAL:TOKEN. No
 // message shows a token.
@@ -24,7 +21,7 @@ func (c *Config) readTokens() error {
 	if path == "" {
 		return nil
 	}
-	data, err := readLimited(path, maxTokensFileBytes)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return c.refuse("auth-tokens-file", "%v", err)
 	}

@@ -25,9 +25,6 @@ const (
 	OfDemo    = "demo"
 )
 
-// maxSecretBytes bounds a file that ${file:PATH} names.
-const maxSecretBytes = 64 << 10
-
 // Kind returns the kind of server that is served.
 func (s *Server) Kind() string {
 	switch {
@@ -201,7 +198,7 @@ func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (str
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
 		name := strings.Trim(found, "${}")
 		if path, ok := strings.CutPrefix(name, "file:"); ok {
-			data, err := readLimited(path, maxSecretBytes)
+			data, err := os.ReadFile(path)
 			if err != nil {
 				wrong = err
 			}
