@@ -150,7 +150,6 @@ func TestAdvertises(t *testing.T) {
 	}
 }
 
-// ExampleFailure has one without a cause.
 func TestFailureTellsTheClient(t *testing.T) {
 	f := handshake.Failure{Phase: handshake.PhaseProcessing, Reason: metrics.ReasonStartFailed, Details: "the server ended", Attempt: 3, RetryAfter: 1500 * time.Millisecond, Err: io.EOF}
 	got := string(f.Response(`"auto-initialize-x"`))

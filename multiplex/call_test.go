@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
@@ -57,66 +55,4 @@ func TestCallInTheNameOfAClient(t *testing.T) {
 			callFor(0, "x", `{}`, time.Minute), got("call failed: the session is over for a client that has left"),
 		}},
 	})
-}
-
-// meddler calls the session back from inside each of its methods.
-type meddler struct {
-	session *multiplex.Session
-	caller  *caller
-	request *jsonrpc.Message
-}
-
-func (c *meddler) meddle() {
-	_ = c.session.Err()
-	_ = c.caller.Forward(c.request)
-	attach(c.session, &fakeClient{}, "one more", "").Detach()
-}
-
-func (c *meddler) Answer(jsonrpc.ID, []byte, string)       { c.meddle() }
-func (c *meddler) Fail(jsonrpc.ID, *jsonrpc.Error, string) { _ = c.session.Err() }
-func (c *meddler) Lost(*jsonrpc.Message, *jsonrpc.Error)   { c.meddle() }
-func (c *meddler) Deliver(string, jsonrpc.ID, []byte)      { c.meddle() }
-func (c *meddler) Serves(*jsonrpc.Message) bool            { c.meddle(); return true }
-
-// touchyConn needs the session's lock inside each Send.
-type touchyConn struct {
-	*fakeConn
-	session *multiplex.Session
-}
-
-func (c *touchyConn) Send(msg []byte) error {
-	if c.session != nil {
-		_ = c.session.Err()
-	}
-	return c.fakeConn.Send(msg)
-}
-
-// A lock held while a client is called or a message sent would be a deadlock here,
-// which synctest reports.
-func TestNoLockIsHeldOutside(t *testing.T) {
-	for _, opts := range []multiplex.Options{
-		{RequestTimeout: time.Second}, {Shared: true, MaxInFlight: 1, MaxWaiting: 1, RequestTimeout: time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			conn := &touchyConn{fakeConn: newFakeConn()}
-			s := multiplex.New(conn, opts)
-			conn.session = s
-			c := &meddler{session: s, request: parse(t, tokenCall("7"))}
-			c.caller = attach(s, c, "meddler", "ann")
-			for _, m := range []string{callA, tokenCall("7"), subscribe("8", "f:/a"), setLevel("9", "debug"), listA, cancelOf(`"a"`)} {
-				_ = c.caller.Forward(parse(t, m)) // some have an id that is in flight
-			}
-			for _, m := range []string{
-				progress("2", "1"), result("1"), roots, cancelOf("7"), result("3"), logged("error", ""), taskStatus("k", "working"),
-				notification("notifications/resources/updated", `{"uri":"f:/a"}`), `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, "no JSON",
-			} {
-				conn.in <- incoming{data: []byte(m)}
-				synctest.Wait()
-			}
-			time.Sleep(time.Minute)
-			c.caller.Detach()
-			s.Close(errTestOver)
-			<-s.Done()
-		})
-	}
 }
