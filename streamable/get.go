@@ -102,7 +102,6 @@ func (s *session) resume(x *response, lastEventID string) *front.Refusal {
 	return nil
 }
 
-// serveDelete is DELETE /mcp: it ends the session.
 func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal string) {
 	if refusal := checkDelete(r); refusal != nil {
 		h.refuse(w, r, refusal)

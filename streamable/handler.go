@@ -183,7 +183,6 @@ func (h *Handler) remove(s *session) {
 // unusedTimeout is the longest that a session may live whose client has not used its id.
 const unusedTimeout = time.Minute
 
-// expire closes a session that is idle.
 func (h *Handler) expire(s *session) {
 	_, left, _ := s.idle()
 	if left <= 0 {

@@ -88,7 +88,6 @@ func versions() []string {
 	return slices.DeleteFunc(mcp.VersionsWithInitialize(), func(v string) bool { return v < versionAssumed })
 }
 
-// checkVersion refuses a version that the gateway does not speak.
 func checkVersion(version string) *front.Refusal {
 	if version == "" || mcp.HasInitialize(version) {
 		return nil

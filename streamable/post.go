@@ -128,7 +128,6 @@ func (p *post) checkBatch() *front.Refusal {
 	return nil
 }
 
-// noBatches is the refusal of an array.
 func noBatches(version string) *front.Refusal {
 	return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "MCP %.64s has no batches: send each message by itself", version)
 }
@@ -258,7 +257,6 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 	return nil
 }
 
-// receive passes the messages of a POST on.
 func (h *Handler) receive(s *session, p *post) {
 	for _, m := range p.messages {
 		s.c.Observe(m, p.version)

@@ -44,7 +44,6 @@ const (
 	maxUnread    = 4096
 )
 
-// deliver gives an event of the connection to the stream that it belongs to.
 func (s *session) deliver(e connstate.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -94,7 +93,6 @@ func isUnsolicited(message []byte) bool {
 	return list || method == mcp.MethodResourceUpdated || method == mcp.MethodElicitationComplete || method == mcp.MethodTaskStatus
 }
 
-// standingLocked returns the session's own stream.
 func (s *session) standingLocked() *stream {
 	st := s.streams[0]
 	if st == nil {
@@ -133,7 +131,6 @@ func (s *session) dropStreamsLocked() {
 	}
 }
 
-// keepNewest returns all but the highest n numbers.
 func keepNewest(numbers []int64, n int) []int64 {
 	slices.Sort(numbers)
 	return numbers[:max(0, len(numbers)-n)]
@@ -245,7 +242,6 @@ func (s *session) negotiated(version string) {
 	s.version = version
 }
 
-// speaks returns the version of the session's client.
 func (s *session) speaks() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -85,7 +85,6 @@ func (m *store) add(s *session, e event) {
 	}
 }
 
-// dropFirstLocked drops the oldest event of a session.
 func (m *store) dropFirstLocked(s *session) {
 	k := s.kept[0]
 	m.events.Remove(k.place)
@@ -122,7 +121,6 @@ func (m *store) after(s *session, id eventID) (events []event) {
 	return events
 }
 
-// forget drops all events of a session, which is over.
 func (m *store) forget(s *session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -114,14 +114,12 @@ func (st *stream) fallBehind() {
 	st.behind = true
 }
 
-// hold queues an event.
 func (st *stream) hold(e event) {
 	st.queue = append(st.queue, e)
 	st.bytes += len(e.data)
 	st.session.c.HoldQueued(len(e.data))
 }
 
-// release empties the queue.
 func (st *stream) release() {
 	st.session.c.HoldQueued(-st.bytes)
 	st.queue, st.bytes = nil, 0
@@ -139,7 +137,6 @@ func (st *stream) cutResponse() {
 	st.responses = st.responses[:last]
 }
 
-// end says that nothing follows.
 func (st *stream) end() {
 	st.ended = true
 	st.leave()
@@ -163,7 +160,6 @@ func (st *stream) signal() {
 	}
 }
 
-// attach makes r the response that gets the events.
 func (st *stream) attach(r *response) { st.responses = append(st.responses, r) }
 
 // detach removes a response. What it has not taken is in the store.
@@ -193,7 +189,6 @@ type step struct {
 	bytes  int     // of the events, to give back once they are written
 }
 
-// next takes what r is to do.
 func (st *stream) next(r *response) (n step) {
 	st.session.mu.Lock()
 	defer st.session.mu.Unlock()

@@ -103,7 +103,6 @@ func object(obj json.RawMessage, names ...string) json.RawMessage {
 	return json.RawMessage("{}")
 }
 
-// quote returns the JSON form of a string.
 func quote(s string) json.RawMessage {
 	raw, _ := json.Marshal(s) // a string always has one
 	return raw

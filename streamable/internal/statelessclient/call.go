@@ -44,7 +44,6 @@ type ask struct {
 	shown   bool            // the client has been asked
 }
 
-// call serves a request that goes to the server.
 func (h *Handler) call(a *reply, q *request) *front.Refusal {
 	answers, why := q.inputResponses()
 	if why != nil {
@@ -148,7 +147,6 @@ func (k *call) cancel(reason string) {
 	k.l.post(jsonrpc.NewNotification(mcp.MethodCancelled, params), nil)
 }
 
-// reply answers a request with the server's answer.
 func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {
 	if result := m.Result(); result != nil {
 		if q.Method == mcp.MethodListTools {

@@ -31,7 +31,6 @@ func (l *link) deliver(e connstate.Event) {
 	}
 }
 
-// notified takes a notification of the server.
 func (l *link) notified(related jsonrpc.ID, m *jsonrpc.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -135,7 +135,6 @@ func methodNotFound(method string) *front.Refusal {
 	return refused(http.StatusNotFound, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %.64s", method))
 }
 
-// checkVersion refuses requests of other versions.
 func (h *Handler) checkVersion(q *request) *front.Refusal {
 	if q.meta.Version == mcp.VersionStateless {
 		return nil
@@ -148,7 +147,6 @@ func (h *Handler) checkVersion(q *request) *front.Refusal {
 	return refused(http.StatusBadRequest, e)
 }
 
-// versions are the versions that the endpoint serves.
 func (h *Handler) versions() []string {
 	return append([]string{mcp.VersionStateless}, h.opts.LegacyVersions...)
 }

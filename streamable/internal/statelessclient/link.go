@@ -87,7 +87,6 @@ func (l *link) open(h *Handler, client connstate.Client, q *request) {
 	go l.initialize(q.meta.Initialize()) // ends with the answer, and with the connection
 }
 
-// initialize runs the handshake.
 func (l *link) initialize(params json.RawMessage) {
 	m, err := l.ask(context.Background(), mcp.MethodInitialize, params)
 	switch {
@@ -136,7 +135,6 @@ func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
 	return true, nil
 }
 
-// declares reports whether the server has declared a capability.
 func (l *link) declares(names ...string) bool {
 	return mcp.Declares(l.result, append([]string{"capabilities"}, names...)...)
 }

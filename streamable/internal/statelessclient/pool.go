@@ -100,7 +100,6 @@ func (p *pool) tryTake(key string, exclusive bool) (l *link, fresh bool, freed c
 	return l, fresh, nil
 }
 
-// release gives back what take returned.
 func (p *pool) release(l *link, exclusive bool) {
 	p.mu.Lock()
 	l.users--
@@ -125,7 +124,6 @@ func (p *pool) signalLocked() {
 	p.freed = make(chan struct{})
 }
 
-// expire closes a connection that has been unused for too long.
 func (p *pool) expire(l *link) {
 	p.mu.Lock()
 	expired := l.users == 0 && time.Since(l.since) >= p.idle && p.removeLocked(l)
@@ -163,7 +161,6 @@ func (p *pool) evict(client connstate.Client, refused error) bool {
 	return oldest != nil && oldest.c.Close(metrics.ClosedIdle)
 }
 
-// remove takes a connection out of the pool.
 func (p *pool) remove(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -58,7 +58,6 @@ func (a *reply) flush() {
 	}
 }
 
-// result ends the response with a result.
 func (a *reply) result(result []byte) {
 	if a.streams {
 		a.begin()
@@ -115,5 +114,4 @@ func (a *reply) wait(changed <-chan struct{}, later <-chan time.Time) bool {
 	return !a.over()
 }
 
-// over reports whether the client is gone.
 func (a *reply) over() bool { return a.err != nil || a.r.Context().Err() != nil }

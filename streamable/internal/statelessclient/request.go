@@ -24,7 +24,6 @@ type request struct {
 	passed    context.Context // what is passed on of the HTTP request; nil: nothing
 }
 
-// refused is the refusal of a request, with the JSON-RPC error e.
 func refused(status int, e *jsonrpc.Error) *front.Refusal {
 	return front.RefusedWith(status, metrics.PostInvalidRequest, e)
 }
@@ -37,7 +36,6 @@ func mismatch(format string, args ...any) *front.Refusal {
 	return refused(http.StatusBadRequest, jsonrpc.Errorf(mcp.CodeHeaderMismatch, format, args...))
 }
 
-// parseRequest reads the _meta of a request.
 func parseRequest(m *jsonrpc.Message, principal string) (*request, *front.Refusal) {
 	meta, err := stateless.ReadMeta(m.Params())
 	if err != nil {
@@ -53,7 +51,6 @@ func parseRequest(m *jsonrpc.Message, principal string) (*request, *front.Refusa
 	return q, nil
 }
 
-// declares reports whether the client has declared a capability.
 func (q *request) declares(names ...string) bool { return mcp.Declares(q.meta.Capabilities, names...) }
 
 // mayAsk reports whether the server may ask the client something during the request.

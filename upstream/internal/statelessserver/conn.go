@@ -126,7 +126,6 @@ func (c *Conn) begin(m *jsonrpc.Message) error {
 	return nil
 }
 
-// serve answers a request.
 func (c *Conn) serve(k *exchange.Call) {
 	switch method := k.Method; {
 	case method == mcp.MethodInitialize:
@@ -149,7 +148,6 @@ func has(obj json.RawMessage, name string) bool {
 	return ok
 }
 
-// initialize answers from the server's result of server/discover.
 func (c *Conn) initialize(k *exchange.Call) {
 	name := "remote" // of a server that gives none
 	if u, err := url.Parse(c.x.URL); err == nil && u.Host != "" {
@@ -203,7 +201,6 @@ func (c *Conn) mint() jsonrpc.ID {
 	return jsonrpc.ID(strconv.FormatInt(c.nextID, 10))
 }
 
-// result answers a request.
 func (c *Conn) result(k *exchange.Call, result json.RawMessage) {
 	c.answer(k, jsonrpc.NewResult(k.ID, result))
 }
@@ -258,7 +255,6 @@ func (c *Conn) Recv() ([]byte, error) {
 // message came; empty for a message about a change.
 func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.inbox.Pop() }
 
-// end ends the session because of err.
 func (c *Conn) end(err error) {
 	c.mu.Lock()
 	first := c.closed == nil

@@ -151,7 +151,6 @@ func (c *Conn) withdraw(k *exchange.Call, asks []*ask) {
 	}
 }
 
-// answered takes the client's response to a request of the server.
 func (c *Conn) answered(m *jsonrpc.Message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -44,7 +44,6 @@ func uriOf(m *jsonrpc.Message) string {
 	return uri
 }
 
-// followListsLocked follows the lists that may change, as the server declares.
 func (c *Conn) followListsLocked() {
 	capabilities, _ := jsonrpc.Member(c.discovered, "capabilities")
 	lists := stateless.ChangingLists(capabilities)
