@@ -65,10 +65,10 @@ func (f Filter) Lists() (methods []string) {
 }
 
 // Mark returns a notification that names its subscription.
-func Mark(m *jsonrpc.Message, subscription json.RawMessage) []byte {
-	params := object(m.Params())
+func Mark(method string, params, subscription json.RawMessage) []byte {
+	params = object(params)
 	meta := jsonrpc.SetMember(object(params, "_meta"), subscription, mcp.MetaSubscription)
-	return jsonrpc.NewNotification(m.Method, jsonrpc.SetMember(params, meta, "_meta"))
+	return jsonrpc.NewNotification(method, jsonrpc.SetMember(params, meta, "_meta"))
 }
 
 // Unmark returns a notification without the name of its subscription.

@@ -160,9 +160,9 @@ func (l *link) changedLocked(m *jsonrpc.Message) {
 // read: it would miss a change, and listening again shows it what it has missed.
 func (l *link) tellLocked(s *listener, m *jsonrpc.Message) {
 	if _, ok := l.listeners[s]; !ok {
-		return // it is gone, but for its subscriptions
+		return // it has only its subscriptions yet, or still
 	}
-	if !s.addLocked(stateless.Mark(m, s.id)) {
+	if !s.addLocked(stateless.Mark(m.Method, m.Params(), s.id)) {
 		s.end()
 	}
 }

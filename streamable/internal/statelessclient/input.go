@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -123,16 +124,14 @@ func (k *call) settle(answers map[string]json.RawMessage) map[jsonrpc.ID]json.Ra
 	k.l.mu.Lock()
 	defer k.l.mu.Unlock()
 	settled := make(map[jsonrpc.ID]json.RawMessage)
-	var open []*ask
-	for _, a := range k.open {
-		if answer, ok := answers[a.key]; ok {
+	k.open = slices.DeleteFunc(k.open, func(a *ask) bool {
+		answer, ok := answers[a.key]
+		if ok {
 			settled[a.id] = answer
-			continue
 		}
 		a.shown = false
-		open = append(open, a)
-	}
-	k.open = open
+		return ok
+	})
 	return settled
 }
 

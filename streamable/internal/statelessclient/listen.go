@@ -48,24 +48,11 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 	s := &listener{id: json.RawMessage(q.ID), queue: newQueue(l)}
 	ctx, cancel := context.WithCancel(a.r.Context())
 	defer cancel()
-	var honoured stateless.Filter
-	done := make(chan struct{})
-	go func() { // ends with ctx
-		defer close(done)
-		honoured = l.subscribe(ctx, s, wanted)
-	}()
-	if !a.await(done) {
-		cancel()
-		<-done
-	}
-	defer l.unsubscribe(s, honoured.URIs)
-	ack, err := jsonrpc.Parse(jsonrpc.NewNotification(mcp.MethodAcknowledged, honoured.Params()))
-	if err != nil {
-		return refused(http.StatusInternalServerError, errEnded)
-	}
-	a.event(stateless.Mark(ack, s.id))
-	a.flush()
+	subscribed := make(chan []string)
+	go func() { subscribed <- l.subscribe(ctx, s, wanted) }() // ends with ctx
 	l.relay(a, s)
+	cancel()
+	l.unsubscribe(s, <-subscribed)
 	return nil
 }
 
@@ -89,20 +76,16 @@ func (l *link) relay(a *reply, s *listener) {
 	}
 }
 
-// subscribe enters a listener, and returns what it gets of what it wants: what the server
-// has declared, and the resources that the server lets the connection subscribe to.
-func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filter) stateless.Filter {
+// subscribe enters a listener, and acknowledges what it gets of what it wants: what the
+// server has declared, and the resources that the server lets the connection subscribe to,
+// which it returns.
+func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filter) []string {
 	capabilities, _ := jsonrpc.Member(l.result, "capabilities")
 	got := wanted.And(stateless.ChangingLists(capabilities))
-	l.mu.Lock()
-	s.lists = got
-	l.listeners[s] = struct{}{}
-	s.over = l.over
-	l.mu.Unlock()
-	if !l.declares("resources", "subscribe") {
-		return got
-	}
 	for _, uri := range wanted.URIs {
+		if !l.declares("resources", "subscribe") {
+			break
+		}
 		ok, err := l.subscribeTo(ctx, s, uri)
 		if ok {
 			got.URIs = append(got.URIs, uri)
@@ -111,7 +94,12 @@ func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filt
 			break
 		}
 	}
-	return got
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.lists, s.over = got, l.over
+	l.listeners[s] = struct{}{}
+	s.addLocked(stateless.Mark(mcp.MethodAcknowledged, got.Params(), s.id))
+	return got.URIs
 }
 
 // subscribeTo subscribes a listener to a resource, and reports whether that worked. Only

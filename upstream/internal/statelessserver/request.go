@@ -227,10 +227,10 @@ func (c *Conn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMessage) (
 	for _, one := range headers {
 		h.Set(one.Name, stateless.Encode(one.Value))
 	}
-	if m.Method != mcp.MethodCallTool {
-		return jsonrpc.SetMember(m.WithID(id), params, "params"), h, nil
+	var mirrored []stateless.Param
+	if m.Method == mcp.MethodCallTool {
+		mirrored, _ = c.tools.Mirrored(headers[len(headers)-1].Value)
 	}
-	mirrored, _ := c.tools.Mirrored(headers[len(headers)-1].Value)
 	for _, p := range mirrored {
 		raw, ok := p.Argument(params)
 		if !ok {
