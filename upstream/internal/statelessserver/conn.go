@@ -159,9 +159,7 @@ func (c *Conn) initialize(k *exchange.Call) {
 // ping asks for server/discover, which every server of this version answers. Any
 // response shows that the server is there.
 func (c *Conn) ping(k *exchange.Call) {
-	_, release, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil)
-	defer release()
-	if err != nil {
+	if _, err := c.post(k.Ctx, own(mcp.MethodDiscover), nil, nil); err != nil {
 		c.failed(k, err)
 		return
 	}
@@ -187,6 +185,7 @@ func (c *Conn) notify(m *jsonrpc.Message) error {
 		}
 	case mcp.MethodInitialized:
 		c.followListsLocked()
+	case mcp.MethodRootsChanged, mcp.MethodProgress: // this version has neither
 	default:
 		c.x.Metrics.Dropped(metrics.DroppedUndelivered)
 	}

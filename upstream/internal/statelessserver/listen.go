@@ -172,7 +172,7 @@ func (c *Conn) listen(ctx context.Context, f stateless.Filter, acknowledged func
 	timer := time.AfterFunc(ackTimeout, cancel)
 	defer timer.Stop()
 	acked := false
-	m, release, err := c.post(attempt, own(mcp.MethodListen), f.Params(), func(n *jsonrpc.Message) error {
+	m, err := c.post(attempt, own(mcp.MethodListen), f.Params(), func(n *jsonrpc.Message) error {
 		switch {
 		case n.Method != mcp.MethodAcknowledged:
 			return c.inbox.Push(stateless.Unmark(n), "")
@@ -184,7 +184,6 @@ func (c *Conn) listen(ctx context.Context, f stateless.Filter, acknowledged func
 		}
 		return nil
 	})
-	defer release()
 	switch {
 	case err != nil && !acked && attempt.Err() != nil && ctx.Err() == nil:
 		return exchange.NewError(exchange.ErrorData{Reason: reasonUnsubscribed}, "the server does not acknowledge a subscription")

@@ -47,23 +47,20 @@ func (c *Conn) forward(k *exchange.Call) {
 	params := k.Msg.Params()
 	direct := stateless.IsStateless(params)
 	for round := 0; ; round++ {
-		m, release, err := c.request(k, params)
+		m, err := c.request(k, params)
 		if err != nil {
 			c.unanswered(k, err)
 			return
 		}
 		if m.Error() != nil {
 			c.refuse(k, m)
-			release()
 			return
 		}
 		kind, ok := stateless.ResultType(m.Result())
 		if direct || ok && kind == mcp.ResultComplete {
 			c.complete(k, m, direct)
-			release()
 			return
 		}
-		c.running.Go(release) // ends in a second; the client is asked meanwhile
 		if !ok {
 			c.fail(k, exchange.InvalidResponse("its result has the unknown type %.64q", kind))
 			return
@@ -89,8 +86,7 @@ func (c *Conn) unanswered(k *exchange.Call, err error) {
 func (c *Conn) endIfGone() (any, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, exchange.AliveTimeout)
 	defer cancel()
-	_, release, err := c.post(ctx, own(mcp.MethodDiscover), nil, nil)
-	release()
+	_, err := c.post(ctx, own(mcp.MethodDiscover), nil, nil)
 	if _, answered := errors.AsType[*jsonrpc.Error](err); err != nil && !answered && ctx.Err() == nil {
 		c.end(err)
 	}
@@ -116,45 +112,42 @@ func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message, direct bool) {
 
 // request posts a request of the client. If the server misses headers, request lists
 // the tools, which say what arguments are mirrored, and posts once more.
-func (c *Conn) request(k *exchange.Call, params json.RawMessage) (*jsonrpc.Message, func(), error) {
+func (c *Conn) request(k *exchange.Call, params json.RawMessage) (*jsonrpc.Message, error) {
 	notify := func(n *jsonrpc.Message) error { return c.inbox.Push(n.Raw(), k.ID) }
-	m, release, err := c.post(k.Ctx, k.Msg, params, notify)
+	m, err := c.post(k.Ctx, k.Msg, params, notify)
 	if err != nil || k.Method != mcp.MethodCallTool || exchange.ErrorCode(m) != mcp.CodeHeaderMismatch {
-		return m, release, err
+		return m, err
 	}
 	listed := c.tools.List(func(params json.RawMessage) (json.RawMessage, bool) {
-		m, release, err := c.post(k.Ctx, own(mcp.MethodListTools), params, nil)
-		release()
+		m, err := c.post(k.Ctx, own(mcp.MethodListTools), params, nil)
 		if err != nil {
 			return nil, false
 		}
 		return m.Result(), m.Error() == nil
 	})
 	if !listed {
-		return m, release, nil
+		return m, nil
 	}
-	release()
 	return c.post(k.Ctx, k.Msg, params, notify)
 }
 
-// post sends m with an id of its own and other params, and returns the response.
-// notify gets the notifications before it; nil: they are dropped. An error that is a
-// *[jsonrpc.Error] is the answer to this request; any other error means that the
-// server is gone, or that ctx has ended. The caller must call release, which is
-// never nil, after it has used the response; release takes at most a second.
-func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMessage,
-	notify func(*jsonrpc.Message) error) (answer *jsonrpc.Message, release func(), err error) {
-	nothing := func() {}
+// post sends m with an id of its own and other params, and returns the response, until ctx
+// ends. notify gets the notifications before it; nil: they are dropped. An error that is a
+// *[jsonrpc.Error] is the answer to this request; any other error means that the server is
+// gone, or that ctx has ended. Only goroutines of the session may call it.
+func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMessage, notify func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
 	id := c.mint()
 	body, header, err := c.wire(m, id, params)
 	if err != nil {
-		return nil, nothing, err
+		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	resp, err := c.x.Do(ctx, http.MethodPost, body, header)
+	posted, cancel := context.WithCancel(c.ctx)
+	stop := context.AfterFunc(ctx, cancel)
+	defer stop()
+	resp, err := c.x.Do(posted, http.MethodPost, body, header)
 	if err != nil {
 		defer cancel()
-		return nil, nothing, unposted(ctx, err)
+		return nil, unposted(posted, err)
 	}
 	r := exchange.Reader{Endpoint: c.x, ID: id, Other: func(m *jsonrpc.Message) error {
 		if m.Kind == jsonrpc.Notification && notify != nil {
@@ -163,20 +156,19 @@ func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMess
 		c.drop(m)
 		return nil
 	}}
-	answer, err = r.Read(resp)
+	answer, err := r.Read(resp)
 	if err != nil {
-		err = unread(ctx, err)
-		cancel()
-		_ = resp.Body.Close()
-		return nil, nothing, err
-	}
-	return answer, func() {
 		defer cancel()
-		timer := time.AfterFunc(restTimeout, cancel)
-		defer timer.Stop()
-		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, restBytes)) // nothing of use follows the answer
 		_ = resp.Body.Close()
-	}, nil
+		return nil, unread(posted, err)
+	}
+	c.running.Go(func() { // ends in a second; nothing of use follows the answer
+		defer cancel()
+		defer time.AfterFunc(restTimeout, cancel).Stop()
+		_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, restBytes))
+		_ = resp.Body.Close()
+	})
+	return answer, nil
 }
 
 // unposted says what it means that a POST got no response.
