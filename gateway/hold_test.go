@@ -110,21 +110,6 @@ func TestHeldStartsAreNotCounted(t *testing.T) {
 	})
 }
 
-// A server that ends while its initialize is held back is started again.
-func TestServerDiesDuringTheHold(t *testing.T) {
-	u := &server{}
-	withClient(t, u, withHold, func(t *testing.T, p *peer) {
-		synctest.Wait()
-		u.session(t, 1).die()
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
-		time.Sleep(2 * time.Second)
-		p.want("0 " + serverResult)
-		if got := string(u.session(t, 2).message(t, "initialize").Params()); !strings.Contains(got, "roots") {
-			t.Errorf("the second session was told %s, want the client's params", got)
-		}
-	})
-}
-
 // A client's own initialize gets an answer within its timeout, whatever it waits for:
 // here other starts.
 func TestOwnInitializeIsBounded(t *testing.T) {
@@ -206,25 +191,32 @@ func TestRefusalOfTheClientsOwnInitialize(t *testing.T) {
 	})
 }
 
-// An internal error may be temporary, and transports make one of an HTTP failure:
-// the client's initialize waits for the next start.
-func TestInternalErrorIsNoRefusal(t *testing.T) {
-	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-		if m.Method == "initialize" && s.n == 1 {
+// The client's initialize waits for the next start when the server ends before it, or
+// answers with an internal error, which may be temporary: transports make one of an HTTP
+// failure.
+func TestInitializeOutlivesAStart(t *testing.T) {
+	for _, last := range []func(*serverSession, *jsonrpc.Message){
+		func(s *serverSession, _ *jsonrpc.Message) { s.die() },
+		func(s *serverSession, m *jsonrpc.Message) {
 			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32603, "not yet"))))
-			return true
-		}
-		return false
-	}}
-	withClient(t, u, withHold, func(t *testing.T, p *peer) {
-		p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
-		p.want()
-		time.Sleep(2 * time.Second)
-		p.want("0 " + serverResult)
-		if got := string(u.session(t, 2).message(t, "initialize").Params()); !strings.Contains(got, "roots") {
-			t.Errorf("the second session was told %s, want the client's params", got)
-		}
-	})
+		},
+	} {
+		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			if s.n == 1 {
+				last(s, m)
+			}
+			return s.n == 1
+		}}
+		withClient(t, u, withHold, func(t *testing.T, p *peer) {
+			p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+			p.want()
+			time.Sleep(2 * time.Second)
+			p.want("0 " + serverResult)
+			if got := string(u.session(t, 2).message(t, "initialize").Params()); !strings.Contains(got, "roots") {
+				t.Errorf("the second session was told %s, want the client's params", got)
+			}
+		})
+	}
 }
 
 // A client with refused params does not get fresh sessions again and again, and a

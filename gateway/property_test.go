@@ -293,7 +293,7 @@ func TestEveryRequestIsAnsweredOnce(t *testing.T) {
 }
 
 func runChaos(t *testing.T, opts gateway.Options, over string) {
-	seeds, steps := uint64(8), 200
+	seeds, steps := uint64(12), 200
 	if over == gateway.TransportStreamable {
 		seeds /= 2 // HTTP takes its time
 	}

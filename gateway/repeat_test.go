@@ -181,15 +181,3 @@ func TestRepeatedRequestsOutliveAFailedStart(t *testing.T) {
 		p.want(answered("1", 3, "tools/list"))
 	})
 }
-
-func TestRepeatedRequestsDoNotWaitForEver(t *testing.T) {
-	u := &server{handle: diesOf("tools/list", 1), dial: downUntil(1000)}
-	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 1000}, func(t *testing.T, p *peer) {
-		time.Sleep(proven)
-		p.post(request("1", "tools/list"))
-		time.Sleep(5*time.Second - time.Millisecond)
-		p.want()
-		time.Sleep(2 * time.Millisecond)
-		p.want("1 initialization_error request_creation*")
-	})
-}
