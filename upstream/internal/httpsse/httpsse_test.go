@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
@@ -175,8 +176,10 @@ func TestSSEDialSaysWhatIsWrong(t *testing.T) {
 		upstreamtest.TestInBubble(t, name, func(t *testing.T) {
 			up := upstreamtest.Streamable(upstreamtest.ServeHere(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { tt.do(w, r) }))
 			up.Address, up.Transport = "http://here.invalid/sse?key=hunter2", remote.TransportSSE
-			if _, err := up.Dial(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") {
-				t.Errorf("got %v", err)
+			begin := time.Now()
+			_, err := up.Dial(t.Context())
+			if took := time.Since(begin); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hunter2") || took > 30*time.Second {
+				t.Errorf("got %v after %s", err, took)
 			}
 		})
 	}
