@@ -184,3 +184,25 @@ func TestHalfRequestsAreBounded(t *testing.T) {
 		})
 	}
 }
+
+// A shorter ReadTimeout of the server ends a body; a longer one does not prolong it.
+func TestReadTimeoutOfTheServer(t *testing.T) {
+	for own, want := range map[time.Duration]time.Duration{0: 10 * time.Second, 3 * time.Second: 3 * time.Second, time.Minute: 10 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			p := pipetest.Serve(newTransport(t, front.Options{}), nil, func(s *http.Server) { s.ReadTimeout = own })
+			defer p.Stop()
+			conn := p.Dial()
+			defer conn.Close()
+			sent := time.Now()
+			fmt.Fprint(conn, "POST /t HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n")
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(sent); res.StatusCode != http.StatusBadRequest || took != want {
+				t.Errorf("ReadTimeout %v: got %s after %v, want 400 after %v", own, res.Status, took, want)
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+		})
+	}
+}
