@@ -184,10 +184,16 @@ func Split(data []byte, limit int) (elements []json.RawMessage, err *Error) {
 	if !json.Valid(data) {
 		return nil, Errorf(CodeParseError, "the body is not JSON")
 	}
-	if !Each(data, func(element json.RawMessage) { elements = append(elements, element) }) {
+	n := 0
+	collect := func(element json.RawMessage) {
+		if n++; n <= limit { // millions of empty elements would take ten times their size
+			elements = append(elements, element)
+		}
+	}
+	if !Each(data, collect) {
 		return nil, Errorf(CodeInvalidRequest, "the batch is no array, or nested too deeply")
 	}
-	if n := len(elements); n == 0 || n > limit {
+	if n == 0 || n > limit {
 		return nil, Errorf(CodeInvalidRequest, "the batch has %d messages: it must have 1 to %d", n, limit)
 	}
 	return elements, nil

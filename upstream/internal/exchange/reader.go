@@ -30,10 +30,10 @@ type Reader struct {
 	// Cursor is how far Read came in an event stream.
 	Cursor Cursor
 
-	events  *EventReader   // nil: the response is no stream
-	pending [][]byte       // messages of a body or an event that are not handled yet
-	doubt   *jsonrpc.Error // of a message that may have been the answer; nil: there was none
-	ended   bool           // before the answer
+	events  *EventReader      // nil: the response is no stream
+	pending []json.RawMessage // messages of a body or an event that are not handled yet
+	doubt   *jsonrpc.Error    // of a message that may have been the answer; nil: there was none
+	ended   bool              // before the answer
 }
 
 // Read returns the answer, which has the id of the request. The error is a
@@ -182,27 +182,18 @@ func withID(m *jsonrpc.Message, id jsonrpc.ID) (*jsonrpc.Message, error) {
 	return m, nil
 }
 
-// maxBatch bounds the messages of a batch. A larger one is an invalid message: millions
-// of empty elements would take ten times their size.
+// maxBatch bounds the messages of a batch. A larger one is an invalid message.
 const maxBatch = 100_000
 
 // splitBatch returns the messages of a batch, which servers of MCP 2025-03-26 may
 // send, and any other message as it is.
-func splitBatch(data []byte) [][]byte {
-	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
-		return [][]byte{data}
+func splitBatch(data []byte) []json.RawMessage {
+	if bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("[")) {
+		if batch, err := jsonrpc.Split(data, maxBatch); err == nil {
+			return batch
+		}
 	}
-	elements := 0
-	jsonrpc.Each(data, func(json.RawMessage) { elements++ })
-	var batch []json.RawMessage
-	if elements > maxBatch || json.Unmarshal(data, &batch) != nil {
-		return [][]byte{data}
-	}
-	all := make([][]byte, len(batch))
-	for i, one := range batch {
-		all[i] = one
-	}
-	return all
+	return []json.RawMessage{data}
 }
 
 // IsStream reports whether a response is a successful event stream.
