@@ -213,10 +213,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // Recv returns the next response, in the order in which the functions returned them.
-func (c *handleConn) Recv() ([]byte, error) {
-	msg, _, err := c.answers.Pop()
-	return msg, err
-}
+func (c *handleConn) Recv() ([]byte, error) { return c.answers.Recv() }
 
 // Push makes the goroutines of the requests call receive with the responses.
 func (c *handleConn) Push(receive func(msg []byte, err error)) {

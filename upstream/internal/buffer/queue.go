@@ -98,6 +98,16 @@ func (q *Queue) Pop() ([]byte, jsonrpc.ID, error) {
 	return it.msg, it.request, nil
 }
 
+// Recv and RecvFor are Pop under the names of [jsonrpc.Attributed]: a session embeds the
+// queue of what its peer has sent.
+func (q *Queue) Recv() ([]byte, error) {
+	msg, _, err := q.Pop()
+	return msg, err
+}
+
+// RecvFor is Pop.
+func (q *Queue) RecvFor() ([]byte, jsonrpc.ID, error) { return q.Pop() }
+
 // Poll is Pop without waiting. It reports false if there is no message.
 func (q *Queue) Poll() ([]byte, bool) {
 	q.mu.Lock()

@@ -26,8 +26,9 @@ const endpointTimeout = 30 * time.Second
 // which cannot be resumed. Messages of a server on one stream do not say which
 // request they belong to.
 type Conn struct {
+	*buffer.Queue // from the server; its messages name no request
+
 	x   *exchange.Endpoint // posts to the endpoint
-	in  *buffer.Queue
 	out *exchange.Poster
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
@@ -44,7 +45,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 func Dial(ctx context.Context, x *exchange.Endpoint) (*Conn, error) {
 	ctx, done := context.WithTimeout(ctx, endpointTimeout)
 	defer done()
-	c := &Conn{in: buffer.NewQueue(buffer.SendLimit)}
+	c := &Conn{Queue: buffer.NewQueue(buffer.SendLimit)}
 	c.ctx, c.cancel = x.Session()
 	stop := context.AfterFunc(ctx, c.cancel)
 	body, events, endpoint, err := openStream(c.ctx, x)
@@ -138,7 +139,7 @@ func (c *Conn) read(body io.Closer, events *exchange.EventReader) {
 			c.over(c.streamEnd(err))
 			return
 		}
-		if ev.IsMessage() && c.x.Deliver(c.in, ev.Data) != nil { // a second endpoint is no message
+		if ev.IsMessage() && c.x.Deliver(c.Queue, ev.Data) != nil { // a second endpoint is no message
 			return
 		}
 	}
@@ -157,7 +158,7 @@ func (c *Conn) streamEnd(err error) error {
 // over ends the session because of err.
 func (c *Conn) over(err error) {
 	c.out.Queue.End(err) // first: Send fails for those who have seen the end
-	c.in.End(err)
+	c.Queue.End(err)
 	c.cancel()
 }
 
@@ -165,19 +166,10 @@ func (c *Conn) over(err error) {
 // 8 MiB are not posted, and with the reason after the end of the session.
 func (c *Conn) Send(msg []byte) error { return c.out.Queue.Offer(msg) }
 
-// Recv returns the next message of the stream.
-func (c *Conn) Recv() ([]byte, error) {
-	msg, _, err := c.RecvFor()
-	return msg, err
-}
-
-// RecvFor is Recv. It names no request.
-func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.Pop() }
-
 // Close posts what was sent before, and ends the stream. It takes at most 2 s.
 func (c *Conn) Close() error {
 	c.close.Do(func() {
-		c.in.Abort(jsonrpc.ErrClosed)
+		c.Queue.Abort(jsonrpc.ErrClosed)
 		c.out.Queue.End(jsonrpc.ErrClosed)
 		ctx, cancel := context.WithTimeout(c.ctx, exchange.CloseTimeout)
 		c.out.Drained(ctx)
@@ -230,5 +222,5 @@ func (c *Conn) failed(m *jsonrpc.Message, err error, response func() []byte) {
 		c.x.Undelivered(m, err)
 		return
 	}
-	_ = c.in.Push(response(), "") // fails at the end of the session, when nobody waits
+	_ = c.Queue.Push(response(), "") // fails at the end of the session, when nobody waits
 }

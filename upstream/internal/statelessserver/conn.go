@@ -41,10 +41,11 @@ import (
 // Each request is a POST in its own goroutine, until it is answered; so is each stream of
 // changes, until it is no longer wanted. All end with ctx. Close waits for them, at most 2 s.
 type Conn struct {
+	*buffer.Queue // of what the server and the gateway have sent; a message about a change belongs to no request
+
 	x      *exchange.Endpoint
 	ctx    context.Context // lives as long as the session; it is no caller's, so it is kept here
 	cancel context.CancelFunc
-	inbox  *buffer.Queue // for Recv
 	// running are the goroutines. None is added after closed is set.
 	running sync.WaitGroup
 	alive   singleflight.Group // asks whether the server is there
@@ -68,7 +69,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 // of server/discover.
 func New(x *exchange.Endpoint, discovered json.RawMessage) *Conn {
 	c := &Conn{
-		x: x, discovered: discovered, inbox: buffer.NewQueue(buffer.SendLimit),
+		x: x, discovered: discovered, Queue: buffer.NewQueue(buffer.SendLimit),
 		asks: make(map[jsonrpc.ID]*ask), resources: make(map[string]*changes),
 	}
 	c.ctx, c.cancel = x.Session()
@@ -240,19 +241,9 @@ func (c *Conn) answer(k *exchange.Call, msg []byte) {
 	unanswered := c.calls.Answer(k)
 	c.mu.Unlock()
 	if unanswered {
-		_ = c.inbox.Push(msg, k.ID) // fails at the end of the session, when nobody waits
+		_ = c.Queue.Push(msg, k.ID) // fails at the end of the session, when nobody waits
 	}
 }
-
-// Recv returns the next message of the server.
-func (c *Conn) Recv() ([]byte, error) {
-	msg, _, err := c.inbox.Pop()
-	return msg, err
-}
-
-// RecvFor is Recv. It also returns the id of the request on whose response the
-// message came; empty for a message about a change.
-func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.inbox.Pop() }
 
 func (c *Conn) end(err error) {
 	c.mu.Lock()
@@ -264,7 +255,7 @@ func (c *Conn) end(err error) {
 	if first {
 		c.x.Log.Warn("server not reached", "err", err)
 	}
-	c.inbox.End(err)
+	c.Queue.End(err)
 	c.cancel()
 }
 
@@ -275,7 +266,7 @@ func (c *Conn) Close() error {
 		c.closed = jsonrpc.ErrClosed
 	}
 	c.mu.Unlock()
-	c.inbox.Abort(jsonrpc.ErrClosed)
+	c.Queue.Abort(jsonrpc.ErrClosed)
 	c.cancel()
 	done := make(chan struct{})
 	go func() { // ends when all others have ended

@@ -76,7 +76,7 @@ func (c *Conn) gather(k *exchange.Call, requests json.RawMessage) (json.RawMessa
 	}
 	defer c.withdraw(k, asks)
 	for _, a := range asks {
-		if err := c.inbox.Push(jsonrpc.NewRequest(a.id, a.method, a.params), k.ID); err != nil {
+		if err := c.Queue.Push(jsonrpc.NewRequest(a.id, a.method, a.params), k.ID); err != nil {
 			return nil, err
 		}
 	}
@@ -146,7 +146,7 @@ func (c *Conn) withdraw(k *exchange.Call, asks []*ask) {
 		c.mu.Unlock()
 		if open {
 			params := json.RawMessage(`{"requestId":` + string(a.id) + `,"reason":"no longer needed"}`)
-			_ = c.inbox.Push(jsonrpc.NewNotification(mcp.MethodCancelled, params), k.ID) // fails at the end of the session
+			_ = c.Queue.Push(jsonrpc.NewNotification(mcp.MethodCancelled, params), k.ID) // fails at the end of the session
 		}
 	}
 }

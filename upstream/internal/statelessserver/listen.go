@@ -155,11 +155,11 @@ func (c *Conn) follow(ctx context.Context, s *changes) {
 // tellMissed reports everything that may have changed while the server was away.
 func (c *Conn) tellMissed(f stateless.Filter) {
 	for _, method := range f.Lists() {
-		_ = c.inbox.Push(jsonrpc.NewNotification(method, nil), "") // fails at the end of the session
+		_ = c.Queue.Push(jsonrpc.NewNotification(method, nil), "") // fails at the end of the session
 	}
 	for _, uri := range f.URIs {
 		params, _ := json.Marshal(map[string]string{"uri": uri}) // strings always have a JSON form
-		_ = c.inbox.Push(jsonrpc.NewNotification(mcp.MethodResourceUpdated, params), "")
+		_ = c.Queue.Push(jsonrpc.NewNotification(mcp.MethodResourceUpdated, params), "")
 	}
 }
 
@@ -175,7 +175,7 @@ func (c *Conn) listen(ctx context.Context, f stateless.Filter, acknowledged func
 	m, err := c.post(attempt, own(mcp.MethodListen), f.Params(), func(n *jsonrpc.Message) error {
 		switch {
 		case n.Method != mcp.MethodAcknowledged:
-			return c.inbox.Push(stateless.Unmark(n), "")
+			return c.Queue.Push(stateless.Unmark(n), "")
 		case !acked:
 			acked = true
 			timer.Stop()

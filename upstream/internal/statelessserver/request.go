@@ -113,7 +113,7 @@ func (c *Conn) complete(k *exchange.Call, m *jsonrpc.Message, direct bool) {
 // request posts a request of the client. If the server misses headers, request lists
 // the tools, which say what arguments are mirrored, and posts once more.
 func (c *Conn) request(k *exchange.Call, params json.RawMessage) (*jsonrpc.Message, error) {
-	notify := func(n *jsonrpc.Message) error { return c.inbox.Push(n.Raw(), k.ID) }
+	notify := func(n *jsonrpc.Message) error { return c.Queue.Push(n.Raw(), k.ID) }
 	m, err := c.post(k.Ctx, k.Msg, params, notify)
 	if err != nil || k.Method != mcp.MethodCallTool || exchange.ErrorCode(m) != mcp.CodeHeaderMismatch {
 		return m, err

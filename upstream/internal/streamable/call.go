@@ -31,7 +31,7 @@ func (c *Conn) Begin(m *jsonrpc.Message) (*Call, error) {
 	}
 	k := &Call{Call: of}
 	k.reader = exchange.Reader{Endpoint: c.x, ID: m.ID, Other: func(m *jsonrpc.Message) error {
-		return c.in.Push(m.Raw(), k.ID)
+		return c.Queue.Push(m.Raw(), k.ID)
 	}}
 	if m.Method != mcp.MethodInitialize {
 		k.wait = c.accepted
@@ -162,7 +162,7 @@ func (c *Conn) answer(k *Call, response []byte) error {
 	c.calls.Answer(k.Call)
 	c.calls.Linger(k.Call)
 	c.mu.Unlock()
-	return c.in.Push(response, k.ID)
+	return c.Queue.Push(response, k.ID)
 }
 
 // fail answers a request with an error of the gateway.
@@ -192,7 +192,7 @@ func (c *Conn) negotiated(m *jsonrpc.Message) {
 
 // Refuse answers a request for which there is no call.
 func (c *Conn) Refuse(id jsonrpc.ID, e *jsonrpc.Error) {
-	_ = c.in.Push(jsonrpc.NewError(id, e), id) // as in fail
+	_ = c.Queue.Push(jsonrpc.NewError(id, e), id) // as in fail
 }
 
 // Drop ends a call that another session takes over.

@@ -112,7 +112,7 @@ func (c *Conn) readUnasked(resp *http.Response, at exchange.Cursor) exchange.Cur
 		if errors.Is(err, jsonrpc.ErrTooLong) {
 			c.End(c.x.TooLong(), false)
 		}
-		if err != nil || e.IsMessage() && c.x.Deliver(c.in, e.Data) != nil {
+		if err != nil || e.IsMessage() && c.x.Deliver(c.Queue, e.Data) != nil {
 			return events.Cursor // any end is a reason to open it again
 		}
 	}

@@ -24,8 +24,9 @@ import (
 // events have ids. A GET carries what the server sends unasked. All other messages
 // of the client are posted in order.
 type Conn struct {
+	*buffer.Queue // from the server; a message on the stream of the GET belongs to no request
+
 	x   *exchange.Endpoint
-	in  *buffer.Queue // from the server
 	out *exchange.Poster
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
@@ -49,7 +50,7 @@ var _ jsonrpc.Attributed = (*Conn)(nil)
 
 // New returns a session with the server behind x. It sends nothing.
 func New(x *exchange.Endpoint) *Conn {
-	c := &Conn{x: x, in: buffer.NewQueue(buffer.SendLimit)}
+	c := &Conn{x: x, Queue: buffer.NewQueue(buffer.SendLimit)}
 	c.ctx, c.cancel = x.Session()
 	c.out = exchange.NewPoster(x, c.deliverOut)
 	c.work.Go(func() { c.out.Run(c.ctx) }) // ends with the queue of out
@@ -101,16 +102,6 @@ func (c *Conn) start(k *Call, run func(*Call)) {
 	c.work.Go(func() { run(k) })
 }
 
-// Recv returns the next message of the server, from any response.
-func (c *Conn) Recv() ([]byte, error) {
-	msg, _, err := c.in.Pop()
-	return msg, err
-}
-
-// RecvFor is Recv. It also returns the id of the request on whose response the
-// message came; empty for a message on the stream of the GET.
-func (c *Conn) RecvFor() ([]byte, jsonrpc.ID, error) { return c.in.Pop() }
-
 // End ends the session because of err, which Recv returns after the last message.
 // gone says that the server no longer has the session: Close need not delete it.
 func (c *Conn) End(err error, gone bool) {
@@ -120,7 +111,7 @@ func (c *Conn) End(err error, gone bool) {
 	}
 	c.gone = c.gone || gone
 	c.mu.Unlock()
-	c.in.End(err)
+	c.Queue.End(err)
 	c.out.Queue.End(err)
 	c.cancel()
 }
@@ -141,7 +132,7 @@ func (c *Conn) Close() error {
 			c.err = jsonrpc.ErrClosed
 		}
 		c.mu.Unlock()
-		c.in.Abort(jsonrpc.ErrClosed)
+		c.Queue.Abort(jsonrpc.ErrClosed)
 		c.out.Queue.End(jsonrpc.ErrClosed)
 		ctx, cancel := context.WithTimeout(context.Background(), exchange.CloseTimeout)
 		defer cancel()
