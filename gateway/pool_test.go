@@ -405,6 +405,9 @@ func TestSessionsCountUntilTheyHaveEnded(t *testing.T) {
 				p.post(initialize("1", "2025-11-25", emptyDeclared))
 				time.Sleep(25 * time.Second) // by now the others have ended
 				p.want("1 " + serverResult)
+				if n := int(metric(t, g, "mcp_sse_sessions")); n != u.alive() {
+					t.Errorf("mcp_sse_sessions is %d, and %d sessions have not ended", n, u.alive())
+				}
 			})
 		})
 	}

@@ -43,10 +43,14 @@ func TestRequestsThatAreRepeated(t *testing.T) {
 		{"tools/call", 1, "1 session_lost retryable=false"},
 	} {
 		u := &server{handle: diesOf(tt.method, tt.deaths)}
-		withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+			p := connect(t, g, plain)
 			p.post(request("1", tt.method))
 			time.Sleep(5 * time.Second)
 			p.want(tt.want)
+			if n := metric(t, g, "mcp_sse_requests_repeated_total"); (n == 1) != (tt.method != "tools/call") {
+				t.Errorf("%s: %g requests repeated", tt.method, n)
+			}
 			p.post(request("1", "x")) // the id may be used again
 			p.want(answered("1", u.starts(), "x"))
 		})
