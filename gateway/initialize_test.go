@@ -287,5 +287,8 @@ func TestListChangedOfSharedSessions(t *testing.T) {
 		}
 		p.want("notifications/tools/list_changed")
 		q.want("notifications/tools/list_changed")
+		if n := metric(t, g, "mcp_sse_messages_dropped_total"); n != 4 {
+			t.Errorf("dropped %g messages, want two for each client", n)
+		}
 	})
 }

@@ -81,8 +81,14 @@ func TestShutdownRefusesWhatWaits(t *testing.T) {
 		synctest.Wait()
 		done := shutdown(g, 15*time.Second)
 		p.want("1 draining retryable=true")
+		if n := metric(t, g, "mcp_sse_messages_dropped_total"); n != 0 {
+			t.Errorf("dropped %g messages", n)
+		}
 		p.post(request("2", "tools/list"), initialize("3", "2025-11-25", emptyDeclared), `{"jsonrpc":"2.0","method":"notifications/x"}`)
 		p.want("2 draining retryable=true", "3 draining retryable=true")
+		if n := metric(t, g, "mcp_sse_messages_dropped_total"); n != 1 {
+			t.Errorf("dropped %g messages, want the notification", n)
+		}
 		if err := <-done; err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}

@@ -37,8 +37,9 @@ func TestAllConnectionsShareASession(t *testing.T) {
 			p.c.Close("left")
 		}
 		synctest.Wait()
-		if n := u.open(); n != 1 || u.starts() != 1 {
-			t.Errorf("%d sessions are open after %d starts, want 1 that goes on after 1", n, u.starts())
+		all, _ := handshakes(t, g)
+		if n := u.open(); n != 1 || u.starts() != 1 || all["ok"] != 1 {
+			t.Errorf("%d sessions are open after %d starts and %v, want 1 that goes on after 1", n, u.starts(), all)
 		}
 	})
 }
