@@ -34,28 +34,6 @@ func boxed(t testing.TB) *world {
 		connstate.Client{Dialect: connstate.EventMessage})
 }
 
-func TestOutboxKeepsOrderBeforeAndAfterTheStreamComes(t *testing.T) {
-	w := boxed(t)
-	must(t, w.c.Send("", []byte("1")))
-	must(t, w.c.Push(connstate.Event{Name: "a comment"}))
-	w.c.RespondNow("", []byte("2"))
-	w.attach(2)
-	w.stream.check(t, "message:1", "a comment:")
-	must(t, w.c.Send("", []byte("3")))
-	w.stream.check(t, "message:1", "a comment:")
-	w.stream.write(1)
-	w.stream.check(t, "message:1", "a comment:", "message:2")
-	w.stream.write(2)
-	w.stream.check(t, "message:1", "a comment:", "message:2", "message:3")
-	w.stream.write(1)
-	if n := w.c.Unwritten(); n != 0 {
-		t.Errorf("got %d bytes unwritten, want 0", n)
-	}
-	if s := w.c.Snapshot(); s.MessagesOut != 3 || s.BytesOut != 3 {
-		t.Errorf("got %d messages of %d bytes out, want 3 of 3: comments do not count", s.MessagesOut, s.BytesOut)
-	}
-}
-
 func TestOutboxTakesAnythingWhenEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boxed(t)

@@ -75,30 +75,3 @@ func checkMove(t *testing.T, from, to connstate.State, want bool) {
 		t.Error("closed twice")
 	}
 }
-
-// Each state of an open connection has a gauge, and all are zero in the end.
-func TestStateGaugeFollows(t *testing.T) {
-	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	check := func(now connstate.State) {
-		t.Helper()
-		all := gather(t, w.prom)
-		for _, s := range allStates() {
-			want := 0.0
-			if s == now && s != connstate.Closed {
-				want = 1
-			}
-			if got := all[`mcp_sse_connection_state{state="`+s.String()+`"}`]; got != want {
-				t.Errorf("in state %v: the gauge of %v is %v, want %v", now, s, got, want)
-			}
-		}
-	}
-	check(connstate.Initializing)
-	for _, to := range []connstate.State{connstate.Failed, connstate.Initializing, connstate.Ready, connstate.Draining} {
-		must(t, w.c.Move(to))
-		check(to)
-	}
-	w.c.Close(metrics.ClosedClient)
-	w.registry.Remove(w.c)
-	w.registry.Remove(w.c)
-	check(connstate.Closed)
-}

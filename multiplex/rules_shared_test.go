@@ -3,7 +3,6 @@ package multiplex_test
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -119,16 +118,5 @@ func TestRule20ClientThatLeaves(t *testing.T) {
 			from(0, setLevel("8", "debug")), from(1, setLevel("8", "error")), server(result("1")), discard,
 			leaves(0), sent(setLevel("3", "error")), server(result("3")), leaves(1), sent(),
 		}},
-	})
-}
-
-func TestRule20RequestsOfTheServerAreRefusedForAClientThatLeaves(t *testing.T) {
-	synctestWorld(t, scenario{opts: shared, clients: 2, attributed: true}, func(w *world) {
-		play(w, []step{serving, from(0, callA), discard, with("1", roots)})
-		id := delivered(w, "roots/list")
-		play(w, []step{
-			leaves(0), sent(cancelled("1", "the client has left"), `{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the client has left"}}`),
-			from(0, result(id)), from(1, result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 2), after(time.Hour), sent(),
-		})
 	})
 }

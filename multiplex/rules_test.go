@@ -61,13 +61,6 @@ func TestRule02ProgressTokenIsOursAtTheServer(t *testing.T) {
 func TestRule03ProgressGoesToItsCallAlone(t *testing.T) {
 	late := dropped(metrics.DroppedUnknownProgress, 1)
 	runScenarios(t, []scenario{
-		{name: "to nobody under a token that nobody gave", opts: shared, clients: 2, steps: []step{
-			from(0, tokenCall("7")), from(1, callB), sent(tokenSent("1"), call("2")),
-			server(progress("7", "1"), progress("2", "1"), progress(`"1"`, "1"), progress("3", "1"),
-				notification("notifications/progress", "{}"), `{"jsonrpc":"2.0","method":"notifications/progress"}`),
-			at(0), at(1), dropped(metrics.DroppedUnknownProgress, 6),
-			server(result("1"), result("2")), at(0, answer(`"a"`)), at(1, answer(`"b"`)),
-		}},
 		{name: "of a task until that is over", opts: shared, clients: 2, steps: []step{
 			from(0, tokenCall(`"t"`)), from(1, tokenCall(`"t"`)), discard,
 			server(`{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"k","status":"working"}}}`), discard,

@@ -181,22 +181,3 @@ func TestMaxInFlight(t *testing.T) {
 		}},
 	})
 }
-
-// Room in the queue goes to the request that waits for it, even while the client
-// that freed it is being answered.
-func TestNewcomerDoesNotOvertakeWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, multiplex.Options{MaxInFlight: 1, RequestTimeout: time.Second}, 1)
-		w.clients[0].onFail = func() {
-			w.clients[0].onFail = nil
-			w.callers[0].Forward(parse(t, callC))
-		}
-		play(w, []step{
-			forward(callA), sent(call("1")), after(time.Second / 2), forward(callB), after(time.Second / 2),
-			got(`fail "a": timeout, final (timeout)`), sent(cancelled("1", timedOut), call("2")),
-			server(result("2")), got(answer(`"b"`)), sent(call("3")),
-			server(result("3")), got(answer(`"c"`)),
-		})
-		w.finish()
-	})
-}

@@ -50,35 +50,6 @@ func session(t *testing.T, opts multiplex.Options, clients int, talk func(w *wor
 	})
 }
 
-func TestServerRequestGoesToTheClientAndBack(t *testing.T) {
-	session(t, multiplex.Options{}, 1, func(w *world) {
-		play(w, []step{server(roots)})
-		lines := w.clients[0].take()
-		id := gatewayID.FindString(strings.Join(lines, ""))
-		want := `deliver {"jsonrpc":"2.0","id":` + id + `,"method":"roots/list","params":{"_meta":{"x":1.0}}}`
-		if id == "" || len(lines) != 1 || lines[0] != want {
-			t.Fatalf("client got %q, want %s", lines, want)
-		}
-		play(w, []step{
-			forward(`{"result":{"roots":[1e2]}, "id":` + id + `,"jsonrpc":"2.0"}`),
-			sent(`{"result":{"roots":[1e2]}, "id":7,"jsonrpc":"2.0"}`),
-			forward(result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1), // the second answer
-		})
-	})
-}
-
-func TestServerRequestTimesOut(t *testing.T) {
-	session(t, multiplex.Options{RequestTimeout: 10 * time.Second}, 1, func(w *world) {
-		play(w, []step{server(roots)})
-		id := delivered(w, "roots/list")
-		play(w, []step{
-			after(10*time.Second - 1), sent(), after(1),
-			sent(`{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"the client did not answer in 10s"}}`),
-			forward(result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1),
-		})
-	})
-}
-
 // A person who fills in a form takes longer than a server may: until there is an
 // answer, or MaxRequestTimeout is over, the call that waits for it goes on.
 func TestCallWaitsForTheAnswerOfItsClient(t *testing.T) {

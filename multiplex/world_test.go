@@ -102,7 +102,6 @@ func (c *fakeConn) take() []string {
 // fakeClient writes down what reaches one client, a line each.
 type fakeClient struct {
 	serves []string
-	onFail func() // called inside Fail; nil: nothing
 
 	mu  sync.Mutex
 	got []string
@@ -130,9 +129,6 @@ func (c *fakeClient) Fail(id jsonrpc.ID, e *jsonrpc.Error, errorType string) {
 		kept = "retryable"
 	}
 	c.note("fail %s: %s, %s%s", id, data.Reason, kept, suffix(errorType))
-	if c.onFail != nil {
-		c.onFail()
-	}
 }
 
 func suffix(errorType string) string {
