@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -14,13 +13,8 @@ import (
 // misbehave answers a call of the tool as its "how" says. The answer is the text
 // "done", where there is one.
 //
-//	twice      answers, and once more with "again"
-//	strangers  answers that nobody asked for come first
-//	ahead      answers the next 50 requests before they are there
 //	null       answers with the id null, and so nobody
 //	late       answers after 3 s
-//	both       answers with a result and an error
-//	huge       answers with 100 MB in a line
 //	large      answers with 100 KB
 //	hugenote   sends a notification of 100 MB, then answers
 //	text       prints what is no JSON, then answers
@@ -36,29 +30,10 @@ import (
 func (f *fakeState) misbehave(m fakeMessage) {
 	done := answerOf(m.ID, "done")
 	switch m.Params.Arguments.How {
-	case "twice":
-		f.out.printf("%s%s", done, answerOf(m.ID, "again"))
-	case "strangers":
-		for _, id := range []string{"0", "-1", "999999999", `"nobody"`, "1.5", "true", "{}", "[]"} {
-			f.out.printf("%s", answerOf(json.RawMessage(id), "strange"))
-		}
-		f.out.printf("%s", done)
-	case "ahead":
-		if id, err := strconv.Atoi(string(m.ID)); err == nil {
-			for next := id + 1; next <= id+50; next++ {
-				f.out.printf("%s", answerOf(json.RawMessage(strconv.Itoa(next)), "not asked yet"))
-			}
-		}
-		f.out.printf("%s", done)
 	case "null":
 		f.out.printf("%s", answerOf(json.RawMessage("null"), "done"))
 	case "late":
 		time.AfterFunc(3*time.Second, func() { f.out.printf("%s", done) })
-	case "both":
-		f.out.printf(`{"jsonrpc":"2.0","id":%s,"result":{},"error":{"code":1,"message":"m"}}`+"\n", m.ID)
-	case "huge":
-		before, after, _ := strings.Cut(done, "done")
-		f.out.printf("%s%s%s", before, strings.Repeat("x", 100_000_000), after)
 	case "large":
 		f.out.printf("%s", answerOf(m.ID, strings.Repeat("x", 100_000)))
 	case "half":
