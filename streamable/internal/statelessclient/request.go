@@ -86,53 +86,41 @@ func checkHeaders(h http.Header, q *request) *front.Refusal {
 		return invalidParams("%v", err)
 	}
 	for _, want := range wanted {
-		got, why := oneHeader(h, want.Name)
-		switch {
-		case why != nil:
+		if why := checkHeader(h, want.Name, true, func(value string) bool { return value == want.Value }); why != nil {
 			return why
-		case got == nil:
-			return mismatch("header %s is missing", want.Name)
-		case *got != want.Value:
-			return mismatch("header %s is not what the body says", want.Name)
 		}
 	}
 	return nil
 }
 
-// oneHeader returns the decoded value of a header, nil for none. Several are refused:
-// what is between client and server may read another one.
-func oneHeader(h http.Header, name string) (*string, *front.Refusal) {
-	values := h.Values(name)
-	switch {
-	case len(values) == 0:
-		return nil, nil
-	case len(values) > 1:
-		return nil, mismatch("header %.64s is there %d times", name, len(values))
-	}
-	value, ok := stateless.Decode(strings.Trim(values[0], " \t"))
-	if !ok {
-		return nil, mismatch("header %.64s is not valid base64", name)
-	}
-	return &value, nil
-}
-
 // checkArgument compares the header that repeats an argument of a tool with it.
 func checkArgument(h http.Header, p stateless.Param, params json.RawMessage) *front.Refusal {
-	name := stateless.HeaderParam + p.Name
-	got, why := oneHeader(h, name)
-	if why != nil {
-		return why
-	}
 	raw, there := p.Argument(params)
+	return checkHeader(h, stateless.HeaderParam+p.Name, there, func(value string) bool {
+		want, ok := stateless.Text(raw)
+		return ok && (value == want || sameNumber(value, want, raw))
+	})
+}
+
+// checkHeader checks a header that repeats a part of the body, if that is there. Several are
+// refused: what is between client and server may read another one.
+func checkHeader(h http.Header, name string, there bool, repeats func(value string) bool) *front.Refusal {
+	values := h.Values(name)
 	switch {
-	case !there && got == nil:
+	case len(values) > 1:
+		return mismatch("header %.64s is there %d times", name, len(values))
+	case !there && len(values) == 0:
 		return nil
 	case !there:
 		return mismatch("header %.64s is for an argument that is not there", name)
-	case got == nil:
+	case len(values) == 0:
 		return mismatch("header %.64s is missing", name)
 	}
-	if want, ok := stateless.Text(raw); !ok || *got != want && !sameNumber(*got, want, raw) {
+	value, ok := stateless.Decode(strings.Trim(values[0], " \t"))
+	switch {
+	case !ok:
+		return mismatch("header %.64s is not valid base64", name)
+	case !repeats(value):
 		return mismatch("header %.64s is not what the body says", name)
 	}
 	return nil
