@@ -56,11 +56,10 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 	k := &call{method: q.Method, principal: q.principal, asks: q.mayAsk()}
 	k.exclusive = k.asks || q.logLevel != 0 && stateless.AsksInput(q.Method)
 	l, why := h.connect(a, q, k.exclusive)
-	if l == nil {
+	if why != nil {
 		return why
 	}
-	begun, why := l.prepare(a, q, k)
-	if !begun {
+	if why := l.prepare(a, q, k); why != nil {
 		h.pool.release(l, k.exclusive)
 		return why
 	}
@@ -73,29 +72,27 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 	return nil
 }
 
-// prepare checks what only the server knows, and enters the call. If it does not, it
-// returns why, or has answered the request.
-func (l *link) prepare(a *reply, q *request, k *call) (bool, *front.Refusal) {
+// prepare checks what only the server knows, and enters the call.
+func (l *link) prepare(a *reply, q *request, k *call) *front.Refusal {
 	if _, again := jsonrpc.Member(q.Params(), "requestState"); again && !l.stateless {
-		return false, invalidParams("requestState is not what this server gave out")
+		return invalidParams("requestState is not what this server gave out")
 	}
 	if q.Method == mcp.MethodCallTool {
 		raw, _ := jsonrpc.Member(q.Params(), "name")
 		name, _ := jsonrpc.Text(raw)
 		for _, p := range l.mirrored(name) {
 			if why := checkArgument(a.r.Header, p, q.Params()); why != nil {
-				return false, why
+				return why
 			}
 		}
 		if a.over() { // it may have waited for a list of the tools
-			return false, nil
+			return gone
 		}
 	}
-	if err := l.begin(k); err != nil {
-		a.fail(http.StatusOK, errEnded)
-		return false, nil
+	if !l.begin(k) {
+		return refused(http.StatusOK, errEnded)
 	}
-	return true, nil
+	return nil
 }
 
 // follow writes what comes of a call, until it is answered, needs input, or the client

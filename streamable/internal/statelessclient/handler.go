@@ -81,16 +81,19 @@ func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal st
 		defer t.Stop()
 		a.beats = t.C
 	}
-	why := h.serve(a, principal, m)
-	switch {
-	case why == nil:
-	case a.stream != nil:
+	switch why := h.serve(a, principal, m); {
+	case why == nil, why == gone:
+	case a.stream != nil, why.Status == http.StatusOK:
 		a.fail(why.Status, why.Err)
 	default:
-		why.ID = m.ID
-		h.front.RefuseMessage(w, r, why)
+		answer := *why // a connection has it for all its requests
+		answer.ID = m.ID
+		h.front.RefuseMessage(w, r, &answer)
 	}
 }
+
+// gone is why a request is not served whose client is gone. It gets no answer.
+var gone = &front.Refusal{}
 
 // serve serves a message, or says why it is refused.
 func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.Refusal {
@@ -154,7 +157,7 @@ func (h *Handler) versions() []string {
 // discover answers server/discover with what the server has said of itself.
 func (h *Handler) discover(a *reply, q *request) *front.Refusal {
 	l, why := h.connect(a, q, false)
-	if l == nil {
+	if why != nil {
 		return why
 	}
 	defer h.pool.release(l, false)

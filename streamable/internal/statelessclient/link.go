@@ -35,7 +35,6 @@ type link struct {
 	single  bool                  // it serves one request
 	c       *connstate.Connection // nil: it could not be opened
 	refusal *front.Refusal        // why it cannot be used
-	fault   *jsonrpc.Error        // the error that the server answered initialize with
 	result  json.RawMessage       // of initialize
 	caps    json.RawMessage       // that the client has declared
 	level   sharing.Level         // of the log messages that the client wants; 0: none
@@ -94,15 +93,16 @@ func (l *link) initialize(params json.RawMessage) {
 		l.refuse(refused(http.StatusServiceUnavailable, errEnded))
 		return
 	case m.Result() == nil:
-		l.fault = stateless.ErrorOf(m.Error())
-	default:
-		l.result, l.stateless = m.Result(), stateless.IsStateless(m.Result())
-		l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil)
-		if l.level != 0 && l.declares("logging") { // if the server refuses it, there are no log messages
-			ctx, cancel := context.WithTimeout(context.Background(), askTime)
-			defer cancel()
-			_, _ = l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+l.level.String()+`"}`))
-		}
+		l.c.Close(metrics.ClosedError)
+		l.refuse(refused(http.StatusOK, stateless.ErrorOf(m.Error())))
+		return
+	}
+	l.result, l.stateless = m.Result(), stateless.IsStateless(m.Result())
+	l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil)
+	if l.level != 0 && l.declares("logging") { // if the server refuses it, there are no log messages
+		ctx, cancel := context.WithTimeout(context.Background(), askTime)
+		defer cancel()
+		_, _ = l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+l.level.String()+`"}`))
 	}
 	close(l.ready)
 }
@@ -114,25 +114,19 @@ func (l *link) refuse(why *front.Refusal) {
 	close(l.ready)
 }
 
-// awaitReady waits for the end of the handshake, and reports whether the request can be
-// served. If not, it returns why, or has answered the request.
-func (l *link) awaitReady(a *reply, q *request) (bool, *front.Refusal) {
+// awaitReady waits for the end of the handshake, and returns why the request cannot be
+// served.
+func (l *link) awaitReady(a *reply, q *request) *front.Refusal {
 	if !a.await(l.ready) {
-		return false, nil
+		return gone
 	}
-	switch {
-	case l.refusal != nil:
-		copied := *l.refusal // it gets the request's id
-		return false, &copied
-	case l.fault != nil:
-		l.c.Close(metrics.ClosedError)
-		a.fail(http.StatusOK, l.fault)
-		return false, nil
+	if l.refusal != nil {
+		return l.refusal
 	}
 	if err := l.c.Takes(q.Message); err != nil {
-		return false, front.RefusedBusy(err)
+		return front.RefusedBusy(err)
 	}
-	return true, nil
+	return nil
 }
 
 func (l *link) declares(names ...string) bool {
@@ -156,12 +150,13 @@ func (l *link) post(message []byte, ctx context.Context) {
 	l.c.Receive(m)
 }
 
-// begin enters a request, which send then sends. It fails once the connection is over.
-func (l *link) begin(k *call) error {
+// begin enters a request, which send then sends. It reports false once the connection is
+// over.
+func (l *link) begin(k *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over {
-		return errEnded
+		return false
 	}
 	l.lastID++
 	k.queue, k.id = newQueue(l), jsonrpc.ID(strconv.FormatInt(l.lastID, 10))
@@ -169,7 +164,7 @@ func (l *link) begin(k *call) error {
 	if k.exclusive {
 		l.exclusive = k
 	}
-	return nil
+	return true
 }
 
 func (l *link) send(k *call, params json.RawMessage, ctx context.Context) {
@@ -180,8 +175,8 @@ func (l *link) send(k *call, params json.RawMessage, ctx context.Context) {
 // ends or the connection is over.
 func (l *link) ask(ctx context.Context, method string, params json.RawMessage) (*jsonrpc.Message, error) {
 	k := &call{own: true, method: method}
-	if err := l.begin(k); err != nil {
-		return nil, err
+	if !l.begin(k) {
+		return nil, errEnded
 	}
 	l.send(k, params, l.c.Client().Context)
 	select {

@@ -41,7 +41,7 @@ func (h *Handler) listen(a *reply, q *request) *front.Refusal {
 		return refused(http.StatusInternalServerError, jsonrpc.ReasonError("streaming is not possible here", "no_stream", false))
 	}
 	l, why := h.connect(a, q, false)
-	if l == nil {
+	if why != nil {
 		return why
 	}
 	defer h.pool.release(l, false)

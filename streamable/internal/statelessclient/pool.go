@@ -182,8 +182,8 @@ func (p *pool) removeLocked(l *link) bool {
 	return true
 }
 
-// connect returns an initialized connection for a request, which the caller must release.
-// Without one it returns why, or has answered the request.
+// connect returns an initialized connection for a request, which the caller must release,
+// or why there is none.
 func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.Refusal) {
 	client := h.front.Client(a.r, q.principal, metrics.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
@@ -195,7 +195,7 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 	l, fresh, err := h.pool.take(a.r.Context(), key, exclusive)
 	switch {
 	case err != nil && a.over():
-		return nil, nil
+		return nil, gone
 	case err != nil:
 		return nil, front.RefusedBusy(err)
 	}
@@ -203,7 +203,7 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 		l.single = single
 		l.open(h, client, q)
 	}
-	if ready, why := l.awaitReady(a, q); !ready {
+	if why := l.awaitReady(a, q); why != nil {
 		h.pool.release(l, exclusive)
 		return nil, why
 	}
