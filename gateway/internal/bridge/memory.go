@@ -37,9 +37,9 @@ func memoryCost(uri string, params json.RawMessage) int { return len(uri) + len(
 // note records a request to the server if it sets the log level or changes a
 // subscription.
 func (m *memory) note(msg *jsonrpc.Message) {
-	switch msg.Method {
-	case mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
-	default:
+	level := msg.Method == mcp.MethodSetLevel
+	if !level && msg.Method != mcp.MethodSubscribe && msg.Method != mcp.MethodUnsubscribe ||
+		msg.Kind != jsonrpc.Request || len(msg.Params()) > maxRemembered {
 		return
 	}
 	params := bytes.Clone(msg.Params()) // they are part of a larger buffer
@@ -47,8 +47,7 @@ func (m *memory) note(msg *jsonrpc.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case len(params) > maxRemembered:
-	case msg.Method == mcp.MethodSetLevel:
+	case level:
 		m.level = params
 	case isText:
 		if old, ok := m.subscriptions[uri]; ok {
