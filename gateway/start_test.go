@@ -48,6 +48,9 @@ func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		p.want("mcp-response: auto " + serverResult)
 		u.session(t, 1).wantMethods(t, "initialize", "notifications/initialized")
+		if got, want := p.c.Snapshot().Initialized, (connstate.Server{Name: "played", Version: "1.0", ProtocolVersion: "2025-11-25"}); got == nil || *got != want {
+			t.Errorf("the snapshot has the server %+v, want %+v", got, want)
+		}
 		params := string(u.session(t, 1).message(t, "initialize").Params())
 		want := `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcp-sse","version":"`
 		if len(params) < len(want) || params[:len(want)] != want {
