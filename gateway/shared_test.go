@@ -38,8 +38,9 @@ func TestAllConnectionsShareASession(t *testing.T) {
 		}
 		synctest.Wait()
 		all, _ := handshakes(t, g)
-		if n := u.open(); n != 1 || u.starts() != 1 || all["ok"] != 1 {
-			t.Errorf("%d sessions are open after %d starts and %v, want 1 that goes on after 1", n, u.starts(), all)
+		restarts := metric(t, g, "mcp_sse_session_restarts_total")
+		if n := u.open(); n != 1 || u.starts() != 1 || all["ok"] != 1 || restarts != 0 {
+			t.Errorf("%d sessions are open after %d starts, %v and %g restarts, want 1 that goes on after 1", n, u.starts(), all, restarts)
 		}
 	})
 }
