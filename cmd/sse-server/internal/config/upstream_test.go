@@ -70,6 +70,7 @@ func TestWarnings(t *testing.T) {
 		{[]string{"--auth-tokens-file", short}, short + ", line 1: a token of under 16 characters can be guessed"},
 		{[]string{"--trusted-proxies", "0.0.0.0/0"}, "--trusted-proxies 0.0.0.0/0: any client can choose the address that limits and logs see"},
 		{[]string{"--insecure", "--addr", ":1"}, "--addr :1 without authentication: everyone who reaches it can run the tools of the server"},
+		{[]string{"--insecure", "--admin-addr", ":1"}, "--admin-addr :1 without authentication: everyone who reaches it can read /metrics and /connections"},
 	} {
 		if got := strings.Join(mustLoad(t, nil, tc.args...).Warnings, "\n"); got != tc.want {
 			t.Errorf("%q: got the warnings %q, want %q", tc.args, got, tc.want)
