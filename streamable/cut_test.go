@@ -103,7 +103,7 @@ func TestCutsAtRandom(t *testing.T) {
 		id := f.initialize("2025-11-25")
 		var wg sync.WaitGroup
 		var lost, wrong, twice atomic.Int64
-		for k := range 300 {
+		for k := range 200 {
 			wg.Go(func() {
 				n := fmt.Sprint(k + 1)
 				res := f.post(request(n, "work"), in(id, "Accept", "text/event-stream, application/json")...)
@@ -162,7 +162,7 @@ func TestCutsAtRandom(t *testing.T) {
 func TestStreamsThatAreOverAreBounded(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		id := f.initialize("2025-11-25")
-		const n, cut = 1000, 100
+		const n, cut = 300, 100
 		var all []*reply
 		for i := range n {
 			all = append(all, f.post(request(fmt.Sprint(i+1), "never"), in(id, "Accept", "text/event-stream, application/json")...))

@@ -159,7 +159,7 @@ func TestAdoptSessions(t *testing.T) {
 // request in flight or an open GET do not.
 func TestIdleSessionsEnd(t *testing.T) {
 	bubble(t, streamable.Options{SessionTimeout: 10 * time.Minute}, connstate.Limits{}, func(f *fixture) {
-		for range 1000 {
+		for range 200 {
 			f.initialize("2025-11-25")
 		}
 		used := f.initialize("2025-11-25")
@@ -174,7 +174,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		for _, step := range []struct {
 			after time.Duration
 			open  int
-		}{{59 * second, 1003}, {2 * second, 3}, {8 * time.Minute, 3}, {2 * time.Minute, 2}, {time.Hour, 2}} {
+		}{{59 * second, 203}, {2 * second, 3}, {8 * time.Minute, 3}, {2 * time.Minute, 2}, {time.Hour, 2}} {
 			time.Sleep(step.after)
 			synctest.Wait()
 			if n := f.registry.Len(); n != step.open {
@@ -193,7 +193,7 @@ func TestIdleSessionsEnd(t *testing.T) {
 		if n := f.registry.Len(); n != 1 { // the one with a request in flight stays until it is answered
 			f.t.Errorf("%d sessions, want 1", n)
 		}
-		if n := f.count("mcp_sse_connections_closed_total"); n != 1002 {
+		if n := f.count("mcp_sse_connections_closed_total"); n != 202 {
 			f.t.Errorf("%g sessions counted as idle", n)
 		}
 	})
