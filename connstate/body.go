@@ -15,10 +15,18 @@ import (
 // its share of the budget; a larger body is read alone. The caller must give the bytes
 // back with ReleaseBody.
 func (c *Connection) HoldBody(n, held int) error {
-	all := c.bodies.Add(int64(n))
-	alone := all == int64(n+held)
-	if all > c.opts.Budget.Share() && !alone || !c.opts.Budget.TakePart(n, n+held, metrics.HeldPost) {
+	err := c.opts.holdBody(c.bodies.Add(int64(n)), n, held)
+	if err != nil {
 		c.bodies.Add(-int64(n))
+	}
+	return err
+}
+
+// holdBody takes n more bytes for a body that has held some so far. all are those of its
+// sender, with these.
+func (o *Options) holdBody(all int64, n, held int) error {
+	alone := all == int64(n+held)
+	if all > o.Budget.Share() && !alone || !o.Budget.TakePart(n, n+held, metrics.HeldPost) {
 		return ErrBusy
 	}
 	return nil
@@ -72,9 +80,8 @@ func (r *Registry) HoldBody(principal string, addr netip.Addr, n, held int) erro
 	r.bodies.mu.Lock()
 	defer r.bodies.mu.Unlock()
 	all := r.bodies.by[who] + int64(n)
-	alone := all == int64(n+held)
-	if all > r.opts.Budget.Share() && !alone || !r.opts.Budget.TakePart(n, n+held, metrics.HeldPost) {
-		return ErrBusy
+	if err := r.opts.holdBody(all, n, held); err != nil {
+		return err
 	}
 	if r.bodies.by == nil {
 		r.bodies.by = make(map[string]int64)

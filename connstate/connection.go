@@ -216,13 +216,6 @@ func (c *Connection) State() State {
 	return c.state
 }
 
-// firstReady returns when the connection was first ready, zero for never.
-func (c *Connection) firstReady() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.ready
-}
-
 // Reason returns why the connection was closed, "" before.
 func (c *Connection) Reason() string {
 	c.mu.Lock()

@@ -160,10 +160,11 @@ func (r *Registry) Remove(c *Connection) {
 	if _, ok := r.conns.LoadAndDelete(c.id); !ok {
 		return
 	}
-	c.opts.Metrics.StateChanged(c.State().String(), "")
-	c.opts.Metrics.ConnectionClosed(c.Reason())
-	if !c.firstReady().IsZero() {
-		c.opts.Metrics.ConnectionLasted(c.Reason(), time.Since(c.opened))
+	s := c.Snapshot()
+	c.opts.Metrics.StateChanged(s.State.String(), "")
+	c.opts.Metrics.ConnectionClosed(s.Reason)
+	if !s.Ready.IsZero() {
+		c.opts.Metrics.ConnectionLasted(s.Reason, time.Since(s.Opened))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

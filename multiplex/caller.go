@@ -146,7 +146,7 @@ func (s *Session) enter(e *entry) error {
 		s.sendNext() // what waited for e
 	}
 	if errors.Is(err, jsonrpc.ErrBusy) {
-		e.fail(busyError(err), metrics.ErrorBusy)
+		e.failBusy(err)
 		return nil
 	}
 	return err
@@ -190,7 +190,7 @@ func (s *Session) sendNext() {
 		err := s.send(e, m)
 		switch {
 		case errors.Is(err, jsonrpc.ErrBusy):
-			e.fail(busyError(err), metrics.ErrorBusy)
+			e.failBusy(err)
 		case err != nil: // it waited in a session that has ended
 			e.lose(errors.New("the session with the server was lost"))
 		}
@@ -250,11 +250,6 @@ func (s *Session) answerUnsent(e *entry, d decision) {
 		}
 		e.fail(fault, strconv.Itoa(fault.Code))
 	}
-}
-
-// busyError returns the error for a request for which the server has no room.
-func busyError(err error) *jsonrpc.Error {
-	return jsonrpc.ReasonError(err.Error(), "server_busy", true)
 }
 
 // inspect records in e what its answer will need. It fails if the session does not

@@ -93,6 +93,11 @@ func (e *entry) fail(fault *jsonrpc.Error, errorType string) {
 	}
 }
 
+// failBusy fails a request for which the server has no room.
+func (e *entry) failBusy(err error) {
+	e.fail(jsonrpc.ReasonError(err.Error(), "server_busy", true), metrics.ErrorBusy)
+}
+
 // lose answers after the end of the session, or has the client repeat the request: it
 // was not sent, or repeating it changes nothing.
 func (e *entry) lose(reason error) {

@@ -77,11 +77,6 @@ func (a *Account) TakePart(n, size int, holder string) bool {
 	if size > Free {
 		limit -= limit / 4
 	}
-	return a.take(n, holder, limit)
-}
-
-// take takes n bytes if no more than limit are used then.
-func (a *Account) take(n int, holder string, limit int64) bool {
 	if used := a.budget.used.Add(int64(n)); limit >= 0 && used > limit {
 		a.budget.used.Add(-int64(n))
 		a.metrics.OverBudget(holder)
