@@ -23,10 +23,11 @@ import (
 // world is a state directory and a folder of documents.
 type world struct {
 	testing.TB
-	state string
-	docs  string
-	env   []string
-	log   output // of all processes
+	program string // "" for docsearch with the race detector
+	state   string
+	docs    string
+	env     []string
+	log     output // of all processes
 }
 
 // documents is how many documents the folder of a world has.
@@ -91,7 +92,11 @@ func (w *world) write(name, text string) {
 // command is docsearch with the state directory of the world.
 func (w *world) command(args ...string) *exec.Cmd {
 	w.Helper()
-	cmd := exec.Command(binary(w.TB, "docsearch"), args...)
+	program := w.program
+	if program == "" {
+		program = binary(w.TB, "docsearch")
+	}
+	cmd := exec.Command(program, args...)
 	cmd.Env = append(append(os.Environ(), "DOCSEARCH_STATE_DIR="+w.state, "GORACE=atexit_sleep_ms=0"), w.env...)
 	return cmd
 }

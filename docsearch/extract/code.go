@@ -6,10 +6,9 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
-// code keeps the text as it is. Its sections are the declarations that begin in the
-// first column.
-func code(text string) *Document {
-	doc := &Document{Type: TypeCode, Text: text}
+// code returns the sections of source code: the declarations that begin in the first
+// column.
+func code(text string) []Section {
 	var sections plain.Sections
 	offset := 0
 	for line := range strings.Lines(text) {
@@ -21,8 +20,7 @@ func code(text string) *Document {
 		}
 		offset += len(line)
 	}
-	doc.Sections = sections.List
-	return doc
+	return sections.List
 }
 
 // declarations are the words that a declaration begins with, in the languages that are

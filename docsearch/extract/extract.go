@@ -1,31 +1,22 @@
-// Package extract turns the bytes of one file into a Document: plain text, Markdown,
-// HTML, source code, PDF and DOCX.
+// Package extract turns the bytes of one file into a Document: text, Markdown, HTML,
+// source code, PDF, Office and OpenDocument files, EPUB, RTF and notebooks.
 //
 // The bytes come from anyone. The time and memory to extract them are bounded by their
-// number, and by Options. The formats that Go reads safely are read in this process;
-// PDF is read in a child process that is killed when it exceeds its time or memory.
+// number, and by Options. Formats that are read token by token are read in this process;
+// all others in a child process that is killed when it exceeds its time or memory.
 //
-//	bytes → kind by name and first bytes → text, Markdown, HTML, code, DOCX → Document
-//	                                     ↘ PDF → child: Worker → JSON ↗
+//	bytes → type by name and first bytes → text, Markdown, HTML, code → Document
+//	                                     ↘ all others → child: Worker → JSON ↗
 package extract
 
 import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
-)
-
-// The types of documents.
-const (
-	TypeText     = "text"
-	TypeMarkdown = "markdown"
-	TypeHTML     = "html"
-	TypeCode     = "code"
-	TypePDF      = "pdf"
-	TypeDOCX     = "docx"
 )
 
 // Document is what a file says.
@@ -84,16 +75,18 @@ func tooMuchText(most int) error {
 
 // Options limit an Extractor. The zero value is the default.
 type Options struct {
-	// Worker is the command line of a program that runs Worker. Without it, PDF is
-	// unsupported.
+	// Worker is the command line of a program that runs Worker. Without it, the formats
+	// that are read in a child process are unsupported.
 	Worker []string
+	// CacheDir is a private directory in which workers keep the compiled reader of PDFs,
+	// 21 MB. Without it, each PDF takes seconds more.
+	CacheDir string
 	// MaxText is the most bytes of text of a document, 16 MiB if zero.
 	MaxText int
-	// Timeout is the longest time that one PDF may take, 30 s if zero. Small ones get
-	// less: 10 s, and 5 s more for each MiB. After five timeouts in a row, PDFs get 2 s for
-	// a minute.
+	// Timeout is the longest time that a worker may take, a minute if zero. After five
+	// timeouts in a row it is 2 s, until a worker ends in time.
 	Timeout time.Duration
-	// MaxMemory is the most memory in bytes that one PDF may take, 512 MiB if zero.
+	// MaxMemory is the most memory in bytes that a worker may take, 512 MiB if zero.
 	MaxMemory int64
 }
 
@@ -102,7 +95,7 @@ func (o Options) withDefaults() Options {
 		o.MaxText = 16 << 20
 	}
 	if o.Timeout <= 0 {
-		o.Timeout = 30 * time.Second
+		o.Timeout = time.Minute
 	}
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = 512 << 20
@@ -114,13 +107,12 @@ func (o Options) withDefaults() Options {
 type Extractor struct {
 	opts     Options
 	workers  chan struct{} // holds one item for each child process that runs
-	patience patience
+	timeouts atomic.Int32  // of workers, since the last one that ended in time
 }
 
 // New returns an Extractor.
 func New(o Options) *Extractor {
-	o = o.withDefaults()
-	return &Extractor{opts: o, workers: make(chan struct{}, maxWorkers), patience: patience{least: leastTimeout, most: o.Timeout}}
+	return &Extractor{opts: o.withDefaults(), workers: make(chan struct{}, maxWorkers)}
 }
 
 // Extract returns the document that data, the content of the file of that name, is. The
@@ -143,27 +135,34 @@ func (e *Extractor) Extract(ctx context.Context, name string, data []byte) (*Doc
 }
 
 func (e *Extractor) extract(ctx context.Context, name string, data []byte) (*Document, error) {
-	switch kind := kindOf(name, data); kind {
-	case kindIgnored:
+	switch t := typeOf(name, data); t {
+	case unsupported:
 		return nil, skip(ReasonUnsupported, nil)
-	case kindPDF:
-		return e.pdf(ctx, data)
-	case kindDOCX:
-		return docx(ctx, data, e.opts.MaxText)
-	case kindHTML:
+	case TypeHTML:
 		return htmlDocument(ctx, data, e.opts.MaxText)
-	default:
+	case TypeText, TypeMarkdown, TypeCode:
 		text, err := decode(data, e.opts.MaxText)
 		if err != nil {
 			return nil, err
 		}
-		switch kind {
-		case kindMarkdown:
-			return markdown(text), nil
-		case kindCode:
-			return code(text), nil
-		default:
-			return &Document{Type: TypeText, Text: text}, nil
+		doc := &Document{Type: t, Text: text}
+		switch t {
+		case TypeMarkdown:
+			doc.Title, doc.Sections = markdown(text)
+		case TypeCode:
+			doc.Sections = code(text)
 		}
+		return doc, nil
+	default:
+		return e.inWorker(ctx, t, data)
 	}
+}
+
+// documentFrom returns the document that a text is. One without a title has its first
+// heading.
+func documentFrom(typ, title string, text *plain.Builder) *Document {
+	if title = plain.OneLine(plain.Clean(title)); title == "" {
+		title = text.Title()
+	}
+	return &Document{Type: typ, Title: title, Text: text.String(), Sections: text.List}
 }

@@ -22,30 +22,40 @@ import (
 // whole. None may be larger than the text of a document.
 const maxHTMLToken = 8 << 20
 
-// htmlDocument reads the tokens of a page, never its tree: the time to build a tree
-// from bad nesting grows with its square.
 func htmlDocument(ctx context.Context, data []byte, maxText int) (*Document, error) {
 	if isBinary(data) && !hasUTF16BOM(data) {
 		return nil, skip(ReasonBinary, nil)
 	}
-	h := htmlReader{tokens: html.NewTokenizer(decodeHTML(data)), heading: -1}
+	var text plain.Builder
+	title, err := readHTML(ctx, data, &text, maxText)
+	if err != nil {
+		return nil, err
+	}
+	return documentFrom(TypeHTML, title, &text), nil
+}
+
+// readHTML appends a page to text, and returns its title. It reads the tokens, never the
+// tree: the time to build a tree from bad nesting grows with its square.
+func readHTML(ctx context.Context, data []byte, text *plain.Builder, maxText int) (title string, err error) {
+	h := htmlReader{tokens: html.NewTokenizer(decodeHTML(data)), text: text, heading: -1}
 	maxToken := min(maxHTMLToken, maxText)
 	h.tokens.SetMaxBuf(maxToken)
 	for n := 0; h.next(); n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+			return "", ctx.Err()
 		}
-		if h.text.Size() > maxText {
-			return nil, tooMuchText(maxText)
+		if text.Size() > maxText {
+			return "", tooMuchText(maxText)
 		}
 	}
+	h.closeHeading()
 	switch err := h.tokens.Err(); {
 	case errors.Is(err, html.ErrBufferExceeded):
-		return nil, skip(ReasonTooLarge, fmt.Errorf("a tag, text or script of more than %d bytes", maxToken))
+		return "", skip(ReasonTooLarge, fmt.Errorf("a tag, text or script of more than %d bytes", maxToken))
 	case !errors.Is(err, io.EOF):
-		return nil, skip(ReasonDamaged, err)
+		return "", skip(ReasonDamaged, err)
 	}
-	return h.document(), nil
+	return h.title.String(), nil
 }
 
 // decodeHTML returns a reader of a page as UTF-8: all of it at once may be three times as
@@ -71,15 +81,14 @@ func hasUTF16BOM(data []byte) bool {
 // htmlReader turns tokens into text.
 type htmlReader struct {
 	tokens *html.Tokenizer
-	text   plain.Builder
+	text   *plain.Builder
 
-	title    strings.Builder
-	inTitle  bool
-	pre      int       // depth of elements that keep white space
-	dropped  atom.Atom // the element whose content is dropped, 0 outside
-	depth    int       // of that element in itself
-	sections plain.Sections
-	heading  int // offset of the open heading, -1 outside
+	title   strings.Builder
+	inTitle bool
+	pre     int       // depth of elements that keep white space
+	dropped atom.Atom // the element whose content is dropped, 0 outside
+	depth   int       // of that element in itself
+	heading int       // offset of the open heading, -1 outside
 }
 
 // next takes one token. It returns false at the end.
@@ -106,9 +115,9 @@ func (h *htmlReader) next() bool {
 
 func (h *htmlReader) takeText() {
 	switch {
-	case h.inTitle && h.title.Len() < 4096:
+	case h.inTitle:
 		h.title.Write(h.tokens.Text())
-	case h.dropped != 0 || h.inTitle:
+	case h.dropped != 0:
 	default:
 		for piece := range pieces(h.tokens.Text()) {
 			if h.pre > 0 {
@@ -189,27 +198,10 @@ func (h *htmlReader) end(name atom.Atom) {
 
 // closeHeading ends the open heading. One without text is no section.
 func (h *htmlReader) closeHeading() {
-	if h.heading < 0 {
-		return
-	}
-	if heading := plain.OneLine(h.text.From(h.heading)); heading != "" {
-		h.sections.Add(Section{Offset: h.heading, Heading: heading})
+	if h.heading >= 0 {
+		h.text.Heading(h.heading)
 	}
 	h.heading = -1
-}
-
-func (h *htmlReader) document() *Document {
-	h.closeHeading()
-	doc := &Document{
-		Type:     TypeHTML,
-		Title:    plain.OneLine(plain.Clean(h.title.String())),
-		Text:     h.text.String(),
-		Sections: h.sections.List,
-	}
-	if doc.Title == "" {
-		doc.Title = h.sections.Title()
-	}
-	return doc
 }
 
 func atomSet(names ...atom.Atom) map[atom.Atom]bool {

@@ -4,13 +4,18 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 )
+
+// scratch is a directory for the programs of these tests, and for what they keep.
+var scratch string
 
 // TestMain makes this program its own worker.
 func TestMain(m *testing.M) {
@@ -23,7 +28,14 @@ func TestMain(m *testing.M) {
 			return
 		}
 	}
-	goleak.VerifyTestMain(m)
+	var err error
+	if scratch, err = os.MkdirTemp("", "docsearch-extract-"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(scratch) // it is in the temporary directory
+		os.Exit(code)
+	}))
 }
 
 // workers are what the program does when it is started as a worker of that name.
@@ -76,15 +88,28 @@ func stay() error {
 
 func init() { workers["sleeps"] = func() error { time.Sleep(time.Hour); return nil } }
 
+// plainProgram builds these tests as users build programs, once: with the race detector,
+// workers take much memory and time.
+var plainProgram = sync.OnceValues(func() (string, error) {
+	program := filepath.Join(scratch, "extract.test")
+	out, err := exec.Command("go", "test", "-c", "-o", program, ".").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go test -c: %w\n%s", err, out)
+	}
+	return program, nil
+})
+
 // withWorker returns an extractor whose worker is the one of that name.
 func withWorker(t testing.TB, name string, o Options) *Extractor {
 	t.Helper()
-	self, err := os.Executable()
+	program, err := plainProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The race detector waits for a second at the end of a program.
-	o.Worker = []string{"env", "GORACE=atexit_sleep_ms=0", self, name}
+	o.Worker = []string{program, name}
+	if o.CacheDir == "" {
+		o.CacheDir = filepath.Join(scratch, "cache")
+	}
 	return New(o)
 }
 

@@ -7,11 +7,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
-// markdown keeps the text as it is and finds its headings: those with # (ATX), and
-// those underlined with = or - (setext), outside fenced code. The title is that of the
-// front matter, or the first heading.
-func markdown(text string) *Document {
-	doc := &Document{Type: TypeMarkdown, Text: text}
+// markdown returns the title and the headings of a text: those with # (ATX), and those
+// underlined with = or - (setext), outside fenced code. The title is that of the front
+// matter, or the first heading.
+func markdown(text string) (title string, _ []Section) {
 	title, body := frontMatter(text)
 	scan := markdownScan{}
 	var sections plain.Sections
@@ -25,11 +24,10 @@ func markdown(text string) *Document {
 		}
 		offset += len(line)
 	}
-	doc.Title, doc.Sections = title, sections.List
 	if title == "" {
-		doc.Title = sections.Title()
+		title = sections.Title()
 	}
-	return doc
+	return title, sections.List
 }
 
 // markdownScan is the state between two lines.

@@ -19,7 +19,7 @@ func isolate(cmd *exec.Cmd) {
 }
 
 // limitProcess makes the kernel refuse this process more memory, and end it when it has
-// used its processor time. It may write no file and no core.
+// used its processor time. It may write no core, and no file larger than that of its cache.
 func limitProcess(o order) error {
 	used, err := dataSize()
 	if err != nil {
@@ -29,7 +29,7 @@ func limitProcess(o order) error {
 	for resource, limit := range map[int]uint64{
 		unix.RLIMIT_DATA:  uint64(used + o.MaxMemory),
 		unix.RLIMIT_CPU:   seconds,
-		unix.RLIMIT_FSIZE: 0,
+		unix.RLIMIT_FSIZE: 64 << 20,
 		unix.RLIMIT_CORE:  0,
 	} {
 		if err := unix.Setrlimit(resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {

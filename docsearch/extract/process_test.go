@@ -11,12 +11,11 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdftest"
 )
 
+var smallRTF = []byte(`{\rtf1 text}`)
+
 func TestWorkerThatMisbehaves(t *testing.T) {
-	pdf := pdftest.OnePage("BT /F 10 Tf (text) Tj ET")
 	for worker, reason := range map[string]string{
 		"silent":    ReasonDamaged,
 		"fails":     ReasonDamaged,
@@ -33,23 +32,23 @@ func TestWorkerThatMisbehaves(t *testing.T) {
 			if reason == ReasonTimeout {
 				o.Timeout = 300 * time.Millisecond
 			}
-			_, err := withWorker(t, worker, o).Extract(t.Context(), "a.pdf", pdf)
+			_, err := withWorker(t, worker, o).Extract(t.Context(), "a.rtf", smallRTF)
 			wantReason(t, err, reason)
 		})
 	}
 }
 
 func TestWorkerErrorNamesTheFirstLineOfTheComplaint(t *testing.T) {
-	_, err := withWorker(t, "fails", Options{}).Extract(t.Context(), "a.pdf", pdftest.OnePage(""))
+	_, err := withWorker(t, "fails", Options{}).Extract(t.Context(), "a.rtf", smallRTF)
 	if err == nil || !strings.Contains(err.Error(), "some complaint") || strings.Contains(err.Error(), "more") {
 		t.Errorf("got %v, want the first line", err)
 	}
 }
 
 func TestNoWorker(t *testing.T) {
-	_, err := New(Options{}).Extract(t.Context(), "a.pdf", pdftest.OnePage(""))
+	_, err := New(Options{}).Extract(t.Context(), "a.rtf", smallRTF)
 	wantReason(t, err, ReasonUnsupported)
-	_, err = New(Options{Worker: []string{"/nonexistent/worker"}}).Extract(t.Context(), "a.pdf", pdftest.OnePage(""))
+	_, err = New(Options{Worker: []string{"/nonexistent/worker"}}).Extract(t.Context(), "a.rtf", smallRTF)
 	if _, ok := errors.AsType[*SkipError](err); ok || err == nil {
 		t.Errorf("a worker that is missing: got %v, want an error that says nothing of the file", err)
 	}
@@ -59,29 +58,44 @@ func TestCancelEndsTheWorker(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	e := withWorker(t, "stays", Options{})
-	if _, err := e.Extract(ctx, "a.pdf", pdftest.OnePage("")); !errors.Is(err, context.Canceled) {
+	if _, err := e.Extract(ctx, "a.rtf", smallRTF); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := e.Extract(ctx, "a.pdf", pdftest.OnePage("")); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.Extract(ctx, "a.rtf", smallRTF); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want %v", err, context.DeadlineExceeded)
 	}
 }
 
-func TestManyPDFsAtOnce(t *testing.T) {
+func TestManyFilesAtOnce(t *testing.T) {
 	e := withWorker(t, "worker", Options{})
-	pdf := pdftest.OnePage("BT /F 10 Tf (text) Tj ET")
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			doc, err := e.Extract(t.Context(), "a.pdf", pdf)
+			doc, err := e.Extract(t.Context(), "a.rtf", smallRTF)
 			if err != nil || doc.Text != "text\n" {
 				t.Errorf("got %v, %v", doc, err)
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// Many that time out one after the other, such as a thousand hostile ones, get little
+// time, until one ends.
+func TestTimeoutsInARow(t *testing.T) {
+	t.Parallel()
+	e := withWorker(t, "stays", Options{})
+	e.timeouts.Store(rowTimeouts)
+	_, err := e.Extract(t.Context(), "a.rtf", smallRTF)
+	if wantReason(t, err, ReasonTimeout); err != nil && !strings.Contains(err.Error(), "longer than "+briefTimeout.String()) {
+		t.Errorf("got %v, want a timeout of %v", err, briefTimeout)
+	}
+	e.opts.Worker[1] = "worker"
+	if _, err := e.Extract(t.Context(), "a.rtf", smallRTF); err != nil || e.timeouts.Load() != 0 {
+		t.Errorf("got %v, and %d timeouts in a row", err, e.timeouts.Load())
+	}
 }
 
 // TestWorkerDiesWithItsParent kills a process that waits for a worker: the worker must
@@ -97,7 +111,7 @@ func TestWorkerDiesWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	cmd := exec.Command("env", "GORACE=atexit_sleep_ms=0", self, "parent")
+	cmd := exec.Command(self, "parent")
 	cmd.Stdout = w
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -145,7 +159,7 @@ func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"reason":"encrypted","cause":"x"}`))
 	f.Add([]byte(`{"reason":"nonsense"}`))
 	f.Fuzz(func(t *testing.T, output []byte) {
-		if doc, err := documentOf(output); err == nil {
+		if doc, err := documentOf(TypePDF, output); err == nil {
 			checkDocument(t, doc)
 		} else if reason := reasonOf(err); !reasons[reason] {
 			t.Errorf("the reason is %q: %v", reason, err)
@@ -155,7 +169,7 @@ func FuzzReport(f *testing.F) {
 
 // FuzzOrder reads what a worker may be told.
 func FuzzOrder(f *testing.F) {
-	f.Add([]byte(`{"maxText":1,"maxMemory":1,"timeout":1}` + "\nPDF"))
+	f.Add([]byte(`{"type":"pdf","maxText":1,"maxMemory":1,"timeout":1}` + "\nPDF"))
 	f.Add([]byte("{}\n"))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		o, data, err := readOrder(bytes.NewReader(input))

@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/pdf"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
@@ -17,6 +16,8 @@ import (
 // report are a line of JSON; the file is the rest of the input, and the text, which JSON
 // would make up to six times as large, the rest of the output.
 type order struct {
+	Type      string        `json:"type"`
+	CacheDir  string        `json:"cacheDir,omitempty"`
 	MaxText   int           `json:"maxText"`
 	MaxMemory int64         `json:"maxMemory"`
 	Timeout   time.Duration `json:"timeout"`
@@ -29,40 +30,55 @@ type report struct {
 }
 
 const (
-	maxOrder    = 4096
+	maxOrder    = 8192
 	maxWorkerIn = 1 << 30
 	maxStack    = 64 << 20
 )
 
-// Worker reads one PDF from in and writes the document, or why there is none, to out. It
+// readers append the text of a file of a type, and return its title, in a process that
+// has nothing else to do and is limited. An error that is no SkipError means that the file
+// is damaged.
+var readers = map[string]func(o order, data []byte, text *plain.Builder) (title string, err error){
+	TypePDF:          readPDF,
+	TypeWord:         readWord,
+	TypePresentation: readPresentation,
+	TypeSpreadsheet:  readSpreadsheet,
+	TypeOpenDocument: readOpenDocument,
+	TypeEPUB:         readEPUB,
+	TypeRTF:          readRTF,
+	TypeNotebook:     readNotebook,
+}
+
+// Worker reads one file from in and writes the document, or why there is none, to out. It
 // limits this process to the memory and processor time that the order names, so the
 // process must do nothing else, and end when Worker returns. Options.Worker runs it.
 func Worker(in io.Reader, out io.Writer) error {
 	o, data, err := readOrder(in)
 	if err != nil {
-		return fmt.Errorf("read the order of a PDF worker, which docsearch starts itself: %w", err)
+		return fmt.Errorf("read the order of a worker, which docsearch starts itself: %w", err)
 	}
 	debug.SetMaxStack(maxStack)
 	debug.SetMemoryLimit(o.MaxMemory / 4 * 3) // work harder before the hard limit
 	if err := limitProcess(o); err != nil {
-		return fmt.Errorf("limit the PDF worker: %w", err)
+		return fmt.Errorf("limit the worker: %w", err)
 	}
-	doc, err := readPDF(data, o.MaxText)
+	doc, err := read(o, data)
 	return writeReport(out, doc, err)
 }
 
-// readPDF reads a PDF in this process.
-func readPDF(data []byte, maxText int) (*Document, error) {
-	doc, err := pdf.Read(data, maxText)
-	switch {
-	case errors.Is(err, pdf.ErrEncrypted):
-		return nil, skip(ReasonEncrypted, err)
-	case errors.Is(err, pdf.ErrTooLarge):
-		return nil, skip(ReasonTooLarge, err)
-	case err != nil:
-		return nil, skip(ReasonDamaged, err)
+// read reads a file in this process.
+func read(o order, data []byte) (doc *Document, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = damaged("%v", r)
+		}
+	}()
+	var text plain.Builder
+	title, err := readers[o.Type](o, data, &text)
+	if err != nil {
+		return nil, err
 	}
-	return &Document{Type: TypePDF, Title: doc.Title, Text: doc.Text, Sections: doc.Sections}, nil
+	return documentFrom(o.Type, title, &text), nil
 }
 
 func readOrder(in io.Reader) (o order, data []byte, err error) {
@@ -74,8 +90,8 @@ func readOrder(in io.Reader) (o order, data []byte, err error) {
 	if err := json.Unmarshal(line, &o); err != nil {
 		return o, nil, err
 	}
-	if o.MaxText <= 0 || o.MaxMemory <= 0 || o.Timeout <= 0 {
-		return o, nil, errors.New("it has no limits")
+	if o.MaxText <= 0 || o.MaxMemory <= 0 || o.Timeout <= 0 || readers[o.Type] == nil {
+		return o, nil, errors.New("it lacks limits or a type")
 	}
 	data, err = io.ReadAll(io.LimitReader(r, maxWorkerIn))
 	return o, data, err

@@ -10,11 +10,14 @@ import (
 // Builder builds text from words and breaks. It collapses white space, drops that at
 // the ends of lines, and leaves at most one blank line. All of its text is clean.
 type Builder struct {
+	Sections
+
 	b       strings.Builder
 	space   bool // a space is due before the next word
 	tabbed  bool // a tab is due before the next word
 	newline int  // line ends that are due before the next word
 	ended   int  // line ends that the text ends with
+	page    int  // the number of the open page, 0 without pages
 }
 
 // Len returns the offset at which the next word begins. It writes the breaks that are
@@ -23,9 +26,6 @@ func (l *Builder) Len() int {
 	l.breakLine()
 	return l.b.Len()
 }
-
-// From returns the text from offset.
-func (l *Builder) From(offset int) string { return l.b.String()[min(offset, l.b.Len()):] }
 
 // String returns the text.
 func (l *Builder) String() string {
@@ -37,6 +37,27 @@ func (l *Builder) String() string {
 
 // Size returns the number of bytes written so far. Breaks that are due do not count.
 func (l *Builder) Size() int { return l.b.Len() }
+
+// Page begins a page, which is a section.
+func (l *Builder) Page() {
+	l.BlankLine()
+	l.page++
+	l.Add(Section{Offset: l.Len(), Page: l.page})
+}
+
+// Heading makes the text from offset, if there is any, the heading of a section, and
+// returns it.
+func (l *Builder) Heading(offset int) string {
+	heading := OneLine(l.b.String()[min(offset, l.b.Len()):])
+	switch last := len(l.List) - 1; {
+	case heading == "":
+	case last >= 0 && l.List[last].Offset == offset && !l.Full(): // it begins a page
+		l.List[last].Heading = strings.Clone(heading)
+	default:
+		l.Add(Section{Offset: offset, Heading: heading, Page: l.page})
+	}
+	return heading
+}
 
 // NewLine ends the line, unless the text is empty.
 func (l *Builder) NewLine() {
@@ -54,9 +75,6 @@ func (l *Builder) BlankLine() {
 
 // Tab has a tab come before the next word, unless that begins a line.
 func (l *Builder) Tab() { l.tabbed = true }
-
-// Space has a space come before the next word, unless that begins a line.
-func (l *Builder) Space() { l.space = true }
 
 // Words writes s, whose white space separates words.
 func (l *Builder) Words(s string) {

@@ -1,14 +1,15 @@
 package plain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
 func TestBuilder(t *testing.T) {
 	for want, build := range map[string]func(b *Builder){
-		"":          func(b *Builder) { b.NewLine(); b.BlankLine(); b.Tab(); b.Space(); b.Words(" \n ") },
-		"one two\n": func(b *Builder) { b.Words(" one"); b.Space(); b.Words("two "); b.NewLine() },
+		"":          func(b *Builder) { b.NewLine(); b.BlankLine(); b.Tab(); b.Words(" \n ") },
+		"one two\n": func(b *Builder) { b.Words(" one"); b.Words(" two "); b.NewLine() },
 		"onetwo\n":  func(b *Builder) { b.Words("one"); b.Words("two") },
 		"a\nb\n\nc\n": func(b *Builder) {
 			b.Words("a")
@@ -46,8 +47,26 @@ func TestOffsetsAreThoseOfTheNextWord(t *testing.T) {
 	}
 	at := b.Len()
 	b.Words("two three")
-	if got := b.From(at); got != "two three" || b.From(100) != "" {
-		t.Errorf("from %d it is %q, then %q", at, got, b.From(100))
+	if got := b.Heading(at); got != "two three" || b.Heading(100) != "" || b.List[0] != (Section{Offset: at, Heading: got}) {
+		t.Errorf("the heading at %d is %q, %v", at, got, b.List)
+	}
+}
+
+func TestHeadingsOfPages(t *testing.T) {
+	var b Builder
+	for range 2 {
+		b.Page()
+		at := b.Len()
+		b.Words("top")
+		b.Heading(at)
+		b.NewLine()
+		at = b.Len()
+		b.Words("more")
+		b.Heading(at)
+	}
+	want := []Section{{0, "top", 1}, {4, "more", 1}, {10, "top", 2}, {14, "more", 2}}
+	if !slices.Equal(b.List, want) {
+		t.Errorf("got %v, want %v", b.List, want)
 	}
 }
 

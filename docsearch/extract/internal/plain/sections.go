@@ -36,8 +36,10 @@ func (l *Sections) Full() bool { return len(l.List) >= MaxSections }
 
 // Title returns the first heading, which is the title of a document without one.
 func (l *Sections) Title() string {
-	if len(l.List) == 0 {
-		return ""
+	for _, s := range l.List {
+		if s.Heading != "" {
+			return s.Heading
+		}
 	}
-	return l.List[0].Heading
+	return ""
 }

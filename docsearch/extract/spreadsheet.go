@@ -1,0 +1,56 @@
+package extract
+
+import (
+	"bytes"
+
+	"github.com/xuri/excelize/v2"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
+)
+
+// readSpreadsheet reads the cells as Excel shows them, row by row. The name of a sheet is
+// a heading.
+func readSpreadsheet(o order, data []byte, text *plain.Builder) (title string, err error) {
+	a, err := openArchive(o, data)
+	if err != nil {
+		return "", err
+	}
+	f, err := excelize.OpenReader(bytes.NewReader(data), excelize.Options{
+		UnzipSizeLimit: int64(a.left), UnzipXMLSizeLimit: int64(a.left), // no part goes to a temporary file
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, sheet := range f.GetSheetList() {
+		text.BlankLine()
+		at := text.Len()
+		text.Words(sheet)
+		text.Heading(at)
+		if err := readSheet(f, sheet, text, o.MaxText); err != nil {
+			return "", err
+		}
+	}
+	return a.title("docProps/core.xml")
+}
+
+func readSheet(f *excelize.File, sheet string, text *plain.Builder, maxText int) error {
+	rows, err := f.Rows(sheet)
+	if err != nil {
+		return nil // a sheet that is a chart
+	}
+	for rows.Next() {
+		cells, err := rows.Columns()
+		if err != nil {
+			return err
+		}
+		text.NewLine()
+		for _, cell := range cells {
+			text.Tab()
+			text.Words(cell)
+		}
+		if text.Size() > maxText {
+			return tooMuchText(maxText)
+		}
+	}
+	return rows.Error()
+}
