@@ -25,6 +25,7 @@ var ignoreCases = map[string]struct {
 	"anchored":                   {one("/top\nsub/mid\n"), "top a/top sub/mid b/sub/mid", "a/top b/sub/mid"},
 	"anchored directory":         {one("/a/b/\n"), "a/b/x c/a/b/x", "c/a/b/x"},
 	"negation":                   {one("*.log\n!keep.log\n"), "a.log keep.log sub/keep.log", "keep.log sub/keep.log"},
+	"all but some kinds":         {one("*\n!*/\n!*.go\n"), "a.go b.txt x/c.go x/d.txt", "a.go x/c.go"},
 	"order":                      {one("!keep.log\n*.log\n"), "a.log keep.log b", "b"},
 	"below an ignored directory": {one("out/\n!out/keep\n"), "out/keep x", "x"},
 	"all but one":                {one("/*\n!/src/\n"), "a src/b other/c", "src/b"},
@@ -158,38 +159,53 @@ func TestNothingIsVisitedWithoutItsRules(t *testing.T) {
 	writer.Wait()
 }
 
-func TestHostileIgnoreFileIsBounded(t *testing.T) {
-	for name, tc := range map[string]struct {
-		data string
-		fits bool
-	}{
-		"most patterns":  {strings.Repeat("a\n", maxPatterns) + "# end\n", true},
-		"many patterns":  {strings.Repeat("a\n", maxPatterns+1), false},
-		"most globs":     {strings.Repeat("a*\nb\n", maxGlobs), true},
-		"many globs":     {strings.Repeat("a*\nb\n", maxGlobs+1), false},
-		"a long pattern": {strings.Repeat("a", maxGlobBytes+1), true},
-		"a long glob":    {strings.Repeat("?", maxGlobBytes+1), false},
-		"many stars":     {strings.Repeat("*a", maxGlobStars+1), false},
+// Files that are fit one by one are not when they add up.
+func TestNestedIgnoreFilesAreBounded(t *testing.T) {
+	literals, globs := strings.Repeat("a\n", maxPatterns/4), strings.Repeat("x*"+strings.Repeat("a", 98)+"\n", maxGlobBytes/400)
+	for name, tc := range map[string]struct{ data, visited string }{
+		"literals": {literals, "b d/b d/e/b d/e/f/b"},
+		"globs":    {globs, "b d/b d/e/b d/e/f/b"},
+		"more":     {literals + "c\n", "b d/b d/e/b"},
+		"longer":   {globs + strings.Repeat("?", 100), "b d/b d/e/b"},
+		"many":     {literals + literals + literals + literals + "c\n", ""},
+		"large":    {strings.Repeat("#", maxIgnoreBytes+1), ""},
 	} {
-		patterns, err := parsePatterns([]byte(tc.data))
-		if (err == nil) != tc.fits || len(patterns) > maxPatterns {
-			t.Errorf("%s: %d patterns, %v", name, len(patterns), err)
+		dir := tree(t, "b", "d/b", "d/e/b", "d/e/f/b")
+		for _, at := range []string{".", "d", "d/e", "d/e/f"} {
+			write(t, dir, at+"/.gitignore", tc.data)
+		}
+		var visited []string
+		err := openFolder(t, dir, Options{}).Walk(t.Context(), func(f File) error { visited = append(visited, f.Path); return nil })
+		if got := strings.Join(visited, " "); got != tc.visited {
+			t.Errorf("%s: visited %q, want %q", name, got, tc.visited)
+		}
+		if _, ok := errors.AsType[*UnreadableError](err); ok != (len(tc.visited) < len("b d/b d/e/b d/e/f/b")) {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
-// BenchmarkIgnores compares a path with as many patterns as a file may have.
+// BenchmarkIgnores compares a path with as many patterns as may apply in a directory.
 func BenchmarkIgnores(b *testing.B) {
-	for name, data := range map[string]string{
-		"literals": strings.Repeat("other-name.txt\n", maxPatterns),
-		"globs":    strings.Repeat("*.other\n", maxGlobs),
+	name := strings.Repeat("a", 60)
+	deep := strings.Repeat(name+"/", maxDepth) + name
+	for _, bm := range []struct{ name, line, path string }{
+		{"literals", "other-name.txt\n", deep},
+		{"globs", "*.other\n", deep},
+		{"stars", strings.Repeat("*a", 30) + "*b\n", strings.Repeat("a", 250)},
+		{"double stars", "**/" + strings.Repeat("*a", 30) + "*b\n", deep},
+		{"double stars in a row", strings.Repeat("**/*a/", 10) + "b\n", deep},
 	} {
-		patterns, err := parsePatterns([]byte(data))
-		must(b, err)
-		r := &rules{dir: ".", patterns: patterns}
-		b.Run(name, func(b *testing.B) {
+		r := &rules{dir: "."}
+		for n := range maxPatterns {
+			if n*len(bm.line) > maxGlobBytes-1000 && bm.name != "literals" {
+				break
+			}
+			must(b, r.add([]byte(bm.line)))
+		}
+		b.Run(bm.name, func(b *testing.B) {
 			for b.Loop() {
-				r.ignores("dir/sub/some-name.txt", false)
+				r.ignores(bm.path, false)
 			}
 		})
 	}
@@ -203,9 +219,10 @@ func FuzzIgnore(f *testing.F) {
 	}
 	f.Add("a[\n[]\n\\\n**\n/**/\n!\n", "x")
 	f.Fuzz(func(t *testing.T, data, path string) {
-		patterns, _ := parsePatterns([]byte(data))
-		for i := range patterns {
-			p := patterns[i : i+1]
+		all := &rules{dir: "."}
+		_ = all.add([]byte(data))
+		for i := range all.patterns {
+			p := all.patterns[i : i+1]
 			r := &rules{dir: ".", patterns: p}
 			p[0].negated = false
 			plain := r.ignores(path, true)

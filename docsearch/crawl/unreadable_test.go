@@ -198,7 +198,7 @@ func TestIgnoreFileThatCannotBeFollowedClosesItsDirectory(t *testing.T) {
 		"bad disk":            {"sub/.docsearchignore", "x\n", syscall.EIO, ".", "a sub2/x", "sub", "its .docsearchignore cannot be read: " + syscall.EIO.Error()},
 		"too large":           {"sub/.gitignore", strings.Repeat("#", maxIgnoreBytes+1), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore is larger than %d bytes", maxIgnoreBytes)},
 		"huge":                {"sub/.gitignore", strings.Repeat("#", 20<<20), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore is larger than %d bytes", maxIgnoreBytes)},
-		"too many patterns":   {"sub/.gitignore", strings.Repeat("y\n", maxPatterns+1), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore has more than %d patterns", maxPatterns)},
+		"too many patterns":   {"sub/.gitignore", strings.Repeat("y\n", maxPatterns+1), nil, ".", "a sub2/x", "sub", fmt.Sprintf("its .gitignore and those above have more than %d patterns", maxPatterns)},
 		"at its directory":    {"sub/.gitignore", "x\n", syscall.EACCES, "sub", "", "sub", "its .gitignore cannot be read: permission denied"},
 		"below its directory": {"sub/.gitignore", "x\n", syscall.EACCES, "sub/deep/y", "", "sub", "its .gitignore cannot be read: permission denied"},
 		"at a sibling":        {"sub/.gitignore", "x\n", syscall.EACCES, "sub2", "sub2/x", "", ""},

@@ -242,45 +242,35 @@ func (w *walk) names(rel string) ([]string, error) {
 // rulesOf returns the rules that apply to the entries of a directory. An error says that
 // they are not known, so that the directory must not be entered.
 func (w *walk) rulesOf(rel string, above *rules) (*rules, error) {
-	r := &rules{parent: above, dir: rel}
-	for _, name := range ignoreFiles {
-		patterns, err := w.patterns(rel, name)
-		if err != nil {
-			return nil, err
+	return w.read(rel, above, ignoreFiles...)
+}
+
+// exclude returns the rules of .git/info/exclude.
+func (w *walk) exclude() (*rules, error) { return w.read(".", nil, ".git/info/exclude") }
+
+// read returns the rules of files in a directory and above. A file has none if it is not
+// there or is no regular file: git follows no link to patterns either.
+func (w *walk) read(dir string, above *rules, names ...string) (*rules, error) {
+	r := &rules{parent: above, dir: dir}
+	if above != nil {
+		r.total, r.globBytes = above.total, above.globBytes
+	}
+	for _, name := range names {
+		data, _, err := readFile(w.ctx, w.files, join(dir, name), maxIgnoreBytes)
+		switch {
+		case errors.Is(err, ErrGone), errors.Is(err, ErrNotRegular):
+			continue
+		case errors.Is(err, ErrTooLarge):
+			return nil, fmt.Errorf("its %s is larger than %d bytes", name, maxIgnoreBytes)
+		case err != nil:
+			return nil, fmt.Errorf("its %s cannot be read: %w", name, reason(err))
 		}
-		r.patterns = append(r.patterns, patterns...)
+		if err := r.add(data); err != nil {
+			return nil, fmt.Errorf("its %s %w", name, err)
+		}
 	}
 	if len(r.patterns) == 0 {
 		return above, nil
 	}
 	return r, nil
-}
-
-// exclude returns the rules of .git/info/exclude.
-func (w *walk) exclude() (*rules, error) {
-	patterns, err := w.patterns(".", ".git/info/exclude")
-	if len(patterns) == 0 || err != nil {
-		return nil, err
-	}
-	return &rules{dir: ".", patterns: patterns}, nil
-}
-
-// patterns returns the patterns of a file in a directory. It has none if it is not there
-// or is no regular file: git follows no link to patterns either.
-func (w *walk) patterns(dir, name string) ([]pattern, error) {
-	data, _, err := readFile(w.ctx, w.files, join(dir, name), maxIgnoreBytes)
-	switch {
-	case err == nil:
-	case errors.Is(err, ErrGone), errors.Is(err, ErrNotRegular):
-		return nil, nil
-	case errors.Is(err, ErrTooLarge):
-		return nil, fmt.Errorf("its %s is larger than %d bytes", name, maxIgnoreBytes)
-	default:
-		return nil, fmt.Errorf("its %s cannot be read: %w", name, reason(err))
-	}
-	patterns, err := parsePatterns(data)
-	if err != nil {
-		return nil, fmt.Errorf("its %s %w", name, err)
-	}
-	return patterns, nil
 }
