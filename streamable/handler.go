@@ -87,14 +87,6 @@ func route(r *http.Request) front.Route {
 	return route
 }
 
-// heartbeats returns the time between heartbeats; a very long one if there are none.
-func (h *Handler) heartbeats() time.Duration {
-	if h.opts.HeartbeatInterval < 0 {
-		return 24 * time.Hour
-	}
-	return h.opts.HeartbeatInterval
-}
-
 // open makes a session for a request, under an id if one is given. Without a session the
 // request has been answered.
 func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) *session {

@@ -32,6 +32,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Options = o.Options.WithDefaults()
+	if o.HeartbeatInterval < 0 { // none
+		o.HeartbeatInterval = 24 * time.Hour
+	}
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 10*time.Minute)
 	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, 1<<20)
 	if o.Served == nil {

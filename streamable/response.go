@@ -60,7 +60,7 @@ func (x *response) run() {
 			if !x.waited() {
 				return
 			}
-			timer.Reset(x.h.heartbeats())
+			timer.Reset(x.h.opts.HeartbeatInterval)
 		case <-x.r.Context().Done():
 			return
 		}
@@ -70,7 +70,7 @@ func (x *response) run() {
 // wait returns how long the response may stay as it is: undecided, or without a heartbeat.
 func (x *response) wait() time.Duration {
 	if x.st.number == 0 || x.events != nil {
-		return x.h.heartbeats()
+		return x.h.opts.HeartbeatInterval
 	}
 	return x.h.streamAfter
 }
