@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -268,4 +269,48 @@ func TestOddAnswersOfClients(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", answer, got, want)
 		}
 	}
+}
+
+// A server that closes its sessions while calls run: go-sdk drops their results, and the
+// gateway answers each with an error before the stream ends.
+func TestServerClosedWhileCallsRun(t *testing.T) {
+	w := newWorld(t, ours, mcp.ServerOptions{})
+	release := make(chan struct{})
+	begun := blocked(w.server, release)
+	s := w.open()
+	for id := range 3 {
+		s.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"block","arguments":{}}}`, id))
+		<-begun
+	}
+	var closing sync.WaitGroup
+	for session := range w.server.Sessions() {
+		closing.Go(func() { _ = session.Close() })
+		eventually(t, func() error {
+			if err := session.Ping(t.Context(), nil); err == nil {
+				return errors.New("the session is not closing")
+			}
+			return nil
+		})
+	}
+	s.send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"greet","arguments":{"name":"x"}}}`) // go-sdk drops it
+	close(release)
+	closing.Wait()
+	left := make(map[string]bool)
+	for {
+		e, err := s.Next()
+		if err != nil {
+			break
+		}
+		if strings.Contains(e.Data, `"session_lost"`) {
+			id, _, _ := strings.Cut(strings.TrimPrefix(e.Data, `{"jsonrpc":"2.0","id":`), ",")
+			if left[id] {
+				t.Errorf("%s was answered twice", id)
+			}
+			left[id] = true
+		}
+	}
+	if len(left) != 4 {
+		t.Errorf("answered: %v, want 0 to 3", left)
+	}
+	w.awaitSessions(0)
 }
