@@ -76,8 +76,8 @@ func TestServerThatCannotBeReachedEndsTheSession(t *testing.T) {
 func TestServerThatIsGoneEndsTheSession(t *testing.T) {
 	for want, answer := range map[string]func(p *post){
 		"no longer speaks": func(p *post) { p.fail(400, `{"code":-32022,"message":"m","data":{"supported":["2025-11-25"]}}`) },
-		"answered 404":     func(p *post) { http.Error(p.w, "page not found", 404) },
-		"answered 405":     func(p *post) { http.Error(p.w, "not here", 405) },
+		"answered 404":     func(p *post) { http.Error(p.w, "page not found", http.StatusNotFound) },
+		"answered 405":     func(p *post) { http.Error(p.w, "not here", http.StatusMethodNotAllowed) },
 		"502":              func(p *post) { p.w.WriteHeader(http.StatusBadGateway) },
 	} {
 		s := newStateless(t, discovered, answer)
