@@ -55,7 +55,7 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 		first.Fail(jsonrpc.Errorf(jsonrpc.CodeInternalError, "withdrawn"), metrics.ErrorCanceled)
 		must(t, notify())
 		others.Give(1<<20 - 13_000)
-		w.c.Close(metrics.ClosedClient)
+		w.c.Close(connstate.ClosedClient)
 		if others.Force(1<<20 - 1); others.Full() {
 			t.Error("the connection keeps bytes after the end")
 		}
@@ -92,7 +92,7 @@ func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	w.c.ReleaseBody(64 << 10)
 	must(t, w.c.HoldBody(256<<10, 64<<10)) // alone
 	w.c.ReleaseBody(320 << 10)
-	w.c.Close(metrics.ClosedClient)
+	w.c.Close(connstate.ClosedClient)
 	for range 64 {
 		if !others.Take(16<<10, "") {
 			t.Fatal("bytes of a body are lost")
@@ -154,8 +154,8 @@ func TestBudgetClosesAClientThatDoesNotRead(t *testing.T) {
 		}
 		w.c.RespondNow("", sized("d", 300<<10))
 		w.c.RespondNow("", sized("e", 1<<20))
-		if got := w.c.Reason(); got != metrics.ClosedSlow {
-			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
+		if got := w.c.Reason(); got != connstate.ClosedSlow {
+			t.Errorf("closed as %q, want %q", got, connstate.ClosedSlow)
 		}
 		w.stream.writeAll() // too late
 		others.Give(1 << 20)

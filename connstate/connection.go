@@ -100,9 +100,8 @@ type Client struct {
 	Addr netip.Addr
 	// Principal is who was authenticated; "" without authentication.
 	Principal string
-	// Transport is how the client reaches the gateway: a Transport constant of package
-	// metrics.
-	Transport string
+	// Transport is how the client reaches the gateway.
+	Transport Transport
 	// UserAgent is what the client calls itself. It is only for logs and snapshots.
 	UserAgent string
 	// Dialect is what the client or the configuration chose; "" for undecided.
@@ -140,7 +139,7 @@ type Connection struct {
 	mu              sync.Mutex // guards all fields below
 	state           State
 	since           time.Time
-	reason          string // why it was closed
+	reason          Reason // why it was closed
 	last            State  // before it was closed
 	gate            gate
 	dialect         Dialect
@@ -217,7 +216,7 @@ func (c *Connection) State() State {
 }
 
 // Reason returns why the connection was closed, "" before.
-func (c *Connection) Reason() string {
+func (c *Connection) Reason() Reason {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reason
@@ -263,7 +262,7 @@ func (c *Connection) Receive(m *jsonrpc.Message) { c.handler.Receive(m) }
 
 // Close ends the connection, and tells the stream, the handler and all waiting
 // senders. Only the first call has an effect and reports true; its reason counts.
-func (c *Connection) Close(reason string) bool {
+func (c *Connection) Close(reason Reason) bool {
 	c.mu.Lock()
 	if c.state == Closed {
 		c.mu.Unlock()
@@ -299,7 +298,7 @@ func (c *Connection) Close(reason string) bool {
 
 // CloseGracefully ends the connection once all that was sent to it is written, at
 // the latest after wait.
-func (c *Connection) CloseGracefully(reason string, wait time.Duration) {
+func (c *Connection) CloseGracefully(reason Reason, wait time.Duration) {
 	c.outbox.waitWritten(wait)
 	c.Close(reason)
 }

@@ -89,7 +89,7 @@ func TestCloseHappensOnce(t *testing.T) {
 	var stops, closed atomic.Int32
 	w.c.OnClose(func() { stops.Add(1) })
 	var all sync.WaitGroup
-	for _, reason := range []string{metrics.ClosedIdle, metrics.ClosedSlow, metrics.ClosedClient, metrics.ClosedShutdown} {
+	for _, reason := range []connstate.Reason{connstate.ClosedIdle, connstate.ClosedSlow, connstate.ClosedClient, connstate.ClosedShutdown} {
 		all.Go(func() {
 			if w.c.Close(reason) {
 				closed.Add(1)
@@ -123,7 +123,7 @@ func TestLatecomersAreToldOfTheEnd(t *testing.T) {
 	r := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
 	c, err := r.Open(connstate.Client{})
 	must(t, err)
-	c.Close(metrics.ClosedShutdown)
+	c.Close(connstate.ClosedShutdown)
 	h := &handler{}
 	c.Bind(h)
 	stopped := false
@@ -216,8 +216,8 @@ func TestSnapshot(t *testing.T) {
 		if n := w.series("mcp_sse_ready_seconds"); n != 1 {
 			t.Errorf("observed %v times until ready, want 1", n)
 		}
-		w.c.Close(metrics.ClosedIdle)
-		if s := w.c.Snapshot(); s.Reason != metrics.ClosedIdle || s.State != connstate.Closed || s.InFlight != 0 || s.Queued != 0 {
+		w.c.Close(connstate.ClosedIdle)
+		if s := w.c.Snapshot(); s.Reason != connstate.ClosedIdle || s.State != connstate.Closed || s.InFlight != 0 || s.Queued != 0 {
 			t.Errorf("closed: got %+v", s)
 		}
 	})
@@ -259,7 +259,7 @@ func TestSnapshotSaysWhatWasReached(t *testing.T) {
 			_ = w.c.Move(to)
 		}
 		open := w.c.Snapshot().Reached
-		w.c.Close(metrics.ClosedClient)
+		w.c.Close(connstate.ClosedClient)
 		if got := w.c.Snapshot().Reached; got != steps[0] || open != got {
 			t.Errorf("after %v: got %v, and %v when closed, want %v", steps, open, got, steps[0])
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // The event names of an HTTP+SSE stream. EventMessage is the standard's (MCP
@@ -202,8 +201,8 @@ func (c *Connection) pushAnnouncementLocked(response []byte) error {
 
 // undeliveredLocked returns the function to call because an announcement has not
 // reached a client that does not read; nil: none. The outbox must not be closed yet.
-func (c *Connection) undeliveredLocked(reason string) func(error) {
-	if reason != metrics.ClosedSlow && reason != metrics.ClosedWriteTimeout {
+func (c *Connection) undeliveredLocked(reason Reason) func(error) {
+	if reason != ClosedSlow && reason != ClosedWriteTimeout {
 		return nil // the client has left; a reset of its connection counts as that
 	}
 	a := &c.announcement

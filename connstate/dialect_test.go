@@ -104,9 +104,9 @@ func TestAnnouncement(t *testing.T) {
 		{"an opening after the delay comes too late", false, []func(*world){endpoint, sleep(delay), opening, announce("a"), has("mcp-response:a")}},
 		{"withheld from a quiet client", true, []func(*world){endpoint, announce("a"), sleep(delay), other, announce("b"), has()}},
 		{"never after the end", false, []func(*world){
-			endpoint, announce("a"), func(w *world) { w.c.Close(metrics.ClosedClient) }, sleep(delay), announce("b"), has(),
+			endpoint, announce("a"), func(w *world) { w.c.Close(connstate.ClosedClient) }, sleep(delay), announce("b"), has(),
 		}},
-		{"no delay after the end", false, []func(*world){func(w *world) { w.c.Close(metrics.ClosedClient) }, endpoint, sleep(delay), has()}},
+		{"no delay after the end", false, []func(*world){func(w *world) { w.c.Close(connstate.ClosedClient) }, endpoint, sleep(delay), has()}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,28 +136,28 @@ func TestAnnouncementThatIsNotDelivered(t *testing.T) {
 		{"not read", func(w *world, announce func()) {
 			w.c.StartAnnounceDelay()
 			announce()
-			w.c.Close(metrics.ClosedWriteTimeout)
+			w.c.Close(connstate.ClosedWriteTimeout)
 		}, 1},
 		{"held until the end of a client that does not read", func(w *world, announce func()) {
 			announce()
-			w.c.Close(metrics.ClosedSlow)
+			w.c.Close(connstate.ClosedSlow)
 		}, 1},
 		{"reset by a client that leaves", func(w *world, announce func()) {
 			w.c.StartAnnounceDelay()
 			announce()
-			w.c.Close(metrics.ClosedWriteError)
+			w.c.Close(connstate.ClosedWriteError)
 		}, 0},
 		{"written", func(w *world, announce func()) {
 			w.attach(100)
 			w.c.StartAnnounceDelay()
 			announce()
 			w.stream.write(1)
-			w.c.Close(metrics.ClosedWriteTimeout)
+			w.c.Close(connstate.ClosedWriteTimeout)
 		}, 0},
 		{"not wanted", func(w *world, announce func()) {
 			w.c.Observe(parse(t, initialize), "")
 			announce()
-			w.c.Close(metrics.ClosedSlow)
+			w.c.Close(connstate.ClosedSlow)
 		}, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -252,7 +252,7 @@ func TestCloseEmptiesTheGate(t *testing.T) {
 		w.ask("1", "a")
 		waits := w.admit(request(t, "1", "a"), "wait")
 		quiet := w.c.Quiet()
-		w.c.Close(metrics.ClosedClient)
+		w.c.Close(connstate.ClosedClient)
 		<-quiet
 		w.checkGate(0, map[string]float64{metrics.GateClosed: 1})
 		w.admit(request(t, "3", "c"), connstate.ErrClosed.Error())

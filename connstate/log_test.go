@@ -21,7 +21,7 @@ func logged(t *testing.T, level slog.Level, opts connstate.Options, do func(w *w
 	opts.Logger = slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))
 	w := newWorld(t, opts, connstate.Client{})
 	do(w)
-	w.c.Close(metrics.ClosedClient)
+	w.c.Close(connstate.ClosedClient)
 	short := "connectionId=" + w.c.ShortID() + " "
 	var lines []string
 	for line := range strings.Lines(out.String()) {
@@ -86,7 +86,7 @@ func TestFailedRequestsAreLogged(t *testing.T) {
 		}, []string{failed("initialization_error") + ` err="the server is still starting"`}},
 		{"by the server", func(w *world, r *connstate.Request) { r.Answer(secret, "-32602") }, []string{failed("-32602")}},
 		{"by the end of the connection", func(w *world, r *connstate.Request) {
-			w.c.Close(metrics.ClosedClient)
+			w.c.Close(connstate.ClosedClient)
 			_ = begin(w, "2", "b")
 		}, []string{failed("closed"), `DEBUG msg="mcp POST failed" requestId=2 method=b err="connection is closed"`}},
 		{"refused", func(w *world, r *connstate.Request) {
@@ -129,7 +129,7 @@ func TestSlowRequestIsAWarning(t *testing.T) {
 			finish(open[1], "")
 			open[2].Fail(jsonrpc.Errorf(jsonrpc.CodeInternalError, "no answer"), metrics.ErrorTimeout)
 			finish(open[3], metrics.ErrorCanceled)
-			w.c.Close(metrics.ClosedClient) // with 5 in flight
+			w.c.Close(connstate.ClosedClient) // with 5 in flight
 		})
 		checkLines(t, lines,
 			`WARN msg="mcp POST slow" requestId=2 method=tools/call duration=1s`,

@@ -309,7 +309,7 @@ func (c *Connection) finishSend(events []Event, err error) error {
 			c.countOut(e)
 		}
 	case errors.Is(err, ErrSlow):
-		c.Close(metrics.ClosedSlow)
+		c.Close(ClosedSlow)
 	}
 	return err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // sized returns data with which an event weighs n bytes, beginning with tag.
@@ -71,7 +70,7 @@ func TestCloseFailsWaitersAtOnce(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		w.c.Close(metrics.ClosedClient)
+		w.c.Close(connstate.ClosedClient)
 		for range cap(done) {
 			if err := <-done; !errors.Is(err, connstate.ErrClosed) {
 				t.Errorf("got %v, want ErrClosed", err)
@@ -84,8 +83,8 @@ func TestCloseFailsWaitersAtOnce(t *testing.T) {
 		if got := w.stream.tags(); got != "a" {
 			t.Errorf("got %s, want a", got)
 		}
-		if got := w.c.Reason(); got != metrics.ClosedClient {
-			t.Errorf("closed as %q, want %q", got, metrics.ClosedClient)
+		if got := w.c.Reason(); got != connstate.ClosedClient {
+			t.Errorf("closed as %q, want %q", got, connstate.ClosedClient)
 		}
 	})
 }
@@ -100,7 +99,7 @@ func TestCloseGracefullyWaitsForAllThatWasSent(t *testing.T) {
 		closed := make(chan struct{})
 		go func() {
 			defer close(closed)
-			w.c.CloseGracefully(metrics.ClosedShutdown, time.Second)
+			w.c.CloseGracefully(connstate.ClosedShutdown, time.Second)
 		}()
 		for i := range 3 {
 			synctest.Wait()
@@ -110,7 +109,7 @@ func TestCloseGracefullyWaitsForAllThatWasSent(t *testing.T) {
 			w.stream.write(1)
 		}
 		<-closed
-		if got := w.stream.tags(); got != "abc" || w.c.Reason() != metrics.ClosedShutdown {
+		if got := w.stream.tags(); got != "abc" || w.c.Reason() != connstate.ClosedShutdown {
 			t.Errorf("got %s, closed as %q", got, w.c.Reason())
 		}
 	})
@@ -134,8 +133,8 @@ func TestSendNowNeverWaits(t *testing.T) {
 			t.Fatal("closed below the bound")
 		}
 		w.c.RespondNow("", sized("f", 100))
-		if got := w.c.Reason(); got != metrics.ClosedSlow {
-			t.Errorf("closed as %q, want %q", got, metrics.ClosedSlow)
+		if got := w.c.Reason(); got != connstate.ClosedSlow {
+			t.Errorf("closed as %q, want %q", got, connstate.ClosedSlow)
 		}
 		w.c.RespondNow("", sized("g", 100)) // nobody is there; nothing is left behind
 	})
@@ -191,8 +190,8 @@ func TestSlowClientIsClosedAfterTheWait(t *testing.T) {
 		if err := w.c.Send("", sized("b", 100)); !errors.Is(err, connstate.ErrSlow) && !errors.Is(err, connstate.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
-		if waited := time.Since(began); waited != 3*time.Second || w.c.Reason() != metrics.ClosedSlow {
-			t.Errorf("closed as %q after %v, want %q after 3s", w.c.Reason(), waited, metrics.ClosedSlow)
+		if waited := time.Since(began); waited != 3*time.Second || w.c.Reason() != connstate.ClosedSlow {
+			t.Errorf("closed as %q after %v, want %q after 3s", w.c.Reason(), waited, connstate.ClosedSlow)
 		}
 		if err := w.c.Send("", []byte("x")); !errors.Is(err, connstate.ErrClosed) {
 			t.Errorf("afterwards: got %v, want ErrClosed", err)
@@ -205,9 +204,9 @@ func TestCloseGracefullyIsBounded(t *testing.T) {
 		w := boxed(t)
 		must(t, w.c.Send("", sized("a", 600)))
 		began := time.Now()
-		w.c.CloseGracefully(metrics.ClosedShutdown, 300*time.Millisecond)
-		w.c.CloseGracefully(metrics.ClosedIdle, time.Hour) // idempotent
-		if waited := time.Since(began); waited != 300*time.Millisecond || w.c.Reason() != metrics.ClosedShutdown {
+		w.c.CloseGracefully(connstate.ClosedShutdown, 300*time.Millisecond)
+		w.c.CloseGracefully(connstate.ClosedIdle, time.Hour) // idempotent
+		if waited := time.Since(began); waited != 300*time.Millisecond || w.c.Reason() != connstate.ClosedShutdown {
 			t.Errorf("closed as %q after %v, want after 300ms", w.c.Reason(), waited)
 		}
 	})

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // play is a connection whose client, server and starts do what a seed says. It
@@ -191,7 +190,7 @@ func TestRandomLives(t *testing.T) {
 			}
 			if closes {
 				time.Sleep(time.Duration(p.roll(40)) * time.Millisecond)
-				p.c.Close(metrics.ClosedClient)
+				p.c.Close(connstate.ClosedClient)
 			}
 			actors.Wait()
 			close(stop)
@@ -204,7 +203,7 @@ func TestRandomLives(t *testing.T) {
 			p.sessions.Wait()
 			synctest.Wait() // the timer of the gate may have finished a request and not counted it yet
 			p.check(clients, requests, closes)
-			p.c.Close(metrics.ClosedShutdown)
+			p.c.Close(connstate.ClosedShutdown)
 			p.registry.Remove(p.c)
 			checkNothingMoves(t, p.world)
 		})
@@ -268,7 +267,7 @@ func TestRandomOutbox(t *testing.T) {
 				}
 			}()
 			all.Wait()
-			w.c.CloseGracefully(metrics.ClosedShutdown, time.Hour)
+			w.c.CloseGracefully(connstate.ClosedShutdown, time.Hour)
 			<-writer
 			bySender := make(map[byte][]string)
 			for _, e := range w.stream.got() {

@@ -46,7 +46,7 @@ var ErrTaken = errors.New("a connection has this id")
 // Registry finds, limits and drains connections. It is safe for concurrent use.
 type Registry struct {
 	opts   Options
-	over   map[string]*Options // with the Metrics of each transport
+	over   map[Transport]*Options // with the Metrics of each transport
 	limits Limits
 	conns  sync.Map // id → *Connection
 	open   atomic.Int64
@@ -62,10 +62,10 @@ type Registry struct {
 // NewRegistry returns a registry without connections.
 func NewRegistry(limits Limits, opts Options) *Registry {
 	opts = opts.withDefaults()
-	over := make(map[string]*Options)
-	for _, transport := range metrics.Transports() {
+	over := make(map[Transport]*Options)
+	for _, transport := range []Transport{TransportSSE, TransportStreamable, TransportStdio} {
 		own := opts
-		own.Metrics = opts.Metrics.Over(transport)
+		own.Metrics = opts.Metrics.Over(string(transport))
 		over[transport] = &own
 	}
 	return &Registry{
@@ -162,9 +162,9 @@ func (r *Registry) Remove(c *Connection) {
 	}
 	s := c.Snapshot()
 	c.opts.Metrics.StateChanged(s.State.String(), "")
-	c.opts.Metrics.ConnectionClosed(s.Reason)
+	c.opts.Metrics.ConnectionClosed(string(s.Reason))
 	if !s.Ready.IsZero() {
-		c.opts.Metrics.ConnectionLasted(s.Reason, time.Since(s.Opened))
+		c.opts.Metrics.ConnectionLasted(string(s.Reason), time.Since(s.Opened))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -52,7 +52,7 @@ func (o opener) open(from, reason string) *connstate.Connection {
 }
 
 func (o opener) end(c *connstate.Connection) {
-	c.Close(metrics.ClosedClient)
+	c.Close(connstate.ClosedClient)
 	o.Remove(c)
 }
 
@@ -73,7 +73,7 @@ func TestIDsAreRandomUUIDs(t *testing.T) {
 func TestRemoveForgetsOnce(t *testing.T) {
 	o := newOpener(t, connstate.Limits{MaxConnections: 2, MaxPerIP: 2})
 	a, b := o.open("192.0.2.1", ""), o.open("192.0.2.1", "")
-	a.Close(metrics.ClosedSlow)
+	a.Close(connstate.ClosedSlow)
 	if got, ok := o.Find(a.ID()); !ok || got != a {
 		t.Error("forgotten before it was removed")
 	}
@@ -276,7 +276,7 @@ func TestOnlyConnectionsThatWereReadyAreSessions(t *testing.T) {
 				want = 62
 			}
 			time.Sleep(time.Minute)
-			w.c.Close(metrics.ClosedSlow)
+			w.c.Close(connstate.ClosedSlow)
 			w.registry.Remove(w.c)
 			if got := sums(t, w.prom)[name]; got != want {
 				t.Errorf("ready %v: the sum is %v, want %v", ready, got, want)

@@ -49,7 +49,7 @@ func TestReleaseStopsWhenTheConnectionLeavesReady(t *testing.T) {
 						t.Error(err)
 					}
 				case connstate.Closed:
-					w.c.Close(metrics.ClosedClient)
+					w.c.Close(connstate.ClosedClient)
 				default:
 					must(t, w.c.Move(leave))
 				}

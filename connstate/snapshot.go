@@ -49,7 +49,7 @@ type Snapshot struct {
 	ID              string    `json:"id"`
 	State           State     `json:"state"`
 	Since           time.Time `json:"since"`
-	Transport       string    `json:"transport,omitempty"`
+	Transport       Transport `json:"transport,omitempty"`
 	Remote          string    `json:"remote,omitempty"`
 	Principal       string    `json:"principal,omitempty"`
 	UserAgent       string    `json:"userAgent,omitempty"`
@@ -60,7 +60,7 @@ type Snapshot struct {
 	Reached State `json:"-"`
 	// Initialized is what the server of the last session said of itself.
 	Initialized *Server   `json:"initialized,omitempty"`
-	Reason      string    `json:"reason,omitempty"`
+	Reason      Reason    `json:"reason,omitempty"`
 	Opened      time.Time `json:"opened"`
 	// Ready is when the connection first had a session; Since, while it is ready, when
 	// it got the current one.

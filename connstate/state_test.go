@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 func allStates() []connstate.State {
@@ -21,7 +20,7 @@ func in(t *testing.T, s connstate.State) *world {
 	switch s {
 	case connstate.Initializing:
 	case connstate.Closed:
-		w.c.Close(metrics.ClosedClient)
+		w.c.Close(connstate.ClosedClient)
 	default:
 		must(t, w.c.Move(s))
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
 // Deadline bounds the writes to one client. Not every ResponseWriter has deadlines;
@@ -52,7 +52,7 @@ func (d *Deadline) begin() bool {
 
 // end takes the error of the write and returns the reason to close the connection;
 // "" after a write that succeeded.
-func (d *Deadline) end(err error) (reason string) {
+func (d *Deadline) end(err error) (reason connstate.Reason) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.writing = false
@@ -63,11 +63,11 @@ func (d *Deadline) end(err error) (reason string) {
 		}
 		return ""
 	case !time.Now().Before(d.armed.Add(d.timeout)):
-		return metrics.ClosedWriteTimeout
+		return connstate.ClosedWriteTimeout
 	case d.strict, errors.Is(err, os.ErrDeadlineExceeded): // the stream is no more, or Expire was called
-		return metrics.ClosedClient
+		return connstate.ClosedClient
 	}
-	return metrics.ClosedWriteError
+	return connstate.ClosedWriteError
 }
 
 // chunkBytes is how much a client must take within the timeout of a Deadline.
@@ -77,7 +77,7 @@ const chunkBytes = 64 << 10
 // one write, so that a client that reads steadily gets data of any size. Write calls wrote,
 // which may be nil, after each of them. With an error it returns the reason to close the
 // connection; after Expire it fails with ErrOver and no reason.
-func (d *Deadline) Write(w http.ResponseWriter, data []byte, wrote func()) (reason string, err error) {
+func (d *Deadline) Write(w http.ResponseWriter, data []byte, wrote func()) (reason connstate.Reason, err error) {
 	for first := true; err == nil && (first || len(data) > 0); first = false {
 		if !d.begin() {
 			return "", ErrOver
@@ -118,7 +118,7 @@ func (d *Deadline) Expire() {
 
 // WriteAll writes a body, of which the client may take timeout to read 64 KiB. With an
 // error it returns the reason, a Closed constant of package metrics.
-func WriteAll(w http.ResponseWriter, r *http.Request, body []byte, timeout time.Duration) (reason string, err error) {
+func WriteAll(w http.ResponseWriter, r *http.Request, body []byte, timeout time.Duration) (reason connstate.Reason, err error) {
 	control := http.NewResponseController(w)
 	reason, err = NewDeadline(control, timeout, r).Write(w, body, nil)
 	_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests

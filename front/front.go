@@ -109,7 +109,7 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 }
 
 // Client returns who sends a request that opens a connection of a transport.
-func (f *Front) Client(r *http.Request, principal, transport string) connstate.Client {
+func (f *Front) Client(r *http.Request, principal string, transport connstate.Transport) connstate.Client {
 	header, _ := chosen(f.opts.ForwardHeaders, r.Header)
 	return connstate.Client{
 		Transport: transport, Addr: f.ClientAddr(r), Local: f.isLocal(r), Principal: principal,

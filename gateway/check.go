@@ -14,7 +14,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/mcp-sse/mcp-sse/front"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -60,7 +59,7 @@ func (c *checks) values() {
 	oneOf("Sessions", o.Sessions, SessionsPerConnection, SessionsShared)
 	oneOf("ErrorDetails", o.ErrorDetails, ErrorDetailsAuto, ErrorDetailsFull, ErrorDetailsSafe)
 	for _, transport := range o.Transports {
-		oneOf("Transports", transport, metrics.Transports()...)
+		oneOf("Transports", transport, TransportSSE, TransportStreamable, TransportStdio)
 	}
 	c.refuseIf(front.CheckPrefix(o.Prefix) != nil, "Prefix", `must be a path such as "/tools", without a slash at the end`)
 	c.refuseIf(o.Name != "" && !serverName.MatchString(o.Name), "Name",

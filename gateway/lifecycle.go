@@ -77,7 +77,7 @@ func closeWhenQuiet(ctx context.Context, c *connstate.Connection, quiet <-chan s
 			return
 		}
 	}
-	c.CloseGracefully(metrics.ClosedShutdown, writeTime(ctx))
+	c.CloseGracefully(connstate.ClosedShutdown, writeTime(ctx))
 }
 
 // writeTime returns how long a stream may take to write its last events: until
@@ -105,7 +105,7 @@ func (g *Gateway) cut() error {
 			for _, r := range c.Unanswered() {
 				r.Fail(jsonrpc.ReasonError("the gateway shut down before the server answered", "draining", false), metrics.ErrorDraining)
 			}
-			c.CloseGracefully(metrics.ClosedShutdown, cutGrace)
+			c.CloseGracefully(connstate.ClosedShutdown, cutGrace)
 		})
 	}
 	closing.Wait()

@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // proven is longer than the age at which a session has proved itself.
@@ -192,8 +191,8 @@ func TestDismissedClientsConnectionEnds(t *testing.T) {
 		p.want(answered("2", 1, "tools/call"), "1 session_lost retryable=false", "3 session_lost retryable=false")
 		time.Sleep(time.Minute)
 		p.wantState(connstate.Closed)
-		if got := p.c.Reason(); got != metrics.ClosedServer {
-			t.Errorf("closed because of %q, want %q", got, metrics.ClosedServer)
+		if got := p.c.Reason(); got != connstate.ClosedServer {
+			t.Errorf("closed because of %q, want %q", got, connstate.ClosedServer)
 		}
 		if n := u.starts(); n != 1 {
 			t.Errorf("%d sessions were started, want 1", n)
@@ -214,8 +213,8 @@ func TestDismissedWhileAMessageIsSent(t *testing.T) {
 		p.want("1 closed retryable=true")
 		time.Sleep(time.Minute)
 		p.wantState(connstate.Closed)
-		if got := p.c.Reason(); got != metrics.ClosedServer || u.starts() != 1 {
-			t.Errorf("closed because of %q after %d sessions, want %q and 1", got, u.starts(), metrics.ClosedServer)
+		if got := p.c.Reason(); got != connstate.ClosedServer || u.starts() != 1 {
+			t.Errorf("closed because of %q after %d sessions, want %q and 1", got, u.starts(), connstate.ClosedServer)
 		}
 	})
 }

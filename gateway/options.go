@@ -7,9 +7,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // The values of Options.Sessions.
@@ -20,9 +19,9 @@ const (
 
 // The values in Options.Transports.
 const (
-	TransportSSE        = metrics.TransportSSE
-	TransportStreamable = metrics.TransportStreamable
-	TransportStdio      = metrics.TransportStdio
+	TransportSSE        = string(connstate.TransportSSE)
+	TransportStreamable = string(connstate.TransportStreamable)
+	TransportStdio      = string(connstate.TransportStdio)
 )
 
 // The values of Options.ErrorDetails.

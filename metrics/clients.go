@@ -38,7 +38,7 @@ func newClientSeries(f *factory) *clientSeries {
 		open:   f.gauge("mcp_sse_connections", "Open connections."),
 		opened: f.counter("mcp_sse_connections_opened_total", "Connections opened."),
 		closed: f.counters("mcp_sse_connections_closed_total", "Connections closed.",
-			"reason", ClosedClient, ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedIdle, ClosedShutdown, ClosedServer, ClosedError),
+			"reason", "client", "slow", "write_timeout", "write_error", "idle", "shutdown", "server", "error"),
 		rejected: f.counters("mcp_sse_connections_rejected_total", "GETs that got no stream.",
 			"reason", RejectedMaxConnections, RejectedPerIP, RejectedRate, RejectedDraining, RejectedBudget,
 			RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest, RejectedNotFound, RejectedMethod),
@@ -71,8 +71,7 @@ func (m *Metrics) ConnectionOpened() {
 	m.open.Inc()
 }
 
-// ConnectionClosed counts the end of an opened connection, by one of the Closed
-// constants.
+// ConnectionClosed counts the end of an opened connection, by why it ended.
 func (m *Metrics) ConnectionClosed(reason string) {
 	m = m.live()
 	m.closed.WithLabelValues(reason).Inc()
@@ -85,7 +84,7 @@ func (m *Metrics) ConnectionLasted(reason string, age time.Duration) {
 	m = m.live()
 	errorType := reason
 	switch reason {
-	case ClosedClient, ClosedIdle, ClosedShutdown, ClosedServer:
+	case "client", "idle", "shutdown", "server":
 		errorType = ""
 	}
 	m.duration.WithLabelValues(networkTransport, errorType).Observe(age.Seconds())

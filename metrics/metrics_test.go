@@ -30,15 +30,15 @@ func TestMethodsMoveTheirSeriesOnly(t *testing.T) {
 // Each transport counts by itself, and what has no transport once.
 func TestOver(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	m, err := metrics.Named(reg, "", metrics.Transports()...)
+	m, err := metrics.Named(reg, "", "sse", "streamable", "stdio")
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := gatherSeries(t, reg)
-	m.Over(metrics.TransportStreamable).ConnectionOpened()
-	m.Over(metrics.TransportStdio).MessageIn(3)
-	m.Over(metrics.TransportSSE).ConnectionOpened()
-	m.Over(metrics.TransportStreamable).Dropped(metrics.DroppedShared)
+	m.Over("streamable").ConnectionOpened()
+	m.Over("stdio").MessageIn(3)
+	m.Over("sse").ConnectionOpened()
+	m.Over("streamable").Dropped(metrics.DroppedShared)
 	m.Dropped(metrics.DroppedShared)
 	want := map[string]float64{
 		"mcp_sse_connections{transport=streamable}": 1, "mcp_sse_connections_opened_total{transport=streamable}": 1,
@@ -49,10 +49,10 @@ func TestOver(t *testing.T) {
 	if got := moved(before, gatherSeries(t, reg)); !maps.Equal(got, want) {
 		t.Errorf("moved\n%v\nwant\n%v", got, want)
 	}
-	if plain := metrics.New(nil); plain.Over(metrics.TransportSSE) != plain {
+	if plain := metrics.New(nil); plain.Over("sse") != plain {
 		t.Error("without transports, Over returned another")
 	}
-	if (*metrics.Metrics)(nil).Over(metrics.TransportSSE) != nil {
+	if (*metrics.Metrics)(nil).Over("sse") != nil {
 		t.Error("Over made metrics of nil")
 	}
 }
@@ -164,7 +164,7 @@ func TestNamedSeries(t *testing.T) {
 // Requests that reach no server are counted beside those that do.
 func TestUnservedCountsUnderNoName(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	if _, err := metrics.Named(reg, "docs", metrics.Transports()...); err != nil {
+	if _, err := metrics.Named(reg, "docs", "sse", "streamable", "stdio"); err != nil {
 		t.Fatal(err)
 	}
 	u, err := metrics.Unserved(reg)

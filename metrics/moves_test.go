@@ -15,14 +15,14 @@ var moves = []struct {
 	do   func(*metrics.Metrics)
 	want map[string]float64
 }{
-	{"ConnectionClosed", func(m *metrics.Metrics) { m.ConnectionClosed(metrics.ClosedClient) }, map[string]float64{
+	{"ConnectionClosed", func(m *metrics.Metrics) { m.ConnectionClosed("client") }, map[string]float64{
 		"mcp_sse_connections_closed_total{reason=client}": 1, "mcp_sse_connections{}": -1,
 	}},
-	{"ConnectionLasted as it should", func(m *metrics.Metrics) { m.ConnectionLasted(metrics.ClosedClient, 3*second) }, map[string]float64{
+	{"ConnectionLasted as it should", func(m *metrics.Metrics) { m.ConnectionLasted("client", 3*second) }, map[string]float64{
 		"mcp_server_session_duration_seconds{network_transport=tcp}":     1,
 		"mcp_server_session_duration_seconds_sum{network_transport=tcp}": 3,
 	}},
-	{"ConnectionLasted by an error", func(m *metrics.Metrics) { m.ConnectionLasted(metrics.ClosedSlow, 3*second) }, map[string]float64{
+	{"ConnectionLasted by an error", func(m *metrics.Metrics) { m.ConnectionLasted("slow", 3*second) }, map[string]float64{
 		"mcp_server_session_duration_seconds{error_type=slow,network_transport=tcp}":     1,
 		"mcp_server_session_duration_seconds_sum{error_type=slow,network_transport=tcp}": 3,
 	}},

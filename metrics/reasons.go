@@ -1,27 +1,5 @@
 package metrics
 
-// The transports between clients and the gateway: the label transport.
-const (
-	TransportSSE        = "sse"
-	TransportStreamable = "streamable"
-	TransportStdio      = "stdio"
-)
-
-// Transports returns the transports.
-func Transports() []string { return []string{TransportSSE, TransportStreamable, TransportStdio} }
-
-// Why an open connection ended: the reasons of [Metrics.ConnectionClosed].
-const (
-	ClosedClient       = "client"        // the client went away
-	ClosedSlow         = "slow"          // its outbox stayed full
-	ClosedWriteTimeout = "write_timeout" // one write took longer than the write timeout
-	ClosedWriteError   = "write_error"   // a write failed
-	ClosedIdle         = "idle"          // no POST and nothing in flight for the connection timeout
-	ClosedShutdown     = "shutdown"      // the gateway shut down
-	ClosedServer       = "server"        // the server ended the session with this client
-	ClosedError        = "error"         // something inside the gateway failed
-)
-
 // Why a GET got no stream: the reasons of [Metrics.ConnectionRejected].
 const (
 	RejectedMaxConnections = "max_connections" // too many connections are open

@@ -21,7 +21,7 @@ import (
 // backend stands behind the connections of a test. It answers each request with its params.
 type backend struct {
 	accepted chan *connstate.Connection
-	closed   chan string // reasons
+	closed   chan connstate.Reason // reasons
 }
 
 func (b *backend) Accept(c *connstate.Connection) connstate.Handler {
@@ -67,7 +67,7 @@ func newFixture(t testing.TB, cfg config) *fixture {
 		cfg.conn.Budget = budget.New(-1, m)
 	}
 	cfg.sse.Logger, cfg.conn.Logger = cfg.log, cfg.log
-	b := &backend{accepted: make(chan *connstate.Connection, 4096), closed: make(chan string, 4096)}
+	b := &backend{accepted: make(chan *connstate.Connection, 4096), closed: make(chan connstate.Reason, 4096)}
 	registry := connstate.NewRegistry(connstate.Limits{}, cfg.conn)
 	h, err := sse.New(b, registry, cfg.sse)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // The library drops what is published before the subscriber is known, and all
@@ -163,22 +162,22 @@ func TestClientCannotSteerTheLibrary(t *testing.T) {
 func TestEveryEndLeavesNothing(t *testing.T) {
 	ends := map[string]struct {
 		end    func(g *get)
-		reason string
+		reason connstate.Reason
 	}{
-		"client leaves":              {func(g *get) { g.cancel() }, metrics.ClosedClient},
-		"closed":                     {func(g *get) { g.c.Close(metrics.ClosedShutdown) }, metrics.ClosedShutdown},
-		"closed gracefully":          {func(g *get) { g.c.CloseGracefully(metrics.ClosedIdle, 1e9) }, metrics.ClosedIdle},
-		"closed, then client leaves": {func(g *get) { g.c.Close(metrics.ClosedSlow); g.cancel() }, metrics.ClosedSlow},
-		"both at once":               {func(g *get) { go g.cancel(); go g.c.Close(metrics.ClosedClient) }, metrics.ClosedClient},
-		"write error":                {func(g *get) { g.fail(errGone); _ = g.c.Send("", []byte(`{}`)) }, metrics.ClosedWriteError},
+		"client leaves":              {func(g *get) { g.cancel() }, connstate.ClosedClient},
+		"closed":                     {func(g *get) { g.c.Close(connstate.ClosedShutdown) }, connstate.ClosedShutdown},
+		"closed gracefully":          {func(g *get) { g.c.CloseGracefully(connstate.ClosedIdle, 1e9) }, connstate.ClosedIdle},
+		"closed, then client leaves": {func(g *get) { g.c.Close(connstate.ClosedSlow); g.cancel() }, connstate.ClosedSlow},
+		"both at once":               {func(g *get) { go g.cancel(); go g.c.Close(connstate.ClosedClient) }, connstate.ClosedClient},
+		"write error":                {func(g *get) { g.fail(errGone); _ = g.c.Send("", []byte(`{}`)) }, connstate.ClosedWriteError},
 		"stalled and closed": {func(g *get) {
 			g.stall()
 			for range 100 {
 				_ = g.c.Push(connstate.Event{Name: "message", Data: []byte(`{}`)})
 			}
 			synctest.Wait()
-			g.c.Close(metrics.ClosedShutdown)
-		}, metrics.ClosedShutdown},
+			g.c.Close(connstate.ClosedShutdown)
+		}, connstate.ClosedShutdown},
 		"stalled and client leaves": {func(g *get) {
 			g.stall()
 			for range 100 {
@@ -186,7 +185,7 @@ func TestEveryEndLeavesNothing(t *testing.T) {
 			}
 			synctest.Wait()
 			g.cancel()
-		}, metrics.ClosedClient},
+		}, connstate.ClosedClient},
 	}
 	for name, end := range ends {
 		for _, settled := range []bool{true, false} { // before and after the subscriber is known

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // heartbeatComment is the text of the comment line.
@@ -76,7 +75,7 @@ func (k *keeper) checkIdle() {
 	left := k.timeout - k.c.Idle()
 	switch {
 	case left <= 0 && k.c.Unwritten() == 0:
-		k.c.Close(metrics.ClosedIdle)
+		k.c.Close(connstate.ClosedIdle)
 		return
 	case left <= 0: // the client reads: the write deadline watches over it
 		left = min(k.timeout, time.Second)

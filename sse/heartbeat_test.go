@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -135,7 +134,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		if got := time.Since(answered); got != time.Minute {
 			t.Errorf("closed %v after the last answer, want 1m", got)
 		}
-		if got := <-f.backend.closed; got != metrics.ClosedIdle {
+		if got := <-f.backend.closed; got != connstate.ClosedIdle {
 			t.Errorf("got reason %s", got)
 		}
 	})

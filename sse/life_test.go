@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -45,7 +44,7 @@ func TestIdleStreamOutlivesEveryTimeout(t *testing.T) {
 				t.Fatalf("got %+v", e)
 			}
 		}
-		r.c.Close(metrics.ClosedShutdown)
+		r.c.Close(connstate.ClosedShutdown)
 	})
 }
 
@@ -66,8 +65,8 @@ func TestStalledClientIsClosedByTheWriteDeadline(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		if got := <-f.backend.closed; got != metrics.ClosedWriteTimeout {
-			t.Errorf("got reason %s, want %s", got, metrics.ClosedWriteTimeout)
+		if got := <-f.backend.closed; got != connstate.ClosedWriteTimeout {
+			t.Errorf("got reason %s, want %s", got, connstate.ClosedWriteTimeout)
 		}
 		if took := time.Since(before); took > 3*time.Second {
 			t.Errorf("it took %v", took)
@@ -92,7 +91,7 @@ func TestGracefulCloseDeliversEverything(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			go r.c.CloseGracefully(metrics.ClosedShutdown, 10*time.Second)
+			go r.c.CloseGracefully(connstate.ClosedShutdown, 10*time.Second)
 			events, err := r.rest()
 			if err != nil {
 				t.Errorf("%d events: the stream ended with %v, want its regular end", n, err)
@@ -100,7 +99,7 @@ func TestGracefulCloseDeliversEverything(t *testing.T) {
 			if len(events) != n+2 {
 				t.Errorf("got %d events, want %d", len(events), n+2)
 			}
-			if got := <-f.backend.closed; got != metrics.ClosedShutdown {
+			if got := <-f.backend.closed; got != connstate.ClosedShutdown {
 				t.Errorf("got reason %s", got)
 			}
 			r.Body.Close()

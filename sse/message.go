@@ -16,7 +16,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 		return
 	}
 	c, ok := h.registry.Find(id)
-	if !ok || c.Client().Transport != metrics.TransportSSE || c.Client().Principal != principal { // the session of another transport has no stream here
+	if !ok || c.Client().Transport != connstate.TransportSSE || c.Client().Principal != principal { // the session of another transport has no stream here
 		h.Refuse(w, r, http.StatusNotFound, metrics.PostUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
 		return
 	}

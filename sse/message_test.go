@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -72,7 +72,7 @@ func TestPostAroundClose(t *testing.T) {
 	const message = `{"jsonrpc":"2.0","id":1,"method":"echo"}`
 	s := openSession(t, config{})
 	s.works(t)
-	s.c.Close(metrics.ClosedShutdown)
+	s.c.Close(connstate.ClosedShutdown)
 	if res, body := post(t, s.client, s.url, message); res.StatusCode != http.StatusNotFound || !isRefusal(body) {
 		t.Errorf("after close: got %d %s", res.StatusCode, body)
 	}
@@ -81,7 +81,7 @@ func TestPostAroundClose(t *testing.T) {
 	closing := make(chan struct{})
 	go func() {
 		defer close(closing)
-		s.c.CloseGracefully(metrics.ClosedShutdown, time.Second)
+		s.c.CloseGracefully(connstate.ClosedShutdown, time.Second)
 	}()
 	for range 50 { // while it closes: accepted or gone, never anything else
 		if res, body := post(t, s.client, s.url, message); res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusAccepted {

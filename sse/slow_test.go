@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -36,7 +35,7 @@ func TestSlowClientIsClosedByItsOutbox(t *testing.T) {
 		if got := time.Since(opened); got != 15*time.Second {
 			t.Errorf("closed after %v", got)
 		}
-		if got := <-f.backend.closed; got != metrics.ClosedSlow || sent > 64 {
+		if got := <-f.backend.closed; got != connstate.ClosedSlow || sent > 64 {
 			t.Errorf("got reason %s after %d events", got, sent)
 		}
 	})

@@ -26,7 +26,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request) {
 	stop := h.begin(w, r, c)
 	defer stop()
 	h.engine.serve(w, r, c, h.endpoint(r, c.ID()))
-	c.Close(metrics.ClosedClient)
+	c.Close(connstate.ClosedClient)
 }
 
 // open returns a connection for the client, or refuses the request.
@@ -66,7 +66,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 func (h *Handler) pass(w http.ResponseWriter, r *http.Request, c *connstate.Connection, principal string) bool {
 	ctx, status, err := h.Passed(r, principal)
 	if err != nil {
-		c.Close(metrics.ClosedError)
+		c.Close(connstate.ClosedError)
 		h.registry.Remove(c)
 		front.Reject(w, r, status, err.Error())
 		return false
@@ -93,7 +93,7 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, c *connstate.Con
 }
 
 func (h *Handler) end(c *connstate.Connection) {
-	c.Close(metrics.ClosedError) // only counts when something has panicked
+	c.Close(connstate.ClosedError) // only counts when something has panicked
 	h.registry.Remove(c)
 	h.LogClosed(c)
 }
@@ -102,7 +102,7 @@ func (h *Handler) end(c *connstate.Connection) {
 // are not ours.
 func (h *Handler) client(r *http.Request, principal string) (connstate.Client, error) {
 	query := r.URL.Query()
-	client := h.Client(r, principal, metrics.TransportSSE)
+	client := h.Client(r, principal, connstate.TransportSSE)
 	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || diesOfUnknownEvents(r.UserAgent())
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 )
 
@@ -75,7 +75,7 @@ func TestFirstSegment(t *testing.T) {
 			t.Errorf("got the head %q", head)
 		}
 		go func() { _, _ = io.Copy(io.Discard, conn) }()
-		c.Close(metrics.ClosedShutdown)
+		c.Close(connstate.ClosedShutdown)
 	})
 }
 

@@ -52,12 +52,12 @@ func (o Options) withDefaults() Options {
 // the next line or the end of in.
 func Serve(ctx context.Context, backend Backend, registry *connstate.Registry, in io.Reader, out io.Writer, o Options) error {
 	o = o.withDefaults()
-	c, err := registry.Open(connstate.Client{Transport: metrics.TransportStdio, Local: true, Quiet: true, Dialect: connstate.EventMessage})
+	c, err := registry.Open(connstate.Client{Transport: connstate.TransportStdio, Local: true, Quiet: true, Dialect: connstate.EventMessage})
 	if err != nil {
 		return fmt.Errorf("serve stdio: %w", err)
 	}
 	defer registry.Remove(c)
-	defer c.Close(metrics.ClosedError) // only counts when something has panicked
+	defer c.Close(connstate.ClosedError) // only counts when something has panicked
 	w := newWriter(out, c)
 	c.OnClose(w.stop)
 	c.Bind(backend.Accept(c))
@@ -77,16 +77,16 @@ func await(ctx context.Context, c *connstate.Connection, ended, written <-chan e
 	case err := <-ended:
 		return errors.Join(err, finish(ctx, c, err == nil, written, o.Grace))
 	case err := <-written:
-		c.Close(metrics.ClosedWriteError)
+		c.Close(connstate.ClosedWriteError)
 		return err
 	case <-c.Done():
-		if reason := c.Reason(); reason != metrics.ClosedShutdown {
+		if reason := c.Reason(); reason != connstate.ClosedShutdown {
 			return fmt.Errorf("serve stdio: connection closed: %s", reason)
 		}
 		return nil
 	case <-ctx.Done():
 		failRest(c)
-		c.CloseGracefully(metrics.ClosedShutdown, stuckTimeout)
+		c.CloseGracefully(connstate.ClosedShutdown, stuckTimeout)
 		return context.Cause(ctx)
 	}
 }
@@ -112,12 +112,12 @@ func finish(ctx context.Context, c *connstate.Connection, answers bool, written 
 		case <-ctx.Done():
 			last = time.Now()
 		case err := <-written:
-			c.Close(metrics.ClosedWriteError)
+			c.Close(connstate.ClosedWriteError)
 			return err
 		}
 		failRest(c)
 	}
-	c.CloseGracefully(metrics.ClosedClient, max(stuckTimeout, time.Until(last)))
+	c.CloseGracefully(connstate.ClosedClient, max(stuckTimeout, time.Until(last)))
 	return writeError(written)
 }
 

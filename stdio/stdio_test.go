@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/stdio"
 )
 
@@ -164,7 +163,7 @@ func TestServeEnds(t *testing.T) {
 			b.c.SendNow("", []byte(`{}`))
 		}, "write: broken"},
 		{"the owner closes the connection", func(b *backend, _ *io.PipeWriter, _ *io.PipeReader, _ context.CancelCauseFunc) {
-			b.c.Close(metrics.ClosedShutdown)
+			b.c.Close(connstate.ClosedShutdown)
 		}, ""},
 		{"the client is too slow", func(b *backend, _ *io.PipeWriter, _ *io.PipeReader, _ context.CancelCauseFunc) {
 			for b.c.Send("", bytes.Repeat([]byte("x"), 300<<10)) == nil {

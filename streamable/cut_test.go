@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
@@ -153,7 +152,7 @@ func TestCutsAtRandom(t *testing.T) {
 		if lost.Load()+wrong.Load()+twice.Load() > 0 {
 			t.Errorf("lost %d, wrong %d, twice %d", lost.Load(), wrong.Load(), twice.Load())
 		}
-		f.backend.last().Close(metrics.ClosedClient)
+		f.backend.last().Close(connstate.ClosedClient)
 	})
 }
 

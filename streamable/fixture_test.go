@@ -124,7 +124,7 @@ func bubble(t *testing.T, opts streamable.Options, limits connstate.Limits, test
 		f := newFixture(t, opts, limits)
 		defer func() {
 			for _, c := range f.registry.All() {
-				c.Close(metrics.ClosedShutdown)
+				c.Close(connstate.ClosedShutdown)
 			}
 			f.srv.Stop()
 			if n := f.registry.Len(); n != 0 {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
@@ -41,7 +40,7 @@ func TestPOSTWithoutFlusher(t *testing.T) {
 			t.Errorf("got %d %s", w.Code, got)
 		}
 		for _, c := range registry.All() {
-			c.Close(metrics.ClosedShutdown)
+			c.Close(connstate.ClosedShutdown)
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
@@ -23,7 +22,7 @@ func newHandler(t testing.TB, opts streamable.Options) (*streamable.Handler, *co
 	}
 	t.Cleanup(func() {
 		for _, c := range registry.All() {
-			c.Close(metrics.ClosedShutdown)
+			c.Close(connstate.ClosedShutdown)
 		}
 	})
 	return h, registry

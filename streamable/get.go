@@ -3,6 +3,7 @@ package streamable
 import (
 	"net/http"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -113,7 +114,7 @@ func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal 
 		return
 	}
 	defer s.leave()
-	s.c.Close(metrics.ClosedClient)
+	s.c.Close(connstate.ClosedClient)
 	w.WriteHeader(http.StatusNoContent)
 }
 

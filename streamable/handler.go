@@ -90,7 +90,7 @@ func route(r *http.Request) front.Route {
 // open makes a session for a request, under an id if one is given. Without a session the
 // request has been answered.
 func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) *session {
-	client := h.Client(r, principal, metrics.TransportStreamable)
+	client := h.Client(r, principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
 	c, err := h.registry.OpenAs(client, id)
 	if limit, ok := errors.AsType[*connstate.LimitError](err); ok && limit.Reason == metrics.RejectedMaxConnections && h.evict() {
@@ -137,7 +137,7 @@ func (h *Handler) evict() bool {
 		}
 	}
 	h.mu.Unlock()
-	return victim != nil && victim.c.Close(metrics.ClosedIdle)
+	return victim != nil && victim.c.Close(connstate.ClosedIdle)
 }
 
 // find returns the session of a principal with that id, and counts the request in it: the
@@ -178,7 +178,7 @@ const unusedTimeout = time.Minute
 func (h *Handler) expire(s *session) {
 	_, left, _ := s.idle()
 	if left <= 0 {
-		s.c.Close(metrics.ClosedIdle)
+		s.c.Close(connstate.ClosedIdle)
 		return
 	}
 	h.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -108,7 +109,7 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	}
 	refusal := h.serveIn(s, p, true)
 	if refusal != nil {
-		s.c.Close(metrics.ClosedError)
+		s.c.Close(connstate.ClosedError)
 	}
 	return refusal
 }
@@ -252,7 +253,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 	h.receive(s, p)
 	x.run()
 	if x.failed {
-		s.c.Close(metrics.ClosedError)
+		s.c.Close(connstate.ClosedError)
 	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 type nobody struct{}
@@ -27,7 +26,7 @@ func TestGETOfASessionThatEnds(t *testing.T) {
 	s := h.open(httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", strings.NewReader("")), "", "", nil)
 	s.leave()
 	found := h.find(s.c.ID(), "")
-	s.c.Close(metrics.ClosedIdle)
+	s.c.Close(connstate.ClosedIdle)
 	if refusal := found.resume(&response{h: h, s: found}, ""); refusal == nil || refusal.Status != 404 {
 		t.Errorf("got %+v", refusal)
 	}

@@ -50,7 +50,7 @@ var outside = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	module + "/connstate":                    {"multiplex", "front", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "gateway", "gateway/internal/bridge"},
+	module + "/connstate":                    {"multiplex", "front", "internal/eventstream", "sse", "streamable", "streamable/internal/statelessclient", "stdio", "gateway", "gateway/internal/bridge"},
 	"github.com/r3labs/sse/v2":               {"sse"},
 	"os/exec":                                {"upstream/stdio"},
 	"github.com/cenkalti/backoff/v5":         {"internal/backoff"},

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 )
 
@@ -65,9 +66,9 @@ func (w *Writer) Comment(text string) {
 func (w *Writer) Buffered() int { return len(w.buf) }
 
 // Flush writes what was added. With an error it returns the reason to close the
-// connection, a Closed constant of package metrics; the stream is then over. It returns
+// connection, if it is to be closed; the stream is then over. It returns
 // front.ErrOver without a reason if Expire had ended the stream before.
-func (w *Writer) Flush() (reason string, err error) {
+func (w *Writer) Flush() (reason connstate.Reason, err error) {
 	data := w.buf
 	w.buf = nil
 	return w.deadline.Write(w.w, data, nil)

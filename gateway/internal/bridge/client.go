@@ -259,7 +259,7 @@ func (b *Bridge) dismiss(err error) {
 	b.opts.Supplier.Go(func() { // ends with the connection
 		select {
 		case <-quiet:
-			b.c.CloseGracefully(metrics.ClosedServer, dismissTimeout)
+			b.c.CloseGracefully(connstate.ClosedServer, dismissTimeout)
 		case <-b.c.Done():
 		}
 	})

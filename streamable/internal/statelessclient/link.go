@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
@@ -93,7 +92,7 @@ func (l *link) initialize(params json.RawMessage) {
 		l.refuse(refused(http.StatusServiceUnavailable, errEnded))
 		return
 	case m.Result() == nil:
-		l.c.Close(metrics.ClosedError)
+		l.c.Close(connstate.ClosedError)
 		l.refuse(refused(http.StatusOK, stateless.ErrorOf(m.Error())))
 		return
 	}

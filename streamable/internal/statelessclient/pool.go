@@ -114,7 +114,7 @@ func (p *pool) release(l *link, exclusive bool) {
 	}
 	p.mu.Unlock()
 	if unused && l.single {
-		l.c.Close(metrics.ClosedClient)
+		l.c.Close(connstate.ClosedClient)
 	}
 }
 
@@ -129,7 +129,7 @@ func (p *pool) expire(l *link) {
 	expired := l.users == 0 && time.Since(l.since) >= p.idle && p.removeLocked(l)
 	p.mu.Unlock()
 	if expired {
-		l.c.Close(metrics.ClosedIdle)
+		l.c.Close(connstate.ClosedIdle)
 	}
 }
 
@@ -158,7 +158,7 @@ func (p *pool) evict(client connstate.Client, refused error) bool {
 		p.removeLocked(oldest)
 	}
 	p.mu.Unlock()
-	return oldest != nil && oldest.c.Close(metrics.ClosedIdle)
+	return oldest != nil && oldest.c.Close(connstate.ClosedIdle)
 }
 
 func (p *pool) remove(l *link) {
@@ -185,7 +185,7 @@ func (p *pool) removeLocked(l *link) bool {
 // connect returns an initialized connection for a request, which the caller must release,
 // or why there is none.
 func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.Refusal) {
-	client := h.front.Client(a.r, q.principal, metrics.TransportStreamable)
+	client := h.front.Client(a.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
 	key := keyOf(client, q)
 	single := q.passed != nil && !h.opts.SamePeer

@@ -165,7 +165,7 @@ func newFixture(t testing.TB, o statelessclient.Options) *fixture {
 	w := &fixture{prom: prom, Handler: statelessclient.New(f, s, registry, o), server: s, registry: registry, front: f}
 	t.Cleanup(func() {
 		for _, c := range registry.All() {
-			c.Close(metrics.ClosedShutdown)
+			c.Close(connstate.ClosedShutdown)
 		}
 		if n := registry.Len(); n > 0 {
 			t.Errorf("%d connections are left", n)
@@ -333,7 +333,7 @@ func bubble(t *testing.T, o statelessclient.Options, test func(t *testing.T, f *
 		f := newFixture(t, o)
 		test(t, f)
 		for _, c := range f.registry.All() {
-			c.Close(metrics.ClosedShutdown)
+			c.Close(connstate.ClosedShutdown)
 		}
 		pause(time.Hour) // the end of all that waits for a client
 		for _, fault := range f.server.faults {
