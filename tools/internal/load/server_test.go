@@ -134,27 +134,6 @@ func (s *fakeServer) open() *link {
 	return l
 }
 
-// count returns how many streams have been opened.
-func (s *fakeServer) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opened
-}
-
-// openNow returns how many streams are open.
-func (s *fakeServer) openNow() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.links)
-}
-
-// cutOne ends a stream.
-func (s *fakeServer) cutOne() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	close(s.links[0].cut)
-}
-
 func (s *fakeServer) close(l *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
