@@ -85,8 +85,8 @@ func TestSpreadsheetsOfOtherPrograms(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if doc.Text != "figures\n"+rows || !slices.Equal(doc.Sections, []Section{{Heading: "figures"}}) {
-			t.Errorf("%s: got %q, %v", name, doc.Text, doc.Sections)
+		if doc.Title != "" || doc.Text != "figures\n"+rows || !slices.Equal(doc.Sections, []Section{{Heading: "figures"}}) {
+			t.Errorf("%s: got %q, %q, %v", name, doc.Title, doc.Text, doc.Sections)
 		}
 	}
 	doc, err := e.Extract(t.Context(), "figures.csv", fixture(t, "figures.csv"))

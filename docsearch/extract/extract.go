@@ -135,12 +135,16 @@ func (e *Extractor) Extract(ctx context.Context, name string, data []byte) (*Doc
 }
 
 func (e *Extractor) extract(ctx context.Context, name string, data []byte) (*Document, error) {
-	switch t := typeOf(name, data); t {
-	case unsupported:
+	switch t := typeOf(name, data); {
+	case t == unsupported:
 		return nil, skip(ReasonUnsupported, nil)
-	case TypeHTML:
+	case len(data) == 0:
+		return nil, skip(ReasonEmpty, nil)
+	case t == TypeHTML:
 		return htmlDocument(ctx, data, e.opts.MaxText)
-	case TypeText, TypeMarkdown, TypeCode:
+	case readers[t] != nil:
+		return e.inWorker(ctx, t, data)
+	default:
 		text, err := decode(data, e.opts.MaxText)
 		if err != nil {
 			return nil, err
@@ -153,8 +157,6 @@ func (e *Extractor) extract(ctx context.Context, name string, data []byte) (*Doc
 			doc.Sections = code(text)
 		}
 		return doc, nil
-	default:
-		return e.inWorker(ctx, t, data)
 	}
 }
 

@@ -172,7 +172,9 @@ func (m *markup) start(e xml.StartElement) {
 	case "spreadsheet":
 		m.sheets = true
 	case "table":
-		m.startTable(attribute(e, "name"))
+		if m.sheets {
+			m.text.Sheet(attribute(e, "name"))
+		}
 	}
 }
 
@@ -184,17 +186,6 @@ func (m *markup) startParagraph(e xml.StartElement) {
 	m.heading = e.Name.Local == "h" || m.placeholder || attribute(e, "style-name") == "Title"
 	if m.open {
 		m.inText++
-	}
-}
-
-// startTable has the name of a sheet as a heading.
-func (m *markup) startTable(name string) {
-	if m.sheets {
-		m.text.BlankLine()
-		at := m.text.Len()
-		m.text.Words(name)
-		m.text.Heading(at)
-		m.text.NewLine()
 	}
 }
 

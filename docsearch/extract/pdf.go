@@ -22,7 +22,8 @@ import (
 )
 
 // readPDF reads the pages with PDFium, which is WebAssembly here: it sees no file but
-// this one. A line of a page that is also an entry of the outline is a heading.
+// this one. A line of a page that is also an entry of the outline, but for its number, is
+// a heading.
 func readPDF(o order, data []byte, text *plain.Builder) (title string, err error) {
 	reader, err := openPDFium(o)
 	if err != nil {
@@ -43,6 +44,7 @@ func readPDF(o order, data []byte, text *plain.Builder) (title string, err error
 	headings := make(map[string]bool)
 	if outline, err := reader.GetBookmarks(&requests.GetBookmarks{Document: doc}); err == nil {
 		addHeadings(headings, outline.Bookmarks)
+		delete(headings, "")
 	}
 	for page := range count.PageCount {
 		if err := readPage(reader, doc, page, headings, text); err != nil {
@@ -88,9 +90,13 @@ func startPDFium(config wazero.RuntimeConfig) (pdfium.Pdfium, error) {
 
 func addHeadings(headings map[string]bool, outline []responses.GetBookmarksBookmark) {
 	for _, entry := range outline {
-		headings[plain.OneLine(plain.Clean(entry.Title))] = true
+		headings[unnumbered(entry.Title)] = true
 		addHeadings(headings, entry.Children)
 	}
+}
+
+func unnumbered(heading string) string {
+	return strings.TrimLeft(plain.OneLine(plain.Clean(heading)), "0123456789. ")
 }
 
 // readPage appends a page. PDFium marks a hyphen at the end of a line, which it has
@@ -104,7 +110,7 @@ func readPage(reader pdfium.Pdfium, doc references.FPDF_DOCUMENT, index int, hea
 	for line := range strings.Lines(pdfSigns.Replace(page.Text)) {
 		at := text.Len()
 		text.Words(line)
-		if headings[plain.OneLine(line)] {
+		if headings[unnumbered(line)] {
 			text.Heading(at)
 		}
 		text.NewLine()

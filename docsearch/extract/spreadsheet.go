@@ -22,10 +22,7 @@ func readSpreadsheet(o order, data []byte, text *plain.Builder) (title string, e
 		return "", err
 	}
 	for _, sheet := range f.GetSheetList() {
-		text.BlankLine()
-		at := text.Len()
-		text.Words(sheet)
-		text.Heading(at)
+		text.Sheet(sheet)
 		if err := readSheet(f, sheet, text, o.MaxText); err != nil {
 			return "", err
 		}
@@ -43,11 +40,11 @@ func readSheet(f *excelize.File, sheet string, text *plain.Builder, maxText int)
 		if err != nil {
 			return err
 		}
-		text.NewLine()
 		for _, cell := range cells {
 			text.Tab()
 			text.Words(cell)
 		}
+		text.NewLine()
 		if text.Size() > maxText {
 			return tooMuchText(maxText)
 		}

@@ -18,6 +18,7 @@ type Builder struct {
 	newline int  // line ends that are due before the next word
 	ended   int  // line ends that the text ends with
 	page    int  // the number of the open page, 0 without pages
+	sheets  bool // the headings are names of sheets
 }
 
 // Len returns the offset at which the next word begins. It writes the breaks that are
@@ -43,6 +44,25 @@ func (l *Builder) Page() {
 	l.BlankLine()
 	l.page++
 	l.Add(Section{Offset: l.Len(), Page: l.page})
+}
+
+// Sheet begins a sheet of a spreadsheet, whose name is a heading.
+func (l *Builder) Sheet(name string) {
+	l.BlankLine()
+	at := l.Len()
+	l.Words(name)
+	l.Heading(at)
+	l.NewLine()
+	l.sheets = true
+}
+
+// Title returns the first heading, which is the title of a document without one. The name
+// of a sheet, such as Sheet1, is none.
+func (l *Builder) Title() string {
+	if l.sheets {
+		return ""
+	}
+	return l.Sections.Title()
 }
 
 // Heading makes the text from offset, if there is any, the heading of a section, and
