@@ -51,6 +51,7 @@ func TestMessagesOverTheBudgetAreRefused(t *testing.T) {
 		if err := notify(); !errors.Is(err, connstate.ErrBusy) {
 			t.Errorf("a notification: got %v, want ErrBusy", err)
 		}
+		w.checkGate(2, map[string]float64{metrics.GateBudget: 1})
 		w.c.Withdraw(first)
 		first.Fail(jsonrpc.Errorf(jsonrpc.CodeInternalError, "withdrawn"), metrics.ErrorCanceled)
 		must(t, notify())

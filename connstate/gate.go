@@ -74,18 +74,17 @@ func (c *Connection) admit(r *Request, cost int, again bool) (bool, error) {
 	case c.gate.passing:
 		return true, nil
 	case c.gate.refusal != nil:
-		c.opts.Metrics.GateQueued() // in and out at once
-		c.opts.Metrics.GateRejected(metrics.GateFailed, 0)
+		c.opts.Metrics.GateRefused(metrics.GateFailed)
 		return false, c.gate.refusal
 	case c.state == Draining:
 		return false, ErrDraining
 	case len(c.gate.queue) >= room || c.gate.bytes > 0 && c.gate.bytes+len(r.Message.Raw()) > gateBytes:
-		c.opts.Metrics.GateRejected(metrics.GateFull, 0)
+		c.opts.Metrics.GateRefused(metrics.GateFull)
 		return false, ErrGateFull
 	case again:
 		c.opts.Budget.Force(cost)
 	case !c.opts.Budget.Take(cost, metrics.HeldGate):
-		c.opts.Metrics.GateRejected(metrics.GateBudget, 0)
+		c.opts.Metrics.GateRefused(metrics.GateBudget)
 		return false, ErrBusy
 	}
 	c.gate.queue = append(c.gate.queue, waiting{r, time.Now()})

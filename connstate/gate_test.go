@@ -25,7 +25,7 @@ func (w *world) checkGate(waiting int, refused map[string]float64) {
 	if got := w.c.Snapshot().Queued; got != waiting {
 		w.t.Errorf("the snapshot says that %d messages wait, want %d", got, waiting)
 	}
-	for _, reason := range []string{metrics.GateFull, metrics.GateTimeout, metrics.GateFailed, metrics.GateCanceled, metrics.GateClosed, "other"} {
+	for _, reason := range []string{metrics.GateFull, metrics.GateBudget, metrics.GateTimeout, metrics.GateFailed, metrics.GateCanceled, metrics.GateClosed, "other"} {
 		if got := all[`mcp_sse_gate_rejected_total{reason="`+reason+`"}`]; got != refused[reason] {
 			w.t.Errorf("got %v messages refused for %s, want %v", got, reason, refused[reason])
 		}

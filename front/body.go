@@ -47,7 +47,7 @@ func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, he
 		case errors.Is(err, connstate.ErrBusy):
 			why = RefusedBusy(err)
 		default:
-			why = Refused(http.StatusBadRequest, metrics.PostBadRequest, "the body could not be read to its end")
+			why = Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the body could not be read to its end")
 		}
 	}
 	why.Unread = true

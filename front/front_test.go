@@ -211,3 +211,12 @@ func TestRefusedConnections(t *testing.T) {
 		}
 	}
 }
+
+// A transport may refuse for a reason that front does not know.
+func TestARefusalForAnyReasonIsLogged(t *testing.T) {
+	h := newTransport(t, front.Options{})
+	h.Refuse(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil), http.StatusNotFound, "new", "a message")
+	if !strings.Contains(h.log.String(), "reason=new") {
+		t.Errorf("logged %q", h.log)
+	}
+}

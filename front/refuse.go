@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -14,14 +15,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// refusalLogs returns a logger for each reason of Front.Refuse. The lines of each reason
+// refusalLogs returns a logger for each usual reason of Front.Refuse. The lines of each
 // are limited by themselves: a client that asks for a wrong path again and again must
-// not hide one with a wrong token.
+// not hide one with a wrong token. Other reasons use Front.limited.
 func refusalLogs(log *slog.Logger) map[string]*slog.Logger {
 	logs := make(map[string]*slog.Logger)
 	for _, reason := range []string{
 		metrics.RejectedHost, metrics.RejectedOrigin, metrics.RejectedAuth, metrics.RejectedNotFound, metrics.RejectedMethod,
-		metrics.PostUnknownConnection, metrics.PostClosed,
+		metrics.RejectedUnknownConnection, metrics.PostClosed,
 	} {
 		logs[reason] = throttle.NewLines().Logger(log)
 	}
@@ -37,16 +38,20 @@ func (f *Front) Refuse(w http.ResponseWriter, r *http.Request, status int, reaso
 
 // note counts and logs a refusal.
 func (f *Front) note(r *http.Request, status int, reason, message string) {
+	f.count(r, reason)
+	f.log(r, status, reason, message)
+}
+
+func (f *Front) count(r *http.Request, reason string) {
 	if r.Method == http.MethodPost {
 		f.opts.Metrics.PostRejected(reason)
 	} else {
 		f.opts.Metrics.ConnectionRejected(reason)
 	}
-	f.log(r, status, reason, message)
 }
 
 func (f *Front) log(r *http.Request, status int, reason, message string) {
-	f.refusals[reason].Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
+	cmp.Or(f.refusals[reason], f.limited).Warn("client refused", "reason", reason, "status", status, "method", r.Method[:min(16, len(r.Method))],
 		"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message)
 }
 
@@ -108,7 +113,7 @@ func setRetryAfter(w http.ResponseWriter, wait time.Duration) {
 	w.Header().Set("Retry-After", strconv.FormatInt(seconds, 10))
 }
 
-// Refusal is why a POST is refused.
+// Refusal is why a request is refused.
 type Refusal struct {
 	// Status is the HTTP status, and Err the JSON-RPC error in the body, for the request
 	// ID; empty if that is unknown.
@@ -116,7 +121,7 @@ type Refusal struct {
 	Err    *jsonrpc.Error
 	ID     jsonrpc.ID
 
-	// Unread says that the body has not been read to its end.
+	// Unread says that the body of a POST has not been read to its end.
 	Unread bool
 
 	reason string
@@ -135,13 +140,13 @@ func RefusedWith(status int, reason string, e *jsonrpc.Error) *Refusal {
 // RefusedBusy is the refusal of work for which the budget has no bytes.
 func RefusedBusy(err error) *Refusal {
 	e := jsonrpc.ReasonError(err.Error()+": try again later", "server_busy", true)
-	return RefusedWith(http.StatusServiceUnavailable, metrics.PostBudget, e)
+	return RefusedWith(http.StatusServiceUnavailable, metrics.RejectedBudget, e)
 }
 
-// RefuseMessage answers a POST that is refused, and counts it.
+// RefuseMessage answers a request that is refused, and counts it.
 func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refusal) {
-	f.opts.Metrics.PostRejected(why.reason)
-	if why.Unread {
+	f.count(r, why.reason)
+	if why.Unread || r.Method != http.MethodPost {
 		AbandonBody(w, r)
 	}
 	if why.Status == http.StatusServiceUnavailable {

@@ -41,11 +41,11 @@ func newClientSeries(f *factory) *clientSeries {
 			"reason", "client", "slow", "write_timeout", "write_error", "idle", "shutdown", "server", "error"),
 		rejected: f.counters("mcp_sse_connections_rejected_total", "GETs that got no stream.",
 			"reason", RejectedMaxConnections, RejectedPerIP, RejectedRate, RejectedDraining, RejectedBudget,
-			RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest, RejectedNotFound, RejectedMethod),
+			RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest, RejectedNotFound, RejectedMethod, RejectedUnknownConnection),
 		postsRejected: f.counters("mcp_sse_posts_rejected_total", "POSTs that got no 202.",
-			"reason", PostUnknownConnection, PostTooLarge, PostInvalidJSON, PostInvalidRequest, PostMediaType,
-			PostBudget, PostOrigin, PostHost, PostAuth, PostClosed, PostBadRequest, PostNotFound, PostMethod,
-			PostNotAcceptable, PostNoSession),
+			"reason", RejectedBudget, RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest, RejectedNotFound,
+			RejectedMethod, RejectedUnknownConnection, PostTooLarge, PostInvalidJSON, PostInvalidRequest, PostMediaType,
+			PostClosed, PostNotAcceptable, PostNoSession),
 		state: f.gaugeVec("mcp_sse_connection_state", "Open connections, by state.", "state"),
 		duration: f.histogramVec("mcp_server_session_duration_seconds", "How long connections lasted that were ready once.",
 			otelBuckets(), "network_transport", "error_type"),
@@ -94,7 +94,8 @@ func (m *Metrics) ConnectionLasted(reason string, age time.Duration) {
 // not POST, by one of the Rejected constants.
 func (m *Metrics) ConnectionRejected(reason string) { m.live().rejected.WithLabelValues(reason).Inc() }
 
-// PostRejected counts a POST that got no 202, by one of the Post constants.
+// PostRejected counts a POST that got no 202, by one of the Rejected or Post
+// constants.
 func (m *Metrics) PostRejected(reason string) { m.live().postsRejected.WithLabelValues(reason).Inc() }
 
 // StateChanged moves a connection from one state to another. An empty from is a new

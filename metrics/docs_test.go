@@ -166,3 +166,33 @@ func TestAlerts(t *testing.T) {
 		t.Errorf("found %d values in the alerts: correct this test's patterns", checked)
 	}
 }
+
+// Each constant is a value that its series have from the start; that of an error is none
+// that RequestDone replaces.
+func TestConstantsAreInTheLists(t *testing.T) {
+	text, err := os.ReadFile("reasons.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reg := prometheus.NewRegistry()
+	touchAll(t, reg, metrics.New(reg))
+	families := gatherFamilies(t, reg)
+	series := map[string][]string{
+		"Rejected": {"mcp_sse_connections_rejected_total", "mcp_sse_posts_rejected_total"}, "Post": {"mcp_sse_posts_rejected_total"},
+		"Handshake": {"mcp_sse_handshakes_total"}, "Phase": {"mcp_sse_handshakes_total"}, "Reason": {"mcp_sse_handshakes_total"},
+		"Gate": {"mcp_sse_gate_rejected_total"}, "Error": {"mcp_server_operation_duration_seconds"},
+		"Dropped": {"mcp_sse_messages_dropped_total"}, "Matched": {"mcp_sse_responses_matched_total"},
+		"Held": {"mcp_sse_over_budget_total"}, "Child": {"mcp_sse_child_exits_total"},
+	}
+	for _, c := range regexp.MustCompile(`(?m)^\t(([A-Z][a-z]+)\w+) += "(\w+)"`).FindAllStringSubmatch(string(text), -1) {
+		found := false
+		for _, name := range series[c[2]] {
+			for _, values := range families[name].values {
+				found = found || values[c[3]]
+			}
+		}
+		if !found {
+			t.Errorf("%s is in no list", c[1])
+		}
+	}
+}

@@ -176,8 +176,8 @@ func TestUnservedCountsUnderNoName(t *testing.T) {
 	}
 	before := gatherSeries(t, reg)
 	u.ConnectionRejected(metrics.RejectedNotFound)
-	u.PostRejected(metrics.PostNotFound)
-	u.PostRejected(metrics.PostNotFound)
+	u.PostRejected(metrics.RejectedNotFound)
+	u.PostRejected(metrics.RejectedNotFound)
 	want := map[string]float64{
 		"mcp_sse_connections_rejected_total{reason=not_found}": 1, "mcp_sse_posts_rejected_total{reason=not_found}": 2,
 	}

@@ -42,10 +42,10 @@ var moves = []struct {
 		"mcp_sse_handshake_duration_seconds{result=error}":                                1,
 		"mcp_sse_handshake_duration_seconds_sum{result=error}":                            1,
 	}},
-	{"GateRejected full", func(m *metrics.Metrics) { m.GateRejected(metrics.GateFull, 0) }, map[string]float64{
+	{"GateRefused", func(m *metrics.Metrics) { m.GateRefused(metrics.GateFull) }, map[string]float64{
 		"mcp_sse_gate_rejected_total{reason=full}": 1,
 	}},
-	{"GateRejected timeout", func(m *metrics.Metrics) { m.GateRejected(metrics.GateTimeout, second) }, map[string]float64{
+	{"GateRejected", func(m *metrics.Metrics) { m.GateRejected(metrics.GateTimeout, second) }, map[string]float64{
 		"mcp_sse_gate_rejected_total{reason=timeout}": 1, "mcp_sse_gate_depth{}": -1,
 		"mcp_sse_gate_wait_seconds{}": 1, "mcp_sse_gate_wait_seconds_sum{}": 1,
 	}},

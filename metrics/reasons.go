@@ -1,37 +1,31 @@
 package metrics
 
-// Why a GET got no stream: the reasons of [Metrics.ConnectionRejected].
+// Why a GET got no stream, or why a POST got no 202: the reasons of
+// [Metrics.ConnectionRejected] and [Metrics.PostRejected].
 const (
-	RejectedMaxConnections = "max_connections" // too many connections are open
-	RejectedPerIP          = "per_ip"          // too many are open from this address
-	RejectedRate           = "rate"            // this address opens connections too fast
-	RejectedDraining       = "draining"        // the gateway is shutting down
-	RejectedBudget         = "budget"          // the process holds as many bytes as it may
-	RejectedOrigin         = "origin"          // the Origin header is not allowed
-	RejectedHost           = "host"            // the Host header is not allowed
-	RejectedAuth           = "auth"            // not authenticated
-	RejectedBadRequest     = "bad_request"     // the query or a header is not valid
-	RejectedNotFound       = "not_found"       // no such route
-	RejectedMethod         = "method"          // the route does not have this method
+	RejectedMaxConnections    = "max_connections"    // too many connections are open
+	RejectedPerIP             = "per_ip"             // too many are open from this address
+	RejectedRate              = "rate"               // this address opens connections too fast
+	RejectedDraining          = "draining"           // the gateway is shutting down
+	RejectedBudget            = "budget"             // the process, or the connection, holds as many bytes as it may
+	RejectedOrigin            = "origin"             // the Origin header is not allowed
+	RejectedHost              = "host"               // the Host header is not allowed
+	RejectedAuth              = "auth"               // not authenticated
+	RejectedBadRequest        = "bad_request"        // the query or a header is not valid
+	RejectedNotFound          = "not_found"          // no such route
+	RejectedUnknownConnection = "unknown_connection" // no connection with that id, or of another principal
+	RejectedMethod            = "method"             // the route does not have this method
 )
 
-// Why a POST got no 202: the reasons of [Metrics.PostRejected].
+// Why a POST got no 202: further reasons of [Metrics.PostRejected].
 const (
-	PostUnknownConnection = "unknown_connection" // no connection with that id, or of another principal
-	PostTooLarge          = "too_large"          // the body is over the message limit
-	PostInvalidJSON       = "invalid_json"       // the body is not JSON
-	PostInvalidRequest    = "invalid_request"    // the body is JSON and not one JSON-RPC message
-	PostMediaType         = "media_type"         // the Content-Type is not JSON
-	PostBudget            = "budget"             // the process, or the connection, holds as many bytes as it may
-	PostOrigin            = "origin"             // the Origin header is not allowed
-	PostHost              = "host"               // the Host header is not allowed
-	PostAuth              = "auth"               // not authenticated
-	PostClosed            = "closed"             // the connection was closing
-	PostBadRequest        = "bad_request"        // any other fault, such as a body that ends early
-	PostNotFound          = "not_found"          // no such route
-	PostMethod            = "method"             // the route does not have this method
-	PostNotAcceptable     = "not_acceptable"     // the Accept header lacks a form of the answer
-	PostNoSession         = "no_session"         // the message needs a session and names none
+	PostTooLarge       = "too_large"       // the body is over the message limit
+	PostInvalidJSON    = "invalid_json"    // the body is not JSON
+	PostInvalidRequest = "invalid_request" // the body is JSON and not one JSON-RPC message
+	PostMediaType      = "media_type"      // the Content-Type is not JSON
+	PostClosed         = "closed"          // the connection was closing
+	PostNotAcceptable  = "not_acceptable"  // the Accept header lacks a form of the answer
+	PostNoSession      = "no_session"      // the message needs a session and names none
 )
 
 // How a handshake ended: the results of [Metrics.HandshakeDone].
@@ -60,7 +54,8 @@ const (
 	ReasonGaveUp      = "gave_up"      // the server ended soon after each of its starts
 )
 
-// Why the gate refused a message: the reasons of [Metrics.GateRejected].
+// Why the gate refused a message: the reasons of [Metrics.GateRefused] and
+// [Metrics.GateRejected].
 const (
 	GateBudget   = "budget"   // the process holds as many bytes as it may
 	GateFull     = "full"     // too many messages wait; this one never waited

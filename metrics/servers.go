@@ -113,15 +113,14 @@ func (m *Metrics) GateReleased(wait time.Duration) {
 	m.gateWait.Observe(wait.Seconds())
 }
 
-// GateRejected counts a refused message, by one of the Gate constants, and its wait.
-// A message refused with GateFull never waited: it changes neither the depth nor the
-// histogram of waits.
+// GateRefused counts a message that was refused at once, by one of the Gate constants.
+func (m *Metrics) GateRefused(reason string) { m.live().gateRejected.WithLabelValues(reason).Inc() }
+
+// GateRejected counts a message that was refused after a wait, by one of the Gate
+// constants.
 func (m *Metrics) GateRejected(reason string, wait time.Duration) {
 	m = m.live()
 	m.gateRejected.WithLabelValues(reason).Inc()
-	if reason == GateFull {
-		return
-	}
 	m.gateDepth.Dec()
 	m.gateWait.Observe(wait.Seconds())
 }

@@ -17,7 +17,7 @@ func (h *Handler) serveMessage(w http.ResponseWriter, r *http.Request, id string
 	}
 	c, ok := h.registry.Find(id)
 	if !ok || c.Client().Transport != connstate.TransportSSE || c.Client().Principal != principal { // the session of another transport has no stream here
-		h.Refuse(w, r, http.StatusNotFound, metrics.PostUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
+		h.Refuse(w, r, http.StatusNotFound, metrics.RejectedUnknownConnection, "no such connection: open a new one with GET "+h.streamPath(r))
 		return
 	}
 	body, refusal := h.ReadBody(w, r, c.HoldBody)
@@ -54,7 +54,7 @@ func (h *Handler) parse(r *http.Request, body []byte, c *connstate.Connection) (
 	}
 	ctx, status, err := h.Passed(r, c.Client().Principal)
 	if err != nil {
-		return nil, front.Refused(status, metrics.PostBadRequest, "%v", err)
+		return nil, front.Refused(status, metrics.RejectedBadRequest, "%v", err)
 	}
 	m.Context = ctx
 	return m, nil

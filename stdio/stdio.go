@@ -175,7 +175,7 @@ func receive(line []byte, c *connstate.Connection, o Options) {
 		return
 	}
 	if err := c.Takes(m); err != nil {
-		o.Metrics.PostRejected(metrics.PostBudget)
+		o.Metrics.PostRejected(metrics.RejectedBudget)
 		if m.Kind == jsonrpc.Request {
 			refuse(c, m.ID, jsonrpc.ReasonError(err.Error()+": try again later", "server_busy", true))
 		}

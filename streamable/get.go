@@ -13,7 +13,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 	s, refusal := h.sessionOfGet(w, r, principal)
 	if s == nil {
 		if refusal != nil {
-			h.refuse(w, r, refusal)
+			h.RefuseMessage(w, r, refusal)
 		}
 		return
 	}
@@ -21,7 +21,7 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 	s.saw(r.Header.Get(front.HeaderVersion))
 	x := h.newResponse(w, r, s)
 	if refusal := s.resume(x, r.Header.Get(headerLastEventID)); refusal != nil {
-		h.refuse(w, r, refusal)
+		h.RefuseMessage(w, r, refusal)
 		return
 	}
 	x.run()
@@ -64,20 +64,13 @@ func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal
 	return s, nil
 }
 
-// refuse answers a request that is not a POST, and counts it.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, why *front.Refusal) {
-	h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
-	front.AbandonBody(w, r)
-	front.RejectRead(w, why.Status, why.ID, why.Err)
-}
-
 // resume attaches a GET to the stream that it is for: after the event whose id the client
 // has read last, or after those that any client has.
 func (s *session) resume(x *response, lastEventID string) *front.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
-		return front.Refused(http.StatusNotFound, metrics.RejectedBadRequest, "%s", unknownSession)
+		return front.Refused(http.StatusNotFound, metrics.RejectedUnknownConnection, "%s", unknownSession)
 	}
 	st := s.standingLocked()
 	if lastEventID != "" {
@@ -105,7 +98,7 @@ func (s *session) resume(x *response, lastEventID string) *front.Refusal {
 
 func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal string) {
 	if refusal := checkDelete(r); refusal != nil {
-		h.refuse(w, r, refusal)
+		h.RefuseMessage(w, r, refusal)
 		return
 	}
 	s := h.find(r.Header.Get(headerSession), principal)
@@ -124,7 +117,7 @@ func checkDelete(r *http.Request) *front.Refusal {
 	case front.HasBody(r):
 		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE must not have a body")
 	case r.Header.Get(headerSession) == "":
-		return noSession("", "a DELETE needs a session: send its id as Mcp-Session-Id")
+		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE needs a session: send its id as Mcp-Session-Id")
 	}
 	if refusal := checkSingle(r); refusal != nil {
 		return refusal

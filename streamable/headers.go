@@ -54,7 +54,7 @@ func checkAccept(r *http.Request) (stream bool, _ *front.Refusal) {
 func checkSingle(r *http.Request) *front.Refusal {
 	for _, name := range []string{headerSession, front.HeaderVersion, "Last-Event-Id"} {
 		if len(r.Header[name]) > 1 {
-			return front.Refused(http.StatusBadRequest, metrics.PostBadRequest, "the header %s must come once", name)
+			return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the header %s must come once", name)
 		}
 	}
 	return nil
@@ -92,6 +92,6 @@ func checkVersion(version string) *front.Refusal {
 	if version == "" || mcp.HasInitialize(version) {
 		return nil
 	}
-	return front.Refused(http.StatusBadRequest, metrics.PostBadRequest,
+	return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest,
 		"the MCP-Protocol-Version %.64q is not supported: use one of %s", version, strings.Join(append(mcp.VersionsWithInitialize(), mcp.VersionStateless), ", "))
 }

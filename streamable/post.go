@@ -90,7 +90,7 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	}
 	ctx, status, err := h.Passed(p.r, p.principal)
 	if err != nil {
-		return front.Refused(status, metrics.PostBadRequest, "%v", err)
+		return front.Refused(status, metrics.RejectedBadRequest, "%v", err)
 	}
 	for _, m := range p.messages {
 		m.Context = ctx
@@ -141,7 +141,7 @@ func (h *Handler) serveAlone(p *post) (done bool, refusal *front.Refusal) {
 		return false, noSession("", "a notification or a response needs a session: send its id as Mcp-Session-Id")
 	case len(p.messages) == 1 && m.Method == mcp.MethodDiscover:
 		e := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "server/discover needs the _meta of MCP 2026-07-28; otherwise use initialize")
-		refusal = front.RefusedWith(http.StatusBadRequest, metrics.PostBadRequest, e)
+		refusal = front.RefusedWith(http.StatusBadRequest, metrics.RejectedBadRequest, e)
 		refusal.ID = m.ID
 		return false, refusal
 	case h.opts.RequireInitialize:
@@ -194,7 +194,7 @@ func (h *Handler) adopt(w http.ResponseWriter, r *http.Request, principal, id st
 // refuseUnknown answers a request for a session that is not there: 404 makes a client
 // initialize again (MCP 2025-11-25, transports, session management).
 func (h *Handler) refuseUnknown(w http.ResponseWriter, r *http.Request) {
-	h.Refuse(w, r, http.StatusNotFound, metrics.PostUnknownConnection, unknownSession)
+	h.Refuse(w, r, http.StatusNotFound, metrics.RejectedUnknownConnection, unknownSession)
 }
 
 const unknownSession = "no such session: initialize again, without Mcp-Session-Id"

@@ -118,7 +118,7 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.R
 	var status int
 	var err error
 	if q.passed, status, err = h.front.Passed(a.r, principal); err != nil {
-		return front.Refused(status, metrics.PostBadRequest, "%v", err)
+		return front.Refused(status, metrics.RejectedBadRequest, "%v", err)
 	}
 	switch m.Method {
 	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:

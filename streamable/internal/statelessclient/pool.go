@@ -212,14 +212,14 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 
 // limitRefusal is the refusal of a request for which the registry opens no connection.
 func limitRefusal(err error) *front.Refusal {
-	status, reason, message := http.StatusServiceUnavailable, metrics.PostBadRequest, "the connection could not be opened"
+	status, reason, message := http.StatusServiceUnavailable, metrics.RejectedBadRequest, "the connection could not be opened"
 	if limit, ok := errors.AsType[*connstate.LimitError](err); ok {
 		message = limit.Message
 		switch limit.Reason {
 		case metrics.RejectedPerIP, metrics.RejectedRate:
 			status = http.StatusTooManyRequests
 		case metrics.RejectedBudget:
-			reason = metrics.PostBudget
+			reason = metrics.RejectedBudget
 		}
 	}
 	return front.RefusedWith(status, reason, jsonrpc.ReasonError(message, "server_busy", true))
