@@ -24,15 +24,14 @@ type Request struct {
 	// These belong to the one that handles the request: the client's handler, the gate
 	// or the session. Message is the request while it may still be sent to a server;
 	// Repeated says that it was sent before, on a session that was lost. Backpressure
-	// makes Answer wait for room in the outbox, for a bounded time. OnAnswer, if not nil,
-	// is called with the error type when the request is answered.
+	// makes Answer wait for room in the outbox, for a bounded time.
 	Message      *jsonrpc.Message
 	Repeated     bool
 	Backpressure bool
-	OnAnswer     func(errorType string)
 
-	c    *Connection
-	cost int // taken from the budget
+	c        *Connection
+	cost     int                    // taken from the budget
+	onAnswer func(errorType string) // written under c.mu while the request is unanswered
 }
 
 // MaxContextBytes is what a context may hold of an HTTP request, in bytes.
@@ -74,6 +73,16 @@ func (c *Connection) addRequest(r *Request) error {
 	}
 	c.requests[r.ID] = r
 	return nil
+}
+
+// OnAnswer makes the answer to the request call f with the error type. It does nothing if
+// the request is answered.
+func (r *Request) OnAnswer(f func(errorType string)) {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	if r.c.requests[r.ID] == r {
+		r.onAnswer = f
+	}
 }
 
 // Request returns the unanswered request with that id, or nil.
@@ -191,8 +200,8 @@ func (r *Request) report(errorType, message string) {
 	c := r.c
 	took := time.Since(r.Started)
 	c.opts.Metrics.RequestDone(r.Method, errorType, took)
-	if r.OnAnswer != nil {
-		r.OnAnswer(errorType)
+	if r.onAnswer != nil {
+		r.onAnswer(errorType)
 	}
 	// If the client ended the request, its duration says nothing about the server.
 	slow := c.opts.SlowRequest > 0 && took >= c.opts.SlowRequest &&

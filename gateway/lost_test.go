@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -398,6 +399,67 @@ func TestAnswersOnTheirWayOutliveTheServer(t *testing.T) {
 			if !strings.Contains(got, answered(id, 1, method)) {
 				t.Errorf("the answer to %s is lost", id)
 			}
+		}
+	})
+}
+
+// A server answers the request that is out and ends at once: it takes the request that
+// waited for that answer no more, while the session's reader has the answer in hand.
+func TestServerAnswersAndEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		opts   gateway.Options
+		method string
+		params string
+	}{
+		"max-in-flight":         {gateway.Options{MaxInFlight: 1}, "first", `{}`},
+		"requests with one key": {gateway.Options{Sessions: gateway.SessionsShared}, "logging/setLevel", `{"level":"info"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var exited atomic.Bool
+			u := &server{deaf: func(s *serverSession) bool { return s.n == 1 && exited.Load() }}
+			u.handle = func(s *serverSession, m *jsonrpc.Message) bool {
+				if m.Method != test.method || s.n > 1 {
+					return false
+				}
+				go func() {
+					time.Sleep(time.Second)
+					exited.Store(true) // Send fails from now on
+					s.say(string(jsonrpc.NewResult(m.ID, []byte(`{}`))))
+					time.Sleep(time.Millisecond)
+					s.die()
+				}()
+				return true
+			}
+			inFakeTime(t, u, test.opts, func(t *testing.T, g *gateway.Gateway) {
+				a, b := connect(t, g, plain), connect(t, g, plain)
+				time.Sleep(proven)
+				for n, p := range []*peer{a, b, a, b} {
+					p.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, n, test.method, test.params))
+				}
+				time.Sleep(15 * time.Minute)
+				synctest.Wait()
+				if n := a.c.InFlight() + b.c.InFlight(); n != 0 {
+					t.Errorf("%d requests are unanswered after 15 min", n)
+				}
+			})
+		})
+	}
+}
+
+// A connection closes while its client's own initialize is on the way to the session.
+func TestCloseBesideInitialize(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{NoAutoInitialize: true, ConnectRate: -1}, func(t *testing.T, g *gateway.Gateway) {
+		for range 50 {
+			p := connect(t, g, plain)
+			p.post(request("1", "tools/list"))
+			m, err := jsonrpc.Parse([]byte(initialize("0", "2025-06-18", `{}`)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var both sync.WaitGroup
+			both.Go(func() { p.c.Receive(m) })
+			both.Go(func() { p.c.Close(connstate.ClosedClient) })
+			both.Wait()
 		}
 	})
 }

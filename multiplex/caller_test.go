@@ -54,11 +54,11 @@ func (a *caller) Forward(m *jsonrpc.Message) error {
 		if err != nil {
 			return err
 		}
-		r.OnAnswer = func(errorType string) {
+		r.OnAnswer(func(errorType string) {
 			a.mu.Lock()
 			defer a.mu.Unlock()
 			a.types[r.ID] = errorType
-		}
+		})
 		if err := a.Send(r); err != nil {
 			a.discard(r)
 			return err
@@ -76,11 +76,11 @@ const muted = "muted"
 
 // discard answers a request without telling the listener.
 func (a *caller) discard(r *connstate.Request) {
-	r.OnAnswer = func(string) {
+	r.OnAnswer(func(string) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.types[r.ID] = muted
-	}
+	})
 	r.Answer(nil, "")
 }
 

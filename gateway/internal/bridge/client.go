@@ -91,9 +91,11 @@ func (b *Bridge) leave(c *client) {
 	b.current.CompareAndSwap(c, nil)
 }
 
-// Lost repeats a request of a lost session, or answers it with e.
+// Lost repeats a request of a lost session, or answers it with e. The session's reader
+// may call it before the session is over: when it has an answer in hand, and the server
+// does not take the request that waited for that.
 func (c *client) Lost(r *connstate.Request, e *jsonrpc.Error) {
-	c.bridge.lose(c, c.session.Why())
+	c.retire(sessions.ErrTakesNoMore)
 	c.bridge.repeat(r, e)
 }
 
@@ -216,11 +218,11 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	}
 	if b.opts.Params == nil && m.Method == mcp.MethodInitialize && len(m.Params()) <= maxParams {
 		params := json.RawMessage(bytes.Clone(m.Params()))
-		r.OnAnswer = func(errorType string) {
+		r.OnAnswer(func(errorType string) {
 			if errorType == "" {
 				b.clientParams.Store(&params)
 			}
-		}
+		})
 	}
 	r.Backpressure = !b.shares() // a slow client slows down its own server, but not a shared one
 	err := c.caller.Send(r)
@@ -232,13 +234,19 @@ func (b *Bridge) send(r *connstate.Request) bool {
 	case !errors.Is(err, jsonrpc.ErrDismissed):
 		err = sessions.ErrTakesNoMore
 	}
-	var gone <-chan struct{} // the other clients of a shared session wait for their answers
-	if !b.shares() {
-		gone = b.c.Done()
-	}
-	c.session.Retire(err, gone)
-	b.lose(c, c.session.Why())
+	c.retire(err)
 	return false
+}
+
+// retire handles the loss of a session that takes no messages, for the reason why unless
+// it is over already.
+func (c *client) retire(why error) {
+	var gone <-chan struct{} // the other clients of a shared session wait for their answers
+	if !c.bridge.shares() {
+		gone = c.bridge.c.Done()
+	}
+	c.session.Retire(why, gone)
+	c.bridge.lose(c, c.session.Why())
 }
 
 // dismissTimeout bounds how long the stream of a dismissed client may take to write what

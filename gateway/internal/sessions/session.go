@@ -58,7 +58,7 @@ type Session struct {
 func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	session := &Session{supplier: s, since: time.Now(), over: make(chan struct{})}
 	opts := s.opts.Session
-	opts.OnClose = session.end
+	opts.OnClose = func(why error) { session.end(why) }
 	session.Session = multiplex.New(conn, opts)
 	s.Go(func() { // ends with the session
 		<-session.Done()
@@ -67,11 +67,13 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	return session
 }
 
-func (s *Session) end(why error) {
+// end makes the session over, and reports whether it was not.
+func (s *Session) end(why error) (first bool) {
 	s.ended.Do(func() {
-		s.why = why
+		s.why, first = why, true
 		close(s.over)
 	})
+	return first
 }
 
 // Over returns a channel that is closed when the session takes no more messages: it has
@@ -100,9 +102,12 @@ func (s *Session) Close(why error) { s.supplier.Go(func() { s.Session.Close(why)
 
 // Retire ends a session that takes no messages, for the reason why. It first lets
 // answers on their way arrive, in the background: it waits until the session ends, gone
-// is closed, the supplier is closed, or the request timeout passes.
+// is closed, the supplier is closed, or the request timeout passes. It does nothing to a
+// session that is over.
 func (s *Session) Retire(why error, gone <-chan struct{}) {
-	s.end(why)
+	if !s.end(why) {
+		return
+	}
 	s.supplier.Go(func() {
 		select {
 		case <-s.Done():
