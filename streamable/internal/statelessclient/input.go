@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -22,14 +23,17 @@ type held struct {
 	calls map[string]*call
 }
 
-// put holds a call until it is taken or its time is up, and returns its request state. It
-// reports false if too many calls are held.
-func (h *held) put(k *call) (state string, ok bool) {
+// put holds a call until it is taken or its time is up, and returns its request state, or
+// why it is not held. Once the connection drains, cancel would not find the call.
+func (h *held) put(k *call) (state string, _ *jsonrpc.Error) {
 	state = rand.Text()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.calls) >= h.max {
-		return "", false
+	switch {
+	case k.l.c.State() == connstate.Draining:
+		return "", jsonrpc.ReasonError(connstate.ErrDraining.Error(), "draining", false)
+	case len(h.calls) >= h.max:
+		return "", jsonrpc.ReasonError("too many calls wait for input", "input_busy", true)
 	}
 	h.calls[state] = k
 	k.expiry = time.AfterFunc(inputTimeout, func() {
@@ -37,7 +41,7 @@ func (h *held) put(k *call) (state string, ok bool) {
 			k.cancel("the client has not given its input in time")
 		}
 	})
-	return state, true
+	return state, nil
 }
 
 // take returns the call of a principal that a request state is about; nil if there is none.
@@ -67,7 +71,7 @@ func (h *held) cancel(l *link) {
 	}
 	h.mu.Unlock()
 	for _, k := range calls {
-		k.cancel("the gateway is shutting down")
+		k.cancel(connstate.ErrDraining.Error())
 	}
 }
 
@@ -79,10 +83,10 @@ func (h *Handler) askClient(a *reply, k *call) {
 		return
 	}
 	requests := k.show()
-	state, ok := h.held.put(k)
-	if !ok {
-		k.cancel("too many calls wait for input")
-		a.fail(http.StatusOK, jsonrpc.ReasonError("too many calls wait for input", "input_busy", true))
+	state, why := h.held.put(k)
+	if why != nil {
+		k.cancel(why.Message)
+		a.fail(http.StatusOK, why)
 		return
 	}
 	a.result(stateless.Signed(stateless.InputRequired(requests, state), k.l.info()))

@@ -310,6 +310,25 @@ func TestDrainCancelsHeldCalls(t *testing.T) {
 	})
 }
 
+// A call is not held once the connection drains: the gateway would wait for it.
+func TestCallThatAsksDuringADrain(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) {
+			time.AfterFunc(time.Second, func() { c.send(m, fmt.Sprintf(elicit, 0, 0)) })
+		}
+		r := f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
+		synctest.Wait()
+		c := f.server.connections()[0]
+		if _, err := c.Drain(); err != nil {
+			t.Fatal(err)
+		}
+		pause(2 * time.Second)
+		want(t, "reason", r.member("error", "data", "reason"), `"draining"`)
+		want(t, "cancellations", len(c.received("notifications/cancelled")), 1)
+		want(t, "held bytes", f.series(t, "mcp_sse_held_bytes"), 0)
+	})
+}
+
 // What came while the client was away is not lost.
 func TestAnswerWaitsForTheClient(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {

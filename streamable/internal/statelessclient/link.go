@@ -138,15 +138,17 @@ func (l *link) info() json.RawMessage {
 	return info
 }
 
-// post passes a message to the backend as the client's.
-func (l *link) post(message []byte, ctx context.Context) {
+// post passes a message to the backend as the client's. It reports false if the message is
+// invalid.
+func (l *link) post(message []byte, ctx context.Context) bool {
 	m, err := jsonrpc.Parse(message)
 	if err != nil {
-		return // it was made from valid parts
+		return false
 	}
 	m.Context = ctx
 	l.c.Observe(m, "")
 	l.c.Receive(m)
+	return true
 }
 
 // begin enters a request, which send then sends. It reports false once the connection is
@@ -167,7 +169,9 @@ func (l *link) begin(k *call) bool {
 }
 
 func (l *link) send(k *call, params json.RawMessage, ctx context.Context) {
-	l.post(jsonrpc.NewRequest(k.id, k.method, params), ctx)
+	if !l.post(jsonrpc.NewRequest(k.id, k.method, params), ctx) { // a method may be too long once it is quoted anew
+		l.answered(k.id, jsonrpc.NewError(k.id, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the request cannot be passed on")))
+	}
 }
 
 // ask sends a request of the handler's own and waits for the answer. It fails when ctx

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
@@ -151,4 +152,15 @@ func TestToolsAreLearnedFromTheClientsOwnList(t *testing.T) {
 	c.send(nil, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	f.do(t, ask{method: "tools/call", params: `{"name":"t"}`})
 	want(t, "lists after a change", len(c.received("tools/list")), 2)
+}
+
+// A method may be over its limit once it is quoted anew for the server.
+func TestMethodThatGrows(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		a := ask{method: strings.Repeat("<", 400)}
+		r := f.begin(t, ask{method: a.method, body: strings.ReplaceAll(a.message(), `\u003c`, "<")})
+		pause(time.Hour)
+		want(t, "answer", r.member("error", "code"), -32600)
+		want(t, "open ones", f.registry.Len(), 0)
+	})
 }
