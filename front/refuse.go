@@ -121,6 +121,10 @@ type Refusal struct {
 	Err    *jsonrpc.Error
 	ID     jsonrpc.ID
 
+	// RetryAfter is how long the client should wait after a status of 429 or 503, if that
+	// is more than a second.
+	RetryAfter time.Duration
+
 	// Unread says that the body of a POST has not been read to its end.
 	Unread bool
 
@@ -149,8 +153,8 @@ func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refus
 	if why.Unread || r.Method != http.MethodPost {
 		AbandonBody(w, r)
 	}
-	if why.Status == http.StatusServiceUnavailable {
-		setRetryAfter(w, time.Second)
+	if why.Status == http.StatusServiceUnavailable || why.Status == http.StatusTooManyRequests {
+		setRetryAfter(w, why.RetryAfter)
 	}
 	RejectRead(w, why.Status, why.ID, why.Err)
 }

@@ -134,11 +134,11 @@ func (p *pool) expire(l *link) {
 }
 
 // evict closes the connection that has been unused for longest, to make room for another
-// one in the registry, which has refused that. It reports whether there is one. A limit of
-// an address costs nobody else a connection.
+// one in the registry, which has refused that for their number. It reports whether there is
+// one. For the limit of an address, only a connection of the same client there counts.
 func (p *pool) evict(client connstate.Client, refused error) bool {
 	limit, ok := errors.AsType[*connstate.LimitError](refused)
-	if !ok {
+	if !ok || limit.Reason != metrics.RejectedMaxConnections && limit.Reason != metrics.RejectedPerIP {
 		return false
 	}
 	p.mu.Lock()
@@ -173,6 +173,9 @@ func (p *pool) removeLocked(l *link) bool {
 		return false
 	}
 	l.removed = true
+	if l.idle != nil {
+		l.idle.Stop()
+	}
 	g := p.groups[l.key]
 	g.links = slices.DeleteFunc(g.links, func(other *link) bool { return other == l })
 	if len(g.links) == 0 {
@@ -212,9 +215,9 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 
 // limitRefusal is the refusal of a request for which the registry opens no connection.
 func limitRefusal(err error) *front.Refusal {
-	status, reason, message := http.StatusServiceUnavailable, metrics.RejectedBadRequest, "the connection could not be opened"
+	status, reason, message, wait := http.StatusServiceUnavailable, metrics.RejectedBadRequest, "the connection could not be opened", time.Second
 	if limit, ok := errors.AsType[*connstate.LimitError](err); ok {
-		message = limit.Message
+		message, wait = limit.Message, limit.RetryAfter
 		switch limit.Reason {
 		case metrics.RejectedPerIP, metrics.RejectedRate:
 			status = http.StatusTooManyRequests
@@ -222,5 +225,7 @@ func limitRefusal(err error) *front.Refusal {
 			reason = metrics.RejectedBudget
 		}
 	}
-	return front.RefusedWith(status, reason, jsonrpc.ReasonError(message, "server_busy", true))
+	why := front.RefusedWith(status, reason, jsonrpc.ReasonError(message, "server_busy", true))
+	why.RetryAfter = wait
+	return why
 }

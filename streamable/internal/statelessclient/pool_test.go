@@ -213,6 +213,24 @@ func TestLimitOfAnAddressCostsOnlyItsOwn(t *testing.T) {
 	want(t, "open ones", registry.Len(), 2)
 }
 
+// Another connection's end does not help a request that comes too fast, or during a drain.
+func TestRefusalsThatEndNoConnection(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		registry := connstate.NewRegistry(connstate.Limits{Rate: 0.01, Burst: 1}, connstate.Options{})
+		f.Handler = statelessclient.New(f.front, f.server, registry, quiet)
+		list := func(program string) *response {
+			return f.do(t, ask{method: "tools/list", info: fmt.Sprintf(`{"name":%q}`, program)})
+		}
+		want(t, "status of the first", list("a").status, 200)
+		r := list("b")
+		want(t, "status of one too fast", r.status, 429)
+		want(t, "Retry-After", r.header.Get("Retry-After"), 100)
+		registry.Drain()
+		want(t, "status during a drain", list("b").status, 503)
+		want(t, "status of the first again", list("a").status, 200)
+	})
+}
+
 // A connection may close before its handshake begins: then the request is refused.
 func TestConnectionThatClosesAtOnce(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
