@@ -12,8 +12,8 @@
 //     [MoveError].
 //   - Messages leave the gate in the order in which they came.
 //   - A [Request] gets at most one answer, whoever tries to answer it.
-//   - Nothing here blocks, except a sender that waits for room in the outbox,
-//     for a bounded time.
+//   - Only senders that wait for room in the outbox, and CloseGracefully, block, for a
+//     bounded time.
 //
 // The package does no I/O. It knows neither HTTP nor the server.
 package connstate

@@ -26,8 +26,8 @@ type Options struct {
 	// HeartbeatInterval is the longest silence on a stream. Default 15 s; negative: no
 	// heartbeats.
 	HeartbeatInterval time.Duration
-	// ConnectionTimeout closes a connection that the client does not use: that has had no
-	// POST, and no request in flight, for so long. 0: the transport's own.
+	// ConnectionTimeout closes a connection that has had no POST and no request in flight for
+	// this long. 0: the transport's own.
 	ConnectionTimeout time.Duration
 	// WriteTimeout bounds how long a client may take to read 64 KiB. Default 10 s.
 	WriteTimeout time.Duration

@@ -48,8 +48,8 @@ type Options struct {
 	// Otherwise they get 404, as the specification has it.
 	AdoptSessions bool
 
-	// NoAutoInitialize turns the gateway's own MCP handshake off: a connection is
-	// then a plain HTTP+SSE transport of 2024-11-05.
+	// NoAutoInitialize turns the gateway's own MCP handshake off. HTTP+SSE is then the plain
+	// transport of 2024-11-05, and Streamable HTTP refuses requests without a session.
 	NoAutoInitialize bool
 	// Sessions is the mode of sessions with the server. With SessionsPerConnection
 	// each connection has its own, with SessionsShared all connections share one.

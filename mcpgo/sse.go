@@ -68,9 +68,9 @@ type SSEServer struct {
 //
 // Handlers see the values of the context of the client's POST. The Header of mcp-go's
 // requests is empty: WithSSEContextFunc can put what a handler needs into the context,
-// and gateway.PassRequest.Headers names headers for peer.FromContext. The stream is at /sse, and so are the POSTs, with the
-// connection in the query: clients learn that from the stream. So these options of mcp-go
-// have no counterpart:
+// and gateway.PassRequest.Headers names headers for peer.FromContext. The stream is at
+// /sse, and so are the POSTs, with the connection in the query: clients learn that from the
+// stream. So these options of mcp-go have no counterpart:
 //
 //   - WithBaseURL, WithUseFullURLForMessageEndpoint, WithMessageEndpoint,
 //     WithDynamicBasePath: the endpoint is the path of the client's own GET, wherever
@@ -81,8 +81,8 @@ type SSEServer struct {
 //     session's id is not that of the connection.
 //   - WithKeepAlive, WithKeepAliveInterval: heartbeats are on; they are comments, not pings.
 //     See gateway.Options.HeartbeatInterval.
-//   - WithSSECORS: gateway.Options.AllowedOrigins. Other than with mcp-go, web
-//     pages of other origins are refused by default.
+//   - WithSSECORS: gateway.Options.AllowedOrigins. Unlike mcp-go, the gateway
+//     refuses web pages of other origins by default.
 //   - WithSSEDisableLocalhostProtection: gateway.Options.AllowedHosts.
 //   - WithHTTPServer, WithSSEProtectedResourceMetadata: mount the SSEServer in a server of
 //     your own, beside server.NewProtectedResourceMetadataHandler.

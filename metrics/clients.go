@@ -64,7 +64,7 @@ func newClientSeries(f *factory) *clientSeries {
 	return s
 }
 
-// ConnectionOpened counts a stream whose response head has been sent.
+// ConnectionOpened counts a connection that the limits have admitted.
 func (m *Metrics) ConnectionOpened() {
 	m = m.live()
 	m.opened.Inc()

@@ -2,8 +2,8 @@
 // address and chosen headers of the HTTP request, in the context of its handlers.
 //
 // The gateway adds the peer with gateway.Options.PassRequest, which the drop-in handlers
-// of gosdk and mcpgo set, and not without it. The context then also has the values of the context of the HTTP request, such as those
-// that a middleware has added.
+// of gosdk and mcpgo set, and not without it. The context then also has the values of the
+// context of the HTTP request, such as those that a middleware has added.
 package peer
 
 import (
@@ -19,7 +19,7 @@ type Peer struct {
 	// Addr is the client's address, as trusted proxies report it; it may be the zero
 	// Addr.
 	Addr netip.Addr
-	// Header has the headers that gateway.Options.RequestHeaders names, as far as the
+	// Header has the headers that gateway.PassRequest.Headers names, as far as the
 	// request has them. It must not be changed.
 	Header http.Header
 }

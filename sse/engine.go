@@ -124,7 +124,7 @@ func (s *stream) take(ev connstate.Event) bool {
 		return false
 	}
 	out := &r3.Event{}
-	if len(ev.Data) == 0 { // not an empty comment: at that the library stops without a word, and locks up
+	if len(ev.Data) == 0 { // not an empty comment: the library would end the stream silently, and lock up
 		out.Comment = []byte(cmp.Or(ev.Name, heartbeatComment))
 	} else {
 		s.lastID++

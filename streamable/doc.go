@@ -6,11 +6,11 @@
 //	          stream ◀─────────┘  answers, and what came with a request
 //	            │
 //	            ├─ response: JSON, or a stream of events
-//	            └─ EventStore: what a client missed that was cut
+//	            └─ store: what a client missed while it was cut
 //
 // A session is a connection of package connstate, whose id is the Mcp-Session-Id. Each
-// POST with requests has a stream of its own, and so has what belongs to no request; the
-// client reads that one with GET. A stream whose client has left goes on: a GET with
+// POST with requests has its own stream. Messages that belong to no request have one too,
+// which the client reads with GET. A stream whose client has left goes on: a GET with
 // Last-Event-ID gets the rest.
 //
 // The contract:

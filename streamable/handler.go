@@ -122,9 +122,8 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 // evictAfter is how long a session must be idle to make room for another one.
 const evictAfter = 10 * time.Second
 
-// evict closes the session that nobody uses for longest, and first one that its client has
-// never used again. It reports false if there is none: sessions that are in use, or were
-// just now, stay.
+// evict closes the session that has been idle longest, one that its client has never used
+// again before others. It reports false if none has been idle for evictAfter.
 func (h *Handler) evict() bool {
 	h.mu.Lock()
 	var victim *session

@@ -213,7 +213,7 @@ func (st *stream) next(r *response) (n step) {
 }
 
 // refill returns the next events from the store, and their bytes, as many as may be
-// queued. An answer that the store has no more becomes an error.
+// queued. An answer that the store has dropped becomes an error.
 func (st *stream) refill() (events []event, size int) {
 	events = st.session.h.store.after(st.session, eventID{st.number, st.read})
 	missing := st.count - st.read - int64(len(events))

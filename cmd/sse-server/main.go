@@ -1,4 +1,4 @@
-// Command sse-server serves an MCP server over HTTP+SSE.
+// Command sse-server serves an MCP server over HTTP+SSE, Streamable HTTP or stdio.
 package main
 
 import (

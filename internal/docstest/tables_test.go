@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -78,16 +79,18 @@ func literals(files []*ast.File) set {
 	return all
 }
 
-// TestReasonsAreInTheCode checks that what a client may get, by the tables of errors,
-// stands in the code.
+// TestReasonsAreInTheCode compares the reasons in the tables of errors with those in the
+// code, both ways.
 func TestReasonsAreInTheCode(t *testing.T) {
-	literals := literals(programFiles(t))
+	files := programFiles(t)
+	literals, listed := literals(files), set{}
 	for _, heading := range []string{"## JSON-RPC errors on the stream", "### Requests to remote servers", "### Initialization errors"} {
 		found := 0
 		for _, row := range rows(t, "docs/reference/errors.md", heading)[1:] {
 			if !word.MatchString(row[0]) { // a code, or the head of another table
 				continue
 			}
+			listed[row[0]] = true
 			if found++; !literals[row[0]] {
 				t.Errorf("docs/reference/errors.md has %s below %q, which is not in the code", row[0], heading)
 			}
@@ -96,6 +99,57 @@ func TestReasonsAreInTheCode(t *testing.T) {
 			t.Errorf("found nothing below %q", heading)
 		}
 	}
+	inCode := set{}
+	for _, file := range files {
+		maps.Copy(inCode, reasons(file))
+	}
+	if len(inCode) < 20 {
+		t.Fatalf("found %d reasons in the code: correct this test", len(inCode))
+	}
+	for reason := range inCode {
+		if !listed[reason] {
+			t.Errorf("docs/reference/errors.md does not have the reason %q", reason)
+		}
+	}
+}
+
+// reasons returns the reasons that a file gives clients: the literals that it passes to
+// ReasonError or, if it passes another value, assigns to a variable reason; and in the
+// packages of upstreams its constants.
+func reasons(file *ast.File) set {
+	passed, assigned, computed := set{}, set{}, false
+	note := func(to set, name string, value ast.Expr) {
+		if text, ok := text(value); ok && strings.EqualFold(name, "reason") {
+			to[text] = true
+		}
+	}
+	for node := range ast.Preorder(file) {
+		switch n := node.(type) {
+		case *ast.CallExpr:
+			if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "ReasonError" {
+				_, literal := text(n.Args[1])
+				computed = computed || !literal
+				note(passed, "reason", n.Args[1])
+			}
+		case *ast.AssignStmt:
+			for i, to := range n.Lhs {
+				if name, ok := to.(*ast.Ident); ok && len(n.Rhs) == len(n.Lhs) {
+					note(assigned, name.Name, n.Rhs[i])
+				}
+			}
+		case *ast.ValueSpec:
+			upstream := file.Name.Name == "exchange" || file.Name.Name == "statelessserver"
+			for i, name := range n.Names {
+				if upstream && len(n.Values) > i && len(name.Name) > len("reason") {
+					note(passed, name.Name[:len("reason")], n.Values[i])
+				}
+			}
+		}
+	}
+	if computed {
+		maps.Copy(passed, assigned)
+	}
+	return passed
 }
 
 var word = regexp.MustCompile(`^[a-z]+(_[a-z]+)+$|^[a-z]{6,}$`)

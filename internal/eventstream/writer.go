@@ -78,7 +78,8 @@ func (w *Writer) Flush() (reason connstate.Reason, err error) {
 // other.
 func (w *Writer) Expire() { w.deadline.Expire() }
 
-// Line puts data on one line that no client takes for a comment. In JSON line breaks only stand between tokens, so a space is as good.
+// Line puts data on one line that no client takes for a comment. In JSON line breaks only
+// stand between tokens, so a space is as good.
 func Line(data []byte) []byte {
 	if len(data) == 0 || data[0] != ':' && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
 		return data

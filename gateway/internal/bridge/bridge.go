@@ -291,7 +291,7 @@ func (b *Bridge) exceeds(m *jsonrpc.Message, params json.RawMessage) bool {
 func (b *Bridge) wakeRun() {
 	select {
 	case b.wake <- struct{}{}:
-	default: // it is to look already
+	default: // a wake-up is pending
 	}
 }
 

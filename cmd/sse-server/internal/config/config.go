@@ -115,9 +115,9 @@ type Times struct {
 
 // Limits are bounds in number and size.
 type Limits struct {
-	MaxConnections      int     `placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections. It also bounds TCP connections, and together with --warm sessions with the server."`
+	MaxConnections      int     `placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections. It bounds TCP connections to five times as many, and together with --warm sessions with the server."`
 	MaxConnectionsPerIP int     `placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections from one client address (one /64 for IPv6)."`
-	ConnectRate         float64 `placeholder:"PER-SECOND" zero:"unlimited" http:"" help:"New connections a second from one client address, of which twice as many may come at once. Loopback addresses are exempt."`
+	ConnectRate         float64 `placeholder:"PER-SECOND" zero:"unlimited" http:"" help:"New connections a second from one client address; twice as many may come at once. Loopback addresses are exempt."`
 	MaxMessageBytes     Size    `placeholder:"BYTES" help:"Size of the body of a POST."`
 	MaxInFlight         int     `placeholder:"N" zero:"unlimited" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them."`
 }

@@ -28,9 +28,9 @@ server is one of:
 programs. "sse-server check" checks the configuration and prints the effective settings.
 
 Every flag but --version and --help can also be set by an environment variable, such as
-SSE_SERVER_LOG_LEVEL for --log-level, or in the file that --config names, under the name
-of the flag without the dashes. Flags win over variables, and variables win over the
-file. The file can list several servers under the key servers; each is then served at
+SSE_SERVER_LOG_LEVEL for --log-level, and all but --config in the file that --config
+names, under the name of the flag without the dashes. Flags win over variables, and
+variables win over the file. The file can list several servers under the key servers; each is then served at
 /NAME/sse and /NAME/mcp. A DURATION needs a unit: 500ms, 15s, 2m, 1h. BYTES may have
 one: 1048576, 512KiB, 4MiB, 1GiB.`
 
