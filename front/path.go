@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -50,7 +51,8 @@ func SafePath(p string) bool {
 	return strings.Trim(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._~%!$&'()*+,;=:@") == ""
 }
 
-// NotFound answers a request for a path that is no route.
+// NotFound answers a request for a path that is no route. Without any, the gateway is for
+// stdio alone.
 func (f *Front) NotFound(w http.ResponseWriter, r *http.Request) {
 	prefix := f.OuterPrefix(r) + f.opts.Prefix
 	routes := make([]string, len(f.opts.Served))
@@ -60,5 +62,6 @@ func (f *Front) NotFound(w http.ResponseWriter, r *http.Request) {
 			routes[i] = "GET " + prefix + "/sse and POST " + prefix + "/sse/{id}/message"
 		}
 	}
-	f.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, "no such route: this gateway serves "+strings.Join(routes, ", and "))
+	served := cmp.Or(strings.Join(routes, ", and "), "no HTTP")
+	f.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, "no such route: this gateway serves "+served)
 }

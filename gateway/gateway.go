@@ -141,7 +141,7 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 	g.bridges = bridge.Options{
 		Supplier: g.supplier, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts,
 		InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout,
-		AnnounceDelay: o.AnnounceDelay, Repeat: true, Detailed: g.opts.detailed,
+		AnnounceDelay: o.AnnounceDelay, Detailed: g.opts.detailed,
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
 	}
 }

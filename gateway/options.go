@@ -40,8 +40,8 @@ type Options struct {
 	Prefix string
 
 	// Transports are those that the gateway serves: TransportSSE is HTTP+SSE at /sse,
-	// TransportStreamable Streamable HTTP at /mcp; TransportStdio is for ServeStdio. Default
-	// the first two; with SinglePath the first.
+	// TransportStreamable Streamable HTTP at /mcp; TransportStdio is for ServeStdio, and
+	// serves no HTTP. Default the first two; with SinglePath the first.
 	Transports []string
 	// AdoptSessions makes a new session for an Mcp-Session-Id that is not known, under
 	// that id, for clients that do not initialize again when the gateway was restarted.

@@ -60,6 +60,7 @@ func TestContradictoryOptions(t *testing.T) {
 		"warm, plain transport":      {gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
 		"single path with prefix":    {gateway.Options{SinglePath: true, Prefix: "/a"}, "SinglePath: contradicts Prefix"},
 		"single path with two":       {gateway.Options{SinglePath: true, Transports: []string{"sse", "streamable"}}, "SinglePath: contradicts Transports"},
+		"nothing served":             {gateway.Options{Transports: []string{}}, "Transports: must name at least one"},
 		"adopted by nobody":          {gateway.Options{Transports: []string{"sse"}, AdoptSessions: true}, "AdoptSessions: has no effect without"},
 		"warm with request":          {gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Warm"},
 		"shared with request":        {gateway.Options{Sessions: shared, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Sessions"},
@@ -85,6 +86,20 @@ func TestContradictoryOptions(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// A gateway for ServeStdio alone says so to whoever mounts it as an http.Handler.
+func TestOnlyStdioServesNoHTTP(t *testing.T) {
+	g, err := gateway.New(&server{}, gateway.Options{Transports: []string{gateway.TransportStdio}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Shutdown(t.Context())
+	w := httptest.NewRecorder()
+	g.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/sse", nil))
+	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "this gateway serves no HTTP") {
+		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
 

@@ -35,8 +35,6 @@ type Options struct {
 	InitializationTimeout time.Duration // after it a start is late
 	InitializeTimeout     time.Duration
 	AnnounceDelay         time.Duration // how long initialize waits for the client's own
-	// Repeat turns on the repeat of safe requests of a lost session.
-	Repeat bool
 	// Detailed reports whether a client may see the details of errors.
 	Detailed func(connstate.Client) bool
 	// Logger, Limited and Metrics must not be nil. Limited is Logger for warnings that

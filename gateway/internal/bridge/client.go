@@ -277,7 +277,7 @@ func (b *Bridge) dismiss(err error) {
 // next session, unless it was repeated before. If it may not be repeated, repeat answers
 // it with e.
 func (b *Bridge) repeat(r *connstate.Request, e *jsonrpc.Error) {
-	if r.Message == nil || r.Repeated || !b.opts.Repeat || b.dismissed.Load() {
+	if r.Message == nil || r.Repeated || b.dismissed.Load() {
 		r.Fail(b.visibleLoss(e), metrics.ErrorSessionLost)
 		return
 	}

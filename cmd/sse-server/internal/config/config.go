@@ -22,7 +22,7 @@ import (
 // Config is the configuration of the daemon.
 //
 // Tags of our own: zero says what 0 means for a number, and without it 0 is refused;
-// oneof lists the values of a text; pairs is the separator of names and values, which may
+// oneof lists the values of a text, or of each text of a list; pairs is the separator of names and values, which may
 // be secret; for names the kind of server that has the option; http marks options that
 // have no effect on stdio, and only those that are flags alone.
 type Config struct {
@@ -97,7 +97,7 @@ type Remote struct {
 
 // Protocol are the options about transports and sessions.
 type Protocol struct {
-	Transports     []string `placeholder:"NAME" http:"" help:"Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp."`
+	Transports     []string `placeholder:"NAME" oneof:"sse,streamable" http:"" help:"Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp."`
 	AdoptSessions  bool     `http:"" help:"Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."`
 	AutoInitialize bool     `negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
 	Sessions       string   `placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
@@ -257,8 +257,14 @@ func verify(flag *kong.Flag) error {
 	case flag.Tag.Has("pairs"):
 		return verifyPairs(flag)
 	case flag.Tag.Has("oneof"):
-		if allowed := strings.Split(flag.Tag.Get("oneof"), ","); !slices.Contains(allowed, v.String()) {
-			return fmt.Errorf("want one of %s, but got %q", strings.Join(allowed, ", "), v.String())
+		allowed, values := strings.Split(flag.Tag.Get("oneof"), ","), []string{v.String()}
+		if v.Kind() == reflect.Slice {
+			values = v.Interface().([]string)
+		}
+		for _, value := range values {
+			if !slices.Contains(allowed, value) {
+				return fmt.Errorf("want one of %s, but got %q", strings.Join(allowed, ", "), value)
+			}
 		}
 		return nil
 	case v.CanInt():

@@ -85,6 +85,7 @@ func TestBadFlags(t *testing.T) {
 		"--addr: want HOST:PORT":                          {"--addr", "8080"},
 		"--admin-addr: want HOST:PORT with a port":        {"--admin-addr", "a:http"},
 		"--log-level: want one of debug, info":            {"--log-level", "INFO"},
+		"--transports: want one of sse, streamable, but":  {"--transports", "sse,stdio"},
 		"--start-timeout: want a number with a unit":      {"--start-timeout", "15"},
 		"--request-timeout: 0 is refused":                 {"--request-timeout", "0"},
 		"--shutdown-timeout: want a number with a unit":   {"--shutdown-timeout=-1s"},
