@@ -54,8 +54,15 @@ func (c *Connection) Takes(m *jsonrpc.Message) error {
 // bytes no longer do. It is for transports that divert the events.
 func (c *Connection) HoldQueued(n int) {
 	if n != 0 {
+		c.queued.Add(int64(n))
 		c.opts.Budget.Force(n)
 	}
+}
+
+// QueuesTooMuch reports whether more waits for the client outside of the outbox than the
+// outbox would hold, while the process holds as many bytes as it may.
+func (c *Connection) QueuesTooMuch() bool {
+	return c.queued.Load() > int64(c.opts.OutboxBytes) && c.opts.Budget.Full()
 }
 
 // QueueHasRoom reports whether n bytes may wait beside those that are queued already, at

@@ -135,6 +135,7 @@ type Connection struct {
 	handler Handler // set by Bind under mu, before the client knows the id
 	outbox  *outbox
 	done    chan struct{} // closed by Close
+	queued  atomic.Int64  // bytes of HoldQueued
 
 	mu              sync.Mutex // guards all fields below
 	state           State
