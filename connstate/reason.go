@@ -16,11 +16,11 @@ type Reason string
 // Why a connection ended.
 const (
 	ClosedClient       Reason = "client"        // the client went away
-	ClosedSlow         Reason = "slow"          // its outbox stayed full
+	ClosedSlow         Reason = "slow"          // it did not read what waited for it
 	ClosedWriteTimeout Reason = "write_timeout" // one write took longer than the write timeout
 	ClosedWriteError   Reason = "write_error"   // a write failed
 	ClosedIdle         Reason = "idle"          // no POST and nothing in flight for the idle timeout
 	ClosedShutdown     Reason = "shutdown"      // the gateway shut down
-	ClosedServer       Reason = "server"        // the server ended the session with this client
+	ClosedServer       Reason = "server"        // the server refused this client a session, or ended it
 	ClosedError        Reason = "error"         // something inside the gateway failed
 )

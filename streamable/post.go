@@ -109,7 +109,7 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	}
 	refusal := h.serveIn(s, p, true)
 	if refusal != nil {
-		s.c.Close(connstate.ClosedError)
+		s.c.Close(connstate.ClosedClient)
 	}
 	return refusal
 }
@@ -253,7 +253,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 	h.receive(s, p)
 	x.run()
 	if x.failed {
-		s.c.Close(connstate.ClosedError)
+		s.c.Close(connstate.ClosedServer)
 	}
 	return nil
 }

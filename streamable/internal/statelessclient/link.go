@@ -92,7 +92,7 @@ func (l *link) initialize(params json.RawMessage) {
 		l.refuse(refused(http.StatusServiceUnavailable, errEnded))
 		return
 	case m.Result() == nil:
-		l.c.Close(connstate.ClosedError)
+		l.c.Close(connstate.ClosedServer)
 		l.refuse(refused(http.StatusOK, stateless.ErrorOf(m.Error())))
 		return
 	}
