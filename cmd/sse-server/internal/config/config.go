@@ -22,9 +22,9 @@ import (
 // Config is the configuration of the daemon.
 //
 // Tags of our own: zero says what 0 means for a number, and without it 0 is refused;
-// oneof lists the values of a text, or of each text of a list; pairs is the separator of names and values, which may
-// be secret; for names the kind of server that has the option; http marks options that
-// have no effect on stdio, and only those that are flags alone.
+// oneof lists the values of a text, or of each text of a list; pairs is the separator of
+// names and values, which may be secret; for names the kind of server that has the option;
+// http marks options that have no effect on stdio, and only those that are flags alone.
 type Config struct {
 	Listen `group:"Server"`
 	Access `group:"Access"`
