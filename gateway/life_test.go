@@ -265,6 +265,28 @@ func TestSessionLostWhileDraining(t *testing.T) {
 	})
 }
 
+// A connection may be so new, when time is up, that it has no session yet.
+func TestShutdownWaitsForNewConnections(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		c, err := g.Registry().Open(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := shutdown(g, time.Second)
+		time.Sleep(3 * time.Second)
+		select {
+		case err := <-done:
+			t.Fatalf("Shutdown returned before the connection was removed: %v", err)
+		default:
+		}
+		c.Bind(g.Accept(c))
+		g.Registry().Remove(c)
+		if err := <-done; err == nil || !strings.Contains(err.Error(), "1 connections cut") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("Shutdown = %v, want one connection cut", err)
+		}
+	})
+}
+
 // Shutdown also waits for sessions that ended by themselves: their child may still
 // have to be killed.
 func TestShutdownWaitsForLostSessions(t *testing.T) {

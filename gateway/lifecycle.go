@@ -120,7 +120,7 @@ func (g *Gateway) cut() error {
 func (g *Gateway) waitSessions(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
-		<-g.registry.Drain() // a connection that is closing still ends its session
+		<-g.registry.Drain() // a connection that has just been opened may still start something
 		g.supplier.Wait()
 		close(done)
 	}()

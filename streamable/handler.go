@@ -29,7 +29,7 @@ type Handler struct {
 	backend  front.Backend
 	registry *connstate.Registry
 	modern   *statelessclient.Handler // for clients without sessions
-	adopting sync.Mutex               // held while a session is adopted
+	adopting sync.Mutex               // held while a session is adopted; Accept does not block
 
 	store       store
 	streamAfter time.Duration

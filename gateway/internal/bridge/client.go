@@ -65,8 +65,9 @@ func (c *client) close(why error) {
 	c.session.Close(why)
 }
 
-// lose handles the loss of a session: it closes the gate and wakes run, which gets the
-// next one. The session answers or repeats its requests after it.
+// lose handles the loss of a session: it closes the gate, and run, which sees that the
+// session is over, gets the next one. The session answers or repeats its requests after
+// it.
 func (b *Bridge) lose(c *client, why error) {
 	if b.current.Load() == c {
 		b.dismiss(why)
@@ -81,7 +82,6 @@ func (b *Bridge) lose(c *client, why error) {
 	// when it returns.
 	_ = b.c.Move(connstate.Initializing) // unless it is, drains or is closed
 	b.current.Store(nil)
-	b.wakeRun()
 }
 
 // leave makes c no longer the current client.
@@ -147,7 +147,9 @@ func (c *client) keepEarly(related jsonrpc.ID, message []byte) bool {
 }
 
 // deliverEarly puts the session in use: it delivers the messages kept so far, and
-// later ones pass at once.
+// later ones pass at once. While a slow client reads them, mu holds up only the reader of
+// its own session, which would wait for that client anyway; pass does not wait on a shared
+// one, and Detach and Closed do not need mu.
 func (c *client) deliverEarly() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
