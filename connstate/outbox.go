@@ -33,11 +33,8 @@ const maxUnwritten = 16 << 20
 // long that its server looks silent.
 const maxWaits = 3
 
-// eventOverhead is what an event counts for beside its data, in bytes.
-const eventOverhead = 64
-
 // Size is what the event counts for in an outbox, in bytes.
-func (e Event) Size() int { return len(e.Data) + eventOverhead }
+func (e Event) Size() int { return len(e.Data) + budget.ItemCost }
 
 // outbox holds the events that wait to be written to one client, bounded in bytes.
 // Senders fill it; the stream takes events through the sink and says when they are

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/peer"
@@ -24,8 +25,6 @@ const (
 	maxBytes = 8 << 20
 	// maxWorking bounds the unanswered requests of one session: each has a goroutine.
 	maxWorking = 16384
-	// itemCost is added to the length of each message.
-	itemCost = 64
 	// closeTimeout is how long Close waits for the handlers.
 	closeTimeout = 2 * time.Second
 )
@@ -168,7 +167,7 @@ func (s *session) extraOf(values context.Context) *mcp.RequestExtra {
 
 // enqueue puts a message into the inbox.
 func (s *session) enqueue(it item) error {
-	it.size += itemCost
+	it.size += budget.ItemCost
 	limit := maxBytes
 	if it.urgent {
 		limit *= 2

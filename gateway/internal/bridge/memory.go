@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -32,7 +33,9 @@ type memory struct {
 }
 
 // memoryCost returns what a subscription counts for, in bytes.
-func memoryCost(uri string, params json.RawMessage) int { return len(uri) + len(params) + 64 }
+func memoryCost(uri string, params json.RawMessage) int {
+	return len(uri) + len(params) + budget.ItemCost
+}
 
 // note records a request to the server if it sets the log level or changes a
 // subscription.

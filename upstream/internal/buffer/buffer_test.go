@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -26,7 +27,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 			}
 			want++
 		}
-		if q.bytes != len(q.items)*(1+ItemCost) {
+		if q.bytes != len(q.items)*(1+budget.ItemCost) {
 			t.Fatalf("%d bytes counted for %d messages", q.bytes, len(q.items))
 		}
 	}
@@ -35,7 +36,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 // A full queue refuses Offer and delays Push, until there is room. Any message fits alone.
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := NewQueue(3 * (100 + ItemCost))
+		q := NewQueue(3 * (100 + budget.ItemCost))
 		message := []byte(strings.Repeat("x", 100))
 		for range 3 {
 			if err := q.Offer(message); err != nil {

@@ -5,6 +5,7 @@ package buffer
 import (
 	"sync"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -14,9 +15,6 @@ const (
 	SendLimit = 8 << 20
 	// MaxMessageBytes is the default limit of a server's messages.
 	MaxMessageBytes = 16 << 20
-	// ItemCost is added to the length of each queued message, so that the limit bounds
-	// many small messages too.
-	ItemCost = 64
 )
 
 // item is a message and the id of the request that it came with; empty for none.
@@ -31,7 +29,7 @@ type Queue struct {
 	mu      sync.Mutex // guards all below
 	changed sync.Cond  // the items have changed, or the queue is closed
 	items   []item
-	bytes   int // of items, ItemCost included
+	bytes   int // of items, budget.ItemCost included
 	limit   int
 	err     error // why it is closed; nil while open
 }
@@ -74,12 +72,12 @@ func (q *Queue) Push(msg []byte, request jsonrpc.ID) error {
 }
 
 func (q *Queue) fitsLocked(msg []byte) bool {
-	return len(q.items) == 0 || q.bytes+len(msg)+ItemCost <= q.limit
+	return len(q.items) == 0 || q.bytes+len(msg)+budget.ItemCost <= q.limit
 }
 
 func (q *Queue) addLocked(it item) {
 	q.items = append(q.items, it)
-	q.bytes += len(it.msg) + ItemCost
+	q.bytes += len(it.msg) + budget.ItemCost
 	q.changed.Broadcast()
 }
 
@@ -124,7 +122,7 @@ func (q *Queue) takeLocked() item {
 	if q.items = q.items[1:]; len(q.items) == 0 {
 		q.items = nil
 	}
-	q.bytes -= len(it.msg) + ItemCost
+	q.bytes -= len(it.msg) + budget.ItemCost
 	q.changed.Broadcast()
 	return it
 }

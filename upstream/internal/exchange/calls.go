@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
@@ -43,7 +44,7 @@ type Calls struct {
 // Finish. Begin fails with jsonrpc.ErrBusy when there is no room, and with another
 // error when a request with the same id is open.
 func (c *Calls) Begin(ctx context.Context, m *jsonrpc.Message) (*Call, error) {
-	k := &Call{ID: m.ID, Method: m.Method, Msg: m, size: len(m.Raw()) + buffer.ItemCost}
+	k := &Call{ID: m.ID, Method: m.Method, Msg: m, size: len(m.Raw()) + budget.ItemCost}
 	switch {
 	case c.Open(m.ID) != nil:
 		return nil, fmt.Errorf("send: a request with the id %.64s is in flight", m.ID)

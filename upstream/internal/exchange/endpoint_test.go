@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
 )
 
@@ -112,7 +113,7 @@ func TestDeliverWaitsForRoom(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if delivered > 1<<10/buffer.ItemCost {
+		if delivered > 1<<10/budget.ItemCost {
 			t.Errorf("%d messages are kept", delivered)
 		}
 		q.End(io.EOF)
