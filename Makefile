@@ -13,11 +13,6 @@ DOCSEARCHFLAGS ?= $(if $(WHOLE),./...)
 TOOLSFLAGS     ?= $(if $(WHOLE),./...)
 # Tests with the build tag all are for make test-all only.
 TAGS           ?=
-# docsearch's SQLite is C, translated: the race detector takes minutes to compile it and
-# finds nothing. Only packages without generic code can be left out: the linker keeps one
-# copy of a generic function, and without the detector's marks that copy makes correct
-# code look wrong.
-RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/sqlite/vec=-race=false
 # Without this, each program with the race detector sleeps for a second at its end. No
 # goroutine is left then that could race: tests check that.
 export GORACE ?= atexit_sleep_ms=0
@@ -70,7 +65,7 @@ test-json:
 	if [ -n '$(TOOLSFLAGS)' ]; then \
 		(cd tools && go test -race $$flags $(TOOLSFLAGS)) || status=1; fi; \
 	if [ -n '$(DOCSEARCHFLAGS)' ]; then \
-		(cd docsearch && go test $(RACE) $$flags $(DOCSEARCHFLAGS)) || status=1; fi; \
+		(cd docsearch && go test -race $$flags $(DOCSEARCHFLAGS)) || status=1; fi; \
 	exit $$status
 
 e2e:
@@ -121,7 +116,7 @@ lint:
 	GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
 	go vet -race -tags all ./... && GOFLAGS=-race bin/staticcheck -tags all ./...
 	cd tools && go vet -race -tags all ./... && GOFLAGS=-race ../bin/staticcheck -tags all ./...
-	cd docsearch && go vet $(RACE) ./... && GOFLAGS='$(RACE)' ../bin/staticcheck ./...
+	cd docsearch && go vet -race ./... && GOFLAGS=-race ../bin/staticcheck ./...
 
 golangci:
 	go run $(GOLANGCI) run ./...

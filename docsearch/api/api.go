@@ -6,7 +6,10 @@
 // relevance is a number from 0 to 1.
 package api
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Version is the version of the API that this code speaks, the v1 of its paths.
 const Version = 1
@@ -49,16 +52,30 @@ type ServerInfo struct {
 	Documents  int         `json:"documents"`
 	Chunks     int         `json:"chunks"`
 	TextBytes  int64       `json:"textBytes"`
-	IndexBytes int64       `json:"indexBytes"` // of the file on disk
-	Embeddings *Embeddings `json:"embeddings,omitempty"`
+	IndexBytes int64       `json:"indexBytes"`        // of its files
+	Language   string      `json:"language"`          // whose endings of words searches ignore
+	Formats    []string    `json:"formats,omitempty"` // types of documents
+	MaxFile    int64       `json:"maxFileBytes"`
+	Embeddings *Embeddings `json:"embeddings,omitempty"` // absent: searches are by words alone
 	Warnings   []string    `json:"warnings,omitempty"`
+}
+
+// ModelWarning says that searches do not use the model that a client asks for, or "".
+func (i *ServerInfo) ModelWarning(model string) string {
+	switch {
+	case model == "" || i.Embeddings != nil && i.Embeddings.Model == model:
+		return ""
+	case i.Embeddings == nil:
+		return fmt.Sprintf("the daemon was started without embeddings and searches by words alone, not with %q; docsearch stop ends it", model)
+	}
+	return fmt.Sprintf("the daemon uses the model %q, not %q; docsearch stop ends it", i.Embeddings.Model, model)
 }
 
 // Embeddings describes the configured source of embeddings.
 type Embeddings struct {
 	Model      string `json:"model"`
 	Chunks     int    `json:"chunks"`               // that have a vector
-	LastFailed string `json:"lastFailed,omitempty"` // why chunks get no vector now
+	LastFailed string `json:"lastFailed,omitempty"` // why the endpoint fails now
 }
 
 // Folder is one folder that the daemon indexes.
@@ -94,11 +111,12 @@ type AddFolder struct {
 // SearchRequest is the body of POST /api/v1/folders/{path}/search, and of
 // POST /api/v1/search, which searches several folders.
 type SearchRequest struct {
-	Folders        []string `json:"folders,omitempty"`        // of /api/v1/search: where to search, all folders if omitted
-	Query          string   `json:"query"`                    // words, and phrases in double quotes
-	Limit          int      `json:"limit,omitempty"`          // 1-100, 10 if omitted
-	Threshold      float64  `json:"threshold,omitempty"`      // least relevance of a result
-	IncludeContent bool     `json:"includeContent,omitempty"` // with the text of the chunk that was found
+	Folders        []string `json:"folders,omitempty"`               // of /api/v1/search: where to search, all folders if omitted
+	Query          string   `json:"query"`                           // words, "phrases", OR, -word, word*, title:word, path:word
+	Limit          int      `json:"limit,omitempty"`                 // 1-100, 10 if omitted
+	Threshold      float64  `json:"threshold,omitempty"`             // least relevance of a result
+	IncludeContent bool     `json:"includeContent,omitempty"`        // with the whole text of the passages
+	Passages       int      `json:"passages_per_document,omitempty"` // 1-20, 3 if omitted
 }
 
 // SearchContentRequest is the body of POST /api/v1/folders/{path}/search_content, and
@@ -107,14 +125,16 @@ type SearchRequest struct {
 type SearchContentRequest struct {
 	Folders          []string `json:"folders,omitempty"` // as in SearchRequest
 	SemanticConcepts []string `json:"semantic_concepts,omitempty"`
-	ExactTerms       []string `json:"exact_terms,omitempty"` // words or phrases that must occur as they are
+	ExactTerms       []string `json:"exact_terms,omitempty"` // words, and words that stand side by side
 	MinScore         float64  `json:"min_score,omitempty"`
-	Limit            int      `json:"limit,omitempty"`  // 1-100, 10 if omitted
-	Cursor           string   `json:"cursor,omitempty"` // the nextCursor of the results before
+	Limit            int      `json:"limit,omitempty"`                 // 1-100, 10 if omitted
+	IncludeContent   bool     `json:"includeContent,omitempty"`        // as in SearchRequest
+	Passages         int      `json:"passages_per_document,omitempty"` // as in SearchRequest
+	Cursor           string   `json:"cursor,omitempty"`                // the nextCursor of the results before
 }
 
 // SearchResponse is the answer to all searches, best result first. Each document comes
-// once, with its best chunk.
+// once, with its best passages.
 type SearchResponse struct {
 	Results     []Result    `json:"results"`
 	Performance Performance `json:"performance"`
@@ -122,16 +142,22 @@ type SearchResponse struct {
 	Warnings    []string    `json:"warnings,omitempty"`
 }
 
-// Result is one document that a search found.
+// Result is one document that a search found, with its best passages.
 type Result struct {
-	DocumentName string   `json:"documentName"` // the title, or the file's name
-	DocumentID   string   `json:"documentId"`
-	Folder       string   `json:"folder"`
-	Path         string   `json:"path"` // absolute
-	Relevance    float64  `json:"relevance"`
-	Snippet      string   `json:"snippet"` // plain text; matched words stand between U+E000 and U+E001
-	Location     Location `json:"location"`
-	Content      string   `json:"content,omitempty"`
+	DocumentName string `json:"documentName"` // the title, or the file's name
+	DocumentID   string `json:"documentId"`
+	Folder       string `json:"folder"`
+	Path         string `json:"path"` // absolute
+	Passage
+	MorePassages []Passage `json:"morePassages,omitempty"` // after the best one
+}
+
+// Passage is a part of a document.
+type Passage struct {
+	Relevance float64  `json:"relevance"`
+	Snippet   string   `json:"snippet"` // plain text; matched words stand between U+E000 and U+E001
+	Location  Location `json:"location"`
+	Content   string   `json:"content,omitempty"`
 }
 
 // Snippets enclose each matched word in these private-use characters, which no
@@ -142,7 +168,7 @@ const (
 	HighlightEnd   = "\ue001"
 )
 
-// Location is where in its document a chunk stands.
+// Location is where in its document a passage stands.
 type Location struct {
 	Line    int    `json:"line"`           // the first, from 1
 	EndLine int    `json:"endLine"`        // the last

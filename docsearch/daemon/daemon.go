@@ -9,6 +9,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,7 @@ type Options struct {
 	Token       string          // clients must send it; if empty, all local programs are served
 	IdleTimeout time.Duration   // the daemon ends after this time without a request, once all is indexed; 0: never
 	Embedder    index.Embedder  // nil: searches use words only
+	Language    string          // of index.Languages; "": English
 	Extract     extract.Options // its Worker reads PDFs
 	Crawl       crawl.Options
 	Version     string
@@ -73,6 +75,7 @@ type Daemon struct {
 	lock    *discovery.Lock
 	started time.Time
 	serving atomic.Pointer[service] // nil before Run serves, and while a damaged index is replaced
+	failed  failures
 }
 
 // New checks the options and takes the lock of the state directory. It fails with an
@@ -113,8 +116,8 @@ func checkAddr(addr string) error {
 }
 
 // Run serves until ctx ends or the idle timeout has passed, finishes the requests in
-// flight, and gives the lock back. A damaged index is replaced by a new one on the way,
-// up to three times in a row.
+// flight, and gives the lock back. An index that cannot be read is checked, opened again,
+// and made anew where it is damaged, up to three times in a row.
 func (d *Daemon) Run(ctx context.Context) error {
 	for damaged := 0; ; {
 		began := time.Now()
@@ -123,18 +126,18 @@ func (d *Daemon) Run(ctx context.Context) error {
 			damaged = 0
 		}
 		if damaged++; errors.Is(err, index.ErrCorrupt) && ctx.Err() == nil && damaged <= maxRebuilds {
-			d.log.Warn("the index is damaged and is made anew", "err", err)
+			d.log.Warn("the index cannot be read, and is checked and opened again", "err", err)
 			continue
 		}
 		return errors.Join(err, d.lock.Release())
 	}
 }
 
-// serve runs the daemon over one index file. It returns nil when the daemon shall end,
-// and index.ErrCorrupt when the file was found to be damaged; the next index.Open moves
-// it aside.
+// serve runs the daemon over an open index. It returns nil when the daemon shall end,
+// and index.ErrCorrupt when the index cannot be read; the next index.Open moves aside what
+// is damaged.
 func (d *Daemon) serve(ctx context.Context) (err error) {
-	x, err := index.Open(ctx, filepath.Join(d.opts.StateDir, "index.db"), index.Options{Embedder: d.opts.Embedder, Logger: d.log})
+	x, err := index.Open(ctx, filepath.Join(d.opts.StateDir, "index"), index.Options{Embedder: d.opts.Embedder, Language: d.opts.Language, Logger: d.log})
 	if err != nil {
 		return fmt.Errorf("open the index: %w", err)
 	}
@@ -205,14 +208,12 @@ func (d *Daemon) wait(ctx context.Context, s *service, served <-chan error, reco
 		case err := <-served:
 			return fmt.Errorf("serve: %w", err)
 		case err := <-s.damage:
-			return err
+			return cmp.Or(d.lost(record), err)
 		case err := <-s.folders.Failed():
-			return err
+			return cmp.Or(d.lost(record), err)
 		case <-tick.C:
-			if err := d.lock.Check(record); errors.Is(err, discovery.ErrLost) {
+			if err := d.lost(record); err != nil {
 				return err
-			} else if err != nil {
-				d.log.Warn("clients cannot find the daemon", "err", err)
 			}
 			if d.isIdle(s) {
 				d.log.Info("no requests, stopping", "idleTimeout", d.opts.IdleTimeout.String())
@@ -220,6 +221,18 @@ func (d *Daemon) wait(ctx context.Context, s *service, served <-chan error, reco
 			}
 		}
 	}
+}
+
+// lost returns discovery.ErrLost if the state directory is not the daemon's any more.
+func (d *Daemon) lost(record discovery.Record) error {
+	err := d.lock.Check(record)
+	if errors.Is(err, discovery.ErrLost) {
+		return err
+	}
+	if err != nil {
+		d.log.Warn("clients cannot find the daemon", "err", err)
+	}
+	return nil
 }
 
 // isIdle reports whether the idle timeout has passed and nothing is left to index.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -32,7 +33,13 @@ func (s *service) health() api.Health {
 func (s *service) status() (api.Status, int, []string) {
 	status, percent, warnings := s.folders.Status()
 	if why := s.index.Rebuilt(); why != "" {
-		warnings = append(warnings, "the index was made anew when the daemon started: "+why)
+		warnings = append(warnings, "the index was made anew when the daemon opened it: "+why)
+	}
+	if warning, now := s.daemon.failed.warning(); warning != "" {
+		warnings = append(warnings, warning)
+		if now && status == api.StatusHealthy {
+			status = api.StatusDegraded
+		}
 	}
 	return status, percent, warnings
 }
@@ -47,13 +54,21 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 		Name: "docsearch", Version: d.opts.Version, APIVersion: api.Version, PID: os.Getpid(), StartedAt: d.started,
 		Folders: len(s.folders.List().Folders), Documents: stats.Documents, Chunks: stats.Chunks,
 		TextBytes: stats.TextBytes, IndexBytes: stats.FileBytes,
+		Language: cmp.Or(d.opts.Language, index.Languages[0]), Formats: formats, MaxFile: cmp.Or(d.opts.Crawl.MaxFileBytes, 16<<20),
 	}
 	info.Status, info.Percent, info.Warnings = s.status()
 	if e := d.opts.Embedder; e != nil {
 		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: stats.Vectors, LastFailed: s.folders.NoVectors()}
+		if why := s.index.EmbedderFailure(r.Context()); why != "" && info.Embeddings.LastFailed == "" {
+			info.Embeddings.LastFailed = why
+			info.Warnings = append(info.Warnings, "the embeddings endpoint fails, searches are by words alone: "+why)
+		}
 	}
 	return info, nil
 }
+
+// formats are the formats of documents, for people.
+var formats = []string{"plain text", "Markdown", "HTML", "source code", "PDF", "DOCX", "PPTX", "XLSX", "OpenDocument", "EPUB", "RTF", "notebooks"}
 
 func (s *service) getFolders(r *http.Request) (any, error) {
 	wait, err := number(r, "wait", 0, 0, int(maxWait/time.Second))
@@ -130,7 +145,7 @@ func (s *service) search(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.find(r, index.Query{Folders: scope, Text: q.Query, Limit: q.Limit, Threshold: q.Threshold, Content: q.IncludeContent})
+	return s.find(r, index.Query{Folders: scope, Text: q.Query, Limit: q.Limit, Passages: q.Passages, Threshold: q.Threshold, Content: q.IncludeContent})
 }
 
 func (s *service) searchContent(r *http.Request) (any, error) {
@@ -145,13 +160,16 @@ func (s *service) searchContent(r *http.Request) (any, error) {
 	if len(q.SemanticConcepts)+len(q.ExactTerms) > maxNames {
 		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "give at most %d concepts and terms", maxNames)
 	}
-	return s.find(r, index.Query{Folders: scope, Concepts: q.SemanticConcepts, Terms: q.ExactTerms, Limit: q.Limit, Threshold: q.MinScore, Cursor: q.Cursor})
+	return s.find(r, index.Query{Folders: scope, Concepts: q.SemanticConcepts, Terms: q.ExactTerms, Limit: q.Limit, Passages: q.Passages, Threshold: q.MinScore, Content: q.IncludeContent, Cursor: q.Cursor})
 }
 
 // find searches, and says so when the index is not complete.
 func (s *service) find(r *http.Request, q index.Query) (any, error) {
 	if q.Limit < 0 || q.Limit > 100 {
 		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "limit must be from 1 to 100")
+	}
+	if q.Passages < 0 || q.Passages > 20 {
+		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "passages_per_document must be from 1 to 20")
 	}
 	if q.Threshold < 0 || q.Threshold > 1 {
 		return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "threshold and min_score must be from 0 to 1")
@@ -163,6 +181,9 @@ func (s *service) find(r *http.Request, q index.Query) (any, error) {
 		return nil, refuse(http.StatusTooManyRequests, api.CodeBusy, "%d searches run already; search again in a moment", maxSearches)
 	}
 	found, err := s.index.Search(r.Context(), q)
+	if r.Context().Err() == nil {
+		s.daemon.failed.note(err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -135,7 +136,13 @@ func TestDamagedIndexIsMadeAnew(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(r.state, "index.db"), []byte(strings.Repeat("garbage ", 1000)), 0o600); err != nil {
+	err := filepath.WalkDir(filepath.Join(r.state, "index"), func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() {
+			err = os.WriteFile(path, []byte(strings.Repeat("garbage ", 1000)), 0o600)
+		}
+		return err
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 	r.run(daemon.Options{StateDir: r.state, Addr: "127.0.0.1:0"})

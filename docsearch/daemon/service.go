@@ -165,7 +165,7 @@ func (s *service) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		case s.damage <- err:
 		default: // reported already
 		}
-		fail(w, http.StatusServiceUnavailable, api.CodeStopping, "the index is damaged and is made anew; repeat the request")
+		fail(w, http.StatusServiceUnavailable, api.CodeStopping, "the index cannot be read and is opened again; repeat the request")
 		return
 	}
 	status, code := classify(err)
@@ -198,6 +198,7 @@ func classify(err error) (int, string) {
 		{index.ErrCursor, http.StatusBadRequest, api.CodeBadRequest},
 		{index.ErrQuery, http.StatusBadRequest, api.CodeBadRequest},
 		{index.ErrDiskFull, http.StatusInsufficientStorage, api.CodeDiskFull},
+		{index.ErrClosed, http.StatusServiceUnavailable, api.CodeStopping},
 	} {
 		if errors.Is(err, c.err) {
 			return c.status, c.code

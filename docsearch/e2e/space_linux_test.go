@@ -82,13 +82,17 @@ func TestDiskIsFull(t *testing.T) {
 		rm "$STATE/zero"
 	} &
 	sleep 0`)
-	addr := w.address()
-	w.eventually("what fits is found", func() bool { return w.paths(addr, word(3)) == "doc-3.md" })
 	ask := func(name string) {
 		if err := os.WriteFile(filepath.Join(filler, name), nil, 0o600); err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 	}
+	t.Cleanup(func() { // the commands end, also if the test fails
+		ask("fill")
+		ask("free")
+	})
+	addr := w.address()
+	w.eventually("what fits is found", func() bool { return w.paths(addr, word(3)) == "doc-3.md" })
 	ask("fill")
 	w.eventually("the disk is full", func() bool {
 		_, err := os.Stat(filepath.Join(filler, "full"))

@@ -2,46 +2,68 @@ package e2e
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// A damaged index is made anew, and the agent notices no more than a warning.
+// damages are what may become of a file of the index.
+var damages = map[string]func(file string) error{
+	"garbage":   func(file string) error { return os.WriteFile(file, []byte(strings.Repeat("garbage ", 10_000)), 0o600) },
+	"truncated": func(file string) error { return os.Truncate(file, 0) },
+	"removed":   os.Remove,
+	"overwritten": func(file string) error {
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err == nil {
+			_, err = f.WriteAt([]byte(strings.Repeat("garbage ", int(info.Size()/16))), 0)
+		}
+		return err
+	},
+}
+
+// spoil damages all files of the index.
+func (w *world) spoil(damage func(file string) error) {
+	w.Helper()
+	err := filepath.WalkDir(filepath.Join(w.state, "index"), func(file string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && e.Name() != "state" {
+			err = damage(file)
+		}
+		return err
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// A damaged index is made anew, and the agent notices no more than a warning: when it was
+// damaged while no daemon ran, or while one runs.
 func TestDamagedIndexIsMadeAnew(t *testing.T) {
 	t.Parallel()
-	for name, damage := range map[string]func(file string) error{
-		"garbage":   func(file string) error { return os.WriteFile(file, []byte(strings.Repeat("garbage ", 10_000)), 0o600) },
-		"truncated": func(file string) error { return os.Truncate(file, 5000) },
-		"overwritten": func(file string) error {
-			f, err := os.OpenFile(file, os.O_WRONLY, 0)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			info, err := f.Stat()
-			for at := int64(4096); err == nil && at < info.Size(); at += 4096 {
-				_, err = f.WriteAt([]byte(strings.Repeat("garbage ", 512)), at)
-			}
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
+	for name, while := range map[string]string{"garbage": "stopped", "overwritten": "stopped", "truncated": "running", "removed": "running"} {
+		t.Run(name+" while "+while, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			s := w.agent()
 			w.ready(s)
-			// The daemon is not killed: its log would repair what is damaged here.
-			w.stop()
-			if err := damage(filepath.Join(w.state, "index.db")); err != nil {
-				t.Fatal(err)
+			if while == "stopped" {
+				w.stop()
 			}
+			w.spoil(damages[name])
 			w.ready(s)
-			log, err := os.ReadFile(filepath.Join(w.state, "daemon.log"))
-			if err != nil || !strings.Contains(string(log), "made anew") {
-				t.Errorf("the log does not tell of the damage: %v, %s", err, log)
-			}
+			w.write("new.txt", "an okapi arrives\n")
+			w.eventually("what is new is found", func() bool {
+				var got answer
+				err := call(t.Context(), s, "search", map[string]any{"query": "okapi"}, &got)
+				return err == nil && len(got.Results) == 1
+			})
+			w.ready(s)
 		})
 	}
 }

@@ -35,7 +35,7 @@ const documents = 24
 
 // word is one that only document n has.
 func word(n int) string {
-	return "zebra" + strings.Repeat("x", n%5) + string(rune('a'+n))
+	return "zebra" + strings.Repeat("x", n%5) + string(rune('a'+n)) + "k" // no ending that English words have
 }
 
 func newWorld(t testing.TB) *world {

@@ -2,34 +2,206 @@ package index
 
 import (
 	"context"
-	"crypto/sha256"
-	"database/sql"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"time"
 
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
+	index "github.com/blevesearch/bleve_index_api"
 )
 
-// embedBatch is how many pieces EmbedMissing takes at a time.
-const embedBatch = 16
+const (
+	queryTimeout = 2 * time.Second  // of Options
+	downTime     = 30 * time.Second // without another attempt after one failed
+	maxCached    = 256              // vectors of queries
+	maxNear      = 200              // texts of a folder that the vectors contribute to a search
+	rated        = 100              // passages found by words whose meaning is compared too
+	embedBatch   = 64               // texts
+)
 
-// unembedded is a piece whose chunks have no vectors yet.
-type unembedded struct {
-	row      int64
-	document int64
-	hash     []byte // of the document's file: it must be the same when the vectors come
-	last     bool   // of the document
-	chunks   []pieces.Chunk
-	text     string
+// unrelated are texts that have nothing in common. What a model makes of them tells which
+// cosine means nothing.
+var unrelated = []string{
+	"The recipe needs two eggs, flour and a little butter.",
+	"The court of appeal upheld the judgment on the contract.",
+	"func main() { fmt.Println(len(os.Args)) }",
+	"Migrating geese cross the Baltic Sea in October.",
+	"The cellist tuned the lowest string before the concert.",
+	"Quarterly revenue grew by four percent in Asia.",
+	"Take one tablet twice a day, after a meal.",
+	"xqj vwkzz pplfr",
 }
 
-func (m *unembedded) folder() int64 { return m.document >> folderShift }
+// queries is what an Index knows of its Embedder by asking it for the vectors of queries.
+type queries struct {
+	mu      sync.Mutex
+	cache   map[string][]float32
+	failure string // of the last request, "" if it did not fail
+	asked   time.Time
+}
 
-// EmbedMissing gets vectors for the chunks that have none. Chunks of one folder with
-// the same text have one vector, and a text that was there before keeps its vector. It
-// returns nil when none is left, and an error when the Embedder fails; the vectors
-// that it got until then stay. Without an Embedder it does nothing. One call at a
-// time makes progress; Close interrupts it.
+// note keeps how a request for vectors has ended.
+func (q *queries) note(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asked, q.failure = time.Now(), ""
+	if err != nil {
+		q.failure = err.Error()
+	}
+}
+
+// EmbedderFailure says why the Embedder fails, or "". It asks it, unless that was done in
+// the last half minute.
+func (x *Index) EmbedderFailure(ctx context.Context) string {
+	if x.opts.Embedder == nil {
+		return ""
+	}
+	x.queries.mu.Lock()
+	failure, known := x.queries.failure, time.Since(x.queries.asked) < downTime
+	x.queries.mu.Unlock()
+	if !known {
+		if _, err := x.embedQuery(ctx, "test"); err != nil {
+			return err.Error()
+		}
+		return ""
+	}
+	return failure
+}
+
+// queryVector returns the vector of a query; nil, and perhaps a warning, if there is none.
+func (x *Index) queryVector(ctx context.Context, text string, folders []*folder) ([]float32, string) {
+	if x.opts.Embedder == nil {
+		return nil, ""
+	}
+	const failed = "the embeddings endpoint fails, results are by words alone: "
+	q := &x.queries
+	q.mu.Lock()
+	vector, failure, down := q.cache[text], q.failure, time.Since(q.asked) < downTime
+	q.mu.Unlock()
+	if failure != "" && down {
+		return nil, failed + failure
+	}
+	if !slices.ContainsFunc(folders, func(f *folder) bool { return f.vectors.ready(0) }) {
+		return nil, "no document has a vector yet: results are by words alone"
+	}
+	if vector == nil {
+		var err error
+		if vector, err = x.embedQuery(ctx, text); err != nil {
+			if ctx.Err() != nil {
+				return nil, "" // the search fails anyway
+			}
+			x.log.Warn("query not embedded", "err", err)
+			return nil, failed + err.Error()
+		}
+	}
+	if !slices.ContainsFunc(folders, func(f *folder) bool { return f.vectors.ready(len(vector)) }) {
+		return nil, "the vectors of the documents are of another model: results are by words alone until they are made anew"
+	}
+	return vector, ""
+}
+
+// embedQuery asks the Embedder. After a failure, queries leave it alone for a while.
+func (x *Index) embedQuery(ctx context.Context, text string) ([]float32, error) {
+	asked, cancel := context.WithTimeout(ctx, x.opts.queryTimeout)
+	defer cancel()
+	vectors, err := x.opts.Embedder.Embed(asked, []string{text})
+	if err == nil && (len(vectors) != 1 || len(vectors[0]) == 0) {
+		err = errors.New("the embedder returned no vector")
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // this says nothing about the Embedder
+	}
+	x.queries.note(err)
+	if err != nil {
+		return nil, err
+	}
+	q := &x.queries
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.cache == nil || len(q.cache) >= maxCached {
+		q.cache = map[string][]float32{}
+	}
+	q.cache[text] = unit(vectors[0])
+	return q.cache[text], nil
+}
+
+// floor returns the cosine that texts have that have nothing in common.
+func (x *Index) floor(ctx context.Context) (float64, error) {
+	all, err := x.opts.Embedder.Embed(ctx, unrelated)
+	if err != nil {
+		return 0, fmt.Errorf("embed unrelated texts: %w", err)
+	}
+	sum, n := 0.0, 0
+	for i := range all {
+		for k := range all[:i] {
+			sum += float64(dot(unit(all[i]), unit(all[k])))
+			n++
+		}
+	}
+	return min(max(sum/float64(max(n, 1)), 0), 0.95), nil
+}
+
+// near returns the passages of a folder that are near to the query, with their similarities.
+func (s *searcher) near(ctx context.Context, f *folder) (map[string]float64, error) {
+	if s.vector == nil {
+		return nil, nil
+	}
+	found := map[string]float64{}
+	return found, f.read(func(r index.IndexReader) error {
+		for key, similarity := range f.vectors.nearest(s.vector, maxNear) {
+			err := each(ctx, r, fieldHash, hex.EncodeToString(key[:]), func(id string) error {
+				found[id] = similarity
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// fuse adds what the passages mean to their relevance, and those that only mean the same.
+// Both are taken for independent evidence.
+func (s *searcher) fuse(f *folder, p *plan, all []candidate, near map[string]float64) ([]candidate, error) {
+	if s.vector == nil {
+		return all, nil
+	}
+	slices.SortFunc(all, byRelevance)
+	matched := map[string]bool{}
+	err := f.read(func(r index.IndexReader) error {
+		for i := range all {
+			c := &all[i]
+			matched[c.id] = true
+			similarity, ok := near[c.id]
+			if !ok && i < rated {
+				_, text, err := readPassage(r, c.id)
+				if err != nil {
+					return err
+				}
+				similarity = f.vectors.of(hashOf(text), s.vector)
+			}
+			c.relevance = 1 - (1-c.relevance)*(1-similarity)
+		}
+		return nil
+	})
+	if p.strict() {
+		return all, err
+	}
+	for id, similarity := range near {
+		if !matched[id] {
+			all = append(all, candidate{f, id, similarity, nil})
+		}
+	}
+	return all, err
+}
+
+// EmbedMissing gets vectors for the passages that have none. Passages of one folder with
+// the same text have one vector. It returns nil when none is left, and an error when the
+// Embedder fails; the vectors that it got until then stay. Without an Embedder it does
+// nothing. One call runs at a time; Close interrupts it.
 func (x *Index) EmbedMissing(ctx context.Context) error {
 	if x.opts.Embedder == nil {
 		return nil
@@ -37,238 +209,117 @@ func (x *Index) EmbedMissing(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(x.ended, cancel)()
-	for after := int64(0); ; {
-		missing, err := x.missing(ctx, after)
-		if err != nil {
-			return err
-		}
-		if len(missing) == 0 {
-			return x.collect(ctx)
-		}
-		again, err := x.embed(ctx, missing)
-		if err != nil {
-			return err
-		}
-		if after = missing[len(missing)-1].row; again {
-			after = 0
-		}
-	}
-}
-
-// missing returns some pieces after a row, in order.
-func (x *Index) missing(ctx context.Context, after int64) (all []unembedded, err error) {
-	err = x.view(ctx, "find chunks without vector", func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT p.id, d.id, d.hash, p.id = (d.id << 12) + d.pieces - 1, p.text, p.chunks
-			FROM document d INDEXED BY document_missing
-			CROSS JOIN piece p ON p.id BETWEEN d.id << 12 AND (d.id << 12) + d.pieces - 1
-			JOIN folder f ON f.id = d.folder AND f.going = 0
-			WHERE d.embedded = 0 AND d.pieces > 0 AND d.id >= ? AND p.id > ? ORDER BY p.id LIMIT ?`,
-			after>>pieceShift, after, embedBatch)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var m unembedded
-			var chunks sql.RawBytes
-			if err := rows.Scan(&m.row, &m.document, &m.hash, &m.last, &m.text, &chunks); err != nil {
-				return err
-			}
-			if m.chunks, err = pieces.ParseChunks(chunks, len(m.text)); err != nil {
-				return err
-			}
-			all = append(all, m)
-		}
-		return rows.Err()
-	})
-	return all, err
-}
-
-// textKey names a chunk's text in a folder.
-type textKey struct {
-	folder int64
-	hash   [sha256.Size]byte
-}
-
-// embed gets the vectors of pieces and writes them. It returns true if it dropped all
-// vectors because these are of another length.
-func (x *Index) embed(ctx context.Context, missing []unembedded) (again bool, err error) {
-	texts := map[textKey]string{}
-	for i := range missing {
-		m := &missing[i]
-		for _, c := range m.chunks {
-			texts[m.key(c)] = m.text[c.Start:c.End]
-		}
-	}
-	if err := x.dropKnown(ctx, texts); err != nil {
-		return false, err
-	}
-	keys := make([]textKey, 0, len(texts))
-	input := make([]string, 0, len(texts))
-	for k, text := range texts {
-		keys = append(keys, k)
-		input = append(input, text)
-	}
-	var vectors [][]float32
-	if len(input) > 0 {
-		if vectors, err = x.opts.Embedder.Embed(ctx, input); err != nil {
-			return false, fmt.Errorf("embed chunks: %w", err)
-		}
-		if len(vectors) != len(input) || len(vectors[0]) == 0 {
-			return false, fmt.Errorf("embed chunks: %d vectors for %d texts", len(vectors), len(input))
-		}
-	}
-	err = x.change(ctx, "write vectors", func(tx *sql.Tx) error {
-		if len(vectors) > 0 && int64(len(vectors[0])) != x.vectors.dimensions.Load() {
-			again = x.vectors.ready()
-			if err := x.resetVectors(ctx, tx, len(vectors[0])); err != nil {
-				return err
-			}
-		}
-		u := &updater{tx: tx}
-		for i, k := range keys {
-			if err := u.putVector(ctx, k, vectors[i]); err != nil {
-				return err
-			}
-		}
-		return u.link(ctx, missing)
-	})
-	if err == nil && len(vectors) > 0 {
-		x.vectors.dimensions.Store(int64(len(vectors[0])))
-	}
-	return again, err
-}
-
-func (m *unembedded) key(c pieces.Chunk) textKey {
-	return textKey{m.folder(), sha256.Sum256([]byte(m.text[c.Start:c.End]))}
-}
-
-// dropKnown removes the texts that have a vector.
-func (x *Index) dropKnown(ctx context.Context, texts map[textKey]string) error {
-	return x.view(ctx, "find vectors", func(tx *sql.Tx) error {
-		u := &updater{tx: tx}
-		for k := range texts {
-			id, err := u.vectorID(ctx, k)
-			if err != nil {
-				return err
-			}
-			if id != 0 {
-				delete(texts, k)
-			}
-		}
-		return nil
-	})
-}
-
-// vectorID returns 0 if the text has no vector.
-func (u *updater) vectorID(ctx context.Context, k textKey) (id int64, err error) {
-	s, err := u.prepared(ctx, "SELECT id FROM vector WHERE folder = ? AND hash = ?")
-	if err != nil {
-		return 0, err
-	}
-	err = s.QueryRowContext(ctx, k.folder, k.hash[:]).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return id, err
-}
-
-func (u *updater) putVector(ctx context.Context, k textKey, v []float32) error {
-	if id, err := u.vectorID(ctx, k); err != nil || id != 0 {
-		return err
-	}
-	if err := u.exec(ctx, "INSERT INTO vector (folder, hash) VALUES (?, ?)", k.folder, k.hash[:]); err != nil {
-		return err
-	}
-	id, err := u.vectorID(ctx, k)
+	all, err := x.all()
 	if err != nil {
 		return err
 	}
-	return u.exec(ctx, "INSERT INTO vectors (rowid, folder, embedding) VALUES (?, ?, ?)", id, k.folder, encodeVector(v))
-}
-
-// link gives the chunks of pieces their vectors, unless the document has changed.
-func (u *updater) link(ctx context.Context, missing []unembedded) error {
-	same, err := u.prepared(ctx, "SELECT count(*) FROM document WHERE id = ? AND hash = ?")
-	if err != nil {
-		return err
-	}
-	for i := range missing {
-		m := &missing[i]
-		var n int
-		if err := same.QueryRowContext(ctx, m.document, m.hash).Scan(&n); err != nil {
+	for _, f := range all {
+		if err := x.embedFolder(ctx, f); err != nil && !errors.Is(err, ErrClosed) {
 			return err
-		}
-		complete := n == 1
-		for i, c := range m.chunks {
-			if !complete {
-				break
-			}
-			id, err := u.vectorID(ctx, m.key(c))
-			if err != nil {
-				return err
-			}
-			if complete = id != 0; !complete {
-				break
-			}
-			if err := u.exec(ctx, "INSERT OR REPLACE INTO chunk_vector (piece, chunk, vector) VALUES (?, ?, ?)", m.row, i, id); err != nil {
-				return err
-			}
-		}
-		if complete && m.last {
-			if err := u.exec(ctx, "UPDATE document SET embedded = 1 WHERE id = ?", m.document); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// collectBatch is how many vectors one transaction removes.
-const collectBatch = 500
+// embedFolder gets the missing vectors of a folder.
+func (x *Index) embedFolder(ctx context.Context, f *folder) error {
+	missing, live, err := f.unembedded()
+	if err != nil {
+		return err
+	}
+	without := 0
+	for _, n := range missing {
+		without += n
+	}
+	f.vectors.setMissing(without)
+	keys := make([]hash, 0, len(missing))
+	for key := range missing {
+		keys = append(keys, key)
+	}
+	for batch := range slices.Chunk(keys, embedBatch) {
+		if err := x.embedTexts(ctx, f, batch); err != nil {
+			return err
+		}
+		for _, key := range batch {
+			without -= missing[key]
+		}
+		f.vectors.setMissing(without)
+	}
+	return f.call("remove vectors", func() error {
+		return f.vectors.prune(func(key hash) bool { return live[key] })
+	})
+}
 
-// collect removes vectors that no chunk has any more.
-func (x *Index) collect(ctx context.Context) error {
-	for after, left := int64(0), x.vectors.ready(); left; {
-		err := x.change(ctx, "remove vectors", func(tx *sql.Tx) error {
-			ids, err := queryAll[int64](ctx, tx, `SELECT id FROM vector v WHERE id > ?
-				AND NOT EXISTS (SELECT 1 FROM chunk_vector c WHERE c.vector = v.id) ORDER BY id LIMIT ?`, after, collectBatch)
+// unembedded returns the texts without a vector, with the number of their passages, and all
+// texts. Some may be gone.
+func (f *folder) unembedded() (missing map[hash]int, live map[hash]bool, err error) {
+	missing, live = map[hash]int{}, map[hash]bool{}
+	return missing, live, f.call("find texts without vector", func() error {
+		return f.read(func(r index.IndexReader) error {
+			texts, err := r.FieldDict(fieldHash)
 			if err != nil {
 				return err
 			}
-			u := &updater{tx: tx}
-			if err := u.deleteVectors(ctx, ids); err != nil {
-				return err
+			defer texts.Close()
+			for {
+				entry, err := texts.Next()
+				if err != nil || entry == nil {
+					return err
+				}
+				var key hash
+				if _, err := hex.Decode(key[:], []byte(entry.Term)); err != nil {
+					return err
+				}
+				if live[key] = true; !f.vectors.has(key) {
+					missing[key] = int(entry.Count)
+				}
 			}
-			if len(ids) > 0 {
-				after = ids[len(ids)-1]
+		})
+	})
+}
+
+// embedTexts gets the vectors of texts, as far as these are still there.
+func (x *Index) embedTexts(ctx context.Context, f *folder, keys []hash) error {
+	var found []hash
+	var texts []string
+	err := f.call("read texts without vector", func() error {
+		return f.read(func(r index.IndexReader) error {
+			for _, key := range keys {
+				some := ""
+				err := each(ctx, r, fieldHash, hex.EncodeToString(key[:]), func(id string) (err error) {
+					if some == "" {
+						_, some, err = readPassage(r, id)
+					}
+					return err
+				})
+				if err != nil {
+					return err
+				}
+				if some != "" {
+					found, texts = append(found, key), append(texts, some)
+				}
 			}
-			left = len(ids) == collectBatch
 			return nil
 		})
-		if err != nil {
+	})
+	if err != nil || len(texts) == 0 {
+		return err
+	}
+	vectors, err := x.opts.Embedder.Embed(ctx, texts)
+	if err == nil && (len(vectors) != len(texts) || len(vectors[0]) == 0) {
+		err = fmt.Errorf("%d vectors for %d texts", len(vectors), len(texts))
+	}
+	if ctx.Err() == nil {
+		x.queries.note(err)
+	}
+	if err != nil {
+		return fmt.Errorf("embed passages: %w", err)
+	}
+	floor := 0.0
+	if !f.vectors.ready(len(vectors[0])) {
+		if floor, err = x.floor(ctx); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// removeVectors removes some vectors of the folder. It tells whether there may be more.
-func (u *updater) removeVectors(ctx context.Context) (left bool, err error) {
-	ids, err := queryAll[int64](ctx, u.tx, "SELECT id FROM vector WHERE folder = ? LIMIT ?", u.folder, collectBatch)
-	if err != nil {
-		return false, err
-	}
-	return len(ids) == collectBatch, u.deleteVectors(ctx, ids)
-}
-
-func (u *updater) deleteVectors(ctx context.Context, ids []int64) error {
-	for _, id := range ids {
-		for _, query := range []string{"DELETE FROM vectors WHERE rowid = ?", "DELETE FROM vector WHERE id = ?"} {
-			if err := u.exec(ctx, query, id); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return f.call("write vectors", func() error { return f.vectors.add(found, vectors, floor) })
 }

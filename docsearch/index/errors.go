@@ -1,11 +1,13 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"syscall"
 
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/database"
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
+	bolt "go.etcd.io/bbolt/errors"
 )
 
 var (
@@ -15,41 +17,47 @@ var (
 	ErrNoDocument = errors.New("no such document")
 	// ErrCursor means that a cursor is not one that this query returned.
 	ErrCursor = errors.New("the cursor does not belong to this query; repeat the query without a cursor")
-	// ErrCursorMode means that a cursor continues results by words and meaning, and there
-	// are only words now. It is an ErrCursor too.
-	ErrCursorMode = fmt.Errorf("%w: results by meaning cannot go on", ErrCursor)
 	// ErrQuery means that a query has nothing to search for.
 	ErrQuery = errors.New("the query has no word to search for")
-	// ErrCorrupt means that the file is damaged. The next Open makes a new one.
-	ErrCorrupt = database.ErrCorrupt
+	// ErrCorrupt means that files of the index are damaged, or cannot be read. The next
+	// Open checks them, and makes those anew that are damaged.
+	ErrCorrupt = errors.New("the index is damaged")
 	// ErrDiskFull means that the index cannot grow. What it has stays readable.
-	ErrDiskFull = database.ErrFull
+	ErrDiskFull = errors.New("the disk is full")
 	// ErrReadOnly means that the index cannot be written.
-	ErrReadOnly = database.ErrReadOnly
+	ErrReadOnly = errors.New("the index cannot be written")
 	// ErrClosed means that Close was called.
 	ErrClosed = errors.New("the index is closed")
 )
 
-// wrap adds the operation to an error of SQLite, and the error of this package that it
-// amounts to.
-func (x *Index) wrap(op string, err error) error {
-	if err == nil {
-		return nil
-	}
-	kind := classify(err)
-	if kind == nil {
-		return fmt.Errorf("%s: %w", op, err)
-	}
-	if kind == ErrCorrupt {
-		x.markDamaged()
-	}
-	return fmt.Errorf("%s: %w (%w)", op, kind, err)
-}
-
-// classify returns the error of this package that an error of SQLite amounts to, or nil.
+// classify returns err with the error of this package that it amounts to. What is neither
+// a refusal of the system nor one of ours is damage.
 func classify(err error) error {
-	if errors.Is(err, pieces.ErrChunks) {
-		return ErrCorrupt
+	is := func(targets ...error) bool {
+		for _, target := range targets {
+			if errors.Is(err, target) {
+				return true
+			}
+		}
+		return false
 	}
-	return database.Classify(err)
+	system := func(all ...syscall.Errno) bool {
+		for _, errno := range all {
+			if is(errno) || strings.Contains(err.Error(), errno.Error()) { // bleve does not wrap all errors
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case err == nil, is(ErrNoFolder, ErrNoDocument, ErrCursor, ErrQuery, ErrCorrupt, ErrDiskFull, ErrReadOnly, ErrClosed),
+		is(context.Canceled, context.DeadlineExceeded, bolt.ErrTimeout),
+		system(syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR):
+		return err
+	case system(syscall.ENOSPC, syscall.EDQUOT):
+		return fmt.Errorf("%w (%w)", ErrDiskFull, err)
+	case system(syscall.EROFS, syscall.EACCES, syscall.EPERM):
+		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
+	}
+	return fmt.Errorf("%w (%w)", ErrCorrupt, err)
 }

@@ -1,34 +1,12 @@
 package index
 
 import (
-	"context"
-	"database/sql"
+	"fmt"
+	"math/rand/v2"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/words"
+	"github.com/mcp-sse/mcp-sse/docsearch/extract"
 )
-
-// BeginRemoval is RemoveFolder until it is interrupted.
-func BeginRemoval(ctx context.Context, x *Index, folder string) error {
-	_, err := x.hide(ctx, folder)
-	return err
-}
-
-// RemoveNow is RemoveFolder that waits until the documents are gone.
-func RemoveNow(ctx context.Context, x *Index, folder string) error {
-	id, err := x.hide(ctx, folder)
-	if err != nil {
-		return err
-	}
-	return x.purge(ctx, id)
-}
-
-// WithMaxPages returns o with a bound on the pages of the file, as a full disk has.
-func WithMaxPages(o Options, n int) Options {
-	o.maxPages = n
-	return o
-}
 
 // WithQueryTimeout returns o with a bound on how long a query waits for its vector.
 func WithQueryTimeout(o Options, d time.Duration) Options {
@@ -36,53 +14,34 @@ func WithQueryTimeout(o Options, d time.Duration) Options {
 	return o
 }
 
-// ParseCursor tells whether s is a cursor of a query.
-func ParseCursor(s string, query uint64) error {
-	c, err := parseCursor(s, query)
-	if err == nil && s != "" && c.String() != s {
-		panic("the cursor has two forms")
+// Cut returns the passages of a document: the text of each, and where its own part starts.
+func Cut(d *extract.Document) (texts []string, starts []int) {
+	for _, p := range cut(d) {
+		texts, starts = append(texts, p.text), append(starts, p.start)
 	}
-	return err
+	return texts, starts
 }
 
-// Cursor returns a cursor of a query.
-func Cursor(query uint64, at int) string { return cursor{query: query, at: at, cap: 0.5}.String() }
-
-// Terms returns the terms of a text.
-func Terms(text string) (all []string) {
-	words.Each(text, func(t words.Term) { all = append(all, string(t.Text)) })
-	return all
-}
-
-// ForgetQueries empties the cache of the vectors of queries.
-func ForgetQueries(x *Index) {
-	x.vectors.mu.Lock()
-	defer x.vectors.mu.Unlock()
-	x.vectors.cache = nil
-}
-
-// StoredVectors returns the number of vectors, with those that no chunk has any more.
-func StoredVectors(ctx context.Context, x *Index) (n int) {
-	if err := x.db.Read.QueryRowContext(ctx, "SELECT count(*) FROM vectors").Scan(&n); err != nil {
-		panic(err)
-	}
-	return n
-}
-
-// KeepsLists tells whether x has the lists of a word of all folders at hand.
-func KeepsLists(ctx context.Context, x *Index, word string) (ok bool) {
-	err := x.view(ctx, "look", func(tx *sql.Tx) error {
-		s, err := x.newScope(ctx, tx, nil)
-		if err == nil {
-			_, ok = x.common.Get(s.generation, postings.Key{Word: word, Low: s.low, High: s.high})
+// Scan returns a search of n random vectors for the nearest.
+func Scan(path string, n, dimensions int) (search func(), err error) {
+	v := &vectors{path: path, model: "random"}
+	r := rand.New(rand.NewPCG(1, 2))
+	random := func() []float32 {
+		one := make([]float32, dimensions)
+		for i := range one {
+			one[i] = r.Float32() - 0.5
 		}
-		return err
-	})
-	if err != nil {
-		panic(err)
+		return one
 	}
-	return ok
+	for row := 0; row < n; row += 1000 {
+		keys, all := make([]hash, 1000), make([][]float32, 1000)
+		for i := range keys {
+			keys[i], all[i] = hashOf(fmt.Sprint(row+i)), random()
+		}
+		if err := v.add(keys, all, 0); err != nil {
+			return nil, err
+		}
+	}
+	query := unit(random())
+	return func() { v.nearest(query, maxNear) }, nil
 }
-
-// WaitForCalls waits for the calls of x, of which lists that are loaded ahead are one.
-func WaitForCalls(x *Index) { x.calls.Wait() }

@@ -1,250 +1,371 @@
 package index
 
 import (
-	"context"
-	"database/sql"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	"github.com/blevesearch/bleve/v2/mapping"
+	index "github.com/blevesearch/bleve_index_api"
 )
 
-// FolderStats describes what the index has of a folder.
-type FolderStats struct {
-	Path              string
-	Documents, Chunks int
-	TextBytes         int64
-	IndexedAt         time.Time      // when it was last complete; zero: never
-	Skipped           map[string]int // number of files by the reason why they are not indexed
+// version is of what the files of a folder contain. Another one is made anew.
+const version = 1
+
+// The names of the files of a folder.
+const (
+	wordsDir    = "words"   // of bleve
+	vectorsFile = "vectors" // see vectors
+	stateFile   = "state"
+)
+
+// The content of the state file. There is none while the folder is closed.
+const (
+	stateOpen    = "open"    // at the next Open: its process was killed
+	stateChecked = "checked" // the same, and the files were found whole when it was opened
+	stateSuspect = "suspect" // a read has failed
+	stateDamaged = "damaged" // a read has failed though the files were whole
+)
+
+// folder is the index of one folder.
+type folder struct {
+	dir     string
+	path    string // of the files
+	log     *slog.Logger
+	state   string // stateOpen or stateChecked
+	words   bleve.Index
+	vectors vectors
+	failed  chan struct{} // closed when a goroutine of bleve has panicked
+	fail    sync.Once
+	// bleve could not write: what it has in memory cannot be read any more.
+	unwritten atomic.Bool
+	writing   sync.Mutex // held by a call that writes
+
+	mu     sync.RWMutex // held by calls, and by close
+	closed bool
+
+	recordMu sync.Mutex // guards record, which calls that hold writing change
+	record   record
 }
 
-// Stats describes the whole index.
-type Stats struct {
-	Documents, Chunks    int
-	TextBytes, FileBytes int64
-	Vectors              int // number of chunks that have a vector
+// record is what the index stores of a folder beside its documents.
+type record struct {
+	Version   int            `json:"version"`
+	Language  string         `json:"language"`
+	Path      string         `json:"path"`
+	Documents int            `json:"documents"`
+	Passages  int            `json:"passages"`
+	TextBytes int64          `json:"textBytes"`
+	IndexedAt time.Time      `json:"indexedAt,omitzero"`
+	Skipped   map[string]int `json:"skipped,omitempty"`
 }
 
-// maxFolders bounds the number of a folder, which is part of ids.
-const maxFolders = 1 << (62 - folderShift - pieceShift)
+var recordKey = []byte("docsearch")
 
-// AddFolder adds a folder, empty. Adding it again changes nothing.
-func (x *Index) AddFolder(ctx context.Context, path string) error {
-	return x.change(ctx, "add folder", func(tx *sql.Tx) error {
-		var last int64
-		if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(id), 0) FROM folder").Scan(&last); err != nil {
-			return err
-		}
-		if last >= maxFolders {
-			return errors.New("the index has had too many folders; remove its file")
-		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO folder (id, path) VALUES (?, ?) ON CONFLICT (path) DO NOTHING", last+1, path)
-		return err
-	})
+func (f *folder) stats() FolderStats {
+	f.recordMu.Lock()
+	defer f.recordMu.Unlock()
+	r := f.record
+	return FolderStats{Path: r.Path, Documents: r.Documents, Chunks: r.Passages, TextBytes: r.TextBytes,
+		IndexedAt: r.IndexedAt, Skipped: maps.Clone(r.Skipped)}
 }
 
-// removeBatch is how many documents RemoveFolder deletes in one transaction.
-const removeBatch = 200
+// openings is held while bleve opens an index: it finds our callback in a global map.
+var openings sync.Mutex
 
-// RemoveFolder removes a folder and all that was indexed of it. When it returns, nothing
-// of it is found. The documents go in the background, in small transactions, between
-// which others can write; if Close comes before, the next Open goes on.
-func (x *Index) RemoveFolder(ctx context.Context, path string) error {
-	folder, err := x.hide(ctx, path)
-	if err != nil {
-		return err
-	}
-	if err := x.enter(); err != nil {
-		return nil // the next Open deletes the documents
-	}
-	go func() { // Close waits for it
-		defer x.calls.Done()
-		x.purgeAll([]int64{folder})
-	}()
-	return nil
-}
-
-// hide takes a folder out of searches and lists. Its path is free for a new one.
-func (x *Index) hide(ctx context.Context, path string) (folder int64, err error) {
-	err = x.change(ctx, "remove folder", func(tx *sql.Tx) error {
-		if folder, err = folderID(ctx, tx, path); err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE folder SET going = 1, path = ? WHERE id = ?", fmt.Sprint("\x00", folder), folder)
-		return err
-	})
-	return folder, err
-}
-
-// purge deletes the documents of a folder that is going, and the folder.
-func (x *Index) purge(ctx context.Context, folder int64) error {
-	for left := true; left; {
-		err := x.changePieces(ctx, "remove folder", func(tx *sql.Tx, c *postings.Change) error {
-			ids, err := queryAll[int64](ctx, tx, "SELECT id FROM document WHERE id BETWEEN ? AND ? LIMIT ?",
-				folder<<folderShift, (folder+1)<<folderShift-1, removeBatch)
-			if err != nil {
-				return err
-			}
-			u := updater{tx: tx, folder: folder, lists: c, vectors: x.vectors.ready()}
-			for _, id := range ids {
-				if err := u.remove(ctx, id); err != nil {
-					return err
-				}
-			}
-			if left = len(ids) == removeBatch; left {
-				return nil
-			}
-			if u.vectors {
-				if left, err = u.removeVectors(ctx); err != nil || left {
-					return err
-				}
-			}
-			_, err = tx.ExecContext(ctx, "DELETE FROM folder WHERE id = ?", folder)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// resume goes on with removals that did not end, in the background until Close.
-func (x *Index) resume(ctx context.Context) error {
-	var going []int64
-	err := x.view(ctx, "find folders to remove", func(tx *sql.Tx) (err error) {
-		going, err = queryAll[int64](ctx, tx, "SELECT id FROM folder WHERE going = 1")
-		return err
-	})
-	if err != nil || len(going) == 0 {
-		return err
-	}
-	x.calls.Go(func() { x.purgeAll(going) })
-	return nil
-}
-
-// purgeAll purges folders until Close.
-func (x *Index) purgeAll(going []int64) {
-	for _, folder := range going {
-		if err := x.purge(x.ended, folder); err != nil && x.ended.Err() == nil {
-			x.log.Error("folder not removed", "err", err)
-			return
-		}
-	}
-}
-
-// Folders returns the folders in the order of their paths.
-func (x *Index) Folders(ctx context.Context) (all []FolderStats, err error) {
-	err = x.view(ctx, "list folders", func(tx *sql.Tx) error {
-		rows, err := tx.QueryContext(ctx, `SELECT id, path, documents, chunks, bytes, indexed
-			FROM folder WHERE going = 0 ORDER BY path`)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		at := map[int64]int{}
-		for rows.Next() {
-			var f FolderStats
-			var id, indexed int64
-			if err := rows.Scan(&id, &f.Path, &f.Documents, &f.Chunks, &f.TextBytes, &indexed); err != nil {
-				return err
-			}
-			if indexed != 0 {
-				f.IndexedAt = time.Unix(0, indexed)
-			}
-			at[id] = len(all)
-			all = append(all, f)
-		}
-		if err := rows.Err(); err != nil {
-			return err
-		}
-		return skipped(ctx, tx, func(folder int64, reason string, n int) {
-			if i, ok := at[folder]; ok {
-				if all[i].Skipped == nil {
-					all[i].Skipped = map[string]int{}
-				}
-				all[i].Skipped[reason] = n
-			}
-		})
-	})
-	return all, err
-}
-
-// skipped counts the skipped files.
-func skipped(ctx context.Context, tx *sql.Tx, f func(folder int64, reason string, n int)) error {
-	rows, err := tx.QueryContext(ctx, "SELECT folder, skipped, count(*) FROM document WHERE skipped <> '' GROUP BY folder, skipped")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var folder int64
-		var reason string
-		var n int
-		if err := rows.Scan(&folder, &reason, &n); err != nil {
-			return err
-		}
-		f(folder, reason, n)
-	}
-	return rows.Err()
-}
-
-// Complete records that a folder was indexed whole at that time.
-func (x *Index) Complete(ctx context.Context, folder string, at time.Time) error {
-	err := x.change(ctx, "complete folder", func(tx *sql.Tx) error {
-		id, err := folderID(ctx, tx, folder)
-		if err != nil {
-			return err
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE folder SET indexed = ? WHERE id = ?", at.UnixNano(), id)
-		return err
-	})
-	if err == nil {
-		x.loadAhead() // many changes since the last time forget lists
+// openWords opens the index of words, or makes one if m is not nil.
+func (f *folder) openWords(m mapping.IndexMapping) (err error) {
+	path := filepath.Join(f.dir, wordsDir)
+	config := map[string]any{"bolt_timeout": "5s", "asyncErrorCallbackName": path}
+	openings.Lock()
+	defer openings.Unlock()
+	scorch.RegistryAsyncErrorCallbacks[path] = f.backgroundError
+	defer delete(scorch.RegistryAsyncErrorCallbacks, path)
+	if m != nil {
+		f.words, err = bleve.NewUsing(path, m, scorch.Name, scorch.Name, config)
+	} else {
+		f.words, err = bleve.OpenUsing(path, config)
 	}
 	return err
 }
 
-// Stats returns the sizes of the index.
-func (x *Index) Stats(ctx context.Context) (s Stats, err error) {
-	err = x.view(ctx, "measure index", func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, `SELECT coalesce(sum(documents), 0), coalesce(sum(chunks), 0), coalesce(sum(bytes), 0)
-			FROM folder WHERE going = 0`).Scan(&s.Documents, &s.Chunks, &s.TextBytes)
-		if err != nil {
+// backgroundError is called by bleve's goroutines. One that panics has ended. One that
+// cannot write would try again at once.
+func (f *folder) backgroundError(err error, _ string) {
+	f.log.Error("index not written", "path", f.dir, "err", err)
+	if errors.Is(err, scorch.ErrAsyncPanic) {
+		f.fail.Do(func() { close(f.failed) })
+		return
+	}
+	f.unwritten.Store(true)
+	time.Sleep(retryPause)
+}
+
+const retryPause = 100 * time.Millisecond
+
+// createFolder makes the index of a folder.
+func createFolder(dir string, m mapping.IndexMapping, r record, log *slog.Logger) (*folder, error) {
+	f := &folder{dir: dir, path: r.Path, log: log, state: stateOpen, failed: make(chan struct{}), record: r}
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = f.note(f.state)
+	}
+	if err == nil {
+		err = f.openWords(m)
+	}
+	if err == nil {
+		err = f.writeRecord(r)
+	}
+	if err != nil {
+		f.close()
+		return nil, classify(err)
+	}
+	return f, nil
+}
+
+// openFolder opens the index of a folder. It fails with ErrCorrupt if that is damaged.
+func openFolder(dir, language string, log *slog.Logger) (f *folder, err error) {
+	f = &folder{dir: dir, log: log, state: stateOpen, failed: make(chan struct{})}
+	before, err := os.ReadFile(filepath.Join(dir, stateFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, classify(err)
+	}
+	if string(before) == stateDamaged {
+		return nil, fmt.Errorf("%w: it could not be read", ErrCorrupt)
+	}
+	if string(before) == stateSuspect {
+		f.state = stateChecked
+	}
+	if err := f.note(f.state); err != nil {
+		return nil, classify(err)
+	}
+	err = f.guarded(func() error {
+		if err := f.openWords(nil); err != nil {
 			return err
 		}
-		s.Vectors, err = x.countVectors(ctx, tx)
-		return err
+		if err := f.readRecord(language); err != nil || len(before) == 0 {
+			return err
+		}
+		return f.check()
 	})
 	if err != nil {
-		return Stats{}, err
-	}
-	s.FileBytes = x.db.Bytes()
-	return s, nil
-}
-
-func folderID(ctx context.Context, tx *sql.Tx, path string) (id int64, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT id FROM folder WHERE path = ? AND going = 0", path).Scan(&id)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("%w: %s", ErrNoFolder, path)
-	}
-	return id, err
-}
-
-// queryAll returns the only column of a query.
-func queryAll[T any](ctx context.Context, tx *sql.Tx, query string, args ...any) (all []T, err error) {
-	rows, err := tx.QueryContext(ctx, query, args...)
-	if err != nil {
+		f.close()
 		return nil, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var v T
-		if err := rows.Scan(&v); err != nil {
-			return nil, err
-		}
-		all = append(all, v)
+	return f, nil
+}
+
+func (f *folder) readRecord(language string) error {
+	data, err := f.words.GetInternal(recordKey)
+	if err != nil {
+		return err
 	}
-	return all, rows.Err()
+	if err := json.Unmarshal(data, &f.record); err != nil {
+		return err
+	}
+	f.path = f.record.Path
+	if r := f.record; r.Version != version || r.Language != language {
+		return fmt.Errorf("it is of version %d and for language %q, not %d and %q", r.Version, r.Language, version, language)
+	}
+	return nil
+}
+
+// check compares the files of the words with their checksums.
+func (f *folder) check() error {
+	return f.read(func(r index.IndexReader) error {
+		for _, s := range r.(*scorch.IndexSnapshot).Segments() {
+			if s, ok := s.Segment().(interface{ Path() string }); ok {
+				if err := checkSegment(s.Path()); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// checkSegment compares a file with the CRC-32 in its last bytes.
+func checkSegment(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.CopyN(sum, file, info.Size()-crc32.Size); err != nil {
+		return err
+	}
+	var want [crc32.Size]byte
+	if _, err := io.ReadFull(file, want[:]); err != nil {
+		return err
+	}
+	if binary.BigEndian.Uint32(want[:]) != sum.Sum32() {
+		return fmt.Errorf("%s has a wrong checksum", path)
+	}
+	return nil
+}
+
+// note writes the state file, "" removes it.
+func (f *folder) note(state string) error {
+	path := filepath.Join(f.dir, stateFile)
+	if state == "" {
+		return os.Remove(path)
+	}
+	return os.WriteFile(path, []byte(state), 0o600)
+}
+
+// call runs a function that uses the index, unless that is closed. If the index cannot be
+// read, it has the next Open check it.
+func (f *folder) call(op string, run func() error) error {
+	err := f.try(run)
+	if f.unwritten.Load() {
+		f.reopen()
+		if errors.Is(err, ErrCorrupt) {
+			err = f.try(run)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, ErrCorrupt) {
+		f.suspect(err)
+	}
+	return fmt.Errorf("%s: %w", op, err)
+}
+
+func (f *folder) try(run func() error) error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if f.closed {
+		return ErrClosed
+	}
+	return f.guarded(run)
+}
+
+// reopen goes back to what is on the disk.
+func (f *folder) reopen() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || !f.unwritten.Load() {
+		return
+	}
+	err := f.guarded(func() error { return errors.Join(f.words.Close(), f.openWords(nil)) })
+	f.unwritten.Store(false)
+	if err != nil {
+		f.closed = true
+		f.log.Error("index not opened again", "path", f.dir, "err", err)
+	}
+}
+
+// suspect notes that a read has failed: the second time, with whole files, is damage.
+func (f *folder) suspect(cause error) {
+	state := stateSuspect
+	if f.state == stateChecked {
+		state = stateDamaged
+	}
+	f.log.Error("index cannot be read", "path", f.dir, "state", state, "err", cause)
+	if err := f.note(state); err != nil {
+		f.log.Error("state of the index not written", "err", err)
+	}
+}
+
+// guarded runs a function that uses the index. Damaged files make bleve panic, and
+// truncated ones, which are mapped, fault.
+func (f *folder) guarded(run func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			f.log.Error("index panicked", "path", f.dir, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w: %v", ErrCorrupt, p)
+		}
+		err = classify(err)
+	}()
+	return run()
+}
+
+// read runs a function on one state of the index.
+func (f *folder) read(run func(r index.IndexReader) error) error {
+	low, err := f.words.Advanced()
+	if err != nil {
+		return err
+	}
+	r, err := low.Reader()
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return run(r)
+}
+
+// write writes a batch, and the record with it. When it returns, both are on the disk.
+func (f *folder) write(b *bleve.Batch, r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	b.SetInternal(recordKey, data)
+	done := make(chan error, 1)
+	go func() { done <- f.words.Batch(b) }() // never ends if bleve's writer has panicked
+	select {
+	case err = <-done:
+	case <-f.failed:
+		err = fmt.Errorf("%w: it cannot be written any more", ErrCorrupt)
+	}
+	if err == nil {
+		f.recordMu.Lock()
+		f.record = r
+		f.recordMu.Unlock()
+	}
+	return err
+}
+
+func (f *folder) writeRecord(r record) error { return f.write(f.words.NewBatch(), r) }
+
+// close waits for running calls and closes the index.
+func (f *folder) close() (err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	f.closed = true
+	f.vectors.close()
+	if f.words == nil {
+		return nil
+	}
+	err = f.guarded(f.words.Close)
+	if state, _ := os.ReadFile(filepath.Join(f.dir, stateFile)); string(state) == f.state {
+		err = errors.Join(err, f.note(""))
+	}
+	return err
+}
+
+// bytes returns how much space the index takes on the disk.
+func (f *folder) bytes() (n int64) {
+	_ = filepath.WalkDir(f.dir, func(_ string, e os.DirEntry, err error) error { // files come and go
+		if err == nil && e.Type().IsRegular() {
+			if info, err := e.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
 }

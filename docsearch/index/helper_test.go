@@ -3,6 +3,7 @@ package index_test
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -17,7 +18,7 @@ const folder = "/docs"
 // open returns an index in a new file with the folder.
 func open(t testing.TB, o index.Options) *index.Index {
 	t.Helper()
-	return openAt(t, filepath.Join(t.TempDir(), "index.db"), o)
+	return openAt(t, filepath.Join(t.TempDir(), "index"), o)
 }
 
 func openAt(t testing.TB, path string, o index.Options) *index.Index {
@@ -59,15 +60,19 @@ func update(t testing.TB, x *index.Index, changes ...index.Change) {
 	}
 }
 
-// find returns the names of the results of q.
+// find returns the paths, in the folder, of the results of q.
 func find(t testing.TB, x *index.Index, q index.Query) (names []string) {
 	t.Helper()
 	r, err := x.Search(t.Context(), q)
+	if errors.Is(err, index.ErrQuery) {
+		return nil
+	}
 	if err != nil {
 		t.Fatalf("Search(%+.100v): %v", q, err)
 	}
 	for _, r := range r.Results {
-		names = append(names, filepath.Base(r.Path))
+		name, _ := filepath.Rel(r.Folder, r.Path)
+		names = append(names, filepath.ToSlash(name))
 	}
 	return names
 }

@@ -1,127 +1,76 @@
 package index_test
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/docsearch/embed"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
 
-// judged is the content of testdata/judged.txt.
-type judged struct {
-	concepts  map[string]int // number of the group of a word
-	documents []index.Change
-	queries   []struct {
-		text     string
-		relevant []string // file names
-	}
+// topics is an Embedder that knows of each word which topic it is of. As real models, it
+// finds some similarity in any two texts.
+type topics struct {
+	mu     sync.Mutex
+	model  string
+	fails  error
+	hangs  bool
+	more   int // dimensions than at first
+	texts  int
+	topics map[string]int
 }
 
-func readJudged(t *testing.T) *judged {
-	t.Helper()
-	f, err := os.Open("testdata/judged.txt")
-	if err != nil {
-		t.Fatal(err)
+func newTopics(model string) *topics {
+	t := &topics{model: model, topics: map[string]int{}}
+	for n, words := range []string{"car automobile vehicle", "doctor physician medic", "ship vessel freighter", "rain drizzle shower"} {
+		for word := range strings.FieldsSeq(words) {
+			t.topics[word] = n
+		}
 	}
-	defer f.Close()
-	j := &judged{concepts: map[string]int{}}
-	section, groups := "", 0
-	for s := bufio.NewScanner(f); s.Scan(); {
-		line := s.Text()
-		switch {
-		case line == "" || line[0] == '#':
-		case line[0] == '[':
-			section = line
-		case section == "[synonyms]":
-			for w := range strings.FieldsSeq(line) {
-				j.concepts[w] = groups
+	return t
+}
+
+func (e *topics) Model() string { return e.model }
+
+func (e *topics) Embed(ctx context.Context, texts []string) (all [][]float32, err error) {
+	e.mu.Lock()
+	fails, hangs, more := e.fails, e.hangs, e.more
+	e.texts += len(texts)
+	e.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	for _, text := range texts {
+		v := make([]float32, 40+more)
+		v[0] = 1
+		for word := range strings.FieldsSeq(strings.ToLower(strings.Trim(text, "."))) {
+			if topic, ok := e.topics[word]; ok {
+				v[1+topic] += 2
 			}
-			groups++
-		case section == "[documents]":
-			id, body, _ := strings.Cut(line, ": ")
-			j.documents = append(j.documents, text(id, body))
-		default:
-			query, ids, _ := strings.Cut(line, " => ")
-			j.queries = append(j.queries, struct {
-				text     string
-				relevant []string
-			}{query, strings.Fields(ids)})
 		}
+		v[8+len(text)%32] += 0.7
+		all = append(all, v)
 	}
-	return j
+	return all, fails
 }
 
-// vector has one dimension for each group of synonyms, and one for all other words.
-func (j *judged) vector(text string) []float32 {
-	v := make([]float32, len(j.documents)/2+1)
-	for _, w := range index.Terms(text) {
-		if c, ok := j.concepts[w]; ok {
-			v[c]++
-		}
-	}
-	if slices.Max(v) == 0 {
-		v[len(v)-1] = 1
-	}
-	return v
+func (e *topics) set(change func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	change()
 }
 
-// server speaks the embeddings API.
-func (j *judged) server(t *testing.T) *endpoint {
-	t.Helper()
-	e := &endpoint{}
-	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var req struct{ Input []string }
-		if e.down.Load() || json.NewDecoder(r.Body).Decode(&req) != nil || r.URL.Path != "/v1/embeddings" {
-			http.Error(w, "no", http.StatusBadRequest)
-			return
-		}
-		type item struct {
-			Index     int       `json:"index"`
-			Embedding []float32 `json:"embedding"`
-		}
-		var answer struct {
-			Data []item `json:"data"`
-		}
-		for i, text := range req.Input {
-			answer.Data = append(answer.Data, item{i, append(j.vector(text), make([]float32, e.more.Load())...)})
-		}
-		e.requests.Add(1)
-		e.texts.Add(int64(len(req.Input)))
-		slices.Reverse(answer.Data) // the order is free
-		_ = json.NewEncoder(w).Encode(answer)
-	}))
-	t.Cleanup(e.Close)
-	return e
-}
-
-type endpoint struct {
-	*httptest.Server
-	down            atomic.Bool
-	more            atomic.Int64 // dimensions than at first
-	requests, texts atomic.Int64
-}
-
-func (e *endpoint) client(t *testing.T, model string) *embed.Client {
-	t.Helper()
-	c, err := embed.New(embed.Options{URL: e.URL + "/v1", Model: model, Client: e.Client()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+var meant = []index.Change{
+	text("car.txt", "The car club meets on Sundays at the harbour"), text("doctor.txt", "A doctor in Kyoto works at night"),
+	text("ship.txt", "The ship brings paper if the ice allows it"), text("rain.txt", "Expect rain in June and moss after it"),
+	text("none.txt", "Lessons begin with a bell and end with the same one"),
 }
 
 func embedAll(t *testing.T, x *index.Index) {
@@ -131,216 +80,171 @@ func embedAll(t *testing.T, x *index.Index) {
 	}
 }
 
-// score returns the mean reciprocal rank and the mean nDCG at 10 of a way to search.
-func (j *judged) score(search func(query string) []string) (mrr, ndcg float64) {
-	for _, q := range j.queries {
-		gain, best := 0.0, 0.0
-		for rank, name := range search(q.text) {
-			if slices.Contains(q.relevant, name) {
-				if gain == 0 {
-					mrr += 1 / float64(rank+1)
-				}
-				gain += 1 / math.Log2(float64(rank+2))
-			}
-		}
-		for rank := range q.relevant {
-			best += 1 / math.Log2(float64(rank+2))
-		}
-		ndcg += gain / best
-	}
-	n := float64(len(j.queries))
-	return mrr / n, ndcg / n
-}
-
-// byVector ranks all documents by cosine alone.
-func (j *judged) byVector(query string) (names []string) {
-	q := j.vector(query)
-	type scored struct {
-		name   string
-		cosine float64
-	}
-	var all []scored
-	for _, d := range j.documents {
-		v := j.vector(d.Document.Text)
-		var dot, a, b float64
-		for i := range v {
-			dot += float64(q[i]) * float64(v[i])
-			a += float64(q[i]) * float64(q[i])
-			b += float64(v[i]) * float64(v[i])
-		}
-		all = append(all, scored{d.Path, dot / math.Sqrt(a*b)})
-	}
-	slices.SortStableFunc(all, func(a, b scored) int {
-		return map[bool]int{true: -1, false: 1}[a.cosine > b.cosine] * map[bool]int{true: 0, false: 1}[a.cosine == b.cosine]
-	})
-	for _, s := range all[:10] {
-		names = append(names, s.name)
-	}
-	return names
-}
-
-func TestHybridBeatsWordsAndVectorsAlone(t *testing.T) {
-	j := readJudged(t)
-	words := open(t, index.Options{})
-	update(t, words, j.documents...)
-	both := open(t, index.Options{Embedder: j.server(t).client(t, "concepts")})
-	update(t, both, j.documents...)
-	embedAll(t, both)
-	by := func(x *index.Index) func(string) []string {
-		return func(q string) []string { return find(t, x, index.Query{Text: q}) }
-	}
-	lexicalMRR, lexicalNDCG := j.score(by(words))
-	vectorMRR, vectorNDCG := j.score(j.byVector)
-	mrr, ndcg := j.score(by(both))
-	t.Logf("MRR: words %.3f, vectors %.3f, hybrid %.3f; nDCG@10: %.3f, %.3f, %.3f",
-		lexicalMRR, vectorMRR, mrr, lexicalNDCG, vectorNDCG, ndcg)
-	if mrr < 1.2*max(lexicalMRR, vectorMRR) || ndcg < 1.1*max(lexicalNDCG, vectorNDCG) {
-		t.Error("hybrid is not clearly better")
-	}
-}
-
-func TestEmbeddingsAreReused(t *testing.T) {
-	j := readJudged(t)
-	e := j.server(t)
-	path := filepath.Join(t.TempDir(), "index.db")
-	x := openAt(t, path, index.Options{Embedder: e.client(t, "m")})
-	update(t, x, j.documents...)
+func TestSearchByMeaning(t *testing.T) {
+	x := open(t, index.Options{Embedder: newTopics("m")})
+	update(t, x, meant...)
 	embedAll(t, x)
-	if got := e.texts.Load(); got != int64(len(j.documents)) {
-		t.Errorf("%d texts, want %d", got, len(j.documents))
+	for query, want := range map[string]string{
+		"automobile": "[car.txt]", "physician": "[doctor.txt]", "vessel paper": "[ship.txt]", "drizzle in June": "[rain.txt]",
+		"zzqqxx": "[]", "zzqqxx wwyyuu": "[]", `"car club" vehicle`: "[car.txt]", `"no such phrase" vehicle`: "[]", "vehicle -club": "[]",
+	} {
+		if got := find(t, x, index.Query{Text: query, Threshold: 0.3}); fmt.Sprint(got) != want {
+			t.Errorf("%s: got %v, want %s", query, got, want)
+		}
 	}
-	changed := text("car1", "Something else about a vehicle.")
-	moved := j.documents[1]
-	moved.Path = "moved"
-	update(t, x, changed, moved, j.documents[2])
+	r, err := x.Search(t.Context(), index.Query{Text: "car ship"})
+	if err != nil || r.Performance.ModelUsed != "hybrid:m" || len(r.Warnings) != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	alone, err := x.Search(t.Context(), index.Query{Text: "automobile"})
+	if err != nil || alone.Results[0].Relevance >= 0.95 || alone.Results[0].Snippet == "" {
+		t.Errorf("%+v, %v", alone, err)
+	}
+	q := index.Query{Text: "the car vehicle in June", Limit: 100}
+	want := pages(t, x, q)
+	q.Limit = 1
+	if got := pages(t, x, q); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("page by page: got %v, want %v", got, want)
+	}
+}
+
+func TestVectorsAreReused(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	e := newTopics("m")
+	x := openAt(t, dir, index.Options{Embedder: e})
+	update(t, x, meant...)
 	embedAll(t, x)
-	if got := e.texts.Load(); got != int64(len(j.documents))+1 {
-		t.Errorf("%d texts after one change, want one more", got)
-	}
-	s, err := x.Stats(t.Context())
-	if err != nil || s.Vectors != len(j.documents)+1 {
-		t.Errorf("%+v, %v", s, err)
+	before := e.texts
+	moved := meant[1]
+	moved.Path = "moved.txt"
+	update(t, x, text("car.txt", "Something else about a vehicle"), moved, meant[2])
+	embedAll(t, x)
+	if e.texts != before+1 {
+		t.Errorf("%d texts after one change", e.texts-before)
 	}
 	x.Close()
-	x = openAt(t, path, index.Options{Embedder: e.client(t, "other")})
+	x = openAt(t, dir, index.Options{Embedder: e})
+	embedAll(t, x)
+	if s, err := x.Stats(t.Context()); err != nil || s.Vectors != len(meant)+1 || e.texts != before+1 {
+		t.Errorf("after another start: %+v, %v, %d texts", s, err, e.texts-before)
+	}
+	if got := find(t, x, index.Query{Text: "medic", Threshold: 0.3}); len(got) != 2 {
+		t.Errorf("got %v", got)
+	}
+	e.set(func() { e.more = 1 }) // the model changes its mind
+	update(t, x, text("new.txt", "a new automobile"))
+	embedAll(t, x)
+	embedAll(t, x) // the vectors before have gone
+	x.Close()
+	other := newTopics("other")
+	x = openAt(t, dir, index.Options{Embedder: other})
 	if s, _ := x.Stats(t.Context()); s.Vectors != 0 {
 		t.Errorf("%d vectors of the old model", s.Vectors)
 	}
 	embedAll(t, x)
-	e.more.Store(1) // the model changes its mind
-	update(t, x, text("new", "a new car"))
-	embedAll(t, x)
-	if s, _ := x.Stats(t.Context()); s.Vectors != len(j.documents)+2 {
-		t.Errorf("%d vectors of another length", s.Vectors)
+	if got := find(t, x, index.Query{Text: "freighter", Threshold: 0.3}); fmt.Sprint(got) != "[ship.txt]" {
+		t.Errorf("got %v", got)
 	}
-	if got := find(t, x, index.Query{Text: "physician"}); len(got) != 2 {
+	update(t, x, index.Change{Path: "car.txt", Delete: true}, index.Change{Path: "new.txt", Delete: true}, index.Change{Path: "none.txt", Delete: true},
+		index.Change{Path: "ship.txt", Delete: true})
+	embedAll(t, x) // the vectors of what is gone go too
+	if got := find(t, x, index.Query{Text: "shower", Threshold: 0.3}); fmt.Sprint(got) != "[rain.txt]" {
 		t.Errorf("got %v", got)
 	}
 }
 
+// A damaged file of vectors costs no more than other requests for them.
+func TestDamagedVectorsAreMadeAnew(t *testing.T) {
+	for _, n := range []int{0, 100, 4096, 4150} {
+		dir := filepath.Join(t.TempDir(), "index")
+		x := openAt(t, dir, index.Options{Embedder: newTopics("m")})
+		update(t, x, meant...)
+		embedAll(t, x)
+		x.Close()
+		if err := os.Truncate(files(t, dir, "vectors")[0], int64(n)); err != nil {
+			t.Fatal(err)
+		}
+		x = openAt(t, dir, index.Options{Embedder: newTopics("m")})
+		embedAll(t, x)
+		if got := find(t, x, index.Query{Text: "freighter", Threshold: 0.3}); fmt.Sprint(got) != "[ship.txt]" || x.Rebuilt() != "" {
+			t.Errorf("cut at %d: got %v, %s", n, got, x.Rebuilt())
+		}
+	}
+}
+
+// Each search says at once that the endpoint fails, and why.
 func TestFailingEndpointLeavesWords(t *testing.T) {
-	j := readJudged(t)
-	e := j.server(t)
-	x := open(t, index.Options{Embedder: e.client(t, "m")})
-	update(t, x, j.documents...)
-	check := func(query, model string, warnings int) {
+	e := newTopics("m")
+	x := open(t, index.Options{Embedder: e})
+	update(t, x, meant...)
+	check := func(query, model, warning string) {
 		t.Helper()
 		r, err := x.Search(t.Context(), index.Query{Text: query})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Performance.ModelUsed != model || len(r.Warnings) != warnings || len(r.Results) == 0 {
+		if r.Performance.ModelUsed != model || len(r.Results) == 0 || (warning == "") != (len(r.Warnings) == 0) || !strings.Contains(fmt.Sprint(r.Warnings), warning) {
 			t.Errorf("%s: %s, %v, %d results", query, r.Performance.ModelUsed, r.Warnings, len(r.Results))
 		}
 	}
-	check("Oslo", "bm25", 1) // nothing is embedded yet
+	check("harbour", "bm25", "no document has a vector yet")
 	embedAll(t, x)
-	check("Oslo", "hybrid:m", 0)
-	e.down.Store(true)
-	check("Vienna", "bm25", 1)
-	before := e.requests.Load()
-	e.down.Store(false)
-	check("Lima", "bm25", 1) // not asked again so soon
-	if e.requests.Load() != before {
-		t.Error("the endpoint was asked again")
+	check("harbour", "hybrid:m", "")
+	e.set(func() { e.fails = errors.New("no such model") })
+	check("Kyoto", "bm25", "no such model")
+	before := e.texts
+	check("harbour", "bm25", "no such model") // not asked again so soon
+	if why := x.EmbedderFailure(t.Context()); !strings.Contains(why, "no such model") || e.texts != before {
+		t.Errorf("%q after %d texts", why, e.texts-before)
 	}
-	check("Oslo", "hybrid:m", 0) // its vector is known
-	e.down.Store(true)
-	update(t, x, text("new", "new words"))
+	update(t, x, text("new.txt", "new words"))
 	if err := x.EmbedMissing(t.Context()); err == nil {
 		t.Error("EmbedMissing hides the failure")
+	}
+	e.set(func() { e.fails = nil })
+	embedAll(t, x)
+	check("Kyoto", "hybrid:m", "") // it has been asked for the new words
+}
+
+// Without a query, the state of the endpoint is known too.
+func TestEmbedderIsAsked(t *testing.T) {
+	e := newTopics("m")
+	e.fails = errors.New("connection refused")
+	x := open(t, index.Options{Embedder: e})
+	if why := x.EmbedderFailure(t.Context()); !strings.Contains(why, "refused") {
+		t.Errorf("got %q", why)
 	}
 }
 
 func TestSlowEmbedderDelaysNoSearch(t *testing.T) {
-	j := readJudged(t)
-	slow := &stub{vector: j.vector}
-	x := open(t, index.WithQueryTimeout(index.Options{Embedder: slow}, 20*time.Millisecond))
-	update(t, x, j.documents...)
+	e := newTopics("m")
+	x := open(t, index.WithQueryTimeout(index.Options{Embedder: e}, 20*time.Millisecond))
+	update(t, x, meant...)
 	embedAll(t, x)
-	slow.hang.Store(true)
+	e.set(func() { e.hangs = true })
+	before := e.texts
 	for range 3 {
-		began := time.Now()
-		r, err := x.Search(t.Context(), index.Query{Text: "Oslo harbour"})
-		if err != nil || len(r.Warnings) != 1 || time.Since(began) > 2*time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
+		r, err := x.Search(t.Context(), index.Query{Text: "harbour"})
+		if err != nil || len(r.Warnings) != 1 || len(r.Results) != 1 {
+			t.Errorf("%+v, %v", r, err)
 		}
 	}
-	if n := slow.hangs.Load(); n != 1 {
-		t.Errorf("asked %d times", n)
-	}
-}
-
-type stub struct {
-	vector func(string) []float32
-	hang   atomic.Bool
-	hangs  atomic.Int64
-}
-
-func (s *stub) Model() string { return "stub" }
-
-func (s *stub) Embed(ctx context.Context, texts []string) (all [][]float32, err error) {
-	if s.hang.Load() {
-		s.hangs.Add(1)
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	for _, t := range texts {
-		all = append(all, s.vector(t))
-	}
-	return all, nil
-}
-
-func TestHybridPagesHaveEachResultOnce(t *testing.T) {
-	j := readJudged(t)
-	x := open(t, index.Options{Embedder: j.server(t).client(t, "m")})
-	update(t, x, j.documents...)
-	embedAll(t, x)
-	q := index.Query{Text: "vehicle Oslo a in", Limit: 100}
-	want := pages(t, x, q)
-	for _, limit := range []int{1, 3} {
-		q.Limit = limit
-		if got := pages(t, x, q); fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("limit %d: got %v, want %v", limit, got, want)
-		}
-	}
-	if got := find(t, x, index.Query{Text: `"car club" vehicle`}); fmt.Sprint(got) != "[car1]" {
-		t.Errorf("phrase: got %v", got)
+	if e.texts != before+1 {
+		t.Errorf("asked %d times", e.texts-before)
 	}
 }
 
 func TestCloseInterruptsEmbedding(t *testing.T) {
-	j := readJudged(t)
-	slow := &stub{vector: j.vector}
-	slow.hang.Store(true)
-	x := open(t, index.Options{Embedder: slow})
-	update(t, x, j.documents...)
+	e := newTopics("m")
+	e.hangs = true
+	x := open(t, index.Options{Embedder: e})
+	update(t, x, meant...)
 	done := make(chan error)
 	go func() { done <- x.EmbedMissing(context.WithoutCancel(t.Context())) }()
 	if err := x.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := <-done; !errors.Is(err, context.Canceled) && !errors.Is(err, index.ErrClosed) {
+	if err := <-done; err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, index.ErrClosed) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,17 +3,19 @@ package index
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"maps"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/database"
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
+	"github.com/blevesearch/bleve/v2/mapping"
 )
 
 // Embedder makes vectors of texts. Embed returns one vector for each text; all have the
@@ -26,228 +28,263 @@ type Embedder interface {
 // Options are the options of Open.
 type Options struct {
 	Embedder Embedder     // nil: searches are lexical
+	Language string       // of stemming, one of Languages; "": the first
 	Logger   *slog.Logger // nil: logs nothing
 
-	maxPages     int           // of the file, in tests
 	queryTimeout time.Duration // for the vector of a query; 0: queryTimeout
 }
 
 // Index is an open index. Its methods are safe for concurrent use.
 type Index struct {
-	path    string
+	dir     string
 	opts    Options
 	log     *slog.Logger
-	rebuilt string
-	db      *database.Database // nil if Open fails
+	mapping *mapping.IndexMappingImpl
+	stop    map[string]bool // words that queries leave out
+	rebuilt []string
+	queries queries
+	ended   context.Context // by Close
+	end     context.CancelFunc
 
-	statements
+	adding sync.Mutex // held by AddFolder and RemoveFolder
 
-	writing sync.Mutex     // held by a call that writes, from its first statement to its last
-	calls   sync.WaitGroup // running calls
-	mu      sync.Mutex     // guards closed and Add of calls
+	mu      sync.Mutex // guards the rest
+	folders map[string]*folder
 	closed  bool
-	stop    context.CancelFunc // ends the calls that Close would wait long for
-	ended   context.Context
-
-	damaged atomic.Bool
-	vectors vectors
-	common  postings.Cache
-	rooms   sync.Pool  // of *room
-	loading sync.Mutex // held while lists are loaded ahead
 }
 
-// Open opens the index in the file at path, and creates it if there is none. It moves
-// a file that is damaged or that it does not understand aside, to path.corrupt-TIME,
-// and makes a new one; Rebuilt tells why. No other process may have the file open.
-func Open(ctx context.Context, path string, o Options) (*Index, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil, fmt.Errorf("open index: %w", err)
-	}
+// FolderStats describes what the index has of a folder.
+type FolderStats struct {
+	Path              string
+	Documents, Chunks int
+	TextBytes         int64
+	IndexedAt         time.Time      // when it was last complete; zero: never
+	Skipped           map[string]int // number of files by the reason why they are not indexed
+}
+
+// Stats describes the whole index.
+type Stats struct {
+	Documents, Chunks    int
+	TextBytes, FileBytes int64
+	Vectors              int // number of chunks that have a vector
+}
+
+// The ends of the names of directories that are no index of a folder.
+const (
+	asideMark   = ".corrupt-"
+	removedMark = ".removed"
+)
+
+// Open opens the index in the directory at path, and creates it if there is none. Indexes
+// of folders that are damaged or that it does not understand are moved aside, to
+// NAME.corrupt-TIME; Rebuilt tells why. The caller adds these folders again. No other
+// process may have the index open.
+func Open(ctx context.Context, path string, o Options) (_ *Index, err error) {
+	o.Language = cmp.Or(o.Language, Languages[0])
+	o.queryTimeout = cmp.Or(o.queryTimeout, queryTimeout)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	o.queryTimeout = cmp.Or(o.queryTimeout, queryTimeout)
-	x, why, err := open(ctx, path, o)
-	if err != nil && classify(err) != ErrCorrupt {
-		return nil, openError(path, err)
+	x := &Index{opts: o, log: o.Logger, folders: map[string]*folder{}}
+	x.ended, x.end = context.WithCancel(context.Background())
+	if x.dir, err = filepath.Abs(path); err != nil {
+		return nil, fmt.Errorf("open index: %w", err)
+	}
+	if x.mapping, err = newMapping(o.Language); err == nil {
+		x.stop, err = stopWords(o.Language)
+	}
+	if err == nil {
+		err = os.Mkdir(x.dir, 0o700)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = nil
+	}
+	if err == nil {
+		err = x.openFolders(ctx)
 	}
 	if err != nil {
-		why = "it is damaged: " + err.Error()
+		return nil, fmt.Errorf("open index %s: %w", x.dir, errors.Join(classify(err), x.Close()))
 	}
-	if why == "" {
-		if err := x.resume(ctx); err != nil {
-			x.Close()
-			return nil, err
-		}
-		x.loadAhead()
-		return x, nil
-	}
-	if err := database.MoveAside(path); err != nil {
-		return nil, fmt.Errorf("open index %s: %s, and it cannot be moved aside: %w", path, why, err)
-	}
-	x, unusable, err := open(ctx, path, o)
-	if err != nil {
-		return nil, openError(path, err)
-	}
-	if unusable != "" {
-		return nil, fmt.Errorf("open index %s: %s", path, unusable)
-	}
-	x.rebuilt = why
-	o.Logger.Warn("index rebuilt", "path", path, "reason", why)
 	return x, nil
 }
 
-func openError(path string, err error) error {
-	if kind := classify(err); kind != nil {
-		return fmt.Errorf("open index %s: %w (%w)", path, kind, err)
+func (x *Index) openFolders(ctx context.Context) error {
+	entries, err := os.ReadDir(x.dir)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("open index %s: %w", path, err)
-}
-
-// open opens the file. It returns no Index if the file is unusable.
-func open(ctx context.Context, path string, o Options) (x *Index, unusable string, err error) {
-	x = &Index{path: path, opts: o, log: o.Logger}
-	x.rooms.New = func() any { return new(room) }
-	x.ended, x.stop = context.WithCancel(context.Background())
-	defer func() {
-		if err != nil || unusable != "" {
-			x.shut()
-			x = nil
+	for _, e := range entries {
+		dir := filepath.Join(x.dir, e.Name())
+		if strings.HasSuffix(e.Name(), removedMark) {
+			err = os.RemoveAll(dir)
+		} else if e.IsDir() && !strings.Contains(e.Name(), asideMark) {
+			err = x.openOrMove(dir)
 		}
-	}()
-	if x.db, unusable, err = database.Open(ctx, path, o.maxPages); err != nil || unusable != "" {
-		return x, unusable, err
-	}
-	if err := x.prepareVectors(ctx); err != nil {
-		return x, "", err
-	}
-	return x, "", x.prepareSearch(ctx)
-}
-
-// statements are those of searches.
-type statements struct {
-	readGeneration, readFolders, findWord, readPieces, readDocuments *sql.Stmt
-}
-
-func (x *Index) prepareSearch(ctx context.Context) error {
-	for stmt, query := range map[**sql.Stmt]string{
-		&x.readGeneration: "SELECT value FROM setting WHERE name = 'generation'",
-		&x.readFolders:    "SELECT id, path, pieces, going FROM folder",
-		&x.findWord:       findWord(),
-		&x.readPieces:     readPieces,
-		&x.readDocuments:  readDocuments,
-	} {
-		var err error
-		if *stmt, err = x.db.Read.PrepareContext(ctx, query); err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *statements) close() error {
-	var errs []error
-	for _, stmt := range []*sql.Stmt{s.readGeneration, s.readFolders, s.findWord, s.readPieces, s.readDocuments} {
-		if stmt != nil {
-			errs = append(errs, stmt.Close())
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// Rebuilt returns why Open made a new file, or "".
-func (x *Index) Rebuilt() string { return x.rebuilt }
-
-// Close interrupts EmbedMissing, waits for the other running calls, and closes the
-// file. Later calls fail with ErrClosed.
-func (x *Index) Close() error {
-	x.mu.Lock()
-	closed := x.closed
-	x.closed = true
-	x.mu.Unlock()
-	x.stop()
-	x.calls.Wait()
-	if closed {
+// openOrMove opens the index of a folder, or moves it aside.
+func (x *Index) openOrMove(dir string) error {
+	f, err := openFolder(dir, x.opts.Language, x.log)
+	if err == nil {
+		f.vectors.open(filepath.Join(dir, vectorsFile), x.opts.Embedder)
+		x.folders[f.path] = f
 		return nil
 	}
-	return x.shut()
+	if !errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	x.log.Warn("index moved aside", "path", dir, "err", err)
+	x.rebuilt = append(x.rebuilt, err.Error())
+	old, _ := filepath.Glob(dir + asideMark + "*") // of the same folder: one is enough
+	for _, path := range old {
+		if err := os.RemoveAll(path); err != nil {
+			x.log.Warn("old index not removed", "err", err)
+		}
+	}
+	return os.Rename(dir, dir+asideMark+time.Now().UTC().Format("20060102T150405.000"))
 }
 
-func (x *Index) shut() error {
-	x.stop()
-	errs := []error{x.statements.close()}
-	if x.db != nil {
-		errs = append(errs, x.db.Close())
+// Rebuilt returns why Open moved an index aside, or "".
+func (x *Index) Rebuilt() string { return strings.Join(x.rebuilt, "; ") }
+
+// Close interrupts EmbedMissing, waits for the other running calls, and closes the files.
+// Later calls fail with ErrClosed.
+func (x *Index) Close() error {
+	x.end()
+	x.mu.Lock()
+	x.closed = true
+	all := slices.Collect(maps.Values(x.folders))
+	x.mu.Unlock()
+	var errs []error
+	for _, f := range all {
+		errs = append(errs, f.close())
 	}
 	return errors.Join(errs...)
 }
 
-// enter begins a call, which ends with x.calls.Done.
-func (x *Index) enter() error {
+// folder returns the index of a folder.
+func (x *Index) folder(path string) (*folder, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	f := x.folders[path]
+	switch {
+	case x.closed:
+		return nil, ErrClosed
+	case f == nil:
+		return nil, fmt.Errorf("%w: %s", ErrNoFolder, path)
+	}
+	return f, nil
+}
+
+// all returns the indexes of some folders, or of all if none is named, by their paths.
+func (x *Index) all(paths ...string) (all []*folder, err error) {
+	x.mu.Lock()
+	if len(paths) == 0 {
+		paths = slices.Sorted(maps.Keys(x.folders))
+	}
+	closed := x.closed
+	x.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	for _, path := range paths {
+		f, err := x.folder(path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// AddFolder adds a folder, empty. Adding it again changes nothing.
+func (x *Index) AddFolder(_ context.Context, path string) error {
+	x.adding.Lock()
+	defer x.adding.Unlock()
+	if _, err := x.folder(path); !errors.Is(err, ErrNoFolder) {
+		return err
+	}
+	dir := filepath.Join(x.dir, DocumentID(path, ""))
+	f, err := createFolder(dir, x.mapping, record{Version: version, Language: x.opts.Language, Path: path}, x.log)
+	if err != nil {
+		_ = os.RemoveAll(dir) // else the next Open moves it aside
+		return fmt.Errorf("add folder: %w", err)
+	}
+	f.vectors.open(filepath.Join(dir, vectorsFile), x.opts.Embedder)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return ErrClosed
+		return errors.Join(ErrClosed, f.close())
 	}
-	x.calls.Add(1)
+	x.folders[path] = f
 	return nil
 }
 
-// change runs f, which changes no piece, in a transaction that writes, alone.
-func (x *Index) change(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
-	return x.changePieces(ctx, op, func(tx *sql.Tx, _ *postings.Change) error { return f(tx) })
-}
-
-// changePieces is change for an f that changes pieces and tells which.
-func (x *Index) changePieces(ctx context.Context, op string, f func(tx *sql.Tx, c *postings.Change) error) error {
-	if err := x.enter(); err != nil {
+// RemoveFolder removes a folder and all that was indexed of it.
+func (x *Index) RemoveFolder(_ context.Context, path string) error {
+	x.adding.Lock()
+	defer x.adding.Unlock()
+	f, err := x.folder(path)
+	if err != nil {
 		return err
 	}
-	defer x.calls.Done()
-	x.writing.Lock()
-	defer x.writing.Unlock()
-	var generation int64
-	err := x.db.Change(ctx, func(tx *sql.Tx) error {
-		var c postings.Change
-		if err := f(tx, &c); err != nil {
-			return err
-		}
-		err := tx.QueryRowContext(ctx, "UPDATE setting SET value = value + 1 WHERE name = 'generation' RETURNING value").Scan(&generation)
-		x.common.Stage(generation, &c)
+	x.mu.Lock()
+	delete(x.folders, path)
+	x.mu.Unlock()
+	if err := f.close(); err != nil {
+		x.log.Warn("index not closed", "path", f.dir, "err", err)
+	}
+	gone := f.dir + removedMark
+	if err := errors.Join(os.RemoveAll(gone), os.Rename(f.dir, gone)); err != nil {
+		return fmt.Errorf("remove folder: %w", classify(err))
+	}
+	if err := os.RemoveAll(gone); err != nil {
+		x.log.Warn("index not removed", "err", err) // the next Open tries again
+	}
+	return nil
+}
+
+// Folders returns the folders in the order of their paths.
+func (x *Index) Folders(context.Context) (stats []FolderStats, err error) {
+	all, err := x.all()
+	for _, f := range all {
+		stats = append(stats, f.stats())
+	}
+	return stats, err
+}
+
+// Complete records that a folder was indexed whole at that time.
+func (x *Index) Complete(_ context.Context, path string, at time.Time) error {
+	f, err := x.folder(path)
+	if err != nil {
 		return err
+	}
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	return f.call("complete folder", func() error {
+		r := f.record // which only writers change
+		r.IndexedAt = at
+		return f.writeRecord(r)
 	})
-	if err == nil {
-		x.common.Advance(generation)
-	}
-	return x.wrap(op, caused(ctx, err))
 }
 
-// view runs f in a transaction that reads one state of the index.
-func (x *Index) view(ctx context.Context, op string, f func(tx *sql.Tx) error) error {
-	if err := x.enter(); err != nil {
-		return err
+// Stats returns the sizes of the index.
+func (x *Index) Stats(context.Context) (s Stats, err error) {
+	all, err := x.all()
+	for _, f := range all {
+		one := f.stats()
+		s.Documents += one.Documents
+		s.Chunks += one.Chunks
+		s.TextBytes += one.TextBytes
+		s.FileBytes += f.bytes()
+		if x.opts.Embedder != nil {
+			s.Vectors += max(0, one.Chunks-f.vectors.missing())
+		}
 	}
-	defer x.calls.Done()
-	return x.wrap(op, caused(ctx, x.db.View(ctx, f)))
-}
-
-// caused returns err, with which a transaction under ctx failed, or why ctx has ended: its
-// end closes statements and rolls back, of which others than that may be told first.
-func caused(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// markDamaged has the next Open make a new file.
-func (x *Index) markDamaged() {
-	if x.damaged.Swap(true) {
-		return
-	}
-	x.log.Error("index damaged", "path", x.path)
-	if err := x.db.MarkDamaged(); err != nil {
-		x.log.Error("index not marked as damaged", "err", err)
-	}
+	return s, err
 }

@@ -3,21 +3,23 @@ package index
 import (
 	"context"
 	"crypto/sha256"
-	"database/sql"
-	"encoding/binary"
 	"encoding/hex"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"runtime"
-	"strconv"
-	"sync"
+	"path"
+	"strings"
 	"time"
 
+	"github.com/blevesearch/bleve/v2"
+	index "github.com/blevesearch/bleve_index_api"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/impact"
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/pieces"
-	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/postings"
 )
+
+// batchBytes is how much text is written at a time. Indexing takes some thirty times as
+// much memory.
+const batchBytes = 2 << 20
 
 // Stamp tells one state of a file from another.
 type Stamp struct {
@@ -41,338 +43,265 @@ func DocumentID(folder, path string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// keyOf returns the ID as it is stored.
-func keyOf(id string) (int64, error) {
-	n, err := strconv.ParseUint(id, 16, 64)
-	if err != nil || len(id) != 16 {
-		return 0, fmt.Errorf("%w: %.40q", ErrNoDocument, id)
-	}
-	return int64(n), nil
+// passageID returns the ID of a passage, which begins with that of its document.
+func passageID(document string, n int) string { return fmt.Sprintf("%s/%d", document, n) }
+
+// file is what the index stores of a file.
+type file struct {
+	Path     string `json:"path"`
+	Size     int64  `json:"size"`
+	Modified int64  `json:"modified"` // Unix nanoseconds
+	Hash     []byte `json:"hash"`
+	Skipped  string `json:"skipped,omitempty"`
+	Type     string `json:"type,omitempty"`
+	Title    string `json:"title,omitempty"`
+	Bytes    int    `json:"bytes"` // of text
+	Passages int    `json:"passages"`
+}
+
+// place is what the index stores of a passage beside its text.
+type place struct {
+	Start int `json:"start"` // in the text of the document, after what it repeats
+	Own   int `json:"own"`   // bytes
+	api.Location
 }
 
 // Stamps returns the stamps of the files of a folder by their relative paths.
-func (x *Index) Stamps(ctx context.Context, folder string) (stamps map[string]Stamp, err error) {
-	err = x.view(ctx, "read stamps", func(tx *sql.Tx) error {
-		id, err := folderID(ctx, tx, folder)
-		if err != nil {
-			return err
-		}
-		rows, err := tx.QueryContext(ctx, "SELECT path, size, modified, hash, skipped FROM document WHERE folder = ?", id)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		stamps = map[string]Stamp{}
-		for rows.Next() {
-			var path string
-			var s Stamp
-			var modified int64
-			var hash sql.RawBytes
-			if err := rows.Scan(&path, &s.Size, &modified, &hash, &s.Skipped); err != nil {
-				return err
-			}
-			s.ModTime = time.Unix(0, modified)
-			copy(s.Hash[:], hash)
-			stamps[path] = s
-		}
-		return rows.Err()
-	})
-	return stamps, err
-}
-
-// Update applies changes to a folder: all, or none if it fails. Searches see either
-// the state before or the one after. Some megabytes of text in one call are indexed
-// fastest.
-func (x *Index) Update(ctx context.Context, folder string, changes []Change) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var workers sync.WaitGroup
-	defer workers.Wait()
-	defer cancel()
-	made := makeRows(ctx, &workers, changes)
-	return x.changePieces(ctx, "update index", func(tx *sql.Tx, c *postings.Change) error {
-		id, err := folderID(ctx, tx, folder)
-		if err != nil {
-			return err
-		}
-		u := &updater{tx: tx, folder: id, path: folder, lists: c, vectors: x.vectors.ready()}
-		for i := range changes {
-			c := &changes[i]
-			if err := u.apply(ctx, c, made[i]); err != nil {
-				return fmt.Errorf("%s: %w", c.Path, err)
-			}
-		}
-		return u.count(ctx)
-	})
-}
-
-// rows are what the tables get of one document.
-type rows struct {
-	pieces []pieces.Piece
-	chunks [][]byte // of each piece, encoded
-	words  []string // of each piece
-}
-
-// makeRows makes the rows of the changes' documents in the background. Each worker is
-// one document ahead of the reader, and ends with ctx.
-func makeRows(ctx context.Context, workers *sync.WaitGroup, changes []Change) []chan *rows {
-	made := make([]chan *rows, len(changes))
-	for i := range made {
-		made[i] = make(chan *rows)
-	}
-	next := make(chan int)
-	workers.Go(func() {
-		defer close(next)
-		for i := range changes {
-			if changes[i].Document == nil || changes[i].Delete {
-				continue
-			}
-			select {
-			case next <- i:
-			case <-ctx.Done():
-				return
-			}
-		}
-	})
-	for range min(len(changes), runtime.GOMAXPROCS(0)) {
-		workers.Go(func() { makeSome(ctx, changes, next, made) })
-	}
-	return made
-}
-
-func makeSome(ctx context.Context, changes []Change, next <-chan int, made []chan *rows) {
-	var w impact.Weigher
-	for i := range next {
-		r := rowsOf(&w, &changes[i])
-		select {
-		case made[i] <- r:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// rowsOf makes the rows of one document.
-func rowsOf(w *impact.Weigher, c *Change) *rows {
-	r := &rows{pieces: pieces.Cut(c.Document)}
-	if len(r.pieces) > maxPieces {
-		r.pieces = r.pieces[:maxPieces]
-	}
-	for i := range r.pieces {
-		r.chunks = append(r.chunks, pieces.AppendChunks(nil, r.pieces[i].Chunks))
-		r.words = append(r.words, w.Row(c.Document, c.Path, &r.pieces[i]))
-	}
-	return r
-}
-
-// updater applies changes to one folder in one transaction.
-type updater struct {
-	tx      *sql.Tx
-	folder  int64
-	path    string
-	lists   *postings.Change // what it does to pieces
-	last    int64            // the highest id in the folder, 0: not known yet
-	vectors bool             // the tables of the vectors exist
-	stmts   map[string]*sql.Stmt
-
-	documents, chunks, pieces, bytes int64 // added, less removed
-}
-
-// stored is what is known of a document that is in the index.
-type stored struct {
-	id, chunks, pieces, bytes int64
-}
-
-func (u *updater) exec(ctx context.Context, query string, args ...any) error {
-	s, err := u.prepared(ctx, query)
-	if err != nil {
-		return err
-	}
-	_, err = s.ExecContext(ctx, args...)
-	return err
-}
-
-// prepared returns the statement of query, which ends with the transaction.
-func (u *updater) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
-	if s, ok := u.stmts[query]; ok {
-		return s, nil
-	}
-	s, err := u.tx.PrepareContext(ctx, query)
+func (x *Index) Stamps(ctx context.Context, path string) (stamps map[string]Stamp, err error) {
+	f, err := x.folder(path)
 	if err != nil {
 		return nil, err
 	}
-	if u.stmts == nil {
-		u.stmts = map[string]*sql.Stmt{}
-	}
-	u.stmts[query] = s
-	return s, nil
-}
-
-func (u *updater) apply(ctx context.Context, c *Change, made <-chan *rows) error {
-	old, err := u.find(ctx, c.Path)
-	if err != nil {
-		return err
-	}
-	switch {
-	case c.Delete:
-		if old.id == 0 {
+	stamps = map[string]Stamp{}
+	return stamps, f.call("read stamps", func() error {
+		return f.read(func(r index.IndexReader) error {
+			for _, kind := range []string{kindDocument, kindSkipped} {
+				err := each(ctx, r, fieldKind, kind, func(id string) error {
+					known, err := readFile(r, id)
+					if known != nil {
+						s := Stamp{Size: known.Size, ModTime: time.Unix(0, known.Modified), Skipped: known.Skipped}
+						copy(s.Hash[:], known.Hash)
+						stamps[known.Path] = s
+					}
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
 			return nil
-		}
-		return u.drop(ctx, old)
-	case c.Document != nil:
-		select {
-		case r := <-made:
-			return u.put(ctx, old, c, r)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	case old.id == 0 || c.Stamp.Skipped != "":
-		return u.put(ctx, old, c, &rows{})
-	}
-	s := c.Stamp
-	return u.exec(ctx, "UPDATE document SET size = ?, modified = ?, hash = ? WHERE id = ?",
-		s.Size, s.ModTime.UnixNano(), s.Hash[:], old.id)
+		})
+	})
 }
 
-func (u *updater) find(ctx context.Context, path string) (d stored, err error) {
-	s, err := u.prepared(ctx, "SELECT id, chunks, pieces, bytes FROM document WHERE folder = ? AND path = ?")
+// each calls f with the IDs of what has a term.
+func each(ctx context.Context, r index.IndexReader, field, term string, f func(id string) error) error {
+	terms, err := r.TermFieldReader(ctx, []byte(term), field, false, false, false)
 	if err != nil {
-		return d, err
-	}
-	err = s.QueryRowContext(ctx, u.folder, path).Scan(&d.id, &d.chunks, &d.pieces, &d.bytes)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = nil
-	}
-	return d, err
-}
-
-// put replaces the document old, or adds one.
-func (u *updater) put(ctx context.Context, old stored, c *Change, r *rows) error {
-	id := old.id
-	if id != 0 {
-		if err := u.clear(ctx, old); err != nil {
-			return err
-		}
-	} else {
-		var err error
-		if id, err = u.newID(ctx); err != nil {
-			return err
-		}
-	}
-	d := stored{id: id, pieces: int64(len(r.pieces))}
-	for i := range r.pieces {
-		p := &r.pieces[i]
-		d.chunks += int64(len(p.Chunks))
-		d.bytes += int64(p.Own)
-		row := id<<pieceShift | int64(i)
-		if err := u.exec(ctx, "INSERT INTO piece (id, start, own, chunks, text) VALUES (?, ?, ?, ?, ?)",
-			row, p.Start, p.Own, r.chunks[i], p.Text); err != nil {
-			return err
-		}
-		if err := u.exec(ctx, "INSERT INTO words (rowid, term) VALUES (?, ?)", row, r.words[i]); err != nil {
-			return err
-		}
-		u.lists.Add(row, r.words[i])
-	}
-	if err := u.describe(ctx, d, c, old.id != 0); err != nil {
 		return err
 	}
-	u.add(d, 1)
-	return nil
-}
-
-// describe writes the row of a document.
-func (u *updater) describe(ctx context.Context, d stored, c *Change, known bool) error {
-	insert := insertDocument
-	if known {
-		insert = updateDocument
-	}
-	var kind, title string
-	if c.Document != nil {
-		kind, title = c.Document.Type, c.Document.Title
-	}
-	sum := sha256.Sum256([]byte(u.path + "\x00" + c.Path))
-	key := int64(binary.BigEndian.Uint64(sum[:8]))
-	s := c.Stamp
-	return u.exec(ctx, insert, u.folder, c.Path, key, s.Size, s.ModTime.UnixNano(), s.Hash[:], s.Skipped,
-		kind, title, d.bytes, d.chunks, d.pieces, d.id)
-}
-
-// INSERT OR REPLACE would begin a savepoint for each document, and FTS5 writes what it
-// has gathered to the disk at every savepoint.
-const (
-	insertDocument = `INSERT INTO document (folder, path, key, size, modified, hash, skipped,
-		type, title, bytes, chunks, pieces, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
-	updateDocument = `UPDATE document SET folder = ?, path = ?, key = ?, size = ?, modified = ?, hash = ?, skipped = ?,
-		type = ?, title = ?, bytes = ?, chunks = ?, pieces = ?, embedded = 0 WHERE id = ?`
-)
-
-func (u *updater) newID(ctx context.Context) (int64, error) {
-	if u.last == 0 {
-		low, high := u.folder<<folderShift, (u.folder+1)<<folderShift-1
-		err := u.tx.QueryRowContext(ctx, "SELECT coalesce(max(id), ?) FROM document WHERE id BETWEEN ? AND ?", low, low, high).Scan(&u.last)
+	defer terms.Close()
+	for {
+		d, err := terms.Next(nil)
+		if err != nil || d == nil {
+			return err
+		}
+		id, err := r.ExternalID(d.ID)
+		if err == nil {
+			err = f(id)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
-			return 0, err
+			return err
 		}
 	}
-	u.last++
-	if u.last>>folderShift != u.folder {
-		return 0, fmt.Errorf("the folder has more than %d files", maxFiles)
-	}
-	return u.last, nil
 }
 
-// drop deletes a document.
-func (u *updater) drop(ctx context.Context, d stored) error {
-	if err := u.clear(ctx, d); err != nil {
-		return err
+// readFile returns what is stored of the file with an ID, nil if there is none.
+func readFile(r index.IndexReader, id string) (*file, error) {
+	d, err := r.Document(id)
+	if d == nil || err != nil {
+		return nil, err
 	}
-	return u.exec(ctx, "DELETE FROM document WHERE id = ?", d.id)
+	known := &file{}
+	return known, json.Unmarshal(stored(d, fieldFile), known)
 }
 
-// remove deletes the document with the id; its folder is going and counts no more.
-func (u *updater) remove(ctx context.Context, id int64) error {
-	d := stored{id: id}
-	s, err := u.prepared(ctx, "SELECT pieces FROM document WHERE id = ?")
+// stored returns the value of a stored field.
+func stored(d index.Document, name string) (value []byte) {
+	d.VisitFields(func(f index.Field) {
+		if f.Name() == name {
+			value = f.Value()
+		}
+	})
+	return value
+}
+
+// Update applies changes to a folder, in batches. If it fails, or the process ends, each
+// file is as before, or as it is now, or has a stamp that tells it from both.
+func (x *Index) Update(ctx context.Context, folder string, changes []Change) error {
+	f, err := x.folder(folder)
 	if err != nil {
 		return err
 	}
-	if err := s.QueryRowContext(ctx, id).Scan(&d.pieces); err != nil {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	return f.call("update index", func() error {
+		u := &updater{folder: f}
+		u.begin()
+		for i := range changes {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := u.apply(x, &changes[i]); err != nil {
+				return fmt.Errorf("%s: %w", changes[i].Path, err)
+			}
+		}
+		return u.flush()
+	})
+}
+
+// updater gathers changes in a batch.
+type updater struct {
+	folder  *folder
+	batch   *bleve.Batch
+	bytes   int
+	record  record
+	pending map[string]bool // IDs of files in the batch
+}
+
+// begin begins a batch.
+func (u *updater) begin() {
+	u.batch, u.bytes, u.pending = u.folder.words.NewBatch(), 0, map[string]bool{}
+	u.record = u.folder.record // which only writers change
+	u.record.Skipped = u.folder.stats().Skipped
+}
+
+func (u *updater) flush() error {
+	if len(u.pending) == 0 {
+		return nil
+	}
+	err := u.folder.write(u.batch, u.record)
+	u.begin()
+	return err
+}
+
+func (u *updater) apply(x *Index, c *Change) error {
+	id := DocumentID(u.record.Path, c.Path)
+	if u.pending[id] {
+		if err := u.flush(); err != nil {
+			return err
+		}
+	}
+	var old *file
+	err := u.folder.read(func(r index.IndexReader) (err error) {
+		old, err = readFile(r, id)
+		return err
+	})
+	if err != nil || c.Delete && old == nil {
 		return err
 	}
-	return u.drop(ctx, d)
+	u.pending[id] = true
+	if c.Delete {
+		u.remove(id, old)
+		u.batch.Delete(id)
+		return nil
+	}
+	s := c.Stamp
+	now := &file{Path: c.Path, Size: s.Size, Modified: s.ModTime.UnixNano(), Hash: s.Hash[:], Skipped: s.Skipped}
+	if c.Document == nil && s.Skipped == "" && old != nil { // the same content at another time
+		now.Type, now.Title, now.Bytes, now.Passages = old.Type, old.Title, old.Bytes, old.Passages
+		return u.put(id, now)
+	}
+	if old != nil {
+		u.remove(id, old)
+	}
+	if c.Document != nil {
+		return u.add(x, id, now, c.Document)
+	}
+	u.count(now, 1)
+	return u.put(id, now)
 }
 
-// clear deletes all of a document but its row.
-func (u *updater) clear(ctx context.Context, d stored) error {
-	u.add(d, -1)
-	for i := range d.pieces {
-		row := d.id<<pieceShift | i
-		if err := u.exec(ctx, "DELETE FROM words WHERE rowid = ?", row); err != nil {
+// put writes what is stored of a file.
+func (u *updater) put(id string, f *file) error {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	kind := kindDocument
+	if f.Passages == 0 {
+		kind = kindSkipped
+	}
+	return u.batch.Index(id, map[string]any{fieldKind: kind, fieldName: f.Path, fieldFile: string(data)})
+}
+
+// add writes a document. One that is too large for a batch gets a stamp that no file has
+// until it is complete.
+func (u *updater) add(x *Index, id string, f *file, d *extract.Document) error {
+	passages := cut(d)
+	f.Type, f.Title, f.Bytes, f.Passages = d.Type, d.Title, len(d.Text), len(passages)
+	u.count(f, 1)
+	if len(d.Text) > batchBytes {
+		partly := *f
+		partly.Size, partly.Hash = -1, nil
+		if err := u.put(id, &partly); err != nil {
 			return err
 		}
-		if err := u.exec(ctx, "DELETE FROM piece WHERE id = ?", row); err != nil {
+	}
+	for n, p := range passages {
+		own := len(d.Text) - p.start
+		if n+1 < len(passages) {
+			own = passages[n+1].start - p.start
+		}
+		at, err := json.Marshal(place{p.start, own, p.location})
+		if err != nil {
 			return err
 		}
-		u.lists.Remove(row)
+		key := hashOf(p.text)
+		fields := map[string]any{fieldText: p.text, fieldTitle: d.Title, fieldPath: f.Path,
+			fieldHash: hex.EncodeToString(key[:]), fieldPlace: string(at)}
+		if n == 0 {
+			name := path.Base(f.Path)
+			fields[fieldNames] = []string{x.oneName(d.Title), x.oneName(name), x.oneName(strings.TrimSuffix(name, path.Ext(name)))}
+		}
+		if err := u.batch.Index(passageID(id, n), fields); err != nil {
+			return err
+		}
+		if u.bytes += len(p.text); u.bytes > batchBytes {
+			if err := u.flush(); err != nil {
+				return err
+			}
+			u.pending[id] = true
+		}
 	}
-	if u.vectors && d.pieces > 0 {
-		return u.clearVectors(ctx, d.id)
-	}
-	return nil
+	return u.put(id, f)
 }
 
-// add counts a document, or with -1 one less. A skipped file has no pieces and is none.
-func (u *updater) add(d stored, sign int64) {
-	if d.pieces > 0 {
-		u.documents += sign
+// remove deletes the passages of a file.
+func (u *updater) remove(id string, f *file) {
+	for n := range f.Passages {
+		u.batch.Delete(passageID(id, n))
 	}
-	u.chunks += sign * d.chunks
-	u.pieces += sign * d.pieces
-	u.bytes += sign * d.bytes
+	u.count(f, -1)
 }
 
-// count writes what add has counted.
-func (u *updater) count(ctx context.Context) error {
-	return u.exec(ctx, "UPDATE folder SET documents = documents + ?, chunks = chunks + ?, pieces = pieces + ?, bytes = bytes + ? WHERE id = ?",
-		u.documents, u.chunks, u.pieces, u.bytes, u.folder)
+// count counts a file, or with -1 one less.
+func (u *updater) count(f *file, sign int) {
+	r := &u.record
+	if f.Passages > 0 {
+		r.Documents += sign
+	}
+	r.Passages += sign * f.Passages
+	r.TextBytes += int64(sign * f.Bytes)
+	if f.Skipped != "" {
+		if r.Skipped == nil {
+			r.Skipped = map[string]int{}
+		}
+		if r.Skipped[f.Skipped] += sign; r.Skipped[f.Skipped] == 0 {
+			delete(r.Skipped, f.Skipped)
+		}
+	}
 }

@@ -1,15 +1,16 @@
 package index_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/docsearch/extract"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
 
@@ -20,6 +21,7 @@ func TestUpdateReplacesAndDeletes(t *testing.T) {
 	skipped := stamp
 	skipped.Skipped = "binary"
 	update(t, x,
+		text("a.txt", "apple, the first of two changes"),
 		text("a.txt", "pear "+strings.Repeat("long ", 10_000)),
 		index.Change{Path: "b.txt", Delete: true},
 		index.Change{Path: "c.txt", Stamp: stamp},
@@ -53,30 +55,43 @@ func TestUpdateReplacesAndDeletes(t *testing.T) {
 	}
 }
 
-func TestCountsAddUp(t *testing.T) {
-	x := open(t, index.Options{})
-	body := strings.Repeat("some words\n", 3000)
-	update(t, x, text("a.txt", body), text("b.txt", "x"))
-	update(t, x, text("a.txt", body))
+// A document is written in several batches, and replaced by a short one.
+func TestLargeDocument(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index")
+	x := openAt(t, path, index.Options{})
+	body := strings.Repeat("some words on a line\n", 2200<<10/21)
+	c := text("a.txt", body+"the tail\n")
+	update(t, x, text("b.txt", "x"), c)
 	at := time.Unix(1e9, 5)
 	if err := x.Complete(t.Context(), folder, at); err != nil {
 		t.Fatal(err)
 	}
 	s, err := x.Stats(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || s.Documents != 2 || s.TextBytes != int64(len(body)+10) || s.Chunks < 1500 || s.FileBytes == 0 || s.Vectors != 0 {
+		t.Errorf("%+v, %v", s, err)
 	}
-	if s.Documents != 2 || s.TextBytes != int64(len(body)+1) || s.Chunks < 20 || s.FileBytes == 0 || s.Vectors != 0 {
-		t.Errorf("%+v", s)
+	if got := found(t, x, "tail"); got != "[a.txt]" {
+		t.Errorf("got %s", got)
+	}
+	x.Close()
+	x = openAt(t, path, index.Options{})
+	stamps, err := x.Stamps(t.Context(), folder)
+	if err != nil || stamps["a.txt"].Hash != c.Stamp.Hash {
+		t.Errorf("%v, %v", stamps["a.txt"], err)
 	}
 	folders, err := x.Folders(t.Context())
 	if err != nil || !folders[0].IndexedAt.Equal(at) || folders[0].Chunks != s.Chunks {
 		t.Errorf("%+v %v", folders, err)
 	}
+	update(t, x, text("a.txt", "short"))
+	if got := found(t, x, "tail words"); got != "[]" {
+		t.Errorf("after the change: got %s", got)
+	}
 }
 
 func TestFoldersAreApart(t *testing.T) {
-	x := open(t, index.Options{})
+	path := filepath.Join(t.TempDir(), "index")
+	x := openAt(t, path, index.Options{})
 	const other = "/other"
 	if err := x.AddFolder(t.Context(), other); err != nil {
 		t.Fatal(err)
@@ -88,7 +103,7 @@ func TestFoldersAreApart(t *testing.T) {
 	for _, tc := range []struct {
 		folders []string
 		want    int
-	}{{nil, 3}, {[]string{folder}, 1}, {[]string{other}, 2}, {[]string{folder, other}, 3}, {[]string{folder, folder}, 1}} {
+	}{{nil, 3}, {[]string{folder}, 1}, {[]string{other}, 2}, {[]string{folder, other}, 3}} {
 		if got := find(t, x, index.Query{Folders: tc.folders, Text: "apple"}); len(got) != tc.want {
 			t.Errorf("%q: got %v, want %d", tc.folders, got, tc.want)
 		}
@@ -106,37 +121,10 @@ func TestFoldersAreApart(t *testing.T) {
 	if err := x.Update(t.Context(), other, nil); !errors.Is(err, index.ErrNoFolder) {
 		t.Errorf("got %v", err)
 	}
-}
-
-func TestInterruptedRemovalGoesOn(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "index.db")
-	x := openAt(t, path, index.Options{})
-	var changes []index.Change
-	for i := range 500 {
-		changes = append(changes, text(fmt.Sprint(i, ".txt"), "apple"))
-	}
-	update(t, x, changes...)
-	if err := index.BeginRemoval(t.Context(), x, folder); err != nil {
-		t.Fatal(err)
-	}
-	if got := found(t, x, "apple"); got != "[]" {
-		t.Errorf("got %s", got)
-	}
-	if err := x.AddFolder(t.Context(), folder); err != nil {
-		t.Fatal(err)
-	}
-	update(t, x, text("1.txt", "apple"))
 	x.Close()
 	x = openAt(t, path, index.Options{})
-	if got := found(t, x, "apple"); got != "[1.txt]" {
-		t.Errorf("after reopening: got %s", got)
-	}
-	if _, err := x.Document(t.Context(), index.DocumentID(folder, "1.txt"), 0, 0); err != nil {
-		t.Error(err)
-	}
-	s, err := x.Stats(t.Context())
-	if err != nil || s.Documents != 1 {
-		t.Errorf("%+v, %v", s, err)
+	if folders, err := x.Folders(t.Context()); err != nil || len(folders) != 1 {
+		t.Errorf("after another start: %+v, %v", folders, err)
 	}
 }
 
@@ -164,7 +152,7 @@ func TestDocuments(t *testing.T) {
 	id := index.DocumentID(folder, "b/long.md")
 	for _, limit := range []int{0, 1, 4097, 1 << 30} {
 		var b strings.Builder
-		for offset, more := 0, true; more && b.Len() < 1<<20; {
+		for offset, more := 0, true; more; {
 			d, err := x.Document(t.Context(), id, offset, limit)
 			if err != nil {
 				t.Fatal(err)
@@ -173,10 +161,7 @@ func TestDocuments(t *testing.T) {
 				t.Fatalf("limit %d: %d of %d at %d", limit, d.Offset, d.TextBytes, offset)
 			}
 			b.WriteString(d.Text)
-			offset, more = d.NextOffset, d.NextOffset != 0
-			if limit == 1 && b.Len() > 100 {
-				break
-			}
+			offset, more = d.NextOffset, d.NextOffset != 0 && (limit != 1 || b.Len() < 100)
 		}
 		if limit != 1 && b.String() != body || !strings.HasPrefix(body, b.String()) {
 			t.Errorf("limit %d: the parts are not the text", limit)
@@ -188,28 +173,79 @@ func TestDocuments(t *testing.T) {
 	if d, err := x.Document(t.Context(), id, 1<<40, 0); err != nil || d.Text != "" || d.NextOffset != 0 {
 		t.Errorf("after the end: %v", err)
 	}
-	for _, id := range []string{"", "zz", "0000000000000000", "-000000000000001", strings.Repeat("0", 99)} {
+	for _, id := range []string{"", "zz", "0000000000000000", "-000000000000001", strings.Repeat("0", 99), id + "/0"} {
 		if _, err := x.Document(t.Context(), id, 0, 0); !errors.Is(err, index.ErrNoDocument) {
 			t.Errorf("%q: got %v", id, err)
 		}
 	}
 }
 
-func TestLocationNamesHeadingAndLines(t *testing.T) {
+func TestSearchDuringUpdates(t *testing.T) {
 	x := open(t, index.Options{})
-	first := strings.Repeat("first part of it\n", 100)
-	c := text("a.md", first+"second zebra part\nend\n")
-	c.Document.Sections = []extract.Section{{Offset: 0, Heading: "One", Page: 1}, {Offset: len(first), Heading: "Two", Page: 2}}
-	update(t, x, c)
-	r, err := x.Search(t.Context(), index.Query{Text: "zebra", Content: true})
-	if err != nil {
-		t.Fatal(err)
+	state := func(word string) (changes []index.Change) {
+		for i := range 30 {
+			changes = append(changes, text(fmt.Sprint(i, ".txt"), word+strings.Repeat(" filler", 50)))
+		}
+		return changes
 	}
-	l := r.Results[0].Location
-	if l.Heading != "Two" || l.Page != 2 || l.Line > 101 || l.EndLine != 102 {
-		t.Errorf("%+v", l)
+	update(t, x, state("even")...)
+	ctx, stop := context.WithCancel(t.Context())
+	var searches sync.WaitGroup
+	for range 3 {
+		searches.Go(func() {
+			for ctx.Err() == nil {
+				if _, err := x.Search(t.Context(), index.Query{Text: "even odd", Limit: 100}); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
 	}
-	if !strings.Contains(r.Results[0].Content, "zebra") || !strings.Contains(r.Results[0].Snippet, "\ue000zebra\ue001") {
-		t.Errorf("%+v", r.Results[0])
+	for i := range 6 {
+		update(t, x, state([]string{"odd", "even"}[i%2])...)
+	}
+	stop()
+	searches.Wait()
+	if got := find(t, x, index.Query{Text: "even", Limit: 100}); len(got) != 30 {
+		t.Errorf("at the end %d documents are found", len(got))
+	}
+}
+
+func TestCloseWaitsAndRefuses(t *testing.T) {
+	x := open(t, index.Options{})
+	update(t, x, text("a.txt", "apple"))
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() {
+			if _, err := x.Search(t.Context(), index.Query{Text: "apple"}); err != nil && !errors.Is(err, index.ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+	if err := x.Close(); err != nil {
+		t.Error(err)
+	}
+	calls.Wait()
+	for name, err := range map[string]error{
+		"Update":       x.Update(t.Context(), folder, nil),
+		"AddFolder":    x.AddFolder(t.Context(), "/x"),
+		"Complete":     x.Complete(t.Context(), folder, time.Now()),
+		"RemoveFolder": x.RemoveFolder(t.Context(), folder),
+	} {
+		if !errors.Is(err, index.ErrClosed) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+func TestCancelledUpdateChangesNothing(t *testing.T) {
+	x := open(t, index.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := x.Update(ctx, folder, []index.Change{text("a.txt", "apple")}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if got := found(t, x, "apple"); got != "[]" {
+		t.Errorf("got %s", got)
 	}
 }

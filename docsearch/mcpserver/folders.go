@@ -46,6 +46,15 @@ func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name str
 		}
 		sc.folders, sc.limited, sc.warnings = []string{sc.path}, nil, nil
 	}
+	if s.model != "" {
+		info, err := s.api.Info(ctx)
+		if err != nil {
+			return scope{}, err
+		}
+		if warning := info.ModelWarning(s.model); warning != "" {
+			sc.warnings = append(slices.Clip(sc.warnings), warning)
+		}
+	}
 	sc.indexing, err = s.waitIndexed(ctx, req, sc.folders)
 	return sc, err
 }

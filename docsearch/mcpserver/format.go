@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -25,7 +26,10 @@ func results(sc scope, found *api.SearchResponse) (string, *api.SearchResponse) 
 	for i := range out.Results {
 		r := &out.Results[i]
 		r.Snippet = highlights.Replace(oneLine(r.Snippet))
-		r.Relevance = min(max(r.Relevance, 0), 1) // the schema says so, and rounding does not
+		r.MorePassages = slices.Clone(r.MorePassages)
+		for k := range r.MorePassages {
+			r.MorePassages[k].Snippet = highlights.Replace(oneLine(r.MorePassages[k].Snippet))
+		}
 	}
 	out.Warnings = merge(sc.warnings, found.Warnings)
 	return formatResults(sc, &out), &out
@@ -75,10 +79,12 @@ func formatResults(sc scope, r *api.SearchResponse) string {
 
 func formatResult(b *strings.Builder, number int, r api.Result) {
 	fmt.Fprintf(b, "\n%d. %s (%d %%)\n", number, oneLine(r.DocumentName), int(math.Round(r.Relevance*100)))
-	fmt.Fprintf(b, "   %s, %s\n", oneLine(r.Path), formatLocation(r.Location))
-	fmt.Fprintf(b, "   ID: %s\n", r.DocumentID)
-	if r.Snippet != "" {
-		fmt.Fprintf(b, "   %s\n", r.Snippet)
+	fmt.Fprintf(b, "   %s\n   ID: %s\n", oneLine(r.Path), r.DocumentID)
+	for _, p := range append([]api.Passage{r.Passage}, r.MorePassages...) {
+		fmt.Fprintf(b, "   - %s: %s\n", formatLocation(p.Location), p.Snippet)
+		if p.Content != "" {
+			fmt.Fprintf(b, "     %s\n", strings.ReplaceAll(strings.TrimSpace(p.Content), "\n", "\n     "))
+		}
 	}
 }
 
@@ -111,11 +117,23 @@ func formatFolders(folders []api.Folder) string {
 			fmt.Fprintf(&b, ", indexed %s", f.IndexedAt.UTC().Format(time.RFC3339))
 		}
 		b.WriteByte('\n')
+		if len(f.Skipped) > 0 {
+			fmt.Fprintf(&b, "   Left out: %s\n", formatSkipped(f.Skipped))
+		}
 		if f.Warning != "" {
 			fmt.Fprintf(&b, "   Warning: %s\n", oneLine(f.Warning))
 		}
 	}
 	return b.String()
+}
+
+// formatSkipped tells how many files are not indexed, and why.
+func formatSkipped(skipped map[string]int) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(skipped)) {
+		parts = append(parts, fmt.Sprintf("%s %s", count(skipped[reason], "file"), strings.ReplaceAll(reason, "_", " ")))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func formatStatus(s api.Status, percent int) string {
@@ -144,13 +162,14 @@ func formatInfo(i *api.ServerInfo) string {
 	fmt.Fprintf(&b, "%s, %s, %s, %s of text, %s on disk\n", count(i.Folders, "folder"), count(i.Documents, "document"),
 		count(i.Chunks, "passage"), humanize.IBytes(uint64(i.TextBytes)), humanize.IBytes(uint64(i.IndexBytes)))
 	if e := i.Embeddings; e != nil {
-		fmt.Fprintf(&b, "Embeddings: %s, for %s\n", e.Model, count(e.Chunks, "passage"))
+		fmt.Fprintf(&b, "Searches are by words and meaning: %s, for %s\n", e.Model, count(e.Chunks, "passage"))
 		if e.LastFailed != "" {
 			fmt.Fprintf(&b, "Warning: the embeddings fail: %s\n", e.LastFailed)
 		}
 	} else {
-		b.WriteString("Embeddings: none; searches are by words\n")
+		b.WriteString("Searches are by words alone: there are no embeddings\n")
 	}
+	fmt.Fprintf(&b, "Formats: %s; files up to %s; endings of words: %s\n", strings.Join(i.Formats, ", "), humanize.IBytes(uint64(i.MaxFile)), i.Language)
 	for _, w := range i.Warnings {
 		fmt.Fprintf(&b, "Warning: %s\n", w)
 	}

@@ -55,6 +55,9 @@ func refine(name string, p *jsonschema.Schema) {
 		bound(0, 1)
 	case "percent":
 		bound(0, 100)
+	case "passages_per_document":
+		bound(1, 20)
+		p.Default = []byte("3")
 	case "query":
 		p.MinLength, p.MaxLength = new(1), new(maxQuery)
 	case "semantic_concepts", "exact_terms":
@@ -87,7 +90,7 @@ var descriptions = map[string]string{
 	"documentId":   "ID for get_document_data.",
 	"folder":       "Path of the folder that it is in.",
 	"path":         "Absolute path.",
-	"relevance":    "How well the document matches.",
+	"relevance":    "How well it matches, from 0 to 1. A passage that has each word once has about 0.45.",
 	"snippet":      "Passage that matches, with **matched words**.",
 	"location":     "Where the passage stands in the document.",
 	"line":         "First line, from 1.",
@@ -95,6 +98,7 @@ var descriptions = map[string]string{
 	"page":         "Page, from 1, of documents with pages.",
 	"heading":      "Heading above the passage.",
 	"content":      "Whole passage.",
+	"morePassages": "Next best passages of the document.",
 	"performance":  "How the search was made.",
 	"searchTime":   "Milliseconds that the search took.",
 	"modelUsed":    "bm25 for a search by words, or hybrid: and the model of the embeddings.",
@@ -107,12 +111,15 @@ var descriptions = map[string]string{
 	"chunks":       "Number of passages.",
 	"textBytes":    "Bytes of text.",
 	"indexBytes":   "Bytes of the index on disk.",
+	"language":     "Language whose endings of words searches ignore.",
+	"formats":      "Formats that are indexed.",
+	"maxFileBytes": "Size of the largest file that is indexed.",
 	"indexedAt":    "When the folder was last completely indexed.",
 	"skipped":      "Number of files that are not indexed, by reason.",
 	"warning":      "What is wrong with the folder, in words.",
 	"id":           "ID of the document.",
 	"name":         "Name.",
-	"type":         "Format of the file: text, markdown, html, code, pdf or docx.",
+	"type":         "Format of the file, such as markdown or pdf.",
 	"bytes":        "Size of the file.",
 	"modified":     "When the file was changed.",
 	"title":        "Title that the document gives itself.",
@@ -125,5 +132,5 @@ var descriptions = map[string]string{
 	"startedAt":    "When the daemon started.",
 	"embeddings":   "Source of semantic vectors; absent if searches are by words alone.",
 	"model":        "Name of the model.",
-	"lastFailed":   "Last failure of the endpoint; absent if it works.",
+	"lastFailed":   "Why the endpoint fails; absent if it works.",
 }

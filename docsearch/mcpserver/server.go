@@ -52,6 +52,9 @@ type Options struct {
 	// Folders are absolute paths of the folders that the agent may see. If there are none,
 	// it sees all folders of the daemon.
 	Folders []string
+	// Model is that of the embeddings that the agent asks for. If the daemon has another, or
+	// none, results warn of it.
+	Model string
 	// Logger logs failures. It must not write to stdout if that is the transport. Nil
 	// discards the log.
 	Logger *slog.Logger
@@ -62,13 +65,14 @@ type Server struct {
 	api     API
 	log     *slog.Logger
 	folders []string // that the agent may see; none: all
+	model   string   // that the agent asks for
 	mcp     *mcp.Server
 
 	briefWait, indexWait, indexPoll, watchPause time.Duration
 }
 
-const instructions = `Search and read the user's documents: text, Markdown, HTML, source code, PDF and DOCX in the folders that list_folders names.
-Start with search_content: give the ideas you look for as semantic_concepts and names, numbers or identifiers as exact_terms. Use search for a plain query.
+const instructions = `Search and read the user's documents in the folders that list_folders names. get_server_info tells the formats, and whether searches are by words alone or by their meaning too.
+Start with search_content: give the ideas you look for as semantic_concepts and names, numbers or identifiers as exact_terms. Use search for a query with operators.
 Each result has a document ID and a location. Read more of a document with get_document_data. If nothing is found, use fewer or other words, a lower min_score, or another folder.
 A warning says when a folder is not yet completely indexed; then search again later.`
 
@@ -80,15 +84,17 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{api: o.Client, log: o.Logger,
+	s := &Server{api: o.Client, log: o.Logger, model: o.Model,
 		briefWait: briefWait, indexWait: indexWait, indexPoll: indexPoll, watchPause: watchPause}
 	for _, path := range o.Folders {
 		s.folders = append(s.folders, realPath(path))
 	}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "docsearch", Title: "Document search", Version: o.Version},
-		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{}})
-	s.mcp.AddReceivingMiddleware(s.recoverPanics, allowNull, s.listDocuments)
+		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
+			// The documents are private, and change.
+			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }})
+	s.mcp.AddReceivingMiddleware(s.recoverPanics, allowNull, s.listDocuments, s.describeSearches)
 	if err := s.addTools(); err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -12,20 +13,28 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
 )
 
+// passages are the arguments of both searches that say how much of a document to return.
+type passages struct {
+	PerDocument    int  `json:"passages_per_document,omitempty" jsonschema:"Largest number of passages of one document."`
+	IncludeContent bool `json:"includeContent,omitempty" jsonschema:"Return the whole text of the passages, beside their snippets."`
+}
+
 type searchContentInput struct {
-	SemanticConcepts []string `json:"semantic_concepts,omitempty" jsonschema:"Ideas or topics to look for, each a few words. A result matches at least one concept or term."`
-	ExactTerms       []string `json:"exact_terms,omitempty" jsonschema:"Words or phrases as they stand in the text: names, numbers, identifiers. Each one that a result contains raises its relevance."`
+	SemanticConcepts []string `json:"semantic_concepts,omitempty" jsonschema:"Ideas or topics to look for, each a few words. A result has at least one of their words, or means the same if there are embeddings."`
+	ExactTerms       []string `json:"exact_terms,omitempty" jsonschema:"Names, numbers, identifiers and phrases, whose words stand side by side. Each one that a result contains raises its relevance. Case, accents and endings of words make no difference."`
 	Folder           string   `json:"folder,omitempty" jsonschema:"Folder to search: its absolute path, or the last part of it. All folders if omitted."`
-	MinScore         float64  `json:"min_score,omitempty" jsonschema:"Leave out results below this relevance. From 0.5 on a result has all words, unless embeddings are used."`
+	MinScore         float64  `json:"min_score,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
 	Limit            int      `json:"limit,omitempty" jsonschema:"Largest number of results."`
-	Cursor           string   `json:"cursor,omitempty" jsonschema:"The nextCursor of the results before, to get the next ones. Leave the other arguments as they were."`
+	passages
+	Cursor string `json:"cursor,omitempty" jsonschema:"The nextCursor of the results before, to get the next ones. Leave the other arguments as they were."`
 }
 
 type searchInput struct {
-	Query     string  `json:"query" jsonschema:"Words to look for; a phrase in double quotes must occur as it is."`
+	Query     string  `json:"query" jsonschema:"Words to look for, in any form. More that a document has of them makes it more relevant. Quoted phrases, +word, title:word and path:word must match; -word must not; word* stands for all words that begin so. With OR, one of all is enough."`
 	Folder    string  `json:"folder,omitempty" jsonschema:"Folder to search: its absolute path, or the last part of it. All folders if omitted."`
 	Limit     int     `json:"limit,omitempty" jsonschema:"Largest number of results."`
-	Threshold float64 `json:"threshold,omitempty" jsonschema:"Leave out results below this relevance. From 0.5 on a result has all words, unless embeddings are used."`
+	Threshold float64 `json:"threshold,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
+	passages
 }
 
 type documentInput struct {
@@ -43,17 +52,47 @@ type foldersOutput struct {
 func (s *Server) addTools() error {
 	return errors.Join(
 		addTool(s, "search_content", "Search documents by content",
-			"Find documents by what they are about and by exact terms. Returns the best passage of each document with its relevance, location and document ID. "+
+			"Find documents by what they are about and by exact terms. Returns the best passages of each document with their relevance and location, and the document ID. "+
 				"Use this first. Read more of a document with get_document_data.", s.searchContent),
 		addTool(s, "search", "Search documents",
-			`Find documents with a plain query of words and "quoted phrases". Returns the best passage of each document with its relevance, location and document ID.`, s.search),
+			`Find documents with a query of words, "quoted phrases" and operators. Returns the best passages of each document with their relevance and location, and the document ID.`, s.search),
 		addTool(s, "list_folders", "List folders",
-			"List the folders that can be searched, with their state, number of documents, and how much of each is indexed.", s.listFolders),
+			"List the folders that can be searched, with their state, number of documents, how much of each is indexed, and what is left out and why.", s.listFolders),
 		addTool(s, "get_document_data", "Read a document",
-			"Read the text of a document by its ID, in parts if it is long. PDF, DOCX and HTML come as plain text.", s.document),
+			"Read the text of a document by its ID, in parts if it is long. All formats come as plain text.", s.document),
 		addTool(s, "get_server_info", "Describe the server",
-			"Describe the document server: version, state, size of the index, and the model of its embeddings, if any.", s.info),
+			"Describe the document server: version, state, size of the index, whether searches are by words alone or by meaning too and with which model, formats and limits.", s.info),
 	)
+}
+
+// describeSearches adds to the descriptions of the searches what the daemon can do now.
+func (s *Server) describeSearches(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		list, ok := result.(*mcp.ListToolsResult)
+		if err != nil || !ok {
+			return result, err
+		}
+		brief, cancel := context.WithTimeout(ctx, s.briefWait)
+		defer cancel()
+		info, err := s.api.Info(brief)
+		if err != nil {
+			s.log.Info("searches described without the daemon", "err", err)
+			return list, nil
+		}
+		now := " Searches are by words alone now, not by meaning: give synonyms."
+		if e := info.Embeddings; e != nil && e.LastFailed == "" {
+			now = fmt.Sprintf(" Searches are by words and by meaning now (%s).", e.Model)
+		}
+		for i, tool := range list.Tools {
+			if strings.HasPrefix(tool.Name, "search") {
+				described := *tool
+				described.Description += now
+				list.Tools[i] = &described
+			}
+		}
+		return list, nil
+	}
 }
 
 // addTool adds a read-only tool whose text is made from its output by format.
@@ -89,7 +128,7 @@ func (s *Server) searchContent(ctx context.Context, req *mcp.CallToolRequest, in
 		return "", nil, err
 	}
 	found, err := s.api.SearchContent(ctx, scope.path, api.SearchContentRequest{Folders: scope.limited, SemanticConcepts: in.SemanticConcepts,
-		ExactTerms: in.ExactTerms, MinScore: in.MinScore, Limit: in.Limit, Cursor: in.Cursor})
+		ExactTerms: in.ExactTerms, MinScore: in.MinScore, Limit: in.Limit, Passages: in.PerDocument, IncludeContent: in.IncludeContent, Cursor: in.Cursor})
 	if err != nil {
 		return "", nil, err
 	}
@@ -102,7 +141,8 @@ func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest, in search
 	if err != nil {
 		return "", nil, err
 	}
-	found, err := s.api.Search(ctx, scope.path, api.SearchRequest{Folders: scope.limited, Query: in.Query, Limit: in.Limit, Threshold: in.Threshold})
+	found, err := s.api.Search(ctx, scope.path, api.SearchRequest{Folders: scope.limited, Query: in.Query, Limit: in.Limit, Threshold: in.Threshold,
+		Passages: in.PerDocument, IncludeContent: in.IncludeContent})
 	if err != nil {
 		return "", nil, err
 	}
@@ -154,6 +194,9 @@ func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (s
 			return "", nil, err
 		}
 		limit(info, folders, missing)
+	}
+	if warning := info.ModelWarning(s.model); warning != "" {
+		info.Warnings = append(info.Warnings, warning)
 	}
 	return formatInfo(info), info, nil
 }

@@ -124,12 +124,13 @@ func TestArgumentsReachTheDaemon(t *testing.T) {
 	call(t, s, "search_content", map[string]any{"semantic_concepts": []string{"a", "b"}, "exact_terms": []string{"c"},
 		"folder": "/home/u/docs", "min_score": 0.5, "limit": 3, "cursor": "x"})
 	call(t, s, "search_content", map[string]any{"exact_terms": []string{"c"}})
-	call(t, s, "search", map[string]any{"query": "q", "threshold": 1, "limit": 100, "folder": "team/notes/"})
+	call(t, s, "search", map[string]any{"query": "q", "threshold": 1, "limit": 100, "folder": "team/notes/",
+		"includeContent": true, "passages_per_document": 1})
 	call(t, s, "get_document_data", map[string]any{"document_id": firstID})
 	want := []string{
-		`search_content "/home/u/docs" {Folders:[] SemanticConcepts:[a b] ExactTerms:[c] MinScore:0.5 Limit:3 Cursor:x}`,
-		`search_content "" {Folders:[] SemanticConcepts:[] ExactTerms:[c] MinScore:0 Limit:10 Cursor:}`,
-		`search "/home/u/team/notes" {Folders:[] Query:q Limit:100 Threshold:1 IncludeContent:false}`,
+		`search_content "/home/u/docs" {Folders:[] SemanticConcepts:[a b] ExactTerms:[c] MinScore:0.5 Limit:3 IncludeContent:false Passages:3 Cursor:x}`,
+		`search_content "" {Folders:[] SemanticConcepts:[] ExactTerms:[c] MinScore:0 Limit:10 IncludeContent:false Passages:3 Cursor:}`,
+		`search "/home/u/team/notes" {Folders:[] Query:q Limit:100 Threshold:1 IncludeContent:true Passages:1}`,
 		`document "0123456789abcdef" 0 65536`,
 	}
 	if got := strings.Join(f.asked, "\n"); got != strings.Join(want, "\n") {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // absolute returns the absolute form of a path on the command line.
@@ -13,11 +14,19 @@ func absolute(path string) (string, error) {
 	if path == "" {
 		return "", usage{errors.New("a path is empty")}
 	}
+	if name, rest, ok := strings.Cut(path, "="); ok && !exists(path) && (exists(rest) || !strings.ContainsRune(name, filepath.Separator)) {
+		return "", usage{fmt.Errorf("--folder %s: give a path alone; all folders of a daemon have one model, and another --state-dir has another daemon", path)}
+	}
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", fmt.Errorf("make %s absolute: %w", path, err)
 	}
 	return abs, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // named returns the absolute paths of folders on the command line of an agent's server.

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -47,6 +48,7 @@ type common struct {
 	IdleTimeout     time.Duration `help:"The daemon ends after this time without a request; 0: never. The next request starts it again." env:"DOCSEARCH_IDLE_TIMEOUT" default:"${idle}"`
 	EmbeddingsURL   string        `help:"The base of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1 of Ollama, for searches by meaning. Its key is in $$DOCSEARCH_EMBEDDINGS_KEY." env:"DOCSEARCH_EMBEDDINGS_URL" placeholder:"URL"`
 	EmbeddingsModel string        `help:"The model of the embeddings." env:"DOCSEARCH_EMBEDDINGS_MODEL" placeholder:"NAME"`
+	Language        string        `help:"The language whose endings of words searches ignore: ${enum}." enum:"${languages}" default:"en"`
 	MaxFileBytes    int64         `help:"Larger files are not indexed." default:"16777216"`
 }
 
@@ -67,7 +69,7 @@ func (p *program) run(ctx context.Context, args []string) (code int) {
 		kong.Description("Search the documents in your folders: text, Markdown, HTML, source code, PDF and DOCX. "+
 			"Set DOCSEARCH_TOKEN for all commands to keep other users of the machine from the daemon."),
 		kong.Writers(p.stdout, p.stderr),
-		kong.Vars{"version": "docsearch " + version(), "idle": "1h", "addr": daemon.DefaultAddr},
+		kong.Vars{"version": "docsearch " + version(), "idle": "1h", "addr": daemon.DefaultAddr, "languages": strings.Join(index.Languages, ",")},
 		kong.Exit(func(n int) { panic(exit(n)) }),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
@@ -174,7 +176,7 @@ func (c *common) client(p *program, folders []string, level slog.Level) (*client
 func (c *common) daemonArgs(dir string, level slog.Level) []string {
 	args := []string{
 		"daemon", "--state-dir", dir, "--addr", c.Addr, "--idle-timeout", c.IdleTimeout.String(),
-		"--max-file-bytes", fmt.Sprint(c.MaxFileBytes), "--log-level", level.String(),
+		"--max-file-bytes", fmt.Sprint(c.MaxFileBytes), "--language", c.Language, "--log-level", level.String(),
 	}
 	if c.EmbeddingsURL != "" {
 		args = append(args, "--embeddings-url", c.EmbeddingsURL, "--embeddings-model", c.EmbeddingsModel)

@@ -85,10 +85,10 @@ func TestStatusAndStopWithoutADaemon(t *testing.T) {
 // found has what could confuse a terminal or a reader.
 var found = &api.SearchResponse{
 	Results: []api.Result{
-		{DocumentName: "River\x1b[31m", Path: "/docs/river.md", Relevance: 0.934, Location: api.Location{Line: 3, EndLine: 5},
-			Snippet: "the " + api.HighlightStart + "hippo" + api.HighlightEnd + " bathes\n\tin the river\x1b]0;title\a"},
-		{DocumentName: "Report", Path: "/docs/report.pdf", Relevance: 0.5, Location: api.Location{Line: 40, EndLine: 41, Page: 7},
-			Snippet: "no match"},
+		{DocumentName: "River\x1b[31m", Path: "/docs/river.md", Passage: api.Passage{Relevance: 0.934, Location: api.Location{Line: 3, EndLine: 5},
+			Snippet: "the " + api.HighlightStart + "hippo" + api.HighlightEnd + " bathes\n\tin the river\x1b]0;title\a"}},
+		{DocumentName: "Report", Path: "/docs/report.pdf", Passage: api.Passage{Relevance: 0.5, Location: api.Location{Line: 40, EndLine: 41, Page: 7},
+			Snippet: "no match"}},
 	},
 	Performance: api.Performance{SearchTime: 1.25, ModelUsed: api.ModelLexical},
 	Warnings:    []string{"/docs is being indexed, 40 % done"},

@@ -19,9 +19,10 @@ import (
 
 type searchCommand struct {
 	common    `embed:""`
-	Query     []string `arg:"" help:"Words, and phrases in double quotes, which the shell must not take: '\"error budget\"'."`
+	Query     []string `arg:"" help:"Words, '\"phrases\"', OR, -word, word*, title:word, path:word. The shell must not take the quotes, and -- stands before a query that begins with -."`
 	Folder    []string `short:"f" help:"A folder to search; it is indexed first if it is not yet. May be repeated. Without it, all folders of the daemon." sep:"none" placeholder:"PATH"`
 	Limit     int      `short:"n" help:"How many documents to print, 1 to 100." default:"10"`
+	Passages  int      `help:"How many passages of a document to print, 1 to 20." default:"1"`
 	Threshold float64  `help:"Leave out documents with a relevance below this, 0 to 1." default:"0"`
 	JSON      bool     `name:"json" help:"Print the answer of the daemon."`
 	NoColor   bool     `help:"Print without colours, as NO_COLOR does."`
@@ -34,6 +35,9 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 	}
 	if c.Threshold < 0 || c.Threshold > 1 {
 		return usage{errors.New("--threshold must be from 0 to 1")}
+	}
+	if c.Passages < 1 || c.Passages > 20 {
+		return usage{errors.New("--passages must be from 1 to 20")}
 	}
 	folders, err := existing(c.Folder)
 	if err != nil {
@@ -52,10 +56,19 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 		return usage{errors.New("no folder is indexed: name one with --folder PATH")}
 	}
 	found, err := daemon.Search(ctx, "", api.SearchRequest{
-		Folders: folders, Query: strings.Join(c.Query, " "), Limit: c.Limit, Threshold: c.Threshold,
+		Folders: folders, Query: strings.Join(c.Query, " "), Limit: c.Limit, Threshold: c.Threshold, Passages: c.Passages,
 	})
 	if err != nil {
 		return err
+	}
+	if c.EmbeddingsModel != "" {
+		info, err := daemon.Info(ctx)
+		if err != nil {
+			return err
+		}
+		if warning := info.ModelWarning(c.EmbeddingsModel); warning != "" {
+			found.Warnings = append(found.Warnings, warning)
+		}
 	}
 	if c.JSON {
 		return json.NewEncoder(p.stdout).Encode(found)
@@ -106,12 +119,14 @@ func newStyle(colours bool) *style {
 // print prints the results for people.
 func (s *style) print(w io.Writer, found *api.SearchResponse) {
 	for n, r := range found.Results {
-		place := fmt.Sprintf("%s:%d", r.Path, r.Location.Line)
-		if r.Location.Page > 0 {
-			place = fmt.Sprintf("%s, page %d", r.Path, r.Location.Page)
+		fmt.Fprintf(w, "%2d. %s  %s\n", n+1, s.name.Sprint(printable.Text(r.DocumentName)), s.relevance.Sprintf("%.0f %%", 100*r.Relevance))
+		for _, p := range append([]api.Passage{r.Passage}, r.MorePassages...) {
+			place := fmt.Sprintf("%s:%d", r.Path, p.Location.Line)
+			if p.Location.Page > 0 {
+				place = fmt.Sprintf("%s, page %d", r.Path, p.Location.Page)
+			}
+			fmt.Fprintf(w, "    %s\n    %s\n\n", s.path.Sprint(printable.Text(place)), s.snippet(p.Snippet))
 		}
-		fmt.Fprintf(w, "%2d. %s  %s\n    %s\n", n+1, s.name.Sprint(printable.Text(r.DocumentName)), s.relevance.Sprintf("%.0f %%", 100*r.Relevance), s.path.Sprint(printable.Text(place)))
-		fmt.Fprintf(w, "    %s\n\n", s.snippet(r.Snippet))
 	}
 	if len(found.Results) == 0 {
 		fmt.Fprintln(w, "Nothing found.")

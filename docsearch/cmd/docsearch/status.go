@@ -87,7 +87,9 @@ func (s status) print(w io.Writer, dir string) {
 		s.Address, s.Server.PID, s.Server.Version, s.Server.Status, s.Server.Percent)
 	fmt.Fprintf(w, "Index: %d documents, %s of text, %s on disk\n", s.Server.Documents, humanize.IBytes(uint64(s.Server.TextBytes)), humanize.IBytes(uint64(s.Server.IndexBytes)))
 	if e := s.Server.Embeddings; e != nil {
-		fmt.Fprintf(w, "Embeddings: %s, %d of %d chunks\n", printable.Text(e.Model), e.Chunks, s.Server.Chunks)
+		fmt.Fprintf(w, "Searches are by words and meaning: %s, for %d of %d passages\n", printable.Text(e.Model), e.Chunks, s.Server.Chunks)
+	} else {
+		fmt.Fprintln(w, "Searches are by words alone; --embeddings-url adds their meaning.")
 	}
 	for _, warning := range s.Server.Warnings {
 		fmt.Fprintf(w, "Warning: %s\n", printable.Text(warning))

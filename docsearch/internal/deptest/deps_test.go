@@ -27,13 +27,7 @@ var mayImport = map[string][]string{
 	"embed":                   {"internal/printable"},
 	"extract":                 {"extract/internal/plain"},
 	"extract/internal/plain":  {},
-	"index":                   {"api", "extract", "index/internal/database", "index/internal/impact", "index/internal/pieces", "index/internal/postings", "index/internal/query", "index/internal/words"},
-	"index/internal/database": {},
-	"index/internal/impact":   {"extract", "index/internal/pieces", "index/internal/words"},
-	"index/internal/pieces":   {"extract", "index/internal/words"},
-	"index/internal/postings": {"index/internal/impact"},
-	"index/internal/query":    {"api", "index/internal/pieces", "index/internal/words"},
-	"index/internal/words":    {},
+	"index":                   {"api", "extract"},
 	"internal/deptest":        {},
 	"internal/pause":          {},
 	"internal/printable":      {},
@@ -42,15 +36,13 @@ var mayImport = map[string][]string{
 
 // reserved are imports that only some packages may have, tests aside.
 var reserved = map[string][]string{
-	"os/exec":                        {"client", "extract"},
-	"modernc.org/sqlite":             {"index/internal/database"},
-	"modernc.org/sqlite/lib":         {"index/internal/database"},
-	"modernc.org/sqlite/vec":         {"index/internal/database"},
-	"github.com/xuri/excelize/v2":    {"extract"},
-	"github.com/fsnotify/fsnotify":   {"crawl"},
-	"github.com/gofrs/flock":         {"client", "discovery"},
-	"github.com/alecthomas/kong":     {"cmd/docsearch"},
-	"github.com/cenkalti/backoff/v5": {"client", "embed"},
+	"os/exec":                         {"client", "extract"},
+	"github.com/xuri/excelize/v2":     {"extract"},
+	"github.com/fsnotify/fsnotify":    {"crawl"},
+	"github.com/gofrs/flock":          {"client", "discovery"},
+	"github.com/alecthomas/kong":      {"cmd/docsearch"},
+	"github.com/cenkalti/backoff/v5":  {"client", "embed"},
+	"github.com/blevesearch/bleve/v2": {"index"},
 }
 
 // imports returns what each package of the module imports.

@@ -1,0 +1,216 @@
+package index_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index"
+)
+
+// files returns the files of an index with that ending.
+func files(t *testing.T, dir, ending string) (all []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && strings.HasSuffix(path, ending) {
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no file *%s, %v", ending, err)
+	}
+	return all
+}
+
+// overwrite writes n bytes at offset at.
+func overwrite(path string, at int64, n int) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt([]byte(strings.Repeat("Z", n)), at)
+	return errors.Join(err, f.Close())
+}
+
+// filled returns an index in dir with some documents.
+func filled(t *testing.T, dir string) *index.Index {
+	t.Helper()
+	x := openAt(t, dir, index.Options{})
+	var changes []index.Change
+	for n := range 50 {
+		changes = append(changes, text(fmt.Sprint(n, ".txt"), strings.Repeat(fmt.Sprintf("apple%c%cx pear ", 'a'+n/26, 'a'+n%26), 300)))
+	}
+	update(t, x, changes...)
+	return x
+}
+
+// searched returns the first error of searches for all that filled has indexed.
+func searched(t *testing.T, x *index.Index) error {
+	for n := range 50 {
+		r, err := x.Search(t.Context(), index.Query{Text: fmt.Sprintf("apple%c%cx", 'a'+n/26, 'a'+n%26)})
+		if err != nil {
+			return err
+		}
+		if len(r.Results) != 1 {
+			return fmt.Errorf("%d results", len(r.Results))
+		}
+		if _, err := x.Document(t.Context(), r.Results[0].DocumentID, 0, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Whatever becomes of its files while it is closed, an index is found damaged when it is
+// opened or read, and made anew.
+func TestDamagedIndexIsMadeAnew(t *testing.T) {
+	each := func(ending string, damage func(path string) error) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			for _, path := range files(t, dir, ending) {
+				if err := damage(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	size := func(path string) int64 {
+		info, _ := os.Stat(path)
+		return info.Size()
+	}
+	for name, damage := range map[string]func(*testing.T, string){
+		"garbage":          each("", func(p string) error { return os.WriteFile(p, []byte(strings.Repeat("garbage ", 1000)), 0o600) }),
+		"empty files":      each("", func(p string) error { return os.Truncate(p, 0) }),
+		"segments cut off": each(".zap", func(p string) error { return os.Truncate(p, size(p)/2) }),
+		"segments removed": each(".zap", os.Remove),
+		"segments changed": each(".zap", func(p string) error { return overwrite(p, 0, int(size(p)/2)) }),
+		"root cut off":     each(".bolt", func(p string) error { return os.Truncate(p, 5000) }),
+		"root removed":     each(".bolt", os.Remove),
+		"root changed":     each(".bolt", func(p string) error { return overwrite(p, 4096, int(size(p)-4096)) }),
+		"meta removed":     each("_meta.json", os.Remove),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "index")
+			if err := filled(t, dir).Close(); err != nil {
+				t.Fatal(err)
+			}
+			damage(t, dir)
+			x := openAt(t, dir, index.Options{})
+			if isOlder(t, x) {
+				return
+			}
+			if x.Rebuilt() == "" {
+				if err := searched(t, x); !errors.Is(err, index.ErrCorrupt) {
+					t.Errorf("got %v, want ErrCorrupt", err)
+				}
+				x.Close()
+				x = openAt(t, dir, index.Options{})
+			}
+			if x.Rebuilt() == "" {
+				t.Error("not rebuilt")
+			}
+			if aside, _ := filepath.Glob(filepath.Join(dir, "*.corrupt-*")); len(aside) != 1 {
+				t.Errorf("moved aside: %v", aside)
+			}
+			update(t, x, text("a.txt", "apple"))
+			if got := found(t, x, "apple"); got != "[a.txt]" {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// Damage while the index is open is no reason to crash.
+func TestDamageWhileOpen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	x := filled(t, dir)
+	if err := searched(t, x); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files(t, dir, ".zap") {
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := searched(t, x); !errors.Is(err, index.ErrCorrupt) {
+		t.Errorf("got %v, want ErrCorrupt", err)
+	}
+	x.Close()
+	if x = openAt(t, dir, index.Options{}); x.Rebuilt() == "" && !isOlder(t, x) {
+		t.Error("not rebuilt")
+	}
+}
+
+// isOlder reports whether bleve has gone back to an older state of the index, which has
+// older stamps: what it lacks is indexed again.
+func isOlder(t *testing.T, x *index.Index) bool {
+	t.Helper()
+	all, err := x.Folders(t.Context())
+	return err == nil && x.Rebuilt() == "" && all[0].Documents == 0
+}
+
+// An index that a killed process leaves is checked, and kept.
+func TestIntactIndexIsKept(t *testing.T) {
+	for _, state := range []string{"", "open", "suspect", "checked"} {
+		dir := filepath.Join(t.TempDir(), "index")
+		if err := filled(t, dir).Close(); err != nil {
+			t.Fatal(err)
+		}
+		if state != "" {
+			path := filepath.Join(dir, index.DocumentID(folder, ""), "state")
+			if err := os.WriteFile(path, []byte(state), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x := openAt(t, dir, index.Options{})
+		if err := searched(t, x); err != nil || x.Rebuilt() != "" {
+			t.Errorf("%q: %v, rebuilt %q", state, err, x.Rebuilt())
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, index.DocumentID(folder, ""), "state")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q: the state after Close: %v", state, err)
+		}
+	}
+}
+
+// A changed byte that no search has met yet is found when the process was killed.
+func TestChecksumsAreCompared(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	if err := filled(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, index.DocumentID(folder, ""), "state"), []byte("open"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := overwrite(files(t, dir, ".zap")[0], 100, 1); err != nil {
+		t.Fatal(err)
+	}
+	if x := openAt(t, dir, index.Options{}); !strings.Contains(x.Rebuilt(), "checksum") {
+		t.Errorf("rebuilt: %q", x.Rebuilt())
+	}
+}
+
+// Another language or version needs another index.
+func TestOtherLanguageIsMadeAnew(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	if err := filled(t, dir).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if x := openAt(t, dir, index.Options{Language: "de"}); !strings.Contains(x.Rebuilt(), "language") {
+		t.Errorf("rebuilt: %q", x.Rebuilt())
+	}
+}
+
+func TestOnlyTheOwnerMayReadTheFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "index")
+	filled(t, dir)
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}

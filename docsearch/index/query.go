@@ -1,0 +1,366 @@
+package index
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/blevesearch/bleve/v2"
+	"github.com/blevesearch/bleve/v2/registry"
+	"github.com/blevesearch/bleve/v2/search"
+	"github.com/blevesearch/bleve/v2/search/query"
+	index "github.com/blevesearch/bleve_index_api"
+)
+
+// Query says what to search for. Text is a query in bleve's syntax: words, which a
+// document may contain; phrases in double quotes, +words, title:words and path:words, which
+// it must, unless OR stands in the query; -words, which it must not; and word* for the
+// words that begin so. What does not parse is searched as words. A document that matches
+// Concepts and Terms has a word of a concept or one of the terms, whose words stand side
+// by side. Letter case, accents, punctuation and the endings of words make no difference.
+type Query struct {
+	Folders   []string // none for all
+	Text      string
+	Concepts  []string
+	Terms     []string
+	Limit     int     // 1-100; 0 is 10
+	Passages  int     // of one document, 1-20; 0 is 3
+	Threshold float64 // least relevance
+	Content   bool    // return the text of the passages
+	Cursor    string  // NextCursor of the response before
+}
+
+const (
+	maxQueryBytes = 2 << 10 // of the text, and of each concept and term; the rest is ignored
+	maxQueryWords = 64      // and phrases, and words of a phrase
+	leastPrefix   = 2       // letters before * in word*
+)
+
+// stopWords returns the words that a query leaves out unless it has no others.
+func stopWords(language string) (map[string]bool, error) {
+	tokens, err := registry.NewCache().TokenMapNamed("stop_" + language)
+	return tokens, err
+}
+
+// term is a word of a query, or words that stand side by side.
+type term struct {
+	words  []string // as they are in the index
+	prefix string   // of all words that begin so, if there are no others
+	weight float64  // how rare it is
+}
+
+// plan is a query that was parsed.
+type plan struct {
+	index            *Index
+	must, may, never []query.Query
+	terms            []term // whose matches make a passage relevant
+	asks             string // the text for an embedder
+}
+
+// strict reports whether a passage that does not match the words is no result.
+func (p *plan) strict() bool { return len(p.must)+len(p.never) > 0 }
+
+func (p *plan) query() query.Query {
+	q := bleve.NewBooleanQuery()
+	q.AddMust(p.must...)
+	q.AddShould(p.may...)
+	q.AddMustNot(p.never...)
+	return q
+}
+
+// short returns what is searched of a text, a concept or a term.
+func short(text string) string { return text[:cutBefore(text, maxQueryBytes)] }
+
+// plan returns the plan of q: as it is meant, or if it does not parse, of its words.
+func (x *Index) plan(q *Query) (*plan, error) {
+	text := short(q.Text)
+	asks := short(strings.Join(append(append([]string{text}, q.Concepts...), q.Terms...), " "))
+	asks = strings.Join(strings.Fields(strings.ReplaceAll(asks, `"`, " ")), " ")
+	p := &plan{index: x, asks: asks}
+	// A question mark ends a question here. In bleve's syntax it is any letter.
+	parsed, err := query.NewQueryStringQuery(strings.TrimSpace(strings.ReplaceAll(text, "?", " "))).Parse()
+	if meant, ok := parsed.(*query.BooleanQuery); err == nil && ok {
+		p.addParsed(meant)
+	}
+	if len(p.must)+len(p.may) == 0 {
+		p.never = nil
+		p.addWords(text)
+	}
+	for _, concept := range q.Concepts {
+		p.addWords(short(concept))
+	}
+	for _, phrase := range q.Terms {
+		if words := x.analyze(short(phrase), false); len(words) > 0 {
+			p.addTerm(words, &p.may, "")
+		}
+	}
+	if len(p.must)+len(p.may) == 0 {
+		return nil, ErrQuery
+	}
+	if len(p.never) == 0 {
+		named := query.NewTermQuery(x.oneName(asks))
+		named.SetField(fieldNames)
+		named.SetBoost(nameBoost)
+		p.may = append(p.may, named)
+	}
+	return p, nil
+}
+
+// addParsed adds what bleve has parsed.
+func (p *plan) addParsed(q *query.BooleanQuery) {
+	var may, must, never []query.Query
+	if q.Should != nil {
+		may = q.Should.(*query.DisjunctionQuery).Disjuncts
+	}
+	if q.Must != nil {
+		must = q.Must.(*query.ConjunctionQuery).Conjuncts
+	}
+	if q.MustNot != nil {
+		never = q.MustNot.(*query.DisjunctionQuery).Disjuncts
+	}
+	all := len(may)
+	may = slices.DeleteFunc(may, func(q query.Query) bool {
+		m, ok := q.(*query.MatchQuery)
+		return ok && m.FieldVal == "" && m.Match == "OR"
+	})
+	phrases := &p.must
+	if len(may) < all {
+		phrases = &p.may
+	}
+	var words []string // which are added together: stop words count if there are no others
+	for _, q := range may {
+		if m, ok := q.(*query.MatchQuery); ok && m.FieldVal == "" {
+			words = append(words, m.Match)
+			continue
+		}
+		p.addLeaf(q, &p.may, phrases)
+	}
+	for _, q := range must {
+		p.addLeaf(q, &p.must, &p.must)
+	}
+	terms := p.terms
+	for _, q := range never {
+		p.addLeaf(q, &p.never, &p.never)
+	}
+	p.terms = terms // what must not match makes nothing relevant
+	p.addWords(strings.Join(words, " "))
+}
+
+// addLeaf adds a part of a query to words, or, if it is a phrase or names a field, to exact.
+func (p *plan) addLeaf(q query.Query, words, exact *[]query.Query) {
+	field, text, phrase := "", "", false
+	switch q := q.(type) {
+	case *query.MatchQuery:
+		field, text = q.FieldVal, q.Match
+	case *query.MatchPhraseQuery:
+		field, text, phrase = q.FieldVal, q.MatchPhrase, true
+	case *query.WildcardQuery:
+		field, text = q.FieldVal, q.Wildcard
+		if start, ok := strings.CutSuffix(text, "*"); ok && field == "" && len(start) >= leastPrefix && !strings.Contains(start, "*") {
+			p.addPrefix(start, words)
+			return
+		}
+	case *query.RegexpQuery: // a path, not an expression
+		field, text = q.FieldVal, q.Regexp
+	case *query.DisjunctionQuery: // a number
+		if m, ok := q.Disjuncts[0].(*query.MatchQuery); ok {
+			field, text = m.FieldVal, m.Match
+		}
+	}
+	if field != "" && field != fieldTitle && field != fieldPath { // "error: no space"
+		text, field = field+" "+text, ""
+	}
+	found := p.index.analyze(text, false)
+	switch {
+	case len(found) == 0:
+	case phrase || field != "":
+		p.addTerm(found, exact, field)
+	default:
+		p.addTerm(found, words, "")
+	}
+}
+
+// addPrefix adds the words that begin so. Which these are, only the index knows.
+func (p *plan) addPrefix(start string, to *[]query.Query) {
+	if len(p.terms) >= maxQueryWords {
+		return
+	}
+	start = string(lower([]byte(start)))
+	q := query.NewPrefixQuery(start)
+	q.SetField(fieldText)
+	*to = append(*to, q)
+	p.terms = append(p.terms, term{prefix: start})
+}
+
+// addWords adds words that a passage may have.
+func (p *plan) addWords(text string) {
+	var kept [][]string
+	for _, stop := range []bool{true, false} {
+		for word := range strings.FieldsSeq(text) {
+			found := p.index.analyze(word, true)
+			if stop && len(found) == 1 && p.index.stop[strings.ToLower(strings.Trim(word, `.,;:!?"'()`))] {
+				continue
+			}
+			if len(found) > 0 && len(kept) < maxQueryWords {
+				kept = append(kept, found)
+			}
+		}
+		if len(kept) > 0 {
+			break
+		}
+	}
+	for _, found := range kept {
+		for _, word := range found {
+			p.addTerm([]string{word}, &p.may, "")
+		}
+	}
+}
+
+// addTerm adds words that stand side by side in one field, or in any.
+func (p *plan) addTerm(words []string, to *[]query.Query, field string) {
+	if len(p.terms) >= maxQueryWords {
+		return
+	}
+	words = words[:min(len(words), maxQueryWords)]
+	for _, t := range p.terms {
+		if slices.Equal(t.words, words) && field == "" && to == &p.may {
+			return
+		}
+	}
+	p.terms = append(p.terms, term{words: words})
+	var fields []query.Query
+	for _, f := range textFields {
+		if field != "" && field != f.name {
+			continue
+		}
+		var q query.BoostableQuery = query.NewPhraseQuery(words, f.name)
+		if len(words) == 1 {
+			one := query.NewTermQuery(words[0])
+			one.SetField(f.name)
+			q = one
+		}
+		q.SetBoost(f.weight)
+		fields = append(fields, q)
+	}
+	*to = append(*to, query.NewDisjunctionQuery(fields))
+}
+
+// textFields are the fields of words, and how much a match there counts.
+var textFields = []textField{{fieldText, 1}, {fieldTitle, 3}, {fieldPath, 2}}
+
+type textField struct {
+	name   string
+	weight float64
+}
+
+// weigh sets the weights of the terms: their inverse document frequencies in some folders.
+func (p *plan) weigh(ctx context.Context, all []*folder) error {
+	known := map[string]float64{}
+	for _, t := range p.terms {
+		for _, w := range t.words {
+			known[w] = 0
+		}
+	}
+	total := 0.0
+	for _, f := range all {
+		total += float64(f.stats().Chunks)
+		err := f.call("search", func() error {
+			return f.read(func(r index.IndexReader) error {
+				for w, n := range known {
+					terms, err := r.TermFieldReader(ctx, []byte(w), fieldText, false, false, false)
+					if err != nil {
+						return err
+					}
+					known[w] = n + float64(terms.Count())
+					if err := terms.Close(); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	rare := math.Log(1 + (total+0.5)/0.5)
+	for i := range p.terms {
+		t := &p.terms[i]
+		if len(t.words) == 0 {
+			t.weight = rare / 2
+		}
+		for _, w := range t.words {
+			t.weight += math.Log(1 + max(0, total-known[w]+0.5)/(known[w]+0.5))
+		}
+	}
+	return nil
+}
+
+const (
+	saturation = 1.2  // the k1 of BM25: so many matches of a term count half
+	nearShare  = 0.3  // of what a passage lacks, that it gets if all words stand together
+	nameShare  = 0.95 // and if the query is the name or the title of its document
+	nameBoost  = 10   // of such a document among the candidates
+)
+
+// relevance tells how relevant a passage is by its words, from 0 to 1: BM25F as a share of
+// what it can be at most. One that has each word once, in its text, gets 0.45; more for
+// more matches, for those in the title or the path, for words that stand together, and
+// for the name.
+func (p *plan) relevance(hit *search.DocumentMatch) float64 {
+	sum, most := 0.0, 0.0
+	near, pairs := 0, 0
+	for i, t := range p.terms {
+		n := 0.0
+		for _, f := range textFields {
+			n += f.weight * float64(t.count(hit.Locations[f.name]))
+		}
+		sum += t.weight * n / (n + saturation)
+		most += t.weight
+		if i > 0 && len(t.words) > 0 && len(p.terms[i-1].words) > 0 {
+			pairs++
+			if both := (term{words: slices.Concat(p.terms[i-1].words, t.words)}); both.inAny(hit) {
+				near++
+			}
+		}
+	}
+	if most == 0 {
+		return 0
+	}
+	words := sum / most
+	lacks := 1 - words
+	if pairs > 0 {
+		lacks *= 1 - nearShare*words*float64(near)/float64(pairs)
+	}
+	if len(hit.Locations[fieldNames]) > 0 {
+		lacks *= 1 - nameShare
+	}
+	return 1 - lacks
+}
+
+func (t term) inAny(hit *search.DocumentMatch) bool {
+	return slices.ContainsFunc(textFields, func(f textField) bool { return t.count(hit.Locations[f.name]) > 0 })
+}
+
+// count returns how often the term is in a field.
+func (t term) count(found search.TermLocationMap) (n int) {
+	if len(t.words) == 0 {
+		for word := range found {
+			if strings.HasPrefix(word, t.prefix) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, at := range found[t.words[0]] {
+		next := at.Pos
+		if !slices.ContainsFunc(t.words[1:], func(word string) bool {
+			next++
+			return !slices.ContainsFunc(found[word], func(l *search.Location) bool { return l.Pos == next })
+		}) {
+			n++
+		}
+	}
+	return n
+}
