@@ -31,8 +31,9 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 // GET has been answered.
 func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal string) (*session, *front.Refusal) {
 	id := r.Header.Get(headerSession)
+	events, _ := accepts(r, "text", "event-stream")
 	switch {
-	case accepts(r, "text", "event-stream") == 0:
+	case events == 0:
 		return nil, front.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
 	case front.HasBody(r):
 		return nil, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", front.ErrBody)

@@ -3,6 +3,7 @@ package streamable
 import (
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,31 +23,56 @@ const (
 // transports, protocol version header). It is the only one with batches.
 const versionAssumed = "2025-03-26"
 
-// accepts returns the place of the first media range in the Accept header that the media
-// type kind/sub matches, from 1; 0 if it is not accepted (RFC 9110, 12.5.1).
-func accepts(r *http.Request, kind, sub string) int {
-	place := 0
+// accepts returns the quality of the media type kind/sub in the Accept header, 0 if it is
+// not accepted, and the place of the media range that says so: the first of the most
+// specific ones that match (RFC 9110, 12.5.1).
+func accepts(r *http.Request, kind, sub string) (q float64, place int) {
+	best, n := 0, 0
 	for _, line := range r.Header["Accept"] {
 		for part := range strings.SplitSeq(line, ",") {
-			place++
-			media, _, _ := strings.Cut(part, ";")
+			n++
+			media, params, _ := strings.Cut(part, ";")
 			k, s, _ := strings.Cut(strings.TrimSpace(media), "/")
-			if k == "*" && s == "*" || strings.EqualFold(k, kind) && (s == "*" || strings.EqualFold(s, sub)) {
-				return place
+			match := 0
+			switch {
+			case strings.EqualFold(k, kind) && strings.EqualFold(s, sub):
+				match = 3
+			case strings.EqualFold(k, kind) && s == "*":
+				match = 2
+			case k == "*" && s == "*":
+				match = 1
+			}
+			if match > best {
+				best, q, place = match, quality(params), n
 			}
 		}
 	}
-	return 0
+	return q, place
+}
+
+// quality returns the q among the parameters of a media range; 1 without a valid one.
+func quality(params string) float64 {
+	for param := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
+		if !strings.EqualFold(name, "q") {
+			continue
+		}
+		if q, err := strconv.ParseFloat(value, 64); err == nil && q >= 0 && q <= 1 {
+			return q
+		}
+	}
+	return 1
 }
 
 // checkAccept refuses a POST whose client does not take both forms of an answer. It
-// reports whether the client names a stream first.
+// reports whether the client prefers a stream: by its quality, or else by its place.
 func checkAccept(r *http.Request) (stream bool, _ *front.Refusal) {
-	answer, events := accepts(r, "application", "json"), accepts(r, "text", "event-stream")
+	answer, answerPlace := accepts(r, "application", "json")
+	events, eventsPlace := accepts(r, "text", "event-stream")
 	if answer == 0 || events == 0 {
 		return false, front.Refused(http.StatusNotAcceptable, metrics.PostNotAcceptable, "the Accept header must list application/json and text/event-stream")
 	}
-	return events < answer, nil
+	return events > answer || events == answer && eventsPlace < answerPlace, nil
 }
 
 // checkSingle refuses a request with two values of a header of the transport: what is

@@ -45,6 +45,9 @@ func TestClientsThatPreferStreams(t *testing.T) {
 		"application/*, text/*":                           false,
 		"APPLICATION/JSON , Text/Event-Stream;q=1.0;a=b":  false,
 		"text/event-stream; q = 1 , application/json;q=x": true,
+		"text/event-stream;q=0.1, application/json":       false,
+		"application/json;a=0;Q=0.5, text/event-stream":   true,
+		"text/event-stream;q=0.1, */*":                    false,
 	} {
 		t.Run(accept, func(t *testing.T) {
 			bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
@@ -136,6 +139,8 @@ func TestBadPOSTs(t *testing.T) {
 		{"no Accept", ok, []string{"Accept", ""}, 406, "application/json and text/event-stream"},
 		{"no stream accepted", ok, []string{"Accept", "application/json"}, 406, "application/json and text/event-stream"},
 		{"no JSON accepted", ok, []string{"Accept", "text/event-stream"}, 406, "application/json and text/event-stream"},
+		{"stream refused", ok, []string{"Accept", "*/*, text/event-stream;q=0"}, 406, "application/json and text/event-stream"},
+		{"JSON refused", ok, []string{"Accept", "application/json;q=0.000, text/event-stream"}, 406, "application/json and text/event-stream"},
 		{"no media type", ok, []string{"Content-Type", ""}, 415, "application/json"},
 		{"text", ok, []string{"Content-Type", "text/plain"}, 415, "application/json"},
 		{"compressed", ok, []string{"Content-Encoding", "gzip"}, 415, "Content-Encoding"},
