@@ -149,6 +149,9 @@ func TestBadGETs(t *testing.T) {
 			f.t.Log(test.name)
 			f.do(http.MethodGet, test.body, test.header...).wantStatus(test.status, test.told)
 		}
+		if n := f.count("mcp_sse_connections_rejected_total"); n != 10 {
+			f.t.Errorf("counted %v refusals, want 10", n)
+		}
 		f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
 	})
 }
