@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ func goSource(b *testing.B, yield func(batch []index.Change, bytes int)) {
 	b.Helper()
 	var batch []index.Change
 	all, size := 0, 0
-	root := filepath.Join(runtime.GOROOT(), "src")
+	root := filepath.Join(goRoot(), "src")
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() || *corpus > 0 && all >= *corpus {
 			return err

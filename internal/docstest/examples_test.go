@@ -111,14 +111,11 @@ func greets(t *testing.T, h http.Handler, path, token, want string) {
 	}
 }
 
-// statusWriter is what logging middleware wraps around a ResponseWriter. It
+// loggingWriter is what logging middleware wraps around a ResponseWriter. It
 // hides http.Flusher; Unwrap lets the gateway find it all the same.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
+type loggingWriter struct{ http.ResponseWriter }
 
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *loggingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // The ways to mount a gateway in an application leave its other routes alone.
 func TestMounts(t *testing.T) {
@@ -170,7 +167,7 @@ func TestMounts(t *testing.T) {
 			mux.Handle("/sse/", gw) // the messages
 			mux.Handle("/mcp", gw)  // Streamable HTTP
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				mux.ServeHTTP(&statusWriter{ResponseWriter: w}, r)
+				mux.ServeHTTP(&loggingWriter{ResponseWriter: w}, r)
 			})
 		},
 	} {
