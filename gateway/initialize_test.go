@@ -176,15 +176,7 @@ func TestEarlyMessagesOfTheServerAreBounded(t *testing.T) {
 }
 
 func TestRepeatedInitializeWaitsForTheStartUnderWay(t *testing.T) {
-	u := &server{dial: func(ctx context.Context, n int) error {
-		switch n {
-		case 1:
-			return nil
-		case 2:
-			return errNoServer
-		}
-		return slow(3*time.Second)(ctx, n)
-	}}
+	u := &server{dial: failsSecond(3 * time.Second)}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
 		p.wantState(connstate.Ready)
 		p.post(initialize("1", "2025-06-18", `{"roots":{}}`))

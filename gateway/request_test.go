@@ -244,15 +244,7 @@ func TestReadyWhereClientsHaveTheCredentials(t *testing.T) {
 
 // While a probe takes long, what was known before counts.
 func TestSlowProbeDoesNotUndoAReadiness(t *testing.T) {
-	u := &server{dial: func(ctx context.Context, n int) error {
-		switch n {
-		case 1:
-			return nil
-		case 2:
-			return errNoServer
-		}
-		return slow(20*time.Second)(ctx, n)
-	}}
+	u := &server{dial: failsSecond(20 * time.Second)}
 	inFakeTime(t, u, gateway.Settings{MaxHandshakeAttempts: 1}, func(t *testing.T, g *gateway.Gateway) {
 		connect(t, g, plain).wantState(connstate.Ready)
 		connect(t, g, plain).wantState(connstate.Failed)

@@ -28,6 +28,19 @@ func slow(d time.Duration) func(context.Context, int) error {
 
 var errNoServer = errors.New("no such file")
 
+// failsSecond makes the second start fail, and delays those after it.
+func failsSecond(d time.Duration) func(context.Context, int) error {
+	return func(ctx context.Context, n int) error {
+		switch n {
+		case 1:
+			return nil
+		case 2:
+			return errNoServer
+		}
+		return slow(d)(ctx, n)
+	}
+}
+
 // failing makes the first n starts fail.
 func failing(n int) func(context.Context, int) error {
 	return func(_ context.Context, start int) error {

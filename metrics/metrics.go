@@ -37,7 +37,7 @@ type Metrics struct {
 	over map[string]*Metrics // by transport; nil: the series have no label transport
 }
 
-// unseen stands for a nil *Metrics: nobody reads what it counts.
+// unseen replaces a nil *Metrics. Nobody reads its counts.
 var unseen = sync.OnceValue(func() *Metrics { return New(nil) })
 
 func (m *Metrics) live() *Metrics {

@@ -95,7 +95,7 @@ func readOpenDocument(o order, data []byte, text *plain.Builder) (title string, 
 type markup struct {
 	text    *plain.Builder
 	maxText int
-	open    bool   // text stands in paragraphs, not in elements of its own
+	open    bool   // text is directly in paragraphs, as in OpenDocument, without an element of its own
 	styles  styles // of Word
 	title   string // of the first paragraph with the style of titles
 

@@ -39,7 +39,7 @@ type rtf struct {
 	encoding encoding.Encoding
 	bytes    []byte   // of characters in that encoding
 	units    []uint16 // of characters by number
-	skip     int      // characters that stand for one by number, still to come
+	skip     int      // how many of the next characters repeat one that came by number
 	title    plain.Builder
 
 	group     rtfGroup
@@ -56,7 +56,7 @@ type rtfGroup struct {
 	hidden   bool // no text of the document
 	styles   bool // the list of styles
 	title    bool // the title of the document
-	fallback int  // characters after one by number that stand for it
+	fallback int  // how many characters repeat each that comes by number
 }
 
 // rtfHidden are the groups that hold no text of the document.

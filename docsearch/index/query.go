@@ -13,10 +13,10 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// Query says what to search for. Text is a query in bleve's syntax: words, which a
-// document may contain; phrases in double quotes, +words, title:words and path:words, which
-// it must, unless OR stands in the query; -words, which it must not; and word* for the
-// words that begin so. What does not parse is searched as words. A document that matches
+// Query says what to search for. Text is a query in bleve's syntax. A document may contain
+// its words. It must contain phrases in double quotes, +words, title:words and path:words,
+// unless the query has an OR, and must not contain -words. word* finds all words with that
+// beginning. What does not parse is searched as words. A document that matches
 // Concepts and Terms has a word of a concept or one of the terms, whose words stand side
 // by side. Letter case, accents, punctuation and the endings of words make no difference.
 type Query struct {

@@ -101,7 +101,7 @@ func TestImports(t *testing.T) {
 		allowed, proof := outside[p]
 		at := layer(p)
 		if at < 0 && !proof {
-			t.Errorf("%s stands in no layer: give it a place in the layers of this test and of docs/architecture.md", p)
+			t.Errorf("%s has no layer: add it to the layers of this test and to docs/architecture.md", p)
 			continue
 		}
 		for _, path := range imported {
