@@ -54,9 +54,8 @@ type Message struct {
 	// Context has the values of the HTTP request that brought the message, for servers
 	// in this process that ask for them; nil for most. It has no end.
 	Context context.Context
-	// Token is the progress token: of a request, params._meta.progressToken; of a
-	// notification, params.progressToken. RequestID is params.requestId of a notification.
-	Token, RequestID Place
+	// Token is the progress token of a request, params._meta.progressToken.
+	Token Place
 
 	raw                       []byte
 	id, params, result, fault span
@@ -333,7 +332,6 @@ func (p *parser) classifyCall() error {
 	switch m.ID {
 	case "":
 		m.Kind = Notification
-		m.Token, m.RequestID = m.Param("progressToken"), m.Param("requestId")
 	case Null:
 		return Errorf(CodeInvalidRequest, "the id of a request must not be null")
 	default:

@@ -326,11 +326,12 @@ func (c *Caller) Forward(m *jsonrpc.Message) {
 // forwardProgress passes a client's progress on a request of the server to the
 // server.
 func (s *Session) forwardProgress(c *Caller, m *jsonrpc.Message) {
+	token := m.Param("progressToken")
 	var call *serverCall
-	s.withLock(func(*table) { call = s.calls.open[jsonrpc.ID(m.Token.Value)] })
+	s.withLock(func(*table) { call = s.calls.open[jsonrpc.ID(token.Value)] })
 	switch {
-	case call != nil && call.caller == c && call.token != nil && !m.Token.Ambiguous:
-		s.passNotification(m, m.Token, call.token)
+	case call != nil && call.caller == c && call.token != nil && !token.Ambiguous:
+		s.passNotification(m, token, call.token)
 	case s.opts.Shared:
 		s.drop(metrics.DroppedUnknownProgress, "progress of no request of the server", m)
 	default:
@@ -338,17 +339,17 @@ func (s *Session) forwardProgress(c *Caller, m *jsonrpc.Message) {
 	}
 }
 
-// Cancel passes the client's cancellation m of the request r on, under the id that the
-// server knows. The server answers the request, or the gateway does after cancelGrace. r is
-// nil if the client has no such request: then Cancel drops m.
-func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
+// Cancel passes the client's cancellation m of the request r, which it names at id, on under
+// the id that the server knows. The server answers the request, or the gateway does after
+// cancelGrace. r is nil if the client has no such request: then Cancel drops m.
+func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message, id jsonrpc.Place) {
 	s := c.session
 	if s.opts.Shared && !m.Certain() {
 		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
 		return
 	}
 	var e *entry
-	if r != nil && !m.RequestID.Ambiguous {
+	if r != nil && !id.Ambiguous {
 		e = c.cancel(r)
 	}
 	switch {
@@ -358,7 +359,7 @@ func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
 		e.failCanceled()
 		s.sendNext()
 	default: // if it cannot be sent, cancelGrace ends the request
-		s.passNotification(m, m.RequestID, json.RawMessage(jsonrpc.NumberID(e.id)))
+		s.passNotification(m, id, json.RawMessage(jsonrpc.NumberID(e.id)))
 	}
 }
 

@@ -64,8 +64,8 @@ func (a *caller) Forward(m *jsonrpc.Message) error {
 			return err
 		}
 	case m.Method == mcp.MethodCancelled:
-		id, _ := jsonrpc.Member(m.Params(), "requestId")
-		a.Cancel(a.c.Request(jsonrpc.ID(id)), m)
+		id := m.Param("requestId")
+		a.Cancel(a.c.Request(jsonrpc.ID(id.Value)), m, id)
 	default:
 		a.Caller.Forward(m)
 	}
