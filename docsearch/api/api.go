@@ -3,7 +3,8 @@
 // for programs in other languages.
 //
 // All requests and responses are JSON. Times are RFC 3339, sizes are bytes, and
-// relevance is a number from 0 to 1.
+// relevance is a number from 0 to 1. The jsonschema tags say what a field means, to agents
+// too.
 package api
 
 import (
@@ -41,23 +42,23 @@ type Health struct {
 
 // ServerInfo is the answer to GET /api/v1/server/info.
 type ServerInfo struct {
-	Name       string      `json:"name"`
-	Version    string      `json:"version"`
-	APIVersion int         `json:"apiVersion"`
-	PID        int         `json:"pid"`
-	StartedAt  time.Time   `json:"startedAt"`
-	Status     Status      `json:"status"`
-	Percent    int         `json:"percent"`
-	Folders    int         `json:"folders"`
-	Documents  int         `json:"documents"`
-	Chunks     int         `json:"chunks"`
-	TextBytes  int64       `json:"textBytes"`
-	IndexBytes int64       `json:"indexBytes"`        // of its files
-	Language   string      `json:"language"`          // whose endings of words searches ignore
-	Formats    []string    `json:"formats,omitempty"` // types of documents
-	MaxFile    int64       `json:"maxFileBytes"`
-	Embeddings *Embeddings `json:"embeddings,omitempty"` // absent: searches are by words alone
-	Warnings   []string    `json:"warnings,omitempty"`
+	Name       string      `json:"name" jsonschema:"Name of the program."`
+	Version    string      `json:"version" jsonschema:"Version of the program."`
+	APIVersion int         `json:"apiVersion" jsonschema:"Version of the daemon's API."`
+	PID        int         `json:"pid" jsonschema:"Process of the daemon."`
+	StartedAt  time.Time   `json:"startedAt" jsonschema:"When the daemon started."`
+	Status     Status      `json:"status" jsonschema:"healthy: completely indexed. indexing: incomplete. degraded: see the warnings."`
+	Percent    int         `json:"percent" jsonschema:"How much is indexed."`
+	Folders    int         `json:"folders" jsonschema:"Number of folders."`
+	Documents  int         `json:"documents" jsonschema:"Number of documents."`
+	Chunks     int         `json:"chunks" jsonschema:"Number of passages."`
+	TextBytes  int64       `json:"textBytes" jsonschema:"Bytes of text."`
+	IndexBytes int64       `json:"indexBytes" jsonschema:"Bytes of the index on disk."`
+	Language   string      `json:"language" jsonschema:"Language whose endings of words searches ignore."`
+	Formats    []string    `json:"formats,omitempty" jsonschema:"Formats that are indexed."`
+	MaxFile    int64       `json:"maxFileBytes" jsonschema:"Size of the largest file that is indexed."`
+	Embeddings *Embeddings `json:"embeddings,omitempty" jsonschema:"Source of semantic vectors; absent if searches are by words alone."`
+	Warnings   []string    `json:"warnings,omitempty" jsonschema:"What does not work, in words."`
 }
 
 // ModelWarning says that searches do not use the model that a client asks for, or "".
@@ -73,22 +74,22 @@ func (i *ServerInfo) ModelWarning(model string) string {
 
 // Embeddings describes the configured source of embeddings.
 type Embeddings struct {
-	Model      string `json:"model"`
-	Chunks     int    `json:"chunks"`               // that have a vector
-	LastFailed string `json:"lastFailed,omitempty"` // why the endpoint fails now
+	Model      string `json:"model" jsonschema:"Name of the model."`
+	Chunks     int    `json:"chunks" jsonschema:"Number of passages that have a vector."`
+	LastFailed string `json:"lastFailed,omitempty" jsonschema:"Why the endpoint fails, so that searches are by words alone; absent if it works."`
 }
 
 // Folder is one folder that the daemon indexes.
 type Folder struct {
-	Path      string         `json:"path"` // absolute, without symbolic links
-	Status    Status         `json:"status"`
-	Percent   int            `json:"percent"`
-	Documents int            `json:"documents"`
-	Chunks    int            `json:"chunks"`
-	TextBytes int64          `json:"textBytes"`
-	IndexedAt time.Time      `json:"indexedAt,omitzero"` // when it was last complete
-	Skipped   map[string]int `json:"skipped,omitempty"`  // number of files not indexed, by reason
-	Warning   string         `json:"warning,omitempty"`
+	Path      string         `json:"path" jsonschema:"Absolute path, without symbolic links."`
+	Status    Status         `json:"status" jsonschema:"healthy: completely indexed. indexing: incomplete. degraded: see the warning. missing: the folder is gone, and what was indexed is still found."`
+	Percent   int            `json:"percent" jsonschema:"How much is indexed."`
+	Documents int            `json:"documents" jsonschema:"Number of documents."`
+	Chunks    int            `json:"chunks" jsonschema:"Number of passages."`
+	TextBytes int64          `json:"textBytes" jsonschema:"Bytes of text."`
+	IndexedAt time.Time      `json:"indexedAt,omitzero" jsonschema:"When the folder was last completely indexed."`
+	Skipped   map[string]int `json:"skipped,omitempty" jsonschema:"Number of files that are not indexed, by reason."`
+	Warning   string         `json:"warning,omitempty" jsonschema:"What is wrong with the folder, in words."`
 }
 
 // IsNew reports whether the folder is being indexed for the first time.
@@ -108,56 +109,56 @@ type AddFolder struct {
 	Path string `json:"path"`
 }
 
-// SearchRequest is the body of POST /api/v1/folders/{path}/search, and of
-// POST /api/v1/search, which searches several folders.
+// SearchRequest is the body of POST /api/v1/search, and, without Folders, of
+// POST /api/v1/folders/{path}/search.
 type SearchRequest struct {
-	Folders        []string `json:"folders,omitempty"`               // of /api/v1/search: where to search, all folders if omitted
-	Query          string   `json:"query"`                           // words, "phrases", OR, -word, word*, title:word, path:word
-	Limit          int      `json:"limit,omitempty"`                 // 1-100, 10 if omitted
-	Threshold      float64  `json:"threshold,omitempty"`             // least relevance of a result
-	IncludeContent bool     `json:"includeContent,omitempty"`        // with the whole text of the passages
-	Passages       int      `json:"passages_per_document,omitempty"` // 1-20, 3 if omitted
+	Folders        []string `json:"folders,omitempty" jsonschema:"Where to search; all folders if omitted."`
+	Query          string   `json:"query" jsonschema:"Words to look for, in any form. More that a document has of them makes it more relevant. Quoted phrases, +word, title:word and path:word must match; -word must not; word* stands for all words that begin so. With OR, one of all is enough."`
+	Limit          int      `json:"limit,omitempty" jsonschema:"Largest number of results."`
+	Threshold      float64  `json:"threshold,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
+	IncludeContent bool     `json:"includeContent,omitempty" jsonschema:"Return the whole text of the passages, beside their snippets."`
+	Passages       int      `json:"passages_per_document,omitempty" jsonschema:"Largest number of passages of one document."`
 }
 
-// SearchContentRequest is the body of POST /api/v1/folders/{path}/search_content, and
-// of POST /api/v1/search_content, which searches several folders. A result matches at
-// least one concept or term; each exact term that it contains raises its relevance.
+// SearchContentRequest is the body of POST /api/v1/search_content, and, without Folders,
+// of POST /api/v1/folders/{path}/search_content. A result matches at least one concept or
+// term.
 type SearchContentRequest struct {
-	Folders          []string `json:"folders,omitempty"` // as in SearchRequest
-	SemanticConcepts []string `json:"semantic_concepts,omitempty"`
-	ExactTerms       []string `json:"exact_terms,omitempty"` // words, and words that stand side by side
-	MinScore         float64  `json:"min_score,omitempty"`
-	Limit            int      `json:"limit,omitempty"`                 // 1-100, 10 if omitted
-	IncludeContent   bool     `json:"includeContent,omitempty"`        // as in SearchRequest
-	Passages         int      `json:"passages_per_document,omitempty"` // as in SearchRequest
-	Cursor           string   `json:"cursor,omitempty"`                // the nextCursor of the results before
+	Folders          []string `json:"folders,omitempty" jsonschema:"Where to search; all folders if omitted."`
+	SemanticConcepts []string `json:"semantic_concepts,omitempty" jsonschema:"Ideas or topics to look for, each a few words. A result has at least one of their words, or means the same if there are embeddings."`
+	ExactTerms       []string `json:"exact_terms,omitempty" jsonschema:"Names, numbers, identifiers and phrases, whose words stand side by side. Each one that a result contains raises its relevance. Case, accents and endings of words make no difference."`
+	MinScore         float64  `json:"min_score,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
+	Limit            int      `json:"limit,omitempty" jsonschema:"Largest number of results."`
+	IncludeContent   bool     `json:"includeContent,omitempty" jsonschema:"Return the whole text of the passages, beside their snippets."`
+	Passages         int      `json:"passages_per_document,omitempty" jsonschema:"Largest number of passages of one document."`
+	Cursor           string   `json:"cursor,omitempty" jsonschema:"The nextCursor of the results before, to get the next ones. Leave the other arguments as they were."`
 }
 
-// SearchResponse is the answer to all searches, best result first. Each document comes
-// once, with its best passages.
+// SearchResponse is the answer to all searches.
 type SearchResponse struct {
-	Results     []Result    `json:"results"`
-	Performance Performance `json:"performance"`
-	NextCursor  string      `json:"nextCursor,omitempty"` // absent at the end
-	Warnings    []string    `json:"warnings,omitempty"`
+	Results     []Result    `json:"results" jsonschema:"Documents found, best first, each once."`
+	Performance Performance `json:"performance" jsonschema:"How the search was made."`
+	NextCursor  string      `json:"nextCursor,omitempty" jsonschema:"Argument cursor for the next results; absent at the end."`
+	Warnings    []string    `json:"warnings,omitempty" jsonschema:"What limits the results, in words."`
 }
 
 // Result is one document that a search found, with its best passages.
 type Result struct {
-	DocumentName string `json:"documentName"` // the title, or the file's name
-	DocumentID   string `json:"documentId"`
-	Folder       string `json:"folder"`
-	Path         string `json:"path"` // absolute
+	DocumentName string `json:"documentName" jsonschema:"Title of the document, or the name of its file."`
+	DocumentID   string `json:"documentId" jsonschema:"ID to read the document by."`
+	Folder       string `json:"folder" jsonschema:"Path of the folder that it is in."`
+	Path         string `json:"path" jsonschema:"Absolute path."`
 	Passage
-	MorePassages []Passage `json:"morePassages,omitempty"` // after the best one
+	MorePassages []Passage `json:"morePassages,omitempty" jsonschema:"Next best passages of the document."`
 }
 
 // Passage is a part of a document.
 type Passage struct {
-	Relevance float64  `json:"relevance"`
-	Snippet   string   `json:"snippet"` // plain text; matched words stand between U+E000 and U+E001
-	Location  Location `json:"location"`
-	Content   string   `json:"content,omitempty"`
+	Relevance float64 `json:"relevance" jsonschema:"How well it matches, from 0 to 1. A passage that has each word once has about 0.45."`
+	// Snippet is plain text; HighlightStart and HighlightEnd enclose matched words.
+	Snippet  string   `json:"snippet" jsonschema:"Passage that matches, with its matched words marked."`
+	Location Location `json:"location" jsonschema:"Where the passage stands in the document."`
+	Content  string   `json:"content,omitempty" jsonschema:"Whole passage."`
 }
 
 // Snippets enclose each matched word in these private-use characters, which no
@@ -170,16 +171,16 @@ const (
 
 // Location is where in its document a passage stands.
 type Location struct {
-	Line    int    `json:"line"`           // the first, from 1
-	EndLine int    `json:"endLine"`        // the last
-	Page    int    `json:"page,omitempty"` // from 1, of formats with pages
-	Heading string `json:"heading,omitempty"`
+	Line    int    `json:"line" jsonschema:"First line, from 1."`
+	EndLine int    `json:"endLine" jsonschema:"Last line."`
+	Page    int    `json:"page,omitempty" jsonschema:"Page, from 1, of documents with pages."`
+	Heading string `json:"heading,omitempty" jsonschema:"Heading above the passage."`
 }
 
 // Performance tells how a search was made.
 type Performance struct {
-	SearchTime float64 `json:"searchTime"` // milliseconds in the daemon
-	ModelUsed  string  `json:"modelUsed"`  // "bm25", or "hybrid:" and the model of the embeddings
+	SearchTime float64 `json:"searchTime" jsonschema:"Milliseconds that the search took."`
+	ModelUsed  string  `json:"modelUsed" jsonschema:"bm25 for a search by words, or hybrid: and the model of the embeddings."`
 }
 
 // ModelLexical is the ModelUsed of a search without embeddings.
@@ -187,14 +188,14 @@ const ModelLexical = "bm25"
 
 // DocumentSummary is a document in a list.
 type DocumentSummary struct {
-	ID       string    `json:"id"` // the same for the same path, whatever its content
-	Name     string    `json:"name"`
-	Folder   string    `json:"folder"`
-	Path     string    `json:"path"` // absolute
-	Type     string    `json:"type"` // text, markdown, html, code, pdf, docx
-	Bytes    int64     `json:"bytes"`
-	Modified time.Time `json:"modified"`
-	Chunks   int       `json:"chunks"`
+	ID       string    `json:"id" jsonschema:"ID of the document, the same for the same path whatever its content."`
+	Name     string    `json:"name" jsonschema:"Title of the document, or the name of its file."`
+	Folder   string    `json:"folder" jsonschema:"Path of the folder that it is in."`
+	Path     string    `json:"path" jsonschema:"Absolute path."`
+	Type     string    `json:"type" jsonschema:"Format of the file, such as markdown or pdf."`
+	Bytes    int64     `json:"bytes" jsonschema:"Size of the file."`
+	Modified time.Time `json:"modified" jsonschema:"When the file was changed."`
+	Chunks   int       `json:"chunks" jsonschema:"Number of passages."`
 }
 
 // Documents is the answer to GET /api/v1/folders/{path}/documents?cursor=&limit=, in
@@ -210,11 +211,11 @@ type Documents struct {
 // 1 MiB), cut between characters.
 type Document struct {
 	DocumentSummary
-	Title      string `json:"title,omitempty"`
-	Text       string `json:"text"`
-	Offset     int    `json:"offset"`
-	TextBytes  int    `json:"textBytes"`            // of the whole text
-	NextOffset int    `json:"nextOffset,omitempty"` // absent at the end
+	Title      string `json:"title,omitempty" jsonschema:"Title that the document gives itself."`
+	Text       string `json:"text" jsonschema:"Text from offset on."`
+	Offset     int    `json:"offset" jsonschema:"Byte of the text at which this part starts."`
+	TextBytes  int    `json:"textBytes" jsonschema:"Bytes of the whole text."`
+	NextOffset int    `json:"nextOffset,omitempty" jsonschema:"Argument offset for the next part; absent at the end."`
 }
 
 // Error is the body of every response with a status of 400 or more, in an ErrorBody.

@@ -2,41 +2,33 @@ package client
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
 )
 
-const (
-	foldersPath = "/api/v1/folders"
-	// longPoll is how long the daemon waits for a change of the folders.
-	longPoll = 30 * time.Second
-)
+const foldersPath = "/api/v1/folders"
 
 // Health asks for the daemon's state.
 func (c *Client) Health(ctx context.Context) (*api.Health, error) {
-	return get[api.Health](ctx, c, "/health", nil)
+	return get[api.Health](ctx, c, "/health")
 }
 
 // Info describes the daemon.
 func (c *Client) Info(ctx context.Context) (*api.ServerInfo, error) {
-	return get[api.ServerInfo](ctx, c, "/api/v1/server/info", nil)
+	return get[api.ServerInfo](ctx, c, "/api/v1/server/info")
 }
 
 // Folders lists the folders that the daemon indexes.
 func (c *Client) Folders(ctx context.Context) (*api.Folders, error) {
-	return get[api.Folders](ctx, c, foldersPath, nil)
+	return get[api.Folders](ctx, c, foldersPath)
 }
 
 // AddFolder has the daemon index the folder at path, which is absolute.
 func (c *Client) AddFolder(ctx context.Context, path string) (*api.Folder, error) {
-	var f api.Folder
-	return &f, c.do(ctx, addFolder(path), &f)
+	return call[api.Folder](ctx, c, addFolder(path))
 }
 
 func addFolder(path string) request {
@@ -45,97 +37,41 @@ func addFolder(path string) request {
 
 // RemoveFolder has the daemon forget the folder at path. The files stay.
 func (c *Client) RemoveFolder(ctx context.Context, path string) error {
-	if err := c.do(ctx, request{method: http.MethodDelete, path: folderPath(path)}, nil); err != nil {
+	if err := c.do(ctx, request{method: http.MethodDelete, path: foldersPath + "/" + url.PathEscape(path)}, nil); err != nil {
 		return err
 	}
 	c.dropFolder(path)
 	return nil
 }
 
-// Search searches the folder at path, or all folders if path is empty.
-func (c *Client) Search(ctx context.Context, path string, q api.SearchRequest) (*api.SearchResponse, error) {
-	return c.search(ctx, path, "/search", q)
+// Search searches.
+func (c *Client) Search(ctx context.Context, q api.SearchRequest) (*api.SearchResponse, error) {
+	return call[api.SearchResponse](ctx, c, request{method: http.MethodPost, path: "/api/v1/search", body: q})
 }
 
-// SearchContent searches the folder at path, or all folders if path is empty.
-func (c *Client) SearchContent(ctx context.Context, path string, q api.SearchContentRequest) (*api.SearchResponse, error) {
-	return c.search(ctx, path, "/search_content", q)
-}
-
-func (c *Client) search(ctx context.Context, folder, action string, body any) (*api.SearchResponse, error) {
-	base := "/api/v1"
-	if folder != "" {
-		base = folderPath(folder)
-	}
-	var found api.SearchResponse
-	if err := c.do(ctx, request{method: http.MethodPost, path: base + action, body: body}, &found); err != nil {
-		return nil, err
-	}
-	return &found, nil
-}
-
-// Documents lists documents of the folder at path, from the start or after a cursor. A
-// limit of 0 leaves the number to the daemon.
-func (c *Client) Documents(ctx context.Context, path, cursor string, limit int) (*api.Documents, error) {
-	query := url.Values{}
-	if cursor != "" {
-		query.Set("cursor", cursor)
-	}
-	setNumber(query, "limit", limit)
-	return get[api.Documents](ctx, c, folderPath(path)+"/documents", query)
+// SearchContent searches for concepts and terms.
+func (c *Client) SearchContent(ctx context.Context, q api.SearchContentRequest) (*api.SearchResponse, error) {
+	return call[api.SearchResponse](ctx, c, request{method: http.MethodPost, path: "/api/v1/search_content", body: q})
 }
 
 // Document returns text of the document, from a byte offset. A limit of 0 leaves the
 // number of bytes to the daemon.
 func (c *Client) Document(ctx context.Context, id string, offset, limit int) (*api.Document, error) {
-	query := url.Values{}
-	setNumber(query, "offset", offset)
-	setNumber(query, "limit", limit)
-	return get[api.Document](ctx, c, "/api/v1/documents/"+url.PathEscape(id), query)
-}
-
-// WaitFolders returns the folders as soon as their revision is not after. Unlike other
-// calls it starts no daemon: while none runs, it waits for one. It returns early only
-// if ctx ends or the daemon says no.
-func (c *Client) WaitFolders(ctx context.Context, after int64) (*api.Folders, error) {
-	for {
-		folders, err := c.pollFolders(ctx, after)
-		if _, no := errors.AsType[*APIError](err); no {
-			return nil, err
-		}
-		if err == nil && folders.Revision != after {
-			return folders, nil
-		}
-		if err != nil && !pause.For(ctx, c.poll) || ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
+	path := fmt.Sprintf("/api/v1/documents/%s?offset=%d", url.PathEscape(id), offset)
+	if limit != 0 {
+		path += fmt.Sprintf("&limit=%d", limit)
 	}
+	return get[api.Document](ctx, c, path)
 }
 
-func (c *Client) pollFolders(ctx context.Context, after int64) (*api.Folders, error) {
-	record, ok := c.running()
-	if !ok || record.APIVersion != api.Version {
-		return nil, errors.New("no daemon runs")
-	}
-	query := url.Values{}
-	query.Set("after", strconv.FormatInt(after, 10))
-	query.Set("wait", strconv.Itoa(int(longPoll/time.Second)))
-	var folders api.Folders
-	r := request{method: http.MethodGet, path: foldersPath, query: query, limit: longPoll + c.opts.AnswerTimeout}
-	return &folders, c.send(ctx, record, r, &folders)
+func get[T any](ctx context.Context, c *Client, path string) (*T, error) {
+	return call[T](ctx, c, request{method: http.MethodGet, path: path})
 }
 
-func folderPath(path string) string { return foldersPath + "/" + url.PathEscape(path) }
-
-func setNumber(query url.Values, name string, n int) {
-	if n != 0 {
-		query.Set(name, strconv.Itoa(n))
-	}
-}
-
-func get[T any](ctx context.Context, c *Client, path string, query url.Values) (*T, error) {
+// call sends the request and returns the answer.
+func call[T any](ctx context.Context, c *Client, r request) (*T, error) {
 	var out T
-	if err := c.do(ctx, request{method: http.MethodGet, path: path, query: query}, &out); err != nil {
+	if err := c.do(ctx, r, &out); err != nil {
 		return nil, err
 	}
 	return &out, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -24,10 +23,8 @@ func TestPathsOfTheAPI(t *testing.T) {
 		func() error { _, err := c.Info(ctx); return err },
 		func() error { _, err := c.Folders(ctx); return err },
 		func() error { _, err := c.AddFolder(ctx, "/x y"); return err },
-		func() error { _, err := c.Search(ctx, "/x y", api.SearchRequest{Query: "q"}); return err },
-		func() error { _, err := c.Search(ctx, "", api.SearchRequest{Query: "q"}); return err },
-		func() error { _, err := c.SearchContent(ctx, "/x/ü", api.SearchContentRequest{}); return err },
-		func() error { _, err := c.Documents(ctx, "/x", "", 0); return err },
+		func() error { _, err := c.Search(ctx, api.SearchRequest{Query: "q"}); return err },
+		func() error { _, err := c.SearchContent(ctx, api.SearchContentRequest{}); return err },
 		func() error { _, err := c.Document(ctx, "0123456789abcdef", 3, 4); return err },
 		func() error { return c.RemoveFolder(ctx, "/x y") },
 	}
@@ -38,9 +35,7 @@ func TestPathsOfTheAPI(t *testing.T) {
 	}
 	want := []string{"GET_/health", // of the recovery
 		"GET_/health", "GET_/api/v1/server/info", "GET_/api/v1/folders", "POST_/api/v1/folders",
-		"POST_/api/v1/folders/%2Fx%20y/search", "POST_/api/v1/search",
-		"POST_/api/v1/folders/%2Fx%2F%C3%BC/search_content", "GET_/api/v1/folders/%2Fx/documents",
-		"GET_/api/v1/documents/0123456789abcdef", "DELETE_/api/v1/folders/%2Fx%20y"}
+		"POST_/api/v1/search", "POST_/api/v1/search_content", "GET_/api/v1/documents/0123456789abcdef", "DELETE_/api/v1/folders/%2Fx%20y"}
 	got := notes(dir, "requests")
 	for len(got) > 1 && got[1] == want[0] && len(got) > len(want) {
 		got = got[1:] // the recovery may look more than once
@@ -195,45 +190,6 @@ func TestCallAfterItsEndStartsNoDaemon(t *testing.T) {
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("got files %v, want the gate alone", entries)
-	}
-}
-
-func TestWaitFoldersStartsNoDaemon(t *testing.T) {
-	dir := stateDir(t)
-	c := newClient(t, dir, modeGood, client.Options{})
-	client.SetPoll(c, time.Millisecond)
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := c.WaitFolders(ctx, -1); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
-		t.Errorf("got files %v, want the gate alone", entries)
-	}
-}
-
-func TestWaitFoldersSurvivesTheDaemon(t *testing.T) {
-	dir := stateDir(t)
-	c := newClient(t, dir, modeGood, client.Options{})
-	client.SetPoll(c, time.Millisecond)
-	first := mustAsk(t, c, "q")
-	if folders, err := c.WaitFolders(t.Context(), -1); err != nil || folders.Revision != 0 {
-		t.Fatalf("got %+v, %v, want revision 0", folders, err)
-	}
-	changed := make(chan error, 1)
-	go func() {
-		folders, err := c.WaitFolders(t.Context(), 0)
-		if err == nil && (len(folders.Folders) != 1 || folders.Folders[0].Path != filepath.Clean("/new")) {
-			err = errors.New("got other folders than the new one")
-		}
-		changed <- err
-	}()
-	killDaemon(t, dir, first)
-	if _, err := c.AddFolder(t.Context(), "/new"); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-changed; err != nil {
-		t.Error(err)
 	}
 }
 

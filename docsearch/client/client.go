@@ -38,7 +38,6 @@ const (
 	defaultHangTimeout   = 2 * time.Second
 	defaultAnswerTimeout = 60 * time.Second
 	defaultMaxResponse   = 32 << 20
-	defaultPollInterval  = time.Second
 	maxIdleConns         = 32
 )
 
@@ -75,7 +74,6 @@ type Client struct {
 	opts   Options
 	log    *slog.Logger
 	http   *http.Client
-	poll   time.Duration      // pause between looks for a daemon in WaitFolders
 	life   context.Context    // ends with Close; recoveries, which outlive their callers, run in it
 	end    context.CancelFunc // ends life
 	flight singleflight.Group // the recovery that runs, if any
@@ -108,7 +106,7 @@ func New(o Options) (*Client, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	life, end := context.WithCancel(context.Background())
-	return &Client{opts: o, log: o.Logger, http: newHTTP(o.HangTimeout), poll: defaultPollInterval,
+	return &Client{opts: o, log: o.Logger, http: newHTTP(o.HangTimeout),
 		life: life, end: end, folders: slices.Clone(o.Folders)}, nil
 }
 

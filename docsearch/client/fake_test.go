@@ -188,7 +188,7 @@ func (d *fakeDaemon) foldersHandler(w http.ResponseWriter, r *http.Request) {
 		reply(w, 200, api.Folder{Path: body.Path})
 		return
 	}
-	out := api.Folders{Revision: int64(len(d.folders))}
+	out := api.Folders{}
 	for _, f := range d.folders {
 		out.Folders = append(out.Folders, api.Folder{Path: f})
 	}
@@ -337,7 +337,7 @@ func newClient(t testing.TB, dir, mode string, o client.Options) *client.Client 
 
 // ask searches for a query and returns the PID of the daemon that answered.
 func ask(ctx context.Context, c *client.Client, query string) (int, error) {
-	found, err := c.Search(ctx, "", api.SearchRequest{Query: query})
+	found, err := c.Search(ctx, api.SearchRequest{Query: query})
 	if err != nil {
 		return 0, err
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -28,10 +27,8 @@ const (
 // change nothing when they come again.
 type request struct {
 	method string
-	path   string // escaped
-	query  url.Values
-	body   any           // nil: none
-	limit  time.Duration // of the answer of a healthy daemon; 0: Options.AnswerTimeout
+	path   string // escaped, with its query
+	body   any    // nil: none
 }
 
 // do sends the request, brings the daemon back if it is down, and reads the answer into
@@ -89,7 +86,7 @@ func transient(status int) bool {
 // send sends the request to the daemon of the record, and gives up if that hangs.
 func (c *Client) send(ctx context.Context, record discovery.Record, r request, out any) error {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := c.watch(ctx, cancel, record, orDefault(r.limit, c.opts.AnswerTimeout))
+	stop := c.watch(ctx, cancel, record)
 	defer stop()
 	defer cancel(nil)
 	err := c.exchange(ctx, record, r, out)
@@ -106,9 +103,10 @@ func (c *Client) send(ctx context.Context, record discovery.Record, r request, o
 }
 
 // watch looks after a request that takes long: it cancels it with errHangs if the
-// daemon does not show that it is healthy, and with errSlow after limit. The caller
+// daemon does not show that it is healthy, and with errSlow after AnswerTimeout. The caller
 // ends ctx before it calls stop.
-func (c *Client) watch(ctx context.Context, cancel context.CancelCauseFunc, record discovery.Record, limit time.Duration) (stop func()) {
+func (c *Client) watch(ctx context.Context, cancel context.CancelCauseFunc, record discovery.Record) (stop func()) {
+	limit := c.opts.AnswerTimeout
 	ended := make(chan struct{})
 	deadline := time.Now().Add(limit)
 	timer := time.AfterFunc(min(c.opts.HangTimeout, limit), func() {
@@ -175,11 +173,7 @@ func (c *Client) newRequest(ctx context.Context, record discovery.Record, r requ
 		}
 		body = bytes.NewReader(data)
 	}
-	target := "http://" + record.Address + r.path
-	if len(r.query) > 0 {
-		target += "?" + r.query.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
+	req, err := http.NewRequestWithContext(ctx, r.method, "http://"+record.Address+r.path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}

@@ -23,13 +23,11 @@ var _ mcpserver.API = (*client.Client)(nil)
 type fakeAPI struct {
 	mu      sync.Mutex
 	folders api.Folders
-	changed chan struct{} // closed when folders changes
 
 	err       error
-	onSearch  func(ctx context.Context, folder string, q api.SearchRequest) (*api.SearchResponse, error)
+	onSearch  func(ctx context.Context, q api.SearchRequest) (*api.SearchResponse, error)
 	onFolders func()
-	documents []api.DocumentSummary // of the first folder
-	text      string                // of each document
+	text      string // of each document
 	asked     []string
 }
 
@@ -41,20 +39,17 @@ const (
 var someTime = time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 
 func newFake() *fakeAPI {
-	return &fakeAPI{changed: make(chan struct{}), text: "The whole text.", folders: api.Folders{Revision: 1, Folders: []api.Folder{
+	return &fakeAPI{text: "The whole text.", folders: api.Folders{Folders: []api.Folder{
 		{Path: "/home/u/docs", Status: api.StatusHealthy, Percent: 100, Documents: 2, Chunks: 5, TextBytes: 2048, IndexedAt: someTime,
-			Skipped: map[string]int{"binary": 1}},
+			Skipped: map[string]int{"binary": 1, "too_large": 2}},
 		{Path: "/home/u/team/notes", Status: api.StatusMissing, Percent: 100, Documents: 1, Chunks: 1, TextBytes: 10, IndexedAt: someTime},
 	}}}
 }
 
-// setFolders replaces the folders, with a new revision.
 func (f *fakeAPI) setFolders(folders ...api.Folder) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.folders = api.Folders{Folders: folders, Revision: f.folders.Revision + 1}
-	close(f.changed)
-	f.changed = make(chan struct{})
+	f.folders.Folders = folders
 }
 
 func (f *fakeAPI) note(format string, args ...any) {
@@ -69,6 +64,7 @@ func (f *fakeAPI) Info(context.Context) (*api.ServerInfo, error) {
 	}
 	return &api.ServerInfo{Name: "docsearch", Version: "1.2.3", APIVersion: 1, PID: 42, StartedAt: someTime, Status: api.StatusIndexing,
 		Percent: 40, Folders: 2, Documents: 3, Chunks: 6, TextBytes: 3 << 20, IndexBytes: 5 << 30,
+		Language: "english", Formats: []string{"plain text", "PDF"}, MaxFile: 16 << 20,
 		Embeddings: &api.Embeddings{Model: "nomic", Chunks: 1, LastFailed: "connection refused"}, Warnings: []string{"the disk is almost full"}}, nil
 }
 
@@ -91,32 +87,16 @@ func (f *fakeAPI) AddFolder(_ context.Context, path string) (*api.Folder, error)
 	return &api.Folder{Path: path, Status: api.StatusIndexing}, nil
 }
 
-func (f *fakeAPI) WaitFolders(ctx context.Context, after int64) (*api.Folders, error) {
-	for {
-		f.mu.Lock()
-		out, changed := f.folders, f.changed
-		f.mu.Unlock()
-		if out.Revision != after {
-			return &out, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-}
-
-func (f *fakeAPI) Search(ctx context.Context, folder string, q api.SearchRequest) (*api.SearchResponse, error) {
-	f.note("search %q %+v", folder, q)
+func (f *fakeAPI) Search(ctx context.Context, q api.SearchRequest) (*api.SearchResponse, error) {
+	f.note("search %+v", q)
 	if f.onSearch != nil {
-		return f.onSearch(ctx, folder, q)
+		return f.onSearch(ctx, q)
 	}
 	return found(), f.err
 }
 
-func (f *fakeAPI) SearchContent(_ context.Context, folder string, q api.SearchContentRequest) (*api.SearchResponse, error) {
-	f.note("search_content %q %+v", folder, q)
+func (f *fakeAPI) SearchContent(_ context.Context, q api.SearchContentRequest) (*api.SearchResponse, error) {
+	f.note("search_content %+v", q)
 	return found(), f.err
 }
 
@@ -131,21 +111,6 @@ func found() *api.SearchResponse {
 		},
 		Performance: api.Performance{SearchTime: 3.21, ModelUsed: "bm25"}, NextCursor: "abc", Warnings: []string{"embeddings failed"},
 	}
-}
-
-func (f *fakeAPI) Documents(_ context.Context, folder, cursor string, limit int) (*api.Documents, error) {
-	f.note("documents %q %q %d", folder, cursor, limit)
-	if f.err != nil || folder != "/home/u/docs" {
-		return &api.Documents{}, f.err
-	}
-	start := 0
-	_, _ = fmt.Sscan(cursor, &start)
-	end := min(start+limit, len(f.documents))
-	out := &api.Documents{Documents: f.documents[start:end]}
-	if end < len(f.documents) {
-		out.NextCursor = fmt.Sprint(end)
-	}
-	return out, nil
 }
 
 func (f *fakeAPI) Document(_ context.Context, id string, offset, limit int) (*api.Document, error) {

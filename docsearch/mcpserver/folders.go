@@ -18,9 +18,8 @@ import (
 
 // scope is what a search looks at.
 type scope struct {
-	path     string   // of the folder that the agent named; empty: none
 	folders  []string // that are searched
-	limited  []string // what to name in a search without a path; none: all folders
+	named    []string // in the request to the daemon; none: all of its folders
 	warnings []string
 	indexing bool // one of them is not complete
 }
@@ -37,14 +36,15 @@ func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name str
 		return scope{}, noFolders(missing)
 	}
 	sc := scope{folders: paths(all), warnings: missing}
-	if len(s.folders) > 0 {
-		sc.limited = sc.folders
-	}
 	if name != "" {
-		if sc.path, err = resolve(sc.folders, name); err != nil {
+		path, err := resolve(sc.folders, name)
+		if err != nil {
 			return scope{}, err
 		}
-		sc.folders, sc.limited, sc.warnings = []string{sc.path}, nil, nil
+		sc.folders, sc.warnings = []string{path}, nil
+	}
+	if name != "" || len(s.folders) > 0 {
+		sc.named = sc.folders
 	}
 	if s.model != "" {
 		info, err := s.api.Info(ctx)
@@ -52,7 +52,7 @@ func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name str
 			return scope{}, err
 		}
 		if warning := info.ModelWarning(s.model); warning != "" {
-			sc.warnings = append(slices.Clip(sc.warnings), warning)
+			sc.warnings = append(sc.warnings, warning)
 		}
 	}
 	sc.indexing, err = s.waitIndexed(ctx, req, sc.folders)

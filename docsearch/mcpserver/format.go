@@ -15,39 +15,22 @@ import (
 
 var highlights = strings.NewReplacer(api.HighlightStart, "**", api.HighlightEnd, "**")
 
-// results returns what a search found as text and as structured output, in which
-// snippets have highlights as Markdown.
-func results(sc scope, found *api.SearchResponse) (string, *api.SearchResponse) {
-	out := *found
-	out.Results = slices.Clone(found.Results)
-	if out.Results == nil {
-		out.Results = []api.Result{}
+// markUp puts each snippet on one line, with its matched words as Markdown.
+func markUp(found *api.SearchResponse) {
+	if found.Results == nil {
+		found.Results = []api.Result{}
 	}
-	for i := range out.Results {
-		r := &out.Results[i]
+	for i := range found.Results {
+		r := &found.Results[i]
 		r.Snippet = highlights.Replace(oneLine(r.Snippet))
-		r.MorePassages = slices.Clone(r.MorePassages)
 		for k := range r.MorePassages {
 			r.MorePassages[k].Snippet = highlights.Replace(oneLine(r.MorePassages[k].Snippet))
 		}
 	}
-	out.Warnings = merge(sc.warnings, found.Warnings)
-	return formatResults(sc, &out), &out
 }
 
 // oneLine returns the words of text on one line.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
-// merge returns all warnings, each once.
-func merge(a, b []string) []string {
-	var out []string
-	for _, w := range slices.Concat(a, b) {
-		if !slices.Contains(out, w) {
-			out = append(out, w)
-		}
-	}
-	return out
-}
 
 func formatResults(sc scope, r *api.SearchResponse) string {
 	var b strings.Builder
@@ -118,7 +101,7 @@ func formatFolders(folders []api.Folder) string {
 		}
 		b.WriteByte('\n')
 		if len(f.Skipped) > 0 {
-			fmt.Fprintf(&b, "   Left out: %s\n", formatSkipped(f.Skipped))
+			fmt.Fprintf(&b, "   Files left out: %s\n", formatSkipped(f.Skipped))
 		}
 		if f.Warning != "" {
 			fmt.Fprintf(&b, "   Warning: %s\n", oneLine(f.Warning))
@@ -131,7 +114,7 @@ func formatFolders(folders []api.Folder) string {
 func formatSkipped(skipped map[string]int) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(skipped)) {
-		parts = append(parts, fmt.Sprintf("%s %s", count(skipped[reason], "file"), strings.ReplaceAll(reason, "_", " ")))
+		parts = append(parts, fmt.Sprintf("%d %s", skipped[reason], strings.ReplaceAll(reason, "_", " ")))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -161,13 +144,13 @@ func formatInfo(i *api.ServerInfo) string {
 	fmt.Fprintf(&b, "%s %s, %s\n", i.Name, i.Version, formatStatus(i.Status, i.Percent))
 	fmt.Fprintf(&b, "%s, %s, %s, %s of text, %s on disk\n", count(i.Folders, "folder"), count(i.Documents, "document"),
 		count(i.Chunks, "passage"), humanize.IBytes(uint64(i.TextBytes)), humanize.IBytes(uint64(i.IndexBytes)))
-	if e := i.Embeddings; e != nil {
-		fmt.Fprintf(&b, "Searches are by words and meaning: %s, for %s\n", e.Model, count(e.Chunks, "passage"))
-		if e.LastFailed != "" {
-			fmt.Fprintf(&b, "Warning: the embeddings fail: %s\n", e.LastFailed)
-		}
-	} else {
+	switch e := i.Embeddings; {
+	case e == nil:
 		b.WriteString("Searches are by words alone: there are no embeddings\n")
+	case e.LastFailed != "":
+		fmt.Fprintf(&b, "Searches are by words alone: the embeddings of %s fail: %s\n", e.Model, e.LastFailed)
+	default:
+		fmt.Fprintf(&b, "Searches are by words and meaning: %s, for %s\n", e.Model, count(e.Chunks, "passage"))
 	}
 	fmt.Fprintf(&b, "Formats: %s; files up to %s; endings of words: %s\n", strings.Join(i.Formats, ", "), humanize.IBytes(uint64(i.MaxFile)), i.Language)
 	for _, w := range i.Warnings {

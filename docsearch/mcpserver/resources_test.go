@@ -1,10 +1,8 @@
 package mcpserver_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
-	"github.com/mcp-sse/mcp-sse/docsearch/mcpserver"
 )
 
 func read(t *testing.T, s *mcp.ClientSession, uri string) (*mcp.ResourceContents, error) {
@@ -73,80 +70,17 @@ func TestReadResourceOfADaemonThatIsDown(t *testing.T) {
 	}
 }
 
-// manyDocuments returns n documents.
-func manyDocuments(n int) []api.DocumentSummary {
-	out := make([]api.DocumentSummary, n)
-	for i := range out {
-		out[i] = api.DocumentSummary{ID: fmt.Sprintf("%016x", i), Name: fmt.Sprint(i, ".txt"), Path: fmt.Sprintf("/home/u/docs/%d.txt", i), Type: "text"}
-	}
-	return out
-}
-
-func TestDocumentsAreListed(t *testing.T) {
-	for _, tt := range []struct{ documents, want int }{{0, 1}, {1, 2}, {250, 251}, {5000, 1001}} {
-		f := newFake()
-		f.documents = manyDocuments(tt.documents)
-		s := connect(t, f, nil)
-		seen := map[string]bool{}
-		for r, err := range s.Resources(t.Context(), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if seen[r.URI] {
-				t.Errorf("%s is listed twice", r.URI)
-			}
-			seen[r.URI] = true
-		}
-		if len(seen) != tt.want || !seen["docs://folders"] {
-			t.Errorf("%d documents: got %d resources, want %d", tt.documents, len(seen), tt.want)
-		}
-	}
-}
-
-func TestListWithoutADaemon(t *testing.T) {
+// What can be read does not depend on the daemon.
+func TestResources(t *testing.T) {
 	f := newFake()
 	f.err = errors.New("down")
-	list, err := connect(t, f, nil).ListResources(t.Context(), nil)
-	if err != nil || len(list.Resources) != 1 {
-		t.Errorf("got %+v, %v, want docs://folders alone", list, err)
+	s := connect(t, f, nil)
+	list, err := s.ListResources(t.Context(), nil)
+	if err != nil || len(list.Resources) != 1 || list.Resources[0].URI != "docs://folders" {
+		t.Errorf("got %+v, %v, want docs://folders", list, err)
 	}
-}
-
-func TestListWithAWrongCursor(t *testing.T) {
-	_, err := connect(t, newFake(), nil).ListResources(t.Context(), &mcp.ListResourcesParams{Cursor: "nonsense"})
-	if wire, ok := errors.AsType[*jsonrpc.Error](err); !ok || wire.Code != jsonrpc.CodeInvalidParams {
-		t.Errorf("got %v, want invalid params", err)
+	templates, err := s.ListResourceTemplates(t.Context(), nil)
+	if err != nil || len(templates.ResourceTemplates) != 1 || templates.ResourceTemplates[0].URITemplate != "docs://documents/{id}" {
+		t.Errorf("got %+v, %v", templates, err)
 	}
-}
-
-func TestResourceTemplate(t *testing.T) {
-	list, err := connect(t, newFake(), nil).ListResourceTemplates(t.Context(), nil)
-	if err != nil || len(list.ResourceTemplates) != 1 || list.ResourceTemplates[0].URITemplate != "docs://documents/{id}" {
-		t.Errorf("got %+v, %v", list, err)
-	}
-}
-
-func TestChangesOfFoldersAreNotified(t *testing.T) {
-	f := newFake()
-	notified := make(chan struct{}, 10)
-	s := connect(t, f, &mcp.ClientOptions{ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) {
-		notified <- struct{}{}
-	}})
-	if _, err := s.ListResources(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 3 {
-		f.setFolders(api.Folder{Path: fmt.Sprint("/new", i)})
-		<-notified
-	}
-}
-
-func FuzzParsePlace(f *testing.F) {
-	f.Add("eyJmIjoiL2EiLCJuIjoxfQ")
-	f.Fuzz(func(t *testing.T, cursor string) {
-		p, err := mcpserver.ParsePlace(cursor)
-		if err == nil && (p.Folder == "" || p.Listed < 0) {
-			t.Errorf("got %+v", p)
-		}
-	})
 }

@@ -13,8 +13,6 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
-	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -22,7 +20,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
-	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
 )
 
 // API is what the server needs of the daemon. [*client.Client] implements it.
@@ -30,19 +27,15 @@ type API interface {
 	Info(ctx context.Context) (*api.ServerInfo, error)
 	Folders(ctx context.Context) (*api.Folders, error)
 	AddFolder(ctx context.Context, path string) (*api.Folder, error)
-	// WaitFolders returns the folders when their revision is not after. It starts no daemon.
-	WaitFolders(ctx context.Context, after int64) (*api.Folders, error)
-	Search(ctx context.Context, folder string, q api.SearchRequest) (*api.SearchResponse, error)
-	SearchContent(ctx context.Context, folder string, q api.SearchContentRequest) (*api.SearchResponse, error)
-	Documents(ctx context.Context, folder, cursor string, limit int) (*api.Documents, error)
+	Search(ctx context.Context, q api.SearchRequest) (*api.SearchResponse, error)
+	SearchContent(ctx context.Context, q api.SearchContentRequest) (*api.SearchResponse, error)
 	Document(ctx context.Context, id string, offset, limit int) (*api.Document, error)
 }
 
 const (
-	briefWait  = 3 * time.Second        // how long a search waits for the first index
-	indexWait  = 30 * time.Second       // the same if the agent sees progress
-	indexPoll  = 100 * time.Millisecond // pause between looks at the index
-	watchPause = 5 * time.Second        // pause after a failed look for changed folders
+	briefWait = 3 * time.Second        // how long a search waits for the first index
+	indexWait = 30 * time.Second       // the same if the agent sees progress
+	indexPoll = 100 * time.Millisecond // pause between looks at the index
 )
 
 // Options configure a Server. Client is required.
@@ -68,7 +61,7 @@ type Server struct {
 	model   string   // that the agent asks for
 	mcp     *mcp.Server
 
-	briefWait, indexWait, indexPoll, watchPause time.Duration
+	briefWait, indexWait, indexPoll time.Duration
 }
 
 const instructions = `Search and read the user's documents in the folders that list_folders names. get_server_info tells the formats, and whether searches are by words alone or by their meaning too.
@@ -85,7 +78,7 @@ func New(o Options) (*Server, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{api: o.Client, log: o.Logger, model: o.Model,
-		briefWait: briefWait, indexWait: indexWait, indexPoll: indexPoll, watchPause: watchPause}
+		briefWait: briefWait, indexWait: indexWait, indexPoll: indexPoll}
 	for _, path := range o.Folders {
 		s.folders = append(s.folders, realPath(path))
 	}
@@ -94,7 +87,7 @@ func New(o Options) (*Server, error) {
 		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
 			// The documents are private, and change.
 			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }})
-	s.mcp.AddReceivingMiddleware(s.recoverPanics, allowNull, s.listDocuments, s.describeSearches)
+	s.mcp.AddReceivingMiddleware(s.recoverPanics, allowNull, s.describeSearches)
 	if err := s.addTools(); err != nil {
 		return nil, err
 	}
@@ -102,14 +95,8 @@ func New(o Options) (*Server, error) {
 	return s, nil
 }
 
-// Run serves one session, until its client leaves or ctx ends. It waits for everything
-// that it started.
+// Run serves one session, until its client leaves or ctx ends.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
-	watched, stop := context.WithCancel(ctx)
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer stop()
-	wg.Go(func() { s.watchFolders(watched) })
 	err := s.mcp.Run(ctx, t)
 	if err != nil && !left(err) {
 		return fmt.Errorf("serve MCP: %w", err)
@@ -120,39 +107,6 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 // left reports whether err only says that the client is no longer there to be written to.
 func left(err error) bool {
 	return errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE)
-}
-
-// watchFolders tells the client when the list of documents is another: of the folders
-// that it may see one came, went, or has another status or number of documents. It ends
-// with ctx, and neither starts a daemon nor needs one.
-func (s *Server) watchFolders(ctx context.Context) {
-	before := ""
-	for revision, first := int64(-1), true; ; first = false {
-		folders, err := s.api.WaitFolders(ctx, revision)
-		for err != nil {
-			if !pause.For(ctx, s.watchPause) {
-				return
-			}
-			folders, err = s.api.WaitFolders(ctx, revision)
-		}
-		revision = folders.Revision
-		now := s.summary(folders.Folders)
-		if !first && now != before {
-			s.addFoldersResource() // adding it again notifies all clients
-		}
-		before = now
-	}
-}
-
-// summary has what the client is told of the folders that it may see.
-func (s *Server) summary(folders []api.Folder) string {
-	var b strings.Builder
-	for _, f := range folders {
-		if s.sees(f.Path) {
-			fmt.Fprintf(&b, "%q %s %d\n", f.Path, f.Status, f.Documents)
-		}
-	}
-	return b.String()
 }
 
 // recoverPanics has a request that panics fail alone.

@@ -18,7 +18,7 @@ import (
 func TestEndsWithItsInput(t *testing.T) {
 	f := newFake()
 	began := make(chan struct{})
-	f.onSearch = func(ctx context.Context, _ string, _ api.SearchRequest) (*api.SearchResponse, error) {
+	f.onSearch = func(ctx context.Context, _ api.SearchRequest) (*api.SearchResponse, error) {
 		close(began)
 		<-ctx.Done()
 		return nil, ctx.Err()

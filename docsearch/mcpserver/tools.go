@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -13,28 +14,19 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
 )
 
-// passages are the arguments of both searches that say how much of a document to return.
-type passages struct {
-	PerDocument    int  `json:"passages_per_document,omitempty" jsonschema:"Largest number of passages of one document."`
-	IncludeContent bool `json:"includeContent,omitempty" jsonschema:"Return the whole text of the passages, beside their snippets."`
+// folderInput is the argument of both searches that takes the place of their folders.
+type folderInput struct {
+	Folder string `json:"folder,omitempty" jsonschema:"Folder to search: its absolute path, or the last part of it. All folders if omitted."`
 }
 
 type searchContentInput struct {
-	SemanticConcepts []string `json:"semantic_concepts,omitempty" jsonschema:"Ideas or topics to look for, each a few words. A result has at least one of their words, or means the same if there are embeddings."`
-	ExactTerms       []string `json:"exact_terms,omitempty" jsonschema:"Names, numbers, identifiers and phrases, whose words stand side by side. Each one that a result contains raises its relevance. Case, accents and endings of words make no difference."`
-	Folder           string   `json:"folder,omitempty" jsonschema:"Folder to search: its absolute path, or the last part of it. All folders if omitted."`
-	MinScore         float64  `json:"min_score,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
-	Limit            int      `json:"limit,omitempty" jsonschema:"Largest number of results."`
-	passages
-	Cursor string `json:"cursor,omitempty" jsonschema:"The nextCursor of the results before, to get the next ones. Leave the other arguments as they were."`
+	folderInput
+	api.SearchContentRequest
 }
 
 type searchInput struct {
-	Query     string  `json:"query" jsonschema:"Words to look for, in any form. More that a document has of them makes it more relevant. Quoted phrases, +word, title:word and path:word must match; -word must not; word* stands for all words that begin so. With OR, one of all is enough."`
-	Folder    string  `json:"folder,omitempty" jsonschema:"Folder to search: its absolute path, or the last part of it. All folders if omitted."`
-	Limit     int     `json:"limit,omitempty" jsonschema:"Largest number of results."`
-	Threshold float64 `json:"threshold,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
-	passages
+	folderInput
+	api.SearchRequest
 }
 
 type documentInput struct {
@@ -46,7 +38,7 @@ type documentInput struct {
 type noInput struct{}
 
 type foldersOutput struct {
-	Folders []api.Folder `json:"folders"`
+	Folders []api.Folder `json:"folders" jsonschema:"Folders that can be searched."`
 }
 
 func (s *Server) addTools() error {
@@ -105,6 +97,7 @@ func addTool[In, Out any](s *Server, name, title, description string, handle fun
 	if err != nil {
 		return fmt.Errorf("schema of the output of %s: %w", name, err)
 	}
+	delete(in.Properties, "folders") // folderInput has one
 	no := false
 	tool := &mcp.Tool{Name: name, Title: title, Description: description, InputSchema: in, OutputSchema: out,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}}
@@ -123,32 +116,36 @@ func (s *Server) searchContent(ctx context.Context, req *mcp.CallToolRequest, in
 	if len(in.SemanticConcepts)+len(in.ExactTerms) == 0 {
 		return "", nil, errors.New("give at least one of semantic_concepts and exact_terms")
 	}
-	scope, err := s.prepare(ctx, req, in.Folder)
-	if err != nil {
-		return "", nil, err
-	}
-	found, err := s.api.SearchContent(ctx, scope.path, api.SearchContentRequest{Folders: scope.limited, SemanticConcepts: in.SemanticConcepts,
-		ExactTerms: in.ExactTerms, MinScore: in.MinScore, Limit: in.Limit, Passages: in.PerDocument, IncludeContent: in.IncludeContent, Cursor: in.Cursor})
-	if err != nil {
-		return "", nil, err
-	}
-	text, out := results(scope, found)
-	return text, out, nil
+	return s.find(ctx, req, in.Folder, func(folders []string) (*api.SearchResponse, error) {
+		in.Folders = folders
+		return s.api.SearchContent(ctx, in.SearchContentRequest)
+	})
 }
 
 func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest, in searchInput) (string, *api.SearchResponse, error) {
-	scope, err := s.prepare(ctx, req, in.Folder)
+	return s.find(ctx, req, in.Folder, func(folders []string) (*api.SearchResponse, error) {
+		in.Folders = folders
+		found, err := s.api.Search(ctx, in.SearchRequest)
+		if err == nil {
+			found.NextCursor = "" // this tool takes none
+		}
+		return found, err
+	})
+}
+
+// find searches the folder of that name, or all that the agent may see.
+func (s *Server) find(ctx context.Context, req *mcp.CallToolRequest, folder string, search func(folders []string) (*api.SearchResponse, error)) (string, *api.SearchResponse, error) {
+	scope, err := s.prepare(ctx, req, folder)
 	if err != nil {
 		return "", nil, err
 	}
-	found, err := s.api.Search(ctx, scope.path, api.SearchRequest{Folders: scope.limited, Query: in.Query, Limit: in.Limit, Threshold: in.Threshold,
-		Passages: in.PerDocument, IncludeContent: in.IncludeContent})
+	found, err := search(scope.named)
 	if err != nil {
 		return "", nil, err
 	}
-	found.NextCursor = "" // this tool takes none
-	text, out := results(scope, found)
-	return text, out, nil
+	markUp(found)
+	found.Warnings = slices.Concat(scope.warnings, found.Warnings)
+	return formatResults(scope, found), found, nil
 }
 
 func (s *Server) listFolders(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *foldersOutput, error) {
@@ -193,7 +190,7 @@ func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (s
 		if err != nil {
 			return "", nil, err
 		}
-		limit(info, folders, missing)
+		narrow(info, folders, missing)
 	}
 	if warning := info.ModelWarning(s.model); warning != "" {
 		info.Warnings = append(info.Warnings, warning)
@@ -201,9 +198,9 @@ func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (s
 	return formatInfo(info), info, nil
 }
 
-// limit makes info tell of some folders alone: those of other agents are not for this
+// narrow makes info tell of some folders alone: those of other agents are not for this
 // one. The size of the file and the number of vectors are of all.
-func limit(info *api.ServerInfo, folders []api.Folder, missing []string) {
+func narrow(info *api.ServerInfo, folders []api.Folder, missing []string) {
 	info.Status, info.Percent, info.Warnings = api.StatusHealthy, 100, missing
 	info.Folders, info.Documents, info.Chunks, info.TextBytes = len(folders), 0, 0, 0
 	if len(missing) > 0 {

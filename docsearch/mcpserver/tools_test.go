@@ -128,9 +128,9 @@ func TestArgumentsReachTheDaemon(t *testing.T) {
 		"includeContent": true, "passages_per_document": 1})
 	call(t, s, "get_document_data", map[string]any{"document_id": firstID})
 	want := []string{
-		`search_content "/home/u/docs" {Folders:[] SemanticConcepts:[a b] ExactTerms:[c] MinScore:0.5 Limit:3 IncludeContent:false Passages:3 Cursor:x}`,
-		`search_content "" {Folders:[] SemanticConcepts:[] ExactTerms:[c] MinScore:0 Limit:10 IncludeContent:false Passages:3 Cursor:}`,
-		`search "/home/u/team/notes" {Folders:[] Query:q Limit:100 Threshold:1 IncludeContent:true Passages:1}`,
+		`search_content {Folders:[/home/u/docs] SemanticConcepts:[a b] ExactTerms:[c] MinScore:0.5 Limit:3 IncludeContent:false Passages:3 Cursor:x}`,
+		`search_content {Folders:[] SemanticConcepts:[] ExactTerms:[c] MinScore:0 Limit:10 IncludeContent:false Passages:3 Cursor:}`,
+		`search {Folders:[/home/u/team/notes] Query:q Limit:100 Threshold:1 IncludeContent:true Passages:1}`,
 		`document "0123456789abcdef" 0 65536`,
 	}
 	if got := strings.Join(f.asked, "\n"); got != strings.Join(want, "\n") {
@@ -155,7 +155,7 @@ func TestErrorsThatTheAgentCanActOn(t *testing.T) {
 		{"no query", "search", nil, nil, []string{"query"}},
 		{"limit", "search", map[string]any{"query": "q", "limit": 101}, nil, []string{"limit"}},
 		{"score", "search_content", map[string]any{"exact_terms": []string{"x"}, "min_score": 1.5}, nil, []string{"min_score"}},
-		{"unknown argument", "search", map[string]any{"query": "q", "path": "x"}, nil, []string{"path"}},
+		{"unknown argument", "search", map[string]any{"query": "q", "folders": []string{"x"}}, nil, []string{"folders"}},
 		{"malformed id", "get_document_data", map[string]any{"document_id": "../x"}, nil, []string{"document_id"}},
 		{"unknown id", "get_document_data", map[string]any{"document_id": secondID}, nil, []string{"no document " + secondID, "results of a search"}},
 		{"down", "search", map[string]any{"query": "q"}, down, []string{"down", "the program is missing", "install docsearch again"}},
@@ -212,7 +212,7 @@ func TestNoFolders(t *testing.T) {
 
 func TestNothingFound(t *testing.T) {
 	f := newFake()
-	f.onSearch = func(context.Context, string, api.SearchRequest) (*api.SearchResponse, error) {
+	f.onSearch = func(context.Context, api.SearchRequest) (*api.SearchResponse, error) {
 		return &api.SearchResponse{}, nil
 	}
 	text, result := call(t, connect(t, f, nil), "search", map[string]any{"query": "q"})
@@ -226,7 +226,7 @@ func TestParallelSearchesGetTheirOwnAnswers(t *testing.T) {
 	f := newFake()
 	var all sync.WaitGroup // has all searches run at once
 	all.Add(8)
-	f.onSearch = func(_ context.Context, _ string, q api.SearchRequest) (*api.SearchResponse, error) {
+	f.onSearch = func(_ context.Context, q api.SearchRequest) (*api.SearchResponse, error) {
 		all.Done()
 		all.Wait()
 		return &api.SearchResponse{Results: []api.Result{{DocumentName: q.Query, DocumentID: firstID}}}, nil
@@ -252,7 +252,7 @@ func TestParallelSearchesGetTheirOwnAnswers(t *testing.T) {
 func TestSlowAndPanickingCallsHarmNoOther(t *testing.T) {
 	f := newFake()
 	slow := make(chan struct{})
-	f.onSearch = func(ctx context.Context, _ string, q api.SearchRequest) (*api.SearchResponse, error) {
+	f.onSearch = func(ctx context.Context, q api.SearchRequest) (*api.SearchResponse, error) {
 		switch q.Query {
 		case "panic":
 			panic("test")

@@ -9,11 +9,13 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fatih/color"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
 )
 
@@ -55,7 +57,7 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 	if len(list.Folders) == 0 {
 		return usage{errors.New("no folder is indexed: name one with --folder PATH")}
 	}
-	found, err := daemon.Search(ctx, "", api.SearchRequest{
+	found, err := daemon.Search(ctx, api.SearchRequest{
 		Folders: folders, Query: strings.Join(c.Query, " "), Limit: c.Limit, Threshold: c.Threshold, Passages: c.Passages,
 	})
 	if err != nil {
@@ -78,6 +80,9 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 	return nil
 }
 
+// indexPoll is the time between two looks whether the folders are indexed.
+const indexPoll = 100 * time.Millisecond
+
 // complete waits until folders are indexed for the first time: a person who names a
 // folder expects what is in it. It returns all folders of the daemon.
 func complete(ctx context.Context, daemon *client.Client, folders []string) (*api.Folders, error) {
@@ -88,7 +93,10 @@ func complete(ctx context.Context, daemon *client.Client, folders []string) (*ap
 	}
 	list, err := daemon.Folders(ctx)
 	for err == nil && anyNew(list, folders) {
-		list, err = daemon.WaitFolders(ctx, list.Revision)
+		if !pause.For(ctx, indexPoll) {
+			return nil, context.Cause(ctx)
+		}
+		list, err = daemon.Folders(ctx)
 	}
 	return list, err
 }

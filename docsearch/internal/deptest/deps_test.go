@@ -17,7 +17,7 @@ const module = "github.com/mcp-sse/mcp-sse/docsearch/"
 // packages of a few lines.
 var mayImport = map[string][]string{
 	"api":                     {},
-	"cmd/docsearch":           {"api", "client", "crawl", "daemon", "discovery", "embed", "extract", "index", "internal/printable", "mcpserver"},
+	"cmd/docsearch":           {"api", "client", "crawl", "daemon", "discovery", "embed", "extract", "index", "internal/pause", "internal/printable", "mcpserver"},
 	"client":                  {"api", "discovery", "internal/pause", "internal/printable"},
 	"crawl":                   {},
 	"daemon":                  {"api", "crawl", "daemon/internal/folders", "discovery", "extract", "index"},
