@@ -183,7 +183,7 @@ func (s *Session) removeExpired(e *entry) (expired, silent bool) {
 	switch {
 	case t.byID[e.id] != e, time.Now().Before(e.due):
 		return false, false
-	case e.sent() && !e.canceled && e.caller != nil && e.caller.openCalls > 0 && t.extend(e):
+	case e.sent() && !e.canceled && e.caller != nil && len(s.calls.open) > 0 && t.extend(e):
 		// The client has to answer the server first: a call that needs a form must not
 		// fail because a person fills it in slowly.
 		return false, false

@@ -39,9 +39,8 @@ type Caller struct {
 	principal string
 
 	// Guarded by Session.mu:
-	entries   map[int64]*entry // unanswered requests, by id on the wire
-	openCalls int              // requests of the server that the client has not answered
-	left      bool
+	entries map[int64]*entry // unanswered requests, by id on the wire
+	left    bool
 }
 
 // Attach puts a client on the session. name is for the logs; principal is who was
@@ -56,13 +55,11 @@ func (s *Session) Attach(client Client, name, principal string) *Caller {
 	return c
 }
 
-// Detach takes the client off the session. It cancels the client's requests at the
-// server and leaves them unanswered, refuses the server's requests to it, and ends
-// its subscriptions. It is idempotent.
+// Detach takes the client off a shared session. It cancels the client's requests at the
+// server and leaves them unanswered, and ends its subscriptions. It is idempotent.
 func (c *Caller) Detach() {
 	s := c.session
-	abandoned, calls := s.detach(c)
-	for _, e := range abandoned {
+	for _, e := range s.detach(c) {
 		if e.sent() {
 			s.sendCancelled(e, "the client has left")
 		}
@@ -70,31 +67,21 @@ func (c *Caller) Detach() {
 			e.reply <- outcome{err: ErrLeft}
 		}
 	}
-	for _, call := range calls {
-		s.refuse(call.id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "the client has left"))
-	}
 	s.sendNext()
 }
 
-// detach is the locked step of Detach. It returns the client's requests and the
-// server's requests to it.
-func (s *Session) detach(c *Caller) (abandoned []*entry, calls []*serverCall) {
+// detach is the locked step of Detach. It returns the client's requests.
+func (s *Session) detach(c *Caller) []*entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.left {
-		return nil, nil
+		return nil
 	}
 	c.left = true
 	s.callers = slices.DeleteFunc(slices.Clone(s.callers), func(other *Caller) bool { return other == c })
-	abandoned = s.table.abandonAll(c)
-	for _, call := range s.calls.open {
-		if call.caller == c {
-			s.removeCallLocked(call)
-			calls = append(calls, call)
-		}
-	}
+	abandoned := s.table.abandonAll(c)
 	s.table.forget(c, abandoned)
-	return abandoned, calls
+	return abandoned
 }
 
 // ErrLeft is ErrOver for one client: it was detached. It says nothing about the
@@ -310,33 +297,30 @@ func (c *Caller) Forward(m *jsonrpc.Message) {
 	switch {
 	case s.opts.Shared && !m.Certain():
 		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
-	case m.Method == mcp.MethodProgress:
-		s.forwardProgress(c, m)
 	case m.Kind == jsonrpc.Notification && s.opts.Shared:
 		// The server would apply it to all clients (roots/list_changed), has had it
-		// already (initialized), or may do anything.
+		// already (initialized), has not asked the client (progress), or may do anything.
 		s.drop(metrics.DroppedShared, "notification that a shared session does not take", m)
+	case m.Method == mcp.MethodProgress:
+		s.forwardProgress(m)
 	case m.Kind == jsonrpc.Notification:
 		s.passNotification(m, jsonrpc.Place{}, nil)
 	default:
-		s.forwardResponse(c, m)
+		s.forwardResponse(m)
 	}
 }
 
 // forwardProgress passes a client's progress on a request of the server to the
 // server.
-func (s *Session) forwardProgress(c *Caller, m *jsonrpc.Message) {
+func (s *Session) forwardProgress(m *jsonrpc.Message) {
 	token := m.Param("progressToken")
 	var call *serverCall
 	s.withLock(func(*table) { call = s.calls.open[jsonrpc.ID(token.Value)] })
-	switch {
-	case call != nil && call.caller == c && call.token != nil && !token.Ambiguous:
-		s.passNotification(m, token, call.token)
-	case s.opts.Shared:
-		s.drop(metrics.DroppedUnknownProgress, "progress of no request of the server", m)
-	default:
+	if call == nil || call.token == nil || token.Ambiguous {
 		s.passNotification(m, jsonrpc.Place{}, nil)
+		return
 	}
+	s.passNotification(m, token, call.token)
 }
 
 // Cancel passes the client's cancellation m of the request r, which it names at id, on under
@@ -398,8 +382,8 @@ func (s *Session) passNotification(m *jsonrpc.Message, at jsonrpc.Place, value j
 }
 
 // forwardResponse passes a client's response to the server.
-func (s *Session) forwardResponse(c *Caller, m *jsonrpc.Message) {
-	call := s.takeCall(func(call *serverCall) bool { return call.ours == m.ID && call.caller == c })
+func (s *Session) forwardResponse(m *jsonrpc.Message) {
+	call := s.takeCall(func(call *serverCall) bool { return call.ours == m.ID })
 	if call == nil {
 		s.drop(metrics.DroppedUnknownResponse, "response answers no request of the server", m)
 		return

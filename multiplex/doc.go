@@ -31,16 +31,16 @@
 //     an error that says so.
 //
 // A session with [Options.Shared] has several clients that must not learn of each
-// other. It attributes a message of the server by the request that it came with, or
-// by its progress token, task, subscription or elicitation; a list that has changed
-// concerns all clients. It drops and counts other messages, and refuses other
-// requests; it never guesses. It merges log levels and subscriptions (package
-// sharing), and keeps from the server what would change the session for all.
+// other. It attributes a notification of the server by the request that it came with, or
+// by its progress token, task or subscription; a list that has changed concerns all
+// clients. It drops and counts others; it never guesses. It refuses requests of the
+// server, merges log levels and subscriptions (package sharing), and keeps from the
+// server what would change the session for all.
 //
 // Any other session has one client, and changes only ids and tokens of its messages.
 //
 // A [Session] owns the reader loop, a goroutine that ends with its Conn, and a timer for
 // each request. It holds no lock while it sends or calls a client. Its tables are
 // bounded: waiting requests by Options.MaxWaiting and 8 MiB, requests of the server by
-// 256, tasks by 4096, elicitations by 1024, subscriptions of a client by 1024.
+// 256, tasks by 4096, subscriptions of a client by 1024.
 package multiplex

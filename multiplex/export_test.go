@@ -19,7 +19,6 @@ func (s *Session) Tables() map[string]int {
 		"abandoned": len(t.abandoned),
 	}
 	addSizes(sizes, "subscriptions", reflect.ValueOf(t.shared.subscriptions))
-	addSizes(sizes, "elicitations", reflect.ValueOf(t.shared.elicitations))
 	addSizes(sizes, "tasks", reflect.ValueOf(t.shared.tasks))
 	delete(sizes, "tasks.order") // it may hold tasks that have been removed
 	return sizes

@@ -27,7 +27,6 @@ func endedNot() step {
 // it stays silent, the session ends, so that the server is replaced.
 func TestHungServerIsGivenUp(t *testing.T) {
 	const gaveUpA, gaveUpB = `fail "a": timeout, final (timeout)`, `fail "b": timeout, final (timeout)`
-	serves := func(w *world) { w.clients[0].serves = []string{"elicitation/create"} }
 	runScenarios(t, []scenario{
 		{name: "no answer to the ping", steps: []step{
 			hears, forward(callA), sent(call("1")), after(60 * time.Second), got(gaveUpA), sent(cancelled("1", timedOut), pingAs("2")),
@@ -56,19 +55,8 @@ func TestHungServerIsGivenUp(t *testing.T) {
 			hears, forward(`{"jsonrpc":"2.0","id":"r","method":"tasks/result","params":{"taskId":"x"}}`, callA), discard,
 			after(60 * time.Second), got(gaveUpA), sent(cancelled("2", timedOut)), server(result("1")), got(answer(`"r"`)),
 		}},
-		{name: "nor one that waits for a form", opts: shared, clients: 2, attributed: true, steps: []step{
-			hears, serves, from(0, callA), with("1", elicit("5", "")), from(1, callB), sent(call("1"), call("2")), after(60 * time.Second),
-			at(1, gaveUpB), sent(cancelled("2", timedOut)), answersForm, sent(`{"jsonrpc":"2.0","id":5,"result":{}}`),
-			with("1", result("1")), at(0, answer(`"a"`)),
-		}},
 		{name: "a server that takes no ping", steps: []step{
 			hears, forward(callA), sent(call("1")), sending(jsonrpc.ErrBusy), after(60 * time.Second), got(gaveUpA), endedWith(multiplex.ErrHung),
 		}},
 	})
-}
-
-// answersForm has the first client answer the request of the server that it got.
-func answersForm(w *world) {
-	w.Helper()
-	forward(`{"jsonrpc":"2.0","id":` + delivered(w, "elicitation/create") + `,"result":{}}`)(w)
 }

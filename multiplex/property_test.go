@@ -185,8 +185,6 @@ func (x *run) aside(k *told, kind int) {
 		x.say(`{"jsonrpc":"2.0","id":`+id+`,"method":"roots/list","params":{`+secret+`}}`, with)
 	case 1:
 		x.say(notification("notifications/message", `{"level":"error",`+secret+`}`), with)
-	case 2:
-		x.say(notification("notifications/elicitation/complete", `{"elicitationId":"`+k.secret+`"}`), "")
 	case 3:
 		status := []string{"working", "completed"}[x.r.IntN(2)]
 		x.say(notification("notifications/tasks/status", `{"taskId":"`+k.task+`","status":"`+status+`",`+secret+`}`), "")
@@ -216,8 +214,6 @@ func (x *run) reply(k *told, kind int) {
 		x.say(s.reply(k, k.wire, `"result":{`+secret+`,"task":{"taskId":"`+k.task+`","status":"working"}}`), "")
 	case 10:
 		x.say(`{"jsonrpc":"2.0","id":`+k.wire+`,"result":{},"error":{}}`, "")
-	case 11:
-		x.say(s.reply(k, k.wire, `"error":{"code":-32042,"message":"m","data":{"elicitations":[{"elicitationId":"`+k.secret+`"}]}}`), "")
 	default:
 		x.say(s.reply(k, k.wire, `"result":{`+secret+`}`), k.wire)
 	}

@@ -10,69 +10,34 @@ import (
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
-func elicit(id, more string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":{"message":"m"` + more + `}}`
+func elicit(id string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"elicitation/create","params":{"message":"m"}}`
 }
 
-// uncertain is the refusal of a request that cannot be attributed to a client.
-func uncertain(id, method string) string {
-	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"it is not known which client ` + method + ` is for"}}`
+// unserved is the refusal of a request that no client is asked.
+func unserved(id, method string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"the client does not serve ` + method + `"}}`
 }
 
-func TestRule06ServerRequestGoesToWhomItBelongsOrToNobody(t *testing.T) {
-	const ofTask = `,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"k"}}`
-	serves := func(w *world) {
-		for _, c := range w.clients {
-			c.serves = []string{"elicitation/create"}
-		}
-	}
-	task := func(w *world) {
-		play(w, []step{serves, from(1, callA), with("", `{"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"k","status":"working"}}}`), discard})
-	}
+func TestRule06ServerRequestsAreRefusedWhereNoClientServesThem(t *testing.T) {
+	serves := func(w *world) { w.clients[0].serves = []string{"elicitation/create"} }
 	runScenarios(t, []scenario{
-		{name: "refused, also with one client in flight: it may be late", opts: shared, clients: 2, steps: []step{
-			serves, from(0, callA), sent(call("1")), server(elicit("5", "")), sent(uncertain("5", "elicitation/create")), at(0), at(1),
-			dropped(metrics.DroppedUnattributed, 1), server(result("1")), at(0, answer(`"a"`)),
+		{name: "on a shared session, also when they came with a request", opts: shared, clients: 2, attributed: true, steps: []step{
+			serves, from(0, callA), discard, with("1", elicit("5")), sent(unserved("5", "elicitation/create")), at(0), at(1),
+			dropped(metrics.DroppedUnknownRequest, 1), with("1", result("1")), at(0, answer(`"a"`)),
 		}},
-		{name: "refused when the client has not declared it", opts: shared, clients: 2, attributed: true, steps: []step{
-			from(0, callA), discard, with("1", elicit("5", "")), at(0), at(1),
-			sent(`{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"the client does not serve elicitation/create"}}`),
-			with("1", result("1")), at(0, answer(`"a"`)),
+		{name: "when the client has not declared it", steps: []step{
+			serves, server(roots), sent(unserved("7", "roots/list")), got(), dropped(metrics.DroppedUnknownRequest, 1),
 		}},
 	})
-	for name, route := range map[string]struct {
-		before step
-		send   step
-	}{
-		"by the request that it came with": {func(w *world) { play(w, []step{serves, from(0, callA), from(1, callA), discard}) }, with("2", elicit("5", ""))},
-		"by its task":                      {task, with("", elicit("5", ofTask))},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctestWorld(t, scenario{opts: shared, clients: 2, attributed: true}, func(w *world) {
-				play(w, []step{route.before, route.send, at(0)})
-				id := gatewayID.FindString(strings.Join(w.clients[1].take(), ""))
-				if id == "" {
-					t.Fatal("the request did not reach its client")
-				}
-				play(w, []step{
-					from(0, result(id)), sent(), dropped(metrics.DroppedUnknownResponse, 1), // of another client
-					from(1, result(id)), sent(result("5")), from(1, result(id)), sent(),
-				})
-				w.session.Close(errTestOver)
-				<-w.session.Done()
-				discard(w)
-			})
-		})
-	}
 }
 
 // What the client says of its work on a server's request goes back under the
-// server's token, from that client alone.
+// server's token.
 func TestRule06ProgressOnAServerRequest(t *testing.T) {
 	for _, token := range []string{`1`, `"a"`, `1.50`} {
-		synctestWorld(t, scenario{opts: shared, clients: 2, attributed: true}, func(w *world) {
-			play(w, []step{serving, from(0, callA), discard, with("1",
-				`{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"_meta":{"progressToken":`+token+`,"x":1.0}}}`)})
+		synctestWorld(t, scenario{}, func(w *world) {
+			play(w, []step{serving, server(`{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"_meta":{"progressToken":` + token + `,"x":1.0}}}`)})
 			lines := w.clients[0].take()
 			id := gatewayID.FindString(strings.Join(lines, ""))
 			want := delivery(`{"jsonrpc":"2.0","id":` + id + `,"method":"roots/list","params":{"_meta":{"progressToken":` + id + `,"x":1.0}}}`)
@@ -80,16 +45,11 @@ func TestRule06ProgressOnAServerRequest(t *testing.T) {
 				t.Fatalf("got %q, want %s", lines, want)
 			}
 			play(w, []step{
-				from(1, progress(id, "1")), from(0, progress(token, "1")), sent(), dropped(metrics.DroppedUnknownProgress, 2),
-				from(0, progress(id, "1.0")), sent(progress(token, "1.0")),
-				from(0, result(id), progress(id, "2")), sent(result("7")), dropped(metrics.DroppedUnknownProgress, 3),
-				with("1", result("1")), at(0, answer(`"a"`)),
+				forward(progress(id, "1.0")), sent(progress(token, "1.0")), forward(progress("9", "1")), sent(progress("9", "1")),
+				forward(result(id), progress(id, "2")), sent(result("7"), progress(id, "2")),
 			})
 		})
 	}
-	runScenarios(t, []scenario{{name: "what else a client reports passes on a session of its own", steps: []step{
-		forward(progress("9", "1")), sent(progress("9", "1")),
-	}}})
 }
 
 func logged(level, more string) string {

@@ -62,24 +62,6 @@ func TestRule14TasksBelongToWhoMadeThem(t *testing.T) {
 	})
 }
 
-func TestRule15EndOfAnElicitationReachesItsClientAlone(t *testing.T) {
-	over := func(id string) string {
-		return notification("notifications/elicitation/complete", `{"elicitationId":"`+id+`"}`)
-	}
-	required := `{"jsonrpc":"2.0","id":1,"error":{"code":-32042,"message":"m","data":{"elicitations":[{"elicitationId":"e"},{"elicitationId":"f"},{}]}}}`
-	runScenarios(t, []scenario{
-		{name: "by the error that demanded it, once", opts: shared, clients: 2, steps: []step{
-			from(0, callA), server(required), discard, server(over("f"), over("e"), over("e"), over("x")),
-			at(0, delivery(over("f")), delivery(over("e"))), at(1), dropped(metrics.DroppedUnattributed, 2),
-		}},
-		{name: "by the request for it", opts: shared, clients: 2, attributed: true, steps: []step{
-			func(w *world) { w.clients[1].serves = []string{"elicitation/create"} },
-			from(1, callA), with("1", elicit("5", `,"elicitationId":"e"`)), discard, with("", over("e")), at(0), at(1, delivery(over("e"))),
-			leaves(1), discard,
-		}},
-	})
-}
-
 func TestRule17UnknownMessages(t *testing.T) {
 	odd := notification("vendor/odd", `{"_meta":{"traceparent":"00-1"},"n":1.0}`)
 	request := `{"jsonrpc":"2.0","id":%s,"method":"vendor/ask","params":{"_meta":{"traceparent":"00-1"},"n":1.0}}`

@@ -46,8 +46,6 @@ func (s *Session) recipients(m *jsonrpc.Message, related jsonrpc.ID) (callers []
 		status, _ = m.Param("status").Text()
 	case m.Method == mcp.MethodResourceUpdated:
 		id, _ = m.Param("uri").Text()
-	case m.Method == mcp.MethodElicitationComplete:
-		id, _ = m.Param("elicitationId").Text()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,23 +74,17 @@ func (t *table) askedBy(c *Caller, related jsonrpc.ID) jsonrpc.ID {
 	return ""
 }
 
-// sharedRecipientsLocked is recipients for a shared session. id is the resource's
-// URI or the elicitation's id.
-func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID, id string) ([]*Caller, string) {
+// sharedRecipientsLocked is recipients for a shared session. uri is the resource's.
+func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID, uri string) ([]*Caller, string) {
 	shared := &s.table.shared
 	switch m.Method {
 	case mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged:
 		return s.callers, ""
 	case mcp.MethodResourceUpdated:
-		if len(id) > maxURI { // nobody can subscribe to it
+		if len(uri) > maxURI { // nobody can subscribe to it
 			return nil, "its URI is too long"
 		}
-		return shared.subscriptions.Updated(id), ""
-	case mcp.MethodElicitationComplete:
-		if c, ok := shared.elicitations.Complete(id); ok {
-			return []*Caller{c}, ""
-		}
-		return nil, "it is not known whose elicitation this is"
+		return shared.subscriptions.Updated(uri), ""
 	case mcp.MethodLogMessage:
 		callers := s.audienceLocked(m, related)
 		if len(callers) == 0 {
@@ -105,11 +97,18 @@ func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID,
 }
 
 // audienceLocked returns the clients of a shared session that may see an unaddressed
-// message, which may hold data of one of them: the client whose request it came
-// with, or all clients if they have always had the same principal.
+// message, which may hold data of one of them: the client whose request it came with,
+// which some transports know, the one whose task it names, or all clients if they have
+// always had the same principal.
 func (s *Session) audienceLocked(m *jsonrpc.Message, related jsonrpc.ID) []*Caller {
-	if c := s.ownerLocked(m, related); c != nil {
-		return []*Caller{c}
+	if e := s.table.byID[numberOf(related)]; e != nil && e.caller != nil {
+		return []*Caller{e.caller}
+	}
+	if related == "" { // else the client that asked has left
+		id, _ := m.Param("_meta", relatedTask, "taskId").Text()
+		if callers := s.taskOwnersLocked(id); len(callers) == 1 {
+			return callers
+		}
 	}
 	if s.mixed || s.principal == "" {
 		return nil
@@ -133,29 +132,6 @@ func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
 		}
 	}
 	return callers
-}
-
-// ownerLocked returns the client that a message of the server is for; nil if that is
-// not certain. Some transports know which request the message came with; the
-// messages of a task name it; and a session that is not shared has only one client.
-func (s *Session) ownerLocked(m *jsonrpc.Message, related jsonrpc.ID) *Caller {
-	if e := s.table.byID[numberOf(related)]; e != nil && e.caller != nil {
-		return e.caller
-	}
-	if !s.opts.Shared {
-		if len(s.callers) != 1 {
-			return nil
-		}
-		return s.callers[0]
-	}
-	if related != "" {
-		return nil // the client that asked has left
-	}
-	id, _ := m.Param("_meta", relatedTask, "taskId").Text()
-	if callers := s.taskOwnersLocked(id); len(callers) == 1 {
-		return callers[0]
-	}
-	return nil
 }
 
 // serverProgress passes progress to the client whose request it is about, under the
@@ -227,51 +203,34 @@ func (s *Session) expireCall(call *serverCall) {
 	}
 }
 
-// serverRequest answers a request of the server or passes it to the client that it
-// is for. It refuses requests that the client has not declared to serve, and those
-// that it cannot attribute.
+// serverRequest answers a request of the server, or passes it to the client. It refuses
+// requests that the client has not declared to serve; on a shared session, whose
+// initialize declares nothing, all of them.
 func (s *Session) serverRequest(m *jsonrpc.Message, related jsonrpc.ID) {
-	if m.Method == mcp.MethodPing {
+	switch m.Method {
+	case mcp.MethodPing:
 		s.pass(m, jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
 		return
-	}
-	if m.Method == mcp.MethodInitialize && s.failEchoed(m) {
+	case mcp.MethodInitialize:
+		// A program like cat sends the refusal back, too. There it answers the gateway's own
+		// initialize, which would otherwise wait for its timeout.
+		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "the program only sends back what it gets: it is no MCP server"))
 		return
 	}
 	var c *Caller
 	var asked jsonrpc.ID
-	s.withLock(func(*table) {
-		c = s.ownerLocked(m, related)
-		asked = s.table.askedBy(c, related)
+	s.withLock(func(t *table) {
+		if !s.opts.Shared && len(s.callers) == 1 {
+			c = s.callers[0]
+			asked = t.askedBy(c, related)
+		}
 	})
-	if c == nil {
-		s.drop(metrics.DroppedUnattributed, "it is not known which client this request is for", m)
-		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "it is not known which client %.64s is for", m.Method))
-		return
-	}
-	if !c.client.Serves(m) {
+	if c == nil || !c.client.Serves(m) {
 		s.drop(metrics.DroppedUnknownRequest, "request of the server refused", m)
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the client does not serve %.64s", m.Method))
 		return
 	}
 	s.callClient(c, asked, m)
-}
-
-// failEchoed fails the initialize request that the server sends back, and reports
-// whether there is one. No server sends initialize, but a program like cat echoes
-// it, and the start would otherwise wait for its timeout.
-func (s *Session) failEchoed(m *jsonrpc.Message) bool {
-	e := s.takeOut(func(t *table) *entry {
-		if e := t.byID[numberOf(m.ID)]; e != nil && e.sent() && e.method == mcp.MethodInitialize {
-			return e
-		}
-		return nil
-	})
-	if e == nil {
-		return false
-	}
-	s.failUnusable(e, "the program only sends back what it gets: it is no MCP server")
-	return true
 }
 
 // callClient passes a request of the server, which came with the request related of the
@@ -287,9 +246,6 @@ func (s *Session) callClient(c *Caller, related jsonrpc.ID, m *jsonrpc.Message) 
 		s.refuse(m.ID, jsonrpc.Errorf(jsonrpc.CodeInternalError, "over %d requests to the client are unanswered", maxServerCalls))
 		return
 	}
-	if m.Method == mcp.MethodElicit {
-		s.learnElicitation(c, m.Param("elicitationId").Value)
-	}
 	c.client.Deliver(m.Method, related, m.Renumbered(call.ours))
 }
 
@@ -299,12 +255,12 @@ func (s *Session) refuse(id jsonrpc.ID, e *jsonrpc.Error) {
 }
 
 // addCall adds a request of the server, with an id of the session's and a deadline.
-// It reports false if there is no room, the client has left, or the session is over.
+// It reports false if there is no room, or the session is over.
 func (s *Session) addCall(call *serverCall) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	calls := &s.calls
-	if s.err != nil || call.caller.left || len(calls.open) >= maxServerCalls {
+	if s.err != nil || len(calls.open) >= maxServerCalls {
 		return false
 	}
 	if calls.open == nil {
@@ -314,7 +270,6 @@ func (s *Session) addCall(call *serverCall) bool {
 	calls.last++
 	call.ours = jsonrpc.ID(strconv.Quote(calls.prefix + strconv.Itoa(calls.last)))
 	calls.open[call.ours] = call
-	call.caller.openCalls++
 	call.timer = time.AfterFunc(call.limit, func() { s.expireCall(call) })
 	return true
 }
@@ -336,7 +291,6 @@ func (s *Session) takeCall(match func(*serverCall) bool) *serverCall {
 func (s *Session) removeCallLocked(call *serverCall) {
 	call.timer.Stop()
 	delete(s.calls.open, call.ours)
-	call.caller.openCalls--
 	s.table.noteMessage() // the server had to wait: it is not silent
 }
 

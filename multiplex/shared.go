@@ -13,21 +13,16 @@ const (
 	// relatedTask is the member of a message's _meta that names its task.
 	relatedTask = "io.modelcontextprotocol/related-task"
 
-	// codeElicitationRequired is the error of a request that needs the user to
-	// visit URLs first (MCP 2025-11-25).
-	codeElicitationRequired = "-32042"
-
 	// maxURI bounds the URI of a subscription, in bytes.
 	maxURI = 8 << 10
 )
 
-// shared holds what the clients of a session want of the server, and which tasks and
-// elicitations are whose. Without Options.Shared, it holds only the tasks that make
-// progress. Guarded by Session.mu.
+// shared holds what the clients of a session want of the server, and which tasks are
+// whose. Without Options.Shared, it holds only the tasks that make progress. Guarded by
+// Session.mu.
 type shared struct {
 	levels        sharing.Levels[*Caller]
 	subscriptions sharing.Subscriptions[*Caller]
-	elicitations  sharing.Elicitations[*Caller]
 	tasks         sharing.Tasks[*Caller]
 }
 
@@ -100,7 +95,6 @@ func (s *shared) settle(e *entry, failed bool) {
 // accepted a subscription among them, so it gets an unsubscribe.
 func (t *table) forget(c *Caller, abandoned []*entry) {
 	t.shared.tasks.Leave(c)
-	t.shared.elicitations.Leave(c)
 	uris := t.shared.subscriptions.Leave(c)
 	for _, e := range abandoned {
 		if e.sent() && e.method == mcp.MethodSubscribe && e.key != "" {
@@ -121,9 +115,7 @@ func (t *table) forget(c *Caller, abandoned []*entry) {
 func (s *Session) learn(e *entry, m *jsonrpc.Message) []byte {
 	result := m.Result()
 	switch {
-	case e.caller == nil:
-	case result == nil:
-		s.learnElicitations(e.caller, m.Error())
+	case e.caller == nil || result == nil:
 	case e.method == mcp.MethodListTools:
 		s.opts.Repeatable.learn(!e.more, result)
 	case e.method == mcp.MethodListTasks && s.opts.Shared:
@@ -181,30 +173,4 @@ func (s *Session) filterTasks(e *entry, m *jsonrpc.Message) []byte {
 		return owned
 	})
 	return jsonrpc.ReplaceMember(m.WithID(e.answerID()), own, "result", "tasks")
-}
-
-// learnElicitations records the elicitations that an error says a request needs
-// first.
-func (s *Session) learnElicitations(c *Caller, fault json.RawMessage) {
-	if !s.opts.Shared || !bytes.Contains(fault, []byte(codeElicitationRequired)) {
-		return
-	}
-	list, _ := jsonrpc.Member(fault, "data", "elicitations")
-	jsonrpc.Each(list, func(element json.RawMessage) {
-		id, _ := jsonrpc.Member(element, "elicitationId")
-		s.learnElicitation(c, id)
-	})
-}
-
-// learnElicitation records that an elicitation is for a client.
-func (s *Session) learnElicitation(c *Caller, rawID json.RawMessage) {
-	id, ok := jsonrpc.Text(rawID)
-	if !ok || !s.opts.Shared || len(id) > jsonrpc.MaxIDBytes {
-		return
-	}
-	s.withLock(func(t *table) {
-		if !c.left {
-			t.shared.elicitations.Add(id, c)
-		}
-	})
 }

@@ -1,7 +1,4 @@
 package sharing
 
-// Len returns the number of elicitations.
-func (e *Elicitations[C]) Len() int { return len(e.order) }
-
 // Len returns the number of tasks, and of those among them that make progress.
 func (s *Tasks[C]) Len() (tasks, progressing int) { return len(s.byID), len(s.tokens) }

@@ -33,27 +33,6 @@ func TestWhoIsToldOfAnUpdate(t *testing.T) {
 	}
 }
 
-func TestElicitationsAreBounded(t *testing.T) {
-	var e sharing.Elicitations[string]
-	for i := range 1025 {
-		e.Add(fmt.Sprint(i), "ann")
-	}
-	e.Add("1024", "bob")
-	if _, ok := e.Complete("0"); ok || e.Len() != 1024 {
-		t.Errorf("the oldest is known, or %d are", e.Len())
-	}
-	if c, ok := e.Complete("1024"); c != "bob" || !ok {
-		t.Errorf("completed by %q", c)
-	}
-	if _, ok := e.Complete("1024"); ok {
-		t.Error("completed twice")
-	}
-	e.Leave("ann")
-	if e.Len() != 0 {
-		t.Errorf("%d are left", e.Len())
-	}
-}
-
 type task = sharing.Task[string]
 
 func TestTasksAreBounded(t *testing.T) {
