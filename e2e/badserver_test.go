@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -36,6 +37,7 @@ func badServers() []badServer {
 		{how: "orphans", wants: "done"},
 		{how: "mute", reasons: []string{"session_lost"}, ends: true},
 		{how: "flood", wants: "done"},
+		{how: "lines", wants: "done"},
 	}
 }
 
@@ -79,6 +81,9 @@ func (bad badServer) test(t *testing.T, g *gateway) {
 	}
 	assertEachAnsweredOnce(t, innocent)
 	assertEachAnsweredOnce(t, guilty)
+	if n := strings.Count(g.log.String(), `"level":"WARN"`); n > 200 {
+		t.Errorf("%d warnings, want at most 200", n)
+	}
 	if left := g.children(); bad.ends && len(left) > 2 {
 		t.Errorf("processes below the gateway = %v: what misbehaved is still there", left)
 	}

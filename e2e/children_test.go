@@ -10,14 +10,22 @@ import (
 	"testing"
 )
 
-// A client that leaves takes its server with it.
-func TestChildEndsWithItsConnection(t *testing.T) {
+// Clients that connect and leave take their servers with them. However fast they come, there
+// are no more servers than connections, and another client is served.
+func TestChildrenEndWithTheirConnections(t *testing.T) {
 	t.Parallel()
-	g := startGateway(t, fake(t)...)
-	s := openStream(t, g.url)
-	s.call("1", "echo", `{"message":"m"}`)
-	g.eventually("one child", func() bool { return len(g.children()) == 1 })
-	s.close()
+	const most = 8
+	farewell := filepath.Join(t.TempDir(), "farewell-of-") // each server takes a while to end
+	g := startGateway(t, append([]string{"--max-connections", fmt.Sprint(most)}, fake(t, "--farewell", farewell)...)...)
+	other := openStream(t, g.url)
+	for i := range 24 {
+		openStream(t, g.url).close()
+		assertEchoes(t, other, i, "other")
+		if n := len(g.children()); n > most {
+			t.Fatalf("%d children, want at most %d", n, most)
+		}
+	}
+	other.close()
 	g.eventually("no child", func() bool { return len(g.children()) == 0 })
 }
 

@@ -15,21 +15,21 @@ import (
 func killChild(t *testing.T, g *gateway, c client) (pid string) {
 	t.Helper()
 	pid = mustCall(t, c, "pid", map[string]any{})
-	n, err := strconv.Atoi(pid)
-	if err != nil {
-		t.Fatalf("pid = %q: %v", pid, err)
-	}
 	const noticed = `"msg":"session lost"`
 	before := strings.Count(g.log.String(), noticed)
-	kill(t, g, n)
+	kill(t, g, pid)
 	g.eventually("the gateway notices the loss", func() bool {
 		return strings.Count(g.log.String(), noticed) > before
 	})
 	return pid
 }
 
-func kill(t *testing.T, g *gateway, pid int) {
+func kill(t *testing.T, g *gateway, of string) {
 	t.Helper()
+	pid, err := strconv.Atoi(of)
+	if err != nil {
+		t.Fatalf("pid = %q: %v", of, err)
+	}
 	p, ok := readProcess(pid)
 	if !ok {
 		t.Fatalf("process %d does not run", pid)
@@ -43,29 +43,15 @@ func kill(t *testing.T, g *gateway, pid int) {
 	})
 }
 
-func TestChildKilledBetweenCallsIsReplacedOnTheSameStream(t *testing.T) {
+// A child that is killed is replaced on the same stream; a call that it had fails, alone.
+func TestKilledChildIsReplacedOnTheSameStream(t *testing.T) {
 	forEachClient(t, lasting, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
 		c := connect(t, k, g.at(k))
-		for range 3 {
-			old := killChild(t, g, c)
-			if got := mustCall(t, c, "pid", map[string]any{}); got == old {
-				t.Errorf("the call after the kill was answered by process %s, which is dead", old)
-			}
-		}
-		if got := c.saw().Streams; got != k.streams() {
-			t.Errorf("streams opened = %d, want %d", got, k.streams())
-		}
-	})
-}
-
-func TestChildKilledDuringACallFailsThatCallAlone(t *testing.T) {
-	forEachClient(t, lasting, func(t *testing.T, k kind) {
-		g := startGateway(t, fake(t)...)
-		c := connect(t, k, g.at(k))
-		pid, err := strconv.Atoi(mustCall(t, c, "pid", map[string]any{}))
-		if err != nil {
-			t.Fatal(err)
+		old := killChild(t, g, c)
+		pid := mustCall(t, c, "pid", map[string]any{})
+		if pid == old {
+			t.Errorf("the call after the kill was answered by process %s, which is dead", old)
 		}
 		reached := filepath.Join(t.TempDir(), "reached")
 		failed := make(chan error, 1)

@@ -35,9 +35,8 @@ type fakeMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		ProtocolVersion string          `json:"protocolVersion"`
-		Capabilities    json.RawMessage `json:"capabilities"`
-		Name            string          `json:"name"`
+		ProtocolVersion string `json:"protocolVersion"`
+		Name            string `json:"name"`
 		Arguments       struct {
 			Message string `json:"message"`
 			File    string `json:"file"`
@@ -52,10 +51,7 @@ type fakeMessage struct {
 //	echo {message}  answers the message
 //	pid             answers the number of this process
 //	wire            answers the request, byte for byte as it came
-//	capabilities    answers the client capabilities of its initialize
 //	hang {file}     creates the file and never answers
-//	crash           ends the process with code 3
-//	ask {how}       sends the client a request of that method, answers its reply
 //	misbehave {how} see hostile_test.go
 func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	flags := flag.NewFlagSet(fakeServerArg, flag.ExitOnError)
@@ -95,10 +91,8 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 
 // fakeState is the fake server's memory.
 type fakeState struct {
-	out          lockedWriter
-	silent       bool
-	capabilities json.RawMessage
-	asking       json.RawMessage // the call of ask that waits for a reply; one at a time
+	out    lockedWriter
+	silent bool
 }
 
 // lockedWriter writes each message in one piece, whoever writes.
@@ -122,38 +116,20 @@ func serveFake(in io.Reader, f *fakeState) int {
 			fmt.Fprintf(os.Stderr, "fake server: %v: %s\n", err, lines.Bytes())
 			return 4
 		}
-		switch {
-		case f.silent || m.ID == nil:
-		case m.Method == "" && f.asking != nil:
-			f.out.printf("%s", answerOf(f.asking, lines.Text()))
-			f.asking = nil
-		case m.Method == "": // to a request that it has not sent
-		default:
-			f.serve(m, lines.Text())
+		if f.silent || m.ID == nil || m.Method == "" {
+			continue
+		}
+		if m.Method == "tools/call" && m.Params.Name == "misbehave" {
+			f.misbehave(m)
+		} else if result := fakeResult(m, lines.Text()); result != "" {
+			f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
 		}
 	}
 	return 0
 }
 
-func (f *fakeState) serve(m fakeMessage, line string) {
-	switch {
-	case m.Method == "initialize":
-		f.capabilities = m.Params.Capabilities
-	case m.Method == "tools/call" && m.Params.Name == "misbehave":
-		f.misbehave(m)
-		return
-	case m.Method == "tools/call" && m.Params.Name == "ask":
-		f.asking = m.ID
-		f.out.printf(`{"jsonrpc":"2.0","id":"asked","method":%q,"params":{}}`+"\n", m.Params.Arguments.How)
-		return
-	}
-	if result := fakeResult(m, line, f); result != "" {
-		f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
-	}
-}
-
 // fakeResult returns the result or error member of the answer, "" for none.
-func fakeResult(m fakeMessage, line string, f *fakeState) string {
+func fakeResult(m fakeMessage, line string) string {
 	switch m.Method {
 	case "initialize":
 		return fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`,
@@ -165,7 +141,7 @@ func fakeResult(m fakeMessage, line string, f *fakeState) string {
 	case "resources/read":
 		return fmt.Sprintf(`"result":{"of":%q}`, m.Method)
 	case "tools/call":
-		return fakeCall(m, line, f)
+		return fakeCall(m, line)
 	}
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
@@ -174,13 +150,13 @@ func fakeResult(m fakeMessage, line string, f *fakeState) string {
 func fakeTools() []string {
 	const tool = `{"name":%q,"inputSchema":{"type":"object"},"annotations":%s}`
 	all := []string{fmt.Sprintf(tool, "echo", `{"readOnlyHint":true}`)}
-	for _, name := range []string{"pid", "wire", "hang", "crash", "capabilities", "ask", "misbehave"} {
+	for _, name := range []string{"pid", "wire", "hang", "misbehave"} {
 		all = append(all, fmt.Sprintf(tool, name, `{}`))
 	}
 	return all
 }
 
-func fakeCall(m fakeMessage, line string, f *fakeState) string {
+func fakeCall(m fakeMessage, line string) string {
 	text := m.Params.Arguments.Message
 	switch m.Params.Name {
 	case "echo":
@@ -188,15 +164,11 @@ func fakeCall(m fakeMessage, line string, f *fakeState) string {
 		text = fmt.Sprint(os.Getpid())
 	case "wire":
 		text = line
-	case "capabilities":
-		text = string(f.capabilities)
 	case "hang":
 		if err := os.WriteFile(m.Params.Arguments.File, nil, 0o600); err != nil {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
 		}
 		return ""
-	case "crash":
-		os.Exit(3)
 	default:
 		return `"error":{"code":-32602,"message":"unknown tool"}`
 	}

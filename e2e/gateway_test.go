@@ -307,29 +307,3 @@ func (g *gateway) settled(name string, bound float64) {
 	}
 	g.t.Errorf("%s = %v, want at most %v", name, last, bound)
 }
-
-// status sends a ping with extra headers and returns the answer's status.
-func status(t *testing.T, client *http.Client, method, url string, header ...string) int {
-	t.Helper()
-	var body io.Reader
-	if method != http.MethodGet {
-		body = strings.NewReader(requestJSON("1", "ping", "{}"))
-	}
-	req, err := http.NewRequestWithContext(t.Context(), method, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
-	}
-	if host := req.Header.Get("Host"); host != "" {
-		req.Host = host
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatalf("%s %s: %v", method, url, err)
-	}
-	_ = resp.Body.Close() // a stream that should not have been opened ends here
-	return resp.StatusCode
-}

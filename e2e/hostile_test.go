@@ -14,8 +14,7 @@ import (
 // "done", where there is one.
 //
 //	null       answers with the id null, and so nobody
-//	late       answers after 3 s
-//	large      answers with 100 KB
+//	late       answers after a second
 //	hugenote   sends a notification of 100 MB, then answers
 //	text       prints what is no JSON, then answers
 //	binary     prints random bytes, then answers
@@ -33,9 +32,7 @@ func (f *fakeState) misbehave(m fakeMessage) {
 	case "null":
 		f.out.printf("%s", answerOf(json.RawMessage("null"), "done"))
 	case "late":
-		time.AfterFunc(3*time.Second, func() { f.out.printf("%s", done) })
-	case "large":
-		f.out.printf("%s", answerOf(m.ID, strings.Repeat("x", 100_000)))
+		time.AfterFunc(time.Second, func() { f.out.printf("%s", done) })
 	case "half":
 		f.out.printf("%s", done[:len(done)/2])
 		os.Exit(3)

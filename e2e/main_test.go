@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	cacheCompiled()
 	// Most tests wait for a process or a timer, so more run at a time than there
 	// are cores.
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {

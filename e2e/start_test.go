@@ -1,15 +1,13 @@
 package e2e
 
 import (
-	"context"
-	"slices"
+	"encoding/json"
 	"testing"
-	"time"
 )
 
-func TestClientWaitsForAServerThatTakesTwoSeconds(t *testing.T) {
+func TestClientWaitsForASlowServer(t *testing.T) {
 	forEachClient(t, every, func(t *testing.T, k kind) {
-		g := startGateway(t, fake(t, "--start-delay", "2s")...)
+		g := startGateway(t, fake(t, "--start-delay", "1s")...)
 		c := connect(t, k, g.at(k))
 		if got := mustCall(t, c, "echo", map[string]any{"message": "m"}); got != "m" {
 			t.Errorf("echo = %q, want m", got)
@@ -17,32 +15,41 @@ func TestClientWaitsForAServerThatTakesTwoSeconds(t *testing.T) {
 	})
 }
 
-// hopeless are servers that never come up.
-func hopeless(t *testing.T) map[string][]string {
-	t.Helper()
-	bounds := []string{"--initialization-timeout", "1s", "--start-timeout", "2s"}
-	return map[string][]string{
-		"EndsAtOnce":   slices.Concat(bounds, fake(t, "--exit")),
-		"NeverAnswers": slices.Concat(bounds, fake(t, "--silent")),
+// A server that ends at once, or never answers, costs a client an error, and no hang.
+func TestClientGetsAnErrorWhenTheServerNeverStarts(t *testing.T) {
+	t.Parallel()
+	for name, flag := range map[string]string{"EndsAtOnce": "--exit", "NeverAnswers": "--silent"} {
+		if !all && name != "NeverAnswers" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			forEachClient(t, every, func(t *testing.T, k kind) {
+				g := startGateway(t, append([]string{"--initialization-timeout", "1s", "--start-timeout", "1s"}, fake(t, flag)...)...)
+				if err := k.open(t, g.at(k), "").connect(within(t)); asRPCError(err) == nil {
+					t.Fatalf("connect = %v, want the server's JSON-RPC error", err)
+				}
+			})
+		})
 	}
 }
 
-func TestClientGetsAnErrorWhenTheServerNeverStarts(t *testing.T) {
+// A transport of an SDK without its client never sends initialize.
+func TestTypeScriptTransportCallsWithoutInitialize(t *testing.T) {
 	t.Parallel()
-	for name, args := range hopeless(t) {
-		t.Run(name, func(t *testing.T) {
-			forEachClient(t, every, func(t *testing.T, k kind) {
-				c := k.open(t, startGateway(t, args...).at(k), "")
-				start := time.Now()
-				// The gateway's bound is two starts of 2 s and a pause of 1 s; the rest is
-				// for slow machines.
-				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-				defer cancel()
-				err := c.connect(ctx)
-				if asRPCError(err) == nil {
-					t.Fatalf("connect = %v after %v, want the server's JSON-RPC error", err, time.Since(start))
-				}
-			})
+	for _, sdk := range []string{"sdk1", "client2"} {
+		t.Run(sdk, func(t *testing.T) {
+			t.Parallel()
+			d := startDriver(t, sdk, startGateway(t, fake(t)...).url)
+			if _, err := d.step(within(t), "start"); err != nil {
+				t.Fatalf("start: %v", err)
+			}
+			r, err := d.step(within(t), "post", json.RawMessage(requestJSON(`"a"`, "tools/call", callParams("echo", `{"message":"m"}`))))
+			if err != nil || len(r.Answers) != 1 {
+				t.Fatalf("answers = %s, error %v, want one", r.Answers, err)
+			}
+			if got := parseResponse(t, string(r.Answers[0])).text(t); got != "m" {
+				t.Errorf("echo = %q, want m", got)
+			}
 		})
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -18,22 +17,14 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 )
 
-// event is one block of a stream, and when it came.
-type event struct {
-	ssetest.Event
-	at time.Time
-}
-
 // stream is a connection opened by hand: net/http and a parser of a few lines.
 type stream struct {
 	t      *testing.T
 	http   *http.Client
-	head   *http.Response
+	body   io.ReadCloser
 	cancel context.CancelFunc
-	header http.Header // of the GET, sent again with each POST
 
 	endpoint string // absolute
-	id       string // of the connection
 
 	mu     sync.Mutex
 	events []event       // guarded by mu
@@ -42,53 +33,34 @@ type stream struct {
 	ended  chan struct{} // closed when the reader has ended
 }
 
-// openStream opens a stream and returns when the endpoint has come. header are
-// pairs of names and values.
-func openStream(t *testing.T, url string, header ...string) *stream {
-	t.Helper()
-	return openStreamWith(t, newHTTP(t), url, header...)
-}
+type event = ssetest.Event
 
-func openStreamWith(t *testing.T, client *http.Client, target string, header ...string) *stream {
+// openStream opens a stream and returns when the endpoint has come.
+func openStream(t *testing.T, target string) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &stream{t: t, http: client, cancel: cancel, header: http.Header{},
-		grown: make(chan struct{}), ended: make(chan struct{})}
-	for i := 0; i < len(header); i += 2 {
-		s.header.Set(header[i], header[i+1])
-	}
+	s := &stream{t: t, http: newHTTP(t), cancel: cancel, grown: make(chan struct{}), ended: make(chan struct{})}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		t.Fatalf("open stream: %v", err)
 	}
-	req.Header = s.header.Clone()
 	req.Header.Set("Accept", "text/event-stream")
-	if s.head, err = client.Do(req); err != nil {
+	resp, err := s.http.Do(req)
+	if err != nil {
 		t.Fatalf("open stream: %v", err)
 	}
+	s.body = resp.Body
 	go s.read() // ends with the body, which close ends
 	t.Cleanup(s.close)
-	if s.head.StatusCode != http.StatusOK {
-		<-s.ended
-		t.Fatalf("GET %s = %s", target, s.head.Status)
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("GET %s = %s", target, resp.Status)
 	}
-	s.id = s.head.Header.Get("X-Connection-ID")
-	path := s.await("endpoint", func(e event) bool { return e.Name == "endpoint" }).Data
-	s.endpoint = resolve(t, target, path)
-	return s
-}
-
-// resolve returns the reference of an endpoint event as an absolute URL.
-func resolve(t *testing.T, base, reference string) string {
-	t.Helper()
-	u, err := url.Parse(base)
-	if err == nil {
-		u, err = u.Parse(reference)
-	}
+	at, err := resp.Request.URL.Parse(s.await("endpoint", func(e event) bool { return e.Name == "endpoint" }).Data)
 	if err != nil {
-		t.Fatalf("endpoint %q of %q: %v", reference, base, err)
+		t.Fatalf("endpoint: %v", err)
 	}
-	return u.String()
+	s.endpoint = at.String()
+	return s
 }
 
 // close ends the stream from the client's side and waits for the reader.
@@ -99,15 +71,15 @@ func (s *stream) close() {
 
 func (s *stream) read() {
 	defer close(s.ended)
-	defer s.head.Body.Close()
-	in := bufio.NewReader(s.head.Body)
+	defer s.body.Close()
+	in := bufio.NewReader(s.body)
 	for {
 		e, err := ssetest.Read(in)
 		if err != nil {
 			s.add(func() { s.err = err })
 			return
 		}
-		s.add(func() { s.events = append(s.events, event{e, time.Now()}) })
+		s.add(func() { s.events = append(s.events, e) })
 	}
 }
 
@@ -122,32 +94,23 @@ func (s *stream) add(change func()) {
 // await returns the first event, past ones included, that matches.
 func (s *stream) await(what string, match func(event) bool) event {
 	s.t.Helper()
-	e, err := s.find(match, patience)
-	if err != nil {
-		s.t.Fatalf("no %s: %v; came:\n%s", what, err, s.dump())
-	}
-	return e
-}
-
-// find waits for a matching event until the stream ends or the time is up.
-func (s *stream) find(match func(event) bool, within time.Duration) (event, error) {
-	deadline := time.After(within)
+	deadline := time.After(patience)
 	for next := 0; ; {
 		s.mu.Lock()
 		all, grown, err := s.events, s.grown, s.err
 		s.mu.Unlock()
 		for ; next < len(all); next++ {
 			if match(all[next]) {
-				return all[next], nil
+				return all[next]
 			}
 		}
 		if err != nil {
-			return event{}, fmt.Errorf("stream ended: %w", err)
+			s.t.Fatalf("no %s: stream ended: %v; came:\n%s", what, err, s.dump())
 		}
 		select {
 		case <-grown:
 		case <-deadline:
-			return event{}, fmt.Errorf("not in %v", within)
+			s.t.Fatalf("no %s in %v; came:\n%s", what, patience, s.dump())
 		}
 	}
 }
@@ -180,39 +143,23 @@ func answers(name, id string) func(event) bool {
 	}
 }
 
-// post sends a body and returns the status and the answer's body.
-func (s *stream) post(body string) (int, string) {
-	s.t.Helper()
-	status, answer, err := s.tryPost(s.endpoint, strings.NewReader(body), "application/json")
-	if err != nil {
-		s.t.Fatalf("POST %.200s: %v", body, err)
-	}
-	return status, answer
-}
-
-func (s *stream) tryPost(target string, body io.Reader, contentType string) (int, string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, body)
-	if err != nil {
-		return 0, "", err
-	}
-	req.Header = s.header.Clone()
-	req.Header.Set("Content-Type", contentType)
-	resp, err := s.http.Do(req)
-	if err != nil {
-		return 0, "", err
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	return resp.StatusCode, string(answer), err
-}
-
 // accepted posts a message and asserts 202.
 func (s *stream) accepted(message string) {
 	s.t.Helper()
-	if status, body := s.post(message); status != http.StatusAccepted {
-		s.t.Fatalf("POST %.200s = %d %s, want 202", message, status, body)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.endpoint, strings.NewReader(message))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := s.http.Do(req)
+	if err != nil {
+		s.t.Fatalf("POST %.200s: %v", message, err)
+	}
+	defer resp.Body.Close()
+	if body, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusAccepted {
+		s.t.Fatalf("POST %.200s = %d %s, want 202", message, resp.StatusCode, body)
 	}
 }
 
@@ -242,11 +189,7 @@ func callParams(tool, args string) string {
 type response struct {
 	ID     json.RawMessage `json:"id"`
 	Result *struct {
-		ServerInfo struct {
-			Name string `json:"name"`
-		} `json:"serverInfo"`
-		ProtocolVersion string `json:"protocolVersion"`
-		Content         []struct {
+		Content []struct {
 			Text string `json:"text"`
 		} `json:"content"`
 		IsError bool `json:"isError"`

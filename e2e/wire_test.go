@@ -6,25 +6,6 @@ import (
 	"testing"
 )
 
-func TestIDsComeBackUnchanged(t *testing.T) {
-	t.Parallel()
-	ids := []string{
-		`9007199254740993`, `1.5`, `1e3`, `-0`, `0`, `1.50`, `"x"`, `""`, `"1"`, `"\u0041"`, `"é"`,
-		`123456789012345678901234567890`, `"` + strings.Repeat("i", 200) + `"`,
-	}
-	for name, args := range map[string][]string{"Demo": nil, "Child": fake(t), "Everything": everything(t)} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := openStream(t, startGateway(t, args...).url)
-			for _, id := range ids {
-				if got := s.call(id, "echo", `{"message":"m"}`); got != "m" && got != "Echo: m" {
-					t.Errorf("id %s: echo = %q", id, got)
-				}
-			}
-		})
-	}
-}
-
 func TestParamsReachTheServerByteForByte(t *testing.T) {
 	t.Parallel()
 	s := openStream(t, startGateway(t, fake(t)...).url)
