@@ -47,7 +47,10 @@ func TestReadDoesNotWaitForAFIFO(t *testing.T) {
 	if got := walked(t, f, "."); len(got) != 0 {
 		t.Errorf("visited %q, want nothing", got)
 	}
-	if file, _, err := open(f.root, "fifo"); err == nil {
+	root, err := f.open()
+	must(t, err)
+	defer root.Close()
+	if file, _, err := openFile(root, "fifo"); err == nil {
 		file.Close()
 		t.Error("a FIFO is opened")
 	}

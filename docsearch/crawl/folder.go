@@ -16,7 +16,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -54,21 +53,16 @@ type files interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 }
 
-// Folder is an open folder. It is safe for concurrent use.
+// Folder is a folder. It is safe for concurrent use, and holds nothing open.
 type Folder struct {
 	path   string
 	opts   Options
 	log    *slog.Logger
 	notify func() (notifier, error)
 	access func(*os.Root) files // how walks and reads access the folder
-
-	mu     sync.Mutex
-	root   *os.Root // of the directory that was at path when it was last looked at
-	roots  int      // that were opened so far
-	closed bool
 }
 
-// Open opens the folder at an absolute path. It follows symbolic links in that path
+// Open returns the folder at an absolute path. It follows symbolic links in that path
 // once; a link that later takes the place of the folder is not followed.
 func Open(path string, o Options) (*Folder, error) {
 	if !filepath.IsAbs(path) {
@@ -86,10 +80,11 @@ func Open(path string, o Options) (*Folder, error) {
 	}
 	f := &Folder{path: resolved, opts: o, log: o.Logger.With("folder", resolved), notify: newNotifier}
 	f.access = func(root *os.Root) files { return root }
-	if _, err := f.current(); err != nil {
+	root, err := f.open()
+	if err != nil {
 		return nil, fmt.Errorf("open folder: %w", err)
 	}
-	return f, nil
+	return f, root.Close()
 }
 
 // Path returns the path of the folder, absolute and without symbolic links.
@@ -97,69 +92,46 @@ func (f *Folder) Path() string { return f.path }
 
 // Exists reports whether the folder is there and can be opened.
 func (f *Folder) Exists() bool {
-	_, err := f.current()
-	return err == nil
+	root, err := f.open()
+	return err == nil && root.Close() == nil
 }
 
-// generation returns a number that is another one when another directory is at the path,
-// and 0 if there is none.
-func (f *Folder) generation() int {
-	if !f.Exists() {
-		return 0
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.roots
-}
-
-// Close releases the folder. Calls that run may fail.
-func (f *Folder) Close() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.closed = true
-	if f.root == nil {
-		return nil
-	}
-	err := f.root.Close()
-	f.root = nil
-	return err
-}
-
-// current returns the root of the directory that is at the path now, which may be
-// another one than before.
-func (f *Folder) current() (*os.Root, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return nil, fs.ErrClosed
-	}
-	now, err := os.Lstat(f.path)
-	switch {
-	case isGone(err):
-		return nil, fmt.Errorf("folder %s: %w: %w", f.path, ErrGone, err)
-	case err != nil:
+// open opens the directory that is at the path now.
+func (f *Folder) open() (*os.Root, error) {
+	if err := f.isAt(nil); err != nil {
 		return nil, err
-	case !now.IsDir():
-		return nil, fmt.Errorf("folder %s: %w", f.path, ErrGone)
-	}
-	if f.root != nil {
-		if held, err := f.root.Stat("."); err == nil && os.SameFile(held, now) {
-			return f.root, nil
-		}
-		f.root.Close()
-		f.root = nil
 	}
 	root, err := os.OpenRoot(f.path)
 	if err != nil {
 		return nil, err
 	}
-	if held, err := root.Stat("."); err != nil || !os.SameFile(held, now) {
+	if err := f.isAt(root); err != nil {
 		root.Close()
-		return nil, fmt.Errorf("folder %s: %w", f.path, ErrChanged)
+		return nil, err
 	}
-	f.root = root
-	f.roots++
 	return root, nil
+}
+
+// isAt returns an error that wraps ErrGone if there is no directory at the path, or
+// another one than root, which may be nil. While root is open, no other directory looks
+// the same.
+func (f *Folder) isAt(root *os.Root) error {
+	now, err := os.Lstat(f.path)
+	switch {
+	case isGone(err):
+		return fmt.Errorf("folder %s: %w: %w", f.path, ErrGone, err)
+	case err != nil:
+		return err
+	case !now.IsDir():
+		return fmt.Errorf("folder %s: %w", f.path, ErrGone)
+	case root == nil:
+		return nil
+	}
+	held, err := root.Stat(".")
+	if err == nil && !os.SameFile(held, now) {
+		err = fmt.Errorf("folder %s: %w", f.path, ErrGone)
+	}
+	return err
 }
 
 // Read returns the content of the file at a relative path with slashes, and what Stat
@@ -169,11 +141,12 @@ func (f *Folder) Read(ctx context.Context, path string) ([]byte, File, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, File{}, err
 	}
-	root, err := f.current()
+	root, err := f.open()
 	if err != nil {
 		return nil, File{}, err
 	}
-	data, info, err := readFile(ctx, f.access(root), path, f.opts.MaxFileBytes)
+	defer root.Close()
+	data, info, err := readFile(f.access(root), path, f.opts.MaxFileBytes)
 	if err != nil {
 		return nil, File{}, fmt.Errorf("read %q: %w", path, err)
 	}
@@ -181,8 +154,8 @@ func (f *Folder) Read(ctx context.Context, path string) ([]byte, File, error) {
 }
 
 // readFile reads a regular file of at most limit bytes.
-func readFile(ctx context.Context, root files, name string, limit int64) ([]byte, fs.FileInfo, error) {
-	file, before, err := open(root, name)
+func readFile(root files, name string, limit int64) ([]byte, fs.FileInfo, error) {
+	file, before, err := openFile(root, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -190,22 +163,23 @@ func readFile(ctx context.Context, root files, name string, limit int64) ([]byte
 	if before.Size() > limit {
 		return nil, nil, fmt.Errorf("%w: %d bytes, at most %d are read", ErrTooLarge, before.Size(), limit)
 	}
-	data, err := readAll(ctx, file, before.Size())
-	if err != nil {
+	data := make([]byte, before.Size()+1) // one more, to see that it grows
+	n, err := io.ReadFull(file, data)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, nil, err
 	}
 	after, err := file.Stat()
 	if err != nil {
 		return nil, nil, err
 	}
-	if int64(len(data)) != before.Size() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
+	if int64(n) != before.Size() || after.Size() != before.Size() || !after.ModTime().Equal(before.ModTime()) {
 		return nil, nil, ErrChanged
 	}
-	return data, after, nil
+	return data[:n], after, nil
 }
 
-// open opens a regular file that no symbolic link leads to.
-func open(root files, name string) (*os.File, fs.FileInfo, error) {
+// openFile opens a regular file that no symbolic link leads to.
+func openFile(root files, name string) (*os.File, fs.FileInfo, error) {
 	if err := checkPath(root, name); err != nil {
 		return nil, nil, err
 	}
@@ -262,25 +236,6 @@ func readError(err error) error {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	return err
-}
-
-// readAll reads a file of that size, and one byte more of one that grows.
-func readAll(ctx context.Context, r io.Reader, size int64) ([]byte, error) {
-	const step = 1 << 20
-	data := make([]byte, size+1)
-	for n := 0; ; {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		m, err := r.Read(data[n:min(len(data), n+step)])
-		n += m
-		if errors.Is(err, io.EOF) || n == len(data) {
-			return data[:n], nil
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 }
 
 // relative returns the slash path of an absolute one below the folder.

@@ -49,7 +49,6 @@ func openFolder(t testing.TB, dir string, o Options) *Folder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { f.Close() })
 	return f
 }
 

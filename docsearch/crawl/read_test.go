@@ -3,7 +3,6 @@ package crawl
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,10 +20,6 @@ func TestRead(t *testing.T) {
 	cancel()
 	if _, _, err := f.Read(ctx, "a/b.txt"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
-	}
-	must(t, f.Close())
-	if _, _, err := f.Read(t.Context(), "a/b.txt"); !errors.Is(err, fs.ErrClosed) {
-		t.Errorf("a closed folder: got %v, want %v", err, fs.ErrClosed)
 	}
 }
 
@@ -121,22 +116,6 @@ func TestReadWhileTheFileChanges(t *testing.T) {
 		if err == nil && strings.Trim(string(data), "long") != "" && string(data) != "short" {
 			t.Fatalf("read %q, which the file never had", data)
 		}
-	}
-}
-
-// growing is a file that grows while it is read.
-type growing struct{ left int }
-
-func (g *growing) Read(p []byte) (int, error) {
-	n := min(len(p), g.left)
-	g.left -= n
-	return n, nil
-}
-
-func TestReadAllOfAFileThatGrowsEnds(t *testing.T) {
-	data, err := readAll(t.Context(), &growing{1 << 30}, 5<<20)
-	if err != nil || len(data) != 5<<20+1 {
-		t.Errorf("got %d bytes, %v, want one more than the size", len(data), err)
 	}
 }
 

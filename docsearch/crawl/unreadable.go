@@ -70,7 +70,7 @@ func isGone(err error) bool {
 
 // isOfPath reports an error that another path need not meet.
 func isOfPath(err error) bool {
-	return !isOfProcess(err) && !errors.Is(err, ErrGone) && !errors.Is(err, ErrChanged) && !errors.Is(err, fs.ErrClosed) &&
+	return !isOfProcess(err) && !errors.Is(err, ErrGone) && !errors.Is(err, ErrChanged) &&
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 

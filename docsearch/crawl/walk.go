@@ -41,28 +41,24 @@ func (f *Folder) WalkAt(ctx context.Context, rel string, visit func(File) error)
 }
 
 func (f *Folder) walkAt(ctx context.Context, rel string, v visitor) error {
-	w, err := f.newWalk(ctx, v)
-	if err == nil {
-		err = w.descend(rel)
-	}
-	if err != nil {
-		return err
-	}
-	if now, err := f.current(); err == nil && now != w.root {
-		return fmt.Errorf("folder %s: %w", f.path, ErrGone) // what was not found may be there all the same
-	} else if err != nil {
-		return ofFolder(err)
-	}
-	return w.unreadable.err()
+	return f.walk(ctx, v, func(w *walk) error { return w.descend(rel) })
 }
 
-// newWalk returns a walk of the directory that is the folder now.
-func (f *Folder) newWalk(ctx context.Context, v visitor) (*walk, error) {
-	root, err := f.current()
+// walk calls do with a walk of the directory that is the folder now, and remains it.
+func (f *Folder) walk(ctx context.Context, v visitor, do func(*walk) error) error {
+	root, err := f.open()
 	if err != nil {
-		return nil, ofFolder(err)
+		return ofFolder(err)
 	}
-	return &walk{ctx: ctx, root: root, files: f.access(root), visitor: v, unreadable: make(unreadable)}, nil
+	defer root.Close()
+	w := &walk{ctx: ctx, files: f.access(root), visitor: v, unreadable: make(unreadable)}
+	if err := do(w); err != nil {
+		return err
+	}
+	if err := f.isAt(root); err != nil {
+		return ofFolder(err) // what was not found may be there all the same
+	}
+	return w.unreadable.err()
 }
 
 // ofFolder returns the error of a walk of a folder that cannot be opened.
@@ -80,8 +76,7 @@ func ofFolder(err error) error {
 type walk struct {
 	visitor
 	ctx        context.Context // of the one call that walks
-	root       *os.Root
-	files      files // of root
+	files      files
 	unreadable unreadable
 }
 
@@ -139,20 +134,16 @@ func isPath(rel string) bool {
 
 // ignored reports whether a walk does not visit the entry at a path. An entry that is
 // gone is taken for a file. The error is that of a walk that does not come to the path.
-func (f *Folder) ignored(ctx context.Context, rel string) (bool, error) {
-	w, err := f.newWalk(ctx, visitor{})
-	if err != nil {
-		return false, err
-	}
-	above, ok, err := w.reach(rel)
-	if err == nil {
-		err = w.unreadable.err()
-	}
-	if !ok || err != nil {
-		return false, err // without an error, it may have gone with its directory
-	}
-	info, err := w.files.Lstat(rel)
-	return w.skips(rel, err == nil && info.IsDir(), above), nil
+func (f *Folder) ignored(ctx context.Context, rel string) (ignored bool, err error) {
+	err = f.walk(ctx, visitor{}, func(w *walk) error {
+		above, ok, err := w.reach(rel)
+		if ok && err == nil { // else it may have gone with its directory
+			info, err := w.files.Lstat(rel)
+			ignored = w.skips(rel, err == nil && info.IsDir(), above)
+		}
+		return err
+	})
+	return ignored, err
 }
 
 // skips reports whether an entry is not visited.
@@ -256,7 +247,7 @@ func (w *walk) read(dir string, above *rules, names ...string) (*rules, error) {
 		r.total, r.globBytes = above.total, above.globBytes
 	}
 	for _, name := range names {
-		data, _, err := readFile(w.ctx, w.files, join(dir, name), maxIgnoreBytes)
+		data, _, err := readFile(w.files, join(dir, name), maxIgnoreBytes)
 		switch {
 		case errors.Is(err, ErrGone), errors.Is(err, ErrNotRegular):
 			continue

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,27 +40,34 @@ func (w *Watcher) Changes() <-chan []string { return w.changes }
 // ends it.
 func (w *Watcher) Wait() { w.wait.Wait() }
 
-// notifier is what fsnotify does.
-type notifier interface {
-	Add(path string) error
-	Remove(path string) error
-	Events() <-chan fsnotify.Event
-	Errors() <-chan error
-	Close() error
+// notifier is what is needed of fsnotify. Its channels are nil, so that nothing comes,
+// where nothing is watched.
+type notifier struct {
+	add, remove func(path string) error
+	close       func() error
+	events      <-chan fsnotify.Event
+	errors      <-chan error
+}
+
+func newNotifier() (notifier, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return notifier{}, err
+	}
+	return notifier{w.Add, w.Remove, w.Close, w.Events, w.Errors}, nil
 }
 
 // Watch reports the changes from now on, so call it before Walk. Where the system cannot
 // watch all directories, it reports "." once a minute instead, and warns once. It
-// reports "." also when the folder vanishes and when it returns. It does not watch the
-// paths of an UnreadableError, looks at them once a minute, and reports them once when
-// they can be looked at again.
+// reports "." also when the folder vanishes and when it returns. What cannot be looked at
+// is not watched; once a minute it looks whether that has changed.
 func (f *Folder) Watch(ctx context.Context) (*Watcher, error) {
-	if _, err := f.current(); err != nil {
+	root, err := f.open()
+	if err != nil {
 		return nil, err
 	}
 	w := &Watcher{changes: make(chan []string)}
-	run := &watching{folder: f, out: w.changes, pending: make(map[string]bool), watched: make(map[string]bool), unread: make(map[string]bool)}
-	run.present = f.generation()
+	run := &watching{folder: f, root: root, out: w.changes, pending: make(map[string]bool), watched: make(map[string]bool)}
 	run.open(ctx)
 	w.wait.Go(func() { // ends with ctx
 		defer close(w.changes)
@@ -74,11 +82,11 @@ type watching struct {
 	folder *Folder
 	out    chan<- []string
 
-	notifier notifier        // nil if the folder cannot be watched
+	root     *os.Root // of the directory that is watched; nil while there is none
+	notifier notifier
 	watched  map[string]bool // relative paths of directories
-	unread   map[string]bool // relative paths that could not be looked at, and are not watched
+	partial  bool            // something cannot be looked at
 	warned   bool
-	present  int // the folder's generation, 0 if it is not there
 
 	pending map[string]bool
 	first   time.Time // when the first of pending came
@@ -97,17 +105,24 @@ func (w *watching) open(ctx context.Context) {
 }
 
 func (w *watching) close() {
-	if w.notifier != nil {
-		w.notifier.Close()
-		w.notifier = nil
+	w.unwatch()
+	if w.root != nil {
+		w.root.Close()
+		w.root = nil
 	}
+}
+
+func (w *watching) unwatch() {
+	if w.notifier.close != nil {
+		_ = w.notifier.close()
+	}
+	w.notifier, w.partial = notifier{}, false
 	clear(w.watched)
-	clear(w.unread)
 }
 
 // fail gives up watching. The folder is reported now, and from time to time.
 func (w *watching) fail(err error) {
-	w.close()
+	w.unwatch()
 	w.change(".")
 	if !w.warned {
 		w.warned = true
@@ -119,14 +134,16 @@ func (w *watching) fail(err error) {
 // addBelow watches the directories at and below rel. found receives those that are new:
 // what is in them may have come before the watch.
 func (w *watching) addBelow(ctx context.Context, rel string, found func(rel string)) {
-	delete(w.unread, rel)
+	if w.notifier.add == nil {
+		return
+	}
 	var added []string
 	refused := make(map[string]error) // to watch directories that may not be readable either
 	err := w.folder.walkAt(ctx, rel, visitor{dir: func(dir string) error {
 		if w.watched[dir] {
 			return nil
 		}
-		err := w.notifier.Add(w.folder.absolute(dir))
+		err := w.notifier.add(w.folder.absolute(dir))
 		switch {
 		case err == nil:
 			w.watched[dir] = true
@@ -138,80 +155,32 @@ func (w *watching) addBelow(ctx context.Context, rel string, found func(rel stri
 		}
 		return nil
 	}})
-	if !w.settle(ctx, rel, err, refused) || found == nil {
-		return
-	}
-	for _, dir := range added {
-		if w.watched[dir] {
-			found(dir)
-		}
-	}
-}
-
-// settle takes the error of the walk of addBelow. It returns false if the folder is not
-// watched any more.
-func (w *watching) settle(ctx context.Context, rel string, err error, refused map[string]error) bool {
 	part, ok := errors.AsType[*UnreadableError](err)
 	switch {
 	case ok:
-		w.leave(part.Paths)
+		w.partial = true
+		for _, dir := range part.Paths {
+			delete(refused, dir)
+			w.forget(dir) // it is new when it can be looked at again
+		}
 	case err == nil:
 	case ctx.Err() != nil || errors.Is(err, ErrGone):
-		return true
-	case errors.Is(err, ErrChanged):
-		w.change(rel) // the change of the ignore file comes as an event
-		return true
+		return
+	case errors.Is(err, ErrChanged): // the change of the ignore file comes as an event
+		w.change(rel)
 	default:
 		w.fail(err)
-		return false
+		return
 	}
-	for dir, err := range refused {
-		if !w.unread[dir] { // it can be read, so that its changes would be missed
-			w.fail(err)
-			return false
+	for _, err := range refused { // it can be read, so that its changes would be missed
+		w.fail(err)
+		return
+	}
+	for _, dir := range added {
+		if found != nil && w.watched[dir] {
+			found(dir)
 		}
 	}
-	return true
-}
-
-// leave ends the watches at and below paths that cannot be looked at: what is ignored
-// there is not known.
-func (w *watching) leave(paths []string) {
-	for _, rel := range paths {
-		w.unread[rel] = true
-		w.forget(rel)
-	}
-}
-
-// retry watches and reports the paths that can be looked at again.
-func (w *watching) retry(ctx context.Context) {
-	for _, rel := range slices.Sorted(maps.Keys(w.unread)) {
-		part, ok := errors.AsType[*UnreadableError](w.folder.walkAt(ctx, rel, visitor{}))
-		if ok && slices.Contains(part.Paths, rel) {
-			continue
-		}
-		w.addBelow(ctx, rel, w.change)
-		if w.notifier == nil {
-			return
-		}
-	}
-}
-
-// drops reports whether a change at a path need not be reported: it is ignored, or in a
-// directory that cannot be looked at. That is reported once.
-func (w *watching) drops(ctx context.Context, rel string) bool {
-	ignored, err := w.folder.ignored(ctx, rel)
-	part, ok := errors.AsType[*UnreadableError](err)
-	if !ok {
-		return ignored
-	}
-	for _, dir := range part.Paths {
-		if !w.unread[dir] {
-			w.change(dir)
-		}
-	}
-	w.leave(part.Paths)
-	return true
 }
 
 func (w *watching) loop(ctx context.Context) {
@@ -230,36 +199,22 @@ func (w *watching) loop(ctx context.Context) {
 		case <-looks.C:
 			w.look(ctx)
 		case <-polls.C:
-			if w.notifier != nil {
-				w.retry(ctx)
-			} else if w.present != 0 {
+			if w.partial {
+				w.partial = false
+				w.addBelow(ctx, ".", w.change)
+			} else if w.notifier.add == nil && w.root != nil {
 				w.change(".")
 			}
-		case event, ok := <-w.events():
+		case event, ok := <-w.notifier.events:
 			if !ok {
 				w.fail(fsnotify.ErrClosed)
 				continue
 			}
 			w.take(ctx, event)
-		case err := <-w.errors():
+		case err := <-w.notifier.errors:
 			w.takeError(ctx, err)
 		}
 	}
-}
-
-// events returns nil, on which no one can receive, if the folder is not watched.
-func (w *watching) events() <-chan fsnotify.Event {
-	if w.notifier == nil {
-		return nil
-	}
-	return w.notifier.Events()
-}
-
-func (w *watching) errors() <-chan error {
-	if w.notifier == nil {
-		return nil
-	}
-	return w.notifier.Errors()
 }
 
 // report returns the channel and the paths to send, if it is time, or else the timer
@@ -315,28 +270,24 @@ func (w *watching) take(ctx context.Context, event fsnotify.Event) {
 	case rel == ".":
 		w.look(ctx)
 		return
-	}
-	if slices.Contains(ignoreFiles, filepath.Base(event.Name)) {
-		w.rulesChanged(ctx, parent(rel))
+	case slices.Contains(ignoreFiles, filepath.Base(event.Name)):
+		// What is ignored now stays watched, and its changes are reported in vain.
+		w.change(parent(rel))
+		w.addBelow(ctx, parent(rel), nil)
 		return
 	}
 	if event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename) {
 		w.forget(rel)
 	}
-	if !w.pending[rel] && w.drops(ctx, rel) {
-		return
+	if !w.pending[rel] {
+		if ignored, err := w.folder.ignored(ctx, rel); ignored && err == nil {
+			return
+		}
 	}
 	w.change(rel)
-	if event.Has(fsnotify.Create) || w.unread[rel] {
+	if event.Has(fsnotify.Create) || event.Has(fsnotify.Chmod) && w.partial {
 		w.addBelow(ctx, rel, w.change)
 	}
-}
-
-// rulesChanged watches what is not ignored any more. What is ignored now stays watched;
-// its changes are reported in vain.
-func (w *watching) rulesChanged(ctx context.Context, dir string) {
-	w.change(dir)
-	w.addBelow(ctx, dir, nil)
 }
 
 // forget ends the watches at and below a directory, such as one that went: one that was
@@ -347,7 +298,7 @@ func (w *watching) forget(rel string) {
 	}
 	for dir := range w.watched {
 		if rel == "." || dir == rel || strings.HasPrefix(dir, rel+"/") {
-			_ = w.notifier.Remove(w.folder.absolute(dir)) // it may have ended by itself
+			_ = w.notifier.remove(w.folder.absolute(dir)) // it may have ended by itself
 			delete(w.watched, dir)
 		}
 	}
@@ -366,13 +317,15 @@ func (w *watching) takeError(ctx context.Context, err error) {
 // look notices that the folder vanished, returned, or is another directory now. The
 // watches are of the directory that was there, so they start over.
 func (w *watching) look(ctx context.Context) {
-	present := w.folder.generation()
-	if present == w.present {
+	if w.root != nil && w.folder.isAt(w.root) == nil {
 		return
 	}
-	w.present = present
+	root, err := w.folder.open()
+	if err != nil && w.root == nil {
+		return
+	}
 	w.close()
-	if present != 0 {
+	if w.root = root; err == nil {
 		w.open(ctx)
 	}
 	w.change(".")

@@ -32,7 +32,7 @@ type fakeNotifier struct {
 	refused string // relative path that may not be watched
 }
 
-func (n *fakeNotifier) Add(path string) error {
+func (n *fakeNotifier) add(path string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.refused != "" && path == filepath.Join(n.folder, n.refused) {
@@ -48,17 +48,14 @@ func (n *fakeNotifier) Add(path string) error {
 	return nil
 }
 
-func (n *fakeNotifier) Remove(path string) error {
+func (n *fakeNotifier) remove(path string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.watched, path)
 	return nil
 }
 
-func (n *fakeNotifier) Events() <-chan fsnotify.Event { return n.events }
-func (n *fakeNotifier) Errors() <-chan error          { return n.errs }
-
-func (n *fakeNotifier) Close() error {
+func (n *fakeNotifier) close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.closed = true
@@ -96,7 +93,7 @@ func watchFolder(t *testing.T, f *Folder, most int) (changes <-chan []string, la
 	var current *fakeNotifier
 	f.notify = func() (notifier, error) {
 		current = &fakeNotifier{folder: f.Path(), events: make(chan fsnotify.Event), errs: make(chan error), watched: make(map[string]bool), most: most}
-		return current, nil
+		return notifier{current.add, current.remove, current.close, current.events, current.errs}, nil
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	w, err := f.Watch(ctx)
@@ -289,7 +286,7 @@ func TestFolderVanishesAndReturns(t *testing.T) {
 func TestFolderWithoutNotifier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := openFolder(t, tree(t), Options{})
-		f.notify = func() (notifier, error) { return nil, syscall.EMFILE }
+		f.notify = func() (notifier, error) { return notifier{}, syscall.EMFILE }
 		ctx, cancel := context.WithCancel(t.Context())
 		w, err := f.Watch(ctx)
 		must(t, err)

@@ -101,7 +101,6 @@ func (f *folder) follow() error {
 	if err != nil {
 		return fmt.Errorf("open the folder: %w", err)
 	}
-	defer dir.Close()
 	ctx, cancel := context.WithCancel(f.ctx)
 	watcher, err := dir.Watch(ctx) // before the scan, which then misses no change
 	if err != nil {
