@@ -54,8 +54,10 @@ type Message struct {
 	// Context has the values of the HTTP request that brought the message, for servers
 	// in this process that ask for them; nil for most. It has no end.
 	Context context.Context
-	// Token is the progress token of a request, params._meta.progressToken.
-	Token Place
+	// Token is the progress token: of a request, params._meta.progressToken; of
+	// notifications/progress, params.progressToken. RequestID is params.requestId of
+	// notifications/cancelled. Other notifications have neither.
+	Token, RequestID Place
 
 	raw                       []byte
 	id, params, result, fault span
@@ -332,6 +334,12 @@ func (p *parser) classifyCall() error {
 	switch m.ID {
 	case "":
 		m.Kind = Notification
+		switch m.Method { // not those of MCP's other notifications, which may be large
+		case "notifications/progress":
+			m.Token = m.Param("progressToken")
+		case "notifications/cancelled":
+			m.RequestID = m.Param("requestId")
+		}
 	case Null:
 		return Errorf(CodeInvalidRequest, "the id of a request must not be null")
 	default:

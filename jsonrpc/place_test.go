@@ -32,12 +32,14 @@ func TestParseFindsTheProgressToken(t *testing.T) {
 			t.Errorf("%s: got %q, ambiguous %v, want %q, %v", tc.params, got, m.Token.Ambiguous, tc.want, tc.ambiguous)
 		}
 	}
-	m := mustParse(t, `{"jsonrpc":"2.0","method":"a","params":{"progressToken":1,"requestId":"x","_meta":{"progressToken":2}}}`)
-	if m.Token.Value != nil {
-		t.Errorf("the params of each notification are searched: found %s", m.Token.Value)
-	}
-	if got, want := string(m.WithValue(m.Param("requestId"), json.RawMessage("42"))), strings.ReplaceAll(string(m.Raw()), `"x"`, "42"); got != want {
-		t.Errorf("with another request: got %s, want %s", got, want)
+	for method, want := range map[string][2]string{"notifications/progress": {"1"}, "notifications/cancelled": {"", `"x"`}, "a": {}} {
+		m := mustParse(t, `{"jsonrpc":"2.0","method":"`+method+`","params":{"progressToken":1,"requestId":"x","_meta":{"progressToken":2}}}`)
+		if got := [2]string{string(m.Token.Value), string(m.RequestID.Value)}; got != want {
+			t.Errorf("%s: got token and request %q, want %q", method, got, want)
+		}
+		if got, want := string(m.WithValue(m.RequestID, json.RawMessage("42"))), strings.ReplaceAll(string(m.Raw()), `"x"`, "42"); m.RequestID.Value != nil && got != want {
+			t.Errorf("with another request: got %s, want %s", got, want)
+		}
 	}
 }
 

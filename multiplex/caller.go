@@ -313,27 +313,26 @@ func (c *Caller) Forward(m *jsonrpc.Message) {
 // forwardProgress passes a client's progress on a request of the server to the
 // server.
 func (s *Session) forwardProgress(m *jsonrpc.Message) {
-	token := m.Param("progressToken")
 	var call *serverCall
-	s.withLock(func(*table) { call = s.calls.open[jsonrpc.ID(token.Value)] })
-	if call == nil || call.token == nil || token.Ambiguous {
+	s.withLock(func(*table) { call = s.calls.open[jsonrpc.ID(m.Token.Value)] })
+	if call == nil || call.token == nil || m.Token.Ambiguous {
 		s.passNotification(m, jsonrpc.Place{}, nil)
 		return
 	}
-	s.passNotification(m, token, call.token)
+	s.passNotification(m, m.Token, call.token)
 }
 
-// Cancel passes the client's cancellation m of the request r, which it names at id, on under
-// the id that the server knows. The server answers the request, or the gateway does after
-// cancelGrace. r is nil if the client has no such request: then Cancel drops m.
-func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message, id jsonrpc.Place) {
+// Cancel passes the client's cancellation m of the request r on, under the id that the
+// server knows. The server answers the request, or the gateway does after cancelGrace. r is
+// nil if the client has no such request: then Cancel drops m.
+func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message) {
 	s := c.session
 	if s.opts.Shared && !m.Certain() {
 		s.drop(metrics.DroppedShared, "message that can be read in two ways", m)
 		return
 	}
 	var e *entry
-	if r != nil && !id.Ambiguous {
+	if r != nil && !m.RequestID.Ambiguous {
 		e = c.cancel(r)
 	}
 	switch {
@@ -343,7 +342,7 @@ func (c *Caller) Cancel(r *connstate.Request, m *jsonrpc.Message, id jsonrpc.Pla
 		e.failCanceled()
 		s.sendNext()
 	default: // if it cannot be sent, cancelGrace ends the request
-		s.passNotification(m, id, json.RawMessage(jsonrpc.NumberID(e.id)))
+		s.passNotification(m, m.RequestID, json.RawMessage(jsonrpc.NumberID(e.id)))
 	}
 }
 

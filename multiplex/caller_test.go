@@ -64,8 +64,7 @@ func (a *caller) Forward(m *jsonrpc.Message) error {
 			return err
 		}
 	case m.Method == mcp.MethodCancelled:
-		id := m.Param("requestId")
-		a.Cancel(a.c.Request(jsonrpc.ID(id.Value)), m, id)
+		a.Cancel(a.c.Request(jsonrpc.ID(m.RequestID.Value)), m)
 	default:
 		a.Caller.Forward(m)
 	}

@@ -138,12 +138,11 @@ func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
 // client's token, and gives the request more time. The server has the request's id
 // as its token.
 func (s *Session) serverProgress(m *jsonrpc.Message) {
-	at := m.Param("progressToken")
-	wire := jsonrpc.ID(at.Value)
 	var c *Caller
 	var token json.RawMessage
 	var asked jsonrpc.ID
 	s.withLock(func(t *table) {
+		wire := jsonrpc.ID(m.Token.Value)
 		c, token = t.noteProgress(numberOf(wire))
 		asked = t.askedBy(c, wire)
 	})
@@ -151,7 +150,7 @@ func (s *Session) serverProgress(m *jsonrpc.Message) {
 		s.drop(metrics.DroppedUnknownProgress, "progress of no request in flight", m)
 		return
 	}
-	c.client.Deliver(m.Method, asked, m.WithValue(at, token))
+	c.client.Deliver(m.Method, asked, m.WithValue(m.Token, token))
 }
 
 // noteProgress extends the request that makes progress. It returns the client whose
@@ -296,12 +295,11 @@ func (s *Session) removeCallLocked(call *serverCall) {
 
 // cancelCall removes the request that the server cancels, and tells the client.
 func (s *Session) cancelCall(m *jsonrpc.Message) {
-	at := m.Param("requestId")
-	id := jsonrpc.ID(at.Value)
+	id := jsonrpc.ID(m.RequestID.Value)
 	call := s.takeCall(func(call *serverCall) bool { return call.id == id })
 	if call == nil {
 		s.drop(metrics.DroppedUnknownRequest, "cancellation names no request of the server", m)
 		return
 	}
-	call.caller.client.Deliver(m.Method, call.related, m.WithValue(at, json.RawMessage(call.ours)))
+	call.caller.client.Deliver(m.Method, call.related, m.WithValue(m.RequestID, json.RawMessage(call.ours)))
 }

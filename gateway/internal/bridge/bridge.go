@@ -160,15 +160,14 @@ func (b *Bridge) notification(m *jsonrpc.Message) {
 // cancel withdraws the request from the gate, or passes the cancellation to the
 // session.
 func (b *Bridge) cancel(m *jsonrpc.Message) {
-	id := m.Param("requestId")
-	r, c := b.c.Request(jsonrpc.ID(id.Value)), b.current.Load()
+	r, c := b.c.Request(jsonrpc.ID(m.RequestID.Value)), b.current.Load()
 	switch {
 	case r != nil && b.c.Withdraw(r):
 		r.Fail(jsonrpc.ReasonError("the request was cancelled by the client", "cancelled", true), metrics.ErrorCanceled)
 	case c == nil:
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 	default:
-		c.caller.Cancel(r, m, id)
+		c.caller.Cancel(r, m)
 	}
 }
 
