@@ -60,8 +60,7 @@ func stdioServers() []server {
 	return []server{
 		{
 			name: "Demo", start: func(*testing.T) []string { return nil },
-			tool: "echo", args: message, uri: "demo://about", text: "demo",
-			prompt: "greet", wants: map[string]string{"name": "anna"}, greeting: "anna",
+			tool: "echo", args: message,
 		},
 		serverEverything("Everything", everything),
 		{

@@ -28,8 +28,7 @@ type Main struct {
 	// Stdin is the client of the subcommand stdio; Stdout then gets the messages for it, and nothing
 	// else.
 	Stdin io.Reader
-	// Stdout gets the help, the settings and the address to use, Stderr the log and
-	// faults.
+	// Stdout gets the help and the address to use, Stderr the log and faults.
 	Stdout, Stderr io.Writer
 	// LookupEnv is os.LookupEnv.
 	LookupEnv func(string) (string, bool)
@@ -75,7 +74,7 @@ func (m *Main) Run() int {
 	}
 	if c.Does() == "check" {
 		d.discard()
-		fmt.Fprintf(m.Stdout, "# configuration ok\n%s", c.Effective())
+		fmt.Fprintln(m.Stdout, "configuration ok")
 		return exitOK
 	}
 	return m.serve(d, c)

@@ -35,11 +35,10 @@ const (
 
 // daemon is the gateway with the servers in front of it.
 type daemon struct {
-	log   *slog.Logger
-	gw    service
-	main  *endpoint
-	admin *endpoint // nil: the admin routes are on main
-	grace time.Duration
+	log       *slog.Logger
+	gw        service
+	endpoints []*endpoint // the main one, and that of the admin routes if it is another
+	grace     time.Duration
 }
 
 // service is a gateway.Gateway, or gateway.Servers.
@@ -54,12 +53,11 @@ type service interface {
 
 // endpoint is one address that is served.
 type endpoint struct {
-	flag, addr string
-	place      string // where the address was given
-	cert, key  string // both "" for plain HTTP
-	server     *http.Server
-	limit      int          // of TCP connections; 0: unlimited
-	listener   net.Listener // nil until listen
+	place     string // where the address was given
+	cert, key string // both "" for plain HTTP
+	server    *http.Server
+	limit     int          // of TCP connections; 0: unlimited
+	listener  net.Listener // nil until listen
 }
 
 // newDaemon builds the gateway. It listens on nothing yet.
@@ -78,9 +76,9 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 	}
 	d := &daemon{log: log, gw: gw, grace: time.Duration(c.ShutdownTimeout)}
 	routes, operators := d.routes(authenticate, c.AdminAddr == "")
-	d.main = newEndpoint("addr", string(c.Addr), c, routes, log)
+	d.endpoints = append(d.endpoints, newEndpoint("addr", c.Addr, c, routes, log))
 	if c.AdminAddr != "" {
-		d.admin = newEndpoint("admin-addr", string(c.AdminAddr), c, operators, log)
+		d.endpoints = append(d.endpoints, newEndpoint("admin-addr", c.AdminAddr, c, operators, log))
 	}
 	return d, nil
 }
@@ -94,7 +92,7 @@ func newService(c *config.Config, shared gateway.Options) (service, error) {
 		if err := s.CheckCommand(); err != nil && len(c.Servers) == 0 {
 			return nil, err
 		} else if err != nil { // the other servers can be served
-			shared.Logger.Warn("configuration warning", "warning", fmt.Sprintf("servers.%s: %v", s.Name, err))
+			shared.Logger.Warn("configuration warning", "warning", err.Error())
 		}
 		if s.Kind() == config.OfCommand {
 			threads += s.MaxConnections + s.Warm
@@ -119,7 +117,7 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 	options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
 	up := s.Upstream()
 	if up == nil {
-		up = upstream.Serve(demo.New().Serve)
+		up = upstream.Serve(demo.Serve)
 	}
 	gw, err := gateway.New(up, options)
 	if err != nil {
@@ -184,15 +182,15 @@ func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
 
 // newEndpoint prepares a server. Its timeouts are for requests that end: the
 // gateway lifts them for a stream, and bounds each write of it.
-func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *slog.Logger) *endpoint {
+func newEndpoint(option string, addr config.Addr, c *config.Config, routes http.Handler, log *slog.Logger) *endpoint {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	e := &endpoint{
-		flag: flag, addr: addr, place: c.Place(flag),
-		cert: c.TLSCert, key: c.TLSKey,
+		place: c.Place(option), cert: c.TLSCert, key: c.TLSKey,
 		server: &http.Server{
+			Addr:           string(addr),
 			Handler:        routes,
 			Protocols:      protocols,
 			ReadTimeout:    readTimeout,
@@ -215,12 +213,12 @@ func newEndpoint(flag, addr string, c *config.Config, routes http.Handler, log *
 
 // listen takes the address.
 func (e *endpoint) listen(ctx context.Context) error {
-	listener, err := listen(ctx, e.addr)
+	listener, err := listen(ctx, e.server.Addr)
 	if err != nil {
 		if op, ok := errors.AsType[*net.OpError](err); ok {
 			err = op.Err // without the address, which is named already
 		}
-		return fmt.Errorf("%s %s: %w: choose another with --%s", e.place, e.addr, err, e.flag)
+		return fmt.Errorf("%s %s: %w: choose another", e.place, e.server.Addr, err)
 	}
 	if e.limit > 0 {
 		listener = netutil.LimitListener(listener, e.limit)
@@ -243,8 +241,8 @@ func (e *endpoint) url() string {
 	if e.cert != "" {
 		scheme = "https://"
 	}
-	if host, port, err := net.SplitHostPort(at); err == nil && isUnspecified(host) {
-		at = net.JoinHostPort("localhost", port)
+	if tcp, ok := e.listener.Addr().(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		at = fmt.Sprintf("localhost:%d", tcp.Port)
 	}
 	return scheme + at
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"log"
 	"log/slog"
@@ -30,25 +31,19 @@ func withUnit(_ []string, attr slog.Attr) slog.Attr {
 
 // serverErrors is the ErrorLog of an http.Server: its texts become attributes.
 func serverErrors(to *slog.Logger) *log.Logger {
-	return log.New(&errorWriter{to: to, limited: throttle.NewLines().Logger(to)}, "", 0)
+	return log.New(errorWriter{throttle.NewLines().Logger(to)}, "", 0)
 }
 
-type errorWriter struct {
-	to      *slog.Logger
-	limited *slog.Logger // for what clients may cause
-}
+// errorWriter logs what is written as lines of a limited logger.
+type errorWriter struct{ *slog.Logger }
 
 // Write logs one line. A failed TLS handshake is any port scanner's doing and
 // would fill the log; the rest, panics of handlers among it, is worth a warning.
-func (w *errorWriter) Write(line []byte) (int, error) {
-	text := strings.TrimSpace(string(line))
-	switch {
-	case strings.Contains(text, "TLS handshake error"):
-		w.to.Debug("http server error", "err", text)
-	case strings.Contains(text, "panic serving"):
-		w.to.Warn("http server error", "err", text)
-	default:
-		w.limited.Warn("http server error", "err", text)
+func (w errorWriter) Write(line []byte) (int, error) {
+	text, level := strings.TrimSpace(string(line)), slog.LevelWarn
+	if strings.Contains(text, "TLS handshake error") {
+		level = slog.LevelDebug
 	}
+	w.Log(context.Background(), level, "http server error", "err", text)
 	return len(line), nil
 }

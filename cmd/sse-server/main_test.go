@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		main()
 	}
 	if os.Getenv(childVariable) != "" {
-		if err := demo.New().Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
+		if err := demo.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // program is a Main that runs in this process.
@@ -96,25 +94,4 @@ func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()
-}
-
-func call(t *testing.T, session *mcp.ClientSession, name string, args any) *mcp.CallToolResult {
-	t.Helper()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		t.Fatalf("call %s: %v", name, err)
-	}
-	return result
-}
-
-func firstText(t *testing.T, result *mcp.CallToolResult) string {
-	t.Helper()
-	if len(result.Content) == 0 {
-		t.Fatal("got no content")
-	}
-	content, ok := result.Content[0].(*mcp.TextContent)
-	if !ok {
-		t.Fatalf("got %T, want text", result.Content[0])
-	}
-	return content.Text
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"syscall"
 	"time"
 
@@ -22,8 +21,8 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		d.discard()
 		return exitFailure
 	}
-	failed := make(chan error, len(d.endpoints()))
-	for _, e := range d.endpoints() {
+	failed := make(chan error, len(d.endpoints))
+	for _, e := range d.endpoints {
 		go func() { failed <- e.serve() }() // ends with the server's Shutdown or Close
 	}
 	d.gw.Start()
@@ -57,30 +56,15 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 	case sig := <-m.signals:
 		log.Warn("stopping at once", "signal", sig.String())
 		abort()
-		return exitSignal + signalNumber(sig)
+		return exitSignal + int(sig.(syscall.Signal))
 	}
-}
-
-func signalNumber(sig os.Signal) int {
-	if number, ok := sig.(syscall.Signal); ok {
-		return int(number)
-	}
-	return int(syscall.SIGTERM)
-}
-
-// endpoints are the addresses that are served.
-func (d *daemon) endpoints() []*endpoint {
-	if d.admin == nil {
-		return []*endpoint{d.main}
-	}
-	return []*endpoint{d.main, d.admin}
 }
 
 // listen takes all addresses, or none.
 func (d *daemon) listen() error {
-	for i, e := range d.endpoints() {
+	for i, e := range d.endpoints {
 		if err := e.listen(context.Background()); err != nil {
-			for _, taken := range d.endpoints()[:i] {
+			for _, taken := range d.endpoints[:i] {
 				err = errors.Join(err, taken.listener.Close())
 			}
 			return err
@@ -95,24 +79,24 @@ func (d *daemon) listen() error {
 // ctx ends first, what is left is cut.
 func (d *daemon) stop(ctx context.Context) {
 	d.gw.Drain()
-	closed := make(chan error, 1)
+	main, closed := d.endpoints[0].server, make(chan error, 1)
 	// Shutdown closes the listener at once and returns when the last stream is
 	// gone, at the latest when ctx ends.
-	go func() { closed <- d.main.server.Shutdown(ctx) }()
+	go func() { closed <- main.Shutdown(ctx) }()
 	err := d.gw.Shutdown(ctx)
 	if late := <-closed; err == nil {
 		err = late // else the gateway has told what was cut
 	}
 	if err != nil {
 		d.log.Warn("shutdown timeout, streams were cut", "err", err, "timeout", d.grace)
-		if err := d.main.server.Close(); err != nil {
+		if err := main.Close(); err != nil {
 			d.log.Warn("close failed", "err", err)
 		}
 	}
-	if d.admin != nil {
+	for _, admin := range d.endpoints[1:] {
 		ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
 		defer cancel()
-		_ = d.admin.server.Shutdown(ctx)
-		_ = d.admin.server.Close() // cuts what is left
+		_ = admin.server.Shutdown(ctx)
+		_ = admin.server.Close() // cuts what is left
 	}
 }

@@ -191,7 +191,7 @@ func TestAddressInUse(t *testing.T) {
 		if code := <-p.code; code != exitFailure {
 			t.Errorf("%q: got exit code %d, want 1", args, code)
 		}
-		for _, want := range []string{args[len(args)-2] + " " + taken.Addr().String() + ": bind: ", "address already in use: choose another with " + args[len(args)-2]} {
+		for _, want := range []string{args[len(args)-2] + " " + taken.Addr().String() + ": bind: ", "address already in use: choose another"} {
 			if !strings.Contains(p.log.String(), want) || strings.Contains(p.log.String(), "listen tcp") {
 				t.Errorf("%q: got %q, want %q in it", args, p.log.String(), want)
 			}
@@ -263,7 +263,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--version"}, exitOK, "go1.", ""},
 		{[]string{"--help"}, exitOK, "Usage: sse-server", ""},
 		{[]string{"-h"}, exitOK, "--max-connections", ""},
-		{[]string{"check"}, exitOK, "# configuration ok\naddr: 127.0.0.1:8080\n", ""},
+		{[]string{"check"}, exitOK, "configuration ok\n", ""},
 		{[]string{"check", "--warm", "-1", "--", "true"}, exitConfig, "", "--warm"},
 		{[]string{"--sessions", "shared", "--no-auto-initialize", "--prefix", "/"}, exitConfig, "", "sse-server: --sessions: contradicts"},
 		{[]string{"--nope"}, exitConfig, "", "sse-server: unknown flag --nope\n"},

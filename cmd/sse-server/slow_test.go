@@ -44,15 +44,15 @@ func startImpatient(t *testing.T) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := d.main.server
+	server := d.endpoints[0].server
 	server.ReadTimeout, server.WriteTimeout, server.HTTP2.WriteByteTimeout = 100*time.Millisecond, 200*time.Millisecond, 100*time.Millisecond
 	served := make(chan error, 1)
-	go func() { served <- d.main.serve() }()
+	go func() { served <- d.endpoints[0].serve() }()
 	t.Cleanup(func() {
 		d.stop(context.Background())
 		<-served
 	})
-	return &program{t: t, url: "http://" + d.main.listener.Addr().String() + "/sse"}
+	return &program{t: t, url: "http://" + d.endpoints[0].listener.Addr().String() + "/sse"}
 }
 
 // Each request has the read timeout from its first byte, on every route.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/mcp-sse/mcp-sse/front"
@@ -13,21 +14,12 @@ import (
 // check returns an error if options contradict each other, or if the files that they
 // name are wrong. It reads the tokens, and makes the remote servers.
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
-	if err := c.checkStdio(); err != nil {
+	checkMode := c.checkHTTP
+	if c.Does() == "stdio" {
+		checkMode = c.checkStdio
+	}
+	if err := checkMode(); err != nil {
 		return err
-	}
-	if c.Does() != "stdio" {
-		if err := errors.Join(c.checkTLS(), c.readTokens(), c.checkExposure("addr", string(c.Addr)), c.checkExposure("admin-addr", string(c.AdminAddr))); err != nil {
-			return err
-		}
-	}
-	for _, n := range c.TrustedProxies {
-		if netip.Prefix(n).Bits() == 0 {
-			c.warn("%s %s: any client can choose the address that limits and logs see", c.Place("trusted-proxies"), netip.Prefix(n))
-		}
-	}
-	if c.AdminAddr != "" && c.AdminAddr == c.Addr && !strings.HasSuffix(string(c.Addr), ":0") {
-		return c.refuse("admin-addr", "want another address than --addr")
 	}
 	if len(c.Servers) > 0 {
 		for _, option := range []string{commandKey, "url", "header", "forward-header"} {
@@ -47,9 +39,6 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 // checkStdio refuses flags that have no effect with stdio. Variables and a file may be
 // those of a daemon.
 func (c *Config) checkStdio() error {
-	if c.Does() != "stdio" {
-		return nil
-	}
 	if len(c.Servers) > 0 {
 		return errors.New("servers: stdio serves one server")
 	}
@@ -61,38 +50,38 @@ func (c *Config) checkStdio() error {
 	return nil
 }
 
-func (c *Config) checkTLS() error {
-	switch {
-	case c.TLSCert == "" && c.TLSKey == "":
-	case c.TLSKey == "":
-		return c.refuse("tls-cert", "needs --tls-key, the file of its key")
-	case c.TLSCert == "":
-		return c.refuse("tls-key", "needs --tls-cert, the file of its certificate")
-	default:
+// checkHTTP checks the options of the addresses, and who may use them.
+func (c *Config) checkHTTP() error {
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return errors.New("--tls-cert and --tls-key: want both, or neither")
+	}
+	if c.TLSCert != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
 			return c.refuse("tls-cert", "%s with the key %s: %v", c.TLSCert, c.TLSKey, err)
 		}
 	}
-	return nil
-}
-
-// Exposed reports whether other machines reach an address without authentication.
-func (c *Config) Exposed(addr string) bool {
-	return addr != "" && c.AuthTokensFile == "" && !front.IsLoopback(addr)
-}
-
-// checkExposure refuses an exposed address, or warns of it with --insecure: everyone who
-// reaches it can run the tools of the server.
-func (c *Config) checkExposure(option, addr string) error {
-	switch {
-	case !c.Exposed(addr):
-	case !c.Insecure:
-		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, or --insecure to allow it", addr)
-	case option == "addr":
-		c.warn("%s %s without authentication: everyone who reaches it can run the tools of the server", c.Place(option), addr)
-	default:
-		c.warn("%s %s without authentication: everyone who reaches it can read /metrics and /connections", c.Place(option), addr)
+	for _, n := range c.TrustedProxies {
+		if netip.Prefix(n).Bits() == 0 {
+			c.warn("%s %s: any client can choose the address that limits and logs see", c.Place("trusted-proxies"), netip.Prefix(n))
+		}
 	}
+	if c.AdminAddr != "" && c.AdminAddr == c.Addr && !strings.HasSuffix(string(c.Addr), ":0") {
+		return c.refuse("admin-addr", "want another address than --addr")
+	}
+	return errors.Join(c.readTokens(), c.checkExposure("addr", c.Addr, "run the tools of the server"),
+		c.checkExposure("admin-addr", c.AdminAddr, "read /metrics and /connections"))
+}
+
+// checkExposure refuses an address that other machines reach without authentication, or
+// warns with --insecure of what they can do.
+func (c *Config) checkExposure(option string, addr Addr, what string) error {
+	if addr == "" || c.AuthTokensFile != "" || front.IsLoopback(string(addr)) {
+		return nil
+	}
+	if !c.Insecure {
+		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, or --insecure to allow it", addr)
+	}
+	c.warn("%s %s without authentication: everyone who reaches it can %s", c.Place(option), addr, what)
 	return nil
 }
 
@@ -101,29 +90,28 @@ func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
 	if s.InitializationTimeout > s.StartTimeout {
 		return s.refuse("initialization-timeout", "must be at most %s", s.Place("start-timeout"))
 	}
-	switch s.Kind() {
-	case OfCommand:
-		if s.URL != "" {
-			return s.refuse("url", "want either a command or a URL, as both say what to serve")
-		}
-		if s.Command[0] == "" {
-			return errors.New("the command: want a program, whose name is not empty")
-		}
-		if info, err := os.Stat(s.Dir); s.Dir != "" && (err != nil || !info.IsDir()) {
-			return s.refuse("dir", "want a directory that exists, but got %q", s.Dir)
-		}
-	case ofURL:
-		if s.Sessions != "shared" && s.given["warm"] == "" {
-			s.Warm = 0 // given for all servers
-		}
+	if s.given[commandKey] != "" && (len(s.Command) == 0 || s.Command[0] == "") {
+		return s.refuse(commandKey, "want a program and its arguments, such as [npx, -y, server] in the file")
+	}
+	if len(s.Command) > 0 && s.URL != "" {
+		return s.refuse("url", "want either a command or a URL, as both say what to serve")
+	}
+	if slices.ContainsFunc(slices.Concat(s.Command, s.Env), func(text string) bool { return strings.Contains(text, "\x00") }) {
+		return s.refuse(commandKey, "neither an argument nor a variable may hold a NUL byte")
 	}
 	for _, flag := range s.flags {
 		if kind := flag.Tag.Get("for"); kind != "" && kind != s.Kind() && s.given[flag.Name] != "" {
 			return s.refuse(flag.Name, "has no effect without a %s to serve", kind)
 		}
 	}
-	if s.Kind() == ofURL {
-		return s.makeRemote(c, lookupEnv)
+	if info, err := os.Stat(s.Dir); s.Kind() == OfCommand && s.Dir != "" && (err != nil || !info.IsDir()) {
+		return s.refuse("dir", "want a directory that exists, but got %q", s.Dir)
 	}
-	return nil
+	if s.Kind() != ofURL {
+		return nil
+	}
+	if s.Sessions != "shared" && s.given["warm"] == "" {
+		s.Warm = 0 // given for all servers
+	}
+	return s.makeRemote(c, lookupEnv)
 }

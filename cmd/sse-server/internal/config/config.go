@@ -6,6 +6,9 @@
 package config
 
 import (
+	"cmp"
+	_ "embed"
+	"encoding"
 	"errors"
 	"fmt"
 	"reflect"
@@ -26,53 +29,67 @@ import (
 // names and values, which may be secret; for names the kind of server that has the option;
 // http marks options that have no effect on stdio, and only those that are flags alone.
 type Config struct {
-	Listen `group:"Server"`
-	Access `group:"Access"`
+	Addr            Addr     `group:"Server" placeholder:"HOST:PORT" http:"" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
+	AdminAddr       Addr     `group:"Server" placeholder:"HOST:PORT" http:"" help:"Separate address for /healthz, /readyz, /metrics and /connections. Without it, the first three are served on the main address and /connections is not served."`
+	Prefix          string   `group:"Server" placeholder:"PATH" http:"" help:"Path before every route: with /tools, the stream is at /tools/sse."`
+	TLSCert         string   `group:"Server" placeholder:"FILE" http:"" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
+	TLSKey          string   `group:"Server" placeholder:"FILE" http:"" help:"PEM file with the key of --tls-cert."`
+	Config          string   `group:"Server" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command and servers."`
+	LogLevel        string   `group:"Server" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
+	LogFormat       string   `group:"Server" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
+	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
+	Version         bool     `group:"Server" only:"" help:"Print the version and exit."`
+	Help            bool     `group:"Server" only:"" short:"h" help:"Print this help and exit."`
+
+	AuthTokensFile string    `group:"Access" placeholder:"FILE" http:"" help:"File of bearer tokens for clients, one on each line: TOKEN or PRINCIPAL:TOKEN. # starts a comment. Without it, there is no authentication."`
+	Insecure       bool      `group:"Access" http:"" help:"Allow an address that other machines can reach without --auth-tokens-file."`
+	TrustedProxies []network `group:"Access" placeholder:"CIDR" http:"" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
+	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" http:"" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
+	AllowedHosts   []string  `group:"Access" placeholder:"HOST" http:"" help:"Host headers, without port, to allow on a loopback address beside loopback names; * allows any."`
+	ErrorDetails   string    `group:"Access" placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is no --auth-tokens-file. The log always has everything."`
+
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
 
-	Mode []string `arg:"" optional:"" help:"serve, the default; stdio to serve one agent on stdin and stdout; check to print the effective settings."`
+	Mode []string `arg:"" optional:"" help:"serve, the default; stdio to serve one agent on stdin and stdout; check to check the configuration."`
 
 	Tokens   map[string]string `kong:"-"` // principals by token; nil: no authentication
 	Warnings []string          `kong:"-"` // for the log
 	HelpText string            `kong:"-"` // what --help prints
 }
 
-// Listen are the options about the daemon itself.
-type Listen struct {
-	Addr            Addr     `placeholder:"HOST:PORT" http:"" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
-	AdminAddr       Addr     `placeholder:"HOST:PORT" http:"" help:"Separate address for /healthz, /readyz, /metrics and /connections. Without it, the first three are served on the main address and /connections is not served."`
-	Prefix          string   `placeholder:"PATH" http:"" help:"Path before every route: with /tools, the stream is at /tools/sse."`
-	TLSCert         string   `placeholder:"FILE" http:"" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
-	TLSKey          string   `placeholder:"FILE" http:"" help:"PEM file with the key of --tls-cert."`
-	Config          string   `short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command and servers."`
-	LogLevel        string   `placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
-	LogFormat       string   `placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
-	ShutdownTimeout Duration `placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
-	Version         bool     `only:"" help:"Print the version and exit."`
-	Help            bool     `only:"" short:"h" help:"Print this help and exit."`
-}
-
-// Access are the options about who may do what, for all servers.
-type Access struct {
-	AuthTokensFile string    `placeholder:"FILE" http:"" help:"File of bearer tokens for clients, one on each line: TOKEN or PRINCIPAL:TOKEN. # starts a comment. Without it, there is no authentication."`
-	Insecure       bool      `http:"" help:"Allow an address that other machines can reach without --auth-tokens-file."`
-	TrustedProxies []network `placeholder:"CIDR" http:"" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
-	AllowedOrigins []string  `placeholder:"ORIGIN" http:"" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
-	AllowedHosts   []string  `placeholder:"HOST" http:"" help:"Host headers, without port, to allow on a loopback address beside loopback names; * allows any."`
-	ErrorDetails   string    `placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is no --auth-tokens-file. The log always has everything."`
-}
-
 // Server is the configuration of one MCP server: an entry of the key servers, or all
 // that the daemon has.
 type Server struct {
-	Name     string   `kong:"-"` // "": the only one
-	Command  []string `kong:"-"` // of the child process
-	Child    `group:"Child process"`
-	Remote   `group:"Remote server"`
-	Protocol `group:"Protocol"`
-	Times    `group:"Times"`
-	Limits   `group:"Limits"`
+	Name    string   `kong:"-"`             // "": the only one
+	Command []string `hidden:"" sep:"none"` // a key of the file, or after --
+
+	Env          []string `group:"Child process" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
+	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those that the options of remote servers use."`
+	PrincipalEnv string   `group:"Child process" placeholder:"NAME" for:"command" http:"" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
+	Dir          string   `group:"Child process" placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
+
+	URL           string   `group:"Remote server" placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
+	Header        []string `group:"Remote server" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
+	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" http:"" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
+
+	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" http:"" help:"Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp."`
+	AdoptSessions  bool     `group:"Protocol" http:"" help:"Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."`
+	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
+	Sessions       string   `group:"Protocol" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
+	Warm           int      `group:"Protocol" placeholder:"N" zero:"none" help:"Number of servers to keep started ahead of connections. With --sessions shared, 1 or more starts the shared session ahead."`
+
+	InitializationTimeout Duration  `group:"Times" placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
+	StartTimeout          Duration  `group:"Times" placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
+	HeartbeatInterval     Duration  `group:"Times" placeholder:"DURATION" zero:"no heartbeats" http:"" help:"Longest silence on a stream before the gateway sends a heartbeat."`
+	IdleTimeout           *Duration `group:"Times" placeholder:"DURATION" zero:"never" http:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE."`
+	RequestTimeout        Duration  `group:"Times" placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
+
+	MaxConnections      int     `group:"Limits" placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections. It bounds TCP connections to five times as many, and together with --warm sessions with the server."`
+	MaxConnectionsPerIP int     `group:"Limits" placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections from one client address (one /64 for IPv6)."`
+	ConnectRate         float64 `group:"Limits" placeholder:"PER-SECOND" zero:"unlimited" http:"" help:"New connections a second from one client address; twice as many may come at once. Loopback addresses are exempt."`
+	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
+	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"unlimited" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them."`
 
 	remote  upstream.URL      // what url and header mean
 	secrets *[]string         // variables of the environment that any remote server uses
@@ -80,47 +97,11 @@ type Server struct {
 	flags   []*kong.Flag      // its options, or those of the whole Config
 }
 
-// Child are the options of a child process.
-type Child struct {
-	Env          []string `sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
-	EnvAllow     []string `placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those that the options of remote servers use."`
-	PrincipalEnv string   `placeholder:"NAME" for:"command" http:"" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
-	Dir          string   `placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
-}
-
-// Remote are the options of a remote server.
-type Remote struct {
-	URL           string   `placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
-	Header        []string `sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
-	ForwardHeader []string `placeholder:"NAME" for:"url" http:"" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
-}
-
-// Protocol are the options about transports and sessions.
-type Protocol struct {
-	Transports     []string `placeholder:"NAME" oneof:"sse,streamable" http:"" help:"Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp."`
-	AdoptSessions  bool     `http:"" help:"Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."`
-	AutoInitialize bool     `negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
-	Sessions       string   `placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
-	Warm           int      `placeholder:"N" zero:"none" help:"Number of servers to keep started ahead of connections. With --sessions shared, 1 or more starts the shared session ahead."`
-}
-
-// Times are bounds in time.
-type Times struct {
-	InitializationTimeout Duration  `placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
-	StartTimeout          Duration  `placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
-	HeartbeatInterval     Duration  `placeholder:"DURATION" zero:"no heartbeats" http:"" help:"Longest silence on a stream before the gateway sends a heartbeat."`
-	IdleTimeout           *Duration `placeholder:"DURATION" zero:"never" http:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE."`
-	RequestTimeout        Duration  `placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
-}
-
-// Limits are bounds in number and size.
-type Limits struct {
-	MaxConnections      int     `placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections. It bounds TCP connections to five times as many, and together with --warm sessions with the server."`
-	MaxConnectionsPerIP int     `placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections from one client address (one /64 for IPv6)."`
-	ConnectRate         float64 `placeholder:"PER-SECOND" zero:"unlimited" http:"" help:"New connections a second from one client address; twice as many may come at once. Loopback addresses are exempt."`
-	MaxMessageBytes     Size    `placeholder:"BYTES" help:"Size of the body of a POST."`
-	MaxInFlight         int     `placeholder:"N" zero:"unlimited" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them."`
-}
+// What has a place beside the flags: the command, and the name of one of several servers.
+const (
+	commandKey = "command"
+	nameKey    = "name"
+)
 
 // newConfig returns the defaults.
 func newConfig() *Config {
@@ -149,22 +130,12 @@ func copyFields(dst, src any) {
 // file.
 func Load(args []string, lookupEnv func(string) (string, bool)) (*Config, error) {
 	c := newConfig()
-	if i := slices.Index(args, "--"); i >= 0 {
-		args, c.Command = args[:i], args[i+1:]
-	}
-	if err := refuseRemoved(args, lookupEnv); err != nil {
-		return nil, err
-	}
-	parser, err := newParser(c, &c.Server)
-	if err != nil {
-		return nil, err
-	}
-	if err := c.readFlags(parser, args); err != nil || c.Help || c.Version {
+	if err := c.readFlags(args, lookupEnv); err != nil || c.Help || c.Version {
 		return c, err
 	}
 	for _, flag := range c.flags {
 		text, _ := lookupEnv(envName(flag.Name))
-		if c.given[flag.Name] != "" || text == "" || flag.Tag.Has("only") { // an empty variable is not set
+		if c.given[flag.Name] != "" || text == "" || flag.Tag.Has("only") || flag.Hidden { // an empty variable is not set
 			continue
 		}
 		texts := []string{text}
@@ -180,6 +151,9 @@ func Load(args []string, lookupEnv func(string) (string, bool)) (*Config, error)
 	}
 	return c, c.check(lookupEnv)
 }
+
+//go:embed usage.txt
+var usage string
 
 // newParser returns the parser of the flags for options, whose values are the defaults. It
 // sets s.flags, where s is a part of options or the same.
@@ -197,12 +171,53 @@ func newParser(options any, s *Server) (*kong.Kong, error) {
 	return parser, nil
 }
 
-// readFlags sets the options that the arguments give.
-func (c *Config) readFlags(parser *kong.Kong, args []string) error {
+// describe returns the help of an option, with its default and what 0 means.
+func describe(value *kong.Value) string {
+	text := value.Help
+	if zero := value.Tag.Get("zero"); zero != "" {
+		text += " 0 means " + zero + "."
+	}
+	if value.HasDefault && !value.IsBool() {
+		text += " [default " + value.Default + "]"
+	}
+	return text
+}
+
+// textOf returns the value of an option as a flag takes it, "" if there is none.
+func textOf(v reflect.Value) string {
+	if v = reflect.Indirect(v); !v.IsValid() || v.Kind() == reflect.Slice && v.Len() == 0 {
+		return ""
+	}
+	switch v := v.Interface().(type) {
+	case []string:
+		return strings.Join(v, ",")
+	case encoding.TextMarshaler:
+		text, _ := v.MarshalText() // never fails
+		return string(text)
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// readFlags sets the options and the command that the arguments give.
+func (c *Config) readFlags(args []string, lookupEnv func(string) (string, bool)) error {
+	var command []string
+	if i := slices.Index(args, "--"); i >= 0 {
+		args, command = args[:i], args[i+1:]
+		c.given[commandKey] = "the command"
+	}
+	if err := refuseRemoved(args, lookupEnv); err != nil {
+		return err
+	}
+	parser, err := newParser(c, &c.Server)
+	if err != nil {
+		return err
+	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
 		return err
 	}
+	c.Command = command
 	if c.Help {
 		var b strings.Builder
 		parser.Stdout = &b
@@ -210,16 +225,20 @@ func (c *Config) readFlags(parser *kong.Kong, args []string) error {
 		c.HelpText = b.String()
 		return err
 	}
-	if len(c.Mode) > 1 || len(c.Mode) == 1 && !slices.Contains([]string{"serve", "stdio", "check"}, c.Mode[0]) {
+	if len(c.Mode) > 1 || !slices.Contains([]string{"serve", "stdio", "check"}, c.Does()) {
 		return fmt.Errorf("unexpected argument %q: the command to serve goes after --, as in: sse-server [flags] -- %s",
 			c.Mode[len(c.Mode)-1], strings.Join(c.Mode, " "))
 	}
 	for _, path := range ctx.Path {
-		if path.Flag != nil {
-			c.given[path.Flag.Name] = "--" + path.Flag.Name
-			if err := verify(path.Flag); err != nil {
-				return fmt.Errorf("--%s: %w", path.Flag.Name, err)
-			}
+		if path.Flag == nil {
+			continue
+		}
+		if path.Flag.Hidden {
+			return fmt.Errorf("unknown flag --%s: the command to serve goes after --", path.Flag.Name)
+		}
+		c.given[path.Flag.Name] = "--" + path.Flag.Name
+		if err := verify(path.Flag); err != nil {
+			return fmt.Errorf("--%s: %w", path.Flag.Name, err)
 		}
 	}
 	return nil
@@ -252,36 +271,27 @@ const maxCount = 100_000_000
 
 // verify returns an error if the value of an option is out of its range.
 func verify(flag *kong.Flag) error {
-	v, number := reflect.Indirect(flag.Target), -1.0
+	v, number := reflect.Indirect(flag.Target), 1.0
 	switch {
 	case flag.Tag.Has("pairs"):
 		return verifyPairs(flag)
 	case flag.Tag.Has("oneof"):
-		allowed, values := strings.Split(flag.Tag.Get("oneof"), ","), []string{v.String()}
-		if v.Kind() == reflect.Slice {
-			values = v.Interface().([]string)
-		}
-		for _, value := range values {
+		allowed := strings.Split(flag.Tag.Get("oneof"), ",")
+		for value := range strings.SplitSeq(textOf(v), ",") {
 			if !slices.Contains(allowed, value) {
 				return fmt.Errorf("want one of %s, but got %q", strings.Join(allowed, ", "), value)
 			}
 		}
-		return nil
 	case v.CanInt():
 		number = float64(v.Int())
 	case v.CanFloat():
 		number = v.Float()
-	default:
-		return nil
 	}
-	_, isSize := flag.Target.Interface().(Size)
 	switch zero := flag.Tag.Get("zero"); {
 	case number == 0 && zero == "":
 		return errors.New("0 is refused")
 	case v.Type().PkgPath() == "" && !(number >= 0 && number <= maxCount): // not NaN either
 		return fmt.Errorf("want a number up to %d, or 0 for %s", maxCount, zero)
-	case isSize && number < 1<<10:
-		return errors.New("want at least 1KiB")
 	}
 	return nil
 }
@@ -316,12 +326,7 @@ func (c *Config) Each() []*Server {
 
 // Place returns where an option was given, for messages: --addr, SSE_SERVER_ADDR or
 // gw.yaml:3:7: addr.
-func (s *Server) Place(option string) string {
-	if place := s.given[option]; place != "" {
-		return place
-	}
-	return "--" + option
-}
+func (s *Server) Place(option string) string { return cmp.Or(s.given[option], "--"+option) }
 
 // refuse returns an error about an option.
 func (s *Server) refuse(option, format string, args ...any) error {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -15,11 +14,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// The keys of the file that are not flags.
-const (
-	commandKey = "command"
-	serversKey = "servers"
-)
+// serversKey is the key of the file for several servers.
+const serversKey = "servers"
 
 // routes are paths that no server may be called.
 var routes = []string{"sse", "healthz", "readyz", "metrics", "connections"}
@@ -48,16 +44,11 @@ func (c *Config) readFile() error {
 	case len(tree.Docs) == 0:
 		return nil
 	}
-	if err := c.readOptions(&c.Server, tree.Docs[0].Body); err != nil {
+	servers, err := c.readOptions(&c.Server, tree.Docs[0].Body)
+	if err != nil || servers == nil {
 		return err
 	}
-	all, _ := mappingOf(tree.Docs[0].Body)
-	for _, pair := range all {
-		if pair.Key.GetToken().Value == serversKey {
-			return c.readServers(pair.Value)
-		}
-	}
-	return nil
+	return c.readServers(servers)
 }
 
 // at returns an error about a place in the file.
@@ -69,19 +60,19 @@ func (c *Config) at(place *token.Token, format string, args ...any) error {
 // the entry.
 func (c *Config) readServers(node ast.Node) error {
 	entries, ok := mappingOf(node)
-	if !ok {
+	if !ok || len(entries) == 0 {
 		return c.at(node.GetToken(), "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}")
 	}
 	for _, entry := range entries {
-		s := c.Server
-		s.Name, s.Command, s.given = entry.Key.GetToken().Value, nil, map[string]string{}
+		s, name := c.Server, entry.Key.GetToken()
+		s.Name, s.Command, s.given = name.Value, nil, map[string]string{nameKey: c.at(name, "servers.%s", name.Value).Error()}
 		if slices.Contains(routes, s.Name) {
-			return c.at(entry.Key.GetToken(), "servers.%s: want another name: /%s is a route of sse-server", s.Name, s.Name)
+			return s.refuse(nameKey, "want another name: /%s is a route of sse-server", s.Name)
 		}
 		if _, err := newParser(&s, &s); err != nil {
 			return err
 		}
-		if err := c.readOptions(&s, entry.Value); err != nil {
+		if _, err := c.readOptions(&s, entry.Value); err != nil {
 			return err
 		}
 		c.Servers = append(c.Servers, &s)
@@ -89,57 +80,45 @@ func (c *Config) readServers(node ast.Node) error {
 	return nil
 }
 
-// readOptions sets the options of s that a mapping has.
-func (c *Config) readOptions(s *Server, node ast.Node) error {
+// readOptions sets the options of s that a mapping has, and returns the value of the key
+// servers, nil if there is none.
+func (c *Config) readOptions(s *Server, node ast.Node) (servers ast.Node, err error) {
 	options, ok := mappingOf(node)
 	if !ok {
-		return c.at(node.GetToken(), "want a mapping of option names to values")
+		return nil, c.at(node.GetToken(), "want a mapping of option names to values")
 	}
 	for _, option := range options {
 		key, value := option.Key.GetToken().Value, option.Value
-		i := slices.IndexFunc(s.flags, func(f *kong.Flag) bool { return f.Name == key && isKey(f) })
-		switch _, isNull := value.(*ast.NullNode); {
+		i := slices.IndexFunc(s.flags, func(f *kong.Flag) bool { return f.Name == key && key != "config" && !f.Tag.Has("only") })
+		_, isNull := value.(*ast.NullNode)
+		switch {
+		case isNull && (i >= 0 || key == serversKey), i >= 0 && s.given[key] != "":
+			continue
 		case key == serversKey && s.Name == "":
+			servers = value
 			continue
-		case i < 0 && key != commandKey:
-			return c.at(option.Key.GetToken(), "%s", unknownKey(key, s.Name))
-		case isNull || s.given[key] != "":
-			continue
+		case i < 0:
+			return nil, c.at(option.Key.GetToken(), "%s", unknownKey(key, s.Name))
 		}
-		separator := ""
-		if i >= 0 {
-			separator = s.flags[i].Tag.Get("pairs")
-		}
-		texts, err := textsOf(value, separator)
+		flag := s.flags[i]
+		texts, err := textsOf(value, flag)
 		if err != nil {
-			return c.at(value.GetToken(), "%s: %v", key, err)
+			return nil, c.at(value.GetToken(), "%s: %v", key, err)
 		}
-		place := c.at(value.GetToken(), "%s", key).Error()
-		switch _, isList := value.(*ast.SequenceNode); {
-		case key != commandKey && isList && s.flags[i].Target.Kind() != reflect.Slice:
-			return fmt.Errorf("%s: want one value", place)
-		case key != commandKey:
-			if err := s.set(s.flags[i], texts, place); err != nil {
-				return err
-			}
-		case !isList || len(texts) == 0:
-			return c.at(value.GetToken(), "command: want a list of the program and its arguments, such as [npx, -y, server]")
-		case len(s.Command) == 0: // else it is given after --
-			s.Command, s.given[commandKey] = texts, place
+		if err := s.set(flag, texts, c.at(value.GetToken(), "%s", key).Error()); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return servers, nil
 }
-
-// isKey reports whether an option can be a key of the file.
-func isKey(flag *kong.Flag) bool { return !flag.Tag.Has("only") && flag.Name != "config" }
 
 // unknownKey returns what to say of a key that is no option of the section: of the server
 // with a name, or of the top level.
 func unknownKey(key, server string) string {
+	by := replacement(key)
 	switch {
-	case removed[key] != "":
-		return fmt.Sprintf("%s is gone: %s", key, removed[key])
+	case by != "":
+		return fmt.Sprintf("%s is gone: %s", key, by)
 	case server != "":
 		return fmt.Sprintf("unknown key %q in servers.%s; options about all servers belong to the top level", key, server)
 	}
@@ -159,23 +138,23 @@ func mappingOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	return nil, false
 }
 
-// textsOf returns a scalar, the entries of a list, or the pairs of a mapping with the
-// separator between name and value.
-func textsOf(node ast.Node, separator string) ([]string, error) {
+// textsOf returns the value of an option as texts: a scalar, the entries of a list, or the
+// pairs of a mapping.
+func textsOf(node ast.Node, flag *kong.Flag) ([]string, error) {
 	if text, ok := scalarText(node); ok {
 		return []string{text}, nil
 	}
-	var names []string
+	var texts []string
 	var values []ast.Node
 	pairs, isMapping := mappingOf(node)
 	list, isList := node.(*ast.SequenceNode)
 	switch {
-	case isMapping && separator != "":
+	case isMapping && flag.Tag.Has("pairs"):
 		for _, pair := range pairs {
-			names, values = append(names, pair.Key.GetToken().Value+separator), append(values, pair.Value)
+			texts, values = append(texts, pair.Key.GetToken().Value+flag.Tag.Get("pairs")), append(values, pair.Value)
 		}
-	case isList:
-		names, values = make([]string, len(list.Values)), list.Values
+	case isList && flag.IsSlice():
+		texts, values = make([]string, len(list.Values)), list.Values
 	default:
 		return nil, fmt.Errorf("a YAML %s is not supported here", strings.ToLower(node.Type().String()))
 	}
@@ -184,21 +163,19 @@ func textsOf(node ast.Node, separator string) ([]string, error) {
 		if !ok {
 			return nil, errors.New("want plain values")
 		}
-		names[i] += text
+		texts[i] += text
 	}
-	return names, nil
+	return texts, nil
 }
 
 // scalarText returns a scalar as it is written.
 func scalarText(node ast.Node) (string, bool) {
 	switch n := node.(type) {
-	case *ast.StringNode:
-		return n.Value, true
 	case *ast.LiteralNode:
 		return n.Value.Value, true
 	case *ast.NullNode:
 		return "", true
-	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
 		return node.GetToken().Value, true
 	}
 	return "", false

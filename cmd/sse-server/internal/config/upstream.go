@@ -57,11 +57,10 @@ func (c *Config) PrefixOf(s *Server) string {
 
 // Gateway returns the options of the gateway in front of s.
 func (c *Config) Gateway(s *Server) gateway.Options {
-	o := gateway.Options{Name: s.Name, Prefix: c.PrefixOf(s), NoAutoInitialize: !s.AutoInitialize, ForwardHeaders: s.ForwardHeader}
-	copyFields(&o, c.Access)
-	copyFields(&o, s.Protocol)
-	copyFields(&o, s.Times)
-	copyFields(&o, s.Limits)
+	var o gateway.Options
+	copyFields(&o, *c)
+	copyFields(&o, *s)
+	o.Prefix, o.NoAutoInitialize, o.ForwardHeaders = c.PrefixOf(s), !s.AutoInitialize, s.ForwardHeader
 	for _, n := range c.TrustedProxies {
 		o.TrustedProxies = append(o.TrustedProxies, netip.Prefix(n))
 	}
@@ -90,7 +89,7 @@ var field = regexp.MustCompile(`\b[A-Z][A-Za-z]+\b`)
 // Explain returns the lines of an error of package gateway about s, with the options as
 // they were given in place of the fields.
 func (c *Config) Explain(s *Server, err error) error {
-	options := map[string]string{} // by name of the field, in lower case
+	options := map[string]string{nameKey: nameKey} // by name of the field, in lower case
 	for _, flag := range c.flags {
 		name := strings.ReplaceAll(flag.Name, "-", "")
 		options[name], options[name+"s"], options["no"+name] = flag.Name, flag.Name, flag.Name
@@ -142,16 +141,10 @@ func (s *Server) CheckCommand() error {
 	if s.Kind() != OfCommand {
 		return nil
 	}
-	err := s.child().Check()
-	if err == nil {
-		return nil
+	if err := s.child().Check(); err != nil {
+		return s.refuse(commandKey, "%v", err)
 	}
-	program := s.Command[0]
-	if _, missing := os.Stat(program); missing != nil && len(strings.Fields(program)) > 1 {
-		err = fmt.Errorf("there is no program named %q: give the program and its arguments as separate words, as in: -- %s, or in the file [%s]",
-			program, strings.Join(s.Command, " "), strings.Join(strings.Fields(strings.Join(s.Command, " ")), ", "))
-	}
-	return fmt.Errorf("command: %w", err)
+	return nil
 }
 
 // makeRemote makes the remote server of the URL and the headers.
@@ -189,15 +182,13 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}?`)
 
-var variable = regexp.MustCompile(`^[A-Za-z0-9_]+$`)
-
 // expand replaces ${NAME} by an environment variable, and ${file:PATH} by the content of a
 // file. It cuts blanks off the ends: many a secret ends with a newline.
 func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (string, error) {
 	var wrong error
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
-		name := strings.Trim(found, "${}")
-		if path, ok := strings.CutPrefix(name, "file:"); ok {
+		name, closed := strings.CutSuffix(found[2:], "}")
+		if path, ok := strings.CutPrefix(name, "file:"); ok && closed {
 			data, err := os.ReadFile(path)
 			if err != nil {
 				wrong = err
@@ -207,8 +198,8 @@ func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (str
 		}
 		value, _ := lookupEnv(name)
 		*c.secrets = append(*c.secrets, name)
-		if !variable.MatchString(name) || !strings.HasSuffix(found, "}") {
-			wrong = errors.New("want ${NAME} with the name of an environment variable, of letters, digits and _, or ${file:PATH}")
+		if !closed {
+			wrong = errors.New("want a } after ${NAME} or ${file:PATH}")
 		} else if value == "" {
 			wrong = fmt.Errorf("the environment variable %s is not set", name)
 		}

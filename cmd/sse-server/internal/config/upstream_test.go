@@ -12,8 +12,8 @@ import (
 )
 
 // cmpUpstream returns what a configuration serves, in place of the demo a command.
-func cmpUpstream(c *Config) upstream.Upstream {
-	if up := c.Server.Upstream(); up != nil {
+func cmpUpstream(s *Server) upstream.Upstream {
+	if up := s.Upstream(); up != nil {
 		return up
 	}
 	return upstream.Command{Path: "x"}
@@ -46,7 +46,7 @@ func TestRemoteServer(t *testing.T) {
 		if c.remote.Address != tc.address || got.String() != tc.want {
 			t.Errorf("%s: got %s with\n%q, want %s with\n%q", name, c.remote.Address, got.String(), tc.address, tc.want)
 		}
-		if strings.Contains(c.Effective()+strings.Join(c.Warnings, "\n"), secret) {
+		if strings.Contains(strings.Join(c.Warnings, "\n"), secret) {
 			t.Errorf("%s: the secret is shown", name)
 		}
 	}
@@ -66,7 +66,7 @@ func TestWarnings(t *testing.T) {
 		{[]string{"--url", "http://a/mcp", "--header", "A: " + secret}, "--url http://a/mcp: the headers go over the network in plain text"},
 		{[]string{"--url", "https://a/mcp", "--header", "A: " + secret}, ""},
 		{[]string{"--url", "http://127.0.0.1:1/mcp", "--header", "A: " + secret}, ""},
-		{[]string{"--url", "https://a", "--header", "A: ${file:" + open + "}"}, open + " can be read by every user of this machine\n" + open + " can be changed by other users of this machine"},
+		{[]string{"--url", "https://a", "--header", "A: ${file:" + open + "}"}, open + " can be read or changed by other users of this machine"},
 		{[]string{"--auth-tokens-file", short}, short + ", line 1: a token of under 16 characters can be guessed"},
 		{[]string{"--trusted-proxies", "0.0.0.0/0"}, "--trusted-proxies 0.0.0.0/0: any client can choose the address that limits and logs see"},
 		{[]string{"--insecure", "--addr", ":1"}, "--addr :1 without authentication: everyone who reaches it can run the tools of the server"},

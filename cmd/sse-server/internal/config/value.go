@@ -42,13 +42,13 @@ func (s *Size) UnmarshalText(text []byte) error {
 	for _, unit := range sizeUnits {
 		if digits, ok := strings.CutSuffix(string(text), unit.name); ok {
 			n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-			if *s = Size(n << unit.shift); err == nil && n >= 0 && n <= 1<<30>>unit.shift {
+			if *s = Size(n << unit.shift); err == nil && *s >= 1<<10 && n <= 1<<30>>unit.shift {
 				return nil
 			}
 			break
 		}
 	}
-	return fmt.Errorf("want bytes up to 1GiB, such as 4MiB, 512KiB or 1048576, but got %q", text)
+	return fmt.Errorf("want bytes from 1KiB to 1GiB, such as 4MiB, 512KiB or 1048576, but got %q", text)
 }
 
 // MarshalText writes the largest unit of which s is a multiple.

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -18,7 +17,7 @@ func dialDemo(t *testing.T, options *mcp.ClientOptions) *mcp.ClientSession {
 	fromServer, toClient := io.Pipe()
 	served := make(chan error, 1)
 	go func() {
-		err := New().Serve(t.Context(), fromClient, toClient)
+		err := Serve(t.Context(), fromClient, toClient)
 		toClient.Close()
 		served <- err
 	}()
@@ -67,23 +66,11 @@ func TestDemoOffers(t *testing.T) {
 	for _, tool := range tools.Tools {
 		names[tool.Name] = true
 	}
-	if !names["echo"] || !names["sleep"] || !names["server_info"] || len(names) != 3 {
-		t.Errorf("got the tools %v, want echo, sleep and server_info", names)
+	if !names["echo"] || !names["sleep"] || len(names) != 2 {
+		t.Errorf("got the tools %v, want echo and sleep", names)
 	}
 	if got, want := firstText(t, call(t, session, "echo", map[string]any{"message": "a\nb ü"})), "a\nb ü"; got != want {
 		t.Errorf("echo: got %q, want %q", got, want)
-	}
-	var info infoOutput
-	if err := json.Unmarshal([]byte(firstText(t, call(t, session, "server_info", nil))), &info); err != nil || info.PID == 0 {
-		t.Errorf("server_info: got %+v, err %v", info, err)
-	}
-	resource, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "demo://about"})
-	if err != nil || len(resource.Contents) != 1 || resource.Contents[0].Text == "" {
-		t.Errorf("resource: got %+v, err %v", resource, err)
-	}
-	prompt, err := session.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "greet", Arguments: map[string]string{"name": "Ada"}})
-	if err != nil || len(prompt.Messages) != 1 {
-		t.Errorf("prompt: got %+v, err %v", prompt, err)
 	}
 }
 
@@ -130,7 +117,7 @@ func TestDemoSleepHonoursCancellation(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}}
-		if _, _, err := new(Server).sleep(ctx, req, sleepInput{Seconds: 60}); err == nil {
+		if _, _, err := sleep(ctx, req, sleepInput{Seconds: 60}); err == nil {
 			t.Error("got no error from a cancelled call")
 		}
 		if got, want := time.Since(start), 1500*time.Millisecond; got != want {
