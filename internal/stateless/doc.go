@@ -6,7 +6,7 @@
 //	client with sessions ─▶ upstream/internal/statelessserver ─▶ a stateless server
 //
 //	2026-07-28                            2025-11-25
-//	server/discover                       initialize
+//	server/discover                       initialize, ping
 //	_meta of each request ([Meta])        params of initialize, logging/setLevel
 //	headers that repeat it ([Headers])    –
 //	input_required, and a retry           requests of the server to the client

@@ -64,6 +64,11 @@ func (f Filter) Lists() (methods []string) {
 	return methods
 }
 
+// URIParams returns the params that name a resource.
+func URIParams(uri string) json.RawMessage {
+	return jsonrpc.SetMember(json.RawMessage("{}"), quote(uri), "uri")
+}
+
 // Mark returns a notification that names its subscription.
 func Mark(method string, params, subscription json.RawMessage) []byte {
 	params = object(params)

@@ -33,9 +33,14 @@ func MetaOf(params json.RawMessage) (m Meta) {
 // DiscoverResult makes a result of server/discover from one of initialize.
 func DiscoverResult(initialized json.RawMessage, versions []string) json.RawMessage {
 	supported, _ := json.Marshal(versions) // strings always have a JSON form
-	result := jsonrpc.SetMember(json.RawMessage("{}"), supported, "supportedVersions")
-	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(object(initialized, "capabilities"), "tasks"), "capabilities")
-	if text, ok := jsonrpc.Member(initialized, "instructions"); ok {
+	return describe(jsonrpc.SetMember(json.RawMessage("{}"), supported, "supportedVersions"), initialized)
+}
+
+// describe adds to a result the server's capabilities and instructions, which the other
+// result has.
+func describe(result, other json.RawMessage) json.RawMessage {
+	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(object(other, "capabilities"), "tasks"), "capabilities")
+	if text, ok := jsonrpc.Member(other, "instructions"); ok && text[0] == '"' {
 		result = jsonrpc.SetMember(result, text, "instructions")
 	}
 	return result
@@ -54,12 +59,8 @@ func InitializeResult(discovered, params json.RawMessage, name string) json.RawM
 	if !ok || info[0] != '{' {
 		info = json.RawMessage(`{"name":` + string(quote(name)) + `,"version":"unknown"}`)
 	}
-	result := json.RawMessage(`{"protocolVersion":"` + version + `"}`)
-	result = jsonrpc.SetMember(result, jsonrpc.RemoveMember(object(discovered, "capabilities"), "tasks"), "capabilities")
+	result := describe(json.RawMessage(`{"protocolVersion":"`+version+`"}`), discovered)
 	result = jsonrpc.SetMember(result, info, "serverInfo")
-	if text, ok := jsonrpc.Member(discovered, "instructions"); ok && text[0] == '"' {
-		result = jsonrpc.SetMember(result, text, "instructions")
-	}
 	return jsonrpc.SetMember(result, json.RawMessage(`{"`+mcp.MetaVersion+`":"`+mcp.VersionStateless+`"}`), "_meta")
 }
 

@@ -1,6 +1,7 @@
 package stateless
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"slices"
 
@@ -42,4 +43,13 @@ func InputRequest(method string, params json.RawMessage) json.RawMessage {
 		params = jsonrpc.RemoveMember(params, "elicitationId")
 	}
 	return jsonrpc.SetMember(request, CutMeta(params, "progressToken"), "params")
+}
+
+// RequestParams is the inverse of InputRequest: it returns the params of a request to a
+// client of 2025-11-25, where a URL elicitation must have an id.
+func RequestParams(method string, params json.RawMessage) json.RawMessage {
+	if mode, _ := jsonrpc.Member(params, "mode"); method == mcp.MethodElicit && string(mode) == `"url"` {
+		return setDefault(params, "elicitationId", quote(rand.Text()))
+	}
+	return params
 }

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
-	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
@@ -123,7 +122,12 @@ func TestToolsWithInvalidAnnotationsAreLeftOut(t *testing.T) {
 	if len(got) != 2 || strings.Join(got[0].Path, ".") != "o.n" || got[0].Name != "N" || strings.Join(got[1].Path, ".") != "r" {
 		t.Errorf("got headers %v", got)
 	}
+	var many []string
+	for i := range stateless.MaxParams + 1 {
+		many = append(many, fmt.Sprintf(`"a%d":{"type":"string","x-mcp-header":"A%d"}`, i, i))
+	}
 	for why, schema := range map[string]string{
+		"too many":         `{"properties":{` + strings.Join(many, ",") + `}}`,
 		"number":           `{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}`,
 		"two types":        `{"properties":{"a":{"type":["string","integer"],"x-mcp-header":"A"}}}`,
 		"empty name":       `{"properties":{"a":{"type":"string","x-mcp-header":""}}}`,
@@ -154,25 +158,12 @@ func TestToolsWithInvalidAnnotationsAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestToolWithTooManyMirroredArgumentsIsLeftOut(t *testing.T) {
-	for n, kept := range map[int]bool{stateless.MaxParams: true, stateless.MaxParams + 1: false} {
-		var all []string
-		for i := range n {
-			all = append(all, fmt.Sprintf(`"a%d":{"type":"string","x-mcp-header":"A%d"}`, i, i))
-		}
-		_, broken, _ := learn(`{"tools":[{"name":"t","inputSchema":{"properties":{`+strings.Join(all, ",")+`}}}]}`, "")
-		if got := broken["t"] == nil; got != kept {
-			t.Errorf("%d mirrored arguments: kept %v, %v", n, got, broken["t"])
-		}
-	}
-}
-
 func TestInitializeIsAnsweredFromDiscover(t *testing.T) {
 	const discovered = `{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}, "tasks":{}},"instructions":"be kind",` +
 		`"ttlMs":1,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}},"resultType":"complete"}`
 	for _, tc := range []struct{ discovered, params, want string }{
 		{discovered, `{"protocolVersion":"2024-11-05"}`,
-			`{"protocolVersion":"2024-11-05","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"},"instructions":"be kind"}`},
+			`{"protocolVersion":"2024-11-05","capabilities":{"tools":{"listChanged":true}},"instructions":"be kind","serverInfo":{"name":"s","version":"1"}}`},
 		{`{"capabilities":{}}`, `{"protocolVersion":"2026-07-28"}`,
 			`{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"example.com","version":"unknown"}}`},
 		{`{}`, `{}`, `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"example.com","version":"unknown"}}`},
@@ -219,18 +210,18 @@ func FuzzMeta(f *testing.F) {
 			}
 			return
 		}
-		after := objectOf(t, got)
-		version, _ := jsonrpc.Member(got, "_meta", mcp.MetaVersion)
-		if string(version) != `"2026-07-28"` {
-			t.Fatalf("no version in %s", got)
+		var before, after map[string]json.RawMessage
+		if err := json.Unmarshal(got, &after); err != nil || !stateless.IsStateless(got) {
+			t.Fatalf("%s became %s: %v", params, got, err)
 		}
-		if m.Params()[0] != '{' {
-			return
+		if json.Unmarshal(m.Params(), &before) != nil || before == nil {
+			return // null
 		}
-		before := objectOf(t, m.Params())
 		delete(after, "_meta")
 		delete(before, "_meta")
-		sameObject(t, before, after)
+		if !maps.EqualFunc(before, after, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) {
+			t.Fatalf("got members %q, want %q", after, before)
+		}
 	})
 }
 
@@ -253,27 +244,6 @@ func FuzzTools(f *testing.F) {
 	})
 }
 
-func objectOf(t *testing.T, raw []byte) map[string]json.RawMessage {
-	t.Helper()
-	var o map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &o); err != nil || !utf8.Valid(raw) {
-		t.Fatalf("%q is no object: %v", raw, err)
-	}
-	return o
-}
-
-func sameObject(t *testing.T, before, after map[string]json.RawMessage) {
-	t.Helper()
-	if len(before) != len(after) {
-		t.Fatalf("got members %q, want %q", after, before)
-	}
-	for name, value := range before {
-		if !bytes.Equal(after[name], value) {
-			t.Fatalf("member %q became %q, was %q", name, after[name], value)
-		}
-	}
-}
-
 // A server may acknowledge millions of resources that nobody asked for.
 func TestAcknowledgedIsAtMostWhatIsWanted(t *testing.T) {
 	honoured, _ := stateless.ReadFilter(json.RawMessage(`{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x","b","b","y"]}}`))
@@ -287,11 +257,13 @@ func TestAcknowledgedIsAtMostWhatIsWanted(t *testing.T) {
 func TestToolsWithoutAnEnd(t *testing.T) {
 	var tools stateless.Tools
 	pages := 0
-	complete := tools.List(func(json.RawMessage) (json.RawMessage, bool) {
-		pages++
-		return json.RawMessage(`{"tools":[],"nextCursor":"more"}`), true
-	})
-	if complete || pages != 64 {
-		t.Errorf("got %d pages, complete %v", pages, complete)
+	for range 2 { // the second time comes too soon
+		tools.List(func(json.RawMessage) (json.RawMessage, bool) {
+			pages++
+			return json.RawMessage(`{"tools":[],"nextCursor":"more"}`), true
+		})
+	}
+	if _, known := tools.Mirrored("t"); known || pages != 64 {
+		t.Errorf("got %d pages, known %v", pages, known)
 	}
 }

@@ -15,7 +15,7 @@ const (
 	maxToolPages = 64
 	// maxTools bounds the tools whose mirrored arguments are remembered.
 	maxTools = 4096
-	// listPause is how long ListOnce does not list the tools again after it failed.
+	// listPause is how long List does not list the tools again after it failed.
 	listPause = time.Minute
 )
 
@@ -25,7 +25,7 @@ type Tools struct {
 	mu       sync.Mutex // guards what follows
 	mirrored map[string][]Param
 	complete bool
-	failed   time.Time // when ListOnce failed last
+	failed   time.Time // when List failed last
 
 	listing singleflight.Group
 }
@@ -73,9 +73,27 @@ func (t *Tools) Learn(params, result json.RawMessage) (valid json.RawMessage, br
 	return jsonrpc.ReplaceMember(result, kept, "tools"), broken
 }
 
-// List learns all tools: ask returns the result of a tools/list, or false if there is
-// none. List reports whether all pages have come.
-func (t *Tools) List(ask func(params json.RawMessage) (result json.RawMessage, ok bool)) bool {
+// List learns all tools, once for all callers that wait for it: ask returns the result of a
+// tools/list, or false if there is none. List does nothing if it failed just now.
+func (t *Tools) List(ask func(params json.RawMessage) (result json.RawMessage, ok bool)) {
+	_, _, _ = t.listing.Do("", func() (any, error) {
+		t.mu.Lock()
+		skip := time.Since(t.failed) < listPause
+		t.mu.Unlock()
+		if !skip {
+			complete := t.listPages(ask)
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			if t.complete = complete; !complete {
+				t.failed = time.Now()
+			}
+		}
+		return nil, nil
+	})
+}
+
+// listPages reports whether all pages have come.
+func (t *Tools) listPages(ask func(params json.RawMessage) (result json.RawMessage, ok bool)) bool {
 	var params json.RawMessage
 	for range maxToolPages {
 		result, ok := ask(params)
@@ -85,30 +103,11 @@ func (t *Tools) List(ask func(params json.RawMessage) (result json.RawMessage, o
 		t.Learn(params, result)
 		cursor, more := jsonrpc.Member(result, "nextCursor")
 		if !more || cursor[0] != '"' {
-			t.mu.Lock()
-			t.complete = true
-			t.mu.Unlock()
 			return true
 		}
 		params = jsonrpc.SetMember(json.RawMessage("{}"), cursor, "cursor")
 	}
 	return false
-}
-
-// ListOnce is List, once for all callers that wait for it. It does nothing if all tools are
-// known, or if it failed just now.
-func (t *Tools) ListOnce(ask func(params json.RawMessage) (result json.RawMessage, ok bool)) {
-	_, _, _ = t.listing.Do("", func() (any, error) {
-		t.mu.Lock()
-		skip := t.complete || time.Since(t.failed) < listPause
-		t.mu.Unlock()
-		if !skip && !t.List(ask) {
-			t.mu.Lock()
-			t.failed = time.Now()
-			t.mu.Unlock()
-		}
-		return nil, nil
-	})
 }
 
 // Forget drops what is known: the list has changed.

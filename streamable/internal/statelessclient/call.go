@@ -11,15 +11,17 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
 // call is a request on a connection, from begin to its answer.
 type call struct {
 	method    string
 	principal string
-	own       bool // it is the handler's own
-	exclusive bool // it has the connection to itself among such calls
-	asks      bool // the server may ask the client something
+	level     sharing.Level // of the log messages that the client wants; 0: none
+	own       bool          // it is the handler's own
+	exclusive bool          // it has the connection to itself among such calls
+	asks      bool          // the server may ask the client something
 
 	queue            // of notifications, whose bytes count an answer too
 	id    jsonrpc.ID // on the connection
@@ -33,7 +35,6 @@ type call struct {
 	open      []*ask // requests of the server that are not answered
 	asked     int    // requests of the server, ever
 	lastAsk   time.Time
-	lacking   json.RawMessage // capabilities that the client lacks, so that the server was refused input; nil: none
 }
 
 // ask is a request of the server to the client.
@@ -53,7 +54,7 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 		h.follow(a, q, k)
 		return nil
 	}
-	k := &call{method: q.Method, principal: q.principal, asks: q.mayAsk()}
+	k := &call{method: q.Method, principal: q.principal, level: q.logLevel, asks: q.mayAsk()}
 	k.exclusive = k.asks || q.logLevel != 0 && stateless.AsksInput(q.Method)
 	l, why := h.connect(a, q, k.exclusive)
 	if why != nil {
@@ -74,20 +75,22 @@ func (h *Handler) call(a *reply, q *request) *front.Refusal {
 
 // prepare checks what only the server knows, and enters the call.
 func (l *link) prepare(a *reply, q *request, k *call) *front.Refusal {
-	if _, again := jsonrpc.Member(q.Params(), "requestState"); again && !l.stateless {
+	if q.Param("requestState").Value != nil && !l.stateless {
 		return invalidParams("requestState is not what this server gave out")
 	}
 	if q.Method == mcp.MethodCallTool {
-		raw, _ := jsonrpc.Member(q.Params(), "name")
-		name, _ := jsonrpc.Text(raw)
+		name, _ := q.Param("name").Text()
 		for _, p := range l.mirrored(name) {
 			if why := checkArgument(a.r.Header, p, q.Params()); why != nil {
 				return why
 			}
 		}
-		if a.over() { // it may have waited for a list of the tools
-			return gone
-		}
+	}
+	if k.level != 0 && !l.stateless {
+		l.logFrom(k.level)
+	}
+	if a.over() { // it may have waited for the server
+		return gone
 	}
 	if !l.begin(k) {
 		return refused(http.StatusOK, errEnded)
@@ -98,6 +101,7 @@ func (l *link) prepare(a *reply, q *request, k *call) *front.Refusal {
 // follow writes what comes of a call, until it is answered, needs input, or the client
 // goes.
 func (h *Handler) follow(a *reply, q *request, k *call) {
+	defer k.written()
 	for {
 		k.l.mu.Lock()
 		notes, answer := k.takeLocked(), k.answer
@@ -134,6 +138,7 @@ func (k *call) cancel(reason string) {
 	k.open = nil
 	k.takeLocked()
 	k.l.mu.Unlock()
+	k.written()
 	if again {
 		return
 	}
@@ -158,12 +163,7 @@ func (k *call) reply(a *reply, q *request, m *jsonrpc.Message) {
 	e := stateless.ErrorOf(m.Error())
 	data, _ := e.Data.(json.RawMessage)
 	required, ok := stateless.RequiredCapabilities(data)
-	k.l.mu.Lock()
-	lacking := k.lacking
-	k.l.mu.Unlock()
 	switch {
-	case e.Code == jsonrpc.CodeMethodNotFound && lacking != nil: // how its request for input was refused
-		a.fail(http.StatusBadRequest, missingCapability(lacking))
 	case e.Code == jsonrpc.CodeMethodNotFound:
 		a.fail(http.StatusNotFound, e)
 	case e.Code == mcp.CodeElicitationRequired:

@@ -36,13 +36,14 @@ func (l *link) notified(related jsonrpc.ID, m *jsonrpc.Message) {
 	defer l.mu.Unlock()
 	switch m.Method {
 	case mcp.MethodCancelled:
-		id, _ := jsonrpc.Member(m.Params(), "requestId")
-		l.withdrawnLocked(jsonrpc.ID(id))
+		id := jsonrpc.ID(m.Param("requestId").Value)
+		for _, k := range l.calls { // it no longer asks for that
+			k.open = slices.DeleteFunc(k.open, func(a *ask) bool { return a.id == id })
+		}
 	case mcp.MethodLogMessage:
-		raw, _ := jsonrpc.Member(m.Params(), "level")
-		name, _ := jsonrpc.Text(raw)
-		if l.level != 0 && sharing.ParseLevel(name) >= l.level {
-			l.noteLocked(l.callLocked(related), m)
+		name, _ := m.Param("level").Text()
+		if k := l.callLocked(related); k == nil || k.level != 0 && sharing.ParseLevel(name) >= k.level {
+			l.noteLocked(k, m)
 		}
 	case mcp.MethodToolsChanged, mcp.MethodPromptsChanged, mcp.MethodResourcesChanged, mcp.MethodResourceUpdated:
 		l.changedLocked(m)
@@ -52,22 +53,15 @@ func (l *link) notified(related jsonrpc.ID, m *jsonrpc.Message) {
 	}
 }
 
-// callLocked returns the call that a message belongs to. Over stdio nobody knows which that
-// is, unless there is only one; nil then.
-func (l *link) callLocked(related jsonrpc.ID) (only *call) {
-	if related != "" {
-		return l.calls[related]
-	}
-	for _, k := range l.calls {
-		switch {
-		case k.own:
-		case only != nil:
-			return nil
-		default:
-			only = k
+// callLocked returns the call that a message belongs to; nil if that is unknown. Over stdio
+// it is, unless there is only one.
+func (l *link) callLocked(related jsonrpc.ID) *call {
+	if related == "" && len(l.calls) == 1 {
+		for id := range l.calls {
+			related = id
 		}
 	}
-	return only
+	return l.calls[related]
 }
 
 // noteLocked passes a notification to the client of a call, unless too many wait for it.
@@ -83,45 +77,30 @@ func (l *link) noteLocked(k *call, m *jsonrpc.Message) {
 // asked takes a request of the server. It refuses one that belongs to no call, and one
 // that the client has not declared to answer.
 func (l *link) asked(related jsonrpc.ID, m *jsonrpc.Message) {
-	l.mu.Lock()
-	k := l.exclusive
-	if related != "" {
-		k = l.calls[related]
-	}
 	declared := mcp.Answers(l.caps, m.Method, m.Params())
-	if !declared {
-		l.lackLocked(k, m)
-	}
-	if k == nil || !k.asks || k.cancelled || len(k.open) >= stateless.MaxInputs || !declared {
-		l.mu.Unlock()
-		l.h.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
-		l.post(jsonrpc.NewError(m.ID, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no request of the client may be asked %.64s now", m.Method)), nil)
-		return
-	}
-	defer l.mu.Unlock()
-	k.asked++
-	name, _, _ := strings.Cut(m.Method, "/")
-	k.open = append(k.open, &ask{id: m.ID, key: name + "-" + strconv.Itoa(k.asked), request: stateless.InputRequest(m.Method, m.Params())})
-	k.lastAsk = time.Now()
-	k.signal()
-}
-
-// lackLocked notes that the client lacks the capability to be asked m, for the call k, or
-// for each that may have asked if k is unknown.
-func (l *link) lackLocked(k *call, m *jsonrpc.Message) {
-	required := mcp.Required(m.Method, m.Params())
-	if required == nil {
-		return
-	}
-	if k != nil {
-		k.lacking = required
-		return
-	}
-	for _, k := range l.calls {
-		if stateless.AsksInput(k.method) {
-			k.lacking = required
+	l.mu.Lock()
+	k := l.calls[related]
+	for _, other := range l.calls {
+		if related == "" && other.exclusive { // the only one that may ask
+			k = other
 		}
 	}
+	if k != nil && k.asks && !k.cancelled && len(k.open) < stateless.MaxInputs && declared {
+		k.asked++
+		name, _, _ := strings.Cut(m.Method, "/")
+		k.open = append(k.open, &ask{id: m.ID, key: name + "-" + strconv.Itoa(k.asked), request: stateless.InputRequest(m.Method, m.Params())})
+		k.lastAsk = time.Now()
+		k.signal()
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	l.h.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
+	refusal := jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "no request of the client may be asked %.64s now", m.Method)
+	if required := mcp.Required(m.Method, m.Params()); required != nil && !declared {
+		refusal = missingCapability(required) // a server whose call fails with it tells the client what to declare
+	}
+	l.post(jsonrpc.NewError(m.ID, refusal), nil)
 }
 
 // refuseAsk answers a request of the server that no client will answer.
@@ -129,18 +108,10 @@ func (l *link) refuseAsk(id jsonrpc.ID, why string) {
 	l.post(jsonrpc.NewError(id, jsonrpc.Errorf(jsonrpc.CodeInternalError, "%s", why)), nil)
 }
 
-// withdrawnLocked removes a request that the server has cancelled.
-func (l *link) withdrawnLocked(id jsonrpc.ID) {
-	for _, k := range l.calls {
-		k.open = slices.DeleteFunc(k.open, func(a *ask) bool { return a.id == id })
-	}
-}
-
 // changedLocked passes what has changed to the listeners that want to know.
 func (l *link) changedLocked(m *jsonrpc.Message) {
 	if m.Method == mcp.MethodResourceUpdated {
-		raw, _ := jsonrpc.Member(m.Params(), "uri")
-		uri, _ := jsonrpc.Text(raw)
+		uri, _ := m.Param("uri").Text()
 		for _, s := range l.resources.Updated(uri) {
 			l.tellLocked(s, m)
 		}
@@ -172,7 +143,8 @@ type queue struct {
 	l       *link
 	changed chan struct{} // has room for one: there is something to take
 	notes   [][]byte
-	held    int // bytes
+	held    int // bytes that wait
+	taken   int // bytes that were taken, and are being written
 }
 
 func newQueue(l *link) queue { return queue{l: l, changed: make(chan struct{}, 1)} }
@@ -197,15 +169,25 @@ func (q *queue) addLocked(note []byte) bool {
 	return true
 }
 
-// takeLocked returns the notifications that wait, and gives their bytes back.
+// takeLocked returns the notifications that wait, and gives back the bytes of those before,
+// which have been written.
 func (q *queue) takeLocked() [][]byte {
 	notes := q.notes
 	q.notes = nil
-	q.holdLocked(-q.held)
+	q.l.c.HoldQueued(-q.taken)
+	q.taken, q.held = q.held, 0
 	return notes
 }
 
-// holdLocked takes n more bytes from the budget, or gives -n back.
+// written gives back the bytes that were taken last.
+func (q *queue) written() {
+	q.l.mu.Lock()
+	defer q.l.mu.Unlock()
+	q.l.c.HoldQueued(-q.taken)
+	q.taken = 0
+}
+
+// holdLocked takes n more bytes from the budget.
 func (q *queue) holdLocked(n int) {
 	q.held += n
 	q.l.c.HoldQueued(n)

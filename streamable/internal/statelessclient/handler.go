@@ -44,8 +44,6 @@ const (
 	askTime = 5 * time.Second
 	// maxQueued bounds the notifications that wait for one client, in bytes.
 	maxQueued = 1 << 20
-	// maxAnswers bounds the answers that come with a request.
-	maxAnswers = stateless.MaxInputs * stateless.MaxRounds
 )
 
 // Handler serves the requests of MCP 2026-07-28. It is safe for concurrent use. Its

@@ -110,8 +110,7 @@ func (k *call) show() json.RawMessage {
 // resume passes a client's answers to the server, and returns the call that goes on; nil if
 // the request continues none.
 func (h *Handler) resume(q *request, answers map[string]json.RawMessage) *call {
-	raw, _ := jsonrpc.Member(q.Params(), "requestState")
-	state, _ := jsonrpc.Text(raw)
+	state, _ := q.Param("requestState").Text()
 	k := h.held.take(state, q.principal, q.Method)
 	if k == nil {
 		return nil

@@ -141,12 +141,13 @@ func TestServerRequestsThatNobodyMayAnswer(t *testing.T) {
 		ask     ask
 		related bool
 		request string
+		code    string
 	}{
-		"another method":       {ask{method: "prompts/list", capabilities: askAll}, true, sample},
-		"nothing declared":     {ask{method: "prompts/get", params: `{"name":"p"}`}, true, sample},
-		"something else":       {ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: `{"roots":{}}`}, true, sample},
-		"not related":          {ask{method: "prompts/list", capabilities: askAll}, false, sample},
-		"no request for input": {ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}, true, `{"jsonrpc":"2.0","id":"x","method":"other/thing"}`},
+		"another method":       {ask{method: "prompts/list", capabilities: askAll}, true, sample, "-32601"},
+		"nothing declared":     {ask{method: "prompts/get", params: `{"name":"p"}`}, true, sample, "-32021"},
+		"something else":       {ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: `{"roots":{}}`}, false, sample, "-32021"},
+		"not related":          {ask{method: "prompts/list", capabilities: askAll}, false, sample, "-32601"},
+		"no request for input": {ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}, true, `{"jsonrpc":"2.0","id":"x","method":"other/thing"}`, "-32601"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, quiet, func(t *testing.T, f *fixture) {
@@ -161,7 +162,7 @@ func TestServerRequestsThatNobodyMayAnswer(t *testing.T) {
 				r := f.do(t, tc.ask)
 				want(t, "result type", r.member("result", "resultType"), `"complete"`)
 				got := f.server.connections()[0].received("response")
-				if len(got) != 1 || !strings.Contains(got[0], `"id":"x","error":{"code":-32601,`) {
+				if len(got) != 1 || !strings.Contains(got[0], `"id":"x","error":{"code":`+tc.code) {
 					t.Errorf("the server got %q", got)
 				}
 			})
@@ -209,54 +210,27 @@ func (l leaving) Write(b []byte) (int, error) {
 	return l.response.Write(b)
 }
 
-// A server that asks what the client has not declared to answer, and fails with the error
-// that it gets: the client learns what it has to declare. Nobody knows which call a server
-// on stdio asks for.
-func TestInputThatTheClientHasNotDeclared(t *testing.T) {
-	for _, related := range []bool{true, false} {
-		f := newFixture(t, quiet)
-		var call *jsonrpc.Message
-		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			call = m
-			from := m
-			if !related {
-				from = nil
+// A server may answer although it asks, and take back what it asks.
+func TestServerThatNoLongerAsks(t *testing.T) {
+	for answered, responses := range map[bool]string{
+		true:  `[{"jsonrpc":"2.0","id":"e0","error":{"code":-32603,"message":"the call is over"}}]`,
+		false: `[]`,
+	} {
+		bubble(t, quiet, func(t *testing.T, f *fixture) {
+			f.server.serve = func(c *conn, m *jsonrpc.Message) {
+				c.send(nil, fmt.Sprintf(elicit, 0, 0))
+				if answered {
+					c.answer(m, `{}`)
+					return
+				}
+				c.send(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"e0"}}`)
+				time.AfterFunc(time.Second, func() { c.answer(m, `{}`) })
 			}
-			c.send(from, `{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{"messages":[]}}`)
-		}
-		f.server.responded = func(c *conn) { c.fail(call, `{"code":-32601,"message":"no request of the client may be asked"}`) }
-		r := f.do(t, ask{method: "tools/call", params: toolCall, capabilities: `{"elicitation":{}}`})
-		want(t, "status", r.status, 400)
-		want(t, "code", r.member("error", "code"), -32021)
-		want(t, "data", r.member("error", "data"), `{"requiredCapabilities":{"sampling":{}}}`)
+			r := f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
+			want(t, "result type", r.member("result", "resultType"), `"complete"`)
+			want(t, "responses", f.server.connections()[0].received("response"), responses)
+		})
 	}
-}
-
-// An answer that comes with a request of the server makes that pointless.
-func TestAnswerBeforeTheInput(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			c.send(nil, fmt.Sprintf(elicit, 0, 0))
-			c.answer(m, `{}`)
-		}
-		r := f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
-		want(t, "result type", r.member("result", "resultType"), `"complete"`)
-		want(t, "responses", f.server.connections()[0].received("response"), `[{"jsonrpc":"2.0","id":"e0","error":{"code":-32603,"message":"the call is over"}}]`)
-	})
-}
-
-// A server may take back what it asks.
-func TestServerCancelsItsRequest(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			c.send(nil, fmt.Sprintf(elicit, 0, 0))
-			c.send(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"e0"}}`)
-			time.AfterFunc(time.Second, func() { c.answer(m, `{}`) })
-		}
-		r := f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
-		want(t, "result type", r.member("result", "resultType"), `"complete"`)
-		want(t, "responses", f.server.connections()[0].received("response"), "[]")
-	})
 }
 
 func TestServerThatNeverStopsAsking(t *testing.T) {
@@ -298,35 +272,28 @@ func TestHeldCallsAreBounded(t *testing.T) {
 	})
 }
 
-func TestDrainCancelsHeldCalls(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.send(m, fmt.Sprintf(elicit, 0, 0)) }
-		f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
-		c := f.server.connections()[0]
-		if _, err := c.Drain(); err != nil {
-			t.Fatal(err)
-		}
-		want(t, "cancellations", len(c.received("notifications/cancelled")), 1)
-	})
-}
-
-// A call is not held once the connection drains: the gateway would wait for it.
-func TestCallThatAsksDuringADrain(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			time.AfterFunc(time.Second, func() { c.send(m, fmt.Sprintf(elicit, 0, 0)) })
-		}
-		r := f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
-		synctest.Wait()
-		c := f.server.connections()[0]
-		if _, err := c.Drain(); err != nil {
-			t.Fatal(err)
-		}
-		pause(2 * time.Second)
-		want(t, "reason", r.member("error", "data", "reason"), `"draining"`)
-		want(t, "cancellations", len(c.received("notifications/cancelled")), 1)
-		want(t, "held bytes", f.series(t, "mcp_sse_held_bytes"), 0)
-	})
+// A drain cancels the calls that are held, and those that ask later: the gateway would wait
+// for them.
+func TestDrainCancelsCallsThatAsk(t *testing.T) {
+	for _, later := range []time.Duration{0, time.Second} {
+		bubble(t, quiet, func(t *testing.T, f *fixture) {
+			f.server.serve = func(c *conn, m *jsonrpc.Message) {
+				time.AfterFunc(later, func() { c.send(m, fmt.Sprintf(elicit, 0, 0)) })
+			}
+			r := f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll})
+			pause(time.Second / 2)
+			c := f.server.connections()[0]
+			if _, err := c.Drain(); err != nil {
+				t.Fatal(err)
+			}
+			pause(2 * time.Second)
+			if later > 0 {
+				want(t, "reason", r.member("error", "data", "reason"), `"draining"`)
+			}
+			want(t, "cancellations", len(c.received("notifications/cancelled")), 1)
+			want(t, "held bytes", f.series(t, "mcp_sse_held_bytes"), 0)
+		})
+	}
 }
 
 // What came while the client was away is not lost.

@@ -3,6 +3,7 @@ package statelessclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
@@ -36,19 +38,18 @@ type link struct {
 	refusal *front.Refusal        // why it cannot be used
 	result  json.RawMessage       // of initialize
 	caps    json.RawMessage       // that the client has declared
-	level   sharing.Level         // of the log messages that the client wants; 0: none
 	// stateless says that the server takes requests of this version as they are.
 	stateless bool
 
 	// turn has room for the one request of the handler's own that is under way: none may
 	// overtake another.
-	turn chan struct{}
+	turn  chan struct{}
+	level sharing.Level // the lowest that a call has asked for; 0: none has; turn guards it
 
 	mu        sync.Mutex // guards what follows, and the calls and listeners
 	over      bool
 	lastID    int64
 	calls     map[jsonrpc.ID]*call // not answered, by their ids on the connection
-	exclusive *call                // among calls; nil: there is none
 	listeners map[*listener]struct{}
 	resources sharing.Subscriptions[*listener]
 }
@@ -64,9 +65,9 @@ var errEnded = jsonrpc.ReasonError("the session with the server has ended", "ses
 
 // open opens the connection, and begins its handshake.
 func (l *link) open(h *Handler, client connstate.Client, q *request) {
-	l.h, l.caps, l.level = h, q.meta.Capabilities, q.logLevel
+	l.h, l.caps = h, q.meta.Capabilities
 	c, err := h.registry.Open(client)
-	if err != nil && h.pool.evict(client, err) {
+	if limit, ok := errors.AsType[*connstate.LimitError](err); ok && limit.Reason == metrics.RejectedMaxConnections && h.pool.evict() {
 		c, err = h.registry.Open(client)
 	}
 	if err != nil {
@@ -98,11 +99,6 @@ func (l *link) initialize(params json.RawMessage) {
 	}
 	l.result, l.stateless = m.Result(), stateless.IsStateless(m.Result())
 	l.post(jsonrpc.NewNotification(mcp.MethodInitialized, nil), nil)
-	if l.level != 0 && l.declares("logging") { // if the server refuses it, there are no log messages
-		ctx, cancel := context.WithTimeout(context.Background(), askTime)
-		defer cancel()
-		_, _ = l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+l.level.String()+`"}`))
-	}
 	close(l.ready)
 }
 
@@ -162,9 +158,6 @@ func (l *link) begin(k *call) bool {
 	l.lastID++
 	k.queue, k.id = newQueue(l), jsonrpc.ID(strconv.FormatInt(l.lastID, 10))
 	l.calls[k.id] = k
-	if k.exclusive {
-		l.exclusive = k
-	}
 	return true
 }
 
@@ -207,6 +200,19 @@ func (l *link) inTurn(ctx context.Context, do func(context.Context) error) error
 	return do(ctx)
 }
 
+// logFrom has the server send log messages of that level and above. If it refuses, there are
+// none.
+func (l *link) logFrom(level sharing.Level) {
+	_ = l.inTurn(context.Background(), func(ctx context.Context) error {
+		if l.level != 0 && l.level <= level || !l.declares("logging") {
+			return nil
+		}
+		l.level = level
+		_, err := l.ask(ctx, mcp.MethodSetLevel, json.RawMessage(`{"level":"`+level.String()+`"}`))
+		return err
+	})
+}
+
 // mirrored returns the mirrored arguments of a tool. If they are not known, the server is
 // asked for its tools, once for all calls that wait for it. If that does not work, no
 // arguments are checked: the server refuses the call, if it knows the tool.
@@ -218,7 +224,7 @@ func (l *link) mirrored(tool string) []stateless.Param {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), askTime) // others may wait for it too
 	defer cancel()
-	tools.ListOnce(func(params json.RawMessage) (json.RawMessage, bool) {
+	tools.List(func(params json.RawMessage) (json.RawMessage, bool) {
 		m, err := l.ask(ctx, mcp.MethodListTools, params)
 		if err != nil {
 			return nil, false
@@ -239,9 +245,6 @@ func (l *link) answered(id jsonrpc.ID, response []byte) {
 		return
 	}
 	delete(l.calls, id)
-	if l.exclusive == k {
-		l.exclusive = nil
-	}
 	k.answer = m
 	if !k.cancelled && !k.own {
 		k.holdLocked(len(response))

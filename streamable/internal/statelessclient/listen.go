@@ -114,7 +114,7 @@ func (l *link) subscribeTo(ctx context.Context, s *listener, uri string) (ok boo
 			ok = subscribed
 			return nil
 		}
-		m, err := l.ask(ctx, mcp.MethodSubscribe, uriParams(uri))
+		m, err := l.ask(ctx, mcp.MethodSubscribe, stateless.URIParams(uri))
 		if err != nil || m.Result() == nil {
 			return err
 		}
@@ -127,11 +127,6 @@ func (l *link) subscribeTo(ctx context.Context, s *listener, uri string) (ok boo
 	return ok, err
 }
 
-func uriParams(uri string) json.RawMessage {
-	params, _ := json.Marshal(map[string]string{"uri": uri}) // strings always have a JSON form
-	return params
-}
-
 // unsubscribe removes a listener, and ends its subscriptions, which are to these
 // resources, at the server. A server that does not answer is not told of the others.
 func (l *link) unsubscribe(s *listener, uris []string) {
@@ -139,6 +134,7 @@ func (l *link) unsubscribe(s *listener, uris []string) {
 	delete(l.listeners, s)
 	s.takeLocked()
 	l.mu.Unlock()
+	s.written()
 	for _, uri := range uris {
 		err := l.inTurn(context.Background(), func(ctx context.Context) error { // its client is gone
 			l.mu.Lock()
@@ -147,7 +143,7 @@ func (l *link) unsubscribe(s *listener, uris []string) {
 			if !last {
 				return nil
 			}
-			_, err := l.ask(ctx, mcp.MethodUnsubscribe, uriParams(uri))
+			_, err := l.ask(ctx, mcp.MethodUnsubscribe, stateless.URIParams(uri))
 			return err
 		})
 		if err != nil {

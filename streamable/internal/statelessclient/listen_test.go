@@ -101,12 +101,7 @@ func TestListenersShareSubscriptions(t *testing.T) {
 // A listener that does not read ends, and listens again: it would miss a change.
 func TestSlowListenerEnds(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		w := &stuck{response: &response{header: make(http.Header), done: make(chan struct{})}, unblock: make(chan struct{}), at: 2}
-		go func() {
-			defer close(w.done)
-			f.post(w, listen(`{"resourceSubscriptions":["a:x"]}`, "1").request(t.Context()), "")
-		}()
-		synctest.Wait()
+		w := f.stuck(t, listen(`{"resourceSubscriptions":["a:x"]}`, "1"), 2)
 		c := f.server.connections()[0]
 		for range 300 {
 			c.send(nil, updated("a:x/"+strings.Repeat("x", 5000)))
@@ -127,20 +122,22 @@ type stuck struct {
 	writes  int
 }
 
+// stuck begins a request whose response waits in one of its writes.
+func (f *fixture) stuck(t *testing.T, a ask, at int) *stuck {
+	w := &stuck{response: &response{header: make(http.Header), done: make(chan struct{})}, unblock: make(chan struct{}), at: at}
+	go func() {
+		defer close(w.done)
+		f.post(w, a.request(t.Context()), "")
+	}()
+	synctest.Wait()
+	return w
+}
+
 func (s *stuck) Write(p []byte) (int, error) {
 	if s.writes++; s.writes == s.at {
 		<-s.unblock
 	}
 	return s.response.Write(p)
-}
-
-func TestListenerHeartbeats(t *testing.T) {
-	bubble(t, statelessclient.Options{Options: front.Options{HeartbeatInterval: time.Second}, IdleTimeout: time.Minute}, func(t *testing.T, f *fixture) {
-		r := f.begin(t, listen(`{"toolsListChanged":true}`, "1"))
-		pause(10*time.Minute + 100*time.Millisecond)
-		want(t, "heartbeats", strings.Count(r.body.String(), ": heartbeat\n\n"), 600)
-		want(t, "open ones", f.registry.Len(), 1) // a listener uses its connection
-	})
 }
 
 // Behind a middleware that hides http.Flusher there are no streams, but all answers.
@@ -186,12 +183,7 @@ func TestSlowClientLosesProgress(t *testing.T) {
 			asked = m
 			c.send(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":0}}`)
 		}
-		w := &stuck{response: &response{header: make(http.Header), done: make(chan struct{})}, unblock: make(chan struct{}), at: 1}
-		go func() {
-			defer close(w.done)
-			f.post(w, ask{method: "prompts/list"}.request(t.Context()), "")
-		}()
-		synctest.Wait()
+		w := f.stuck(t, ask{method: "prompts/list"}, 1)
 		c := f.server.connections()[0]
 		for i := range 300 {
 			c.send(asked, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":%d,"message":%q}}`, i, strings.Repeat("x", 5000)))
@@ -205,48 +197,59 @@ func TestSlowClientLosesProgress(t *testing.T) {
 	})
 }
 
+// What is being written counts in the byte budget.
+func TestAnswerCountsUntilItIsWritten(t *testing.T) {
+	bubble(t, quiet, func(t *testing.T, f *fixture) {
+		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.answer(m, `"`+strings.Repeat("x", 1<<20)+`"`) }
+		w := f.stuck(t, ask{method: "prompts/list"}, 1)
+		if held := f.series(t, "mcp_sse_held_bytes"); held < 1<<20 {
+			t.Errorf("%g bytes are held", held)
+		}
+		close(w.unblock)
+		<-w.done
+		want(t, "held bytes", f.series(t, "mcp_sse_held_bytes"), 0)
+	})
+}
+
 const logLine = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":%q,"data":"d"}}`
 
 func logging(level string) string { return `,"io.modelcontextprotocol/logLevel":"` + level + `"` }
 
-// A request gets the log messages that it asks for, and no others.
+// A request gets the log messages that it asks for, and no others. The server is told the
+// lowest level.
 func TestLogMessages(t *testing.T) {
-	for _, tc := range []struct {
-		meta, capabilities string
-		related            bool
-		lines              int
-		levels             []string // that the server was told
-	}{
-		{logging("info"), allCapabilities, true, 2, []string{"info"}},
-		{logging("info"), allCapabilities, false, 2, []string{"info"}},
-		{logging("error"), allCapabilities, true, 1, []string{"error"}},
-		{logging("emergency"), allCapabilities, true, 0, []string{"emergency"}},
-		{"", allCapabilities, true, 0, nil},
-		{"", allCapabilities, false, 0, nil},
-		{logging("info"), `{}`, true, 2, nil}, // a server may send log messages all the same
-	} {
+	for _, capabilities := range []string{allCapabilities, `{}`} { // a server may send log messages all the same
 		f := newFixture(t, quiet)
-		f.server.capabilities = tc.capabilities
+		f.server.capabilities = capabilities
+		var related bool
 		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			related := m
-			if !tc.related {
-				related = nil
+			from := m
+			if !related {
+				from = nil
 			}
 			for _, level := range []string{"debug", "info", "error"} {
-				c.send(related, fmt.Sprintf(logLine, level))
+				c.send(from, fmt.Sprintf(logLine, level))
 			}
 			c.answer(m, `{}`)
 		}
-		r := f.do(t, ask{method: "prompts/get", params: `{"name":"p"}`, meta: tc.meta})
-		want(t, fmt.Sprintf("%+v: lines", tc), len(r.messages())-1, tc.lines)
-		var levels []string
-		for _, m := range f.server.connections()[0].received("logging/setLevel") {
-			parsed, _ := jsonrpc.Parse([]byte(m))
-			raw, _ := jsonrpc.Member(parsed.Params(), "level")
-			level, _ := jsonrpc.Text(raw)
-			levels = append(levels, level)
+		for _, step := range []struct {
+			level string
+			lines int
+		}{{"", 0}, {"info", 2}, {"error", 1}, {"emergency", 0}, {"", 0}, {"debug", 3}} {
+			for _, related = range []bool{true, false} {
+				a := ask{method: "prompts/get", params: `{"name":"p"}`}
+				if step.level != "" {
+					a.meta = logging(step.level)
+				}
+				want(t, "lines from "+step.level, len(f.do(t, a).messages())-1, step.lines)
+			}
 		}
-		want(t, "levels", levels, tc.levels)
+		want(t, "connections", len(f.server.connections()), 1)
+		told := f.server.connections()[0].received("logging/setLevel")
+		if capabilities == allCapabilities && (len(told) != 2 || !strings.Contains(told[0], "info") || !strings.Contains(told[1], "debug")) ||
+			capabilities != allCapabilities && len(told) > 0 {
+			t.Errorf("with %s the server was told %q", capabilities, told)
+		}
 	}
 }
 
@@ -305,9 +308,10 @@ func TestSilentServerHoldsUpNoOtherListener(t *testing.T) {
 	})
 }
 
-// A listener whose server does not answer sees heartbeats, and then what it gets.
+// A listener whose server does not answer sees heartbeats, and then what it gets. It uses
+// its connection.
 func TestSilentServerWhileSubscribing(t *testing.T) {
-	bubble(t, statelessclient.Options{Options: front.Options{HeartbeatInterval: time.Second}}, func(t *testing.T, f *fixture) {
+	bubble(t, statelessclient.Options{Options: front.Options{HeartbeatInterval: time.Second}, IdleTimeout: time.Minute}, func(t *testing.T, f *fixture) {
 		f.server.silent = []string{"resources/subscribe"}
 		r := f.begin(t, listen(`{"toolsListChanged":true,"resourceSubscriptions":["a:x","a:y"]}`, "1"))
 		pause(4500 * time.Millisecond)
@@ -316,6 +320,8 @@ func TestSilentServerWhileSubscribing(t *testing.T) {
 		pause(10 * time.Second)
 		want(t, "what it gets", r.member("params", "notifications"), `{"toolsListChanged":true}`)
 		want(t, "subscriptions", len(f.server.connections()[0].received("resources/subscribe")), 1)
+		pause(10 * time.Minute)
+		want(t, "open connections", f.registry.Len(), 1)
 	})
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
-	"github.com/mcp-sse/mcp-sse/multiplex/sharing"
 )
 
 // keyOf returns what tells clients apart: requests with the same key may share connections.
@@ -28,10 +27,9 @@ func keyOf(c connstate.Client, q *request) string {
 	}
 	key, _ := json.Marshal(struct { // of strings, it always has a JSON form
 		Principal, Network, Capabilities, Info string
-		Level                                  sharing.Level
 		Local                                  bool
 		Header                                 map[string][]string
-	}{q.principal, network, string(q.meta.Capabilities), string(q.meta.ClientInfo), q.logLevel, c.Local, c.Header})
+	}{q.principal, network, string(q.meta.Capabilities), string(q.meta.ClientInfo), c.Local, c.Header})
 	return string(key)
 }
 
@@ -134,22 +132,13 @@ func (p *pool) expire(l *link) {
 }
 
 // evict closes the connection that has been unused for longest, to make room for another
-// one in the registry, which has refused that for their number. It reports whether there is
-// one. For the limit of an address, only a connection of the same client there counts.
-func (p *pool) evict(client connstate.Client, refused error) bool {
-	limit, ok := errors.AsType[*connstate.LimitError](refused)
-	if !ok || limit.Reason != metrics.RejectedMaxConnections && limit.Reason != metrics.RejectedPerIP {
-		return false
-	}
+// one in the registry. It reports whether there is one.
+func (p *pool) evict() bool {
 	p.mu.Lock()
 	var oldest *link
 	for _, g := range p.groups {
 		for _, l := range g.links {
-			if l.users > 0 || oldest != nil && !l.since.Before(oldest.since) {
-				continue
-			}
-			other := l.c.Client()
-			if limit.Reason == metrics.RejectedMaxConnections || other.Principal == client.Principal && other.Addr == client.Addr {
+			if l.users == 0 && (oldest == nil || l.since.Before(oldest.since)) {
 				oldest = l
 			}
 		}
@@ -215,17 +204,18 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 
 // limitRefusal is the refusal of a request for which the registry opens no connection.
 func limitRefusal(err error) *front.Refusal {
-	status, reason, message, wait := http.StatusServiceUnavailable, metrics.RejectedBadRequest, "the connection could not be opened", time.Second
-	if limit, ok := errors.AsType[*connstate.LimitError](err); ok {
-		message, wait = limit.Message, limit.RetryAfter
-		switch limit.Reason {
-		case metrics.RejectedPerIP, metrics.RejectedRate:
-			status = http.StatusTooManyRequests
-		case metrics.RejectedBudget:
-			reason = metrics.RejectedBudget
-		}
+	limit, ok := errors.AsType[*connstate.LimitError](err)
+	if !ok {
+		return front.RefusedBusy(err)
 	}
-	why := front.RefusedWith(status, reason, jsonrpc.ReasonError(message, "server_busy", true))
-	why.RetryAfter = wait
+	status, reason := http.StatusServiceUnavailable, metrics.RejectedBadRequest
+	switch limit.Reason {
+	case metrics.RejectedPerIP, metrics.RejectedRate:
+		status = http.StatusTooManyRequests
+	case metrics.RejectedBudget:
+		reason = limit.Reason
+	}
+	why := front.RefusedWith(status, reason, jsonrpc.ReasonError(limit.Message, "server_busy", true))
+	why.RetryAfter = limit.RetryAfter
 	return why
 }

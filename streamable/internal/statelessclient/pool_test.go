@@ -23,7 +23,7 @@ func TestClientsAreToldApart(t *testing.T) {
 	}{
 		"the same":              {func(*ask) {}, true},
 		"another method":        {func(a *ask) { a.method = "server/discover" }, true},
-		"a log level":           {func(a *ask) { a.meta = `,"io.modelcontextprotocol/logLevel":"info"` }, false},
+		"a log level":           {func(a *ask) { a.meta = logging("info") }, true},
 		"another header":        {func(a *ask) { a.header = map[string]string{"X-Other": "1"} }, true},
 		"another principal":     {func(a *ask) { a.principal = "eve" }, false},
 		"no principal":          {func(a *ask) { a.principal = "" }, false},
@@ -193,24 +193,6 @@ func TestPassedRequestsDoNotShareConnections(t *testing.T) {
 			want(t, "tenant", f.server.connections()[1].Client().Context.Value(tenant{}), "b")
 		}
 	}
-}
-
-// Where the registry limits the connections of an address, no other client makes room.
-func TestLimitOfAnAddressCostsOnlyItsOwn(t *testing.T) {
-	f := newFixture(t, quiet)
-	registry := connstate.NewRegistry(connstate.Limits{MaxPerIP: 1}, connstate.Options{})
-	f.Handler = statelessclient.New(f.front, f.server, registry, quiet)
-	post := func(principal, addr string) int {
-		r := ask{method: "tools/list"}.request(t.Context())
-		r.RemoteAddr = addr
-		w := &response{header: make(http.Header)}
-		f.post(w, r, principal)
-		return w.status
-	}
-	want(t, "status of one", post("ada", "192.0.2.1:1"), 200)
-	want(t, "status of another address", post("eve", "192.0.2.2:1"), 200)
-	want(t, "status of a third at the same address", post("bob", "192.0.2.2:1"), 429)
-	want(t, "open ones", registry.Len(), 2)
 }
 
 // Another connection's end does not help a request that comes too fast, or during a drain.

@@ -68,9 +68,6 @@ func (q *request) inputResponses() (map[string]json.RawMessage, *front.Refusal) 
 	if raw[0] != '{' || json.Unmarshal(raw, &answers) != nil {
 		return nil, invalidParams("params.inputResponses must be an object")
 	}
-	if len(answers) > maxAnswers {
-		return nil, invalidParams("params.inputResponses has more than %d answers", maxAnswers)
-	}
 	for name, answer := range answers {
 		if answer[0] != '{' {
 			return nil, invalidParams("params.inputResponses: the answer %.32q must be an object", name)

@@ -1,16 +1,8 @@
 // Package statelessserver presents a server of MCP 2026-07-28, which has neither an
 // initialize nor sessions, as one session of 2025-11-25. The packages above need not
-// know the difference.
-//
-//	initialize, logging/setLevel       answered here; every later request carries what they say
-//	ping                               server/discover: its answer shows that the server is there
-//	any other request                  one POST, with _meta and the headers that mirror it
-//	a request that has such a _meta    the same, as it is, and so is its result
-//	input_required                     requests to the client, then the same request with the answers
-//	resources/subscribe, list_changed  subscriptions/listen
-//	notifications/cancelled, Close     close the response
-//
-// Everything else passes byte for byte. Package internal/stateless holds the vocabulary.
+// know the difference. Each request is a POST. One that has the _meta of 2026-07-28
+// already passes as it is, and so does its result. Package internal/stateless has the table
+// of what becomes what; everything else passes byte for byte.
 package statelessserver
 
 import (
@@ -19,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,9 +25,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 )
 
-// Conn presents a stateless server (MCP 2026-07-28, Streamable HTTP) as one session
-// of 2025-11-25. It opens nothing at the server: each request repeats what the
-// client's initialize said.
+// Conn is a session with a stateless server. It opens nothing there: each request repeats
+// what the client's initialize said.
 //
 // Each request is a POST in its own goroutine, until it is answered; so is each stream of
 // changes, until it is no longer wanted. All end with ctx. Close waits for them, at most 2 s.
@@ -104,19 +94,20 @@ func (c *Conn) begin(m *jsonrpc.Message) error {
 		return err
 	}
 	work := c.serve
+	uri, _ := m.Param("uri").Text()
 	switch k.Method {
 	case mcp.MethodInitialize:
 		level := c.meta.LogLevel
 		c.meta = stateless.MetaOf(m.Params())
 		c.meta.LogLevel = level
 	case mcp.MethodSetLevel:
-		if level, ok := jsonrpc.Member(m.Params(), "level"); ok && level[0] == '"' {
-			c.meta.LogLevel = level
+		if level := m.Param("level"); level.Value != nil && level.Value[0] == '"' {
+			c.meta.LogLevel = level.Value
 		}
 	case mcp.MethodSubscribe:
-		work = c.subscribeLocked(uriOf(m))
+		work = c.subscribeLocked(uri)
 	case mcp.MethodUnsubscribe:
-		c.unsubscribeLocked(uriOf(m))
+		c.unsubscribeLocked(uri)
 	}
 	c.running.Go(func() { // ends with k.Ctx at the latest
 		work(k)
@@ -137,16 +128,11 @@ func (c *Conn) serve(k *exchange.Call) {
 		c.result(k, json.RawMessage("{}"))
 	case method == mcp.MethodDiscover, method == mcp.MethodListen, strings.HasPrefix(method, "tasks/"):
 		c.fail(k, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found: %.64s", method))
-	case method == mcp.MethodCallTool && has(k.Msg.Params(), "task"):
+	case method == mcp.MethodCallTool && k.Msg.Param("task").Value != nil:
 		c.fail(k, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "the server has no tasks of MCP 2025-11-25"))
 	default:
 		c.forward(k)
 	}
-}
-
-func has(obj json.RawMessage, name string) bool {
-	_, ok := jsonrpc.Member(obj, name)
-	return ok
 }
 
 func (c *Conn) initialize(k *exchange.Call) {
@@ -179,8 +165,7 @@ func (c *Conn) notify(m *jsonrpc.Message) error {
 	defer c.mu.Unlock()
 	switch m.Method {
 	case mcp.MethodCancelled: // the end of its response tells the server; the request gets no answer
-		id, _ := jsonrpc.Member(m.Params(), "requestId")
-		if k := c.calls.Open(jsonrpc.ID(id)); k != nil && k.Method != mcp.MethodInitialize {
+		if k := c.calls.Open(jsonrpc.ID(m.Param("requestId").Value)); k != nil && k.Method != mcp.MethodInitialize {
 			c.calls.Answer(k)
 			k.Cancel()
 		}
@@ -191,14 +176,6 @@ func (c *Conn) notify(m *jsonrpc.Message) error {
 		c.x.Metrics.Dropped(metrics.DroppedUndelivered)
 	}
 	return c.closed
-}
-
-// mint returns an id for the wire.
-func (c *Conn) mint() jsonrpc.ID {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.nextID++
-	return jsonrpc.ID(strconv.FormatInt(c.nextID, 10))
 }
 
 func (c *Conn) result(k *exchange.Call, result json.RawMessage) {

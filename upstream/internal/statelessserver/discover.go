@@ -86,17 +86,10 @@ func saysNothing(resp *http.Response) bool {
 // server that supports versions with a handshake.
 func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 	var e jsonrpc.Error
-	if json.Unmarshal(raw, &e) != nil {
-		return nil
-	}
-	switch e.Code {
-	case mcp.CodeHeaderMismatch, mcp.CodeMissingCapability:
-	case mcp.CodeUnsupportedVersion:
-		data, _ := jsonrpc.Member(raw, "data")
-		if slices.ContainsFunc(versions(data, "supported"), func(v string) bool { return v < mcp.VersionStateless }) {
-			return nil
-		}
-	default:
+	_ = json.Unmarshal(raw, &e) // leaves code 0
+	modern := slices.Contains([]int{mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion}, e.Code)
+	data, _ := jsonrpc.Member(raw, "data")
+	if !modern || slices.ContainsFunc(versions(data, "supported"), mcp.HasInitialize) {
 		return nil
 	}
 	return fmt.Errorf("connect to %s: the server refused server/discover: %.200s (code %d)", x.Place(), e.Message, e.Code)
@@ -106,9 +99,7 @@ func discoverError(x *exchange.Endpoint, raw json.RawMessage) error {
 func versions(obj json.RawMessage, member string) []string {
 	raw, _ := jsonrpc.Member(obj, member)
 	var all []string
-	if json.Unmarshal(raw, &all) != nil {
-		return nil
-	}
+	_ = json.Unmarshal(raw, &all)
 	return all
 }
 

@@ -1,12 +1,10 @@
 package statelessserver
 
 import (
-	"crypto/rand"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -30,7 +28,7 @@ type ask struct {
 
 // input asks the client for what the server wants to know, and returns the params of
 // the next round: those of the client, the answers, and the server's state.
-func (c *Conn) input(k *exchange.Call, result json.RawMessage, round int) (json.RawMessage, error) {
+func (c *Conn) input(k *exchange.Call, result json.RawMessage, round int, pause *backoff.Backoff) (json.RawMessage, error) {
 	if !stateless.AsksInput(k.Method) {
 		return nil, exchange.InvalidResponse("it asks for input to %.64s", k.Method)
 	}
@@ -49,22 +47,13 @@ func (c *Conn) input(k *exchange.Call, result json.RawMessage, round int) (json.
 			return nil, err
 		}
 		params = jsonrpc.SetMember(params, responses, "inputResponses")
-	} else if err := exchange.Pause(k.Ctx, inputPause(round)); err != nil { // the server only wants the request again
+	} else if err := exchange.Pause(k.Ctx, pause.Next()); err != nil { // the server only wants the request again
 		return nil, err
 	}
 	if stateful {
 		params = jsonrpc.SetMember(params, state, "requestState")
 	}
 	return params, nil
-}
-
-// inputPause returns a random pause. Its bound doubles each round.
-func inputPause(round int) time.Duration {
-	b := backoff.New(100*time.Millisecond, 2*time.Second)
-	for range round {
-		b.Next()
-	}
-	return b.Next()
 }
 
 // gather sends the input requests to the client, and returns the answers under the
@@ -123,10 +112,7 @@ func (c *Conn) register(requests json.RawMessage) (asks []*ask, err error) {
 		if !mcp.Answers(c.meta.Capabilities, r.Method, r.Params) {
 			return nil, exchange.InvalidResponse("it asks for %.64q, which the client has not declared", r.Method)
 		}
-		a := &ask{key: key, method: r.Method, params: r.Params, reply: make(chan *jsonrpc.Message, 1)}
-		if mode, _ := jsonrpc.Member(a.params, "mode"); a.method == mcp.MethodElicit && string(mode) == `"url"` && !has(a.params, "elicitationId") {
-			a.params = jsonrpc.SetMember(a.params, json.RawMessage(strconv.Quote(rand.Text())), "elicitationId") // 2025-11-25 demands one
-		}
+		a := &ask{key: key, method: r.Method, params: stateless.RequestParams(r.Method, r.Params), reply: make(chan *jsonrpc.Message, 1)}
 		c.nextID++
 		a.id = jsonrpc.ID(strconv.Quote("input-" + strconv.FormatInt(c.nextID, 10)))
 		asks = append(asks, a)

@@ -156,19 +156,6 @@ func TestElicitationByURLGetsTheIDThatClientsNeed(t *testing.T) {
 	s.want(`{"jsonrpc":"2.0","id":1,"result":{}}`)
 }
 
-func TestRoundsOfInputAreBounded(t *testing.T) {
-	s := newStateless(t, discovered, func(p *post) { p.result(input(`{"a":{"method":"roots/list"}}`, `"again"`)) })
-	s.initialize(`{"roots":{}}`)
-	s.Send(toolCall("1", "ask"))
-	for range statelessserver.MaxInputRounds {
-		s.Send(`{"jsonrpc":"2.0","id":` + string(s.asked("roots/list", "", "1")) + `,"result":{"roots":[]}}`)
-	}
-	s.wantError("1", "-32603", "input_rounds")
-	if n := len(s.seen("tools/call")); n != statelessserver.MaxInputRounds+1 {
-		t.Errorf("the tool was called %d times", n)
-	}
-}
-
 // Two calls that wait for input at once get their own answers.
 func TestInputOfCallsNeverCrosses(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) {

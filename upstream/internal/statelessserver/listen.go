@@ -38,12 +38,6 @@ type changes struct {
 	err     error         // why the server has refused it; set before decided is closed
 }
 
-func uriOf(m *jsonrpc.Message) string {
-	raw, _ := jsonrpc.Member(m.Params(), "uri")
-	uri, _ := jsonrpc.Text(raw)
-	return uri
-}
-
 func (c *Conn) followListsLocked() {
 	capabilities, _ := jsonrpc.Member(c.discovered, "capabilities")
 	lists := stateless.ChangingLists(capabilities)
@@ -158,8 +152,7 @@ func (c *Conn) tellMissed(f stateless.Filter) {
 		_ = c.Queue.Push(jsonrpc.NewNotification(method, nil), "") // fails at the end of the session
 	}
 	for _, uri := range f.URIs {
-		params, _ := json.Marshal(map[string]string{"uri": uri}) // strings always have a JSON form
-		_ = c.Queue.Push(jsonrpc.NewNotification(mcp.MethodResourceUpdated, params), "")
+		_ = c.Queue.Push(jsonrpc.NewNotification(mcp.MethodResourceUpdated, stateless.URIParams(uri)), "")
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/internal/backoff"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -46,6 +47,7 @@ const (
 func (c *Conn) forward(k *exchange.Call) {
 	params := k.Msg.Params()
 	direct := stateless.IsStateless(params)
+	pause := backoff.New(100*time.Millisecond, 2*time.Second) // between rounds without input
 	for round := 0; ; round++ {
 		m, err := c.request(k, params)
 		if err != nil {
@@ -65,7 +67,7 @@ func (c *Conn) forward(k *exchange.Call) {
 			c.fail(k, exchange.InvalidResponse("its result has the unknown type %.64q", kind))
 			return
 		}
-		if params, err = c.input(k, m.Result(), round); err != nil {
+		if params, err = c.input(k, m.Result(), round, pause); err != nil {
 			c.failed(k, err)
 			return
 		}
@@ -118,16 +120,15 @@ func (c *Conn) request(k *exchange.Call, params json.RawMessage) (*jsonrpc.Messa
 	if err != nil || k.Method != mcp.MethodCallTool || exchange.ErrorCode(m) != mcp.CodeHeaderMismatch {
 		return m, err
 	}
-	listed := c.tools.List(func(params json.RawMessage) (json.RawMessage, bool) {
-		m, err := c.post(k.Ctx, own(mcp.MethodListTools), params, nil)
+	ctx, cancel := context.WithTimeout(c.ctx, discoverTimeout) // other calls may wait for it too
+	defer cancel()
+	c.tools.List(func(params json.RawMessage) (json.RawMessage, bool) {
+		m, err := c.post(ctx, own(mcp.MethodListTools), params, nil)
 		if err != nil {
 			return nil, false
 		}
 		return m.Result(), m.Error() == nil
 	})
-	if !listed {
-		return m, nil
-	}
 	return c.post(k.Ctx, k.Msg, params, notify)
 }
 
@@ -136,8 +137,7 @@ func (c *Conn) request(k *exchange.Call, params json.RawMessage) (*jsonrpc.Messa
 // *[jsonrpc.Error] is the answer to this request; any other error means that the server is
 // gone, or that ctx has ended. Only goroutines of the session may call it.
 func (c *Conn) post(ctx context.Context, m *jsonrpc.Message, params json.RawMessage, notify func(*jsonrpc.Message) error) (*jsonrpc.Message, error) {
-	id := c.mint()
-	body, header, err := c.wire(m, id, params)
+	id, body, header, err := c.wire(m, params)
 	if err != nil {
 		return nil, err
 	}
@@ -196,26 +196,28 @@ func unread(ctx context.Context, err error) error {
 	return err
 }
 
-// wire returns the bytes and the headers of a request. The error is for the client, whose
-// request the server would refuse.
-func (c *Conn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMessage) ([]byte, http.Header, error) {
+// wire returns the id, the bytes and the headers of a request. The error is for the client,
+// whose request the server would refuse.
+func (c *Conn) wire(m *jsonrpc.Message, params json.RawMessage) (id jsonrpc.ID, body []byte, h http.Header, err error) {
 	c.mu.Lock()
 	meta := c.meta
+	c.nextID++
+	id = jsonrpc.NumberID(c.nextID)
 	c.mu.Unlock()
 	if !stateless.IsStateless(params) {
 		var ok bool
 		if params, ok = meta.Into(params); !ok {
-			return nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params must be an object")
+			return "", nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params must be an object")
 		}
 	}
 	if !stateless.IsPlain(m.Method) {
-		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")
+		return "", nil, nil, jsonrpc.Errorf(jsonrpc.CodeMethodNotFound, "method not found")
 	}
 	headers, err := stateless.Headers(mcp.VersionStateless, m.Method, params)
 	if err != nil {
-		return nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
+		return "", nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "%v", err)
 	}
-	h := make(http.Header)
+	h = make(http.Header)
 	for _, one := range headers {
 		h.Set(one.Name, stateless.Encode(one.Value))
 	}
@@ -230,11 +232,11 @@ func (c *Conn) wire(m *jsonrpc.Message, id jsonrpc.ID, params json.RawMessage) (
 		}
 		value, ok := stateless.Text(raw)
 		if !ok {
-			return nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "argument %.64s must be a string, a boolean or an integer below 2^53", strings.Join(p.Path, "."))
+			return "", nil, nil, jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "argument %.64s must be a string, a boolean or an integer below 2^53", strings.Join(p.Path, "."))
 		}
 		h.Set(stateless.HeaderParam+p.Name, stateless.Encode(value))
 	}
-	return jsonrpc.SetMember(m.WithID(id), params, "params"), h, nil
+	return id, jsonrpc.SetMember(m.WithID(id), params, "params"), h, nil
 }
 
 // translateError returns the gateway's own error for an error response that clients

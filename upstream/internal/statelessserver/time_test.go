@@ -131,27 +131,6 @@ func TestStateAloneIsSentBackWithPauses(t *testing.T) {
 	})
 }
 
-// A server that answers and leaves the response open cannot keep it open.
-func TestResponseIsClosedAfterTheAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		held := make(chan time.Duration, 1)
-		s := newStatelessHere(t, discovered, func(p *post) {
-			p.event(`{"jsonrpc":"2.0","id":$ID,"result":{}}`)
-			<-p.r.Context().Done()
-			held <- time.Since(p.at)
-		})
-		s.Send(toolCall("1", "a"))
-		began := time.Now()
-		s.want(done("1"))
-		if took := time.Since(began); took > 0 {
-			t.Errorf("the answer took %v", took)
-		}
-		if open := <-held; open != time.Second {
-			t.Errorf("the response was open for %v", open)
-		}
-	})
-}
-
 // deaf is a transport that does not heed the end of a request.
 type deaf struct{ release chan struct{} }
 
