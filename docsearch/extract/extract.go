@@ -43,11 +43,6 @@ const (
 	ReasonEmpty       = "empty"       // nothing but white space
 )
 
-var reasons = map[string]bool{
-	ReasonBinary: true, ReasonUnsupported: true, ReasonTooLarge: true, ReasonDamaged: true,
-	ReasonEncrypted: true, ReasonTimeout: true, ReasonMemory: true, ReasonEmpty: true,
-}
-
 // SkipError reports that a file cannot be indexed, as it is now.
 type SkipError struct {
 	Reason string // one of the Reason constants

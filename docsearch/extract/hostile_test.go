@@ -64,7 +64,7 @@ func hostileFiles() map[string]struct {
 }
 
 func TestHostileFilesAreSkipped(t *testing.T) {
-	// PDFium's compilation, which is cached, takes more memory than the files may.
+	// PDFium's compilation, if it is not cached, takes more memory than the files may.
 	if _, err := withWorker(t, "worker", Options{}).Extract(t.Context(), "good.pdf", fixture(t, "libreoffice.pdf")); err != nil {
 		t.Fatal(err)
 	}

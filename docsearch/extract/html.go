@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"strings"
 	"unicode/utf8"
 
@@ -59,8 +58,7 @@ func readHTML(ctx context.Context, data []byte, text *plain.Builder, maxText int
 }
 
 // decodeHTML returns a reader of a page as UTF-8: all of it at once may be three times as
-// large. A page that does not declare its encoding is UTF-8
-// if it is valid as such.
+// large. A page that does not declare its encoding is UTF-8 if it is valid as such.
 func decodeHTML(data []byte) io.Reader {
 	const declared = 1024 // bytes in which the encoding stands
 	encoding, _, certain := charset.DetermineEncoding(data[:min(len(data), declared)], "")
@@ -118,31 +116,10 @@ func (h *htmlReader) takeText() {
 	case h.inTitle:
 		h.title.Write(h.tokens.Text())
 	case h.dropped != 0:
+	case h.pre > 0:
+		h.text.Raw(string(h.tokens.Text()))
 	default:
-		for piece := range pieces(h.tokens.Text()) {
-			if h.pre > 0 {
-				h.text.Raw(piece)
-			} else {
-				h.text.Words(piece)
-			}
-		}
-	}
-}
-
-// pieces cuts text between characters, so that none of its copies is large.
-func pieces(text []byte) iter.Seq[string] {
-	const size = 64 << 10
-	return func(yield func(string) bool) {
-		for len(text) > 0 {
-			n := min(size, len(text))
-			for n < len(text) && n > size-utf8.UTFMax && !utf8.RuneStart(text[n]) {
-				n--
-			}
-			if !yield(string(text[:n])) {
-				return
-			}
-			text = text[n:]
-		}
+		h.text.Words(string(h.tokens.Text()))
 	}
 }
 

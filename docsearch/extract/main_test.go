@@ -99,6 +99,16 @@ var plainProgram = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
+// cacheDir is where all tests of all runs keep the compiled reader of PDFs, as Go keeps
+// its own: to compile it takes seconds.
+var cacheDir = sync.OnceValue(func() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return filepath.Join(scratch, "cache")
+	}
+	return filepath.Join(dir, "docsearch-test")
+})
+
 // withWorker returns an extractor whose worker is the one of that name.
 func withWorker(t testing.TB, name string, o Options) *Extractor {
 	t.Helper()
@@ -108,7 +118,7 @@ func withWorker(t testing.TB, name string, o Options) *Extractor {
 	}
 	o.Worker = []string{program, name}
 	if o.CacheDir == "" {
-		o.CacheDir = filepath.Join(scratch, "cache")
+		o.CacheDir = cacheDir()
 	}
 	return New(o)
 }

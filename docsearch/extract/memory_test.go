@@ -16,23 +16,19 @@ import (
 )
 
 const (
-	hugeFile = 16 << 20  // bytes
-	mostHeap = 112 << 20 // that the extraction of such a file adds, garbage included
+	largeFile = 4 << 20  // bytes
+	mostHeap  = 48 << 20 // that the extraction of such a file adds, garbage included
 )
 
 func init() {
-	workers["makes"] = func() error {
-		path := os.Getenv(pathVariable)
-		return os.WriteFile(path, hugeFiles[filepath.Base(path)](), 0o600)
-	}
 	workers["measures"] = measure
 }
 
-// pathVariable names the file that the worker makes or measures.
+// pathVariable names the file that the worker measures.
 const pathVariable = "DOCSEARCH_TEST_PATH"
 
-// hugeFiles are the files that need the most memory for their size.
-var hugeFiles = map[string]func() []byte{
+// largeFiles are the files that need the most memory for their size.
+var largeFiles = map[string]func() []byte{
 	"headings.md":      repeated("# h\n"),
 	"long headings.md": repeated("# " + strings.Repeat("heading ", 40) + "\n"),
 	"declarations.go":  repeated("func f\n"),
@@ -58,7 +54,7 @@ func measure() error {
 	if err != nil {
 		return err
 	}
-	e := New(Options{Worker: []string{self, "worker"}, Timeout: time.Hour}) // however busy the machine is
+	e := New(Options{Worker: []string{self, "worker"}, MaxText: largeFile, Timeout: time.Hour}) // however busy the machine is
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -75,20 +71,28 @@ func measure() error {
 	return err
 }
 
-// TestMemoryIsBounded makes and extracts the files in processes of their own.
+// TestMemoryIsBounded extracts the files in processes of their own.
 func TestMemoryIsBounded(t *testing.T) {
 	program, err := plainProgram()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name := range hugeFiles {
+	for name, file := range largeFiles {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), name)
-			runWorker(t, program, "makes", path)
-			out := runWorker(t, program, "measures", path)
+			if err := os.WriteFile(path, file(), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), program, "measures")
+			cmd.Env = append(os.Environ(), pathVariable+"="+path)
+			cmd.Stderr = os.Stderr
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
 			var grown, sections int
-			if _, err := fmt.Sscan(out, &grown, &sections); err != nil {
+			if _, err := fmt.Sscan(string(out), &grown, &sections); err != nil {
 				t.Fatalf("%q: %v", out, err)
 			}
 			t.Logf("%s: %d MiB, %d sections", name, grown>>20, sections)
@@ -101,18 +105,5 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func repeated(part string) func() []byte {
-	return func() []byte { return bytes.Repeat([]byte(part), hugeFile/len(part)) }
-}
-
-// runWorker has a process of its own make or measure the file, and returns what it says.
-func runWorker(t *testing.T, program, worker, path string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, worker)
-	cmd.Env = append(os.Environ(), pathVariable+"="+path)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%s: %v", worker, err)
-	}
-	return string(out)
+	return func() []byte { return bytes.Repeat([]byte(part), largeFile/len(part)) }
 }

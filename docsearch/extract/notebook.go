@@ -11,16 +11,12 @@ import (
 // readNotebook reads the cells of a Jupyter notebook, without their output. Headings are
 // those of the Markdown cells.
 func readNotebook(_ order, data []byte, text *plain.Builder) (title string, err error) {
-	type cell struct {
-		Type   string `json:"cell_type"`
-		Source lines  `json:"source"`
-	}
 	var notebook struct {
-		Cells      []cell `json:"cells"`
-		Worksheets []struct {
-			Cells []cell `json:"cells"`
-		} `json:"worksheets"` // before version 4
-		Version int `json:"nbformat"`
+		Cells []struct {
+			Type   string `json:"cell_type"`
+			Source lines  `json:"source"`
+		} `json:"cells"`
+		Version int `json:"nbformat"` // 4 since 2014
 	}
 	if err := json.Unmarshal(data, &notebook); err != nil {
 		return "", err
@@ -28,11 +24,7 @@ func readNotebook(_ order, data []byte, text *plain.Builder) (title string, err 
 	if notebook.Version == 0 {
 		return "", damaged("it is no notebook")
 	}
-	cells := notebook.Cells
-	for _, sheet := range notebook.Worksheets {
-		cells = append(cells, sheet.Cells...)
-	}
-	for _, c := range cells {
+	for _, c := range notebook.Cells {
 		text.BlankLine()
 		at, source := text.Len(), plain.Clean(string(c.Source))
 		text.Raw(source)

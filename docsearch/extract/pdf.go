@@ -62,19 +62,19 @@ func readPDF(o order, data []byte, text *plain.Builder) (title string, err error
 }
 
 // openPDFium starts PDFium. Compiling it takes seconds, so the result is cached. A cache
-// that cannot be used is removed.
+// that cannot be used is replaced.
 func openPDFium(o order) (pdfium.Pdfium, error) {
 	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(uint32(min(o.MaxMemory>>16, 1<<16))).
 		WithCoreFeatures(api.CoreFeaturesV2 | experimental.CoreFeaturesExceptionHandling)
-	if o.CacheDir != "" {
+	for try := 0; try < 2 && o.CacheDir != ""; try++ {
 		if cache, err := wazero.NewCompilationCacheWithDir(o.CacheDir); err == nil {
 			if reader, err := startPDFium(config.WithCompilationCache(cache)); err == nil {
 				return reader, nil
 			}
-			_ = os.RemoveAll(o.CacheDir) // it is only slower without one
 		}
+		_ = os.RemoveAll(o.CacheDir)
 	}
-	return startPDFium(config)
+	return startPDFium(config) // it is only slower
 }
 
 func startPDFium(config wazero.RuntimeConfig) (pdfium.Pdfium, error) {

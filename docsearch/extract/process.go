@@ -9,6 +9,7 @@ import (
 	"io"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -89,65 +90,50 @@ const maxReport = plain.MaxSections * 2048
 
 // workerError says why a child ended without a report.
 func workerError(err error, complaint string) error {
-	exit, ok := errors.AsType[*exec.ExitError](err)
-	status := ""
-	if ok {
-		status = exit.String()
+	first, _, _ := strings.Cut(complaint, "\n")
+	return failure(fmt.Sprint(err, "\n", complaint), fmt.Errorf("the worker ended: %w: %s", err, plain.OneLine(first)))
+}
+
+// failure returns the error of a file that a reader failed on, with the reason that its
+// words tell, wherever they come from: Go, the kernel, which kills what lacks memory, or
+// PDFium.
+func failure(words string, err error) error {
+	says := func(signs ...string) bool {
+		return slices.ContainsFunc(signs, func(sign string) bool { return strings.Contains(words, sign) })
 	}
 	switch {
-	case strings.Contains(status, "CPU time limit"), strings.Contains(status, "signal: cpu"):
+	case says("CPU time limit", "signal: cpu"):
 		return skip(ReasonTimeout, err)
-	case strings.Contains(complaint, "out of memory"), strings.Contains(complaint, "cannot allocate memory"),
-		strings.Contains(complaint, "pthread_create failed"),
-		strings.Contains(status, "signal: killed"): // the kernel, which lacks memory
+	case says("out of memory", "cannot allocate memory", "pthread_create failed", "signal: killed"):
 		return skip(ReasonMemory, err)
 	}
-	first, _, _ := strings.Cut(complaint, "\n")
-	return damaged("the worker ended: %w: %s", err, plain.OneLine(first))
+	return skip(ReasonDamaged, err)
 }
 
 // documentOf checks a report, which a hostile file may have had a hand in.
 func documentOf(typ string, output []byte) (*Document, error) {
 	var r report
 	line, text, _ := bytes.Cut(output, []byte("\n"))
-	if len(line) > maxReport {
-		return nil, damaged("the worker writes a report of %d bytes", len(line))
-	}
 	if err := json.Unmarshal(line, &r); err != nil {
 		return nil, damaged("read the report of the worker: %w", err)
 	}
-	if r.Document == nil && !reasons[r.Reason] {
-		return nil, damaged("the worker reports the reason %q", plain.OneLine(r.Reason))
-	}
-	if r.Document == nil {
+	doc := r.Document
+	switch {
+	case doc == nil && r.Reason == "":
+		return nil, failure(r.Cause, errors.New(r.Cause))
+	case doc == nil:
 		return nil, skip(r.Reason, errors.New(r.Cause))
 	}
-	doc := r.Document
-	doc.Type, doc.Title = typ, plain.OneLine(plain.Clean(doc.Title))
-	if doc.Text = string(text); plain.Clean(doc.Text) != doc.Text {
-		return nil, damaged("the worker reports text that is not clean")
-	}
-	if err := checkSections(doc); err != nil {
-		return nil, err
-	}
-	return doc, nil
-}
-
-// checkSections checks the sections of a report, and makes their headings clean.
-func checkSections(doc *Document) error {
-	if len(doc.Sections) > plain.MaxSections {
-		return damaged("the worker reports %d sections", len(doc.Sections))
-	}
+	doc.Type, doc.Title, doc.Text = typ, plain.OneLine(plain.Clean(doc.Title)), plain.Clean(string(text))
 	last := 0
 	for i := range doc.Sections {
 		s := &doc.Sections[i]
 		if s.Offset < last || s.Offset > len(doc.Text) || s.Offset < len(doc.Text) && !utf8.RuneStart(doc.Text[s.Offset]) {
-			return damaged("the worker reports a section at %d after %d of %d", s.Offset, last, len(doc.Text))
+			return nil, damaged("the worker reports a section at %d after %d of %d", s.Offset, last, len(doc.Text))
 		}
-		last = s.Offset
-		s.Heading = plain.OneLine(plain.Clean(s.Heading))
+		last, s.Heading = s.Offset, plain.OneLine(plain.Clean(s.Heading))
 	}
-	return nil
+	return doc, nil
 }
 
 // bounded keeps the first bytes that are written to it.

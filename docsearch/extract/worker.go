@@ -23,6 +23,7 @@ type order struct {
 	Timeout   time.Duration `json:"timeout"`
 }
 
+// A report without a document and a reason is of an error that was not expected.
 type report struct {
 	Document *Document `json:"document,omitempty"` // without its text
 	Reason   string    `json:"reason,omitempty"`
@@ -36,8 +37,8 @@ const (
 )
 
 // readers append the text of a file of a type, and return its title, in a process that
-// has nothing else to do and is limited. An error that is no SkipError means that the file
-// is damaged.
+// has nothing else to do and is limited. What an error that is no SkipError means, failure
+// says.
 var readers = map[string]func(o order, data []byte, text *plain.Builder) (title string, err error){
 	TypePDF:          readPDF,
 	TypeWord:         readWord,
@@ -98,29 +99,20 @@ func readOrder(in io.Reader) (o order, data []byte, err error) {
 }
 
 func writeReport(out io.Writer, doc *Document, err error) error {
-	text := ""
-	if err == nil {
+	text, r := "", report{Document: doc}
+	if skipped, ok := errors.AsType[*SkipError](err); ok {
+		r.Reason, err = skipped.Reason, skipped.Err
+	}
+	if doc != nil {
 		text, doc.Text = doc.Text, ""
+	} else if err != nil {
+		r.Cause = plain.OneLine(err.Error())
 	}
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(reportOf(doc, err)); err != nil {
+	if err := encoder.Encode(r); err != nil {
 		return err
 	}
 	_, err = io.WriteString(out, text)
 	return err
-}
-
-func reportOf(doc *Document, err error) report {
-	if err == nil {
-		return report{Document: doc}
-	}
-	r := report{Reason: ReasonDamaged, Cause: plain.OneLine(err.Error())}
-	if skipped, ok := errors.AsType[*SkipError](err); ok {
-		r.Reason, r.Cause = skipped.Reason, ""
-		if skipped.Err != nil {
-			r.Cause = plain.OneLine(skipped.Err.Error())
-		}
-	}
-	return r
 }
