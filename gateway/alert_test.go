@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -40,7 +39,6 @@ func says(response func(id jsonrpc.ID) []byte) func(*serverSession, *jsonrpc.Mes
 }
 
 func failures() map[string]failure {
-	once := gateway.Settings{MaxHandshakeAttempts: 1}
 	return map[string]failure{
 		"hangs, the client stays":  {server: &server{handle: silence}, phase: "request_processing", reason: "timeout"},
 		"hangs, the client leaves": {server: &server{handle: silence}, leave: 6 * time.Second, phase: "request_processing", reason: "timeout"},
@@ -59,12 +57,7 @@ func failures() map[string]failure {
 		"is no MCP server": {server: &server{handle: says(func(id jsonrpc.ID) []byte {
 			return jsonrpc.NewResult(id, []byte(`"hello"`))
 		})}, phase: "request_processing", reason: "bad_answer"},
-		"binary missing":         {server: &server{dial: failing(1000)}, phase: "request_creation", reason: "start_failed"},
-		"binary missing, shared": {server: &server{dial: failing(1000)}, opts: settings(sharing), phase: "request_creation", reason: "start_failed"},
-		"remote refuses": {
-			server: &server{dial: func(context.Context, int) error { return context.DeadlineExceeded }},
-			opts:   once, phase: "request_creation", reason: "start_failed",
-		},
+		"binary missing":          {server: &server{dial: failing(1000)}, phase: "request_creation", reason: "start_failed"},
 		"takes too long to start": {server: &server{dial: slow(time.Hour)}, phase: "request_creation", reason: "timeout"},
 	}
 }

@@ -56,19 +56,6 @@ func TestClientsOwnInitializeGoesToTheServer(t *testing.T) {
 	}
 }
 
-// A request that needs the server does not wait for the delay.
-func TestRequestEndsTheHold(t *testing.T) {
-	u := &server{}
-	withClient(t, u, withHold, func(t *testing.T, p *peer) {
-		began := time.Now()
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 1, "tools/list"))
-		if took := time.Since(began); took != 0 {
-			t.Errorf("it took %s, want no time", took)
-		}
-	})
-}
-
 // Requests that the gateway answers itself do not need the server: a client that
 // begins with them may still send its own initialize.
 func TestPingAndDiscoverDoNotEndTheHold(t *testing.T) {

@@ -216,54 +216,35 @@ func TestOwnCapabilitiesOutliveALoss(t *testing.T) {
 	})
 }
 
-// A client gets only server requests whose capability it declared.
+// A client gets only server requests whose capability it declared: package internal/mcp
+// knows which.
 func TestServersAskOnlyForWhatTheClientDeclares(t *testing.T) {
-	const (
-		form     = `"elicitation/create","params":{"message":"m","requestedSchema":{}}`
-		url      = `"elicitation/create","params":{"mode":"url","message":"m","url":"https://a.example"}`
-		sampling = `"sampling/createMessage","params":{"messages":[]}`
-		tools    = `"sampling/createMessage","params":{"messages":[],"tools":[]}`
-		roots    = `"roots/list"`
-	)
-	tests := []struct {
+	const byURL = `"elicitation/create","params":{"mode":"url","message":"m","url":"https://a.example"}`
+	for _, tt := range []struct {
 		declared, request string
 		want              bool
 	}{
-		{"", form, false}, // no initialize yet
-		{`{}`, form, false},
-		{`{}`, roots, false},
-		{`{}`, sampling, false},
-		{`{"roots":null}`, roots, false},
-		{`{"roots":{}}`, roots, true},
-		{`{"sampling":{}}`, sampling, true},
-		{`{"sampling":{}}`, tools, false},
-		{`{"sampling":{"tools":{}}}`, tools, true},
-		{`{"elicitation":{}}`, form, true},
-		{`{"elicitation":{}}`, url, false},
-		{`{"elicitation":{"url":{}}}`, url, true},
-		{`{"elicitation":{"url":{}}}`, form, false},
-		{`{"elicitation":{"url":{},"form":{}}}`, form, true},
-		{`{}`, `"x/unknown"`, true},
-	}
-	for _, tt := range tests {
-		t.Run(tt.declared+" "+tt.request, func(t *testing.T) {
-			u := &server{}
-			withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
-				p.wantState(connstate.Ready)
-				if tt.declared != "" {
-					p.post(initialize("0", "2025-11-25", tt.declared), initialized)
-					p.want("0 *")
-				}
-				s := u.session(t, u.starts())
-				s.say(`{"jsonrpc":"2.0","id":"s","method":` + tt.request + `}`)
-				synctest.Wait()
-				if got := len(p.got) == 1; got != tt.want {
-					t.Errorf("passed on = %t, want %t", got, tt.want)
-				}
-				if !tt.want && !strings.Contains(s.last(), `"id":"s","error":{"code":-32601`) {
-					t.Errorf("the server got %s, want error -32601", s.last())
-				}
-			})
+		{"", `"roots/list"`, false}, // no initialize yet
+		{`{}`, `"roots/list"`, false},
+		{`{"roots":{}}`, `"roots/list"`, true},
+		{`{"elicitation":{}}`, byURL, false},
+	} {
+		u := &server{}
+		withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+			p.wantState(connstate.Ready)
+			if tt.declared != "" {
+				p.post(initialize("0", "2025-11-25", tt.declared), initialized)
+				p.want("0 *")
+			}
+			s := u.session(t, u.starts())
+			s.say(`{"jsonrpc":"2.0","id":"s","method":` + tt.request + `}`)
+			synctest.Wait()
+			if got := len(p.got) == 1; got != tt.want {
+				t.Errorf("%s, %s: passed on = %t, want %t", tt.declared, tt.request, got, tt.want)
+			}
+			if !tt.want && !strings.Contains(s.last(), `"id":"s","error":{"code":-32601`) {
+				t.Errorf("%s, %s: the server got %s, want error -32601", tt.declared, tt.request, s.last())
+			}
 		})
 	}
 }

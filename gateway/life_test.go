@@ -25,23 +25,6 @@ func shutdown(g *gateway.Gateway, within time.Duration) <-chan error {
 	return done
 }
 
-func TestDrainKeepsOpenConnections(t *testing.T) {
-	inFakeTime(t, &server{}, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
-		p := connect(t, g, plain)
-		p.wantState(connstate.Ready)
-		g.Drain()
-		g.Drain()
-		p.post(request("1", "tools/list"))
-		p.want(answered("1", 1, "tools/list"))
-		if _, err := g.Registry().Open(plain); err == nil {
-			t.Error("a new connection was taken")
-		}
-		if err := g.Ready(t.Context()); err == nil {
-			t.Error("ready while draining")
-		}
-	})
-}
-
 func TestShutdownFinishesWhatIsInFlight(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "slow" {

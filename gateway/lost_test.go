@@ -41,22 +41,6 @@ func TestSessionLostBetweenCalls(t *testing.T) {
 	})
 }
 
-func TestSessionLostDuringCalls(t *testing.T) {
-	u := &server{dial: slow(time.Second)}
-	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
-		time.Sleep(proven)
-		p.post(request("1", "hang"))
-		synctest.Wait()
-		u.session(t, 1).die()
-		p.want("1 session_lost retryable=false")
-		p.wantState(connstate.Initializing)
-		p.post(request("1", "tools/list")) // waits for the new session
-		p.want()
-		time.Sleep(time.Second)
-		p.want(answered("1", 2, "tools/list"))
-	})
-}
-
 func TestSessionIsRestored(t *testing.T) {
 	u := &server{}
 	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {

@@ -19,12 +19,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-func TestNewNeedsAnUpstream(t *testing.T) {
-	if _, err := gateway.New(nil, gateway.Options{}); err == nil {
-		t.Error("New took no upstream")
-	}
-}
-
 // One error names all wrong options.
 func TestWrongOptions(t *testing.T) {
 	wrong := gateway.Options{
@@ -48,34 +42,42 @@ func TestWrongOptions(t *testing.T) {
 	}
 }
 
-// The error of an option that contradicts another names both.
+// The error of an option that contradicts another, or the upstream, names both.
 func TestContradictoryOptions(t *testing.T) {
 	shared, header := gateway.SessionsShared, []string{"X-User"}
+	remote, ofPrincipal := upstream.URL{Address: "https://example.com/mcp"}, upstream.Command{Path: "x", PrincipalEnv: "P"}
 	for name, tc := range map[string]struct {
+		up   upstream.Upstream
 		opts gateway.Options
 		want string // "" for none
 	}{
-		"shared, plain transport":    {gateway.Options{Sessions: shared, NoAutoInitialize: true}, "Sessions: contradicts NoAutoInitialize"},
-		"shared with headers":        {gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: contradicts Sessions"},
-		"warm, plain transport":      {gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
-		"single path with prefix":    {gateway.Options{SinglePath: true, Prefix: "/a"}, "SinglePath: contradicts Prefix"},
-		"single path with two":       {gateway.Options{SinglePath: true, Transports: []string{"sse", "streamable"}}, "SinglePath: contradicts Transports"},
-		"nothing served":             {gateway.Options{Transports: []string{}}, "Transports: must name at least one"},
-		"adopted by nobody":          {gateway.Options{Transports: []string{"sse"}, AdoptSessions: true}, "AdoptSessions: has no effect without"},
-		"warm with request":          {gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Warm"},
-		"shared with request":        {gateway.Options{Sessions: shared, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Sessions"},
-		"warm with headers":          {gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: contradicts ForwardHeaders"},
-		"a long request":             {gateway.Options{RequestTimeout: time.Hour}, ""},
-		"one address above all":      {gateway.Options{MaxConnections: 5, MaxConnectionsPerIP: 6}, "MaxConnectionsPerIP: must be at most MaxConnections"},
-		"one address, all unlimited": {gateway.Options{MaxConnections: -1, MaxConnectionsPerIP: 6}, ""},
-		"messages that fill memory":  {gateway.Options{MaxMessageBytes: 129 << 20}, "MaxMessageBytes: must be at most 134217728"},
-		"a long name":                {gateway.Options{Name: strings.Repeat("a", 65)}, "Name: must be at most 64"},
-		"names":                      {gateway.Options{Name: "0_a-b", ForwardHeaders: header}, ""},
-		"limits that are off": {gateway.Options{HeartbeatInterval: -1, IdleTimeout: -1, MaxConnections: -1, MaxConnectionsPerIP: -1,
+		"nothing to serve":           {nil, gateway.Options{}, "no upstream"},
+		"warm URL":                   {remote, gateway.Options{Warm: 1}, "Warm: has no effect on a remote server"},
+		"warm HTTP handler":          {upstream.HTTPHandler(http.NotFoundHandler()), gateway.Options{Warm: 1}, "Warm: has no effect on a remote server"},
+		"warm and shared URL":        {remote, gateway.Options{Warm: 1, Sessions: shared}, ""},
+		"warm for principals":        {ofPrincipal, gateway.Options{Warm: 1}, "Warm: contradicts PrincipalEnv"},
+		"the same, by a pointer":     {&ofPrincipal, gateway.Options{Warm: 1}, "Warm: contradicts PrincipalEnv"},
+		"shared, plain transport":    {&server{}, gateway.Options{Sessions: shared, NoAutoInitialize: true}, "Sessions: contradicts NoAutoInitialize"},
+		"shared with headers":        {&server{}, gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: contradicts Sessions"},
+		"warm, plain transport":      {&server{}, gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
+		"single path with prefix":    {&server{}, gateway.Options{SinglePath: true, Prefix: "/a"}, "SinglePath: contradicts Prefix"},
+		"single path with two":       {&server{}, gateway.Options{SinglePath: true, Transports: []string{"sse", "streamable"}}, "SinglePath: contradicts Transports"},
+		"nothing served":             {&server{}, gateway.Options{Transports: []string{}}, "Transports: must name at least one"},
+		"adopted by nobody":          {&server{}, gateway.Options{Transports: []string{"sse"}, AdoptSessions: true}, "AdoptSessions: has no effect without"},
+		"warm with request":          {&server{}, gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Warm"},
+		"shared with request":        {&server{}, gateway.Options{Sessions: shared, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Sessions"},
+		"warm with headers":          {&server{}, gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: contradicts ForwardHeaders"},
+		"a long request":             {&server{}, gateway.Options{RequestTimeout: time.Hour}, ""},
+		"one address above all":      {&server{}, gateway.Options{MaxConnections: 5, MaxConnectionsPerIP: 6}, "MaxConnectionsPerIP: must be at most MaxConnections"},
+		"one address, all unlimited": {&server{}, gateway.Options{MaxConnections: -1, MaxConnectionsPerIP: 6}, ""},
+		"messages that fill memory":  {&server{}, gateway.Options{MaxMessageBytes: 129 << 20}, "MaxMessageBytes: must be at most 134217728"},
+		"a long name":                {&server{}, gateway.Options{Name: strings.Repeat("a", 65)}, "Name: must be at most 64"},
+		"names":                      {&server{}, gateway.Options{Name: "0_a-b", ForwardHeaders: header}, ""},
+		"limits that are off": {&server{}, gateway.Options{HeartbeatInterval: -1, IdleTimeout: -1, MaxConnections: -1, MaxConnectionsPerIP: -1,
 			ConnectRate: -1, MaxInFlight: -1, Warm: -1}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, err := gateway.New(&server{}, tc.opts)
+			g, err := gateway.New(tc.up, tc.opts)
 			if g != nil {
 				defer g.Shutdown(t.Context())
 			}
@@ -86,20 +88,6 @@ func TestContradictoryOptions(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
 		})
-	}
-}
-
-// A gateway for ServeStdio alone says so to whoever mounts it as an http.Handler.
-func TestOnlyStdioServesNoHTTP(t *testing.T) {
-	g, err := gateway.New(&server{}, gateway.Options{Transports: []string{gateway.TransportStdio}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Shutdown(t.Context())
-	w := httptest.NewRecorder()
-	g.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/sse", nil))
-	if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "this gateway serves no HTTP") {
-		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
 
@@ -126,26 +114,6 @@ func TestDerivedSettings(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(1 << 30))
 	if s = gateway.SettingsOf(gateway.Options{}); s.MaxHeldBytes != 256<<20 {
 		t.Errorf("with GOMEMLIMIT: got %d bytes, want a quarter of it", s.MaxHeldBytes)
-	}
-}
-
-// A remote server without shared sessions has nothing to keep warm.
-func TestRemoteServerIsNotKeptWarm(t *testing.T) {
-	for name, up := range map[string]upstream.Upstream{
-		"URL":     upstream.URL{Address: "https://example.com/mcp"},
-		"handler": upstream.HTTPHandler(http.NotFoundHandler()),
-	} {
-		if _, err := gateway.New(up, gateway.Options{Warm: 1}); err == nil || !strings.Contains(err.Error(), "Warm: has no effect on a remote server") {
-			t.Errorf("%s: got %v, want a refusal", name, err)
-		}
-		g, err := gateway.New(up, gateway.Options{Warm: 1, Sessions: gateway.SessionsShared})
-		if err != nil {
-			t.Errorf("%s, shared: %v", name, err)
-			continue
-		}
-		if err := g.Shutdown(t.Context()); err != nil {
-			t.Error(err)
-		}
 	}
 }
 
@@ -231,6 +199,11 @@ func TestAdmin(t *testing.T) {
 		want(http.MethodPost, "/healthz", 405, "")
 		want(http.MethodGet, "/sse", 404, "")
 		g.Drain()
+		if _, err := g.Registry().Open(plain); err == nil {
+			t.Error("a new connection was taken while draining")
+		}
+		p.post(request("2", "tools/list")) // it keeps those that are open
+		p.want(`2 {"session":*`)
 		want(http.MethodGet, "/readyz", 503, `"reason":"shutting down"`)
 		want(http.MethodGet, "/healthz", 200, "ok")
 	})

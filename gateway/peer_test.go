@@ -156,15 +156,6 @@ func (p *peer) want(want ...string) {
 	p.compare(p.take(), want)
 }
 
-// wantInAnyOrder is like want, for events in any order. The wanted ones must be
-// sorted.
-func (p *peer) wantInAnyOrder(want ...string) {
-	p.t.Helper()
-	got := p.take()
-	slices.Sort(got)
-	p.compare(got, want)
-}
-
 // take returns the events since the last call, in short form.
 func (p *peer) take() []string {
 	p.t.Helper()

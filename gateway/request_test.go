@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -91,26 +92,29 @@ func TestPassRequestReachesTheServer(t *testing.T) {
 	}
 }
 
-// PassRequest.Context chooses the values that a server gets, and refuses clients.
-func TestRequestContextSelects(t *testing.T) {
+// PassRequest.Context chooses the values that a server gets, and refuses clients. It is
+// called only for those that get a connection.
+func TestRequestContext(t *testing.T) {
+	var calls atomic.Int64
 	up := upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
 		return describing(msg, fmt.Sprint(ctx.Value(requestKey{})))
 	})
-	opts := gateway.Options{PassRequest: &gateway.PassRequest{Context: func(r *http.Request) (context.Context, error) {
-		tenant := r.Header.Get("X-Tenant")
-		if r.Method == http.MethodGet && tenant == "" {
-			return nil, fmt.Errorf("no server for this tenant")
+	opts := gateway.Options{MaxConnections: 1, PassRequest: &gateway.PassRequest{Context: func(r *http.Request) (context.Context, error) {
+		calls.Add(1)
+		if r.Header.Get("X-Tenant") == "" {
+			return nil, errors.New("no server for this tenant")
 		}
 		return context.WithValue(r.Context(), requestKey{}, "chosen"), nil
 	}}}
 	url, client, g := serve(t, up, opts)
-	if _, err := ssetest.Dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "404") {
-		t.Errorf("without a tenant: got %v, want 404", err)
+	if _, err := ssetest.Dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "404") || len(g.Snapshot()) > 0 {
+		t.Errorf("without a tenant: got %v, want 404; connections %v", err, g.Snapshot())
 	}
-	if open := len(g.Snapshot()); open != 0 {
-		t.Errorf("%d connections are open", open)
+	tenant := http.Header{"X-Tenant": {"a"}}
+	s := open(t, client, url+"/sse", tenant)
+	if _, err := ssetest.Dial(client, url+"/sse", tenant); err == nil || !strings.Contains(err.Error(), "503") || calls.Load() != 2 {
+		t.Errorf("over the limit: got %v, want 503, and 2 calls, not %d", err, calls.Load())
 	}
-	s := open(t, client, url+"/sse", http.Header{"X-Tenant": {"a"}})
 	got, err := s.Call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
 	if err != nil || !strings.Contains(got.Data, `"result":"chosen"`) {
 		t.Errorf("got %s, %v", got.Data, err)
@@ -121,52 +125,14 @@ func TestRequestContextSelects(t *testing.T) {
 func TestPassedHeadersAreBounded(t *testing.T) {
 	up := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return describing(msg, "ok") })
 	url, client, _ := serve(t, up, gateway.Options{PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}})
-	if _, err := ssetest.Dial(client, url+"/sse", http.Header{"X-Tenant": {strings.Repeat("x", 9<<10)}}); err == nil || !strings.Contains(err.Error(), "431") {
+	long := http.Header{"X-Tenant": {strings.Repeat("x", 9<<10)}}
+	if _, err := ssetest.Dial(client, url+"/sse", long); err == nil || !strings.Contains(err.Error(), "431") {
 		t.Errorf("a GET with a long header: got %v, want 431", err)
 	}
 	s := open(t, client, url+"/sse", nil)
-	post, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Post, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"x"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	post.Header = http.Header{"Content-Type": {"application/json"}, "X-Tenant": {strings.Repeat("x", 9<<10)}}
-	resp, err := client.Do(post)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("a POST with a long header: got %s, want 431", resp.Status)
-	}
-}
-
-// PassRequest.Context is called only for clients that get a connection.
-func TestRequestContextComesAfterTheLimits(t *testing.T) {
-	var calls atomic.Int64
-	up := upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return describing(msg, "ok") })
-	url, client, _ := serve(t, up, gateway.Options{MaxConnections: 1, PassRequest: &gateway.PassRequest{
-		Context: func(*http.Request) (context.Context, error) {
-			calls.Add(1)
-			return nil, nil // no context: the request's own
-		}}})
-	open(t, client, url+"/sse", nil)
-	for range 5 {
-		if _, err := ssetest.Dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "503") {
-			t.Errorf("over the limit: got %v", err)
-		}
-	}
-	if n := calls.Load(); n != 1 {
-		t.Errorf("Context was called %d times, want once", n)
-	}
-}
-
-// A pointer to a command has the rules of the command.
-func TestPointerToACommand(t *testing.T) {
-	command := upstream.Command{Path: "x", PrincipalEnv: "P"}
-	for _, up := range []upstream.Upstream{command, &command} {
-		if _, err := gateway.New(up, gateway.Options{Warm: 1}); err == nil || !strings.Contains(err.Error(), "Warm: contradicts PrincipalEnv") {
-			t.Errorf("%T: got %v, want that Warm is refused", up, err)
-		}
+	s.Sent = long
+	if err := s.Send(request("1", "x")); err == nil || !strings.Contains(err.Error(), "431") {
+		t.Errorf("a POST with a long header: got %v, want 431", err)
 	}
 }
 

@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -71,25 +70,6 @@ func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 		}
 		p.post(request("1", "tools/list"))
 		p.want(answered("1", 1, "tools/list"), "mcp-response: "+answered("1", 1, "tools/list")) // undecided: both names
-	})
-}
-
-// Early messages wait at the gate, and pass in their order.
-func TestEarlyMessagesWaitInOrder(t *testing.T) {
-	u := &server{dial: slow(time.Second)}
-	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
-		var methods, answers []string
-		for i := range 20 {
-			method := fmt.Sprintf("m%d", i)
-			p.post(request(fmt.Sprint(i), method))
-			methods = append(methods, method)
-			answers = append(answers, answered(fmt.Sprint(i), 1, method))
-		}
-		p.post(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
-		p.want()
-		time.Sleep(time.Second)
-		p.want(answers...)
-		u.session(t, 1).wantMethods(t, append(append([]string{"initialize", "notifications/initialized"}, methods...), "notifications/roots/list_changed")...)
 	})
 }
 
