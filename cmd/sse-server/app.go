@@ -23,15 +23,10 @@ const (
 // Main is the program with everything that it takes from its process, so that a
 // test can run it.
 type Main struct {
-	// Args are the arguments without the program's name.
-	Args []string
-	// Stdin is the client of the subcommand stdio; Stdout then gets the messages for it, and nothing
-	// else.
-	Stdin io.Reader
-	// Stdout gets the help and the address to use, Stderr the log and faults.
-	Stdout, Stderr io.Writer
-	// LookupEnv is os.LookupEnv.
-	LookupEnv func(string) (string, bool)
+	Args           []string  // without the program's name
+	Stdin          io.Reader // for the subcommand stdio, as Stdout, which then gets only messages
+	Stdout, Stderr io.Writer // Stderr gets the log and faults
+	LookupEnv      func(string) (string, bool)
 	// Notify returns the signals that stop the program; a second one stops it at once. It
 	// is called once the configuration has been read: until then a signal ends the process.
 	Notify func() <-chan os.Signal
@@ -73,7 +68,6 @@ func (m *Main) Run() int {
 		return m.refuse(err)
 	}
 	if c.Does() == "check" {
-		d.discard()
 		fmt.Fprintln(m.Stdout, "configuration ok")
 		return exitOK
 	}

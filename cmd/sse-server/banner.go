@@ -44,6 +44,8 @@ func pathOf(c *config.Config, s *config.Server) string {
 	return c.PrefixOf(s) + streamable.Path
 }
 
+var paths = map[string]string{gateway.TransportSSE: "/sse", gateway.TransportStreamable: streamable.Path + "  (Streamable HTTP)"}
+
 // banner shows the URLs and how each client takes the first.
 func banner(w io.Writer, base string, c *config.Config) {
 	first := c.Each()[0]
@@ -57,11 +59,8 @@ func banner(w io.Writer, base string, c *config.Config) {
 	fmt.Fprintf(w, "sse-server serves %s at\n\n", what)
 	url, kind := base+pathOf(c, first), "http"
 	for _, s := range c.Each() {
-		if slices.Contains(s.Transports, gateway.TransportSSE) {
-			fmt.Fprintf(w, "    %s%s/sse\n", base, c.PrefixOf(s))
-		}
-		if slices.Contains(s.Transports, gateway.TransportStreamable) {
-			fmt.Fprintf(w, "    %s%s%s  (Streamable HTTP)\n", base, c.PrefixOf(s), streamable.Path)
+		for _, transport := range s.Transports {
+			fmt.Fprintf(w, "    %s%s\n", base+c.PrefixOf(s), paths[transport])
 		}
 	}
 	if slices.Contains(first.Transports, gateway.TransportSSE) {

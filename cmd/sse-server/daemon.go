@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -18,7 +17,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
-	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -62,7 +60,7 @@ type endpoint struct {
 
 // newDaemon builds the gateway. It listens on nothing yet.
 func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
-	var authenticate authenticator
+	var authenticate func(*http.Request) (principal string, err error)
 	if c.Tokens != nil {
 		var err error
 		if authenticate, err = sse.BearerTokens(c.Tokens); err != nil {
@@ -75,7 +73,11 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{log: log, gw: gw, grace: time.Duration(c.ShutdownTimeout)}
-	routes, operators := d.routes(authenticate, c.AdminAddr == "")
+	guard, err := front.New(front.Options{Logger: log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts})
+	if err != nil {
+		return nil, err
+	}
+	routes, operators := d.routes(guard, c.AdminAddr == "")
 	d.endpoints = append(d.endpoints, newEndpoint("addr", c.Addr, c, routes, log))
 	if c.AdminAddr != "" {
 		d.endpoints = append(d.endpoints, newEndpoint("admin-addr", c.AdminAddr, c, operators, log))
@@ -89,11 +91,6 @@ func newService(c *config.Config, shared gateway.Options) (service, error) {
 	var all []*gateway.Gateway
 	threads := 10_000
 	for _, s := range c.Each() {
-		if err := s.CheckCommand(); err != nil && len(c.Servers) == 0 {
-			return nil, err
-		} else if err != nil { // the other servers can be served
-			shared.Logger.Warn("configuration warning", "warning", err.Error())
-		}
 		if s.Kind() == config.OfCommand {
 			threads += s.MaxConnections + s.Warm
 		}
@@ -113,6 +110,11 @@ func newService(c *config.Config, shared gateway.Options) (service, error) {
 
 // newGateway builds the gateway of one server.
 func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*gateway.Gateway, error) {
+	if err := s.CheckCommand(); err != nil && s.Name == "" {
+		return nil, err
+	} else if err != nil { // the other servers can be served
+		shared.Logger.Warn("configuration warning", "warning", err.Error())
+	}
 	options := c.Gateway(s)
 	options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
 	up := s.Upstream()
@@ -126,15 +128,17 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 	return gw, nil
 }
 
-type authenticator func(*http.Request) (principal string, err error)
-
 // routes are those of the main and of the admin address. Without a separate admin address,
 // the main one has the admin routes that tell nothing about single connections. Health and
 // readiness are open, because probes have no token.
-func (d *daemon) routes(auth authenticator, together bool) (main, operators *http.ServeMux) {
+func (d *daemon) routes(guard *front.Front, together bool) (main, operators *http.ServeMux) {
 	main, operators = http.NewServeMux(), http.NewServeMux()
 	admin := d.gw.Admin()
-	protected := d.protect(auth, admin)
+	protected := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := guard.Admit(w, r, true, front.Route{}); ok {
+			admin.ServeHTTP(w, r)
+		}
+	})
 	main.Handle("/", forgetHead(d.gw))
 	operators.Handle("/", protected)
 	open := operators
@@ -157,24 +161,6 @@ func forgetHead(next http.Handler) http.Handler {
 			r.Method, r.Proto = own.Method, own.Proto
 			r.Header, r.URL, r.RequestURI, r.Host = http.Header{}, &url.URL{Path: "/"}, "", ""
 			r = own
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// protect serves only authenticated requests, if there is authentication. It logs
-// those that it refuses, at a limited rate.
-func (d *daemon) protect(auth authenticator, next http.Handler) http.Handler {
-	if auth == nil {
-		return next
-	}
-	limited := throttle.NewLines().Logger(d.log)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := auth(r); err != nil {
-			limited.Warn("client refused", "reason", "auth", "status", http.StatusUnauthorized, "method", r.Method[:min(16, len(r.Method))],
-				"remote", r.RemoteAddr, "path", r.URL.Path[:min(128, len(r.URL.Path))], "err", err)
-			front.Challenge(w, r, err)
-			return
 		}
 		next.ServeHTTP(w, r)
 	})
@@ -215,10 +201,7 @@ func newEndpoint(option string, addr config.Addr, c *config.Config, routes http.
 func (e *endpoint) listen(ctx context.Context) error {
 	listener, err := listen(ctx, e.server.Addr)
 	if err != nil {
-		if op, ok := errors.AsType[*net.OpError](err); ok {
-			err = op.Err // without the address, which is named already
-		}
-		return fmt.Errorf("%s %s: %w: choose another", e.place, e.server.Addr, err)
+		return fmt.Errorf("%s: %w: choose another address", e.place, err)
 	}
 	if e.limit > 0 {
 		listener = netutil.LimitListener(listener, e.limit)
@@ -245,13 +228,4 @@ func (e *endpoint) url() string {
 		at = fmt.Sprintf("localhost:%d", tcp.Port)
 	}
 	return scheme + at
-}
-
-// discard closes a daemon that was only built to check its configuration.
-func (d *daemon) discard() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if err := d.gw.Shutdown(ctx); err != nil {
-		d.log.Warn("gateway shutdown failed", "err", err)
-	}
 }

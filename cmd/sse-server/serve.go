@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"syscall"
@@ -11,14 +10,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 )
 
-// adminGrace bounds the end of the admin server, whose requests are short.
-const adminGrace = time.Second
-
 // serve runs the daemon until a signal, or until a server of it fails.
 func (m *Main) serve(d *daemon, c *config.Config) int {
 	if err := d.listen(); err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
-		d.discard()
 		return exitFailure
 	}
 	failed := make(chan error, len(d.endpoints))
@@ -60,13 +55,10 @@ func (m *Main) stop(log *slog.Logger, grace time.Duration, end func(context.Cont
 	}
 }
 
-// listen takes all addresses, or none.
+// listen takes the addresses.
 func (d *daemon) listen() error {
-	for i, e := range d.endpoints {
+	for _, e := range d.endpoints {
 		if err := e.listen(context.Background()); err != nil {
-			for _, taken := range d.endpoints[:i] {
-				err = errors.Join(err, taken.listener.Close())
-			}
 			return err
 		}
 	}
@@ -94,9 +86,6 @@ func (d *daemon) stop(ctx context.Context) {
 		}
 	}
 	for _, admin := range d.endpoints[1:] {
-		ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
-		defer cancel()
-		_ = admin.server.Shutdown(ctx)
-		_ = admin.server.Close() // cuts what is left
+		_ = admin.server.Close()
 	}
 }

@@ -16,12 +16,8 @@ import (
 // serveStdio serves one client on stdin and stdout, until stdin ends, a signal comes, or the
 // parent process ends. It returns the exit code.
 func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
-	err := c.CheckCommand()
-	var gw *gateway.Gateway
-	if err == nil {
-		c.Transports, c.AdoptSessions = []string{gateway.TransportStdio}, false
-		gw, err = newGateway(c, &c.Server, gateway.Options{Logger: log})
-	}
+	c.Transports, c.AdoptSessions = []string{gateway.TransportStdio}, false
+	gw, err := newGateway(c, &c.Server, gateway.Options{Logger: log})
 	if err != nil {
 		return m.refuse(err)
 	}
@@ -60,19 +56,14 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 func parentEnds(ctx context.Context) <-chan struct{} {
 	ended, parent := make(chan struct{}), os.Getppid()
 	go func() { // ends with ctx
-		tick := time.NewTicker(time.Second)
-		defer tick.Stop()
-		for {
+		for os.Getppid() == parent {
 			select {
 			case <-ctx.Done():
 				return
-			case <-tick.C:
-				if os.Getppid() != parent {
-					close(ended)
-					return
-				}
+			case <-time.After(time.Second):
 			}
 		}
+		close(ended)
 	}()
 	return ended
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"crypto/tls"
 	"errors"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -14,12 +13,13 @@ import (
 // check returns an error if options contradict each other, or if the files that they
 // name are wrong. It reads the tokens, and makes the remote servers.
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
-	checkMode := c.checkHTTP
-	if c.Does() == "stdio" {
-		checkMode = c.checkStdio
+	if c.Does() == "stdio" && len(c.Servers) > 0 {
+		return errors.New("servers: stdio serves one server")
 	}
-	if err := checkMode(); err != nil {
-		return err
+	if c.Does() != "stdio" {
+		if err := c.checkHTTP(); err != nil {
+			return err
+		}
 	}
 	if len(c.Servers) > 0 {
 		for _, option := range []string{commandKey, "url", "header", "forward-header"} {
@@ -36,37 +36,12 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	return nil
 }
 
-// checkStdio refuses flags that have no effect with stdio. Variables and a file may be
-// those of a daemon.
-func (c *Config) checkStdio() error {
-	if len(c.Servers) > 0 {
-		return errors.New("servers: stdio serves one server")
-	}
-	for _, flag := range c.flags {
-		if flag.Tag.Has("http") && c.given[flag.Name] == "--"+flag.Name {
-			return c.refuse(flag.Name, "has no effect with stdio, which serves no HTTP")
-		}
-	}
-	return nil
-}
-
 // checkHTTP checks the options of the addresses, and who may use them.
 func (c *Config) checkHTTP() error {
-	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return errors.New("--tls-cert and --tls-key: want both, or neither")
-	}
-	if c.TLSCert != "" {
+	if c.TLSCert != "" || c.TLSKey != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
-			return c.refuse("tls-cert", "%s with the key %s: %v", c.TLSCert, c.TLSKey, err)
+			return c.refuse("tls-cert", "%q with --tls-key %q: %v", c.TLSCert, c.TLSKey, err)
 		}
-	}
-	for _, n := range c.TrustedProxies {
-		if netip.Prefix(n).Bits() == 0 {
-			c.warn("%s %s: any client can choose the address that limits and logs see", c.Place("trusted-proxies"), netip.Prefix(n))
-		}
-	}
-	if c.AdminAddr != "" && c.AdminAddr == c.Addr && !strings.HasSuffix(string(c.Addr), ":0") {
-		return c.refuse("admin-addr", "want another address than --addr")
 	}
 	return errors.Join(c.readTokens(), c.checkExposure("addr", c.Addr, "run the tools of the server"),
 		c.checkExposure("admin-addr", c.AdminAddr, "read /metrics and /connections"))
@@ -87,9 +62,6 @@ func (c *Config) checkExposure(option string, addr Addr, what string) error {
 
 // check checks one server.
 func (s *Server) check(c *Config, lookupEnv func(string) (string, bool)) error {
-	if s.InitializationTimeout > s.StartTimeout {
-		return s.refuse("initialization-timeout", "must be at most %s", s.Place("start-timeout"))
-	}
 	if s.given[commandKey] != "" && (len(s.Command) == 0 || s.Command[0] == "") {
 		return s.refuse(commandKey, "want a program and its arguments, such as [npx, -y, server] in the file")
 	}

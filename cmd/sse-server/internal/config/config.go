@@ -24,16 +24,16 @@ import (
 
 // Config is the configuration of the daemon.
 //
-// Tags of our own: zero says what 0 means for a number, and without it 0 is refused;
+// Tags of our own: zero marks numbers that may be 0, and the help says what that means;
 // oneof lists the values of a text, or of each text of a list; pairs is the separator of
 // names and values, which may be secret; for names the kind of server that has the option;
-// http marks options that have no effect on stdio, and only those that are flags alone.
+// only marks those that are flags alone.
 type Config struct {
-	Addr            Addr     `group:"Server" placeholder:"HOST:PORT" http:"" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
-	AdminAddr       Addr     `group:"Server" placeholder:"HOST:PORT" http:"" help:"Separate address for /healthz, /readyz, /metrics and /connections. Without it, the first three are served on the main address and /connections is not served."`
-	Prefix          string   `group:"Server" placeholder:"PATH" http:"" help:"Path before every route: with /tools, the stream is at /tools/sse."`
-	TLSCert         string   `group:"Server" placeholder:"FILE" http:"" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
-	TLSKey          string   `group:"Server" placeholder:"FILE" http:"" help:"PEM file with the key of --tls-cert."`
+	Addr            Addr     `group:"Server" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
+	AdminAddr       Addr     `group:"Server" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics and /connections. Without it, the first three are served on the main address and /connections is not served."`
+	Prefix          string   `group:"Server" placeholder:"PATH" help:"Path before every route: with /tools, the stream is at /tools/sse."`
+	TLSCert         string   `group:"Server" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
+	TLSKey          string   `group:"Server" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
 	Config          string   `group:"Server" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command and servers."`
 	LogLevel        string   `group:"Server" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
@@ -41,11 +41,11 @@ type Config struct {
 	Version         bool     `group:"Server" only:"" help:"Print the version and exit."`
 	Help            bool     `group:"Server" only:"" short:"h" help:"Print this help and exit."`
 
-	AuthTokensFile string    `group:"Access" placeholder:"FILE" http:"" help:"File of bearer tokens for clients, one on each line: TOKEN or PRINCIPAL:TOKEN. # starts a comment. Without it, there is no authentication."`
-	Insecure       bool      `group:"Access" http:"" help:"Allow an address that other machines can reach without --auth-tokens-file."`
-	TrustedProxies []network `group:"Access" placeholder:"CIDR" http:"" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
-	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" http:"" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
-	AllowedHosts   []string  `group:"Access" placeholder:"HOST" http:"" help:"Host headers, without port, to allow on a loopback address beside loopback names; * allows any."`
+	AuthTokensFile string    `group:"Access" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN or PRINCIPAL:TOKEN. # starts a comment. Without it, there is no authentication."`
+	Insecure       bool      `group:"Access" help:"Allow an address that other machines can reach without --auth-tokens-file."`
+	TrustedProxies []network `group:"Access" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
+	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
+	AllowedHosts   []string  `group:"Access" placeholder:"HOST" help:"Host headers, without port, to allow on a loopback address beside loopback names; * allows any."`
 	ErrorDetails   string    `group:"Access" placeholder:"WHICH" oneof:"auto,full,safe" help:"What errors tell clients about the server: full includes its exit status, the end of its stderr, and its command or address; safe tells only the category; auto is full for clients on this machine if there is no --auth-tokens-file. The log always has everything."`
 
 	Server
@@ -66,30 +66,30 @@ type Server struct {
 
 	Env          []string `group:"Child process" sep:"none" pairs:"=" placeholder:"KEY=VALUE" for:"command" help:"Environment variable of the child process, added to those of sse-server. Repeat the flag for more; the variable has one on each line."`
 	EnvAllow     []string `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variables of sse-server that the child process gets, beside those of --env. Without it, the child process gets all but those that the options of remote servers use."`
-	PrincipalEnv string   `group:"Child process" placeholder:"NAME" for:"command" http:"" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
+	PrincipalEnv string   `group:"Child process" placeholder:"NAME" for:"command" help:"Environment variable in which the child process gets the principal of its client. Not with --warm or --sessions shared."`
 	Dir          string   `group:"Child process" placeholder:"DIR" for:"command" help:"Working directory of the child process. Without it, that of sse-server."`
 
 	URL           string   `group:"Remote server" placeholder:"URL" help:"Serve the remote MCP server at this address. $${NAME} is replaced by an environment variable, $${file:PATH} by the content of a file."`
 	Header        []string `group:"Remote server" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
-	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" http:"" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
+	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
 
-	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" http:"" help:"Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp."`
-	AdoptSessions  bool     `group:"Protocol" http:"" help:"Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."`
+	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp."`
+	AdoptSessions  bool     `group:"Protocol" help:"Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."`
 	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
 	Sessions       string   `group:"Protocol" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
-	Warm           int      `group:"Protocol" placeholder:"N" zero:"none" help:"Number of servers to keep started ahead of connections. With --sessions shared, 1 or more starts the shared session ahead."`
+	Warm           int      `group:"Protocol" placeholder:"N" zero:"" help:"Number of servers to keep started ahead of connections. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`
 
 	InitializationTimeout Duration  `group:"Times" placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
 	StartTimeout          Duration  `group:"Times" placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
-	HeartbeatInterval     Duration  `group:"Times" placeholder:"DURATION" zero:"no heartbeats" http:"" help:"Longest silence on a stream before the gateway sends a heartbeat."`
-	IdleTimeout           *Duration `group:"Times" placeholder:"DURATION" zero:"never" http:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE."`
+	HeartbeatInterval     Duration  `group:"Times" placeholder:"DURATION" zero:"" help:"Longest silence on a stream before the gateway sends a heartbeat. 0 means no heartbeats."`
+	IdleTimeout           *Duration `group:"Times" placeholder:"DURATION" zero:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE. 0 means never."`
 	RequestTimeout        Duration  `group:"Times" placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
 
-	MaxConnections      int     `group:"Limits" placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections. It bounds TCP connections to five times as many, and together with --warm sessions with the server."`
-	MaxConnectionsPerIP int     `group:"Limits" placeholder:"N" zero:"unlimited" http:"" help:"Number of open connections from one client address (one /64 for IPv6)."`
-	ConnectRate         float64 `group:"Limits" placeholder:"PER-SECOND" zero:"unlimited" http:"" help:"New connections a second from one client address; twice as many may come at once. Loopback addresses are exempt."`
+	MaxConnections      int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections. It bounds TCP connections to five times as many, and together with --warm sessions with the server. 0 means unlimited."`
+	MaxConnectionsPerIP int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections from one client address (one /64 for IPv6). 0 means unlimited."`
+	ConnectRate         float64 `group:"Limits" placeholder:"PER-SECOND" zero:"" help:"New connections a second from one client address; twice as many may come at once. Loopback addresses are exempt. 0 means unlimited."`
 	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
-	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"unlimited" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them."`
+	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
 	remote  upstream.URL      // what url and header mean
 	secrets *[]string         // variables of the environment that any remote server uses
@@ -171,12 +171,9 @@ func newParser(options any, s *Server) (*kong.Kong, error) {
 	return parser, nil
 }
 
-// describe returns the help of an option, with its default and what 0 means.
+// describe returns the help of an option, with its default.
 func describe(value *kong.Value) string {
 	text := value.Help
-	if zero := value.Tag.Get("zero"); zero != "" {
-		text += " 0 means " + zero + "."
-	}
 	if value.HasDefault && !value.IsBool() {
 		text += " [default " + value.Default + "]"
 	}
@@ -287,11 +284,11 @@ func verify(flag *kong.Flag) error {
 	case v.CanFloat():
 		number = v.Float()
 	}
-	switch zero := flag.Tag.Get("zero"); {
-	case number == 0 && zero == "":
+	switch {
+	case number == 0 && !flag.Tag.Has("zero"):
 		return errors.New("0 is refused")
 	case v.Type().PkgPath() == "" && !(number >= 0 && number <= maxCount): // not NaN either
-		return fmt.Errorf("want a number up to %d, or 0 for %s", maxCount, zero)
+		return fmt.Errorf("want a number up to %d", maxCount)
 	}
 	return nil
 }

@@ -63,9 +63,9 @@ func TestValuesThatAreTaken(t *testing.T) {
 		{"start-timeout", "90m", "1h30m"},
 		{"max-connections", "10_000", "10000"},
 		{"connect-rate", "0.5", "0.5"},
-		{"max-message-bytes", "1 GiB", "1GiB"},
+		{"max-message-bytes", "1 GiB", "1024MiB"},
 		{"max-message-bytes", "2097152", "2MiB"},
-		{"max-message-bytes", "1048577", "1048577"},
+		{"max-message-bytes", "2048KiB", "2MiB"},
 		{"auto-initialize", "no", "false"},
 		{"transports", "sse", "sse"},
 	} {
@@ -79,48 +79,45 @@ func TestValuesThatAreTaken(t *testing.T) {
 func TestBadFlags(t *testing.T) {
 	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	for want, args := range map[string][]string{
-		"unknown flag --nonsense":                         {"--nonsense"},
-		`unexpected argument "npx": the command to serve`: {"npx"},
-		"--warm: expected int value":                      {"--warm"},
-		"--addr: want HOST:PORT":                          {"--addr", "8080"},
-		"--admin-addr: want HOST:PORT with a port":        {"--admin-addr", "a:http"},
-		"--log-level: want one of debug, info":            {"--log-level", "INFO"},
-		"--transports: want one of sse, streamable, but":  {"--transports", "sse,stdio"},
-		"--start-timeout: want a number with a unit":      {"--start-timeout", "15"},
-		"--request-timeout: 0 is refused":                 {"--request-timeout", "0"},
-		"--shutdown-timeout: want a number with a unit":   {"--shutdown-timeout=-1s"},
-		"--max-connections: want a number up to":          {"--max-connections=-1"},
-		"--connect-rate: want a number up to":             {"--connect-rate", "NaN"},
-		"--max-message-bytes: want bytes from":            {"--max-message-bytes", "1MB"},
-		"--max-message-bytes: want bytes from 1KiB":       {"--max-message-bytes", "7"},
-		"--trusted-proxies: want a network":               {"--trusted-proxies", "proxy.example"},
-		"--dir: want a directory that exists":             {"--dir", "/does/not/exist", "--", "x"},
-		"--env: want KEY=VALUE":                           {"--env", secret, "--", "x"},
-		"--env: A is given twice":                         {"--env", "A=1", "--env", "A=2", "--", "x"},
-		"the command: want a program":                     {"--", ""},
-		"--config: expected string value":                 {"--config"},
-		"config: open /does/not/exist":                    {"--config", "/does/not/exist"},
-		"--tls-cert and --tls-key: want both":             {"--tls-cert", "c.pem"},
-		"unknown flag --command":                          {"--command", "x"},
-		"the command: neither an argument nor a variable": {"--env", "A=\x00", "--", "x"},
-		"--tls-cert: c.pem with the key k.pem: open":      {"--tls-cert", "c.pem", "--tls-key", "k.pem"},
-		"--env: has no effect without a command":          {"--env", "A=1"},
-		"--header: has no effect without a url":           {"--header", "A: b", "--", "x"},
-		"--url: want either a command or a URL":           {"--url", "https://a", "--", "x"},
-		"--addr: other machines may reach :8080":          {"--addr", ":8080"},
-		"--addr: other machines may reach gw.example":     {"--addr", "gw.example:8080"},
-		"--admin-addr: other machines may reach 0.0.0.0":  {"--admin-addr", "0.0.0.0:9090"},
-		"--admin-addr: want another address":              {"--admin-addr", "127.0.0.1:8080"},
-		"--initialization-timeout: must be at most":       {"--start-timeout", "2s"},
-		"--addr: has no effect with stdio":                {"stdio", "--addr", "127.0.0.1:1"},
-		"--url: want a URL, such as":                      {"--url", "::" + secret},
-		"--url: the address of the server names no host":  {"--url", "http:///" + secret},
-		"--header: want 'NAME: VALUE'":                    {"--url", "https://a", "--header", secret},
-		"the transport sets Content-Type itself":          {"--url", "https://a", "--header", "content-type: " + secret},
-		"the environment variable NOPE is not set":        {"--url", "https://a", "--header", "A: ${NOPE}"},
-		"want a } after ${NAME}":                          {"--url", "https://a", "--header", "A: ${" + secret},
-		"open /does/not/exist":                            {"--url", "https://a", "--header", "A: ${file:/does/not/exist}"},
-		"would get the tokens of --auth-tokens-file":      {"--url", "https://a", "--forward-header", "authorization", "--auth-tokens-file", tokens},
+		"unknown flag --nonsense":                          {"--nonsense"},
+		`unexpected argument "npx": the command to serve`:  {"npx"},
+		"--warm: expected int value":                       {"--warm"},
+		"--addr: want HOST:PORT":                           {"--addr", "8080"},
+		"--admin-addr: want HOST:PORT with a port":         {"--admin-addr", "a:http"},
+		"--log-level: want one of debug, info":             {"--log-level", "INFO"},
+		"--transports: want one of sse, streamable, but":   {"--transports", "sse,stdio"},
+		"--start-timeout: want a number with a unit":       {"--start-timeout", "15"},
+		"--request-timeout: 0 is refused":                  {"--request-timeout", "0"},
+		"--shutdown-timeout: want a number with a unit":    {"--shutdown-timeout=-1s"},
+		"--max-connections: want a number up to":           {"--max-connections=-1"},
+		"--connect-rate: want a number up to":              {"--connect-rate", "NaN"},
+		"--max-message-bytes: want bytes from":             {"--max-message-bytes", "1MB"},
+		"--max-message-bytes: want bytes from 1KiB":        {"--max-message-bytes", "7"},
+		"--trusted-proxies: want a network":                {"--trusted-proxies", "proxy.example"},
+		"--dir: want a directory that exists":              {"--dir", "/does/not/exist", "--", "x"},
+		"--env: want KEY=VALUE":                            {"--env", secret, "--", "x"},
+		"--env: A is given twice":                          {"--env", "A=1", "--env", "A=2", "--", "x"},
+		"the command: want a program":                      {"--", ""},
+		"--config: expected string value":                  {"--config"},
+		"config: open /does/not/exist":                     {"--config", "/does/not/exist"},
+		`--tls-cert: "c.pem" with --tls-key "": open`:      {"--tls-cert", "c.pem"},
+		"unknown flag --command":                           {"--command", "x"},
+		"the command: neither an argument nor a variable":  {"--env", "A=\x00", "--", "x"},
+		`--tls-cert: "c.pem" with --tls-key "k.pem": open`: {"--tls-cert", "c.pem", "--tls-key", "k.pem"},
+		"--env: has no effect without a command":           {"--env", "A=1"},
+		"--header: has no effect without a url":            {"--header", "A: b", "--", "x"},
+		"--url: want either a command or a URL":            {"--url", "https://a", "--", "x"},
+		"--addr: other machines may reach :8080":           {"--addr", ":8080"},
+		"--addr: other machines may reach gw.example":      {"--addr", "gw.example:8080"},
+		"--admin-addr: other machines may reach 0.0.0.0":   {"--admin-addr", "0.0.0.0:9090"},
+		"--url: the address of the server is no URL":       {"--url", "::" + secret},
+		"--url: the address of the server names no host":   {"--url", "http:///" + secret},
+		"--header: want 'NAME: VALUE'":                     {"--url", "https://a", "--header", secret},
+		"the transport sets Content-Type itself":           {"--url", "https://a", "--header", "content-type: " + secret},
+		"the environment variable NOPE is not set":         {"--url", "https://a", "--header", "A: ${NOPE}"},
+		"want a } after ${NAME}":                           {"--url", "https://a", "--header", "A: ${" + secret},
+		"open /does/not/exist":                             {"--url", "https://a", "--header", "A: ${file:/does/not/exist}"},
+		"would get the tokens of --auth-tokens-file":       {"--url", "https://a", "--forward-header", "authorization", "--auth-tokens-file", tokens},
 	} {
 		wantRefusal(t, nil, want, args...)
 	}
@@ -165,10 +162,10 @@ func TestBadFiles(t *testing.T) {
 		"start-timeout: 5\n":                              `:1:16: start-timeout: want a number with a unit`,
 		"addr: [a]\n":                                     `:1:7: addr: `,
 		"env: [A]\n":                                      `:1:6: env: want KEY=VALUE`,
-		"env: {A: {B: " + secret + "}}\n":                 `:1:6: env: want plain values`,
+		"env: {A: {B: " + secret + "}}\n":                 `:1:6: env: a YAML mapping is not supported`,
 		"command: []\n":                                   `:1:10: command: want a program and its arguments`,
 		"command: {a: b}\n":                               `:1:10: command: a YAML mapping is not supported`,
-		"command: [a, [b]]\n":                             `:1:10: command: want plain values`,
+		"command: [a, [b]]\n":                             `:1:10: command: a YAML sequence is not supported`,
 		"addr: a\naddr: b\n":                              `:2:1: mapping key "addr" already defined`,
 		"header: {A: \"" + secret + "\n":                  `:1:13: `,
 		"\taddr: x\n":                                     `:1:`,
@@ -282,7 +279,7 @@ func TestOptionsOfTheGateway(t *testing.T) {
 	}
 	c = mustLoad(t, nil, "--heartbeat-interval=0", "--idle-timeout=0", "--max-connections=0", "--connect-rate=0",
 		"--max-connections-per-ip=3", "--initialization-timeout=1s", "--start-timeout=2s", "--request-timeout=3s", "--max-message-bytes=4KiB",
-		"--error-details=safe", "--allowed-origins=https://a", "--allowed-hosts=[::1]", "--trusted-proxies=10.0.0.1,::ffff:192.0.2.1,::1/127", "--adopt-sessions", "--no-auto-initialize")
+		"--error-details=safe", "--allowed-origins=https://a", "--allowed-hosts=::1", "--trusted-proxies=10.0.0.1,::ffff:192.0.2.1,::1/127", "--adopt-sessions", "--no-auto-initialize")
 	o := c.Gateway(&c.Server)
 	got := []any{o.HeartbeatInterval, o.IdleTimeout, o.MaxConnections, o.ConnectRate, o.MaxConnectionsPerIP, o.InitializationTimeout, o.StartTimeout,
 		o.RequestTimeout, o.MaxMessageBytes, o.ErrorDetails, o.AllowedOrigins[0], o.AllowedHosts[0], fmt.Sprint(o.TrustedProxies), o.AdoptSessions, o.NoAutoInitialize}
@@ -367,9 +364,6 @@ func TestReferenceIsComplete(t *testing.T) {
 			groups[f.Group.Title] = "\n## " + f.Group.Title + "\n\n| name | default | what it does |\n|---|---|---|\n"
 		}
 		meaning, value := f.Help, "`"+f.Default+"`"
-		if zero := f.Tag.Get("zero"); zero != "" {
-			meaning += " 0 means " + zero + "."
-		}
 		if f.Default == "" {
 			value = "none"
 		}

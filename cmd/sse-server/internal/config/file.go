@@ -39,10 +39,8 @@ func (c *Config) readFile() error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", c.Config, err)
-	case len(tree.Docs) > 1:
+	case len(tree.Docs) != 1:
 		return fmt.Errorf("%s: want one YAML document", c.Config)
-	case len(tree.Docs) == 0:
-		return nil
 	}
 	servers, err := c.readOptions(&c.Server, tree.Docs[0].Body)
 	if err != nil || servers == nil {
@@ -97,8 +95,12 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers ast.Node, err er
 		case key == serversKey && s.Name == "":
 			servers = value
 			continue
+		case replacement(key) != "":
+			return nil, c.at(option.Key.GetToken(), "%s is gone: %s", key, replacement(key))
+		case i < 0 && s.Name != "":
+			return nil, c.at(option.Key.GetToken(), "unknown key %q in servers.%s; options about all servers belong to the top level", key, s.Name)
 		case i < 0:
-			return nil, c.at(option.Key.GetToken(), "%s", unknownKey(key, s.Name))
+			return nil, c.at(option.Key.GetToken(), "unknown key %q; see sse-server --help", key)
 		}
 		flag := s.flags[i]
 		texts, err := textsOf(value, flag)
@@ -112,71 +114,40 @@ func (c *Config) readOptions(s *Server, node ast.Node) (servers ast.Node, err er
 	return servers, nil
 }
 
-// unknownKey returns what to say of a key that is no option of the section: of the server
-// with a name, or of the top level.
-func unknownKey(key, server string) string {
-	by := replacement(key)
-	switch {
-	case by != "":
-		return fmt.Sprintf("%s is gone: %s", key, by)
-	case server != "":
-		return fmt.Sprintf("unknown key %q in servers.%s; options about all servers belong to the top level", key, server)
-	}
-	return fmt.Sprintf("unknown key %q; see sse-server --help", key)
-}
-
 // mappingOf returns the pairs of a mapping, or of nothing.
 func mappingOf(node ast.Node) ([]*ast.MappingValueNode, bool) {
 	switch node := node.(type) {
 	case *ast.MappingNode:
 		return node.Values, true
-	case *ast.MappingValueNode:
-		return []*ast.MappingValueNode{node}, true
-	case nil, *ast.NullNode, *ast.CommentGroupNode:
+	case nil, *ast.NullNode:
 		return nil, true
 	}
 	return nil, false
 }
 
-// textsOf returns the value of an option as texts: a scalar, the entries of a list, or the
-// pairs of a mapping.
+// textsOf returns the value of an option as texts: a scalar as it is written, the entries
+// of a list, or the pairs of a mapping.
 func textsOf(node ast.Node, flag *kong.Flag) ([]string, error) {
-	if text, ok := scalarText(node); ok {
-		return []string{text}, nil
+	texts, values := []string{""}, []ast.Node{node}
+	if list, ok := node.(*ast.SequenceNode); ok && flag.IsSlice() {
+		texts, values = make([]string, len(list.Values)), list.Values
 	}
-	var texts []string
-	var values []ast.Node
-	pairs, isMapping := mappingOf(node)
-	list, isList := node.(*ast.SequenceNode)
-	switch {
-	case isMapping && flag.Tag.Has("pairs"):
-		for _, pair := range pairs {
+	if pairs, ok := node.(*ast.MappingNode); ok && flag.Tag.Has("pairs") {
+		texts, values = nil, nil
+		for _, pair := range pairs.Values {
 			texts, values = append(texts, pair.Key.GetToken().Value+flag.Tag.Get("pairs")), append(values, pair.Value)
 		}
-	case isList && flag.IsSlice():
-		texts, values = make([]string, len(list.Values)), list.Values
-	default:
-		return nil, fmt.Errorf("a YAML %s is not supported here", strings.ToLower(node.Type().String()))
 	}
 	for i, value := range values {
-		text, ok := scalarText(value)
-		if !ok {
-			return nil, errors.New("want plain values")
+		switch n := value.(type) {
+		case *ast.LiteralNode:
+			texts[i] += n.Value.Value
+		case *ast.NullNode:
+		case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
+			texts[i] += value.GetToken().Value
+		default:
+			return nil, fmt.Errorf("a YAML %s is not supported here", strings.ToLower(value.Type().String()))
 		}
-		texts[i] += text
 	}
 	return texts, nil
-}
-
-// scalarText returns a scalar as it is written.
-func scalarText(node ast.Node) (string, bool) {
-	switch n := node.(type) {
-	case *ast.LiteralNode:
-		return n.Value.Value, true
-	case *ast.NullNode:
-		return "", true
-	case *ast.StringNode, *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		return node.GetToken().Value, true
-	}
-	return "", false
 }

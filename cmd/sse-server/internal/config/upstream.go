@@ -8,10 +8,10 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway"
@@ -64,23 +64,20 @@ func (c *Config) Gateway(s *Server) gateway.Options {
 	for _, n := range c.TrustedProxies {
 		o.TrustedProxies = append(o.TrustedProxies, netip.Prefix(n))
 	}
-	for i, host := range o.AllowedHosts { // an IPv6 address is compared without brackets
-		o.AllowedHosts[i] = strings.Trim(host, "[]")
-	}
-	// In gateway.Options 0 is the default.
-	off := func(field any, given bool) {
-		if v := reflect.ValueOf(field).Elem(); given && v.IsZero() {
-			v.Set(reflect.ValueOf(-1).Convert(v.Type()))
-		}
-	}
+	o.HeartbeatInterval, o.MaxConnections, o.ConnectRate = off(o.HeartbeatInterval), off(o.MaxConnections), off(o.ConnectRate)
 	if s.IdleTimeout != nil {
-		*(*Duration)(&o.IdleTimeout) = *s.IdleTimeout
+		o.IdleTimeout = off(time.Duration(*s.IdleTimeout))
 	}
-	off(&o.IdleTimeout, s.IdleTimeout != nil)
-	off(&o.HeartbeatInterval, true)
-	off(&o.MaxConnections, true)
-	off(&o.ConnectRate, true)
 	return o
+}
+
+// off returns what switches a limit of gateway.Options off if v is 0, which is the default
+// there.
+func off[T int | float64 | time.Duration](v T) T {
+	if v == 0 {
+		return -1
+	}
+	return v
 }
 
 // field matches the names of fields in errors of package gateway.
@@ -163,14 +160,10 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 		}
 		s.remote.Header.Set(name, value)
 	}
-	at, err := url.Parse(s.remote.Address)
-	if err != nil { // its text would have a part of the address
-		return s.refuse("url", "want a URL, such as https://example.com/mcp, with special characters in a password escaped")
-	}
 	if err := s.remote.Check(); err != nil {
 		return s.refuse("url", "%v", err)
 	}
-	if at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil) {
+	if at, _ := url.Parse(s.remote.Address); at.Scheme == "http" && !front.IsLoopback(at.Host) && (len(s.Header) > 0 || at.User != nil) {
 		c.warn("%s %s: the headers go over the network in plain text", s.Place("url"), s.remote.Place())
 	}
 	isAuthorization := func(name string) bool { return strings.EqualFold(name, "Authorization") }

@@ -68,7 +68,6 @@ func TestWarnings(t *testing.T) {
 		{[]string{"--url", "http://127.0.0.1:1/mcp", "--header", "A: " + secret}, ""},
 		{[]string{"--url", "https://a", "--header", "A: ${file:" + open + "}"}, open + " can be read or changed by other users of this machine"},
 		{[]string{"--auth-tokens-file", short}, short + ", line 1: a token of under 16 characters can be guessed"},
-		{[]string{"--trusted-proxies", "0.0.0.0/0"}, "--trusted-proxies 0.0.0.0/0: any client can choose the address that limits and logs see"},
 		{[]string{"--insecure", "--addr", ":1"}, "--addr :1 without authentication: everyone who reaches it can run the tools of the server"},
 		{[]string{"--insecure", "--admin-addr", ":1"}, "--admin-addr :1 without authentication: everyone who reaches it can read /metrics and /connections"},
 	} {

@@ -30,36 +30,22 @@ func (d Duration) MarshalText() ([]byte, error) {
 // Size is a number of bytes.
 type Size int64
 
-// sizeUnits are the units of a Size, the largest first. Units of 1000 are refused,
-// since nobody agrees on what MB means.
-var sizeUnits = []struct {
-	name  string
-	shift int
-}{{"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"", 0}}
-
-// UnmarshalText reads 1048576, 512KiB, 4MiB or 1GiB.
+// UnmarshalText reads 1048576, 512KiB, 4MiB or 1GiB. Units of 1000 are refused, since
+// nobody agrees on what MB means.
 func (s *Size) UnmarshalText(text []byte) error {
-	for _, unit := range sizeUnits {
-		if digits, ok := strings.CutSuffix(string(text), unit.name); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-			if *s = Size(n << unit.shift); err == nil && *s >= 1<<10 && n <= 1<<30>>unit.shift {
-				return nil
-			}
-			break
+	for unit, shift := range map[string]int{"GiB": 30, "MiB": 20, "KiB": 10, "": 0} {
+		digits, ok := strings.CutSuffix(string(text), unit)
+		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
+		if ok && err == nil && n <= 1<<30>>shift && n<<shift >= 1<<10 {
+			*s = Size(n << shift)
+			return nil
 		}
 	}
 	return fmt.Errorf("want bytes from 1KiB to 1GiB, such as 4MiB, 512KiB or 1048576, but got %q", text)
 }
 
-// MarshalText writes the largest unit of which s is a multiple.
-func (s Size) MarshalText() ([]byte, error) {
-	for _, unit := range sizeUnits {
-		if s%(1<<unit.shift) == 0 {
-			return fmt.Appendf(nil, "%d%s", s>>unit.shift, unit.name), nil
-		}
-	}
-	return nil, nil // not reached: every number is a multiple of 1
-}
+// MarshalText writes a default, which is a multiple of 1 MiB.
+func (s Size) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%dMiB", s>>20), nil }
 
 // Addr is an address to listen on, or "".
 type Addr string
@@ -95,6 +81,3 @@ func (n *network) UnmarshalText(text []byte) error {
 	*n = network(prefix)
 	return nil
 }
-
-// MarshalText writes the network.
-func (n network) MarshalText() ([]byte, error) { return netip.Prefix(n).MarshalText() }
