@@ -1,35 +1,26 @@
 package e2e
 
 import (
-	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // BenchmarkFirstSearch measures the time from the start of docsearch mcp, with an index
-// and without a daemon, to the answer to the first search. The programs are built
-// without the race detector, as users do.
+// and without a daemon, to the answer to the first search.
 func BenchmarkFirstSearch(b *testing.B) {
 	w := newWorld(b)
-	program := filepath.Join(b.TempDir(), "docsearch")
-	build := exec.Command("go", "build", "-o", program, "../cmd/docsearch")
-	if out, err := build.CombinedOutput(); err != nil {
-		b.Fatalf("go build: %v\n%s", err, out)
-	}
 	stop := func() {
 		if out, err := w.command("stop").CombinedOutput(); err != nil {
 			b.Fatalf("docsearch stop: %v: %s", err, out)
 		}
 	}
-	w.ready(w.agentOf(program))
+	w.ready(w.agent())
 	for b.Loop() {
 		b.StopTimer()
 		stop()
 		b.StartTimer()
 		cmd := w.command(w.serve()...)
-		cmd.Path, cmd.Args[0] = program, program
 		s, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(b.Context(), &mcp.CommandTransport{Command: cmd}, nil)
 		if err != nil {
 			b.Fatal(err)

@@ -22,7 +22,7 @@ func (b *builder) build() {
 	if b.dir, b.err = os.MkdirTemp("", "docsearch-e2e-"); b.err != nil {
 		return
 	}
-	b.run("..", "build", "-race", "-o", b.dir, "./cmd/docsearch")
+	b.run("..", "build", race, "-o", b.dir, "./cmd/docsearch")
 	b.run("../..", "build", "-race", "-ldflags=-s -w", "-o", b.dir, "./cmd/sse-server")
 }
 

@@ -15,7 +15,7 @@ const patience = time.Minute
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// Most tests wait for processes, so more run at a time than there are cores.
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {

@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// kills is how often the daemon is killed under an agent.
-const kills = 100
-
 // However often the daemon is killed, before, between and during calls: every call
 // succeeds, and one daemon runs at the end.
 func TestAgentNeverKnowsThatTheDaemonWasDown(t *testing.T) {
