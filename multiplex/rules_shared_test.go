@@ -72,6 +72,9 @@ func TestRule17UnknownMessages(t *testing.T) {
 		{name: "a notification of the server reaches nobody when it is not known whose it is", opts: shared, clients: 2, steps: []step{
 			server(odd), at(0), at(1), dropped(metrics.DroppedUnattributed, 1),
 		}},
+		{name: "the end of an elicitation, for one client alone, reaches nobody", opts: shared, steps: []step{
+			joins("user-0"), server(notification("notifications/elicitation/complete", `{"elicitationId":"e"}`)), at(0), at(1), dropped(metrics.DroppedUnattributed, 1),
+		}},
 		{name: "or who made the request that it came with", opts: shared, clients: 2, attributed: true, steps: []step{
 			from(0, callA), from(1, callA), discard, with("2", odd), at(0), at(1, delivery(odd)),
 			with("", result("1"), result("2")), discard,

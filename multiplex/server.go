@@ -85,6 +85,8 @@ func (s *Session) sharedRecipientsLocked(m *jsonrpc.Message, related jsonrpc.ID,
 			return nil, "its URI is too long"
 		}
 		return shared.subscriptions.Updated(uri), ""
+	case mcp.MethodElicitationComplete:
+		return nil, "a shared session has no elicitations"
 	case mcp.MethodLogMessage:
 		callers := s.audienceLocked(m, related)
 		if len(callers) == 0 {

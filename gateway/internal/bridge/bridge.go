@@ -92,8 +92,7 @@ func New(c *connstate.Connection, opts *Options) *Bridge {
 // shares reports whether connections share sessions.
 func (b *Bridge) shares() bool { return b.opts.Supplier.Shares() }
 
-// log returns a logger with the connection's id. Only few lines need it, so
-// connections do not keep one, which would cost memory for each idle connection.
+// log returns a logger with the connection's id. An idle connection keeps none.
 func (b *Bridge) log() *slog.Logger { return b.opts.Logger.With("connectionId", b.c.ShortID()) }
 
 // limited is log with Options.Limited.
@@ -106,7 +105,11 @@ func (b *Bridge) Receive(m *jsonrpc.Message) {
 	case jsonrpc.Request:
 		b.request(m)
 	case jsonrpc.Response: // only the session that sent the request can use it
-		b.forwardOrDrop(m)
+		if c := b.current.Load(); c != nil {
+			c.caller.Forward(m)
+			return
+		}
+		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 	default:
 		b.notification(m)
 	}
@@ -171,16 +174,6 @@ func (b *Bridge) cancel(m *jsonrpc.Message) {
 	}
 }
 
-// forwardOrDrop sends a response to the current session. Without one it drops the
-// message.
-func (b *Bridge) forwardOrDrop(m *jsonrpc.Message) {
-	if c := b.current.Load(); c != nil {
-		c.caller.Forward(m)
-		return
-	}
-	b.opts.Metrics.Dropped(metrics.DroppedNotReady)
-}
-
 // gateOrSend puts a message into the gate, or sends it if the gate is open. A request
 // on a connection that has given up may start another attempt.
 func (b *Bridge) gateOrSend(r *connstate.Request) {
@@ -204,17 +197,12 @@ func (b *Bridge) passOrRefuse(r *connstate.Request, pass bool, err error) {
 	}
 }
 
-// Refused answers a request that the gate refused with err. It drops notifications.
+// Refused answers a request that got no session because of err. It drops notifications.
 func (b *Bridge) Refused(r *connstate.Request, err error) {
-	if r.Message.Kind != jsonrpc.Request {
+	if r.ID == "" {
 		b.opts.Metrics.Dropped(metrics.DroppedNotReady)
 		return
 	}
-	b.refuse(r, err)
-}
-
-// refuse answers a request that got no session because of err.
-func (b *Bridge) refuse(r *connstate.Request, err error) {
 	e, errorType := b.refusal(err)
 	r.Fail(e, errorType)
 }
@@ -266,7 +254,7 @@ func (b *Bridge) initialize(r *connstate.Request) {
 		return
 	case draining:
 		b.mu.Unlock()
-		b.refuse(r, connstate.ErrDraining)
+		b.Refused(r, connstate.ErrDraining)
 		return
 	case c != nil:
 		_ = b.c.Move(connstate.Initializing) // from ready, or it is

@@ -35,14 +35,8 @@ type client struct {
 	inUse atomic.Bool
 
 	mu    sync.Mutex // serializes what comes before inUse, and guards what follows
-	early []earlyMessage
-	bytes int // of early
-}
-
-// earlyMessage is a message of the server that client keeps, as in Deliver.
-type earlyMessage struct {
-	related jsonrpc.ID
-	message []byte
+	early []func()   // deliver a message each
+	bytes int        // of these messages
 }
 
 var _ multiplex.Client = (*client)(nil)
@@ -65,9 +59,9 @@ func (c *client) close(why error) {
 	c.session.Close(why)
 }
 
-// lose handles the loss of a session: it closes the gate, and run, which sees that the
-// session is over, gets the next one. The session answers or repeats its requests after
-// it.
+// lose makes c no longer the current client, because its session is over or not wanted: it
+// closes the gate, and run gets the next one. The session answers or repeats its requests
+// after it.
 func (b *Bridge) lose(c *client, why error) {
 	if b.current.Load() == c {
 		b.dismiss(why)
@@ -84,13 +78,6 @@ func (b *Bridge) lose(c *client, why error) {
 	b.current.Store(nil)
 }
 
-// leave makes c no longer the current client.
-func (b *Bridge) leave(c *client) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.current.CompareAndSwap(c, nil)
-}
-
 // Lost repeats a request of a lost session, or answers it with e. The session's reader
 // may call it before the session is over: when it has an answer in hand, and the server
 // does not take the request that waited for that.
@@ -100,22 +87,16 @@ func (c *client) Lost(r *connstate.Request, e *jsonrpc.Error) {
 }
 
 // Deliver passes a notification or request of the server to the client, or keeps it
-// until the session is in use.
+// until the session is in use. It drops list_changed of a shared session whose server has
+// not declared it.
 func (c *client) Deliver(method string, related jsonrpc.ID, message []byte) {
-	if c.bridge.shares() && !c.advertised(method) {
+	if kind, isList := mcp.ChangedList(method); isList && c.bridge.shares() && !c.session.Result().Advertises(kind, "listChanged") {
 		c.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
 	}
 	if c.inUse.Load() || !c.keepEarly(related, message) {
 		c.pass(related, message)
 	}
-}
-
-// advertised reports whether the server declared that it sends method. It is true for
-// all methods but the list_changed notifications.
-func (c *client) advertised(method string) bool {
-	kind, isList := mcp.ChangedList(method)
-	return !isList || c.session.Result().Advertises(kind, "listChanged")
 }
 
 // pass sends a message to the client. On a shared session it does not wait for a slow
@@ -140,7 +121,7 @@ func (c *client) keepEarly(related jsonrpc.ID, message []byte) bool {
 	case c.bytes+len(message) > maxEarlyBytes:
 		c.bridge.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
 	default:
-		c.early = append(c.early, earlyMessage{related, message})
+		c.early = append(c.early, func() { c.pass(related, message) })
 		c.bytes += len(message)
 	}
 	return true
@@ -153,8 +134,8 @@ func (c *client) keepEarly(related jsonrpc.ID, message []byte) bool {
 func (c *client) deliverEarly() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, m := range c.early {
-		c.pass(m.related, m.message)
+	for _, deliver := range c.early {
+		deliver()
 	}
 	c.early = nil
 	c.inUse.Store(true)
@@ -168,12 +149,8 @@ func (c *client) Serves(m *jsonrpc.Message) bool {
 	if params == nil { // the gateway does not read the client's own initialize
 		return c.bridge.opts.Params == nil
 	}
-	switch m.Method {
-	case mcp.MethodListRoots, mcp.MethodSample, mcp.MethodElicit:
-		capabilities, _ := jsonrpc.Member(params, "capabilities")
-		return mcp.Answers(capabilities, m.Method, m.Params())
-	}
-	return true
+	capabilities, _ := jsonrpc.Member(params, "capabilities")
+	return mcp.Required(m.Method, nil) == nil || mcp.Answers(capabilities, m.Method, m.Params())
 }
 
 // party returns on whose behalf the connection starts sessions: that of its principal,
@@ -184,13 +161,6 @@ func (b *Bridge) party() string {
 		return "principal " + client.Principal
 	}
 	return "address " + subnet.Of(client.Addr).String()
-}
-
-// takesAnyServer reports whether the pool can serve this client: the gateway passes
-// nothing of its request on.
-func (b *Bridge) takesAnyServer() bool {
-	client := b.c.Client()
-	return len(client.Header) == 0 && client.Context == nil
 }
 
 // forwarded returns a context with what the client's request has for the server.

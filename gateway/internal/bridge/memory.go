@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -16,54 +17,55 @@ import (
 const (
 	// maxRemembered bounds the params that a memory keeps of one request, in bytes.
 	maxRemembered = 4 << 10
-	// maxMemory bounds the subscriptions that a memory keeps, in bytes.
+	// maxMemory bounds all that a memory keeps, in bytes.
 	maxMemory = 128 << 10
+	// restoreTimeout bounds the time to restore the client's state on a new session.
+	restoreTimeout = 5 * time.Second
 )
 
-// restoreTimeout bounds the time to restore the client's state on a new session.
-const restoreTimeout = 5 * time.Second
-
-// memory is the state of a client that a new session must get again: its log level
-// and its subscriptions.
+// memory is the state of a client that a new session must get again: the params of the
+// requests that set its log level and its subscriptions.
 type memory struct {
-	mu            sync.Mutex // guards what follows
-	level         json.RawMessage
-	subscriptions map[string]json.RawMessage // params by uri
-	bytes         int                        // of subscriptions
+	mu     sync.Mutex // guards what follows
+	params map[setting]json.RawMessage
+	bytes  int // of params
 }
 
-// memoryCost returns what a subscription counts for, in bytes.
-func memoryCost(uri string, params json.RawMessage) int {
-	return len(uri) + len(params) + budget.ItemCost
+// setting is what a request sets: a subscription to uri, or the log level.
+type setting struct{ method, uri string }
+
+func (s setting) cost(params json.RawMessage) int {
+	return len(s.uri) + len(params) + budget.ItemCost
 }
 
 // note records a request to the server if it sets the log level or changes a
 // subscription.
 func (m *memory) note(msg *jsonrpc.Message) {
-	level := msg.Method == mcp.MethodSetLevel
-	if !level && msg.Method != mcp.MethodSubscribe && msg.Method != mcp.MethodUnsubscribe ||
-		msg.Kind != jsonrpc.Request || len(msg.Params()) > maxRemembered {
+	sets := setting{method: msg.Method}
+	switch msg.Method {
+	case mcp.MethodSetLevel:
+	case mcp.MethodSubscribe, mcp.MethodUnsubscribe:
+		sets.method = mcp.MethodSubscribe
+		sets.uri, _ = msg.Param("uri").Text()
+	default:
 		return
 	}
-	params := bytes.Clone(msg.Params()) // they are part of a larger buffer
-	uri, isText := msg.Param("uri").Text()
+	if msg.Kind != jsonrpc.Request || len(msg.Params()) > maxRemembered {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case level:
-		m.level = params
-	case isText:
-		if old, ok := m.subscriptions[uri]; ok {
-			m.bytes -= memoryCost(uri, old)
-			delete(m.subscriptions, uri)
+	if old, ok := m.params[sets]; ok {
+		m.bytes -= sets.cost(old)
+		delete(m.params, sets)
+	}
+	params := bytes.Clone(msg.Params()) // they are part of a larger buffer
+	if cost := sets.cost(params); msg.Method != mcp.MethodUnsubscribe && m.bytes+cost <= maxMemory {
+		m.bytes += cost
+		if m.params == nil {
+			m.params = make(map[setting]json.RawMessage)
 		}
-		if cost := memoryCost(uri, params); msg.Method == mcp.MethodSubscribe && m.bytes+cost <= maxMemory {
-			m.bytes += cost
-			if m.subscriptions == nil {
-				m.subscriptions = make(map[string]json.RawMessage)
-			}
-			m.subscriptions[uri] = params
-		}
+		m.params[sets] = params
 	}
 }
 
@@ -73,22 +75,12 @@ func (m *memory) restore(ctx context.Context, c *client, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()
 	m.mu.Lock()
-	type call struct {
-		method string
-		params json.RawMessage
-	}
-	var calls []call
-	if m.level != nil {
-		calls = append(calls, call{mcp.MethodSetLevel, m.level})
-	}
-	for _, params := range m.subscriptions {
-		calls = append(calls, call{mcp.MethodSubscribe, params})
-	}
+	all := maps.Clone(m.params)
 	m.mu.Unlock()
-	for _, call := range calls {
-		response, err := c.caller.Call(ctx, call.method, call.params)
+	for sets, params := range all {
+		response, err := c.caller.Call(ctx, sets.method, params)
 		if err != nil || response.Error() != nil {
-			log.Warn("state not restored on the new session", "method", call.method, "err", err)
+			log.Warn("state not restored on the new session", "method", sets.method, "err", err)
 		}
 	}
 }

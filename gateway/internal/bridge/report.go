@@ -52,12 +52,11 @@ func (b *Bridge) notifyListsChanged(c *client) {
 
 // reportFailure reports a failed attempt to metrics, log, supplier and connection. The
 // supplier itself reports the start of a shared session, once.
-func (r *run) reportFailure(failure *handshake.Failure, from string, took time.Duration) {
-	if from == sessions.FromShared {
-		r.c.SawFailure(string(failure.Phase), failure.Reason)
+func (r *run) reportFailure(failure *handshake.Failure, took time.Duration) {
+	r.countFailure(failure, took)
+	if r.shares() {
 		return
 	}
-	r.countFailure(failure, took)
 	attrs := []any{
 		"attempt", r.attempts, "phase", string(failure.Phase), "reason", failure.Reason, "duration", took,
 		"gaveUp", r.attempts >= r.opts.MaxHandshakeAttempts, "err", failure,
@@ -88,21 +87,21 @@ func (r *run) reportSession(c *client, from string, took time.Duration) {
 	r.log().Info("session started", attrs...)
 }
 
-// countFailure counts a failed initialization of this client.
+// countFailure counts a failed initialization of this client. The supplier counts the
+// start of a shared session, once.
 func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
 	b.c.SawFailure(string(failure.Phase), failure.Reason)
-	b.opts.Metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
+	if !b.shares() || failure.Phase == handshake.PhaseSending {
+		b.opts.Metrics.HandshakeDone(metrics.HandshakeError, string(failure.Phase), failure.Reason, took)
+	}
 }
-
-// lateRetry is the retry time in errors about a server that still starts.
-const lateRetry = time.Second
 
 // lateFailure returns the failure of an attempt that takes long.
 func (b *Bridge) lateFailure(attempt int) *handshake.Failure {
 	return &handshake.Failure{
 		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
 		Details: "the server is still starting: it did not answer within " + b.opts.InitializationTimeout.String(),
-		Attempt: attempt, RetryAfter: lateRetry,
+		Attempt: attempt, RetryAfter: time.Second,
 	}
 }
 

@@ -33,7 +33,6 @@ type run struct {
 
 	params   json.RawMessage // of the next initialize; nil: the client sends its own
 	own      bool            // params are the client's own
-	author   jsonrpc.ID      // the initialize request with these params, if own
 	waiting  []waitingInitialize
 	attempts int              // since a session proved itself
 	pauses   *backoff.Backoff // reset when a session proves itself
@@ -128,7 +127,8 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 			r.chosen.Store(true)
 		case <-r.wake: // chosen or the inbox has changed
 		case <-late.C:
-			counted = r.reportLate()
+			counted = true
+			r.reportLate()
 		case o := <-done:
 			if o.err == nil && !more && !r.setCurrent(o.client) {
 				done <- o // there is something in the inbox
@@ -143,8 +143,9 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 // params.
 func (b *Bridge) open(ctx context.Context, params <-chan json.RawMessage) opened {
 	var c *client
+	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
 	session, from, err := b.opts.Supplier.Open(ctx, sessions.Client{
-		Party: b.party(), AnyServer: b.takesAnyServer(),
+		Party: b.party(), AnyServer: !passesOn,
 		Attach: func(s *sessions.Session) { c = b.attach(s) }, Params: params,
 	})
 	switch {
@@ -177,14 +178,14 @@ func (r *run) finish(o opened, more, counted bool, took time.Duration) (*client,
 		}
 	case o.err != nil:
 		failure, _ := errors.AsType[*handshake.Failure](o.err)
-		r.reportFailure(failure, o.from, took)
+		r.reportFailure(failure, took)
 		return nil, failure
 	default:
 		r.reportSession(o.client, o.from, took)
 		if !over {
 			return o.client, nil
 		}
-		r.leave(o.client)
+		r.lose(o.client, errSuperseded)
 		o.client.close(errSuperseded)
 	}
 	if more {
@@ -204,7 +205,7 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 	for _, request := range inbox {
 		m := request.Message
 		request.Message = nil // its version is all that its answer needs
-		late := time.AfterFunc(r.opts.InitializeTimeout, func() { r.refuse(request, r.failure.Load()) })
+		late := time.AfterFunc(r.opts.InitializeTimeout, func() { r.Refused(request, r.failure.Load()) })
 		r.waiting = slices.DeleteFunc(r.waiting, func(w waitingInitialize) bool { return r.c.Request(w.ID) != w.Request }) // answered
 		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), late})
 		switch {
@@ -222,7 +223,7 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 func (r *run) adopt(m *jsonrpc.Message) {
 	r.chosen.Store(true)
 	if !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
-		r.own, r.params, r.author = true, bytes.Clone(m.Params()), m.ID
+		r.own, r.params = true, bytes.Clone(m.Params())
 		r.settled.Store(true)
 	}
 }
@@ -285,9 +286,10 @@ func (r *run) serve(c *client) {
 			r.lose(c, c.session.Why())
 		case <-r.wake: // somebody else has noticed
 		case <-r.ctx.Done():
-			r.leave(c)
+			r.lose(c, errGone)
 		}
 	}
+	r.replaces = c.lost != nil
 	switch {
 	case r.ctx.Err() != nil:
 		c.close(errGone)
@@ -306,7 +308,6 @@ func (r *run) serve(c *client) {
 // handleLoss reports the loss of the client's own session, and sets the pause before
 // the next attempt.
 func (r *run) handleLoss(c *client) {
-	r.replaces = true
 	age := c.session.Age()
 	r.limited().Warn("session lost", "duration", age, "err", c.lost)
 	if c.session.Proven() {
@@ -322,25 +323,30 @@ func (r *run) handleLoss(c *client) {
 		Phase: handshake.PhaseCreation, Reason: metrics.ReasonGaveUp,
 		Details: "the server ends soon after each start", Err: c.lost,
 	}
-	r.reportFailure(crashed, sessions.FromStart, 0)
+	r.reportFailure(crashed, 0)
 	r.fail(crashed)
 }
 
 func (r *run) forgetFailures() {
-	r.replaces, r.attempts, r.pauses = true, 0, sessions.NewBackoff()
+	r.attempts, r.pauses = 0, sessions.NewBackoff()
 }
 
 // fail handles a failed attempt. After the last one it answers all waiting requests with
-// the failure; before, they wait for the next attempt.
+// the failure; before, they wait for the next attempt. If the server refused the client's
+// own params, its refusal answers the client's initialize.
 func (r *run) fail(failure *handshake.Failure) {
 	last := r.attempts >= r.opts.MaxHandshakeAttempts
 	reported := *failure
 	reported.Attempt, reported.RetryAfter, reported.Refusal = r.attempts, r.pauses.Next(), nil
 	r.failure.Store(&reported)
-	refused := r.dropRefused(failure)
+	var refused []waitingInitialize
+	if r.own && failure.Refusal != nil { // other requests wait for a session with the synthetic params
+		r.own, r.params = false, r.opts.Params
+		refused = r.takeWaiting()
+	}
 	r.announceFailure(&reported)
-	if refused != nil {
-		refused.Answer(failure.Refusal.WithID(refused.ID), metrics.ErrorInitialization)
+	for _, w := range refused {
+		w.Answer(failure.Refusal.WithID(w.ID), metrics.ErrorInitialization)
 	}
 	if !last {
 		r.pause = reported.RetryAfter
@@ -353,7 +359,7 @@ func (r *run) fail(failure *handshake.Failure) {
 		r.Refused(waited, &reported)
 	}
 	for _, w := range r.takeWaiting() {
-		r.refuse(w.Request, &reported)
+		r.Refused(w.Request, &reported)
 	}
 }
 
@@ -370,41 +376,15 @@ func (r *run) giveUp(failure *handshake.Failure) []*connstate.Request {
 	return gated
 }
 
-// dropRefused returns to the synthetic params if the server refused the client's own. It
-// returns the initialize request with those, if it still waits: the refusal is
-// its answer. Other requests wait for a session with the synthetic params.
-func (r *run) dropRefused(failure *handshake.Failure) *connstate.Request {
-	if !r.own || failure.Refusal == nil {
-		return nil
-	}
-	r.own, r.params = false, r.opts.Params
-	for i, w := range r.waiting {
-		if w.ID == r.author {
-			w.late.Stop()
-			r.waiting = slices.Delete(r.waiting, i, i+1)
-			return w.Request
-		}
-	}
-	return nil
-}
-
 // reportLate counts the current attempt as late, and announces that to a client that has
 // had no session. The attempt goes on: late is not failed.
-func (r *run) reportLate() bool {
-	if r.c.State() != connstate.Initializing {
-		return false
-	}
+func (r *run) reportLate() {
 	limit := r.opts.InitializationTimeout
 	r.log().Info("session start takes long", "waited", limit)
 	failure := r.lateFailure(r.attempts)
 	r.failure.Store(failure)
-	if r.shares() { // the supplier counts the shared start, once
-		r.c.SawFailure(string(failure.Phase), failure.Reason)
-	} else {
-		r.countFailure(failure, limit)
-	}
+	r.countFailure(failure, limit)
 	r.announceFailure(failure)
-	return true
 }
 
 // end answers the initialize requests that still wait.
@@ -414,6 +394,6 @@ func (r *run) end() {
 	r.mu.Unlock()
 	r.readInbox(false)
 	for _, w := range r.takeWaiting() {
-		r.refuse(w.Request, connstate.ErrDraining)
+		r.Refused(w.Request, connstate.ErrDraining)
 	}
 }
