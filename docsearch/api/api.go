@@ -36,7 +36,7 @@ type Health struct {
 	Status     Status   `json:"status"`
 	PID        int      `json:"pid"`
 	APIVersion int      `json:"apiVersion"`
-	Percent    int      `json:"percent"` // of the files of all folders, 100 when nothing is left to index
+	Percent    int      `json:"percent"` // of the files of the folder that is least complete, 100 when nothing is left to index
 	Warnings   []string `json:"warnings,omitempty"`
 }
 
@@ -237,7 +237,6 @@ const (
 	CodeNotFound         = "not_found"          // 404: no such path of the API
 	CodeFolderNotFound   = "folder_not_found"   // 404
 	CodeDocumentNotFound = "document_not_found" // 404
-	CodeMethodNotAllowed = "method_not_allowed" // 405
 	CodeTooLarge         = "too_large"          // 413
 	CodeUnsupportedType  = "unsupported_media_type"
 	CodeIndexFailed      = "index_failed" // 500: the index cannot be read or written

@@ -16,10 +16,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -44,7 +42,6 @@ const (
 	maxBody      = 128 << 10        // bytes of a request
 	maxNames     = 100              // folders of a search, and concepts and terms
 	maxConns     = 512              // connections; more wait until one closes
-	maxPolls     = 128              // long polls; more are answered at once
 	maxSearches  = 256              // that run or wait for the index; more are refused
 	maxWait      = 60 * time.Second // of GET /api/v1/folders
 	headTime     = 2 * time.Second  // for a client to send the head of a request
@@ -70,12 +67,11 @@ type Options struct {
 
 // Daemon is a document daemon. Create it with New, and call Run once.
 type Daemon struct {
-	opts    Options
-	log     *slog.Logger
-	lock    *discovery.Lock
-	started time.Time
-	serving atomic.Pointer[service] // nil before Run serves, and while a damaged index is replaced
-	failed  failures
+	opts     Options
+	log      *slog.Logger
+	lock     *discovery.Lock
+	started  time.Time
+	searches failures
 }
 
 // New checks the options and takes the lock of the state directory. It fails with an
@@ -153,7 +149,7 @@ func (d *Daemon) serve(ctx context.Context) (err error) {
 	}
 	defer set.Close()
 	for _, path := range d.opts.Folders {
-		if _, err := set.Add(ctx, path); err != nil {
+		if _, err := set.Add(path); err != nil {
 			return err
 		}
 	}
@@ -177,8 +173,6 @@ func (d *Daemon) listen(ctx context.Context, s *service) error {
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(netutil.LimitListener(listener, maxConns)) }() // ends with Shutdown or Close below
-	d.serving.Store(s)
-	defer d.serving.Store(nil)
 	record := discovery.NewRecord(listener.Addr().String(), d.opts.Version)
 	if err := d.lock.Publish(record); err != nil {
 		_ = server.Close()
@@ -187,7 +181,7 @@ func (d *Daemon) listen(ctx context.Context, s *service) error {
 	}
 	d.log.Info("serving", "addr", listener.Addr().String(), "stateDir", d.opts.StateDir)
 	err = d.wait(ctx, s, served, record)
-	s.stop()
+	s.folders.Stop() // ends long polls, so that the server can drain
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	if server.Shutdown(drain) != nil {
@@ -207,8 +201,6 @@ func (d *Daemon) wait(ctx context.Context, s *service, served <-chan error, reco
 			return nil
 		case err := <-served:
 			return fmt.Errorf("serve: %w", err)
-		case err := <-s.damage:
-			return cmp.Or(d.lost(record), err)
 		case err := <-s.folders.Failed():
 			return cmp.Or(d.lost(record), err)
 		case <-tick.C:
@@ -245,27 +237,13 @@ func (d *Daemon) isIdle(s *service) bool {
 }
 
 // listenNear listens at addr, or at the next free port.
-func listenNear(addr string) (net.Listener, error) {
+func listenNear(addr string) (listener net.Listener, err error) {
 	host, port, _ := net.SplitHostPort(addr) // checked by New
 	first, _ := strconv.Atoi(port)
-	var failed error
 	for n := first; n < first+ports && n < 1<<16; n++ {
-		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n)))
-		if err == nil {
+		if listener, err = net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n))); err == nil {
 			return listener, nil
 		}
-		if !errors.Is(err, errAddrInUse) {
-			return nil, err
-		}
-		failed = err
 	}
-	return nil, fmt.Errorf("the %d ports from %s on are taken: %w", ports, port, failed)
-}
-
-// Health tells how the daemon does. It is StatusIndexing before Run serves.
-func (d *Daemon) Health() api.Health {
-	if s := d.serving.Load(); s != nil {
-		return s.health()
-	}
-	return api.Health{Status: api.StatusIndexing, PID: os.Getpid(), APIVersion: api.Version}
+	return nil, fmt.Errorf("the %d ports from %s on are taken: %w", ports, port, err)
 }

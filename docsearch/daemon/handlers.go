@@ -35,7 +35,7 @@ func (s *service) status() (api.Status, int, []string) {
 	if why := s.index.Rebuilt(); why != "" {
 		warnings = append(warnings, "the index was made anew when the daemon opened it: "+why)
 	}
-	if warning, now := s.daemon.failed.warning(); warning != "" {
+	if warning, now := s.daemon.searches.warning(); warning != "" {
 		warnings = append(warnings, warning)
 		if now && status == api.StatusHealthy {
 			status = api.StatusDegraded
@@ -45,20 +45,24 @@ func (s *service) status() (api.Status, int, []string) {
 }
 
 func (s *service) getInfo(r *http.Request) (any, error) {
-	stats, err := s.index.Stats(r.Context())
+	bytes, vectors, err := s.index.Size()
 	if err != nil {
 		return nil, err
 	}
 	d := s.daemon
 	info := api.ServerInfo{
-		Name: "docsearch", Version: d.opts.Version, APIVersion: api.Version, PID: os.Getpid(), StartedAt: d.started,
-		Folders: len(s.folders.List().Folders), Documents: stats.Documents, Chunks: stats.Chunks,
-		TextBytes: stats.TextBytes, IndexBytes: stats.FileBytes,
+		Name: "docsearch", Version: d.opts.Version, APIVersion: api.Version, PID: os.Getpid(), StartedAt: d.started, IndexBytes: bytes,
 		Language: cmp.Or(d.opts.Language, index.Languages[0]), Formats: formats, MaxFile: cmp.Or(d.opts.Crawl.MaxFileBytes, 16<<20),
+	}
+	for _, f := range s.folders.List().Folders {
+		info.Folders++
+		info.Documents += f.Documents
+		info.Chunks += f.Chunks
+		info.TextBytes += f.TextBytes
 	}
 	info.Status, info.Percent, info.Warnings = s.status()
 	if e := d.opts.Embedder; e != nil {
-		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: stats.Vectors, LastFailed: s.folders.NoVectors()}
+		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: vectors, LastFailed: s.folders.NoVectors()}
 		if why := s.index.EmbedderFailure(r.Context()); why != "" && info.Embeddings.LastFailed == "" {
 			info.Embeddings.LastFailed = why
 			info.Warnings = append(info.Warnings, "the embeddings endpoint fails, searches are by words alone: "+why)
@@ -80,21 +84,8 @@ func (s *service) getFolders(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "after must be the revision of an earlier answer")
 		}
-		select {
-		case s.polls <- struct{}{}:
-			defer func() { <-s.polls }()
-		default:
-			return s.folders.List(), nil
-		}
 		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(wait)*time.Second)
 		defer cancel()
-		go func() { // ends with the poll
-			select {
-			case <-s.ending:
-				cancel()
-			case <-ctx.Done():
-			}
-		}()
 		s.folders.Wait(ctx, after)
 	}
 	return s.folders.List(), nil
@@ -105,11 +96,11 @@ func (s *service) postFolder(r *http.Request) (any, error) {
 	if err := decode(r, &add); err != nil {
 		return nil, err
 	}
-	return s.folders.Add(r.Context(), add.Path)
+	return s.folders.Add(add.Path)
 }
 
 func (s *service) deleteFolder(r *http.Request) (any, error) {
-	return struct{}{}, s.folders.Remove(r.Context(), r.PathValue("path"))
+	return struct{}{}, s.folders.Remove(r.PathValue("path"))
 }
 
 // scope returns the folders to search: the one of the path, else those of the body.
@@ -182,7 +173,7 @@ func (s *service) find(r *http.Request, q index.Query) (any, error) {
 	}
 	found, err := s.index.Search(r.Context(), q)
 	if r.Context().Err() == nil {
-		s.daemon.failed.note(err)
+		s.daemon.searches.note(err)
 	}
 	if err != nil {
 		return nil, err
@@ -230,7 +221,7 @@ func (s *service) getDocument(r *http.Request) (any, error) {
 		return nil, err
 	}
 	id := r.PathValue("id")
-	document, err := s.index.Document(r.Context(), id, offset, limit)
+	document, err := s.index.Document(id, offset, limit)
 	if err != nil {
 		return nil, err
 	}

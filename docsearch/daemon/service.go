@@ -7,9 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"path"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,19 +22,14 @@ type service struct {
 	index   *index.Index
 	folders *folders.Set
 	handler http.Handler
-	damage  chan error    // gets the first damage of the index that a request has found
-	ending  chan struct{} // closed by stop
 	places  chan struct{} // one for each search that runs or waits
-	polls   chan struct{} // one for each long poll
-	stopped sync.Once
 
 	active atomic.Int64 // requests that count as use, in flight
 	used   atomic.Int64 // when the last one ended, in Unix nanoseconds
 }
 
 func newService(d *Daemon, x *index.Index, set *folders.Set) *service {
-	s := &service{daemon: d, index: x, folders: set, damage: make(chan error, 1), ending: make(chan struct{}),
-		places: make(chan struct{}, maxSearches), polls: make(chan struct{}, maxPolls)}
+	s := &service{daemon: d, index: x, folders: set, places: make(chan struct{}, maxSearches)}
 	s.used.Store(time.Now().UnixNano())
 	mux := http.NewServeMux()
 	for pattern, handle := range map[string]func(*http.Request) (any, error){
@@ -59,14 +52,14 @@ func newService(d *Daemon, x *index.Index, set *folders.Set) *service {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(api.OpenAPI) // the client has gone
 	})
-	s.handler = guard(d.opts.Token, s.routed(mux))
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, http.StatusNotFound, api.CodeNotFound, "the API has no such path, or not with this method; GET /openapi.yaml describes it")
+	})
+	s.handler = guard(d.opts.Token, mux)
 	return s
 }
 
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
-
-// stop ends long polls, so that the server can drain.
-func (s *service) stop() { s.stopped.Do(func() { close(s.ending) }) }
 
 // idleFor returns for how long nobody has used the daemon.
 func (s *service) idleFor() time.Duration {
@@ -75,34 +68,6 @@ func (s *service) idleFor() time.Duration {
 	}
 	return time.Since(time.Unix(0, s.used.Load()))
 }
-
-// routed answers what mux has no route for in JSON.
-func (s *service) routed(mux *http.ServeMux) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, pattern := mux.Handler(r); pattern != "" && path.Clean(r.URL.EscapedPath()) == r.URL.EscapedPath() {
-			mux.ServeHTTP(w, r)
-			return
-		}
-		probe := &headerOnly{header: http.Header{}}
-		mux.ServeHTTP(probe, r)
-		if allow := probe.header.Get("Allow"); probe.status == http.StatusMethodNotAllowed {
-			w.Header().Set("Allow", allow)
-			fail(w, http.StatusMethodNotAllowed, api.CodeMethodNotAllowed, "this path takes "+allow)
-			return
-		}
-		fail(w, http.StatusNotFound, api.CodeNotFound, "the API has no such path; GET /openapi.yaml describes it")
-	})
-}
-
-// headerOnly keeps the status and the header of a response.
-type headerOnly struct {
-	header http.Header
-	status int
-}
-
-func (w *headerOnly) Header() http.Header         { return w.header }
-func (w *headerOnly) WriteHeader(status int)      { w.status = status }
-func (w *headerOnly) Write(p []byte) (int, error) { return len(p), nil }
 
 // answer makes a handler of a function that returns what to answer in JSON.
 func (s *service) answer(handle func(*http.Request) (any, error)) http.HandlerFunc {
@@ -161,10 +126,7 @@ func (s *service) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		return // nobody waits for the answer
 	}
 	if errors.Is(err, index.ErrCorrupt) {
-		select {
-		case s.damage <- err:
-		default: // reported already
-		}
+		s.folders.Report(err)
 		fail(w, http.StatusServiceUnavailable, api.CodeStopping, "the index cannot be read and is opened again; repeat the request")
 		return
 	}
@@ -188,12 +150,8 @@ func classify(err error) (int, string) {
 		status int
 		code   string
 	}{
-		{folders.ErrUnknown, http.StatusNotFound, api.CodeFolderNotFound},
-		{folders.ErrNoFolder, http.StatusNotFound, api.CodeFolderNotFound},
 		{index.ErrNoFolder, http.StatusNotFound, api.CodeFolderNotFound},
-		{folders.ErrNotFolder, http.StatusBadRequest, api.CodeBadRequest},
-		{folders.ErrRelative, http.StatusBadRequest, api.CodeBadRequest},
-		{folders.ErrOwn, http.StatusBadRequest, api.CodeBadRequest},
+		{folders.ErrInvalid, http.StatusBadRequest, api.CodeBadRequest},
 		{index.ErrNoDocument, http.StatusNotFound, api.CodeDocumentNotFound},
 		{index.ErrCursor, http.StatusBadRequest, api.CodeBadRequest},
 		{index.ErrQuery, http.StatusBadRequest, api.CodeBadRequest},

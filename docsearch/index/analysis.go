@@ -66,25 +66,26 @@ const (
 
 var registerFilter = sync.OnceValue(func() error { return registry.RegisterTokenFilter(wordFilter, newWords) })
 
-// newMapping returns how files and passages are indexed.
-func newMapping(language string) (*mapping.IndexMappingImpl, error) {
+// newMapping returns how files and passages are indexed, and the words that queries leave
+// out unless they have no others.
+func newMapping(language string) (*mapping.IndexMappingImpl, analysis.TokenMap, error) {
 	if !slices.Contains(Languages, language) {
-		return nil, fmt.Errorf("no such language: %q; there are %v", language, Languages)
+		return nil, nil, fmt.Errorf("no such language: %q; there are %v", language, Languages)
 	}
 	if err := registerFilter(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m := bleve.NewIndexMapping()
 	m.ScoringModel = index.BM25Scoring
 	m.StoreDynamic, m.IndexDynamic, m.DocValuesDynamic = false, false, false
 	filter := map[string]any{"type": wordFilter, "stemmer": "stemmer_" + language + "_snowball"}
 	if err := m.AddCustomTokenFilter(wordFilter, filter); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := m.AddCustomAnalyzer(textAnalyzer, map[string]any{
 		"type": custom.Name, "tokenizer": unicodewords.Name, "token_filters": []any{wordFilter},
 	}); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	doc := bleve.NewDocumentStaticMapping()
 	doc.AddSubDocumentMapping("_all", bleve.NewDocumentDisabledMapping())
@@ -101,7 +102,8 @@ func newMapping(language string) (*mapping.IndexMappingImpl, error) {
 		doc.AddFieldMappingsAt(name, &mapping.FieldMapping{Type: "text", Analyzer: keyword.Name, Store: true})
 	}
 	m.DefaultMapping = doc
-	return m, nil
+	stop, err := registry.NewCache().TokenMapNamed("stop_" + language)
+	return m, stop, err
 }
 
 // words is a token filter. It cuts tokens at punctuation ("os.Open"), lowers and folds them
@@ -176,46 +178,30 @@ func (w *words) add(out analysis.TokenStream, t *analysis.Token) analysis.TokenS
 // isPlain reports whether a word has no parts: its letters are all small, all large, or
 // all small but the first, or it is a number.
 func isPlain(term []byte) bool {
-	letters, digits, upper, lower := false, false, false, false
-	for i, r := range string(term) {
+	all, letters, upper := 0, 0, 0
+	for _, r := range string(term) {
 		switch {
 		case unicode.IsUpper(r):
-			if lower {
-				return false
-			}
-			upper = upper || i > 0
-			letters = true
+			upper++
+			letters++
 		case unicode.IsLetter(r) || unicode.IsMark(r):
-			if upper {
-				return false
-			}
-			lower = true
-			letters = true
-		case unicode.IsNumber(r):
-			digits = true
-		default:
+			letters++
+		case !unicode.IsNumber(r):
 			return false
 		}
-		if letters && digits {
-			return false
-		}
+		all++
 	}
-	return true
+	first, _ := utf8.DecodeRune(term)
+	return letters == 0 || letters == all && (upper == 0 || upper == all || upper == 1 && unicode.IsUpper(first))
 }
 
 // lower returns a word in small letters and without accents.
 func lower(term []byte) []byte {
-	upper := false
-	for _, b := range term {
-		if b >= utf8.RuneSelf {
-			return bytes.ToLower(asciifolding.New().Filter(norm.NFKC.Bytes(bytes.ToLower(term))))
-		}
-		upper = upper || 'A' <= b && b <= 'Z'
+	term = bytes.ToLower(term)
+	if bytes.IndexFunc(term, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return term
 	}
-	if upper {
-		return bytes.ToLower(term)
-	}
-	return term
+	return bytes.ToLower(asciifolding.New().Filter(norm.NFKC.Bytes(term)))
 }
 
 // analyze returns the words of a text as they are in the index, with or without the parts

@@ -17,43 +17,23 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 )
 
-const (
-	defaultDocuments = 100
-	maxDocuments     = 1000
-	defaultText      = 64 << 10
-	maxText          = 1 << 20
-	maxPathBytes     = 8 << 10 // of a cursor of Documents
-)
-
 // summary describes a document to clients.
 func (f *folder) summary(d *file) api.DocumentSummary {
-	return api.DocumentSummary{
-		ID: DocumentID(f.path, d.Path), Name: nameOf(d), Folder: f.path, Path: f.abs(d), Type: d.Type,
+	s := api.DocumentSummary{
+		ID: DocumentID(f.path, d.Path), Name: d.Title, Folder: f.path, Path: filepath.Join(f.path, filepath.FromSlash(d.Path)), Type: d.Type,
 		Bytes: d.Size, Modified: time.Unix(0, d.Modified).UTC(), Chunks: d.Passages,
 	}
-}
-
-func (f *folder) abs(d *file) string {
-	return filepath.Join(f.path, filepath.FromSlash(d.Path))
-}
-
-// nameOf returns the title, or the file's name.
-func nameOf(d *file) string {
-	if d.Title != "" {
-		return d.Title
+	if s.Name == "" {
+		s.Name = filepath.Base(s.Path)
 	}
-	return filepath.Base(filepath.FromSlash(d.Path))
+	return s
 }
 
-// Documents returns the documents of a folder in the order of their paths: limit of
-// them (1-1000; 0 is 100), from the cursor on.
-func (x *Index) Documents(ctx context.Context, path, cursor string, limit int) (*api.Documents, error) {
-	if limit == 0 {
-		limit = defaultDocuments
-	}
-	limit = min(max(limit, 1), maxDocuments)
+// Documents returns the first limit documents of a folder after a cursor, in the order of
+// their paths.
+func (x *Index) Documents(ctx context.Context, path, cursor string, limit int) (answer *api.Documents, err error) {
 	after, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(after) > maxPathBytes || !utf8.Valid(after) {
+	if err != nil {
 		return nil, ErrCursor
 	}
 	f, err := x.folder(path)
@@ -68,55 +48,49 @@ func (x *Index) Documents(ctx context.Context, path, cursor string, limit int) (
 	if len(after) > 0 {
 		r.SetSearchAfter([]string{string(after)})
 	}
-	answer := &api.Documents{Documents: []api.DocumentSummary{}}
-	return answer, f.call("list documents", func() error {
+	err = f.call("list documents", func() error {
+		answer = &api.Documents{Documents: []api.DocumentSummary{}}
 		found, err := f.words.SearchInContext(ctx, r)
 		if err != nil {
 			return err
 		}
-		var last string
+		var d file
 		for _, hit := range found.Hits {
 			if len(answer.Documents) == limit {
-				answer.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(last))
+				answer.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(d.Path))
 				break
 			}
-			var d file
 			data, _ := hit.Fields[fieldFile].(string)
+			d = file{}
 			if err := json.Unmarshal([]byte(data), &d); err != nil {
 				return err
 			}
-			last = d.Path
 			answer.Documents = append(answer.Documents, f.summary(&d))
 		}
 		return nil
 	})
+	return answer, err
 }
 
-// Document returns a document with limit bytes (0 is 65,536; at most 1 MiB) of its text
-// from offset on. It moves both ends back to a border between characters; a part has
-// at least one character. It fails with ErrNoDocument.
-func (x *Index) Document(_ context.Context, id string, offset, limit int) (d *api.Document, err error) {
-	if limit <= 0 {
-		limit = defaultText
-	}
-	limit = min(max(limit, utf8.UTFMax), maxText)
+// Document returns a document with limit bytes of its text from offset on. It moves both
+// ends back to a border between characters; a part has at least one character. It fails
+// with ErrNoDocument.
+func (x *Index) Document(id string, offset, limit int) (d *api.Document, err error) {
 	all, err := x.all()
 	if err != nil {
 		return nil, err
 	}
-	if len(id) != len(DocumentID("", "")) {
-		all = nil // it may be that of a passage
+	if strings.Contains(id, "/") {
+		all = nil // it is that of a passage
 	}
 	for _, f := range all {
-		err := f.call("read document", func() error {
-			return f.read(func(r index.IndexReader) error {
-				known, err := readFile(r, id)
-				if err != nil || known == nil || known.Passages == 0 {
-					return err
-				}
-				d = &api.Document{DocumentSummary: f.summary(known), Title: known.Title, TextBytes: known.Bytes}
-				return readText(r, d, max(offset, 0), limit)
-			})
+		err := f.read("read document", func(r index.IndexReader) error {
+			known, err := readFile(r, id)
+			if err != nil || known == nil || known.Passages == 0 {
+				return err
+			}
+			d = &api.Document{DocumentSummary: f.summary(known), Title: known.Title, TextBytes: known.Bytes}
+			return readText(r, d, max(offset, 0), max(limit, utf8.UTFMax))
 		})
 		if err != nil || d != nil {
 			return d, err
@@ -128,27 +102,27 @@ func (x *Index) Document(_ context.Context, id string, offset, limit int) (d *ap
 // readText sets the text of d from its passages.
 func readText(r index.IndexReader, d *api.Document, offset, limit int) (err error) {
 	d.Offset = min(offset, d.TextBytes)
-	n := sort.Search(d.Chunks, func(n int) bool {
-		p, _, failed := readPassage(r, passageID(d.ID, n))
-		if failed != nil {
-			err = failed
+	read := func(n int) (p passage) {
+		if err == nil {
+			var found bool
+			if p, found, err = readPassage(r, passageID(d.ID, n)); err == nil && !found {
+				err = fmt.Errorf("%w: a passage is missing", ErrCorrupt)
+			}
 		}
+		return p
+	}
+	n := sort.Search(d.Chunks, func(n int) bool {
+		p := read(n)
 		return p.Start+p.Own > d.Offset
 	})
 	var b strings.Builder
-	first := -1 // the offset of what is in b
-	for ; err == nil && n < d.Chunks && (first < 0 || first+b.Len() < d.Offset+limit); n++ {
-		var p place
-		var text string
-		if p, text, err = readPassage(r, passageID(d.ID, n)); err == nil {
-			b.WriteString(text[len(text)-p.Own:])
-			if first < 0 {
-				first = p.Start
-			}
+	first := d.Offset // the offset of what is in b
+	for ; err == nil && n < d.Chunks && first+b.Len() < d.Offset+limit; n++ {
+		p := read(n)
+		if b.Len() == 0 {
+			first = p.Start
 		}
-	}
-	if err != nil || first < 0 {
-		return err
+		b.WriteString(p.text[len(p.text)-p.Own:])
 	}
 	text := b.String()
 	from := cutBefore(text, d.Offset-first)
@@ -157,21 +131,18 @@ func readText(r index.IndexReader, d *api.Document, offset, limit int) (err erro
 	if first+to < d.TextBytes {
 		d.NextOffset = first + to
 	}
-	return nil
+	return err
 }
 
-// readPassage returns a passage, which must be in the index.
-func readPassage(r index.IndexReader, id string) (p place, text string, err error) {
+// readPassage returns a passage, if it is in the index.
+func readPassage(r index.IndexReader, id string) (p passage, found bool, err error) {
 	d, err := r.Document(id)
-	if err == nil && d == nil {
-		err = fmt.Errorf("%w: a passage is missing", ErrCorrupt)
+	if d == nil || err != nil {
+		return p, false, err
 	}
-	if err != nil {
-		return p, "", err
-	}
-	text = string(stored(d, fieldText))
-	if err = json.Unmarshal(stored(d, fieldPlace), &p); err == nil && p.Own > len(text) {
+	p.text = string(stored(d, fieldText))
+	if err = json.Unmarshal(stored(d, fieldPlace), &p.place); err == nil && p.Own > len(p.text) {
 		err = fmt.Errorf("%w: a passage is too short", ErrCorrupt)
 	}
-	return p, text, err
+	return p, true, err
 }

@@ -17,7 +17,7 @@ func WithQueryTimeout(o Options, d time.Duration) Options {
 // Cut returns the passages of a document: the text of each, and where its own part starts.
 func Cut(d *extract.Document) (texts []string, starts []int) {
 	for _, p := range cut(d) {
-		texts, starts = append(texts, p.text), append(starts, p.start)
+		texts, starts = append(texts, p.text), append(starts, p.Start)
 	}
 	return texts, starts
 }
@@ -36,7 +36,7 @@ func Scan(path string, n, dimensions int) (search func(), err error) {
 	for row := 0; row < n; row += 1000 {
 		keys, all := make([]hash, 1000), make([][]float32, 1000)
 		for i := range keys {
-			keys[i], all[i] = hashOf(fmt.Sprint(row+i)), random()
+			keys[i], all[i] = hashOf(fmt.Sprint(row+i)), unit(random())
 		}
 		if err := v.add(keys, all, 0); err != nil {
 			return nil, err

@@ -1,17 +1,16 @@
 package index
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,67 +19,103 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/mapping"
 	index "github.com/blevesearch/bleve_index_api"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
 )
 
 // version is of what the files of a folder contain. Another one is made anew.
-const version = 1
+const version = 2
 
 // The names of the files of a folder.
 const (
 	wordsDir    = "words"   // of bleve
 	vectorsFile = "vectors" // see vectors
-	stateFile   = "state"
+	stateFile   = "state"   // the number of writes, or damaged; absent while the folder is open
 )
 
-// The content of the state file. There is none while the folder is closed.
-const (
-	stateOpen    = "open"    // at the next Open: its process was killed
-	stateChecked = "checked" // the same, and the files were found whole when it was opened
-	stateSuspect = "suspect" // a read has failed
-	stateDamaged = "damaged" // a read has failed though the files were whole
-)
+const damaged = "damaged"
 
 // folder is the index of one folder.
 type folder struct {
 	dir     string
 	path    string // of the files
 	log     *slog.Logger
-	state   string // stateOpen or stateChecked
-	words   bleve.Index
+	record  atomic.Pointer[record] // what was written last
 	vectors vectors
-	failed  chan struct{} // closed when a goroutine of bleve has panicked
-	fail    sync.Once
-	// bleve could not write: what it has in memory cannot be read any more.
-	unwritten atomic.Bool
-	writing   sync.Mutex // held by a call that writes
+	writing sync.Mutex // held by a call that writes
+	// Has an error when a goroutine of bleve has failed, so that what is in memory cannot
+	// be read any more, or a call has. The next call opens the index again.
+	failed chan error
 
-	mu     sync.RWMutex // held by calls, and by close
+	mu     sync.RWMutex // held by calls, and by those that open and close words
+	words  bleve.Index  // nil if it could not be opened
 	closed bool
-
-	recordMu sync.Mutex // guards record, which calls that hold writing change
-	record   record
 }
 
 // record is what the index stores of a folder beside its documents.
 type record struct {
-	Version   int            `json:"version"`
-	Language  string         `json:"language"`
-	Path      string         `json:"path"`
-	Documents int            `json:"documents"`
-	Passages  int            `json:"passages"`
-	TextBytes int64          `json:"textBytes"`
-	IndexedAt time.Time      `json:"indexedAt,omitzero"`
-	Skipped   map[string]int `json:"skipped,omitempty"`
+	Version  int    `json:"version"`
+	Language string `json:"language"`
+	Writes   int    `json:"writes"`
+	api.Folder
 }
 
 var recordKey = []byte("docsearch")
 
-func (f *folder) stats() FolderStats {
-	f.recordMu.Lock()
-	defer f.recordMu.Unlock()
-	r := f.record
-	return FolderStats{Path: r.Path, Documents: r.Documents, Chunks: r.Passages, TextBytes: r.TextBytes,
-		IndexedAt: r.IndexedAt, Skipped: maps.Clone(r.Skipped)}
+// openFolder opens the index in a directory, or makes one for the folder at path. It fails
+// with ErrCorrupt if the index is damaged.
+func (x *Index) openFolder(dir, path string) (*folder, error) {
+	f := &folder{dir: dir, log: x.log, failed: make(chan error, 1)}
+	err := f.guarded(func() error {
+		if path == "" {
+			return f.open(x.opts.Language)
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		if err := f.openWords(x.mapping); err != nil {
+			return err
+		}
+		return f.write(f.words.NewBatch(), record{Version: version, Language: x.opts.Language, Folder: api.Folder{Path: path}})
+	})
+	if err != nil {
+		f.fail(err)
+		_ = f.close() // it is of no use
+		return nil, err
+	}
+	f.path = f.record.Load().Path
+	f.vectors.open(filepath.Join(dir, vectorsFile), x.opts.Embedder)
+	return f, nil
+}
+
+// open opens the index. If its process was killed, or bleve has gone back to an older
+// state, files may be damaged.
+func (f *folder) open(language string) error {
+	state := filepath.Join(f.dir, stateFile)
+	before, err := os.ReadFile(state)
+	known := len(before) > 0
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if string(before) == damaged {
+		return fmt.Errorf("%w: it could not be read", ErrCorrupt)
+	}
+	if err := os.Remove(state); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := f.openWords(nil); err != nil {
+		return err
+	}
+	r := f.record.Load()
+	switch {
+	case r.Version != version || r.Language != language:
+		return fmt.Errorf("it is of version %d and for language %q, not %d and %q", r.Version, r.Language, version, language)
+	case known && string(before) != strconv.Itoa(r.Writes):
+		return errors.New("the last changes are lost")
+	case known:
+		return nil
+	}
+	return f.check()
 }
 
 // openings is held while bleve opens an index: it finds our callback in a global map.
@@ -92,160 +127,116 @@ func (f *folder) openWords(m mapping.IndexMapping) (err error) {
 	config := map[string]any{"bolt_timeout": "5s", "asyncErrorCallbackName": path}
 	openings.Lock()
 	defer openings.Unlock()
-	scorch.RegistryAsyncErrorCallbacks[path] = f.backgroundError
+	scorch.RegistryAsyncErrorCallbacks[path] = func(err error, _ string) {
+		f.log.Error("index not written", "path", f.dir, "err", err)
+		f.fail(err)
+		time.Sleep(retryPause) // bleve would try again at once
+	}
 	defer delete(scorch.RegistryAsyncErrorCallbacks, path)
+	f.words = nil
 	if m != nil {
-		f.words, err = bleve.NewUsing(path, m, scorch.Name, scorch.Name, config)
-	} else {
-		f.words, err = bleve.OpenUsing(path, config)
+		words, err := bleve.NewUsing(path, m, scorch.Name, scorch.Name, config)
+		if err == nil {
+			f.words = words
+		}
+		return err
 	}
+	words, err := bleve.OpenUsing(path, config)
+	if err != nil {
+		return err
+	}
+	f.words = words
+	data, err := words.GetInternal(recordKey)
+	r := &record{}
+	if err == nil {
+		err = json.Unmarshal(data, r)
+	}
+	f.record.Store(r)
 	return err
-}
-
-// backgroundError is called by bleve's goroutines. One that panics has ended. One that
-// cannot write would try again at once.
-func (f *folder) backgroundError(err error, _ string) {
-	f.log.Error("index not written", "path", f.dir, "err", err)
-	if errors.Is(err, scorch.ErrAsyncPanic) {
-		f.fail.Do(func() { close(f.failed) })
-		return
-	}
-	f.unwritten.Store(true)
-	time.Sleep(retryPause)
 }
 
 const retryPause = 100 * time.Millisecond
 
-// createFolder makes the index of a folder.
-func createFolder(dir string, m mapping.IndexMapping, r record, log *slog.Logger) (*folder, error) {
-	f := &folder{dir: dir, path: r.Path, log: log, state: stateOpen, failed: make(chan struct{}), record: r}
-	err := os.MkdirAll(dir, 0o700)
+// closeWords closes the index of words. After a failure, a batch may wait for ever and
+// hold the lock of bleve.Index, so the index behind it is closed.
+func (f *folder) closeWords() error {
+	if f.words == nil {
+		return nil
+	}
+	if len(f.failed) == 0 {
+		return f.words.Close()
+	}
+	low, err := f.words.Advanced()
 	if err == nil {
-		err = f.note(f.state)
+		err = low.Close()
 	}
-	if err == nil {
-		err = f.openWords(m)
-	}
-	if err == nil {
-		err = f.writeRecord(r)
-	}
-	if err != nil {
-		f.close()
-		return nil, classify(err)
-	}
-	return f, nil
+	return err
 }
 
-// openFolder opens the index of a folder. It fails with ErrCorrupt if that is damaged.
-func openFolder(dir, language string, log *slog.Logger) (f *folder, err error) {
-	f = &folder{dir: dir, log: log, state: stateOpen, failed: make(chan struct{})}
-	before, err := os.ReadFile(filepath.Join(dir, stateFile))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, classify(err)
-	}
-	if string(before) == stateDamaged {
-		return nil, fmt.Errorf("%w: it could not be read", ErrCorrupt)
-	}
-	if string(before) == stateSuspect {
-		f.state = stateChecked
-	}
-	if err := f.note(f.state); err != nil {
-		return nil, classify(err)
-	}
-	err = f.guarded(func() error {
-		if err := f.openWords(nil); err != nil {
-			return err
-		}
-		if err := f.readRecord(language); err != nil || len(before) == 0 {
-			return err
-		}
-		return f.check()
-	})
-	if err != nil {
-		f.close()
-		return nil, err
-	}
-	return f, nil
-}
-
-func (f *folder) readRecord(language string) error {
-	data, err := f.words.GetInternal(recordKey)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, &f.record); err != nil {
-		return err
-	}
-	f.path = f.record.Path
-	if r := f.record; r.Version != version || r.Language != language {
-		return fmt.Errorf("it is of version %d and for language %q, not %d and %q", r.Version, r.Language, version, language)
-	}
-	return nil
-}
-
-// check compares the files of the words with their checksums.
+// check compares the files of the words with the CRC-32 in their last bytes.
 func (f *folder) check() error {
-	return f.read(func(r index.IndexReader) error {
+	return f.view(func(r index.IndexReader) error {
 		for _, s := range r.(*scorch.IndexSnapshot).Segments() {
-			if s, ok := s.Segment().(interface{ Path() string }); ok {
-				if err := checkSegment(s.Path()); err != nil {
-					return err
-				}
+			s, ok := s.Segment().(interface {
+				Path() string
+				CRC() uint32
+			})
+			if !ok {
+				continue // it is in memory
+			}
+			sum, err := checksum(s.Path())
+			if err != nil {
+				return err
+			}
+			if sum != s.CRC() {
+				return fmt.Errorf("%s has a wrong checksum", s.Path())
 			}
 		}
 		return nil
 	})
 }
 
-// checkSegment compares a file with the CRC-32 in its last bytes.
-func checkSegment(path string) error {
+func checksum(path string) (uint32, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	sum := crc32.NewIEEE()
-	if _, err := io.CopyN(sum, file, info.Size()-crc32.Size); err != nil {
-		return err
-	}
-	var want [crc32.Size]byte
-	if _, err := io.ReadFull(file, want[:]); err != nil {
-		return err
-	}
-	if binary.BigEndian.Uint32(want[:]) != sum.Sum32() {
-		return fmt.Errorf("%s has a wrong checksum", path)
-	}
-	return nil
+	_, err = io.CopyN(sum, file, info.Size()-crc32.Size)
+	return sum.Sum32(), err
 }
 
-// note writes the state file, "" removes it.
-func (f *folder) note(state string) error {
-	path := filepath.Join(f.dir, stateFile)
-	if state == "" {
-		return os.Remove(path)
+// fail has the next call open the index again.
+func (f *folder) fail(err error) {
+	select {
+	case f.failed <- err:
+	default: // it does so already
 	}
-	return os.WriteFile(path, []byte(state), 0o600)
 }
 
 // call runs a function that uses the index, unless that is closed. If the index cannot be
-// read, it has the next Open check it.
-func (f *folder) call(op string, run func() error) error {
-	err := f.try(run)
-	if f.unwritten.Load() {
-		f.reopen()
-		if errors.Is(err, ErrCorrupt) {
+// read, call opens it again and tries once more; if that fails too, it is damaged.
+func (f *folder) call(op string, run func() error) (err error) {
+	for range 2 {
+		if err = f.reopen(); err == nil {
 			err = f.try(run)
 		}
+		if !errors.Is(err, ErrCorrupt) {
+			break
+		}
+		f.log.Error("index cannot be read", "path", f.dir, "err", err)
+		f.fail(err)
 	}
 	if err == nil {
 		return nil
 	}
 	if errors.Is(err, ErrCorrupt) {
-		f.suspect(err)
+		err = errors.Join(err, os.WriteFile(filepath.Join(f.dir, stateFile), []byte(damaged), 0o600))
 	}
 	return fmt.Errorf("%s: %w", op, err)
 }
@@ -259,31 +250,29 @@ func (f *folder) try(run func() error) error {
 	return f.guarded(run)
 }
 
-// reopen goes back to what is on the disk.
-func (f *folder) reopen() {
+// reopen opens the index again if it has failed.
+func (f *folder) reopen() error {
+	if len(f.failed) == 0 {
+		return nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || !f.unwritten.Load() {
-		return
+	if f.closed || len(f.failed) == 0 {
+		return nil
 	}
-	err := f.guarded(func() error { return errors.Join(f.words.Close(), f.openWords(nil)) })
-	f.unwritten.Store(false)
-	if err != nil {
-		f.closed = true
-		f.log.Error("index not opened again", "path", f.dir, "err", err)
-	}
-}
-
-// suspect notes that a read has failed: the second time, with whole files, is damage.
-func (f *folder) suspect(cause error) {
-	state := stateSuspect
-	if f.state == stateChecked {
-		state = stateDamaged
-	}
-	f.log.Error("index cannot be read", "path", f.dir, "state", state, "err", cause)
-	if err := f.note(state); err != nil {
-		f.log.Error("state of the index not written", "err", err)
-	}
+	return f.guarded(func() error {
+		if err := f.closeWords(); err != nil {
+			f.log.Warn("index not closed", "path", f.dir, "err", err)
+		}
+		err := f.openWords(nil)
+		if err == nil {
+			err = f.check()
+		}
+		if err == nil {
+			<-f.failed
+		}
+		return err
+	})
 }
 
 // guarded runs a function that uses the index. Damaged files make bleve panic, and
@@ -300,8 +289,13 @@ func (f *folder) guarded(run func() error) (err error) {
 	return run()
 }
 
-// read runs a function on one state of the index.
-func (f *folder) read(run func(r index.IndexReader) error) error {
+// read is call with one state of the index.
+func (f *folder) read(op string, run func(r index.IndexReader) error) error {
+	return f.call(op, func() error { return f.view(run) })
+}
+
+// view runs a function on one state of the index, in a call.
+func (f *folder) view(run func(r index.IndexReader) error) error {
 	low, err := f.words.Advanced()
 	if err != nil {
 		return err
@@ -314,32 +308,36 @@ func (f *folder) read(run func(r index.IndexReader) error) error {
 	return run(r)
 }
 
+// change is call for a function that writes, one at a time.
+func (f *folder) change(op string, run func() error) error {
+	f.writing.Lock()
+	defer f.writing.Unlock()
+	return f.call(op, run)
+}
+
 // write writes a batch, and the record with it. When it returns, both are on the disk.
 func (f *folder) write(b *bleve.Batch, r record) error {
+	r.Writes++
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
 	b.SetInternal(recordKey, data)
-	done := make(chan error, 1)
-	go func() { done <- f.words.Batch(b) }() // never ends if bleve's writer has panicked
+	words, done := f.words, make(chan error, 1)
+	go func() { done <- words.Batch(b) }() // never ends if bleve's writer has panicked
 	select {
 	case err = <-done:
-	case <-f.failed:
-		err = fmt.Errorf("%w: it cannot be written any more", ErrCorrupt)
+	case err = <-f.failed:
+		f.fail(err)
 	}
 	if err == nil {
-		f.recordMu.Lock()
-		f.record = r
-		f.recordMu.Unlock()
+		f.record.Store(&r)
 	}
 	return err
 }
 
-func (f *folder) writeRecord(r record) error { return f.write(f.words.NewBatch(), r) }
-
 // close waits for running calls and closes the index.
-func (f *folder) close() (err error) {
+func (f *folder) close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -347,14 +345,13 @@ func (f *folder) close() (err error) {
 	}
 	f.closed = true
 	f.vectors.close()
-	if f.words == nil {
-		return nil
+	if err := f.guarded(f.closeWords); err != nil || len(f.failed) > 0 {
+		return err
 	}
-	err = f.guarded(f.words.Close)
-	if state, _ := os.ReadFile(filepath.Join(f.dir, stateFile)); string(state) == f.state {
-		err = errors.Join(err, f.note(""))
+	if err := os.WriteFile(filepath.Join(f.dir, stateFile), []byte(strconv.Itoa(f.record.Load().Writes)), 0o600); err != nil {
+		f.log.Warn("state of the index not written", "err", err) // the next Open checks the files
 	}
-	return err
+	return nil
 }
 
 // bytes returns how much space the index takes on the disk.

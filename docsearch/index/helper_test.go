@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
@@ -32,7 +31,7 @@ func openAt(t testing.TB, path string, o index.Options) *index.Index {
 			t.Error(err)
 		}
 	})
-	if err := x.AddFolder(t.Context(), folder); err != nil {
+	if err := x.AddFolder(folder); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -42,7 +41,7 @@ func openAt(t testing.TB, path string, o index.Options) *index.Index {
 func text(path, text string) index.Change {
 	return index.Change{
 		Path:     path,
-		Stamp:    index.Stamp{Size: int64(len(text)), ModTime: time.Unix(1e9, 0), Hash: sha256.Sum256([]byte(text))},
+		Stamp:    index.Stamp{Size: int64(len(text)), Modified: 1e9, Hash: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))},
 		Document: &extract.Document{Type: "text", Text: text},
 	}
 }

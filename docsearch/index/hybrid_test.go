@@ -125,8 +125,8 @@ func TestVectorsAreReused(t *testing.T) {
 	x.Close()
 	x = openAt(t, dir, index.Options{Embedder: e})
 	embedAll(t, x)
-	if s, err := x.Stats(t.Context()); err != nil || s.Vectors != len(meant)+1 || e.texts != before+1 {
-		t.Errorf("after another start: %+v, %v, %d texts", s, err, e.texts-before)
+	if _, vectors, err := x.Size(); err != nil || vectors != len(meant)+1 || e.texts != before+1 {
+		t.Errorf("after another start: %d vectors, %v, %d texts", vectors, err, e.texts-before)
 	}
 	if got := find(t, x, index.Query{Text: "medic", Threshold: 0.3}); len(got) != 2 {
 		t.Errorf("got %v", got)
@@ -138,8 +138,8 @@ func TestVectorsAreReused(t *testing.T) {
 	x.Close()
 	other := newTopics("other")
 	x = openAt(t, dir, index.Options{Embedder: other})
-	if s, _ := x.Stats(t.Context()); s.Vectors != 0 {
-		t.Errorf("%d vectors of the old model", s.Vectors)
+	if _, vectors, _ := x.Size(); vectors != 0 {
+		t.Errorf("%d vectors of the old model", vectors)
 	}
 	embedAll(t, x)
 	if got := find(t, x, index.Query{Text: "freighter", Threshold: 0.3}); fmt.Sprint(got) != "[ship.txt]" {

@@ -1,3 +1,11 @@
+// Package index stores documents and searches them by their words and, with an Embedder,
+// by their meaning.
+//
+//	Document ─ cut ─▶ passages ─┬─ words ──▶ a bleve index ──┐
+//	                            └─ embed ──▶ a vectors file ─┴─ relevance ─▶ results
+//
+// Each folder has a directory of its own: removing it removes the folder, and damage costs
+// no other. All files can be made anew.
 package index
 
 import (
@@ -13,10 +21,56 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/blevesearch/bleve/v2/analysis"
 	"github.com/blevesearch/bleve/v2/mapping"
+	bolt "go.etcd.io/bbolt/errors"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
 )
+
+var (
+	// ErrNoFolder means that the index does not have the folder.
+	ErrNoFolder = errors.New("no such folder")
+	// ErrNoDocument means that the index does not have the document.
+	ErrNoDocument = errors.New("no such document")
+	// ErrCursor means that a cursor is not one that this query returned.
+	ErrCursor = errors.New("the cursor does not belong to this query; repeat the query without a cursor")
+	// ErrQuery means that a query has nothing to search for.
+	ErrQuery = errors.New("the query has no word to search for")
+	// ErrCorrupt means that files of the index are damaged, or cannot be read. The next
+	// Open makes them anew.
+	ErrCorrupt = errors.New("the index is damaged")
+	// ErrDiskFull means that the index cannot grow. What it has stays readable.
+	ErrDiskFull = errors.New("the disk is full")
+	// ErrReadOnly means that the index cannot be written.
+	ErrReadOnly = errors.New("the index cannot be written")
+	// ErrClosed means that Close was called.
+	ErrClosed = errors.New("the index is closed")
+)
+
+// classify returns err with the error of this package that it amounts to. What is neither
+// a refusal of the system nor one of ours is damage.
+func classify(err error) error {
+	is := func(targets ...error) bool {
+		return slices.ContainsFunc(targets, func(target error) bool {
+			_, system := target.(syscall.Errno) // which bleve does not always wrap
+			return errors.Is(err, target) || system && strings.Contains(err.Error(), target.Error())
+		})
+	}
+	switch {
+	case err == nil, is(ErrNoFolder, ErrNoDocument, ErrCursor, ErrQuery, ErrCorrupt, ErrDiskFull, ErrReadOnly, ErrClosed,
+		context.Canceled, context.DeadlineExceeded, bolt.ErrTimeout, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EINTR):
+		return err
+	case is(syscall.ENOSPC, syscall.EDQUOT):
+		return fmt.Errorf("%w (%w)", ErrDiskFull, err)
+	case is(syscall.EROFS, syscall.EACCES, syscall.EPERM):
+		return fmt.Errorf("%w (%w)", ErrReadOnly, err)
+	}
+	return fmt.Errorf("%w (%w)", ErrCorrupt, err)
+}
 
 // Embedder makes vectors of texts. Embed returns one vector for each text; all have the
 // same length. It is safe for concurrent use.
@@ -34,39 +88,22 @@ type Options struct {
 	queryTimeout time.Duration // for the vector of a query; 0: queryTimeout
 }
 
-// Index is an open index. Its methods are safe for concurrent use.
+// Index is an open index. Its methods are safe for concurrent use, but AddFolder and
+// RemoveFolder are called one after the other.
 type Index struct {
 	dir     string
 	opts    Options
 	log     *slog.Logger
 	mapping *mapping.IndexMappingImpl
-	stop    map[string]bool // words that queries leave out
+	stop    analysis.TokenMap // words that queries leave out
 	rebuilt []string
-	queries queries
+	asked   asked
 	ended   context.Context // by Close
 	end     context.CancelFunc
-
-	adding sync.Mutex // held by AddFolder and RemoveFolder
 
 	mu      sync.Mutex // guards the rest
 	folders map[string]*folder
 	closed  bool
-}
-
-// FolderStats describes what the index has of a folder.
-type FolderStats struct {
-	Path              string
-	Documents, Chunks int
-	TextBytes         int64
-	IndexedAt         time.Time      // when it was last complete; zero: never
-	Skipped           map[string]int // number of files by the reason why they are not indexed
-}
-
-// Stats describes the whole index.
-type Stats struct {
-	Documents, Chunks    int
-	TextBytes, FileBytes int64
-	Vectors              int // number of chunks that have a vector
 }
 
 // The ends of the names of directories that are no index of a folder.
@@ -85,21 +122,12 @@ func Open(ctx context.Context, path string, o Options) (_ *Index, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{opts: o, log: o.Logger, folders: map[string]*folder{}}
+	x := &Index{dir: path, opts: o, log: o.Logger, folders: map[string]*folder{}}
 	x.ended, x.end = context.WithCancel(context.Background())
-	if x.dir, err = filepath.Abs(path); err != nil {
-		return nil, fmt.Errorf("open index: %w", err)
-	}
-	if x.mapping, err = newMapping(o.Language); err == nil {
-		x.stop, err = stopWords(o.Language)
-	}
-	if err == nil {
+	if x.mapping, x.stop, err = newMapping(o.Language); err == nil {
 		err = os.Mkdir(x.dir, 0o700)
 	}
-	if errors.Is(err, fs.ErrExist) {
-		err = nil
-	}
-	if err == nil {
+	if err == nil || errors.Is(err, fs.ErrExist) {
 		err = x.openFolders(ctx)
 	}
 	if err != nil {
@@ -129,9 +157,8 @@ func (x *Index) openFolders(ctx context.Context) error {
 
 // openOrMove opens the index of a folder, or moves it aside.
 func (x *Index) openOrMove(dir string) error {
-	f, err := openFolder(dir, x.opts.Language, x.log)
+	f, err := x.openFolder(dir, "")
 	if err == nil {
-		f.vectors.open(filepath.Join(dir, vectorsFile), x.opts.Embedder)
 		x.folders[f.path] = f
 		return nil
 	}
@@ -169,33 +196,27 @@ func (x *Index) Close() error {
 
 // folder returns the index of a folder.
 func (x *Index) folder(path string) (*folder, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	f := x.folders[path]
-	switch {
-	case x.closed:
-		return nil, ErrClosed
-	case f == nil:
-		return nil, fmt.Errorf("%w: %s", ErrNoFolder, path)
+	all, err := x.all(path)
+	if err != nil {
+		return nil, err
 	}
-	return f, nil
+	return all[0], nil
 }
 
 // all returns the indexes of some folders, or of all if none is named, by their paths.
 func (x *Index) all(paths ...string) (all []*folder, err error) {
 	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.closed {
+		return nil, ErrClosed
+	}
 	if len(paths) == 0 {
 		paths = slices.Sorted(maps.Keys(x.folders))
 	}
-	closed := x.closed
-	x.mu.Unlock()
-	if closed {
-		return nil, ErrClosed
-	}
 	for _, path := range paths {
-		f, err := x.folder(path)
-		if err != nil {
-			return nil, err
+		f := x.folders[path]
+		if f == nil {
+			return nil, fmt.Errorf("%w: %s", ErrNoFolder, path)
 		}
 		all = append(all, f)
 	}
@@ -203,19 +224,16 @@ func (x *Index) all(paths ...string) (all []*folder, err error) {
 }
 
 // AddFolder adds a folder, empty. Adding it again changes nothing.
-func (x *Index) AddFolder(_ context.Context, path string) error {
-	x.adding.Lock()
-	defer x.adding.Unlock()
+func (x *Index) AddFolder(path string) error {
 	if _, err := x.folder(path); !errors.Is(err, ErrNoFolder) {
 		return err
 	}
 	dir := filepath.Join(x.dir, DocumentID(path, ""))
-	f, err := createFolder(dir, x.mapping, record{Version: version, Language: x.opts.Language, Path: path}, x.log)
+	f, err := x.openFolder(dir, path)
 	if err != nil {
 		_ = os.RemoveAll(dir) // else the next Open moves it aside
 		return fmt.Errorf("add folder: %w", err)
 	}
-	f.vectors.open(filepath.Join(dir, vectorsFile), x.opts.Embedder)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
@@ -226,9 +244,7 @@ func (x *Index) AddFolder(_ context.Context, path string) error {
 }
 
 // RemoveFolder removes a folder and all that was indexed of it.
-func (x *Index) RemoveFolder(_ context.Context, path string) error {
-	x.adding.Lock()
-	defer x.adding.Unlock()
+func (x *Index) RemoveFolder(path string) error {
 	f, err := x.folder(path)
 	if err != nil {
 		return err
@@ -249,42 +265,34 @@ func (x *Index) RemoveFolder(_ context.Context, path string) error {
 	return nil
 }
 
-// Folders returns the folders in the order of their paths.
-func (x *Index) Folders(context.Context) (stats []FolderStats, err error) {
+// Folder returns what the index has of a folder.
+func (x *Index) Folder(path string) (api.Folder, error) {
+	f, err := x.folder(path)
+	if err != nil {
+		return api.Folder{}, err
+	}
+	return f.record.Load().Folder, nil
+}
+
+// Folders returns what the index has of each folder, in the order of their paths.
+func (x *Index) Folders() ([]api.Folder, error) {
 	all, err := x.all()
+	stats := make([]api.Folder, 0, len(all))
 	for _, f := range all {
-		stats = append(stats, f.stats())
+		stats = append(stats, f.record.Load().Folder)
 	}
 	return stats, err
 }
 
-// Complete records that a folder was indexed whole at that time.
-func (x *Index) Complete(_ context.Context, path string, at time.Time) error {
-	f, err := x.folder(path)
-	if err != nil {
-		return err
-	}
-	f.writing.Lock()
-	defer f.writing.Unlock()
-	return f.call("complete folder", func() error {
-		r := f.record // which only writers change
-		r.IndexedAt = at
-		return f.writeRecord(r)
-	})
-}
-
-// Stats returns the sizes of the index.
-func (x *Index) Stats(context.Context) (s Stats, err error) {
+// Size returns how many bytes the files of the index take, and how many passages have a
+// vector.
+func (x *Index) Size() (bytes int64, vectors int, err error) {
 	all, err := x.all()
 	for _, f := range all {
-		one := f.stats()
-		s.Documents += one.Documents
-		s.Chunks += one.Chunks
-		s.TextBytes += one.TextBytes
-		s.FileBytes += f.bytes()
+		bytes += f.bytes()
 		if x.opts.Embedder != nil {
-			s.Vectors += max(0, one.Chunks-f.vectors.missing())
+			vectors += max(0, f.record.Load().Chunks-f.vectors.missing())
 		}
 	}
-	return s, err
+	return bytes, vectors, err
 }

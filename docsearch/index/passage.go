@@ -2,6 +2,7 @@ package index
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"unicode/utf8"
 
@@ -18,19 +19,26 @@ const (
 
 // passage is a part of a document: what a search finds, and what gets a vector.
 type passage struct {
-	start    int // of its own text in that of the document, which follows the overlap
-	text     string
-	location api.Location
+	place
+	text string
+}
+
+// place is what the index stores of a passage beside its text.
+type place struct {
+	Start int `json:"start"` // in the text of the document, after what it repeats
+	Own   int `json:"own"`   // bytes
+	api.Location
 }
 
 // hash is the key of the vector of a text.
 type hash [16]byte
 
-func hashOf(text string) (h hash) {
+func hashOf(text string) hash {
 	sum := sha256.Sum256([]byte(text))
-	copy(h[:], sum[:])
-	return h
+	return hash(sum[:])
 }
+
+func (h hash) String() string { return hex.EncodeToString(h[:]) }
 
 // cut cuts a document into passages, in time linear in its text.
 func cut(d *extract.Document) (all []passage) {
@@ -41,10 +49,10 @@ func cut(d *extract.Document) (all []passage) {
 		if !c.seek(at) {
 			from = c.overlap(at)
 		}
-		p := passage{start: at, text: d.Text[from:end]}
-		p.location = api.Location{Line: c.line - strings.Count(d.Text[from:at], "\n"), Page: c.page, Heading: c.heading,
-			EndLine: c.line + strings.Count(strings.TrimRight(d.Text[at:end], "\n"), "\n")}
-		all = append(all, p)
+		all = append(all, passage{text: d.Text[from:end], place: place{Start: at, Own: end - at, Location: api.Location{
+			Line: c.line - strings.Count(d.Text[from:at], "\n"), EndLine: c.line + strings.Count(strings.TrimRight(d.Text[at:end], "\n"), "\n"),
+			Page: c.page, Heading: c.heading,
+		}}})
 		at = end
 	}
 	return all

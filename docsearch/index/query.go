@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/blevesearch/bleve/v2"
-	"github.com/blevesearch/bleve/v2/registry"
 	"github.com/blevesearch/bleve/v2/search"
 	"github.com/blevesearch/bleve/v2/search/query"
 	index "github.com/blevesearch/bleve_index_api"
@@ -36,12 +35,6 @@ const (
 	maxQueryWords = 64      // and phrases, and words of a phrase
 	leastPrefix   = 2       // letters before * in word*
 )
-
-// stopWords returns the words that a query leaves out unless it has no others.
-func stopWords(language string) (map[string]bool, error) {
-	tokens, err := registry.NewCache().TokenMapNamed("stop_" + language)
-	return tokens, err
-}
 
 // term is a word of a query, or words that stand side by side.
 type term struct {
@@ -264,21 +257,19 @@ func (p *plan) weigh(ctx context.Context, all []*folder) error {
 	}
 	total := 0.0
 	for _, f := range all {
-		total += float64(f.stats().Chunks)
-		err := f.call("search", func() error {
-			return f.read(func(r index.IndexReader) error {
-				for w, n := range known {
-					terms, err := r.TermFieldReader(ctx, []byte(w), fieldText, false, false, false)
-					if err != nil {
-						return err
-					}
-					known[w] = n + float64(terms.Count())
-					if err := terms.Close(); err != nil {
-						return err
-					}
+		total += float64(f.record.Load().Chunks)
+		err := f.read("search", func(r index.IndexReader) error {
+			for w, n := range known {
+				terms, err := r.TermFieldReader(ctx, []byte(w), fieldText, false, false, false)
+				if err != nil {
+					return err
 				}
-				return nil
-			})
+				known[w] = n + float64(terms.Count())
+				if err := terms.Close(); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return err

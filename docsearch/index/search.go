@@ -3,7 +3,6 @@ package index
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -25,9 +24,7 @@ import (
 
 const (
 	defaultLimit    = 10
-	maxLimit        = 100
 	defaultPassages = 3
-	maxPassages     = 20
 	candidates      = 400 // passages of a folder that are rated: no search finds more
 	snippetRunes    = 240
 )
@@ -39,8 +36,7 @@ const (
 // warning.
 func (x *Index) Search(ctx context.Context, q Query) (*api.SearchResponse, error) {
 	began := time.Now()
-	q.Limit = min(max(cmp.Or(q.Limit, defaultLimit), 1), maxLimit)
-	q.Passages = min(max(cmp.Or(q.Passages, defaultPassages), 1), maxPassages)
+	q.Limit, q.Passages = cmp.Or(q.Limit, defaultLimit), cmp.Or(q.Passages, defaultPassages)
 	from, err := parseCursor(q)
 	if err != nil {
 		return nil, err
@@ -108,8 +104,8 @@ func (s *searcher) run(ctx context.Context, p *plan, from int) error {
 	}
 	var all []candidate
 	for _, f := range s.folders {
-		err := f.call("search", func() error {
-			found, err := s.candidates(ctx, p, f)
+		err := f.read("search", func(r index.IndexReader) error {
+			found, err := s.candidates(ctx, p, f, r)
 			all = append(all, found...)
 			return err
 		})
@@ -142,8 +138,8 @@ func (s *searcher) page(order []string, documents map[string][]candidate, from i
 			s.response.NextCursor = cursor(s.query, at)
 			return nil
 		}
-		f := documents[order[at]][0].folder
-		err := f.call("search", func() error { return f.read(func(r index.IndexReader) error { return s.add(r, documents[order[at]]) }) })
+		passages := documents[order[at]]
+		err := passages[0].folder.read("search", func(r index.IndexReader) error { return s.add(r, passages) })
 		if err != nil {
 			return err
 		}
@@ -152,8 +148,8 @@ func (s *searcher) page(order []string, documents map[string][]candidate, from i
 }
 
 // candidates returns the passages of a folder that match, with their relevance.
-func (s *searcher) candidates(ctx context.Context, p *plan, f *folder) ([]candidate, error) {
-	near, err := s.near(ctx, f)
+func (s *searcher) candidates(ctx context.Context, p *plan, f *folder, r index.IndexReader) ([]candidate, error) {
+	near, err := s.near(ctx, f, r)
 	if err != nil {
 		return nil, err
 	}
@@ -171,60 +167,64 @@ func (s *searcher) candidates(ctx context.Context, p *plan, f *folder) ([]candid
 		return nil, nil
 	}
 	// A second search finds where the words are: of all passages that would take long.
-	r := bleve.NewSearchRequestOptions(within(p.query(), ids), len(ids), 0, false)
-	r.IncludeLocations = true
-	if found, err = f.words.SearchInContext(ctx, r); err != nil {
+	within := bleve.NewBooleanQuery()
+	within.AddMust(p.query())
+	within.AddFilter(query.NewDocIDQuery(ids))
+	located := bleve.NewSearchRequestOptions(within, len(ids), 0, false)
+	located.IncludeLocations = true
+	if found, err = f.words.SearchInContext(ctx, located); err != nil {
 		return nil, err
 	}
 	all := make([]candidate, 0, len(ids))
 	for _, hit := range found.Hits {
 		all = append(all, candidate{f, hit.ID, p.relevance(hit), hit})
 	}
-	return s.fuse(f, p, all, near)
-}
-
-// within returns q restricted to some passages.
-func within(q query.Query, ids []string) query.Query {
-	b := bleve.NewBooleanQuery()
-	b.AddMust(q)
-	b.AddFilter(query.NewDocIDQuery(ids))
-	return b
+	return s.fuse(f, r, p, all, near)
 }
 
 // add adds a document with its passages.
 func (s *searcher) add(r index.IndexReader, passages []candidate) error {
-	f := passages[0].folder
-	d, err := readFile(r, passages[0].document())
+	id := passages[0].document()
+	d, err := readFile(r, id)
 	if err != nil || d == nil { // it has just been deleted
 		return err
 	}
-	result := api.Result{DocumentName: nameOf(d), DocumentID: passages[0].document(), Folder: f.path, Path: f.abs(d)}
+	summary := passages[0].folder.summary(d)
+	result := api.Result{DocumentName: summary.Name, DocumentID: id, Folder: summary.Folder, Path: summary.Path}
 	for _, c := range passages {
-		stored, err := r.Document(c.id)
+		found, err := s.passage(r, c)
 		if err != nil {
 			return err
 		}
-		if stored == nil {
-			continue // it has just been changed
-		}
-		at, text, err := readPassage(r, c.id)
-		if err != nil {
-			return err
-		}
-		p := api.Passage{Relevance: c.relevance, Snippet: snippet(c.hit, stored, text), Location: at.Location}
-		if s.query.Content {
-			p.Content = text
-		}
-		if result.Snippet == "" {
-			result.Passage = p
-		} else {
-			result.MorePassages = append(result.MorePassages, p)
+		switch {
+		case found == nil: // it has just been changed
+		case result.Snippet == "":
+			result.Passage = *found
+		default:
+			result.MorePassages = append(result.MorePassages, *found)
 		}
 	}
 	if result.Snippet != "" {
 		s.response.Results = append(s.response.Results, result)
 	}
 	return nil
+}
+
+// passage returns a candidate for clients, nil if it is not in the index any more.
+func (s *searcher) passage(r index.IndexReader, c candidate) (*api.Passage, error) {
+	stored, err := r.Document(c.id)
+	if stored == nil || err != nil {
+		return nil, err
+	}
+	p, _, err := readPassage(r, c.id)
+	if err != nil {
+		return nil, err
+	}
+	found := &api.Passage{Relevance: c.relevance, Snippet: snippet(c.hit, stored, p.text), Location: p.Location}
+	if s.query.Content {
+		found.Content = p.text
+	}
+	return found, nil
 }
 
 // snippet returns the best part of a passage, with marks around the words that match.
@@ -263,28 +263,21 @@ func (marks) Format(f *highlight.Fragment, words highlight.TermLocations) string
 	return b.String()
 }
 
-// cursor names a place in the results of a query.
+// cursor names a place in the results of a query. The limit may change from page to page.
 func cursor(q Query, at int) string {
-	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%x-%d", queryHash(q), at))
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %q %q %q %g", q.Folders, q.Text, q.Concepts, q.Terms, q.Threshold)
+	return fmt.Sprintf("%x-%d", h.Sum64(), at)
 }
 
 // parseCursor returns the place that the cursor of q names, 0 without one.
-func parseCursor(q Query) (int, error) {
+func parseCursor(q Query) (at int, err error) {
 	if q.Cursor == "" {
 		return 0, nil
 	}
-	data, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)
-	key, place, ok := strings.Cut(string(data), "-")
-	at, failed := strconv.Atoi(place)
-	if err != nil || !ok || failed != nil || at < 1 || key != fmt.Sprintf("%x", queryHash(q)) {
+	_, place, _ := strings.Cut(q.Cursor, "-")
+	if at, err = strconv.Atoi(place); err != nil || at < 1 || q.Cursor != cursor(q, at) {
 		return 0, ErrCursor
 	}
 	return at, nil
-}
-
-// queryHash tells queries apart. The limit may change from page to page.
-func queryHash(q Query) uint64 {
-	h := fnv.New64a()
-	fmt.Fprintf(h, "%q %q %q %q %g", q.Folders, q.Text, q.Concepts, q.Terms, q.Threshold)
-	return h.Sum64()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 	"time"
@@ -13,7 +14,6 @@ import (
 	"github.com/blevesearch/bleve/v2"
 	index "github.com/blevesearch/bleve_index_api"
 
-	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
 )
 
@@ -23,10 +23,10 @@ const batchBytes = 2 << 20
 
 // Stamp tells one state of a file from another.
 type Stamp struct {
-	Size    int64
-	ModTime time.Time
-	Hash    [32]byte // SHA-256 of the content
-	Skipped string   // why the file is not indexed, or ""
+	Size     int64  `json:"size"`
+	Modified int64  `json:"modified"`          // Unix nanoseconds
+	Hash     string `json:"hash,omitempty"`    // of the content
+	Skipped  string `json:"skipped,omitempty"` // why the file is not indexed
 }
 
 // Change is what became of one file.
@@ -48,22 +48,12 @@ func passageID(document string, n int) string { return fmt.Sprintf("%s/%d", docu
 
 // file is what the index stores of a file.
 type file struct {
-	Path     string `json:"path"`
-	Size     int64  `json:"size"`
-	Modified int64  `json:"modified"` // Unix nanoseconds
-	Hash     []byte `json:"hash"`
-	Skipped  string `json:"skipped,omitempty"`
+	Path string `json:"path"`
+	Stamp
 	Type     string `json:"type,omitempty"`
 	Title    string `json:"title,omitempty"`
 	Bytes    int    `json:"bytes"` // of text
 	Passages int    `json:"passages"`
-}
-
-// place is what the index stores of a passage beside its text.
-type place struct {
-	Start int `json:"start"` // in the text of the document, after what it repeats
-	Own   int `json:"own"`   // bytes
-	api.Location
 }
 
 // Stamps returns the stamps of the files of a folder by their relative paths.
@@ -73,24 +63,20 @@ func (x *Index) Stamps(ctx context.Context, path string) (stamps map[string]Stam
 		return nil, err
 	}
 	stamps = map[string]Stamp{}
-	return stamps, f.call("read stamps", func() error {
-		return f.read(func(r index.IndexReader) error {
-			for _, kind := range []string{kindDocument, kindSkipped} {
-				err := each(ctx, r, fieldKind, kind, func(id string) error {
-					known, err := readFile(r, id)
-					if known != nil {
-						s := Stamp{Size: known.Size, ModTime: time.Unix(0, known.Modified), Skipped: known.Skipped}
-						copy(s.Hash[:], known.Hash)
-						stamps[known.Path] = s
-					}
-					return err
-				})
-				if err != nil {
-					return err
+	return stamps, f.read("read stamps", func(r index.IndexReader) error {
+		for _, kind := range []string{kindDocument, kindSkipped} {
+			err := each(ctx, r, fieldKind, kind, func(id string) error {
+				known, err := readFile(r, id)
+				if known != nil {
+					stamps[known.Path] = known.Stamp
 				}
+				return err
+			})
+			if err != nil {
+				return err
 			}
-			return nil
-		})
+		}
+		return nil
 	})
 }
 
@@ -101,7 +87,7 @@ func each(ctx context.Context, r index.IndexReader, field, term string, f func(i
 		return err
 	}
 	defer terms.Close()
-	for {
+	for ctx.Err() == nil {
 		d, err := terms.Next(nil)
 		if err != nil || d == nil {
 			return err
@@ -110,13 +96,11 @@ func each(ctx context.Context, r index.IndexReader, field, term string, f func(i
 		if err == nil {
 			err = f(id)
 		}
-		if err == nil {
-			err = ctx.Err()
-		}
 		if err != nil {
 			return err
 		}
 	}
+	return ctx.Err()
 }
 
 // readFile returns what is stored of the file with an ID, nil if there is none.
@@ -139,6 +123,19 @@ func stored(d index.Document, name string) (value []byte) {
 	return value
 }
 
+// Complete records that a folder was indexed whole at that time.
+func (x *Index) Complete(path string, at time.Time) error {
+	f, err := x.folder(path)
+	if err != nil {
+		return err
+	}
+	return f.change("complete folder", func() error {
+		r := *f.record.Load()
+		r.IndexedAt = at
+		return f.write(f.words.NewBatch(), r)
+	})
+}
+
 // Update applies changes to a folder, in batches. If it fails, or the process ends, each
 // file is as before, or as it is now, or has a stamp that tells it from both.
 func (x *Index) Update(ctx context.Context, folder string, changes []Change) error {
@@ -146,9 +143,7 @@ func (x *Index) Update(ctx context.Context, folder string, changes []Change) err
 	if err != nil {
 		return err
 	}
-	f.writing.Lock()
-	defer f.writing.Unlock()
-	return f.call("update index", func() error {
+	return f.change("update index", func() error {
 		u := &updater{folder: f}
 		u.begin()
 		for i := range changes {
@@ -169,18 +164,21 @@ type updater struct {
 	batch   *bleve.Batch
 	bytes   int
 	record  record
-	pending map[string]bool // IDs of files in the batch
+	pending map[string]*file // in the batch, by ID; nil: deleted
 }
 
 // begin begins a batch.
 func (u *updater) begin() {
-	u.batch, u.bytes, u.pending = u.folder.words.NewBatch(), 0, map[string]bool{}
-	u.record = u.folder.record // which only writers change
-	u.record.Skipped = u.folder.stats().Skipped
+	u.batch, u.bytes, u.pending = u.folder.words.NewBatch(), 0, map[string]*file{}
+	u.record = *u.folder.record.Load()
+	u.record.Skipped = maps.Clone(u.record.Skipped)
+	if u.record.Skipped == nil {
+		u.record.Skipped = map[string]int{}
+	}
 }
 
 func (u *updater) flush() error {
-	if len(u.pending) == 0 {
+	if u.batch.Size() == 0 {
 		return nil
 	}
 	err := u.folder.write(u.batch, u.record)
@@ -189,34 +187,32 @@ func (u *updater) flush() error {
 }
 
 func (u *updater) apply(x *Index, c *Change) error {
-	id := DocumentID(u.record.Path, c.Path)
-	if u.pending[id] {
-		if err := u.flush(); err != nil {
+	id := DocumentID(u.folder.path, c.Path)
+	old, ok := u.pending[id]
+	if !ok {
+		err := u.folder.view(func(r index.IndexReader) (err error) {
+			old, err = readFile(r, id)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
-	var old *file
-	err := u.folder.read(func(r index.IndexReader) (err error) {
-		old, err = readFile(r, id)
-		return err
-	})
-	if err != nil || c.Delete && old == nil {
-		return err
-	}
-	u.pending[id] = true
-	if c.Delete {
-		u.remove(id, old)
-		u.batch.Delete(id)
-		return nil
-	}
-	s := c.Stamp
-	now := &file{Path: c.Path, Size: s.Size, Modified: s.ModTime.UnixNano(), Hash: s.Hash[:], Skipped: s.Skipped}
-	if c.Document == nil && s.Skipped == "" && old != nil { // the same content at another time
+	now := &file{Path: c.Path, Stamp: c.Stamp}
+	if !c.Delete && c.Document == nil && c.Stamp.Skipped == "" && old != nil { // the same content at another time
 		now.Type, now.Title, now.Bytes, now.Passages = old.Type, old.Title, old.Bytes, old.Passages
 		return u.put(id, now)
 	}
 	if old != nil {
-		u.remove(id, old)
+		for n := range old.Passages {
+			u.batch.Delete(passageID(id, n))
+		}
+		u.count(old, -1)
+	}
+	if c.Delete {
+		u.batch.Delete(id)
+		u.pending[id] = nil
+		return nil
 	}
 	if c.Document != nil {
 		return u.add(x, id, now, c.Document)
@@ -235,6 +231,7 @@ func (u *updater) put(id string, f *file) error {
 	if f.Passages == 0 {
 		kind = kindSkipped
 	}
+	u.pending[id] = f
 	return u.batch.Index(id, map[string]any{fieldKind: kind, fieldName: f.Path, fieldFile: string(data)})
 }
 
@@ -246,23 +243,17 @@ func (u *updater) add(x *Index, id string, f *file, d *extract.Document) error {
 	u.count(f, 1)
 	if len(d.Text) > batchBytes {
 		partly := *f
-		partly.Size, partly.Hash = -1, nil
+		partly.Size, partly.Hash = -1, ""
 		if err := u.put(id, &partly); err != nil {
 			return err
 		}
 	}
 	for n, p := range passages {
-		own := len(d.Text) - p.start
-		if n+1 < len(passages) {
-			own = passages[n+1].start - p.start
-		}
-		at, err := json.Marshal(place{p.start, own, p.location})
+		at, err := json.Marshal(p.place)
 		if err != nil {
 			return err
 		}
-		key := hashOf(p.text)
-		fields := map[string]any{fieldText: p.text, fieldTitle: d.Title, fieldPath: f.Path,
-			fieldHash: hex.EncodeToString(key[:]), fieldPlace: string(at)}
+		fields := map[string]any{fieldText: p.text, fieldTitle: d.Title, fieldPath: f.Path, fieldHash: hashOf(p.text).String(), fieldPlace: string(at)}
 		if n == 0 {
 			name := path.Base(f.Path)
 			fields[fieldNames] = []string{x.oneName(d.Title), x.oneName(name), x.oneName(strings.TrimSuffix(name, path.Ext(name)))}
@@ -274,18 +265,9 @@ func (u *updater) add(x *Index, id string, f *file, d *extract.Document) error {
 			if err := u.flush(); err != nil {
 				return err
 			}
-			u.pending[id] = true
 		}
 	}
 	return u.put(id, f)
-}
-
-// remove deletes the passages of a file.
-func (u *updater) remove(id string, f *file) {
-	for n := range f.Passages {
-		u.batch.Delete(passageID(id, n))
-	}
-	u.count(f, -1)
 }
 
 // count counts a file, or with -1 one less.
@@ -294,12 +276,9 @@ func (u *updater) count(f *file, sign int) {
 	if f.Passages > 0 {
 		r.Documents += sign
 	}
-	r.Passages += sign * f.Passages
+	r.Chunks += sign * f.Passages
 	r.TextBytes += int64(sign * f.Bytes)
 	if f.Skipped != "" {
-		if r.Skipped == nil {
-			r.Skipped = map[string]int{}
-		}
 		if r.Skipped[f.Skipped] += sign; r.Skipped[f.Skipped] == 0 {
 			delete(r.Skipped, f.Skipped)
 		}

@@ -1,9 +1,9 @@
 package index
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -25,9 +25,9 @@ type vectors struct {
 	file    *os.File     // nil: there is no vector
 	mapped  mmap.MMap    // the whole file
 	head    header
-	keys    []hash // of the rows
-	rows    map[hash]int
-	without int // passages that had no vector when EmbedMissing looked
+	count   int          // of rows
+	rows    map[hash]int // by their keys
+	without int          // passages that had no vector when EmbedMissing looked; -1: it has not
 }
 
 // header is what the file begins with, in JSON, filled up with spaces to headerBytes.
@@ -40,7 +40,8 @@ type header struct {
 
 const headerBytes = 4096
 
-func (h header) rowBytes() int { return len(hash{}) + 4*h.Dimensions }
+// rowAt returns where a row is in the file.
+func (h header) rowAt(n int) int { return headerBytes + n*(len(hash{})+4*h.Dimensions) }
 
 // open opens the file, if there is one of the Embedder's model. Another one is removed
 // when there are vectors to write.
@@ -49,42 +50,43 @@ func (v *vectors) open(path string, e Embedder) {
 		return
 	}
 	v.path, v.model, v.without = path, e.Model(), -1
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return
-	}
-	head := make([]byte, headerBytes)
-	if _, err := file.ReadAt(head, 0); err != nil || json.Unmarshal(head, &v.head) != nil ||
-		v.head.Version != version || v.head.Model != v.model || v.head.Dimensions < 1 {
-		_ = file.Close()
-		return
-	}
-	v.file = file
-	if err := v.mapFile(); err != nil {
+	if v.load() != nil {
 		v.reset()
 	}
 }
 
-// mapFile maps the file and reads the keys of its rows.
+// load opens and maps the file.
+func (v *vectors) load() (err error) {
+	if v.file, err = os.OpenFile(v.path, os.O_RDWR, 0); err != nil {
+		return err
+	}
+	head := make([]byte, headerBytes)
+	if _, err := v.file.ReadAt(head, 0); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(head, &v.head); err != nil {
+		return err
+	}
+	if v.head.Version != version || v.head.Model != v.model || v.head.Dimensions < 1 {
+		return errors.New("the vectors are of another model")
+	}
+	v.rows = map[hash]int{}
+	return v.mapFile()
+}
+
+// mapFile maps the file, which has new rows, and reads their keys.
 func (v *vectors) mapFile() error {
 	info, err := v.file.Stat()
 	if err != nil {
 		return err
 	}
 	v.unmap()
-	n := (int(info.Size()) - headerBytes) / v.head.rowBytes()
-	if v.mapped, err = mmap.MapRegion(v.file, headerBytes+n*v.head.rowBytes(), mmap.RDONLY, 0, 0); err != nil {
+	n := (int(info.Size()) - headerBytes) / (v.head.rowAt(1) - headerBytes)
+	if v.mapped, err = mmap.MapRegion(v.file, v.head.rowAt(n), mmap.RDONLY, 0, 0); err != nil {
 		return fmt.Errorf("map vectors: %w", err)
 	}
-	v.keys = slices.Grow(v.keys, n-len(v.keys))
-	if v.rows == nil {
-		v.rows = make(map[hash]int, n)
-	}
-	for row := len(v.keys); row < n; row++ {
-		at := headerBytes + row*v.head.rowBytes()
-		key := hash(v.mapped[at:])
-		v.keys = append(v.keys, key)
-		v.rows[key] = row
+	for ; v.count < n; v.count++ {
+		v.rows[v.key(v.count)] = v.count
 	}
 	return nil
 }
@@ -102,7 +104,7 @@ func (v *vectors) reset() {
 	if v.file != nil {
 		_ = v.file.Close()
 	}
-	v.file, v.keys, v.rows, v.head = nil, nil, nil, header{}
+	v.file, v.count, v.rows, v.head = nil, 0, nil, header{}
 }
 
 func (v *vectors) close() {
@@ -141,76 +143,76 @@ func (v *vectors) has(key hash) bool {
 	return ok
 }
 
-// add appends vectors. If they have other dimensions than those before, these go, and the
-// file is made anew with this floor.
+// add appends vectors of length 1. If they have other dimensions than those before, these
+// go, and the file is made anew with this floor.
 func (v *vectors) add(keys []hash, all [][]float32, floor float64) error {
-	if dimensions := len(all[0]); !v.ready(dimensions) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if dimensions := len(all[0]); v.file == nil || v.head.Dimensions != dimensions {
 		if err := v.create(header{version, v.model, dimensions, floor}); err != nil {
 			return err
 		}
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.file == nil {
-		return ErrClosed
-	}
+	return v.append(keys, all)
+}
+
+func (v *vectors) append(keys []hash, all [][]float32) error {
 	var b []byte
 	for i, key := range keys {
 		b = append(b, key[:]...)
-		b = append(b, bytesOf(unit(all[i]))...)
+		b = append(b, unsafe.Slice((*byte)(unsafe.Pointer(&all[i][0])), 4*len(all[i]))...)
 	}
-	if _, err := v.file.WriteAt(b, int64(headerBytes+len(v.keys)*v.head.rowBytes())); err != nil {
+	if _, err := v.file.WriteAt(b, int64(v.head.rowAt(v.count))); err != nil {
 		return err
 	}
 	return v.mapFile()
 }
 
-// create makes an empty file.
+// create makes the file anew, without rows.
 func (v *vectors) create(h header) error {
+	v.reset()
 	data, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.reset()
-	file, err := os.OpenFile(v.path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
+	if err := os.WriteFile(v.path, fmt.Appendf(nil, "%-*s", headerBytes, data), 0o600); err != nil {
 		return err
 	}
-	v.file, v.head = file, h
-	_, err = file.Write(append(data, bytes.Repeat([]byte(" "), headerBytes-len(data))...))
-	return err
+	if err := v.load(); err != nil {
+		v.reset()
+		return err
+	}
+	return nil
 }
 
 // prune makes the file anew if most of its rows are of texts that are gone.
-func (v *vectors) prune(live func(hash) bool) error {
-	v.mu.RLock()
+func (v *vectors) prune(live map[hash]int) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	var keys []hash
-	var all [][]float32
-	for row, key := range v.keys {
-		if live(key) {
-			keys, all = append(keys, key), append(all, v.row(row))
+	for key := range v.rows {
+		if _, ok := live[key]; ok {
+			keys = append(keys, key)
 		}
 	}
-	head := v.head
-	if len(keys) > len(v.keys)/2 || len(keys) == 0 {
-		v.mu.RUnlock()
+	if len(keys) > len(v.rows)/2 || len(keys) == 0 {
 		return nil
 	}
-	for i := range all {
-		all[i] = slices.Clone(all[i])
+	var all [][]float32
+	for _, key := range keys {
+		all = append(all, slices.Clone(v.row(v.rows[key])))
 	}
-	v.mu.RUnlock()
-	if err := v.create(head); err != nil {
+	if err := v.create(v.head); err != nil {
 		return err
 	}
-	return v.add(keys, all, head.Floor)
+	return v.append(keys, all)
 }
+
+func (v *vectors) key(row int) hash { return hash(v.mapped[v.head.rowAt(row):]) }
 
 // row returns the vector of a row, in mapped memory.
 func (v *vectors) row(n int) []float32 {
-	at := headerBytes + n*v.head.rowBytes() + len(hash{})
+	at := v.head.rowAt(n) + len(hash{})
 	return unsafe.Slice((*float32)(unsafe.Pointer(&v.mapped[at])), v.head.Dimensions)
 }
 
@@ -251,7 +253,7 @@ func (v *vectors) nearest(query []float32, k int) map[hash]float64 {
 			least = best[k-1].cosine
 		}
 	}
-	for row := range v.keys {
+	for row := range v.count {
 		if c := dot(v.row(row), query); c > least {
 			if best = append(best, near{row, c}); len(best) == cap(best) {
 				trim()
@@ -261,7 +263,7 @@ func (v *vectors) nearest(query []float32, k int) map[hash]float64 {
 	trim()
 	found := make(map[hash]float64, len(best))
 	for _, n := range best {
-		found[v.keys[n.row]] = v.similarity(n.cosine)
+		found[v.key(n.row)] = v.similarity(n.cosine)
 	}
 	return found
 }
@@ -296,8 +298,4 @@ func unit(v []float32) []float32 {
 		}
 	}
 	return out
-}
-
-func bytesOf(v []float32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(&v[0])), 4*len(v))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/daemon"
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
+	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
 )
 
 type daemonCommand struct {
@@ -26,7 +27,7 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	folders, err := existing(c.Folder)
+	folders, err := resolve(c.Folder, false)
 	if err != nil {
 		return err
 	}
@@ -53,25 +54,10 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	if bar := newProgress(p.stderr); bar != nil {
-		shown, stop := context.WithCancel(ctx)
-		done := make(chan struct{})
-		go func() { // ends with Run
-			defer close(done)
-			bar.follow(shown, d)
-		}()
-		defer func() {
-			stop()
-			<-done
-		}()
-	}
 	return d.Run(ctx)
 }
 
-const (
-	stopTimeout = 15 * time.Second // how long stop waits for the daemon to end
-	exitTimeout = time.Second      // and for its process, once it has released the lock
-)
+const stopTimeout = 15 * time.Second // how long stop waits for the daemon to end
 
 type stopCommand struct {
 	StateDir string `help:"The state directory of the daemon to end." env:"DOCSEARCH_STATE_DIR" placeholder:"DIR"`
@@ -105,36 +91,15 @@ func (c *stopCommand) Run(ctx context.Context, p *program) error {
 	if err := process.Signal(os.Interrupt); err != nil {
 		return fmt.Errorf("end process %d: %w", record.PID, err)
 	}
-	return c.wait(ctx, p, dir, record)
-}
-
-// wait waits until the daemon of the record has released the lock, and its process has
-// ended: the lock goes first. A process that has ended counts as alive while its parent
-// does not wait for it, so exitTimeout bounds the wait for that.
-func (c *stopCommand) wait(ctx context.Context, p *program, dir string, record discovery.Record) error {
-	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	var released time.Time
-	for {
-		held, err := discovery.Held(dir)
-		if err != nil {
-			return err
-		}
-		if !held && released.IsZero() {
-			released = time.Now()
-		}
-		if !released.IsZero() && (!record.Alive() || time.Since(released) > exitTimeout) {
-			fmt.Fprintf(p.stdout, "The daemon with pid %d has ended.\n", record.PID)
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("the daemon has not ended after %s; end it with kill -9 %d", stopTimeout, record.PID)
+	for began := time.Now(); held && err == nil; held, err = discovery.Held(dir) {
+		if !pause.For(ctx, 20*time.Millisecond) || time.Since(began) > stopTimeout {
+			return fmt.Errorf("the daemon has not ended; end it with kill -9 %d", record.PID)
 		}
 	}
+	if err == nil {
+		fmt.Fprintf(p.stdout, "The daemon with pid %d has ended.\n", record.PID)
+	}
+	return err
 }
 
 type extractCommand struct{}

@@ -17,11 +17,7 @@ func absolute(path string) (string, error) {
 	if name, rest, ok := strings.Cut(path, "="); ok && !exists(path) && (exists(rest) || !strings.ContainsRune(name, filepath.Separator)) {
 		return "", usage{fmt.Errorf("--folder %s: give a path alone; all folders of a daemon have one model, and another --state-dir has another daemon", path)}
 	}
-	abs, err := filepath.Abs(path)
-	if err != nil {
-		return "", fmt.Errorf("make %s absolute: %w", path, err)
-	}
-	return abs, nil
+	return filepath.Abs(path)
 }
 
 func exists(path string) bool {
@@ -29,50 +25,28 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// named returns the absolute paths of folders on the command line of an agent's server.
-// They need not be there: what was indexed of them is, and they may come back.
-func named(paths []string) ([]string, error) {
-	var all []string
+// resolve returns the absolute paths of folders on the command line, without symbolic
+// links, as the daemon names them. An agent may name folders that are gone: what was
+// indexed of them is there, and they may come back.
+func resolve(paths []string, mayBeGone bool) (all []string, err error) {
 	for _, path := range paths {
 		abs, err := absolute(path)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := os.Stat(abs); !errors.Is(err, fs.ErrNotExist) {
-			found, err := existing([]string{path})
-			if err != nil {
-				return nil, err
-			}
-			abs = found[0]
-		}
-		all = append(all, abs)
-	}
-	return all, nil
-}
-
-// existing returns the absolute paths of folders on the command line, without symbolic
-// links, as the daemon will name them.
-func existing(paths []string) ([]string, error) {
-	var all []string
-	for _, path := range paths {
-		abs, err := absolute(path)
-		if err != nil {
-			return nil, err
-		}
-		info, err := os.Stat(abs)
-		if errors.Is(err, fs.ErrNotExist) {
+		resolved, err := filepath.EvalSymlinks(abs)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && mayBeGone:
+			resolved = abs
+		case errors.Is(err, fs.ErrNotExist):
 			return nil, usage{fmt.Errorf("--folder %s: there is no such folder; what was indexed of it is found without --folder", path)}
-		}
-		if err != nil {
+		case err != nil:
 			return nil, usage{fmt.Errorf("--folder %s: %w", path, err)}
 		}
-		if !info.IsDir() {
+		if info, err := os.Stat(resolved); err == nil && !info.IsDir() {
 			return nil, usage{fmt.Errorf("--folder %s: not a folder", path)}
 		}
-		if abs, err = filepath.EvalSymlinks(abs); err != nil {
-			return nil, usage{fmt.Errorf("--folder %s: %w", path, err)}
-		}
-		all = append(all, abs)
+		all = append(all, resolved)
 	}
 	return all, nil
 }

@@ -17,11 +17,11 @@ type mcpCommand struct {
 
 // Run serves MCP until stdin ends or ctx does.
 func (c *mcpCommand) Run(ctx context.Context, p *program) error {
-	folders, err := named(c.Folder)
+	folders, err := resolve(c.Folder, true)
 	if err != nil {
 		return err
 	}
-	daemon, err := c.client(p, folders, c.LogLevel)
+	daemon, err := c.client(p, folders, c.LogLevel, false)
 	if err != nil {
 		return err
 	}

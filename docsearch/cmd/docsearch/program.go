@@ -141,34 +141,24 @@ func (c *common) embedder(p *program) (index.Embedder, error) {
 	return e, nil
 }
 
-// options returns the options of a client that starts a daemon with the same flags when
-// there is none. The client logs on stderr from level on, the daemon what is worth a
-// note.
-func (c *common) options(p *program, folders []string, level slog.Level) (o client.Options, err error) {
+// client returns a client that starts a daemon with the same flags when there is none,
+// unless noStart is set. It logs on stderr from level on, the daemon what is worth a note.
+func (c *common) client(p *program, folders []string, level slog.Level, noStart bool) (*client.Client, error) {
 	dir, err := c.stateDir(p)
-	if err != nil {
-		return o, err
-	}
-	if _, err := c.embedder(p); err != nil {
-		return o, err // before a daemon fails with it
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return o, fmt.Errorf("find the path of docsearch itself: %w", err)
-	}
-	return client.Options{
-		StateDir: dir, Command: append([]string{self}, c.daemonArgs(dir, min(level, slog.LevelInfo))...), Folders: folders,
-		Token: p.token(), Logger: newLogger(p.stderr, level),
-	}, nil
-}
-
-// client returns a client that starts a daemon when there is none.
-func (c *common) client(p *program, folders []string, level slog.Level) (*client.Client, error) {
-	o, err := c.options(p, folders, level)
 	if err != nil {
 		return nil, err
 	}
-	return client.New(o)
+	if _, err := c.embedder(p); err != nil {
+		return nil, err // before a daemon fails with it
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the path of docsearch itself: %w", err)
+	}
+	return client.New(client.Options{
+		StateDir: dir, Command: append([]string{self}, c.daemonArgs(dir, min(level, slog.LevelInfo))...), Folders: folders,
+		Token: p.token(), Logger: newLogger(p.stderr, level), NoStart: noStart,
+	})
 }
 
 // daemonArgs is the command line of the daemon that a client starts. Secrets are not

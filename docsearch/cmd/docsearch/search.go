@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/fatih/color"
+	"github.com/mattn/go-isatty"
+	"github.com/schollz/progressbar/v3"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
@@ -32,25 +35,16 @@ type searchCommand struct {
 
 // Run searches once.
 func (c *searchCommand) Run(ctx context.Context, p *program) error {
-	if c.Limit < 1 || c.Limit > 100 {
-		return usage{errors.New("--limit must be from 1 to 100")}
-	}
-	if c.Threshold < 0 || c.Threshold > 1 {
-		return usage{errors.New("--threshold must be from 0 to 1")}
-	}
-	if c.Passages < 1 || c.Passages > 20 {
-		return usage{errors.New("--passages must be from 1 to 20")}
-	}
-	folders, err := existing(c.Folder)
+	folders, err := resolve(c.Folder, false)
 	if err != nil {
 		return err
 	}
-	daemon, err := c.client(p, folders, slog.LevelWarn)
+	daemon, err := c.client(p, folders, slog.LevelWarn, false)
 	if err != nil {
 		return err
 	}
 	defer daemon.Close()
-	list, err := complete(ctx, daemon, folders)
+	list, err := complete(ctx, p, daemon, folders)
 	if err != nil {
 		return err
 	}
@@ -80,30 +74,45 @@ func (c *searchCommand) Run(ctx context.Context, p *program) error {
 	return nil
 }
 
-// indexPoll is the time between two looks whether the folders are indexed.
-const indexPoll = 100 * time.Millisecond
-
 // complete waits until folders are indexed for the first time: a person who names a
 // folder expects what is in it. It returns all folders of the daemon.
-func complete(ctx context.Context, daemon *client.Client, folders []string) (*api.Folders, error) {
+func complete(ctx context.Context, p *program, daemon *client.Client, folders []string) (*api.Folders, error) {
 	for _, path := range folders {
 		if _, err := daemon.AddFolder(ctx, path); err != nil {
 			return nil, err
 		}
 	}
-	list, err := daemon.Folders(ctx)
-	for err == nil && anyNew(list, folders) {
-		if !pause.For(ctx, indexPoll) {
-			return nil, context.Cause(ctx)
+	var bar *progressbar.ProgressBar // nil until there is something to wait for
+	for {
+		list, err := daemon.Folders(ctx)
+		if err != nil {
+			return nil, err
 		}
-		list, err = daemon.Folders(ctx)
+		percent := 100
+		for _, f := range list.Folders {
+			if f.IsNew() && slices.Contains(folders, f.Path) {
+				percent = min(percent, f.Percent)
+			}
+		}
+		if percent < 100 && bar == nil {
+			bar = progressbar.NewOptions(100, progressbar.OptionSetWriter(p.stderr), progressbar.OptionSetVisibility(isTerminal(p.stderr)),
+				progressbar.OptionSetDescription("indexing"), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
+		}
+		if bar != nil {
+			_ = bar.Set(percent) // a terminal that is gone needs no bar
+		}
+		if percent == 100 {
+			return list, nil
+		}
+		if !pause.For(ctx, 200*time.Millisecond) {
+			return nil, ctx.Err()
+		}
 	}
-	return list, err
 }
 
-// anyNew reports whether one of folders was never complete and is being indexed.
-func anyNew(list *api.Folders, folders []string) bool {
-	return slices.ContainsFunc(list.Folders, func(f api.Folder) bool { return f.IsNew() && slices.Contains(folders, f.Path) })
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
 }
 
 // style is how results look.

@@ -13,7 +13,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
-	"github.com/mcp-sse/mcp-sse/docsearch/client"
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
 )
@@ -41,9 +40,9 @@ func (c *statusCommand) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	var s status
+	s := status{Running: held}
 	if held {
-		if s, err = c.ask(ctx, p, dir); err != nil {
+		if err := s.ask(ctx, c, p); err != nil {
 			return err
 		}
 	}
@@ -54,27 +53,27 @@ func (c *statusCommand) Run(ctx context.Context, p *program) error {
 	return nil
 }
 
-func (c *statusCommand) ask(ctx context.Context, p *program, dir string) (status, error) {
-	o, err := c.options(p, nil, slog.LevelWarn)
+func (s *status) ask(ctx context.Context, c *statusCommand, p *program) error {
+	daemon, err := c.client(p, nil, slog.LevelWarn, true)
 	if err != nil {
-		return status{}, err
-	}
-	o.NoStart = true
-	daemon, err := client.New(o)
-	if err != nil {
-		return status{}, err
+		return err
 	}
 	defer daemon.Close()
-	info, err := daemon.Info(ctx)
-	if err != nil {
-		return status{}, err
+	if s.Server, err = daemon.Info(ctx); err != nil {
+		return err
 	}
 	list, err := daemon.Folders(ctx)
 	if err != nil {
-		return status{}, err
+		return err
+	}
+	s.Folders = list.Folders
+	dir, err := c.stateDir(p)
+	if err != nil {
+		return err
 	}
 	record, err := discovery.Read(dir)
-	return status{Running: true, Address: record.Address, Server: info, Folders: list.Folders}, err
+	s.Address = record.Address
+	return err
 }
 
 // print prints the status for people.

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	missingPause = 2 * time.Second  // between two looks for a folder that is gone
-	changedPause = time.Second      // after a scan that met a change
-	failurePause = 15 * time.Second // before indexing is tried again after an error
+	missingPause = 2 * time.Second // between two looks for a folder that is gone
+	changedPause = time.Second     // after a scan that met a change
+	failurePause = 5 * time.Second // before indexing is tried again after an error
 
 	unreadablePause = time.Minute // before files that could not be looked at are tried again
 )
@@ -35,21 +35,20 @@ type folder struct {
 
 	// Of the goroutine alone.
 	stamps     map[string]index.Stamp // what the index knows of each file, nil before it was read
-	unwanted   int                    // files whose names say that they hold no text
 	unreadable string                 // what cannot be looked at, "" if all can
 
-	mu    sync.Mutex
-	state api.Folder
-	total int // files to index in the scan that runs
-	left  int
+	mu       sync.Mutex
+	status   api.Status
+	warning  string
+	unwanted int // files whose names say that they hold no text
+	total    int // files to index in the scan that runs
+	left     int
 }
 
-func newFolder(s *Set, stats index.FolderStats) *folder {
-	f := &folder{set: s, path: stats.Path, done: make(chan struct{})}
-	f.state = api.Folder{Status: api.StatusHealthy, Percent: 100, Path: stats.Path, IndexedAt: stats.IndexedAt, Skipped: stats.Skipped,
-		Documents: stats.Documents, Chunks: stats.Chunks, TextBytes: stats.TextBytes}
-	if stats.IndexedAt.IsZero() {
-		f.state.Status, f.state.Percent = api.StatusIndexing, 0
+func newFolder(s *Set, path string) *folder {
+	f := &folder{set: s, path: path, done: make(chan struct{}), status: api.StatusHealthy}
+	if f.indexed().IndexedAt.IsZero() {
+		f.status = api.StatusIndexing
 	}
 	f.ctx, f.cancel = context.WithCancel(s.ctx)
 	return f
@@ -61,26 +60,39 @@ func (f *folder) stop() {
 	<-f.done
 }
 
+// indexed returns what the index has of the folder.
+func (f *folder) indexed() api.Folder {
+	stats, err := f.set.opts.Index.Folder(f.path)
+	if err != nil {
+		return api.Folder{Path: f.path} // the index is closed
+	}
+	return stats
+}
+
 // describe returns the state as clients see it.
 func (f *folder) describe() api.Folder {
+	state := f.indexed()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	state := f.state
-	state.Skipped = maps.Clone(state.Skipped)
+	state.Status, state.Warning, state.Percent = f.status, f.warning, 100
+	switch {
+	case f.left > 0:
+		state.Percent = min(99, 100*(f.total-f.left)/f.total)
+	case state.IndexedAt.IsZero(): // the files are not counted yet
+		state.Percent = 0
+	case f.status == api.StatusIndexing:
+		state.Percent = 99
+	}
+	if f.unwanted > 0 {
+		skipped := map[string]int{"unsupported": f.unwanted}
+		for reason, n := range state.Skipped {
+			skipped[reason] += n
+		}
+		state.Skipped = skipped
+	} else {
+		state.Skipped = maps.Clone(state.Skipped)
+	}
 	return state
-}
-
-// work is what a folder adds to the status of its Set.
-type work struct {
-	total, left int // files to index in the scan that runs
-	indexing    bool
-	warning     string
-}
-
-func (f *folder) work() work {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return work{f.total, f.left, f.state.Status == api.StatusIndexing, f.state.Warning}
 }
 
 // run follows the folder until it is stopped.
@@ -137,20 +149,25 @@ func (f *folder) pause(err error) {
 	if f.ctx.Err() != nil || err == nil {
 		return
 	}
-	wait := failurePause
+	wait, status := failurePause, api.StatusDegraded
 	switch {
 	case errors.Is(err, index.ErrCorrupt):
-		f.set.report(err)
+		f.set.Report(err)
 		<-f.ctx.Done()
 		return
 	case errors.Is(err, crawl.ErrChanged): // what is ignored changed during the walk
-		wait = changedPause
+		wait, status = changedPause, ""
 	case errors.Is(err, errMissing):
-		wait = missingPause
-		f.enter(api.StatusMissing, errMissing.Error())
+		wait, status = missingPause, api.StatusMissing
 	default:
 		f.stamps = nil // some of it may not have been written
-		f.enter(api.StatusDegraded, err.Error())
+	}
+	f.mu.Lock()
+	same := status == "" || f.status == status && f.warning == err.Error()
+	f.mu.Unlock()
+	if !same {
+		f.set.opts.Logger.Warn("folder is not kept up to date", "folder", f.path, "err", err)
+		f.enter(status, err.Error(), 0)
 	}
 	select {
 	case <-time.After(wait):
@@ -158,18 +175,10 @@ func (f *folder) pause(err error) {
 	}
 }
 
-// enter changes the status, and tells and logs it if it is another.
-func (f *folder) enter(status api.Status, warning string) {
+// enter changes the status, with so many files to index.
+func (f *folder) enter(status api.Status, warning string, files int) {
 	f.mu.Lock()
-	same := f.state.Status == status && f.state.Warning == warning
-	f.state.Status, f.state.Warning = status, warning
-	f.total, f.left = 0, 0
+	f.status, f.warning, f.total, f.left = status, warning, files, files
 	f.mu.Unlock()
-	if same {
-		return
-	}
 	f.set.bump()
-	if warning != "" {
-		f.set.log.Warn("folder is not kept up to date", "folder", f.path, "err", warning)
-	}
 }

@@ -1,7 +1,6 @@
 package folders
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,80 +10,61 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
-	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
 
 // The paths of the folders are in a file beside the index, because the index may have
 // to be made anew.
 
-// errNoList says that there is no list, or none that can be understood.
-var errNoList = errors.New("no list of folders")
-
-// readList returns the paths in the file.
-func readList(file string) ([]string, error) {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errNoList
+// writeList writes the paths of all folders, and one more unless it is empty.
+func (s *Set) writeList(more string) error {
+	s.mu.Lock()
+	paths := slices.Sorted(maps.Keys(s.folders))
+	s.mu.Unlock()
+	if more != "" {
+		paths = append(paths, more)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the list of folders: %w", err)
-	}
-	var paths []string
-	if err := json.Unmarshal(data, &paths); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", errNoList, file, err)
-	}
-	return paths, nil
-}
-
-// writeList replaces the file at once, so that no one reads half of it.
-func writeList(file string, paths []string) error {
 	data, err := json.MarshalIndent(append([]string{}, paths...), "", "\t")
-	if err != nil {
-		return fmt.Errorf("write the list of folders: %w", err)
+	if err == nil {
+		err = discovery.WriteFile(filepath.Dir(s.opts.List), filepath.Base(s.opts.List), append(data, '\n'))
 	}
-	if err := discovery.WriteFile(filepath.Dir(file), filepath.Base(file), append(data, '\n')); err != nil {
+	if err != nil {
 		return fmt.Errorf("write the list of folders: %w", err)
 	}
 	return nil
 }
 
 // agree makes the index have the folders of the list, and returns what it knows of
-// them. Without a list, the folders are those of the index.
-func (s *Set) agree(ctx context.Context) ([]index.FolderStats, error) {
+// them. Without a list that can be understood, the folders are those of the index.
+func (s *Set) agree() ([]api.Folder, error) {
 	x := s.opts.Index
-	known, err := x.Folders(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read the folders of the index: %w", err)
-	}
-	paths, err := readList(s.opts.List)
-	if errors.Is(err, errNoList) {
-		if len(known) > 0 {
-			s.log.Warn("the list of folders is lost, and is taken from the index", "err", err)
-		}
-		return known, nil
-	}
+	known, err := x.Folders()
 	if err != nil {
 		return nil, err
 	}
+	data, err := os.ReadFile(s.opts.List)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the list of folders: %w", err)
+	}
+	var paths []string
+	if wrong := json.Unmarshal(data, &paths); err != nil || wrong != nil {
+		if len(known) > 0 {
+			s.opts.Logger.Warn("the list of folders is lost, and is taken from the index", "err", errors.Join(err, wrong))
+		}
+		return known, nil
+	}
 	for _, folder := range known {
 		if !slices.Contains(paths, folder.Path) {
-			if err := x.RemoveFolder(ctx, folder.Path); err != nil {
-				return nil, fmt.Errorf("remove folder %s: %w", folder.Path, err)
+			if err := x.RemoveFolder(folder.Path); err != nil {
+				return nil, err
 			}
 		}
 	}
 	for _, path := range paths {
-		if err := x.AddFolder(ctx, path); err != nil {
-			return nil, fmt.Errorf("add folder %s: %w", path, err)
+		if err := x.AddFolder(path); err != nil {
+			return nil, err
 		}
 	}
-	return x.Folders(ctx)
-}
-
-// paths returns the paths of all folders of the set.
-func (s *Set) paths() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Sorted(maps.Keys(s.folders))
+	return x.Folders()
 }

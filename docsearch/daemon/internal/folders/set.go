@@ -8,9 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,29 +22,22 @@ import (
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
 )
 
-// Errors of Add and Remove, for errors.Is.
-var (
-	ErrUnknown   = errors.New("the daemon does not have this folder")
-	ErrNoFolder  = errors.New("no such folder")
-	ErrNotFolder = errors.New("not a folder")
-	ErrRelative  = errors.New("the path of a folder must be absolute")
-	ErrOwn       = errors.New("the daemon does not index its own state directory")
-)
+// ErrInvalid means that a path cannot be that of a folder to index.
+var ErrInvalid = errors.New("not a folder that can be indexed")
 
-// Options configure a Set. All but Crawl and Logger are needed.
+// Options configure a Set. All are needed.
 type Options struct {
 	List      string // the file with the paths of the folders
 	Index     *index.Index
 	Extractor *extract.Extractor
 	Crawl     crawl.Options
-	Logger    *slog.Logger // nil: no log
+	Logger    *slog.Logger
 }
 
 // Set is all folders of a daemon. Its methods may be called concurrently.
 type Set struct {
 	opts   Options
-	log    *slog.Logger
-	ctx    context.Context // ends with Close; the goroutines of all folders live under it
+	ctx    context.Context // ends with Stop; the goroutines of all folders live under it
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	reads  chan struct{} // a place for each file that is read and extracted at a time
@@ -65,40 +56,47 @@ type Set struct {
 // Open starts with the folders of earlier runs. The caller must call Close.
 func Open(ctx context.Context, opts Options) (*Set, error) {
 	s := &Set{
-		opts: opts, log: opts.Logger, reads: make(chan struct{}, readers),
-		failed: make(chan error, 1), toFill: make(chan struct{}, 1),
+		opts: opts, reads: make(chan struct{}, readers), failed: make(chan error, 1), toFill: make(chan struct{}, 1),
 		folders: map[string]*folder{}, changed: make(chan struct{}),
+		revision: time.Now().UnixMilli(), // more than any of the daemon before, which clients may know
 	}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
-	}
-	s.revision = time.Now().UnixMilli() // more than any of the daemon before, which clients may know
-	known, err := s.agree(ctx)
+	known, err := s.agree()
 	if err != nil {
 		return nil, err
 	}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	for _, stats := range known {
-		s.start(stats)
+	for _, f := range known {
+		s.start(f.Path)
 	}
 	s.wg.Go(s.fillVectors)
 	return s, nil
 }
 
-// Close stops all work on the folders and waits for its end.
+// Stop ends all work on the folders, and all calls of Wait.
+func (s *Set) Stop() { s.cancel() }
+
+// Close waits for the end of all work, after Stop.
 func (s *Set) Close() {
-	s.cancel()
+	s.Stop()
 	s.wg.Wait()
 }
 
 // Failed delivers an error when the index is damaged and must be made anew.
 func (s *Set) Failed() <-chan error { return s.failed }
 
+// Report has Failed deliver a damage of the index.
+func (s *Set) Report(err error) {
+	select {
+	case s.failed <- err:
+	default: // one is enough
+	}
+}
+
 // start adds a folder and its goroutine.
-func (s *Set) start(stats index.FolderStats) *folder {
-	f := newFolder(s, stats)
+func (s *Set) start(path string) *folder {
+	f := newFolder(s, path)
 	s.mu.Lock()
-	s.folders[f.path] = f
+	s.folders[path] = f
 	s.bumpLocked()
 	s.mu.Unlock()
 	s.wg.Go(f.run)
@@ -106,7 +104,7 @@ func (s *Set) start(stats index.FolderStats) *folder {
 }
 
 // Add adds a folder and starts to index it. Adding one that is there changes nothing.
-func (s *Set) Add(ctx context.Context, path string) (api.Folder, error) {
+func (s *Set) Add(path string) (api.Folder, error) {
 	s.adding.Lock()
 	defer s.adding.Unlock()
 	if f := s.lookUp(path); f != nil {
@@ -117,75 +115,65 @@ func (s *Set) Add(ctx context.Context, path string) (api.Folder, error) {
 		return api.Folder{}, err
 	}
 	if own, err := filepath.EvalSymlinks(filepath.Dir(s.opts.List)); err == nil && resolved == own {
-		return api.Folder{}, fmt.Errorf("%w: %s", ErrOwn, path)
+		return api.Folder{}, fmt.Errorf("%w: %s is the daemon's own state directory", ErrInvalid, path)
 	}
-	if err := s.opts.Index.AddFolder(ctx, resolved); err != nil {
-		return api.Folder{}, fmt.Errorf("add folder: %w", err)
+	if err := s.opts.Index.AddFolder(resolved); err != nil {
+		return api.Folder{}, err
 	}
-	if err := writeList(s.opts.List, append(s.paths(), resolved)); err != nil {
+	if err := s.writeList(resolved); err != nil {
 		return api.Folder{}, err // the next start makes the index agree with the list
 	}
-	s.log.Info("folder added", "folder", resolved)
-	return s.start(index.FolderStats{Path: resolved}).describe(), nil
+	s.opts.Logger.Info("folder added", "folder", resolved)
+	return s.start(resolved).describe(), nil
 }
 
 // resolve returns the absolute path of a folder without symbolic links.
 func resolve(path string) (string, error) {
 	if !filepath.IsAbs(path) {
-		return "", fmt.Errorf("%w: %q", ErrRelative, path)
-	}
-	if strings.ContainsRune(path, 0) {
-		return "", fmt.Errorf("%w: %q", ErrNoFolder, path)
+		return "", fmt.Errorf("%w: the path %q is not absolute", ErrInvalid, path)
 	}
 	resolved, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%w: %s", ErrNoFolder, path)
-	}
 	if err != nil {
-		return "", fmt.Errorf("resolve %s: %w", path, err)
+		return "", fmt.Errorf("%w: %w", index.ErrNoFolder, err)
 	}
-	info, err := os.Stat(resolved)
-	if err != nil {
-		return "", fmt.Errorf("look at %s: %w", path, err)
-	}
-	if !info.IsDir() {
-		return "", fmt.Errorf("%w: %s", ErrNotFolder, path)
+	if info, err := os.Stat(resolved); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%w: %s", ErrInvalid, path)
 	}
 	return resolved, nil
 }
 
 // Remove removes a folder and what was indexed of it, never a file.
-func (s *Set) Remove(ctx context.Context, path string) error {
+func (s *Set) Remove(path string) error {
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	f := s.lookUp(path)
-	if f == nil {
-		return fmt.Errorf("%w: %s", ErrUnknown, path)
+	path, err := s.Find(path)
+	if err != nil {
+		return err
 	}
-	f.stop()
+	s.find(path).stop()
 	s.mu.Lock()
-	delete(s.folders, f.path)
+	delete(s.folders, path)
 	s.bumpLocked()
 	s.mu.Unlock()
-	if err := writeList(s.opts.List, s.paths()); err != nil {
-		s.start(index.FolderStats{Path: f.path})
+	if err := s.writeList(""); err != nil {
+		s.start(path)
 		return err
 	}
 	// If this fails, the next start does it.
-	if err := s.opts.Index.RemoveFolder(ctx, f.path); err != nil && !errors.Is(err, index.ErrNoFolder) {
-		return fmt.Errorf("remove folder: %w", err)
+	if err := s.opts.Index.RemoveFolder(path); err != nil && !errors.Is(err, index.ErrNoFolder) {
+		return err
 	}
-	s.log.Info("folder removed", "folder", f.path)
+	s.opts.Logger.Info("folder removed", "folder", path)
 	return nil
 }
 
 // Find returns the path of a folder of the set as the index knows it, without symbolic
-// links. It fails with ErrUnknown.
+// links. It fails with index.ErrNoFolder.
 func (s *Set) Find(path string) (string, error) {
 	if f := s.lookUp(path); f != nil {
 		return f.path, nil
 	}
-	return "", fmt.Errorf("%w: %s", ErrUnknown, path)
+	return "", fmt.Errorf("%w: the daemon does not have %s", index.ErrNoFolder, path)
 }
 
 // lookUp returns the folder at path, which may lead there by symbolic links, or nil.
@@ -193,10 +181,7 @@ func (s *Set) lookUp(path string) *folder {
 	if f := s.find(filepath.Clean(path)); f != nil {
 		return f // perhaps it is gone for now
 	}
-	resolved, err := resolve(path)
-	if err != nil {
-		return nil
-	}
+	resolved, _ := resolve(path) // "" if there is none
 	return s.find(resolved)
 }
 
@@ -250,43 +235,22 @@ func (s *Set) bump() {
 	s.bumpLocked()
 }
 
-// Status sums up all folders.
+// Status sums up all folders. The percentage is that of the folder that is least complete.
 func (s *Set) Status() (status api.Status, percent int, warnings []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var total, left int
-	indexing := false
-	for _, path := range slices.Sorted(maps.Keys(s.folders)) {
-		w := s.folders[path].work()
-		total, left = total+w.total, left+w.left
-		indexing = indexing || w.indexing
-		if w.warning != "" {
-			warnings = append(warnings, path+": "+w.warning)
+	status, percent = api.StatusHealthy, 100
+	for _, f := range s.List().Folders {
+		if f.Warning != "" {
+			warnings = append(warnings, f.Path+": "+f.Warning)
+		}
+		if f.Status == api.StatusIndexing {
+			status, percent = api.StatusIndexing, min(percent, f.Percent)
 		}
 	}
-	if s.noVector != "" {
-		warnings = append(warnings, s.noVector)
+	if why := s.NoVectors(); why != "" {
+		warnings = append(warnings, why)
 	}
-	status, percent = api.StatusHealthy, 100
-	if len(warnings) > 0 {
+	if len(warnings) > 0 && status == api.StatusHealthy {
 		status = api.StatusDegraded
 	}
-	if indexing {
-		status, percent = api.StatusIndexing, 99 // unless the count below says less
-	}
-	switch {
-	case total > 0:
-		percent = min(percent, 100*(total-left)/total)
-	case indexing: // the files are not counted yet
-		percent = 0
-	}
 	return status, percent, warnings
-}
-
-// report hands a damage of the index to the daemon.
-func (s *Set) report(err error) {
-	select {
-	case s.failed <- err:
-	default: // one is enough
-	}
 }

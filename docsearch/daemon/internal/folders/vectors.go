@@ -11,14 +11,6 @@ import (
 // error.
 const vectorPause = 30 * time.Second
 
-// wakeVectors has the goroutine of fillVectors look for chunks without a vector.
-func (s *Set) wakeVectors() {
-	select {
-	case s.toFill <- struct{}{}:
-	default: // it is awake
-	}
-}
-
 // fillVectors gives all chunks their vectors, until the set is closed.
 func (s *Set) fillVectors() {
 	for {
@@ -27,22 +19,17 @@ func (s *Set) fillVectors() {
 			return
 		}
 		if errors.Is(err, index.ErrCorrupt) {
-			s.report(err)
+			s.Report(err)
 			return
 		}
 		s.noteVectors(err)
 		var again <-chan time.Time
+		more := s.toFill
 		if err != nil {
-			again = time.After(vectorPause)
+			again, more = time.After(vectorPause), nil // not more often because there is more to do
 		}
 		select {
-		case <-s.toFill:
-			if again != nil { // not more often because there is more to do
-				select {
-				case <-again:
-				case <-s.ctx.Done():
-				}
-			}
+		case <-more:
 		case <-again:
 		case <-s.ctx.Done():
 		}
@@ -58,15 +45,13 @@ func (s *Set) NoVectors() string {
 
 // noteVectors keeps why vectors are missing, and logs it once.
 func (s *Set) noteVectors(err error) {
-	why := ""
-	if err != nil {
-		why = "searches use words only for what is new: " + err.Error()
-	}
 	s.mu.Lock()
-	before := s.noVector
-	s.noVector = why
-	s.mu.Unlock()
-	if err != nil && before == "" {
-		s.log.Warn("embeddings failed", "err", err)
+	defer s.mu.Unlock()
+	if err != nil && s.noVector == "" {
+		s.opts.Logger.Warn("embeddings failed", "err", err)
+	}
+	s.noVector = ""
+	if err != nil {
+		s.noVector = "searches use words only for what is new: " + err.Error()
 	}
 }
