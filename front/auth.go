@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // AuthError is an authentication error whose message may be told to the client.
@@ -41,21 +43,17 @@ func BearerTokens(tokens map[string]string) (func(*http.Request) (string, error)
 	}, nil
 }
 
-// Challenge answers a request that Options.Authenticate refused with err: 401, what
+// challenge answers a request that Options.Authenticate refused with err: 401, what
 // to send (RFC 6750, section 3), and a JSON-RPC error body. The body has the
 // message of an AuthError, and nothing of any other error.
-func Challenge(w http.ResponseWriter, r *http.Request, err error) {
-	value := `Bearer realm="mcp-sse"`
+func (f *Front) challenge(w http.ResponseWriter, r *http.Request, err error) {
+	value, message := `Bearer realm="mcp-sse"`, "not authenticated"
 	if r.Header.Get("Authorization") != "" {
 		value += `, error="invalid_token"`
 	}
-	w.Header().Set("WWW-Authenticate", value)
-	Reject(w, r, http.StatusUnauthorized, authMessage(err))
-}
-
-func authMessage(err error) string {
 	if known, ok := errors.AsType[*AuthError](err); ok {
-		return known.Message
+		message = known.Message
 	}
-	return "not authenticated"
+	w.Header().Set("WWW-Authenticate", value)
+	f.Refuse(w, r, http.StatusUnauthorized, metrics.RejectedAuth, message)
 }

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"mime"
@@ -33,9 +34,9 @@ type Body struct {
 
 var errTooLarge = errors.New("over the limit")
 
-// ReadBody reads a body of at most MaxMessageBytes, within ReadTimeout. It calls hold
-// for n more bytes, of which the body has held some so far, as they arrive. The caller
-// must give back what the body holds, even after a refusal.
+// ReadBody reads a body of at most MaxMessageBytes, within ReadTimeout. As bytes arrive it
+// calls hold to reserve n more for a body that already holds some. The caller must give
+// back what the body holds, even after a refusal.
 func (f *Front) ReadBody(w http.ResponseWriter, r *http.Request, hold func(n, held int) error) (b Body, why *Refusal) {
 	if why = checkMedia(r); why == nil {
 		f.boundReading(w, r)
@@ -79,12 +80,9 @@ func isJSON(contentType string) bool {
 		return true
 	}
 	t, params, err := mime.ParseMediaType(contentType)
-	suffixed := strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json")
-	if err != nil || t != "application/json" && !suffixed {
-		return false
-	}
-	charset, ok := params["charset"]
-	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
+	charset := strings.ToLower(cmp.Or(params["charset"], "utf-8"))
+	return err == nil && (charset == "utf-8" || charset == "utf8") &&
+		(t == "application/json" || strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json"))
 }
 
 // read reads a body of length bytes, -1 if unknown, and of at most limit. It calls

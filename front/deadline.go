@@ -116,8 +116,8 @@ func (d *Deadline) Expire() {
 	_ = d.control.SetWriteDeadline(until)
 }
 
-// WriteAll writes a body, of which the client may take timeout to read 64 KiB. With an
-// error it returns the reason, a Closed constant of package metrics.
+// WriteAll writes a body, allowing timeout for each 64 KiB. With an error it returns the
+// reason to close the connection.
 func WriteAll(w http.ResponseWriter, r *http.Request, body []byte, timeout time.Duration) (reason connstate.Reason, err error) {
 	control := http.NewResponseController(w)
 	reason, err = NewDeadline(control, timeout, r).Write(w, body, nil)

@@ -28,19 +28,25 @@ type Backend interface {
 
 // Front checks and refuses requests for one transport. It is safe for concurrent use.
 type Front struct {
-	opts     Options
-	limited  *slog.Logger            // for what each request may cause
-	refusals map[string]*slog.Logger // by reason; not changed
+	opts    Options
+	limited *slog.Logger // for what each request may cause
+	// refusals are the loggers of usual reasons to refuse, each with a limit of its own: a
+	// client that asks for a wrong path again and again must not hide one with a wrong token.
+	refusals map[string]*slog.Logger
 }
 
 // New returns the Front of a transport. It fails when an option is wrong.
 func New(opts Options) (*Front, error) {
-	return newFront(opts), CheckPrefix(opts.Prefix)
-}
-
-func newFront(opts Options) *Front {
 	opts = opts.WithDefaults()
-	return &Front{opts: opts, limited: throttle.NewLines().Logger(opts.Logger), refusals: refusalLogs(opts.Logger)}
+	limited := func() *slog.Logger { return throttle.NewLines().Logger(opts.Logger) }
+	f := &Front{opts: opts, limited: limited(), refusals: make(map[string]*slog.Logger)}
+	for _, reason := range []string{
+		metrics.RejectedHost, metrics.RejectedOrigin, metrics.RejectedAuth, metrics.RejectedNotFound, metrics.RejectedMethod,
+		metrics.RejectedUnknownConnection, metrics.PostClosed,
+	} {
+		f.refusals[reason] = limited()
+	}
+	return f, CheckPrefix(opts.Prefix)
 }
 
 // Limited returns the logger for what each request may cause.
@@ -101,8 +107,7 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 	}
 	principal, err := f.opts.Authenticate(r)
 	if err != nil {
-		f.note(r, http.StatusUnauthorized, metrics.RejectedAuth, authMessage(err))
-		Challenge(w, r, err)
+		f.challenge(w, r, err)
 		return "", false
 	}
 	return principal, true

@@ -36,19 +36,10 @@ func (f *Front) OuterPrefix(r *http.Request) string {
 // SafePath reports whether clients may be told the path p: an absolute path
 // that no client can take for another host, of characters that need no escape.
 func SafePath(p string) bool {
-	if !strings.HasPrefix(p, "/") || strings.HasPrefix(p, "//") || len(p) > 1024 {
-		return false
-	}
 	decoded, err := url.PathUnescape(p) // browsers take %2e for a dot
-	if err != nil {
-		return false
-	}
-	for _, segment := range strings.Split(decoded, "/") {
-		if segment == "." || segment == ".." {
-			return false
-		}
-	}
-	return strings.Trim(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._~%!$&'()*+,;=:@") == ""
+	dots := strings.Contains(decoded+"/", "/./") || strings.Contains(decoded+"/", "/../")
+	return err == nil && !dots && strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "//") && len(p) <= 1024 &&
+		strings.Trim(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._~%!$&'()*+,;=:@") == ""
 }
 
 // NotFound answers a request for a path that is no route. Without any, the gateway is for

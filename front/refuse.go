@@ -5,41 +5,21 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
-	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// refusalLogs returns a logger for each usual reason of Front.Refuse. The lines of each
-// are limited by themselves: a client that asks for a wrong path again and again must
-// not hide one with a wrong token. Other reasons use Front.limited.
-func refusalLogs(log *slog.Logger) map[string]*slog.Logger {
-	logs := make(map[string]*slog.Logger)
-	for _, reason := range []string{
-		metrics.RejectedHost, metrics.RejectedOrigin, metrics.RejectedAuth, metrics.RejectedNotFound, metrics.RejectedMethod,
-		metrics.RejectedUnknownConnection, metrics.PostClosed,
-	} {
-		logs[reason] = throttle.NewLines().Logger(log)
-	}
-	return logs
-}
-
-// Refuse answers a request with 403, 404 or 405, and counts and logs that under reason,
-// a constant of package metrics.
+// Refuse answers a request with 401, 403, 404 or 405, and counts and logs that under
+// reason, a constant of package metrics.
 func (f *Front) Refuse(w http.ResponseWriter, r *http.Request, status int, reason, message string) {
-	f.note(r, status, reason, message)
-	Reject(w, r, status, message)
-}
-
-// note counts and logs a refusal.
-func (f *Front) note(r *http.Request, status int, reason, message string) {
 	f.count(r, reason)
 	f.log(r, status, reason, message)
+	Reject(w, r, status, message)
 }
 
 func (f *Front) count(r *http.Request, reason string) {
@@ -55,25 +35,15 @@ func (f *Front) log(r *http.Request, status int, reason, message string) {
 		"remote", f.ClientAddr(r).String(), "path", shortPath(r.URL.Path), "err", message)
 }
 
-const (
-	// maxLoggedPath bounds a path in the log.
-	maxLoggedPath = 128
-	// idLength is how long a part of a path must be to be shortened like the id of
-	// a connection: ids are secrets, and have 36 characters.
-	idLength = 32
-)
+// secretPart matches what may be the id of a connection in a path: ids are secrets, and
+// have 36 characters.
+var secretPart = regexp.MustCompile(`([^/]{8})[^/]{24,}`)
 
 // shortPath is a path as it may be logged: bounded, and without the whole id of a
 // connection.
 func shortPath(path string) string {
-	parts := strings.Split(path[:min(4*maxLoggedPath, len(path))], "/")
-	for i, part := range parts {
-		if len(part) >= idLength {
-			parts[i] = part[:8] + "…"
-		}
-	}
-	short := strings.Join(parts, "/")
-	return short[:min(maxLoggedPath, len(short))]
+	short := secretPart.ReplaceAllString(path[:min(512, len(path))], "$1…")
+	return short[:min(128, len(short))]
 }
 
 // Elsewhere returns a handler that answers requests that reach none of several
@@ -82,7 +52,7 @@ func shortPath(path string) string {
 func (f *Front) Elsewhere(message string, log *slog.Logger, count *metrics.Metrics) http.Handler {
 	opts := f.opts
 	opts.Logger, opts.Metrics = log, count
-	other := newFront(opts)
+	other, _ := New(opts) // the prefix is right, as that of f
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if other.SiteAllowed(w, r) {
 			other.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, message)
@@ -151,23 +121,23 @@ func RefusedBusy(err error) *Refusal {
 func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refusal) {
 	f.count(r, why.reason)
 	if why.Unread || r.Method != http.MethodPost {
-		AbandonBody(w, r)
+		abandonBody(w, r)
 	}
 	if why.Status == http.StatusServiceUnavailable || why.Status == http.StatusTooManyRequests {
 		setRetryAfter(w, why.RetryAfter)
 	}
-	RejectRead(w, why.Status, why.ID, why.Err)
+	rejectRead(w, why.Status, why.ID, why.Err)
 }
 
 // Reject answers a request with an HTTP status and a JSON-RPC error body.
 func Reject(w http.ResponseWriter, r *http.Request, status int, message string) {
-	AbandonBody(w, r)
-	RejectRead(w, status, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
+	abandonBody(w, r)
+	rejectRead(w, status, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
 }
 
-// RejectRead is Reject for a request whose body has been read, with the id of the message
+// rejectRead is Reject for a request whose body has been read, with the id of the message
 // in it; empty if that is unknown.
-func RejectRead(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
+func rejectRead(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
@@ -180,10 +150,10 @@ func RejectRead(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Err
 // connection that is closed at once is reset, and the client may lose the answer.
 const drainTime = time.Second
 
-// AbandonBody gives up what has not been read of a request's body. Otherwise
+// abandonBody gives up what has not been read of a request's body. Otherwise
 // net/http waits for it before it answers, and again before it closes the TCP
 // connection. HTTP/2 needs none of this: there it is one stream of many.
-func AbandonBody(w http.ResponseWriter, r *http.Request) {
+func abandonBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 || r.ProtoMajor > 1 {
 		return
 	}
