@@ -37,11 +37,7 @@ func addFolder(path string) request {
 
 // RemoveFolder has the daemon forget the folder at path. The files stay.
 func (c *Client) RemoveFolder(ctx context.Context, path string) error {
-	if err := c.do(ctx, request{method: http.MethodDelete, path: foldersPath + "/" + url.PathEscape(path)}, nil); err != nil {
-		return err
-	}
-	c.dropFolder(path)
-	return nil
+	return c.do(ctx, request{method: http.MethodDelete, path: foldersPath + "/" + url.PathEscape(path)}, nil)
 }
 
 // Search searches.

@@ -17,6 +17,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,20 +26,12 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
-)
-
-const (
-	defaultStartTimeout  = 10 * time.Second
-	defaultHangTimeout   = 2 * time.Second
-	defaultAnswerTimeout = 60 * time.Second
-	defaultMaxResponse   = 32 << 20
-	maxIdleConns         = 32
 )
 
 // Options configure a Client. Only StateDir is required.
@@ -77,11 +70,9 @@ type Client struct {
 	life   context.Context    // ends with Close; recoveries, which outlive their callers, run in it
 	end    context.CancelFunc // ends life
 	flight singleflight.Group // the recovery that runs, if any
-	child  *child             // the daemon that the last recovery left unhealthy; nil if there is none; owned by the flight
+	child  *child             // the daemon that a recovery started and left unhealthy, or nil; owned by the flight
 
-	mu      sync.Mutex
-	known   discovery.Record // the daemon that answered last; zero if there is none
-	folders []string         // what a new daemon is told to index
+	known atomic.Pointer[discovery.Record] // the daemon that answered last, or nil
 }
 
 // New returns a Client. It does not look for a daemon yet. It fails if an option is
@@ -98,23 +89,15 @@ func New(o Options) (*Client, error) {
 	if o.StartTimeout < 0 || o.HangTimeout < 0 || o.AnswerTimeout < 0 {
 		return nil, errors.New("a timeout is negative")
 	}
-	o.StartTimeout = orDefault(o.StartTimeout, defaultStartTimeout)
-	o.HangTimeout = orDefault(o.HangTimeout, defaultHangTimeout)
-	o.AnswerTimeout = orDefault(o.AnswerTimeout, defaultAnswerTimeout)
-	o.Command = slices.Clone(o.Command)
+	o.StartTimeout = cmp.Or(o.StartTimeout, 10*time.Second)
+	o.HangTimeout = cmp.Or(o.HangTimeout, 2*time.Second)
+	o.AnswerTimeout = cmp.Or(o.AnswerTimeout, time.Minute)
+	o.Command, o.Folders = slices.Clone(o.Command), slices.Clone(o.Folders)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	life, end := context.WithCancel(context.Background())
-	return &Client{opts: o, log: o.Logger, http: newHTTP(o.HangTimeout),
-		life: life, end: end, folders: slices.Clone(o.Folders)}, nil
-}
-
-func orDefault(d, def time.Duration) time.Duration {
-	if d == 0 {
-		return def
-	}
-	return d
+	return &Client{opts: o, log: o.Logger, http: newHTTP(o.HangTimeout), life: life, end: end}, nil
 }
 
 // newHTTP returns an HTTP client for the loopback interface: without proxies and
@@ -123,7 +106,7 @@ func newHTTP(dialTimeout time.Duration) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: dialTimeout}).DialContext,
-			MaxIdleConnsPerHost: maxIdleConns,
+			MaxIdleConnsPerHost: 32,
 			IdleConnTimeout:     90 * time.Second,
 			DisableCompression:  true,
 		},
@@ -135,21 +118,13 @@ func newHTTP(dialTimeout time.Duration) *http.Client {
 // alone. Calls after Close start no daemon.
 func (c *Client) Close() error {
 	c.end()
-	_, _, _ = c.flight.Do(flightKey, func() (any, error) { return nil, nil }) // waits for the one that runs
+	_, _, _ = c.flight.Do(flightKey, func() (any, error) { return nil, errClosed }) // waits for the one that runs
 	c.http.CloseIdleConnections()
 	return nil
 }
 
-// current returns the daemon that answered last, if it still runs. That takes two small
+// running returns the record of the daemon that runs, if one does. That takes two small
 // files and no request: while its lock is held, its record and its port are its own.
-func (c *Client) current() (discovery.Record, bool) {
-	record, ok := c.running()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return record, ok && c.known.Same(record)
-}
-
-// running returns the record of the daemon that runs, if one does.
 func (c *Client) running() (discovery.Record, bool) {
 	record, err := discovery.Read(c.opts.StateDir)
 	if err != nil {
@@ -157,32 +132,4 @@ func (c *Client) running() (discovery.Record, bool) {
 	}
 	held, err := discovery.Held(c.opts.StateDir)
 	return record, err == nil && held
-}
-
-func (c *Client) setKnown(r discovery.Record) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.known = r
-}
-
-// forget has the next call look at the daemon again before it trusts it.
-func (c *Client) forget(r discovery.Record) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.known.Same(r) {
-		c.known = discovery.Record{}
-	}
-}
-
-func (c *Client) configured() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.folders)
-}
-
-// dropFolder stops the client from adding a folder again that its caller removed.
-func (c *Client) dropFolder(path string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.folders = slices.DeleteFunc(c.folders, func(f string) bool { return filepath.Clean(f) == filepath.Clean(path) })
 }

@@ -26,29 +26,27 @@ const (
 // find returns the daemon to send a request to: the known one, or one that a recovery
 // brings back. The recovery goes on when ctx ends: the next call needs it too.
 func (c *Client) find(ctx context.Context) (discovery.Record, error) {
-	if record, ok := c.current(); ok {
+	record, ok := c.running()
+	if known := c.known.Load(); ok && known != nil && known.Same(record) {
 		return record, nil
 	}
 	if c.opts.NoStart {
 		return c.findRunning(ctx)
 	}
-	result := c.flight.DoChan(flightKey, func() (any, error) { return c.recover(c.life) })
+	result := c.flight.DoChan(flightKey, func() (any, error) { return c.recover() })
 	select {
 	case r := <-result:
-		record, ok := r.Val.(discovery.Record)
-		if r.Err == nil && !ok {
-			return record, errClosed
-		}
+		record, _ = r.Val.(discovery.Record)
 		return record, r.Err
 	case <-ctx.Done():
-		return discovery.Record{}, context.Cause(ctx)
+		return record, context.Cause(ctx)
 	}
 }
 
 func (c *Client) findRunning(ctx context.Context) (discovery.Record, error) {
 	switch seen := c.look(ctx); seen.state {
 	case stateHealthy:
-		c.setKnown(seen.record)
+		c.known.Store(&seen.record)
 		return seen.record, nil
 	case stateFailed:
 		return discovery.Record{}, seen.err
@@ -61,61 +59,54 @@ func (c *Client) findRunning(ctx context.Context) (discovery.Record, error) {
 
 // recover brings a healthy daemon up that is told of the folders. It holds the start
 // lock meanwhile, so that one process at a time looks, kills and starts.
-func (c *Client) recover(ctx context.Context) (discovery.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, 4*(c.opts.StartTimeout+c.opts.HangTimeout))
+func (c *Client) recover() (record discovery.Record, err error) {
+	ctx, cancel := context.WithTimeout(c.life, 4*(c.opts.StartTimeout+c.opts.HangTimeout))
 	defer cancel()
+	defer func() {
+		if c.life.Err() != nil {
+			err = errClosed
+		}
+	}()
 	if ctx.Err() != nil {
-		return discovery.Record{}, errClosed
+		return record, errClosed
 	}
 	if err := discovery.MakeDir(c.opts.StateDir); err != nil {
-		return discovery.Record{}, stateError(c.opts.StateDir, err)
+		return record, stateError(c.opts.StateDir, err)
 	}
 	lock := flock.New(filepath.Join(c.opts.StateDir, startLockFile), flock.SetFlag(os.O_CREATE|os.O_RDWR|discovery.NoFollow))
-	if _, err := lock.TryLockContext(ctx, lockPause); err != nil {
-		if c.life.Err() != nil {
-			return discovery.Record{}, errClosed
-		}
-		if ctx.Err() != nil {
-			return discovery.Record{}, &DownError{Reason: "another process has been starting it for too long",
-				Advice: "end that process, which holds " + lock.Path(), Err: err}
-		}
-		return discovery.Record{}, stateError(c.opts.StateDir, err)
+	_, err = lock.TryLockContext(ctx, lockPause)
+	switch {
+	case ctx.Err() != nil:
+		return record, &DownError{Reason: "another process has been starting it for too long",
+			Advice: "end that process, which holds " + lock.Path(), Err: err}
+	case err != nil:
+		return record, stateError(c.opts.StateDir, err)
 	}
 	defer func() { _ = lock.Close() }() // it cannot fail in a way that matters: the file is only a lock
+	if c.child != nil && c.child.exited() {
+		c.child = nil // else it needed more time than the recovery before gave it
+	}
 	r := &recovery{Client: c, deadline: time.Now().Add(c.opts.StartTimeout)}
-	if c.child != nil && !c.child.exited() {
-		r.child = c.child // it needed more time than the recovery before gave it
+	for {
+		seen := r.look(ctx)
+		done, err := r.step(ctx, seen)
+		if done {
+			c.child = nil
+		}
+		if done || err != nil {
+			return seen.record, err
+		}
+		if !pause.For(ctx, lookPause) {
+			return record, &DownError{Reason: "it did not become healthy in time", Advice: "look into " + r.logPath(), Err: context.Cause(ctx)}
+		}
 	}
-	record, err := r.run(ctx)
-	if c.child = r.child; err == nil {
-		c.child = nil
-	}
-	return record, err
 }
 
 // recovery is one run of recover, under the start lock.
 type recovery struct {
 	*Client
-	child    *child    // the daemon that it started last; nil before
-	starts   int       // how many it started
+	starts   int       // how many daemons it started
 	deadline time.Time // for the present daemon to become healthy or end
-}
-
-func (r *recovery) run(ctx context.Context) (discovery.Record, error) {
-	for {
-		seen := r.look(ctx)
-		done, err := r.step(ctx, seen)
-		if done || err != nil {
-			return seen.record, err
-		}
-		if !pause.For(ctx, lookPause) {
-			if r.life.Err() != nil {
-				return discovery.Record{}, errClosed
-			}
-			return discovery.Record{}, &DownError{Reason: "it did not become healthy in time",
-				Advice: "look into " + r.logPath(), Err: context.Cause(ctx)}
-		}
-	}
 }
 
 // step acts on what was seen. It reports whether the daemon is up.
@@ -179,7 +170,7 @@ func (r *recovery) giveUp(seen sight) error {
 // adopt tells the daemon of the folders and remembers it. It reports false if the
 // daemon is lost meanwhile.
 func (r *recovery) adopt(ctx context.Context, record discovery.Record) bool {
-	for _, path := range r.configured() {
+	for _, path := range r.opts.Folders {
 		err := r.send(ctx, record, addFolder(path), nil)
 		if _, lost := errors.AsType[*lostError](err); lost {
 			return false
@@ -188,10 +179,10 @@ func (r *recovery) adopt(ctx context.Context, record discovery.Record) bool {
 			r.log.Warn("folder not added", "folder", path, "err", err)
 		}
 	}
-	if err := cutLog(r.logPath()); err != nil {
-		r.log.Warn("daemon's log not cut", "err", err)
+	if log, _, err := openLog(r.logPath()); err == nil { // which may have become long
+		_ = log.Close()
 	}
-	r.setKnown(record)
+	r.known.Store(&record)
 	return true
 }
 
@@ -242,14 +233,11 @@ func (c *Client) look(ctx context.Context) sight {
 		return sight{state: stateBusy, err: err}
 	}
 	if record.APIVersion != api.Version {
-		return incompatible(record, record.APIVersion)
+		return sight{stateFailed, record, &DownError{
+			Reason: fmt.Sprintf("the daemon %s (pid %d) speaks version %d of the API, and this program version %d",
+				record.Version, record.PID, record.APIVersion, api.Version),
+			Advice: "end that daemon, or use the same version of docsearch everywhere"}}
 	}
-	return c.examine(ctx, record)
-}
-
-// examine asks the daemon of the record for its health, and checks that the answer
-// comes from it.
-func (c *Client) examine(ctx context.Context, record discovery.Record) sight {
 	health, err := c.health(ctx, record)
 	says, no := errors.AsType[*APIError](err)
 	switch {
@@ -257,19 +245,10 @@ func (c *Client) examine(ctx context.Context, record discovery.Record) sight {
 		return sight{stateHangs, record, err}
 	case no && !transient(says.Status):
 		return sight{stateFailed, record, says}
+	case err == nil && health.PID != record.PID:
+		return sight{stateBusy, record, fmt.Errorf("another program answers at %s", record.Address)}
 	case err != nil:
 		return sight{stateBusy, record, err}
-	case health.PID != record.PID:
-		return sight{stateBusy, record, fmt.Errorf("another program answers at %s", record.Address)}
-	case health.APIVersion != api.Version:
-		return incompatible(record, health.APIVersion)
 	}
 	return sight{stateHealthy, record, nil}
-}
-
-func incompatible(record discovery.Record, version int) sight {
-	return sight{stateFailed, record, &DownError{
-		Reason: fmt.Sprintf("the daemon %s (pid %d) speaks version %d of the API, and this program version %d",
-			record.Version, record.PID, version, api.Version),
-		Advice: "end that daemon, or use the same version of docsearch everywhere"}}
 }

@@ -18,9 +18,10 @@ import (
 )
 
 const (
-	maxTries   = 5
-	firstPause = 20 * time.Millisecond
-	lastPause  = 500 * time.Millisecond
+	maxTries    = 5
+	firstPause  = 20 * time.Millisecond
+	lastPause   = 500 * time.Millisecond
+	maxResponse = 32 << 20
 )
 
 // request is one request of the API. All of them may be repeated: they read, or they
@@ -66,7 +67,7 @@ func (c *Client) attempt(ctx context.Context, r request, out any) error {
 		return backoff.Permanent(context.Cause(ctx))
 	}
 	if _, ok := errors.AsType[*lostError](err); ok {
-		c.forget(record)
+		c.known.Store(nil) // the next call looks before it trusts a daemon
 		c.log.Info("daemon lost", "pid", record.PID, "err", err)
 		return err
 	}
@@ -154,12 +155,12 @@ func (c *Client) exchange(ctx context.Context, record discovery.Record, r reques
 		return &lostError{err}
 	}
 	defer func() { _ = resp.Body.Close() }() // only read
-	data, err := io.ReadAll(io.LimitReader(resp.Body, defaultMaxResponse+1))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	if err != nil {
 		return &lostError{fmt.Errorf("read answer: %w", err)}
 	}
-	if len(data) > defaultMaxResponse {
-		return fmt.Errorf("the daemon's answer is larger than %d bytes; ask for less", defaultMaxResponse)
+	if len(data) > maxResponse {
+		return fmt.Errorf("the daemon's answer is larger than %d bytes; ask for less", maxResponse)
 	}
 	return decode(resp.StatusCode, data, out)
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/discovery"
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/printable"
@@ -18,8 +17,7 @@ import (
 
 const (
 	logFile    = "daemon.log"
-	maxLog     = 512 << 10 // a recovery cuts a longer log
-	keepLog    = 256 << 10 // what a cut leaves
+	maxLog     = 512 << 10 // a recovery empties a longer log
 	tailBytes  = 4 << 10   // how much of the log an error looks at
 	tailLines  = 5         // how many lines of it an error has
 	patience   = 6         // StartTimeouts until a daemon that is not healthy is killed
@@ -141,49 +139,22 @@ func readTail(path string, offset int64) ([]byte, error) {
 	}
 	from := max(offset, info.Size()-tailBytes)
 	data, err := io.ReadAll(io.NewSectionReader(f, from, tailBytes))
-	for len(data) > 0 && !utf8.RuneStart(data[0]) {
-		data = data[1:]
-	}
 	return bytes.ToValidUTF8(data, []byte("?")), err
 }
 
-// openLog opens the log to append to, and cuts it before if it is long. It returns
-// where the next line goes.
+// openLog opens the log to append to, and empties one that is long. It returns where the
+// next line goes.
 func openLog(path string) (*os.File, int64, error) {
-	if err := cutLog(path); err != nil {
-		return nil, 0, err
-	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|discovery.NoFollow, 0o600)
 	if err != nil {
 		return nil, 0, fmt.Errorf("open log: %w", err)
 	}
-	info, err := f.Stat()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err == nil && size > maxLog {
+		size, err = 0, f.Truncate(0)
+	}
 	if err != nil {
 		return nil, 0, errors.Join(fmt.Errorf("open log: %w", err), f.Close())
 	}
-	return f, info.Size(), nil
-}
-
-// cutLog leaves the last lines of a log that is longer than maxLog.
-func cutLog(path string) error {
-	info, err := os.Lstat(path)
-	if err != nil || info.Size() <= maxLog {
-		return nil // if there is none, there is nothing to cut
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|discovery.NoFollow, 0)
-	if err != nil {
-		return fmt.Errorf("cut log: %w", err)
-	}
-	data, err := io.ReadAll(io.NewSectionReader(f, info.Size()-keepLog, keepLog))
-	if err == nil {
-		data = data[bytes.IndexByte(data, '\n')+1:]
-		_, err = f.WriteAt(data, 0)
-	}
-	if err == nil {
-		err = f.Truncate(int64(len(data)))
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("cut log: %w", err)
-	}
-	return nil
+	return f, size, nil
 }

@@ -2,20 +2,15 @@ package discovery
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 )
 
-// WriteFile replaces the file of that name in the state directory dir, which exists. The
-// file is readable by its user alone. Others see the old file or the new one, never a
-// part, also after the machine loses its power. A symbolic link of that name is replaced,
-// not followed. It fails if name has a directory in it.
-func WriteFile(dir, name string, data []byte) error {
-	if name != filepath.Base(name) || name == "." || name == ".." {
-		return fmt.Errorf("write %q in the state directory: it is no name of a file", name)
-	}
-	f, err := os.CreateTemp(dir, name+".new-*") // exclusively, with mode 0600
+// WriteFile replaces the file at path in the state directory. The file is readable by its
+// user alone. Others see the old file or the new one, never a part, also after the machine
+// loses its power. A symbolic link is replaced, not followed.
+func WriteFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // exclusively, with mode 0600
 	if err != nil {
 		return err
 	}
@@ -25,10 +20,10 @@ func WriteFile(dir, name string, data []byte) error {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
+		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncDir(dir)
+	return syncDir(filepath.Dir(path))
 }

@@ -115,7 +115,7 @@ func TestWriteFile(t *testing.T) {
 	path := filepath.Join(dir, "folders.json")
 	symlink(t, victim, path)
 	for _, want := range []string{"one", "two"} {
-		if err := discovery.WriteFile(dir, "folders.json", []byte(want)); err != nil {
+		if err := discovery.WriteFile(path, []byte(want)); err != nil {
 			t.Fatal(err)
 		}
 		info, err := os.Lstat(path)
@@ -125,11 +125,6 @@ func TestWriteFile(t *testing.T) {
 	}
 	if got, _ := os.ReadFile(victim); string(got) != "victim" {
 		t.Errorf("the target of the link is now %q", got)
-	}
-	for _, name := range []string{"", ".", "..", "../x", "a/b", "/x"} {
-		if err := discovery.WriteFile(dir, name, nil); err == nil {
-			t.Errorf("name %q: got nil", name)
-		}
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) != 1 {
 		t.Errorf("got files %v, want one", entries)

@@ -1,13 +1,13 @@
 package discovery
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -16,19 +16,16 @@ import (
 // Probes of clients hold the lock for some microseconds, so that Acquire tries some
 // more times before it believes that a daemon has it.
 const (
-	acquireTries = 20
+	acquireTime  = 500 * time.Millisecond
 	acquirePause = 5 * time.Millisecond
 )
 
 // Lock is the lock of a daemon on its state directory. The system releases it when the
-// process ends. Its methods may be called concurrently.
+// process ends.
 type Lock struct {
-	dir string
-
-	file os.FileInfo // of the lock file, when it was locked
-
-	mu    sync.Mutex
-	flock *flock.Flock // nil after Release
+	dir   string
+	file  os.FileInfo // of the lock file, when it was locked
+	flock *flock.Flock
 }
 
 // ErrLost says that the lock file, or the whole state directory, was removed.
@@ -53,52 +50,40 @@ func (l *Lock) Check(r Record) error {
 
 // Acquire takes the lock of the state directory dir, which it creates if needed, and
 // removes the record of a daemon that died. It returns an error that wraps ErrHeld if a
-// daemon has the lock, and decides that within some 100 ms.
+// daemon has the lock, and decides that within half a second.
 func Acquire(dir string) (*Lock, error) {
 	if err := MakeDir(dir); err != nil {
 		return nil, err
 	}
 	f := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(os.O_CREATE|os.O_RDWR|NoFollow))
-	for try := range acquireTries {
-		if try > 0 {
-			time.Sleep(acquirePause)
-		}
-		ok, err := f.TryLock()
-		if err != nil {
-			return nil, fmt.Errorf("lock state directory: %w", err)
-		}
-		if ok {
-			return locked(dir, f)
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), acquireTime)
+	defer cancel()
+	if ok, err := f.TryLockContext(ctx, acquirePause); !ok && ctx.Err() != nil {
+		return nil, fmt.Errorf("lock state directory %s: %w", dir, ErrHeld)
+	} else if err != nil {
+		return nil, fmt.Errorf("lock state directory: %w", err)
 	}
-	return nil, fmt.Errorf("lock state directory %s: %w", dir, ErrHeld)
-}
-
-func locked(dir string, f *flock.Flock) (*Lock, error) {
 	file, err := os.Stat(filepath.Join(dir, lockFile))
+	if err == nil {
+		err = removeRecord(dir)
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock state directory: %w", err), f.Unlock())
 	}
-	l := &Lock{dir: dir, file: file, flock: f}
-	if err := removeRecord(dir); err != nil {
-		return nil, errors.Join(err, f.Unlock())
-	}
-	return l, nil
+	return &Lock{dir: dir, file: file, flock: f}, nil
 }
 
 // Publish writes the record for clients to read. They see the old record or the new
 // one, never a part. It fails after Release.
 func (l *Lock) Publish(r Record) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.flock == nil {
+	if !l.flock.Locked() {
 		return errors.New("publish record: the lock is released")
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return fmt.Errorf("publish record: %w", err)
 	}
-	if err := WriteFile(l.dir, recordFile, append(data, '\n')); err != nil {
+	if err := WriteFile(filepath.Join(l.dir, recordFile), append(data, '\n')); err != nil {
 		return fmt.Errorf("publish record: %w", err)
 	}
 	return nil
@@ -106,14 +91,10 @@ func (l *Lock) Publish(r Record) error {
 
 // Release removes the record and gives up the lock. Further calls do nothing.
 func (l *Lock) Release() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.flock == nil {
+	if !l.flock.Locked() {
 		return nil
 	}
-	err := errors.Join(removeRecord(l.dir), l.flock.Unlock())
-	l.flock = nil
-	return err
+	return errors.Join(removeRecord(l.dir), l.flock.Unlock())
 }
 
 // Held reports whether a daemon holds the lock of dir. It creates nothing. It returns

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
@@ -27,7 +26,7 @@ func (s *Set) writeList(more string) error {
 	}
 	data, err := json.MarshalIndent(append([]string{}, paths...), "", "\t")
 	if err == nil {
-		err = discovery.WriteFile(filepath.Dir(s.opts.List), filepath.Base(s.opts.List), append(data, '\n'))
+		err = discovery.WriteFile(s.opts.List, append(data, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write the list of folders: %w", err)
