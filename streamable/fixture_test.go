@@ -112,7 +112,9 @@ func (s *server) Closed()                           {}
 type fixture struct {
 	t        testing.TB
 	backend  *backend
+	handler  *streamable.Handler
 	registry *connstate.Registry
+	budget   *budget.Account
 	prom     *prometheus.Registry
 	srv      *pipetest.Server
 }
@@ -140,13 +142,13 @@ func newFixture(t testing.TB, opts streamable.Options, limits connstate.Limits) 
 	prom := metrics.NewRegistry()
 	m := metrics.New(prom)
 	opts.Metrics = m
-	b := &backend{}
-	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: budget.New(1<<30, m)})
+	b, account := &backend{}, budget.New(1<<30, m)
+	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: account})
 	h, err := streamable.New(b, registry, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{t, b, registry, prom, pipetest.Serve(h, nil, nil)}
+	return &fixture{t, b, h, registry, account, prom, pipetest.Serve(h, nil, nil)}
 }
 
 // count returns the sum of the series of a counter or gauge.
@@ -180,7 +182,7 @@ type reply struct {
 }
 
 // do sends a request with the headers of a client; header replaces or, with an empty
-// value, removes some.
+// value, removes some. A name that begins with + adds a value.
 func (f *fixture) do(method, body string, header ...string) *reply {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context())
@@ -193,6 +195,10 @@ func (f *fixture) do(method, body string, header ...string) *reply {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	for i := 0; i < len(header); i += 2 {
+		if name, more := strings.CutPrefix(header[i], "+"); more {
+			req.Header.Add(name, header[i+1])
+			continue
+		}
 		req.Header.Del(header[i])
 		if header[i+1] != "" {
 			req.Header.Set(header[i], header[i+1])

@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -21,26 +20,17 @@ func (plainWriter) Unwrap() {} // not the method that http.ResponseController lo
 // Behind a middleware that hides http.Flusher a POST gets its answer as JSON, however long
 // it takes and whatever else comes.
 func TestPOSTWithoutFlusher(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := &backend{receive: func(c *connstate.Connection, m *jsonrpc.Message) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
 			_ = c.Send(m.ID, []byte(note(1)))
 			time.AfterFunc(time.Minute, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
-		}}
-		registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
-		h, err := streamable.New(b, registry, streamable.Options{})
-		if err != nil {
-			t.Fatal(err)
 		}
 		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(request("1", "work")))
-		r.Header.Set("Accept", acceptBoth)
-		r.Header.Set("Content-Type", "application/json")
+		r.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}}
 		w := httptest.NewRecorder()
-		h.ServeHTTP(plainWriter{w}, r)
+		f.handler.ServeHTTP(plainWriter{w}, r)
 		if got := w.Body.String(); w.Code != http.StatusOK || got != result("1") {
 			t.Errorf("got %d %s", w.Code, got)
-		}
-		for _, c := range registry.All() {
-			c.Close(connstate.ClosedShutdown)
 		}
 	})
 }

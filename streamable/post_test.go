@@ -1,12 +1,9 @@
 package streamable_test
 
 import (
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -94,36 +91,6 @@ func TestSlowAnswersMakeAStream(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Many POSTs of a session run at once, and each gets its own answer.
-func TestParallelPOSTs(t *testing.T) {
-	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-		var waiting []func()
-		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-			waiting = append(waiting, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, m.Params()), "") })
-			if len(waiting) == 50 {
-				for _, respond := range slices.Backward(waiting) {
-					respond()
-				}
-			}
-		}
-		id := f.initialize("2025-11-25")
-		replies := make(chan *reply)
-		for n := range 50 {
-			synctest.Wait()
-			go func() { replies <- f.post(request(fmt.Sprint(n), "work"), in(id)...) }()
-		}
-		for range 50 {
-			res := <-replies
-			body := res.rest()
-			raw, _ := jsonrpc.Member([]byte(body), "id")
-			if body != result(string(raw)) {
-				f.t.Errorf("got %s", body)
-			}
-			res.close()
-		}
-	})
 }
 
 // Bad requests get the status that the specification or practice gives them, and nothing

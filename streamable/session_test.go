@@ -245,21 +245,7 @@ func TestHeadersComeOnce(t *testing.T) {
 		id := f.initialize("2025-11-25")
 		for _, name := range []string{"Mcp-Session-Id", "Mcp-Protocol-Version", "Last-Event-Id"} {
 			for _, method := range []string{http.MethodPost, http.MethodGet, http.MethodDelete} {
-				req, err := http.NewRequestWithContext(f.t.Context(), method, "http://localhost/mcp", http.NoBody)
-				if err != nil {
-					t.Fatal(err)
-				}
-				req.Header = http.Header{"Accept": {acceptBoth}, "Content-Type": {"application/json"}, "Mcp-Session-Id": {id}}
-				req.Header[name] = []string{id, id}
-				res, err := f.srv.Client.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				body, _ := io.ReadAll(res.Body)
-				_ = res.Body.Close()
-				if res.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "must come once") {
-					t.Errorf("%s with two %s: got %s %s", method, name, res.Status, body)
-				}
+				f.do(method, "", in(id, name, id, "+"+name, id)...).wantStatus(http.StatusBadRequest, "must come once")
 			}
 		}
 	})

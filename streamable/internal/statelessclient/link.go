@@ -112,16 +112,22 @@ func (l *link) refuse(why *front.Refusal) {
 // awaitReady waits for the end of the handshake, and returns why the request cannot be
 // served.
 func (l *link) awaitReady(a *reply, q *request) *front.Refusal {
-	if !a.await(l.ready) {
-		return gone
+	for {
+		select {
+		case <-l.ready:
+			if err := l.refusal; err != nil {
+				return err
+			}
+			if err := l.c.Takes(q.Message); err != nil {
+				return front.RefusedBusy(err)
+			}
+			return nil
+		default:
+		}
+		if !a.wait(l.ready, nil) {
+			return gone
+		}
 	}
-	if l.refusal != nil {
-		return l.refusal
-	}
-	if err := l.c.Takes(q.Message); err != nil {
-		return front.RefusedBusy(err)
-	}
-	return nil
 }
 
 func (l *link) declares(names ...string) bool {

@@ -83,20 +83,6 @@ func (a *reply) end(status int, message []byte) {
 	_, a.err = front.WriteAll(a.w, a.r, message, a.opts.WriteTimeout)
 }
 
-// await waits until done is closed. It reports false if the client goes before that.
-func (a *reply) await(done <-chan struct{}) bool {
-	for {
-		select {
-		case <-done:
-			return true
-		default:
-		}
-		if !a.wait(done, nil) {
-			return false
-		}
-	}
-}
-
 // wait sends what was added, and waits for changed or later, or sends a heartbeat. It
 // reports false if the client is gone.
 func (a *reply) wait(changed <-chan struct{}, later <-chan time.Time) bool {

@@ -222,27 +222,29 @@ func (c *Conn) answer(k *exchange.Call, msg []byte) {
 	}
 }
 
+// end ends the session.
 func (c *Conn) end(err error) {
-	c.mu.Lock()
-	first := c.closed == nil
-	if first {
-		c.closed = err
-	}
-	c.mu.Unlock()
-	if first {
+	if c.setClosed(err) {
 		c.x.Log.Warn("server not reached", "err", err)
 	}
 	c.Queue.End(err)
 	c.cancel()
 }
 
+// setClosed notes why the session is over, and reports whether it was not.
+func (c *Conn) setClosed(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first := c.closed == nil
+	if first {
+		c.closed = err
+	}
+	return first
+}
+
 // Close ends the session and cancels the requests in flight. It takes at most 2 s.
 func (c *Conn) Close() error {
-	c.mu.Lock()
-	if c.closed == nil {
-		c.closed = jsonrpc.ErrClosed
-	}
-	c.mu.Unlock()
+	c.setClosed(jsonrpc.ErrClosed)
 	c.Queue.Abort(jsonrpc.ErrClosed)
 	c.cancel()
 	done := make(chan struct{})

@@ -63,8 +63,8 @@ func TestBrokenAnswersFailTheirRequestAlone(t *testing.T) {
 }
 
 func TestServerThatCannotBeReachedEndsTheSession(t *testing.T) {
-	s := newStateless(t, discovered, func(*post) {})
-	s.server.Close()
+	s := &scripted{t: t}
+	s.talk(discovered, "http://127.0.0.1:1/mcp", http.DefaultClient) // nothing listens there
 	s.Send(toolCall("1", "a"))
 	s.wantEnd("refused")
 	if err := s.Conn.Send([]byte(upstreamtest.Ping)); err == nil || errors.Is(err, jsonrpc.ErrBusy) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-sse/mcp-sse/internal/stateless"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
-	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 )
 
 const form = `{"mode":"form","message":"Name?","requestedSchema":{"type":"object","x":1.50}}`
@@ -112,8 +112,8 @@ func TestCancelledCallTakesItsQuestionsBack(t *testing.T) {
 // What the client has not declared, or the server must not ask for, fails the
 // call, and is never sent up.
 func TestInputThatMustNotBeAskedForFailsTheCall(t *testing.T) {
-	many := make([]string, 0, statelessserver.MaxInputs+1)
-	for i := range statelessserver.MaxInputs + 1 {
+	many := make([]string, 0, stateless.MaxInputs+1)
+	for i := range stateless.MaxInputs + 1 {
 		many = append(many, strconv.Quote("k"+strconv.Itoa(i))+`:{"method":"roots/list"}`)
 	}
 	for name, tc := range map[string]struct{ method, result, want string }{

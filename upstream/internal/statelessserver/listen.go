@@ -103,7 +103,7 @@ var errUnsubscribed = exchange.NewError(exchange.ErrorData{Reason: reasonUnsubsc
 // no such changes. A subscription to a resource ends when its first attempt fails.
 func (c *Conn) follow(ctx context.Context, s *changes) {
 	pause := backoff.New(firstListenPause, maxListenPause)
-	decided, away := false, false
+	accepted, away := false, false
 	for {
 		var opened time.Time
 		err := c.listen(ctx, s.filter, func(honoured stateless.Filter) error {
@@ -111,38 +111,36 @@ func (c *Conn) follow(ctx context.Context, s *changes) {
 			if honoured = honoured.And(s.filter); honoured.IsEmpty() {
 				return errUnsubscribed
 			}
-			if !decided {
-				decided = true
+			if !accepted {
 				close(s.decided)
 			}
 			if away { // it may serve something else now
-				away = false
 				c.tellMissed(honoured)
 			}
+			accepted, away = true, false
 			return nil
 		})
 		e, _ := errors.AsType[*jsonrpc.Error](err)
-		if ctx.Err() != nil || e != nil && (e == errUnsubscribed || e.Code == jsonrpc.CodeMethodNotFound) || !decided && len(s.filter.URIs) > 0 {
-			c.mu.Lock()
-			maps.DeleteFunc(c.resources, func(_ string, other *changes) bool { return other == s })
-			c.mu.Unlock()
-			if !decided {
-				if ctx.Err() == nil {
-					s.err = err
-				}
-				close(s.decided)
+		if ctx.Err() != nil || e != nil && (e == errUnsubscribed || e.Code == jsonrpc.CodeMethodNotFound) || !accepted && len(s.filter.URIs) > 0 {
+			if ctx.Err() == nil && !accepted {
+				s.err = err
 			}
-			return
+			break
 		}
 		c.x.Log.Debug("stream of changes ended", "err", err)
-		if opened.IsZero() {
-			away = true
-		} else if time.Since(opened) >= steadyListen {
+		away = away || opened.IsZero()
+		if !opened.IsZero() && time.Since(opened) >= steadyListen {
 			pause.Reset()
 		}
 		if exchange.Pause(ctx, pause.Next()) != nil {
-			return
+			break
 		}
+	}
+	c.mu.Lock()
+	maps.DeleteFunc(c.resources, func(_ string, other *changes) bool { return other == s })
+	c.mu.Unlock()
+	if !accepted {
+		close(s.decided)
 	}
 }
 

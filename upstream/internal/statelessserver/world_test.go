@@ -2,6 +2,7 @@ package statelessserver_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/exchange"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
 )
@@ -74,41 +76,30 @@ func (p *post) meta(name string) string {
 // scripted is a session with a scripted server.
 type scripted struct {
 	*upstreamtest.Talk
-	t      *testing.T
-	server *upstreamtest.Scripted
-	logs   bytes.Buffer // to be read after the end of the session
+	t    *testing.T
+	logs bytes.Buffer // to be read after the end of the session
 
 	mu    sync.Mutex
 	posts []*post
 }
 
-// newStateless starts a server that answers by handle. discovered is what it has
-// said of itself.
+// newStateless returns a session with a server that answers by handle. discovered is what it
+// has said of itself. There is no socket, so that time may be fake.
 func newStateless(t *testing.T, discovered string, handle func(*post)) *scripted {
 	t.Helper()
 	s := &scripted{t: t}
-	s.server = upstreamtest.Serve(t, s.handler(handle))
-	s.talk(discovered, s.server.URL, s.server.Client())
-	t.Cleanup(func() {
-		_ = s.Conn.Close()
-		s.server.Client().CloseIdleConnections()
-	})
-	return s
-}
-
-// newStatelessHere is newStateless without a socket, for fake time.
-func newStatelessHere(t *testing.T, discovered string, handle func(*post)) *scripted {
-	t.Helper()
-	s := &scripted{t: t}
-	s.server = upstreamtest.ServeHere(s.handler(handle))
-	s.talk(discovered, "http://handler.invalid/mcp", upstreamtest.Streamable(s.server).Client)
-	t.Cleanup(func() { _ = s.Conn.Close() })
+	s.talk(discovered, "http://handler.invalid/mcp", upstreamtest.Streamable(upstreamtest.ServeHere(s.handler(handle))).Client)
 	return s
 }
 
 func (s *scripted) talk(discovered, address string, client *http.Client) {
 	log := slog.New(slog.NewTextHandler(&s.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	s.Talk = upstreamtest.NewTalk(s.t, statelessserver.NewModern(address, discovered, client, log))
+	s.Talk = upstreamtest.NewTalk(s.t, newConn(address, discovered, client, log))
+	s.t.Cleanup(func() { _ = s.Conn.Close() })
+}
+
+func newConn(address, discovered string, client *http.Client, log *slog.Logger) *statelessserver.Conn {
+	return statelessserver.New(&exchange.Endpoint{URL: address, Client: client, Limit: 1 << 20, Log: log}, json.RawMessage(discovered))
 }
 
 // handler notes each post and hands it to handle.
