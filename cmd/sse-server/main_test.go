@@ -13,19 +13,12 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/demo"
 )
 
-// childVariable makes this test's own program the demo server on stdin and stdout,
-// programVariable makes it sse-server.
-const (
-	childVariable   = "SSE_SERVER_TEST_CHILD"
-	programVariable = "SSE_SERVER_TEST_PROGRAM"
-)
+// childVariable makes this test's own program the demo server on stdin and stdout.
+const childVariable = "SSE_SERVER_TEST_CHILD"
 
 const secret = "s3cret-0123456789"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(programVariable) != "" {
-		main()
-	}
 	if os.Getenv(childVariable) != "" {
 		if err := demo.Serve(context.Background(), os.Stdin, os.Stdout); err != nil {
 			os.Exit(1)

@@ -262,7 +262,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"--version"}, exitOK, "go1.", ""},
 		{[]string{"--help"}, exitOK, "Usage: sse-server", ""},
 		{[]string{"-h"}, exitOK, "--max-connections", ""},
-		{[]string{"check"}, exitOK, "configuration ok\n", ""},
+		{[]string{"--warm", "7", "check", "--", "true"}, exitOK, "configuration ok\n", ""},
+		{[]string{"check", "me"}, exitConfig, "", `unexpected argument "me"`},
+		{[]string{"--", "check"}, exitConfig, "", "sse-server: the command: start \"check\""}, // a word after -- is a program
 		{[]string{"check", "--warm", "-1", "--", "true"}, exitConfig, "", "--warm"},
 		{[]string{"--sessions", "shared", "--no-auto-initialize", "--prefix", "/"}, exitConfig, "", "sse-server: --sessions: contradicts"},
 		{[]string{"--nope"}, exitConfig, "", "sse-server: unknown flag --nope\n"},

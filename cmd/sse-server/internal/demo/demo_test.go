@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,118 +11,57 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// dialDemo connects a client of the SDK to the demo server over pipes.
-func dialDemo(t *testing.T, options *mcp.ClientOptions) *mcp.ClientSession {
-	t.Helper()
-	fromClient, toServer := io.Pipe()
-	fromServer, toClient := io.Pipe()
-	served := make(chan error, 1)
-	go func() {
-		err := Serve(t.Context(), fromClient, toClient)
-		toClient.Close()
-		served <- err
-	}()
-	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, options)
-	session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: fromServer, Writer: toServer}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		session.Close()
-		if err := <-served; err != nil {
-			t.Errorf("serve: got %v, want nil at the end of its input", err)
-		}
-	})
-	return session
-}
-
-func call(t *testing.T, session *mcp.ClientSession, name string, args any) *mcp.CallToolResult {
-	t.Helper()
-	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
-	if err != nil {
-		t.Fatalf("call %s: %v", name, err)
-	}
-	return result
-}
-
-func firstText(t *testing.T, result *mcp.CallToolResult) string {
-	t.Helper()
-	if len(result.Content) == 0 {
-		t.Fatal("got no content")
-	}
-	content, ok := result.Content[0].(*mcp.TextContent)
-	if !ok {
-		t.Fatalf("got %T, want text", result.Content[0])
-	}
-	return content.Text
-}
-
-func TestDemoOffers(t *testing.T) {
-	session := dialDemo(t, nil)
-	tools, err := session.ListTools(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := map[string]bool{}
-	for _, tool := range tools.Tools {
-		names[tool.Name] = true
-	}
-	if !names["echo"] || !names["sleep"] || len(names) != 2 {
-		t.Errorf("got the tools %v, want echo and sleep", names)
-	}
-	if got, want := firstText(t, call(t, session, "echo", map[string]any{"message": "a\nb ü"})), "a\nb ü"; got != want {
-		t.Errorf("echo: got %q, want %q", got, want)
-	}
-}
-
-func TestDemoSleepReportsProgress(t *testing.T) {
+// The demo answers a client of the SDK, with progress each second of a sleep, whose time is
+// bounded and which can be cancelled.
+func TestDemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		progress := make(chan float64, 8)
-		session := dialDemo(t, &mcp.ClientOptions{
-			ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
-				progress <- req.Params.Progress
+		fromClient, toServer := io.Pipe()
+		fromServer, toClient := io.Pipe()
+		served := make(chan error, 1)
+		go func() {
+			err := Serve(t.Context(), fromClient, toClient)
+			toClient.Close()
+			served <- err
+		}()
+		var progress atomic.Int64
+		client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+				progress.Store(int64(r.Params.Progress))
 			},
 		})
-		params := &mcp.CallToolParams{Name: "sleep", Arguments: map[string]any{"seconds": 2.5}}
-		params.SetProgressToken("p")
-		start := time.Now()
-		result, err := session.CallTool(t.Context(), params)
+		session, err := client.Connect(t.Context(), &mcp.IOTransport{Reader: fromServer, Writer: toServer}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, want := time.Since(start), 2500*time.Millisecond; got != want {
-			t.Errorf("got %v, want %v", got, want)
+		call := func(ctx context.Context, name string, args map[string]any) (text string, isError bool, took time.Duration) {
+			began := time.Now()
+			params := &mcp.CallToolParams{Name: name, Arguments: args}
+			params.SetProgressToken("p")
+			result, err := session.CallTool(ctx, params)
+			if err != nil {
+				return err.Error(), true, time.Since(began)
+			}
+			return result.Content[0].(*mcp.TextContent).Text, result.IsError, time.Since(began)
 		}
-		if got, want := firstText(t, result), "slept 2.5 seconds"; got != want {
-			t.Errorf("got %q, want %q", got, want)
+		if text, isError, _ := call(t.Context(), "echo", map[string]any{"message": "a\nb ü"}); isError || text != "a\nb ü" {
+			t.Errorf("echo: got %q", text)
 		}
-		synctest.Wait()
-		if len(progress) != 2 || <-progress != 1 || <-progress != 2 {
-			t.Error("want progress 1 and 2")
+		if text, isError, took := call(t.Context(), "sleep", map[string]any{"seconds": 2.5}); isError || took != 2500*time.Millisecond || progress.Load() != 2 {
+			t.Errorf("sleep: got %q after %v, progress %v", text, took, progress.Load())
 		}
-	})
-}
-
-func TestDemoSleepIsBounded(t *testing.T) {
-	session := dialDemo(t, nil)
-	for _, seconds := range []float64{-1, 60.5, 1e300} {
-		if result := call(t, session, "sleep", map[string]any{"seconds": seconds}); !result.IsError {
-			t.Errorf("%v seconds: got %q, want an error", seconds, firstText(t, result))
+		for _, seconds := range []float64{-1, 60.5, 1e300} {
+			if text, isError, took := call(t.Context(), "sleep", map[string]any{"seconds": seconds}); !isError || took > 0 {
+				t.Errorf("%v seconds: got %q after %v, want an error", seconds, text, took)
+			}
 		}
-	}
-}
-
-func TestDemoSleepHonoursCancellation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
-		start := time.Now()
-		req := &mcp.CallToolRequest{Params: &mcp.CallToolParamsRaw{}}
-		if _, _, err := sleep(ctx, req, sleepInput{Seconds: 60}); err == nil {
-			t.Error("got no error from a cancelled call")
+		if text, isError, took := call(ctx, "sleep", map[string]any{"seconds": 60}); !isError || took != 1500*time.Millisecond {
+			t.Errorf("cancelled: got %q after %v", text, took)
 		}
-		if got, want := time.Since(start), 1500*time.Millisecond; got != want {
-			t.Errorf("got %v, want %v", got, want)
+		session.Close()
+		if err := <-served; err != nil {
+			t.Errorf("serve: got %v, want nil at the end of its input", err)
 		}
 	})
 }
