@@ -1,7 +1,7 @@
 // Package crawl walks, reads and watches one folder.
 //
 // It reads nothing outside the folder, whatever happens in it meanwhile: it opens files
-// through an os.Root, follows no symbolic link, waits for no FIFO, reads only regular
+// through an os.Root, walks through no symbolic link, waits for no FIFO, reads only regular
 // files and at most so many bytes of them. It follows .gitignore and .docsearchignore.
 package crawl
 
@@ -23,8 +23,7 @@ import (
 var (
 	// ErrGone reports that the file, or the folder, is not there.
 	ErrGone = errors.New("it is gone")
-	// ErrNotRegular reports a directory, a symbolic link, or a path through one, a
-	// FIFO, a socket or a device.
+	// ErrNotRegular reports a directory, a symbolic link, a FIFO, a socket or a device.
 	ErrNotRegular = errors.New("it is not a regular file")
 	// ErrTooLarge reports a file of more than Options.MaxFileBytes.
 	ErrTooLarge = errors.New("it is too large")
@@ -178,57 +177,28 @@ func readFile(root files, name string, limit int64) ([]byte, fs.FileInfo, error)
 	return data[:n], after, nil
 }
 
-// openFile opens a regular file that no symbolic link leads to.
+// openFile opens a regular file. The root keeps everything inside the folder.
 func openFile(root files, name string) (*os.File, fs.FileInfo, error) {
-	if err := checkPath(root, name); err != nil {
-		return nil, nil, err
+	before, err := root.Lstat(name)
+	if err != nil {
+		return nil, nil, readError(err)
+	}
+	if !before.Mode().IsRegular() { // to open a device may have effects
+		return nil, nil, ErrNotRegular
 	}
 	file, err := root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, nil, readError(err)
 	}
 	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = ErrNotRegular
-	}
-	if err == nil {
-		// A link that took the place of the file since it was checked leads elsewhere.
-		var there fs.FileInfo
-		if there, err = root.Lstat(name); err == nil && !os.SameFile(there, info) {
-			err = ErrChanged
-		}
+	if err == nil && !os.SameFile(before, info) { // a link took its place
+		err = ErrChanged
 	}
 	if err != nil {
 		file.Close()
-		return nil, nil, readError(err)
+		return nil, nil, err
 	}
 	return file, info, nil
-}
-
-// checkPath checks that name is the path of a regular file, and leads through
-// directories only. The root keeps everything inside the folder even if that changes.
-func checkPath(root files, name string) error {
-	if !fs.ValidPath(name) || name == "." || strings.Count(name, "/") > maxDepth {
-		return fmt.Errorf("%w: %w", ErrNotRegular, fs.ErrInvalid)
-	}
-	for end := 0; end < len(name); end++ {
-		if name[end] != '/' {
-			continue
-		}
-		if info, err := root.Lstat(name[:end]); err != nil {
-			return readError(err)
-		} else if !info.IsDir() {
-			return ErrNotRegular
-		}
-	}
-	info, err := root.Lstat(name)
-	if err != nil {
-		return readError(err)
-	}
-	if !info.Mode().IsRegular() {
-		return ErrNotRegular
-	}
-	return nil
 }
 
 func readError(err error) error {

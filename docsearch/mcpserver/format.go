@@ -2,13 +2,8 @@ package mcpserver
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"strings"
-	"time"
-
-	"github.com/dustin/go-humanize"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 )
@@ -87,45 +82,6 @@ func formatLocation(l api.Location) string {
 	return strings.Join(parts, ", ")
 }
 
-func formatFolders(folders []api.Folder) string {
-	if len(folders) == 0 {
-		return "No folder is indexed.\n"
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s:\n", count(len(folders), "folder"))
-	for i, f := range folders {
-		fmt.Fprintf(&b, "\n%d. %s\n   %s, %s, %s of text", i+1, oneLine(f.Path), formatStatus(f.Status, f.Percent),
-			count(f.Documents, "document"), humanize.IBytes(uint64(f.TextBytes)))
-		if !f.IndexedAt.IsZero() {
-			fmt.Fprintf(&b, ", indexed %s", f.IndexedAt.UTC().Format(time.RFC3339))
-		}
-		b.WriteByte('\n')
-		if len(f.Skipped) > 0 {
-			fmt.Fprintf(&b, "   Files left out: %s\n", formatSkipped(f.Skipped))
-		}
-		if f.Warning != "" {
-			fmt.Fprintf(&b, "   Warning: %s\n", oneLine(f.Warning))
-		}
-	}
-	return b.String()
-}
-
-// formatSkipped tells how many files are not indexed, and why.
-func formatSkipped(skipped map[string]int) string {
-	var parts []string
-	for _, reason := range slices.Sorted(maps.Keys(skipped)) {
-		parts = append(parts, fmt.Sprintf("%d %s", skipped[reason], strings.ReplaceAll(reason, "_", " ")))
-	}
-	return strings.Join(parts, ", ")
-}
-
-func formatStatus(s api.Status, percent int) string {
-	if s == api.StatusIndexing {
-		return fmt.Sprintf("%s (%d %%)", s, percent)
-	}
-	return string(s)
-}
-
 func formatDocument(d *api.Document) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s (%s)\n%s\n", oneLine(d.Name), d.Type, oneLine(d.Path))
@@ -135,26 +91,6 @@ func formatDocument(d *api.Document) string {
 	fmt.Fprintf(&b, "Bytes %d to %d of %d\n\n%s\n", d.Offset, d.Offset+len(d.Text), d.TextBytes, d.Text)
 	if d.NextOffset > 0 {
 		fmt.Fprintf(&b, "\nThe document goes on: call get_document_data with offset %d.\n", d.NextOffset)
-	}
-	return b.String()
-}
-
-func formatInfo(i *api.ServerInfo) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s, %s\n", i.Name, i.Version, formatStatus(i.Status, i.Percent))
-	fmt.Fprintf(&b, "%s, %s, %s, %s of text, %s on disk\n", count(i.Folders, "folder"), count(i.Documents, "document"),
-		count(i.Chunks, "passage"), humanize.IBytes(uint64(i.TextBytes)), humanize.IBytes(uint64(i.IndexBytes)))
-	switch e := i.Embeddings; {
-	case e == nil:
-		b.WriteString("Searches are by words alone: there are no embeddings\n")
-	case e.LastFailed != "":
-		fmt.Fprintf(&b, "Searches are by words alone: the embeddings of %s fail: %s\n", e.Model, e.LastFailed)
-	default:
-		fmt.Fprintf(&b, "Searches are by words and meaning: %s, for %s\n", e.Model, count(e.Chunks, "passage"))
-	}
-	fmt.Fprintf(&b, "Formats: %s; files up to %s; endings of words: %s\n", strings.Join(i.Formats, ", "), humanize.IBytes(uint64(i.MaxFile)), i.Language)
-	for _, w := range i.Warnings {
-		fmt.Fprintf(&b, "Warning: %s\n", w)
 	}
 	return b.String()
 }

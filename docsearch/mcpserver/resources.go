@@ -30,11 +30,11 @@ func (s *Server) addResources() {
 }
 
 func (s *Server) readFolders(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	folders, _, err := s.visible(ctx)
+	folders, missing, err := s.visible(ctx)
 	if err != nil {
 		return nil, s.resourceError(foldersURI, err)
 	}
-	text, err := json.MarshalIndent(foldersOutput{Folders: folders}, "", "  ")
+	text, err := json.MarshalIndent(foldersOutput{Folders: folders, Warnings: missing}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode folders: %w", err)
 	}

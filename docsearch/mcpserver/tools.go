@@ -38,7 +38,13 @@ type documentInput struct {
 type noInput struct{}
 
 type foldersOutput struct {
-	Folders []api.Folder `json:"folders" jsonschema:"Folders that can be searched."`
+	Folders  []api.Folder `json:"folders" jsonschema:"Folders that can be searched."`
+	Warnings []string     `json:"warnings,omitempty" jsonschema:"Folders that cannot be searched, and why."`
+}
+
+type infoOutput struct {
+	Searches string `json:"searches" jsonschema:"How searches rank now."`
+	*api.ServerInfo
 }
 
 func (s *Server) addTools() error {
@@ -72,14 +78,10 @@ func (s *Server) describeSearches(next mcp.MethodHandler) mcp.MethodHandler {
 			s.log.Info("searches described without the daemon", "err", err)
 			return list, nil
 		}
-		now := " Searches are by words alone now, not by meaning: give synonyms."
-		if e := info.Embeddings; e != nil && e.LastFailed == "" {
-			now = fmt.Sprintf(" Searches are by words and by meaning now (%s).", e.Model)
-		}
 		for i, tool := range list.Tools {
 			if strings.HasPrefix(tool.Name, "search") {
 				described := *tool
-				described.Description += now
+				described.Description += " Searches are " + ranking(info) + "."
 				list.Tools[i] = &described
 			}
 		}
@@ -87,7 +89,19 @@ func (s *Server) describeSearches(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// addTool adds a read-only tool whose text is made from its output by format.
+// ranking says how searches rank now.
+func ranking(info *api.ServerInfo) string {
+	switch e := info.Embeddings; {
+	case e == nil:
+		return "by words alone now, not by meaning: give synonyms"
+	case e.LastFailed != "":
+		return fmt.Sprintf("by words alone now, because %s fails: %s", e.Model, e.LastFailed)
+	default:
+		return fmt.Sprintf("by words and by meaning now (%s)", e.Model)
+	}
+}
+
+// addTool adds a read-only tool. Its text is its output as JSON if handle returns none.
 func addTool[In, Out any](s *Server, name, title, description string, handle func(context.Context, *mcp.CallToolRequest, In) (string, *Out, error)) error {
 	in, err := schemaFor[In]()
 	if err != nil {
@@ -107,7 +121,11 @@ func addTool[In, Out any](s *Server, name, title, description string, handle fun
 			s.log.Warn("tool failed", "tool", name, "err", err)
 			return nil, nil, explain(err)
 		}
-		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, output, nil
+		result := &mcp.CallToolResult{}
+		if text != "" {
+			result.Content = []mcp.Content{&mcp.TextContent{Text: text}}
+		}
+		return result, output, nil
 	})
 	return nil
 }
@@ -156,11 +174,7 @@ func (s *Server) listFolders(ctx context.Context, _ *mcp.CallToolRequest, _ noIn
 	if len(folders) == 0 && len(missing) > 0 {
 		return "", nil, noFolders(missing)
 	}
-	text := formatFolders(folders)
-	for _, why := range missing {
-		text += "\nWarning: " + oneLine(why) + "\n"
-	}
-	return text, &foldersOutput{Folders: folders}, nil
+	return "", &foldersOutput{folders, missing}, nil
 }
 
 func (s *Server) document(ctx context.Context, _ *mcp.CallToolRequest, in documentInput) (string, *api.Document, error) {
@@ -180,7 +194,7 @@ func (s *Server) visibleDocument(ctx context.Context, id string, offset, limit i
 	return doc, err
 }
 
-func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *api.ServerInfo, error) {
+func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *infoOutput, error) {
 	info, err := s.api.Info(ctx)
 	if err != nil {
 		return "", nil, err
@@ -195,33 +209,27 @@ func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (s
 	if warning := info.ModelWarning(s.model); warning != "" {
 		info.Warnings = append(info.Warnings, warning)
 	}
-	return formatInfo(info), info, nil
+	return "", &infoOutput{ranking(info), info}, nil
 }
 
 // narrow makes info tell of some folders alone: those of other agents are not for this
-// one. The size of the file and the number of vectors are of all.
+// one. The size of the index and the number of vectors are of all.
 func narrow(info *api.ServerInfo, folders []api.Folder, missing []string) {
 	info.Status, info.Percent, info.Warnings = api.StatusHealthy, 100, missing
 	info.Folders, info.Documents, info.Chunks, info.TextBytes = len(folders), 0, 0, 0
-	if len(missing) > 0 {
-		info.Status = api.StatusDegraded
-	}
-	indexing := false
 	for _, f := range folders {
 		info.Documents += f.Documents
 		info.Chunks += f.Chunks
 		info.TextBytes += f.TextBytes
 		if f.Warning != "" {
 			info.Warnings = append(info.Warnings, f.Path+": "+f.Warning)
-			info.Status = api.StatusDegraded
 		}
 		if f.Status == api.StatusIndexing {
-			indexing = true
-			info.Percent = min(info.Percent, f.Percent)
+			info.Status, info.Percent = f.Status, min(info.Percent, f.Percent)
 		}
 	}
-	if indexing {
-		info.Status = api.StatusIndexing
+	if len(info.Warnings) > 0 && info.Status == api.StatusHealthy {
+		info.Status = api.StatusDegraded
 	}
 }
 
