@@ -101,25 +101,6 @@ func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	}
 }
 
-// While the budget is used up, a client that reads gets all its messages, of any size.
-func TestBudgetDoesNotKeepMessagesFromAClientThatReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w, _ := budgeted(t, 0)
-		w.attach(100)
-		for _, tag := range []string{"a", "b", "c"} {
-			must(t, w.c.Send("", sized(tag, 300<<10)))
-			w.stream.writeAll()
-		}
-		for _, tag := range []string{"d", "e", "f"} { // 15 KiB wait for any client
-			w.c.RespondNow("", sized(tag, 5<<10))
-		}
-		w.stream.writeAll()
-		if got := w.stream.tags(); got != "abcdef" || w.c.State() == connstate.Closed {
-			t.Errorf("got %s, state %s", got, w.c.State())
-		}
-	})
-}
-
 // A sender that blocks waits until the client has read, within the wait.
 func TestBudgetSlowsSendersThatBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

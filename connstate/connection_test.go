@@ -60,29 +60,6 @@ func TestRequestsAreBoundedAndCounted(t *testing.T) {
 	})
 }
 
-// Of all that answer a request at once, one does.
-func TestARequestIsAnsweredOnce(t *testing.T) {
-	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	for range 200 {
-		r := w.ask("1", "a")
-		var (
-			wins atomic.Int32
-			all  sync.WaitGroup
-		)
-		for range 4 {
-			all.Go(func() {
-				if finish(r, "") {
-					wins.Add(1)
-				}
-			})
-		}
-		all.Wait()
-		if n := wins.Load(); n != 1 {
-			t.Fatalf("answered %d times", n)
-		}
-	}
-}
-
 func TestCloseHappensOnce(t *testing.T) {
 	w := newWorld(t, connstate.Options{}, connstate.Client{})
 	r := w.ask("1", "a")

@@ -32,24 +32,6 @@ func (w *world) checkGate(waiting int, refused map[string]float64) {
 	}
 }
 
-func TestGateHoldsUntilReleased(t *testing.T) {
-	w := newWorld(t, connstate.Options{}, connstate.Client{})
-	w.admit(request(t, "1", "a"), "wait")
-	w.admit(notification(t, "b"), "wait")
-	w.admit(response(t, "7"), "wait")
-	w.admit(request(t, "2", "c"), "wait")
-	w.checkGate(4, nil)
-	if got, want := w.release(), []string{"a#1", "b#", "#7", "c#2"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	w.checkGate(0, nil)
-	w.admit(request(t, "3", "d"), "pass")
-	w.checkGate(0, nil)
-	if n := w.series("mcp_sse_gate_wait_seconds"); n != 4 {
-		t.Errorf("got %v waits observed, want 4: what passes does not wait", n)
-	}
-}
-
 func TestGateTimesEachMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, connstate.Options{}, connstate.Client{}) // 5 s by default
@@ -143,30 +125,6 @@ func TestGateIsBoundedInBytes(t *testing.T) {
 	large(100, "wait")
 }
 
-func TestWithdraw(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, connstate.Options{}, connstate.Client{})
-		first := w.admit(request(t, "1", "a"), "wait")
-		time.Sleep(time.Second)
-		second := w.admit(request(t, "2", "b"), "wait")
-		w.admit(notification(t, "c"), "wait")
-		if !w.c.Withdraw(second) || w.c.Withdraw(second) {
-			t.Error("request 2 was to be withdrawn once")
-		}
-		w.checkGate(2, map[string]float64{metrics.GateCanceled: 1})
-		if !w.c.Withdraw(first) {
-			t.Error("request 1 was not withdrawn")
-		}
-		// The timer of the first message fires, and finds only a younger one.
-		time.Sleep(4 * time.Second)
-		synctest.Wait()
-		w.checkGate(1, map[string]float64{metrics.GateCanceled: 2})
-		if got, want := w.release(), []string{"c#"}; !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	})
-}
-
 // While another start is due, a failed one ends nobody's wait. The last one gives back
 // what waited, for its caller to answer, and refuses what comes until the next start.
 func TestFail(t *testing.T) {
@@ -242,27 +200,6 @@ func TestQuietComesAfterTheLastAnswer(t *testing.T) {
 		<-quiet
 		if got := w.stream.got(); len(got) != 2 || finish(r, "") {
 			t.Errorf("got %q, want the answer as well, once", got)
-		}
-	})
-}
-
-func TestCloseEmptiesTheGate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, connstate.Options{}, connstate.Client{})
-		w.ask("1", "a")
-		waits := w.admit(request(t, "1", "a"), "wait")
-		quiet := w.c.Quiet()
-		w.c.Close(connstate.ClosedClient)
-		<-quiet
-		w.checkGate(0, map[string]float64{metrics.GateClosed: 1})
-		w.admit(request(t, "3", "c"), connstate.ErrClosed.Error())
-		time.Sleep(time.Hour) // the timer is gone
-		synctest.Wait()
-		if got := w.handler.refusals(); got != nil {
-			t.Errorf("got %q refused: nobody is there to be told", got)
-		}
-		if w.c.Withdraw(waits) {
-			t.Error("withdrew from a closed connection")
 		}
 	})
 }

@@ -33,32 +33,6 @@ func boxed(t testing.TB) *world {
 		connstate.Client{Dialect: connstate.EventMessage})
 }
 
-func TestOutboxTakesAnythingWhenEmpty(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := boxed(t)
-		w.attach(100)
-		must(t, w.c.Send("", sized("B", 5000)))
-		done := make(chan error, 1)
-		go func() { done <- w.c.Send("", sized("b", 100)) }()
-		synctest.Wait()
-		if got := w.stream.tags(); got != "B" {
-			t.Fatalf("got %s, want the big one alone", got)
-		}
-		w.stream.write(1)
-		must(t, <-done)
-		go func() { done <- w.c.Send("", sized("C", 1001)) }()
-		synctest.Wait()
-		if got := w.stream.tags(); got != "Bb" {
-			t.Fatalf("got %s: too big to come behind another", got)
-		}
-		w.stream.write(1)
-		must(t, <-done)
-		if got := w.stream.tags(); got != "BbC" {
-			t.Errorf("got %s, want BbC", got)
-		}
-	})
-}
-
 func TestCloseFailsWaitersAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := boxed(t)
@@ -85,32 +59,6 @@ func TestCloseFailsWaitersAtOnce(t *testing.T) {
 		}
 		if got := w.c.Reason(); got != connstate.ClosedClient {
 			t.Errorf("closed as %q, want %q", got, connstate.ClosedClient)
-		}
-	})
-}
-
-func TestCloseGracefullyWaitsForAllThatWasSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := boxed(t)
-		w.attach(1)
-		must(t, w.c.Send("", sized("a", 600)))
-		w.c.RespondNow("", sized("b", 600)) // over the limit
-		w.c.RespondNow("", sized("c", 600))
-		closed := make(chan struct{})
-		go func() {
-			defer close(closed)
-			w.c.CloseGracefully(connstate.ClosedShutdown, time.Second)
-		}()
-		for i := range 3 {
-			synctest.Wait()
-			if w.c.State() == connstate.Closed {
-				t.Fatalf("closed after %d of 3 events", i)
-			}
-			w.stream.write(1)
-		}
-		<-closed
-		if got := w.stream.tags(); got != "abc" || w.c.Reason() != connstate.ClosedShutdown {
-			t.Errorf("got %s, closed as %q", got, w.c.Reason())
 		}
 	})
 }
@@ -155,27 +103,6 @@ func TestOutboxCountsUntilWritten(t *testing.T) {
 	}
 	w.stream.write(1)
 	must(t, w.c.Push(connstate.Event{Name: "c"}))
-}
-
-// Both names of a response stay together and count together.
-func TestOutboxKeepsBothNamesOfAResponseTogether(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, connstate.Options{OutboxBytes: 1000}, connstate.Client{})
-		w.attach(100)
-		must(t, w.c.Send("", sized("a", 300)))
-		r := w.ask("1", "a")
-		r.Backpressure = true
-		go r.Answer(sized("r", 400), "")
-		synctest.Wait()
-		if got := w.stream.tags(); got != "a" {
-			t.Fatalf("got %s, want a", got)
-		}
-		w.stream.write(1)
-		synctest.Wait()
-		if got := w.stream.tags(); got != "arr" {
-			t.Errorf("got %s, want arr", got)
-		}
-	})
 }
 
 func TestSlowClientIsClosedAfterTheWait(t *testing.T) {
