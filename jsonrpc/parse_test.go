@@ -41,6 +41,7 @@ func TestParseKeepsPartsAsTheyCame(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"\u00e9\n\"x\""}`, want{kind: req, id: "1", method: "é\n\"x\""}},
 		{`{"jsonrpc":"2.0","id":1,"method":""}`, want{kind: req, id: "1", method: ""}},
 		{`{"jsonrpc":"2.0","id":1,"method":"a","unknown":{"id":2,"method":"b"},"ID":3}`, want{kind: req, id: "1", method: "a"}},
+		{`{"jsonrpc":"2.0","id":1,"method":"a","params":{"a":1,"a":2},"x":1,"x":2}`, want{kind: req, id: "1", method: "a", params: `{"a":1,"a":2}`}}, // what duplicates mean is for the two ends to say
 		{`{"jsonrpc":"2.0","method":"a"}`, want{kind: note, method: "a"}},
 		{`{"jsonrpc":"2.0","method":"a","params":{"é":"\u2028"}}`, want{kind: note, method: "a", params: `{"é":"\u2028"}`}},
 		{`{"jsonrpc":"2.0","id":1,"result":{}}`, want{kind: resp, id: "1", result: `{}`}},
@@ -132,17 +133,6 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("Parse(%.80q): the error cannot be sent: %v", tc.in, err)
 		}
 	}
-}
-
-// Members that Parse does not need may stand twice: what they mean is for the
-// two ends to say.
-func TestParseLeavesDuplicatesBelowAndBesideAlone(t *testing.T) {
-	in := `{"jsonrpc":"2.0","id":1,"method":"a","params":{"a":1,"a":2},"x":1,"x":2}`
-	m, err := jsonrpc.Parse([]byte(in))
-	if err != nil {
-		t.Fatal(err)
-	}
-	checkMessage(t, m, want{kind: jsonrpc.Request, id: "1", method: "a", params: `{"a":1,"a":2}`})
 }
 
 func TestParseMakesOneLine(t *testing.T) {

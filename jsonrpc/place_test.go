@@ -77,23 +77,6 @@ func TestCertain(t *testing.T) {
 	}
 }
 
-func TestFilter(t *testing.T) {
-	short := func(element json.RawMessage) bool { return len(element) < 4 }
-	for in, want := range map[string]string{
-		`[1, 2.50 ,"x",[1,2,3],{}]`: `[1,"x",{}]`,
-		`[]`:                        `[]`,
-		` [ ] `:                     `[]`,
-		`["long"]`:                  `[]`,
-		`{"a":1}`:                   `{"a":1}`,
-		`null`:                      `null`,
-		``:                          ``,
-	} {
-		if got := string(jsonrpc.Filter(json.RawMessage(in), short)); got != want {
-			t.Errorf("Filter(%s) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestInteger(t *testing.T) {
 	for in, want := range map[string]int64{
 		"1": 1, "42": 42, "999999999999999": 999999999999999,

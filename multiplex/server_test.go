@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
@@ -141,3 +142,31 @@ func TestEchoedInitializeFailsAtOnce(t *testing.T) {
 		server(`{"jsonrpc":"2.0","id":1,"method":"initialize"}`), sent(refusal), server(refusal), got("own initialize: " + refusal),
 	}}})
 }
+
+// While one client holds up the reader, all clients wait. The session still ends
+// when it is closed.
+func TestCloseWhileAClientHoldsUpTheReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := newFakeConn()
+		s := multiplex.New(conn, multiplex.Options{})
+		held := &holdingClient{release: make(chan struct{})}
+		caller := attach(s, held, "held", "")
+		caller.Forward(parse(t, callA))
+		conn.in <- incoming{data: []byte(result("1"))}
+		synctest.Wait()
+		caller.Forward(parse(t, callB))
+		s.Close(errTestOver)
+		close(held.release)
+		<-s.Done()
+		if got := strings.Join(held.take(), "\n"); got != `fail "b": session_lost, final (session_lost)` {
+			t.Errorf("got %s, want b to be answered", got)
+		}
+	})
+}
+
+type holdingClient struct {
+	fakeClient
+	release chan struct{}
+}
+
+func (c *holdingClient) Answer(jsonrpc.ID, []byte, string) { <-c.release }

@@ -10,28 +10,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 )
 
-// The library drops what is published before the subscriber is known, and all
-// of it when it has none: everything sent from Accept on must arrive.
-func TestEventsBeforeTheSubscriberArrive(t *testing.T) {
-	for range 50 {
-		synctest.Test(t, func(t *testing.T) {
-			f := newFixture(t, config{})
-			g := f.open(t, "/sse")
-			for i := range 10 { // while the GET is still on its way to the engine
-				if err := g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i)); err != nil {
-					t.Fatal(err)
-				}
-			}
-			synctest.Wait()
-			events := parse(t, g.text())
-			if got, want := names(events), "endpoint connection"+strings.Repeat(" message", 10); got != want {
-				t.Fatalf("got %s, want %s", got, want)
-			}
-			g.leave()
-		})
-	}
-}
-
 // Order and completeness with many senders at once, far beyond the library's
 // buffer: a bare TryPublish lost events here. The library writes "id: " for an event
 // without an id, and ids have to grow for a reader to tell where it was.

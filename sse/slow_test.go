@@ -1,7 +1,6 @@
 package sse_test
 
 import (
-	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -38,27 +37,6 @@ func TestSlowClientIsClosedByItsOutbox(t *testing.T) {
 		if got := <-f.backend.closed; got != connstate.ClosedSlow || sent > 64 {
 			t.Errorf("got reason %s after %d events", got, sent)
 		}
-	})
-}
-
-// A slow reader is no stalled one: as long as each write gets through in time,
-// the stream lives.
-func TestSlowReaderLives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, config{sse: sse.Options{Options: front.Options{WriteTimeout: 10 * time.Second}}})
-		g := f.open(t, "/sse")
-		for i := range 200 {
-			synctest.Wait()
-			g.stall()
-			_ = g.c.Send("", fmt.Appendf(nil, `{"n":%d}`, i))
-			time.Sleep(8500 * time.Millisecond)
-			g.resume()
-		}
-		synctest.Wait()
-		if got := len(parse(t, g.text())); g.c.State() == connstate.Closed || got < 202 {
-			t.Errorf("got %d events, state %v, reason %s", got, g.c.State(), g.c.Reason())
-		}
-		g.leave()
 	})
 }
 

@@ -24,7 +24,12 @@ func TestResponseWithoutAnAnswerHarmsItsRequestAlone(t *testing.T) {
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
 		}, "response_lost"},
-		"is another's":   {func(w http.ResponseWriter) { upstreamtest.Stream(w)(`data: {"jsonrpc":"2.0","id":7,"result":{}}`) }, "response_lost"},
+		"is another's": {func(w http.ResponseWriter) { upstreamtest.Stream(w)(`data: {"jsonrpc":"2.0","id":7,"result":{}}`) }, "response_lost"},
+		"is a page": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, "<html>")
+		}, "invalid_response"},
+		"is invalid":     {func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, `{"jsonrpc":"2.0","id":2}`) }, "invalid_response"},
 		"is no JSON":     {func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, "hello") }, "invalid_response"},
 		"is too long":    {func(w http.ResponseWriter) { upstreamtest.AnswerJSON(w, strings.Repeat("x", 1001)) }, "invalid_response"},
 		"is only a head": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted) }, "invalid_response"},

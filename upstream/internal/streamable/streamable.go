@@ -78,8 +78,7 @@ func (c *Conn) Send(msg []byte) error {
 		return c.err
 	}
 	if m.Method == mcp.MethodCancelled { // before the server knows: it may be slow to take that
-		id, _ := jsonrpc.Member(m.Params(), "requestId")
-		c.canceledLocked(jsonrpc.ID(id))
+		c.canceledLocked(jsonrpc.ID(m.RequestID.Value))
 	}
 	if err := c.out.Queue.Offer(msg); err != nil {
 		return err

@@ -152,33 +152,3 @@ func TestCloseOfAServerThatHangsIsBounded(t *testing.T) {
 		}
 	})
 }
-
-// A session has 8 MiB of requests at a time.
-func TestSendIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		s := upstreamtest.ServeHere(upstreamtest.Calls(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-			<-release
-			upstreamtest.Result(w, m)
-		}))
-		k := upstreamtest.Open(t, upstreamtest.Streamable(s))
-		send := func(id int) error {
-			return k.Conn.Send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"a":"%s"}}`, id, strings.Repeat("x", 1<<20)))
-		}
-		n, err := 0, error(nil)
-		for ; err == nil && n < 100; n++ {
-			err = send(n)
-		}
-		if !errors.Is(err, jsonrpc.ErrBusy) || n != 8 {
-			t.Errorf("after %d got %v", n, err)
-		}
-		close(release)
-		for range n - 1 {
-			k.Recv()
-		}
-		synctest.Wait()
-		if err := send(n); err != nil {
-			t.Errorf("after the answers got %v", err)
-		}
-	})
-}
