@@ -142,6 +142,10 @@ func TestTokens401(t *testing.T) {
 			t.Errorf("%s with the token: got %d, want 200", path, code)
 		}
 	}
+	together := start(t, "--addr", "127.0.0.1:0", "--auth-tokens-file", path)
+	if code, _ := get(t, client, together.base()+"/metrics", ""); code != http.StatusUnauthorized {
+		t.Errorf("/metrics on the main address: got %d, want 401", code)
+	}
 	if strings.Contains(p.out.String()+p.log.String(), token) {
 		t.Error("the token is in the output")
 	}
