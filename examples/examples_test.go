@@ -3,6 +3,7 @@ package examples
 import (
 	"bufio"
 	"context"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -137,13 +138,13 @@ func TestServeMux(t *testing.T) {
 	if got := call(t, mustConnect(t, p.url, "", nil), "greet", map[string]string{"name": "Ada"}); got != "Hello, Ada" {
 		t.Errorf("got %q", got)
 	}
-	resp, err := http.Get(strings.TrimSuffix(p.url, "mcp/sse"))
+	resp, err := http.Get(strings.TrimSuffix(p.url, "ai/sse"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Errorf("the home page: got %s", resp.Status)
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "home\n" {
+		t.Errorf("the page beside it is %q, %v", body, err)
 	}
 }
 

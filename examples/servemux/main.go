@@ -19,32 +19,39 @@ import (
 )
 
 type greeting struct {
-	Name string `json:"name" jsonschema:"whom to greet"`
+	Name string `json:"name"`
 }
 
-func greet(_ context.Context, _ *mcp.CallToolRequest, in greeting) (*mcp.CallToolResult, any, error) {
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
+// greeter is the MCP server, with one tool.
+func greeter() *mcp.Server {
+	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
+	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, func(_ context.Context, _ *mcp.CallToolRequest, in greeting) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "Hello, " + in.Name}}}, nil, nil
+	})
+	return srv
+}
+
+// newGateway returns a gateway to the server.
+func newGateway(options gateway.Options) *gateway.Gateway {
+	gw, err := gateway.New(gosdk.Server(greeter()), options)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return gw
 }
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:8080", "`address` to serve at")
 	flag.Parse()
 
-	srv := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1"}, nil)
-	mcp.AddTool(srv, &mcp.Tool{Name: "greet"}, greet)
-	gw, err := gateway.New(gosdk.Server(srv), gateway.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-
-	routes := http.NewServeMux()
-	routes.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "home") })
-	routes.Handle("/ai/", http.StripPrefix("/ai", gw)) // the stream is at /ai/sse
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "home") })
+	mux.Handle("/ai/", http.StripPrefix("/ai", newGateway(gateway.Options{})))
 
 	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
 		log.Fatal(err)
 	}
 	log.Printf("serving http://%s/ai/sse", listener.Addr())
-	log.Fatal(http.Serve(listener, routes)) // examples/shutdown ends in order
+	log.Fatal(http.Serve(listener, mux)) // examples/shutdown ends in order
 }

@@ -139,15 +139,15 @@ func headings(p page) map[string]bool {
 
 var shells = map[string]bool{"sh": true, "shell": true, "bash": true, "console": true}
 
-// exampleFolders hold the code that Go blocks may show.
-var exampleFolders = []string{"internal/docstest", "upstream", "gateway", "sse", "connstate", "handshake", "metrics"}
+// exampleFiles hold the code that Go blocks may show.
+var exampleFiles = []string{"internal/docstest/*_test.go", "*/example_test.go", "examples/*/main.go"}
 
 // TestGoBlocksAreExamples checks that each Go block of the pages is a piece of
-// a test file, indentation aside.
+// an example or a test, indentation aside.
 func TestGoBlocksAreExamples(t *testing.T) {
 	var files []string
-	for _, folder := range exampleFolders {
-		found, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
+	for _, pattern := range exampleFiles {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,15 +161,15 @@ func TestGoBlocksAreExamples(t *testing.T) {
 	}
 	for _, p := range pages(t) {
 		for _, b := range p.blocks {
-			if b.language != "go" || b.wholeProgram() {
-				continue // TestWholeProgramsServe runs those
+			if b.language != "go" {
+				continue
 			}
 			want, found := flatten(b.text), false
 			for _, file := range files {
 				found = found || strings.Contains(file, want)
 			}
 			if !found {
-				t.Errorf("%s:%d: the Go block is not a piece of an example in %v", b.page, b.line, exampleFolders)
+				t.Errorf("%s:%d: the Go block is not a piece of %v", b.page, b.line, exampleFiles)
 			}
 		}
 	}

@@ -1,11 +1,8 @@
 package docstest_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,11 +20,6 @@ func (b block) code() string { return strings.Join(b.text, "\n") + "\n" }
 // isPattern says whether the reader is told to replace something in the block.
 func (b block) isPattern() bool {
 	return len(b.text) > 0 && strings.HasPrefix(strings.TrimSpace(b.text[0]), "# Pattern")
-}
-
-// wholeProgram says whether a Go block is a file that one can run.
-func (b block) wholeProgram() bool {
-	return b.language == "go" && len(b.text) > 0 && b.text[0] == "package main"
 }
 
 // fakes stand for the programs that shell blocks name: sse-server checks its
@@ -58,31 +50,12 @@ type workshop struct {
 
 func newWorkshop(t *testing.T, sseServer string) workshop {
 	t.Helper()
-	here, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := workshop{dir: filepath.Join(t.TempDir(), "mcp-sse")}
-	if err := os.Mkdir(w.dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	entries, err := os.ReadDir(here)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if entry.Name() == "bin" { // what is in it would hide the fakes
-			continue
-		}
-		from, to := filepath.Join(here, entry.Name()), filepath.Join(w.dir, entry.Name())
-		if entry.IsDir() {
-			err = os.Symlink(from, to)
-		} else { // a command may change it
-			err = copyFile(from, to)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	w := workshop{dir: t.TempDir()}
+	// A command may change a file of the root. bin would hide the fakes.
+	link := exec.Command("sh", "-c", `for f in *; do if test -d "$f"; then ln -s "$PWD/$f" "$0"; else cp "$f" "$0"; fi; done; rm -f "$0/bin"`, w.dir)
+	link.Dir = root
+	if out, err := link.CombinedOutput(); err != nil {
+		t.Fatalf("copy the root: %v\n%s", err, out)
 	}
 	path := t.TempDir()
 	for name, script := range fakes {
@@ -99,14 +72,6 @@ func newWorkshop(t *testing.T, sseServer string) workshop {
 		w.env = append(w.env, strings.ToUpper(name)+"_PROGRAM="+program)
 	}
 	return w
-}
-
-func copyFile(from, to string) error {
-	data, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, data, 0o600)
 }
 
 // fill puts in place what the patterns of the pages tell a reader to have: a
@@ -140,10 +105,10 @@ func build(t *testing.T, what string) string {
 // fileName is the first line of a block of YAML that says which file it is.
 var fileName = regexp.MustCompile(`^# ([\w./-]+\.yaml)$`)
 
-// TestShellBlocksRunAsPrinted runs each shell block of each page, after the files
-// that the page shows before it have been written. Of blocks that are patterns it
-// runs the lines with sse-server, with the names that they have in place.
-func TestShellBlocksRunAsPrinted(t *testing.T) {
+// TestBlocksAreRight runs each shell block of each page, after the files that the page
+// shows before it have been written. Of blocks that are patterns it runs the lines with
+// sse-server, with the names that they have in place. JSON has to be JSON.
+func TestBlocksAreRight(t *testing.T) {
 	sseServer := build(t, "./cmd/sse-server")
 	ran := map[string]int{}
 	for _, p := range pages(t) {
@@ -168,6 +133,10 @@ func TestShellBlocksRunAsPrinted(t *testing.T) {
 					t.Errorf("%s: %v", b.at(), err)
 				}
 				w.run(t, b, "sse-server --config "+name[1])
+			case b.language == "json":
+				if !json.Valid([]byte(b.code())) {
+					t.Errorf("%s: the block is no JSON", b.at())
+				}
 			case shells[b.language]:
 				ran[p.path]++
 				w.run(t, b, b.code())
@@ -190,70 +159,5 @@ func (w workshop) run(t *testing.T, b block, script string) {
 	cmd.Stderr = &stderr
 	if err := cmd.Run(); err != nil || stderr.Len() > 0 {
 		t.Errorf("%s: does not run as printed: %v\n%s", b.at(), err, stderr.String())
-	}
-}
-
-// TestJSONBlocksAreJSON checks what readers copy into configuration files.
-func TestJSONBlocksAreJSON(t *testing.T) {
-	for _, p := range pages(t) {
-		for _, b := range p.blocks {
-			if b.language == "json" && !json.Valid([]byte(b.code())) {
-				t.Errorf("%s: the block is no JSON", b.at())
-			}
-		}
-	}
-}
-
-// TestWholeProgramsServe builds and runs each Go block that is a whole program,
-// calls the tool that it serves, and asks for the page beside it.
-func TestWholeProgramsServe(t *testing.T) {
-	tested := 0
-	for _, p := range pages(t) {
-		for _, b := range p.blocks {
-			if b.wholeProgram() {
-				tested++
-				t.Run(b.at(), func(t *testing.T) { serves(t, b) })
-			}
-		}
-	}
-	if tested == 0 {
-		t.Error("no page has a whole program")
-	}
-}
-
-func serves(t *testing.T, b block) {
-	file := filepath.Join(t.TempDir(), "main.go")
-	code := strings.Replace(b.code(), "127.0.0.1:8080", "127.0.0.1:0", 1)
-	if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), build(t, file))
-	log, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Kill() // it serves until then
-		_ = cmd.Wait()         // says that it was killed
-		http.DefaultClient.CloseIdleConnections()
-	}()
-	first, err := bufio.NewReader(log).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	url := regexp.MustCompile(`http://\S+`).FindString(first)
-	if got := greet(url, ""); got != "Hello, Ada" {
-		t.Errorf("the program at %s answers greet with %q", url, got)
-	}
-	response, err := http.Get(strings.TrimSuffix(url, "/ai/sse") + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "home\n" {
-		t.Errorf("the page beside it is %q, %v", body, err)
 	}
 }
