@@ -74,9 +74,8 @@ func (c *Client) recover() (record discovery.Record, err error) {
 		return record, stateError(c.opts.StateDir, err)
 	}
 	lock := flock.New(filepath.Join(c.opts.StateDir, startLockFile), flock.SetFlag(os.O_CREATE|os.O_RDWR|discovery.NoFollow))
-	_, err = lock.TryLockContext(ctx, lockPause)
-	switch {
-	case ctx.Err() != nil:
+	switch _, err := lock.TryLockContext(ctx, lockPause); {
+	case err != nil && ctx.Err() != nil:
 		return record, &DownError{Reason: "another process has been starting it for too long",
 			Advice: "end that process, which holds " + lock.Path(), Err: err}
 	case err != nil:

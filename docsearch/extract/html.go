@@ -1,18 +1,14 @@
 package extract
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
-	"golang.org/x/net/html/charset"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
@@ -22,7 +18,7 @@ import (
 const maxHTMLToken = 8 << 20
 
 func htmlDocument(ctx context.Context, data []byte, maxText int) (*Document, error) {
-	if isBinary(data) && !hasUTF16BOM(data) {
+	if isBinary(data) {
 		return nil, skip(ReasonBinary, nil)
 	}
 	var text plain.Builder
@@ -36,7 +32,7 @@ func htmlDocument(ctx context.Context, data []byte, maxText int) (*Document, err
 // readHTML appends a page to text, and returns its title. It reads the tokens, never the
 // tree: the time to build a tree from bad nesting grows with its square.
 func readHTML(ctx context.Context, data []byte, text *plain.Builder, maxText int) (title string, err error) {
-	h := htmlReader{tokens: html.NewTokenizer(decodeHTML(data)), text: text, heading: -1}
+	h := htmlReader{tokens: html.NewTokenizer(decoded(data, true)), text: text, heading: -1}
 	maxToken := min(maxHTMLToken, maxText)
 	h.tokens.SetMaxBuf(maxToken)
 	for n := 0; h.next(); n++ {
@@ -55,25 +51,6 @@ func readHTML(ctx context.Context, data []byte, text *plain.Builder, maxText int
 		return "", skip(ReasonDamaged, err)
 	}
 	return h.title.String(), nil
-}
-
-// decodeHTML returns a reader of a page as UTF-8: all of it at once may be three times as
-// large. A page that does not declare its encoding is UTF-8 if it is valid as such.
-func decodeHTML(data []byte) io.Reader {
-	const declared = 1024 // bytes in which the encoding stands
-	encoding, _, certain := charset.DetermineEncoding(data[:min(len(data), declared)], "")
-	if !certain && utf8.Valid(data) {
-		return bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
-	}
-	r := bufio.NewReader(encoding.NewDecoder().Reader(bytes.NewReader(data)))
-	if mark, err := r.Peek(3); err == nil && string(mark) == "\xef\xbb\xbf" {
-		_, _ = r.Discard(len(mark)) // they are in the buffer
-	}
-	return r
-}
-
-func hasUTF16BOM(data []byte) bool {
-	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
 }
 
 // htmlReader turns tokens into text.
@@ -135,19 +112,17 @@ func (h *htmlReader) start(name atom.Atom) {
 		return
 	case name == atom.Title:
 		h.inTitle = true
-	case name == atom.Pre, name == atom.Textarea, name == atom.Listing:
+	case preElements[name]:
 		h.pre++
 	case name == atom.Td, name == atom.Th:
 		h.text.Tab()
 	case name == atom.Hr, name == atom.P:
 		h.text.BlankLine()
 	}
+	h.edge(name)
 	if headingElements[name] {
-		h.closeHeading()
 		h.text.BlankLine()
 		h.heading = h.text.Len()
-	} else if blockElements[name] {
-		h.text.NewLine()
 	}
 }
 
@@ -162,13 +137,18 @@ func (h *htmlReader) end(name atom.Atom) {
 		return
 	case name == atom.Title:
 		h.inTitle = false
-	case name == atom.Pre, name == atom.Textarea, name == atom.Listing:
+	case preElements[name]:
 		h.pre = max(0, h.pre-1)
 	}
+	h.edge(name)
+}
+
+// edge ends the line before and after a block, and the open heading before and after one.
+func (h *htmlReader) edge(name atom.Atom) {
 	if headingElements[name] {
 		h.closeHeading()
-		h.text.NewLine()
-	} else if blockElements[name] {
+	}
+	if headingElements[name] || blockElements[name] {
 		h.text.NewLine()
 	}
 }
@@ -192,6 +172,7 @@ func atomSet(names ...atom.Atom) map[atom.Atom]bool {
 var (
 	droppedElements = atomSet(atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg,
 		atom.Math, atom.Iframe, atom.Object, atom.Noframes, atom.Select)
+	preElements     = atomSet(atom.Pre, atom.Textarea, atom.Listing)
 	headingElements = atomSet(atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6)
 	blockElements   = atomSet(atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Br,
 		atom.Caption, atom.Center, atom.Dd, atom.Details, atom.Dialog, atom.Div, atom.Dl, atom.Dt,

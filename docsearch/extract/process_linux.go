@@ -1,9 +1,7 @@
 package extract
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"syscall"
 	"time"
@@ -21,13 +19,9 @@ func isolate(cmd *exec.Cmd) {
 // limitProcess makes the kernel refuse this process more memory, and end it when it has
 // used its processor time. It may write no core, and no file larger than that of its cache.
 func limitProcess(o order) error {
-	used, err := dataSize()
-	if err != nil {
-		return err
-	}
 	seconds := uint64((o.Timeout + time.Second - 1) / time.Second)
 	for resource, limit := range map[int]uint64{
-		unix.RLIMIT_DATA:  uint64(used + o.MaxMemory),
+		unix.RLIMIT_DATA:  uint64(o.MaxMemory),
 		unix.RLIMIT_CPU:   seconds,
 		unix.RLIMIT_FSIZE: 64 << 20,
 		unix.RLIMIT_CORE:  0,
@@ -37,18 +31,4 @@ func limitProcess(o order) error {
 		}
 	}
 	return nil
-}
-
-// dataSize returns the bytes of this process that count for RLIMIT_DATA.
-func dataSize() (int64, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return 0, err
-	}
-	_, line, found := bytes.Cut(status, []byte("\nVmData:"))
-	var kilobytes int64
-	if _, err := fmt.Sscan(string(line), &kilobytes); !found || err != nil {
-		return 0, fmt.Errorf("read VmData of /proc/self/status: %w", err)
-	}
-	return kilobytes << 10, nil
 }

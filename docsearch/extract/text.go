@@ -6,35 +6,22 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding"
-	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract/internal/plain"
 )
 
-// decode returns data as clean UTF-8. Data that is neither UTF-8 nor UTF-16 with a byte
-// order mark is taken as Windows-1252, or is binary.
+// decode returns data as clean UTF-8. That may be three times as large: it stops at
+// maxText.
 func decode(data []byte, maxText int) (string, error) {
-	switch {
-	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")):
-		return decodeFrom(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), data, maxText)
-	case isBinary(data):
+	if isBinary(data) {
 		return "", skip(ReasonBinary, nil)
-	case utf8.Valid(data):
-		return plain.Clean(string(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))), nil
-	case mostlyUTF8(data):
-		return plain.Clean(string(data)), nil
 	}
-	return decodeFrom(charmap.Windows1252, data, maxText)
-}
-
-// decodeFrom returns data, which has this encoding, as clean UTF-8. That may be three
-// times as large: it stops at maxText.
-func decodeFrom(e encoding.Encoding, data []byte, maxText int) (string, error) {
 	var b strings.Builder
 	b.Grow(min(len(data), maxText) + 1)
-	n, err := io.Copy(&b, io.LimitReader(e.NewDecoder().Reader(bytes.NewReader(data)), int64(maxText)+1))
+	n, err := io.Copy(&b, io.LimitReader(decoded(data, false), int64(maxText)+1))
 	if err != nil {
 		return "", skip(ReasonBinary, err)
 	}
@@ -44,9 +31,33 @@ func decodeFrom(e encoding.Encoding, data []byte, maxText int) (string, error) {
 	return plain.Clean(b.String()), nil
 }
 
+// decoded returns a reader of data as UTF-8, without a byte order mark. Data without one is
+// UTF-8 if it is mostly valid as such, unless it is HTML that declares its encoding, or else
+// Windows-1252.
+func decoded(data []byte, isHTML bool) io.Reader {
+	const declared = 1024 // bytes in which the encoding stands
+	head := data[:min(len(data), declared)]
+	if !isHTML && !hasUTF16BOM(data) {
+		head = nil
+	}
+	encoding, _, certain := charset.DetermineEncoding(head, "")
+	if !certain && (utf8.Valid(data) || mostlyUTF8(data)) {
+		return bytes.NewReader(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
+	}
+	return transform.NewReader(bytes.NewReader(data), unicode.BOMOverride(encoding.NewDecoder()))
+}
+
+func hasUTF16BOM(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff"))
+}
+
 // isBinary reports whether data has a NUL, or more control characters than text has.
+// UTF-16 may have both.
 func isBinary(data []byte) bool {
 	const sniffed = 64 << 10
+	if hasUTF16BOM(data) {
+		return false
+	}
 	if bytes.IndexByte(data, 0) >= 0 {
 		return true
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
@@ -25,9 +23,8 @@ type scope struct {
 }
 
 // prepare finds the folders to search: the one that the agent names, or all. If one is
-// being indexed for the first time, it waits for that as long as the agent can see
-// progress.
-func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name string) (scope, error) {
+// being indexed for the first time, it waits for that, though not for long.
+func (s *Server) prepare(ctx context.Context, name string) (scope, error) {
 	all, missing, err := s.visible(ctx)
 	if err != nil {
 		return scope{}, err
@@ -55,7 +52,7 @@ func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name str
 			sc.warnings = append(sc.warnings, warning)
 		}
 	}
-	sc.indexing, err = s.waitIndexed(ctx, req, sc.folders)
+	sc.indexing, err = s.waitIndexed(ctx, sc.folders)
 	return sc, err
 }
 
@@ -147,53 +144,21 @@ func paths(folders []api.Folder) []string {
 
 func list(items []string) string { return "- " + strings.Join(items, "\n- ") }
 
-// waitIndexed waits until the folders are indexed for the first time: briefly, so that
-// the first search of a small folder finds what is there, or as long as indexWait if the
-// agent sees progress. After that the daemon warns of what is missing.
-// It reports whether something is missing.
-func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, folders []string) (bool, error) {
-	wait, told := s.briefWait, req.Params.GetProgressToken() != nil
-	if told {
-		wait = s.indexWait
-	}
-	deadline := time.Now().Add(wait)
-	for reported := -1; time.Now().Before(deadline); {
+// waitIndexed waits briefly until the folders are indexed for the first time, so that the
+// first search of a small folder finds what is there. After that the daemon warns of what
+// is missing. It reports whether something is missing.
+func (s *Server) waitIndexed(ctx context.Context, folders []string) (bool, error) {
+	for deadline := time.Now().Add(s.indexWait); ; {
 		answer, err := s.api.Folders(ctx)
 		if err != nil {
 			return false, err
 		}
-		percent, open := progress(answer.Folders, folders)
-		if !open {
-			return false, nil
-		}
-		if percent > reported && told {
-			reported = percent
-			s.notify(ctx, req, percent)
+		isNew := func(f api.Folder) bool { return f.IsNew() && slices.Contains(folders, f.Path) }
+		if missing := slices.ContainsFunc(answer.Folders, isNew); !missing || time.Now().After(deadline) {
+			return missing, nil
 		}
 		if !pause.For(ctx, s.indexPoll) {
 			return false, context.Cause(ctx)
 		}
-	}
-	return true, nil
-}
-
-// progress returns the least percentage of the folders at these paths that are being
-// indexed for the first time, and whether there are any.
-func progress(all []api.Folder, folders []string) (percent int, open bool) {
-	percent = 100
-	for _, f := range all {
-		if slices.Contains(folders, f.Path) && f.IsNew() {
-			percent, open = min(percent, f.Percent), true
-		}
-	}
-	return percent, open
-}
-
-func (s *Server) notify(ctx context.Context, req *mcp.CallToolRequest, percent int) {
-	err := req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
-		ProgressToken: req.Params.GetProgressToken(), Progress: float64(percent), Total: 100,
-		Message: fmt.Sprintf("Indexing documents: %d %%", percent)})
-	if err != nil {
-		s.log.Debug("progress not sent", "err", err)
 	}
 }

@@ -22,55 +22,7 @@ func indexing(percent int) api.Folder {
 	return api.Folder{Path: "/home/u/docs", Status: api.StatusIndexing, Percent: percent}
 }
 
-// withToken calls search with a progress token.
-func withToken(ctx context.Context, s *mcp.ClientSession) (*mcp.CallToolResult, error) {
-	params := &mcp.CallToolParams{Name: "search", Arguments: map[string]any{"query": "q"}}
-	params.SetProgressToken("token")
-	return s.CallTool(ctx, params)
-}
-
-func TestFirstIndexIsWaitedForWithProgress(t *testing.T) {
-	f := newFake()
-	f.setFolders(indexing(0))
-	percent := 0
-	f.onFolders = func() {
-		if percent++; percent < 100 {
-			f.setFolders(indexing(percent / 10 * 10))
-		} else {
-			f.setFolders(api.Folder{Path: "/home/u/docs", Status: api.StatusHealthy, Percent: 100, IndexedAt: someTime})
-		}
-	}
-	var mu sync.Mutex
-	var got []float64
-	s := connect(t, f, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-		mu.Lock()
-		defer mu.Unlock()
-		got = append(got, r.Params.Progress)
-		if r.Params.ProgressToken != "token" || r.Params.Total != 100 {
-			t.Errorf("got %+v", r.Params)
-		}
-	}})
-	result, err := withToken(t.Context(), s)
-	if err != nil || result.IsError {
-		t.Fatalf("got %+v, %v", result, err)
-	}
-	if text := textOf(t, result); strings.Contains(text, "incomplete") {
-		t.Errorf("got %q, want no warning", text)
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	if len(got) != 10 {
-		t.Errorf("got progress %v, want ten values", got)
-	}
-	for i := range got {
-		if got[i] != float64(i*10) {
-			t.Errorf("got progress %v, want 0, 10, …", got)
-		}
-	}
-}
-
-// Without a token a search waits too, though not for long, and sends no progress.
-func TestFirstIndexWithoutAToken(t *testing.T) {
+func TestFirstIndexIsWaitedFor(t *testing.T) {
 	f := newFake()
 	f.setFolders(indexing(37))
 	looks := 0
@@ -79,10 +31,7 @@ func TestFirstIndexWithoutAToken(t *testing.T) {
 			f.setFolders(newFake().folders.Folders...)
 		}
 	}
-	o := &mcp.ClientOptions{ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
-		t.Error("there is progress that nobody asked for")
-	}}
-	text, result := call(t, connect(t, f, o), "search", map[string]any{"query": "q"})
+	text, result := call(t, connect(t, f, nil), "search", map[string]any{"query": "q"})
 	if result.IsError || looks != 3 || !strings.Contains(text, "Found 2 documents") {
 		t.Errorf("got %q after %d looks, want results after 3", text, looks)
 	}
@@ -96,9 +45,11 @@ func TestFirstIndexIsNotWaitedForForever(t *testing.T) {
 		t.Fatal(err)
 	}
 	mcpserver.SetPauses(server, 20*time.Millisecond, time.Millisecond)
-	result, err := withToken(t.Context(), serve(t, server, nil))
-	if err != nil || !strings.Contains(textOf(t, result), "Found 2 documents") {
-		t.Errorf("got %+v, %v, want results", result, err)
+	f.onSearch = func(context.Context, api.SearchRequest) (*api.SearchResponse, error) {
+		return &api.SearchResponse{}, nil
+	}
+	if text, result := call(t, serve(t, server, nil), "search", map[string]any{"query": "q"}); result.IsError || !strings.Contains(text, "not complete yet") {
+		t.Errorf("got %q, want that the index is not complete", text)
 	}
 }
 
@@ -112,7 +63,7 @@ func TestCancelledWaitForTheFirstIndex(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		_, err := withToken(ctx, s)
+		_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: "search", Arguments: map[string]any{"query": "q"}})
 		ended <- err
 	}()
 	<-waits
@@ -132,8 +83,8 @@ func TestLaterIndexingIsNotWaitedFor(t *testing.T) {
 	f.setFolders(again)
 	looks := 0
 	f.onFolders = func() { looks++ }
-	if _, err := withToken(t.Context(), connect(t, f, nil)); err != nil || looks != 2 {
-		t.Errorf("got %v after %d looks, want results at once", err, looks)
+	if text, result := call(t, connect(t, f, nil), "search", map[string]any{"query": "q"}); result.IsError || looks != 2 {
+		t.Errorf("got %q after %d looks, want results at once", text, looks)
 	}
 }
 

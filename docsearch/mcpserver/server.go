@@ -33,8 +33,7 @@ type API interface {
 }
 
 const (
-	briefWait = 3 * time.Second        // how long a search waits for the first index
-	indexWait = 30 * time.Second       // the same if the agent sees progress
+	indexWait = 3 * time.Second        // how long a search waits for the first index
 	indexPoll = 100 * time.Millisecond // pause between looks at the index
 )
 
@@ -61,7 +60,7 @@ type Server struct {
 	model   string   // that the agent asks for
 	mcp     *mcp.Server
 
-	briefWait, indexWait, indexPoll time.Duration
+	indexWait, indexPoll time.Duration
 }
 
 const instructions = `Search and read the user's documents in the folders that list_folders names. get_server_info tells the formats, and whether searches are by words alone or by their meaning too.
@@ -77,8 +76,7 @@ func New(o Options) (*Server, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{api: o.Client, log: o.Logger, model: o.Model,
-		briefWait: briefWait, indexWait: indexWait, indexPoll: indexPoll}
+	s := &Server{api: o.Client, log: o.Logger, model: o.Model, indexWait: indexWait, indexPoll: indexPoll}
 	for _, path := range o.Folders {
 		s.folders = append(s.folders, realPath(path))
 	}
