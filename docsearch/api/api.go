@@ -95,12 +95,9 @@ type Folder struct {
 // IsNew reports whether the folder is being indexed for the first time.
 func (f Folder) IsNew() bool { return f.Status == StatusIndexing && f.IndexedAt.IsZero() }
 
-// Folders is the answer to GET /api/v1/folders. Revision changes whenever a folder is
-// added or removed or changes its status. GET /api/v1/folders?after=REVISION&wait=30
-// answers when the revision is another, or after that many seconds, at most 60.
+// Folders is the answer to GET /api/v1/folders.
 type Folders struct {
-	Folders  []Folder `json:"folders"`
-	Revision int64    `json:"revision"`
+	Folders []Folder `json:"folders"`
 }
 
 // AddFolder is the body of POST /api/v1/folders. Adding a folder again changes nothing.

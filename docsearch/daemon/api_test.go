@@ -126,8 +126,6 @@ func TestBadRequests(t *testing.T) {
 		{"POST", "/api/v1/folders", api.AddFolder{Path: file}, nil, "400 bad_request"},
 		{"POST", "/api/v1/folders", api.AddFolder{Path: r.state}, nil, "400 bad_request"},
 		{"DELETE", folderPath("/nowhere", ""), nil, nil, "404 folder_not_found"},
-		{"GET", "/api/v1/folders?wait=61&after=1", nil, nil, "400 bad_request"},
-		{"GET", "/api/v1/folders?wait=1", nil, nil, "400 bad_request"},
 		{"GET", folderPath(r.docs, "/documents?limit=0"), nil, nil, "400 bad_request"},
 		{"GET", folderPath(r.docs, "/documents?cursor=x"), nil, nil, "400 bad_request"},
 		{"GET", "/api/v1/documents/0123456789abcdef", nil, nil, "404 document_not_found"},

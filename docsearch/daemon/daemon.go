@@ -43,11 +43,10 @@ const (
 	maxNames     = 100              // folders of a search, and concepts and terms
 	maxConns     = 512              // connections; more wait until one closes
 	maxSearches  = 256              // that run or wait for the index; more are refused
-	maxWait      = 60 * time.Second // of GET /api/v1/folders
 	headTime     = 2 * time.Second  // for a client to send the head of a request
 	bodyTime     = 5 * time.Second  // and all of it
 	idleTime     = 60 * time.Second // of a connection without a request
-	responseTime = maxWait + 30*time.Second
+	responseTime = time.Minute
 )
 
 // Options configure a Daemon. StateDir is needed.
@@ -181,7 +180,6 @@ func (d *Daemon) listen(ctx context.Context, s *service) error {
 	}
 	d.log.Info("serving", "addr", listener.Addr().String(), "stateDir", d.opts.StateDir)
 	err = d.wait(ctx, s, served, record)
-	s.folders.Stop() // ends long polls, so that the server can drain
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
 	if server.Shutdown(drain) != nil {

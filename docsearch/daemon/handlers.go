@@ -2,13 +2,10 @@ package daemon
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
@@ -74,22 +71,7 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 // formats are the formats of documents, for people.
 var formats = []string{"plain text", "Markdown", "HTML", "source code", "PDF", "DOCX", "PPTX", "XLSX", "OpenDocument", "EPUB", "RTF", "notebooks"}
 
-func (s *service) getFolders(r *http.Request) (any, error) {
-	wait, err := number(r, "wait", 0, 0, int(maxWait/time.Second))
-	if err != nil {
-		return nil, err
-	}
-	if wait > 0 {
-		after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
-		if err != nil {
-			return nil, refuse(http.StatusBadRequest, api.CodeBadRequest, "after must be the revision of an earlier answer")
-		}
-		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(wait)*time.Second)
-		defer cancel()
-		s.folders.Wait(ctx, after)
-	}
-	return s.folders.List(), nil
-}
+func (s *service) getFolders(*http.Request) (any, error) { return s.folders.List(), nil }
 
 func (s *service) postFolder(r *http.Request) (any, error) {
 	var add api.AddFolder

@@ -55,12 +55,12 @@ func TestOtherMachinesAreNotServed(t *testing.T) {
 	}
 }
 
-// An idle daemon ends. Looks at its health and long polls do not keep it.
+// An idle daemon ends. Looks at its health do not keep it.
 func TestIdleDaemonEnds(t *testing.T) {
 	t.Parallel()
 	r := start(t, daemon.Options{IdleTimeout: 200 * time.Millisecond})
 	r.eventually("the daemon has ended", func() bool {
-		response, err := r.client.Get(r.base + "/api/v1/folders?wait=1&after=0")
+		response, err := r.client.Get(r.base + "/health")
 		if err == nil {
 			response.Body.Close()
 		}
@@ -70,42 +70,6 @@ func TestIdleDaemonEnds(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Error(err)
 	}
-}
-
-// A long poll is answered when a folder comes, and when the daemon ends.
-func TestWaitForFolders(t *testing.T) {
-	r := start(t, daemon.Options{})
-	r.indexed()
-	var before, after api.Folders
-	r.get("GET", "/api/v1/folders", nil, &before)
-	var poll sync.WaitGroup
-	poll.Go(func() {
-		r.get("GET", fmt.Sprintf("/api/v1/folders?wait=30&after=%d", before.Revision), nil, &after)
-	})
-	var added api.Folder
-	r.get("POST", "/api/v1/folders", api.AddFolder{Path: t.TempDir()}, &added)
-	poll.Wait()
-	if after.Revision == before.Revision || len(after.Folders) != 2 {
-		t.Errorf("the poll was answered with %+v", after)
-	}
-	r.indexed()
-	url := fmt.Sprint(r.base, "/api/v1/folders?wait=30&after=", r.revision())
-	poll.Go(func() {
-		response, err := r.client.Get(url)
-		if err == nil { // it may come too late
-			response.Body.Close()
-		}
-	})
-	if err := r.end(); err != nil {
-		t.Error(err)
-	}
-	poll.Wait()
-}
-
-func (r *running) revision() int64 {
-	var folders api.Folders
-	r.get("GET", "/api/v1/folders", nil, &folders)
-	return folders.Revision
 }
 
 // Folders, and what is indexed of them, outlive the daemon. A folder that was removed

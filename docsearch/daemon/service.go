@@ -72,7 +72,7 @@ func (s *service) idleFor() time.Duration {
 // answer makes a handler of a function that returns what to answer in JSON.
 func (s *service) answer(handle func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if counts(r) {
+		if r.URL.Path != "/health" { // looks at which do not keep an idle daemon from ending
 			s.active.Add(1)
 			defer func() {
 				s.used.Store(time.Now().UnixNano())
@@ -87,12 +87,6 @@ func (s *service) answer(handle func(*http.Request) (any, error)) http.HandlerFu
 		}
 		reply(w, http.StatusOK, result)
 	}
-}
-
-// counts reports whether a request keeps an idle daemon from ending. Looks at its
-// health and long polls do not: nobody waits for an answer of theirs.
-func counts(r *http.Request) bool {
-	return r.URL.Path != "/health" && !r.URL.Query().Has("wait")
 }
 
 func reply(w http.ResponseWriter, status int, body any) {

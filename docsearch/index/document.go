@@ -21,7 +21,7 @@ import (
 func (f *folder) summary(d *file) api.DocumentSummary {
 	s := api.DocumentSummary{
 		ID: DocumentID(f.path, d.Path), Name: d.Title, Folder: f.path, Path: filepath.Join(f.path, filepath.FromSlash(d.Path)), Type: d.Type,
-		Bytes: d.Size, Modified: time.Unix(0, d.Modified).UTC(), Chunks: d.Passages,
+		Bytes: d.Size, Modified: time.Unix(0, d.Modified).UTC(), Chunks: len(d.Starts),
 	}
 	if s.Name == "" {
 		s.Name = filepath.Base(s.Path)
@@ -86,11 +86,11 @@ func (x *Index) Document(id string, offset, limit int) (d *api.Document, err err
 	for _, f := range all {
 		err := f.read("read document", func(r index.IndexReader) error {
 			known, err := readFile(r, id)
-			if err != nil || known == nil || known.Passages == 0 {
+			if err != nil || known == nil || len(known.Starts) == 0 {
 				return err
 			}
 			d = &api.Document{DocumentSummary: f.summary(known), Title: known.Title, TextBytes: known.Bytes}
-			return readText(r, d, max(offset, 0), max(limit, utf8.UTFMax))
+			return readText(r, d, known.Starts, min(max(offset, 0), known.Bytes), max(limit, utf8.UTFMax))
 		})
 		if err != nil || d != nil {
 			return d, err
@@ -100,49 +100,34 @@ func (x *Index) Document(id string, offset, limit int) (d *api.Document, err err
 }
 
 // readText sets the text of d from its passages.
-func readText(r index.IndexReader, d *api.Document, offset, limit int) (err error) {
-	d.Offset = min(offset, d.TextBytes)
-	read := func(n int) (p passage) {
-		if err == nil {
-			var found bool
-			if p, found, err = readPassage(r, passageID(d.ID, n)); err == nil && !found {
-				err = fmt.Errorf("%w: a passage is missing", ErrCorrupt)
-			}
-		}
-		return p
-	}
-	n := sort.Search(d.Chunks, func(n int) bool {
-		p := read(n)
-		return p.Start+p.Own > d.Offset
-	})
+func readText(r index.IndexReader, d *api.Document, starts []int, offset, limit int) error {
+	n := max(0, sort.SearchInts(starts, offset+1)-1)
+	first := starts[n]
 	var b strings.Builder
-	first := d.Offset // the offset of what is in b
-	for ; err == nil && n < d.Chunks && first+b.Len() < d.Offset+limit; n++ {
-		p := read(n)
-		if b.Len() == 0 {
-			first = p.Start
+	for ; n < len(starts) && starts[n] < offset+limit; n++ {
+		own := d.TextBytes - starts[n]
+		if n+1 < len(starts) {
+			own = starts[n+1] - starts[n]
 		}
-		b.WriteString(p.text[len(p.text)-p.Own:])
+		stored, err := r.Document(passageID(d.ID, n))
+		if err != nil {
+			return err
+		}
+		if stored == nil {
+			return fmt.Errorf("%w: a passage is missing", ErrCorrupt)
+		}
+		text := textOf(stored)
+		b.WriteString(text[max(0, len(text)-own):])
 	}
 	text := b.String()
-	from := cutBefore(text, d.Offset-first)
+	from := cutBefore(text, offset-first)
 	to := cutBefore(text, min(len(text), from+limit))
 	d.Offset, d.Text = first+from, text[from:to]
 	if first+to < d.TextBytes {
 		d.NextOffset = first + to
 	}
-	return err
+	return nil
 }
 
-// readPassage returns a passage, if it is in the index.
-func readPassage(r index.IndexReader, id string) (p passage, found bool, err error) {
-	d, err := r.Document(id)
-	if d == nil || err != nil {
-		return p, false, err
-	}
-	p.text = string(stored(d, fieldText))
-	if err = json.Unmarshal(stored(d, fieldPlace), &p.place); err == nil && p.Own > len(p.text) {
-		err = fmt.Errorf("%w: a passage is too short", ErrCorrupt)
-	}
-	return p, true, err
-}
+// textOf returns the text of a passage.
+func textOf(d index.Document) string { return string(valueOf(d, fieldText)) }

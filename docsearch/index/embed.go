@@ -90,15 +90,9 @@ func (x *Index) queryVector(ctx context.Context, text string, folders []*folder)
 	if x.opts.Embedder == nil {
 		return nil, ""
 	}
-	ready := func(dimensions int) bool {
-		return slices.ContainsFunc(folders, func(f *folder) bool { return f.vectors.ready(dimensions) })
-	}
 	known, err := x.asked.last()
 	var all [][]float32
 	if !known || err == nil {
-		if !ready(0) {
-			return nil, "no document has a vector yet: results are by words alone"
-		}
 		all, err = x.ask(ctx, x.opts.queryTimeout, []string{text})
 	}
 	switch {
@@ -106,8 +100,8 @@ func (x *Index) queryVector(ctx context.Context, text string, folders []*folder)
 		return nil, "" // the search fails anyway
 	case err != nil:
 		return nil, "the embeddings endpoint fails, results are by words alone: " + err.Error()
-	case !ready(len(all[0])):
-		return nil, "the vectors of the documents are of another model: results are by words alone until they are made anew"
+	case !slices.ContainsFunc(folders, func(f *folder) bool { return f.vectors.ready(len(all[0])) }):
+		return nil, "no document has a vector yet: results are by words alone"
 	}
 	return all[0], ""
 }
@@ -158,12 +152,12 @@ func (s *searcher) fuse(f *folder, r index.IndexReader, p *plan, all []candidate
 		similarity, ok := near[c.id]
 		delete(near, c.id)
 		if !ok && i < rated {
-			passage, found, err := readPassage(r, c.id)
+			stored, err := r.Document(c.id)
 			if err != nil {
 				return nil, err
 			}
-			if found {
-				similarity = f.vectors.of(hashOf(passage.text), s.vector)
+			if stored != nil { // else it has just been changed
+				similarity = f.vectors.of(hashOf(textOf(stored)), s.vector)
 			}
 		}
 		c.relevance = 1 - (1-c.relevance)*(1-similarity)
@@ -206,22 +200,15 @@ func (x *Index) embedFolder(ctx context.Context, f *folder) error {
 		return err
 	}
 	var missing []hash
-	without := 0
-	for key, n := range passages {
+	for key := range passages {
 		if !f.vectors.has(key) {
 			missing = append(missing, key)
-			without += n
 		}
 	}
-	f.vectors.setMissing(without)
 	for batch := range slices.Chunk(missing, embedBatch) {
 		if err := x.embedTexts(ctx, f, batch); err != nil {
 			return err
 		}
-		for _, key := range batch {
-			without -= passages[key]
-		}
-		f.vectors.setMissing(without)
 	}
 	return f.call("remove vectors", func() error { return f.vectors.prune(passages) })
 }
@@ -229,7 +216,7 @@ func (x *Index) embedFolder(ctx context.Context, f *folder) error {
 // texts returns the number of passages with each text.
 func (f *folder) texts() (passages map[hash]int, err error) {
 	passages = map[hash]int{}
-	return passages, f.read("find texts without vector", func(r index.IndexReader) error {
+	return passages, f.read("list texts", func(r index.IndexReader) error {
 		texts, err := r.FieldDict(fieldHash)
 		if err != nil {
 			return err
@@ -255,9 +242,9 @@ func (x *Index) embedTexts(ctx context.Context, f *folder, keys []hash) error {
 	err := f.read("read texts without vector", func(r index.IndexReader) error {
 		for _, key := range keys {
 			err := each(ctx, r, fieldHash, key.String(), func(id string) error {
-				p, found, err := readPassage(r, id)
-				if found {
-					texts[key] = p.text
+				stored, err := r.Document(id)
+				if err == nil && stored != nil {
+					texts[key] = textOf(stored)
 				}
 				return err
 			})

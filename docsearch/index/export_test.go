@@ -17,7 +17,7 @@ func WithQueryTimeout(o Options, d time.Duration) Options {
 // Cut returns the passages of a document: the text of each, and where its own part starts.
 func Cut(d *extract.Document) (texts []string, starts []int) {
 	for _, p := range cut(d) {
-		texts, starts = append(texts, p.text), append(starts, p.Start)
+		texts, starts = append(texts, p.text), append(starts, p.start)
 	}
 	return texts, starts
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // version is of what the files of a folder contain. Another one is made anew.
-const version = 2
+const version = 3
 
 // The names of the files of a folder.
 const (
@@ -124,7 +124,8 @@ var openings sync.Mutex
 // openWords opens the index of words, or makes one if m is not nil.
 func (f *folder) openWords(m mapping.IndexMapping) (err error) {
 	path := filepath.Join(f.dir, wordsDir)
-	config := map[string]any{"bolt_timeout": "5s", "asyncErrorCallbackName": path}
+	config := map[string]any{"bolt_timeout": "5s", "asyncErrorCallbackName": path,
+		"scorchMergePlanOptions": map[string]any{"MaxSegmentSize": maxSegment}}
 	openings.Lock()
 	defer openings.Unlock()
 	scorch.RegistryAsyncErrorCallbacks[path] = func(err error, _ string) {
@@ -155,7 +156,10 @@ func (f *folder) openWords(m mapping.IndexMapping) (err error) {
 	return err
 }
 
-const retryPause = 100 * time.Millisecond
+const (
+	retryPause = 100 * time.Millisecond
+	maxSegment = 25_000 // passages, in files that are merged, and mapped into memory meanwhile
+)
 
 // closeWords closes the index of words. After a failure, a batch may wait for ever and
 // hold the lock of bleve.Index, so the index behind it is closed.

@@ -290,9 +290,20 @@ func (x *Index) Size() (bytes int64, vectors int, err error) {
 	all, err := x.all()
 	for _, f := range all {
 		bytes += f.bytes()
-		if x.opts.Embedder != nil {
-			vectors += max(0, f.record.Load().Chunks-f.vectors.missing())
+		if x.opts.Embedder == nil {
+			continue
 		}
+		passages, err := f.texts()
+		if err != nil {
+			return 0, 0, err
+		}
+		n := 0
+		for key, some := range passages { // which counts some that are gone
+			if f.vectors.has(key) {
+				n += some
+			}
+		}
+		vectors += min(n, f.record.Load().Chunks)
 	}
 	return bytes, vectors, err
 }

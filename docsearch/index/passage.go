@@ -19,15 +19,9 @@ const (
 
 // passage is a part of a document: what a search finds, and what gets a vector.
 type passage struct {
-	place
-	text string
-}
-
-// place is what the index stores of a passage beside its text.
-type place struct {
-	Start int `json:"start"` // in the text of the document, after what it repeats
-	Own   int `json:"own"`   // bytes
-	api.Location
+	start    int // of its own text in that of the document, which follows what it repeats
+	text     string
+	location api.Location
 }
 
 // hash is the key of the vector of a text.
@@ -49,10 +43,10 @@ func cut(d *extract.Document) (all []passage) {
 		if !c.seek(at) {
 			from = c.overlap(at)
 		}
-		all = append(all, passage{text: d.Text[from:end], place: place{Start: at, Own: end - at, Location: api.Location{
+		all = append(all, passage{at, d.Text[from:end], api.Location{
 			Line: c.line - strings.Count(d.Text[from:at], "\n"), EndLine: c.line + strings.Count(strings.TrimRight(d.Text[at:end], "\n"), "\n"),
 			Page: c.page, Heading: c.heading,
-		}}})
+		}})
 		at = end
 	}
 	return all

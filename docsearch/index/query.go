@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -12,11 +13,10 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 )
 
-// Query says what to search for. Text is a query in bleve's syntax. A document may contain
-// its words. It must contain phrases in double quotes, +words, title:words and path:words,
-// unless the query has an OR, and must not contain -words. word* finds all words with that
-// beginning. What does not parse is searched as words. A document that matches
-// Concepts and Terms has a word of a concept or one of the terms, whose words stand side
+// Query says what to search for. A document may contain the words of Text. It must contain
+// phrases in double quotes, title:words and path:words, unless the query has an OR, and
+// +words, and must not contain -words. word* finds all words with that beginning. A
+// document that matches Concepts and Terms has a word of a concept or one of the terms, whose words stand side
 // by side. Letter case, accents, punctuation and the endings of words make no difference.
 type Query struct {
 	Folders   []string // none for all
@@ -65,18 +65,14 @@ func (p *plan) query() query.Query {
 // short returns what is searched of a text, a concept or a term.
 func short(text string) string { return text[:cutBefore(text, maxQueryBytes)] }
 
-// plan returns the plan of q: as it is meant, or if it does not parse, of its words.
+// plan returns the plan of q.
 func (x *Index) plan(q *Query) (*plan, error) {
 	text := short(q.Text)
 	asks := short(strings.Join(append(append([]string{text}, q.Concepts...), q.Terms...), " "))
 	asks = strings.Join(strings.Fields(strings.ReplaceAll(asks, `"`, " ")), " ")
 	p := &plan{index: x, asks: asks}
-	// A question mark ends a question here. In bleve's syntax it is any letter.
-	parsed, err := query.NewQueryStringQuery(strings.TrimSpace(strings.ReplaceAll(text, "?", " "))).Parse()
-	if meant, ok := parsed.(*query.BooleanQuery); err == nil && ok {
-		p.addParsed(meant)
-	}
-	if len(p.must)+len(p.may) == 0 {
+	p.parse(text)
+	if len(p.must)+len(p.may) == 0 { // all is -words, or nothing but signs
 		p.never = nil
 		p.addWords(text)
 	}
@@ -84,9 +80,7 @@ func (x *Index) plan(q *Query) (*plan, error) {
 		p.addWords(short(concept))
 	}
 	for _, phrase := range q.Terms {
-		if words := x.analyze(short(phrase), false); len(words) > 0 {
-			p.addTerm(words, &p.may, "")
-		}
+		p.addTerm(x.analyze(short(phrase), false), &p.may, "")
 	}
 	if len(p.must)+len(p.may) == 0 {
 		return nil, ErrQuery
@@ -100,90 +94,55 @@ func (x *Index) plan(q *Query) (*plan, error) {
 	return p, nil
 }
 
-// addParsed adds what bleve has parsed.
-func (p *plan) addParsed(q *query.BooleanQuery) {
-	var may, must, never []query.Query
-	if q.Should != nil {
-		may = q.Should.(*query.DisjunctionQuery).Disjuncts
-	}
-	if q.Must != nil {
-		must = q.Must.(*query.ConjunctionQuery).Conjuncts
-	}
-	if q.MustNot != nil {
-		never = q.MustNot.(*query.DisjunctionQuery).Disjuncts
-	}
-	all := len(may)
-	may = slices.DeleteFunc(may, func(q query.Query) bool {
-		m, ok := q.(*query.MatchQuery)
-		return ok && m.FieldVal == "" && m.Match == "OR"
-	})
-	phrases := &p.must
-	if len(may) < all {
-		phrases = &p.may
+// part is a part of a query: a sign, a field, and a phrase or a word.
+var part = regexp.MustCompile(`([+-]?)(?:(title|path):)?(?:"([^"]*)"|([^\s"]+))`)
+
+// parse adds the parts of a query.
+func (p *plan) parse(text string) {
+	parts := part.FindAllStringSubmatch(text, -1)
+	exact := &p.must // phrases, and what names a field
+	if slices.ContainsFunc(parts, func(m []string) bool { return m[0] == "OR" }) {
+		exact = &p.may
 	}
 	var words []string // which are added together: stop words count if there are no others
-	for _, q := range may {
-		if m, ok := q.(*query.MatchQuery); ok && m.FieldVal == "" {
-			words = append(words, m.Match)
-			continue
+	for _, m := range parts {
+		to, field, phrase, word := exact, m[2], m[3], m[4]
+		switch m[1] {
+		case "+":
+			to = &p.must
+		case "-":
+			to = &p.never
 		}
-		p.addLeaf(q, &p.may, phrases)
+		bare := field == "" && word != ""
+		if bare && m[1] == "" {
+			to = &p.may
+		}
+		start, more := strings.CutSuffix(word, "*")
+		switch {
+		case m[0] == "OR":
+		case bare && more && len(start) >= leastPrefix && !strings.Contains(start, "*"):
+			p.addPrefix(start, to)
+		case bare && m[1] == "":
+			words = append(words, word)
+		default:
+			p.addTerm(p.index.analyze(phrase+word, false), to, field)
+		}
 	}
-	for _, q := range must {
-		p.addLeaf(q, &p.must, &p.must)
-	}
-	terms := p.terms
-	for _, q := range never {
-		p.addLeaf(q, &p.never, &p.never)
-	}
-	p.terms = terms // what must not match makes nothing relevant
 	p.addWords(strings.Join(words, " "))
-}
-
-// addLeaf adds a part of a query to words, or, if it is a phrase or names a field, to exact.
-func (p *plan) addLeaf(q query.Query, words, exact *[]query.Query) {
-	field, text, phrase := "", "", false
-	switch q := q.(type) {
-	case *query.MatchQuery:
-		field, text = q.FieldVal, q.Match
-	case *query.MatchPhraseQuery:
-		field, text, phrase = q.FieldVal, q.MatchPhrase, true
-	case *query.WildcardQuery:
-		field, text = q.FieldVal, q.Wildcard
-		if start, ok := strings.CutSuffix(text, "*"); ok && field == "" && len(start) >= leastPrefix && !strings.Contains(start, "*") {
-			p.addPrefix(start, words)
-			return
-		}
-	case *query.RegexpQuery: // a path, not an expression
-		field, text = q.FieldVal, q.Regexp
-	case *query.DisjunctionQuery: // a number
-		if m, ok := q.Disjuncts[0].(*query.MatchQuery); ok {
-			field, text = m.FieldVal, m.Match
-		}
-	}
-	if field != "" && field != fieldTitle && field != fieldPath { // "error: no space"
-		text, field = field+" "+text, ""
-	}
-	found := p.index.analyze(text, false)
-	switch {
-	case len(found) == 0:
-	case phrase || field != "":
-		p.addTerm(found, exact, field)
-	default:
-		p.addTerm(found, words, "")
-	}
 }
 
 // addPrefix adds the words that begin so. Which these are, only the index knows.
 func (p *plan) addPrefix(start string, to *[]query.Query) {
-	if len(p.terms) >= maxQueryWords {
+	if len(p.terms)+len(p.never) >= maxQueryWords {
 		return
 	}
 	start = string(lower([]byte(start)))
 	q := query.NewPrefixQuery(start)
 	q.SetField(fieldText)
 	*to = append(*to, q)
-	p.terms = append(p.terms, term{prefix: start})
+	if to != &p.never { // what must not match makes nothing relevant
+		p.terms = append(p.terms, term{prefix: start})
+	}
 }
 
 // addWords adds words that a passage may have.
@@ -212,7 +171,7 @@ func (p *plan) addWords(text string) {
 
 // addTerm adds words that stand side by side in one field, or in any.
 func (p *plan) addTerm(words []string, to *[]query.Query, field string) {
-	if len(p.terms) >= maxQueryWords {
+	if len(words) == 0 || len(p.terms)+len(p.never) >= maxQueryWords {
 		return
 	}
 	words = words[:min(len(words), maxQueryWords)]
@@ -221,7 +180,9 @@ func (p *plan) addTerm(words []string, to *[]query.Query, field string) {
 			return
 		}
 	}
-	p.terms = append(p.terms, term{words: words})
+	if to != &p.never {
+		p.terms = append(p.terms, term{words: words})
+	}
 	var fields []query.Query
 	for _, f := range textFields {
 		if field != "" && field != f.name {

@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -213,16 +214,16 @@ func (s *searcher) add(r index.IndexReader, passages []candidate) error {
 // passage returns a candidate for clients, nil if it is not in the index any more.
 func (s *searcher) passage(r index.IndexReader, c candidate) (*api.Passage, error) {
 	stored, err := r.Document(c.id)
-	if stored == nil || err != nil {
+	if err != nil || stored == nil {
 		return nil, err
 	}
-	p, _, err := readPassage(r, c.id)
-	if err != nil {
+	text := textOf(stored)
+	found := &api.Passage{Relevance: c.relevance, Snippet: snippet(c.hit, stored, text)}
+	if err := json.Unmarshal(valueOf(stored, fieldPlace), &found.Location); err != nil {
 		return nil, err
 	}
-	found := &api.Passage{Relevance: c.relevance, Snippet: snippet(c.hit, stored, p.text), Location: p.Location}
 	if s.query.Content {
-		found.Content = p.text
+		found.Content = text
 	}
 	return found, nil
 }

@@ -34,7 +34,7 @@ func TestSearchFinds(t *testing.T) {
 		"strasse": "d.txt", "STRASSE": "d.txt", "ZURICH cafe": "d.txt", "schones": "d.txt",
 		"検索": "e.txt", "首都": "e.txt", "京": "e.txt",
 		"the": "a.txt b.txt", `"it was"`: "b.txt",
-		"error: no space": "f.txt", `C:\disk`: "f.txt", "/usr/lib/": "f.txt", "42": "f.txt", "path:": "", "is the disk full?": "f.txt",
+		"error: no space": "f.txt", `C:\disk`: "f.txt src/c.go", "/usr/lib/": "f.txt", "42": "f.txt", "path:": "", "is the disk full?": "f.txt",
 		`fox AND ("brown`: "a.txt b.txt", "zzqqxx": "",
 	} {
 		got := find(t, x, index.Query{Text: query})

@@ -19,7 +19,7 @@ import (
 
 // batchBytes is how much text is written at a time. Indexing takes some thirty times as
 // much memory.
-const batchBytes = 2 << 20
+const batchBytes = 1 << 20
 
 // Stamp tells one state of a file from another.
 type Stamp struct {
@@ -50,10 +50,10 @@ func passageID(document string, n int) string { return fmt.Sprintf("%s/%d", docu
 type file struct {
 	Path string `json:"path"`
 	Stamp
-	Type     string `json:"type,omitempty"`
-	Title    string `json:"title,omitempty"`
-	Bytes    int    `json:"bytes"` // of text
-	Passages int    `json:"passages"`
+	Type   string `json:"type,omitempty"`
+	Title  string `json:"title,omitempty"`
+	Bytes  int    `json:"bytes"`            // of text
+	Starts []int  `json:"starts,omitempty"` // of the passages in the text, after what they repeat
 }
 
 // Stamps returns the stamps of the files of a folder by their relative paths.
@@ -110,11 +110,11 @@ func readFile(r index.IndexReader, id string) (*file, error) {
 		return nil, err
 	}
 	known := &file{}
-	return known, json.Unmarshal(stored(d, fieldFile), known)
+	return known, json.Unmarshal(valueOf(d, fieldFile), known)
 }
 
-// stored returns the value of a stored field.
-func stored(d index.Document, name string) (value []byte) {
+// valueOf returns the value of a stored field.
+func valueOf(d index.Document, name string) (value []byte) {
 	d.VisitFields(func(f index.Field) {
 		if f.Name() == name {
 			value = f.Value()
@@ -200,11 +200,11 @@ func (u *updater) apply(x *Index, c *Change) error {
 	}
 	now := &file{Path: c.Path, Stamp: c.Stamp}
 	if !c.Delete && c.Document == nil && c.Stamp.Skipped == "" && old != nil { // the same content at another time
-		now.Type, now.Title, now.Bytes, now.Passages = old.Type, old.Title, old.Bytes, old.Passages
+		now.Type, now.Title, now.Bytes, now.Starts = old.Type, old.Title, old.Bytes, old.Starts
 		return u.put(id, now)
 	}
 	if old != nil {
-		for n := range old.Passages {
+		for n := range old.Starts {
 			u.batch.Delete(passageID(id, n))
 		}
 		u.count(old, -1)
@@ -228,7 +228,7 @@ func (u *updater) put(id string, f *file) error {
 		return err
 	}
 	kind := kindDocument
-	if f.Passages == 0 {
+	if len(f.Starts) == 0 {
 		kind = kindSkipped
 	}
 	u.pending[id] = f
@@ -239,7 +239,10 @@ func (u *updater) put(id string, f *file) error {
 // until it is complete.
 func (u *updater) add(x *Index, id string, f *file, d *extract.Document) error {
 	passages := cut(d)
-	f.Type, f.Title, f.Bytes, f.Passages = d.Type, d.Title, len(d.Text), len(passages)
+	f.Type, f.Title, f.Bytes = d.Type, d.Title, len(d.Text)
+	for _, p := range passages {
+		f.Starts = append(f.Starts, p.start)
+	}
 	u.count(f, 1)
 	if len(d.Text) > batchBytes {
 		partly := *f
@@ -249,7 +252,7 @@ func (u *updater) add(x *Index, id string, f *file, d *extract.Document) error {
 		}
 	}
 	for n, p := range passages {
-		at, err := json.Marshal(p.place)
+		at, err := json.Marshal(p.location)
 		if err != nil {
 			return err
 		}
@@ -273,10 +276,10 @@ func (u *updater) add(x *Index, id string, f *file, d *extract.Document) error {
 // count counts a file, or with -1 one less.
 func (u *updater) count(f *file, sign int) {
 	r := &u.record
-	if f.Passages > 0 {
+	if len(f.Starts) > 0 {
 		r.Documents += sign
 	}
-	r.Chunks += sign * f.Passages
+	r.Chunks += sign * len(f.Starts)
 	r.TextBytes += int64(sign * f.Bytes)
 	if f.Skipped != "" {
 		if r.Skipped[f.Skipped] += sign; r.Skipped[f.Skipped] == 0 {

@@ -21,13 +21,12 @@ type vectors struct {
 	path  string // "" without an Embedder
 	model string
 
-	mu      sync.RWMutex // guards the rest; held by scans
-	file    *os.File     // nil: there is no vector
-	mapped  mmap.MMap    // the whole file
-	head    header
-	count   int          // of rows
-	rows    map[hash]int // by their keys
-	without int          // passages that had no vector when EmbedMissing looked; -1: it has not
+	mu     sync.RWMutex // guards the rest; held by scans
+	file   *os.File     // nil: there is no vector
+	mapped mmap.MMap    // the whole file
+	head   header
+	count  int          // of rows
+	rows   map[hash]int // by their keys
 }
 
 // header is what the file begins with, in JSON, filled up with spaces to headerBytes.
@@ -49,7 +48,7 @@ func (v *vectors) open(path string, e Embedder) {
 	if e == nil {
 		return
 	}
-	v.path, v.model, v.without = path, e.Model(), -1
+	v.path, v.model = path, e.Model()
 	if v.load() != nil {
 		v.reset()
 	}
@@ -113,27 +112,11 @@ func (v *vectors) close() {
 	v.reset()
 }
 
-// ready reports whether there are vectors of a number of dimensions, any if it is 0.
+// ready reports whether there are vectors of a number of dimensions.
 func (v *vectors) ready(dimensions int) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.file != nil && (dimensions == 0 || v.head.Dimensions == dimensions)
-}
-
-// missing returns how many passages had no vector when that was last looked at.
-func (v *vectors) missing() int {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	if v.without < 0 {
-		return math.MaxInt
-	}
-	return v.without
-}
-
-func (v *vectors) setMissing(n int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.without = n
+	return v.file != nil && v.head.Dimensions == dimensions
 }
 
 func (v *vectors) has(key hash) bool {

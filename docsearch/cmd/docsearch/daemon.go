@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/crawl"
@@ -20,6 +21,9 @@ type daemonCommand struct {
 	logging `embed:""`
 	Folder  []string `short:"f" help:"A folder to index, beside those of earlier runs. May be repeated." sep:"none" placeholder:"PATH"`
 }
+
+// memoryLimit is for the garbage collector; files that are mapped come on top.
+const memoryLimit = 200 << 20
 
 // Run serves until ctx ends.
 func (c *daemonCommand) Run(ctx context.Context, p *program) error {
@@ -38,6 +42,9 @@ func (c *daemonCommand) Run(ctx context.Context, p *program) error {
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find the path of docsearch itself: %w", err)
+	}
+	if p.getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
 	}
 	log := newLogger(p.stderr, c.LogLevel)
 	d, err := daemon.New(daemon.Options{

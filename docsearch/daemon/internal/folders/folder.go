@@ -178,7 +178,6 @@ func (f *folder) pause(err error) {
 // enter changes the status, with so many files to index.
 func (f *folder) enter(status api.Status, warning string, files int) {
 	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.status, f.warning, f.total, f.left = status, warning, files, files
-	f.mu.Unlock()
-	f.set.bump()
 }

@@ -25,7 +25,7 @@ import (
 // The index is written when this much text has come, or so many files, or after this time,
 // whichever is first: large batches are fast, small ones are found early.
 const (
-	batchText  = 16 << 20
+	batchText  = 4 << 20
 	batchFiles = 1000
 	batchTime  = 2 * time.Second
 )

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/crawl"
@@ -37,7 +36,7 @@ type Options struct {
 // Set is all folders of a daemon. Its methods may be called concurrently.
 type Set struct {
 	opts   Options
-	ctx    context.Context // ends with Stop; the goroutines of all folders live under it
+	ctx    context.Context // ends with Close; the goroutines of all folders live under it
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 	reads  chan struct{} // a place for each file that is read and extracted at a time
@@ -48,17 +47,14 @@ type Set struct {
 
 	mu       sync.Mutex
 	folders  map[string]*folder // by path
-	revision int64
-	changed  chan struct{} // closed when revision changes
-	noVector string        // why vectors are missing, "" when they are not
+	noVector string             // why vectors are missing, "" when they are not
 }
 
 // Open starts with the folders of earlier runs. The caller must call Close.
 func Open(ctx context.Context, opts Options) (*Set, error) {
 	s := &Set{
 		opts: opts, reads: make(chan struct{}, readers), failed: make(chan error, 1), toFill: make(chan struct{}, 1),
-		folders: map[string]*folder{}, changed: make(chan struct{}),
-		revision: time.Now().UnixMilli(), // more than any of the daemon before, which clients may know
+		folders: map[string]*folder{},
 	}
 	known, err := s.agree()
 	if err != nil {
@@ -72,12 +68,9 @@ func Open(ctx context.Context, opts Options) (*Set, error) {
 	return s, nil
 }
 
-// Stop ends all work on the folders, and all calls of Wait.
-func (s *Set) Stop() { s.cancel() }
-
-// Close waits for the end of all work, after Stop.
+// Close stops all work on the folders and waits for its end.
 func (s *Set) Close() {
-	s.Stop()
+	s.cancel()
 	s.wg.Wait()
 }
 
@@ -97,7 +90,6 @@ func (s *Set) start(path string) *folder {
 	f := newFolder(s, path)
 	s.mu.Lock()
 	s.folders[path] = f
-	s.bumpLocked()
 	s.mu.Unlock()
 	s.wg.Go(f.run)
 	return f
@@ -107,8 +99,8 @@ func (s *Set) start(path string) *folder {
 func (s *Set) Add(path string) (api.Folder, error) {
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	if f := s.lookUp(path); f != nil {
-		return f.describe(), nil
+	if known, err := s.Find(path); err == nil {
+		return s.find(known).describe(), nil
 	}
 	resolved, err := resolve(path)
 	if err != nil {
@@ -153,7 +145,6 @@ func (s *Set) Remove(path string) error {
 	s.find(path).stop()
 	s.mu.Lock()
 	delete(s.folders, path)
-	s.bumpLocked()
 	s.mu.Unlock()
 	if err := s.writeList(""); err != nil {
 		s.start(path)
@@ -170,19 +161,14 @@ func (s *Set) Remove(path string) error {
 // Find returns the path of a folder of the set as the index knows it, without symbolic
 // links. It fails with index.ErrNoFolder.
 func (s *Set) Find(path string) (string, error) {
-	if f := s.lookUp(path); f != nil {
-		return f.path, nil
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		resolved = filepath.Clean(path) // perhaps it is gone for now
 	}
-	return "", fmt.Errorf("%w: the daemon does not have %s", index.ErrNoFolder, path)
-}
-
-// lookUp returns the folder at path, which may lead there by symbolic links, or nil.
-func (s *Set) lookUp(path string) *folder {
-	if f := s.find(filepath.Clean(path)); f != nil {
-		return f // perhaps it is gone for now
+	if s.find(resolved) == nil {
+		return "", fmt.Errorf("%w: the daemon does not have %s", index.ErrNoFolder, path)
 	}
-	resolved, _ := resolve(path) // "" if there is none
-	return s.find(resolved)
+	return resolved, nil
 }
 
 func (s *Set) find(path string) *folder {
@@ -195,44 +181,12 @@ func (s *Set) find(path string) *folder {
 func (s *Set) List() api.Folders {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := api.Folders{Folders: make([]api.Folder, 0, len(s.folders)), Revision: s.revision}
+	list := api.Folders{Folders: make([]api.Folder, 0, len(s.folders))}
 	for _, f := range s.folders {
 		list.Folders = append(list.Folders, f.describe())
 	}
 	slices.SortFunc(list.Folders, func(a, b api.Folder) int { return strings.Compare(a.Path, b.Path) })
 	return list
-}
-
-// Wait waits until the revision is not the one given, or ctx ends.
-func (s *Set) Wait(ctx context.Context, after int64) {
-	for {
-		s.mu.Lock()
-		revision, changed := s.revision, s.changed
-		s.mu.Unlock()
-		if revision != after {
-			return
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		case <-s.ctx.Done():
-			return
-		}
-	}
-}
-
-// bumpLocked tells those who wait that something has changed.
-func (s *Set) bumpLocked() {
-	s.revision++
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-func (s *Set) bump() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.bumpLocked()
 }
 
 // Status sums up all folders. The percentage is that of the folder that is least complete.
