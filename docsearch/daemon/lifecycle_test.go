@@ -55,6 +55,18 @@ func TestOtherMachinesAreNotServed(t *testing.T) {
 	}
 }
 
+// A daemon that has much to index ends when it is asked to.
+func TestDaemonEndsWhileItIndexes(t *testing.T) {
+	r := start(t, daemon.Options{})
+	for n := range 300 {
+		r.write(fmt.Sprintf("many/%d.txt", n), strings.Repeat(fmt.Sprintf("llama number %d. ", n), 500))
+	}
+	r.eventually("the daemon indexes them", func() bool { return len(r.search("llama")) > 0 })
+	if err := r.end(); err != nil {
+		t.Error(err)
+	}
+}
+
 // An idle daemon ends. Looks at its health do not keep it.
 func TestIdleDaemonEnds(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package folders
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -164,7 +165,7 @@ func (f *folder) apply(dir *crawl.Folder, todo []crawl.File, gone []string) erro
 	}
 	for len(todo) > 0 {
 		changes, done, err := f.readBatch(dir, todo)
-		if err != nil {
+		if err = cmp.Or(err, f.ctx.Err()); err != nil {
 			return err
 		}
 		if err := f.update(changes); err != nil {
