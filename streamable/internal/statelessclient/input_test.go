@@ -170,44 +170,38 @@ func TestServerRequestsThatNobodyMayAnswer(t *testing.T) {
 	}
 }
 
-// A client that is gone when it is asked has cancelled the call.
-func TestClientThatIsGoneWhenAsked(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.send(m, fmt.Sprintf(elicit, 0, 0)) }
-		w := broken{&response{header: make(http.Header)}}
-		f.post(w, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}.request(t.Context()), "")
-		want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), 1)
-	})
-}
-
-// broken is a response that cannot be written.
-type broken struct{ *response }
-
-func (broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-
-// A client may close the TCP connection as soon as it has the state.
-func TestClientThatIsGoneOnceItIsAsked(t *testing.T) {
-	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		f.server.asks(1)
-		a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
-		ctx, leave := context.WithCancel(t.Context())
-		w := leaving{&response{header: make(http.Header), status: 200}, leave}
-		f.post(w, a.request(ctx), "")
-		r := f.do(t, retry(t, w.response, a, `{"elicitation-1":{"action":"accept"}}`))
-		want(t, "status", r.status, 200)
-		want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), 0)
-	})
-}
-
-// leaving is the response to a client that is gone once it has it.
+// leaving is the response to a client that goes during the write that asks it.
 type leaving struct {
 	*response
 	leave context.CancelFunc
+	early bool // the client has got nothing
 }
 
 func (l leaving) Write(b []byte) (int, error) {
 	defer l.leave()
+	if l.early {
+		return 0, io.ErrClosedPipe
+	}
 	return l.response.Write(b)
+}
+
+// A client that is gone when it is asked has cancelled the call. But it may close the TCP
+// connection as soon as it has the state.
+func TestClientThatLeavesWhenItIsAsked(t *testing.T) {
+	for early, cancellations := range map[bool]int{true: 1, false: 0} {
+		bubble(t, quiet, func(t *testing.T, f *fixture) {
+			f.server.asks(1)
+			a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
+			ctx, leave := context.WithCancel(t.Context())
+			w := leaving{&response{header: make(http.Header), status: 200}, leave, early}
+			f.post(w, a.request(ctx), "")
+			if !early {
+				r := f.do(t, retry(t, w.response, a, `{"elicitation-1":{"action":"accept"}}`))
+				want(t, "status", r.status, 200)
+			}
+			want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), cancellations)
+		})
+	}
 }
 
 // A server may answer although it asks, and take back what it asks.

@@ -54,39 +54,27 @@ func TestStrangersAreToldApart(t *testing.T) {
 	want(t, "connections", len(f.server.connections()), 3) // the last two are of one network
 }
 
-// Calls that may ask have a connection to themselves, and leave it to the next.
+// Calls that may ask have a connection to themselves, and leave it to the next. Others share.
 func TestCallsThatMayAskHaveTheirOwnConnection(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		answers := make(map[string]func())
-		f.server.serve = func(c *conn, m *jsonrpc.Message) {
-			name, _ := jsonrpc.Member(m.Params(), "name")
-			if m.Method == "prompts/get" {
-				answers[string(name)] = func() { c.answer(m, `{}`) }
-				return
-			}
-			c.answer(m, `{}`)
-		}
-		get := func(name, capabilities string) *response {
-			r := f.begin(t, ask{method: "prompts/get", params: fmt.Sprintf(`{"name":%q}`, name), capabilities: capabilities})
+		var answers []func()
+		f.server.serve = func(c *conn, m *jsonrpc.Message) { answers = append(answers, func() { c.answer(m, `{}`) }) }
+		get := func(capabilities string, connections int) *response {
+			t.Helper()
+			r := f.begin(t, ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: capabilities})
 			synctest.Wait()
+			want(t, "connections", len(f.server.connections()), connections)
 			return r
 		}
-		a := get("a", askAll)
-		b := get("b", askAll)
-		want(t, "connections of two calls", len(f.server.connections()), 2)
+		all := []*response{get(askAll, 1), get(askAll, 2)}
 		f.do(t, ask{method: "tools/list", capabilities: askAll}) // any connection will do
-		want(t, "connections", len(f.server.connections()), 2)
-		answers[`"b"`]()
-		<-b.done
-		c := get("c", askAll)
-		want(t, "connections after the end of one call", len(f.server.connections()), 2)
-		// Calls without capabilities share one.
-		d, e := get("d", `{}`), get("e", `{}`)
-		want(t, "connections with another client", len(f.server.connections()), 3)
+		answers[1]()
+		<-all[1].done
+		all = append(all, get(askAll, 2), get(`{}`, 3), get(`{}`, 3))
 		for _, answer := range answers {
 			answer()
 		}
-		for _, r := range []*response{a, c, d, e} {
+		for _, r := range all {
 			<-r.done
 		}
 	})
@@ -151,22 +139,23 @@ func TestLostConnection(t *testing.T) {
 	})
 }
 
+// limited gives the Handler a registry with limits.
+func (f *fixture) limited(limits connstate.Limits) {
+	f.registry = connstate.NewRegistry(limits, connstate.Options{})
+	f.Handler = statelessclient.New(f.front, f.server, f.registry, quiet)
+}
+
 // The limits of the registry hold for these connections too; unused ones make room.
 func TestLimitsOfTheRegistry(t *testing.T) {
 	f := newFixture(t, quiet)
-	registry := connstate.NewRegistry(connstate.Limits{MaxConnections: 2}, connstate.Options{})
-	f.Handler = statelessclient.New(f.front, f.server, registry, quiet)
+	f.limited(connstate.Limits{MaxConnections: 2})
 	for i := range 5 {
 		want(t, "status", f.do(t, ask{method: "tools/list", principal: fmt.Sprint(i)}).status, 200)
 	}
-	want(t, "open ones", registry.Len(), 2)
+	want(t, "open ones", f.registry.Len(), 2)
 	for i, c := range f.server.connections() { // those that were unused for longest have gone
 		want(t, fmt.Sprintf("connection %d is open", i), c.Reason() == "", i >= 3)
 	}
-	registry.Drain()
-	r := f.do(t, ask{method: "tools/list", principal: "c"})
-	want(t, "status while draining", r.status, 503)
-	want(t, "id", r.member("id"), 1)
 }
 
 // With PassRequest no two requests share what may differ; a server that sees the principal
@@ -198,18 +187,18 @@ func TestPassedRequestsDoNotShareConnections(t *testing.T) {
 // Another connection's end does not help a request that comes too fast, or during a drain.
 func TestRefusalsThatEndNoConnection(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
-		registry := connstate.NewRegistry(connstate.Limits{Rate: 0.01, Burst: 1}, connstate.Options{})
-		f.Handler = statelessclient.New(f.front, f.server, registry, quiet)
-		list := func(program string) *response {
-			return f.do(t, ask{method: "tools/list", info: fmt.Sprintf(`{"name":%q}`, program)})
+		f.limited(connstate.Limits{Rate: 0.01, Burst: 1})
+		list := func(program string, status int) *response {
+			t.Helper()
+			r := f.do(t, ask{method: "tools/list", info: fmt.Sprintf(`{"name":%q}`, program)})
+			want(t, "status", r.status, status)
+			return r
 		}
-		want(t, "status of the first", list("a").status, 200)
-		r := list("b")
-		want(t, "status of one too fast", r.status, 429)
-		want(t, "Retry-After", r.header.Get("Retry-After"), 100)
-		registry.Drain()
-		want(t, "status during a drain", list("b").status, 503)
-		want(t, "status of the first again", list("a").status, 200)
+		list("a", 200)
+		want(t, "Retry-After", list("b", 429).header.Get("Retry-After"), 100)
+		f.registry.Drain()
+		want(t, "id", list("b", 503).member("id"), 1)
+		list("a", 200)
 	})
 }
 
