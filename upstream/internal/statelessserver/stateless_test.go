@@ -3,6 +3,7 @@ package statelessserver_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/upstream/internal/upstreamtest"
@@ -64,21 +65,28 @@ func TestRule21LogLevelTravelsWithEachRequest(t *testing.T) {
 	}
 }
 
+// A server that leaves the response open after the answer cannot keep it open.
 func TestProgressComesBeforeTheAnswerWithItsRequest(t *testing.T) {
-	s := newStateless(t, discovered, func(p *post) {
-		p.event(``)
-		p.event(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + p.param("_meta", "progressToken") + `,"progress":0.50}}`)
-		p.event(`{"jsonrpc":"2.0","id":77,"result":{}}`)            // nobody's
-		p.event(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`)   // servers must not
-		p.event(`{"jsonrpc":"2.0","id":$ID,"result":{"done":1e3}}`) // the stream stays open
-		p.gone()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStateless(t, discovered, func(p *post) {
+			p.event(``)
+			p.event(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + p.param("_meta", "progressToken") + `,"progress":0.50}}`)
+			p.event(`{"jsonrpc":"2.0","id":77,"result":{}}`)          // nobody's
+			p.event(`{"jsonrpc":"2.0","id":1,"method":"roots/list"}`) // servers must not
+			p.event(`{"jsonrpc":"2.0","id":$ID,"result":{"done":1e3}}`)
+			<-p.r.Context().Done()
+		})
+		s.Send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":"tok"}}}`)
+		got, request := s.Recv()
+		if got != `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":0.50}}` || request != "5" {
+			t.Errorf("got %s with request %q", got, request)
+		}
+		s.want(`{"jsonrpc":"2.0","id":5,"result":{"done":1e3}}`)
+		time.Sleep(2 * time.Second)
+		if s.seen("tools/call")[0].r.Context().Err() == nil {
+			t.Error("the response is still open")
+		}
 	})
-	s.Send(`{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":"tok"}}}`)
-	got, request := s.Recv()
-	if got != `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tok","progress":0.50}}` || request != "5" {
-		t.Errorf("got %s with request %q", got, request)
-	}
-	s.want(`{"jsonrpc":"2.0","id":5,"result":{"done":1e3}}`)
 }
 
 func TestPingTellsWhetherTheServerAnswers(t *testing.T) {
@@ -103,29 +111,24 @@ func TestPingTellsWhetherTheServerAnswers(t *testing.T) {
 }
 
 func TestCancelledClosesTheResponse(t *testing.T) {
-	closed := make(chan struct{})
-	s := newStateless(t, discovered, func(p *post) {
-		if p.m.Method == "tools/list" {
-			p.result(`{"tools":[]}`)
-			return
+	synctest.Test(t, func(t *testing.T) {
+		s := newStateless(t, discovered, func(p *post) {
+			if p.m.Method == "tools/list" {
+				p.result(`{"tools":[]}`)
+				return
+			}
+			<-p.r.Context().Done()
+		})
+		s.Send(toolCall("1", "slow"))
+		synctest.Wait()
+		s.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+		synctest.Wait()
+		if s.seen("tools/call")[0].r.Context().Err() == nil || len(s.seen("notifications/cancelled")) > 0 {
+			t.Error("the response is open, or notifications/cancelled was sent")
 		}
-		p.event(`{"jsonrpc":"2.0","method":"notifications/message","params":{}}`)
-		p.gone()
-		close(closed)
+		s.Send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+		s.want(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`) // and no answer to 1
 	})
-	s.Send(toolCall("1", "slow"))
-	s.Recv() // the server works on it
-	s.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
-	select {
-	case <-closed:
-	case <-time.After(upstreamtest.Patience):
-		t.Fatal("the response is open")
-	}
-	s.Send(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
-	s.want(`{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`) // and no answer to 1
-	if len(s.seen("notifications/cancelled")) > 0 {
-		t.Error("notifications/cancelled was sent")
-	}
 }
 
 func TestLegacyMethodsAreNotFound(t *testing.T) {

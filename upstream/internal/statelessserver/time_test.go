@@ -48,7 +48,7 @@ func TestChangesThatMayHaveBeenMissedAreTold(t *testing.T) {
 			}
 			p.acknowledge()
 			if since > 10*time.Second {
-				p.gone()
+				<-p.r.Context().Done()
 				return
 			}
 			time.Sleep(10*time.Second - since)

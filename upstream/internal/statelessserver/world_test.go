@@ -53,15 +53,6 @@ func (p *post) event(msg string) {
 
 func (p *post) fill(s string) string { return strings.ReplaceAll(s, "$ID", string(p.m.ID)) }
 
-// gone waits until the client has closed the response.
-func (p *post) gone() {
-	select {
-	case <-p.r.Context().Done():
-	case <-time.After(upstreamtest.Patience):
-		p.t.Errorf("the response to %s was not closed", p.m.Method)
-	}
-}
-
 // param returns a member of the params, empty for none.
 func (p *post) param(names ...string) string {
 	raw, _ := jsonrpc.Member(p.m.Params(), names...)
