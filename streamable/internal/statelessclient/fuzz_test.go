@@ -31,18 +31,18 @@ func FuzzPOST(f *testing.F) {
 		r := ask{body: body}.request(t.Context())
 		r.Header["Mcp-Method"], r.Header["Mcp-Name"] = []string{method}, []string{name}
 		r.Header["Mcp-Param-"+http.CanonicalHeaderKey(param)] = []string{value}
-		got := &response{header: make(http.Header)}
+		got := newResponse()
 		w.ServePOST(got, r, "", m, false)
 		if m.Kind == jsonrpc.Notification {
-			want(t, "status", got.status, http.StatusAccepted)
+			want(t, "status", got.Code, http.StatusAccepted)
 			return
 		}
 		answer, err := jsonrpc.Parse(got.last())
 		if err != nil || answer.Kind != jsonrpc.Response || answer.ID != m.ID {
-			t.Fatalf("status %d: %s, %v", got.status, got.last(), err)
+			t.Fatalf("status %d: %s, %v", got.Code, got.last(), err)
 		}
-		if got.status != 200 && answer.Error() == nil {
-			t.Fatalf("status %d with a result", got.status)
+		if got.Code != 200 && answer.Error() == nil {
+			t.Fatalf("status %d with a result", got.Code)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -88,7 +87,7 @@ func TestForeignStates(t *testing.T) {
 				bad := good
 				change(&bad, strings.Trim(first.member("result", "requestState"), `"`))
 				r := f.do(t, bad)
-				want(t, "status", r.status, 400)
+				want(t, "status", r.Code, 400)
 				want(t, "code", r.member("error", "code"), -32602)
 				// The call is not harmed by that, and its state is used up once it is used.
 				r = f.do(t, good)
@@ -130,7 +129,7 @@ func TestClosedResponseCancels(t *testing.T) {
 		<-r.done
 		want(t, "cancellations", c.received("notifications/cancelled"),
 			`[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"the client has closed the response"}}]`)
-		want(t, "body", r.body.String(), "")
+		want(t, "body", r.text(), "")
 	})
 }
 
@@ -193,11 +192,11 @@ func TestClientThatLeavesWhenItIsAsked(t *testing.T) {
 			f.server.asks(1)
 			a := ask{method: "tools/call", params: toolCall, capabilities: askAll}
 			ctx, leave := context.WithCancel(t.Context())
-			w := leaving{&response{header: make(http.Header), status: 200}, leave, early}
+			w := leaving{newResponse(), leave, early}
 			f.post(w, a.request(ctx), "")
 			if !early {
 				r := f.do(t, retry(t, w.response, a, `{"elicitation-1":{"action":"accept"}}`))
-				want(t, "status", r.status, 200)
+				want(t, "status", r.Code, 200)
 			}
 			want(t, "cancellations", len(f.server.connections()[0].received("notifications/cancelled")), cancellations)
 		})

@@ -53,7 +53,7 @@ func TestListen(t *testing.T) {
 			}
 		}
 		want(t, "messages", len(got), 4)
-		want(t, "buffering", r.header.Get("X-Accel-Buffering"), "no")
+		want(t, "buffering", r.Header().Get("X-Accel-Buffering"), "no")
 	})
 }
 
@@ -124,7 +124,7 @@ type stuck struct {
 
 // stuck begins a request whose response waits in one of its writes.
 func (f *fixture) stuck(t *testing.T, a ask, at int) *stuck {
-	w := &stuck{response: &response{header: make(http.Header), done: make(chan struct{})}, unblock: make(chan struct{}), at: at}
+	w := &stuck{response: newResponse(), unblock: make(chan struct{}), at: at}
 	go func() {
 		defer close(w.done)
 		f.post(w, a.request(t.Context()), "")
@@ -170,8 +170,8 @@ func TestProgress(t *testing.T) {
 	want(t, "messages", len(got), 3)
 	want(t, "first", got[0], fmt.Sprintf(progress, 1))
 	want(t, "answer", r.member("result", "done"), true)
-	if strings.Contains(r.body.String(), "\nid:") {
-		t.Errorf("events have ids: %s", r.body.String())
+	if strings.Contains(r.text(), "\nid:") {
+		t.Errorf("events have ids: %s", r.text())
 	}
 }
 
@@ -315,7 +315,7 @@ func TestSilentServerWhileSubscribing(t *testing.T) {
 		f.server.silent = []string{"resources/subscribe"}
 		r := f.begin(t, listen(`{"toolsListChanged":true,"resourceSubscriptions":["a:x","a:y"]}`, "1"))
 		pause(4500 * time.Millisecond)
-		want(t, "heartbeats", strings.Count(r.body.String(), ": heartbeat\n\n"), 4)
+		want(t, "heartbeats", strings.Count(r.text(), ": heartbeat\n\n"), 4)
 		want(t, "messages", len(r.messages()), 0)
 		pause(10 * time.Second)
 		want(t, "what it gets", r.member("params", "notifications"), `{"toolsListChanged":true}`)

@@ -49,7 +49,7 @@ func TestStrangersAreToldApart(t *testing.T) {
 	for _, addr := range []string{"192.0.2.1:1", "192.0.2.1:2", "192.0.2.2:1", "[2001:db8::1]:1", "[2001:db8::2]:1"} {
 		r := ask{method: "tools/list"}.request(t.Context())
 		r.RemoteAddr = addr
-		f.post(&response{header: make(http.Header)}, r, "")
+		f.post(newResponse(), r, "")
 	}
 	want(t, "connections", len(f.server.connections()), 3) // the last two are of one network
 }
@@ -96,7 +96,7 @@ func TestCallsOfOneClientAreBounded(t *testing.T) {
 		synctest.Wait()
 		third := f.begin(t, a)
 		<-third.done
-		want(t, "status", third.status, 503)
+		want(t, "status", third.Code, 503)
 		want(t, "reason", third.member("error", "data", "reason"), `"server_busy"`)
 		want(t, "id", third.member("id"), 1)
 		answer()
@@ -132,9 +132,9 @@ func TestLostConnection(t *testing.T) {
 		synctest.Wait()
 		f.server.connections()[0].Close("server")
 		<-r.done
-		want(t, "status", r.status, 200)
+		want(t, "status", r.Code, 200)
 		want(t, "reason", r.member("error", "data", "reason"), `"session_lost"`)
-		want(t, "status of the next", f.do(t, ask{method: "tools/list"}).status, 200)
+		want(t, "status of the next", f.do(t, ask{method: "tools/list"}).Code, 200)
 		want(t, "connections", len(f.server.connections()), 2)
 	})
 }
@@ -150,7 +150,7 @@ func TestLimitsOfTheRegistry(t *testing.T) {
 	f := newFixture(t, quiet)
 	f.limited(connstate.Limits{MaxConnections: 2})
 	for i := range 5 {
-		want(t, "status", f.do(t, ask{method: "tools/list", principal: fmt.Sprint(i)}).status, 200)
+		want(t, "status", f.do(t, ask{method: "tools/list", principal: fmt.Sprint(i)}).Code, 200)
 	}
 	want(t, "open ones", f.registry.Len(), 2)
 	for i, c := range f.server.connections() { // those that were unused for longest have gone
@@ -191,11 +191,11 @@ func TestRefusalsThatEndNoConnection(t *testing.T) {
 		list := func(program string, status int) *response {
 			t.Helper()
 			r := f.do(t, ask{method: "tools/list", info: fmt.Sprintf(`{"name":%q}`, program)})
-			want(t, "status", r.status, status)
+			want(t, "status", r.Code, status)
 			return r
 		}
 		list("a", 200)
-		want(t, "Retry-After", list("b", 429).header.Get("Retry-After"), 100)
+		want(t, "Retry-After", list("b", 429).Header().Get("Retry-After"), 100)
 		f.registry.Drain()
 		want(t, "id", list("b", 503).member("id"), 1)
 		list("a", 200)
@@ -207,7 +207,7 @@ func TestConnectionThatClosesAtOnce(t *testing.T) {
 	bubble(t, quiet, func(t *testing.T, f *fixture) {
 		f.server.closes = true
 		r := f.do(t, ask{method: "tools/list"})
-		want(t, "status", r.status, 503)
+		want(t, "status", r.Code, 503)
 		want(t, "reason", r.member("error", "data", "reason"), `"session_lost"`)
 		want(t, "open ones", f.registry.Len(), 0)
 	})

@@ -14,7 +14,7 @@ func TestDiscover(t *testing.T) {
 	want(t, "answer", string(r.last()), `{"jsonrpc":"2.0","id":"d","result":{"supportedVersions":["2026-07-28","2025-03-26","2025-11-25"],`+
 		`"capabilities":{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"logging":{}},`+
 		`"instructions":"i","resultType":"complete","ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1"}}}}`)
-	want(t, "type", r.header.Get("Content-Type"), "application/json")
+	want(t, "type", r.Header().Get("Content-Type"), "application/json")
 }
 
 // A client may prefer a stream for results; errors have their status in any case.
@@ -25,8 +25,8 @@ func TestResultsOnAStream(t *testing.T) {
 		media  string
 	}{"tools/list": {200, "text/event-stream"}, "server/discover": {200, "text/event-stream"}, "ping": {404, "application/json"}} {
 		r := f.do(t, ask{method: method, header: map[string]string{"Accept": "text/event-stream, application/json"}})
-		want(t, method, r.status, tc.status)
-		want(t, method, r.header.Get("Content-Type"), tc.media)
+		want(t, method, r.Code, tc.status)
+		want(t, method, r.Header().Get("Content-Type"), tc.media)
 		want(t, "id", r.member("id"), 1)
 	}
 }
@@ -58,8 +58,8 @@ func TestResults(t *testing.T) {
 		f.server.tools = ""
 		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.answer(m, tc.result) }
 		r := f.do(t, ask{method: tc.method, params: tc.params})
-		if got := r.member("result"); r.status != 200 || got != tc.want {
-			t.Errorf("%s %s: got %d %s, want %s", tc.method, tc.result, r.status, r.last(), tc.want)
+		if got := r.member("result"); r.Code != 200 || got != tc.want {
+			t.Errorf("%s %s: got %d %s, want %s", tc.method, tc.result, r.Code, r.last(), tc.want)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func TestErrorsOfTheServer(t *testing.T) {
 		f := newFixture(t, quiet)
 		f.server.serve = func(c *conn, m *jsonrpc.Message) { c.fail(m, tc.err) }
 		r := f.do(t, ask{method: tc.method, params: `{"name":"t"}`, capabilities: tc.capabilities})
-		if got := string(r.last()); r.status != tc.status || got != `{"jsonrpc":"2.0","id":1,`+tc.want {
-			t.Errorf("%s %s: got %d %s", tc.method, tc.err, r.status, got)
+		if got := string(r.last()); r.Code != tc.status || got != `{"jsonrpc":"2.0","id":1,`+tc.want {
+			t.Errorf("%s %s: got %d %s", tc.method, tc.err, r.Code, got)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestServerThatDoesNotStart(t *testing.T) {
 	f.server.failing = `{"code":-32603,"message":"no such program"}`
 	for range 2 {
 		r := f.do(t, ask{method: "tools/list"})
-		want(t, "status", r.status, 200)
+		want(t, "status", r.Code, 200)
 		want(t, "error", r.member("error", "message"), `"no such program"`)
 	}
 	want(t, "connections", len(f.server.connections()), 2)

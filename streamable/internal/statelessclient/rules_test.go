@@ -1,7 +1,6 @@
 package statelessclient_test
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +54,7 @@ func TestRefusedRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, quiet)
 			r := f.do(t, tc.ask)
-			want(t, "status", r.status, tc.status)
+			want(t, "status", r.Code, tc.status)
 			want(t, "code", r.member("error", "code"), tc.code)
 			want(t, "id", r.member("id"), 7)
 			for _, c := range f.server.connections() {
@@ -82,8 +81,8 @@ func TestOtherMessages(t *testing.T) {
 		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`:                                    400,
 		`{"jsonrpc":"2.0","id":1`:                                                       400,
 	} {
-		if r := f.do(t, ask{body: body}); r.status != status {
-			t.Errorf("%s: status %d, want %d", body, r.status, status)
+		if r := f.do(t, ask{body: body}); r.Code != status {
+			t.Errorf("%s: status %d, want %d", body, r.Code, status)
 		}
 	}
 	want(t, "connections", len(f.server.connections()), 0)
@@ -95,7 +94,7 @@ func TestHeadersThatAreThereTwice(t *testing.T) {
 		f := newFixture(t, quiet)
 		r := ask{method: "prompts/get", params: `{"name":"p"}`}.request(t.Context())
 		r.Header.Add(name, r.Header.Get(name))
-		w := &response{header: make(http.Header)}
+		w := newResponse()
 		f.post(w, r, "")
 		want(t, name, w.member("error", "code"), "-32020")
 	}
@@ -130,8 +129,8 @@ func TestMirroredArguments(t *testing.T) {
 		f := newFixture(t, quiet)
 		f.server.tools = tools
 		r := f.do(t, ask{method: "tools/call", params: `{"name":"t","arguments":` + tc.arguments + `}`, header: tc.header})
-		if ok := r.status == 200; ok != tc.ok || !ok && r.member("error", "code") != "-32020" {
-			t.Errorf("%s, %v: status %d: %s", tc.arguments, tc.header, r.status, r.last())
+		if ok := r.Code == 200; ok != tc.ok || !ok && r.member("error", "code") != "-32020" {
+			t.Errorf("%s, %v: status %d: %s", tc.arguments, tc.header, r.Code, r.last())
 		}
 		// Known tools are not listed again.
 		f.do(t, ask{method: "tools/call", params: `{"name":"plain"}`})

@@ -29,7 +29,7 @@ func TestSilentServerDelaysFewCalls(t *testing.T) {
 		want(t, "lists", f.listed(), 1)
 		for _, r := range first {
 			<-r.done
-			want(t, "status", r.status, 200)
+			want(t, "status", r.Code, 200)
 		}
 		want(t, "delay of the first", time.Since(began), 5*time.Second)
 		f.do(t, ask{method: "tools/call", params: toolCall, capabilities: askAll})

@@ -235,41 +235,35 @@ func (a ask) request(ctx context.Context) *http.Request {
 
 // response is what a client has got so far.
 type response struct {
+	*httptest.ResponseRecorder
+	mu     sync.Mutex    // guards its body
 	done   chan struct{} // closed at its end
 	cancel context.CancelFunc
-
-	mu     sync.Mutex
-	header http.Header
-	status int
-	body   strings.Builder
 }
 
-func (r *response) Header() http.Header { return r.header }
-func (r *response) FlushError() error   { return nil }
-
-func (r *response) WriteHeader(status int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.status == 0 {
-		r.status = status
-	}
+func newResponse() *response {
+	return &response{ResponseRecorder: httptest.NewRecorder(), done: make(chan struct{})}
 }
 
 func (r *response) Write(p []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.body.Write(p)
+	return r.ResponseRecorder.Write(p)
+}
+
+func (r *response) text() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.Body.String()
 }
 
 // messages returns the messages of the response, in order.
 func (r *response) messages() (all []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.header.Get("Content-Type") != "text/event-stream" {
-		return append(all, strings.TrimSpace(r.body.String()))
+	text := r.text()
+	if strings.HasPrefix(text, "{") {
+		return append(all, strings.TrimSpace(text))
 	}
-	for line := range strings.SplitSeq(r.body.String(), "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
 			all = append(all, data)
 		}
@@ -309,7 +303,8 @@ func (f *fixture) post(w http.ResponseWriter, r *http.Request, principal string)
 func (f *fixture) begin(t testing.TB, a ask) *response {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	w := &response{header: make(http.Header), done: make(chan struct{}), cancel: cancel}
+	w := newResponse()
+	w.cancel = cancel
 	go func() {
 		defer close(w.done)
 		f.post(w, a.request(ctx), a.principal)
