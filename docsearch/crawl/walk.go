@@ -41,18 +41,13 @@ func (f *Folder) WalkAt(ctx context.Context, rel string, visit func(File) error)
 }
 
 func (f *Folder) walkAt(ctx context.Context, rel string, v visitor) error {
-	return f.walk(ctx, v, func(w *walk) error { return w.descend(rel) })
-}
-
-// walk calls do with a walk of the directory that is the folder now, and remains it.
-func (f *Folder) walk(ctx context.Context, v visitor, do func(*walk) error) error {
 	root, err := f.open()
 	if err != nil {
 		return ofFolder(err)
 	}
 	defer root.Close()
 	w := &walk{ctx: ctx, files: f.access(root), visitor: v, unreadable: make(unreadable)}
-	if err := do(w); err != nil {
+	if err := w.descend(rel); err != nil {
 		return err
 	}
 	if err := f.isAt(root); err != nil {
@@ -82,31 +77,18 @@ type walk struct {
 
 // descend goes to a path, as a walk from the top would come to it, and walks from there.
 func (w *walk) descend(rel string) error {
+	above, err := w.read(".", nil, ".git/info/exclude")
+	if err != nil {
+		return w.unreadable.add(".", err)
+	}
 	if rel == "." {
-		above, err := w.exclude()
-		if err != nil {
-			return w.unreadable.add(".", err)
-		}
 		return w.directory(".", above, 0)
 	}
-	above, ok, err := w.reach(rel)
-	if !ok || err != nil {
-		return err
-	}
-	return w.entry(rel, above, strings.Count(rel, "/")+1)
-}
-
-// reach returns the rules that apply to the entry at a path. It returns false if a walk
-// does not come to the directory of the entry.
-func (w *walk) reach(rel string) (above *rules, ok bool, err error) {
 	if !isPath(rel) {
-		return nil, false, nil
+		return nil
 	}
-	if above, err = w.exclude(); err == nil {
-		above, err = w.rulesOf(".", above)
-	}
-	if err != nil {
-		return nil, false, w.unreadable.add(".", err)
+	if above, err = w.rulesOf(".", above); err != nil {
+		return w.unreadable.add(".", err)
 	}
 	for i := range len(rel) {
 		if rel[i] != '/' {
@@ -116,15 +98,15 @@ func (w *walk) reach(rel string) (above *rules, ok bool, err error) {
 		info, err := w.files.Lstat(dir)
 		switch {
 		case err == nil && (!info.IsDir() || w.skips(dir, true, above)):
-			return nil, false, nil
+			return nil
 		case err == nil:
 			above, err = w.rulesOf(dir, above)
 		}
 		if err != nil {
-			return nil, false, w.unreadable.add(dir, err)
+			return w.unreadable.add(dir, err)
 		}
 	}
-	return above, true, nil
+	return w.entry(rel, above, strings.Count(rel, "/")+1)
 }
 
 // isPath reports whether a walk can come to a path.
@@ -132,24 +114,15 @@ func isPath(rel string) bool {
 	return fs.ValidPath(rel) && rel != "." && utf8.ValidString(rel) && !strings.Contains(rel, "\x00") && strings.Count(rel, "/") <= maxDepth
 }
 
-// ignored reports whether a walk does not visit the entry at a path. An entry that is
-// gone is taken for a file. The error is that of a walk that does not come to the path.
-func (f *Folder) ignored(ctx context.Context, rel string) (ignored bool, err error) {
-	err = f.walk(ctx, visitor{}, func(w *walk) error {
-		above, ok, err := w.reach(rel)
-		if ok && err == nil { // else it may have gone with its directory
-			info, err := w.files.Lstat(rel)
-			ignored = w.skips(rel, err == nil && info.IsDir(), above)
-		}
-		return err
-	})
-	return ignored, err
-}
-
 // skips reports whether an entry is not visited.
 func (w *walk) skips(rel string, isDir bool, above *rules) bool {
+	return isHidden(rel, isDir) || above.ignores(rel, isDir)
+}
+
+// isHidden reports whether an entry is never visited, whatever the rules.
+func isHidden(rel string, isDir bool) bool {
 	name := rel[strings.LastIndexByte(rel, '/')+1:]
-	return name[0] == '.' || isDir && vcsDirs[name] || above.ignores(rel, isDir)
+	return name[0] == '.' || isDir && vcsDirs[name]
 }
 
 // entry visits what is at a path.
@@ -235,9 +208,6 @@ func (w *walk) names(rel string) ([]string, error) {
 func (w *walk) rulesOf(rel string, above *rules) (*rules, error) {
 	return w.read(rel, above, ignoreFiles...)
 }
-
-// exclude returns the rules of .git/info/exclude.
-func (w *walk) exclude() (*rules, error) { return w.read(".", nil, ".git/info/exclude") }
 
 // read returns the rules of files in a directory and above. A file has none if it is not
 // there or is no regular file: git follows no link to patterns either.

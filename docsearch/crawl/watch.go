@@ -275,14 +275,11 @@ func (w *watching) take(ctx context.Context, event fsnotify.Event) {
 		w.change(parent(rel))
 		w.addBelow(ctx, parent(rel), nil)
 		return
+	case isHidden(rel, false):
+		return
 	}
 	if event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename) {
 		w.forget(rel)
-	}
-	if !w.pending[rel] {
-		if ignored, err := w.folder.ignored(ctx, rel); ignored && err == nil {
-			return
-		}
 	}
 	w.change(rel)
 	if event.Has(fsnotify.Create) || event.Has(fsnotify.Chmod) && w.partial {

@@ -3,6 +3,7 @@ package extract
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"net/url"
 	"path"
 
@@ -10,43 +11,28 @@ import (
 )
 
 // readEPUB reads the pages of a book in their order.
-func readEPUB(o order, data []byte, text *plain.Builder) (title string, err error) {
-	a, err := openArchive(o, data)
-	if err != nil {
-		return "", err
-	}
+func readEPUB(o order, a *archive, text *plain.Builder) (title string) {
 	var book string
-	if err := a.elements("META-INF/container.xml", func(e xml.StartElement) {
+	a.elements("META-INF/container.xml", func(e xml.StartElement) {
 		if e.Name.Local == "rootfile" && book == "" {
 			book = attribute(e, "full-path")
 		}
-	}); err != nil {
-		return "", err
+	})
+	if a.parts[book] == nil {
+		a.fail(errors.New("it does not name its pages"))
 	}
-	pages, err := a.spine(book)
-	if err != nil {
-		return "", err
-	}
-	for _, page := range pages {
-		content, err := a.read(page)
-		if err != nil {
-			return "", err
-		}
+	for _, page := range a.spine(book) {
 		text.BlankLine()
-		if _, err := readHTML(context.Background(), content, text, o.MaxText); err != nil { // the worker is killed in time
-			return "", err
-		}
+		_, err := readHTML(context.Background(), a.read(page), text, o.MaxText) // the worker is killed in time
+		a.fail(err)
 	}
 	return a.title(book)
 }
 
 // spine returns the parts that are the pages of a book.
-func (a *archive) spine(book string) (pages []string, err error) {
-	if a.parts[book] == nil {
-		return nil, damaged("it does not name its pages")
-	}
+func (a *archive) spine(book string) (pages []string) {
 	hrefs := make(map[string]string)
-	err = a.elements(book, func(e xml.StartElement) {
+	a.elements(book, func(e xml.StartElement) {
 		switch e.Name.Local {
 		case "item":
 			if href, err := url.PathUnescape(attribute(e, "href")); err == nil {
@@ -58,5 +44,5 @@ func (a *archive) spine(book string) (pages []string, err error) {
 			}
 		}
 	})
-	return pages, err
+	return pages
 }

@@ -2,7 +2,9 @@ package extract
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"path"
 	"strings"
@@ -11,82 +13,50 @@ import (
 )
 
 // readWord reads the body of a Word document, then its footnotes and endnotes.
-func readWord(o order, data []byte, text *plain.Builder) (title string, err error) {
-	a, err := openArchive(o, data)
-	if err != nil {
-		return "", err
+func readWord(o order, a *archive, text *plain.Builder) (title string) {
+	main := cmp.Or(a.related("", "officeDocument"), "word/document.xml")
+	if a.parts[main] == nil {
+		a.fail(errors.New("it has no text"))
 	}
-	main, err := a.related("", "officeDocument")
-	if err != nil {
-		return "", err
-	}
-	if main == "" {
-		main = "word/document.xml"
-	}
-	m := &markup{text: text, maxText: o.MaxText, paragraph: -1}
-	if m.styles, err = a.styles(path.Join(path.Dir(main), "styles.xml")); err != nil {
-		return "", err
-	}
-	if err := a.tokens(main, m.take); err != nil {
-		return "", err
-	}
+	dir := path.Dir(main)
+	m := &markup{text: text, maxText: o.MaxText, paragraph: -1, styles: a.styles(path.Join(dir, "styles.xml"))}
+	a.tokens(main, m.take)
 	for _, name := range []string{"footnotes.xml", "endnotes.xml"} {
 		text.BlankLine()
-		if err := optional(a.tokens(path.Join(path.Dir(main), name), m.take)); err != nil {
-			return "", err
-		}
+		a.tokens(path.Join(dir, name), m.take)
 	}
-	title, err = a.title("docProps/core.xml")
-	if title == "" {
-		title = m.title
-	}
-	return title, err
+	return cmp.Or(a.title("docProps/core.xml"), m.title)
 }
 
 // readPresentation reads the slides, each a page, with their notes. The title that
 // PowerPoint gives a presentation is seldom one.
-func readPresentation(o order, data []byte, text *plain.Builder) (title string, err error) {
-	a, err := openArchive(o, data)
-	if err != nil {
-		return "", err
-	}
-	for n := 1; ; n++ {
-		slide := fmt.Sprintf("ppt/slides/slide%d.xml", n)
-		if a.parts[slide] == nil && n == 1 {
-			return "", damaged("it has no slides")
-		}
-		if a.parts[slide] == nil {
-			return "", nil
-		}
+func readPresentation(o order, a *archive, text *plain.Builder) (title string) {
+	n := 1
+	slide := func() string { return fmt.Sprintf("ppt/slides/slide%d.xml", n) }
+	for ; a.parts[slide()] != nil; n++ {
 		text.Page()
 		m := &markup{text: text, maxText: o.MaxText, paragraph: -1}
-		if err := a.tokens(slide, m.take); err != nil {
-			return "", err
-		}
-		notes, err := a.related(slide, "notesSlide")
-		if err == nil && notes != "" {
-			text.BlankLine()
-			err = optional(a.tokens(notes, m.take))
-		}
-		if err != nil {
-			return "", err
-		}
+		notes := a.related(slide(), "notesSlide")
+		a.tokens(slide(), m.take)
+		text.BlankLine()
+		a.tokens(notes, m.take)
 	}
+	if n == 1 {
+		a.fail(errors.New("it has no slides"))
+	}
+	return ""
 }
 
 // readOpenDocument reads the texts, presentations and spreadsheets of LibreOffice.
-func readOpenDocument(o order, data []byte, text *plain.Builder) (title string, err error) {
-	a, err := openArchive(o, data)
-	if err != nil {
-		return "", err
+func readOpenDocument(o order, a *archive, text *plain.Builder) (title string) {
+	if bytes.Contains(a.read("META-INF/manifest.xml"), []byte("encryption-data")) {
+		a.fail(skip(ReasonEncrypted, nil))
 	}
-	if manifest, err := a.read("META-INF/manifest.xml"); err == nil && bytes.Contains(manifest, []byte("encryption-data")) {
-		return "", skip(ReasonEncrypted, nil)
+	if a.parts["content.xml"] == nil {
+		a.fail(errors.New("it has no content"))
 	}
 	m := &markup{text: text, maxText: o.MaxText, paragraph: -1, open: true}
-	if err := a.tokens("content.xml", m.take); err != nil {
-		return "", err
-	}
+	a.tokens("content.xml", m.take)
 	return a.title("meta.xml")
 }
 
@@ -238,9 +208,9 @@ type style struct {
 	heading bool
 }
 
-func (a *archive) styles(part string) (styles, error) {
+func (a *archive) styles(part string) styles {
 	all, id := make(styles), ""
-	return all, a.elements(part, func(e xml.StartElement) {
+	a.elements(part, func(e xml.StartElement) {
 		s := all[id]
 		switch value := attribute(e, "val"); e.Name.Local {
 		case "style":
@@ -254,6 +224,7 @@ func (a *archive) styles(part string) (styles, error) {
 		}
 		all[id] = s
 	})
+	return all
 }
 
 func (s styles) isHeading(id string) bool {

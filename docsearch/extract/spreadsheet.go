@@ -10,22 +10,17 @@ import (
 
 // readSpreadsheet reads the cells as Excel shows them, row by row. The name of a sheet is
 // a heading.
-func readSpreadsheet(o order, data []byte, text *plain.Builder) (title string, err error) {
-	a, err := openArchive(o, data)
-	if err != nil {
-		return "", err
-	}
-	f, err := excelize.OpenReader(bytes.NewReader(data), excelize.Options{
+func readSpreadsheet(o order, a *archive, text *plain.Builder) (title string) {
+	f, err := excelize.OpenReader(bytes.NewReader(a.data), excelize.Options{
 		UnzipSizeLimit: int64(a.left), UnzipXMLSizeLimit: int64(a.left), // no part goes to a temporary file
 	})
 	if err != nil {
-		return "", err
+		a.fail(err)
+		return ""
 	}
 	for _, sheet := range f.GetSheetList() {
 		text.Sheet(sheet)
-		if err := readSheet(f, sheet, text, o.MaxText); err != nil {
-			return "", err
-		}
+		a.fail(readSheet(f, sheet, text, o.MaxText))
 	}
 	return a.title("docProps/core.xml")
 }

@@ -41,11 +41,11 @@ const (
 // says.
 var readers = map[string]func(o order, data []byte, text *plain.Builder) (title string, err error){
 	TypePDF:          readPDF,
-	TypeWord:         readWord,
-	TypePresentation: readPresentation,
-	TypeSpreadsheet:  readSpreadsheet,
-	TypeOpenDocument: readOpenDocument,
-	TypeEPUB:         readEPUB,
+	TypeWord:         inArchive(readWord),
+	TypePresentation: inArchive(readPresentation),
+	TypeSpreadsheet:  inArchive(readSpreadsheet),
+	TypeOpenDocument: inArchive(readOpenDocument),
+	TypeEPUB:         inArchive(readEPUB),
 	TypeRTF:          readRTF,
 	TypeNotebook:     readNotebook,
 }
