@@ -34,9 +34,6 @@ func everything(saw *journal, options mcp.ServerOptions) *mcp.Server {
 	options.RootsListChangedHandler = func(ctx context.Context, r *mcp.RootsListChangedRequest) {
 		saw.add("server: roots have changed")
 	}
-	options.ProgressNotificationHandler = func(_ context.Context, r *mcp.ProgressNotificationServerRequest) {
-		saw.add("server: progress %v of %v, %s", r.Params.Progress, r.Params.Total, r.Params.Message)
-	}
 	options.CompletionHandler = func(_ context.Context, r *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 		return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{r.Params.Argument.Value + "da"}, Total: 1}}, nil
 	}
@@ -144,9 +141,6 @@ func addTalkative(s *mcp.Server, saw *journal) {
 			Type: "object", Properties: map[string]*jsonschema.Schema{"name": {Type: "string"}}}})
 	})
 	add("roots", func(ctx context.Context, r *mcp.CallToolRequest) (any, error) { return r.Session.ListRoots(ctx, nil) })
-	add("ping", func(ctx context.Context, r *mcp.CallToolRequest) (any, error) {
-		return "pong", r.Session.Ping(ctx, nil)
-	})
 	add("impatient", func(ctx context.Context, r *mcp.CallToolRequest) (any, error) {
 		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 		defer cancel()

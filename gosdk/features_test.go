@@ -99,9 +99,6 @@ func (w *world) connect(name string) *mcp.ClientSession {
 		},
 		ElicitationHandler: func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			note("asked to elicit %s", asJSON(r.Params))
-			if strings.Contains(r.Params.Message, "decline") {
-				return &mcp.ElicitResult{Action: "decline"}, nil
-			}
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": name}}, nil
 		},
 		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) { note("log %s", asJSON(r.Params)) },
@@ -226,10 +223,6 @@ var features = []feature{
 			Argument: mcp.CompleteParamsArgument{Name: "about", Value: "A"}})
 		w.result("completion", done, err)
 	}},
-	{name: "progress to the client", play: func(w *world) {
-		w.call(w.connect("ada"), "work", `{"x":1}`)
-		w.saw.await(5, "ada: progress")
-	}},
 	{name: "logging", play: func(w *world) {
 		s := w.connect("ada")
 		w.call(s, "log", `{"before":"setLevel"}`)
@@ -240,12 +233,6 @@ var features = []feature{
 			w.call(s, "log", `{"at":"`+string(level)+`"}`)
 		}
 		w.saw.await(6, "ada: log")
-	}},
-	{name: "sampling", play: func(w *world) { w.call(w.connect("ada"), "sample", `{}`) }},
-	{name: "elicitation", play: func(w *world) {
-		s := w.connect("ada")
-		w.call(s, "elicit", `{"do":"accept"}`)
-		w.call(s, "elicit", `{"do":"decline"}`)
 	}},
 	{name: "roots", play: func(w *world) {
 		s := w.connect("adder")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/gosdk"
+	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/peer"
 )
 
@@ -144,31 +144,17 @@ func TestServerForEachRequest(t *testing.T) {
 	srv := httptest.NewServer(gw)
 	defer srv.Close()
 	defer shutdown(t, gw)
-	get := func(query string, header string) (status int, body string) {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/any/path?"+query, nil)
-		r.RemoteAddr = "192.0.2.1:1"
-		if header != "" {
-			r.Header.Set(header, "1")
-		}
-		w := httptest.NewRecorder()
-		gw.ServeHTTP(w, r)
-		text, _ := io.ReadAll(w.Body)
-		return w.Code, string(text)
-	}
 	if err := gw.Ready(t.Context()); err != nil { // needs no request
 		t.Errorf("not ready: %v", err)
 	}
-	if status, body := get("tenant=c", ""); status != http.StatusNotFound || !strings.Contains(body, "no server available") {
-		t.Errorf("no server: %d %s", status, body)
+	for _, refused := range []struct{ tenant, header, status string }{{"c", "X-Any", "404"}, {"a", "X-Bad", "401"}, {"a", "X-Closed", "404"}} {
+		_, err := ssetest.Dial(srv.Client(), srv.URL+"/any/path?tenant="+refused.tenant, http.Header{refused.header: {"1"}})
+		if err == nil || !strings.Contains(err.Error(), refused.status) {
+			t.Errorf("%s with %s: %v, want %s", refused.tenant, refused.header, err, refused.status)
+		}
 	}
-	if got := <-asked; got != "GET c" {
-		t.Errorf("asked %s", got)
-	}
-	if status, _ := get("tenant=a", "X-Bad"); status != http.StatusUnauthorized {
-		t.Errorf("not authenticated: %d", status)
-	}
-	if status, body := get("tenant=a", "X-Closed"); status != http.StatusNotFound || !strings.Contains(body, "closed today") {
-		t.Errorf("refused by PassRequest.Context: %d %s", status, body)
+	if got := <-asked; got != "GET c" || len(asked) > 0 {
+		t.Errorf("asked %s and %d more", got, len(asked))
 	}
 	for name, server := range servers {
 		w := &world{t: t, url: srv.URL + "/x?tenant=" + name, http: srv.Client()}
@@ -193,16 +179,11 @@ func TestWrongOptions(t *testing.T) {
 		if _, err := gosdk.New(get, opts); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}
-		func() {
-			defer func() {
-				if p := recover(); !strings.Contains(fmt.Sprint(p), name) {
-					t.Errorf("%s: panic %v", name, p)
-				}
-			}()
-			gosdk.NewSSEHandler(get, &opts)
-		}()
 	}
-	if _, err := gosdk.New(nil, gateway.Options{}); err == nil {
-		t.Error("no function is taken")
-	}
+	defer func() {
+		if p := recover(); !strings.Contains(fmt.Sprint(p), "the function that returns the server is nil") {
+			t.Errorf("panic %v", p)
+		}
+	}()
+	gosdk.NewSSEHandler(nil, nil)
 }

@@ -20,7 +20,8 @@ func filler(tool string) string {
 	return `{"name":"` + tool + `","arguments":{"x":"` + strings.Repeat("x", 4<<20-4096) + `"}}`
 }
 
-// What requests that fill the session wait for reaches them.
+// Unanswered requests fill a session at 8 MiB. What they wait for reaches them; then it takes
+// others.
 func TestFullSessionTakesResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := echoServer()
@@ -36,7 +37,8 @@ func TestFullSessionTakesResponses(t *testing.T) {
 			}
 		}
 		asked := []*jsonrpc.Message{parse(t, <-l.pushed), parse(t, <-l.pushed)}
-		if _, err := l.request("tools/call", `{"name":"echo","arguments":{"x":"`+strings.Repeat("x", 20<<10)+`"}}`); !errors.Is(err, jsonrpc.ErrBusy) {
+		more := `{"x":"` + strings.Repeat("x", 20<<10) + `"}`
+		if _, err := l.request("tools/call", `{"name":"echo","arguments":`+more+`}`); !errors.Is(err, jsonrpc.ErrBusy) {
 			t.Fatalf("a request to a full session: %v", err)
 		}
 		for _, m := range asked { // the second before go-sdk can have read the first
@@ -48,6 +50,10 @@ func TestFullSessionTakesResponses(t *testing.T) {
 			if got := <-l.results; !strings.Contains(got, `"content"`) {
 				t.Errorf("got %s", got)
 			}
+		}
+		synctest.Wait()
+		if got := l.call("echo", more); !strings.Contains(got, `"content"`) {
+			t.Errorf("after all were answered: %s", got)
 		}
 	})
 }

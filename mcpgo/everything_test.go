@@ -65,9 +65,8 @@ func newEverything() *everything {
 	e := &everything{news: make(chan struct{}, 1), release: make(chan struct{})}
 	e.MCPServer = server.NewMCPServer("everything", "1.2.3",
 		server.WithInstructions("ask me anything"),
-		server.WithToolCapabilities(true), server.WithResourceCapabilities(true, true), server.WithPromptCapabilities(true),
-		server.WithTaskCapabilities(true, true, true),
-		server.WithLogging(), server.WithCompletions(), server.WithRoots(), server.WithElicitation(),
+		server.WithToolCapabilities(true), server.WithResourceCapabilities(true, true),
+		server.WithLogging(), server.WithRoots(), server.WithElicitation(),
 		server.WithHooks(e.hooks()),
 		server.WithToolHandlerMiddleware(func(next server.ToolHandlerFunc) server.ToolHandlerFunc {
 			return func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -115,9 +114,6 @@ func (e *everything) tool(name string, f func(ctx context.Context, r mcp.CallToo
 
 func (e *everything) addTools() {
 	e.tool("echo", func(_ context.Context, r mcp.CallToolRequest) (string, error) { return r.GetString("text", ""), nil })
-	e.AddTool(mcp.NewTool("refuse"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultError("no"), nil
-	})
 	e.tool("fail", func(context.Context, mcp.CallToolRequest) (string, error) { return "", errors.New("broken") })
 	e.tool("panic", func(context.Context, mcp.CallToolRequest) (string, error) { panic("boom") })
 	e.tool("progress", func(ctx context.Context, r mcp.CallToolRequest) (string, error) {
@@ -153,16 +149,6 @@ func (e *everything) addTools() {
 			passed = p.Header.Get("X-Tenant")
 		}
 		return fmt.Sprintf("tenant %v, passed %q", ctx.Value(tenantKey{}), passed), nil
-	})
-	e.AddTaskTool(mcp.NewTool("later", mcp.WithTaskSupport(mcp.TaskSupportRequired)), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CreateTaskResult, error) {
-		e.see("task of a session: %t, tenant %v", server.ClientSessionFromContext(ctx) != nil, ctx.Value(tenantKey{}))
-		select {
-		case <-ctx.Done():
-			e.see("task ends: %v", ctx.Err())
-			return nil, ctx.Err()
-		case <-e.release:
-			return &mcp.CreateTaskResult{}, nil
-		}
 	})
 	e.addChanges()
 	e.addAsks()
@@ -238,23 +224,10 @@ func contents(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceConte
 	return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, MIMEType: "text/plain", Text: "contents"}}, nil
 }
 
-// completions completes arguments.
-type completions struct{}
-
-func (completions) CompletePromptArgument(_ context.Context, _ string, a mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
-	return &mcp.Completion{Values: []string{a.Value + "!"}}, nil
-}
-
 // addRest adds what is no tool.
 func (e *everything) addRest() {
-	server.WithPromptCompletionProvider(completions{})(e.MCPServer)
 	e.AddResource(mcp.NewResource("test://a", "a"), contents)
 	e.AddResourceTemplate(mcp.NewResourceTemplate("test://b/{id}", "b"), contents)
-	e.AddPrompt(mcp.NewPrompt("greet", mcp.WithArgument("name")), func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return mcp.NewGetPromptResult("greeting", []mcp.PromptMessage{
-			mcp.NewPromptMessage(mcp.RoleUser, mcp.NewTextContent("Hello, "+r.Params.Arguments["name"])),
-		}), nil
-	})
 	for _, method := range []string{"notifications/initialized", "notifications/roots/list_changed", "notifications/custom"} {
 		e.AddNotificationHandler(method, func(ctx context.Context, n mcp.JSONRPCNotification) {
 			e.see("notified: %s %v of a session: %t, tenant %v", n.Method, n.Params.AdditionalFields,

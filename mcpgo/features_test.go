@@ -5,7 +5,6 @@ package mcpgo_test
 import (
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -81,16 +80,10 @@ func TestFeatures(t *testing.T) {
 		steps   []step
 		differs string
 	}{
-		{name: "initialize"},
-		{name: "notification initialized", steps: []step{{sees: "notified: notifications/initialized"}}},
-		{name: "tools/list", steps: []step{{send: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, gets: `"id":1`}}},
 		{name: "tools/call", steps: []step{{send: call("1", "echo", `{"text":"<hé\u2028\n\"\\>"}`), gets: `"id":1`}}},
-		{name: "tool refuses", steps: []step{{send: call("1", "refuse", `{}`), gets: `"isError":true`}}},
 		{name: "tool fails", steps: []step{{send: call("1", "fail", `{}`), gets: `broken`}}},
 		{name: "tool panics", steps: []step{{send: call("1", "panic", `{}`), gets: `internal panic: boom`}}},
 		{name: "unknown tool", steps: []step{{send: call("1", "nosuch", `{}`), gets: `"id":1`}}},
-		{name: "unknown method", steps: []step{{send: `{"jsonrpc":"2.0","id":1,"method":"no/such"}`, gets: `"id":1`}}},
-		{name: "invalid params", steps: []step{{send: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":5}}`, gets: `"id":1`}}},
 		{name: "ids", steps: []step{
 			{send: call(`"a"`, "echo", `{}`), gets: `"id":"a"`},
 			{send: call("-5", "echo", `{}`), gets: `"id":-5`},
@@ -110,9 +103,6 @@ func TestFeatures(t *testing.T) {
 		{name: "logging at info", steps: []step{
 			{send: `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`, gets: `"id":1`},
 			{send: call("2", "log", `{}`), gets: `"id":2`}, {gets: "at info"}, {gets: "at error"},
-		}},
-		{name: "invalid level", steps: []step{
-			{send: `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"loud"}}`, gets: `"id":1`},
 		}},
 		{name: "notifications of the client", steps: []step{
 			{send: `{"jsonrpc":"2.0","method":"notifications/custom","params":{"n":1,"text":"x"}}`, sees: "notifications/custom"},
@@ -135,38 +125,17 @@ func TestFeatures(t *testing.T) {
 			{send: `{"jsonrpc":"2.0","id":4,"method":"resources/templates/list"}`, gets: `"id":4`},
 			{send: `{"jsonrpc":"2.0","id":5,"method":"resources/read","params":{"uri":"mine://5"}}`, gets: `"id":5`},
 		}},
-		{name: "resources", steps: []step{
-			{send: `{"jsonrpc":"2.0","id":1,"method":"resources/list"}`, gets: `"id":1`},
-			{send: `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"test://b/7"}}`, gets: `"id":2`},
-			{send: `{"jsonrpc":"2.0","id":3,"method":"resources/read","params":{"uri":"test://none"}}`, gets: `"id":3`},
-		}},
 		{name: "subscriptions", differs: "subscribed to [test://a], a: true", steps: []step{
 			{send: `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://a"}}`, gets: `"id":1`},
 			{send: call("2", "update", `{}`), gets: `"id":2`}, {gets: "resources/updated"},
 			{send: `{"jsonrpc":"2.0","id":3,"method":"resources/unsubscribe","params":{"uri":"test://a"}}`, gets: `"id":3`},
 		}},
-		{name: "prompts", steps: []step{
-			{send: `{"jsonrpc":"2.0","id":1,"method":"prompts/list"}`, gets: `"id":1`},
-			{send: `{"jsonrpc":"2.0","id":2,"method":"prompts/get","params":{"name":"greet","arguments":{"name":"Ada"}}}`, gets: "Hello, Ada"},
-		}},
-		{name: "completion", steps: []step{{
-			send: `{"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":"A"}}}`,
-			gets: "A!",
-		}}},
 		{name: "ping", differs: "no ping at the server", steps: []step{{send: `{"jsonrpc":"2.0","id":1,"method":"ping"}`, gets: `"id":1`}}},
 		{name: "the HTTP request", steps: []step{{send: call("1", "who", `{}`), gets: "tenant acme"}}},
 		{name: "cancelled by the client", steps: []step{
 			{send: call("1", "wait", `{}`), sees: "waits"},
 			{send: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, sees: "wait ends: context canceled"},
 			{sees: "error tools/call"}, {gets: `"id":1`},
-		}},
-		{name: "tasks", steps: []step{
-			{send: `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"later","task":{}}}`, gets: `"id":1`},
-			{sees: "task of a session: true, tenant acme"},
-			{sees: "task ends: context canceled"}, {gets: "notifications/tasks/status"}, // so mcp-go: the request is over
-			{send: `{"jsonrpc":"2.0","id":2,"method":"tasks/list"}`, gets: `"id":2`},
-			{send: `{"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"TASK"}}`, gets: `"id":3`},
-			{send: `{"jsonrpc":"2.0","id":4,"method":"tasks/cancel","params":{"taskId":"TASK"}}`, gets: `"id":4`},
 		}},
 		{name: "sampling", differs: "m1 says", steps: []step{
 			{send: call("1", "sample", `{}`), gets: `"id"`},
@@ -221,7 +190,7 @@ func play(t *testing.T, s side, capabilities string, steps []step) []string {
 	asked := ""
 	for _, step := range steps {
 		if step.send != "" && (asked != "" || !strings.Contains(step.send, "ASKED")) {
-			c.mustSend(t, strings.NewReplacer("ASKED", asked, "TASK", c.taskID()).Replace(step.send))
+			c.mustSend(t, strings.ReplaceAll(step.send, "ASKED", asked))
 		}
 		if step.gets != "" && !c.has(step.gets) {
 			got := c.mustGet(t, step.gets)
@@ -251,27 +220,13 @@ func idOfCall(data string) (string, bool) {
 	return rest[:end], true
 }
 
-// varying matches ids of tasks and times.
-var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\d{4}-\d\d-\d\dT[0-9:.]+Z`)
-
-// taskID returns the id of the task that the client knows, empty if there is none.
-func (s *raw) taskID() string {
-	for _, e := range s.events {
-		if _, rest, ok := strings.Cut(e.Data, `"taskId":"`); ok {
-			id, _, _ := strings.Cut(rest, `"`)
-			return id
-		}
-	}
-	return ""
-}
-
 // observed returns the messages that the client got, sorted: mcp-go does not keep the order
 // of notifications and answers.
 func (s *raw) observed() []string {
 	var got []string
 	for _, e := range s.events {
 		if e.Name == "message" {
-			got = append(got, "client got "+varying.ReplaceAllString(e.Data, "VARIES"))
+			got = append(got, "client got "+e.Data)
 		}
 	}
 	return slices.Sorted(slices.Values(got))
