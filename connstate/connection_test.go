@@ -110,37 +110,6 @@ func TestLatecomersAreToldOfTheEnd(t *testing.T) {
 	}
 }
 
-func TestIdleAndSilence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, connstate.Options{}, connstate.Client{})
-		check := func(when string, idle, silence time.Duration) {
-			t.Helper()
-			if got := w.c.Idle(); got != idle {
-				t.Errorf("%s: idle for %v, want %v", when, got, idle)
-			}
-			if got := w.c.Silence(); got != silence {
-				t.Errorf("%s: silent for %v, want %v", when, got, silence)
-			}
-		}
-		time.Sleep(time.Minute)
-		check("from the start", time.Minute, time.Minute)
-		w.c.SawFirstByte()
-		check("first byte", time.Minute, 0)
-		time.Sleep(time.Second)
-		w.c.Observe(request(t, "1", "a"), "")
-		r := w.ask("1", "a")
-		time.Sleep(time.Hour)
-		check("in flight", 0, time.Hour+time.Second)
-		finish(r, "")
-		check("just answered", 0, time.Hour+time.Second)
-		w.c.SawWrite()
-		time.Sleep(time.Second)
-		check("after the answer", time.Second, time.Second)
-		w.c.Observe(notification(t, "b"), "")
-		check("after a message", 0, time.Second)
-	})
-}
-
 func TestSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, connstate.Options{AnnounceDelay: -1}, connstate.Client{

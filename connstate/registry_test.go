@@ -173,19 +173,6 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// A connection that is refused by another limit costs nothing of the rate.
-func TestRateIsAskedLast(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := newOpener(t, connstate.Limits{MaxPerIP: 1, Rate: 1, Burst: 2})
-		c := o.open("192.0.2.1", "")
-		for range 5 {
-			o.open("192.0.2.1", metrics.RejectedPerIP)
-		}
-		o.end(c)
-		o.open("192.0.2.1", "")
-	})
-}
-
 // Connects from ever more networks use bounded memory. While there is room, the
 // registry remembers networks that connect too fast.
 func TestRateForgetsNetworks(t *testing.T) {

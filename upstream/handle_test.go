@@ -150,28 +150,6 @@ func TestHandleCloseEndsAll(t *testing.T) {
 // largePing fills the bound of a session.
 var largePing = `{"jsonrpc":"2.0","id":1,"method":"ping","params":["` + strings.Repeat("x", buffer.SendLimit) + `"]}`
 
-func TestHandleIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		release := make(chan struct{})
-		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any {
-			<-release
-			return msg
-		}))
-		upstreamtest.Send(t, conn, largePing) // over the limit, but alone
-		if err := conn.Send([]byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)); !errors.Is(err, jsonrpc.ErrBusy) {
-			t.Errorf("Send beside 8 MiB: got %v, want ErrBusy", err)
-		}
-		close(release)
-		if got := upstreamtest.Recv(t, conn); got != largePing {
-			t.Errorf("got %d bytes, want the %d sent", len(got), len(largePing))
-		}
-		upstreamtest.Send(t, conn, upstreamtest.Ping)
-		if got := upstreamtest.Recv(t, conn); got != upstreamtest.Ping {
-			t.Errorf("got %s, want %s", got, upstreamtest.Ping)
-		}
-	})
-}
-
 func TestHandlePushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := upstreamtest.Dial(t, upstream.Handle(func(_ context.Context, msg json.RawMessage) any { return msg }))

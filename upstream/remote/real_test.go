@@ -2,7 +2,6 @@ package remote_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -44,13 +43,6 @@ func goSDK(waiting chan struct{}, polls bool) *mcp.Server {
 		}
 		return text(in.Text), nil, nil
 	})
-	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, in textInput) (*mcp.CallToolResult, any, error) {
-		got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: in.Text})
-		if err != nil {
-			return nil, nil, err
-		}
-		return text(got.Action), nil, nil
-	})
 	mcp.AddTool(s, &mcp.Tool{Name: "wait"}, func(ctx context.Context, _ *mcp.CallToolRequest, _ textInput) (*mcp.CallToolResult, any, error) {
 		waiting <- struct{}{}
 		select {
@@ -63,19 +55,18 @@ func goSDK(waiting chan struct{}, polls bool) *mcp.Server {
 	return s
 }
 
-// TestRealServers has each message that there is go each way to servers of go-sdk, over
-// HTTP/2 and without a socket. Those of other SDKs are in e2e.
+// TestRealServers talks to servers of go-sdk over HTTP/2 and without a socket. Those of other
+// SDKs, and servers that ask their clients, are in e2e.
 func TestRealServers(t *testing.T) {
 	for name, tt := range map[string]struct {
-		opts           *mcp.StreamableHTTPOptions // nil: HTTP+SSE
-		progress, asks bool                       // it has a place for messages beside the answer
+		opts     *mcp.StreamableHTTPOptions // nil: HTTP+SSE
+		progress bool                       // it has a place for messages beside the answer
 	}{
-		"SSE":                 {nil, true, true},
-		"streamable":          {&mcp.StreamableHTTPOptions{}, true, true},
-		"streamable, resumes": {&mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}, true, true},
-		"streamable, JSON":    {&mcp.StreamableHTTPOptions{JSONResponse: true}, false, false},
-		// MCP 2026-07-28 has servers ask otherwise.
-		"stateless": {&mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}, true, false},
+		"SSE":                 {nil, true},
+		"streamable":          {&mcp.StreamableHTTPOptions{}, true},
+		"streamable, resumes": {&mcp.StreamableHTTPOptions{EventStore: mcp.NewMemoryEventStore(nil)}, true},
+		"streamable, JSON":    {&mcp.StreamableHTTPOptions{JSONResponse: true}, false},
+		"stateless":           {&mcp.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // each waits for a cancelled call
@@ -92,14 +83,14 @@ func TestRealServers(t *testing.T) {
 			s.EnableHTTP2 = true
 			s.StartTLS()
 			t.Cleanup(s.Close)
-			converse(t, remote.URL{Address: s.URL + "/mcp", Client: s.Client()}, waiting, tt.progress, tt.asks)
+			converse(t, remote.URL{Address: s.URL + "/mcp", Client: s.Client()}, waiting, tt.progress)
 			real, waiting = begin()
-			converse(t, remote.HTTPHandler(real), waiting, tt.progress, tt.asks)
+			converse(t, remote.HTTPHandler(real), waiting, tt.progress)
 		})
 	}
 }
 
-func converse(t *testing.T, up jsonrpc.Dialer, waiting chan struct{}, progress, asks bool) {
+func converse(t *testing.T, up jsonrpc.Dialer, waiting chan struct{}, progress bool) {
 	k := upstreamtest.DialTalk(t, up)
 	defer k.Conn.Close()
 	// next returns the next message, past notifications. told has those.
@@ -131,7 +122,7 @@ func converse(t *testing.T, up jsonrpc.Dialer, waiting chan struct{}, progress, 
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"text":%q},"_meta":{"progressToken":"p"}}}`, id, tool, text)
 	}
 
-	ask(strings.Replace(upstreamtest.Initialize, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1), `"protocolVersion"`, `"tools":{`)
+	ask(upstreamtest.Initialize, `"protocolVersion"`, `"tools":{`)
 	k.Send(upstreamtest.Initialized)
 	ask(call(1, "echo", "hello"), `"id":1`, `"hello"`)
 	ask(`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, `"id":2`, `"echo"`)
@@ -140,14 +131,6 @@ func converse(t *testing.T, up jsonrpc.Dialer, waiting chan struct{}, progress, 
 	ask(call(5, "progress", "done"), `"id":5`, `"done"`)
 	if progress && (len(told) != 3 || !strings.Contains(told[2], `"notifications/progress"`) || !strings.Contains(told[2], `"progress":2`)) {
 		t.Errorf("told %q", told)
-	}
-	if asks {
-		k.Send(call(6, "ask", "really?"))
-		question := next()
-		if question.Method != "elicitation/create" || !strings.Contains(string(question.Raw()), "really?") {
-			t.Fatalf("the server asks %s", question.Raw())
-		}
-		ask(string(jsonrpc.NewResult(question.ID, json.RawMessage(`{"action":"accept","content":{}}`))), `"id":6`, `"accept"`)
 	}
 
 	k.Send(call(7, "wait", ""))
