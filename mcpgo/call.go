@@ -34,7 +34,7 @@ func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 	}
 	s.calls[number] = k
 	k.ctx, k.cancel = context.WithCancel(peer.Join(s.ctx, m.Context))
-	go s.run(k) // ends when the handler returns and the gateway has taken the response
+	s.workers.Go(func() { s.run(k) }) // ends when the handler returns and the gateway has taken the response
 	return nil
 }
 
@@ -63,11 +63,13 @@ func (s *session) remove(k *call) {
 // run calls the server for a request, and delivers the response.
 func (s *session) run(k *call) {
 	id := jsonrpc.NumberID(k.number)
-	response := fault(id, "handler ended its goroutine instead of returning a response") // runtime.Goexit
+	var response []byte
 	defer func() {
 		if p := recover(); p != nil {
 			s.logPanic(p)
 			response = fault(id, "internal panic: %v", p)
+		} else if response == nil { // runtime.Goexit
+			response = fault(id, "handler ended its goroutine instead of returning a response")
 		}
 		k.cancel()
 		_ = s.push(response) // fails when the session has ended

@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/internal/workers"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
@@ -61,7 +62,7 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, fmt.Errorf("dial mcp-go server: %w", err)
 	}
 	s := &session{
-		dialer: d, id: rand.Text(), arrived: make(chan []byte, maxArrived),
+		dialer: d, id: rand.Text(), arrived: make(chan []byte, maxArrived), workers: workers.New(),
 		calls: make(map[int64]*call), asked: make(map[int64]chan *jsonrpc.Message),
 	}
 	s.ctx, s.cancel = context.WithCancel(d.server.WithContext(peer.Values(ctx), s))

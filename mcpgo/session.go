@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/workers"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -38,6 +39,7 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	arrived chan []byte // notifications that wait for the server
+	workers workers.Pool
 
 	lock          sync.Mutex                  // guards all below; not held while calling anyone
 	receive       func(msg []byte, err error) // nil until Push

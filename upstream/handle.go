@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/internal/workers"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
@@ -46,7 +47,7 @@ func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial handler: %w", err)
 	}
-	c := &handleConn{fn: h, answers: buffer.NewQueue(buffer.SendLimit), running: make(map[jsonrpc.ID]*call)}
+	c := &handleConn{fn: h, workers: workers.New(), answers: buffer.NewQueue(buffer.SendLimit), running: make(map[jsonrpc.ID]*call)}
 	c.ctx, c.cancel = context.WithCancel(peer.Values(ctx))
 	return c, nil
 }
@@ -54,6 +55,7 @@ func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 // handleConn is one session of a Handle.
 type handleConn struct {
 	fn      Handle
+	workers workers.Pool
 	answers *buffer.Queue
 	// ctx lives as long as the session. It is no caller's, so it is kept here.
 	ctx    context.Context
@@ -110,7 +112,7 @@ func (c *handleConn) begin(k *call, values context.Context) error {
 	k.ctx, k.cancel = context.WithCancel(peer.Join(c.ctx, values))
 	c.running[k.id] = k
 	c.bytes += len(k.msg)
-	go c.run(k) // ends when the function returns
+	c.workers.Go(func() { c.run(k) }) // ends when the function returns
 	return nil
 }
 

@@ -1,0 +1,38 @@
+// Package workers runs functions on goroutines that have grown their stacks.
+package workers
+
+import "time"
+
+// keep is how long a goroutine waits for its next function.
+const keep = 500 * time.Millisecond
+
+// Pool holds the goroutines of one session. A new goroutine copies its stack several times
+// until it is deep enough for encoding/json, about a tenth of a call's CPU time
+// (docs/design/performance.md).
+type Pool struct {
+	idle chan func() // hands a function to a goroutine that waits for one
+}
+
+// New returns an empty Pool.
+func New() Pool { return Pool{make(chan func())} }
+
+// Go runs f like a go statement, on a goroutine that has just run another function if one
+// waits.
+func (p Pool) Go(f func()) {
+	select {
+	case p.idle <- f:
+	default:
+		go p.run(f) // ends when no function comes for a while, or f calls runtime.Goexit
+	}
+}
+
+func (p Pool) run(f func()) {
+	for timeout := time.NewTimer(keep); ; timeout.Reset(keep) {
+		f()
+		select {
+		case f = <-p.idle:
+		case <-timeout.C:
+			return
+		}
+	}
+}
