@@ -62,10 +62,11 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		return nil, fmt.Errorf("dial mcp-go server: %w", err)
 	}
 	s := &session{
-		dialer: d, id: rand.Text(), arrived: make(chan []byte, maxArrived), workers: workers.New(),
+		dialer: d, id: rand.Text(), arrived: make(chan []byte, maxArrived),
 		calls: make(map[int64]*call), asked: make(map[int64]chan *jsonrpc.Message),
 	}
 	s.ctx, s.cancel = context.WithCancel(d.server.WithContext(peer.Values(ctx), s))
+	s.workers = workers.New(s.ctx.Done())
 	if err := within(ctx, s.register); err != nil {
 		_ = s.Close() // its error is nil
 		return nil, fmt.Errorf("dial mcp-go server: register session: %w", err)

@@ -47,8 +47,9 @@ func (h Handle) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dial handler: %w", err)
 	}
-	c := &handleConn{fn: h, workers: workers.New(), answers: buffer.NewQueue(buffer.SendLimit), running: make(map[jsonrpc.ID]*call)}
+	c := &handleConn{fn: h, answers: buffer.NewQueue(buffer.SendLimit), running: make(map[jsonrpc.ID]*call)}
 	c.ctx, c.cancel = context.WithCancel(peer.Values(ctx))
+	c.workers = workers.New(c.ctx.Done())
 	return c, nil
 }
 

@@ -11,10 +11,11 @@ const keep = 500 * time.Millisecond
 // (docs/design/performance.md).
 type Pool struct {
 	idle chan func() // hands a function to a goroutine that waits for one
+	done <-chan struct{}
 }
 
-// New returns an empty Pool.
-func New() Pool { return Pool{make(chan func())} }
+// New returns an empty Pool. Its goroutines wait for no function once done is closed.
+func New(done <-chan struct{}) Pool { return Pool{make(chan func()), done} }
 
 // Go runs f like a go statement, on a goroutine that has just run another function if one
 // waits.
@@ -32,6 +33,8 @@ func (p Pool) run(f func()) {
 		select {
 		case f = <-p.idle:
 		case <-timeout.C:
+			return
+		case <-p.done:
 			return
 		}
 	}
