@@ -70,16 +70,14 @@ func (w *world) end() {
 	}
 }
 
-// stop ends the daemon, whose process has ended when docsearch stop has.
+// stop ends the daemon. Its process may end a moment after docsearch stop, which waits for
+// the daemon's lock.
 func (w *world) stop() {
 	w.Helper()
 	if out, err := w.command("stop").CombinedOutput(); err != nil {
 		w.Errorf("docsearch stop: %v: %s", err, out)
 	}
-	for _, pid := range w.daemons() {
-		w.Errorf("daemon %d outlived docsearch stop", pid)
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
+	w.eventually("the daemon has ended", func() bool { return len(w.daemons()) == 0 })
 }
 
 func (w *world) write(name, text string) {
