@@ -28,11 +28,11 @@ func (p Pool) Go(f func()) {
 }
 
 func (p Pool) run(f func()) {
-	for timeout := time.NewTimer(keep); ; timeout.Reset(keep) {
+	for {
 		f()
 		select {
 		case f = <-p.idle:
-		case <-timeout.C:
+		case <-time.After(keep):
 			return
 		case <-p.done:
 			return
