@@ -110,7 +110,7 @@ type AddFolder struct {
 // POST /api/v1/folders/{path}/search.
 type SearchRequest struct {
 	Folders        []string `json:"folders,omitempty" jsonschema:"Where to search; all folders if omitted."`
-	Query          string   `json:"query" jsonschema:"Words to look for, in any form. More that a document has of them makes it more relevant. Quoted phrases, +word, title:word and path:word must match; -word must not; word* stands for all words that begin so. With OR, one of all is enough."`
+	Query          string   `json:"query" jsonschema:"Words to look for, in any form. A document that has more of them is more relevant. Quoted phrases, +word, title:word and path:word must match; -word must not; word* stands for all words that begin so. With OR, one of all is enough."`
 	Limit          int      `json:"limit,omitempty" jsonschema:"Largest number of results."`
 	Threshold      float64  `json:"threshold,omitempty" jsonschema:"Leave out results below this relevance: 0.3 leaves out what matches by chance."`
 	IncludeContent bool     `json:"includeContent,omitempty" jsonschema:"Return the whole text of the passages, beside their snippets."`
