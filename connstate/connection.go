@@ -200,9 +200,6 @@ func (c *Connection) ShortID() string { return c.id[:min(8, len(c.id))] }
 // Client returns who opened the connection.
 func (c *Connection) Client() Client { return c.client }
 
-// SetContext sets the Context of the client. The caller must call it before Bind.
-func (c *Connection) SetContext(ctx context.Context) { c.client.Context = ctx }
-
 // Opened returns when the connection was opened.
 func (c *Connection) Opened() time.Time { return c.opened }
 

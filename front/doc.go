@@ -2,5 +2,5 @@
 // method and authentication, finds the address of the client, reads bodies within their
 // limits, bounds writes in time, and refuses with an answer that says what to do.
 //
-// It knows no route of a transport and no session.
+// It knows no session, and of the routes only their names.
 package front

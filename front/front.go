@@ -122,9 +122,9 @@ func (f *Front) Client(r *http.Request, principal string, transport connstate.Tr
 	}
 }
 
-// Passed returns a context with the values that are to be passed on of a request, and with
-// its peer; nil if nothing is. An error refuses the request with the status: that of
-// Options.RequestContext does, and headers that are too long.
+// Passed returns a context with the request's values and peer for the server; nil if the
+// server gets neither. It fails, with the status to answer, when Options.RequestContext
+// fails or the headers for the server are too long.
 func (f *Front) Passed(r *http.Request, principal string) (ctx context.Context, status int, err error) {
 	if !f.opts.PassRequest {
 		return nil, 0, nil

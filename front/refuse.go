@@ -23,6 +23,9 @@ func (f *Front) Refuse(w http.ResponseWriter, r *http.Request, status int, reaso
 }
 
 func (f *Front) count(r *http.Request, reason string) {
+	if reason == "" {
+		return
+	}
 	if r.Method == http.MethodPost {
 		f.opts.Metrics.PostRejected(reason)
 	} else {
@@ -106,7 +109,7 @@ func Refused(status int, reason, format string, args ...any) *Refusal {
 	return RefusedWith(status, reason, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, format, args...))
 }
 
-// RefusedWith is Refused with an error of the caller's.
+// RefusedWith is Refused with an error of the caller's. Without a reason it is not counted.
 func RefusedWith(status int, reason string, e *jsonrpc.Error) *Refusal {
 	return &Refusal{Status: status, reason: reason, Err: e}
 }

@@ -95,7 +95,8 @@ type Options struct {
 	// IdleTimeout closes a connection that has had no POST, no request in flight and, over
 	// Streamable HTTP, no open GET for this long. Default 600 s over Streamable HTTP, where
 	// a session whose id its client never sends back has a minute at most; never over
-	// HTTP+SSE, whose stream shows that the client is there. Negative: never.
+	// HTTP+SSE, whose stream shows that the client is there. Negative: never, but 5 min
+	// for clients without sessions.
 	IdleTimeout time.Duration
 	// RequestTimeout bounds how long the server may take for one request, or
 	// between two reports of its progress; whatever it reports, at most ten times as

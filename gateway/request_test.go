@@ -92,8 +92,8 @@ func TestPassRequestReachesTheServer(t *testing.T) {
 	}
 }
 
-// PassRequest.Context chooses the values that a server gets, and refuses clients. It is
-// called only for those that get a connection.
+// PassRequest.Context chooses the values that a server gets, and refuses clients, which then
+// never had a connection.
 func TestRequestContext(t *testing.T) {
 	var calls atomic.Int64
 	up := upstream.Handle(func(ctx context.Context, msg json.RawMessage) any {
@@ -110,10 +110,13 @@ func TestRequestContext(t *testing.T) {
 	if _, err := ssetest.Dial(client, url+"/sse", nil); err == nil || !strings.Contains(err.Error(), "404") || len(g.Snapshot()) > 0 {
 		t.Errorf("without a tenant: got %v, want 404; connections %v", err, g.Snapshot())
 	}
+	if opened := metric(t, g, "mcp_sse_connections_opened_total"); opened != 0 || calls.Load() != 1 {
+		t.Errorf("%v connections opened by %d calls, want none by 1", opened, calls.Load())
+	}
 	tenant := http.Header{"X-Tenant": {"a"}}
 	s := open(t, client, url+"/sse", tenant)
-	if _, err := ssetest.Dial(client, url+"/sse", tenant); err == nil || !strings.Contains(err.Error(), "503") || calls.Load() != 2 {
-		t.Errorf("over the limit: got %v, want 503, and 2 calls, not %d", err, calls.Load())
+	if _, err := ssetest.Dial(client, url+"/sse", tenant); err == nil || !strings.Contains(err.Error(), "503") {
+		t.Errorf("over the limit: got %v, want 503", err)
 	}
 	got, err := s.Call(`{"jsonrpc":"2.0","id":7,"method":"x"}`, "7")
 	if err != nil || !strings.Contains(got.Data, `"result":"chosen"`) {

@@ -92,7 +92,7 @@ func (e *engine) newStream(w http.ResponseWriter, r *http.Request, c *connstate.
 }
 
 // stream is the ResponseWriter that the library writes one connection's events to.
-// All methods but take and expire run on the goroutine of the GET.
+// All methods but take run on the goroutine of the GET.
 type stream struct {
 	engine  *engine
 	c       *connstate.Connection

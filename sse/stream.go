@@ -50,29 +50,20 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 		front.Reject(w, r, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 		return nil
 	}
+	ctx, status, err := h.Passed(r, principal)
+	if err != nil {
+		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
+		front.Reject(w, r, status, err.Error())
+		return nil
+	}
+	client.Context = ctx
 	c, err := h.registry.Open(client)
 	if err != nil {
 		h.RefuseConnection(w, r, err)
 		return nil
 	}
-	if !h.pass(w, r, c, principal) {
-		return nil
-	}
 	h.LogOpened(c)
 	return c
-}
-
-// pass gives a connection what is passed on of its GET, or refuses that.
-func (h *Handler) pass(w http.ResponseWriter, r *http.Request, c *connstate.Connection, principal string) bool {
-	ctx, status, err := h.Passed(r, principal)
-	if err != nil {
-		c.Close(connstate.ClosedError)
-		h.registry.Remove(c)
-		front.Reject(w, r, status, err.Error())
-		return false
-	}
-	c.SetContext(ctx)
-	return true
 }
 
 // begin starts the backend of a connection, and its timers, which the returned

@@ -35,9 +35,9 @@ const maxRunning = 16384
 // JSON-RPC error with code -32603 that names them.
 type Handle func(ctx context.Context, msg json.RawMessage) any
 
-// Dial opens a session. It fails only when ctx has ended. The contexts of the function
-// have the values of ctx that peer.Values returns, and for a request before them those of
-// its HTTP request; both only with gateway.Options.PassRequest.
+// Dial opens a session. It fails only when ctx has ended. With gateway.Options.PassRequest
+// the contexts of the function have the values of ctx that peer.Values returns; those of a
+// request have the values of its HTTP request first.
 //
 // Send fails with jsonrpc.ErrBusy while the requests in work hold 8 MiB, or are 16,384. A
 // request is in work until its response is received, or waits for Recv in a queue of

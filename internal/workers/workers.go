@@ -28,11 +28,14 @@ func (p Pool) Go(f func()) {
 }
 
 func (p Pool) run(f func()) {
+	wait := time.NewTimer(keep)
+	defer wait.Stop()
 	for {
 		f()
+		wait.Reset(keep)
 		select {
 		case f = <-p.idle:
-		case <-time.After(keep):
+		case <-wait.C:
 			return
 		case <-p.done:
 			return

@@ -53,8 +53,8 @@ func (l *link) notified(related jsonrpc.ID, m *jsonrpc.Message) {
 	}
 }
 
-// callLocked returns the call that a message belongs to; nil if that is unknown. Over stdio
-// it is, unless there is only one.
+// callLocked returns the call that a message belongs to; nil if that is unknown. A server on
+// stdio does not say it: then it is the only call, if there is one only.
 func (l *link) callLocked(related jsonrpc.ID) *call {
 	if related == "" && len(l.calls) == 1 {
 		for id := range l.calls {

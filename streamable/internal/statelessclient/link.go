@@ -75,7 +75,6 @@ func (l *link) open(h *Handler, client connstate.Client, q *request) {
 		return
 	}
 	l.c = c
-	c.SetContext(client.Context)
 	c.Divert(l.deliver)
 	c.OnClose(l.closed)
 	c.OnDrain(func() { h.held.cancel(l) })

@@ -202,20 +202,18 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 	return l, nil
 }
 
-// limitRefusal is the refusal of a request for which the registry opens no connection.
+// limitRefusal is the refusal of a request for which the registry opens no connection, and
+// which it has counted.
 func limitRefusal(err error) *front.Refusal {
 	limit, ok := errors.AsType[*connstate.LimitError](err)
 	if !ok {
 		return front.RefusedBusy(err)
 	}
-	status, reason := http.StatusServiceUnavailable, metrics.RejectedBadRequest
-	switch limit.Reason {
-	case metrics.RejectedPerIP, metrics.RejectedRate:
+	status := http.StatusServiceUnavailable
+	if limit.Reason == metrics.RejectedPerIP || limit.Reason == metrics.RejectedRate {
 		status = http.StatusTooManyRequests
-	case metrics.RejectedBudget:
-		reason = limit.Reason
 	}
-	why := front.RefusedWith(status, reason, jsonrpc.ReasonError(limit.Message, "server_busy", true))
+	why := front.RefusedWith(status, "", jsonrpc.ReasonError(limit.Message, "server_busy", true))
 	why.RetryAfter = limit.RetryAfter
 	return why
 }

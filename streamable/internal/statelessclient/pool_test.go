@@ -141,8 +141,18 @@ func TestLostConnection(t *testing.T) {
 
 // limited gives the Handler a registry with limits.
 func (f *fixture) limited(limits connstate.Limits) {
-	f.registry = connstate.NewRegistry(limits, connstate.Options{})
+	f.registry = connstate.NewRegistry(limits, connstate.Options{Metrics: f.counts})
 	f.Handler = statelessclient.New(f.front, f.server, f.registry, quiet)
+}
+
+// A request for which the registry opens no connection counts once, as one that was refused.
+func TestRefusedConnectionCountsOnce(t *testing.T) {
+	f := newFixture(t, quiet)
+	f.limited(connstate.Limits{MaxPerIP: 1})
+	want(t, "status", f.do(t, ask{method: "tools/list", principal: "a"}).Code, 200)
+	want(t, "status over the limit", f.do(t, ask{method: "tools/list", principal: "b"}).Code, 429)
+	want(t, "refused connections", f.series(t, "mcp_sse_connections_rejected_total"), 1)
+	want(t, "refused POSTs", f.series(t, "mcp_sse_posts_rejected_total"), 0)
 }
 
 // The limits of the registry hold for these connections too; unused ones make room.

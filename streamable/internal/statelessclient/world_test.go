@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
@@ -147,6 +148,7 @@ type fixture struct {
 	registry *connstate.Registry
 	front    *front.Front
 	prom     *prometheus.Registry
+	counts   *metrics.Metrics
 }
 
 const allCapabilities = `{"tools":{"listChanged":true},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"logging":{},"tasks":{}}`
@@ -162,7 +164,7 @@ func newFixture(t testing.TB, o statelessclient.Options) *fixture {
 		t.Fatal(err)
 	}
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: budget.New(-1, counts), Metrics: counts})
-	w := &fixture{prom: prom, Handler: statelessclient.New(f, s, registry, o), server: s, registry: registry, front: f}
+	w := &fixture{prom: prom, counts: counts, Handler: statelessclient.New(f, s, registry, o), server: s, registry: registry, front: f}
 	t.Cleanup(func() {
 		for _, c := range registry.All() {
 			c.Close(connstate.ClosedShutdown)
@@ -338,20 +340,21 @@ func bubble(t *testing.T, o statelessclient.Options, test func(t *testing.T, f *
 	})
 }
 
-// series returns the value of a metric without labels.
-func (f *fixture) series(t testing.TB, name string) float64 {
+// series returns the value of a metric, the sum over its labels.
+func (f *fixture) series(t testing.TB, name string) (sum float64) {
 	t.Helper()
 	all, err := f.prom.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range all {
-		if m.GetName() == name {
-			return m.GetMetric()[0].GetGauge().GetValue() + m.GetMetric()[0].GetCounter().GetValue()
-		}
+	i := slices.IndexFunc(all, func(family *dto.MetricFamily) bool { return family.GetName() == name })
+	if i < 0 {
+		t.Fatalf("there is no %s", name)
 	}
-	t.Fatalf("there is no %s", name)
-	return 0
+	for _, m := range all[i].GetMetric() {
+		sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+	}
+	return sum
 }
 
 // quiet are the options of tests that count what a stream holds.

@@ -82,7 +82,7 @@ type Server struct {
 	InitializationTimeout Duration  `group:"Times" placeholder:"DURATION" help:"How long a client's message waits for the handshake."`
 	StartTimeout          Duration  `group:"Times" placeholder:"DURATION" help:"How long one start of the server may take, including the handshake."`
 	HeartbeatInterval     Duration  `group:"Times" placeholder:"DURATION" zero:"" help:"Longest silence on a stream before the gateway sends a heartbeat. 0 means no heartbeats."`
-	IdleTimeout           *Duration `group:"Times" placeholder:"DURATION" zero:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE. 0 means never."`
+	IdleTimeout           *Duration `group:"Times" placeholder:"DURATION" zero:"" help:"Close a connection that has had no POST, no request in flight and, over Streamable HTTP, no open GET for this long. Without it, 10m over Streamable HTTP, and never over HTTP+SSE. 0 means never, but 5m for clients without sessions."`
 	RequestTimeout        Duration  `group:"Times" placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
 
 	MaxConnections      int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections. It bounds TCP connections to five times as many, and together with --warm sessions with the server. 0 means unlimited."`
