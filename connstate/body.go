@@ -41,9 +41,9 @@ func (c *Connection) ReleaseBody(n int) {
 	c.opts.Budget.Give(n)
 }
 
-// Takes returns ErrBusy for a request, which is new work, if the process holds as many
+// CheckBudget returns ErrBusy for a request, which is new work, if the process holds as many
 // bytes as it may. Responses and notifications belong to work that goes on.
-func (c *Connection) Takes(m *jsonrpc.Message) error {
+func (c *Connection) CheckBudget(m *jsonrpc.Message) error {
 	if m.Kind == jsonrpc.Request && c.opts.Budget.Check(metrics.HeldPost) {
 		return ErrBusy
 	}
@@ -51,7 +51,7 @@ func (c *Connection) Takes(m *jsonrpc.Message) error {
 }
 
 // HoldQueued notes that n more bytes wait for the client outside of the outbox, or -n
-// bytes no longer do. It is for transports that divert the events.
+// bytes no longer do. It is for transports that take the events by DeliverTo.
 func (c *Connection) HoldQueued(n int) {
 	if n != 0 {
 		c.queued.Add(int64(n))

@@ -71,10 +71,10 @@ func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 	must(t, w.c.HoldBody(768<<10, 0)) // alone
 	others.Force(256 << 10)
 	request, response := parse(t, `{"jsonrpc":"2.0","id":1,"method":"a"}`), parse(t, `{"jsonrpc":"2.0","id":1,"result":{}}`)
-	if err := w.c.Takes(request); !errors.Is(err, connstate.ErrBusy) {
+	if err := w.c.CheckBudget(request); !errors.Is(err, connstate.ErrBusy) {
 		t.Errorf("a new request over the budget: %v", err)
 	}
-	must(t, w.c.Takes(response))
+	must(t, w.c.CheckBudget(response))
 	if _, err := w.registry.Open(connstate.Client{}); err == nil || !strings.Contains(err.Error(), "as many bytes") {
 		t.Errorf("a new connection over the budget: %v", err)
 	}
@@ -83,7 +83,7 @@ func TestBodiesAreBoundedForEachConnection(t *testing.T) {
 		t.Errorf("beside a body over the share: %v", err)
 	}
 	w.c.ReleaseBody(768 << 10)
-	must(t, w.c.Takes(request))
+	must(t, w.c.CheckBudget(request))
 
 	must(t, w.c.HoldBody(64<<10, 0)) // of a share of 128 KiB
 	must(t, w.c.HoldBody(64<<10, 0))

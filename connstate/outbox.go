@@ -42,7 +42,7 @@ func (e Event) Size() int { return len(e.Data) + budget.ItemCost }
 type outbox struct {
 	limit   int // for senders that wait
 	held    *budget.Account
-	deliver func(Event) // set by Divert: gets the events, which the outbox does not hold then
+	deliver func(Event) // set by DeliverTo: gets the events, which the outbox does not hold then
 
 	mu     sync.Mutex
 	sink   func(Event) bool // takes an event if it has room; must not block
@@ -64,7 +64,7 @@ func (o *outbox) push(events ...Event) (mark int, err error) {
 // force is push beyond the limit, up to maxUnwritten. While the budget is used up, the
 // limit holds.
 func (o *outbox) force(events []Event) error {
-	if o.divert(events) {
+	if o.deliverNow(events) {
 		return nil
 	}
 	o.mu.Lock()
@@ -83,7 +83,7 @@ func (o *outbox) force(events []Event) error {
 // wait is push for senders that may wait for room, at most for the time given. While the
 // budget is used up, there is room for little.
 func (o *outbox) wait(events []Event, most time.Duration) error {
-	if o.divert(events) {
+	if o.deliverNow(events) {
 		return nil
 	}
 	room, err := o.tryAdd(events)
@@ -115,8 +115,8 @@ func (o *outbox) tryAdd(events []Event) (room <-chan struct{}, err error) {
 	return room, err
 }
 
-// divert gives events to the function of Divert, if there is one.
-func (o *outbox) divert(events []Event) bool {
+// deliverNow gives events to the function of DeliverTo, if there is one.
+func (o *outbox) deliverNow(events []Event) bool {
 	if o.deliver == nil {
 		return false
 	}

@@ -7,10 +7,10 @@ import "time"
 // the stream calls Attach, Written, SawFirstByte, SawWrite and SawHeartbeat.
 func (c *Connection) Attach(take func(Event) bool) { c.outbox.attach(take) }
 
-// Divert gives the connection's events to deliver, in place of a stream that takes them
+// DeliverTo gives the connection's events to deliver, in place of a stream that takes them
 // from the outbox: deliver keeps those that cannot be written at once, within bounds of its
-// own, and must not block. The transport calls Divert once, before Bind.
-func (c *Connection) Divert(deliver func(Event)) { c.outbox.deliver = deliver }
+// own, and must not block. The transport calls DeliverTo once, before Bind.
+func (c *Connection) DeliverTo(deliver func(Event)) { c.outbox.deliver = deliver }
 
 // Push queues an event of the transport's own if there is room for it now. It fails
 // with ErrSlow if there is none, without closing the connection, and with ErrClosed

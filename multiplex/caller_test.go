@@ -41,7 +41,7 @@ func attach(s *multiplex.Session, l listener, name, principal string) *caller {
 	}
 	registry.Remove(c)
 	a := &caller{listener: l, c: c, types: make(map[jsonrpc.ID]string)}
-	c.Divert(a.hear)
+	c.DeliverTo(a.hear)
 	a.Caller = s.Attach(a, name, principal)
 	return a
 }

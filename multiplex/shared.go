@@ -83,7 +83,7 @@ func (s *shared) settle(e *entry, failed bool) {
 	switch {
 	case e.key == "" || failed:
 	case e.method == mcp.MethodSetLevel:
-		s.levels.Told(e.serverLevel)
+		s.levels.Taken(e.serverLevel)
 		s.levels.Set(e.caller, e.level)
 	case e.method == mcp.MethodSubscribe:
 		s.subscriptions.Add(e.uri, e.caller)

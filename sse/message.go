@@ -49,7 +49,7 @@ func (h *Handler) parse(r *http.Request, body []byte, c *connstate.Connection) (
 	if refusal != nil {
 		return nil, refusal
 	}
-	if err := c.Takes(m); err != nil {
+	if err := c.CheckBudget(m); err != nil {
 		return nil, front.RefusedBusy(err)
 	}
 	ctx, status, err := h.Passed(r, c.Client().Principal)

@@ -174,7 +174,7 @@ func receive(line []byte, c *connstate.Connection, o Options) {
 		refuse(c, id, e)
 		return
 	}
-	if err := c.Takes(m); err != nil {
+	if err := c.CheckBudget(m); err != nil {
 		o.Metrics.PostRejected(metrics.RejectedBudget)
 		if m.Kind == jsonrpc.Request {
 			refuse(c, m.ID, jsonrpc.ReasonError(err.Error()+": try again later", "server_busy", true))

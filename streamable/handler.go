@@ -105,7 +105,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 	if id != "" { // the numbers of its streams are not those of the session before
 		s.known, s.adopted, s.last = true, true, 1<<32+rand.Int64N(1<<32)
 	}
-	c.Divert(s.deliver)
+	c.DeliverTo(s.deliver)
 	c.OnClose(s.end)
 	c.SawFirstByte()
 	c.Bind(h.backend.Accept(c))

@@ -223,7 +223,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 		return noBatches(s.speaks())
 	}
 	for _, m := range p.messages {
-		if err := s.c.Takes(m); err != nil {
+		if err := s.c.CheckBudget(m); err != nil {
 			return front.RefusedBusy(err)
 		}
 	}

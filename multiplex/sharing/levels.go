@@ -51,8 +51,8 @@ func (s *Levels[C]) Set(c C, level Level) {
 	s.wanted[c] = level
 }
 
-// Told records that the server has taken a level.
-func (s *Levels[C]) Told(level Level) { s.server = level }
+// Taken records that the server has taken a level.
+func (s *Levels[C]) Taken(level Level) { s.server = level }
 
 // Lost records that the server's level is unknown.
 func (s *Levels[C]) Lost() { s.server = -1 }

@@ -75,7 +75,7 @@ func (l *link) open(h *Handler, client connstate.Client, q *request) {
 		return
 	}
 	l.c = c
-	c.Divert(l.deliver)
+	c.DeliverTo(l.deliver)
 	c.OnClose(l.closed)
 	c.OnDrain(func() { h.held.cancel(l) })
 	h.front.LogOpened(c)
@@ -117,7 +117,7 @@ func (l *link) awaitReady(a *reply, q *request) *front.Refusal {
 			if err := l.refusal; err != nil {
 				return err
 			}
-			if err := l.c.Takes(q.Message); err != nil {
+			if err := l.c.CheckBudget(q.Message); err != nil {
 				return front.RefusedBusy(err)
 			}
 			return nil
