@@ -39,6 +39,8 @@ type Options struct {
 	// requests are answered. So when a client repeats a request on that answer, the
 	// owner knows that the session is over.
 	OnClose func(err error)
+	// OnDone is called once, after Done has been closed.
+	OnDone func()
 	// Logger receives the logs; nil: silent. Limited is Logger for lines that the server
 	// or a client can cause at will. Sessions with the same server share one. nil: the
 	// session has its own.
@@ -221,6 +223,9 @@ func (s *Session) handleRecv(data []byte, related jsonrpc.ID, err error) bool {
 	}
 	s.end(err)
 	close(s.done)
+	if s.opts.OnDone != nil {
+		s.opts.OnDone()
+	}
 	return false
 }
 

@@ -59,11 +59,12 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	session := &Session{supplier: s, since: time.Now(), over: make(chan struct{})}
 	opts := s.opts.Session
 	opts.OnClose = func(why error) { session.end(why) }
-	session.Session = multiplex.New(conn, opts)
-	s.Go(func() { // ends with the session
-		<-session.Done()
+	s.goroutines.Add(1) // Wait waits for the session too
+	opts.OnDone = func() {
 		s.leavePlace()
-	})
+		s.goroutines.Done()
+	}
+	session.Session = multiplex.New(conn, opts)
 	return session
 }
 

@@ -34,7 +34,8 @@ type Options struct {
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
 	// Session configures each session. Its Logger and Metrics, which the supplier
-	// uses too, must not be nil. The supplier sets Shared, Repeatable, Limited and OnClose.
+	// uses too, must not be nil. The supplier sets Shared, Repeatable, Limited, OnClose and
+	// OnDone.
 	Session multiplex.Options
 }
 
