@@ -27,7 +27,7 @@ type badServer struct {
 func badServers() []badServer {
 	impatient := []string{"--request-timeout", "1500ms"}
 	return []badServer{
-		{how: "null", certain: "done", reasons: []string{"timeout"}, flags: impatient},
+		{how: "null", certain: "done", reasons: []string{"invalid_response"}},
 		{how: "hugenote", reasons: []string{"invalid_response", "session_lost"}},
 		{how: "text", wants: "done"},
 		{how: "binary", wants: "done"},
@@ -56,6 +56,37 @@ func TestBadServerHarmsOnlyTheRequestThatItFails(t *testing.T) {
 					bad.wants = bad.certain
 				}
 				bad.test(t, g)
+			})
+		}
+	}
+}
+
+// A server that returns no ids, or others than it got, serves several clients that ask
+// at the same time with the same ids, without any option.
+func TestServersWithWrongIDsServeAll(t *testing.T) {
+	t.Parallel()
+	for ids, warning := range map[string]string{"none": "server answers without ids", "text": "server returns ids as strings"} {
+		for mode, flags := range modes() {
+			t.Run(ids+"/"+mode, func(t *testing.T) {
+				t.Parallel()
+				g := startGateway(t, slices.Concat(flags, fake(t, "--ids", ids))...)
+				clients := map[string]*stream{"one": openStream(t, g.url), "two": openStream(t, g.url)}
+				for id := range 20 {
+					for name, s := range clients {
+						s.accepted(echoRequest(id, name))
+					}
+				}
+				for name, s := range clients {
+					for id := range 20 {
+						assertOwn(t, s, id, name)
+					}
+					assertEachAnsweredOnce(t, s)
+					s.close()
+				}
+				if n := strings.Count(g.log.String(), warning); n != 1 {
+					t.Errorf("%d warnings %q, want 1", n, warning)
+				}
+				g.stop()
 			})
 		}
 	}

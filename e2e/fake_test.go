@@ -60,6 +60,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	silent := flags.Bool("silent", false, "read everything, answer nothing")
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
 	farewell := flags.String("farewell", "", "when the input ends, take 300 ms and create this file with the process number after its name")
+	ids := flags.String("ids", "", "answer with ids as strings (text), or without (none)")
 	fork := flags.Bool("fork", false, "start a process that outlives this one")
 	_ = flags.Parse(args) // ExitOnError
 	if *exit {
@@ -76,7 +77,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 		}
 	}
 	time.Sleep(*startDelay) // what is played here is a slow program
-	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent})
+	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent, ids: *ids})
 	if *farewell != "" {
 		time.Sleep(300 * time.Millisecond)
 		if err := os.WriteFile(fmt.Sprint(*farewell, os.Getpid()), nil, 0o600); err != nil {
@@ -93,6 +94,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 type fakeState struct {
 	out    lockedWriter
 	silent bool
+	ids    string
 }
 
 // lockedWriter writes each message in one piece, whoever writes.
@@ -118,6 +120,12 @@ func serveFake(in io.Reader, f *fakeState) int {
 		}
 		if f.silent || m.ID == nil || m.Method == "" {
 			continue
+		}
+		switch f.ids {
+		case "text":
+			m.ID = json.RawMessage(`"` + string(m.ID) + `"`)
+		case "none":
+			m.ID = json.RawMessage("null")
 		}
 		if m.Method == "tools/call" && m.Params.Name == "misbehave" {
 			f.misbehave(m)

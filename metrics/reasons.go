@@ -97,7 +97,8 @@ const (
 // [Metrics.ResponseMatched].
 const (
 	MatchedID     = "id"     // by its id
-	MatchedFIFO   = "fifo"   // without an id, to the only request
+	MatchedString = "string" // by its id, which was a string
+	MatchedFIFO   = "fifo"   // without an id or with an unknown one, to the only request
 	MatchedOrphan = "orphan" // to no request: late, repeated or unknown
 )
 

@@ -17,6 +17,7 @@ type serverSeries struct {
 	gateRejected      *prometheus.CounterVec
 	dropped           *prometheus.CounterVec
 	matched           *prometheus.CounterVec
+	serialized        prometheus.Gauge
 	sessions          prometheus.Gauge
 	restarts          prometheus.Counter
 	repeated          prometheus.Counter
@@ -48,7 +49,8 @@ func newServerSeries(f *factory) *serverSeries {
 			"reason", DroppedUnknownResponse, DroppedUnknownRequest, DroppedInvalidMessage, DroppedTooLong, DroppedNotReady,
 			DroppedUnknownProgress, DroppedUnattributed, DroppedUndelivered, DroppedShared, DroppedClientGone),
 		matched: f.counters("mcp_sse_responses_matched_total", "Responses of servers, by how their request was found.",
-			"by", MatchedID, MatchedFIFO, MatchedOrphan),
+			"by", MatchedID, MatchedString, MatchedFIFO, MatchedOrphan),
+		serialized: f.gauge("mcp_sse_server_serialized", "1 once the server has answered without an id: it gets one request at a time."),
 
 		sessions:      f.gauge("mcp_sse_sessions", "Sessions with the server, from before their start until their end."),
 		restarts:      f.counter("mcp_sse_session_restarts_total", "Lost sessions that a new one has replaced."),
@@ -130,6 +132,9 @@ func (m *Metrics) Dropped(reason string) { m.live().dropped.WithLabelValues(reas
 
 // ResponseMatched counts a response of a server, by one of the Matched constants.
 func (m *Metrics) ResponseMatched(by string) { m.live().matched.WithLabelValues(by).Inc() }
+
+// ServerSerialized notes that the server gets one request at a time from now on.
+func (m *Metrics) ServerSerialized() { m.live().serialized.Set(1) }
 
 // SessionStarting counts a session that is about to start. One SessionEnded must
 // follow.

@@ -2,6 +2,7 @@ package multiplex
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,60 +30,65 @@ func (s *Session) takeOut(find func(t *table) *entry) *entry {
 	return e
 }
 
-// numberOf returns the id of a response as a number: 0 if it has none, -1 if it is
-// not an id of the session's.
-func numberOf(id jsonrpc.ID) int64 {
-	if id == jsonrpc.Null {
-		return 0
-	}
-	n, ok := jsonrpc.Integer([]byte(id))
-	if !ok {
-		return -1
-	}
-	return n
-}
-
 // receiveResponse passes a response to the request that it answers.
 func (s *Session) receiveResponse(m *jsonrpc.Message) {
-	e, by, doubt := s.match(numberOf(m.ID), m.Error() != nil)
-	s.opts.Metrics.ResponseMatched(by)
+	f := s.match(read(m))
+	s.opts.Metrics.ResponseMatched(f.by)
+	if f.news {
+		s.warnOf(f.fault)
+	}
+	for _, e := range f.failed {
+		s.failUnusable(e, "the server's answer has no id, and may be that to another request")
+	}
 	switch {
-	case e == nil:
-		s.drop(metrics.DroppedUnknownResponse, "response matches no request", m)
-		if doubt != "" { // its request will time out
-			s.opts.Limited.Warn("answer without an id dropped", "why", doubt)
+	case f.e == nil:
+		s.drop(metrics.DroppedUnknownResponse, cmp.Or(f.doubt, "response matches no request"), m)
+		if m.ID == jsonrpc.Null && f.doubt != "" { // its request may time out
+			s.opts.Limited.Warn("answer without an id dropped", "why", f.doubt)
 		}
 		return
-	case e.request != nil:
+	case f.e.request != nil:
 		s.served.Store(true)
 		if s.opts.Logger.Enabled(context.Background(), slog.LevelDebug) { // else the attributes are not built
-			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", e.caller.name, "requestId", shortText(string(e.request.ID)), "matchedBy", by)
+			s.opts.Logger.Debug("mcp transport send resolve", "connectionId", f.e.caller.name, "requestId", shortText(string(f.e.request.ID)), "matchedBy", f.by)
 		}
 	}
-	e.answer(s.learn(e, m), errorType(m))
+	f.e.answer(s.learn(f.e, m), errorType(m))
 }
 
-// match is the locked step of receiveResponse. It removes the request that a response with
-// that id, from numberOf, answers. by says how it was found; doubt, why a response without
-// an id was not matched. match then sends what may go.
-func (s *Session) match(id int64, failed bool) (e *entry, by, doubt string) {
+// match is the locked step of receiveResponse. It removes the request that a response
+// answers, and sends what may go then.
+func (s *Session) match(r reading) found {
 	s.mu.Lock()
 	t := &s.table
 	t.noteMessage()
-	e, by = t.find(id, failed)
-	switch {
-	case e != nil:
-		t.remove(e)
-		t.shared.settle(e, failed)
-	case id == 0:
-		doubt = t.whyUnmatched()
+	f := t.find(r)
+	if f.e != nil {
+		t.remove(f.e)
+		t.shared.settle(f.e, r.failed)
+		if t.sawID {
+			t.settleUnnamed(&f)
+		}
 	}
 	more := len(t.queue.waiting) > 0
 	s.mu.Unlock()
 	if more {
 		s.sendNext()
 	}
-	return e, by, doubt
+	return f
+}
+
+// warnOf reports the first answer of a server whose id has such a fault.
+func (s *Session) warnOf(f fault) {
+	switch f {
+	case missing:
+		s.opts.Metrics.ServerSerialized()
+		s.opts.Limited.Warn("server answers without ids: it gets one request at a time")
+	case quoted:
+		s.opts.Limited.Warn("server returns ids as strings")
+	case unknown:
+		s.opts.Limited.Warn("server answers with ids of no request: run with --max-in-flight 1")
+	}
 }
 
 // errorType names the outcome of a response for the metrics: "" for a result,
@@ -109,8 +115,11 @@ func (s *Session) receiveInvalid(m *jsonrpc.Message, err error) {
 	isCall := func() bool { _, ok := jsonrpc.Member(m.Raw(), "method"); return ok }
 	if m != nil && !isCall() {
 		e := s.takeOut(func(t *table) (e *entry) {
-			if id := numberOf(m.ID); id != 0 || s.opts.MaxInFlight == 1 {
-				e, _ = t.find(id, false)
+			switch r := read(m); {
+			case r.id > 0:
+				e = t.find(r).e
+			case r.id == 0 && s.opts.MaxInFlight == 1:
+				e = t.onlyCandidate()
 			}
 			return e
 		})
@@ -139,6 +148,16 @@ func (s *Session) failUnusable(e *entry, message string) {
 	e.fail(jsonrpc.ReasonError(message, "invalid_response", false), metrics.ErrorInvalid)
 }
 
+// closeUnanswered ends the session of a server that omits ids and has not answered a
+// request that was given up: the requests that wait for that go to the next session.
+func (s *Session) closeUnanswered() {
+	overdue := false
+	s.withLock(func(t *table) { overdue = t.overdue != nil && t.nameless() })
+	if overdue {
+		s.Close(errUnanswered)
+	}
+}
+
 const (
 	// cancelGrace is how long the server may take to answer a request that its client
 	// has cancelled. Then the gateway answers it.
@@ -151,6 +170,9 @@ const (
 // ErrHung reports a server that sent nothing while it had a request, until that timed out,
 // and then did not answer a ping.
 var ErrHung = errors.New("the server hangs")
+
+// errUnanswered ends a session whose next answers nobody could tell apart.
+var errUnanswered = errors.New("the server answers without ids, and has not answered a request that was given up")
 
 // expire gives up a request whose time is up. The request's timer calls it.
 func (s *Session) expire(e *entry) {
@@ -190,7 +212,7 @@ func (s *Session) removeExpired(e *entry) (expired, silent bool) {
 	}
 	t.abandon(e)
 	silent = e.sent() && !e.canceled && t.lastMessage.Before(e.sentAt) &&
-		len(s.calls.open) == 0 && t.blocked == 0 && !t.pinged
+		len(s.calls.open) == 0 && t.blocked == 0 && !t.pinged && !t.nameless()
 	t.pinged = t.pinged || silent
 	return true, silent
 }

@@ -252,7 +252,7 @@ func (s *Session) inspect(e *entry, m *jsonrpc.Message) *jsonrpc.Error {
 		return jsonrpc.Errorf(jsonrpc.CodeInvalidParams, "params._meta.progressToken is over %d bytes", jsonrpc.MaxIDBytes)
 	}
 	e.token = bytes.Clone(m.Token.Value) // so as not to keep the whole message
-	e.safe = s.opts.Repeatable.Safe(m)
+	e.safe = s.opts.Habits.Safe(m)
 	switch m.Method {
 	case mcp.MethodListTools:
 		cursor := m.Param("cursor").Value

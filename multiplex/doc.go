@@ -23,10 +23,11 @@
 //   - The session gives the server's requests its own ids towards the client. No other
 //     session of that client uses them, so a late answer cannot reach the wrong session.
 //   - When a session ends, [Client.Lost] returns its requests. Those that may be repeated
-//     still have their message: those not sent, and those that [Repeatable] knows to be
-//     safe.
+//     still have their message: those not sent, and those that [Habits] knows to be safe.
 //   - If a request times out and the server has sent nothing since it got it, the session
 //     pings the server once. If the server stays silent, the session ends with [ErrHung].
+//   - A server that answers without ids gets one request at a time from then on, and requests
+//     that nobody can tell apart get an error at once.
 //   - A message over the size limit ends the session. If one request was out, that one gets
 //     an error that says so.
 //

@@ -16,7 +16,7 @@ func (s *Session) Tables() map[string]int {
 		"pending": len(t.byID), "out": t.out, "inFlight": t.inFlight, "blocked": t.blocked, "kept": t.kept,
 		"queue": len(t.queue.waiting), "queue.bytes": t.queue.bytes, "busy": len(t.queue.busy),
 		"calls": len(s.calls.open), "requests of callers": requests, "callers": len(s.callers),
-		"abandoned": len(t.abandoned),
+		"abandoned": len(t.abandoned), "unnamed": t.unnamed,
 	}
 	addSizes(sizes, "subscriptions", reflect.ValueOf(t.shared.subscriptions))
 	addSizes(sizes, "tasks", reflect.ValueOf(t.shared.tasks))

@@ -23,7 +23,7 @@ func TestLog(t *testing.T) {
 		w.finish()
 		const resolved = `msg="mcp transport send resolve" connectionId=client-0 requestId=`
 		lines := slices.Collect(strings.Lines(out.String()))
-		if len(lines) != 2 || !strings.Contains(lines[0], resolved+`"\"a\"" matchedBy=id`) || !strings.Contains(lines[1], "matchedBy=fifo") || len(lines[1]) > 300 {
+		if len(lines) != 3 || !strings.Contains(lines[0], resolved+`"\"a\"" matchedBy=id`) || !strings.Contains(lines[1], `msg="server answers without ids`) || !strings.Contains(lines[2], "matchedBy=fifo") || len(lines[2]) > 300 {
 			t.Errorf("got %q", lines)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
@@ -45,27 +47,50 @@ func TestResponsesWithoutID(t *testing.T) {
 			from(0, callA), from(1, callA), sent(call("1")), server(nullID), at(0, answer(`"a"`)), at(1), sent(call("2")),
 			server(nullID), at(0), at(1, answer(`"a"`)), matched("fifo", 2),
 		}},
-		{name: "not when the server of a shared session has named an answer before: it may be one to that", opts: multiplex.Options{MaxInFlight: 1, Shared: true}, clients: 2, steps: []step{
-			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)), from(1, callA), sent(call("2")),
-			server(nullID), at(1), server(result("2")), at(1, answer(`"a"`)), matched("fifo", 0),
-		}},
 		{name: "on a session of one client whenever one request is out", steps: []step{
 			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)),
 			forward(callB), sent(call("2")), server(result("2")), got(answer(`"b"`)), // the server has named one
 			forward(callC), sent(call("3")), server(noID), got(`answer "c": {"id":"c","jsonrpc":"2.0","result":{}}`), matched("fifo", 2),
 		}},
-		{name: "dropped when several requests are out", steps: []step{
-			forward(callA, callB), sent(call("1"), call("2")), server(nullID, noID), got(), dropped(metrics.DroppedUnknownResponse, 2),
-			server(result("1"), nullID), got(answer(`"a"`), answer(`"b"`)),
+		{name: "fails all at once when several requests are out, and the next go one at a time", clients: 3, opts: multiplex.Options{Shared: true}, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(nullID), at(0, unusable("a")), at(1, unusable("b")), serialized(1),
+			from(2, callA, callB), sent(), server(noID), at(2), dropped(metrics.DroppedUnknownResponse, 2), // the other of the two
+			sent(call("3")), server(nullID), at(2, answer(`"a"`)), sent(call("4")), server(nullID), at(2, answer(`"b"`)),
 		}},
-		{name: "dropped when a request was given up, until it is answered", opts: multiplex.Options{RequestTimeout: 10 * time.Second}, steps: []step{
-			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
-			forward(callB), server(nullID), got(), server(result("1"), nullID), got(answer(`"b"`)),
-			func(w *world) { w.conn.take() },
+		{name: "fails the rest when a server that names its answers has named all others", clients: 3, opts: multiplex.Options{Shared: true}, steps: []step{
+			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)),
+			from(0, callA), from(1, callB), from(2, callC), sent(call("2"), call("3"), call("4")), server(nullID), at(0), at(1), at(2), serialized(1),
+			from(0, callB), sent(), server(result("4"), result("2")), at(0, answer(`"a"`)), at(2, answer(`"c"`)), at(1, unusable("b")),
+			sent(call("5")), server(result("5")), at(0, answer(`"b"`)),
 		}},
-		{name: "dropped on a shared session that is not serialized", opts: multiplex.Options{Shared: true}, steps: []step{
-			forward(callA), sent(call("1")), server(nullID, noID), got(), dropped(metrics.DroppedUnknownResponse, 2),
-			server(result("1")), got(answer(`"a"`)),
+		{name: "fails the one request on a shared session whose server has named another answer", clients: 2, opts: multiplex.Options{Shared: true}, steps: []step{
+			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)),
+			from(1, callB), sent(call("2")), server(nullID), at(1, unusable("b")), from(1, callC), sent(call("3")), server(result("2"), result("3")),
+			at(1, answer(`"c"`)),
+		}},
+		{name: "fails the one request while one that was given up may be answered", opts: multiplex.Options{RequestTimeout: 10 * time.Second}, steps: []step{
+			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`), discard,
+			forward(callB), sent(call("3")), server(nullID), got(unusable("b")), server(result("1"), result("3")),
+			forward(callC), sent(call("4")), server(nullID), got(answer(`"c"`)),
+		}},
+		{name: "holds the next requests until one that was given up is answered", opts: multiplex.Options{RequestTimeout: 20 * time.Second}, steps: []step{
+			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)),
+			forward(callB), sent(call("2")), after(20 * time.Second), got(`fail "b": timeout, final (timeout)`), sent(cancelled("2", timedOut)),
+			forward(callC), sent(), after(9 * time.Second), server(nullID), got(), sent(call("3")), server(nullID), got(answer(`"c"`)),
+		}},
+		{name: "ends the session if one that was given up is not answered", opts: multiplex.Options{RequestTimeout: 20 * time.Second}, steps: []step{
+			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)),
+			forward(callB), sent(call("2")), after(20 * time.Second), got(`fail "b": timeout, final (timeout)`), sent(cancelled("2", timedOut)),
+			forward(callC), sent(), after(10 * time.Second), got("lost " + callC),
+		}},
+		{name: "a result may be about a notification where the server names its answers", steps: []step{
+			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)),
+			forward(`{"jsonrpc":"2.0","method":"notifications/x"}`, callB), sent(`{"jsonrpc":"2.0","method":"notifications/x"}`, call("2")),
+			server(nullID), got(), server(result("2")), got(answer(`"b"`)), serialized(0),
+		}},
+		{name: "an error of a server that could not read a message says nothing of its others", steps: []step{
+			forward(callA, callB), sent(call("1"), call("2")), server(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"m"}}`), got(), serialized(0),
+			server(result("1"), result("2")), got(answer(`"a"`), answer(`"b"`)),
 		}},
 		{name: "an error after a notification may be about that, until a later request is answered", steps: []step{
 			forward(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, callA),
@@ -81,6 +106,71 @@ func TestResponsesWithoutID(t *testing.T) {
 			forward(callA), after(10 * time.Second), got(`fail "a": timeout, final (timeout)`),
 			forward(callB), sent(call("1"), cancelled("1", timedOut), call("3")),
 			server(result("1"), nullID), got(answer(`"b"`)),
+		}},
+	})
+}
+
+func unusable(id string) string {
+	return `fail "` + id + `": invalid_response, final (invalid_response)`
+}
+
+// serialized expects the server to be known to need one request at a time, or not.
+func serialized(want int) step {
+	return func(w *world) {
+		w.Helper()
+		if got := value(w, w.metrics, "mcp_sse_server_serialized", func(*dto.Metric) bool { return true }); got != want {
+			w.Errorf("serialized is %d, want %d", got, want)
+		}
+	}
+}
+
+// What one session has learned of its server, the others know.
+func TestSessionsOfAServerWithoutIDsAreSerialized(t *testing.T) {
+	known := &multiplex.Habits{}
+	runScenarios(t, []scenario{
+		{name: "one learns", opts: multiplex.Options{Habits: known}, steps: []step{
+			forward(callA), sent(call("1")), server(nullID), got(answer(`"a"`)), serialized(1),
+		}},
+		{name: "another knows", opts: multiplex.Options{Habits: known, MaxInFlight: 5}, steps: []step{
+			forward(callA, callB), sent(call("1")), server(nullID), got(answer(`"a"`)), sent(call("2")), server(noID),
+			got(`answer "b": {"id":"b","jsonrpc":"2.0","result":{}}`),
+		}},
+	})
+}
+
+// A string with the number in it can only mean the request with that number.
+func TestIDsAsStrings(t *testing.T) {
+	text := func(id string) string { return `{"jsonrpc":"2.0","id":"` + id + `","result":{}}` }
+	runScenarios(t, []scenario{
+		{name: "matched", opts: multiplex.Options{Shared: true}, clients: 2, steps: []step{
+			from(0, callA), from(1, callB), sent(call("1"), call("2")), server(text("2"), text("1"), text("1")), at(0, answer(`"a"`)), at(1, answer(`"b"`)),
+			matched("string", 2), matched("orphan", 1),
+		}},
+		{name: "not in another form", steps: []step{
+			forward(callA), sent(call("1")), server(text("01"), text("1.0"), text(" 1"), text("+1")), got(), server(result("1")), got(answer(`"a"`)),
+		}},
+	})
+}
+
+// An id that the session has not given out belongs to the only request, if there can be
+// no other. One that it has given out is a late or a second answer.
+func TestUnknownIDs(t *testing.T) {
+	serial := multiplex.Options{MaxInFlight: 1}
+	runScenarios(t, []scenario{
+		{name: "matched when serialized", opts: serial, steps: []step{
+			forward(callA, callB), sent(call("1")), server(result("77")), got(answer(`"a"`)), sent(call("2")), server(result(`"x"`)), got(answer(`"b"`)),
+			matched("fifo", 2),
+		}},
+		{name: "not matched when it is that of a request before", opts: serial, steps: []step{
+			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)),
+			forward(callB), sent(call("2")), server(result("1"), result("1")), got(), server(result("2")), got(answer(`"b"`)),
+		}},
+		{name: "not matched otherwise", steps: []step{
+			forward(callA), sent(call("1")), server(result("77"), result("0")), got(), dropped(metrics.DroppedUnknownResponse, 2), server(result("1")), got(answer(`"a"`)),
+		}},
+		{name: "not matched on a shared session whose server has named an answer", opts: multiplex.Options{MaxInFlight: 1, Shared: true}, clients: 2, steps: []step{
+			from(0, callA), sent(call("1")), server(result("1")), at(0, answer(`"a"`)),
+			from(1, callB), sent(call("2")), server(result("77")), at(1), server(result("2")), at(1, answer(`"b"`)),
 		}},
 	})
 }

@@ -38,7 +38,7 @@ func interleave(t *testing.T, seed uint64) {
 		Shared: r.IntN(5) > 0, MaxInFlight: []int{0, 0, 1, 3}[r.IntN(4)], MaxWaiting: []int{0, 4}[r.IntN(2)],
 		RequestTimeout: 10 * time.Second, MaxRequestTimeout: 30 * time.Second,
 	}
-	x.single = r.IntN(2) > 0
+	x.single, x.unnamed = r.IntN(2) > 0, r.IntN(5) == 0
 	x.session = multiplex.New(x.server, x.opts)
 	x.join()
 	for x.opts.Shared && len(x.actors) < 4 {
@@ -76,10 +76,10 @@ func (x *run) finish() {
 		x.leave(0)
 	}
 	synctest.Wait()
-	x.empty("at once when all have left", "tasks.byID", "abandoned", "pending", "out", "inFlight", "queue", "queue.bytes", "busy")
+	x.empty("at once when all have left", "tasks.byID", "abandoned", "unnamed", "pending", "out", "inFlight", "queue", "queue.bytes", "busy")
 	time.Sleep(time.Minute) // what was asked for those who have left
 	synctest.Wait()
-	x.empty("after all have left", "tasks.byID", "abandoned")
+	x.empty("after all have left", "tasks.byID", "abandoned", "unnamed")
 	x.session.Close(errTestOver)
 	<-x.session.Done()
 	synctest.Wait()

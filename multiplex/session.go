@@ -32,9 +32,9 @@ type Options struct {
 	// Shared says that the session has several clients. A message that cannot be
 	// attributed to one of them reaches none.
 	Shared bool
-	// Repeatable knows which tools may be called again. Sessions with the same server
-	// share one. nil: the session has its own.
-	Repeatable *Repeatable
+	// Habits are what is known of the server. Sessions with the same server share them.
+	// nil: the session has its own.
+	Habits *Habits
 	// OnClose is called once with the reason when the session is over, before its
 	// requests are answered. So when a client repeats a request on that answer, the
 	// owner knows that the session is over.
@@ -73,7 +73,7 @@ type Session struct {
 // New starts a session over conn, which it then owns.
 func New(conn jsonrpc.Conn, opts Options) *Session {
 	s := &Session{conn: conn, opts: opts.withDefaults(), done: make(chan struct{})}
-	s.table = table{opts: &s.opts, expire: s.expire, byID: make(map[int64]*entry)}
+	s.table = table{opts: &s.opts, expire: s.expire, onOverdue: s.closeUnanswered, byID: make(map[int64]*entry)}
 	switch c := conn.(type) {
 	case jsonrpc.Local:
 		s.local = c
@@ -95,8 +95,8 @@ func (o Options) withDefaults() Options {
 	if o.MaxWaiting <= 0 {
 		o.MaxWaiting = 1024
 	}
-	if o.Repeatable == nil {
-		o.Repeatable = &Repeatable{}
+	if o.Habits == nil {
+		o.Habits = &Habits{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

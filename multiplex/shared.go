@@ -117,7 +117,7 @@ func (s *Session) learn(e *entry, m *jsonrpc.Message) []byte {
 	switch {
 	case e.caller == nil || result == nil:
 	case e.method == mcp.MethodListTools:
-		s.opts.Repeatable.learn(!e.more, result)
+		s.opts.Habits.learnTools(!e.more, result)
 	case e.method == mcp.MethodListTasks && s.opts.Shared:
 		return s.filterTasks(e, m)
 	case e.task != "":

@@ -129,7 +129,7 @@ func value(t testing.TB, reg *prometheus.Registry, name string, is func(*dto.Met
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name && is(m) {
-				return int(m.GetCounter().GetValue())
+				return int((m.GetCounter().GetValue() + m.GetGauge().GetValue()))
 			}
 		}
 	}

@@ -115,12 +115,13 @@ func (e *entry) lose(reason error) {
 // table holds the unanswered requests of a session: those that the server has, and
 // those that wait. It sends nothing and calls no client. Guarded by Session.mu.
 type table struct {
-	opts   *Options
-	expire func(*entry) // called in a goroutine of its own when the time of an entry is up
-	lastID int64
-	byID   map[int64]*entry // by id on the wire
-	queue  queue
-	shared shared
+	opts      *Options
+	expire    func(*entry) // called in a goroutine of its own when the time of an entry is up
+	onOverdue func()       // the same when abandonedGrace is
+	lastID    int64
+	byID      map[int64]*entry // by id on the wire
+	queue     queue
+	shared    shared
 
 	out      int // requests that the server has
 	inFlight int // those of them that count towards MaxInFlight
@@ -131,7 +132,9 @@ type table struct {
 	// still answer. The id 0 is there if there were more than maxAbandoned; no answer
 	// removes it.
 	abandoned map[int64]struct{}
-	sawID     bool // the server has answered with an id
+	unnamed   int         // answers without an id to requests that are out or were given up
+	overdue   *time.Timer // runs while requests wait for such answers
+	sawID     bool        // the server has answered with an id
 	// notified is the id that the next request had when a notification was last sent;
 	// 0 if none was, or a later request has been answered.
 	notified int64
@@ -250,6 +253,9 @@ func (t *table) abandon(e *entry) bool {
 			id = 0
 		}
 		t.abandoned[id] = struct{}{}
+		if e.caller != nil {
+			t.awaitAbandoned()
+		}
 	}
 	return true
 }
@@ -269,7 +275,8 @@ func (t *table) removeAll() []*entry {
 	for _, e := range open {
 		t.remove(e)
 	}
-	t.shared, t.abandoned = shared{}, nil
+	t.shared, t.abandoned, t.unnamed = shared{}, nil, 0
+	t.stopOverdue()
 	return open
 }
 
@@ -280,63 +287,6 @@ func oldestFirst(entries map[int64]*entry) []*entry {
 	}
 	slices.SortFunc(all, func(a, b *entry) int { return cmp.Compare(a.id, b.id) })
 	return all
-}
-
-// find returns the request that a response with that id answers, and how it was
-// matched. The caller must remove it. A response without an id is matched only if it
-// can answer a single request: one is out, none was abandoned, and an error is not
-// about a notification, which does not count if MaxInFlight is 1. On a shared session
-// a second answer to the same request would reach another client, so there
-// MaxInFlight must be 1 and the server must never have sent an id.
-func (t *table) find(id int64, failed bool) (*entry, string) {
-	e, by := t.byID[id], metrics.MatchedID
-	switch {
-	case id == 0:
-		e, by = t.onlySent(), metrics.MatchedFIFO
-		serial := t.opts.MaxInFlight == 1
-		if e == nil || t.opts.Shared && (!serial || t.sawID) || failed && t.notified > 0 && !serial {
-			return nil, metrics.MatchedOrphan
-		}
-	case e == nil || !e.sent():
-		if id > 0 {
-			delete(t.abandoned, id)
-		}
-		return nil, metrics.MatchedOrphan
-	default:
-		t.sawID = true
-	}
-	if e.id >= t.notified {
-		t.notified = 0
-	}
-	return e, by
-}
-
-// onlySent returns the one request that the server has; nil if there are others, or
-// may be.
-func (t *table) onlySent() *entry {
-	if t.out != 1 || len(t.abandoned) > 0 {
-		return nil
-	}
-	for _, e := range t.byID {
-		if e.sent() {
-			return e
-		}
-	}
-	return nil
-}
-
-// whyUnmatched says why a response without an id was not matched; "" if it cannot
-// answer any request.
-func (t *table) whyUnmatched() string {
-	switch {
-	case t.out == 0 && len(t.abandoned) == 0:
-		return ""
-	case t.opts.MaxInFlight != 1:
-		return "it may answer any of several messages: run with --max-in-flight 1"
-	case len(t.abandoned) > 0:
-		return "it may answer a request that was given up"
-	}
-	return "the server of a shared session has answered with ids before"
 }
 
 // noteMessage notes that the server has sent a message.
@@ -423,7 +373,11 @@ func (t *table) enter(e *entry) decision {
 // mayGo reports whether the server has room for a request, and has none with the same
 // key.
 func (t *table) mayGo(e *entry) bool {
-	return (t.opts.MaxInFlight <= 0 || t.inFlight < t.opts.MaxInFlight) && (e.key == "" || t.queue.busy[e.key] == nil)
+	most := t.opts.MaxInFlight
+	if t.serial() {
+		most = 1
+	}
+	return (most <= 0 || t.inFlight < most) && (e.key == "" || t.queue.busy[e.key] == nil) && !(t.nameless() && len(t.abandoned) > 0)
 }
 
 // nextReady returns the index in the queue of the oldest request that may go; -1: none.

@@ -34,7 +34,7 @@ type Options struct {
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
 	// Session configures each session. Its Logger and Metrics, which the supplier
-	// uses too, must not be nil. The supplier sets Shared, Repeatable, Limited, OnClose and
+	// uses too, must not be nil. The supplier sets Shared, Habits, Limited, OnClose and
 	// OnDone.
 	Session multiplex.Options
 }
@@ -80,7 +80,7 @@ func New(up upstream.Upstream, opts Options) *Supplier {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.readiness.life, s.readiness.drain = context.WithCancel(context.Background())
 	s.opts.Session.Shared = opts.Shared
-	s.opts.Session.Repeatable = &multiplex.Repeatable{}
+	s.opts.Session.Habits = &multiplex.Habits{}
 	s.opts.Session.Limited = s.limited
 	_, s.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {

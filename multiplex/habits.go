@@ -16,22 +16,40 @@ const (
 	maxSafeBytes = 256 << 10
 )
 
-// Repeatable knows which requests to a server may be repeated without changing
-// anything: lists, reads, and the tools that the last tools/list annotated so. It is
-// safe for concurrent use.
-type Repeatable struct {
-	tools atomic.Pointer[map[string]bool] // not changed any more
-	mu    sync.Mutex                      // serializes learn
+// Habits are what the sessions with one server have learned of it: which requests may be
+// repeated without changing anything (lists, reads, and the tools that the last tools/list
+// annotated so), and which faults the ids of its answers have. It is safe for concurrent
+// use.
+type Habits struct {
+	tools  atomic.Pointer[map[string]bool] // not changed any more
+	mu     sync.Mutex                      // serializes learnTools
+	faults [faults]atomic.Bool             // seen
 }
+
+// fault is what can be wrong with the id of an answer.
+type fault uint8
+
+const (
+	missing fault = iota // there is none: the sessions send one request at a time
+	quoted               // it is a string with the number in it
+	unknown              // no request has had it
+	faults
+)
+
+// note records a fault, and reports whether it is the first of its kind.
+func (h *Habits) note(f fault) (first bool) { return h.faults[f].CompareAndSwap(false, true) }
+
+// omits reports whether the server has answered without an id.
+func (h *Habits) omits() bool { return h.faults[missing].Load() }
 
 // Safe reports whether a request may be repeated: it only reads, or it calls a tool
 // that the server has annotated with readOnlyHint or idempotentHint. It trusts the
 // annotations.
-func (r *Repeatable) Safe(m *jsonrpc.Message) bool {
+func (h *Habits) Safe(m *jsonrpc.Message) bool {
 	if m.Method != mcp.MethodCallTool {
 		return readOnly(m.Method)
 	}
-	tools := r.tools.Load()
+	tools := h.tools.Load()
 	if tools == nil || len(*tools) == 0 {
 		return false
 	}
@@ -40,13 +58,13 @@ func (r *Repeatable) Safe(m *jsonrpc.Message) bool {
 	return (*tools)[name] && !at.Ambiguous
 }
 
-// learn records the tools in the result of a tools/list. A first page replaces all
+// learnTools records the tools in the result of a tools/list. A first page replaces all
 // known ones.
-func (r *Repeatable) learn(first bool, result json.RawMessage) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (h *Habits) learnTools(first bool, result json.RawMessage) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	tools, bytes := make(map[string]bool), 0
-	if known := r.tools.Load(); known != nil && !first {
+	if known := h.tools.Load(); known != nil && !first {
 		for name := range *known {
 			tools[name] = true
 			bytes += len(name)
@@ -66,7 +84,7 @@ func (r *Repeatable) learn(first bool, result json.RawMessage) {
 			bytes += len(name)
 		}
 	})
-	r.tools.Store(&tools)
+	h.tools.Store(&tools)
 }
 
 func annotated(tool json.RawMessage, hint string) bool {
