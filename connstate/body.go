@@ -10,10 +10,10 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// HoldBody takes n more bytes for the body of a POST, of which it has held some bytes so
-// far. It fails with ErrBusy, also if the bodies that are read on this connection have
-// its share of the budget; a larger body is read alone. The caller must give the bytes
-// back with ReleaseBody.
+// HoldBody takes n more bytes for the body of a POST that holds held bytes already. It
+// fails with ErrBusy, also if the bodies that are read on this connection have its share
+// of the budget; a larger body is read alone. The caller must give the bytes back with
+// ReleaseBody.
 func (c *Connection) HoldBody(n, held int) error {
 	err := c.opts.holdBody(c.bodies.Add(int64(n)), n, held)
 	if err != nil {
@@ -22,8 +22,8 @@ func (c *Connection) HoldBody(n, held int) error {
 	return err
 }
 
-// holdBody takes n more bytes for a body that has held some so far. all are those of its
-// sender, with these.
+// holdBody takes n more bytes for a body that holds held bytes already. all are those of
+// its sender, with these.
 func (o *Options) holdBody(all int64, n, held int) error {
 	alone := all == int64(n+held)
 	if all > o.Budget.Share() && !alone || !o.Budget.TakePart(n, n+held, metrics.HeldPost) {

@@ -155,7 +155,7 @@ type Connection struct {
 	lastFailure     *Failure
 	server          *Server
 	stop            func()        // ends the stream; nil until it is served
-	drained         func()        // set by OnDrain; nil: nobody wants to know
+	drained         func()        // set by OnDrain; nil: nothing to call
 	quiet           chan struct{} // closed when nothing is unanswered; nil if nobody awaits that
 
 	bodies                                     atomic.Int64 // bytes that HoldBody has taken
@@ -233,7 +233,7 @@ func (c *Connection) Move(to State) error {
 
 func (c *Connection) moveLocked(to State) error {
 	from := c.state
-	if !CanMove(from, to) {
+	if !canMove(from, to) {
 		return &MoveError{from, to}
 	}
 	now := time.Now()

@@ -49,6 +49,7 @@ func TestRequestsAreBoundedAndCounted(t *testing.T) {
 			`mcp_server_operation_duration_seconds{error_type="",mcp_method_name="tools/list",network_transport="tcp"}`:        1,
 			`mcp_server_operation_duration_seconds{error_type="-32601",mcp_method_name="tools/list",network_transport="tcp"}`:  1,
 			`mcp_server_operation_duration_seconds{error_type="timeout",mcp_method_name="tools/call",network_transport="tcp"}`: 1,
+			`mcp_server_operation_duration_seconds{error_type="busy",mcp_method_name="_other",network_transport="tcp"}`:        1,
 		} {
 			if all[name] != want {
 				t.Errorf("%s: got %v, want %v", name, all[name], want)

@@ -1,5 +1,7 @@
 package connstate
 
+import "github.com/mcp-sse/mcp-sse/metrics"
+
 // Transport is how a client reaches the gateway.
 type Transport string
 
@@ -10,17 +12,17 @@ const (
 	TransportStdio      Transport = "stdio"
 )
 
-// Reason says why a connection ended.
+// Reason says why a connection ended; package metrics says what each means.
 type Reason string
 
 // Why a connection ended.
 const (
-	ClosedClient       Reason = "client"        // the client went away
-	ClosedSlow         Reason = "slow"          // it did not read what waited for it
-	ClosedWriteTimeout Reason = "write_timeout" // one write took longer than the write timeout
-	ClosedWriteError   Reason = "write_error"   // a write failed
-	ClosedIdle         Reason = "idle"          // no POST and nothing in flight for the idle timeout
-	ClosedShutdown     Reason = "shutdown"      // the gateway shut down
-	ClosedServer       Reason = "server"        // the server refused this client a session, or ended it
-	ClosedError        Reason = "error"         // something inside the gateway failed
+	ClosedClient       Reason = metrics.ClosedClient
+	ClosedSlow         Reason = metrics.ClosedSlow
+	ClosedWriteTimeout Reason = metrics.ClosedWriteTimeout
+	ClosedWriteError   Reason = metrics.ClosedWriteError
+	ClosedIdle         Reason = metrics.ClosedIdle
+	ClosedShutdown     Reason = metrics.ClosedShutdown
+	ClosedServer       Reason = metrics.ClosedServer
+	ClosedError        Reason = metrics.ClosedError
 )

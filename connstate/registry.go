@@ -209,10 +209,3 @@ func (r *Registry) Drain() <-chan struct{} {
 	}
 	return r.empty
 }
-
-// Draining reports whether Drain was called.
-func (r *Registry) Draining() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.draining
-}

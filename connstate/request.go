@@ -48,6 +48,10 @@ func (c *Connection) Begin(m *jsonrpc.Message) (*Request, error) {
 	}
 	if err := c.addRequest(r); err != nil {
 		r.logDebug("mcp POST failed", "err", err)
+		if err == ErrTooManyPending {
+			c.opts.Metrics.RequestStarted()
+			c.opts.Metrics.RequestDone(r.Method, metrics.ErrorBusy, 0)
+		}
 		return nil, err
 	}
 	c.opts.Metrics.RequestStarted()

@@ -42,8 +42,8 @@ var moves = [numStates][numStates]bool{
 	Draining:     {Closed: true},
 }
 
-// CanMove reports whether a connection may go from one state to another.
-func CanMove(from, to State) bool {
+// canMove reports whether a connection may go from one state to another.
+func canMove(from, to State) bool {
 	return from < numStates && to < numStates && moves[from][to]
 }
 

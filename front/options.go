@@ -17,7 +17,7 @@ import (
 // Options configure a transport. The zero value gives the defaults.
 type Options struct {
 	// Prefix is put before the routes, and before the paths that clients are told:
-	// "" or "/mcp". Default none.
+	// "" or "/tools". Default none.
 	Prefix string
 	// Served are the routes below Prefix that the answer to an unknown path lists: "/sse",
 	// "/mcp". Default: that of the transport.
@@ -79,7 +79,7 @@ func (o Options) WithDefaults() Options {
 // of requests as it stands, so it must be clean, and hold nothing that is escaped.
 func CheckPrefix(p string) error {
 	if p != "" && (!SafePath(p) || strings.Contains(p, "%") || p == "/" || path.Clean(p) != p) {
-		return fmt.Errorf(`prefix %q: must be empty or a path like "/mcp", without a slash at the end`, p)
+		return fmt.Errorf(`prefix %q: must be empty or a path like "/tools", without a slash at the end`, p)
 	}
 	return nil
 }

@@ -103,8 +103,8 @@ func TestDerivedSettings(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	s = gateway.SettingsOf(gateway.Options{})
-	got = []any{s.MaxRequestTimeout, s.InitializeTimeout, s.StreamTimeout, s.SessionTimeout, s.MaxSessions, s.MaxHeldBytes}
-	want = []any{10 * time.Minute, 50 * time.Second, time.Duration(0), 10 * time.Minute, 10_000, int64(512 << 20)}
+	got = []any{s.AnnounceDelay, s.MaxRequestTimeout, s.InitializeTimeout, s.StreamTimeout, s.SessionTimeout, s.MaxSessions, s.MaxHeldBytes}
+	want = []any{100 * time.Millisecond, 10 * time.Minute, 50 * time.Second, time.Duration(0), 10 * time.Minute, 10_000, int64(512 << 20)}
 	if !slices.Equal(got, want) {
 		t.Errorf("by default: got %v, want %v", got, want)
 	}

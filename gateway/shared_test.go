@@ -174,7 +174,7 @@ func TestSharedStartThatFails(t *testing.T) {
 }
 
 // Messages that one client does not read must not delay those of another.
-func TestRule18SlowClientOfASharedSession(t *testing.T) {
+func TestSlowClientOfASharedSession(t *testing.T) {
 	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
 		if m.Method == "big" {
 			s.say(string(jsonrpc.NewResult(m.ID, []byte(`"`+strings.Repeat("x", 1<<20)+`"`))))

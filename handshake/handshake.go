@@ -23,8 +23,6 @@ type Session interface {
 type Result struct {
 	// Raw is the InitializeResult as the server sent it.
 	Raw json.RawMessage
-	// Params are the params of the request.
-	Params json.RawMessage
 	// Version is the protocol version of the session.
 	Version string
 }
@@ -52,7 +50,7 @@ func Run(ctx context.Context, c Session, params json.RawMessage) (*Result, error
 	if err := c.Notify(mcp.MethodInitialized, nil); err != nil {
 		return nil, newFailure(metrics.ReasonStartFailed, "the server ended during the handshake", err)
 	}
-	return &Result{Raw: raw, Params: params, Version: version}, nil
+	return &Result{Raw: raw, Version: version}, nil
 }
 
 func newFailure(reason, details string, cause error) *Failure {

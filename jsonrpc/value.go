@@ -178,8 +178,7 @@ func Each(array json.RawMessage, visit func(element json.RawMessage)) bool {
 	return true
 }
 
-// Split returns the elements of an array from outside, of which it must have at least one
-// and at most limit. It fails with an *Error.
+// Split returns the elements, 1 to limit, of an array from outside. It fails with an *Error.
 func Split(data []byte, limit int) (elements []json.RawMessage, err *Error) {
 	if !json.Valid(data) {
 		return nil, Errorf(CodeParseError, "the body is not JSON")

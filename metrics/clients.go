@@ -38,14 +38,14 @@ func newClientSeries(f *factory) *clientSeries {
 		open:   f.gauge("mcp_sse_connections", "Open connections."),
 		opened: f.counter("mcp_sse_connections_opened_total", "Connections opened."),
 		closed: f.counters("mcp_sse_connections_closed_total", "Connections closed.",
-			"reason", "client", "slow", "write_timeout", "write_error", "idle", "shutdown", "server", "error"),
+			"reason", ClosedClient, ClosedSlow, ClosedWriteTimeout, ClosedWriteError, ClosedIdle, ClosedShutdown, ClosedServer, ClosedError),
 		rejected: f.counters("mcp_sse_connections_rejected_total", "Connections refused, and requests other than POST.",
 			"reason", RejectedMaxConnections, RejectedPerIP, RejectedRate, RejectedDraining, RejectedBudget,
 			RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest, RejectedNotFound, RejectedMethod, RejectedUnknownConnection),
 		postsRejected: f.counters("mcp_sse_posts_rejected_total", "POSTs refused.",
 			"reason", RejectedBudget, RejectedOrigin, RejectedHost, RejectedAuth, RejectedBadRequest, RejectedNotFound,
 			RejectedMethod, RejectedUnknownConnection, PostTooLarge, PostInvalidJSON, PostInvalidRequest, PostMediaType,
-			PostClosed, PostNotAcceptable, PostNoSession),
+			PostClosed, PostNotAcceptable, PostNoSession, PostBusy),
 		state: f.gaugeVec("mcp_sse_connection_state", "Open connections, by state.", "state"),
 		duration: f.histogramVec("mcp_server_session_duration_seconds", "How long connections lasted that were ready once.",
 			otelBuckets(), "network_transport", "error_type"),
@@ -84,7 +84,7 @@ func (m *Metrics) ConnectionLasted(reason string, age time.Duration) {
 	m = m.live()
 	errorType := reason
 	switch reason {
-	case "client", "idle", "shutdown", "server":
+	case ClosedClient, ClosedIdle, ClosedShutdown, ClosedServer:
 		errorType = ""
 	}
 	m.duration.WithLabelValues(networkTransport, errorType).Observe(age.Seconds())

@@ -182,7 +182,7 @@ func TestConstantsAreInTheLists(t *testing.T) {
 		"Handshake": {"mcp_sse_handshakes_total"}, "Phase": {"mcp_sse_handshakes_total"}, "Reason": {"mcp_sse_handshakes_total"},
 		"Gate": {"mcp_sse_gate_rejected_total"}, "Error": {"mcp_server_operation_duration_seconds"},
 		"Dropped": {"mcp_sse_messages_dropped_total"}, "Matched": {"mcp_sse_responses_matched_total"},
-		"Held": {"mcp_sse_over_budget_total"}, "Child": {"mcp_sse_child_exits_total"},
+		"Held": {"mcp_sse_over_budget_total"}, "Closed": {"mcp_sse_connections_closed_total"}, "Child": {"mcp_sse_child_exits_total"},
 	}
 	for _, c := range regexp.MustCompile(`(?m)^\t(([A-Z][a-z]+)\w+) += "(\w+)"`).FindAllStringSubmatch(string(text), -1) {
 		found := false

@@ -26,6 +26,19 @@ const (
 	PostClosed         = "closed"          // the connection was closing
 	PostNotAcceptable  = "not_acceptable"  // the Accept header lacks a form of the answer
 	PostNoSession      = "no_session"      // the message needs a session and names none
+	PostBusy           = "busy"            // too many calls of this client wait for the server
+)
+
+// Why a connection ended: the reasons of [Metrics.ConnectionClosed].
+const (
+	ClosedClient       = "client"        // the client went away
+	ClosedSlow         = "slow"          // it did not read what waited for it
+	ClosedWriteTimeout = "write_timeout" // one write took longer than the write timeout
+	ClosedWriteError   = "write_error"   // a write failed
+	ClosedIdle         = "idle"          // no POST and nothing in flight for the idle timeout
+	ClosedShutdown     = "shutdown"      // the gateway shut down
+	ClosedServer       = "server"        // the server refused this client a session, or ended it
+	ClosedError        = "error"         // something inside the gateway failed
 )
 
 // How a handshake ended: the results of [Metrics.HandshakeDone].

@@ -87,7 +87,7 @@ func (s *Session) warnOf(f fault) {
 	case quoted:
 		s.opts.Limited.Warn("server returns ids as strings")
 	case unknown:
-		s.opts.Limited.Warn("server answers with ids of no request: run with --max-in-flight 1")
+		s.opts.Limited.Warn("server answers with ids of no request: set max-in-flight to 1")
 	}
 }
 

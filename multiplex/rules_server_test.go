@@ -19,7 +19,7 @@ func unserved(id, method string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32601,"message":"the client does not serve ` + method + `"}}`
 }
 
-func TestRule06ServerRequestsAreRefusedWhereNoClientServesThem(t *testing.T) {
+func TestServerRequestsAreRefusedWhereNoClientServesThem(t *testing.T) {
 	serves := func(w *world) { w.clients[0].serves = []string{"elicitation/create"} }
 	runScenarios(t, []scenario{
 		{name: "on a shared session, also when they came with a request", opts: shared, clients: 2, attributed: true, steps: []step{
@@ -34,7 +34,7 @@ func TestRule06ServerRequestsAreRefusedWhereNoClientServesThem(t *testing.T) {
 
 // What the client says of its work on a server's request goes back under the
 // server's token.
-func TestRule06ProgressOnAServerRequest(t *testing.T) {
+func TestProgressOnAServerRequest(t *testing.T) {
 	for _, token := range []string{`1`, `"a"`, `1.50`} {
 		synctestWorld(t, scenario{}, func(w *world) {
 			play(w, []step{serving, server(`{"jsonrpc":"2.0","id":7,"method":"roots/list","params":{"_meta":{"progressToken":` + token + `,"x":1.0}}}`)})
@@ -60,7 +60,7 @@ func setLevel(id, level string) string {
 	return `{"jsonrpc":"2.0","id":` + id + `,"method":"logging/setLevel","params":{"level":"` + level + `"}}`
 }
 
-func TestRule10LogLevelOfTheSessionIsTheMostVerbose(t *testing.T) {
+func TestLogLevelOfTheSessionIsTheMostVerbose(t *testing.T) {
 	runScenarios(t, []scenario{
 		{name: "sent only when that changes", opts: shared, clients: 3, steps: []step{
 			from(0, setLevel("8", "warning")), sent(setLevel("1", "warning")), server(result("1")), at(0, answer("8")),
@@ -88,7 +88,7 @@ func TestRule10LogLevelOfTheSessionIsTheMostVerbose(t *testing.T) {
 	})
 }
 
-func TestRule10LogMessagesReachWhomTheyConcern(t *testing.T) {
+func TestLogMessagesReachWhomTheyConcern(t *testing.T) {
 	levels := []step{
 		from(0, setLevel("8", "warning")), with("", result("1")), from(1, setLevel("8", "debug")), with("", result("2")), discard,
 	}
@@ -120,7 +120,7 @@ func unsubscribe(id, uri string) string {
 	return strings.Replace(subscribe(id, uri), "resources/subscribe", "resources/unsubscribe", 1)
 }
 
-func TestRule11SubscriptionsAreCounted(t *testing.T) {
+func TestSubscriptionsAreCounted(t *testing.T) {
 	const failed = `{"jsonrpc":"2.0","id":%s,"error":{"code":-32002,"message":"m"}}`
 	runScenarios(t, []scenario{
 		{name: "the server hears of the first and of the last", opts: shared, clients: 2, steps: []step{
@@ -165,7 +165,7 @@ func TestRule11SubscriptionsAreCounted(t *testing.T) {
 }
 
 // Package sharing decides who they are.
-func TestRule12UpdatesReachTheSubscribers(t *testing.T) {
+func TestUpdatesReachTheSubscribers(t *testing.T) {
 	updated := notification("notifications/resources/updated", `{"uri":"f:/a/b"}`)
 	runScenarios(t, []scenario{{name: "of what contains it", opts: shared, clients: 2, steps: []step{
 		from(0, subscribe("8", "f:/a")), from(1, subscribe("8", "g:/")), server(result("1"), result("2")), discard,

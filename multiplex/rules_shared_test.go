@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-func TestRule13ListChangedReachesAllOnce(t *testing.T) {
+func TestListChangedReachesAllOnce(t *testing.T) {
 	var steps []step
 	for _, list := range []string{"tools", "prompts", "resources"} {
 		changed := `{"jsonrpc":"2.0","method":"notifications/` + list + `/list_changed"}`
@@ -20,7 +20,7 @@ func made(wire, task string) string {
 	return `{"jsonrpc":"2.0","id":` + wire + `,"result":{"task":{"taskId":"` + task + `","status":"working"}}}`
 }
 
-func TestRule14TasksBelongToWhoMadeThem(t *testing.T) {
+func TestTasksBelongToWhoMadeThem(t *testing.T) {
 	foreign := []string{`fail "t": , final (-32602)`, `fail "t": , final (-32602)`, `fail "t": , final (-32602)`}
 	all := func(id string) []string {
 		return []string{taskRequest("tasks/get", id), taskRequest("tasks/result", id), taskRequest("tasks/cancel", id)}
@@ -62,7 +62,7 @@ func TestRule14TasksBelongToWhoMadeThem(t *testing.T) {
 	})
 }
 
-func TestRule17UnknownMessages(t *testing.T) {
+func TestUnknownMessages(t *testing.T) {
 	odd := notification("vendor/odd", `{"_meta":{"traceparent":"00-1"},"n":1.0}`)
 	request := `{"jsonrpc":"2.0","id":%s,"method":"vendor/ask","params":{"_meta":{"traceparent":"00-1"},"n":1.0}}`
 	runScenarios(t, []scenario{
@@ -83,7 +83,7 @@ func TestRule17UnknownMessages(t *testing.T) {
 	})
 }
 
-func TestRule20ClientThatLeaves(t *testing.T) {
+func TestClientThatLeaves(t *testing.T) {
 	const left = "the client has left"
 	runScenarios(t, []scenario{
 		{name: "its requests are taken back at the server, and no other's", opts: shared, clients: 2, steps: []step{

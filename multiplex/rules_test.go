@@ -38,7 +38,7 @@ func discard(w *world) {
 	}
 }
 
-func TestRule02ProgressTokenIsOursAtTheServer(t *testing.T) {
+func TestProgressTokenIsOursAtTheServer(t *testing.T) {
 	for _, token := range []string{`0`, `"7"`, `1.50`, `"\u0041"`} {
 		runScenarios(t, []scenario{{name: token, opts: shared, clients: 2, steps: []step{
 			from(0, tokenCall(token)), from(1, tokenCall(token)), sent(tokenSent("1"), tokenSent("2")),
@@ -58,7 +58,7 @@ func TestRule02ProgressTokenIsOursAtTheServer(t *testing.T) {
 	})
 }
 
-func TestRule03ProgressGoesToItsCallAlone(t *testing.T) {
+func TestProgressGoesToItsCallAlone(t *testing.T) {
 	late := dropped(metrics.DroppedUnknownProgress, 1)
 	runScenarios(t, []scenario{
 		{name: "of a task until that is over", opts: shared, clients: 2, steps: []step{
@@ -78,7 +78,7 @@ func TestRule03ProgressGoesToItsCallAlone(t *testing.T) {
 }
 
 // Progress gives a request more time, but not for ever.
-func TestRule03ProgressExtendsTheDeadline(t *testing.T) {
+func TestProgressExtendsTheDeadline(t *testing.T) {
 	opts := multiplex.Options{Shared: true, RequestTimeout: 10 * time.Second, MaxRequestTimeout: 25 * time.Second}
 	runScenarios(t, []scenario{
 		{name: "from when it came", opts: opts, steps: []step{
@@ -108,7 +108,7 @@ func cancelOf(id string) string {
 	return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `}}`
 }
 
-func TestRule05ServerTakesItsRequestBack(t *testing.T) {
+func TestServerTakesItsRequestBack(t *testing.T) {
 	synctestWorld(t, scenario{}, func(w *world) {
 		play(w, []step{serving, server(roots)})
 		id := delivered(w, "roots/list")
@@ -120,7 +120,7 @@ func TestRule05ServerTakesItsRequestBack(t *testing.T) {
 	})
 }
 
-func TestRule08HandshakeOfAClientNeverReachesASharedSession(t *testing.T) {
+func TestHandshakeOfAClientNeverReachesASharedSession(t *testing.T) {
 	var steps []step
 	for _, method := range []string{"initialize", "ping", "server/discover"} {
 		steps = append(steps, forward(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`), sent(), got(`fail 1: , final (-32600)`))
@@ -129,7 +129,7 @@ func TestRule08HandshakeOfAClientNeverReachesASharedSession(t *testing.T) {
 	runScenarios(t, []scenario{{name: "refused", opts: shared, steps: steps}})
 }
 
-func TestRule09NotificationsOfOneClientDoNotReachTheServerOfAll(t *testing.T) {
+func TestNotificationsOfOneClientDoNotReachTheServerOfAll(t *testing.T) {
 	const changed, other = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/x"}`
 	runScenarios(t, []scenario{
 		{name: "shared", opts: shared, steps: []step{forward(changed, other), sent(), dropped(metrics.DroppedShared, 2)}},

@@ -123,10 +123,10 @@ type table struct {
 	queue     queue
 	shared    shared
 
-	out      int // requests that the server has
-	inFlight int // those of them that count towards MaxInFlight
-	blocked  int // those of them that may block
-	kept     int // bytes of those kept for repeating
+	out     int // requests that the server has
+	counted int // those of them that count towards MaxInFlight
+	blocked int // those of them that may block
+	kept    int // bytes of those kept for repeating
 
 	// abandoned holds the ids of requests that were given up and that the server may
 	// still answer. The id 0 is there if there were more than maxAbandoned; no answer
@@ -185,7 +185,7 @@ func (t *table) markSent(e *entry) *jsonrpc.Message {
 	e.sentAt = time.Now()
 	t.out++
 	if e.counted {
-		t.inFlight++
+		t.counted++
 	}
 	if e.mayBlock() {
 		t.blocked++
@@ -221,7 +221,7 @@ func (t *table) remove(e *entry) bool {
 	}
 	t.out--
 	if e.counted {
-		t.inFlight--
+		t.counted--
 	}
 	if e.mayBlock() {
 		t.blocked--
@@ -373,11 +373,15 @@ func (t *table) enter(e *entry) decision {
 // mayGo reports whether the server has room for a request, and has none with the same
 // key.
 func (t *table) mayGo(e *entry) bool {
+<<<<<<< HEAD
 	most := t.opts.MaxInFlight
 	if t.serial() {
 		most = 1
 	}
-	return (most <= 0 || t.inFlight < most) && (e.key == "" || t.queue.busy[e.key] == nil) && !(t.nameless() && len(t.abandoned) > 0)
+	return (most <= 0 || t.counted < most) && (e.key == "" || t.queue.busy[e.key] == nil) && !(t.nameless() && len(t.abandoned) > 0)
+=======
+	return (t.opts.MaxInFlight <= 0 || t.counted < t.opts.MaxInFlight) && (e.key == "" || t.queue.busy[e.key] == nil)
+>>>>>>> cf63204 (Comments that are plain, limits that are counted truly, and the log in UTC)
 }
 
 // nextReady returns the index in the queue of the oldest request that may go; -1: none.

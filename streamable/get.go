@@ -77,7 +77,7 @@ func (s *session) resume(x *response, lastEventID string) *front.Refusal {
 	if lastEventID != "" {
 		id, ok := parseEventID(lastEventID)
 		if s.adopted && (s.streams[id.stream] == nil || id.number > s.streams[id.stream].count) {
-			id = eventID{number: st.read} // an event of the session before, of which nothing is left
+			id = eventID{number: st.read} // of the session before, whose events are gone
 		}
 		if st = s.streams[id.stream]; !ok || st == nil || id.number > st.count {
 			return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the Last-Event-ID names no event that this session still has")

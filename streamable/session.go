@@ -13,7 +13,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
-// session is one client's session: a connection, and the streams that its messages go to.
+// session is what clients call a session: a connection, and the streams that its messages
+// go to.
 type session struct {
 	h      *Handler
 	c      *connstate.Connection

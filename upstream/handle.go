@@ -22,12 +22,12 @@ const maxRunning = 16384
 // Handle serves in process: a session calls the function for each message, and the
 // value that it returns is the response.
 //
-// For a request, the session calls the function in a new goroutine. The context ends when
-// the client cancels the request (notifications/cancelled), when the function has
-// returned, and when the session is closed. For a notification, and for a response to a
-// request of the server, the function runs before Send returns, which keeps their order:
-// it must return promptly. The context ends with the session, the returned value is
-// dropped, and Send returns a panic as an error.
+// For a request, the function runs in a goroutine that is its own until it returns. The
+// context ends when the client cancels the request (notifications/cancelled), when the
+// function has returned, and when the session is closed. For a notification, and for a
+// response to a request of the server, the function runs before Send returns, which keeps
+// their order: it must return promptly. The context ends with the session, the returned
+// value is dropped, and Send returns a panic as an error.
 //
 // A json.RawMessage or []byte is sent unchanged, and belongs to the session from then
 // on. json.Marshal encodes any other value. A response must have the id of its request.
@@ -97,7 +97,7 @@ func (c *handleConn) SendRequest(m *jsonrpc.Message, number int64) error {
 	return c.begin(&call{id: id, msg: m.Renumbered(id)}, m.Context)
 }
 
-// begin calls the function for a request in a new goroutine. values are those of its
+// begin calls the function for a request in a goroutine. values are those of its
 // HTTP request; nil: there are none.
 func (c *handleConn) begin(k *call, values context.Context) error {
 	c.mu.Lock()

@@ -14,16 +14,20 @@ import (
 func newLogger(w io.Writer, level, format string) *slog.Logger {
 	var least slog.Level
 	_ = least.UnmarshalText([]byte(level))
+	options := &slog.HandlerOptions{Level: least, ReplaceAttr: plain}
 	if format == "json" {
-		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: least, ReplaceAttr: withUnit}))
+		return slog.New(slog.NewJSONHandler(w, options))
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: least}))
+	return slog.New(slog.NewTextHandler(w, options))
 }
 
-// withUnit writes durations as the text handler does: as numbers they are
-// nanoseconds, which nothing in the line says.
-func withUnit(_ []string, attr slog.Attr) slog.Attr {
-	if attr.Value.Kind() == slog.KindDuration {
+// plain writes times in UTC, whatever the zone of the machine, and durations with their
+// unit in JSON too.
+func plain(_ []string, attr slog.Attr) slog.Attr {
+	switch attr.Value.Kind() {
+	case slog.KindTime:
+		attr.Value = slog.TimeValue(attr.Value.Time().UTC())
+	case slog.KindDuration:
 		attr.Value = slog.StringValue(attr.Value.Duration().String())
 	}
 	return attr

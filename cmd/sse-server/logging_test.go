@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,14 @@ func TestLogFormats(t *testing.T) {
 	newLogger(&text, "warn", "text").Warn("slow", "duration", 1500*time.Millisecond)
 	if got, want := text.String(), "level=WARN msg=slow duration=1.5s\n"; !strings.HasSuffix(got, want) || strings.Contains(got, "below") {
 		t.Errorf("text: got %q, want only %q", got, want)
+	}
+	record := slog.NewRecord(time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", -3600)), slog.LevelInfo, "m", 0)
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		_ = newLogger(&out, "info", format).Handler().Handle(t.Context(), record)
+		if !strings.Contains(out.String(), "2026-01-02T04:04:05") {
+			t.Errorf("%s: got %q, want the time in UTC", format, out.String())
+		}
 	}
 	newLogger(&lines, "debug", "json").Debug("slow", "duration", 1500*time.Millisecond, "n", 3)
 	var got struct {

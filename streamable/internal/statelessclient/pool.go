@@ -189,7 +189,7 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 	case err != nil && a.over():
 		return nil, gone
 	case err != nil:
-		return nil, front.RefusedBusy(err)
+		return nil, front.RefusedWith(http.StatusServiceUnavailable, metrics.PostBusy, jsonrpc.ReasonError(err.Error(), "server_busy", true))
 	}
 	if fresh {
 		l.single = single

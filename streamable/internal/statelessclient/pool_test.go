@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
 
@@ -99,6 +100,8 @@ func TestCallsOfOneClientAreBounded(t *testing.T) {
 		want(t, "status", third.Code, 503)
 		want(t, "reason", third.member("error", "data", "reason"), `"server_busy"`)
 		want(t, "id", third.member("id"), 1)
+		want(t, "refused for bytes", f.series(t, "mcp_sse_posts_rejected_total", metrics.RejectedBudget), 0)
+		want(t, "refused calls", f.series(t, "mcp_sse_posts_rejected_total", metrics.PostBusy), 1)
 		answer()
 		<-second.done
 		want(t, "result type", second.member("result", "resultType"), `"complete"`)

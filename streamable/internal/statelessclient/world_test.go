@@ -340,8 +340,9 @@ func bubble(t *testing.T, o statelessclient.Options, test func(t *testing.T, f *
 	})
 }
 
-// series returns the value of a metric, the sum over its labels.
-func (f *fixture) series(t testing.TB, name string) (sum float64) {
+// series returns the value of a metric, the sum over its labels or those with one of these
+// values.
+func (f *fixture) series(t testing.TB, name string, values ...string) (sum float64) {
 	t.Helper()
 	all, err := f.prom.Gather()
 	if err != nil {
@@ -352,6 +353,9 @@ func (f *fixture) series(t testing.TB, name string) (sum float64) {
 		t.Fatalf("there is no %s", name)
 	}
 	for _, m := range all[i].GetMetric() {
+		if values != nil && !slices.ContainsFunc(m.GetLabel(), func(l *dto.LabelPair) bool { return slices.Contains(values, l.GetValue()) }) {
+			continue
+		}
 		sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
 	}
 	return sum

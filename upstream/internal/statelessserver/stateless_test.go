@@ -46,7 +46,7 @@ func TestEachRequestSaysWhoAsks(t *testing.T) {
 	}
 }
 
-func TestRule21LogLevelTravelsWithEachRequest(t *testing.T) {
+func TestLogLevelTravelsWithEachRequest(t *testing.T) {
 	s := newStateless(t, discovered, func(p *post) {
 		p.event(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}`)
 		p.event(`{"jsonrpc":"2.0","id":$ID,"result":{}}`)
