@@ -373,15 +373,11 @@ func (t *table) enter(e *entry) decision {
 // mayGo reports whether the server has room for a request, and has none with the same
 // key.
 func (t *table) mayGo(e *entry) bool {
-<<<<<<< HEAD
 	most := t.opts.MaxInFlight
 	if t.serial() {
 		most = 1
 	}
 	return (most <= 0 || t.counted < most) && (e.key == "" || t.queue.busy[e.key] == nil) && !(t.nameless() && len(t.abandoned) > 0)
-=======
-	return (t.opts.MaxInFlight <= 0 || t.counted < t.opts.MaxInFlight) && (e.key == "" || t.queue.busy[e.key] == nil)
->>>>>>> cf63204 (Comments that are plain, limits that are counted truly, and the log in UTC)
 }
 
 // nextReady returns the index in the queue of the oldest request that may go; -1: none.
