@@ -57,7 +57,7 @@ func TestManyAgentsStartOneDaemon(t *testing.T) {
 			t.Fatal(err)
 		}
 		var agents sync.WaitGroup
-		for range 4 {
+		for range 6 {
 			s := w.agent()
 			agents.Go(func() { w.findAll(s) })
 		}

@@ -1,12 +1,14 @@
 package index_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/index"
@@ -37,16 +39,27 @@ func overwrite(path string, at int64, n int) error {
 	return errors.Join(err, f.Close())
 }
 
-// filled returns an index in dir with some documents.
-func filled(t *testing.T, dir string) *index.Index {
-	t.Helper()
-	x := openAt(t, dir, index.Options{})
+// build makes an index with some documents in shared, once.
+var build = sync.OnceValue(func() error {
+	x, err := index.Open(context.Background(), filepath.Join(shared, "index"), index.Options{})
+	if err != nil {
+		return err
+	}
 	var changes []index.Change
 	for n := range 50 {
 		changes = append(changes, text(fmt.Sprint(n, ".txt"), strings.Repeat(fmt.Sprintf("apple%c%cx pear ", 'a'+n/26, 'a'+n%26), 300)))
 	}
-	update(t, x, changes...)
-	return x
+	return errors.Join(x.AddFolder(folder), x.Update(context.Background(), folder, changes), x.Close())
+})
+
+// filled returns the directory of an index with some documents, which is closed.
+func filled(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	if err := errors.Join(build(), os.CopyFS(dir, os.DirFS(shared))); err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "index")
 }
 
 // searched returns the first error of searches for all that filled has indexed.
@@ -69,6 +82,7 @@ func searched(t *testing.T, x *index.Index) error {
 // Whatever becomes of its files while it is closed, an index is found damaged when it is
 // opened or read, and made anew.
 func TestDamagedIndexIsMadeAnew(t *testing.T) {
+	t.Parallel()
 	each := func(ending string, damage func(path string) error) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
 			for _, path := range files(t, dir, ending) {
@@ -94,10 +108,8 @@ func TestDamagedIndexIsMadeAnew(t *testing.T) {
 		"meta removed":     each("_meta.json", os.Remove),
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "index")
-			if err := filled(t, dir).Close(); err != nil {
-				t.Fatal(err)
-			}
+			t.Parallel()
+			dir := filled(t)
 			damage(t, dir)
 			x := openAt(t, dir, index.Options{})
 			if x.Rebuilt() == "" {
@@ -123,8 +135,9 @@ func TestDamagedIndexIsMadeAnew(t *testing.T) {
 
 // Damage while the index is open is no reason to crash.
 func TestDamageWhileOpen(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "index")
-	x := filled(t, dir)
+	t.Parallel()
+	dir := filled(t)
+	x := openAt(t, dir, index.Options{})
 	if err := searched(t, x); err != nil {
 		t.Fatal(err)
 	}
@@ -144,11 +157,9 @@ func TestDamageWhileOpen(t *testing.T) {
 
 // An index that a killed process leaves is checked, and kept.
 func TestIntactIndexIsKept(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "index")
+	t.Parallel()
+	dir := filled(t)
 	state := filepath.Join(dir, index.DocumentID(folder, ""), "state")
-	if err := filled(t, dir).Close(); err != nil {
-		t.Fatal(err)
-	}
 	for range 2 {
 		x := openAt(t, dir, index.Options{})
 		if _, err := os.Stat(state); !errors.Is(err, fs.ErrNotExist) {
@@ -165,10 +176,8 @@ func TestIntactIndexIsKept(t *testing.T) {
 
 // A changed byte that no search has met yet is found when the process was killed.
 func TestChecksumsAreCompared(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "index")
-	if err := filled(t, dir).Close(); err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
+	dir := filled(t)
 	if err := os.Remove(filepath.Join(dir, index.DocumentID(folder, ""), "state")); err != nil {
 		t.Fatal(err)
 	}
@@ -182,18 +191,17 @@ func TestChecksumsAreCompared(t *testing.T) {
 
 // Another language or version needs another index.
 func TestOtherLanguageIsMadeAnew(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "index")
-	if err := filled(t, dir).Close(); err != nil {
-		t.Fatal(err)
-	}
+	t.Parallel()
+	dir := filled(t)
 	if x := openAt(t, dir, index.Options{Language: "de"}); !strings.Contains(x.Rebuilt(), "language") {
 		t.Errorf("rebuilt: %q", x.Rebuilt())
 	}
 }
 
 func TestOnlyTheOwnerMayReadTheFiles(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "index")
-	filled(t, dir)
+	openAt(t, dir, index.Options{})
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}

@@ -13,6 +13,7 @@ import (
 )
 
 func TestSearchFinds(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{})
 	update(t, x,
 		text("a.txt", "The quick brown fox jumps over the lazy dog.\nIt is quick."),
@@ -47,6 +48,7 @@ func TestSearchFinds(t *testing.T) {
 
 // What no one can search for is an error, and all else, however odd, is searched.
 func TestHostileQueriesAreHarmless(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{})
 	update(t, x, text("a.txt", "a b c word x"))
 	for _, q := range hostile {
@@ -88,6 +90,7 @@ var hostile = []string{
 }
 
 func TestConceptsAndTerms(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{})
 	update(t, x,
 		text("both.txt", "The gateway closes a stale connection after the idle timeout."),
@@ -108,6 +111,7 @@ func TestConceptsAndTerms(t *testing.T) {
 // A document is found first by its name, with and without its extension, and by its
 // title, though others say these words more often.
 func TestNamesAndTitlesCountMost(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{})
 	var others []index.Change
 	for n := range 60 {
@@ -127,6 +131,7 @@ func TestNamesAndTitlesCountMost(t *testing.T) {
 }
 
 func TestPassagesOfADocument(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{})
 	filler := strings.Repeat("nothing of interest here\n", 60)
 	parts := []string{"One zebra.\n" + filler, "Two: a zebra, and another zebra.\n" + filler, "Three has zebra after zebra, zebra.\n" + filler, "A zebra at last.\n"}
@@ -163,6 +168,7 @@ func TestPassagesOfADocument(t *testing.T) {
 }
 
 func TestPhraseAcrossPassagesIsFound(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{})
 	long := strings.Repeat("filler text without any border ", 300)
 	var changes []index.Change
@@ -177,6 +183,7 @@ func TestPhraseAcrossPassagesIsFound(t *testing.T) {
 }
 
 func TestRelevanceMeansSomething(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{})
 	update(t, x, text("all.txt", "alpha gamma beta"), text("near.txt", "alpha beta gamma"), text("two.txt", "alpha beta alpha"), text("one.txt", "gamma delta"),
 		text("other.txt", "delta epsilon"))
@@ -200,6 +207,7 @@ func TestRelevanceMeansSomething(t *testing.T) {
 }
 
 func TestPagesHaveEachResultOnce(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{})
 	var changes []index.Change
 	for n := range 70 {
@@ -245,6 +253,7 @@ func pages(t *testing.T, x *index.Index, q index.Query) (all []string) {
 }
 
 func TestForeignCursorsAreRefused(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{})
 	update(t, x, text("a.txt", "one two"), text("b.txt", "one two"))
 	r, err := x.Search(t.Context(), index.Query{Text: "one", Limit: 1})
@@ -267,6 +276,7 @@ func TestForeignCursorsAreRefused(t *testing.T) {
 }
 
 func TestLanguageOfWords(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{Language: "de"})
 	update(t, x, text("a.txt", "Die Häuser stehen am Fluss."))
 	if got := found(t, x, "Haus"); got != "[a.txt]" {
