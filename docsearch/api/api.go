@@ -8,9 +8,16 @@
 package api
 
 import (
+	_ "embed"
 	"fmt"
 	"time"
 )
+
+// OpenAPI is the OpenAPI 3.0 document of the API, in YAML. The daemon serves it at
+// GET /openapi.yaml.
+//
+//go:embed openapi.yaml
+var OpenAPI []byte
 
 // Version is the version of the API that this code speaks, the v1 of its paths.
 const Version = 1
@@ -70,6 +77,18 @@ func (i *ServerInfo) ModelWarning(model string) string {
 		return fmt.Sprintf("the daemon was started without embeddings and searches by words alone, not with %q; docsearch stop ends it", model)
 	}
 	return fmt.Sprintf("the daemon uses the model %q, not %q; docsearch stop ends it", i.Embeddings.Model, model)
+}
+
+// Ranking says how searches rank now.
+func (i *ServerInfo) Ranking() string {
+	switch e := i.Embeddings; {
+	case e == nil:
+		return "by words alone now, not by meaning: give synonyms"
+	case e.LastFailed != "":
+		return fmt.Sprintf("by words alone now, because %s fails: %s", e.Model, e.LastFailed)
+	default:
+		return fmt.Sprintf("by words and by meaning now (%s)", e.Model)
+	}
 }
 
 // Embeddings describes the configured source of embeddings.
@@ -234,6 +253,7 @@ const (
 	CodeNotFound         = "not_found"          // 404: no such path of the API
 	CodeFolderNotFound   = "folder_not_found"   // 404
 	CodeDocumentNotFound = "document_not_found" // 404
+	CodeMethod           = "method_not_allowed" // 405
 	CodeTooLarge         = "too_large"          // 413
 	CodeUnsupportedType  = "unsupported_media_type"
 	CodeIndexFailed      = "index_failed" // 500: the index cannot be read or written

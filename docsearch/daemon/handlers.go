@@ -14,16 +14,11 @@ import (
 // getHealth leaves out the warnings, which name folders, if the daemon has a token:
 // this path needs none.
 func (s *service) getHealth(*http.Request) (any, error) {
-	h := s.health()
-	if s.daemon.opts.Token != "" {
-		h.Warnings = nil
-	}
-	return h, nil
-}
-
-func (s *service) health() api.Health {
 	status, percent, warnings := s.status()
-	return api.Health{Status: status, PID: os.Getpid(), APIVersion: api.Version, Percent: percent, Warnings: warnings}
+	if s.daemon.opts.Token != "" {
+		warnings = nil
+	}
+	return api.Health{Status: status, PID: os.Getpid(), APIVersion: api.Version, Percent: percent, Warnings: warnings}, nil
 }
 
 // status sums up the folders and the index.
@@ -59,10 +54,14 @@ func (s *service) getInfo(r *http.Request) (any, error) {
 	}
 	info.Status, info.Percent, info.Warnings = s.status()
 	if e := d.opts.Embedder; e != nil {
-		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: vectors, LastFailed: s.folders.NoVectors()}
-		if why := s.index.EmbedderFailure(r.Context()); why != "" && info.Embeddings.LastFailed == "" {
-			info.Embeddings.LastFailed = why
+		info.Embeddings = &api.Embeddings{Model: e.Model(), Chunks: vectors, LastFailed: s.index.EmbedderFailure(r.Context())}
+		if why := info.Embeddings.LastFailed; why != "" {
 			info.Warnings = append(info.Warnings, "the embeddings endpoint fails, searches are by words alone: "+why)
+		} else if why := s.folders.NoVectors(); why != "" {
+			info.Warnings = append(info.Warnings, "what is new is found by words alone: "+why)
+		}
+		if len(info.Warnings) > 0 && info.Status == api.StatusHealthy {
+			info.Status = api.StatusDegraded
 		}
 	}
 	return info, nil
@@ -165,20 +164,12 @@ func (s *service) find(r *http.Request, q index.Query) (any, error) {
 			continue
 		}
 		if f.Status == api.StatusIndexing {
-			found.Warnings = append(found.Warnings, fmt.Sprintf("%s is being indexed%s, %d %% done", f.Path, s.again(), f.Percent))
+			found.Warnings = append(found.Warnings, fmt.Sprintf("%s is being indexed, %d %% done", f.Path, f.Percent))
 		} else if f.Warning != "" {
 			found.Warnings = append(found.Warnings, f.Path+": "+f.Warning)
 		}
 	}
 	return found, nil
-}
-
-// again says why folders are indexed that were before.
-func (s *service) again() string {
-	if s.index.Rebuilt() == "" {
-		return ""
-	}
-	return " again, because the index was damaged"
 }
 
 func (s *service) getDocuments(r *http.Request) (any, error) {

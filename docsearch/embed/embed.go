@@ -23,17 +23,14 @@ import (
 
 // Options say which endpoint to use, and how.
 type Options struct {
-	URL       string        // of the API, e.g. http://localhost:11434/v1; texts go to URL/embeddings
-	Model     string        // as the endpoint calls it
-	Key       string        // sent as a bearer token, and never part of an error; "": none
-	BatchSize int           // texts in one request; 0: 32
-	Timeout   time.Duration // of one request; 0: 60 s
-	Client    *http.Client  // nil: one that follows no redirects
+	URL       string            // of the API, e.g. http://localhost:11434/v1; texts go to URL/embeddings
+	Model     string            // as the endpoint calls it
+	Key       string            // sent as a bearer token, and never part of an error; "": none
+	Transport http.RoundTripper // nil: http.DefaultTransport
 }
 
 const (
-	defaultBatch   = 32
-	defaultTimeout = time.Minute
+	timeout        = time.Minute // of one request
 	maxAttempts    = 4
 	firstWait      = 250 * time.Millisecond
 	maxWait        = 30 * time.Second // between attempts, whatever the endpoint asks for
@@ -47,6 +44,7 @@ const (
 type Client struct {
 	opts     Options
 	endpoint string
+	http     *http.Client // follows no redirects
 }
 
 // New returns a Client. It fails if the URL is not an absolute one of HTTP, if it has a
@@ -68,51 +66,31 @@ func New(o Options) (*Client, error) {
 	if strings.ContainsAny(o.Key, "\r\n\x00") {
 		return nil, errors.New("embeddings key must be one line")
 	}
-	if o.BatchSize <= 0 {
-		o.BatchSize = defaultBatch
-	}
-	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.Client == nil {
-		o.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	}
 	u.Path = strings.TrimSuffix(u.Path, "/") + "/embeddings"
-	return &Client{opts: o, endpoint: u.String()}, nil
+	return &Client{opts: o, endpoint: u.String(), http: &http.Client{Transport: o.Transport, Timeout: timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
 
 // Model returns the name of the model.
 func (c *Client) Model() string { return c.opts.Model }
 
-// Embed returns a vector for each text; all have the same length. It repeats a request
-// that fails for reasons that pass (429, 5xx, a broken connection), up to four times in
-// all, and waits as long as Retry-After says, at most 30 seconds. ctx bounds the whole.
+// Embed returns a vector for each text; all have the same length. It sends all texts in one
+// request: endpoints take at least 32. It repeats a request that fails for reasons that pass
+// (429, 5xx, a broken connection), up to four times in all, and waits as long as Retry-After
+// says, at most 30 seconds. ctx bounds the whole.
 func (c *Client) Embed(ctx context.Context, texts []string) ([][]float32, error) {
-	all := make([][]float32, 0, len(texts))
-	for len(texts) > 0 {
-		n := min(len(texts), c.opts.BatchSize)
-		vectors, err := c.batch(ctx, texts[:n])
-		if err != nil {
-			return nil, fmt.Errorf("embed with %q: %w", c.opts.Model, err)
-		}
-		all = append(all, vectors...)
-		texts = texts[n:]
-		if len(all[0]) != len(vectors[0]) {
-			return nil, fmt.Errorf("embed with %q: vectors have %d and %d dimensions", c.opts.Model, len(all[0]), len(vectors[0]))
-		}
-	}
-	return all, nil
-}
-
-func (c *Client) batch(ctx context.Context, texts []string) ([][]float32, error) {
 	body, err := json.Marshal(request{Model: c.opts.Model, Input: texts, EncodingFormat: "float"})
 	if err != nil {
 		return nil, err
 	}
 	wait := backoff.NewExponentialBackOff()
 	wait.InitialInterval = firstWait
-	return backoff.Retry(ctx, func() ([][]float32, error) { return c.post(ctx, body, len(texts)) },
+	vectors, err := backoff.Retry(ctx, func() ([][]float32, error) { return c.post(ctx, body, len(texts)) },
 		backoff.WithBackOff(wait), backoff.WithMaxTries(maxAttempts))
+	if err != nil {
+		return nil, fmt.Errorf("embed with %q: %w", c.opts.Model, err)
+	}
+	return vectors, nil
 }
 
 type request struct {
@@ -130,8 +108,6 @@ type response struct {
 
 // post makes one request for n texts.
 func (c *Client) post(ctx context.Context, body []byte, n int) ([][]float32, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.opts.Timeout)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
 	if err != nil {
 		return nil, backoff.Permanent(err)
@@ -140,7 +116,7 @@ func (c *Client) post(ctx context.Context, body []byte, n int) ([][]float32, err
 	if c.opts.Key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.opts.Key)
 	}
-	resp, err := c.opts.Client.Do(req)
+	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, c.transportError(err)
 	}

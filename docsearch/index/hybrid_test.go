@@ -81,6 +81,7 @@ func embedAll(t *testing.T, x *index.Index) {
 }
 
 func TestSearchByMeaning(t *testing.T) {
+	t.Parallel()
 	x := open(t, index.Options{Embedder: newTopics("m")})
 	update(t, x, meant...)
 	embedAll(t, x)
@@ -109,6 +110,7 @@ func TestSearchByMeaning(t *testing.T) {
 }
 
 func TestVectorsAreReused(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "index")
 	e := newTopics("m")
 	x := openAt(t, dir, index.Options{Embedder: e})
@@ -155,6 +157,7 @@ func TestVectorsAreReused(t *testing.T) {
 
 // A damaged file of vectors costs no more than other requests for them.
 func TestDamagedVectorsAreMadeAnew(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{0, 100, 4096, 4150} {
 		dir := filepath.Join(t.TempDir(), "index")
 		x := openAt(t, dir, index.Options{Embedder: newTopics("m")})
@@ -174,6 +177,7 @@ func TestDamagedVectorsAreMadeAnew(t *testing.T) {
 
 // Each search says at once that the endpoint fails, and why.
 func TestFailingEndpointLeavesWords(t *testing.T) {
+	t.Parallel()
 	e := newTopics("m")
 	x := open(t, index.Options{Embedder: e})
 	update(t, x, meant...)
@@ -191,11 +195,14 @@ func TestFailingEndpointLeavesWords(t *testing.T) {
 	embedAll(t, x)
 	check("harbour", "hybrid:m", "")
 	e.set(func() { e.fails = errors.New("no such model") })
+	if why := x.EmbedderFailure(t.Context()); !strings.Contains(why, "no such model") {
+		t.Errorf("right after it worked: %q", why)
+	}
 	check("Kyoto", "bm25", "no such model")
 	before := e.texts
-	check("harbour", "bm25", "no such model") // not asked again so soon
+	check("harbour", "bm25", "no such model")
 	if why := x.EmbedderFailure(t.Context()); !strings.Contains(why, "no such model") || e.texts != before {
-		t.Errorf("%q after %d texts", why, e.texts-before)
+		t.Errorf("asked again so soon: %q after %d texts", why, e.texts-before)
 	}
 	update(t, x, text("new.txt", "new words"))
 	if err := x.EmbedMissing(t.Context()); err == nil {
@@ -206,17 +213,8 @@ func TestFailingEndpointLeavesWords(t *testing.T) {
 	check("Kyoto", "hybrid:m", "") // it has been asked for the new words
 }
 
-// Without a query, the state of the endpoint is known too.
-func TestEmbedderIsAsked(t *testing.T) {
-	e := newTopics("m")
-	e.fails = errors.New("connection refused")
-	x := open(t, index.Options{Embedder: e})
-	if why := x.EmbedderFailure(t.Context()); !strings.Contains(why, "refused") {
-		t.Errorf("got %q", why)
-	}
-}
-
 func TestSlowEmbedderDelaysNoSearch(t *testing.T) {
+	t.Parallel()
 	e := newTopics("m")
 	x := open(t, index.WithQueryTimeout(index.Options{Embedder: e}, 20*time.Millisecond))
 	update(t, x, meant...)
@@ -235,6 +233,7 @@ func TestSlowEmbedderDelaysNoSearch(t *testing.T) {
 }
 
 func TestCloseInterruptsEmbedding(t *testing.T) {
+	t.Parallel()
 	e := newTopics("m")
 	e.hangs = true
 	x := open(t, index.Options{Embedder: e})

@@ -71,7 +71,7 @@ func (s *Server) describeSearches(next mcp.MethodHandler) mcp.MethodHandler {
 		if err != nil || !ok {
 			return result, err
 		}
-		brief, cancel := context.WithTimeout(ctx, s.indexWait)
+		brief, cancel := context.WithTimeout(ctx, infoWait)
 		defer cancel()
 		info, err := s.api.Info(brief)
 		if err != nil {
@@ -81,7 +81,7 @@ func (s *Server) describeSearches(next mcp.MethodHandler) mcp.MethodHandler {
 		for i, tool := range list.Tools {
 			if strings.HasPrefix(tool.Name, "search") {
 				described := *tool
-				described.Description += " Searches are " + ranking(info) + "."
+				described.Description += " Searches are " + info.Ranking() + "."
 				list.Tools[i] = &described
 			}
 		}
@@ -89,20 +89,8 @@ func (s *Server) describeSearches(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// ranking says how searches rank now.
-func ranking(info *api.ServerInfo) string {
-	switch e := info.Embeddings; {
-	case e == nil:
-		return "by words alone now, not by meaning: give synonyms"
-	case e.LastFailed != "":
-		return fmt.Sprintf("by words alone now, because %s fails: %s", e.Model, e.LastFailed)
-	default:
-		return fmt.Sprintf("by words and by meaning now (%s)", e.Model)
-	}
-}
-
 // addTool adds a read-only tool. Its text is its output as JSON if handle returns none.
-func addTool[In, Out any](s *Server, name, title, description string, handle func(context.Context, In) (string, *Out, error)) error {
+func addTool[In, Out any](s *Server, name, title, description string, handle func(context.Context, *mcp.CallToolRequest, In) (string, *Out, error)) error {
 	in, err := schemaFor[In]()
 	if err != nil {
 		return fmt.Errorf("schema of the input of %s: %w", name, err)
@@ -115,8 +103,8 @@ func addTool[In, Out any](s *Server, name, title, description string, handle fun
 	no := false
 	tool := &mcp.Tool{Name: name, Title: title, Description: description, InputSchema: in, OutputSchema: out,
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: &no, OpenWorldHint: &no}}
-	mcp.AddTool(s.mcp, tool, func(ctx context.Context, _ *mcp.CallToolRequest, input In) (*mcp.CallToolResult, *Out, error) {
-		text, output, err := handle(ctx, input)
+	mcp.AddTool(s.mcp, tool, func(ctx context.Context, req *mcp.CallToolRequest, input In) (*mcp.CallToolResult, *Out, error) {
+		text, output, err := handle(ctx, req, input)
 		if err != nil {
 			s.log.Warn("tool failed", "tool", name, "err", err)
 			return nil, nil, explain(err)
@@ -130,18 +118,18 @@ func addTool[In, Out any](s *Server, name, title, description string, handle fun
 	return nil
 }
 
-func (s *Server) searchContent(ctx context.Context, in searchContentInput) (string, *api.SearchResponse, error) {
+func (s *Server) searchContent(ctx context.Context, req *mcp.CallToolRequest, in searchContentInput) (string, *api.SearchResponse, error) {
 	if len(in.SemanticConcepts)+len(in.ExactTerms) == 0 {
 		return "", nil, errors.New("give at least one of semantic_concepts and exact_terms")
 	}
-	return s.find(ctx, in.Folder, func(folders []string) (*api.SearchResponse, error) {
+	return s.find(ctx, req, in.Folder, func(folders []string) (*api.SearchResponse, error) {
 		in.Folders = folders
 		return s.api.SearchContent(ctx, in.SearchContentRequest)
 	})
 }
 
-func (s *Server) search(ctx context.Context, in searchInput) (string, *api.SearchResponse, error) {
-	return s.find(ctx, in.Folder, func(folders []string) (*api.SearchResponse, error) {
+func (s *Server) search(ctx context.Context, req *mcp.CallToolRequest, in searchInput) (string, *api.SearchResponse, error) {
+	return s.find(ctx, req, in.Folder, func(folders []string) (*api.SearchResponse, error) {
 		in.Folders = folders
 		found, err := s.api.Search(ctx, in.SearchRequest)
 		if err == nil {
@@ -152,8 +140,8 @@ func (s *Server) search(ctx context.Context, in searchInput) (string, *api.Searc
 }
 
 // find searches the folder of that name, or all that the agent may see.
-func (s *Server) find(ctx context.Context, folder string, search func(folders []string) (*api.SearchResponse, error)) (string, *api.SearchResponse, error) {
-	scope, err := s.prepare(ctx, folder)
+func (s *Server) find(ctx context.Context, req *mcp.CallToolRequest, folder string, search func(folders []string) (*api.SearchResponse, error)) (string, *api.SearchResponse, error) {
+	scope, err := s.prepare(ctx, req, folder)
 	if err != nil {
 		return "", nil, err
 	}
@@ -166,7 +154,7 @@ func (s *Server) find(ctx context.Context, folder string, search func(folders []
 	return formatResults(scope, found), found, nil
 }
 
-func (s *Server) listFolders(ctx context.Context, _ noInput) (string, *foldersOutput, error) {
+func (s *Server) listFolders(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *foldersOutput, error) {
 	folders, missing, err := s.visible(ctx)
 	if err != nil {
 		return "", nil, err
@@ -177,7 +165,7 @@ func (s *Server) listFolders(ctx context.Context, _ noInput) (string, *foldersOu
 	return "", &foldersOutput{folders, missing}, nil
 }
 
-func (s *Server) document(ctx context.Context, in documentInput) (string, *api.Document, error) {
+func (s *Server) document(ctx context.Context, _ *mcp.CallToolRequest, in documentInput) (string, *api.Document, error) {
 	doc, err := s.visibleDocument(ctx, in.DocumentID, in.Offset, in.Limit)
 	if err != nil {
 		return "", nil, err
@@ -194,7 +182,7 @@ func (s *Server) visibleDocument(ctx context.Context, id string, offset, limit i
 	return doc, err
 }
 
-func (s *Server) info(ctx context.Context, _ noInput) (string, *infoOutput, error) {
+func (s *Server) info(ctx context.Context, _ *mcp.CallToolRequest, _ noInput) (string, *infoOutput, error) {
 	info, err := s.api.Info(ctx)
 	if err != nil {
 		return "", nil, err
@@ -209,7 +197,7 @@ func (s *Server) info(ctx context.Context, _ noInput) (string, *infoOutput, erro
 	if warning := info.ModelWarning(s.model); warning != "" {
 		info.Warnings = append(info.Warnings, warning)
 	}
-	return "", &infoOutput{ranking(info), info}, nil
+	return "", &infoOutput{info.Ranking(), info}, nil
 }
 
 // narrow makes info tell of some folders alone: those of other agents are not for this

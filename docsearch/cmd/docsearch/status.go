@@ -85,10 +85,9 @@ func (s status) print(w io.Writer, dir string) {
 	fmt.Fprintf(w, "The daemon runs at http://%s, pid %d, version %s: %s, %d %%\n",
 		s.Address, s.Server.PID, s.Server.Version, s.Server.Status, s.Server.Percent)
 	fmt.Fprintf(w, "Index: %d documents, %s of text, %s on disk\n", s.Server.Documents, humanize.IBytes(uint64(s.Server.TextBytes)), humanize.IBytes(uint64(s.Server.IndexBytes)))
+	fmt.Fprintf(w, "Searches are %s\n", printable.Text(s.Server.Ranking()))
 	if e := s.Server.Embeddings; e != nil {
-		fmt.Fprintf(w, "Searches are by words and meaning: %s, for %d of %d passages\n", printable.Text(e.Model), e.Chunks, s.Server.Chunks)
-	} else {
-		fmt.Fprintln(w, "Searches are by words alone; --embeddings-url adds their meaning.")
+		fmt.Fprintf(w, "Vectors: %d of %d passages\n", e.Chunks, s.Server.Chunks)
 	}
 	for _, warning := range s.Server.Warnings {
 		fmt.Fprintf(w, "Warning: %s\n", printable.Text(warning))

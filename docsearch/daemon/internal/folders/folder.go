@@ -83,14 +83,12 @@ func (f *folder) describe() api.Folder {
 	case f.status == api.StatusIndexing:
 		state.Percent = 99
 	}
+	state.Skipped = maps.Clone(state.Skipped)
 	if f.unwanted > 0 {
-		skipped := map[string]int{"unsupported": f.unwanted}
-		for reason, n := range state.Skipped {
-			skipped[reason] += n
+		if state.Skipped == nil {
+			state.Skipped = map[string]int{}
 		}
-		state.Skipped = skipped
-	} else {
-		state.Skipped = maps.Clone(state.Skipped)
+		state.Skipped["unsupported"] += f.unwanted
 	}
 	return state
 }

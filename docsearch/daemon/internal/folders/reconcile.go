@@ -108,7 +108,7 @@ func (f *folder) compare(dir *crawl.Folder, roots []string) (*comparison, error)
 // compareBelow is compare for one root. What it has seen before it leaves out.
 func (f *folder) compareBelow(dir *crawl.Folder, root string, c *comparison) error {
 	unwanted := 0
-	err := dir.WalkAt(f.ctx, root, func(file crawl.File) error {
+	err := dir.Walk(f.ctx, root, func(file crawl.File) error {
 		switch known, ok := f.stamps[file.Path]; {
 		case c.seen[file.Path]:
 			return nil

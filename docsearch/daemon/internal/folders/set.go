@@ -200,9 +200,6 @@ func (s *Set) Status() (status api.Status, percent int, warnings []string) {
 			status, percent = api.StatusIndexing, min(percent, f.Percent)
 		}
 	}
-	if why := s.NoVectors(); why != "" {
-		warnings = append(warnings, why)
-	}
 	if len(warnings) > 0 && status == api.StatusHealthy {
 		status = api.StatusDegraded
 	}

@@ -52,6 +52,6 @@ func (s *Set) noteVectors(err error) {
 	}
 	s.noVector = ""
 	if err != nil {
-		s.noVector = "searches use words only for what is new: " + err.Error()
+		s.noVector = err.Error()
 	}
 }
