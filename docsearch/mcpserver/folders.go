@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
 	"github.com/mcp-sse/mcp-sse/docsearch/client"
 	"github.com/mcp-sse/mcp-sse/docsearch/internal/pause"
@@ -23,8 +25,8 @@ type scope struct {
 }
 
 // prepare finds the folders to search: the one that the agent names, or all. If one is
-// being indexed for the first time, it waits for that, though not for long.
-func (s *Server) prepare(ctx context.Context, name string) (scope, error) {
+// being indexed for the first time, it may wait for that.
+func (s *Server) prepare(ctx context.Context, req *mcp.CallToolRequest, name string) (scope, error) {
 	all, missing, err := s.visible(ctx)
 	if err != nil {
 		return scope{}, err
@@ -52,7 +54,7 @@ func (s *Server) prepare(ctx context.Context, name string) (scope, error) {
 			sc.warnings = append(sc.warnings, warning)
 		}
 	}
-	sc.indexing, err = s.waitIndexed(ctx, sc.folders)
+	sc.indexing, err = s.waitIndexed(ctx, req, sc.folders)
 	return sc, err
 }
 
@@ -144,18 +146,28 @@ func paths(folders []api.Folder) []string {
 
 func list(items []string) string { return "- " + strings.Join(items, "\n- ") }
 
-// waitIndexed waits briefly until the folders are indexed for the first time, so that the
-// first search of a small folder finds what is there. After that the daemon warns of what
-// is missing. It reports whether something is missing.
-func (s *Server) waitIndexed(ctx context.Context, folders []string) (bool, error) {
-	for deadline := time.Now().Add(s.indexWait); ; {
+// waitIndexed waits until the folders are indexed for the first time, and tells the client
+// of the progress: an agent takes what is not found for what is not there. Only the first
+// searches of a large folder wait, then the daemon warns of what is missing. It reports
+// whether something is missing.
+func (s *Server) waitIndexed(ctx context.Context, req *mcp.CallToolRequest, folders []string) (missing bool, err error) {
+	for told := -1; ; {
 		answer, err := s.api.Folders(ctx)
 		if err != nil {
 			return false, err
 		}
-		isNew := func(f api.Folder) bool { return f.IsNew() && slices.Contains(folders, f.Path) }
-		if missing := slices.ContainsFunc(answer.Folders, isNew); !missing || time.Now().After(deadline) {
-			return missing, nil
+		percent := 100
+		for _, f := range answer.Folders {
+			if f.IsNew() && slices.Contains(folders, f.Path) {
+				percent = min(percent, f.Percent)
+			}
+		}
+		if percent == 100 || time.Now().After(s.waitEnds()) {
+			return percent < 100, nil
+		}
+		if token := req.Params.GetProgressToken(); token != nil && percent > told {
+			told = percent
+			_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Message: "indexing", Progress: float64(percent), Total: 100})
 		}
 		if !pause.For(ctx, s.indexPoll) {
 			return false, context.Cause(ctx)

@@ -31,9 +31,21 @@ func TestFirstIndexIsWaitedFor(t *testing.T) {
 			f.setFolders(newFake().folders.Folders...)
 		}
 	}
-	text, result := call(t, connect(t, f, nil), "search", map[string]any{"query": "q"})
-	if result.IsError || looks != 3 || !strings.Contains(text, "Found 2 documents") {
+	progress := make(chan float64, 1)
+	s := connect(t, f, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, req *mcp.ProgressNotificationClientRequest) {
+		progress <- req.Params.Progress
+	}})
+	params := &mcp.CallToolParams{Name: "search", Arguments: map[string]any{"query": "q"}}
+	params.SetProgressToken("token")
+	result, err := s.CallTool(t.Context(), params)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := textOf(t, result); looks != 3 || !strings.Contains(text, "Found 2 documents") {
 		t.Errorf("got %q after %d looks, want results after 3", text, looks)
+	}
+	if got := <-progress; got != 37 {
+		t.Errorf("progress %v, want 37", got)
 	}
 }
 
@@ -48,8 +60,14 @@ func TestFirstIndexIsNotWaitedForForever(t *testing.T) {
 	f.onSearch = func(context.Context, api.SearchRequest) (*api.SearchResponse, error) {
 		return &api.SearchResponse{}, nil
 	}
-	if text, result := call(t, serve(t, server, nil), "search", map[string]any{"query": "q"}); result.IsError || !strings.Contains(text, "not complete yet") {
+	session := serve(t, server, nil)
+	if text, result := call(t, session, "search", map[string]any{"query": "q"}); result.IsError || !strings.Contains(text, "not complete yet") {
 		t.Errorf("got %q, want that the index is not complete", text)
+	}
+	looks := 0
+	f.onFolders = func() { looks++ }
+	if text, result := call(t, session, "search", map[string]any{"query": "q"}); result.IsError || looks != 2 {
+		t.Errorf("got %q after %d looks, want that later searches do not wait", text, looks)
 	}
 }
 

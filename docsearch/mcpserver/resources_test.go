@@ -18,6 +18,9 @@ func read(t *testing.T, s *mcp.ClientSession, uri string) (*mcp.ResourceContents
 	if err != nil {
 		return nil, err
 	}
+	if result.CacheScope != "private" {
+		t.Errorf("%s: cacheScope %q", uri, result.CacheScope)
+	}
 	if len(result.Contents) != 1 || result.Contents[0].URI != uri {
 		t.Fatalf("got %+v, want one content of %s", result.Contents, uri)
 	}
@@ -78,6 +81,9 @@ func TestResources(t *testing.T) {
 	list, err := s.ListResources(t.Context(), nil)
 	if err != nil || len(list.Resources) != 1 || list.Resources[0].URI != "docs://folders" {
 		t.Errorf("got %+v, %v, want docs://folders", list, err)
+	}
+	if caps := s.InitializeResult().Capabilities; caps.Resources.ListChanged || caps.Tools.ListChanged {
+		t.Error("the server announces changes of lists that do not change")
 	}
 	templates, err := s.ListResourceTemplates(t.Context(), nil)
 	if err != nil || len(templates.ResourceTemplates) != 1 || templates.ResourceTemplates[0].URITemplate != "docs://documents/{id}" {

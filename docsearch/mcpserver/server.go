@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,8 +34,9 @@ type API interface {
 }
 
 const (
-	indexWait = 3 * time.Second        // how long a search waits for the first index
+	indexWait = 30 * time.Second       // from the first search on, in which searches wait for the first index
 	indexPoll = 100 * time.Millisecond // pause between looks at the index
+	infoWait  = 3 * time.Second        // for what the descriptions of the searches say
 )
 
 // Options configure a Server. Client is required.
@@ -61,6 +63,7 @@ type Server struct {
 	mcp     *mcp.Server
 
 	indexWait, indexPoll time.Duration
+	waitEnds             func() time.Time // indexWait after its first call
 }
 
 const instructions = `Search and read the user's documents in the folders that list_folders names. get_server_info tells the formats, and whether searches are by words alone or by their meaning too.
@@ -77,12 +80,15 @@ func New(o Options) (*Server, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{api: o.Client, log: o.Logger, model: o.Model, indexWait: indexWait, indexPoll: indexPoll}
+	s.waitEnds = sync.OnceValue(func() time.Time { return time.Now().Add(s.indexWait) })
 	for _, path := range o.Folders {
 		s.folders = append(s.folders, realPath(path))
 	}
 	s.mcp = mcp.NewServer(
 		&mcp.Implementation{Name: "docsearch", Title: "Document search", Version: o.Version},
-		&mcp.ServerOptions{Instructions: instructions, Capabilities: &mcp.ServerCapabilities{},
+		&mcp.ServerOptions{Instructions: instructions,
+			// The lists always have the same entries.
+			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
 			// The documents are private, and change.
 			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }})
 	s.mcp.AddReceivingMiddleware(s.recoverPanics, allowNull, s.describeSearches)

@@ -285,6 +285,22 @@ func TestSlowAndPanickingCallsHarmNoOther(t *testing.T) {
 	}
 }
 
+// An agent that asks for another model than the daemon has is told which one that is.
+func TestOtherModelIsTold(t *testing.T) {
+	s, err := mcpserver.New(mcpserver.Options{Client: newFake(), Model: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := serve(t, s, nil)
+	for tool, args := range map[string]map[string]any{
+		"search": {"query": "q"}, "search_content": {"exact_terms": []string{"x"}}, "get_server_info": nil,
+	} {
+		if text, _ := call(t, session, tool, args); !strings.Contains(strings.ReplaceAll(text, `\"`, `"`), `the model "nomic", not "other"`) {
+			t.Errorf("%s: got %q", tool, text)
+		}
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	if _, err := mcpserver.New(mcpserver.Options{}); err == nil {
 		t.Error("without a client: got nil")
