@@ -146,7 +146,7 @@ func TestNothingIsVisitedWithoutItsRules(t *testing.T) {
 		}
 	})
 	for range 100 {
-		err := f.Walk(t.Context(), func(file File) error {
+		err := f.Walk(t.Context(), ".", func(file File) error {
 			if file.Path == "secret.env" {
 				t.Error("an ignored file is visited")
 			}
@@ -175,7 +175,7 @@ func TestNestedIgnoreFilesAreBounded(t *testing.T) {
 			write(t, dir, at+"/.gitignore", tc.data)
 		}
 		var visited []string
-		err := openFolder(t, dir, Options{}).Walk(t.Context(), func(f File) error { visited = append(visited, f.Path); return nil })
+		err := openFolder(t, dir, Options{}).Walk(t.Context(), ".", func(f File) error { visited = append(visited, f.Path); return nil })
 		if got := strings.Join(visited, " "); got != tc.visited {
 			t.Errorf("%s: visited %q, want %q", name, got, tc.visited)
 		}

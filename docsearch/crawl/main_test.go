@@ -56,7 +56,7 @@ func openFolder(t testing.TB, dir string, o Options) *Folder {
 func walked(t testing.TB, f *Folder, at string) []string {
 	t.Helper()
 	var paths []string
-	if err := f.WalkAt(t.Context(), at, func(file File) error {
+	if err := f.Walk(t.Context(), at, func(file File) error {
 		paths = append(paths, file.Path)
 		return nil
 	}); err != nil {

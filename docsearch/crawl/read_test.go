@@ -149,7 +149,7 @@ func FuzzRead(f *testing.F) {
 		visited, _ := walkedBut(t, folder, path) // a name may be too long
 		for _, visited := range visited {
 			if !strings.HasSuffix(visited, "file.txt") {
-				t.Errorf("WalkAt(%q) visits %q", path, visited)
+				t.Errorf("Walk(%q) visits %q", path, visited)
 			}
 		}
 	})

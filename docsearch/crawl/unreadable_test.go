@@ -75,7 +75,7 @@ func (d *denying) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, e
 // walkedBut returns the paths that a walk visits, and those that it cannot look at.
 func walkedBut(t testing.TB, f *Folder, at string) (visited []string, e *UnreadableError) {
 	t.Helper()
-	err := f.WalkAt(t.Context(), at, func(file File) error {
+	err := f.Walk(t.Context(), at, func(file File) error {
 		visited = append(visited, file.Path)
 		return nil
 	})
@@ -143,7 +143,7 @@ func TestWalkEndsOnAnErrorOfTheProcess(t *testing.T) {
 			write(t, dir, "a/.gitignore", "y\n")
 			f := openFolder(t, dir, Options{})
 			denied(deny(f))
-			err := f.Walk(t.Context(), func(File) error { return nil })
+			err := f.Walk(t.Context(), ".", func(File) error { return nil })
 			if _, ok := errors.AsType[*UnreadableError](err); ok || !errors.Is(err, cause) {
 				t.Errorf("%s: got %v, want %v", name, err, cause)
 			}
@@ -160,7 +160,7 @@ func TestUnreadablePathsAreLimited(t *testing.T) {
 		f := openFolder(t, tree(t, paths...), Options{})
 		d := deny(f)
 		d.set(d.lstat, syscall.EACCES, paths...)
-		err := f.Walk(t.Context(), func(File) error { return nil })
+		err := f.Walk(t.Context(), ".", func(File) error { return nil })
 		e, ok := errors.AsType[*UnreadableError](err)
 		if err == nil || ok == limited || ok && (len(e.Paths) != n || !slices.IsSorted(e.Paths)) {
 			t.Errorf("%d paths: got %T %.200v", n, err, err)

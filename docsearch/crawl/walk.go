@@ -21,26 +21,23 @@ type visitor struct {
 	file func(File) error
 }
 
-// Walk calls visit for each regular file that is not ignored, in the order of their
-// paths. It returns an *UnreadableError if it visited everything but some paths that it
-// could not look at: directories that may not be read, and those whose ignore file cannot
-// be read or is beyond the limits. On another error, any file that was not visited may be
-// there: the error is that of visit, of ctx, that of a system that lacks resources, of
-// more than 1,000 such paths, or wraps ErrChanged if an ignore file changed while it was
-// read, or ErrGone if the folder went or was replaced.
-func (f *Folder) Walk(ctx context.Context, visit func(File) error) error {
-	return f.WalkAt(ctx, ".", visit)
+// Walk calls visit for each regular file at and below a relative path that is not ignored,
+// in the order of their paths. The path is "." for the whole folder, or one that Watcher
+// reports, which need not be there. Nothing is visited if it is ignored, or is no file or
+// directory.
+//
+// It returns an *UnreadableError if it visited everything but some paths that it could not
+// look at: directories that may not be read, and those whose ignore file cannot be read or
+// is beyond the limits. If that is a directory above the path, it is the one in the
+// UnreadableError. On another error, any file that was not visited may be there: the error
+// is that of visit, of ctx, that of a system that lacks resources, of more than 1,000 such
+// paths, or wraps ErrChanged if an ignore file changed while it was read, or ErrGone if the
+// folder went or was replaced.
+func (f *Folder) Walk(ctx context.Context, rel string, visit func(File) error) error {
+	return f.walk(ctx, rel, visitor{file: visit})
 }
 
-// WalkAt is Walk for the files at and below a relative path, which need not be there:
-// it is for paths that Watcher reports. Nothing is visited if the path is ignored, or is
-// no file or directory. If a directory above the path cannot be looked at, that is the
-// path in the UnreadableError.
-func (f *Folder) WalkAt(ctx context.Context, rel string, visit func(File) error) error {
-	return f.walkAt(ctx, rel, visitor{file: visit})
-}
-
-func (f *Folder) walkAt(ctx context.Context, rel string, v visitor) error {
+func (f *Folder) walk(ctx context.Context, rel string, v visitor) error {
 	root, err := f.open()
 	if err != nil {
 		return ofFolder(err)

@@ -31,7 +31,7 @@ type Watcher struct {
 
 // Changes returns the channel of the paths that may have changed: relative slash paths
 // of files and directories, which may be gone. A directory means everything below
-// it, "." for the whole folder. Paths that are ignored may be among them; WalkAt visits
+// it, "." for the whole folder. Paths that are ignored may be among them; Walk visits
 // what counts. Changes that follow each other come together, after 200 ms without one or
 // after 2 s. The channel is closed when the context of Watch is done.
 func (w *Watcher) Changes() <-chan []string { return w.changes }
@@ -139,7 +139,7 @@ func (w *watching) addBelow(ctx context.Context, rel string, found func(rel stri
 	}
 	var added []string
 	refused := make(map[string]error) // to watch directories that may not be readable either
-	err := w.folder.walkAt(ctx, rel, visitor{dir: func(dir string) error {
+	err := w.folder.walk(ctx, rel, visitor{dir: func(dir string) error {
 		if w.watched[dir] {
 			return nil
 		}
