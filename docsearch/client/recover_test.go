@@ -506,6 +506,10 @@ func TestLogStaysShort(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(data), "first line") {
 		t.Errorf("got %.100q, %v, want what the new daemon says", data, err)
 	}
+	old, err := os.ReadFile(log + ".old")
+	if err != nil || len(old) != 512<<10 || !strings.HasSuffix(string(old), "an old line\n") {
+		t.Errorf("daemon.log.old has %d bytes, %v, want the last 512 KiB", len(old), err)
+	}
 }
 
 func TestStateErrors(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 const (
 	logFile    = "daemon.log"
-	maxLog     = 512 << 10 // a recovery empties a longer log
+	maxLog     = 512 << 10 // a recovery moves the end of a longer log aside
 	tailBytes  = 4 << 10   // how much of the log an error looks at
 	tailLines  = 5         // how many lines of it an error has
 	patience   = 6         // StartTimeouts until a daemon that is not healthy is killed
@@ -142,15 +142,18 @@ func readTail(path string, offset int64) ([]byte, error) {
 	return bytes.ToValidUTF8(data, []byte("?")), err
 }
 
-// openLog opens the log to append to, and empties one that is long. It returns where the
-// next line goes.
+// openLog opens the log to append to. Of one that is long, it moves the end to
+// daemon.log.old: a daemon that runs goes on to write to the same file. It returns where
+// the next line goes.
 func openLog(path string) (*os.File, int64, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND|discovery.NoFollow, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND|discovery.NoFollow, 0o600)
 	if err != nil {
 		return nil, 0, fmt.Errorf("open log: %w", err)
 	}
 	size, err := f.Seek(0, io.SeekEnd)
 	if err == nil && size > maxLog {
+		tail, _ := io.ReadAll(io.NewSectionReader(f, size-maxLog, maxLog))
+		_ = discovery.WriteFile(path+".old", tail) // a full disk needs the space
 		size, err = 0, f.Truncate(0)
 	}
 	if err != nil {

@@ -102,8 +102,8 @@ func TestBadRequests(t *testing.T) {
 	}{
 		{"GET", "/", nil, nil, "404 not_found"},
 		{"GET", "/api/v2/search", nil, nil, "404 not_found"},
-		{"GET", "/api/v1/search", nil, nil, "404 not_found"},
-		{"PUT", "/health", nil, nil, "404 not_found"},
+		{"GET", "/api/v1/search", nil, nil, "405 method_not_allowed"},
+		{"PUT", "/health", nil, nil, "405 method_not_allowed"},
 		{"POST", "/api/v1/search", "{", nil, "400 bad_request"},
 		{"POST", "/api/v1/search", `{"query":"a"}{}`, nil, "400 bad_request"},
 		{"POST", "/api/v1/search", `{"quary":"a"}`, nil, "400 bad_request"},

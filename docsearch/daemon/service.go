@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +33,7 @@ func newService(d *Daemon, x *index.Index, set *folders.Set) *service {
 	s := &service{daemon: d, index: x, folders: set, places: make(chan struct{}, maxSearches)}
 	s.used.Store(time.Now().UnixNano())
 	mux := http.NewServeMux()
+	methods := map[string][]string{"/openapi.yaml": {"GET"}} // by path
 	for pattern, handle := range map[string]func(*http.Request) (any, error){
 		"GET /health":                                s.getHealth,
 		"GET /api/v1/server/info":                    s.getInfo,
@@ -47,13 +49,21 @@ func newService(d *Daemon, x *index.Index, set *folders.Set) *service {
 		"GET /api/v1/documents/{id}":                 s.getDocument,
 	} {
 		mux.HandleFunc(pattern, s.answer(handle))
+		method, path, _ := strings.Cut(pattern, " ")
+		methods[path] = append(methods[path], method)
+	}
+	for path, allowed := range methods {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			fail(w, http.StatusMethodNotAllowed, api.CodeMethod, r.Method+" is not a method of this path; GET /openapi.yaml describes the API")
+		})
 	}
 	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(api.OpenAPI) // the client has gone
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		fail(w, http.StatusNotFound, api.CodeNotFound, "the API has no such path, or not with this method; GET /openapi.yaml describes it")
+		fail(w, http.StatusNotFound, api.CodeNotFound, "the API has no such path; GET /openapi.yaml describes it")
 	})
 	s.handler = guard(d.opts.Token, mux)
 	return s

@@ -98,15 +98,13 @@ func (c *stopCommand) Run(ctx context.Context, p *program) error {
 	if err := process.Signal(os.Interrupt); err != nil {
 		return fmt.Errorf("end process %d: %w", record.PID, err)
 	}
-	for began := time.Now(); held && err == nil; held, err = discovery.Held(dir) {
+	for began := time.Now(); record.Alive(); {
 		if !pause.For(ctx, 20*time.Millisecond) || time.Since(began) > stopTimeout {
 			return fmt.Errorf("the daemon has not ended; end it with kill -9 %d", record.PID)
 		}
 	}
-	if err == nil {
-		fmt.Fprintf(p.stdout, "The daemon with pid %d has ended.\n", record.PID)
-	}
-	return err
+	fmt.Fprintf(p.stdout, "The daemon with pid %d has ended.\n", record.PID)
+	return nil
 }
 
 type extractCommand struct{}

@@ -66,7 +66,7 @@ func (p *program) run(ctx context.Context, args []string) (code int) {
 	var line commands
 	parser, err := kong.New(&line,
 		kong.Name("docsearch"),
-		kong.Description("Search the documents in your folders: text, Markdown, HTML, source code, PDF and DOCX. "+
+		kong.Description("Search the documents in your folders: text, source code, PDF, Office and OpenDocument files, EPUB, RTF and notebooks. "+
 			"Set DOCSEARCH_TOKEN for all commands to keep other users of the machine from the daemon."),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Vars{"version": "docsearch " + version(), "idle": "1h", "addr": daemon.DefaultAddr, "languages": strings.Join(index.Languages, ",")},
