@@ -37,6 +37,21 @@ func overEach(t *testing.T, servers []server) {
 	}
 }
 
+// Each address serves both transports: each client gets on at that of the other one too.
+func TestEachClientAtTheOtherAddress(t *testing.T) {
+	forEachClient(t, lasting, func(t *testing.T, k kind) {
+		g := startGateway(t, fake(t)...)
+		other := map[transport]transport{overSSE: streamable, streamable: overSSE}[k.over]
+		c := connect(t, k, g.endpoints()[other])
+		if got := mustCall(t, c, "echo", map[string]any{"message": "hello"}); got != "hello" {
+			t.Errorf("echo = %q, want hello", got)
+		}
+		if n := len(g.started()); n != 1 {
+			t.Errorf("%d servers were started, want 1", n)
+		}
+	})
+}
+
 // some are the servers of make test, or all.
 func some(servers []server) []server {
 	return slices.DeleteFunc(servers, func(s server) bool { return !all && !quickServers[s.name] })

@@ -7,22 +7,24 @@ import (
 )
 
 // Both TypeScript SDKs open a new stream by themselves when theirs is cut, and
-// go on without initializing again.
+// go on without initializing again, at each address.
 
 func TestTypeScriptReconnectThenCall(t *testing.T) {
 	forEachClient(t, reconnects, func(t *testing.T, k kind) {
 		g := startGateway(t, fake(t)...)
-		cutter, target := startProxy(t, g.url)
-		c := connect(t, k, target).(*driver)
-		cutter.cut()
-		if _, err := c.step(within(t), "reconnected"); err != nil {
-			t.Fatal(err)
-		}
-		if got := mustCall(t, c, "echo", map[string]any{"message": "after"}); got != "after" {
-			t.Errorf("echo = %q, want after", got)
-		}
-		if got := c.saw().Streams; got != 2 {
-			t.Errorf("streams opened = %d, want 2", got)
+		for _, address := range g.endpoints() {
+			cutter, target := startProxy(t, address)
+			c := connect(t, k, target).(*driver)
+			cutter.cut()
+			if _, err := c.step(within(t), "reconnected"); err != nil {
+				t.Fatal(err)
+			}
+			if got := mustCall(t, c, "echo", map[string]any{"message": "after"}); got != "after" {
+				t.Errorf("echo = %q, want after", got)
+			}
+			if got := c.saw().Streams; got != 2 {
+				t.Errorf("streams opened = %d, want 2", got)
+			}
 		}
 	})
 }

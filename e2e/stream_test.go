@@ -38,8 +38,18 @@ type event = ssetest.Event
 // openStream opens a stream and returns when the endpoint has come.
 func openStream(t *testing.T, target string) *stream {
 	t.Helper()
+	s, status := tryStream(t, target)
+	if s == nil {
+		t.Fatalf("GET %s = %s", target, status)
+	}
+	return s
+}
+
+// tryStream is openStream for a GET that may be refused: then there is only a status.
+func tryStream(t *testing.T, target string) (s *stream, status string) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &stream{t: t, http: newHTTP(t), cancel: cancel, grown: make(chan struct{}), ended: make(chan struct{})}
+	s = &stream{t: t, http: newHTTP(t), cancel: cancel, grown: make(chan struct{}), ended: make(chan struct{})}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
 		t.Fatalf("open stream: %v", err)
@@ -53,14 +63,14 @@ func openStream(t *testing.T, target string) *stream {
 	go s.read() // ends with the body, which close ends
 	t.Cleanup(s.close)
 	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("GET %s = %s", target, resp.Status)
+		return nil, resp.Status
 	}
 	at, err := resp.Request.URL.Parse(s.await("endpoint", func(e event) bool { return e.Name == "endpoint" }).Data)
 	if err != nil {
 		t.Fatalf("endpoint: %v", err)
 	}
 	s.endpoint = at.String()
-	return s
+	return s, resp.Status
 }
 
 // close ends the stream from the client's side and waits for the reader.

@@ -35,8 +35,8 @@ type Front struct {
 	refusals map[string]*slog.Logger
 }
 
-// New returns the Front of a transport. It fails when an option is wrong.
-func New(opts Options) (*Front, error) {
+// New returns the Front of a transport.
+func New(opts Options) *Front {
 	opts = opts.WithDefaults()
 	limited := func() *slog.Logger { return throttle.NewLines().Logger(opts.Logger) }
 	f := &Front{opts: opts, limited: limited(), refusals: make(map[string]*slog.Logger)}
@@ -46,7 +46,7 @@ func New(opts Options) (*Front, error) {
 	} {
 		f.refusals[reason] = limited()
 	}
-	return f, CheckPrefix(opts.Prefix)
+	return f
 }
 
 // Limited returns the logger for what each request may cause.

@@ -16,13 +16,6 @@ import (
 
 // Options configure a transport. The zero value gives the defaults.
 type Options struct {
-	// Prefix is put before the routes, and before the paths that clients are told:
-	// "" or "/tools". Default none.
-	Prefix string
-	// Served are the routes below Prefix that the answer to an unknown path lists: "/sse",
-	// "/mcp". Default: that of the transport.
-	Served []string
-
 	// HeartbeatInterval is the longest silence on a stream. Default 15 s; negative: no
 	// heartbeats.
 	HeartbeatInterval time.Duration
@@ -75,7 +68,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// CheckPrefix reports why p cannot be Options.Prefix: it is compared with the path
+// CheckPrefix reports why p cannot be put before routes: it is compared with the path
 // of requests as it stands, so it must be clean, and hold nothing that is escaped.
 func CheckPrefix(p string) error {
 	if p != "" && (!SafePath(p) || strings.Contains(p, "%") || p == "/" || path.Clean(p) != p) {

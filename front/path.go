@@ -1,13 +1,10 @@
 package front
 
 import (
-	"cmp"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
-
-	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // OuterPrefix is the part of the path that did not reach us: what a trusted
@@ -40,19 +37,4 @@ func SafePath(p string) bool {
 	dots := strings.Contains(decoded+"/", "/./") || strings.Contains(decoded+"/", "/../")
 	return err == nil && !dots && strings.HasPrefix(p, "/") && !strings.HasPrefix(p, "//") && len(p) <= 1024 &&
 		strings.Trim(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._~%!$&'()*+,;=:@") == ""
-}
-
-// NotFound answers a request for a path that is no route. Without any, the gateway is for
-// stdio alone.
-func (f *Front) NotFound(w http.ResponseWriter, r *http.Request) {
-	prefix := f.OuterPrefix(r) + f.opts.Prefix
-	routes := make([]string, len(f.opts.Served))
-	for i, path := range f.opts.Served {
-		routes[i] = "POST, GET and DELETE " + prefix + path
-		if path == "/sse" {
-			routes[i] = "GET " + prefix + "/sse and POST " + prefix + "/sse/{id}/message"
-		}
-	}
-	served := cmp.Or(strings.Join(routes, ", and "), "no HTTP")
-	f.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, "no such route: this gateway serves "+served)
 }

@@ -22,6 +22,14 @@ func (f *Front) Refuse(w http.ResponseWriter, r *http.Request, status int, reaso
 	Reject(w, r, status, message)
 }
 
+// NotFound answers a request for a path that is no route, once it has passed the checks of
+// Host and Origin.
+func (f *Front) NotFound(w http.ResponseWriter, r *http.Request, message string) {
+	if f.SiteAllowed(w, r) {
+		f.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, message)
+	}
+}
+
 func (f *Front) count(r *http.Request, reason string) {
 	if reason == "" {
 		return
@@ -55,12 +63,8 @@ func shortPath(path string) string {
 func (f *Front) Elsewhere(message string, log *slog.Logger, count *metrics.Metrics) http.Handler {
 	opts := f.opts
 	opts.Logger, opts.Metrics = log, count
-	other, _ := New(opts) // the prefix is right, as that of f
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if other.SiteAllowed(w, r) {
-			other.Refuse(w, r, http.StatusNotFound, metrics.RejectedNotFound, message)
-		}
-	})
+	other := New(opts)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { other.NotFound(w, r, message) })
 }
 
 // RefuseConnection answers a request for which the registry opens no connection.

@@ -92,7 +92,6 @@ func (c *checks) relations() {
 	o := c.o
 	c.refuseIf(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections, "MaxConnectionsPerIP", "must be at most MaxConnections")
 	c.refuseIf(o.SinglePath && o.Prefix != "", "SinglePath", "contradicts Prefix: the path is the one at which the gateway is mounted")
-	c.refuseIf(o.SinglePath && o.serves(TransportStreamable), "SinglePath", "contradicts Transports: the one path is that of HTTP+SSE")
 	c.refuseIf(o.AdoptSessions && !o.serves(TransportStreamable), "AdoptSessions", "has no effect without "+TransportStreamable+" in Transports")
 }
 

@@ -5,9 +5,8 @@
 //
 //	gw, err := gateway.New(upstream.Command{Path: "my-mcp-server"}, gateway.Options{})
 //	…
-//	http.Handle("/sse", gw)
-//	http.Handle("/sse/", gw)
 //	http.Handle("/mcp", gw)
+//	http.Handle("/mcp/", gw)
 //
 // A message passes these hops:
 //

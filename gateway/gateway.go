@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -88,9 +86,7 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 // mount makes the transports of a gateway in front of the server that up reaches.
 func (g *Gateway) mount(up upstream.Upstream) (err error) {
 	o := &g.opts
-	if g.front, err = front.New(o.front(g.metrics)); err != nil {
-		return err
-	}
+	g.front = front.New(o.front(g.metrics))
 	if o.serves(TransportSSE) {
 		if g.sse, err = sse.New(g, g.registry, o.sse(g.metrics)); err != nil {
 			return err
@@ -99,7 +95,7 @@ func (g *Gateway) mount(up upstream.Upstream) (err error) {
 	if o.serves(TransportStreamable) {
 		opts := o.streamable(g.metrics)
 		_, opts.SamePeer = up.(upstream.Command) // a process sees the principal at most
-		g.mcp, err = streamable.New(g, g.registry, opts)
+		g.mcp = streamable.New(g, g.registry, opts)
 	}
 	return err
 }
@@ -163,20 +159,6 @@ func (g *Gateway) Start() { g.supplier.Start() }
 // share one probe, which the start timeout bounds. ctx and the initialization timeout
 // bound the wait for it.
 func (g *Gateway) Ready(ctx context.Context) error { return g.supplier.Ready(ctx) }
-
-// ServeHTTP serves the transports under Options.Prefix: GET /sse and POST
-// /sse/{id}/message, and POST, GET and DELETE /mcp; or with Options.SinglePath HTTP+SSE at
-// any path.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch path, ok := strings.CutPrefix(r.URL.Path, g.opts.Prefix); {
-	case ok && path == streamable.Path && g.mcp != nil:
-		g.mcp.ServeHTTP(w, r)
-	case g.sse != nil:
-		g.sse.ServeHTTP(w, r)
-	case g.front.SiteAllowed(w, r):
-		g.front.NotFound(w, r)
-	}
-}
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits

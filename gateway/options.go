@@ -35,13 +35,13 @@ const (
 // of them. A negative value switches a limit off, where that is possible.
 type Options struct {
 	// Prefix is the path before every route and before the path in the endpoint
-	// event: with "/tools" the stream is at /tools/sse. Default none. The gateway also
-	// finds a prefix that http.StripPrefix has removed.
+	// event: with "/tools" MCP is at /tools/mcp. Default none. The gateway also finds a
+	// prefix that http.StripPrefix has removed.
 	Prefix string
 
-	// Transports are those that the gateway serves: TransportSSE is HTTP+SSE at /sse,
-	// TransportStreamable Streamable HTTP at /mcp; TransportStdio is for ServeStdio, and
-	// serves no HTTP. Default the first two; with SinglePath the first.
+	// Transports are those that the gateway serves: TransportSSE is HTTP+SSE,
+	// TransportStreamable Streamable HTTP; TransportStdio is for ServeStdio, and serves no
+	// HTTP. Default the first two.
 	Transports []string
 	// AdoptSessions makes a new session for an Mcp-Session-Id that is not known, under
 	// that id, for clients that do not initialize again when the gateway was restarted.
@@ -68,9 +68,9 @@ type Options struct {
 	// details only with ErrorDetailsFull, or to a request that Authenticate accepts.
 	// Default "auto".
 	ErrorDetails string
-	// SinglePath serves the stream and the messages at one path: any at which the
-	// Gateway is mounted, such as one exact pattern of a http.ServeMux. The endpoint is
-	// that path, with the connection's id in the query. Not with Prefix. Default false.
+	// SinglePath serves all at one path: any at which the Gateway is mounted, such as one
+	// exact pattern of a http.ServeMux. Messages over HTTP+SSE have the connection's id in
+	// the query. Not with Prefix. Default false.
 	SinglePath bool
 	// PassRequest gives a server in this process the request of its client. Not with
 	// SessionsShared or Warm. A Command with a PrincipalEnv implies it. Default nil: off.

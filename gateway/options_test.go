@@ -61,7 +61,6 @@ func TestContradictoryOptions(t *testing.T) {
 		"shared with headers":        {&server{}, gateway.Options{Sessions: shared, ForwardHeaders: header}, "ForwardHeaders: contradicts Sessions"},
 		"warm, plain transport":      {&server{}, gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
 		"single path with prefix":    {&server{}, gateway.Options{SinglePath: true, Prefix: "/a"}, "SinglePath: contradicts Prefix"},
-		"single path with two":       {&server{}, gateway.Options{SinglePath: true, Transports: []string{"sse", "streamable"}}, "SinglePath: contradicts Transports"},
 		"nothing served":             {&server{}, gateway.Options{Transports: []string{}}, "Transports: must name at least one"},
 		"adopted by nobody":          {&server{}, gateway.Options{Transports: []string{"sse"}, AdoptSessions: true}, "AdoptSessions: has no effect without"},
 		"warm with request":          {&server{}, gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Warm"},

@@ -71,17 +71,12 @@ const maxServed = 16
 // routeList returns the answer to an unknown path: the paths of the servers.
 func routeList(gateways []*Gateway) string {
 	var b strings.Builder
-	b.WriteString("no such route: there are several servers, each with its own paths: ")
+	b.WriteString("no such route: there are several servers, each at its own path: ")
 	for i, g := range gateways[:min(len(gateways), maxServed)] {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		for j, path := range g.opts.paths() {
-			if j > 0 {
-				b.WriteString(" and ")
-			}
-			b.WriteString(g.opts.Prefix + path)
-		}
+		b.WriteString(g.opts.Prefix + Path)
 	}
 	if more := len(gateways) - maxServed; more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)

@@ -119,7 +119,7 @@ func TestPathOfNoServerLeavesATrace(t *testing.T) {
 		opts.Logger = slog.New(slog.NewTextHandler(&out, nil))
 	}, &server{}, &server{})
 	defer s.Shutdown(t.Context())
-	const told = "no such route: there are several servers, each with its own paths: /mcp/a/sse and /mcp/a/mcp, /mcp/b/sse and /mcp/b/mcp"
+	const told = "no such route: there are several servers, each at its own path: /mcp/a/mcp, /mcp/b/mcp"
 	if code, body := ask(s, "/sse?token=secret"); code != http.StatusNotFound || !strings.Contains(body, told) {
 		t.Errorf("got %d %s, want 404 and %q", code, body, told)
 	}
@@ -135,7 +135,7 @@ func TestPathOfNoServerLeavesATrace(t *testing.T) {
 func TestManyServersAreNotAllNamed(t *testing.T) {
 	s, _ := several(t, nil, make([]*server, 18)...)
 	defer s.Shutdown(t.Context())
-	if _, body := ask(s, "/"); !strings.Contains(body, "/mcp/p/sse and /mcp/p/mcp and 2 more") {
+	if _, body := ask(s, "/"); !strings.Contains(body, "/mcp/o/mcp, /mcp/p/mcp and 2 more") {
 		t.Errorf("got %s, want 16 servers and the number of the others", body)
 	}
 }
@@ -144,8 +144,8 @@ func TestServersRouteByPrefix(t *testing.T) {
 	s, _ := several(t, nil, &server{}, &server{})
 	defer s.Shutdown(t.Context())
 	for path, want := range map[string]string{
-		"/mcp/a/x":    "this gateway serves GET /mcp/a/sse and POST",
-		"/mcp/b/sse/": "this gateway serves GET /mcp/b/sse and POST",
+		"/mcp/a/x":    "MCP is at /mcp/a/mcp",
+		"/mcp/b/sse/": "MCP is at /mcp/b/mcp",
 		"/mcp/c/sse":  "there are several servers",
 		"/mcp/a":      "there are several servers",
 		"/mcp/ab/x":   "there are several servers",

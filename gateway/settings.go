@@ -73,10 +73,7 @@ func newSettings(o Options) settings {
 		}
 	}
 	if o.Transports == nil {
-		o.Transports = []string{TransportSSE}
-		if !o.SinglePath {
-			o.Transports = append(o.Transports, TransportStreamable)
-		}
+		o.Transports = []string{TransportSSE, TransportStreamable}
 	}
 	if o.Name != "" {
 		o.Logger = o.Logger.With("server", o.Name)
@@ -146,21 +143,9 @@ func (s *settings) sse(m *metrics.Metrics) sse.Options {
 	return opts
 }
 
-// paths returns the routes of the transports below the prefix.
-func (o *Options) paths() (paths []string) {
-	if o.serves(TransportSSE) {
-		paths = append(paths, "/sse")
-	}
-	if o.serves(TransportStreamable) {
-		paths = append(paths, streamable.Path)
-	}
-	return paths
-}
-
 // front returns what the HTTP transports have in common.
 func (s *settings) front(m *metrics.Metrics) front.Options {
 	opts := front.Options{
-		Served: s.paths(), Prefix: s.Prefix,
 		HeartbeatInterval: s.HeartbeatInterval, ConnectionTimeout: s.StreamTimeout,
 		ReadTimeout: s.ReadTimeout, WriteTimeout: s.WriteTimeout, ReconnectDelay: s.ReconnectDelay, MaxMessageBytes: s.MaxMessageBytes,
 		TrustedProxies: s.TrustedProxies, AllowedOrigins: s.AllowedOrigins, AllowedHosts: s.AllowedHosts,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -19,34 +18,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
-
-// Transports says what is served; the answer to another path names it.
-func TestTransports(t *testing.T) {
-	for _, test := range []struct {
-		transports []string
-		sse, mcp   int // statuses
-		told       string
-	}{
-		{nil, 405, 406, "serves GET /sse and POST /sse/{id}/message, and POST, GET and DELETE /mcp"},
-		{[]string{"sse"}, 405, 404, "serves GET /sse and POST /sse/{id}/message"},
-		{[]string{"streamable"}, 404, 406, "serves POST, GET and DELETE /mcp"},
-		{[]string{"stdio"}, 404, 404, "this gateway serves no HTTP"},
-	} {
-		g, err := gateway.New(&server{}, gateway.Options{Transports: test.transports})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer g.Shutdown(t.Context())
-		for path, want := range map[string]int{"/sse": test.sse, "/mcp": test.mcp, "/other": 404} {
-			rec, req := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "http://localhost"+path, nil)
-			req.Header.Set("Content-Type", "application/json")
-			g.ServeHTTP(rec, req)
-			if rec.Code != want || want == 404 && !strings.Contains(rec.Body.String(), test.told) {
-				t.Errorf("%v, %s: got %d %s, want %d", test.transports, path, rec.Code, rec.Body, want)
-			}
-		}
-	}
-}
 
 // When the gateway shuts down, requests in flight are answered, and new ones refused.
 func TestStreamableDrains(t *testing.T) {

@@ -29,14 +29,15 @@ func NewSSEHandler(getServer func(*http.Request) *mcp.Server, opts *gateway.Opti
 // New returns a gateway to the servers that getServer chooses. The caller ends it with
 // Shutdown.
 //
-// New calls getServer for each GET that has passed the checks of host, origin, method and
-// authentication, concurrently. The connection then has a session with the server that
-// it returns; nil refuses the GET with 404 (go-sdk's own handler: 400).
+// New calls getServer for each GET of HTTP+SSE and each POST of Streamable HTTP that has
+// passed the checks of host, origin, method and authentication, concurrently. A connection
+// that the request opens has a session with the server that it returns; nil refuses the
+// request with 404 (go-sdk's own handler: 400).
 //
 // New sets PassRequest and SinglePath, so the options may not ask for shared sessions,
-// warm servers or a Prefix: the gateway serves the stream and the messages at the path at
-// which it is mounted, which may be one exact pattern. It fails if options are wrong; the
-// error names them all.
+// warm servers or a Prefix: the gateway serves both transports at the path at which it is
+// mounted, which may be one exact pattern. It fails if options are wrong; the error names
+// them all.
 func New(getServer func(*http.Request) *mcp.Server, opts gateway.Options) (*gateway.Gateway, error) {
 	if getServer == nil {
 		return nil, errors.New("gosdk: the function that returns the server is nil")
@@ -72,7 +73,7 @@ func choosing(getServer func(*http.Request) *mcp.Server, before func(*http.Reque
 				return nil, err
 			}
 		}
-		if r.Method != http.MethodGet {
+		if r.Method != http.MethodGet && r.URL.Query().Has("connectionId") { // a message over HTTP+SSE
 			return ctx, nil
 		}
 		server := getServer(r)

@@ -61,6 +61,9 @@ func TestHandlersSeeTheHTTPRequest(t *testing.T) {
 			PassRequest:  &gateway.PassRequest{Headers: []string{"X-Tenant"}},
 			Authenticate: func(*http.Request) (string, error) { return "ada", nil },
 		}, false, "path /a/sse; peer ada, loopback true; header of the POST; user POST"},
+		{"over Streamable HTTP", gateway.Options{
+			PassRequest: &gateway.PassRequest{Headers: []string{"X-Tenant"}}, Transports: []string{gateway.TransportStreamable},
+		}, false, "path /a/sse; peer , loopback true; header of the POST; user POST"},
 		{"Server", gateway.Options{PassRequest: &gateway.PassRequest{}, SinglePath: true}, true, "path /a/sse; peer , loopback true; header ; user POST"},
 		{"Server, not asked for", gateway.Options{SinglePath: true}, true, "path <nil>"},
 	} {
@@ -81,15 +84,15 @@ func TestHandlersSeeTheHTTPRequest(t *testing.T) {
 			}
 			mux := http.NewServeMux()
 			mux.Handle("/a/sse", auth.RequireBearerToken(verify, nil)(remembering(gw)))
-			if got := describe(t, mux, gw); got != test.want {
+			if got := describe(t, mux, gw, len(test.opts.Transports) > 0); got != test.want {
 				t.Errorf("got %s\nwant %s", got, test.want)
 			}
 		})
 	}
 }
 
-// describe calls the tool over HTTP, and shuts all down.
-func describe(t *testing.T, h http.Handler, gw *gateway.Gateway) string {
+// describe calls the tool over HTTP+SSE or Streamable HTTP, and shuts all down.
+func describe(t *testing.T, h http.Handler, gw *gateway.Gateway, streamable bool) string {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	defer srv.Close()
@@ -97,7 +100,12 @@ func describe(t *testing.T, h http.Handler, gw *gateway.Gateway) string {
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	client := mcp.NewClient(&mcp.Implementation{Name: "c"}, nil)
-	s, err := client.Connect(context.Background(), &mcp.SSEClientTransport{Endpoint: srv.URL + "/a/sse", HTTPClient: &http.Client{Transport: changing{transport}}}, nil)
+	endpoint, through := srv.URL+"/a/sse", &http.Client{Transport: changing{transport}}
+	var way mcp.Transport = &mcp.SSEClientTransport{Endpoint: endpoint, HTTPClient: through}
+	if streamable {
+		way = &mcp.StreamableClientTransport{Endpoint: endpoint, HTTPClient: through}
+	}
+	s, err := client.Connect(context.Background(), way, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

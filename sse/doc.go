@@ -1,5 +1,5 @@
-// Package sse is the HTTP+SSE transport of MCP (2024-11-05): GET /sse opens a
-// stream, POST /sse/{id}/message sends one message on it.
+// Package sse is the HTTP+SSE transport of MCP (2024-11-05): a GET opens a stream,
+// a POST to its path with /{id}/message sends one message on it.
 //
 // On the stream, in this order:
 //

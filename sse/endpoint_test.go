@@ -38,28 +38,25 @@ func TestEndpoint(t *testing.T) {
 		target, want string
 	}{
 		{"none", "", nil, "/sse", id},
-		{"option", "/a/b-c/d.e", nil, "/a/b-c/d.e/sse", "/a/b-c/d.e" + id},
+		{"another path", "", nil, "/a/b-c/d.e", "/a/b-c/d.e/ID/message"},
+		{"root of all", "", nil, "/", "/ID/message"},
 		{"StripPrefix and query", "", []wrap{strip("/tools")}, "/tools/sse?event=message&x=/sse", "/tools" + id},
 		{"StripPrefix nested", "", []wrap{strip("/b"), strip("/a")}, "/a/b/sse", "/a/b" + id},
-		{"StripPrefix and option", "/mcp", []wrap{strip("/tools")}, "/tools/mcp/sse", "/tools/mcp" + id},
 		{"StripPrefix escaped", "", []wrap{strip("/a ü")}, "/a%20%C3%BC/sse", "/a%20%C3%BC" + id},
 		{"StripPrefix of a name like ours", "", []wrap{strip("/sse")}, "/sse/sse", "/sse" + id},
 		{"ServeMux", "", []wrap{strip("/tools"), exact("/tools/")}, "/tools/sse", "/tools" + id},
-		{"gorilla/mux subrouter and option", "/a/b", []wrap{subrouter}, "/a/b/sse", "/a/b" + id},
+		{"gorilla/mux subrouter", "", []wrap{subrouter}, "/a/b/sse", "/a/b" + id},
 
 		{"one pattern", "single", []wrap{exact("/mcp")}, "/mcp", "/mcp" + single},
 		{"a pattern with a query", "single", []wrap{exact("/sse")}, "/sse?x=1", "/sse" + single},
 		{"root", "single", []wrap{exact("/")}, "/", "/" + single},
 		{"any path", "single", []wrap{exact("/")}, "/a%20b", "/a%20b" + single},
+		{"a path like that of a message", "single", []wrap{exact("/")}, "/a/b/message", "/a/b/message" + single},
 		{"stripped", "single", []wrap{strip("/tools")}, "/tools/mcp", "/tools/mcp" + single},
 		{"a path that is taken for a host", "single", nil, "//a.example/b", single},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			opts := sse.Options{Options: front.Options{Prefix: test.option}}
-			if test.option == "single" {
-				opts = sse.Options{SinglePath: true}
-			}
-			f := newFixture(t, config{sse: opts})
+			f := newFixture(t, config{sse: sse.Options{SinglePath: test.option == "single"}})
 			srv := start(t, f, test.wraps...)
 			r := openStream(t, srv.Client(), srv.URL+test.target, f)
 			defer r.Body.Close()
@@ -90,10 +87,10 @@ func TestSinglePathRefuses(t *testing.T) {
 		status                   int
 		allow                    string
 	}{
-		{"POST", "", "", 404, ""},
+		{"POST", "", "", 405, "GET"},
 		{"POST", "?connectionId=unknown", "", 404, ""},
-		{"POST", "?connectionId=%zz&;", "", 404, ""},
-		{"DELETE", "", "", 405, "GET, POST"},
+		{"POST", "?connectionId=%zz&;", "", 405, "GET"},
+		{"DELETE", "?connectionId=unknown", "", 405, "POST"},
 		{"OPTIONS", "", "POST", 204, ""},
 	} {
 		w := ask(f, test.method, "/mcp"+test.query, "", "Origin", "https://a.example", "Access-Control-Request-Method", test.preflight)

@@ -17,17 +17,13 @@ type Options struct {
 	// Dialect decides the names of the events with responses for all clients;
 	// "" leaves it to each client. See connstate.Dialect.
 	Dialect connstate.Dialect
-	// SinglePath serves the stream and the messages at one path: any at which the
-	// Handler is called. The endpoint is that path, with the connection's id in the
-	// query. Prefix must be empty then.
+	// SinglePath serves the messages at the path of the stream, with the connection's id
+	// in the query.
 	SinglePath bool
 }
 
 func (o Options) withDefaults() Options {
 	o.Options = o.Options.WithDefaults()
-	if o.Served == nil {
-		o.Served = []string{"/sse"}
-	}
 	return o
 }
 

@@ -1,9 +1,9 @@
-// Package streamable serves Streamable HTTP: POST, GET and DELETE /mcp, for clients of MCP
+// Package streamable serves Streamable HTTP: POST, GET and DELETE, for clients of MCP
 // 2025-03-26, 2025-06-18 and 2025-11-25 (basic/transports), which have sessions.
 //
-//	POST /mcp ─▶ Handler ─▶ session ─▶ connstate.Connection ─▶ …
-//	                           │
-//	          stream ◀─────────┘  answers, and what came with a request
+//	POST ─▶ Handler ─▶ session ─▶ connstate.Connection ─▶ …
+//	                      │
+//	            stream ◀──┘  answers, and what came with a request
 //	            │
 //	            ├─ response: JSON, or a stream of events
 //	            └─ store: what a client missed while it was cut

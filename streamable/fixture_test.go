@@ -144,10 +144,7 @@ func newFixture(t testing.TB, opts streamable.Options, limits connstate.Limits) 
 	opts.Metrics = m
 	b, account := &backend{}, budget.New(1<<30, m)
 	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: account})
-	h, err := streamable.New(b, registry, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := streamable.New(b, registry, opts)
 	return &fixture{t, b, h, registry, account, prom, pipetest.Serve(h, nil, nil)}
 }
 

@@ -16,10 +16,7 @@ func newHandler(t testing.TB, opts streamable.Options) (*streamable.Handler, *co
 	t.Helper()
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: budget.New(1<<30, nil)})
 	opts.MaxMessageBytes = 1 << 30
-	h, err := streamable.New(&backend{}, registry, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := streamable.New(&backend{}, registry, opts)
 	t.Cleanup(func() {
 		for _, c := range registry.All() {
 			c.Close(connstate.ClosedShutdown)

@@ -37,8 +37,6 @@ func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal
 		return nil, front.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
 	case front.HasBody(r):
 		return nil, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", front.ErrBody)
-	case id == "":
-		return nil, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a GET needs a session: send its id as Mcp-Session-Id; a client of HTTP+SSE uses another path, /sse")
 	case !front.CanFlush(w):
 		h.Limited().Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
 		return nil, front.Refused(http.StatusInternalServerError, metrics.RejectedBadRequest, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")

@@ -19,8 +19,13 @@ import (
 // stream, so that the client can come back for them.
 const streamAfter = 500 * time.Millisecond
 
-// Path is the path of the transport below the prefix.
-const Path = "/mcp"
+// Claims reports whether a request to an address that also serves HTTP+SSE is for this
+// transport: all but a GET that names no session. The MCP-Protocol-Version of such a GET
+// tells nothing, as clients of HTTP+SSE send it when they open their stream again, nor does
+// its Last-Event-ID; only versions without HTTP+SSE do.
+func Claims(r *http.Request) bool {
+	return r.Method != http.MethodGet || r.Header.Get(headerSession) != "" || isModern(r.Header.Get(front.HeaderVersion))
+}
 
 // Handler serves the transport. It is an http.Handler, safe for concurrent use.
 type Handler struct {
@@ -38,32 +43,24 @@ type Handler struct {
 	sessions map[*connstate.Connection]*session // whose id a client may know
 }
 
-// New returns a Handler that opens its connections in registry. It fails when an option
-// is wrong.
-func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Handler, error) {
+// New returns a Handler that opens its connections in registry.
+func New(backend front.Backend, registry *connstate.Registry, opts Options) *Handler {
 	opts = opts.withDefaults()
-	f, err := front.New(opts.Options)
-	if err != nil {
-		return nil, err
-	}
-	h := &Handler{
+	f := front.New(opts.Options)
+	return &Handler{
 		Front: f, opts: opts, backend: backend, registry: registry,
 		modern: statelessclient.New(f, backend, registry, statelessclient.Options{
 			Options: opts.Options, IdleTimeout: opts.SessionTimeout, LegacyVersions: versions(), SamePeer: opts.SamePeer,
 		}),
 		streamAfter: streamAfter, sessions: make(map[*connstate.Connection]*session),
 	}
-	return h, nil
 }
 
-// ServeHTTP serves POST, GET and DELETE at any path: the caller mounts the Handler at
-// Path under the prefix.
+// ServeHTTP serves POST, GET and DELETE at any path: the caller mounts the Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	served := r.Method == http.MethodPost || r.Method == http.MethodGet || r.Method == http.MethodDelete
-	if served && r.Method != http.MethodPost && isModern(r.Header.Get(front.HeaderVersion)) {
-		served = false
-	}
-	principal, ok := h.Admit(w, r, served, route(r))
+	route := route(r)
+	served := r.Method == http.MethodPost || route.Methods != http.MethodPost && (r.Method == http.MethodGet || r.Method == http.MethodDelete)
+	principal, ok := h.Admit(w, r, served, route)
 	if !ok {
 		return
 	}
@@ -78,10 +75,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // route returns what a request may use: clients without sessions have only POST (MCP
-// 2026-07-28, transports).
+// 2026-07-28, transports), and so has a GET that names none.
 func route(r *http.Request) front.Route {
 	route := front.Route{Methods: "GET, POST, DELETE", CORS: "GET, POST, DELETE", Transport: "Streamable HTTP"}
-	if isModern(r.Header.Get(front.HeaderVersion)) {
+	if isModern(r.Header.Get(front.HeaderVersion)) || !Claims(r) {
 		route.Methods = http.MethodPost
 	}
 	return route

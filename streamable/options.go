@@ -37,8 +37,5 @@ func (o Options) withDefaults() Options {
 	}
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 10*time.Minute)
 	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, 1<<20)
-	if o.Served == nil {
-		o.Served = []string{Path}
-	}
 	return o
 }

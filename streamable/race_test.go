@@ -19,10 +19,7 @@ func (nobody) Closed()                                        {}
 // A GET that has found its session just before that ended finds no stream.
 func TestGETOfASessionThatEnds(t *testing.T) {
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
-	h, err := New(nobody{}, registry, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := New(nobody{}, registry, Options{})
 	s := h.open(httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", strings.NewReader("")), "", "", nil)
 	s.leave()
 	found := h.find(s.c.ID(), "")

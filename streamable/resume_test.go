@@ -107,7 +107,7 @@ func TestBadGETs(t *testing.T) {
 			status int
 			told   string
 		}{
-			{"no session", nil, "", 400, "Mcp-Session-Id"},
+			{"no session", nil, "", 405, "Streamable HTTP"},
 			{"unknown session", in("x"), "", 404, "initialize again"},
 			{"no stream accepted", in(id, "Accept", "application/json"), "", 406, "text/event-stream"},
 			{"stream refused", in(id, "Accept", "text/event-stream;q=0"), "", 406, "text/event-stream"},

@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
-	"github.com/mcp-sse/mcp-sse/streamable"
 )
 
 // announce says where the daemon is: in the log for programs, on stdout for people.
@@ -41,10 +40,10 @@ func pathOf(c *config.Config, s *config.Server) string {
 	if slices.Contains(s.Transports, gateway.TransportSSE) {
 		return c.PrefixOf(s) + "/sse"
 	}
-	return c.PrefixOf(s) + streamable.Path
+	return c.PrefixOf(s) + gateway.Path
 }
 
-var paths = map[string]string{gateway.TransportSSE: "/sse", gateway.TransportStreamable: streamable.Path + "  (Streamable HTTP)"}
+var paths = map[string]string{gateway.TransportSSE: "/sse", gateway.TransportStreamable: gateway.Path + "  (Streamable HTTP)"}
 
 // banner shows the URLs and how each client takes the first.
 func banner(w io.Writer, base string, c *config.Config) {

@@ -73,10 +73,7 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 		return nil, err
 	}
 	d := &daemon{log: log, gw: gw, grace: time.Duration(c.ShutdownTimeout)}
-	guard, err := front.New(front.Options{Logger: log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts})
-	if err != nil {
-		return nil, err
-	}
+	guard := front.New(front.Options{Logger: log, Authenticate: authenticate, AllowedHosts: c.AllowedHosts})
 	routes, operators := d.routes(guard, c.AdminAddr == "")
 	d.endpoints = append(d.endpoints, newEndpoint("addr", c.Addr, c, routes, log))
 	if c.AdminAddr != "" {

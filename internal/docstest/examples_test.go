@@ -141,13 +141,12 @@ func TestMounts(t *testing.T) {
 			mux.Handle("/mcp", newGateway(gateway.Options{SinglePath: true}))
 			return mux
 		},
-		"/sse?gorilla": func() http.Handler {
+		"/mcp?gorilla": func() http.Handler {
 			r := mux.NewRouter()
 
 			gw := newGateway(gateway.Options{})
-			r.Handle("/sse", gw)
-			r.PathPrefix("/sse/").Handler(gw)
 			r.Handle("/mcp", gw)
+			r.PathPrefix("/mcp/").Handler(gw)
 
 			r.PathPrefix("/").HandlerFunc(home)
 			return r
@@ -161,11 +160,10 @@ func TestMounts(t *testing.T) {
 
 			return r
 		},
-		"/sse?middleware": func() http.Handler {
+		"/mcp?middleware": func() http.Handler {
 			gw, mux := newGateway(gateway.Options{}), application()
-			mux.Handle("/sse", gw)  // the stream
-			mux.Handle("/sse/", gw) // the messages
-			mux.Handle("/mcp", gw)  // Streamable HTTP
+			mux.Handle("/mcp", gw)
+			mux.Handle("/mcp/", gw) // the messages of HTTP+SSE
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				mux.ServeHTTP(&loggingWriter{ResponseWriter: w}, r)
 			})

@@ -159,10 +159,7 @@ func newFixture(t testing.TB, o statelessclient.Options) *fixture {
 	prom := prometheus.NewRegistry()
 	counts := metrics.New(prom)
 	o.Metrics = counts
-	f, err := front.New(o.Options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := front.New(o.Options)
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{Budget: budget.New(-1, counts), Metrics: counts})
 	w := &fixture{prom: prom, counts: counts, Handler: statelessclient.New(f, s, registry, o), server: s, registry: registry, front: f}
 	t.Cleanup(func() {

@@ -31,7 +31,7 @@ import (
 type Config struct {
 	Addr            Addr     `group:"Server" placeholder:"HOST:PORT" help:"Address to serve on. Port 0 takes a free port. The host 0.0.0.0, [::] or an empty one takes all addresses, IPv4 and IPv6."`
 	AdminAddr       Addr     `group:"Server" placeholder:"HOST:PORT" help:"Separate address for /healthz, /readyz, /metrics and /connections. Without it, the first three are served on the main address and /connections is not served."`
-	Prefix          string   `group:"Server" placeholder:"PATH" help:"Path before every route: with /tools, the stream is at /tools/sse."`
+	Prefix          string   `group:"Server" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
 	TLSCert         string   `group:"Server" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
 	Config          string   `group:"Server" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command and servers."`
@@ -73,7 +73,7 @@ type Server struct {
 	Header        []string `group:"Remote server" sep:"none" pairs:":" placeholder:"'NAME: VALUE'" for:"url" help:"Header of every request to the remote server, such as 'Authorization: Bearer $${file:/run/secrets/token}'. $${NAME} and $${file:PATH} are replaced. Repeat the flag for more; the variable has one on each line."`
 	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
 
-	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve: sse is HTTP+SSE at /sse, streamable is Streamable HTTP at /mcp."`
+	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve at each address: sse is HTTP+SSE, streamable is Streamable HTTP."`
 	AdoptSessions  bool     `group:"Protocol" help:"Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."`
 	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
 	Sessions       string   `group:"Protocol" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
