@@ -133,6 +133,8 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 			Logger: o.Logger, Metrics: g.metrics,
 		},
 	}
+	_, boots := up.(upstream.Command)
+	supply.Boots = boots || o.Boots
 	g.supplier = sessions.New(up, supply)
 	g.bridges = bridge.Options{
 		Supplier: g.supplier, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts,

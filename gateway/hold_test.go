@@ -231,3 +231,105 @@ func TestRefusedClientCostsOneFreshSession(t *testing.T) {
 		}
 	})
 }
+
+// booting makes the sessions of a server answer no earlier than d after their start.
+func booting(d time.Duration) *server {
+	var started time.Time
+	return &server{
+		dial: func(context.Context, int) error { started = time.Now(); return nil },
+		handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			time.AfterFunc(time.Until(started.Add(d)), func() { s.answer(m) })
+			return true
+		},
+	}
+}
+
+// While the server's process boots, the client's own initialize is taken, however late.
+func TestInitializeIsTakenWhileTheServerBoots(t *testing.T) {
+	process := withHold
+	process.Boots = true
+	for after, want := range map[time.Duration][]string{
+		50 * time.Millisecond: {"initialize", "notifications/initialized"},
+		4 * time.Second:       {"ping", "initialize", "notifications/initialized"},
+	} {
+		u := booting(5 * time.Second)
+		withClient(t, u, process, func(t *testing.T, p *peer) {
+			time.Sleep(after)
+			p.post(initialize("0", "2025-11-25", `{"roots":{}}`))
+			time.Sleep(5*time.Second - after)
+			p.want("0 " + serverResult)
+			u.session(t, 1).wantMethods(t, want...)
+			if u.starts() != 1 {
+				t.Errorf("%d starts, want 1", u.starts())
+			}
+		})
+	}
+	u := booting(5 * time.Second)
+	withClient(t, u, process, func(t *testing.T, p *peer) { // a request needs the server
+		time.Sleep(time.Second)
+		p.post(request("1", "tools/list"))
+		synctest.Wait()
+		u.session(t, 1).wantMethods(t, "ping", "initialize")
+	})
+	withClient(t, booting(3*time.Second), process, func(t *testing.T, p *peer) {
+		time.Sleep(3 * time.Second)
+		p.wantState(connstate.Ready) // a silent client
+	})
+}
+
+// A server that is silent about a ping before initialize, or ends at it, is initialized all
+// the same, without a failure, and later sessions have no ping.
+func TestServersThatDoNotTakeThePing(t *testing.T) {
+	process := withHold
+	process.Boots = true
+	for name, test := range map[string]struct {
+		answer func(s *serverSession)
+		wait   time.Duration // of the first client
+		first  int           // session in use
+	}{
+		"silent": {func(*serverSession) {}, 10 * time.Second, 1},
+		"ends":   {(*serverSession).die, 0, 2},
+	} {
+		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			if m.Method == "ping" {
+				test.answer(s)
+			}
+			return m.Method == "ping"
+		}}
+		inFakeTime(t, u, process, func(t *testing.T, g *gateway.Gateway) {
+			for n := range 2 {
+				p := connect(t, g, plain)
+				time.Sleep(100*time.Millisecond + time.Duration(1-n)*test.wait)
+				p.wantState(connstate.Ready)
+				if s := p.c.Snapshot(); len(s.Failures) > 0 || s.Attempts != 1 {
+					t.Errorf("%s: failures %v in %d attempts", name, s.Failures, s.Attempts)
+				}
+			}
+			if u.starts() != test.first+1 {
+				t.Errorf("%s: %d starts, want %d", name, u.starts(), test.first+1)
+			}
+			u.session(t, test.first+1).wantMethods(t, "initialize", "notifications/initialized")
+		})
+	}
+}
+
+// If the server refuses the synthetic initialize, the next session has the client's own
+// params, also if they declare no more.
+func TestClientsParamsFollowARefusal(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		refused := m.Method == "initialize" && strings.Contains(string(m.Params()), "mcp-sse")
+		if refused {
+			time.AfterFunc(time.Second, func() { s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32602, "no")))) })
+		}
+		return refused
+	}}
+	withClient(t, u, withHold, func(t *testing.T, p *peer) {
+		time.Sleep(500 * time.Millisecond)
+		p.post(initialize("0", "2025-11-25", emptyDeclared))
+		time.Sleep(2 * time.Second)
+		p.want("0 " + serverResult)
+		if u.starts() != 2 {
+			t.Errorf("%d starts, want 2", u.starts())
+		}
+	})
+}

@@ -60,6 +60,8 @@ type settings struct {
 	MaxWaiting           int // requests of a session that wait because of MaxInFlight
 	MaxPending           int // unanswered requests of a connection
 
+	Boots bool // the server is a process, also if up is no upstream.Command
+
 	OutboxBytes  int   // messages that wait for one client
 	MaxHeldBytes int64 // bodies that are being read, and messages that wait
 }

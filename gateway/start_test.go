@@ -50,6 +50,16 @@ func failing(n int) func(context.Context, int) error {
 	}
 }
 
+// laterFailing makes n starts fail after the first one, which it has a probe do.
+func laterFailing(n int) *server {
+	return &server{dial: func(_ context.Context, start int) error {
+		if start > 1 && start <= n+1 {
+			return errNoServer
+		}
+		return nil
+	}}
+}
+
 func TestReadyWithoutAWordOfTheClient(t *testing.T) {
 	u := &server{}
 	inFakeTime(t, u, gateway.Settings{AnnounceDelay: 100 * time.Millisecond}, func(t *testing.T, g *gateway.Gateway) {
@@ -280,12 +290,12 @@ func (p *peer) retryAfter(t *testing.T) time.Duration {
 // The client's own initialize does not wait for the end of the pause, and failed
 // starts do not fail it as long as another start follows.
 func TestInitializeEndsThePauseBetweenStarts(t *testing.T) {
-	u := &server{dial: failing(4)}
-	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 100}, func(t *testing.T, p *peer) {
+	u := laterFailing(4)
+	withWorked(t, u, gateway.Settings{MaxHandshakeAttempts: 100}, func(t *testing.T, p *peer) {
 		for n := 1; n <= 3; n++ {
 			p.wantState(connstate.Failed)
-			if u.starts() != n {
-				t.Errorf("%d starts, want %d", u.starts(), n)
+			if u.starts() != n+1 {
+				t.Errorf("%d starts, want %d", u.starts(), n+1)
 			}
 			p.post(initialize(strconv.Itoa(n), "2025-11-25", emptyDeclared))
 			p.want()
@@ -297,24 +307,24 @@ func TestInitializeEndsThePauseBetweenStarts(t *testing.T) {
 
 // An early request waits through failed starts, up to its own timeout.
 func TestRequestsWaitThroughFailedStarts(t *testing.T) {
-	u := &server{dial: failing(2)}
-	withClient(t, u, gateway.Options{InitializationTimeout: 10 * time.Second}, func(t *testing.T, p *peer) {
+	u := laterFailing(2)
+	withWorked(t, u, gateway.Options{InitializationTimeout: 10 * time.Second}, func(t *testing.T, p *peer) {
 		p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
 		p.want()
 		p.wantState(connstate.Failed)
 		p.post(request("2", "tools/list"))
 		time.Sleep(10*time.Second - time.Nanosecond) // two pauses are at most 1 s and 2 s
-		p.want("0 "+serverResult, answered("1", 3, "tools/list"), answered("2", 3, "tools/list"))
-		if u.starts() != 3 {
-			t.Errorf("%d starts, want 3", u.starts())
+		p.want("0 "+serverResult, answered("1", 4, "tools/list"), answered("2", 4, "tools/list"))
+		if u.starts() != 4 {
+			t.Errorf("%d starts, want 4", u.starts())
 		}
 	})
 }
 
 // When a request's own timeout passes, its error describes how the last start failed.
 func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
-	u := &server{dial: failing(1000)}
-	withClient(t, u, gateway.Settings{MaxHandshakeAttempts: 1000, InitializeTimeout: 7 * time.Second}, func(t *testing.T, p *peer) {
+	u := laterFailing(1000)
+	withWorked(t, u, gateway.Settings{MaxHandshakeAttempts: 1000, InitializeTimeout: 7 * time.Second}, func(t *testing.T, p *peer) {
 		p.post(request("1", "tools/list"), initialize("0", "2025-11-25", emptyDeclared))
 		time.Sleep(5*time.Second - time.Nanosecond)
 		p.want()
@@ -324,5 +334,54 @@ func TestRequestIsToldHowTheLastStartFailed(t *testing.T) {
 		p.want()
 		time.Sleep(time.Nanosecond)
 		p.want("0 initialization_error request_creation*")
+	})
+}
+
+// withWorked is withClient with a server that has worked before.
+func withWorked[O options](t *testing.T, u *server, opts O, test func(t *testing.T, p *peer)) {
+	t.Helper()
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		if err := g.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		test(t, connect(t, g, plain))
+	})
+}
+
+// A server that has never worked has its clients wait for no third start that fails like
+// the two before. Starts go on, and their failures answer what has come since.
+func TestServerThatNeverWorkedIsNotWaitedFor(t *testing.T) {
+	u := &server{dial: failing(3)}
+	withClient(t, u, gateway.Options{InitializationTimeout: time.Minute}, func(t *testing.T, p *peer) {
+		p.post(request("1", "tools/list"))
+		p.wantState(connstate.Failed)
+		p.want()
+		p.post(initialize("0", "2025-11-25", emptyDeclared)) // ends the pause
+		p.want("1 initialization_error request_creation attempt 2", "0 initialization_error request_creation attempt 2")
+		p.wantState(connstate.Failed)
+		p.post(request("2", "tools/list"))
+		p.want("2 initialization_error request_creation attempt 2")
+		if refused := p.c.Snapshot().RequestsFailed; refused != 3 {
+			t.Errorf("%d requests failed, want 3", refused)
+		}
+		time.Sleep(time.Minute)
+		p.wantState(connstate.Ready)
+		p.post(request("3", "tools/list"))
+		p.want(answered("3", 4, "tools/list"))
+	})
+}
+
+// Another cause than the last one is no reason to stop waiting.
+func TestServerThatFailsDifferentlyIsWaitedFor(t *testing.T) {
+	u := &server{dial: failing(1), handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if s.n == 1 {
+			s.die()
+		}
+		return s.n == 1
+	}}
+	withClient(t, u, gateway.Options{}, func(t *testing.T, p *peer) {
+		p.post(initialize("0", "2025-11-25", emptyDeclared))
+		time.Sleep(4 * time.Second)
+		p.want("0 " + serverResult)
 	})
 }

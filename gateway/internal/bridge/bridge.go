@@ -294,8 +294,8 @@ func (b *Bridge) revive() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
-	case b.retryAt.IsZero():
-		return !b.ended
+	case b.retryAt.IsZero(): // in a pause, the failure is the answer
+		return !b.ended && b.c.State() != connstate.Failed
 	case time.Now().Before(b.retryAt):
 		return false
 	}

@@ -33,8 +33,10 @@ type run struct {
 
 	params   json.RawMessage // of the next initialize; nil: the client sends its own
 	own      bool            // params are the client's own
+	offered  json.RawMessage // params of the client that the next attempt takes if this one fails
 	waiting  []waitingInitialize
 	attempts int              // since a session proved itself
+	cause    string           // of the last failed attempt, as far as its phase and reason say
 	pauses   *backoff.Backoff // reset when a session proves itself
 	pause    time.Duration    // before the next attempt
 	served   bool             // the connection has had a session
@@ -106,10 +108,9 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 	chosen := make(chan json.RawMessage) // the params, when initialize may go out
 	done := make(chan opened, 1)
 	r.opts.Supplier.Go(func() { done <- r.open(ctx, chosen) }) // ends with the start, or ctx
-	silence := time.After(r.opts.AnnounceDelay - time.Since(r.c.Opened()))
 	late := time.NewTimer(r.opts.InitializationTimeout)
 	defer late.Stop()
-	sent, more, counted := false, false, false
+	sent, more, slow := false, false, false
 	for {
 		if _, exceeds := r.readInbox(sent); exceeds {
 			more = true
@@ -123,30 +124,34 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 		case send <- r.params:
 			sent = true
 			r.chosen.Store(true)
-		case <-silence:
-			r.chosen.Store(true)
 		case <-r.wake: // chosen or the inbox has changed
 		case <-late.C:
-			counted = true
+			slow = true
 			r.reportLate()
 		case o := <-done:
 			if o.err == nil && !more && !r.setCurrent(o.client) {
 				done <- o // there is something in the inbox
 				continue
 			}
-			return r.finish(o, more, counted, time.Since(began))
+			return r.finish(o, more, slow, time.Since(began))
 		}
 	}
 }
 
 // open attaches the connection to an initialized session. Its initialize waits for
-// params.
+// params, those of the gateway until hold ends.
 func (b *Bridge) open(ctx context.Context, params <-chan json.RawMessage) opened {
 	var c *client
 	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
 	session, from, err := b.opts.Supplier.Open(ctx, sessions.Client{
 		Party: b.party(), AnyServer: !passesOn,
-		Attach: func(s *sessions.Session) { c = b.attach(s) }, Params: params,
+		Attach: func(s *sessions.Session) {
+			c = b.attach(s)
+			if !b.chosen.Load() && b.opts.Params != nil {
+				b.opts.Supplier.Go(func() { b.hold(ctx, s) }) // ends with ctx, or soon after it
+			}
+		},
+		Params: params,
 	})
 	switch {
 	case err != nil:
@@ -155,6 +160,23 @@ func (b *Bridge) open(ctx context.Context, params <-chan json.RawMessage) opened
 		c = b.attach(session)
 	}
 	return opened{c, from, nil}
+}
+
+// hold waits for the client's own initialize, and then chooses the synthetic one: when the
+// client has been silent for AnnounceDelay, but not while the server's process boots. Until
+// then it could not answer anyway.
+func (b *Bridge) hold(ctx context.Context, s *sessions.Session) {
+	select {
+	case <-time.After(b.opts.AnnounceDelay - time.Since(b.c.Opened())):
+	case <-ctx.Done():
+		return
+	}
+	if !b.chosen.Load() {
+		s.AwaitBoot()
+	}
+	if ctx.Err() == nil {
+		b.chooseSynthetic()
+	}
 }
 
 // setCurrent makes c the current client, unless there are requests in the inbox.
@@ -169,11 +191,15 @@ func (r *run) setCurrent(c *client) bool {
 }
 
 // finish reports the result of an attempt. more says that the client has declared more
-// than its handshake did, counted that the attempt counted as late.
-func (r *run) finish(o opened, more, counted bool, took time.Duration) (*client, *handshake.Failure) {
+// than its handshake did, late that the start took too long for the client, which is a
+// failure only if no session comes of it.
+func (r *run) finish(o opened, more, late bool, took time.Duration) (*client, *handshake.Failure) {
 	switch over := more || r.ctx.Err() != nil; {
 	case over && o.err != nil:
-		if o.from != sessions.FromShared && !counted {
+		switch {
+		case late:
+			r.countFailure(r.lateFailure(r.attempts), took)
+		case o.from != sessions.FromShared:
 			r.opts.Metrics.HandshakeDone(metrics.HandshakeCanceled, "", "", took)
 		}
 	case o.err != nil:
@@ -214,6 +240,8 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 		case !r.settled.Load() && r.exceeds(m, r.params):
 			r.adopt(m)
 			more = true
+		case !r.own && r.usable(m):
+			r.offered = bytes.Clone(m.Params())
 		}
 	}
 	return len(inbox) > 0, more
@@ -222,10 +250,19 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 // adopt makes the client's params those of later sessions.
 func (r *run) adopt(m *jsonrpc.Message) {
 	r.chosen.Store(true)
-	if !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams {
-		r.own, r.params = true, bytes.Clone(m.Params())
-		r.settled.Store(true)
+	if r.usable(m) {
+		r.useOwn(bytes.Clone(m.Params()))
 	}
+}
+
+// usable reports whether sessions can be initialized with the client's params.
+func (r *run) usable(m *jsonrpc.Message) bool {
+	return !r.shares() && len(m.Params()) > 0 && len(m.Params()) <= maxParams
+}
+
+func (r *run) useOwn(params json.RawMessage) {
+	r.own, r.params, r.offered = true, params, nil
+	r.settled.Store(true)
 }
 
 // takeWaiting removes and returns the waiting initialize requests.
@@ -332,17 +369,25 @@ func (r *run) forgetFailures() {
 }
 
 // fail handles a failed attempt. After the last one it answers all waiting requests with
-// the failure; before, they wait for the next attempt. If the server refused the client's
-// own params, its refusal answers the client's initialize.
+// the failure; before, they wait for the next attempt, unless the server has never worked
+// and the last attempt failed in the same way. If the server refused the client's own
+// params, its refusal answers the client's initialize.
 func (r *run) fail(failure *handshake.Failure) {
 	last := r.attempts >= r.opts.MaxHandshakeAttempts
+	cause := string(failure.Phase) + failure.Reason
+	hopeless := cause == r.cause && r.attempts > 1 && !r.opts.Supplier.Worked()
+	r.cause = cause
 	reported := *failure
 	reported.Attempt, reported.RetryAfter, reported.Refusal = r.attempts, r.pauses.Next(), nil
 	r.failure.Store(&reported)
 	var refused []waitingInitialize
-	if r.own && failure.Refusal != nil { // other requests wait for a session with the synthetic params
+	switch {
+	case r.own && failure.Refusal != nil: // other requests wait for a session with the synthetic params
 		r.own, r.params = false, r.opts.Params
 		refused = r.takeWaiting()
+	case r.offered != nil:
+		r.useOwn(r.offered)
+		hopeless = false
 	}
 	r.announceFailure(&reported)
 	for _, w := range refused {
@@ -350,12 +395,14 @@ func (r *run) fail(failure *handshake.Failure) {
 	}
 	if !last {
 		r.pause = reported.RetryAfter
+	}
+	if !last && !hopeless {
 		if _, err := r.c.Fail(nil); err != nil { // it drains: awaitAttempt ends run
 			r.pause = 0
 		}
 		return
 	}
-	for _, waited := range r.giveUp(&reported) {
+	for _, waited := range r.refuse(&reported, last) {
 		r.Refused(waited, &reported)
 	}
 	for _, w := range r.takeWaiting() {
@@ -363,27 +410,29 @@ func (r *run) fail(failure *handshake.Failure) {
 	}
 }
 
-// giveUp makes the gate refuse requests, until a request after the retry time of the
-// failure, or the client's own initialize, revives the connection. It returns the
-// messages that wait at the gate.
-func (r *run) giveUp(failure *handshake.Failure) []*connstate.Request {
+// refuse makes the gate refuse requests until the next attempt, and returns the messages
+// that wait at the gate. With giveUp, a request after the retry time of the failure, or
+// the client's own initialize, causes that attempt.
+func (r *run) refuse(failure *handshake.Failure, giveUp bool) []*connstate.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	gated, err := r.c.Fail(failure)
-	if err == nil {
+	switch {
+	case err != nil: // it drains: awaitAttempt ends run
+		r.pause = 0
+	case giveUp:
 		r.retryAt = time.Now().Add(failure.RetryAfter)
 	}
 	return gated
 }
 
-// reportLate counts the current attempt as late, and announces that to a client that has
-// had no session. The attempt goes on: late is not failed.
+// reportLate announces to a client that has had no session that its start takes long. The
+// attempt goes on: late is not failed.
 func (r *run) reportLate() {
 	limit := r.opts.InitializationTimeout
 	r.log().Info("session start takes long", "waited", limit)
 	failure := r.lateFailure(r.attempts)
 	r.failure.Store(failure)
-	r.countFailure(failure, limit)
 	r.announceFailure(failure)
 }
 

@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 )
 
@@ -17,7 +16,6 @@ var errNotAlive = errors.New("the server in the pool did not answer a ping")
 type pool struct {
 	supplier *Supplier
 	warm     chan *Session // unbuffered: from a keeper to take
-	mute     atomic.Bool   // the last server that started did not answer pings
 }
 
 // take returns a server that is alive. It returns nil if there is none, or after it
@@ -90,7 +88,7 @@ func (p *pool) start() (*Session, error) {
 	s, err := p.boot()
 	switch {
 	case err == nil:
-		p.supplier.log.Info("warm server started", "duration", time.Since(began), "answersPing", !s.mute)
+		p.supplier.log.Info("warm server started", "duration", time.Since(began), "answersPing", !s.isMute())
 	case !abandoned(err):
 		p.supplier.NoteFailure()
 		p.supplier.limited.Warn("warm server start failed", "duration", time.Since(began), "err", err)
@@ -107,14 +105,14 @@ func (p *pool) boot() (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.mute.Load() { // no ping shows the end of the boot: do not hold the turn for so long
+	if p.supplier.mute.Load() { // no ping shows the end of the boot: do not hold the turn for so long
 		t.end()
 	}
 	if err := s.prove(life, min(left, bootTimeout)); err != nil {
 		s.Close(err)
 		return nil, creationFailure(reasonOf(err), "the server ended before it was needed", err)
 	}
-	p.mute.Store(s.mute)
+	p.supplier.mute.Store(s.isMute())
 	return s, nil
 }
 

@@ -26,6 +26,7 @@ type readiness struct {
 	drain context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
+	worked  bool       // a start has worked
 	works   bool       // the last start that decided worked
 	doubted bool       // a start has failed since
 	probed  time.Time  // when the last probe ended; zero: there was none
@@ -44,7 +45,15 @@ func (s *Supplier) NoteStart() {
 	r := &s.readiness
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.works, r.doubted = true, false
+	r.worked, r.works, r.doubted = true, true, false
+}
+
+// Worked reports whether a start has ever worked.
+func (s *Supplier) Worked() bool {
+	r := &s.readiness
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.worked
 }
 
 // NoteFailure records a failed start. It decides nothing, because its client may be the
@@ -119,6 +128,7 @@ func (s *Supplier) runProbe(p *probe) {
 	case p.err != nil:
 		s.log.Warn("readiness probe failed", "err", p.err)
 	}
+	r.worked = r.worked || p.err == nil
 	r.works, r.doubted, r.verdict, r.probed, r.probe = p.err == nil, false, p.err, time.Now(), nil
 	close(p.done)
 }

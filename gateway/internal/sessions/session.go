@@ -40,13 +40,15 @@ type Session struct {
 	*multiplex.Session
 	supplier *Supplier
 
-	params atomic.Pointer[json.RawMessage] // of its initialize; nil: the gateway has sent none
+	params atomic.Pointer[json.RawMessage]  // of its initialize; nil: the gateway has sent none
+	result atomic.Pointer[handshake.Result] // nil without a handshake
+
+	// A ping has gone out; the server has answered one; it has not answered in time.
+	pinged, answered, silent atomic.Bool
 
 	// Set before Open returns:
-	result *handshake.Result // nil without a handshake
-	since  time.Time         // when it was last started, taken or initialized
-	seen   time.Time         // when the server last answered a ping; zero: never
-	mute   bool              // the server does not answer pings
+	since time.Time // when it was last started, taken or initialized
+	seen  time.Time // when the server last answered a ping; zero: never
 
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages
@@ -137,12 +139,12 @@ func (s *Session) Params() json.RawMessage {
 }
 
 // Result returns the result of the handshake, or nil without one.
-func (s *Session) Result() *handshake.Result { return s.result }
+func (s *Session) Result() *handshake.Result { return s.result.Load() }
 
 // ServerAttrs returns the log attributes with the server's name and versions from the
 // handshake.
 func (s *Session) ServerAttrs() []any {
-	server := s.result.Server()
+	server := s.Result().Server()
 	return []any{"serverName", server.Name, "serverVersion", server.Version, "protocolVersion", server.ProtocolVersion}
 }
 
@@ -154,14 +156,37 @@ func (s *Session) initialize(ctx context.Context, limit time.Duration, params js
 	s.params.Store(&params)
 	result, err := handshake.Run(ctx, s, params)
 	if err != nil {
+		if s.isOver() { // because of a ping before initialize, if there was one
+			s.supplier.mute.Store(s.isMute())
+		}
 		s.Close(err)
 		return err
 	}
-	s.result = result
+	s.result.Store(result)
+	if s.silent.Load() {
+		s.supplier.mute.Store(true)
+	}
 	s.since = time.Now()
 	s.supplier.warnOfVersion(s)
 	return nil
 }
+
+// AwaitBoot waits until the server's process answers a ping, so has booted, at most for
+// bootTimeout. It does not wait for servers that are no processes or do not answer pings.
+func (s *Session) AwaitBoot() {
+	if !s.supplier.opts.Boots || s.supplier.mute.Load() || s.pinged.Load() {
+		return
+	}
+	if err := s.ping(context.Background(), bootTimeout); errors.Is(err, context.DeadlineExceeded) {
+		s.silent.Store(true)
+		if s.result.Load() != nil { // else it may still boot
+			s.supplier.mute.Store(true)
+		}
+	}
+}
+
+// isMute reports whether the server has not answered a ping.
+func (s *Session) isMute() bool { return s.pinged.Load() && !s.answered.Load() }
 
 // alive reports whether the server has just answered a ping, or answers one now. It
 // trusts a mute server as long as its session lives.
@@ -169,7 +194,7 @@ func (s *Session) alive(ctx context.Context) bool {
 	if s.isOver() {
 		return false
 	}
-	return s.mute || time.Since(s.seen) < freshFor || s.ping(ctx, aliveTimeout) == nil
+	return s.isMute() || time.Since(s.seen) < freshFor || s.ping(ctx, aliveTimeout) == nil
 }
 
 // prove waits until the server answers a ping, so has booted. After wait it takes the
@@ -177,7 +202,6 @@ func (s *Session) alive(ctx context.Context) bool {
 func (s *Session) prove(ctx context.Context, wait time.Duration) error {
 	err := s.ping(ctx, wait)
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		s.mute = true
 		return s.Err()
 	}
 	return err
@@ -187,9 +211,11 @@ func (s *Session) prove(ctx context.Context, wait time.Duration) error {
 func (s *Session) ping(ctx context.Context, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	s.pinged.Store(true)
 	if _, err := s.Call(ctx, mcp.MethodPing, nil); err != nil {
 		return err
 	}
+	s.answered.Store(true)
 	s.seen = time.Now()
 	return nil
 }

@@ -76,14 +76,10 @@ func (s *shared) startLocked() *sharedStart {
 }
 
 // start starts the session and reports the result to log and metrics, once for all
-// waiting connections. A start that takes longer than InitializationTimeout counts as
-// late. again says that there has been a session before.
+// waiting connections. again says that there has been a session before.
 func (s *shared) start(again bool) (*Session, error) {
 	supplier, m := s.supplier, s.supplier.metrics
-	limit, began := supplier.opts.InitializationTimeout, time.Now()
-	defer time.AfterFunc(limit, func() {
-		m.HandshakeDone(metrics.HandshakeError, metrics.PhaseRequestProcessing, metrics.ReasonTimeout, limit)
-	}).Stop()
+	began := time.Now()
 	session, err := supplier.startOwn(supplier.life)
 	took := time.Since(began)
 	failure, failed := errors.AsType[*handshake.Failure](err)

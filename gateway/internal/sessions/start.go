@@ -70,17 +70,28 @@ func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from 
 		session.Close(errNotNeeded)
 		return nil, from, notStarted(err)
 	}
-	if params != nil {
-		err = session.initialize(ctx, left, params)
+	if params == nil {
+		return session, from, nil
+	}
+	if err = session.initialize(ctx, left, params); err != nil && session.isMute() && s.mute.Load() {
+		// A few servers end at a ping before initialize. The next start has none.
+		t.end()
+		c.Params = given(params)
+		return s.start(ctx, c)
 	}
 	return session, from, err
 }
 
+// given returns Params that may go out at once.
+func given(params json.RawMessage) <-chan json.RawMessage {
+	ready := make(chan json.RawMessage, 1)
+	ready <- params
+	return ready
+}
+
 // startOwn starts a session of the supplier's own, with the synthetic initialize.
 func (s *Supplier) startOwn(ctx context.Context) (*Session, error) {
-	params := make(chan json.RawMessage, 1)
-	params <- s.opts.Params
-	session, _, err := s.start(ctx, Client{Params: params})
+	session, _, err := s.start(ctx, Client{Params: given(s.opts.Params)})
 	return session, err
 }
 
@@ -153,7 +164,7 @@ func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (params 
 		return params, nil
 	default:
 	}
-	again := t.has && !t.s.boots
+	again := t.has && !t.s.opts.Boots
 	if again {
 		t.end()
 	}

@@ -33,6 +33,8 @@ type Options struct {
 	MaxSessions           int // below 1: unlimited
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
+	// Boots says that servers are processes, which keep the machine busy while they boot.
+	Boots bool
 	// Session configures each session. Its Logger and Metrics, which the supplier
 	// uses too, must not be nil. The supplier sets Shared, Habits, Limited, OnClose and
 	// OnDone.
@@ -51,8 +53,8 @@ type Supplier struct {
 	limited *slog.Logger // log for what a server that keeps failing causes at will
 	metrics *metrics.Metrics
 
-	boots      bool // servers are processes, which keep the machine busy while they boot
 	readiness  readiness
+	mute       atomic.Bool            // servers do not answer a ping before initialize, or end because of it
 	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
 	turns      *fair.Places           // of starts
 	places     *fair.Places           // of sessions, from before their start until they have ended
@@ -82,7 +84,6 @@ func New(up upstream.Upstream, opts Options) *Supplier {
 	s.opts.Session.Shared = opts.Shared
 	s.opts.Session.Habits = &multiplex.Habits{}
 	s.opts.Session.Limited = s.limited
-	_, s.boots = up.(upstream.Command)
 	if o, ok := up.(observable); ok {
 		s.up = o.Observed(s.limited, s.metrics)
 	}
@@ -139,7 +140,7 @@ func (s *Supplier) Abort() {
 // warnOfVersion logs a warning, once, for a protocol version that clients may not
 // know.
 func (s *Supplier) warnOfVersion(session *Session) {
-	version := session.result.Server().ProtocolVersion
+	version := session.Result().Server().ProtocolVersion
 	last := s.oddVersion.Load()
 	if !mcp.HasInitialize(version) && (last == nil || *last != version) {
 		s.oddVersion.Store(&version)
