@@ -162,7 +162,7 @@ type Connection struct {
 	spoken, versioned                          atomic.Bool
 	firstByte, lastIn, lastOut, lastDone       atomic.Int64 // Unix nanoseconds, 0: never
 	messagesIn, messagesOut, bytesIn, bytesOut atomic.Int64
-	heartbeats, requestsDone                   atomic.Int64
+	heartbeats, requestsDone, requestsFailed   atomic.Int64
 }
 
 func newConnection(id string, client Client, opts *Options) *Connection {

@@ -114,11 +114,15 @@ func TestFailedRequestsAreLogged(t *testing.T) {
 	}
 }
 
-// A request that took long is a warning, the wait at the gate included, and says
-// whether it failed. What the client ended itself is none.
+// A request that took long is a warning, and says whether it failed. What the client ended
+// itself is none, nor is a request that waited for the first session.
 func TestSlowRequestIsAWarning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := logged(t, slog.LevelInfo, connstate.Options{SlowRequest: time.Second}, func(w *world) {
+			early := w.ask("0", "tools/call")
+			time.Sleep(time.Minute)
+			w.release()
+			finish(early, "")
 			var open []*connstate.Request
 			for _, id := range []jsonrpc.ID{"1", "2", "3", "4", "5"} {
 				open = append(open, w.ask(id, "tools/call"))

@@ -136,6 +136,9 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 		return false
 	}
 	c.requestsDone.Add(1)
+	if errorType != "" {
+		c.requestsFailed.Add(1)
+	}
 	r.report(errorType, message)
 	events := responseEvents(new([2]Event), dialect, r.ID, response)
 	if mayWait {
@@ -208,7 +211,7 @@ func (r *Request) report(errorType, message string) {
 		r.onAnswer(errorType)
 	}
 	// If the client ended the request, its duration says nothing about the server.
-	slow := c.opts.SlowRequest > 0 && took >= c.opts.SlowRequest &&
+	slow := c.opts.SlowRequest > 0 && took >= c.opts.SlowRequest && c.readyFor(c.opts.SlowRequest) &&
 		errorType != metrics.ErrorCanceled && errorType != metrics.ErrorClosed
 	if !slow && !c.debugEnabled() {
 		return
@@ -228,6 +231,14 @@ func (r *Request) report(errorType, message string) {
 	default:
 		r.logDebug("mcp POST ok", attrs...)
 	}
+}
+
+// readyFor reports whether the connection had its first session d ago: the start of the
+// server makes no request slow, as it has lines of its own.
+func (c *Connection) readyFor(d time.Duration) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.ready.IsZero() && time.Since(c.ready) >= d
 }
 
 func (r *Request) logDebug(line string, attrs ...any) {

@@ -71,6 +71,7 @@ type Snapshot struct {
 	Queued         int       `json:"queued"`
 	InFlight       int       `json:"inFlight"`
 	RequestsDone   int64     `json:"requestsDone"`
+	RequestsFailed int64     `json:"requestsFailed"` // of RequestsDone, those answered with an error
 	UnwrittenBytes int       `json:"unwrittenBytes"`
 	MessagesIn     int64     `json:"messagesIn"`
 	MessagesOut    int64     `json:"messagesOut"`
@@ -93,7 +94,7 @@ func (c *Connection) Snapshot() Snapshot {
 		Dialect: c.dialect, ProtocolVersion: c.protocolVersion, Reason: c.reason,
 		Opened: c.opened, Ready: c.ready,
 		FirstByte: unixTime(c.firstByte.Load()), LastIn: unixTime(c.lastIn.Load()), LastOut: unixTime(c.lastOut.Load()),
-		Queued: len(c.gate.queue), InFlight: len(c.requests), RequestsDone: c.requestsDone.Load(),
+		Queued: len(c.gate.queue), InFlight: len(c.requests), RequestsDone: c.requestsDone.Load(), RequestsFailed: c.requestsFailed.Load(),
 		UnwrittenBytes: c.outbox.unwritten(),
 		MessagesIn:     c.messagesIn.Load(), MessagesOut: c.messagesOut.Load(),
 		BytesIn: c.bytesIn.Load(), BytesOut: c.bytesOut.Load(),

@@ -117,7 +117,7 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 func (f *Front) Client(r *http.Request, principal string, transport connstate.Transport) connstate.Client {
 	header, _ := chosen(f.opts.ForwardHeaders, r.Header)
 	return connstate.Client{
-		Transport: transport, Addr: f.ClientAddr(r), Local: f.isLocal(r), Principal: principal,
+		Transport: transport, Addr: f.ClientAddr(r), Local: f.IsLocal(r), Principal: principal,
 		UserAgent: strings.Clone(Clip(r.UserAgent())), Header: header,
 	}
 }
@@ -177,8 +177,14 @@ func CanFlush(w http.ResponseWriter) bool {
 // LogOpened logs a new connection.
 func (f *Front) LogOpened(c *connstate.Connection) {
 	client := c.Client()
-	f.opts.Logger.Info("connection opened", "connectionId", c.ShortID(), "transport", client.Transport,
-		"remote", client.Addr.String(), "userAgent", Clip(client.UserAgent), "principal", Clip(client.Principal))
+	attrs := []any{
+		"connectionId", c.ShortID(), "transport", client.Transport,
+		"remote", client.Addr.String(), "userAgent", Clip(client.UserAgent),
+	}
+	if client.Principal != "" {
+		attrs = append(attrs, "principal", Clip(client.Principal))
+	}
+	f.opts.Logger.Info("connection opened", attrs...)
 }
 
 // LogClosed logs a connection that is closed.
@@ -189,6 +195,7 @@ func (f *Front) LogClosed(c *connstate.Connection) {
 	}
 	attrs := []any{
 		"connectionId", c.ShortID(), "transport", s.Transport, "reason", s.Reason, "duration", time.Since(s.Opened),
+		"requests", s.RequestsDone, "errors", s.RequestsFailed,
 		"reached", s.Reached.String(), "attempts", s.Attempts, "failures", failures,
 	}
 	if last := s.LastFailure; last != nil {

@@ -47,10 +47,10 @@ func onLoopback(r *http.Request) bool {
 	return ok && IsLoopback(local.String())
 }
 
-// isLocal reports whether a request comes from this machine, and not by a proxy on
+// IsLocal reports whether a request comes from this machine, and not by a proxy on
 // it for somebody else. A proxy that adds no header, while the gateway is not told
 // of any, cannot be noticed.
-func (f *Front) isLocal(r *http.Request) bool {
+func (f *Front) IsLocal(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) || len(f.opts.TrustedProxies) > 0 {
 		return false

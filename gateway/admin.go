@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -21,7 +22,7 @@ var errUnknownServer = errors.New("there is no server of that name")
 // connection. They check Host and Origin like the transport. They need no
 // authentication, and ServeHTTP does not serve them. /readyz?server=NAME is 404 for
 // any name but Options.Name. /readyz gives the category of a failure, and its details
-// only with ErrorDetailsFull or to an authenticated request.
+// as Options.ErrorDetails allows, or to an authenticated request.
 func (g *Gateway) Admin() http.Handler {
 	ready := func(w http.ResponseWriter, r *http.Request) {
 		allowProbe(w, r, g)
@@ -114,7 +115,7 @@ func (s *Servers) byName(name string) *Gateway {
 // the request may not see.
 func (g *Gateway) readiness(r *http.Request, err error) error {
 	failure, ok := errors.AsType[*handshake.Failure](err)
-	if !ok || g.opts.ErrorDetails == ErrorDetailsFull || g.authenticated(r) {
+	if !ok || g.opts.detailed(connstate.Client{Local: g.front.IsLocal(r)}) || g.authenticated(r) {
 		return err
 	}
 	return failure.Safe()

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -27,16 +28,16 @@ func TestErrorDetails(t *testing.T) {
 		return "", errors.New("no token")
 	}
 	for name, tc := range map[string]struct {
-		opts          gateway.Options
-		local         bool
-		client, ready bool // see details
-		withToken     bool // sees them at /readyz
+		opts      gateway.Options
+		local     bool
+		client    bool // sees details
+		withToken bool // sees them at /readyz
 	}{
-		"on this machine":           {local: true, client: true},
+		"on this machine":           {local: true, client: true, withToken: true},
 		"elsewhere":                 {},
 		"on this machine, tokens":   {opts: gateway.Options{Authenticate: accept}, local: true, withToken: true},
-		"full":                      {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsFull}, client: true, ready: true, withToken: true},
-		"full, tokens":              {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsFull, Authenticate: accept}, client: true, ready: true, withToken: true},
+		"full":                      {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsFull}, client: true, withToken: true},
+		"full, tokens":              {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsFull, Authenticate: accept}, client: true, withToken: true},
 		"safe, on this machine":     {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsSafe}, local: true},
 		"safe, with another's word": {opts: gateway.Options{ErrorDetails: gateway.ErrorDetailsSafe, Authenticate: accept}, withToken: true},
 	} {
@@ -62,10 +63,10 @@ func TestErrorDetails(t *testing.T) {
 					t.Errorf("%d events, want an announcement and an answer at least", len(p.got))
 				}
 				p.mu.Unlock()
-				if body := readyz(g, ""); sees(body) != tc.ready {
-					t.Errorf("details in /readyz: %s: want them %v", body, tc.ready)
+				if body := readyz(g, tc.local, ""); sees(body) != tc.client {
+					t.Errorf("details in /readyz: %s: want them %v", body, tc.client)
 				}
-				if body := readyz(g, "Bearer t"); sees(body) != tc.withToken {
+				if body := readyz(g, tc.local, "Bearer t"); sees(body) != tc.withToken {
 					t.Errorf("details in /readyz with a token: %s: want them %v", body, tc.withToken)
 				}
 				if _, body := ask(g.Admin(), "/connections"); sees(body) || !strings.Contains(body, `"reason":"start_failed"`) {
@@ -102,8 +103,13 @@ func TestErrorDetailsOfALostSession(t *testing.T) {
 
 func sees(text string) bool { return strings.Contains(text, password) }
 
-func readyz(g *gateway.Gateway, authorization string) string {
+func readyz(g *gateway.Gateway, local bool, authorization string) string {
 	r := httptest.NewRequest(http.MethodGet, "/readyz", nil)
+	if local {
+		at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, at))
+		r.RemoteAddr, r.Host = "127.0.0.1:1234", "localhost"
+	}
 	r.Header.Set("Authorization", authorization)
 	rec := httptest.NewRecorder()
 	g.Admin().ServeHTTP(rec, r)

@@ -6,6 +6,7 @@ import (
 	"log"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 )
@@ -22,13 +23,17 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 }
 
 // plain writes times in UTC, whatever the zone of the machine, and durations with their
-// unit in JSON too.
+// unit in JSON too, without nanoseconds.
 func plain(_ []string, attr slog.Attr) slog.Attr {
 	switch attr.Value.Kind() {
 	case slog.KindTime:
 		attr.Value = slog.TimeValue(attr.Value.Time().UTC())
 	case slog.KindDuration:
-		attr.Value = slog.StringValue(attr.Value.Duration().String())
+		d, exact := attr.Value.Duration(), time.Microsecond
+		if d >= time.Second {
+			exact = time.Millisecond
+		}
+		attr.Value = slog.StringValue(d.Round(exact).String())
 	}
 	return attr
 }

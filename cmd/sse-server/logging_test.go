@@ -12,9 +12,12 @@ import (
 func TestLogFormats(t *testing.T) {
 	var text, lines bytes.Buffer
 	newLogger(&text, "warn", "text").Info("below the level")
-	newLogger(&text, "warn", "text").Warn("slow", "duration", 1500*time.Millisecond)
-	if got, want := text.String(), "level=WARN msg=slow duration=1.5s\n"; !strings.HasSuffix(got, want) || strings.Contains(got, "below") {
-		t.Errorf("text: got %q, want only %q", got, want)
+	newLogger(&text, "warn", "text").Warn("slow", "duration", 1500*time.Millisecond+1)
+	newLogger(&text, "warn", "text").Warn("fast", "duration", 42_123_456*time.Nanosecond)
+	for _, want := range []string{"level=WARN msg=slow duration=1.5s\n", "level=WARN msg=fast duration=42.123ms\n"} {
+		if got := text.String(); !strings.Contains(got, want) || strings.Contains(got, "below") {
+			t.Errorf("text: got %q, want only %q", got, want)
+		}
 	}
 	record := slog.NewRecord(time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", -3600)), slog.LevelInfo, "m", 0)
 	for _, format := range []string{"text", "json"} {
