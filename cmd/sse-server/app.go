@@ -60,15 +60,18 @@ func (m *Main) Run() int {
 	for _, warning := range c.Warnings {
 		log.Warn("configuration warning", "warning", warning)
 	}
-	if c.Does() == "stdio" {
+	if c.Does == "stdio" {
 		return m.serveStdio(c, log)
 	}
 	d, err := newDaemon(c, log)
 	if err != nil {
 		return m.refuse(err)
 	}
-	if c.Does() == "check" {
+	if c.Does == "check" {
 		fmt.Fprintln(m.Stdout, "configuration ok")
+		if c.Check.Start {
+			return m.tryServers(c, log)
+		}
 		return exitOK
 	}
 	return m.serve(d, c)

@@ -114,15 +114,19 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 	}
 	options := c.Gateway(s)
 	options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
-	up := s.Upstream()
-	if up == nil {
-		up = upstream.Serve(demo.Serve)
-	}
-	gw, err := gateway.New(up, options)
+	gw, err := gateway.New(upstreamOf(s), options)
 	if err != nil {
 		return nil, c.Explain(s, err)
 	}
 	return gw, nil
+}
+
+// upstreamOf returns what a server is served from.
+func upstreamOf(s *config.Server) upstream.Upstream {
+	if up := s.Upstream(); up != nil {
+		return up
+	}
+	return upstream.Serve(demo.Serve)
 }
 
 // routes are those of the main and of the admin address. Without a separate admin address,

@@ -13,10 +13,10 @@ import (
 // check returns an error if options contradict each other, or if the files that they
 // name are wrong. It reads the tokens, and makes the remote servers.
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
-	if c.Does() == "stdio" && len(c.Servers) > 0 {
+	if c.Does == "stdio" && len(c.Servers) > 0 {
 		return errors.New("servers: stdio serves one server")
 	}
-	if c.Does() != "stdio" {
+	if c.Does != "stdio" {
 		if err := c.checkHTTP(); err != nil {
 			return err
 		}

@@ -51,8 +51,13 @@ type Config struct {
 	Server
 	Servers []*Server `kong:"-"` // those of the file; empty: there is only Server
 
-	Mode []string `arg:"" optional:"" help:"serve, the default; stdio to serve one agent on stdin and stdout; check to check the configuration."`
+	Serve struct{} `cmd:"" default:"1" help:"Serve over HTTP. This is what sse-server does without a command of its own."`
+	Stdio struct{} `cmd:"" help:"Serve one agent on stdin and stdout, for clients that only start programs."`
+	Check struct {
+		Start bool `help:"Also open a session with each server, and print what it is, or why there is none."`
+	} `cmd:"" help:"Check the configuration and serve nothing. With --start, also try each server."`
 
+	Does     string            `kong:"-"` // serve, stdio or check
 	Tokens   map[string]string `kong:"-"` // principals by token; nil: no authentication
 	Warnings []string          `kong:"-"` // for the log
 	HelpText string            `kong:"-"` // what --help prints
@@ -159,7 +164,7 @@ var usage string
 // sets s.flags, where s is a part of options or the same.
 func newParser(options any, s *Server) (*kong.Kong, error) {
 	parser, err := kong.New(options, kong.Name("sse-server"), kong.Description(usage), kong.NoDefaultHelp(), kong.ValueFormatter(describe),
-		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: 100}))
+		kong.ConfigureHelp(kong.HelpOptions{NoAppSummary: true, NoAppDescFormat: true, WrapUpperBound: 100, Compact: true, FlagsLast: true}))
 	if err != nil {
 		return nil, err
 	}
@@ -202,6 +207,9 @@ func (c *Config) readFlags(args []string, lookupEnv func(string) (string, bool))
 	if i := slices.Index(args, "--"); i >= 0 {
 		args, command = args[:i], args[i+1:]
 		c.given[commandKey] = "the command"
+		if len(command) == 0 { // a variable that is not set: the demo server would be a surprise
+			return c.refuse(commandKey, "nothing comes after --; want a program and its arguments, as in: sse-server -- npx -y server")
+		}
 	}
 	if err := refuseRemoved(args, lookupEnv); err != nil {
 		return err
@@ -212,19 +220,15 @@ func (c *Config) readFlags(args []string, lookupEnv func(string) (string, bool))
 	}
 	ctx, err := parser.Parse(args)
 	if err != nil {
-		return err
+		return withPlace(err)
 	}
-	c.Command = command
+	c.Command, c.Does = command, ctx.Command()
 	if c.Help {
 		var b strings.Builder
-		parser.Stdout = &b
+		parser.Stdout, ctx.Path = &b, ctx.Path[:1] // the same for each command
 		err := ctx.PrintUsage(false)
 		c.HelpText = b.String()
 		return err
-	}
-	if len(c.Mode) > 1 || !slices.Contains([]string{"serve", "stdio", "check"}, c.Does()) {
-		return fmt.Errorf("unexpected argument %q: the command to serve goes after --, as in: sse-server [flags] -- %s",
-			c.Mode[len(c.Mode)-1], strings.Join(c.Mode, " "))
 	}
 	for _, path := range ctx.Path {
 		if path.Flag == nil {
@@ -239,6 +243,22 @@ func (c *Config) readFlags(args []string, lookupEnv func(string) (string, bool))
 		}
 	}
 	return nil
+}
+
+// withPlace adds to an error about an argument where such an argument goes, unless the
+// error suggests another.
+func withPlace(err error) error {
+	word, unexpected := strings.CutPrefix(err.Error(), "unexpected argument ")
+	place := "the command to serve goes after --, as in: sse-server -- "
+	switch {
+	case !unexpected || strings.Contains(word, "did you mean"):
+		return err
+	case strings.HasSuffix(word, ".yaml"), strings.HasSuffix(word, ".yml"):
+		place = "a file of options goes after --config, as in: sse-server --config "
+	case strings.Contains(word, "://"):
+		place = "the address of a remote server goes after --url, as in: sse-server --url "
+	}
+	return fmt.Errorf("%w: %s%s", err, place, word)
 }
 
 // set gives an option its value, or the values of a list. The error names their place.
@@ -309,9 +329,6 @@ func verifyPairs(flag *kong.Flag) error {
 	}
 	return nil
 }
-
-// Does returns what to do: serve, stdio or check.
-func (c *Config) Does() string { return append(c.Mode, "serve")[0] }
 
 // Each returns the configuration of each server.
 func (c *Config) Each() []*Server {

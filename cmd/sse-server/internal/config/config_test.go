@@ -80,7 +80,12 @@ func TestBadFlags(t *testing.T) {
 	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	for want, args := range map[string][]string{
 		"unknown flag --nonsense":                          {"--nonsense"},
-		`unexpected argument "npx": the command to serve`:  {"npx"},
+		"unexpected argument npx: the command to serve":    {"npx"},
+		`unexpected argument chek, did you mean "check"?`:  {"chek"},
+		"goes after --config, as in: sse-server --config":  {"servers.yaml"},
+		"goes after --url, as in: sse-server --url https":  {"https://a/mcp"},
+		"the command: nothing comes after --":              {"--"},
+		"unknown flag --start":                             {"--start"},
 		"--warm: expected int value":                       {"--warm"},
 		"--addr: want HOST:PORT":                           {"--addr", "8080"},
 		"--admin-addr: want HOST:PORT with a port":         {"--admin-addr", "a:http"},
@@ -124,6 +129,7 @@ func TestBadFlags(t *testing.T) {
 	for _, args := range [][]string{
 		{"--addr", ":8080", "--insecure"}, {"--addr", ":8080", "--auth-tokens-file", tokens}, {"--addr", "[::ffff:127.0.0.1]:8080"},
 		{"--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0"}, {"stdio", "--", "x"}, {"--", "stdio"}, {"check"},
+		{"serve", "--warm", "1"}, {"--warm", "1", "check", "--start"},
 	} {
 		mustLoad(t, nil, args...)
 	}
