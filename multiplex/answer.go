@@ -70,7 +70,7 @@ func (s *Session) match(r reading) found {
 			t.settleUnnamed(&f)
 		}
 	}
-	more := len(t.queue.waiting) > 0
+	more := t.queue.waiting.Len() > 0
 	s.mu.Unlock()
 	if more {
 		s.sendNext()

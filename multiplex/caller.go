@@ -121,7 +121,10 @@ func (s *Session) enter(e *entry) error {
 			return nil
 		}
 	}
-	d, m, err := s.add(e)
+	d, m, yielded, err := s.add(e)
+	for _, other := range yielded {
+		s.answerUnsent(other, queueFull)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -139,28 +142,29 @@ func (s *Session) enter(e *entry) error {
 	return err
 }
 
-// add is the locked step of enter. m is the message of a request to forward.
-func (s *Session) add(e *entry) (d decision, m *jsonrpc.Message, err error) {
+// add is the locked step of enter. m is the message of a request to forward, yielded are the
+// requests to refuse for it.
+func (s *Session) add(e *entry) (d decision, m *jsonrpc.Message, yielded []*entry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.table
 	switch {
 	case e.caller != nil && e.caller.left:
-		return wait, nil, ErrLeft
+		return wait, nil, nil, ErrLeft
 	case s.err != nil:
-		return wait, nil, fmt.Errorf("%w: %w", ErrOver, s.err)
+		return wait, nil, nil, fmt.Errorf("%w: %w", ErrOver, s.err)
 	case e.caller == nil: // a Call of the session: its context bounds it
 		t.add(e, 0)
-		return forward, t.markSent(e), nil
+		return forward, t.markSent(e), nil, nil
 	case e.mayBlock():
 		t.add(e, s.opts.MaxRequestTimeout)
 	default:
 		t.add(e, s.opts.RequestTimeout)
 	}
-	if d = t.enter(e); d == forward {
+	if d, yielded = t.enter(e); d == forward {
 		m = t.markSent(e)
 	}
-	return d, m, nil
+	return d, m, yielded, nil
 }
 
 // sendNext sends the waiting requests that may go.

@@ -14,7 +14,7 @@ func (s *Session) Tables() map[string]int {
 	t := &s.table
 	sizes := map[string]int{
 		"pending": len(t.byID), "out": t.out, "counted": t.counted, "blocked": t.blocked, "kept": t.kept,
-		"queue": len(t.queue.waiting), "queue.bytes": t.queue.bytes, "busy": len(t.queue.busy),
+		"queue": t.queue.waiting.Len(), "queue.bytes": t.queue.bytes, "busy": len(t.queue.busy),
 		"calls": len(s.calls.open), "requests of callers": requests, "callers": len(s.callers),
 		"abandoned": len(t.abandoned), "unnamed": t.unnamed,
 	}

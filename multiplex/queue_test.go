@@ -1,14 +1,41 @@
 package multiplex_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 const full = `fail "c": queue_full, retryable (busy)`
+
+func numbered(id int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"x"}}`, id)
+}
+
+// Clients of one principal share its turns.
+func TestTurnsGoByPrincipal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, multiplex.Options{Shared: true, MaxInFlight: 1}, 1)
+		w.attach("user-0") // as the first client
+		w.attach("other")
+		play(w, []step{from(0, numbered(1), numbered(2), numbered(3)), from(1, numbered(1), numbered(2)), from(2, numbered(1), numbered(2)), sent(call("1"))})
+		now := "1"
+		for _, next := range []string{"2", "6", "4", "7", "3", "5"} {
+			play(w, []step{server(result(now)), sent(call(next))})
+			now = next
+		}
+		play(w, []step{server(result(now)), func(w *world) {
+			for _, c := range w.clients {
+				c.take()
+			}
+		}})
+		w.finish()
+	})
+}
 
 // Waiting is in order, bounded and timed.
 func TestQueueIsBounded(t *testing.T) {
@@ -27,6 +54,12 @@ func TestQueueIsBounded(t *testing.T) {
 			forward(cancelOf(`"h"`)), got(`fail "h": cancelled, retryable (canceled)`),
 			forward(huge("c")), got(), forward(cancelOf(`"c"`)), got(`fail "c": cancelled, retryable (canceled)`),
 			server(result("1")), got(answer(`"a"`)), sent(call("4")), server(result("4")), got(answer(`"b"`)),
+		}},
+		{name: "and nobody keeps another out of it", opts: multiplex.Options{Shared: true, MaxInFlight: 1, MaxWaiting: 3}, clients: 2, steps: []step{
+			from(0, numbered(1), numbered(2), numbered(3), numbered(4)), sent(call("1")), from(0, numbered(5)), at(0, "fail 5: queue_full, retryable (busy)"),
+			from(1, numbered(1)), at(0, "fail 4: queue_full, retryable (busy)"), at(1),
+			server(result("1")), at(0, answer("1")), sent(call("2")), server(result("2")), at(0, answer("2")), sent(call("6")),
+			server(result("6")), at(1, answer("1")), sent(call("3")), server(result("3")), at(0, answer("3")),
 		}},
 		{name: "in time", opts: one, steps: []step{
 			forward(callA), after(time.Second), forward(callB), after(9 * time.Second), got(`fail "a": timeout, final (timeout)`),

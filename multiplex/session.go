@@ -25,9 +25,11 @@ type Options struct {
 	// min; never less than RequestTimeout.
 	MaxRequestTimeout time.Duration
 	// MaxInFlight bounds the requests that the server works on at a time. The others
-	// wait in FIFO order, within their timeout. 0: unlimited.
+	// wait, within their timeout: principals take turns, and so do the clients of each.
+	// 0: unlimited.
 	MaxInFlight int
-	// MaxWaiting bounds the waiting requests. Default 1024.
+	// MaxWaiting bounds the waiting requests. When it is reached, the client that has most
+	// of them is refused. Default 1024.
 	MaxWaiting int
 	// Shared says that the session has several clients. A message that cannot be
 	// attributed to one of them reaches none.

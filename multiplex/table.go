@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -302,21 +303,22 @@ const maxQueueBytes = 8 << 20
 // subscription to one resource. They go one after the other, because whether the server
 // must see one depends on its answer to the one before. Guarded by Session.mu.
 type queue struct {
-	waiting []*entry // oldest first
-	bytes   int      // of the waiting requests
+	waiting fair.Queue[*entry] // by principal, then by client
+	bytes   int                // of the waiting requests
 	busy    map[string]*entry
 }
 
-// add appends a request.
-func (q *queue) add(e *entry) {
-	q.waiting = append(q.waiting, e)
+// add appends a request. weight is its share of the queue, 0 for one that yields to none.
+func (q *queue) add(e *entry, weight int64) {
+	party, member := e.party()
+	q.waiting.Add(party, member, e, weight)
 	q.bytes += len(e.message.Raw())
 }
 
 // remove takes a request out of the queue, if it is there.
 func (q *queue) remove(e *entry) {
-	if i := slices.Index(q.waiting, e); i >= 0 {
-		q.waiting = slices.Delete(q.waiting, i, i+1)
+	party, member := e.party()
+	if q.waiting.Remove(party, member, e) {
 		q.bytes -= len(e.message.Raw())
 	}
 }
@@ -346,28 +348,45 @@ const (
 )
 
 // enter decides what to do with a request that was just added to the table. It removes
-// those that are neither forwarded nor queued.
-func (t *table) enter(e *entry) decision {
+// those that are neither forwarded nor queued. yielded are requests that have made room
+// for it in the queue: they are refused.
+func (t *table) enter(e *entry) (d decision, yielded []*entry) {
 	if t.opts.Shared {
 		switch e.method {
 		case mcp.MethodGetTask, mcp.MethodTaskResult, mcp.MethodCancelTask, mcp.MethodUpdateTask:
 			if !t.shared.tasks.Find(e.task).OwnedBy(e.caller, e.caller.principal) {
 				t.remove(e)
-				return forbid
+				return forbid, nil
 			}
 		}
 		t.queue.setKey(e)
 	}
-	size := len(e.message.Raw())
-	switch {
-	case t.mayGo(e) && t.nextReady() < 0: // nobody waits that could go before it
-		return t.decide(e)
-	case len(t.queue.waiting) >= t.opts.MaxWaiting, t.queue.bytes > 0 && t.queue.bytes+size > maxQueueBytes:
-		t.remove(e)
-		return queueFull
+	if t.mayGo(e) && (t.queue.waiting.Len() == 0 || !t.queue.waiting.Any(t.mayGo)) { // nobody waits that could go before it
+		return t.decide(e), nil
 	}
-	t.queue.add(e)
-	return wait
+	size := len(e.message.Raw())
+	weight := int64(size)*int64(t.opts.MaxWaiting) + maxQueueBytes // both limits count alike
+	party, member := e.party()
+	for t.queue.waiting.Len() >= t.opts.MaxWaiting || t.queue.bytes > 0 && t.queue.bytes+size > maxQueueBytes {
+		other, ok := t.queue.waiting.Yield(party, member, weight)
+		if !ok {
+			t.remove(e)
+			return queueFull, yielded
+		}
+		t.queue.bytes -= len(other.message.Raw())
+		t.remove(other)
+		yielded = append(yielded, other)
+	}
+	t.queue.add(e, weight)
+	return wait, yielded
+}
+
+// party returns who is given turns for a request: the principal, and within that the client.
+func (e *entry) party() (principal, client string) {
+	if e.caller == nil {
+		return "", ""
+	}
+	return e.caller.principal, e.caller.name
 }
 
 // mayGo reports whether the server has room for a request, and has none with the same
@@ -379,9 +398,6 @@ func (t *table) mayGo(e *entry) bool {
 	}
 	return (most <= 0 || t.counted < most) && (e.key == "" || t.queue.busy[e.key] == nil) && !(t.nameless() && len(t.abandoned) > 0)
 }
-
-// nextReady returns the index in the queue of the oldest request that may go; -1: none.
-func (t *table) nextReady() int { return slices.IndexFunc(t.queue.waiting, t.mayGo) }
 
 // decide decides what to do with a request whose turn it is. It removes one that the
 // server does not get.
@@ -396,15 +412,14 @@ func (t *table) decide(e *entry) decision {
 	return d
 }
 
-// next removes the oldest request that may go from the queue, and decides what to do with
-// it. It returns nil if there is none.
+// next removes the request whose turn it is from the queue, and decides what to do with it.
+// It returns nil if none may go.
 func (t *table) next() (*entry, decision) {
-	i := t.nextReady()
-	if i < 0 {
+	e, ok := t.queue.waiting.Next(t.mayGo)
+	if !ok {
 		return nil, wait
 	}
-	e := t.queue.waiting[i]
-	t.queue.remove(e)
+	t.queue.bytes -= len(e.message.Raw())
 	return e, t.decide(e)
 }
 
@@ -418,5 +433,5 @@ func (t *table) addOwn(method, params, uri string) {
 	e := &entry{method: method, message: m, counted: true, uri: uri}
 	t.add(e, t.opts.RequestTimeout)
 	t.queue.setKey(e)
-	t.queue.add(e)
+	t.queue.add(e, 0)
 }

@@ -1,27 +1,19 @@
-// Package fair hands out a bounded number of places, so that a caller who wants many
-// does not keep the others waiting.
+// Package fair hands out places and turns, so that a caller who wants many does not keep
+// the others waiting.
 package fair
 
 import (
 	"context"
-	"slices"
 	"sync"
 )
 
-// Places is a bounded number of places. Callers that wait get them in rounds: each
-// party one place a round, in the order in which its callers came. Places is safe for
+// Places is a bounded number of places. Callers that wait get them in rounds, as in
+// a Queue. Places is safe for
 // concurrent use. A nil *Places has no bound.
 type Places struct {
-	mu      sync.Mutex // guards what follows
-	free    int        // 0 while anybody waits
-	round   int        // of the last caller that waited and got a place
-	waiting []*waiter  // by round, then by arrival
-}
-
-type waiter struct {
-	party string
-	round int
-	place chan struct{} // closed when the caller gets its place
+	mu      sync.Mutex           // guards what follows
+	free    int                  // 0 while anybody waits
+	waiting Queue[chan struct{}] // closed when the caller gets its place
 }
 
 // NewPlaces returns n free places; nil if n is below 1.
@@ -60,36 +52,20 @@ func (p *Places) Take(ctx context.Context, party string) error {
 		p.mu.Unlock()
 		return nil
 	}
-	w := p.waitLocked(party)
+	place := make(chan struct{})
+	p.waiting.Add(party, "", place, 0)
 	p.mu.Unlock()
 	select {
-	case <-w.place:
+	case <-place:
 		return nil
 	case <-ctx.Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if i := slices.Index(p.waiting, w); i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
-	} else {
+	if !p.waiting.Remove(party, "", place) {
 		p.giveLocked() // it has just got the place
 	}
 	return ctx.Err()
-}
-
-func (p *Places) waitLocked(party string) *waiter {
-	w := &waiter{party, p.round, make(chan struct{})}
-	for _, other := range p.waiting {
-		if other.party == party {
-			w.round = other.round + 1
-		}
-	}
-	i := slices.IndexFunc(p.waiting, func(other *waiter) bool { return other.round > w.round })
-	if i < 0 {
-		i = len(p.waiting)
-	}
-	p.waiting = slices.Insert(p.waiting, i, w)
-	return w
 }
 
 // Give returns a place.
@@ -103,12 +79,10 @@ func (p *Places) Give() {
 }
 
 func (p *Places) giveLocked() {
-	if len(p.waiting) == 0 {
+	place, ok := p.waiting.Next(func(chan struct{}) bool { return true })
+	if !ok {
 		p.free++
 		return
 	}
-	next := p.waiting[0]
-	p.waiting = slices.Delete(p.waiting, 0, 1)
-	p.round = next.round
-	close(next.place)
+	close(place)
 }
