@@ -27,7 +27,8 @@ type chaos struct {
 	rng  *rand.Rand
 	next int
 	srv  *pipetest.Server // for clients over Streamable HTTP; nil: there are none
-	// believed: an answer without an id goes to the one request that is out.
+	// believed: an answer without an id, or with an unknown one, goes to the one request that
+	// is out.
 	believed bool
 	// well: the server does all that it is asked, at once.
 	well atomic.Bool
@@ -130,6 +131,9 @@ func (c *chaos) handle(s *serverSession, m *jsonrpc.Message) bool {
 		}
 		c.later(s, `{"jsonrpc":"2.0","id":null,"result":`+secret(-1)+`}`)
 	case 5:
+		if c.believed { // as above, where the server gets one request at a time
+			break
+		}
 		c.later(s, `{"jsonrpc":"2.0","id":1000000,"result":`+secret(-1)+`}`)
 	}
 	for range times {
