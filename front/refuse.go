@@ -133,25 +133,31 @@ func (f *Front) RefuseMessage(w http.ResponseWriter, r *http.Request, why *Refus
 	if why.Status == http.StatusServiceUnavailable || why.Status == http.StatusTooManyRequests {
 		setRetryAfter(w, why.RetryAfter)
 	}
-	rejectRead(w, why.Status, why.ID, why.Err)
+	rejectRead(w, r, why.Status, why.ID, why.Err)
 }
 
 // Reject answers a request with an HTTP status and a JSON-RPC error body.
 func Reject(w http.ResponseWriter, r *http.Request, status int, message string) {
 	abandonBody(w, r)
-	rejectRead(w, status, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
+	rejectRead(w, r, status, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
 }
 
 // rejectRead is Reject for a request whose body has been read, with the id of the message
 // in it; empty if that is unknown.
-func rejectRead(w http.ResponseWriter, status int, id jsonrpc.ID, e *jsonrpc.Error) {
+func rejectRead(w http.ResponseWriter, r *http.Request, status int, id jsonrpc.ID, e *jsonrpc.Error) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
+	if r.ProtoMajor >= 2 { // where a client can hold any answer back
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(refusalTime))
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(append(jsonrpc.NewError(id, e), '\n')) // a client that is gone needs no answer
 }
+
+// refusalTime is how long a client may take to read why it is refused.
+const refusalTime = 10 * time.Second
 
 // drainTime is how long a client may go on sending a body that nobody reads. A TCP
 // connection that is closed at once is reset, and the client may lose the answer.

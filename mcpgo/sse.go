@@ -103,7 +103,7 @@ func NewSSEServer(s *server.MCPServer, opts ...Option) *SSEServer {
 		panic("mcpgo.NewSSEServer: " + err.Error())
 	}
 	sse := &SSEServer{gateway: g, path: streamPath}
-	sse.http = &http.Server{Handler: sse, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaderBytes}
+	sse.http = &http.Server{Handler: sse, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeaderBytes}
 	return sse
 }
 

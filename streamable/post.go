@@ -147,9 +147,8 @@ func (h *Handler) serveAlone(p *post) (done bool, refusal *front.Refusal) {
 	case h.opts.RequireInitialize:
 		return false, noSession(m.ID, "initialize first, and send the Mcp-Session-Id of the response")
 	case len(p.messages) == 1 && m.Method == mcp.MethodPing:
-		body := jsonrpc.NewResult(m.ID, []byte("{}"))
 		p.w.Header()["Content-Type"] = jsonType
-		_, _ = p.w.Write(body) // a client that is gone needs no answer
+		_, _ = front.WriteAll(p.w, p.r, jsonrpc.NewResult(m.ID, []byte("{}")), h.opts.WriteTimeout) // a client that is gone needs no answer
 		return true, nil
 	}
 	return false, nil

@@ -24,6 +24,8 @@ type response struct {
 	opens  jsonrpc.ID
 	failed bool // it failed
 
+	written bool // as JSON
+
 	wake   chan struct{}       // has an element when there is something to do
 	cut    bool                // another response goes on; guarded by session.mu
 	events *eventstream.Writer // nil until the response is a stream; set under session.mu
@@ -43,6 +45,13 @@ func (x *response) signal() {
 // run writes the response until it is complete, is cut, or the client is gone. Then it
 // leaves the stream, to which the response must be attached.
 func (x *response) run() {
+	x.write()
+	if x.events == nil && !x.written { // an empty 200 would be a false answer, which a client that has half-closed would read
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (x *response) write() {
 	defer x.detach()
 	timer := time.NewTimer(x.wait())
 	defer timer.Stop()
@@ -160,7 +169,8 @@ var (
 )
 
 // chunk is the length from which an answer is written with a deadline, in bytes: a
-// shorter one fits into the buffers on the way.
+// shorter one fits into the buffers on the way. On HTTP/2 there are none that a client
+// cannot close.
 const chunk = 16 << 10
 
 // writeJSON writes the answers as JSON: the one, or an array.
@@ -178,7 +188,8 @@ func (x *response) writeJSON(events []event) {
 	header["Cache-Control"] = notStored
 	header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	x.w.WriteHeader(http.StatusOK)
-	if len(body) < chunk && !x.st.json { // soon after the request, within the server's own deadline
+	x.written = true
+	if len(body) < chunk && !x.st.json && x.r.ProtoMajor < 2 { // soon after the request, within the server's own deadline
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
 	} else {
 		_, _ = front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout)

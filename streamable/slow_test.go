@@ -1,12 +1,22 @@
 package streamable_test
 
 import (
+	"bytes"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/streamable"
 )
@@ -31,4 +41,91 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 			t.Errorf("the connection is %v for %q, want closed for slow", c.State(), c.Reason())
 		}
 	})
+}
+
+// stateless is a request of MCP 2026-07-28 that is never answered.
+const stateless = `{"jsonrpc":"2.0","id":1,"method":"never","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+// A client over HTTP/2 that lets nothing be written holds no goroutine for its POSTs,
+// answered or refused, although the server has no WriteTimeout.
+func TestHTTP2ClientWithoutWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, streamable.Options{}, connstate.Limits{})
+		f.srv.Stop()
+		var protocols http.Protocols
+		protocols.SetUnencryptedHTTP2(true)
+		srv := pipetest.Serve(f.handler, &protocols, nil)
+		defer func() {
+			srv.Stop()
+			for _, c := range f.registry.All() {
+				c.Close(connstate.ClosedShutdown)
+			}
+		}()
+		conn := srv.Dial()
+		defer conn.Close()
+		framer := http2.NewFramer(conn, conn)
+		var reset []uint32
+		go func() { // ends with the connection
+			for {
+				frame, err := framer.ReadFrame()
+				if err != nil {
+					return
+				}
+				if _, ok := frame.(*http2.RSTStreamFrame); ok {
+					reset = append(reset, frame.Header().StreamID)
+				}
+			}
+		}()
+		_, _ = io.WriteString(conn, http2.ClientPreface)
+		_ = framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+		_ = framer.WriteSettingsAck()
+		var block bytes.Buffer
+		head := hpack.NewEncoder(&block)
+		bodies := []string{initialize, request("1", "ping"), request("1", "echo"), "refused", stateless}
+		for i, body := range bodies {
+			block.Reset()
+			for _, h := range []string{":method POST", ":scheme http", ":authority localhost", ":path /mcp", "content-type application/json", "accept */*"} {
+				name, value, _ := strings.Cut(h, " ")
+				_ = head.WriteField(hpack.HeaderField{Name: name, Value: value})
+			}
+			_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: block.Bytes(), EndHeaders: true})
+			_ = framer.WriteData(uint32(2*i+1), true, []byte(body))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(reset) != len(bodies) {
+			t.Errorf("the streams %v were ended, want all %d", reset, len(bodies))
+		}
+	})
+}
+
+// A client that closes its side of the TCP connection gets no answer, not an empty one,
+// because it cannot be told from one that is gone.
+func TestHalfClosedClientGetsNoEmptyAnswer(t *testing.T) {
+	for version, body := range map[string]string{"2025-11-25": request("1", "never"), "2026-07-28": stateless} {
+		t.Run(version, func(t *testing.T) {
+			f := newFixture(t, streamable.Options{}, connstate.Limits{})
+			f.handler.NeverStream()
+			defer f.srv.Close()
+			srv := httptest.NewServer(f.handler)
+			defer srv.Close()
+			defer func() {
+				for _, c := range f.registry.All() {
+					c.Close(connstate.ClosedShutdown)
+				}
+			}()
+			conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nMcp-Method: never\r\nMCP-Protocol-Version: %s\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", version, len(body), body)
+			if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := io.ReadAll(conn); len(got) > 0 {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
 }

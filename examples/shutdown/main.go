@@ -52,7 +52,7 @@ func run(addr string) error {
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: gw, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: gw, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err

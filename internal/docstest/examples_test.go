@@ -284,8 +284,8 @@ func Example_lifecycle() {
 
 	gw := newGateway(gateway.Options{Logger: logger, Registry: registry})
 	mux.Handle("/ai/", http.StripPrefix("/ai", gw))
-	public := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	admin := &http.Server{Addr: adminAddr, Handler: gw.Admin(), ReadHeaderTimeout: 10 * time.Second}
+	public := &http.Server{Addr: addr, Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
+	admin := &http.Server{Addr: adminAddr, Handler: gw.Admin(), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
 	go public.ListenAndServe()
 	go admin.ListenAndServe()
 

@@ -81,6 +81,9 @@ func (h *Handler) ServePOST(w http.ResponseWriter, r *http.Request, principal st
 	}
 	switch why := h.serve(a, principal, m); {
 	case why == nil, why == gone:
+		if !a.written { // the client is gone, or has half-closed and would read an empty 200
+			panic(http.ErrAbortHandler)
+		}
 	case a.stream != nil, why.Status == http.StatusOK:
 		a.fail(why.Status, why.Err)
 	default:
@@ -98,6 +101,7 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.R
 	switch m.Kind {
 	case jsonrpc.Notification: // over HTTP, no notification of this version has a meaning
 		a.w.WriteHeader(http.StatusAccepted)
+		a.written = true
 		return nil
 	case jsonrpc.Request:
 	default:

@@ -18,6 +18,7 @@ type reply struct {
 	id   jsonrpc.ID
 	opts *Options
 
+	written bool                // a part of the response
 	beats   <-chan time.Time    // moments for heartbeats; nil: none
 	streams bool                // a result alone comes on a stream too
 	stream  *eventstream.Writer // nil: the stream has not begun
@@ -30,7 +31,7 @@ func (a *reply) begin() bool {
 		if !front.CanFlush(a.w) {
 			return false
 		}
-		a.stream = eventstream.NewWriter(a.w, a.r, a.opts.WriteTimeout)
+		a.stream, a.written = eventstream.NewWriter(a.w, a.r, a.opts.WriteTimeout), true
 		a.stream.Begin()
 	}
 	return true
@@ -80,6 +81,7 @@ func (a *reply) end(status int, message []byte) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Content-Length", strconv.Itoa(len(message)))
 	a.w.WriteHeader(status)
+	a.written = true
 	_, a.err = front.WriteAll(a.w, a.r, message, a.opts.WriteTimeout)
 }
 

@@ -285,8 +285,14 @@ func (r *response) member(names ...string) string {
 	return string(raw)
 }
 
-// post serves a request as a handler of /mcp does.
+// post serves a request as a handler of /mcp does, and a response that is aborted as
+// net/http does.
 func (f *fixture) post(w http.ResponseWriter, r *http.Request, principal string) {
+	defer func() {
+		if p := recover(); p != nil && p != http.ErrAbortHandler {
+			panic(p)
+		}
+	}()
 	body, why := f.front.ReadBody(w, r, func(int, int) error { return nil })
 	if why == nil {
 		var m *jsonrpc.Message
