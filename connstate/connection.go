@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -58,6 +59,8 @@ type Options struct {
 	// SlowRequest is the duration, from the POST to the answer, from which a
 	// request is logged as slow. 0: never.
 	SlowRequest time.Duration
+	// IDs makes the ids; nil: with a key of its own.
+	IDs *signedid.Issuer
 	// Budget bounds the bytes that wait in the process; nil: there is no bound.
 	Budget *budget.Account
 	// Logger receives the state changes and the life of requests; nil: silent.
@@ -75,6 +78,9 @@ func (o Options) withDefaults() Options {
 	o.OutboxWait = cmp.Or(o.OutboxWait, 10*time.Second)
 	o.AnnounceDelay = cmp.Or(o.AnnounceDelay, 100*time.Millisecond)
 	o.MaxPending = cmp.Or(o.MaxPending, 4096)
+	if o.IDs == nil {
+		o.IDs = signedid.New(nil, "")
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -102,6 +108,9 @@ type Client struct {
 	Principal string
 	// Transport is how the client reaches the gateway.
 	Transport Transport
+	// Version is the protocol version that the client has negotiated earlier; empty if
+	// that is unknown.
+	Version string
 	// UserAgent is what the client calls itself. It is only for logs and snapshots.
 	UserAgent string
 	// Dialect is what the client or the configuration chose; "" for undecided.
@@ -193,9 +202,9 @@ func (c *Connection) Bind(h Handler) {
 // connection. Logs carry ShortID.
 func (c *Connection) ID() string { return c.id }
 
-// ShortID returns the first characters of the id: enough to tell connections apart
-// in logs, not enough to use one.
-func (c *Connection) ShortID() string { return c.id[:min(8, len(c.id))] }
+// ShortID returns a part of the id: enough to tell connections apart in logs, not enough
+// to use one.
+func (c *Connection) ShortID() string { return signedid.Short(c.id) }
 
 // Client returns who opened the connection.
 func (c *Connection) Client() Client { return c.client }

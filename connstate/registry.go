@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/mcp-sse/mcp-sse/internal/subnet"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -75,15 +73,15 @@ func NewRegistry(limits Limits, opts Options) *Registry {
 	}
 }
 
-// Open makes a connection for a client. It fails with a *LimitError. The id is a
-// version 4 UUID from crypto/rand. The caller must Remove the connection.
+// Open makes a connection for a client. It fails with a *LimitError. The caller must
+// Remove the connection.
 func (r *Registry) Open(client Client) (*Connection, error) { return r.OpenAs(client, "") }
 
-// OpenAs is Open with an id that the client has chosen; empty: as in Open. It fails with
-// ErrTaken if a connection has the id.
+// OpenAs is Open with the id of an earlier connection, for which Verify is true; empty: as
+// in Open. It fails with ErrTaken if a connection has the id.
 func (r *Registry) OpenAs(client Client, id string) (*Connection, error) {
 	if id == "" {
-		id = uuid.NewString()
+		id = r.opts.IDs.New(client.Principal)
 	}
 	opts := r.over[client.Transport]
 	if opts == nil {
@@ -154,6 +152,13 @@ func (r *Registry) Find(id string) (*Connection, bool) {
 	}
 	return v.(*Connection), true
 }
+
+// Verify reports whether id was given to a connection of the principal, in this process or
+// another with the same key, and has not ended. The connection may be gone.
+func (r *Registry) Verify(id, principal string) bool { return r.opts.IDs.Verify(id, principal) }
+
+// End makes Verify refuse an id, until this process has ended many others.
+func (r *Registry) End(id string) { r.opts.IDs.End(id) }
 
 // Remove forgets a closed connection.
 func (r *Registry) Remove(c *Connection) {

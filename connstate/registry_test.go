@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -56,17 +55,25 @@ func (o opener) end(c *connstate.Connection) {
 	o.Remove(c)
 }
 
-func TestIDsAreRandomUUIDs(t *testing.T) {
+func TestFindAndVerify(t *testing.T) {
 	o := newOpener(t, connstate.Limits{})
 	a, b := o.open("192.0.2.1", ""), o.open("192.0.2.1", "")
-	if id, err := uuid.Parse(a.ID()); err != nil || id.Version() != 4 || id.Variant() != uuid.RFC4122 || id.String() != a.ID() || a.ID() == b.ID() {
-		t.Errorf("got the ids %q and %q", a.ID(), b.ID())
+	if got, ok := o.Find(a.ID()); !ok || got != a || a.ID() == b.ID() {
+		t.Errorf("got %v under %s", got, a.ID())
 	}
-	if got, ok := o.Find(a.ID()); !ok || got != a {
-		t.Error("not found")
-	}
-	if c, ok := o.Find(uuid.NewString()); ok {
+	if c, ok := o.Find(b.ID() + "A"); ok {
 		t.Errorf("found %v under another id", c)
+	}
+	if _, err := o.OpenAs(connstate.Client{}, a.ID()); !errors.Is(err, connstate.ErrTaken) {
+		t.Errorf("an id twice: got %v", err)
+	}
+	o.end(a)
+	if !o.Verify(a.ID(), "") {
+		t.Error("the id of a closed connection is not known any more")
+	}
+	o.End(a.ID())
+	if o.Verify(a.ID(), "") || !o.Verify(b.ID(), "") {
+		t.Error("the wrong id has ended")
 	}
 }
 

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	cacheCompiled()
+	keepState()
 	// Most tests wait for a process or a timer, so more run at a time than there
 	// are cores.
 	if err := flag.Set("test.parallel", "6"); err != nil {
@@ -31,6 +32,18 @@ func TestMain(m *testing.M) {
 	}
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		programs.remove()
+		_ = os.RemoveAll(os.Getenv("XDG_STATE_HOME")) // of keepState
 		os.Exit(code)
 	}))
+}
+
+// keepState gives the gateways of all tests one state directory: they share a key of ids.
+func keepState() {
+	dir, err := os.MkdirTemp("", "sse-server-state-")
+	if err == nil {
+		err = os.Setenv("XDG_STATE_HOME", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
@@ -116,9 +117,13 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 // Client returns who sends a request that opens a connection of a transport.
 func (f *Front) Client(r *http.Request, principal string, transport connstate.Transport) connstate.Client {
 	header, _ := chosen(f.opts.ForwardHeaders, r.Header)
+	version := r.Header.Get(HeaderVersion)
+	if !mcp.HasInitialize(version) {
+		version = ""
+	}
 	return connstate.Client{
 		Transport: transport, Addr: f.ClientAddr(r), Local: f.IsLocal(r), Principal: principal,
-		UserAgent: strings.Clone(Clip(r.UserAgent())), Header: header,
+		Version: strings.Clone(version), UserAgent: strings.Clone(Clip(r.UserAgent())), Header: header,
 	}
 }
 

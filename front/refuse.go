@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
@@ -47,13 +48,13 @@ func (f *Front) log(r *http.Request, status int, reason, message string) {
 }
 
 // secretPart matches what may be the id of a connection in a path: ids are secrets, and
-// have 36 characters.
-var secretPart = regexp.MustCompile(`([^/]{8})[^/]{24,}`)
+// have at least 50 characters.
+var secretPart = regexp.MustCompile(`[^/]{32,}`)
 
 // shortPath is a path as it may be logged: bounded, and without the whole id of a
 // connection.
 func shortPath(path string) string {
-	short := secretPart.ReplaceAllString(path[:min(512, len(path))], "$1…")
+	short := secretPart.ReplaceAllStringFunc(path[:min(512, len(path))], func(id string) string { return signedid.Short(id) + "…" })
 	return short[:min(128, len(short))]
 }
 

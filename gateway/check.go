@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
@@ -62,6 +63,7 @@ func (c *checks) values() {
 	for _, transport := range o.Transports {
 		oneOf("Transports", transport, TransportSSE, TransportStreamable, TransportStdio)
 	}
+	c.refuseIf(o.IDKey != nil && len(o.IDKey) < signedid.MinKey, "IDKey", fmt.Sprintf("must have at least %d bytes", signedid.MinKey))
 	c.refuseIf(front.CheckPrefix(o.Prefix) != nil, "Prefix", `must be a path such as "/tools", without a slash at the end`)
 	c.refuseIf(o.Name != "" && !serverName.MatchString(o.Name), "Name",
 		"must be at most 64 characters of a-z, 0-9, _ and -, and begin with a letter or a digit")
@@ -92,7 +94,6 @@ func (c *checks) relations() {
 	o := c.o
 	c.refuseIf(o.MaxConnections > 0 && o.MaxConnectionsPerIP > o.MaxConnections, "MaxConnectionsPerIP", "must be at most MaxConnections")
 	c.refuseIf(o.SinglePath && o.Prefix != "", "SinglePath", "contradicts Prefix: the path is the one at which the gateway is mounted")
-	c.refuseIf(o.AdoptSessions && !o.serves(TransportStreamable), "AdoptSessions", "has no effect without "+TransportStreamable+" in Transports")
 }
 
 // sessions checks the options that do not fit shared sessions, warm servers or the

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/buildinfo"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/sse"
@@ -94,6 +95,7 @@ func (g *Gateway) mount(up upstream.Upstream) (err error) {
 	}
 	if o.serves(TransportStreamable) {
 		opts := o.streamable(g.metrics)
+		opts.Repeatable = func(m *jsonrpc.Message) bool { return g.supplier.Repeatable(m) }
 		_, opts.SamePeer = up.(upstream.Command) // a process sees the principal at most
 		g.mcp = streamable.New(g, g.registry, opts)
 	}

@@ -43,10 +43,11 @@ type Options struct {
 	// TransportStreamable Streamable HTTP; TransportStdio is for ServeStdio, and serves no
 	// HTTP. Default the first two.
 	Transports []string
-	// AdoptSessions makes a new session for an Mcp-Session-Id that is not known, under
-	// that id, for clients that do not initialize again when the gateway was restarted.
-	// Otherwise they get 404, as the specification has it.
-	AdoptSessions bool
+	// IDKey signs the ids of connections, and has at least 32 random bytes. A gateway with
+	// the same key and Name goes on with the sessions of clients of Streamable HTTP that
+	// this one has opened, as does this one after their idle timeout, unless
+	// NoAutoInitialize is set. Default nil: a random key, which ends with the process.
+	IDKey []byte
 
 	// NoAutoInitialize turns the gateway's own MCP handshake off. HTTP+SSE is then the plain
 	// transport of 2024-11-05, and Streamable HTTP refuses requests without a session.

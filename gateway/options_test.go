@@ -62,7 +62,7 @@ func TestContradictoryOptions(t *testing.T) {
 		"warm, plain transport":      {&server{}, gateway.Options{Warm: 1, NoAutoInitialize: true}, ""},
 		"single path with prefix":    {&server{}, gateway.Options{SinglePath: true, Prefix: "/a"}, "SinglePath: contradicts Prefix"},
 		"nothing served":             {&server{}, gateway.Options{Transports: []string{}}, "Transports: must name at least one"},
-		"adopted by nobody":          {&server{}, gateway.Options{Transports: []string{"sse"}, AdoptSessions: true}, "AdoptSessions: has no effect without"},
+		"a short key":                {&server{}, gateway.Options{IDKey: make([]byte, 31)}, "IDKey: must have at least 32 bytes"},
 		"warm with request":          {&server{}, gateway.Options{Warm: 1, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Warm"},
 		"shared with request":        {&server{}, gateway.Options{Sessions: shared, PassRequest: &gateway.PassRequest{}}, "PassRequest: contradicts Sessions"},
 		"warm with headers":          {&server{}, gateway.Options{Warm: 1, ForwardHeaders: header}, "Warm: contradicts ForwardHeaders"},

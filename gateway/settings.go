@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
+	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/sse"
 	"github.com/mcp-sse/mcp-sse/streamable"
@@ -123,7 +124,7 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 		GateQueue: s.GateQueue, GateTimeout: s.InitializationTimeout,
 		OutboxBytes: s.OutboxBytes, OutboxWait: s.WriteTimeout,
 		AnnounceDelay: s.AnnounceDelay, MaxPending: s.MaxPending, SlowRequest: s.SlowRequest,
-		Budget: account, Logger: s.Logger, Metrics: m,
+		IDs: signedid.New(s.IDKey, s.Name), Budget: account, Logger: s.Logger, Metrics: m,
 	}
 }
 
@@ -132,7 +133,7 @@ func (o *Options) serves(transport string) bool { return slices.Contains(o.Trans
 
 func (s *settings) streamable(m *metrics.Metrics) streamable.Options {
 	return streamable.Options{
-		Options: s.front(m.Over(TransportStreamable)), RequireInitialize: s.NoAutoInitialize, AdoptSessions: s.AdoptSessions,
+		Options: s.front(m.Over(TransportStreamable)), RequireInitialize: s.NoAutoInitialize,
 		SessionTimeout: s.SessionTimeout, MaxQueuedBytes: s.OutboxBytes,
 	}
 }

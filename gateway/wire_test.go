@@ -31,7 +31,7 @@ func echo(_ context.Context, msg json.RawMessage) any {
 	return json.RawMessage(jsonrpc.NewResult(m.ID, m.Params()))
 }
 
-var connectionID = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+var connectionID = regexp.MustCompile(`^[\w-]+\.[A-Z2-7]{26}\.[\w-]{22}$`)
 
 // The bytes on the wire until a client is served.
 func TestWireOfAReadyConnection(t *testing.T) {

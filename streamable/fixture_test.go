@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/pipetest"
+	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -137,13 +138,16 @@ func bubble(t *testing.T, opts streamable.Options, limits connstate.Limits, test
 	})
 }
 
+// key is that of the ids of all fixtures: a new one is the same gateway, started again.
+var key = make([]byte, signedid.MinKey)
+
 func newFixture(t testing.TB, opts streamable.Options, limits connstate.Limits) *fixture {
 	t.Helper()
 	prom := metrics.NewRegistry()
 	m := metrics.New(prom)
 	opts.Metrics = m
 	b, account := &backend{}, budget.New(1<<30, m)
-	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: account})
+	registry := connstate.NewRegistry(limits, connstate.Options{Metrics: m, Budget: account, IDs: signedid.New(key, "")})
 	h := streamable.New(b, registry, opts)
 	return &fixture{t, b, h, registry, account, prom, pipetest.Serve(h, nil, nil)}
 }
@@ -247,8 +251,17 @@ func (r *reply) close() {
 	_ = r.Body.Close()
 }
 
-// next returns the id and the data of the next event, heartbeats aside.
+// next returns the id and the data of the next event, heartbeats aside. The id is that of
+// the stream and the event alone.
 func (r *reply) next() (id, data string) {
+	r.t.Helper()
+	id, data = r.nextWhole()
+	parts := strings.SplitN(id, "-", 3)
+	return strings.Join(parts[:min(2, len(parts))], "-"), data
+}
+
+// nextWhole is next with the id as it came.
+func (r *reply) nextWhole() (id, data string) {
 	r.t.Helper()
 	for {
 		e, err := ssetest.Read(r.in)

@@ -34,7 +34,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("DELETE", "", "id", "", "0-9223372036854775808", "")
 	statuses := map[int]bool{200: true, 202: true, 204: true, 400: true, 404: true, 405: true, 406: true, 413: true, 415: true}
 	f.Fuzz(func(t *testing.T, method, accept, session, version, lastID, body string) {
-		h, _ := newHandler(t, streamable.Options{AdoptSessions: true})
+		h, _ := newHandler(t, streamable.Options{})
 		h.NeverStream()
 		r := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(body))
 		if method == http.MethodGet { // one that is accepted would wait for ever
@@ -58,7 +58,7 @@ func FuzzRequest(f *testing.F) {
 
 // FuzzEventID: an id is read back as it was written, and nothing else is read.
 func FuzzEventID(f *testing.F) {
-	for _, text := range []string{"0-0", "1-2", "01-2", "-1-2", "1-", "9223372036854775807-1", "+1-2"} {
+	for _, text := range []string{"0-0", "1-2", "01-2", "-1-2", "1-", "9223372036854775807-1", "+1-2", "1-2-rMQ", "1-2-nMSwiYSI", "1-2-xMQ", "1-2-rMSAs", "1-2-rbnVsbA"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

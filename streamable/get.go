@@ -5,32 +5,51 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/eventstream"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
 // serveGet is GET /mcp: the session's own stream, or the rest of one that was cut.
 func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal string) {
-	s, refusal := h.sessionOfGet(w, r, principal)
-	if s == nil {
-		if refusal != nil {
-			h.RefuseMessage(w, r, refusal)
-		}
+	last, refusal := h.checkGet(w, r)
+	if refusal != nil {
+		h.RefuseMessage(w, r, refusal)
 		return
+	}
+	id := r.Header.Get(headerSession)
+	s := h.find(id, principal)
+	switch {
+	case s != nil:
+	case last != nil && last.stream > 0 && h.isOurs(id, principal): // it needs no session
+		h.tellLost(w, r, *last)
+		return
+	default:
+		ctx, status, err := h.Passed(r, principal)
+		if err != nil {
+			h.RefuseMessage(w, r, front.Refused(status, metrics.RejectedBadRequest, "%v", err))
+			return
+		}
+		if s, _ = h.reopen(w, r, principal, id, ctx); s == nil {
+			return
+		}
 	}
 	defer s.leave()
 	s.saw(r.Header.Get(front.HeaderVersion))
 	x := h.newResponse(w, r, s)
-	if refusal := s.resume(x, r.Header.Get(headerLastEventID)); refusal != nil {
+	switch refusal := s.resume(x, last); {
+	case refusal != nil:
 		h.RefuseMessage(w, r, refusal)
-		return
+	case x.st == nil:
+		h.tellLost(w, r, *last)
+	default:
+		x.run()
 	}
-	x.run()
 }
 
-// sessionOfGet checks a GET and returns its session. Without a session and a refusal the
-// GET has been answered.
-func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal string) (*session, *front.Refusal) {
-	id := r.Header.Get(headerSession)
+// checkGet refuses a GET that names no session, or is wrong otherwise. It returns the event
+// that the client has read last, nil if the GET names none.
+func (h *Handler) checkGet(w http.ResponseWriter, r *http.Request) (last *eventID, _ *front.Refusal) {
 	events, _ := accepts(r, "text", "event-stream")
 	switch {
 	case events == 0:
@@ -44,43 +63,45 @@ func (h *Handler) sessionOfGet(w http.ResponseWriter, r *http.Request, principal
 	if refusal := checkSingle(r); refusal != nil {
 		return nil, refusal
 	}
-	if refusal := checkVersion(r.Header.Get(front.HeaderVersion)); refusal != nil {
-		return nil, refusal
+	if text := r.Header.Get(headerLastEventID); text != "" {
+		id, ok := parseEventID(text)
+		if !ok {
+			return nil, noEvent()
+		}
+		last = &id
 	}
-	s := h.find(id, principal)
-	switch {
-	case s != nil:
-		return s, nil
-	case !h.opts.AdoptSessions:
-		h.refuseUnknown(w, r)
-		return nil, nil
-	}
-	ctx, status, err := h.Passed(r, principal)
-	if err != nil {
-		return nil, front.Refused(status, metrics.RejectedBadRequest, "%v", err)
-	}
-	s, _ = h.adopt(w, r, principal, id, ctx)
-	return s, nil
+	return last, checkVersion(r.Header.Get(front.HeaderVersion))
 }
 
-// resume attaches a GET to the stream that it is for: after the event whose id the client
-// has read last, or after those that any client has.
-func (s *session) resume(x *response, lastEventID string) *front.Refusal {
+func noEvent() *front.Refusal {
+	return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the Last-Event-ID names no event that this session still has")
+}
+
+// resume attaches a GET to the stream that it is for: after the event that the client has
+// read last, or after those that any client has. It does not attach it to the stream of a
+// POST that is gone, or of which the client has all.
+func (s *session) resume(x *response, last *eventID) *front.Refusal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return front.Refused(http.StatusNotFound, metrics.RejectedUnknownConnection, "%s", unknownSession)
 	}
 	st := s.standingLocked()
-	if lastEventID != "" {
-		id, ok := parseEventID(lastEventID)
-		if s.adopted && (s.streams[id.stream] == nil || id.number > s.streams[id.stream].count) {
-			id = eventID{number: st.read} // of the session before, whose events are gone
+	if last != nil {
+		known := s.streams[last.stream]
+		switch {
+		case known == nil && (s.earlier > 0 || last.waits != ""):
+			return nil
+		case known == st && s.earlier > 0 && (last.number <= s.earlier || last.number > st.count):
+			// an event of the session before, of which nothing is left
+		case known == nil || last.number > known.count:
+			return noEvent()
+		case known.number > 0 && known.ended && last.number == known.count:
+			return nil
+		default:
+			st = known
+			st.read = last.number
 		}
-		if st = s.streams[id.stream]; !ok || st == nil || id.number > st.count {
-			return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "the Last-Event-ID names no event that this session still has")
-		}
-		st.read = id.number
 	}
 	if len(st.responses) >= maxStanding {
 		return front.Refused(http.StatusConflict, metrics.RejectedBadRequest, "the session has %d open GETs: close one first", maxStanding)
@@ -95,18 +116,44 @@ func (s *session) resume(x *response, lastEventID string) *front.Refusal {
 	return nil
 }
 
+// tellLost answers a GET for the stream of a POST that nobody has any more, because the
+// process is new or has dropped it: each request that the client waits for gets an error. If
+// there is none, 204 tells the client not to come back (WHATWG HTML, server-sent events).
+func (h *Handler) tellLost(w http.ResponseWriter, r *http.Request, last eventID) {
+	ids, repeats, _ := last.waits.read()
+	if len(ids) == 0 {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	e := jsonrpc.ReasonError("the answer is lost: the gateway was started again, or the client came back too late", "events_lost", repeats)
+	events := eventstream.NewWriter(w, r, h.opts.WriteTimeout)
+	events.Begin()
+	for _, id := range ids {
+		last.number++
+		last.waits = "" // the client must not come back for it
+		events.Message(last.String(), jsonrpc.NewError(id, e))
+		h.opts.Metrics.Dropped(metrics.DroppedClientGone)
+	}
+	_, _ = events.Flush() // a client that is gone needs no answer
+	events.Expire()
+}
+
 func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal string) {
 	if refusal := checkDelete(r); refusal != nil {
 		h.RefuseMessage(w, r, refusal)
 		return
 	}
-	s := h.find(r.Header.Get(headerSession), principal)
-	if s == nil {
+	id := r.Header.Get(headerSession)
+	s := h.find(id, principal)
+	if s == nil && !h.isOurs(id, principal) {
 		h.refuseUnknown(w, r)
 		return
 	}
-	defer s.leave()
-	s.c.Close(connstate.ClosedClient)
+	h.registry.End(id)
+	if s != nil {
+		defer s.leave()
+		s.c.Close(connstate.ClosedClient)
+	}
 	w.WriteHeader(http.StatusNoContent)
 }
 

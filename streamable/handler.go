@@ -3,7 +3,6 @@ package streamable
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -30,11 +29,11 @@ func Claims(r *http.Request) bool {
 // Handler serves the transport. It is an http.Handler, safe for concurrent use.
 type Handler struct {
 	*front.Front
-	opts     Options
-	backend  front.Backend
-	registry *connstate.Registry
-	modern   *statelessclient.Handler // for clients without sessions
-	adopting sync.Mutex               // held while a session is adopted; Accept does not block
+	opts      Options
+	backend   front.Backend
+	registry  *connstate.Registry
+	modern    *statelessclient.Handler // for clients without sessions
+	reopening sync.Mutex               // held while a session is reopened; Accept does not block
 
 	store       store
 	streamAfter time.Duration
@@ -84,8 +83,8 @@ func route(r *http.Request) front.Route {
 	return route
 }
 
-// open makes a session for a request, under an id if one is given. Without a session the
-// request has been answered.
+// open makes a session for a request, under the id of an earlier one if one is given.
+// Without a session the request has been answered.
 func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) *session {
 	client := h.Client(r, principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
@@ -99,8 +98,9 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id str
 	}
 	h.LogOpened(c)
 	s := &session{h: h, c: c, serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
-	if id != "" { // the numbers of its streams are not those of the session before
-		s.known, s.adopted, s.last = true, true, 1<<32+rand.Int64N(1<<32)
+	if id != "" {
+		s.known, s.earlier = true, time.Now().UnixMicro()
+		s.last = s.earlier
 	}
 	c.DeliverTo(s.deliver)
 	c.OnClose(s.end)

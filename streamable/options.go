@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 // Options configure a Handler. The zero value gives the defaults.
@@ -14,9 +15,8 @@ type Options struct {
 	// RequireInitialize refuses a request without a session that is no initialize, with
 	// 400, as the specification has it. Otherwise the Handler makes a session for it.
 	RequireInitialize bool
-	// AdoptSessions makes a new session for an id that is not known, under that id.
-	// Otherwise the client gets 404, and has to initialize again.
-	AdoptSessions bool
+	// Repeatable reports whether a request may be run twice; nil: none may.
+	Repeatable func(*jsonrpc.Message) bool
 	// SessionTimeout closes a session that has had no POST, no request in flight and no
 	// stream for so long. A session that its client has not used since it was opened has
 	// at most a minute. Default 10 min; negative: never.
@@ -37,5 +37,8 @@ func (o Options) withDefaults() Options {
 	}
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 10*time.Minute)
 	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, 1<<20)
+	if o.Repeatable == nil {
+		o.Repeatable = func(*jsonrpc.Message) bool { return false }
+	}
 	return o
 }

@@ -167,23 +167,32 @@ func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bo
 	if p.session == "" {
 		return h.open(p.w, p.r, p.principal, "", ctx), true
 	}
-	if s = h.find(p.session, p.principal); s == nil && h.opts.AdoptSessions {
-		s, opened = h.adopt(p.w, p.r, p.principal, p.session, ctx)
-	} else if s == nil {
-		h.refuseUnknown(p.w, p.r)
+	if s = h.find(p.session, p.principal); s != nil {
+		return s, false
 	}
-	return s, opened
+	return h.reopen(p.w, p.r, p.principal, p.session, ctx)
 }
 
-// adopt opens a session under the id that the client has of an earlier one. Without a
-// session the request has been answered.
-func (h *Handler) adopt(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) (s *session, opened bool) {
-	h.adopting.Lock() // one of several requests at once opens it, the others find it
-	defer h.adopting.Unlock()
+// isOurs reports whether an id is that of a session of the principal, of which this process
+// may know nothing more: it was idle, or the process is new. Without the gateway's own
+// handshake there is no going on.
+func (h *Handler) isOurs(id, principal string) bool {
+	return !h.opts.RequireInitialize && h.registry.Verify(id, principal)
+}
+
+// reopen opens a session under the id that its client has, so that the client notices
+// nothing. Without a session the request has been answered.
+func (h *Handler) reopen(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) (s *session, opened bool) {
+	if !h.isOurs(id, principal) { // before the lock: whoever guesses holds up nobody
+		h.refuseUnknown(w, r)
+		return nil, false
+	}
+	h.reopening.Lock() // one of several requests at once opens it, the others find it
+	defer h.reopening.Unlock()
 	if s = h.find(id, principal); s != nil {
 		return s, false
 	}
-	if _, foreign := h.registry.Find(id); foreign || !mayBeID(id) {
+	if _, taken := h.registry.Find(id); taken { // it is about to end, or of another transport
 		h.refuseUnknown(w, r)
 		return nil, false
 	}
@@ -197,24 +206,6 @@ func (h *Handler) refuseUnknown(w http.ResponseWriter, r *http.Request) {
 }
 
 const unknownSession = "no such session: initialize again, without Mcp-Session-Id"
-
-// minID and maxID bound the length of an id that is adopted. Those of servers are longer
-// than minID; of a shorter one the log would tell too much.
-const (
-	minID = 16
-	maxID = 128
-)
-
-// mayBeID reports whether text may be the id of a session of another server: visible ASCII
-// (MCP 2025-11-25).
-func mayBeID(text string) bool {
-	for i := range len(text) {
-		if text[i] < 0x21 || text[i] > 0x7e {
-			return false
-		}
-	}
-	return minID <= len(text) && len(text) <= maxID
-}
 
 // serveIn passes the messages of a POST to a session, and writes the answers.
 func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
@@ -233,7 +224,7 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 	}
 	x := h.newResponse(p.w, p.r, s)
 	var err error
-	switch x.st, err = s.begin(p.ids, p.batch, !front.CanFlush(p.w), x); {
+	switch x.st, err = s.begin(p, !front.CanFlush(p.w), x); {
 	case errors.Is(err, errInFlight):
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
 	case err != nil:
@@ -262,6 +253,11 @@ func (h *Handler) receive(s *session, p *post) {
 		s.c.Observe(m, p.version)
 		s.c.Receive(m)
 	}
+}
+
+// repeats reports whether all requests of a POST may be run twice.
+func (h *Handler) repeats(p *post) bool {
+	return !slices.ContainsFunc(p.messages, func(m *jsonrpc.Message) bool { return m.Kind == jsonrpc.Request && !h.opts.Repeatable(m) })
 }
 
 // maxBatch bounds the messages in an array.

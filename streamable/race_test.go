@@ -24,7 +24,7 @@ func TestGETOfASessionThatEnds(t *testing.T) {
 	s.leave()
 	found := h.find(s.c.ID(), "")
 	s.c.Close(connstate.ClosedIdle)
-	if refusal := found.resume(&response{h: h, s: found}, ""); refusal == nil || refusal.Status != 404 {
+	if refusal := found.resume(&response{h: h, s: found}, nil); refusal == nil || refusal.Status != 404 {
 		t.Errorf("got %+v", refusal)
 	}
 	found.leave()

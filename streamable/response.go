@@ -140,9 +140,9 @@ func (x *response) writeEvents(events []event) bool {
 		x.events = eventstream.NewWriter(x.w, x.r, x.h.opts.WriteTimeout)
 		x.s.mu.Unlock()
 		x.events.Begin()
-		if x.st.primed && x.r.Method == http.MethodPost {
+		if x.st.primer.number > 0 && x.r.Method == http.MethodPost {
 			x.events.Retry(x.h.opts.ReconnectDelay)
-			x.events.Message(eventID{x.st.number, 1}.String(), nil)
+			x.events.Message(x.st.primer.String(), nil)
 		}
 	} else if len(events) == 0 {
 		return true

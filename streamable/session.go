@@ -32,7 +32,7 @@ type session struct {
 	serving int                    // HTTP requests
 	left    int64                  // when serving became 0, in Unix nanoseconds
 	known   bool                   // the client has used the session since it was opened
-	adopted bool                   // its id is that of an earlier session
+	earlier int64                  // numbers up to this one, of streams and of the own stream's events, are of a session before it with its id
 	over    bool
 }
 
@@ -103,7 +103,7 @@ func isUnsolicited(message []byte) bool {
 func (s *session) standingLocked() *stream {
 	st := s.streams[0]
 	if st == nil {
-		st = &stream{session: s, begun: true}
+		st = &stream{session: s, begun: true, count: s.earlier, read: s.earlier}
 		s.addStreamLocked(st)
 	}
 	return st
@@ -143,27 +143,27 @@ func keepNewest(numbers []int64, n int) []int64 {
 	return numbers[:max(0, len(numbers)-n)]
 }
 
-// begin returns the stream of a POST with these requests, which out writes, as JSON alone
-// if it cannot be a stream. It fails with errInFlight, or with connstate.ErrClosed if the
-// session is over.
-func (s *session) begin(ids []jsonrpc.ID, batch, json bool, out *response) (*stream, error) {
+// begin returns the stream of a POST with requests, which out writes, as JSON alone if it
+// cannot be a stream. It fails with errInFlight, or with connstate.ErrClosed if the session
+// is over.
+func (s *session) begin(p *post, json bool, out *response) (*stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over {
 		return nil, connstate.ErrClosed
 	}
-	for _, id := range ids {
+	for _, id := range p.ids {
 		if s.calls[id] != nil {
 			return nil, errInFlight
 		}
 	}
 	s.last++
-	st := &stream{session: s, number: s.last, open: len(ids), batch: batch, json: json}
+	st := &stream{session: s, number: s.last, open: len(p.ids), batch: p.batch, json: json, asked: slices.Clone(p.ids), repeats: s.h.repeats(p)}
 	st.attach(out)
 	if !json {
 		st.place = s.waiting.PushBack(st)
 	}
-	for _, id := range ids {
+	for _, id := range p.ids {
 		s.calls[id] = st
 	}
 	return st, nil

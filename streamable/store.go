@@ -2,33 +2,11 @@ package streamable
 
 import (
 	"container/list"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
-
-// eventID is the number of an event in a stream of a session. A session's own stream is
-// number 0, those of its POSTs follow; the events of each count from 1.
-type eventID struct {
-	stream, number int64
-}
-
-// String returns the text of the id: visible to clients, which send it back.
-func (id eventID) String() string {
-	return strconv.FormatInt(id.stream, 10) + "-" + strconv.FormatInt(id.number, 10)
-}
-
-// parseEventID is the inverse of String.
-func parseEventID(text string) (id eventID, ok bool) {
-	stream, number, _ := strings.Cut(text, "-")
-	var errs [2]error
-	id.stream, errs[0] = strconv.ParseInt(stream, 10, 64)
-	id.number, errs[1] = strconv.ParseInt(number, 10, 64)
-	return id, errs[0] == nil && errs[1] == nil && id.stream >= 0 && id.number >= 0 && id.String() == text
-}
 
 // event is a message on a stream.
 type event struct {

@@ -22,10 +22,14 @@ type stream struct {
 	batch   bool          // the POST was an array
 	json    bool          // the response cannot be a stream
 
-	begun  bool // it is a stream of events
-	primed bool // its first event is one without data
-	ended  bool // nothing follows what is queued and stored
-	done   bool // a response has written it to its end
+	asked   []jsonrpc.ID // requests of the POST without an answer among the events
+	repeats bool         // all of them may be run twice
+
+	begun  bool    // it is a stream of events
+	primer eventID // of its first event, which has no data; zero: there is none
+	ended  bool    // nothing follows what is queued and stored
+	done   bool    // a response has written it to its end
+	waits  waits   // after the last event
 	count  int64
 	read   int64 // the last event that a response has taken, or that the client has
 
@@ -72,10 +76,12 @@ func (st *stream) begin() {
 	}
 	st.begun = true
 	st.session.addStreamLocked(st)
+	st.waits = newWaits(st.asked, st.repeats)
 	queued := st.queue
 	st.release()
-	if st.primed = primes(st.session.version); st.primed {
+	if primes(st.session.version) {
 		st.count, st.read = 1, 1
+		st.primer = eventID{st.number, 1, st.waits}
 	}
 	for _, e := range queued {
 		st.add(e.data, e.answers)
@@ -90,7 +96,11 @@ func primes(version string) bool { return version >= mcp.VersionNewest }
 // add numbers an event of a stream that has begun, stores it and queues it.
 func (st *stream) add(data []byte, answers jsonrpc.ID) {
 	st.count++
-	e := event{eventID{st.number, st.count}, data, answers}
+	if answers != "" {
+		st.asked = slices.DeleteFunc(st.asked, func(id jsonrpc.ID) bool { return id == answers })
+		st.waits = newWaits(st.asked, st.repeats)
+	}
+	e := event{eventID{st.number, st.count, st.waits}, data, answers}
 	st.session.h.store.add(st.session, e)
 	if answers != "" {
 		if st.answers == nil {
@@ -215,12 +225,12 @@ func (st *stream) next(r *response) (n step) {
 // refill returns the next events from the store, and their bytes, as many as may be
 // queued. An answer that the store has dropped becomes an error.
 func (st *stream) refill() (events []event, size int) {
-	events = st.session.h.store.after(st.session, eventID{st.number, st.read})
+	events = st.session.h.store.after(st.session, eventID{stream: st.number, number: st.read})
 	missing := st.count - st.read - int64(len(events))
 	for id, number := range st.answers {
 		if missing > 0 && number > st.read && !slices.ContainsFunc(events, func(e event) bool { return e.number == number }) {
 			e := jsonrpc.ReasonError("the answer is no longer kept: it is too old, or too much came after it", "events_lost", false)
-			events = append(events, event{eventID{st.number, number}, jsonrpc.NewError(id, e), id})
+			events = append(events, event{eventID{stream: st.number, number: number}, jsonrpc.NewError(id, e), id})
 		}
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.number, b.number) })

@@ -67,6 +67,9 @@ func newDaemon(c *config.Config, log *slog.Logger) (*daemon, error) {
 			return nil, err
 		}
 	}
+	if c.NoIDKey != nil {
+		log.Info("no place for the key of ids, set id-key-file: sessions end with this process", "err", c.NoIDKey)
+	}
 	all := gateway.Options{Logger: log, Registry: metrics.NewRegistry(), Authenticate: authenticate}
 	gw, err := newService(c, all)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // serveStdio serves one client on stdin and stdout, until stdin ends, a signal comes, or the
 // parent process ends. It returns the exit code.
 func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
-	c.Transports, c.AdoptSessions = []string{gateway.TransportStdio}, false
+	c.Transports = []string{gateway.TransportStdio}
 	gw, err := newGateway(c, &c.Server, gateway.Options{Logger: log})
 	if err != nil {
 		return m.refuse(err)

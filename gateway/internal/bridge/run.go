@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -52,7 +53,7 @@ type waitingInitialize struct {
 
 // run gets the connection sessions until it is closed, or drains without one.
 func (b *Bridge) run(ctx context.Context) {
-	r := &run{Bridge: b, ctx: ctx, params: b.opts.Params, pauses: sessions.NewBackoff()}
+	r := &run{Bridge: b, ctx: ctx, params: b.synthetic(), pauses: sessions.NewBackoff()}
 	defer r.end()
 	for r.awaitAttempt() {
 		switch c, failure := r.attempt(); {
@@ -247,6 +248,16 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 	return len(inbox) > 0, more
 }
 
+// synthetic returns the params of the synthetic initialize: with the version of a client
+// that has negotiated one earlier.
+func (b *Bridge) synthetic() json.RawMessage {
+	params, version := b.opts.Params, b.c.Client().Version
+	if params == nil || version == "" {
+		return params
+	}
+	return jsonrpc.SetMember(params, json.RawMessage(strconv.Quote(version)), "protocolVersion")
+}
+
 // adopt makes the client's params those of later sessions.
 func (r *run) adopt(m *jsonrpc.Message) {
 	r.chosen.Store(true)
@@ -383,7 +394,7 @@ func (r *run) fail(failure *handshake.Failure) {
 	var refused []waitingInitialize
 	switch {
 	case r.own && failure.Refusal != nil: // other requests wait for a session with the synthetic params
-		r.own, r.params = false, r.opts.Params
+		r.own, r.params = false, r.synthetic()
 		refused = r.takeWaiting()
 	case r.offered != nil:
 		r.useOwn(r.offered)

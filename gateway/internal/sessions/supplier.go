@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/internal/fair"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -113,6 +114,9 @@ func (s *Supplier) Start() {
 
 // Shares reports whether connections share sessions.
 func (s *Supplier) Shares() bool { return s.shared != nil }
+
+// Repeatable reports whether a request to the server may be run twice.
+func (s *Supplier) Repeatable(m *jsonrpc.Message) bool { return s.opts.Session.Habits.Safe(m) }
 
 // Go runs f in a goroutine. Wait waits for it.
 func (s *Supplier) Go(f func()) { s.goroutines.Go(f) }

@@ -11,13 +11,13 @@ import (
 )
 
 // check returns an error if options contradict each other, or if the files that they
-// name are wrong. It reads the tokens, and makes the remote servers.
+// name are wrong. It reads the tokens and the key of ids, and makes the remote servers.
 func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 	if c.Does == "stdio" && len(c.Servers) > 0 {
 		return errors.New("servers: stdio serves one server")
 	}
 	if c.Does != "stdio" {
-		if err := c.checkHTTP(); err != nil {
+		if err := c.checkHTTP(lookupEnv); err != nil {
 			return err
 		}
 	}
@@ -37,13 +37,13 @@ func (c *Config) check(lookupEnv func(string) (string, bool)) error {
 }
 
 // checkHTTP checks the options of the addresses, and who may use them.
-func (c *Config) checkHTTP() error {
+func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 	if c.TLSCert != "" || c.TLSKey != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
 			return c.refuse("tls-cert", "%q with --tls-key %q: %v", c.TLSCert, c.TLSKey, err)
 		}
 	}
-	return errors.Join(c.readTokens(), c.checkExposure("addr", c.Addr, "run the tools of the server"),
+	return errors.Join(c.readTokens(), c.readIDKey(lookupEnv), c.checkExposure("addr", c.Addr, "run the tools of the server"),
 		c.checkExposure("admin-addr", c.AdminAddr, "read /metrics and /connections"))
 }
 

@@ -42,6 +42,7 @@ type Config struct {
 	Help            bool     `group:"Server" only:"" short:"h" help:"Print this help and exit."`
 
 	AuthTokensFile string    `group:"Access" placeholder:"FILE" help:"File of bearer tokens for clients, one on each line: TOKEN or PRINCIPAL:TOKEN. # starts a comment. Without it, there is no authentication."`
+	IDKeyFile      string    `group:"Access" placeholder:"FILE" help:"File of at least 32 random characters, with which ids of sessions are signed, so that clients of Streamable HTTP go on after a restart. It is made if it is missing. Without the option it is id-key in $$STATE_DIRECTORY, $$XDG_STATE_HOME/sse-server or ~/.local/state/sse-server."`
 	Insecure       bool      `group:"Access" help:"Allow an address that other machines can reach without --auth-tokens-file."`
 	TrustedProxies []network `group:"Access" placeholder:"CIDR" help:"Networks or addresses of proxies whose X-Forwarded-For and X-Forwarded-Prefix are believed. Without it, the headers are ignored."`
 	AllowedOrigins []string  `group:"Access" placeholder:"ORIGIN" help:"Origins of web pages to allow beside the server's own, such as https://app.example.com; * allows any. They get CORS headers."`
@@ -59,6 +60,8 @@ type Config struct {
 
 	Does     string            `kong:"-"` // serve, stdio or check
 	Tokens   map[string]string `kong:"-"` // principals by token; nil: no authentication
+	IDKey    []byte            `kong:"-"` // that signs ids; nil: one of the process, because of
+	NoIDKey  error             `kong:"-"` // or because nothing is served
 	Warnings []string          `kong:"-"` // for the log
 	HelpText string            `kong:"-"` // what --help prints
 }
@@ -79,7 +82,6 @@ type Server struct {
 	ForwardHeader []string `group:"Remote server" placeholder:"NAME" for:"url" help:"Headers of the request that opens a connection, to send to the remote server with each request of its session. Without it, no header of a client is sent."`
 
 	Transports     []string `group:"Protocol" placeholder:"NAME" oneof:"sse,streamable" help:"Transports to serve at each address: sse is HTTP+SSE, streamable is Streamable HTTP."`
-	AdoptSessions  bool     `group:"Protocol" help:"Make a new session for an Mcp-Session-Id that is not known, under that id. If off, the client gets 404 and has to initialize again."`
 	AutoInitialize bool     `group:"Protocol" negatable:"" help:"Run the MCP handshake for each connection when it opens. If off, the gateway adds nothing: over HTTP+SSE it is a plain transport of 2024-11-05, and over Streamable HTTP it refuses requests without a session with 400."`
 	Sessions       string   `group:"Protocol" placeholder:"MODE" oneof:"per-connection,shared" help:"per-connection gives each connection its own session with the server; shared gives all connections the same one."`
 	Warm           int      `group:"Protocol" placeholder:"N" zero:"" help:"Number of servers to keep started ahead of connections. With --sessions shared, 1 or more starts the shared session ahead. 0 means none."`

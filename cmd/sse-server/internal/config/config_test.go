@@ -163,7 +163,7 @@ func TestBadFiles(t *testing.T) {
 		"max-connections: many\n":                         `:1:18: max-connections: expected a valid 64 bit int but got "many"`,
 		"max-connections: 1.5\n":                          `:1:18: max-connections: expected a valid 64 bit int`,
 		"max-connections: [1]\n":                          `:1:18: max-connections: `,
-		"adopt-sessions: maybe\n":                         `:1:17: adopt-sessions: bool value must be`,
+		"insecure: maybe\n":                               `:1:11: insecure: bool value must be`,
 		"log-level: loud\n":                               `:1:12: log-level: want one of debug`,
 		"start-timeout: 5\n":                              `:1:16: start-timeout: want a number with a unit`,
 		"addr: [a]\n":                                     `:1:7: addr: `,
@@ -285,12 +285,12 @@ func TestOptionsOfTheGateway(t *testing.T) {
 	}
 	c = mustLoad(t, nil, "--heartbeat-interval=0", "--idle-timeout=0", "--max-connections=0", "--connect-rate=0",
 		"--max-connections-per-ip=3", "--initialization-timeout=1s", "--start-timeout=2s", "--request-timeout=3s", "--max-message-bytes=4KiB",
-		"--error-details=safe", "--allowed-origins=https://a", "--allowed-hosts=::1", "--trusted-proxies=10.0.0.1,::ffff:192.0.2.1,::1/127", "--adopt-sessions", "--no-auto-initialize")
+		"--error-details=safe", "--allowed-origins=https://a", "--allowed-hosts=::1", "--trusted-proxies=10.0.0.1,::ffff:192.0.2.1,::1/127", "--no-auto-initialize")
 	o := c.Gateway(&c.Server)
 	got := []any{o.HeartbeatInterval, o.IdleTimeout, o.MaxConnections, o.ConnectRate, o.MaxConnectionsPerIP, o.InitializationTimeout, o.StartTimeout,
-		o.RequestTimeout, o.MaxMessageBytes, o.ErrorDetails, o.AllowedOrigins[0], o.AllowedHosts[0], fmt.Sprint(o.TrustedProxies), o.AdoptSessions, o.NoAutoInitialize}
+		o.RequestTimeout, o.MaxMessageBytes, o.ErrorDetails, o.AllowedOrigins[0], o.AllowedHosts[0], fmt.Sprint(o.TrustedProxies), o.NoAutoInitialize}
 	wanted := []any{time.Duration(-1), time.Duration(-1), -1, -1.0, 3, time.Second, 2 * time.Second,
-		3 * time.Second, int64(4 << 10), "safe", "https://a", "::1", "[10.0.0.1/32 192.0.2.1/32 ::1/127]", true, true}
+		3 * time.Second, int64(4 << 10), "safe", "https://a", "::1", "[10.0.0.1/32 192.0.2.1/32 ::1/127]", true}
 	if !slices.Equal(got, wanted) {
 		t.Errorf("got %v\nwant %v", got, wanted)
 	}

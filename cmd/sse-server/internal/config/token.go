@@ -4,8 +4,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"io/fs"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 )
 
@@ -66,7 +68,13 @@ func (c *Config) readTokens() error {
 
 // warnOfOthers warns if other users of this machine can read or change a file of secrets.
 func (c *Config) warnOfOthers(path string) {
-	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o026 != 0 {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && isForOthers(info) {
 		c.warn("%s can be read or changed by other users of this machine", path)
 	}
+}
+
+// isForOthers reports whether other users of this machine can read or change a file.
+// Windows does not say.
+func isForOthers(info fs.FileInfo) bool {
+	return runtime.GOOS != "windows" && info.Mode().Perm()&0o026 != 0
 }

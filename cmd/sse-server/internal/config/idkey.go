@@ -1,0 +1,108 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The length of a key of ids, in characters.
+const (
+	minIDKey = 32
+	maxIDKey = 4096
+)
+
+// readIDKey reads the key that signs ids. The first start to serve makes the file. Where
+// the default place cannot be used, the process has a key of its own.
+func (c *Config) readIDKey(lookupEnv func(string) (string, bool)) (err error) {
+	path := cmp.Or(c.IDKeyFile, defaultIDKeyFile(lookupEnv))
+	if path == "" {
+		err = errors.New("neither STATE_DIRECTORY nor HOME is set")
+	} else if c.IDKey, err = readKeyFile(path); errors.Is(err, fs.ErrNotExist) {
+		if c.Does != "serve" {
+			return nil
+		}
+		if err = makeKeyFile(path); err == nil {
+			c.IDKey, err = readKeyFile(path) // perhaps that of another process
+		}
+	}
+	switch {
+	case err == nil:
+	case c.IDKeyFile != "", errors.Is(err, errBadKey):
+		return c.refuse("id-key-file", "%v", err)
+	case c.Does == "serve":
+		c.NoIDKey = err
+	}
+	return nil
+}
+
+// defaultIDKeyFile returns the path of the file in the state directory, empty if there is
+// none: that of systemd, or that of the user (XDG Base Directory Specification).
+func defaultIDKeyFile(lookupEnv func(string) (string, bool)) string {
+	get := func(name string) string { value, _ := lookupEnv(name); return value }
+	dir, _, _ := strings.Cut(get("STATE_DIRECTORY"), ":")
+	if dir == "" && filepath.IsAbs(get("XDG_STATE_HOME")) {
+		dir = filepath.Join(get("XDG_STATE_HOME"), "sse-server")
+	}
+	if dir == "" && filepath.IsAbs(get("HOME")) {
+		dir = filepath.Join(get("HOME"), ".local", "state", "sse-server")
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "id-key")
+}
+
+// errBadKey reports a file that is no key.
+var errBadKey = errors.New("no key of ids")
+
+// readKeyFile returns the key in a file that others can neither read nor change.
+func readKeyFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil {
+		return nil, err
+	} else if isForOthers(info) {
+		return nil, fmt.Errorf("%w: %s can be read or changed by other users of this machine, who could sign ids: chmod 600", errBadKey, path)
+	}
+	key, err := io.ReadAll(io.LimitReader(file, maxIDKey+1))
+	if err != nil {
+		return nil, err
+	}
+	if key = bytes.TrimSpace(key); len(key) < minIDKey || len(key) > maxIDKey {
+		return nil, fmt.Errorf("%w: %s must hold %d to %d random characters, such as the output of: openssl rand -base64 32", errBadKey, path, minIDKey, maxIDKey)
+	}
+	return key, nil
+}
+
+// makeKeyFile makes the file of a new key, whole or not at all. It leaves one that another
+// process has made meanwhile.
+func makeKeyFile(path string) error {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(dir, ".id-key-") // 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(rand.Text() + rand.Text() + "\n")
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Link(file.Name(), path)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}

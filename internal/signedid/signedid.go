@@ -1,0 +1,118 @@
+// Package signedid makes the ids of connections, and recognizes them later, also in
+// another process: an id shows by itself that a gateway with the same key has made it, and
+// for whom. So no list of ids has to be kept.
+//
+// An id is replica.random.mac: the process that made it, a random text, and the signature
+// of both and of the principal.
+package signedid
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"strings"
+	"sync"
+)
+
+// MinKey is the least length of a key, in bytes: that of the hash.
+const MinKey = sha256.Size
+
+const (
+	// maxID bounds an id, so that a check costs the same whatever comes. It leaves 64
+	// characters for the name of a replica.
+	maxID = 128
+	// macBytes of the HMAC are in an id. Half of a hash is the least that RFC 2104
+	// recommends; 128 bits cannot be guessed, and each guess takes a request.
+	macBytes = 16
+	// maxEnded bounds the ids that an Issuer remembers as ended: half a megabyte.
+	maxEnded = 4096
+)
+
+// encoding is that of the signature in an id.
+var encoding = base64.RawURLEncoding
+
+// Issuer makes and checks ids. It is safe for concurrent use.
+type Issuer struct {
+	key            []byte
+	scope, replica string
+
+	mu    sync.Mutex // guards what follows
+	ended map[string]struct{}
+	order [maxEnded]string // of those in ended, a ring
+	next  int              // place of the next one in order
+}
+
+// New returns an Issuer with a key; nil: a random one, so that nobody else recognizes its
+// ids. Issuers with the same key and another scope do not recognize them either.
+func New(key []byte, scope string) *Issuer {
+	if key == nil {
+		key = []byte(rand.Text() + rand.Text())
+	}
+	return &Issuer{key: key, scope: scope, replica: rand.Text()[:8], ended: make(map[string]struct{})}
+}
+
+// New returns a new id for a principal.
+func (s *Issuer) New(principal string) string {
+	random := rand.Text()
+	return s.replica + "." + random + "." + s.sign(s.replica, random, principal)
+}
+
+// Verify reports whether an Issuer with the same key and scope has made the id for the
+// principal, and this one has not ended it.
+func (s *Issuer) Verify(id, principal string) bool {
+	replica, random, mac, ok := split(id)
+	if !ok || !hmac.Equal([]byte(mac), []byte(s.sign(replica, random, principal))) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ended := s.ended[id]
+	return !ended
+}
+
+// End makes Verify refuse an id, until many others have ended.
+func (s *Issuer) End(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ended := s.ended[id]; ended {
+		return
+	}
+	delete(s.ended, s.order[s.next])
+	s.ended[id], s.order[s.next] = struct{}{}, id
+	s.next = (s.next + 1) % maxEnded
+}
+
+// sign returns the signature of the parts of an id. Their lengths are signed too, so that
+// no other parts have the same bytes.
+func (s *Issuer) sign(replica, random, principal string) string {
+	mac := hmac.New(sha256.New, s.key)
+	for _, part := range []string{s.scope, replica, random, principal} {
+		mac.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		mac.Write([]byte(part))
+	}
+	return encoding.EncodeToString(mac.Sum(nil)[:macBytes])
+}
+
+// split returns the parts of a text that may be an id.
+func split(id string) (replica, random, mac string, ok bool) {
+	last := strings.LastIndexByte(id, '.')
+	if last < 0 || len(id) > maxID || len(id)-last-1 != encoding.EncodedLen(macBytes) {
+		return "", "", "", false
+	}
+	dot := strings.LastIndexByte(id[:last], '.')
+	if dot < 0 {
+		return "", "", "", false
+	}
+	return id[:dot], id[dot+1 : last], id[last+1:], true
+}
+
+// Short returns the first characters of the random part of an id, or of any other text:
+// enough to tell ids apart in a log, not enough to use one.
+func Short(id string) string {
+	if _, random, _, ok := split(id); ok {
+		id = random
+	}
+	return id[:min(8, len(id))]
+}

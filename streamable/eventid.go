@@ -1,0 +1,91 @@
+package streamable
+
+import (
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// eventID names an event of a session. Clients send its text back. A process that knows
+// nothing of the stream learns from it what the client waits for.
+type eventID struct {
+	stream int64 // a session's own is 0, those of its POSTs follow
+	number int64 // in the stream, counted from 1
+	waits  waits
+}
+
+// waits is what the client waits for after an event in the stream of a POST, as text:
+// whether that may be run twice, and the ids; empty for nothing.
+type waits string
+
+// maxWaits bounds the ids in a text. That of one request is shorter.
+const maxWaits = jsonrpc.MaxIDBytes
+
+// The first characters of a text.
+const (
+	repeatable    = 'r'
+	notRepeatable = 'n'
+)
+
+// newWaits returns the text for these requests, empty if they are too long.
+func newWaits(ids []jsonrpc.ID, repeats bool) waits {
+	var list []byte
+	for _, id := range ids {
+		list = append(append(list, id...), ',')
+	}
+	if len(list) == 0 || len(list) > maxWaits+1 {
+		return ""
+	}
+	mark := byte(notRepeatable)
+	if repeats {
+		mark = repeatable
+	}
+	return waits(base64.RawURLEncoding.AppendEncode([]byte{mark}, list[:len(list)-1]))
+}
+
+// read is the inverse of newWaits. It reports false for a text that newWaits does not return.
+func (t waits) read() (ids []jsonrpc.ID, repeats, ok bool) {
+	if t == "" {
+		return nil, false, true
+	}
+	list, err := base64.RawURLEncoding.DecodeString(string(t[1:]))
+	if err != nil || len(list) > maxWaits {
+		return nil, false, false
+	}
+	all, wrong := jsonrpc.Split([]byte("["+string(list)+"]"), maxBatch)
+	if wrong != nil {
+		return nil, false, false
+	}
+	for _, raw := range all {
+		m, err := jsonrpc.Parse(jsonrpc.NewRequest(jsonrpc.ID(raw), "ping", nil))
+		if err != nil {
+			return nil, false, false
+		}
+		ids = append(ids, m.ID)
+	}
+	repeats = t[0] == repeatable
+	return ids, repeats, newWaits(ids, repeats) == t
+}
+
+// String returns the text of the id.
+func (id eventID) String() string {
+	text := strconv.FormatInt(id.stream, 10) + "-" + strconv.FormatInt(id.number, 10)
+	if id.waits != "" {
+		text += "-" + string(id.waits)
+	}
+	return text
+}
+
+// parseEventID is the inverse of String.
+func parseEventID(text string) (id eventID, ok bool) {
+	stream, rest, _ := strings.Cut(text, "-")
+	number, more, _ := strings.Cut(rest, "-")
+	var errs [2]error
+	id.stream, errs[0] = strconv.ParseInt(stream, 10, 64)
+	id.number, errs[1] = strconv.ParseInt(number, 10, 64)
+	id.waits = waits(more)
+	_, _, ok = id.waits.read()
+	return id, ok && errs[0] == nil && errs[1] == nil && id.stream >= 0 && id.number >= 0 && id.String() == text
+}
