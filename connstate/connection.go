@@ -156,6 +156,7 @@ type Connection struct {
 	protocolVersion string
 	announcement    announcement
 	requests        map[jsonrpc.ID]*Request // unanswered
+	unanswered      map[jsonrpc.ID]*Request // what was in requests at the end
 	answering       int                     // responses on their way into the outbox
 	opened          time.Time
 	ready           time.Time
@@ -282,7 +283,7 @@ func (c *Connection) Close(reason Reason) bool {
 	undelivered := c.undeliveredLocked(reason)
 	c.endAnnouncementLocked()
 	open, stop, handler := c.requests, c.stop, c.handler
-	c.requests = nil // no more are added
+	c.requests, c.unanswered = nil, open // no more are added
 	c.signalQuietLocked()
 	c.mu.Unlock()
 	for _, r := range open {

@@ -29,7 +29,11 @@ type Request struct {
 	Repeated     bool
 	Backpressure bool
 
-	c        *Connection
+	c *Connection
+	// committed says that a server may have the request, and that repeating it may change
+	// something there. Guarded by c.mu.
+	committed bool
+
 	cost     int                    // taken from the budget
 	onAnswer func(errorType string) // written under c.mu while the request is unanswered
 }
@@ -87,6 +91,28 @@ func (r *Request) OnAnswer(f func(errorType string)) {
 	if r.c.requests[r.ID] == r {
 		r.onAnswer = f
 	}
+}
+
+// Commit notes that a server gets the request, and that repeating it may change something
+// there. It reports false if the request is answered or its connection closed: then the
+// client may have been told to repeat it, and no server may get it.
+func (r *Request) Commit() bool {
+	r.c.mu.Lock()
+	defer r.c.mu.Unlock()
+	r.committed = r.c.requests[r.ID] == r
+	return r.committed
+}
+
+// Committed reports whether an unanswered request was committed, also one that Close has
+// left unanswered.
+func (c *Connection) Committed(id jsonrpc.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.requests[id]
+	if r == nil {
+		r = c.unanswered[id]
+	}
+	return r != nil && r.committed
 }
 
 // Request returns the unanswered request with that id, or nil.

@@ -56,6 +56,29 @@ func TestStreamableDrains(t *testing.T) {
 	})
 }
 
+// A client that ends its session learns which requests it may repeat.
+func TestRequestsOfADeletedSession(t *testing.T) {
+	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool { return m.Method != "initialize" }}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		srv := pipetest.Serve(g, nil, nil)
+		defer srv.Stop()
+		p := connectStreamable(t, g, srv, func(int) int { return 0 })
+		p.post(request("1", "tools/call"))
+		synctest.Wait()
+		p.post(request("2", "tools/list"))
+		synctest.Wait()
+		p.leave()
+		var got []string
+		for _, e := range p.received() {
+			got = append(got, describe(t, e))
+		}
+		slices.Sort(got)
+		if want := []string{"1 closed retryable=false", "2 closed retryable=true"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 // streamablePeer is a client over Streamable HTTP. What it gets when responses break is
 // tested in package streamable.
 type streamablePeer struct {

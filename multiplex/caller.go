@@ -120,6 +120,9 @@ func (s *Session) enter(e *entry) error {
 			e.fail(fault, strconv.Itoa(fault.Code))
 			return nil
 		}
+		if e.request != nil && !e.safe && !e.request.Commit() {
+			return nil
+		}
 	}
 	d, m, yielded, err := s.add(e)
 	for _, other := range yielded {

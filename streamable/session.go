@@ -202,7 +202,7 @@ func (s *session) end() {
 	s.over = true
 	for id, st := range s.calls {
 		delete(s.calls, id)
-		st.put(jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", true)), id)
+		st.put(jsonrpc.NewError(id, jsonrpc.ReasonError("the session was closed", "closed", !s.c.Committed(id))), id)
 	}
 	for _, st := range s.streams {
 		st.end()

@@ -61,7 +61,12 @@ func newLink(key string, g *group) *link {
 	}
 }
 
-var errEnded = jsonrpc.ReasonError("the session with the server has ended", "session_lost", true)
+// errEnded is the error of a request that the server has not got.
+var errEnded = ended(true)
+
+func ended(retryable bool) *jsonrpc.Error {
+	return jsonrpc.ReasonError("the session with the server has ended", "session_lost", retryable)
+}
 
 // open opens the connection, and begins its handshake.
 func (l *link) open(h *Handler, client connstate.Client, q *request) {
@@ -290,7 +295,7 @@ func (l *link) closed() {
 	}
 	l.mu.Unlock()
 	for _, id := range open {
-		l.answered(id, jsonrpc.NewError(id, errEnded))
+		l.answered(id, jsonrpc.NewError(id, ended(!l.c.Committed(id))))
 	}
 	l.h.registry.Remove(l.c)
 	l.h.front.LogClosed(l.c)
