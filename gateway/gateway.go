@@ -126,11 +126,15 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 	if !o.NoAutoInitialize {
 		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version})
 	}
+	server := "the server"
+	if o.Name != "" { // one of several
+		server = fmt.Sprintf("the server %q", o.Name)
+	}
 	supply := sessions.Options{
 		Params: params, Shared: o.Sessions == SessionsShared, Warm: max(0, o.Warm), Forwards: len(o.ForwardHeaders) > 0, MaxSessions: o.MaxSessions,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
-			RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
+			Server: server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
 			MaxInFlight: max(0, o.MaxInFlight), MaxWaiting: o.MaxWaiting,
 			Logger: o.Logger, Metrics: g.metrics,
 		},
@@ -139,7 +143,7 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 	supply.Boots = boots || o.Boots
 	g.supplier = sessions.New(up, supply)
 	g.bridges = bridge.Options{
-		Supplier: g.supplier, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts,
+		Supplier: g.supplier, Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts,
 		InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout,
 		AnnounceDelay: o.AnnounceDelay, Detailed: g.opts.detailed,
 		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,

@@ -132,6 +132,33 @@ func TestPathOfNoServerLeavesATrace(t *testing.T) {
 	}
 }
 
+// Where there are several servers, errors say which one it was.
+func TestErrorsNameTheServer(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "dies" {
+			s.die()
+		}
+		return m.Method == "dies" || m.Method == "hangs"
+	}}
+	opts := gateway.Options{Name: "files", Prefix: "/files", RequestTimeout: 5 * time.Second}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, plain)
+		p.post(request("1", "hangs"))
+		time.Sleep(6 * time.Second)
+		p.post(request("2", "dies"))
+		synctest.Wait()
+		var all []string
+		for _, e := range p.received() {
+			all = append(all, string(e.Data))
+		}
+		for _, want := range []string{`the server \"files\" did not answer in 5s`, `the session with the server \"files\" was lost`} {
+			if !strings.Contains(strings.Join(all, "\n"), want) {
+				t.Errorf("no %s in %q", want, all)
+			}
+		}
+	})
+}
+
 func TestManyServersAreNotAllNamed(t *testing.T) {
 	s, _ := several(t, nil, make([]*server, 18)...)
 	defer s.Shutdown(t.Context())

@@ -245,13 +245,13 @@ func (s *Session) limitOf(e *entry) string {
 	took := time.Since(e.started)
 	switch {
 	case !e.sent():
-		return fmt.Sprintf("the request waited in the queue for %s", took.Round(time.Millisecond))
+		return fmt.Sprintf("the request waited in the queue for %s for %s", s.opts.Server, took.Round(time.Millisecond))
 	case !e.progressed && !e.mayBlock():
-		return "the server did not answer in " + s.opts.RequestTimeout.String()
+		return fmt.Sprintf("%s did not answer in %s", s.opts.Server, s.opts.RequestTimeout)
 	case took < s.opts.MaxRequestTimeout:
-		return fmt.Sprintf("the server has reported no progress for %s", s.opts.RequestTimeout)
+		return fmt.Sprintf("%s has reported no progress for %s", s.opts.Server, s.opts.RequestTimeout)
 	}
-	return "the server did not answer in " + s.opts.MaxRequestTimeout.String()
+	return fmt.Sprintf("%s did not answer in %s", s.opts.Server, s.opts.MaxRequestTimeout)
 }
 
 func (e *entry) failCanceled() {

@@ -186,7 +186,7 @@ func (s *Session) sendNext() {
 		case errors.Is(err, jsonrpc.ErrBusy):
 			e.failBusy(err)
 		case err != nil: // it waited in a session that has ended
-			e.lose(errors.New("the session with the server was lost"))
+			e.lose(fmt.Errorf("the session with %s was lost", s.opts.Server))
 		}
 	}
 }

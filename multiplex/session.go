@@ -31,6 +31,8 @@ type Options struct {
 	// MaxWaiting bounds the waiting requests. When it is reached, the client that has most
 	// of them is refused. Default 1024.
 	MaxWaiting int
+	// Server is what errors call the server. Default "the server".
+	Server string
 	// Shared says that the session has several clients. A message that cannot be
 	// attributed to one of them reaches none.
 	Shared bool
@@ -97,6 +99,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxWaiting <= 0 {
 		o.MaxWaiting = 1024
 	}
+	o.Server = cmp.Or(o.Server, "the server")
 	if o.Habits == nil {
 		o.Habits = &Habits{}
 	}
@@ -251,7 +254,7 @@ func (s *Session) receive(data []byte, related jsonrpc.ID) {
 
 // end tells the owner that the session is over, and answers all requests.
 func (s *Session) end(err error) {
-	reason := s.setErr(fmt.Errorf("the session with the server was lost: %w", err))
+	reason := s.setErr(fmt.Errorf("the session with %s was lost: %w", s.opts.Server, err))
 	var open []*entry
 	s.withLock(func(t *table) {
 		open = t.removeAll()

@@ -26,6 +26,8 @@ const maxParams = 64 << 10
 type Options struct {
 	// Supplier supplies the sessions.
 	Supplier *sessions.Supplier
+	// Server is what errors call the server.
+	Server string
 	// Params are the params of the synthetic initialize. nil: clients initialize
 	// their sessions themselves, and the gateway forwards initialize like any other
 	// request.
@@ -229,7 +231,7 @@ func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
 	case errors.Is(err, connstate.ErrDraining):
 		reason, errorType = "draining", metrics.ErrorDraining
 	case errors.Is(err, errLost):
-		reason, errorType = "session_lost", metrics.ErrorSessionLost
+		reason, errorType, text = "session_lost", metrics.ErrorSessionLost, b.lostText()
 	case errors.Is(err, connstate.ErrGateFull):
 		reason, errorType = "gate_full", metrics.ErrorBusy
 	case errors.Is(err, connstate.ErrBusy):

@@ -100,7 +100,7 @@ func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
 func (b *Bridge) lateFailure(attempt int) *handshake.Failure {
 	return &handshake.Failure{
 		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
-		Details: "the server is still starting: it did not answer within " + b.opts.InitializationTimeout.String(),
+		Details: b.opts.Server + " is still starting: it did not answer within " + b.opts.InitializationTimeout.String(),
 		Attempt: attempt, RetryAfter: time.Second,
 	}
 }
@@ -133,6 +133,8 @@ func (b *Bridge) visibleLoss(e *jsonrpc.Error) *jsonrpc.Error {
 		return e
 	}
 	safe := *e
-	safe.Message = "the session with the server was lost"
+	safe.Message = b.lostText()
 	return &safe
 }
+
+func (b *Bridge) lostText() string { return "the session with " + b.opts.Server + " was lost" }
