@@ -92,6 +92,31 @@ func TestServersWithWrongIDsServeAll(t *testing.T) {
 	}
 }
 
+// A child that speaks only MCP 2026-07-28 serves clients of before.
+func TestChildrenOf20260728Alone(t *testing.T) {
+	t.Parallel()
+	for mode, flags := range modes() {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			g := startGateway(t, slices.Concat(flags, fake(t, "--modern"))...)
+			clients := map[string]*stream{"one": openStream(t, g.url), "two": openStream(t, g.url)}
+			for name, s := range clients {
+				for id := range 10 {
+					s.accepted(echoRequest(id, name))
+				}
+			}
+			for name, s := range clients {
+				for id := range 10 {
+					assertOwn(t, s, id, name)
+				}
+				assertEachAnsweredOnce(t, s)
+				s.close()
+			}
+			g.stop()
+		})
+	}
+}
+
 func (bad badServer) test(t *testing.T, g *gateway) {
 	innocent, guilty := openStream(t, g.url), openStream(t, g.url)
 	for _, s := range []*stream{innocent, guilty} {

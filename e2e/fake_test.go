@@ -36,8 +36,11 @@ type fakeMessage struct {
 	Method string          `json:"method"`
 	Params struct {
 		ProtocolVersion string `json:"protocolVersion"`
-		Name            string `json:"name"`
-		Arguments       struct {
+		Meta            struct {
+			Version string `json:"io.modelcontextprotocol/protocolVersion"`
+		} `json:"_meta"`
+		Name      string `json:"name"`
+		Arguments struct {
 			Message string `json:"message"`
 			File    string `json:"file"`
 			How     string `json:"how"`
@@ -61,6 +64,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	stubborn := flags.Bool("stubborn", false, "survive the end of the input and SIGTERM")
 	farewell := flags.String("farewell", "", "when the input ends, take 300 ms and create this file with the process number after its name")
 	ids := flags.String("ids", "", "answer with ids as strings (text), or without (none)")
+	modern := flags.Bool("modern", false, "speak MCP 2026-07-28 alone")
 	fork := flags.Bool("fork", false, "start a process that outlives this one")
 	_ = flags.Parse(args) // ExitOnError
 	if *exit {
@@ -77,7 +81,7 @@ func fakeServer(args []string, in io.Reader, out io.Writer) int {
 		}
 	}
 	time.Sleep(*startDelay) // what is played here is a slow program
-	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent, ids: *ids})
+	code := serveFake(in, &fakeState{out: lockedWriter{w: out}, silent: *silent, ids: *ids, modern: *modern})
 	if *farewell != "" {
 		time.Sleep(300 * time.Millisecond)
 		if err := os.WriteFile(fmt.Sprint(*farewell, os.Getpid()), nil, 0o600); err != nil {
@@ -95,6 +99,7 @@ type fakeState struct {
 	out    lockedWriter
 	silent bool
 	ids    string
+	modern bool
 }
 
 // lockedWriter writes each message in one piece, whoever writes.
@@ -121,6 +126,10 @@ func serveFake(in io.Reader, f *fakeState) int {
 		if f.silent || m.ID == nil || m.Method == "" {
 			continue
 		}
+		if f.modern {
+			f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, modernResult(m, lines.Text()))
+			continue
+		}
 		switch f.ids {
 		case "text":
 			m.ID = json.RawMessage(`"` + string(m.ID) + `"`)
@@ -134,6 +143,17 @@ func serveFake(in io.Reader, f *fakeState) int {
 		}
 	}
 	return 0
+}
+
+// modernResult is fakeResult for a server of 2026-07-28 alone.
+func modernResult(m fakeMessage, line string) string {
+	switch {
+	case m.Params.Meta.Version != "2026-07-28":
+		return `"error":{"code":-32601,"message":"method not found"}`
+	case m.Method == "server/discover":
+		return `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"modern","version":"1"}}}`
+	}
+	return strings.Replace(fakeResult(m, line), `"result":{`, `"result":{"resultType":"complete",`, 1)
 }
 
 // fakeResult returns the result or error member of the answer, "" for none.

@@ -54,6 +54,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
 	"github.com/mcp-sse/mcp-sse/upstream/internal/buffer"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
 )
 
 const defaultCloseTimeout = 2 * time.Second
@@ -136,7 +137,8 @@ func (c Command) Check() error {
 	return nil
 }
 
-// Dial starts the child process. It fails when ctx ends first, and when the process
+// Dial starts the child process. One that refuses initialize because it speaks only MCP
+// 2026-07-28 is served as one of 2025-11-25. Dial fails when ctx ends first, and when the process
 // cannot be started; the error then names the program and says what to do.
 //
 // After the process has exited, Recv returns an error such as "exit status 1" or "killed by
@@ -168,7 +170,7 @@ func (c Command) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return child, nil
+		return statelessserver.NewPipe(child, c.MaxLineBytes, child.limited), nil
 	case <-ctx.Done():
 		if <-started == nil { // a start takes next to no time
 			child.signal(killGroup) // nothing was sent that the child could want to finish

@@ -1,0 +1,193 @@
+package statelessserver_test
+
+import (
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/upstream/internal/statelessserver"
+)
+
+// piped is a server on a pipe, which answers each message by a function.
+type piped struct {
+	t      *testing.T
+	answer func(s *piped, m *jsonrpc.Message)
+	out    chan string
+	closed chan struct{}
+	once   sync.Once
+
+	mu  sync.Mutex
+	got []string
+}
+
+func (s *piped) Send(msg []byte) error {
+	m, err := jsonrpc.Parse(msg)
+	if err != nil {
+		s.t.Errorf("the server got %s: %v", msg, err)
+		return err
+	}
+	s.mu.Lock()
+	s.got = append(s.got, string(msg))
+	s.mu.Unlock()
+	s.answer(s, m)
+	return nil
+}
+
+func (s *piped) Recv() ([]byte, error) {
+	select {
+	case msg, ok := <-s.out:
+		if !ok {
+			return nil, io.EOF
+		}
+		return []byte(msg), nil
+	case <-s.closed:
+		return nil, jsonrpc.ErrClosed
+	}
+}
+
+func (s *piped) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return nil
+}
+
+// say sends a message in which $ID is the id of m.
+func (s *piped) say(m *jsonrpc.Message, msg string) {
+	s.out <- strings.ReplaceAll(msg, "$ID", string(m.ID))
+}
+
+// modern answers as a server of 2026-07-28 alone.
+func modern(s *piped, m *jsonrpc.Message) {
+	version, _ := jsonrpc.Member(m.Params(), "_meta", "io.modelcontextprotocol/protocolVersion")
+	switch {
+	case m.Kind != jsonrpc.Request:
+	case string(version) != `"2026-07-28"`:
+		s.say(m, `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no such method"}}`)
+	case m.Method == "server/discover":
+		s.say(m, `{"jsonrpc":"2.0","id":$ID,"result":`+changing[:len(changing)-1]+`,"supportedVersions":["2026-07-28"]}}`)
+	case m.Method == "subscriptions/listen":
+		filter, _ := jsonrpc.Member(m.Params(), "notifications")
+		s.say(m, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":`+string(filter)+`,"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}}}`)
+		s.say(m, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}}}`)
+	case m.Method == "tools/call" && strings.Contains(string(m.Params()), "wait"):
+	case m.Method == "tools/call":
+		s.say(m, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`+string(m.Token.Value)+`,"progress":1}}`)
+		s.say(m, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`)
+		s.say(m, `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","content":[]}}`)
+	default:
+		s.say(m, `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","tools":[]}}`)
+	}
+}
+
+func overPipe(t *testing.T, answer func(*piped, *jsonrpc.Message), test func(s *piped, p *statelessserver.Pipe)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &piped{t: t, answer: answer, out: make(chan string, 100), closed: make(chan struct{})}
+		p := statelessserver.NewPipe(s, 1<<20, slog.New(slog.DiscardHandler))
+		test(s, p)
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := p.RecvFor(); err == nil {
+			t.Error("a closed session has messages")
+		}
+	})
+}
+
+// wants compares the next messages.
+func wants(t *testing.T, p *statelessserver.Pipe, want ...string) {
+	t.Helper()
+	for _, want := range want {
+		got, about, err := p.RecvFor()
+		if err != nil || string(got) != want && string(about)+" "+string(got) != want {
+			t.Fatalf("got %q %s, %v, want %s", about, got, err, want)
+		}
+	}
+}
+
+const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+
+func TestModernServerOnAPipe(t *testing.T) {
+	overPipe(t, modern, func(s *piped, p *statelessserver.Pipe) {
+		_ = p.Send([]byte(greeting))
+		got, _, err := p.RecvFor()
+		if err != nil || !strings.Contains(string(got), `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"`) {
+			t.Fatalf("got %s, %v", got, err)
+		}
+		_ = p.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+		wants(t, p, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{}}}`)
+		_ = p.Send([]byte(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":2}}}`))
+		wants(t, p, `2 {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}`)
+		all := map[string]bool{}
+		for range 2 { // a message of no request may come before or after the answer
+			got, about, _ := p.RecvFor()
+			all[string(about)+" "+string(got)] = true
+		}
+		if !all[` {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`] || !all[`2 {"jsonrpc":"2.0","id":2,"result":{"content":[]}}`] {
+			t.Errorf("got %v", all)
+		}
+		_ = p.Send([]byte(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"wait"}}`))
+		synctest.Wait()
+		_ = p.Send([]byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`))
+		synctest.Wait()
+		if last := s.got[len(s.got)-1]; !strings.Contains(last, `"method":"notifications/cancelled","params":{"requestId":"s-`) {
+			t.Errorf("the server got %s last", last)
+		}
+	})
+}
+
+// What ends a process ends its session, with the reason.
+func TestModernServerOnAPipeEnds(t *testing.T) {
+	overPipe(t, modern, func(s *piped, p *statelessserver.Pipe) {
+		_ = p.Send([]byte(greeting))
+		_, _, _ = p.RecvFor()
+		_ = p.Send([]byte(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"wait"}}`))
+		synctest.Wait()
+		close(s.out)
+		if _, _, err := p.RecvFor(); err != io.EOF {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A server that refuses initialize for another reason is heard.
+func TestLegacyServerOnAPipeRefuses(t *testing.T) {
+	const refusal = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"not you"}}`
+	for name, discover := range map[string]string{"knows no discover": `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"m"}}`, "ignores discover": ""} {
+		t.Run(name, func(t *testing.T) {
+			overPipe(t, func(s *piped, m *jsonrpc.Message) {
+				switch {
+				case m.Kind != jsonrpc.Request:
+				case m.Method == "initialize":
+					s.say(m, refusal)
+				case m.Method != "server/discover":
+					s.say(m, `{"jsonrpc":"2.0","id":$ID,"result":{}}`)
+				case discover != "":
+					s.say(m, discover)
+				}
+			}, func(_ *piped, p *statelessserver.Pipe) {
+				began := time.Now()
+				_ = p.Send([]byte(greeting))
+				wants(t, p, refusal)
+				if took := time.Since(began); took > 10*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				_ = p.Send([]byte(`{"jsonrpc":"2.0","id":2,"method":"ping"}`))
+				wants(t, p, `{"jsonrpc":"2.0","id":2,"result":{}}`)
+			})
+		})
+	}
+}
+
+func TestServerOnAPipeThatTakesInitialize(t *testing.T) {
+	overPipe(t, func(s *piped, m *jsonrpc.Message) { s.say(m, `{"jsonrpc":"2.0","id":$ID,"result":{}}`) }, func(s *piped, p *statelessserver.Pipe) {
+		_ = p.Send([]byte(greeting))
+		wants(t, p, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		if s.got[0] != greeting || len(s.got) != 1 {
+			t.Errorf("the server got %q", s.got)
+		}
+	})
+}
