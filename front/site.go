@@ -132,6 +132,13 @@ func (f *Front) ClientAddr(r *http.Request) netip.Addr {
 	return addr
 }
 
+// FromUnknownProxy reports whether a request names a client in X-Forwarded-For that is not
+// believed, because the proxy is not trusted: all its clients have one address.
+func (f *Front) FromUnknownProxy(r *http.Request) bool {
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return r.Header.Get("X-Forwarded-For") != "" && !f.trusted(peer.Addr().Unmap())
+}
+
 func (f *Front) trusted(addr netip.Addr) bool {
 	addr = addr.WithZone("") // a prefix contains no address with a zone
 	return slices.ContainsFunc(f.opts.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(addr) })

@@ -180,8 +180,14 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 	client := h.front.Client(a.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
 	key := keyOf(client, q)
-	single := q.passed != nil && !h.opts.SamePeer
-	if single { // what is passed on may differ from one request to the next
+	single := q.passed != nil && !h.opts.SamePeer // what is passed on may differ from one request to the next
+	if !single && q.principal == "" && h.front.FromUnknownProxy(a.r) {
+		single = true // nothing tells this client from others
+		h.unknownProxy.Do(func() {
+			h.opts.Logger.Warn("proxy not trusted: each request of mcp 2026-07-28 starts a session, set trusted-proxies", "proxy", client.Addr.String())
+		})
+	}
+	if single {
 		key = rand.Text()
 	}
 	l, fresh, err := h.pool.take(a.r.Context(), key, exclusive)

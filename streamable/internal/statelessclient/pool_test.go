@@ -3,7 +3,10 @@ package statelessclient_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,6 +56,33 @@ func TestStrangersAreToldApart(t *testing.T) {
 		f.post(newResponse(), r, "")
 	}
 	want(t, "connections", len(f.server.connections()), 3) // the last two are of one network
+}
+
+// Behind a proxy that is not trusted all strangers have one address, and the log says so once.
+func TestStrangersBehindAnUnknownProxy(t *testing.T) {
+	var log strings.Builder
+	f := newFixture(t, statelessclient.Options{Options: front.Options{
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	}})
+	for _, step := range []struct {
+		remote, forwarded, principal string
+		connections                  int // so far
+	}{
+		{"10.0.0.1:1", "192.0.2.7", "", 1}, {"10.0.0.1:1", "192.0.2.7", "", 1}, {"10.0.0.1:1", "192.0.2.8", "", 2},
+		{"127.0.0.1:1", "192.0.2.7", "", 3}, {"127.0.0.1:1", "192.0.2.7", "", 4}, {"@", "192.0.2.7", "", 5},
+		{"127.0.0.1:1", "192.0.2.7", "ada", 6}, {"127.0.0.1:1", "192.0.2.8", "ada", 6}, // the principal tells them apart
+	} {
+		r := ask{method: "tools/list"}.request(t.Context())
+		r.RemoteAddr = step.remote
+		r.Header.Set("X-Forwarded-For", step.forwarded)
+		f.post(newResponse(), r, step.principal)
+		want(t, step.remote+" for "+step.forwarded, len(f.server.connections()), step.connections)
+	}
+	want(t, "open connections", f.registry.Len(), 3)
+	want(t, "warnings", strings.Count(log.String(), "level=WARN"), 1)
+	if !strings.Contains(log.String(), "set trusted-proxies") || !strings.Contains(log.String(), "proxy=127.0.0.1") {
+		t.Errorf("got the log %s", log.String())
+	}
 }
 
 // Calls that may ask have a connection to themselves, and leave it to the next. Others share.
