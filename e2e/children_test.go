@@ -33,14 +33,10 @@ func TestChildrenEndWithTheirConnections(t *testing.T) {
 func TestChildrenDieWithAKilledGateway(t *testing.T) {
 	t.Parallel()
 	g := launch(t, fake(t, "--stubborn")...)
-	g.stopped = true // it will not be stopped by SIGTERM
 	g.url = g.awaitMatch("the URL of the stream", &g.out, streamURL)
 	openStream(t, g.url).call("1", "echo", `{"message":"m"}`)
 	children := g.children()
-	if err := g.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	<-g.ended
+	g.kill()
 	if len(children) != 1 {
 		t.Fatalf("children = %v, want one", children)
 	}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -56,6 +57,8 @@ type fakeMessage struct {
 //	wire            answers the request, byte for byte as it came
 //	hang {file}     creates the file and never answers
 //	misbehave {how} see hostile_test.go
+//	record {message, file, how}  adds the message to the file, and answers it; a long one
+//	                after 1.5 s. look does the same, and may be repeated
 func fakeServer(args []string, in io.Reader, out io.Writer) int {
 	flags := flag.NewFlagSet(fakeServerArg, flag.ExitOnError)
 	startDelay := flags.Duration("start-delay", 0, "wait before reading the first message")
@@ -174,11 +177,14 @@ func fakeResult(m fakeMessage, line string) string {
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
 
-// fakeTools returns the tools, as JSON. echo may be repeated.
+// fakeTools returns the tools, as JSON. echo and look may be repeated.
 func fakeTools() []string {
 	const tool = `{"name":%q,"inputSchema":{"type":"object"},"annotations":%s}`
-	all := []string{fmt.Sprintf(tool, "echo", `{"readOnlyHint":true}`)}
-	for _, name := range []string{"pid", "wire", "hang", "misbehave"} {
+	var all []string
+	for _, name := range []string{"echo", "look"} {
+		all = append(all, fmt.Sprintf(tool, name, `{"readOnlyHint":true}`))
+	}
+	for _, name := range []string{"pid", "wire", "hang", "misbehave", "record"} {
 		all = append(all, fmt.Sprintf(tool, name, `{}`))
 	}
 	return all
@@ -192,6 +198,14 @@ func fakeCall(m fakeMessage, line string) string {
 		text = fmt.Sprint(os.Getpid())
 	case "wire":
 		text = line
+	case "record", "look":
+		if err := addLine(m.Params.Arguments.File, text); err != nil {
+			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
+			return ""
+		}
+		if m.Params.Arguments.How == "long" { // so that its response becomes a stream
+			time.Sleep(1500 * time.Millisecond)
+		}
 	case "hang":
 		if err := os.WriteFile(m.Params.Arguments.File, nil, 0o600); err != nil {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)
@@ -206,4 +220,14 @@ func fakeCall(m fakeMessage, line string) string {
 		return ""
 	}
 	return fmt.Sprintf(`"result":{"content":[{"type":"text","text":%s}]}`, quoted)
+}
+
+// addLine adds a line to a file to which other processes add theirs.
+func addLine(name, text string) error {
+	file, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(text + "\n")
+	return errors.Join(err, file.Close())
 }

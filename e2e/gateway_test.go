@@ -123,6 +123,16 @@ func (g *gateway) stop() {
 	}
 }
 
+// kill ends the gateway as a crash does.
+func (g *gateway) kill() {
+	g.t.Helper()
+	g.stopped = true // there is nothing left to stop by SIGTERM
+	if err := g.cmd.Process.Kill(); err != nil {
+		g.t.Fatal(err)
+	}
+	<-g.ended
+}
+
 // wait waits for the process to end, and kills it when it does not.
 func (g *gateway) wait() error {
 	select {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// driver is a TypeScript client in a process of its own: clients/run.mjs.
+// driver is a script of TypeScript clients in a process of its own.
 type driver struct {
 	t       *testing.T
 	cmd     *exec.Cmd
@@ -25,6 +25,7 @@ type driver struct {
 // reply is what run.mjs prints for a step.
 type reply struct {
 	traffic
+	crowdReport
 	Step    string            `json:"step"`
 	OK      bool              `json:"ok"`
 	Tools   []string          `json:"tools"`
@@ -38,7 +39,6 @@ type reply struct {
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data"`
 	} `json:"error"`
-	MS int `json:"ms"`
 }
 
 func (r reply) err() error {
@@ -65,19 +65,25 @@ func openNode(sdk string) opener {
 
 func startDriver(t *testing.T, sdk, url string, flags ...string) *driver {
 	t.Helper()
+	return startScript(t, append([]string{"run.mjs", "--client", sdk, "--url", url}, flags...)...)
+}
+
+// startScript starts a script of clients/ that takes steps as run.mjs does.
+func startScript(t *testing.T, script ...string) *driver {
+	t.Helper()
 	d := &driver{t: t, replies: make(chan reply)}
-	d.cmd = exec.Command(node(t), append([]string{"run.mjs", "--client", sdk, "--url", url}, flags...)...)
+	d.cmd = exec.Command(node(t), script...)
 	d.cmd.Dir = clientsDir
 	d.cmd.Stderr = &d.errOut
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatalf("start %s: %v", sdk, err)
+		t.Fatalf("start %s: %v", script, err)
 	}
 	if d.in, err = d.cmd.StdinPipe(); err != nil {
-		t.Fatalf("start %s: %v", sdk, err)
+		t.Fatalf("start %s: %v", script, err)
 	}
 	if err := d.cmd.Start(); err != nil {
-		t.Fatalf("start %s: %v", sdk, err)
+		t.Fatalf("start %s: %v", script, err)
 	}
 	go func() { // ends when the process closes its stdout; close waits for that
 		defer close(d.replies)

@@ -56,9 +56,9 @@ function stdio(StdioClientTransport, url) {
  * open returns an unconnected client, its transport, and what was seen of its
  * HTTP: how many streams it opened, and the method of its first message. The transport
  * is "sse" or "streamable". With a name the client declares all that a server may ask
- * of it, and answers with the name.
+ * of it, and answers with the name. The options are for the transport of an SDK.
  */
-export async function open(kind, url, over, name) {
+export async function open(kind, url, over, name, transportOptions) {
   const seen = { streams: 0, opening: undefined };
   // Looking on is all that this fetch adds.
   const watched = (target, init) => {
@@ -70,7 +70,7 @@ export async function open(kind, url, over, name) {
   const { sdk, options } = kinds[kind];
   const { Client, StdioClientTransport, ...loaded } = await load[sdk]();
   const HTTPTransport = over === "sse" ? loaded.SSEClientTransport : loaded.StreamableHTTPClientTransport;
-  const transport = url.startsWith("stdio:") ? stdio(StdioClientTransport, url) : new HTTPTransport(new URL(url), { fetch: watched });
+  const transport = url.startsWith("stdio:") ? stdio(StdioClientTransport, url) : new HTTPTransport(new URL(url), { fetch: watched, ...transportOptions });
   const client = new Client(info, { ...options, ...(name && { capabilities: answering }) });
   if (name) await answer(sdk, client, name);
   return { client, transport, seen };
