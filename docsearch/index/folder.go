@@ -177,26 +177,35 @@ func (f *folder) closeWords() error {
 	return err
 }
 
-// check compares the files of the words with the CRC-32 in their last bytes.
-func (f *folder) check() error {
+// segment is a file of the words, which is mapped into memory.
+type segment interface {
+	Path() string
+	CRC() uint32
+	Data() []byte
+}
+
+// segments calls run with each file of the words.
+func (f *folder) segments(run func(segment) error) error {
 	return f.view(func(r index.IndexReader) error {
 		for _, s := range r.(*scorch.IndexSnapshot).Segments() {
-			s, ok := s.Segment().(interface {
-				Path() string
-				CRC() uint32
-			})
-			if !ok {
-				continue // it is in memory
-			}
-			sum, err := checksum(s.Path())
-			if err != nil {
-				return err
-			}
-			if sum != s.CRC() {
-				return fmt.Errorf("%s has a wrong checksum", s.Path())
+			if s, ok := s.Segment().(segment); ok { // else it is in memory
+				if err := run(s); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
+	})
+}
+
+// check compares the files of the words with the CRC-32 in their last bytes.
+func (f *folder) check() error {
+	return f.segments(func(s segment) error {
+		sum, err := checksum(s.Path())
+		if err == nil && sum != s.CRC() {
+			err = fmt.Errorf("%s has a wrong checksum", s.Path())
+		}
+		return err
 	})
 }
 
@@ -334,10 +343,15 @@ func (f *folder) write(b *bleve.Batch, r record) error {
 	case err = <-f.failed:
 		f.fail(err)
 	}
-	if err == nil {
-		f.record.Store(&r)
+	if err != nil {
+		return err
 	}
-	return err
+	f.record.Store(&r)
+	// A batch looks into each file. Together, what it has read would fill the memory.
+	return f.segments(func(s segment) error {
+		release(s.Data())
+		return nil
+	})
 }
 
 // close waits for running calls and closes the index.

@@ -96,7 +96,7 @@ func complete(ctx context.Context, p *program, daemon *client.Client, folders []
 		}
 		if percent < 100 && bar == nil {
 			bar = progressbar.NewOptions(100, progressbar.OptionSetWriter(p.stderr), progressbar.OptionSetVisibility(isTerminal(p.stderr)),
-				progressbar.OptionSetDescription("indexing"), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
+				progressbar.OptionSetDescription("indexing"), progressbar.OptionSetPredictTime(true), progressbar.OptionSetRenderBlankState(true), progressbar.OptionClearOnFinish())
 		}
 		if bar != nil {
 			_ = bar.Set(percent) // a terminal that is gone needs no bar
@@ -105,7 +105,7 @@ func complete(ctx context.Context, p *program, daemon *client.Client, folders []
 			return list, nil
 		}
 		if !pause.For(ctx, 200*time.Millisecond) {
-			return nil, ctx.Err()
+			return nil, errors.New("interrupted; the daemon goes on to index, until docsearch stop")
 		}
 	}
 }

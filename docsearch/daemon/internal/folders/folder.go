@@ -76,7 +76,7 @@ func (f *folder) describe() api.Folder {
 	defer f.mu.Unlock()
 	state.Status, state.Warning, state.Percent = f.status, f.warning, 100
 	switch {
-	case f.left > 0:
+	case f.total > 0:
 		state.Percent = min(99, 100*(f.total-f.left)/f.total)
 	case state.IndexedAt.IsZero(): // the files are not counted yet
 		state.Percent = 0

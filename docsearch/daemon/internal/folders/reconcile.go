@@ -24,9 +24,9 @@ import (
 )
 
 // The index is written when this much text has come, or so many files, or after this time,
-// whichever is first: large batches are fast, small ones are found early.
+// whichever is first: large batches are fast, small ones are found early, and show progress.
 const (
-	batchText  = 4 << 20
+	batchText  = 1 << 20
 	batchFiles = 1000
 	batchTime  = 2 * time.Second
 )
