@@ -80,13 +80,3 @@ func BenchmarkSearch(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkScanVectors(b *testing.B) {
-	search, err := index.Scan(filepath.Join(b.TempDir(), "vectors"), 50_000, 768)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		search()
-	}
-}

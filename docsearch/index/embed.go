@@ -11,6 +11,8 @@ import (
 	"time"
 
 	index "github.com/blevesearch/bleve_index_api"
+
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/vectors"
 )
 
 const (
@@ -56,9 +58,9 @@ func (a *asked) failure() error {
 func (x *Index) ask(ctx context.Context, timeout time.Duration, texts []string) ([][]float32, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	vectors, err := x.opts.Embedder.Embed(bounded, texts)
-	if err == nil && (len(vectors) != len(texts) || len(vectors[0]) == 0) {
-		err = fmt.Errorf("the embedder returned %d vectors for %d texts", len(vectors), len(texts))
+	all, err := x.opts.Embedder.Embed(bounded, texts)
+	if err == nil && (len(all) != len(texts) || len(all[0]) == 0) {
+		err = fmt.Errorf("the embedder returned %d vectors for %d texts", len(all), len(texts))
 	}
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // this says nothing about the Embedder
@@ -66,10 +68,10 @@ func (x *Index) ask(ctx context.Context, timeout time.Duration, texts []string) 
 	x.asked.mu.Lock()
 	x.asked.err, x.asked.at = err, time.Now()
 	x.asked.mu.Unlock()
-	for i := range vectors {
-		vectors[i] = unit(vectors[i])
+	for i := range all {
+		all[i] = vectors.Unit(all[i])
 	}
-	return vectors, err
+	return all, err
 }
 
 // EmbedderFailure says why the Embedder fails now, or "".
@@ -106,7 +108,7 @@ func (x *Index) queryVector(ctx context.Context, text string, folders []*folder)
 		return nil, "" // the search fails anyway
 	case err != nil:
 		return nil, "the embeddings endpoint fails, results are by words alone: " + err.Error()
-	case !slices.ContainsFunc(folders, func(f *folder) bool { return f.vectors.ready(len(vector)) }):
+	case !slices.ContainsFunc(folders, func(f *folder) bool { return f.vectors.Ready(len(vector)) }):
 		return nil, "no document has a vector yet: results are by words alone"
 	}
 	return vector, ""
@@ -121,7 +123,7 @@ func (x *Index) floor(ctx context.Context) (float64, error) {
 	sum, n := 0.0, 0.0
 	for i := range all {
 		for k := range all[:i] {
-			sum += float64(dot(all[i], all[k]))
+			sum += float64(vectors.Dot(all[i], all[k]))
 			n++
 		}
 	}
@@ -134,7 +136,7 @@ func (s *searcher) near(ctx context.Context, f *folder, r index.IndexReader) (ma
 	if s.vector == nil {
 		return found, nil
 	}
-	for key, similarity := range f.vectors.nearest(s.vector, maxNear) {
+	for key, similarity := range f.vectors.Nearest(s.vector, maxNear) {
 		err := each(ctx, r, fieldHash, key.String(), func(id string) error {
 			found[id] = similarity
 			return nil
@@ -163,7 +165,7 @@ func (s *searcher) fuse(f *folder, r index.IndexReader, p *plan, all []candidate
 				return nil, err
 			}
 			if stored != nil { // else it has just been changed
-				similarity = f.vectors.of(hashOf(textOf(stored)), s.vector)
+				similarity = f.vectors.Of(vectors.KeyOf(textOf(stored)), s.vector)
 			}
 		}
 		c.relevance = 1 - (1-c.relevance)*(1-similarity)
@@ -205,9 +207,9 @@ func (x *Index) embedFolder(ctx context.Context, f *folder) error {
 	if err != nil {
 		return err
 	}
-	var missing []hash
+	var missing []vectors.Key
 	for key := range passages {
-		if !f.vectors.has(key) {
+		if !f.vectors.Has(key) {
 			missing = append(missing, key)
 		}
 	}
@@ -216,12 +218,12 @@ func (x *Index) embedFolder(ctx context.Context, f *folder) error {
 			return err
 		}
 	}
-	return f.call("remove vectors", func() error { return f.vectors.prune(passages) })
+	return f.call("remove vectors", func() error { return f.vectors.Prune(passages) })
 }
 
 // texts returns the number of passages with each text.
-func (f *folder) texts() (passages map[hash]int, err error) {
-	passages = map[hash]int{}
+func (f *folder) texts() (passages map[vectors.Key]int, err error) {
+	passages = map[vectors.Key]int{}
 	return passages, f.read("list texts", func(r index.IndexReader) error {
 		texts, err := r.FieldDict(fieldHash)
 		if err != nil {
@@ -233,7 +235,7 @@ func (f *folder) texts() (passages map[hash]int, err error) {
 			if err != nil || entry == nil {
 				return err
 			}
-			var key hash
+			var key vectors.Key
 			if _, err := hex.Decode(key[:], []byte(entry.Term)); err != nil {
 				return err
 			}
@@ -243,8 +245,8 @@ func (f *folder) texts() (passages map[hash]int, err error) {
 }
 
 // embedTexts gets the vectors of texts, as far as these are still there.
-func (x *Index) embedTexts(ctx context.Context, f *folder, keys []hash) error {
-	texts := map[hash]string{}
+func (x *Index) embedTexts(ctx context.Context, f *folder, keys []vectors.Key) error {
+	texts := map[vectors.Key]string{}
 	err := f.read("read texts without vector", func(r index.IndexReader) error {
 		for _, key := range keys {
 			err := each(ctx, r, fieldHash, key.String(), func(id string) error {
@@ -268,15 +270,15 @@ func (x *Index) embedTexts(ctx context.Context, f *folder, keys []hash) error {
 	for i, key := range keys {
 		all[i] = texts[key]
 	}
-	vectors, err := x.ask(ctx, textsTimeout, all)
+	found, err := x.ask(ctx, textsTimeout, all)
 	if err != nil {
 		return fmt.Errorf("embed passages: %w", err)
 	}
 	floor := 0.0
-	if !f.vectors.ready(len(vectors[0])) {
+	if !f.vectors.Ready(len(found[0])) {
 		if floor, err = x.floor(ctx); err != nil {
 			return err
 		}
 	}
-	return f.call("write vectors", func() error { return f.vectors.add(keys, vectors, floor) })
+	return f.call("write vectors", func() error { return f.vectors.Add(keys, found, floor) })
 }

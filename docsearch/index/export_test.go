@@ -1,8 +1,6 @@
 package index
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
@@ -20,28 +18,4 @@ func Cut(d *extract.Document) (texts []string, starts []int) {
 		texts, starts = append(texts, p.text), append(starts, p.start)
 	}
 	return texts, starts
-}
-
-// Scan returns a search of n random vectors for the nearest.
-func Scan(path string, n, dimensions int) (search func(), err error) {
-	v := &vectors{path: path, model: "random"}
-	r := rand.New(rand.NewPCG(1, 2))
-	random := func() []float32 {
-		one := make([]float32, dimensions)
-		for i := range one {
-			one[i] = r.Float32() - 0.5
-		}
-		return one
-	}
-	for row := 0; row < n; row += 1000 {
-		keys, all := make([]hash, 1000), make([][]float32, 1000)
-		for i := range keys {
-			keys[i], all[i] = hashOf(fmt.Sprint(row+i)), unit(random())
-		}
-		if err := v.add(keys, all, 0); err != nil {
-			return nil, err
-		}
-	}
-	query := unit(random())
-	return func() { v.nearest(query, maxNear) }, nil
 }

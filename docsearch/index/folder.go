@@ -21,6 +21,7 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/api"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/vectors"
 )
 
 // version is of what the files of a folder contain. Another one is made anew.
@@ -29,7 +30,7 @@ const version = 3
 // The names of the files of a folder.
 const (
 	wordsDir    = "words"   // of bleve
-	vectorsFile = "vectors" // see vectors
+	vectorsFile = "vectors" // see package vectors
 	stateFile   = "state"   // the number of writes, or damaged; absent while the folder is open
 )
 
@@ -41,7 +42,7 @@ type folder struct {
 	path    string // of the files
 	log     *slog.Logger
 	record  atomic.Pointer[record] // what was written last
-	vectors vectors
+	vectors vectors.File
 	writing sync.Mutex // held by a call that writes
 	// Has an error when a goroutine of bleve has failed, so that what is in memory cannot
 	// be read any more, or a call has. The next call opens the index again.
@@ -84,7 +85,9 @@ func (x *Index) openFolder(dir, path string) (*folder, error) {
 		return nil, err
 	}
 	f.path = f.record.Load().Path
-	f.vectors.open(filepath.Join(dir, vectorsFile), x.opts.Embedder)
+	if e := x.opts.Embedder; e != nil {
+		f.vectors.Open(filepath.Join(dir, vectorsFile), e.Model())
+	}
 	return f, nil
 }
 
@@ -362,7 +365,7 @@ func (f *folder) close() error {
 		return nil
 	}
 	f.closed = true
-	f.vectors.close()
+	f.vectors.Close()
 	if err := f.guarded(f.closeWords); err != nil || len(f.failed) > 0 {
 		return err
 	}

@@ -299,7 +299,7 @@ func (x *Index) Size() (bytes int64, vectors int, err error) {
 		}
 		n := 0
 		for key, some := range passages { // which counts some that are gone
-			if f.vectors.has(key) {
+			if f.vectors.Has(key) {
 				n += some
 			}
 		}

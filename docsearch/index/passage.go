@@ -1,8 +1,6 @@
 package index
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"unicode/utf8"
 
@@ -23,16 +21,6 @@ type passage struct {
 	text     string
 	location api.Location
 }
-
-// hash is the key of the vector of a text.
-type hash [16]byte
-
-func hashOf(text string) hash {
-	sum := sha256.Sum256([]byte(text))
-	return hash(sum[:])
-}
-
-func (h hash) String() string { return hex.EncodeToString(h[:]) }
 
 // cut cuts a document into passages, in time linear in its text.
 func cut(d *extract.Document) (all []passage) {

@@ -15,6 +15,7 @@ import (
 	index "github.com/blevesearch/bleve_index_api"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
+	"github.com/mcp-sse/mcp-sse/docsearch/index/internal/vectors"
 )
 
 // batchBytes is how much text is written at a time. Indexing takes some thirty times as
@@ -256,7 +257,7 @@ func (u *updater) add(x *Index, id string, f *file, d *extract.Document) error {
 		if err != nil {
 			return err
 		}
-		fields := map[string]any{fieldText: p.text, fieldTitle: d.Title, fieldPath: f.Path, fieldHash: hashOf(p.text).String(), fieldPlace: string(at)}
+		fields := map[string]any{fieldText: p.text, fieldTitle: d.Title, fieldPath: f.Path, fieldHash: vectors.KeyOf(p.text).String(), fieldPlace: string(at)}
 		if n == 0 {
 			name := path.Base(f.Path)
 			fields[fieldNames] = []string{x.oneName(d.Title), x.oneName(name), x.oneName(strings.TrimSuffix(name, path.Ext(name)))}

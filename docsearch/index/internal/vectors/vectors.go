@@ -1,7 +1,10 @@
-package index
+// Package vectors keeps the vectors of texts in a file, and finds those near to another.
+package vectors
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,19 +17,31 @@ import (
 	mmap "github.com/blevesearch/mmap-go"
 )
 
-// vectors is a file of the vectors of one folder's texts: a header, and rows of a key, the
-// hash of a text, and a vector of length 1. It is only ever extended, or made anew, and
-// mapped into memory. It is not damaged by a crash: a row counts when it is whole.
-type vectors struct {
-	path  string // "" without an Embedder
+// Key is the hash of a text, by which its vector is found.
+type Key [16]byte
+
+// KeyOf returns the key of a text.
+func KeyOf(text string) Key {
+	sum := sha256.Sum256([]byte(text))
+	return Key(sum[:])
+}
+
+func (k Key) String() string { return hex.EncodeToString(k[:]) }
+
+// File is a file of vectors: a header, and rows of a key and a vector of length 1. It is
+// only ever extended, or made anew, and mapped into memory. It is not damaged by a crash:
+// a row counts when it is whole. The zero File has no vectors, and takes none. Its methods
+// are safe for concurrent use.
+type File struct {
+	path  string // "" before Open
 	model string
 
 	mu     sync.RWMutex // guards the rest; held by scans
 	file   *os.File     // nil: there is no vector
 	mapped mmap.MMap    // the whole file
 	head   header
-	count  int          // of rows
-	rows   map[hash]int // by their keys
+	count  int         // of rows
+	rows   map[Key]int // by their keys
 }
 
 // header is what the file begins with, in JSON, filled up with spaces to headerBytes.
@@ -37,25 +52,25 @@ type header struct {
 	Floor      float64 `json:"floor"` // the cosine of texts that have nothing in common
 }
 
-const headerBytes = 4096
+const (
+	version     = 3 // of what the file contains
+	headerBytes = 4096
+)
 
 // rowAt returns where a row is in the file.
-func (h header) rowAt(n int) int { return headerBytes + n*(len(hash{})+4*h.Dimensions) }
+func (h header) rowAt(n int) int { return headerBytes + n*(len(Key{})+4*h.Dimensions) }
 
-// open opens the file, if there is one of the Embedder's model. Another one is removed
-// when there are vectors to write.
-func (v *vectors) open(path string, e Embedder) {
-	if e == nil {
-		return
-	}
-	v.path, v.model = path, e.Model()
+// Open opens the file at path, if there is one of that model. Another one is removed when
+// there are vectors to write.
+func (v *File) Open(path, model string) {
+	v.path, v.model = path, model
 	if v.load() != nil {
 		v.reset()
 	}
 }
 
 // load opens and maps the file.
-func (v *vectors) load() (err error) {
+func (v *File) load() (err error) {
 	if v.file, err = os.OpenFile(v.path, os.O_RDWR, 0); err != nil {
 		return err
 	}
@@ -69,12 +84,12 @@ func (v *vectors) load() (err error) {
 	if v.head.Version != version || v.head.Model != v.model || v.head.Dimensions < 1 {
 		return errors.New("the vectors are of another model")
 	}
-	v.rows = map[hash]int{}
+	v.rows = map[Key]int{}
 	return v.mapFile()
 }
 
 // mapFile maps the file, which has new rows, and reads their keys.
-func (v *vectors) mapFile() error {
+func (v *File) mapFile() error {
 	info, err := v.file.Stat()
 	if err != nil {
 		return err
@@ -90,7 +105,7 @@ func (v *vectors) mapFile() error {
 	return nil
 }
 
-func (v *vectors) unmap() {
+func (v *File) unmap() {
 	if v.mapped != nil {
 		_ = v.mapped.Unmap() // what is mapped was read only
 		v.mapped = nil
@@ -98,7 +113,7 @@ func (v *vectors) unmap() {
 }
 
 // reset forgets all vectors.
-func (v *vectors) reset() {
+func (v *File) reset() {
 	v.unmap()
 	if v.file != nil {
 		_ = v.file.Close()
@@ -106,29 +121,31 @@ func (v *vectors) reset() {
 	v.file, v.count, v.rows, v.head = nil, 0, nil, header{}
 }
 
-func (v *vectors) close() {
+// Close closes the file.
+func (v *File) Close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.reset()
 }
 
-// ready reports whether there are vectors of a number of dimensions.
-func (v *vectors) ready(dimensions int) bool {
+// Ready reports whether there are vectors of a number of dimensions.
+func (v *File) Ready(dimensions int) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.file != nil && v.head.Dimensions == dimensions
 }
 
-func (v *vectors) has(key hash) bool {
+// Has reports whether a text has a vector.
+func (v *File) Has(key Key) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	_, ok := v.rows[key]
 	return ok
 }
 
-// add appends vectors of length 1. If they have other dimensions than those before, these
+// Add appends vectors of length 1. If they have other dimensions than those before, these
 // go, and the file is made anew with this floor.
-func (v *vectors) add(keys []hash, all [][]float32, floor float64) error {
+func (v *File) Add(keys []Key, all [][]float32, floor float64) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if dimensions := len(all[0]); v.file == nil || v.head.Dimensions != dimensions {
@@ -139,7 +156,7 @@ func (v *vectors) add(keys []hash, all [][]float32, floor float64) error {
 	return v.append(keys, all)
 }
 
-func (v *vectors) append(keys []hash, all [][]float32) error {
+func (v *File) append(keys []Key, all [][]float32) error {
 	var b []byte
 	for i, key := range keys {
 		b = append(b, key[:]...)
@@ -152,7 +169,7 @@ func (v *vectors) append(keys []hash, all [][]float32) error {
 }
 
 // create makes the file anew, without rows.
-func (v *vectors) create(h header) error {
+func (v *File) create(h header) error {
 	v.reset()
 	data, err := json.Marshal(h)
 	if err != nil {
@@ -168,11 +185,11 @@ func (v *vectors) create(h header) error {
 	return nil
 }
 
-// prune makes the file anew if most of its rows are of texts that are gone.
-func (v *vectors) prune(live map[hash]int) error {
+// Prune makes the file anew if most of its rows are of texts that are gone.
+func (v *File) Prune(live map[Key]int) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var keys []hash
+	var keys []Key
 	for key := range v.rows {
 		if _, ok := live[key]; ok {
 			keys = append(keys, key)
@@ -191,33 +208,33 @@ func (v *vectors) prune(live map[hash]int) error {
 	return v.append(keys, all)
 }
 
-func (v *vectors) key(row int) hash { return hash(v.mapped[v.head.rowAt(row):]) }
+func (v *File) key(row int) Key { return Key(v.mapped[v.head.rowAt(row):]) }
 
 // row returns the vector of a row, in mapped memory.
-func (v *vectors) row(n int) []float32 {
-	at := v.head.rowAt(n) + len(hash{})
+func (v *File) row(n int) []float32 {
+	at := v.head.rowAt(n) + len(Key{})
 	return unsafe.Slice((*float32)(unsafe.Pointer(&v.mapped[at])), v.head.Dimensions)
 }
 
 // similarity makes a similarity of a cosine: 0 for texts that have nothing in common, and 1
 // for the same text.
-func (v *vectors) similarity(cosine float32) float64 {
+func (v *File) similarity(cosine float32) float64 {
 	return max(0, (float64(cosine)-v.head.Floor)/(1-v.head.Floor))
 }
 
-// of returns the similarity of a text.
-func (v *vectors) of(key hash, query []float32) float64 {
+// Of returns the similarity of a text.
+func (v *File) Of(key Key, query []float32) float64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	row, ok := v.rows[key]
 	if !ok || v.head.Dimensions != len(query) {
 		return 0
 	}
-	return v.similarity(dot(v.row(row), query))
+	return v.similarity(Dot(v.row(row), query))
 }
 
-// nearest returns the similarities of the k texts that are most similar to a query.
-func (v *vectors) nearest(query []float32, k int) map[hash]float64 {
+// Nearest returns the similarities of the k texts that are most similar to a query.
+func (v *File) Nearest(query []float32, k int) map[Key]float64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if v.file == nil || v.head.Dimensions != len(query) {
@@ -237,22 +254,22 @@ func (v *vectors) nearest(query []float32, k int) map[hash]float64 {
 		}
 	}
 	for row := range v.count {
-		if c := dot(v.row(row), query); c > least {
+		if c := Dot(v.row(row), query); c > least {
 			if best = append(best, near{row, c}); len(best) == cap(best) {
 				trim()
 			}
 		}
 	}
 	trim()
-	found := make(map[hash]float64, len(best))
+	found := make(map[Key]float64, len(best))
 	for _, n := range best {
 		found[v.key(n.row)] = v.similarity(n.cosine)
 	}
 	return found
 }
 
-// dot returns the product of two vectors of the same length.
-func dot(a, b []float32) float32 {
+// Dot returns the product of two vectors of the same length.
+func Dot(a, b []float32) float32 {
 	var s0, s1, s2, s3 float32
 	b = b[:len(a)]
 	i := 0
@@ -268,8 +285,8 @@ func dot(a, b []float32) float32 {
 	return s0 + s1 + s2 + s3
 }
 
-// unit returns v with length 1.
-func unit(v []float32) []float32 {
+// Unit returns v with length 1.
+func Unit(v []float32) []float32 {
 	sum := 0.0
 	for _, f := range v {
 		sum += float64(f) * float64(f)
