@@ -143,22 +143,22 @@ func Reject(w http.ResponseWriter, r *http.Request, status int, message string) 
 	rejectRead(w, r, status, jsonrpc.Null, jsonrpc.Errorf(jsonrpc.CodeInvalidRequest, "%s", message))
 }
 
+// refusalTime is how long a client may take to read a refusal.
+const refusalTime = 10 * time.Second
+
 // rejectRead is Reject for a request whose body has been read, with the id of the message
-// in it; empty if that is unknown.
+// in it; empty if that is unknown. The request may have waited for longer than the write
+// timeout of the http.Server.
 func rejectRead(w http.ResponseWriter, r *http.Request, status int, id jsonrpc.ID, e *jsonrpc.Error) {
+	body := append(jsonrpc.NewError(id, e), '\n')
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	if r.ProtoMajor >= 2 { // where a client can hold any answer back
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(refusalTime))
-	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(append(jsonrpc.NewError(id, e), '\n')) // a client that is gone needs no answer
+	_, _ = WriteAll(w, r, body, refusalTime) // a client that is gone needs no answer
 }
-
-// refusalTime is how long a client may take to read why it is refused.
-const refusalTime = 10 * time.Second
 
 // drainTime is how long a client may go on sending a body that nobody reads. A TCP
 // connection that is closed at once is reset, and the client may lose the answer.

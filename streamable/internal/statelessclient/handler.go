@@ -125,6 +125,9 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.R
 	if q.passed, status, err = h.front.Passed(a.r, principal); err != nil {
 		return front.Refused(status, metrics.RejectedBadRequest, "%v", err)
 	}
+	// The write timeout of the http.Server counts from the request, which may wait for
+	// longer. Each write of the response has a deadline of its own.
+	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Time{})
 	switch m.Method {
 	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodSetLevel, mcp.MethodSubscribe, mcp.MethodUnsubscribe:
 		return methodNotFound(m.Method)

@@ -3,6 +3,7 @@ package statelessclient_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
@@ -137,6 +139,45 @@ func TestCallsOfOneClientAreBounded(t *testing.T) {
 		want(t, "result type", second.member("result", "resultType"), `"complete"`)
 		want(t, "connections", len(f.server.connections()), 1)
 	})
+}
+
+// A request may wait for longer than the write timeout of the http.Server, which counts
+// from its start: for a connection of its client, and for its answer.
+func TestWaitsOutliveTheWriteTimeout(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2"} {
+		bubble(t, quiet, func(t *testing.T, f *fixture) {
+			f.SetLimits(1, 8)
+			f.server.serve = func(c *conn, m *jsonrpc.Message) {
+				time.AfterFunc(40*time.Second, func() { c.answer(m, `{}`) })
+			}
+			protocols := new(http.Protocols)
+			protocols.SetHTTP1(protocol == "HTTP/1.1")
+			protocols.SetUnencryptedHTTP2(protocol == "HTTP/2")
+			srv := pipetest.Serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.post(w, r, "") }), protocols,
+				func(s *http.Server) { s.WriteTimeout = 20 * time.Second })
+			defer srv.Stop()
+			call := func() <-chan string {
+				got := make(chan string, 1)
+				r := ask{method: "prompts/get", params: `{"name":"p"}`, capabilities: askAll}.request(t.Context())
+				r.RequestURI, r.URL.Scheme, r.URL.Host = "", "http", "localhost"
+				go func() {
+					res, err := srv.Client.Do(r)
+					if err != nil {
+						got <- err.Error()
+						return
+					}
+					defer res.Body.Close()
+					_, _ = io.Copy(io.Discard, res.Body)
+					got <- res.Status
+				}()
+				synctest.Wait()
+				return got
+			}
+			first, second := call(), call()
+			want(t, protocol+", no connection", <-second, "503 Service Unavailable")
+			want(t, protocol+", a slow answer", <-first, "200 OK")
+		})
+	}
 }
 
 func TestUnusedConnectionsAreClosed(t *testing.T) {
