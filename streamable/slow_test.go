@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,25 +23,43 @@ import (
 )
 
 // A client that reads none of its answers is closed once the process holds as many bytes as
-// it may.
+// it may, with a session or without.
 func TestUnreadAnswersAreBounded(t *testing.T) {
-	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
-		const others = 1<<30 - 8<<20
-		f.budget.Force(others)
-		defer f.budget.Force(-others)
-		f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
-			large := []byte(`"` + strings.Repeat("x", 2<<20) + `"`)
-			time.AfterFunc(time.Second, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, large), "") }) // when all have asked
-		}
-		id := f.initialize("2025-11-25")
-		for n := range 20 {
-			defer f.post(request(fmt.Sprint(n+1), "work"), in(id, "Accept", "text/event-stream, application/json")...).close()
-		}
-		time.Sleep(2 * time.Second)
-		if c := f.backend.last(); c.Reason() != connstate.ClosedSlow {
-			t.Errorf("the connection is %v for %q, want closed for slow", c.State(), c.Reason())
-		}
-	})
+	for _, version := range []string{"2025-11-25", "2026-07-28"} {
+		bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+			const others = 1<<30 - 8<<20
+			f.budget.Force(others)
+			defer f.budget.Force(-others)
+			f.backend.receive = func(c *connstate.Connection, m *jsonrpc.Message) {
+				large := []byte(`{"x":"` + strings.Repeat("x", 2<<20) + `"}`)
+				n, _ := jsonrpc.Integer([]byte(m.ID))
+				due := time.Second + time.Duration(n)*time.Millisecond // when all have asked, one after the other
+				time.AfterFunc(due, func() { answer(c, m.ID, jsonrpc.NewResult(m.ID, large), "") })
+			}
+			header, params := in("", "Accept", "text/event-stream, application/json"), `{}`
+			if version == "2025-11-25" {
+				header[1] = f.initialize(version)
+			} else {
+				header = append(header, "MCP-Protocol-Version", version, "Mcp-Method", "work")
+				params = `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}`
+			}
+			var unread sync.WaitGroup
+			over := make(chan struct{})
+			for n := range 8 {
+				unread.Go(func() {
+					res := f.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"work","params":%s}`, n+1, params), header...)
+					<-over
+					res.close()
+				})
+			}
+			time.Sleep(2 * time.Second)
+			if c := f.backend.last(); c.Reason() != connstate.ClosedSlow {
+				t.Errorf("%s: the connection is %v for %q, want closed for slow", version, c.State(), c.Reason())
+			}
+			close(over)
+			unread.Wait()
+		})
+	}
 }
 
 // stateless is a request of MCP 2026-07-28 that is never answered.
