@@ -23,17 +23,24 @@ const (
 // Header is a header that repeats a part of a request, with its value before Encode.
 type Header struct{ Name, Value string }
 
+// NameMember returns the member of the params of a method that HeaderName repeats; empty
+// if there is none.
+func NameMember(method string) string {
+	switch method {
+	case mcp.MethodCallTool, mcp.MethodGetPrompt:
+		return "name"
+	case mcp.MethodReadResource:
+		return "uri"
+	}
+	return ""
+}
+
 // Headers returns the headers that every request has. The error says what the request
 // must have for one of them.
 func Headers(version, method string, params json.RawMessage) ([]Header, error) {
 	headers := []Header{{HeaderVersion, version}, {HeaderMethod, method}}
-	var member string
-	switch method {
-	case mcp.MethodCallTool, mcp.MethodGetPrompt:
-		member = "name"
-	case mcp.MethodReadResource:
-		member = "uri"
-	default:
+	member := NameMember(method)
+	if member == "" {
 		return headers, nil
 	}
 	raw, _ := jsonrpc.Member(params, member)

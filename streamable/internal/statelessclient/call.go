@@ -81,7 +81,7 @@ func (l *link) prepare(a *reply, q *request, k *call) *front.Refusal {
 	if q.Method == mcp.MethodCallTool {
 		name, _ := q.Param("name").Text()
 		for _, p := range l.mirrored(name) {
-			if why := checkArgument(a.r.Header, p, q.Params()); why != nil {
+			if why := checkArgument(a.r.Header, p, q); why != nil {
 				return why
 			}
 		}

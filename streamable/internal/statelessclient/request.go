@@ -76,8 +76,12 @@ func (q *request) inputResponses() (map[string]json.RawMessage, *front.Refusal) 
 	return answers, nil
 }
 
-// checkHeaders compares the headers that repeat parts of a request with these parts.
+// checkHeaders compares the headers that repeat parts of a request with these parts. It
+// refuses a part that can be read in two ways: the server may read the other one.
 func checkHeaders(h http.Header, q *request) *front.Refusal {
+	if member := stateless.NameMember(q.Method); member != "" && q.Param(member).Ambiguous {
+		return mismatch("params.%s can be read in two ways", member)
+	}
 	wanted, err := stateless.Headers(q.meta.Version, q.Method, q.Params())
 	if err != nil {
 		return invalidParams("%v", err)
@@ -91,8 +95,11 @@ func checkHeaders(h http.Header, q *request) *front.Refusal {
 }
 
 // checkArgument compares the header that repeats an argument of a tool with it.
-func checkArgument(h http.Header, p stateless.Param, params json.RawMessage) *front.Refusal {
-	raw, there := p.Argument(params)
+func checkArgument(h http.Header, p stateless.Param, q *request) *front.Refusal {
+	if q.Param(append([]string{"arguments"}, p.Path...)...).Ambiguous {
+		return mismatch("argument %.64s can be read in two ways", strings.Join(p.Path, "."))
+	}
+	raw, there := p.Argument(q.Params())
 	return checkHeader(h, stateless.HeaderParam+p.Name, there, func(value string) bool {
 		want, ok := stateless.Text(raw)
 		return ok && (value == want || sameNumber(value, want, raw))

@@ -35,6 +35,9 @@ func TestRefusedRequests(t *testing.T) {
 		"foreign state":        {ask{method: "tools/call", id: "7", params: `{"name":"t","requestState":"x"}`}, 400, "-32602"},
 		"nothing to listen to": {ask{method: "subscriptions/listen", id: "7", params: `{}`}, 400, "-32602"},
 
+		"two names":            {ask{method: "tools/call", id: "7", params: `{"name":"u","name":"t"}`}, 400, "-32020"},
+		"two spellings":        {ask{method: "tools/call", id: "7", params: `{"name":"t","Name":"u"}`}, 400, "-32020"},
+		"two resources":        {ask{method: "resources/read", id: "7", params: `{"uri":"a:x","URI":"a:y"}`}, 400, "-32020"},
 		"no version header":    {ask{method: "tools/list", id: "7", header: map[string]string{"MCP-Protocol-Version": ""}}, 400, "-32020"},
 		"other version header": {ask{method: "tools/list", id: "7", header: map[string]string{"MCP-Protocol-Version": "2025-11-25"}}, 400, "-32020"},
 		"no method header":     {ask{method: "tools/list", id: "7", header: map[string]string{"Mcp-Method": ""}}, 400, "-32020"},
@@ -124,6 +127,8 @@ func TestMirroredArguments(t *testing.T) {
 		{`{"o":{"n":5}}`, map[string]string{"Mcp-Param-N": "5.0"}, true},
 		{`{"o":{"n":5}}`, map[string]string{"Mcp-Param-N": `"5"`}, false},
 		{`{"o":{"n":5.5}}`, map[string]string{"Mcp-Param-N": `5.5`}, false},
+		{`{"s":"b","s":"a"}`, map[string]string{"Mcp-Param-S": "a"}, false},
+		{`{"s":"a","S":"b"}`, map[string]string{"Mcp-Param-S": "a"}, false},
 		{`{"b":true}`, map[string]string{"Mcp-Param-B": "true"}, true},
 	} {
 		f := newFixture(t, quiet)
