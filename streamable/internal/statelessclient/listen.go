@@ -77,11 +77,12 @@ func (l *link) relay(a *reply, s *listener) {
 }
 
 // subscribe enters a listener, and acknowledges what it gets of what it wants: what the
-// server has declared, and the resources that the server lets the connection subscribe to,
-// which it returns.
+// server has declared, and the resources that the server lets the connection subscribe to.
+// It returns the resources that the server may think it subscribes to.
 func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filter) []string {
 	capabilities, _ := jsonrpc.Member(l.result, "capabilities")
 	got := wanted.And(stateless.ChangingLists(capabilities))
+	var asked []string
 	for _, uri := range wanted.URIs {
 		if !l.declares("resources", "subscribe") {
 			break
@@ -89,6 +90,9 @@ func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filt
 		ok, err := l.subscribeTo(ctx, s, uri)
 		if ok {
 			got.URIs = append(got.URIs, uri)
+		}
+		if ok || err != nil {
+			asked = append(asked, uri)
 		}
 		if err != nil { // nobody waits, or the server does not answer
 			break
@@ -99,7 +103,7 @@ func (l *link) subscribe(ctx context.Context, s *listener, wanted stateless.Filt
 	s.lists, s.over = got, l.over
 	l.listeners[s] = struct{}{}
 	s.addLocked(stateless.Mark(mcp.MethodAcknowledged, got.Params(), s.id))
-	return got.URIs
+	return asked
 }
 
 // subscribeTo subscribes a listener to a resource, and reports whether that worked. Only
