@@ -3,8 +3,8 @@ package statelessclient
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -25,12 +25,7 @@ func keyOf(c connstate.Client, q *request) string {
 	if q.principal == "" {
 		network = subnet.Of(c.Addr).String()
 	}
-	key, _ := json.Marshal(struct { // of strings, it always has a JSON form
-		Principal, Network, Capabilities, Info string
-		Local                                  bool
-		Header                                 map[string][]string
-	}{q.principal, network, string(q.meta.Capabilities), string(q.meta.ClientInfo), c.Local, c.Header})
-	return string(key)
+	return fmt.Sprintf("%q %q %q %q %t %q", q.principal, network, q.meta.Capabilities, q.meta.ClientInfo, c.Local, c.Header)
 }
 
 // group is the connections of one client, and what they have in common.

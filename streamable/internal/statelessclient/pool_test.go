@@ -49,6 +49,15 @@ func TestClientsAreToldApart(t *testing.T) {
 	}
 }
 
+// Headers are bytes: those that are not UTF-8 tell clients apart as well.
+func TestHeadersOfAnyBytesAreToldApart(t *testing.T) {
+	f := newFixture(t, statelessclient.Options{Options: front.Options{ForwardHeaders: []string{"X-Key"}}})
+	for _, key := range []string{"M\xfcller", "M\xe4ller", "M\xfcller"} {
+		f.do(t, ask{method: "tools/list", header: map[string]string{"X-Key": key}})
+	}
+	want(t, "connections", len(f.server.connections()), 2)
+}
+
 // Without a principal, the address tells strangers apart.
 func TestStrangersAreToldApart(t *testing.T) {
 	f := newFixture(t, quiet)
