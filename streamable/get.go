@@ -87,6 +87,7 @@ func (s *session) resume(x *response, last *eventID) *front.Refusal {
 		return front.Refused(http.StatusNotFound, metrics.RejectedUnknownConnection, "%s", unknownSession)
 	}
 	st := s.standingLocked()
+	read := st.read
 	if last != nil {
 		known := s.streams[last.stream]
 		switch {
@@ -99,13 +100,13 @@ func (s *session) resume(x *response, last *eventID) *front.Refusal {
 		case known.number > 0 && known.ended && last.number == known.count:
 			return nil
 		default:
-			st = known
-			st.read = last.number
+			st, read = known, last.number
 		}
 	}
 	if len(st.responses) >= maxStanding {
 		return front.Refused(http.StatusConflict, metrics.RejectedBadRequest, "the session has %d open GETs: close one first", maxStanding)
 	}
+	st.read = read
 	for st.number > 0 && len(st.responses) > 0 { // what this one continues is gone, or about to be
 		st.cutResponse()
 	}

@@ -143,6 +143,11 @@ func TestManyGETs(t *testing.T) {
 		}
 		_ = f.backend.last().Send("", []byte(changed))
 		open[7].wantEvent("0-1", changed)
+		f.do(http.MethodGet, "", in(id, "Last-Event-ID", "0-0")...).wantStatus(http.StatusConflict)
+		open[7].close()
+		synctest.Wait()
+		_ = f.backend.last().Send("", []byte(note(2)))
+		open[6].wantEvent("0-2", note(2))
 		for _, res := range open {
 			res.close()
 		}
