@@ -164,6 +164,7 @@ func (h *Handler) remove(s *session) {
 	if !ok {
 		return
 	}
+	h.store.forget(s) // not before: a response may still read from it
 	h.registry.Remove(s.c)
 	h.LogClosed(s.c)
 }

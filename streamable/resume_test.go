@@ -192,6 +192,27 @@ func TestStalledReader(t *testing.T) {
 	}
 }
 
+// A client that reads slowly gets all that was sent before its session was closed.
+func TestSlowReaderOfASessionThatIsClosed(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		id := f.initialize("2025-11-25")
+		c := f.backend.last()
+		res := f.post(request("1", "never"), in(id)...)
+		res.wantEvent("2-1", "")
+		message := `{"jsonrpc":"2.0","method":"` + strings.Repeat("x", 300<<10) + `"}`
+		for range 10 {
+			_ = c.Send("1", []byte(message))
+		}
+		answer(c, "1", []byte(result("1")), "")
+		c.Close(connstate.ClosedShutdown)
+		for i := range 10 {
+			res.wantEvent(fmt.Sprintf("2-%d", i+2), message)
+		}
+		res.wantEvent("2-12", result("1"))
+		res.wantEnd()
+	})
+}
+
 // An answer of any size reaches a client that reads, and none delays another.
 func TestLargeAnswers(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {

@@ -209,7 +209,6 @@ func (s *session) end() {
 	}
 	last := s.serving == 0
 	s.mu.Unlock()
-	s.h.store.forget(s)
 	if last {
 		s.h.remove(s)
 	}
