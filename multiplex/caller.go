@@ -80,7 +80,7 @@ func (s *Session) detach(c *Caller) []*entry {
 	c.left = true
 	s.callers = slices.DeleteFunc(slices.Clone(s.callers), func(other *Caller) bool { return other == c })
 	abandoned := s.table.abandonAll(c)
-	s.table.forget(c, abandoned)
+	s.table.forget(c)
 	return abandoned
 }
 

@@ -139,6 +139,10 @@ func TestSubscriptionsAreCounted(t *testing.T) {
 			server(fmt.Sprintf(failed, "1")), at(0, "answer 7: "+fmt.Sprintf(failed, "7")+" (-32002)"),
 			sent(subscribe("2", "f:/a")), server(result("2")), at(1, answer("8")),
 		}},
+		{name: "one that is given up is taken back", opts: shared, steps: []step{
+			forward(subscribe("8", "f:/a"), cancelOf("8")), sent(subscribe("1", "f:/a"), cancelOf("1")),
+			after(2 * time.Second), got("fail 8: cancelled, final (canceled)"), sent(unsubscribe("2", "f:/a")), server(result("2")),
+		}},
 		{name: "is bounded for each client", opts: shared, clients: 2, steps: []step{
 			func(w *world) {
 				for i := range 1025 {

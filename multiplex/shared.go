@@ -91,19 +91,11 @@ func (s *shared) settle(e *entry, failed bool) {
 }
 
 // forget removes all that belongs to a client that leaves, and adds the requests
-// that tell the server. abandoned are the client's own requests. The server may have
-// accepted a subscription among them, so it gets an unsubscribe.
-func (t *table) forget(c *Caller, abandoned []*entry) {
+// that tell the server.
+func (t *table) forget(c *Caller) {
 	t.shared.tasks.Leave(c)
-	uris := t.shared.subscriptions.Leave(c)
-	for _, e := range abandoned {
-		if e.sent() && e.method == mcp.MethodSubscribe && e.key != "" {
-			uris = append(uris, e.uri)
-		}
-	}
-	for _, uri := range uris {
-		quoted, _ := json.Marshal(uri) // a string always has a JSON form
-		t.addOwn(mcp.MethodUnsubscribe, `{"uri":`+string(quoted)+`}`, uri)
+	for _, uri := range t.shared.subscriptions.Leave(c) {
+		t.addUnsubscribe(uri)
 	}
 	if level, needed := t.shared.levels.Leave(c); needed {
 		t.addOwn(mcp.MethodSetLevel, `{"level":"`+level.String()+`"}`, "")

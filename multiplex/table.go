@@ -240,7 +240,8 @@ func (t *table) remove(e *entry) bool {
 }
 
 // abandon removes a request that is given up, and reports whether it was in the table.
-// If the server has it, abandon remembers that an answer may still come.
+// If the server has it, abandon remembers that an answer may still come, and takes back a
+// subscription.
 func (t *table) abandon(e *entry) bool {
 	if !t.remove(e) {
 		return false
@@ -257,6 +258,9 @@ func (t *table) abandon(e *entry) bool {
 		if e.caller != nil {
 			t.awaitAbandoned()
 		}
+	}
+	if e.sent() && e.key != "" && e.method == mcp.MethodSubscribe { // the server may have accepted it
+		t.addUnsubscribe(e.uri)
 	}
 	return true
 }
@@ -421,6 +425,11 @@ func (t *table) next() (*entry, decision) {
 	}
 	t.queue.bytes -= len(e.message.Raw())
 	return e, t.decide(e)
+}
+
+func (t *table) addUnsubscribe(uri string) {
+	quoted, _ := json.Marshal(uri) // a string always has a JSON form
+	t.addOwn(mcp.MethodUnsubscribe, `{"uri":`+string(quoted)+`}`, uri)
 }
 
 // addOwn queues a request of the gateway that tells the server what the remaining
