@@ -106,6 +106,27 @@ func TestAnnotatedToolsAreRepeated(t *testing.T) {
 	})
 }
 
+// If the server learns who its clients are, the tools of one are not those of another.
+func TestAnnotationsOfAnotherClient(t *testing.T) {
+	for want, passed := range map[string]*gateway.PassRequest{answered("1", 3, "tools/call"): nil, "1 session_lost retryable=false": {}} {
+		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+			if m.Method == "tools/list" {
+				s.say(string(jsonrpc.NewResult(m.ID, []byte(`{"tools":[{"name":"t","annotations":{"readOnlyHint":true}}]}`))))
+				return true
+			}
+			return diesOf("tools/call", 2)(s, m)
+		}}
+		inFakeTime(t, u, gateway.Options{PassRequest: passed}, func(t *testing.T, g *gateway.Gateway) {
+			connect(t, g, plain).post(request("0", "tools/list"))
+			synctest.Wait()
+			p := connect(t, g, plain)
+			p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`)
+			time.Sleep(2 * time.Second)
+			p.want(want)
+		})
+	}
+}
+
 // A request that its client cancels while it waits for its repeat gets cancelled.
 func TestRepeatedRequestCanBeCancelled(t *testing.T) {
 	u := &server{handle: diesOf("tools/list", 1)}

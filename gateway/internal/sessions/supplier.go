@@ -27,8 +27,8 @@ type Options struct {
 	// Warm is the number of servers that the pool keeps started. With Shared, any
 	// number above 0 makes Start start the session.
 	Warm int
-	// Forwards says that sessions get headers of clients, so perhaps credentials that
-	// a probe has not.
+	// Forwards says that sessions get something of their clients' requests. A probe may
+	// lack the credentials, and the server may have other tools for each client.
 	Forwards bool
 	// The fields of gateway.Options with these names.
 	MaxSessions           int // below 1: unlimited
@@ -83,7 +83,9 @@ func New(up upstream.Upstream, opts Options) *Supplier {
 	s.life, s.end = context.WithCancel(context.Background())
 	s.readiness.life, s.readiness.drain = context.WithCancel(context.Background())
 	s.opts.Session.Shared = opts.Shared
-	s.opts.Session.Habits = &multiplex.Habits{}
+	if !opts.Forwards {
+		s.opts.Session.Habits = &multiplex.Habits{}
+	}
 	s.opts.Session.Limited = s.limited
 	if o, ok := up.(observable); ok {
 		s.up = o.Observed(s.limited, s.metrics)
