@@ -103,7 +103,7 @@ var errUnsubscribed = exchange.NewError(exchange.ErrorData{Reason: reasonUnsubsc
 // no such changes. A subscription to a resource ends when its first attempt fails.
 func (c *Conn) follow(ctx context.Context, s *changes) {
 	pause := backoff.New(firstListenPause, maxListenPause)
-	accepted, away := false, false
+	accepted, again := false, false
 	for {
 		var opened time.Time
 		err := c.listen(ctx, s.filter, func(honoured stateless.Filter) error {
@@ -114,10 +114,10 @@ func (c *Conn) follow(ctx context.Context, s *changes) {
 			if !accepted {
 				close(s.decided)
 			}
-			if away { // it may serve something else now
+			if again { // no stream was there to tell of a change
 				c.tellMissed(honoured)
 			}
-			accepted, away = true, false
+			accepted = true
 			return nil
 		})
 		e, _ := errors.AsType[*jsonrpc.Error](err)
@@ -128,7 +128,7 @@ func (c *Conn) follow(ctx context.Context, s *changes) {
 			break
 		}
 		c.x.Log.Debug("stream of changes ended", "err", err)
-		away = away || opened.IsZero()
+		again = true
 		if !opened.IsZero() && time.Since(opened) >= steadyListen {
 			pause.Reset()
 		}
@@ -144,7 +144,7 @@ func (c *Conn) follow(ctx context.Context, s *changes) {
 	}
 }
 
-// tellMissed reports everything that may have changed while the server was away.
+// tellMissed reports everything that may have changed while there was no stream.
 func (c *Conn) tellMissed(f stateless.Filter) {
 	for _, method := range f.Lists() {
 		_ = c.Queue.Push(jsonrpc.NewNotification(method, nil), "") // fails at the end of the session

@@ -36,43 +36,46 @@ func TestListenPausesGrowUpToABound(t *testing.T) {
 	})
 }
 
-// After the server was away its lists may be others, and nobody has told.
+// While a stream of changes was cut, or the server away, its lists may have changed, and
+// nobody has told.
 func TestChangesThatMayHaveBeenMissedAreTold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		began := time.Now()
-		s := newStateless(t, changing, func(p *post) {
-			since := time.Since(began)
-			if since > 10*time.Second && since < time.Minute {
-				p.w.WriteHeader(http.StatusServiceUnavailable)
-				return
+	for _, away := range []time.Duration{0, 50 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			s := newStateless(t, changing, func(p *post) {
+				since := time.Since(began)
+				if since > 10*time.Second && since < 10*time.Second+away {
+					p.w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				p.acknowledge()
+				if since > 10*time.Second {
+					<-p.r.Context().Done()
+					return
+				}
+				time.Sleep(10*time.Second - since)
+			})
+			s.initialize(`{}`)
+			s.Send(subscribe("1", "a://1"))
+			s.want(done("1"))
+			time.Sleep(2 * time.Minute) // longer than the server is away
+			told := make(map[string]bool)
+			for range 3 {
+				got, _ := s.Recv()
+				told[got] = true
 			}
-			p.acknowledge()
-			if since > 10*time.Second {
-				<-p.r.Context().Done()
-				return
+			for _, want := range []string{
+				`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`,
+				`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}`,
+			} {
+				if !told[want] {
+					t.Errorf("no %s among %v", want, told)
+				}
 			}
-			time.Sleep(10*time.Second - since)
+			_ = s.Conn.Close()
+			synctest.Wait()
 		})
-		s.initialize(`{}`)
-		s.Send(subscribe("1", "a://1"))
-		s.want(done("1"))
-		time.Sleep(2 * time.Minute) // longer than the server is away
-		told := make(map[string]bool)
-		for range 3 {
-			got, _ := s.Recv()
-			told[got] = true
-		}
-		for _, want := range []string{
-			`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, `{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`,
-			`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a://1"}}`,
-		} {
-			if !told[want] {
-				t.Errorf("no %s among %v", want, told)
-			}
-		}
-		_ = s.Conn.Close()
-		synctest.Wait()
-	})
+	}
 }
 
 func TestServerWithoutListenIsNotAskedAgain(t *testing.T) {
