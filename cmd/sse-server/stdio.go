@@ -25,7 +25,7 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 	// A client that reads no more would end the program at a write, and nothing would end
 	// what its server has started. Now the write fails. Ignore would do the same to the
 	// server, which inherits that.
-	signal.Notify(make(chan os.Signal), syscall.SIGPIPE)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", c.Served())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
