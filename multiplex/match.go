@@ -69,8 +69,8 @@ func (t *table) blame(f *found, what fault) { f.fault, f.news = what, t.opts.Hab
 // A response without an id is matched only if it can answer a single request: one is out,
 // none was given up, and it is not about a notification. On a shared session, a second
 // answer to another request would reach the wrong client, so the server must never have
-// named an answer there. The same holds for an id that the session has not given out, if
-// the server gets one request at a time.
+// named an answer there. An id that the session has not given out is taken for none, if the
+// server gets one request at a time and has never named an answer.
 func (t *table) find(r reading) (f found) {
 	f.by = metrics.MatchedOrphan
 	e := t.byID[r.id]
@@ -91,7 +91,7 @@ func (t *table) find(r reading) (f found) {
 		t.settleAbandoned()
 	default:
 		t.blame(&f, unknown)
-		if f.e = t.onlyCandidate(); t.serial() && f.e != nil {
+		if f.e = t.onlyCandidate(); t.serial() && !t.sawID && f.e != nil {
 			f.by = metrics.MatchedFIFO
 			break
 		}

@@ -161,9 +161,9 @@ func TestUnknownIDs(t *testing.T) {
 			forward(callA, callB), sent(call("1")), server(result("77")), got(answer(`"a"`)), sent(call("2")), server(result(`"x"`)), got(answer(`"b"`)),
 			matched("fifo", 2),
 		}},
-		{name: "not matched when it is that of a request before", opts: serial, steps: []step{
+		{name: "not matched when it is that of a request before, or the server has named an answer", opts: serial, steps: []step{
 			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)),
-			forward(callB), sent(call("2")), server(result("1"), result("1")), got(), server(result("2")), got(answer(`"b"`)),
+			forward(callB), sent(call("2")), server(result("1"), result("77"), result("1")), got(), server(result("2")), got(answer(`"b"`)),
 		}},
 		{name: "not matched otherwise", steps: []step{
 			forward(callA), sent(call("1")), server(result("77"), result("0")), got(), dropped(metrics.DroppedUnknownResponse, 2), server(result("1")), got(answer(`"a"`)),
