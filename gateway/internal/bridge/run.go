@@ -70,9 +70,13 @@ func (b *Bridge) run(ctx context.Context) {
 // failed one, which the client's own initialize ends, or until a request revives a
 // connection that has given up. It reports false if there will be none.
 func (r *run) awaitAttempt() bool {
-	due := time.After(r.pause)
-	r.pause = 0
-	for paused := true; paused || r.gaveUp(); {
+	var due <-chan time.Time
+	paused := r.pause > 0
+	if paused {
+		due = time.After(r.pause)
+		r.pause = 0
+	}
+	for paused || r.gaveUp() {
 		select {
 		case <-due:
 			paused = false
