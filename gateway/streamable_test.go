@@ -67,6 +67,9 @@ func TestRequestsOfADeletedSession(t *testing.T) {
 		synctest.Wait()
 		p.post(request("2", "tools/list"))
 		synctest.Wait()
+		p.request(http.MethodDelete, "").Body.Close()
+		synctest.Wait() // the responses are read
+		p.ends = false
 		p.leave()
 		var got []string
 		for _, e := range p.received() {
