@@ -97,6 +97,10 @@ func (r *Registry) HoldBody(principal string, addr netip.Addr, n, held int) erro
 	return nil
 }
 
+// HoldKept notes that n more bytes are kept for clients that may come back for them, or -n
+// fewer.
+func (r *Registry) HoldKept(n int) { r.opts.Budget.Force(n) }
+
 // ReleaseBody gives back n bytes that HoldBody has taken for the same sender.
 func (r *Registry) ReleaseBody(principal string, addr netip.Addr, n int) {
 	if n == 0 {

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
@@ -138,4 +140,67 @@ func TestMemoryIsBounded(t *testing.T) {
 	if err != nil || !strings.Contains(b.Data, `"result"`) {
 		t.Errorf("the innocent client got %q, %v", b.Data, err)
 	}
+}
+
+// Clients of Streamable HTTP leave each POST before its answer, whose id is as long as ids
+// may be. What is kept for them counts in the budget, and has an eighth of it; beside that a
+// session takes what docs/operations.md says. Nothing is kept for ever.
+func TestMemoryOfEventsIsBounded(t *testing.T) {
+	const (
+		limit    = 16 << 20
+		sessions = 8
+		posts    = 500
+		each     = 100 << 10
+		slack    = 1 << 20
+	)
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "work" {
+			time.AfterFunc(time.Second, func() { s.answer(m) }) // when its client has gone
+		}
+		return m.Method == "work"
+	}}
+	inFakeTime(t, u, gateway.Settings{MaxHeldBytes: limit}, func(t *testing.T, g *gateway.Gateway) {
+		var ids [sessions]string
+		for i := range ids {
+			ids[i] = leavePost(g, "", initialize("0", "2025-11-25", "{}"))
+		}
+		before := liveHeap()
+		for i := range sessions * posts {
+			id := fmt.Sprintf(`"%d%s"`, i, strings.Repeat("x", 1000))
+			leavePost(g, ids[i%sessions], request(id, "work"))
+			if i%100 == 0 {
+				time.Sleep(2 * time.Second)
+			}
+		}
+		time.Sleep(2 * time.Second)
+		grown, held := liveHeap()-before, int64(metric(t, g, "mcp_sse_held_bytes"))
+		t.Logf("the heap grew by %d KiB, %d KiB are held", grown>>10, held>>10)
+		if held < limit/16 || held > limit/8 {
+			t.Errorf("%d KiB are held, want at most %d", held>>10, limit/8>>10)
+		}
+		if most := held + sessions*each + slack; grown > most {
+			t.Errorf("the heap grew by %d KiB, want at most %d", grown>>10, most>>10)
+		}
+		time.Sleep(6 * time.Minute)
+		grown = liveHeap() - before
+		if held := metric(t, g, "mcp_sse_held_bytes"); held != 0 || grown > sessions*each+slack {
+			t.Errorf("after six minutes %v bytes are held, and the heap has grown by %d KiB", held, grown>>10)
+		}
+	})
+}
+
+// leavePost sends a POST whose client leaves once the response has begun. It returns the
+// session that it opens.
+func leavePost(g *gateway.Gateway, session, body string) string {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/mcp", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "text/event-stream, application/json")
+	if session != "" {
+		r.Header.Set("Mcp-Session-Id", session)
+	}
+	w := httptest.NewRecorder()
+	g.ServeHTTP(leaving{w, cancel}, r)
+	return w.Header().Get("Mcp-Session-Id")
 }

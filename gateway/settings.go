@@ -64,7 +64,7 @@ type settings struct {
 	Boots bool // the server is a process, also if up is no upstream.Command
 
 	OutboxBytes  int   // messages that wait for one client
-	MaxHeldBytes int64 // bodies that are being read, and messages that wait
+	MaxHeldBytes int64 // bodies that are being read, messages that wait, and events that are kept
 }
 
 // newSettings returns the settings that follow from o.
@@ -134,7 +134,7 @@ func (o *Options) serves(transport string) bool { return slices.Contains(o.Trans
 func (s *settings) streamable(m *metrics.Metrics) streamable.Options {
 	return streamable.Options{
 		Options: s.front(m.Over(TransportStreamable)), RequireInitialize: s.NoAutoInitialize,
-		SessionTimeout: s.SessionTimeout, MaxQueuedBytes: s.OutboxBytes,
+		SessionTimeout: s.SessionTimeout, MaxQueuedBytes: s.OutboxBytes, MaxKeptBytes: int(s.MaxHeldBytes / 8),
 	}
 }
 

@@ -213,7 +213,7 @@ func TestReplacedResponsesHoldNothing(t *testing.T) {
 		for range 20 {
 			stalled = append(stalled, f.do(http.MethodGet, "", in(id, "Last-Event-ID", "2-1")...))
 			synctest.Wait()
-			if held := f.count("mcp_sse_held_bytes"); held > 4<<20 {
+			if held := f.queued(); held > 4<<20 {
 				t.Fatalf("%g bytes are held", held)
 			}
 		}

@@ -10,3 +10,22 @@ func ParseEventID(text string) (string, bool) {
 
 // NeverStream makes only other messages turn a response into a stream.
 func (h *Handler) NeverStream() { h.streamAfter = time.Hour }
+
+// Kept returns what the events that are kept count for, in bytes.
+func (h *Handler) Kept() int {
+	h.store.mu.Lock()
+	defer h.store.mu.Unlock()
+	return h.store.bytes
+}
+
+// Streams returns how many streams all sessions have.
+func (h *Handler) Streams() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.sessions {
+		s.mu.Lock()
+		n += len(s.streams)
+		s.mu.Unlock()
+	}
+	return n
+}

@@ -169,6 +169,12 @@ func (f *fixture) count(name string) (sum float64) {
 	return sum
 }
 
+// queued returns the bytes that wait for clients, without those that are kept for clients
+// that may come back.
+func (f *fixture) queued() float64 {
+	return f.count("mcp_sse_held_bytes") - float64(f.handler.Kept())
+}
+
 const (
 	acceptBoth = "application/json, text/event-stream"
 	initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`

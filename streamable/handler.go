@@ -51,6 +51,7 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) *Han
 		modern: statelessclient.New(f, backend, registry, statelessclient.Options{
 			Options: opts.Options, IdleTimeout: opts.SessionTimeout, LegacyVersions: versions(), SamePeer: opts.SamePeer,
 		}),
+		store:       store{limit: opts.MaxKeptBytes, hold: registry.HoldKept},
 		streamAfter: streamAfter, sessions: make(map[*connstate.Connection]*session),
 	}
 }

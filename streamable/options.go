@@ -24,6 +24,9 @@ type Options struct {
 	// MaxQueuedBytes bounds what waits to be written to one response; what is over it
 	// waits where events are kept for clients that were cut. Default 1 MiB.
 	MaxQueuedBytes int
+	// MaxKeptBytes bounds the events that are kept for clients that were cut, of all
+	// sessions; one session may have an eighth. Default 64 MiB.
+	MaxKeptBytes int
 	// SamePeer says that the server sees nothing of the context of a request but the
 	// principal. Then requests of clients without sessions may share connections although
 	// PassRequest is set.
@@ -37,6 +40,7 @@ func (o Options) withDefaults() Options {
 	}
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, 10*time.Minute)
 	o.MaxQueuedBytes = cmp.Or(o.MaxQueuedBytes, 1<<20)
+	o.MaxKeptBytes = cmp.Or(o.MaxKeptBytes, 64<<20)
 	if o.Repeatable == nil {
 		o.Repeatable = func(*jsonrpc.Message) bool { return false }
 	}

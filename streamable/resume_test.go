@@ -172,7 +172,7 @@ func TestStalledReader(t *testing.T) {
 					_ = c.Send("1", []byte(message))
 				}
 				f.post(request("2", "echo"), in(id)...).want(http.StatusOK, result("2"))
-				if held := f.count("mcp_sse_held_bytes"); held > 2<<20 {
+				if held := f.queued(); held > 2<<20 {
 					f.t.Errorf("%g bytes are held", held)
 				}
 				answer(c, "1", []byte(result("1")), "")
@@ -184,7 +184,7 @@ func TestStalledReader(t *testing.T) {
 				}
 				res.wantEvent(fmt.Sprintf("2-%d", n+2), result("1"))
 				res.wantEnd()
-				if held := f.count("mcp_sse_held_bytes"); held != 0 {
+				if held := f.queued(); held != 0 {
 					f.t.Errorf("%g bytes are held", held)
 				}
 			})

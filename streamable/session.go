@@ -33,6 +33,7 @@ type session struct {
 	left    int64                  // when serving became 0, in Unix nanoseconds
 	known   bool                   // the client has used the session since it was opened
 	earlier int64                  // numbers up to this one, of streams and of the own stream's events, are of a session before it with its id
+	ended   int                    // streams of events
 	over    bool
 }
 
@@ -40,9 +41,9 @@ const (
 	// maxStanding bounds the GETs that are open for a session's own stream.
 	maxStanding = 8
 	// maxResumable bounds the streams of a session that have been written to their end
-	// and can be resumed, maxUnread those that have not.
+	// and can be resumed, maxUnread those whose client left before.
 	maxResumable = 64
-	maxUnread    = 4096
+	maxUnread    = 256
 )
 
 // deliver takes an event for the client. When the process holds as many bytes as it may, a
@@ -104,27 +105,25 @@ func (s *session) standingLocked() *stream {
 	st := s.streams[0]
 	if st == nil {
 		st = &stream{session: s, begun: true, count: s.earlier, read: s.earlier}
-		s.addStreamLocked(st)
+		s.streams[0] = st
 	}
 	return st
 }
 
-// addStreamLocked adds a stream that the client can resume, and drops one that it no
-// longer can if there are too many.
-func (s *session) addStreamLocked(st *stream) {
-	s.streams[st.number] = st
-	if len(s.streams) >= 2*maxResumable {
-		s.dropStreamsLocked()
-	}
+// tidy drops the streams that nobody can resume.
+func (s *session) tidy() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tidyLocked()
 }
 
-// dropStreamsLocked drops the oldest streams that are over, of those that have been written
-// to their end and of the others.
-func (s *session) dropStreamsLocked() {
+// tidyLocked drops the oldest streams that are over, of those that have been written to
+// their end and of the others, with their events; and those that have no events left.
+func (s *session) tidyLocked() {
 	var done, unread []int64
 	for number, st := range s.streams {
 		switch {
-		case number == 0 || !st.ended || len(st.responses) > 0:
+		case !st.isOver():
 		case st.done:
 			done = append(done, number)
 		default:
@@ -133,6 +132,12 @@ func (s *session) dropStreamsLocked() {
 	}
 	for _, numbers := range [][]int64{keepNewest(done, maxResumable), keepNewest(unread, maxUnread)} {
 		for _, number := range numbers {
+			delete(s.streams, number)
+		}
+	}
+	kept := s.h.store.keep(s)
+	for number, st := range s.streams {
+		if st.isOver() && !kept[number] {
 			delete(s.streams, number)
 		}
 	}

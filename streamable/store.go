@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,18 +16,23 @@ type event struct {
 	answers jsonrpc.ID // the request that it answers; empty if it is no answer
 }
 
-// Bounds of a store. One session has at most an eighth of the bytes, so that it does not
-// drop the events of all others.
+// storeTime bounds how long a store keeps an event.
+const storeTime = 5 * time.Minute
+
+// What an event counts for beside its data, in bytes: each, and one that answers, with what
+// its stream holds.
 const (
-	storeBytes   = 64 << 20
-	sessionBytes = storeBytes / 8
-	storeTime    = 5 * time.Minute
-	eventCost    = 256 // that an event counts for beside its data, in bytes
+	eventCost  = 256
+	answerCost = 1024
 )
 
 // store keeps the events of streams, for clients that were cut and come back. It drops the
-// oldest events over its bounds. It needs no end: its timer stops when it is empty.
+// oldest events over limit bytes, of one session over an eighth of them, so that it does not
+// drop the events of all others. It needs no end: its timer stops when it is empty.
 type store struct {
+	limit int
+	hold  func(n int) // counts n more bytes, or -n fewer
+
 	mu     sync.Mutex // guards what follows, and kept and keptBytes of the sessions
 	events list.List  // of *storedEvent, oldest first
 	bytes  int
@@ -41,7 +47,12 @@ type storedEvent struct {
 	place   *list.Element // in store.events
 }
 
-func (e *storedEvent) cost() int { return len(e.data) + eventCost }
+func (e *storedEvent) cost() int {
+	if e.answers == "" {
+		return len(e.data) + eventCost
+	}
+	return len(e.data) + eventCost + answerCost + 3*len(e.answers) // it is in the ids of events too
+}
 
 // add keeps an event of a session.
 func (m *store) add(s *session, e event) {
@@ -52,10 +63,11 @@ func (m *store) add(s *session, e event) {
 	s.kept = append(s.kept, k)
 	s.keptBytes += k.cost()
 	m.bytes += k.cost()
-	for s.keptBytes > sessionBytes && len(s.kept) > 1 {
+	m.hold(k.cost())
+	for s.keptBytes > m.limit/8 && len(s.kept) > 1 {
 		m.dropFirstLocked(s)
 	}
-	for m.bytes > storeBytes && m.events.Len() > 1 {
+	for m.bytes > m.limit && m.events.Len() > 1 {
 		m.dropFirstLocked(m.events.Front().Value.(*storedEvent).session)
 	}
 	if m.timer == nil {
@@ -65,26 +77,58 @@ func (m *store) add(s *session, e event) {
 
 func (m *store) dropFirstLocked(s *session) {
 	k := s.kept[0]
-	m.events.Remove(k.place)
-	m.bytes -= k.cost()
-	s.keptBytes -= k.cost()
 	s.kept[0] = nil
 	s.kept = s.kept[1:]
+	m.removeLocked(k)
 }
 
-// dropOld drops the events that are too old.
+// removeLocked takes an event from all but the kept of its session.
+func (m *store) removeLocked(k *storedEvent) {
+	m.events.Remove(k.place)
+	m.bytes -= k.cost()
+	k.session.keptBytes -= k.cost()
+	m.hold(-k.cost())
+}
+
+// dropOld drops the events that are too old, and then the streams that have none left.
 func (m *store) dropOld() {
+	for s := range m.dropOldEvents() {
+		s.tidy()
+	}
+}
+
+func (m *store) dropOldEvents() map[*session]bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.timer = nil
+	poorer := make(map[*session]bool)
 	for m.events.Len() > 0 {
 		oldest := m.events.Front().Value.(*storedEvent)
 		if left := storeTime - time.Since(oldest.at); left > 0 {
 			m.timer = time.AfterFunc(left, m.dropOld)
-			return
+			break
 		}
+		poorer[oldest.session] = true
 		m.dropFirstLocked(oldest.session)
 	}
+	return poorer
+}
+
+// keep drops the events of streams that a session no longer has, and returns the numbers of
+// those that have events. The caller holds the session's lock.
+func (m *store) keep(s *session) map[int64]bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	kept := make(map[int64]bool)
+	s.kept = slices.DeleteFunc(s.kept, func(k *storedEvent) bool {
+		if s.streams[k.stream] == nil {
+			m.removeLocked(k)
+			return true
+		}
+		kept[k.stream] = true
+		return false
+	})
+	return kept
 }
 
 // after returns the events that it keeps of the stream of id, with higher numbers, in order.

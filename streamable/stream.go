@@ -75,7 +75,7 @@ func (st *stream) begin() {
 		return
 	}
 	st.begun = true
-	st.session.addStreamLocked(st)
+	st.session.streams[st.number] = st
 	st.waits = newWaits(st.asked, st.repeats)
 	queued := st.queue
 	st.release()
@@ -150,10 +150,18 @@ func (st *stream) cutResponse() {
 func (st *stream) end() {
 	st.ended = true
 	st.leave()
+	if s := st.session; st.begun {
+		if s.ended++; s.ended%maxResumable == 0 && !s.over {
+			s.tidyLocked()
+		}
+	}
 	for _, r := range st.responses {
 		r.signal()
 	}
 }
+
+// isOver reports whether nothing follows on the stream of a POST, and nobody reads it.
+func (st *stream) isOver() bool { return st.number > 0 && st.ended && len(st.responses) == 0 }
 
 // leave removes the stream from those that wait.
 func (st *stream) leave() {
