@@ -34,7 +34,7 @@ func TestTypeScriptClientsOfTheDocs(t *testing.T) {
 			"console.log((await client.listTools()).tools.map((tool) => tool.name).sort().join());\nawait client.close();\n"
 		for _, sdk := range []string{code, strings.NewReplacer(
 			"@modelcontextprotocol/sdk/client/index.js", "@modelcontextprotocol/client",
-			"@modelcontextprotocol/sdk/client/sse.js", "@modelcontextprotocol/client").Replace(code)} {
+			"@modelcontextprotocol/sdk/client/streamableHttp.js", "@modelcontextprotocol/client").Replace(code)} {
 			cmd := exec.CommandContext(t.Context(), program, "--input-type=module", "--eval", sdk)
 			cmd.Dir = clientsDir
 			out, err := cmd.CombinedOutput()

@@ -67,7 +67,7 @@ func newServerSeries(f *factory) *serverSeries {
 			"reason", ChildOK, ChildError, ChildSignal, ChildClosed),
 		remoteResponses: f.counters("mcp_sse_remote_responses_total", "HTTP responses of remote servers.",
 			"status", "2xx", "3xx", "4xx", "5xx", "none"),
-		held: f.gauge("mcp_sse_held_bytes", "Bytes of bodies, unanswered requests and messages that wait."),
+		held: f.gauge("mcp_sse_held_bytes", "Bytes of bodies, unanswered requests, messages that wait and events that are kept."),
 		overBudget: f.counters("mcp_sse_over_budget_total", "Work refused because the process holds as many bytes as it may.",
 			"holder", HeldPost, HeldConnection, HeldGate, HeldOutbox),
 		buildInfo: f.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
