@@ -47,5 +47,7 @@
 // session ends. A middleware that marshals results could answer at once.
 //
 // In both, a handler that panics ends the program, because go-sdk calls it in a goroutine
-// of its own. [Recover] is a middleware that answers with an error instead.
+// of its own. One that calls runtime.Goexit, as testing.T.FailNow does, is never answered,
+// and go-sdk keeps its session for ever. [Recover] is a middleware that answers with an
+// error instead.
 package gosdk

@@ -8,18 +8,28 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Recover is a middleware that answers a request whose handler panics with an error of
-// code -32603, where go-sdk would let the program end. Add it last, so that it sees the
-// panics of other middleware:
+// Recover is a middleware that answers a request whose handler panics, or calls
+// runtime.Goexit, with an error of code -32603. go-sdk would let the program end, or keep
+// the session for ever. Each handler runs in a goroutine of its own. Add Recover last, so
+// that it sees the panics of other middleware:
 //
 //	server.AddReceivingMiddleware(gosdk.Recover)
 func Recover(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				result, err = nil, &sdk.Error{Code: sdk.CodeInternalError, Message: fmt.Sprintf("handler panicked: %v", p)}
-			}
+		done := make(chan struct{})
+		go func() { // ends with the handler
+			defer close(done)
+			err = failed("handler ended its goroutine")
+			defer func() {
+				if p := recover(); p != nil {
+					err = failed(fmt.Sprintf("handler panicked: %v", p))
+				}
+			}()
+			result, err = next(ctx, method, req)
 		}()
-		return next(ctx, method, req)
+		<-done
+		return result, err
 	}
 }
+
+func failed(why string) error { return &sdk.Error{Code: sdk.CodeInternalError, Message: why} }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -175,8 +176,11 @@ func TestOddResults(t *testing.T) {
 	var result *mcp.CallToolResult
 	var fault error
 	tool(server, "odd", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if fault == errPanics {
+		switch fault {
+		case errPanics:
 			panic("<oh>\nno")
+		case errExits:
+			runtime.Goexit()
 		}
 		return result, fault
 	})
@@ -192,6 +196,7 @@ func TestOddResults(t *testing.T) {
 		{nil, &sdk.Error{Code: -5, Message: "<x>", Data: json.RawMessage("{\n}")}, `{"code":-5,"message":"<x>","data":{}}`},
 		{nil, fmt.Errorf("plain"), `{"code":0,"message":"plain"}`},
 		{nil, errPanics, `{"code":-32603,"message":"handler panicked: <oh>\nno"}`},
+		{nil, errExits, `{"code":-32603,"message":"handler ended its goroutine"}`},
 	} {
 		result, fault = test.result, test.fault
 		if got := l.call("odd", `{}`); !strings.Contains(got, test.want) || strings.ContainsAny(got, "\n\r") {
@@ -203,7 +208,10 @@ func TestOddResults(t *testing.T) {
 	}
 }
 
-var errPanics = errors.New("the handler panics")
+var (
+	errPanics = errors.New("the handler panics")
+	errExits  = errors.New("the handler ends its goroutine")
+)
 
 // What a client answers to a request of the server reaches the handler, whatever it is.
 func TestOddAnswersOfClients(t *testing.T) {
