@@ -16,6 +16,24 @@ import (
 // withHold makes a gateway hold initialize back for the default time.
 var withHold = gateway.Settings{AnnounceDelay: 100 * time.Millisecond}
 
+// The time that an initialization took does not count the hold, which nobody but the client
+// could have ended.
+func TestHoldIsNoInitializationTime(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" {
+			time.AfterFunc(20*time.Millisecond, func() { s.answer(m) })
+		}
+		return m.Method == "initialize"
+	}}
+	inFakeTime(t, u, withHold, func(t *testing.T, g *gateway.Gateway) {
+		connect(t, g, connstate.Client{})
+		time.Sleep(time.Second)
+		if got := metric(t, g, "mcp_sse_handshake_duration_seconds_sum"); got != 0.02 {
+			t.Errorf("initialization took %v s, want 0.02", got)
+		}
+	})
+}
+
 // The client's own initialize goes to the server unchanged, at once, and once; the
 // server's answer is its answer.
 func TestClientsOwnInitializeGoesToTheServer(t *testing.T) {

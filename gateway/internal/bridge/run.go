@@ -92,8 +92,9 @@ func (r *run) awaitAttempt() bool {
 
 // opened is the result of open.
 type opened struct {
-	client *client // nil after an error
-	from   string  // the source of the session, for log and metrics
+	client *client       // nil after an error
+	from   string        // the source of the session, for log and metrics
+	held   time.Duration // of the start; the gateway waited for the client meanwhile
 	err    error
 }
 
@@ -138,7 +139,7 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 				done <- o // there is something in the inbox
 				continue
 			}
-			return r.finish(o, more, slow, time.Since(began))
+			return r.finish(o, more, slow, time.Since(began)-o.held)
 		}
 	}
 }
@@ -158,13 +159,17 @@ func (b *Bridge) open(ctx context.Context, params <-chan json.RawMessage) opened
 		},
 		Params: params,
 	})
+	var held time.Duration
+	if session != nil && !b.shares() {
+		held = session.Held()
+	}
 	switch {
 	case err != nil:
-		return opened{nil, from, err}
+		return opened{nil, from, held, err}
 	case c == nil: // a shared session
 		c = b.attach(session)
 	}
-	return opened{c, from, nil}
+	return opened{c, from, held, nil}
 }
 
 // hold waits for the client's own initialize, and then chooses the synthetic one: when the

@@ -47,8 +47,9 @@ type Session struct {
 	pinged, answered, silent atomic.Bool
 
 	// Set before Open returns:
-	since time.Time // when it was last started, taken or initialized
-	seen  time.Time // when the server last answered a ping; zero: never
+	since time.Time     // when it was last started, taken or initialized
+	held  time.Duration // see Held
+	seen  time.Time     // when the server last answered a ping; zero: never
 
 	ended sync.Once     // guards what follows
 	over  chan struct{} // closed when the session takes no more messages
@@ -137,6 +138,9 @@ func (s *Session) Params() json.RawMessage {
 	}
 	return nil
 }
+
+// Held returns how long the initialize waited for its params while the server was ready.
+func (s *Session) Held() time.Duration { return s.held }
 
 // Result returns the result of the handshake, or nil without one.
 func (s *Session) Result() *handshake.Result { return s.result.Load() }

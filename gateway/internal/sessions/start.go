@@ -65,7 +65,11 @@ func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from 
 	if c.Attach != nil {
 		c.Attach(session)
 	}
+	waits := time.Now()
 	params, err := t.params(ctx, c.Params)
+	if from == FromPool || !s.opts.Boots { // else the process boots meanwhile
+		session.held = time.Since(waits)
+	}
 	if err != nil {
 		session.Close(errNotNeeded)
 		return nil, from, notStarted(err)
