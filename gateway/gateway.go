@@ -131,7 +131,7 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 		server = fmt.Sprintf("the server %q", o.Name)
 	}
 	supply := sessions.Options{
-		Params: params, Shared: o.Sessions == SessionsShared, Warm: max(0, o.Warm), Forwards: len(o.ForwardHeaders) > 0 || o.PassRequest != nil, MaxSessions: o.MaxSessions,
+		Name: o.Name, Params: params, Shared: o.Sessions == SessionsShared, Warm: max(0, o.Warm), Forwards: len(o.ForwardHeaders) > 0 || o.PassRequest != nil, MaxSessions: o.MaxSessions,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
 			Server: server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/metrics"
+	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
 // readyGrace is how long Servers.Ready waits for the other servers once one is ready: a
@@ -143,10 +144,12 @@ func (s *Servers) Ready(ctx context.Context) map[string]error {
 	return byName
 }
 
-// ServerSnapshot is the snapshot of a connection, and the name of its server.
+// ServerSnapshot is the snapshot of a connection, with what is known of its server.
 type ServerSnapshot struct {
 	// Server is Options.Name.
 	Server string `json:"server,omitempty"`
+	// Tools is the size of the server's list of tools, once a client has read it.
+	Tools *multiplex.ToolList `json:"tools,omitempty"`
 	connstate.Snapshot
 }
 
@@ -163,7 +166,7 @@ func (g *Gateway) namedSnapshot() []ServerSnapshot {
 	all := g.Snapshot()
 	named := make([]ServerSnapshot, len(all))
 	for i, one := range all {
-		named[i] = ServerSnapshot{g.opts.Name, one}
+		named[i] = ServerSnapshot{g.opts.Name, g.supplier.Tools(), one}
 	}
 	return named
 }

@@ -28,6 +28,9 @@ type serverSeries struct {
 	childStarts       *prometheus.CounterVec
 	childExits        *prometheus.CounterVec
 	remoteResponses   *prometheus.CounterVec
+	tools             prometheus.Gauge
+	toolDescriptions  prometheus.Gauge
+	toolName          prometheus.Gauge
 	held              prometheus.Gauge
 	overBudget        *prometheus.CounterVec
 	buildInfo         *prometheus.GaugeVec
@@ -67,7 +70,10 @@ func newServerSeries(f *factory) *serverSeries {
 			"reason", ChildOK, ChildError, ChildSignal, ChildClosed),
 		remoteResponses: f.counters("mcp_sse_remote_responses_total", "HTTP responses of remote servers.",
 			"status", "2xx", "3xx", "4xx", "5xx", "none"),
-		held: f.gauge("mcp_sse_held_bytes", "Bytes of bodies, unanswered requests, messages that wait and events that are kept."),
+		tools:            f.gauge("mcp_sse_tools", "Tools that the server last listed."),
+		toolDescriptions: f.gauge("mcp_sse_tool_description_characters", "Characters of the descriptions of these tools."),
+		toolName:         f.gauge("mcp_sse_tool_name_characters", "Characters of the longest name of these tools."),
+		held:             f.gauge("mcp_sse_held_bytes", "Bytes of bodies, unanswered requests, messages that wait and events that are kept."),
 		overBudget: f.counters("mcp_sse_over_budget_total", "Work refused because the process holds as many bytes as it may.",
 			"holder", HeldPost, HeldConnection, HeldGate, HeldOutbox),
 		buildInfo: f.gaugeVec("mcp_sse_build_info", "Always 1; the labels say which build runs.",
@@ -197,6 +203,14 @@ func (m *Metrics) RemoteResponse(code int) {
 		class = strconv.Itoa(min(max(code/100, 2), 5)) + "xx"
 	}
 	m.remoteResponses.WithLabelValues(class).Inc()
+}
+
+// Tools records the size of the server's list of tools.
+func (m *Metrics) Tools(n, descriptions, longestName int) {
+	m = m.live()
+	m.tools.Set(float64(n))
+	m.toolDescriptions.Set(float64(descriptions))
+	m.toolName.Set(float64(longestName))
 }
 
 // Held adds n to the bytes held; n is negative when they are given back.

@@ -22,7 +22,9 @@ const (
 // use.
 type Habits struct {
 	tools  atomic.Pointer[map[string]bool] // not changed any more
-	mu     sync.Mutex                      // serializes learnTools
+	list   atomic.Pointer[ToolList]        // the last complete one
+	mu     sync.Mutex                      // serializes learnTools, and guards pages
+	pages  ToolList                        // that have come of a list
 	faults [faults]atomic.Bool             // seen
 }
 
@@ -59,10 +61,13 @@ func (h *Habits) Safe(m *jsonrpc.Message) bool {
 }
 
 // learnTools records the tools in the result of a tools/list. A first page replaces all
-// known ones.
-func (h *Habits) learnTools(first bool, result json.RawMessage) {
+// known ones. With the last page it returns the size of the list, before that nil.
+func (h *Habits) learnTools(first bool, result json.RawMessage) *ToolList {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if first {
+		h.pages = ToolList{}
+	}
 	tools, bytes := make(map[string]bool), 0
 	if known := h.tools.Load(); known != nil && !first {
 		for name := range *known {
@@ -72,6 +77,7 @@ func (h *Habits) learnTools(first bool, result json.RawMessage) {
 	}
 	list, _ := jsonrpc.Member(result, "tools")
 	jsonrpc.Each(list, func(tool json.RawMessage) {
+		h.pages.add(tool)
 		raw, _ := jsonrpc.Member(tool, "name")
 		name, ok := jsonrpc.Text(raw)
 		switch safe := annotated(tool, "readOnlyHint") || annotated(tool, "idempotentHint"); {
@@ -85,6 +91,12 @@ func (h *Habits) learnTools(first bool, result json.RawMessage) {
 		}
 	})
 	h.tools.Store(&tools)
+	if cursor, more := jsonrpc.Member(result, "nextCursor"); more && string(cursor) != "null" {
+		return nil
+	}
+	size := h.pages
+	h.list.Store(&size)
+	return &size
 }
 
 func annotated(tool json.RawMessage, hint string) bool {

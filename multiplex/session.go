@@ -39,6 +39,8 @@ type Options struct {
 	// Habits are what is known of the server. Sessions with the same server share them.
 	// nil: the session has its own.
 	Habits *Habits
+	// OnTools is called when a client has read the server's list of tools to its end.
+	OnTools func(list *ToolList)
 	// OnClose is called once with the reason when the session is over, before its
 	// requests are answered. So when a client repeats a request on that answer, the
 	// owner knows that the session is over.

@@ -109,7 +109,9 @@ func (s *Session) learn(e *entry, m *jsonrpc.Message) []byte {
 	switch {
 	case e.caller == nil || result == nil:
 	case e.method == mcp.MethodListTools:
-		s.opts.Habits.learnTools(!e.more, result)
+		if list := s.opts.Habits.learnTools(!e.more, result); list != nil && s.opts.OnTools != nil {
+			s.opts.OnTools(list)
+		}
 	case e.method == mcp.MethodListTasks && s.opts.Shared:
 		return s.filterTasks(e, m)
 	case e.task != "":

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
@@ -61,6 +62,7 @@ type Session struct {
 func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	session := &Session{supplier: s, since: time.Now(), over: make(chan struct{})}
 	opts := s.opts.Session
+	opts.OnTools = session.noteTools
 	opts.OnClose = func(why error) { session.end(why) }
 	s.goroutines.Add(1) // Wait waits for the session too
 	opts.OnDone = func() {
@@ -69,6 +71,32 @@ func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	}
 	session.Session = multiplex.New(conn, opts)
 	return session
+}
+
+// Limits of clients for a server's tools, the lowest that are known.
+const (
+	fewTools          = 40
+	fewDescriptions   = 8000 // characters
+	shortToolName     = 60   // characters, with the name of the server and a separator
+	limitsOfToolLists = "Trae: 40 tools and 8000 characters of descriptions over all servers; names, with the server's in front: " +
+		"Trae and Cursor 60 characters, Gemini CLI 63, Cline, Codex and Roo 64"
+)
+
+// noteTools reports the size of the server's list of tools, and warns, once for all sessions,
+// if clients may drop some of them.
+func (s *Session) noteTools(list *multiplex.ToolList) {
+	s.supplier.metrics.Tools(list.Tools, list.DescriptionCharacters, list.LongestName)
+	name := s.supplier.opts.Name
+	if result := s.Result(); name == "" && result != nil {
+		name = result.Server().Name
+	}
+	longest := utf8.RuneCountInString(name) + len("_") + list.LongestName
+	if list.Tools > fewTools || list.DescriptionCharacters > fewDescriptions || longest > shortToolName {
+		s.supplier.manyTools.Do(func() {
+			s.supplier.log.Warn("some clients will drop tools of the server", "tools", list.Tools,
+				"descriptionCharacters", list.DescriptionCharacters, "longestName", longest, "limits", limitsOfToolLists)
+		})
+	}
 }
 
 // end makes the session over, and reports whether it was not.

@@ -19,6 +19,8 @@ import (
 
 // Options configure a Supplier. The fields have no defaults.
 type Options struct {
+	// Name is that of gateway.Options.
+	Name string
 	// Params are the params of the synthetic initialize. nil: the supplier runs no
 	// handshake.
 	Params json.RawMessage
@@ -37,7 +39,7 @@ type Options struct {
 	// Boots says that servers are processes, which keep the machine busy while they boot.
 	Boots bool
 	// Session configures each session. Its Logger and Metrics, which the supplier
-	// uses too, must not be nil. The supplier sets Shared, Habits, Limited, OnClose and
+	// uses too, must not be nil. The supplier sets Shared, Habits, Limited, OnTools, OnClose and
 	// OnDone.
 	Session multiplex.Options
 }
@@ -56,6 +58,7 @@ type Supplier struct {
 
 	readiness  readiness
 	mute       atomic.Bool            // servers do not answer a ping before initialize, or end because of it
+	manyTools  sync.Once              // guards a warning
 	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
 	turns      *fair.Places           // of starts
 	places     *fair.Places           // of sessions, from before their start until they have ended
@@ -113,6 +116,9 @@ func (s *Supplier) Start() {
 		}
 	})
 }
+
+// Tools returns the size of the server's list of tools, nil if no client has read it.
+func (s *Supplier) Tools() *multiplex.ToolList { return s.opts.Session.Habits.Tools() }
 
 // Shares reports whether connections share sessions.
 func (s *Supplier) Shares() bool { return s.shared != nil }

@@ -1,0 +1,85 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// listing answers tools/list with the tools, in two pages.
+func listing(tools []string) *server {
+	return &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		page, next := tools[:len(tools)/2], `,"nextCursor":"2"`
+		if m.Param("cursor").Value != nil {
+			page, next = tools[len(tools)/2:], ""
+		}
+		if m.Method == "tools/list" {
+			s.say(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":{"tools":[` + strings.Join(page, ",") + `]` + next + `}}`)
+		}
+		return m.Method == "tools/list"
+	}}
+}
+
+// tool returns n tools with a name of so many characters, and a description.
+func tool(n, name, description int) (tools []string) {
+	for range n {
+		tools = append(tools, fmt.Sprintf(`{"name":%q,"description":%q}`, strings.Repeat("n", name), strings.Repeat("é", description)))
+	}
+	return tools
+}
+
+// A list of tools of which clients drop some is a warning, once; /connections and metrics
+// have its size in any case.
+func TestToolsThatClientsDrop(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tools  []string
+		server string // Options.Name; else the server calls itself "played"
+		size   string
+		warns  bool
+	}{
+		"few":                 {tool(40, 53, 200), "", `{"tools":40,"descriptionCharacters":8000,"longestName":53}`, false},
+		"many":                {tool(41, 1, 0), "", `{"tools":41,"descriptionCharacters":0,"longestName":1}`, true},
+		"described at length": {tool(2, 1, 4001), "", `{"tools":2,"descriptionCharacters":8002,"longestName":1}`, true},
+		"with long names":     {tool(2, 54, 1), "", `{"tools":2,"descriptionCharacters":2,"longestName":54}`, true},
+		"of a short server":   {tool(2, 58, 1), "a", `{"tools":2,"descriptionCharacters":2,"longestName":58}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			opts := gateway.Options{Name: tc.server, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+			inFakeTime(t, listing(tc.tools), opts, func(t *testing.T, g *gateway.Gateway) {
+				for n := range 2 {
+					p := connect(t, g, plain)
+					p.post(request("1", "tools/list"))
+					synctest.Wait()
+					if _, body := ask(g.Admin(), "/connections"); n == 0 && strings.Contains(body, `"tools"`) {
+						t.Errorf("half of the list is in %s", body)
+					}
+					p.post(`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"2"}}`)
+					synctest.Wait()
+				}
+				if _, body := ask(g.Admin(), "/connections"); !strings.Contains(body, `"tools":`+tc.size) {
+					t.Errorf("/connections has %s, want %s", body, tc.size)
+				}
+				var tools, characters, longest float64
+				if _, err := fmt.Sscanf(tc.size, `{"tools":%g,"descriptionCharacters":%g,"longestName":%g}`, &tools, &characters, &longest); err != nil {
+					t.Fatal(err)
+				}
+				if metric(t, g, "mcp_sse_tools") != tools || metric(t, g, "mcp_sse_tool_description_characters") != characters || metric(t, g, "mcp_sse_tool_name_characters") != longest {
+					t.Errorf("the metrics are not %s", tc.size)
+				}
+			})
+			if n := strings.Count(log.String(), `level=WARN msg="some clients will drop tools of the server"`); n != 1 && tc.warns || n != 0 && !tc.warns {
+				t.Errorf("%d warnings, want one: %v", n, tc.warns)
+			}
+			if tc.warns && !strings.Contains(log.String(), "Trae: 40 tools and 8000 characters") {
+				t.Errorf("no client and its limit in\n%s", log.String())
+			}
+		})
+	}
+}
