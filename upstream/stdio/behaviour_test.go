@@ -39,6 +39,7 @@ func behaviours() map[string]func() int {
 		"ignore-term":  func() int { signal.Ignore(syscall.SIGTERM); fmt.Println(helloLine); return block() },
 		"garbage":      garbage,
 		"output":       func() int { fmt.Print(os.Getenv("OUTPUT")); return 0 },
+		"talk":         func() int { fmt.Println("Hello"); return 0 },
 		"flood":        flood,
 		"never-read":   block,
 		"exit-7":       func() int { fmt.Fprintln(os.Stderr, "cannot find module"); return 7 },

@@ -3,6 +3,7 @@ package stdio
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -68,6 +70,8 @@ type child struct {
 	readMu   sync.Mutex    // held while reading stdout; guards all below
 	lines    *bufio.Reader // of stdout
 	messages int           // received
+	split    bool          // the last message began, and did not end in its line
+	text     string        // the beginning of the first line that was no JSON
 	late     int           // bytes read after the exit
 	last     bool          // a read after the exit has timed out once
 	readErr  error         // why there are no more lines; nil before
@@ -172,21 +176,34 @@ func (c *child) accept(line []byte, cut bool) []byte {
 	switch {
 	case len(line) == 0:
 		return nil
+	case strings.IndexByte("{[", line[0]) < 0:
+		c.reportText(line)
 	case cut && !json.Valid(line):
-		c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
 		c.log.Warn("server ended in the middle of a message", "bytes", len(line))
-		return nil
-	case line[0] == '{' || line[0] == '[':
+	case strings.IndexByte("}]", line[len(line)-1]) < 0: // the next lines are parts of it, and may be secret
+		c.split = true
+		c.limited.Warn("server writes json over several lines: stdout is for MCP, one JSON message a line", "bytes", len(line))
+	default:
 		c.messages++
+		c.split = false
 		if !utf8.Valid(line) {
 			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
 		}
 		return line
 	}
 	c.cmd.Metrics.Dropped(metrics.DroppedInvalidMessage)
-	c.limited.Debug("server wrote a line that is not json", "bytes", len(line), "line", excerpt(line, maxExcerpt))
-	c.limited.Warn("server writes lines that are not json to stdout", "bytes", len(line))
 	return nil
+}
+
+// reportText logs the beginning of a line that is no JSON, unless it is a part of JSON over
+// several lines.
+func (c *child) reportText(line []byte) {
+	if c.split {
+		return
+	}
+	text := excerpt(bytes.ToValidUTF8(line, []byte("\uFFFD")), maxText)
+	c.text = cmp.Or(c.text, text)
+	c.limited.Warn("server writes text to stdout: stdout is for MCP, one JSON message a line; log to stderr", "text", text, "bytes", len(line))
 }
 
 // stdout reads a child's stdout. After the child's exit it reads what is left in the pipe,
@@ -242,7 +259,7 @@ func (c *child) reason(err error) error {
 func (c *child) lastWords() error {
 	silent, orderly := c.messages == 0, errors.Is(c.exit, io.EOF)
 	if silent && orderly {
-		return silentExit{hint: c.hint}
+		return silentExit{stderr: c.hint, stdout: c.text}
 	}
 	return c.explained(silent || c.young && !orderly)
 }
@@ -258,14 +275,17 @@ func (exitZero) Unwrap() error { return io.EOF }
 
 // silentExit is the io.EOF of a program that never wrote a message: most often it is
 // not an MCP server, or needs arguments.
-type silentExit struct{ hint string }
+type silentExit struct{ stdout, stderr string }
 
 func (e silentExit) Error() string {
-	const what = "exit status 0, wrote no JSON-RPC to stdout"
-	if e.hint == "" {
-		return what
+	what := "exit status 0, wrote no JSON-RPC to stdout"
+	if e.stdout != "" {
+		what += ", but text: " + e.stdout
 	}
-	return what + "; stderr: " + e.hint
+	if e.stderr != "" {
+		what += "; stderr: " + e.stderr
+	}
+	return what
 }
 
 func (silentExit) Unwrap() error { return io.EOF }

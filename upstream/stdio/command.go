@@ -29,7 +29,8 @@
 // The package always reads stderr, so that no child can hang on a full pipe, and logs
 // each line at level info as "server stderr", at a bounded rate: stderr is the server's
 // own log. Servers must not write secrets to it. The package drops and counts lines
-// on stdout that are not JSON, and logs their content at level debug only.
+// on stdout that are not JSON, and logs their first 80 bytes, but no parts of JSON that
+// is spread over several lines.
 //
 // Other Unix systems have no parent-death signal. Windows has no process groups
 // either: there Close ends the process itself instead of sending SIGTERM.

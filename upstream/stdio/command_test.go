@@ -138,20 +138,32 @@ func TestCommandWritesALineThatIsTooLong(t *testing.T) {
 }
 
 func TestCommandToleratesGarbage(t *testing.T) {
-	for _, level := range []slog.Level{slog.LevelInfo, slog.LevelDebug} {
-		var logs journal
-		m, count := counted(t)
-		got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(level), m)))
-		want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
-		if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("got %q, %v, want %q", got, err, want)
-		}
-		if n := strings.Count(logs.String(), "level=WARN"); n != 4 || count()["mcp_sse_messages_dropped_total invalid_message"] != 4 {
-			t.Errorf("%d warnings, %v, want 4:\n%s", n, count(), &logs)
-		}
-		if has := strings.Contains(logs.String(), "Server listening"); has != (level == slog.LevelDebug) {
-			t.Errorf("at level %s the content is logged: %t", level, has)
-		}
+	var logs journal
+	m, count := counted(t)
+	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "garbage").Observed(logs.logger(slog.LevelInfo), m)))
+	want := []string{helloLine, "{\"s\":\"a\uFFFDb\"}", "[1]", `{"indented":1}`}
+	if !errors.Is(err, io.EOF) || strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+	if n := strings.Count(logs.String(), "level=WARN"); n != 4 || count()["mcp_sse_messages_dropped_total invalid_message"] != 4 {
+		t.Errorf("%d warnings, %v, want 4:\n%s", n, count(), &logs)
+	}
+	if !strings.Contains(logs.String(), `one JSON message a line; log to stderr" command=`) || !strings.Contains(logs.String(), `text="Server listening on stdio" bytes=25`) {
+		t.Errorf("the log does not say what is wrong:\n%s", &logs)
+	}
+}
+
+// JSON over several lines is named as that, once, and no part of it is logged.
+func TestCommandSpreadsAMessageOverLines(t *testing.T) {
+	var logs journal
+	output := "OUTPUT={\n  \"jsonrpc\": \"2.0\",\n  \"result\": \"secret\"\n}\n" + helloLine + "\n" + strings.Repeat("long ", 50) + "\n"
+	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "output", output).Observed(logs.logger(slog.LevelInfo), nil)))
+	if len(got) != 1 || !errors.Is(err, io.EOF) {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if strings.Count(logs.String(), "level=WARN") != 2 || !strings.Contains(logs.String(), "json over several lines") || strings.Contains(logs.String(), "secret") ||
+		!strings.Contains(logs.String(), `text="`+strings.Repeat("long ", 16)+`…"`) {
+		t.Errorf("logged\n%s", &logs)
 	}
 }
 
@@ -165,6 +177,7 @@ func TestCommandEnds(t *testing.T) {
 		{"exit-7", "exit status 7; stderr: cannot find module", false, "error"},
 		{"exit-0", "exit status 0, wrote no JSON-RPC to stdout; stderr: usage: server [flags]", true, "ok"},
 		{"output", "exit status 0, wrote no JSON-RPC to stdout", true, "ok"},
+		{"talk", "exit status 0, wrote no JSON-RPC to stdout, but text: Hello", true, "ok"},
 		{"kill-self", "killed by signal: killed", false, "signal"},
 		{"no-such", "exit status 99; stderr: no such behaviour: no-such", false, "error"},
 	}

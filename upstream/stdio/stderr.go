@@ -14,8 +14,10 @@ import (
 const (
 	// maxStderrLine is how much of a line is logged, in bytes.
 	maxStderrLine = 4 << 10
-	// maxExcerpt is how much of a line errors and debug logs show, in bytes.
+	// maxExcerpt is how much of a line of stderr errors show, in bytes, and maxText how much
+	// of a line of stdout errors and the log show.
 	maxExcerpt = 500
+	maxText    = 80
 )
 
 // stderrLog reads a child's stderr to its end, logs it at a bounded rate, and remembers
