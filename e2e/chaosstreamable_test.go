@@ -29,7 +29,7 @@ var errBroken = errors.New("the client broke the response")
 // open implements chaosLink: it opens a session, by initialize or by another request. A
 // server that fails at that moment is asked again.
 func (c *chaosStreamable) open(target string, m manner) error {
-	c.url = strings.TrimSuffix(target, "/sse") + "/mcp"
+	c.url = target
 	opening := requestJSON(`"first"`, "tools/list", "{}")
 	if m.initializes {
 		opening = requestJSON(`"first"`, "initialize", `{"protocolVersion":"2025-11-25","capabilities":`+

@@ -33,21 +33,19 @@ type gateway struct {
 	// stopped: nothing is left for stop to do.
 	stopped bool
 
-	// url is the stream's, as printed; admin has no path.
+	// url is as printed; admin has no path.
 	url, admin string
 }
 
-// endpoints returns the URLs for each transport.
-func (g *gateway) endpoints() endpoints {
-	return endpoints{overSSE: g.url, streamable: strings.TrimSuffix(g.url, "/sse") + "/mcp"}
-}
+// endpoints returns the URLs for each transport: the same.
+func (g *gateway) endpoints() endpoints { return endpoints{overSSE: g.url, streamable: g.url} }
 
 // at returns the URL for the kind.
 func (g *gateway) at(k kind) string { return g.endpoints()[k.over] }
 
 var (
 	// streamURL is the line of stdout that is there to be copied.
-	streamURL = regexp.MustCompile(`(?m)^ +(https?://\S+/sse)$`)
+	streamURL = regexp.MustCompile(`(?m)^ +(https?://\S+/mcp)$`)
 	adminURL  = regexp.MustCompile(`"admin":"(https?://[^"]+)"`)
 )
 

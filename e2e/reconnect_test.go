@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"net/url"
-	"strings"
 	"testing"
 )
 
@@ -37,7 +36,7 @@ func TestTypeScriptIsCutInACallAndGetsTheAnswer(t *testing.T) {
 		t.Run(sdk, func(t *testing.T) {
 			t.Parallel()
 			g := startGateway(t, fake(t)...)
-			cutter, target := startProxy(t, strings.TrimSuffix(g.url, "/sse")+"/mcp")
+			cutter, target := startProxy(t, g.url)
 			c := startDriver(t, sdk, target, "--transport", "streamable")
 			if err := c.connect(within(t)); err != nil {
 				t.Fatal(err)

@@ -138,7 +138,7 @@ func TestServeMux(t *testing.T) {
 	if got := call(t, mustConnect(t, p.url, "", nil), "greet", map[string]string{"name": "Ada"}); got != "Hello, Ada" {
 		t.Errorf("got %q", got)
 	}
-	resp, err := http.Get(strings.TrimSuffix(p.url, "ai/sse"))
+	resp, err := http.Get(strings.TrimSuffix(p.url, "ai/mcp"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,9 +79,9 @@ func ExampleNew() {
 	}
 	s := httptest.NewServer(gw)
 	defer stop(gw, s)
-	printEvents(s.URL+"/sse", 3)
+	printEvents(s.URL+"/mcp", 3)
 	// Output:
-	// endpoint /sse/{id}/message
+	// endpoint /mcp/{id}/message
 	// connection
 	// mcp-response
 }
@@ -94,27 +94,27 @@ func ExampleGateway_ServeHTTP_stripPrefix() {
 		return
 	}
 	routes := http.NewServeMux()
-	routes.Handle("/mcp/", http.StripPrefix("/mcp", gw))
+	routes.Handle("/ai/", http.StripPrefix("/ai", gw))
 	s := httptest.NewServer(routes)
 	defer stop(gw, s)
-	printEvents(s.URL+"/mcp/sse", 1)
+	printEvents(s.URL+"/ai/mcp", 1)
 	// Output:
-	// endpoint /mcp/sse/{id}/message
+	// endpoint /ai/mcp/{id}/message
 }
 
 // A gateway in a gorilla/mux router, beside the routes for operators.
 func ExampleGateway_Admin() {
-	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{Prefix: "/mcp"})
+	gw, err := gateway.New(upstream.Handle(greeter), gateway.Options{Prefix: "/ai"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	routes := mux.NewRouter()
-	routes.PathPrefix("/mcp/").Handler(gw)
+	routes.PathPrefix("/ai/").Handler(gw)
 	routes.PathPrefix("/admin/").Handler(http.StripPrefix("/admin", gw.Admin()))
 	s := httptest.NewServer(routes)
 	defer stop(gw, s)
-	printEvents(s.URL+"/mcp/sse", 1)
+	printEvents(s.URL+"/ai/mcp", 1)
 	resp, err := http.Get(s.URL + "/admin/readyz")
 	if err != nil {
 		fmt.Println(err)
@@ -123,7 +123,7 @@ func ExampleGateway_Admin() {
 	defer resp.Body.Close()
 	fmt.Println("ready:", resp.Status)
 	// Output:
-	// endpoint /mcp/sse/{id}/message
+	// endpoint /ai/mcp/{id}/message
 	// ready: 200 OK
 }
 
@@ -136,7 +136,7 @@ func ExampleGateway_Shutdown() {
 		return
 	}
 	s := httptest.NewServer(gw)
-	resp, err := http.Get(s.URL + "/sse")
+	resp, err := http.Get(s.URL + "/mcp")
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -60,15 +60,15 @@ func ExampleNewSSEHandler() {
 
 // One server behind a gateway with its usual routes.
 func ExampleServer() {
-	gw, err := gateway.New(gosdk.Server(greeter()), gateway.Options{Prefix: "/mcp"})
+	gw, err := gateway.New(gosdk.Server(greeter()), gateway.Options{Prefix: "/ai"})
 	if err != nil {
 		log.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/mcp/", gw)
+	mux.Handle("/ai/", gw)
 
 	listener := httptest.NewServer(mux)
-	try(listener.URL + "/mcp/sse")
+	try(listener.URL + "/ai/mcp")
 
 	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	defer cancel()

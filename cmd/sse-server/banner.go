@@ -14,14 +14,14 @@ import (
 // announce says where the daemon is: in the log for programs, on stdout for people.
 func (m *Main) announce(d *daemon, c *config.Config) {
 	main, admin := d.endpoints[0], ""
-	base := main.url()
-	where := []any{"url", base + pathOf(c, c.Each()[0]), "server", c.Served()}
+	base, first := main.url(), c.Each()[0]
+	where := []any{"url", base + pathOf(c, first), "server", c.Served()}
 	if len(c.Servers) > 0 {
-		var streams []any // by name
+		var urls []any // by name
 		for _, s := range c.Servers {
-			streams = append(streams, s.Name, base+pathOf(c, s))
+			urls = append(urls, s.Name, base+pathOf(c, s))
 		}
-		where = []any{slog.Group("servers", streams...)}
+		where = []any{slog.Group("servers", urls...)}
 	}
 	if len(d.endpoints) > 1 {
 		admin = d.endpoints[1].url()
@@ -30,44 +30,40 @@ func (m *Main) announce(d *daemon, c *config.Config) {
 	d.log.With("addr", main.listener.Addr().String(), "version", buildinfo.Read().Version).Info("serving", where...)
 	banner(m.Stdout, base, c)
 	if m.Ready != nil {
-		m.Ready(base+pathOf(c, c.Each()[0]), admin)
+		m.Ready(base+pathOf(c, first), admin)
 	}
 }
 
-// pathOf returns the path that most clients of a server take: that of HTTP+SSE, if it
-// is served.
-func pathOf(c *config.Config, s *config.Server) string {
-	if slices.Contains(s.Transports, gateway.TransportSSE) {
-		return c.PrefixOf(s) + "/sse"
-	}
-	return c.PrefixOf(s) + gateway.Path
-}
+// pathOf returns the path of a server.
+func pathOf(c *config.Config, s *config.Server) string { return c.PrefixOf(s) + gateway.Path }
 
-var paths = map[string]string{gateway.TransportSSE: "/sse", gateway.TransportStreamable: gateway.Path + "  (Streamable HTTP)"}
-
-// banner shows the URLs and how each client takes the first.
+// banner shows the URL of each server, a first command, and how each client takes the first
+// URL.
 func banner(w io.Writer, base string, c *config.Config) {
 	first := c.Each()[0]
-	name, what := "my-server", "what "+c.Served()+" offers"
-	switch {
-	case len(c.Servers) > 0:
+	url := base + pathOf(c, first)
+	name, what, call := "my-server", "what "+c.Served()+" offers", `"tools/list"`
+	if first.Kind() == config.OfDemo {
+		name, what, call = "demo", "the demo server (tools echo, sleep)", `"tools/call","params":{"name":"echo","arguments":{"message":"hi"}}`
+	}
+	if len(c.Servers) > 0 {
 		name, what = first.Name, fmt.Sprintf("%d servers", len(c.Servers))
-	case first.Kind() == config.OfDemo:
-		name, what = "demo", "the demo server (tools echo, sleep)"
 	}
 	fmt.Fprintf(w, "sse-server serves %s at\n\n", what)
-	url, kind := base+pathOf(c, first), "http"
 	for _, s := range c.Each() {
-		for _, transport := range s.Transports {
-			fmt.Fprintf(w, "    %s%s\n", base+c.PrefixOf(s), paths[transport])
-		}
+		fmt.Fprintf(w, "    %s\n", base+pathOf(c, s))
 	}
-	if slices.Contains(first.Transports, gateway.TransportSSE) {
-		kind = "sse"
-	}
-	flag, member := "", ""
+	curl, flag, member := "", "", ""
 	if c.Tokens != nil {
-		flag, member = ` --header "Authorization: Bearer TOKEN"`, `,"headers":{"Authorization":"Bearer TOKEN"}`
+		const token = `"Authorization: Bearer TOKEN"`
+		curl, flag, member = " -H "+token, " --header "+token, `,"headers":{"Authorization":"Bearer TOKEN"}`
+	}
+	kind := "sse"
+	if slices.Contains(first.Transports, gateway.TransportStreamable) {
+		kind = "http"
+		if first.AutoInitialize { // else a request needs a session
+			fmt.Fprintf(w, "\ncurl %s%s -H 'Content-Type: application/json' -d '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":%s}'\n", url, curl, call)
+		}
 	}
 	fmt.Fprintf(w, "\nClaude Code   claude mcp add --transport %s %s %s%s\n", kind, name, url, flag)
 	fmt.Fprintf(w, "Cursor, Trae  {\"mcpServers\":{%q:{\"url\":%q%s}}}\n", name, url, member)

@@ -19,17 +19,17 @@ func TestBanner(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := mustLoad(t, nil, args...)
-			const url = "http://localhost:1/sse"
+			const url = "http://localhost:1/mcp"
 			var out bytes.Buffer
 			banner(&out, "http://localhost:1", l)
 			text := out.String()
-			for _, client := range []string{"Claude Code", "Cursor, Trae", "VS Code", "Inspector"} {
+			for _, client := range []string{"curl", "Claude Code", "Cursor, Trae", "VS Code", "Inspector"} {
 				_, line, _ := strings.Cut(text, "\n"+client)
 				line, _, _ = strings.Cut(line, "\n")
 				if !strings.Contains(line, url) || strings.Contains(line, "Bearer TOKEN") != (l.Tokens != nil) {
 					t.Errorf("got %q, want the URL in it, and a token if there are any", line)
 				}
-				if _, object, ok := strings.Cut(line, "{"); ok && !json.Valid([]byte("{"+object)) {
+				if _, object, ok := strings.Cut(strings.TrimSuffix(line, "'"), "{"); ok && !json.Valid([]byte("{"+object)) {
 					t.Errorf("got %q, want valid JSON", line)
 				}
 			}
@@ -37,6 +37,17 @@ func TestBanner(t *testing.T) {
 				t.Error("the banner shows a token")
 			}
 		})
+	}
+}
+
+// Without a session, a POST is answered only over Streamable HTTP with auto-initialize.
+func TestBannerWithoutACommand(t *testing.T) {
+	for _, flag := range []string{"--transports=sse", "--no-auto-initialize"} {
+		var out bytes.Buffer
+		banner(&out, "http://localhost:1", mustLoad(t, nil, flag))
+		if strings.Contains(out.String(), "curl") || !strings.Contains(out.String(), "http://localhost:1/mcp") {
+			t.Errorf("%s: got\n%s", flag, out.String())
+		}
 	}
 }
 
@@ -51,7 +62,7 @@ func TestReadmeShowsTheBanner(t *testing.T) {
 	banner(&out, "http://127.0.0.1:8080", mustLoad(t, nil))
 	_, block, _ := strings.Cut(string(readme), "\n```text\nsse-server serves")
 	block, _, _ = strings.Cut("sse-server serves"+block, "```")
-	if !strings.HasPrefix(out.String(), block) || strings.Count(block, "\n") < 5 {
+	if !strings.HasPrefix(out.String(), block) || strings.Count(block, "\n") < 6 {
 		t.Errorf("README.md shows\n%s\nwant the beginning of\n%s", block, out.String())
 	}
 }
@@ -64,8 +75,9 @@ func TestBannerOfServers(t *testing.T) {
 	text := out.String()
 	for _, want := range []string{
 		"sse-server serves 3 servers at\n\n",
-		"    http://localhost:1/everything/sse\n    http://localhost:1/everything/mcp  (Streamable HTTP)\n    http://localhost:1/a/sse\n",
-		"claude mcp add --transport sse everything http://localhost:1/everything/sse\n",
+		"    http://localhost:1/everything/mcp\n    http://localhost:1/a/mcp\n    http://localhost:1/d/mcp\n\n",
+		"claude mcp add --transport http everything http://localhost:1/everything/mcp\n",
+		`"method":"tools/list"}`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)

@@ -149,10 +149,24 @@ func (d *daemon) routes(guard *front.Front, together bool) (main, operators *htt
 	if together {
 		open = main
 		main.Handle("/metrics", protected)
+	} else {
+		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections"} {
+			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { guard.NotFound(w, r, d.elsewhere(r, guard)) })
+		}
 	}
 	open.Handle("/healthz", admin)
 	open.Handle("/readyz", admin)
 	return main, operators
+}
+
+// elsewhere says that the path of a request is on the admin address, and to a client on
+// this machine which one that is.
+func (d *daemon) elsewhere(r *http.Request, guard *front.Front) string {
+	text := r.URL.Path + " is on the address of admin-addr"
+	if guard.IsLocal(r) {
+		text += ": " + d.endpoints[1].url() + r.URL.Path
+	}
+	return text
 }
 
 // forgetHead serves a GET with the head of its request, and takes the head out of the

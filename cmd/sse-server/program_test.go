@@ -75,8 +75,8 @@ func launchWith(t *testing.T, env map[string]string, args ...string) *program {
 	return p
 }
 
-// base is the URL without /sse.
-func (p *program) base() string { return strings.TrimSuffix(p.url, "/sse") }
+// base is the URL without /mcp.
+func (p *program) base() string { return strings.TrimSuffix(p.url, "/mcp") }
 
 // lockedBuffer is a buffer that the program writes while the test reads.
 type lockedBuffer struct {

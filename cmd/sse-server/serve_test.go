@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,6 +106,37 @@ func TestServeAndStop(t *testing.T) {
 	}
 }
 
+// The first command that is printed calls a tool, and the log says so when the connection
+// ends.
+func TestFirstCommand(t *testing.T) {
+	t.Parallel()
+	p := start(t, "--addr", "127.0.0.1:0")
+	command := regexp.MustCompile(`(?m)^curl (\S+) -H '([^']*)' -d '([^']*)'$`).FindStringSubmatch(p.out.String())
+	if command == nil || command[1] != p.url {
+		t.Fatalf("no command for %s in\n%s", p.url, p.out.String())
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, command[1], strings.NewReader(command[3]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, value, _ := strings.Cut(command[2], ": ")
+	req.Header.Set(name, value)
+	req.Header.Set("Accept", "*/*") // as curl
+	resp, err := newClient(t, &http.Transport{}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if body, err := io.ReadAll(resp.Body); err != nil || !strings.HasPrefix(string(body), `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hi"}]`) {
+		t.Errorf("got %s, %v", body, err)
+	}
+	p.stop()
+	log := p.log.String()
+	if !strings.Contains(log, " requests=1 errors=0 ") || strings.Contains(log, "principal=") || strings.Contains(log, "level=WARN") {
+		t.Errorf("want requests=1 errors=0, and nothing empty, in\n%s", log)
+	}
+}
+
 func TestAdminAddress(t *testing.T) {
 	p := start(t, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0")
 	client := newClient(t, &http.Transport{})
@@ -112,8 +144,8 @@ func TestAdminAddress(t *testing.T) {
 		if code, body := get(t, client, p.admin+path, ""); code != http.StatusOK {
 			t.Errorf("%s on the admin address: got %d %s, want 200", path, code, body)
 		}
-		if code, _ := get(t, client, p.base()+path, ""); code != http.StatusNotFound {
-			t.Errorf("%s on the main address: got %d, want 404", path, code)
+		if code, body := get(t, client, p.base()+path, ""); code != http.StatusNotFound || !strings.Contains(body, "admin-addr: "+p.admin+path) {
+			t.Errorf("%s on the main address: got %d %s, want 404 and where it is", path, code, body)
 		}
 	}
 	if code, _ := get(t, client, p.admin+"/sse", ""); code != http.StatusNotFound {

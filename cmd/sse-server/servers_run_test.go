@@ -33,11 +33,11 @@ func startServers(t *testing.T, servers string, args ...string) *program {
 	return start(t, append([]string{"--config", path, "--addr", "127.0.0.1:0", "--admin-addr", "127.0.0.1:0", "--log-format", "json"}, args...)...)
 }
 
-// server is the URL of the stream of one of several servers.
+// server is the URL of one of several servers.
 func (p *program) server(name string) string {
 	scheme, rest, _ := strings.Cut(p.url, "://")
 	host, _, _ := strings.Cut(rest, "/")
-	return scheme + "://" + host + "/" + name + "/sse"
+	return scheme + "://" + host + "/" + name + "/mcp"
 }
 
 func connectTo(t *testing.T, url string) *mcp.ClientSession {

@@ -2,7 +2,7 @@
 // logs, one finds out who the user is. A tool greets that user by name.
 //
 //	go run ./examples/gorilla
-//	curl -N -H 'Authorization: Bearer s3cret' http://127.0.0.1:8080/ai/sse
+//	curl http://127.0.0.1:8080/ai/mcp -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' -H 'Authorization: Bearer s3cret'
 package main
 
 import (
@@ -91,13 +91,13 @@ func main() {
 
 	routes := mux.NewRouter()
 	routes.Use(logged, authenticate)
-	routes.PathPrefix("/ai/").Handler(gw) // the stream is at /ai/sse
+	routes.PathPrefix("/ai/").Handler(gw) // MCP is at /ai/mcp
 	routes.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 
 	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Printf("serving http://%s/ai/sse", listener.Addr())
+	log.Printf("serving http://%s/ai/mcp", listener.Addr())
 	log.Fatal(http.Serve(listener, routes))
 }

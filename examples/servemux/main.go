@@ -1,7 +1,7 @@
 // Command servemux serves an MCP server beside the other routes of a web application.
 //
 //	go run ./examples/servemux
-//	curl -N http://127.0.0.1:8080/ai/sse
+//	curl http://127.0.0.1:8080/ai/mcp -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 package main
 
 import (
@@ -52,6 +52,6 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Printf("serving http://%s/ai/sse", listener.Addr())
+	log.Printf("serving http://%s/ai/mcp", listener.Addr())
 	log.Fatal(http.Serve(listener, mux)) // examples/shutdown ends in order
 }

@@ -2,7 +2,7 @@
 // their metrics and readiness at an address of their own.
 //
 //	go run ./examples/several
-//	curl -N http://127.0.0.1:8080/greeter/sse
+//	curl http://127.0.0.1:8080/greeter/mcp -H 'Content-Type: application/json' -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 //	curl http://127.0.0.1:9090/readyz
 package main
 
@@ -60,6 +60,6 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	log.Printf("serving http://%s/greeter/sse and /clock/sse", listener.Addr())
+	log.Printf("serving http://%s/greeter/mcp and /clock/mcp", listener.Addr())
 	log.Fatal(http.Serve(listener, servers))
 }

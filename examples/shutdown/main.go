@@ -57,7 +57,7 @@ func run(addr string) error {
 	if err != nil {
 		return err
 	}
-	log.Printf("serving http://%s/sse", listener.Addr())
+	log.Printf("serving http://%s/mcp", listener.Addr())
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {

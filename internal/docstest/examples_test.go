@@ -151,7 +151,7 @@ func TestMounts(t *testing.T) {
 			r.PathPrefix("/").HandlerFunc(home)
 			return r
 		},
-		"/ai/sse": func() http.Handler {
+		"/ai/mcp": func() http.Handler {
 			r := mux.NewRouter()
 			r.HandleFunc("/", home)
 

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// streamURL is the line on which a server says where its stream is.
-var streamURL = regexp.MustCompile(`^ +(https?://\S+/sse)$`)
+// printedURL is the line on which a server says where it is.
+var printedURL = regexp.MustCompile(`^ +(https?://\S+)/(?:mcp|sse)$`)
 
 // killAfter is how long a server has to end by itself.
 const killAfter = 15 * time.Second
@@ -123,14 +123,14 @@ func (p *process) cpu() time.Duration {
 	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 }
 
-// findURL sends the first URL of a stream, or closes found without it, and reads on
+// findURL sends the first URL that is printed, that of its stream, or closes found without it, and reads on
 // to the end: a server must not wait for its stdout.
 func findURL(stdout io.Reader, found chan<- string) {
 	defer close(found)
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
-		if m := streamURL.FindStringSubmatch(lines.Text()); m != nil {
-			found <- m[1]
+		if m := printedURL.FindStringSubmatch(lines.Text()); m != nil {
+			found <- m[1] + "/sse"
 			break
 		}
 	}
