@@ -176,10 +176,12 @@ func (b *Bridge) open(ctx context.Context, params <-chan json.RawMessage) opened
 // client has been silent for AnnounceDelay, but not while the server's process boots. Until
 // then it could not answer anyway.
 func (b *Bridge) hold(ctx context.Context, s *sessions.Session) {
-	select {
-	case <-time.After(b.opts.AnnounceDelay - time.Since(b.c.Opened())):
-	case <-ctx.Done():
-		return
+	if silence := b.opts.AnnounceDelay - time.Since(b.c.Opened()); silence > 0 {
+		select {
+		case <-time.After(silence):
+		case <-ctx.Done():
+			return
+		}
 	}
 	if !b.chosen.Load() {
 		s.AwaitBoot()
