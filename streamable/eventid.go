@@ -17,17 +17,11 @@ type eventID struct {
 }
 
 // waits is what the client waits for after an event in the stream of a POST, as text:
-// whether that may be run twice, and the ids; empty for nothing.
+// r if all of it may be run twice, else n, and the ids; empty for nothing.
 type waits string
 
 // maxWaits bounds the ids in a text. That of one request is shorter.
 const maxWaits = jsonrpc.MaxIDBytes
-
-// The first characters of a text.
-const (
-	repeatable    = 'r'
-	notRepeatable = 'n'
-)
 
 // newWaits returns the text for these requests, empty if they are too long.
 func newWaits(ids []jsonrpc.ID, repeats bool) waits {
@@ -38,11 +32,11 @@ func newWaits(ids []jsonrpc.ID, repeats bool) waits {
 	if len(list) == 0 || len(list) > maxWaits+1 {
 		return ""
 	}
-	mark := byte(notRepeatable)
+	mark := "n"
 	if repeats {
-		mark = repeatable
+		mark = "r"
 	}
-	return waits(base64.RawURLEncoding.AppendEncode([]byte{mark}, list[:len(list)-1]))
+	return waits(mark + base64.RawURLEncoding.EncodeToString(list[:len(list)-1]))
 }
 
 // read is the inverse of newWaits. It reports false for a text that newWaits does not return.
@@ -65,7 +59,7 @@ func (t waits) read() (ids []jsonrpc.ID, repeats, ok bool) {
 		}
 		ids = append(ids, m.ID)
 	}
-	repeats = t[0] == repeatable
+	repeats = t[0] == 'r'
 	return ids, repeats, newWaits(ids, repeats) == t
 }
 
