@@ -168,6 +168,13 @@ func (g *Gateway) Start() { g.supplier.Start() }
 // bound the wait for it.
 func (g *Gateway) Ready(ctx context.Context) error { return g.supplier.Ready(ctx) }
 
+// Try starts a session with the server and ends it. It returns what the server says of
+// itself, and how many tools it lists. It needs the handshake of the gateway, so must not be
+// called with NoAutoInitialize.
+func (g *Gateway) Try(ctx context.Context) (server handshake.Server, tools int, err error) {
+	return g.supplier.Try(ctx)
+}
+
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
 // stdout of this process, until it has closed in and has its answers, for which it waits
 // at most for grace. See stdio.Serve. The caller must call Shutdown after it, which also

@@ -52,7 +52,9 @@ func (m *Main) Run() int {
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	}
-	m.signals = m.Notify()
+	if c.Does != "check" { // which a signal just ends
+		m.signals = m.Notify()
+	}
 	lines := newLogWriter(m.Stderr, c.LogLevel, c.LogFormat)
 	defer lines.Close()
 	log := newLogger(lines, c.LogLevel, c.LogFormat)

@@ -117,19 +117,15 @@ func newGateway(c *config.Config, s *config.Server, shared gateway.Options) (*ga
 	}
 	options := c.Gateway(s)
 	options.Logger, options.Registry, options.Authenticate = shared.Logger, shared.Registry, shared.Authenticate
-	gw, err := gateway.New(upstreamOf(s), options)
+	up := s.Upstream()
+	if up == nil {
+		up = upstream.Serve(demo.Serve)
+	}
+	gw, err := gateway.New(up, options)
 	if err != nil {
 		return nil, c.Explain(s, err)
 	}
 	return gw, nil
-}
-
-// upstreamOf returns what a server is served from.
-func upstreamOf(s *config.Server) upstream.Upstream {
-	if up := s.Upstream(); up != nil {
-		return up
-	}
-	return upstream.Serve(demo.Serve)
 }
 
 // routes are those of the main and of the admin address. Without a separate admin address,
@@ -151,22 +147,18 @@ func (d *daemon) routes(guard *front.Front, together bool) (main, operators *htt
 		main.Handle("/metrics", protected)
 	} else {
 		for _, path := range []string{"/healthz", "/readyz", "/metrics", "/connections"} {
-			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { guard.NotFound(w, r, d.elsewhere(r, guard)) })
+			main.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+				where := path + " is on the address of admin-addr"
+				if guard.IsLocal(r) { // others need not know
+					where += ": " + d.endpoints[1].url() + path
+				}
+				guard.NotFound(w, r, where)
+			})
 		}
 	}
 	open.Handle("/healthz", admin)
 	open.Handle("/readyz", admin)
 	return main, operators
-}
-
-// elsewhere says that the path of a request is on the admin address, and to a client on
-// this machine which one that is.
-func (d *daemon) elsewhere(r *http.Request, guard *front.Front) string {
-	text := r.URL.Path + " is on the address of admin-addr"
-	if guard.IsLocal(r) {
-		text += ": " + d.endpoints[1].url() + r.URL.Path
-	}
-	return text
 }
 
 // forgetHead serves a GET with the head of its request, and takes the head out of the

@@ -1,0 +1,40 @@
+package sessions
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mcp-sse/mcp-sse/handshake"
+	"github.com/mcp-sse/mcp-sse/internal/mcp"
+	"github.com/mcp-sse/mcp-sse/jsonrpc"
+)
+
+// Try starts a session and ends it. It returns what the server says of itself, and how many
+// tools it lists. The supplier must run handshakes.
+func (s *Supplier) Try(ctx context.Context) (server handshake.Server, tools int, err error) {
+	session, err := s.startOwn(ctx)
+	if err != nil {
+		return handshake.Server{}, 0, err
+	}
+	defer session.Close(errNotNeeded)
+	server = session.Result().Server()
+	ctx, cancel := context.WithTimeout(ctx, s.opts.Session.RequestTimeout)
+	defer cancel()
+	more := session.Result().Advertises("tools")
+	for params := json.RawMessage(nil); more; {
+		response, err := session.Call(ctx, mcp.MethodListTools, params)
+		if err == nil && response.Error() != nil {
+			err = fmt.Errorf("the server answered %s", response.Error())
+		}
+		if err != nil {
+			return server, tools, fmt.Errorf("list tools: %w", err)
+		}
+		list, _ := jsonrpc.Member(response.Result(), "tools")
+		jsonrpc.Each(list, func(json.RawMessage) { tools++ })
+		cursor, _ := jsonrpc.Member(response.Result(), "nextCursor")
+		_, more = jsonrpc.Text(cursor)
+		params = json.RawMessage(`{"cursor":` + string(cursor) + `}`)
+	}
+	return server, tools, nil
+}
