@@ -99,8 +99,8 @@ func TestNothingGoesOnWithoutAHandshake(t *testing.T) {
 	})
 }
 
-// After a restart a GET comes back first, with an event of the process before. It misses no
-// event of this one, whatever number it had read.
+// After a restart a GET comes back with an event of the process before, first or when there
+// have been others. It misses no event of this one, whatever number it had read.
 func TestGETAfterARestart(t *testing.T) {
 	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
 		id := f.initialize("2025-11-25")
@@ -115,7 +115,24 @@ func TestGETAfterARestart(t *testing.T) {
 				t.Errorf("after %q: got %s", last, data)
 			}
 			res.close()
+			f = f.restart(streamable.Options{})
 			f.post(request("1", "echo"), in(id)...).want(http.StatusOK, result("1"))
+			_ = f.backend.last().Send("", []byte(changed))
+			_ = f.backend.last().Send("", []byte(note(2)))
+			res = f.do(http.MethodGet, "", in(id, "Last-Event-ID", last)...)
+			first, data := res.next()
+			if _, next := res.next(); data != changed || next != note(2) {
+				t.Errorf("after %q: got %s %s", last, data, next)
+			}
+			res.close()
+			res = f.do(http.MethodGet, "", in(id, "Last-Event-ID", first)...) // of this process
+			if _, data := res.next(); data != note(2) {
+				t.Errorf("after %q, and %s: got %s", last, first, data)
+			}
+			res.close()
+			if n := f.count("mcp_sse_messages_dropped_total"); n != 0 {
+				t.Errorf("after %q: %g messages count as dropped", last, n)
+			}
 		}
 		f.stop()
 	})
