@@ -296,7 +296,8 @@ func TestInitializeIsTakenWhileTheServerBoots(t *testing.T) {
 }
 
 // A server that is silent about a ping before initialize, or ends at it, is initialized all
-// the same, without a failure, and later sessions have no ping.
+// the same, without a failure, and later sessions have no ping. If it names no answers
+// either, that to initialize may be one to the ping: it takes a second session.
 func TestServersThatDoNotTakeThePing(t *testing.T) {
 	process := withHold
 	process.Boots = true
@@ -304,15 +305,22 @@ func TestServersThatDoNotTakeThePing(t *testing.T) {
 		answer func(s *serverSession)
 		wait   time.Duration // of the first client
 		first  int           // session in use
+		id     string        // of the answer to initialize, if not its own
 	}{
-		"silent": {func(*serverSession) {}, 10 * time.Second, 1},
-		"ends":   {(*serverSession).die, 0, 2},
+		"silent":             {func(*serverSession) {}, 10 * time.Second, 1, ""},
+		"ends":               {(*serverSession).die, 0, 2, ""},
+		"silent and no name": {func(*serverSession) {}, 10 * time.Second, 2, "null"},
 	} {
 		u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
-			if m.Method == "ping" {
+			switch {
+			case m.Method == "ping":
 				test.answer(s)
+			case m.Method == "initialize" && test.id != "":
+				s.say(`{"jsonrpc":"2.0","id":` + test.id + `,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}`)
+			default:
+				return false
 			}
-			return m.Method == "ping"
+			return true
 		}}
 		inFakeTime(t, u, process, func(t *testing.T, g *gateway.Gateway) {
 			for n := range 2 {
@@ -329,6 +337,25 @@ func TestServersThatDoNotTakeThePing(t *testing.T) {
 			u.session(t, test.first+1).wantMethods(t, "initialize", "notifications/initialized")
 		})
 	}
+}
+
+// Warm servers that answer no ping and refuse a client are not all spent on it.
+func TestRefusalCostsOneWarmServer(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" {
+			s.say(string(jsonrpc.NewError(m.ID, jsonrpc.Errorf(-32602, "no"))))
+		}
+		return true
+	}}
+	opts := gateway.Settings{Options: gateway.Options{Warm: 3}, MaxHandshakeAttempts: 1}
+	inFakeTime(t, u, opts, func(t *testing.T, g *gateway.Gateway) {
+		g.Start()
+		time.Sleep(time.Minute)
+		connect(t, g, plain).wantState(connstate.Failed)
+		if n := u.starts(); n != 4 { // one for the one that is spent
+			t.Errorf("%d starts, want 4", n)
+		}
+	})
 }
 
 // If the server refuses the synthetic initialize, the next session has the client's own

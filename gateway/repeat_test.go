@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"bytes"
 	"context"
+	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
@@ -125,6 +128,24 @@ func TestAnnotationsOfAnotherClient(t *testing.T) {
 			p.want(want)
 		})
 	}
+}
+
+// Of such a server only its sessions learn: nothing else fails for that.
+func TestNothingIsKnownOfAServerThatKnowsItsClients(t *testing.T) {
+	inFakeTime(t, &server{}, gateway.Options{PassRequest: &gateway.PassRequest{}}, func(t *testing.T, g *gateway.Gateway) {
+		srv := pipetest.Serve(g, nil, nil)
+		defer srv.Stop()
+		p := connectStreamable(t, g, srv, func(int) int { return 0 })
+		defer p.leave()
+		p.post(request("1", "tools/call"))
+		synctest.Wait()
+		if got := p.received(); len(got) != 1 || describe(t, got[0]) != answered("1", 1, "tools/call") {
+			t.Errorf("got %v", got)
+		}
+		if code, body := ask(g.Admin(), "/connections"); code != http.StatusOK || strings.Contains(body, `"tools"`) {
+			t.Errorf("/connections: %d %s", code, body)
+		}
+	})
 }
 
 // A request that its client cancels while it waits for its repeat gets cancelled.

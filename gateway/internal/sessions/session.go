@@ -188,8 +188,11 @@ func (s *Session) initialize(ctx context.Context, limit time.Duration, params js
 	s.params.Store(&params)
 	result, err := handshake.Run(ctx, s, params)
 	if err != nil {
-		if s.isOver() { // because of a ping before initialize, if there was one
+		switch {
+		case s.isOver(): // because of a ping before initialize, if there was one
 			s.supplier.mute.Store(s.isMute())
+		case s.silent.Load() && !errors.Is(err, context.DeadlineExceeded): // an answer without an id may be that to the ping
+			s.supplier.mute.Store(true)
 		}
 		s.Close(err)
 		return err

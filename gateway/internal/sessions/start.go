@@ -77,8 +77,8 @@ func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from 
 	if params == nil {
 		return session, from, nil
 	}
-	if err = session.initialize(ctx, left, params); err != nil && session.isMute() && s.mute.Load() {
-		// A few servers end at a ping before initialize. The next start has none.
+	if err = session.initialize(ctx, left, params); err != nil && from == FromStart && session.isMute() && s.mute.Load() {
+		// The server did not get over a ping before initialize. The next start has none.
 		t.end()
 		c.Params = given(params)
 		return s.start(ctx, c)

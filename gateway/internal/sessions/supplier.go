@@ -56,6 +56,7 @@ type Supplier struct {
 	limited *slog.Logger // log for what a server that keeps failing causes at will
 	metrics *metrics.Metrics
 
+	habits     *multiplex.Habits // of all servers; with Forwards nothing is learned
 	readiness  readiness
 	mute       atomic.Bool            // servers do not answer a ping before initialize, or end because of it
 	manyTools  sync.Once              // guards a warning
@@ -81,13 +82,13 @@ type observable interface {
 func New(up upstream.Upstream, opts Options) *Supplier {
 	s := &Supplier{
 		up: up, opts: opts, log: opts.Session.Logger, limited: throttle.NewLines().Logger(opts.Session.Logger), metrics: opts.Session.Metrics,
-		turns: fair.NewPlaces(maxStarts), places: fair.NewPlaces(opts.MaxSessions),
+		habits: &multiplex.Habits{}, turns: fair.NewPlaces(maxStarts), places: fair.NewPlaces(opts.MaxSessions),
 	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.readiness.life, s.readiness.drain = context.WithCancel(context.Background())
 	s.opts.Session.Shared = opts.Shared
 	if !opts.Forwards {
-		s.opts.Session.Habits = &multiplex.Habits{}
+		s.opts.Session.Habits = s.habits
 	}
 	s.opts.Session.Limited = s.limited
 	if o, ok := up.(observable); ok {
@@ -117,14 +118,15 @@ func (s *Supplier) Start() {
 	})
 }
 
-// Tools returns the size of the server's list of tools, nil if no client has read it.
-func (s *Supplier) Tools() *multiplex.ToolList { return s.opts.Session.Habits.Tools() }
+// Tools returns the size of the server's list of tools, nil if no client has read it, or if
+// each may have a list of its own.
+func (s *Supplier) Tools() *multiplex.ToolList { return s.habits.Tools() }
 
 // Shares reports whether connections share sessions.
 func (s *Supplier) Shares() bool { return s.shared != nil }
 
 // Repeatable reports whether a request to the server may be run twice.
-func (s *Supplier) Repeatable(m *jsonrpc.Message) bool { return s.opts.Session.Habits.Safe(m) }
+func (s *Supplier) Repeatable(m *jsonrpc.Message) bool { return s.habits.Safe(m) }
 
 // Go runs f in a goroutine. Wait waits for it.
 func (s *Supplier) Go(f func()) { s.goroutines.Go(f) }
