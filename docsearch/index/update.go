@@ -137,8 +137,9 @@ func (x *Index) Complete(path string, at time.Time) error {
 	})
 }
 
-// Update applies changes to a folder, in batches. If it fails, or the process ends, each
-// file is as before, or as it is now, or has a stamp that tells it from both.
+// Update applies changes to a folder, each of another file, in batches. If it fails, or the
+// process ends, each file is as before, or as it is now, or has a stamp that tells it from
+// both.
 func (x *Index) Update(ctx context.Context, folder string, changes []Change) error {
 	f, err := x.folder(folder)
 	if err != nil {
@@ -161,16 +162,15 @@ func (x *Index) Update(ctx context.Context, folder string, changes []Change) err
 
 // updater gathers changes in a batch.
 type updater struct {
-	folder  *folder
-	batch   *bleve.Batch
-	bytes   int
-	record  record
-	pending map[string]*file // in the batch, by ID; nil: deleted
+	folder *folder
+	batch  *bleve.Batch
+	bytes  int
+	record record
 }
 
 // begin begins a batch.
 func (u *updater) begin() {
-	u.batch, u.bytes, u.pending = u.folder.words.NewBatch(), 0, map[string]*file{}
+	u.batch, u.bytes = u.folder.words.NewBatch(), 0
 	u.record = *u.folder.record.Load()
 	u.record.Skipped = maps.Clone(u.record.Skipped)
 	if u.record.Skipped == nil {
@@ -189,15 +189,13 @@ func (u *updater) flush() error {
 
 func (u *updater) apply(x *Index, c *Change) error {
 	id := DocumentID(u.folder.path, c.Path)
-	old, ok := u.pending[id]
-	if !ok {
-		err := u.folder.view(func(r index.IndexReader) (err error) {
-			old, err = readFile(r, id)
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	var old *file
+	err := u.folder.view(func(r index.IndexReader) (err error) {
+		old, err = readFile(r, id)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	now := &file{Path: c.Path, Stamp: c.Stamp}
 	if !c.Delete && c.Document == nil && c.Stamp.Skipped == "" && old != nil { // the same content at another time
@@ -212,7 +210,6 @@ func (u *updater) apply(x *Index, c *Change) error {
 	}
 	if c.Delete {
 		u.batch.Delete(id)
-		u.pending[id] = nil
 		return nil
 	}
 	if c.Document != nil {
@@ -232,7 +229,6 @@ func (u *updater) put(id string, f *file) error {
 	if len(f.Starts) == 0 {
 		kind = kindSkipped
 	}
-	u.pending[id] = f
 	return u.batch.Index(id, map[string]any{fieldKind: kind, fieldName: f.Path, fieldFile: string(data)})
 }
 

@@ -22,7 +22,6 @@ func TestUpdateReplacesAndDeletes(t *testing.T) {
 	skipped := stamp
 	skipped.Skipped = "binary"
 	update(t, x,
-		text("a.txt", "apple, the first of two changes"),
 		text("a.txt", "pear "+strings.Repeat("long ", 10_000)),
 		index.Change{Path: "b.txt", Delete: true},
 		index.Change{Path: "c.txt", Stamp: stamp},
