@@ -350,7 +350,12 @@ func (f *folder) write(b *bleve.Batch, r record) error {
 		return err
 	}
 	f.record.Store(&r)
-	// A batch looks into each file. Together, what it has read would fill the memory.
+	return f.release()
+}
+
+// release gives back the memory of what was read of all files, after a batch or a scan,
+// which look into each.
+func (f *folder) release() error {
 	return f.segments(func(s segment) error {
 		release(s.Data())
 		return nil
