@@ -35,7 +35,7 @@ const DefaultAddr = "127.0.0.1:3002"
 
 const (
 	ports        = 100              // tried, from the one of Addr on
-	checkTime    = time.Second      // between two looks at the lock, the record and the idle time
+	checkTime    = time.Second      // between two looks at the lock, the record, the idle time and the memory
 	maxRebuilds  = 3                // of the index in a row; more mean that the disk is broken
 	rebuildTime  = time.Minute      // after which an index counts as good
 	drainTime    = 5 * time.Second  // for requests in flight when the daemon ends
@@ -202,6 +202,7 @@ func (d *Daemon) wait(ctx context.Context, s *service, served <-chan error, reco
 		case err := <-s.folders.Failed():
 			return cmp.Or(d.lost(record), err)
 		case <-tick.C:
+			s.index.Release()
 			if err := d.lost(record); err != nil {
 				return err
 			}

@@ -346,19 +346,22 @@ func (f *folder) write(b *bleve.Batch, r record) error {
 	case err = <-f.failed:
 		f.fail(err)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		f.record.Store(&r)
 	}
-	f.record.Store(&r)
-	return f.release()
+	return err
 }
 
-// release gives back the memory of what was read of all files, after a batch or a scan,
-// which look into each.
+// release gives back the memory of what was read of the files.
 func (f *folder) release() error {
-	return f.segments(func(s segment) error {
-		release(s.Data())
-		return nil
+	return f.try(func() error {
+		if len(f.failed) > 0 { // the next call opens it again
+			return nil
+		}
+		return f.segments(func(s segment) error {
+			release(s.Data())
+			return nil
+		})
 	})
 }
 

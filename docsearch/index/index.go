@@ -284,6 +284,18 @@ func (x *Index) Folders() ([]api.Folder, error) {
 	return stats, err
 }
 
+// Release gives back the memory of what was read of the files, which are mapped. Linux maps
+// up to 2 MB around what is read, so that searches and batches, which look into each file,
+// would come to have all of the index in memory.
+func (x *Index) Release() {
+	all, _ := x.all() // none when it is closed
+	for _, f := range all {
+		if err := f.release(); err != nil && !errors.Is(err, ErrClosed) {
+			x.log.Warn("memory not given back", "path", f.dir, "err", err)
+		}
+	}
+}
+
 // Size returns how many bytes the files of the index take, and how many passages have a
 // vector.
 func (x *Index) Size() (bytes int64, vectors int, err error) {

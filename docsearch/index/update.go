@@ -77,7 +77,7 @@ func (x *Index) Stamps(ctx context.Context, path string) (stamps map[string]Stam
 				return err
 			}
 		}
-		return f.release()
+		return nil
 	})
 }
 
