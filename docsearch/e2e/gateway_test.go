@@ -33,13 +33,13 @@ func (w *world) gateway(flags ...string) string {
 			w.Errorf("sse-server: %v\n%s", err, w.log.String())
 		}
 	})
-	pattern := regexp.MustCompile(`http://\S+/sse`)
+	pattern := regexp.MustCompile(`(http://\S+)/mcp`)
 	lines := bufio.NewReader(stdout)
 	for {
 		line, err := lines.ReadString('\n')
-		if url := pattern.FindString(line); url != "" {
+		if found := pattern.FindStringSubmatch(line); found != nil {
 			go func() { _, _ = io.Copy(io.Discard, lines) }() // ends with the process
-			return url
+			return found[1] + "/sse"
 		}
 		if err != nil {
 			w.Fatalf("sse-server printed no address: %v\n%s", err, w.log.String())
