@@ -83,6 +83,11 @@ func TestResponsesWithoutID(t *testing.T) {
 			forward(callB), sent(call("2")), after(20 * time.Second), got(`fail "b": timeout, final (timeout)`), sent(cancelled("2", timedOut)),
 			forward(callC), sent(), after(10 * time.Second), got("lost " + callC),
 		}},
+		{name: "ends the session if a request of the gateway is not answered", clients: 2, opts: multiplex.Options{Shared: true, RequestTimeout: 20 * time.Second}, steps: []step{
+			from(0, subscribe("1", "f:/a")), sent(subscribe("1", "f:/a")), server(nullID), at(0, `answer 1: {"jsonrpc":"2.0","id":1,"result":{}}`),
+			leaves(0), sent(unsubscribe("2", "f:/a")), after(19 * time.Second), from(1, callA), sent(), after(time.Second), sent(cancelled("2", timedOut)),
+			after(10 * time.Second), at(1, "lost "+callA),
+		}},
 		{name: "a result may be about a notification where the server names its answers", steps: []step{
 			forward(callA), sent(call("1")), server(result("1")), got(answer(`"a"`)),
 			forward(`{"jsonrpc":"2.0","method":"notifications/x"}`, callB), sent(`{"jsonrpc":"2.0","method":"notifications/x"}`, call("2")),

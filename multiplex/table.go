@@ -255,9 +255,7 @@ func (t *table) abandon(e *entry) bool {
 			id = 0
 		}
 		t.abandoned[id] = struct{}{}
-		if e.caller != nil {
-			t.awaitAbandoned()
-		}
+		t.awaitAbandoned()
 	}
 	if e.sent() && e.key != "" && e.method == mcp.MethodSubscribe { // the server may have accepted it
 		t.addUnsubscribe(e.uri)
