@@ -358,6 +358,26 @@ func TestRefusalCostsOneWarmServer(t *testing.T) {
 	})
 }
 
+// A session that goes on after a restart has the version that its client negotiated, and
+// no capabilities.
+func TestVersionOfAClientThatGoesOn(t *testing.T) {
+	var params string
+	u := &server{handle: func(_ *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "initialize" {
+			params = string(m.Params())
+		}
+		return false
+	}}
+	withVersion := plain
+	withVersion.Version = "2025-03-26"
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		connect(t, g, withVersion).wantState(connstate.Ready)
+		if !strings.HasPrefix(params, `{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"mcp-sse"`) {
+			t.Errorf("the server got %s", params)
+		}
+	})
+}
+
 // If the server refuses the synthetic initialize, the next session has the client's own
 // params, also if they declare no more.
 func TestClientsParamsFollowARefusal(t *testing.T) {
