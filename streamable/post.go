@@ -177,6 +177,9 @@ func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bo
 // may know nothing more: it was idle, or the process is new. Without the gateway's own
 // handshake there is no going on.
 func (h *Handler) isOurs(id, principal string) bool {
+	if c, ok := h.registry.Find(id); ok && c.Client().Transport != connstate.TransportStreamable {
+		return false // it goes on there
+	}
 	return !h.opts.RequireInitialize && h.registry.Verify(id, principal)
 }
 

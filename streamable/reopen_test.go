@@ -274,3 +274,17 @@ func TestIDsOfOthers(t *testing.T) {
 		f.post(request("1", "echo"), in(id, "Authorization", "alice")...).want(http.StatusOK, result("1"))
 	})
 }
+
+// The id of an open connection of HTTP+SSE names no session, and DELETE ends nothing there.
+func TestIDsOfHTTPSSE(t *testing.T) {
+	bubble(t, streamable.Options{}, connstate.Limits{}, func(f *fixture) {
+		c, err := f.registry.Open(connstate.Client{Transport: connstate.TransportSSE})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.registry.Remove(c)
+		f.post(request("1", "echo"), in(c.ID())...).wantStatus(http.StatusNotFound)
+		f.do(http.MethodGet, "", in(c.ID(), "Last-Event-ID", "1-1")...).wantStatus(http.StatusNotFound)
+		f.do(http.MethodDelete, "", in(c.ID())...).wantStatus(http.StatusNotFound)
+	})
+}
