@@ -72,7 +72,7 @@ func readKeyFile(path string) ([]byte, error) {
 	defer file.Close()
 	if info, err := file.Stat(); err != nil {
 		return nil, err
-	} else if isForOthers(info) {
+	} else if info.Mode().IsRegular() && isForOthers(info) { // the mode of a directory or device must stay
 		return nil, fmt.Errorf("%w: %s can be read or changed by other users of this machine, who could sign ids: chmod 600", errBadKey, path)
 	}
 	key, err := io.ReadAll(io.LimitReader(file, maxIDKey+1))

@@ -90,7 +90,8 @@ func TestIDKeyFaults(t *testing.T) {
 	}
 	file := clitest.WriteFile(t, "file", "")
 	wantRefusal(t, nil, "--id-key-file: ", "--id-key-file", file+"/id-key")
-	wantRefusal(t, nil, "--id-key-file: ", "--id-key-file", t.TempDir())
+	wantRefusal(t, nil, ": is a directory", "--id-key-file", t.TempDir())
+	wantRefusal(t, nil, os.DevNull+" must hold 32 to 4096", "--id-key-file", os.DevNull)
 }
 
 // Without a place by default there is no key, and the program goes on.
