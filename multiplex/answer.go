@@ -35,7 +35,7 @@ func (s *Session) receiveResponse(m *jsonrpc.Message) {
 	f := s.match(read(m))
 	s.opts.Metrics.ResponseMatched(f.by)
 	if f.news {
-		s.warnOf(f.fault)
+		s.warnOf(f)
 	}
 	for _, e := range f.failed {
 		s.failUnusable(e, "the server's answer has no id, and may be that to another request")
@@ -79,15 +79,22 @@ func (s *Session) match(r reading) found {
 }
 
 // warnOf reports the first answer of a server whose id has such a fault.
-func (s *Session) warnOf(f fault) {
-	switch f {
+func (s *Session) warnOf(f found) {
+	switch f.fault {
 	case missing:
 		s.opts.Metrics.ServerSerialized()
 		s.opts.Limited.Warn("server answers without ids: it gets one request at a time")
 	case quoted:
 		s.opts.Limited.Warn("server returns ids as strings")
-	case unknown:
-		s.opts.Limited.Warn("server answers with ids of no request: set max-in-flight to 1")
+	case unknown, stray:
+		switch {
+		case f.e != nil:
+			s.opts.Limited.Warn("server answers with ids of no request: it gets one request at a time")
+		case f.fault == stray || s.opts.MaxInFlight == 1: // the option would not help
+			s.opts.Limited.Warn("server sent an answer with an id of no request: dropped")
+		default:
+			s.opts.Limited.Warn("server answers with ids of no request: set max-in-flight to 1")
+		}
 	}
 }
 

@@ -34,7 +34,8 @@ type fault uint8
 const (
 	missing fault = iota // there is none: the sessions send one request at a time
 	quoted               // it is a string with the number in it
-	unknown              // no request has had it
+	unknown              // no request has had it, and no answer before had a right one
+	stray                // no request has had it, but answers before had right ones
 	faults
 )
 

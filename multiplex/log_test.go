@@ -29,6 +29,30 @@ func TestLog(t *testing.T) {
 	})
 }
 
+// The line about an id of no request advises max-in-flight only where that helps.
+func TestLogOfIDsOfNoRequest(t *testing.T) {
+	for _, tc := range []struct {
+		maxInFlight int
+		steps       []step
+		want        string
+	}{
+		{0, []step{forward(callA), server(result("77")), server(result("1")), discard}, "set max-in-flight to 1"},
+		{1, []step{forward(callA), server(result("77")), discard}, "it gets one request at a time"},
+		{1, []step{server(result("77"))}, "dropped"},
+		{0, []step{forward(callA), server(result("1")), server(result("77")), discard}, "dropped"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			w := newWorld(t, multiplex.Options{MaxInFlight: tc.maxInFlight, Logger: slog.New(slog.NewTextHandler(&out, nil))}, 1)
+			play(w, tc.steps)
+			w.finish()
+			if got := out.String(); strings.Count(got, "id") != 1 || !strings.Contains(got, tc.want) {
+				t.Errorf("%+v: got %q", tc, got)
+			}
+		})
+	}
+}
+
 // What a server can cause at will goes to Limited, which writes a few lines of each kind.
 func TestAServerCannotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -90,7 +90,11 @@ func (t *table) find(r reading) (f found) {
 		delete(t.abandoned, r.id)
 		t.settleAbandoned()
 	default:
-		t.blame(&f, unknown)
+		what := unknown
+		if t.sawID {
+			what = stray
+		}
+		t.blame(&f, what)
 		if f.e = t.onlyCandidate(); t.serial() && !t.sawID && f.e != nil {
 			f.by = metrics.MatchedFIFO
 			break
