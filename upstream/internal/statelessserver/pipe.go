@@ -104,10 +104,7 @@ func (p *Pipe) refused(msg []byte) bool {
 	p.settled.Store(true)
 	p.decided, p.legacy = make(chan struct{}), buffer.NewQueue(buffer.SendLimit)
 	ctx, cancel := context.WithCancel(context.Background())
-	p.work.Go(func() { // ends with the pipe
-		defer cancel()
-		p.read()
-	})
+	p.work.Go(func() { p.read(cancel) })     // ends with the pipe
 	p.work.Go(func() { p.decide(ctx, msg) }) // ends with the answer, after 10 s, or with ctx
 	return true
 }
@@ -130,13 +127,14 @@ func (p *Pipe) decide(ctx context.Context, refusal []byte) {
 	}
 }
 
-// read passes on what the server sends, until the pipe ends.
-func (p *Pipe) read() {
+// read passes on what the server sends, until the pipe ends. Then it calls ended.
+func (p *Pipe) read(ended func()) {
 	for {
 		msg, err := p.pipe.Recv()
 		if err != nil {
 			p.client().end(err)
 			p.legacy.End(err)
+			ended() // a decision after this sees it, one before is seen here
 			if c := p.modern.Load(); c != nil {
 				c.gone(err)
 			}
