@@ -177,6 +177,7 @@ func TestCallsThatARestartLoses(t *testing.T) {
 					if test.answer {
 						f.post(request("1", "echo"), in(session)...).want(http.StatusOK, result("1"))
 					}
+					back := time.Now()
 					res = f.do(http.MethodGet, "", in(session, "Last-Event-ID", last)...)
 					for _, id := range ids {
 						var data string
@@ -187,6 +188,9 @@ func TestCallsThatARestartLoses(t *testing.T) {
 						}
 					}
 					res.wantEnd()
+					if took := time.Since(back); took > time.Second {
+						t.Errorf("%s: the errors took %s", method, took)
+					}
 					f.do(http.MethodGet, "", in(session, "Last-Event-ID", last)...).want(http.StatusNoContent, "")
 				}
 				f.stop()
