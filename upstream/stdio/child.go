@@ -183,6 +183,7 @@ func (c *child) accept(line []byte, cut bool) []byte {
 	case strings.IndexByte("}]", line[len(line)-1]) < 0: // the next lines are parts of it, and may be secret
 		c.split = true
 		c.limited.Warn("server writes json over several lines: stdout is for MCP, one JSON message a line", "bytes", len(line))
+	case c.split && !bytes.Contains(line, []byte(`"jsonrpc"`)): // a part of such a message
 	default:
 		c.messages++
 		c.split = false

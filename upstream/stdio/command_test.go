@@ -156,7 +156,7 @@ func TestCommandToleratesGarbage(t *testing.T) {
 // JSON over several lines is named as that, once, and no part of it is logged.
 func TestCommandSpreadsAMessageOverLines(t *testing.T) {
 	var logs journal
-	output := "OUTPUT={\n  \"jsonrpc\": \"2.0\",\n  \"result\": \"secret\"\n}\n" + helloLine + "\n" + strings.Repeat("long ", 50) + "\n"
+	output := "OUTPUT={\n  \"jsonrpc\": \"2.0\",\n  \"x\": [\n    {}\n  ],\n  \"result\": \"secret\"\n}\n" + helloLine + "\n" + strings.Repeat("long ", 50) + "\n"
 	got, err := recvAll(t, upstreamtest.Dial(t, command(t, "output", output).Observed(logs.logger(slog.LevelInfo), nil)))
 	if len(got) != 1 || !errors.Is(err, io.EOF) {
 		t.Errorf("got %q, %v", got, err)
