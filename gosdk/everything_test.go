@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -142,18 +141,20 @@ func addTalkative(s *mcp.Server, saw *journal) {
 	})
 	add("roots", func(ctx context.Context, r *mcp.CallToolRequest) (any, error) { return r.Session.ListRoots(ctx, nil) })
 	add("impatient", func(ctx context.Context, r *mcp.CallToolRequest) (any, error) {
-		ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1, SystemPrompt: "hang", Messages: []*mcp.SamplingMessage{}})
-		return "gave up", errors.Join(nil, ignoreDeadline(err))
+		sampled := make(chan error, 1)
+		go func() {
+			_, err := r.Session.CreateMessage(ctx, &mcp.CreateMessageParams{MaxTokens: 1, SystemPrompt: "hang", Messages: []*mcp.SamplingMessage{}})
+			sampled <- err
+		}()
+		saw.await(1, "ada: asked to sample") // a client that has not begun sees no cancellation
+		cancel()
+		if err := <-sampled; !errors.Is(err, context.Canceled) {
+			return nil, fmt.Errorf("want that the request is cancelled, got %w", err)
+		}
+		return "gave up", nil
 	})
-}
-
-func ignoreDeadline(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil
-	}
-	return fmt.Errorf("want the end of the time, got %w", err)
 }
 
 func asJSON(v any) string {
