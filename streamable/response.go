@@ -104,7 +104,7 @@ func (x *response) do(n step) bool {
 	}
 	if n.ended {
 		x.s.mu.Lock()
-		x.st.done = true
+		x.st.written = time.Now()
 		x.s.mu.Unlock()
 	}
 	return n.ended

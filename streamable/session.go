@@ -33,17 +33,19 @@ type session struct {
 	left    int64                  // when serving became 0, in Unix nanoseconds
 	known   bool                   // the client has used the session since it was opened
 	earlier int64                  // numbers up to this one, of streams and of the own stream's events, are of a session before it with its id
-	ended   int                    // streams of events
+	ended   int                    // streams of events, since tidyLocked
 	over    bool
 }
 
 const (
 	// maxStanding bounds the GETs that are open for a session's own stream.
 	maxStanding = 8
-	// maxResumable bounds the streams of a session that have been written to their end
-	// and can be resumed, maxUnread those whose client left before.
-	maxResumable = 64
-	maxUnread    = 256
+	// writtenTime is how long a stream is kept that was written to its end: what a client
+	// that is cut has not read of it looks written, too.
+	writtenTime = time.Minute
+	// tidyEvery is after how many ends of streams at least a session looks which ones it
+	// need not keep.
+	tidyEvery = 64
 )
 
 // deliver takes an event for the client. When the process holds as many bytes as it may, a
@@ -117,21 +119,12 @@ func (s *session) tidy() {
 	s.tidyLocked()
 }
 
-// tidyLocked drops the oldest streams that are over, of those that have been written to
-// their end and of the others, with their events; and those that have no events left.
+// tidyLocked drops the streams that are over and were written to their end a while ago,
+// with their events, and those that have no events left.
 func (s *session) tidyLocked() {
-	var done, unread []int64
+	s.ended = 0
 	for number, st := range s.streams {
-		switch {
-		case !st.isOver():
-		case st.done:
-			done = append(done, number)
-		default:
-			unread = append(unread, number)
-		}
-	}
-	for _, numbers := range [][]int64{keepNewest(done, maxResumable), keepNewest(unread, maxUnread)} {
-		for _, number := range numbers {
+		if st.isOver() && !st.written.IsZero() && time.Since(st.written) > writtenTime {
 			delete(s.streams, number)
 		}
 	}
@@ -141,11 +134,6 @@ func (s *session) tidyLocked() {
 			delete(s.streams, number)
 		}
 	}
-}
-
-func keepNewest(numbers []int64, n int) []int64 {
-	slices.Sort(numbers)
-	return numbers[:max(0, len(numbers)-n)]
 }
 
 // begin returns the stream of a POST with requests, which out writes, as JSON alone if it

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/list"
 	"slices"
+	"time"
 
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -25,13 +26,13 @@ type stream struct {
 	asked   []jsonrpc.ID // requests of the POST without an answer among the events
 	repeats bool         // all of them may be run twice
 
-	begun  bool    // it is a stream of events
-	primer eventID // of its first event, which has no data; zero: there is none
-	ended  bool    // nothing follows what is queued and stored
-	done   bool    // a response has written it to its end
-	waits  waits   // after the last event
-	count  int64
-	read   int64 // the last event that a response has taken, or that the client has
+	begun   bool      // it is a stream of events
+	primer  eventID   // of its first event, which has no data; zero: there is none
+	ended   bool      // nothing follows what is queued and stored
+	written time.Time // when a response last wrote it to its end; zero: none has
+	waits   waits     // after the last event
+	count   int64
+	read    int64 // the last event that a response has taken, or that the client has
 
 	queue []event // for the response; the numbers are set by begin
 	bytes int     // of queue
@@ -151,7 +152,7 @@ func (st *stream) end() {
 	st.ended = true
 	st.leave()
 	if s := st.session; st.begun {
-		if s.ended++; s.ended%maxResumable == 0 && !s.over {
+		if s.ended++; s.ended >= max(tidyEvery, len(s.streams)/4) && !s.over {
 			s.tidyLocked()
 		}
 	}
