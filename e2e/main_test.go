@@ -11,7 +11,7 @@ import (
 
 // patience bounds every wait for something that should come at once. It is long
 // because two cores may have much else to do; no test waits it out when all is well.
-const patience = time.Minute
+const patience = 5 * time.Minute
 
 // TestMain runs the tests, or, as the child of a gateway under test, the fake or the
 // chaotic MCP server.

@@ -40,9 +40,11 @@ func (p *program) server(name string) string {
 	return scheme + "://" + host + "/" + name + "/mcp"
 }
 
+// connectTo connects a client that declares nothing: however late its initialize comes, it
+// costs one start.
 func connectTo(t *testing.T, url string) *mcp.ClientSession {
 	t.Helper()
-	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{
 		Endpoint: url, HTTPClient: newClient(t, &http.Transport{}),
 	}, nil)
