@@ -54,9 +54,8 @@ type fakeMessage struct {
 //
 //	echo {message}  answers the message
 //	pid             answers the number of this process
-//	wire            answers the request, byte for byte as it came
 //	hang {file}     creates the file and never answers
-//	misbehave {how} see hostile_test.go
+//	late {message}  answers the message after a second
 //	record {message, file, how}  adds the message to the file, and answers it; a long one
 //	                after 1.5 s. look does the same, and may be repeated
 func fakeServer(args []string, in io.Reader, out io.Writer) int {
@@ -130,7 +129,7 @@ func serveFake(in io.Reader, f *fakeState) int {
 			continue
 		}
 		if f.modern {
-			f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, modernResult(m, lines.Text()))
+			f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, modernResult(m))
 			continue
 		}
 		switch f.ids {
@@ -139,28 +138,33 @@ func serveFake(in io.Reader, f *fakeState) int {
 		case "none":
 			m.ID = json.RawMessage("null")
 		}
-		if m.Method == "tools/call" && m.Params.Name == "misbehave" {
-			f.misbehave(m)
-		} else if result := fakeResult(m, lines.Text()); result != "" {
-			f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
+		answer := func() {
+			if result := fakeResult(m); result != "" {
+				f.out.printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, result)
+			}
+		}
+		if m.Params.Name == "late" {
+			time.AfterFunc(time.Second, answer)
+		} else {
+			answer()
 		}
 	}
 	return 0
 }
 
 // modernResult is fakeResult for a server of 2026-07-28 alone.
-func modernResult(m fakeMessage, line string) string {
+func modernResult(m fakeMessage) string {
 	switch {
 	case m.Params.Meta.Version != "2026-07-28":
 		return `"error":{"code":-32601,"message":"method not found"}`
 	case m.Method == "server/discover":
 		return `"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"modern","version":"1"}}}`
 	}
-	return strings.Replace(fakeResult(m, line), `"result":{`, `"result":{"resultType":"complete",`, 1)
+	return strings.Replace(fakeResult(m), `"result":{`, `"result":{"resultType":"complete",`, 1)
 }
 
 // fakeResult returns the result or error member of the answer, "" for none.
-func fakeResult(m fakeMessage, line string) string {
+func fakeResult(m fakeMessage) string {
 	switch m.Method {
 	case "initialize":
 		return fmt.Sprintf(`"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"fake","version":"1"}}`,
@@ -172,7 +176,7 @@ func fakeResult(m fakeMessage, line string) string {
 	case "resources/read":
 		return fmt.Sprintf(`"result":{"of":%q}`, m.Method)
 	case "tools/call":
-		return fakeCall(m, line)
+		return fakeCall(m)
 	}
 	return `"error":{"code":-32601,"message":"method not found"}`
 }
@@ -184,20 +188,18 @@ func fakeTools() []string {
 	for _, name := range []string{"echo", "look"} {
 		all = append(all, fmt.Sprintf(tool, name, `{"readOnlyHint":true}`))
 	}
-	for _, name := range []string{"pid", "wire", "hang", "misbehave", "record"} {
+	for _, name := range []string{"pid", "hang", "late", "record"} {
 		all = append(all, fmt.Sprintf(tool, name, `{}`))
 	}
 	return all
 }
 
-func fakeCall(m fakeMessage, line string) string {
+func fakeCall(m fakeMessage) string {
 	text := m.Params.Arguments.Message
 	switch m.Params.Name {
-	case "echo":
+	case "echo", "late":
 	case "pid":
 		text = fmt.Sprint(os.Getpid())
-	case "wire":
-		text = line
 	case "record", "look":
 		if err := addLine(m.Params.Arguments.File, text); err != nil {
 			fmt.Fprintf(os.Stderr, "fake server: %v\n", err)

@@ -84,9 +84,6 @@ func awaitService(g *gateway, s *stream, prefix string) {
 	})
 }
 
-// hangs are the flags that make the gateway suspect a hang soon.
-var hangs = []string{"--request-timeout", "1s"}
-
 // A remote server that is there and answers nothing more: its sessions are given
 // up, and begun anew when it has come to itself.
 func TestRemoteServerThatHangsLosesItsSessions(t *testing.T) {
@@ -102,7 +99,7 @@ func TestRemoteServerThatHangsLosesItsSessions(t *testing.T) {
 			t.Run(kind+"/"+mode, func(t *testing.T) {
 				t.Parallel()
 				p := startProgram(t, nil, built(t, "everything"), "-transport", kind)
-				g := startGateway(t, slices.Concat(hangs, []string{"--initialization-timeout", "1s", "--url", p.url}, flags)...)
+				g := startGateway(t, slices.Concat([]string{"--request-timeout", "1s", "--initialization-timeout", "1s", "--url", p.url}, flags)...)
 				s := openStream(t, g.url)
 				awaitService(g, s, "before")
 				freeze(t, g, p.cmd.Process.Pid)

@@ -7,13 +7,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
 )
 
 // Each transport is served at each address, below the prefix or at a single path. A request
 // to one that is switched off is refused so that a client which tries both goes on to the
-// other one.
+// other one, and starts no server.
 func TestRoutes(t *testing.T) {
 	const message = "/0d9f3a52-7a0f-4f6e-8f0a-5f3c2b1a0e77/message"
 	for _, c := range []struct {
@@ -60,14 +61,21 @@ func TestRoutes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.opts.AllowedOrigins = []string{"https://a.example"}
-			inFakeTime(t, &server{}, c.opts, func(t *testing.T, g *gateway.Gateway) {
+			u, opened := &server{}, 0
+			inFakeTime(t, u, c.opts, func(t *testing.T, g *gateway.Gateway) {
 				for _, address := range c.paths {
 					for ask, want := range c.want {
 						ask, want = strings.ReplaceAll(ask, "ADDRESS", address), strings.ReplaceAll(want, "ADDRESS", address)
 						if got := answerTo(g, ask); !strings.HasPrefix(got, want) {
 							t.Errorf("%s: got %s, want %s", ask, got, want)
 						}
+						if synctest.Wait(); strings.HasPrefix(want, "200") {
+							opened++
+						}
 					}
+				}
+				if n := u.starts(); n > opened {
+					t.Errorf("%d servers were started for %d sessions", n, opened)
 				}
 			})
 		})
