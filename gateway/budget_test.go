@@ -3,19 +3,23 @@ package gateway_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/internal/pipetest"
 	"github.com/mcp-sse/mcp-sse/internal/ssetest"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/upstream"
@@ -203,4 +207,86 @@ func leavePost(g *gateway.Gateway, session, body string) string {
 	w := httptest.NewRecorder()
 	g.ServeHTTP(leaving{w, cancel}, r)
 	return w.Header().Get("Mcp-Session-Id")
+}
+
+// liveHeap returns the bytes of live objects.
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC() // a pool gives up its items at the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// Connections leave nothing behind, however they end, one after the other or many at once (P6).
+// The bubble fails the test if a goroutine is left.
+func TestOpenAndCloseLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, err := gateway.New(upstream.Handle(echo), gateway.Options{ConnectRate: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := pipetest.Serve(g, nil, nil)
+		defer srv.Stop()
+		run := func(cycles int) int64 {
+			var wg sync.WaitGroup
+			for w := range 20 {
+				wg.Go(func() {
+					for i := range cycles {
+						if err := cycle(srv.Client, "http://localhost/sse", w+i); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wg.Wait()
+			time.Sleep(time.Hour)
+			if n := len(g.Snapshot()); n > 0 {
+				t.Errorf("%d connections are open", n)
+			}
+			return liveHeap()
+		}
+		before := run(5)
+		if grown := run(20) - before; grown > 1<<20 {
+			t.Errorf("the heap has grown by %d KiB", grown>>10)
+		}
+		if err := g.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// cycle opens a stream, uses it in one of a few ways, and ends it.
+func cycle(c *http.Client, at string, n int) error {
+	s, err := ssetest.Dial(c, at, nil)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	switch n % 4 {
+	case 0: // gone at once
+	case 1: // gone with a request under way
+		return s.Send(request("1", "tools/list"))
+	case 2: // gone when it was announced
+		_, err = s.Until("auto-initialize")
+	case 3: // gone after it was served
+		_, err = s.Call(request("1", "tools/list"), "1")
+	}
+	return err
+}
+
+// echo answers initialize, and every other request with its own params.
+func echo(_ context.Context, msg json.RawMessage) any {
+	m, err := jsonrpc.Parse(msg)
+	switch {
+	case err != nil || m.Kind != jsonrpc.Request:
+		return nil
+	case m.Method == "initialize":
+		return json.RawMessage(jsonrpc.NewResult(m.ID, json.RawMessage(serverResult)))
+	case m.Method == "panic":
+		panic("the handler is broken")
+	case m.Params() == nil:
+		return json.RawMessage(jsonrpc.NewResult(m.ID, json.RawMessage("{}")))
+	}
+	return json.RawMessage(jsonrpc.NewResult(m.ID, m.Params()))
 }
