@@ -296,8 +296,3 @@ func (w *world) release() (out []string) {
 }
 
 func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
-
-// isOther reports whether a series counts what is not in a label's list.
-func isOther(name string) bool {
-	return strings.Contains(name, `="other"`) || strings.Contains(name, `error_type="_other"`)
-}
