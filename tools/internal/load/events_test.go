@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/mcp-sse/mcp-sse/tools/internal/load"
 )
@@ -44,23 +43,4 @@ func TestEndlessEventsAreBounded(t *testing.T) {
 			t.Errorf("got %v after %d bytes, want %v", err, line.read, load.ErrEventTooLong)
 		}
 	}
-}
-
-func FuzzEvents(f *testing.F) {
-	for _, seed := range []string{"event: a\ndata: b\n\n", "\uFEFFdata: a\r\n\r\n", ": c\rdata\rdata:x\r\r", "data: 0123456789012345678901234567890123456789\n\n"} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		const limit = 32
-		got, err := load.Events(strings.NewReader(string(in)), limit)
-		again, errAgain := load.Events(iotest.OneByteReader(strings.NewReader(string(in))), limit)
-		if !slices.Equal(got, again) || !errors.Is(errAgain, err) {
-			t.Errorf("events of %q = %q, %v; byte by byte %q, %v", in, got, err, again, errAgain)
-		}
-		for _, e := range got {
-			if e[1] == "" || len(e[1]) > limit {
-				t.Errorf("event of %q with %d bytes of data", in, len(e[1]))
-			}
-		}
-	})
 }

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-sse/mcp-sse/tools/internal/load"
 )
@@ -77,30 +76,5 @@ func TestConnectMeasuresTheInitialization(t *testing.T) {
 		if err != nil || o.Endpoint <= 0 || o.Ready < o.Endpoint {
 			t.Errorf("connect with %q = %+v, %v, want two times", capabilities, o, err)
 		}
-	}
-}
-
-func TestConnectFailsWithoutAnAnnouncement(t *testing.T) {
-	for _, event := range []string{
-		"event: message\ndata: {}\n\n",
-		"event: mcp-response\n" + `data: {"jsonrpc":"2.0","id":"a","error":{"code":1,"message":"down"}}` + "\n\n",
-	} {
-		srv := httptest.NewServer(page("text/event-stream", "event: endpoint\ndata: /post\n\n"+event))
-		if o, err := load.Connect(t.Context(), srv.URL, "", quick()); err == nil {
-			t.Errorf("%q: connect = %+v, want an error", event, o)
-		}
-		srv.Close()
-	}
-}
-
-func TestPercentile(t *testing.T) {
-	values := []time.Duration{5, 1, 3, 2, 4}
-	for q, want := range map[float64]time.Duration{0: 1, 0.2: 1, 0.5: 3, 0.99: 5, 1: 5} {
-		if got := load.Percentile(values, q); got != want {
-			t.Errorf("Percentile(%v) = %v, want %v", q, got, want)
-		}
-	}
-	if got := load.Percentile(nil, 0.5); got != 0 {
-		t.Errorf("Percentile of nothing = %v, want 0", got)
 	}
 }
