@@ -52,7 +52,7 @@ func (m *Main) Run() int {
 			build.Version, build.Revision, build.GoVersion, runtime.GOOS, runtime.GOARCH)
 		return exitOK
 	}
-	if c.Does != "check" { // which a signal just ends
+	if c.Does != "check" || c.Check.Start { // the rest a signal just ends
 		m.signals = m.Notify()
 	}
 	lines := newLogWriter(m.Stderr, c.LogLevel, c.LogFormat)

@@ -327,6 +327,30 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// A signal ends check --start, which ends the server that it has started.
+func TestSignalWhileChecking(t *testing.T) {
+	t.Parallel()
+	var out, log lockedBuffer
+	signals, taken := make(chan os.Signal), make(chan bool, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the end of the client is not seen
+		select {
+		case signals <- syscall.SIGINT:
+			taken <- true
+			<-r.Context().Done()
+		case <-r.Context().Done(): // the start timeout
+		}
+	}))
+	defer server.Close()
+	m := &Main{
+		Args:   []string{"check", "--start", "--start-timeout", "5s", "--url", server.URL},
+		Stdout: &out, Stderr: &log, LookupEnv: clitest.Environment(nil), Notify: func() <-chan os.Signal { return signals },
+	}
+	if code := m.Run(); code != exitFailure || len(taken) != 1 || !strings.Contains(out.String(), "FAILED") {
+		t.Errorf("got exit code %d, signal taken: %v, stdout %q, log %q", code, len(taken) == 1, out.String(), log.String())
+	}
+}
+
 // certificate writes the certificate of a test server and its key.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
