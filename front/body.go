@@ -149,4 +149,4 @@ func HasBody(r *http.Request) bool {
 
 // ErrBody is why a request that needs no body is refused: net/http would keep what
 // comes of it, and wait for the rest.
-var ErrBody = errors.New("a GET must not have a body")
+var ErrBody = errors.New("this request must not have a body")

@@ -206,3 +206,15 @@ func TestReadTimeoutOfTheServer(t *testing.T) {
 		})
 	}
 }
+
+// The refusal of a body is true of each method.
+func TestBodyOfAProbe(t *testing.T) {
+	probe := front.New(front.Options{}).Guard(http.NotFoundHandler())
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		w := httptest.NewRecorder()
+		probe.ServeHTTP(w, httptest.NewRequest(method, "http://localhost/healthz", strings.NewReader("{}")))
+		if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), `"this request must not have a body"`) {
+			t.Errorf("%s: got %d %s", method, w.Code, w.Body)
+		}
+	}
+}

@@ -162,7 +162,7 @@ func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal 
 func checkDelete(r *http.Request) *front.Refusal {
 	switch {
 	case front.HasBody(r):
-		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE must not have a body")
+		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", front.ErrBody)
 	case r.Header.Get(headerSession) == "":
 		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE needs a session: send its id as Mcp-Session-Id")
 	}
