@@ -22,7 +22,16 @@ type Event struct {
 	// empty if unknown. Answer says that it is the answer.
 	Related jsonrpc.ID
 	Answer  bool
+
+	progress *Request // whose progress the message reports; nil: it reports none
 }
+
+// IsLate reports whether the event reports progress of a request that is answered. Whoever
+// puts events in order must drop it then. The answer comes after IsLate has become true.
+func (e Event) IsLate() bool { return e.progress != nil && e.progress.answered.Load() }
+
+// errLate reports an event that is late.
+var errLate = errors.New("progress of an answered request")
 
 // maxUnwritten bounds the unwritten events of senders that do not wait, in bytes; a
 // larger event passes alone.
@@ -136,6 +145,8 @@ func (o *outbox) addLocked(limit int, events []Event) (mark int, err error) {
 	switch {
 	case o.closed:
 		return 0, ErrClosed
+	case len(events) == 1 && events[0].IsLate():
+		return 0, errLate
 	case o.bytes > 0 && o.bytes+size > limit:
 		return 0, ErrSlow
 	}
@@ -305,6 +316,8 @@ func (c *Connection) finishSend(events []Event, err error) error {
 		for _, e := range events {
 			c.countOut(e)
 		}
+	case err == errLate:
+		c.opts.Metrics.Dropped(metrics.DroppedUnknownProgress)
 	case errors.Is(err, ErrSlow):
 		c.Close(ClosedSlow)
 	}

@@ -3,6 +3,7 @@ package connstate
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
@@ -34,6 +35,7 @@ type Request struct {
 	// something there. Guarded by c.mu.
 	committed bool
 
+	answered atomic.Bool            // set before the answer is sent
 	cost     int                    // taken from the budget
 	onAnswer func(errorType string) // written under c.mu while the request is unanswered
 }
@@ -176,6 +178,20 @@ func (r *Request) answer(response []byte, errorType, message string, mayWait boo
 	return true
 }
 
+// SendProgress sends a notification of the request's progress, as Send does if it may wait,
+// else as SendNow does. It drops the notification when the request is answered: no progress
+// may follow the answer (MCP 2025-11-25, progress).
+func (r *Request) SendProgress(message []byte, mayWait bool) {
+	c := r.c
+	events := c.messageEvents(new([1]Event), r.ID, message)
+	events[0].progress = r
+	if mayWait {
+		_ = c.send(events) // a connection that is slow or gone has been closed
+	} else {
+		c.sendNow(events)
+	}
+}
+
 // removeRequest removes an unanswered request and returns the dialect for its response,
 // which counts as on its way until noteAnswered. It reports false if the request is
 // answered already.
@@ -187,6 +203,7 @@ func (c *Connection) removeRequest(r *Request) (Dialect, bool) {
 	}
 	c.lastDone.Store(time.Now().UnixNano()) // before the delete: Idle must see one of them
 	delete(c.requests, r.ID)
+	r.answered.Store(true)
 	c.opts.Budget.Give(r.cost)
 	c.answering++
 	return c.dialect, true

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -242,6 +243,33 @@ func TestFailedStartOfAClientDoesNotDecide(t *testing.T) {
 				t.Errorf("Ready = %v after a client's start failed, and %d starts, want %d", err, u.starts(), starts)
 			}
 			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+// Progress that waits for a slow client does not come after the answer, if the request times
+// out meanwhile.
+func TestNoProgressAfterTheAnswer(t *testing.T) {
+	u := &server{handle: func(s *serverSession, m *jsonrpc.Message) bool {
+		if m.Method == "tools/call" {
+			s.say(`{"jsonrpc":"2.0","method":"notifications/x","params":{"x":"` + strings.Repeat("x", 2000) + `"}}`)
+			s.say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(m.ID) + `,"progress":1}}`)
+		}
+		return m.Method == "tools/call"
+	}}
+	with := gateway.Settings{OutboxBytes: 2048}
+	with.RequestTimeout = 2 * time.Second
+	inFakeTime(t, u, with, func(t *testing.T, g *gateway.Gateway) {
+		p := connectSlow(t, g, plain, 4*time.Second)
+		p.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{"progressToken":7}}}`)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		var got []string
+		for _, e := range p.received() {
+			got = append(got, describe(t, e))
+		}
+		if want := []string{"notifications/x", "1 timeout retryable=false"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 }

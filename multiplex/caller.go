@@ -27,6 +27,9 @@ type Client interface {
 	// Deliver passes a notification or a request of the server. related is the client's
 	// request that the message came with or is about, empty if that is unknown.
 	Deliver(method string, related jsonrpc.ID, message []byte)
+	// Progress is Deliver for progress of a client's request, which must not reach the client
+	// after the answer.
+	Progress(r *connstate.Request, message []byte)
 	// Serves reports whether the client has declared that it answers such requests.
 	Serves(request *jsonrpc.Message) bool
 }

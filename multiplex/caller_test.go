@@ -27,6 +27,8 @@ type caller struct {
 	listener
 	c *connstate.Connection
 
+	order sync.Mutex // serializes hear
+
 	mu    sync.Mutex
 	types map[jsonrpc.ID]string // error types of answers on their way, or muted
 }
@@ -93,8 +95,19 @@ func (a *caller) Lost(r *connstate.Request, e *jsonrpc.Error) {
 	a.listener.Lost(m, e)
 }
 
-// hear tells the listener of an answer.
+func (a *caller) Progress(r *connstate.Request, message []byte) { r.SendProgress(message, false) }
+
+// hear tells the listener of progress or an answer.
 func (a *caller) hear(event connstate.Event) {
+	a.order.Lock()
+	defer a.order.Unlock()
+	switch {
+	case event.IsLate():
+		return
+	case !event.Answer:
+		a.Deliver(mcp.MethodProgress, event.Related, event.Data)
+		return
+	}
 	a.mu.Lock()
 	errorType := a.types[event.Related]
 	delete(a.types, event.Related)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -142,17 +143,22 @@ func (s *Session) taskOwnersLocked(id string) (callers []*Caller) {
 func (s *Session) serverProgress(m *jsonrpc.Message) {
 	var c *Caller
 	var token json.RawMessage
-	var asked jsonrpc.ID
+	var request *connstate.Request
 	s.withLock(func(t *table) {
-		wire := jsonrpc.ID(m.Token.Value)
-		c, token = t.noteProgress(numberOf(wire))
-		asked = t.askedBy(c, wire)
+		wire := numberOf(jsonrpc.ID(m.Token.Value))
+		c, token = t.noteProgress(wire)
+		if e := t.byID[wire]; e != nil {
+			request = e.request
+		}
 	})
-	if c == nil {
+	switch {
+	case c == nil:
 		s.drop(metrics.DroppedUnknownProgress, "progress of no request in flight", m)
-		return
+	case request != nil:
+		c.client.Progress(request, m.WithValue(m.Token, token))
+	default: // of a task
+		c.client.Deliver(m.Method, "", m.WithValue(m.Token, token))
 	}
-	c.client.Deliver(m.Method, asked, m.WithValue(m.Token, token))
 }
 
 // noteProgress extends the request that makes progress. It returns the client whose

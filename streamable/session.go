@@ -60,6 +60,10 @@ func (s *session) deliver(e connstate.Event) {
 	if s.over {
 		return
 	}
+	if e.IsLate() {
+		s.h.opts.Metrics.Dropped(metrics.DroppedUnknownProgress)
+		return
+	}
 	st := s.streamOfLocked(e)
 	if st == nil {
 		s.h.opts.Metrics.Dropped(metrics.DroppedClientGone)

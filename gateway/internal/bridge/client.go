@@ -94,8 +94,18 @@ func (c *client) Deliver(method string, related jsonrpc.ID, message []byte) {
 		c.bridge.opts.Metrics.Dropped(metrics.DroppedUnknownRequest)
 		return
 	}
-	if c.inUse.Load() || !c.keepEarly(related, message) {
-		c.pass(related, message)
+	c.deliver(message, func() { c.pass(related, message) })
+}
+
+// Progress is Deliver for progress of a request.
+func (c *client) Progress(r *connstate.Request, message []byte) {
+	c.deliver(message, func() { r.SendProgress(message, !c.bridge.shares()) })
+}
+
+// deliver passes a message to the client, or keeps it until the session is in use.
+func (c *client) deliver(message []byte, pass func()) {
+	if c.inUse.Load() || !c.keepEarly(message, pass) {
+		pass()
 	}
 }
 
@@ -112,7 +122,7 @@ func (c *client) pass(related jsonrpc.ID, message []byte) {
 // keepEarly keeps a message until the session is in use, or drops it over
 // maxEarlyBytes. It reports false if the session is in use, after the messages before
 // have been delivered.
-func (c *client) keepEarly(related jsonrpc.ID, message []byte) bool {
+func (c *client) keepEarly(message []byte, pass func()) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -121,7 +131,7 @@ func (c *client) keepEarly(related jsonrpc.ID, message []byte) bool {
 	case c.bytes+len(message) > maxEarlyBytes:
 		c.bridge.opts.Metrics.Dropped(metrics.DroppedNotReady) // a request among them is answered by its timeout
 	default:
-		c.early = append(c.early, func() { c.pass(related, message) })
+		c.early = append(c.early, pass)
 		c.bytes += len(message)
 	}
 	return true
