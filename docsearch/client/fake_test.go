@@ -325,7 +325,7 @@ func newClient(t testing.TB, dir, mode string, o client.Options) *client.Client 
 		o.Command = command(dir, mode)
 	}
 	if o.HangTimeout == 0 {
-		o.HangTimeout = time.Second
+		o.HangTimeout = time.Minute // a daemon on a busy machine does not hang
 	}
 	c, err := client.New(o)
 	if err != nil {
