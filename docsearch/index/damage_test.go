@@ -155,6 +155,35 @@ func TestDamageWhileOpen(t *testing.T) {
 	}
 }
 
+// Bleve goes back to an older state if it cannot read the last one. While the index is
+// open, that is damage too.
+func TestOlderStateWhileOpen(t *testing.T) {
+	t.Parallel()
+	older := filepath.Join(t.TempDir(), "index")
+	if err := openAt(t, older, index.Options{}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir := filled(t)
+	x := openAt(t, dir, index.Options{})
+	if err := os.Rename(files(t, older, ".bolt")[0], files(t, dir, ".bolt")[0]); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range files(t, dir, ".zap") {
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := searched(t, x); !errors.Is(err, index.ErrCorrupt) {
+			t.Errorf("got %v, want ErrCorrupt", err)
+		}
+	}
+	x.Close()
+	if x = openAt(t, dir, index.Options{}); x.Rebuilt() == "" {
+		t.Error("not rebuilt")
+	}
+}
+
 // An index that a killed process leaves is checked, and kept.
 func TestIntactIndexIsKept(t *testing.T) {
 	t.Parallel()

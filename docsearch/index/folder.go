@@ -36,6 +36,9 @@ const (
 
 const damaged = "damaged"
 
+// errLost means that bleve could not read its last state, and has gone back to an older one.
+var errLost = errors.New("the last changes are lost")
+
 // folder is the index of one folder.
 type folder struct {
 	dir     string
@@ -114,7 +117,7 @@ func (f *folder) open(language string) error {
 	case r.Version != version || r.Language != language:
 		return fmt.Errorf("it is of version %d and for language %q, not %d and %q", r.Version, r.Language, version, language)
 	case known && string(before) != strconv.Itoa(r.Writes):
-		return errors.New("the last changes are lost")
+		return errLost
 	case known:
 		return nil
 	}
@@ -155,7 +158,12 @@ func (f *folder) openWords(m mapping.IndexMapping) (err error) {
 	if err == nil {
 		err = json.Unmarshal(data, r)
 	}
-	f.record.Store(r)
+	if before := f.record.Load(); err == nil && before != nil && r.Writes < before.Writes {
+		err = errLost
+	}
+	if err == nil {
+		f.record.Store(r)
+	}
 	return err
 }
 
