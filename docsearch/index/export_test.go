@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/docsearch/extract"
@@ -10,6 +11,18 @@ import (
 func WithQueryTimeout(o Options, d time.Duration) Options {
 	o.queryTimeout = d
 	return o
+}
+
+// WriteAfterFailure writes an empty batch when bleve has reported a failure.
+func (x *Index) WriteAfterFailure(path string) error {
+	f, err := x.folder(path)
+	if err != nil {
+		return err
+	}
+	return f.change("write", func() error {
+		f.fail(errors.New("a failure of bleve"))
+		return f.write(f.words.NewBatch(), *f.record.Load())
+	})
 }
 
 // Cut returns the passages of a document: the text of each, and where its own part starts.

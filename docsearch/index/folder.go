@@ -169,7 +169,8 @@ func (f *folder) openWords(m mapping.IndexMapping) (err error) {
 
 const (
 	retryPause = 100 * time.Millisecond
-	maxSegment = 25_000 // passages, in files that are merged, and mapped into memory meanwhile
+	batchTime  = 10 * time.Second // for a batch to end when bleve has failed
+	maxSegment = 25_000           // passages, in files that are merged, and mapped into memory meanwhile
 )
 
 // closeWords closes the index of words. After a failure, a batch may wait for ever and
@@ -348,11 +349,15 @@ func (f *folder) write(b *bleve.Batch, r record) error {
 	}
 	b.SetInternal(recordKey, data)
 	words, done := f.words, make(chan error, 1)
-	go func() { done <- words.Batch(b) }() // never ends if bleve's writer has panicked
+	go func() { done <- words.Batch(b) }() // never ends if a goroutine of bleve has panicked, or closeWords comes first
 	select {
 	case err = <-done:
 	case err = <-f.failed:
 		f.fail(err)
+		select {
+		case err = <-done:
+		case <-time.After(batchTime):
+		}
 	}
 	if err == nil {
 		f.record.Store(&r)

@@ -244,6 +244,16 @@ func TestCloseWaitsAndRefuses(t *testing.T) {
 	}
 }
 
+// A batch is waited for although bleve has failed meanwhile: if the index closed first, the
+// batch would wait for ever.
+func TestBatchIsWaitedForAfterAFailure(t *testing.T) {
+	t.Parallel()
+	x := open(t, index.Options{})
+	if err := x.WriteAfterFailure(folder); err != nil {
+		t.Errorf("got %v, want nil: the batch is written", err)
+	}
+}
+
 func TestCancelledUpdateChangesNothing(t *testing.T) {
 	t.Parallel()
 	x := open(t, index.Options{})
