@@ -71,7 +71,7 @@ func TestHostileFilesAreSkipped(t *testing.T) {
 	for name, tc := range hostileFiles() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := withWorker(t, "worker", Options{MaxMemory: 256 << 20, MaxText: 64 << 10, Timeout: 20 * time.Second})
+			e := withWorker(t, "worker", Options{MaxMemory: 512 << 20, MaxText: 64 << 10, Timeout: 20 * time.Second})
 			doc, err := e.Extract(t.Context(), name, tc.data)
 			if reason := reasonOf(err); err == nil || !slices.Contains(strings.Fields(tc.reasons), reason) {
 				t.Errorf("got %v, %v, want a reason of %q", doc, err, tc.reasons)
