@@ -66,7 +66,7 @@ type Options struct {
 	// or address, and its reason for a refusal; ErrorDetailsSafe gives only the
 	// category. ErrorDetailsAuto is full for clients on this machine if there is no
 	// Authenticate, else safe. The log always has everything. /readyz gives the
-	// details only with ErrorDetailsFull, or to a request that Authenticate accepts.
+	// details as this says, and to a request that Authenticate accepts.
 	// Default "auto".
 	ErrorDetails string
 	// SinglePath serves all at one path: any at which the Gateway is mounted, such as one

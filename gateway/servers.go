@@ -163,10 +163,10 @@ func (s *Servers) Snapshot() []ServerSnapshot {
 }
 
 func (g *Gateway) namedSnapshot() []ServerSnapshot {
-	all := g.Snapshot()
+	all, tools := g.Snapshot(), g.supplier.Tools()
 	named := make([]ServerSnapshot, len(all))
 	for i, one := range all {
-		named[i] = ServerSnapshot{g.opts.Name, g.supplier.Tools(), one}
+		named[i] = ServerSnapshot{g.opts.Name, tools, one}
 	}
 	return named
 }

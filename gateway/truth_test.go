@@ -290,8 +290,8 @@ func (v *sseVisitor) leave() {
 	v.wg.Wait()
 }
 
-// Whoever looks at the log, at /metrics or at /connections sees the same (P7): of 1,000
-// connections over both transports whose clients, servers and ends are drawn at random.
+// The log, /metrics and /connections agree (P7) about 1,000 connections over both transports,
+// with clients, servers and ends that are drawn at random.
 func TestLogMetricsAndConnectionsAgree(t *testing.T) {
 	const connections, open = 1000, 12
 	rng, mu := rand.New(rand.NewPCG(7, 7)), sync.Mutex{}

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/mcp-sse/mcp-sse/gateway"
+	"github.com/mcp-sse/mcp-sse/sse"
 )
 
 // NewSSEHandler is mcp.NewSSEHandler with a gateway:
@@ -73,7 +74,7 @@ func choosing(getServer func(*http.Request) *mcp.Server, before func(*http.Reque
 				return nil, err
 			}
 		}
-		if r.Method != http.MethodGet && r.URL.Query().Has("connectionId") { // a message over HTTP+SSE
+		if r.Method != http.MethodGet && r.URL.Query().Has(sse.ConnectionParam) { // a message over HTTP+SSE
 			return ctx, nil
 		}
 		server := getServer(r)

@@ -55,8 +55,8 @@ func WithSSEEndpoint(endpoint string) Option {
 	return func(c *config) { c.endpoint = endpoint }
 }
 
-// SSEServer serves a server of mcp-go over HTTP+SSE and Streamable HTTP. It is an http.Handler, safe for
-// concurrent use. Make it with NewSSEServer and end it with Shutdown.
+// SSEServer serves a server of mcp-go over HTTP+SSE and Streamable HTTP. It is an
+// http.Handler, safe for concurrent use. Make it with NewSSEServer and end it with Shutdown.
 type SSEServer struct {
 	gateway *gateway.Gateway
 	path    string

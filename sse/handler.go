@@ -50,7 +50,7 @@ func (h *Handler) messageFor(r *http.Request) (id string) {
 	case !h.opts.SinglePath:
 		_, id = CutMessage(r.URL.Path)
 	case r.Method != http.MethodGet && r.URL.RawQuery != "":
-		id = r.URL.Query().Get(connectionParam)
+		id = r.URL.Query().Get(ConnectionParam)
 	}
 	return id
 }
@@ -65,9 +65,9 @@ func CutMessage(path string) (stream, id string) {
 	return path, ""
 }
 
-// connectionParam is the query parameter with the id of a connection, in an endpoint with
+// ConnectionParam is the query parameter with the id of a connection, in an endpoint with
 // a single path.
-const connectionParam = "connectionId"
+const ConnectionParam = "connectionId"
 
 // admit checks a request whatever the route. It returns the principal, and whether to
 // go on.
@@ -92,7 +92,7 @@ func (h *Handler) streamPath(r *http.Request) string {
 // the stream's own.
 func (h *Handler) endpoint(r *http.Request, id string) string {
 	if h.opts.SinglePath {
-		return h.streamPath(r) + "?" + connectionParam + "=" + id
+		return h.streamPath(r) + "?" + ConnectionParam + "=" + id
 	}
 	return strings.TrimSuffix(h.streamPath(r), "/") + "/" + id + "/message"
 }

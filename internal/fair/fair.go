@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// Places is a bounded number of places. Callers that wait get them in rounds, as in
-// a Queue. Places is safe for
-// concurrent use. A nil *Places has no bound.
+// Places is a bounded number of places. Callers that wait get them in rounds, as in a
+// Queue. Places is safe for concurrent use. A nil *Places has no bound.
 type Places struct {
 	mu      sync.Mutex           // guards what follows
 	free    int                  // 0 while anybody waits

@@ -139,8 +139,8 @@ func (c Command) Check() error {
 }
 
 // Dial starts the child process. One that refuses initialize because it speaks only MCP
-// 2026-07-28 is served as one of 2025-11-25. Dial fails when ctx ends first, and when the process
-// cannot be started; the error then names the program and says what to do.
+// 2026-07-28 is served as one of 2025-11-25. Dial fails when ctx ends first, and when the
+// process cannot be started; the error then names the program and says what to do.
 //
 // After the process has exited, Recv returns an error such as "exit status 1" or "killed by
 // signal: killed"; "exit status 0" wraps io.EOF. If the process died in its first five

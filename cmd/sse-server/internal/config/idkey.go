@@ -11,13 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/mcp-sse/mcp-sse/internal/signedid"
 )
 
-// The length of a key of ids, in characters.
-const (
-	minIDKey = 32
-	maxIDKey = 4096
-)
+// maxIDKey bounds the length of a key of ids, in bytes.
+const maxIDKey = 4096
 
 // readIDKey reads the key that signs ids. The first start to serve makes the file. Where
 // the default place cannot be used, the process has a key of its own.
@@ -79,8 +78,8 @@ func readKeyFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if key = bytes.TrimSpace(key); len(key) < minIDKey || len(key) > maxIDKey {
-		return nil, fmt.Errorf("%w: %s must hold %d to %d random characters, such as the output of: openssl rand -base64 32", errBadKey, path, minIDKey, maxIDKey)
+	if key = bytes.TrimSpace(key); len(key) < signedid.MinKey || len(key) > maxIDKey {
+		return nil, fmt.Errorf("%w: %s must hold %d to %d random characters, such as the output of: openssl rand -base64 32", errBadKey, path, signedid.MinKey, maxIDKey)
 	}
 	return key, nil
 }

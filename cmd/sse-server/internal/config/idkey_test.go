@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/internal/signedid"
 )
 
 // The first start makes the file, in the first directory that there is; later ones read it,
@@ -51,7 +52,7 @@ func TestIDKeyIsMadeOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, key := range keys {
-			if len(key) < minIDKey || key != strings.TrimSpace(string(data)) {
+			if len(key) < signedid.MinKey || key != strings.TrimSpace(string(data)) {
 				t.Fatalf("%s: got the keys %q, and the file %q", place, keys, data)
 			}
 		}
