@@ -29,13 +29,14 @@ SEED      ?= 1
 # A test that hangs shows its goroutines before CI's own limit.
 TIMEOUT   ?= 15m
 
-.PHONY: help run build test test-all test-json e2e soak fuzz perf bench bench-compare lint golangci clean
+.PHONY: help run build test test-all test-json check-deploy e2e soak fuzz perf bench bench-compare lint golangci clean
 
 help:
 	@echo 'run       serve the demo server, or ARGS="-- command args"'
 	@echo 'build     bin/sse-server and bin/docsearch'
 	@echo 'test      lint, all unit tests, and one client of each SDK with each kind of server (Node.js >= 20)'
 	@echo 'test-all  test, and the whole matrix of clients and servers, attacks and cycles'
+	@echo 'check-deploy  deploy/ with the programs of Debian that it is for'
 	@echo 'e2e       the end-to-end tests of make test alone'
 	@echo 'soak      chaos for FOR ($(FOR)) from SEED ($(SEED)); each fuzz target for FUZZTIME ($(FUZZTIME))'
 	@echo 'perf      the benchmarks, and comparisons with other programs and handlers'
@@ -67,6 +68,15 @@ test-json:
 	if [ -n '$(DOCSEARCHFLAGS)' ]; then \
 		(cd docsearch && go test -race $$flags $(DOCSEARCHFLAGS)) || status=1; fi; \
 	exit $$status
+
+# What check-deploy runs: programs, and the packages of Debian that have them.
+DEPLOY_NEEDS := caddy=caddy nginx=nginx systemd-analyze=systemd
+
+check-deploy:
+	@missing=; for need in $(DEPLOY_NEEDS); do \
+		PATH=$$PATH:/usr/sbin command -v $${need%=*} >/dev/null || missing="$$missing $${need#*=}"; done; \
+	if [ -n "$$missing" ]; then echo "a program is missing: apt-get install$$missing" >&2; exit 1; fi
+	go run $(GOTESTSUM) --format testname -- -race -count=1 -vet=off -timeout $(TIMEOUT) -tags deploy ./deploy/deploytest/
 
 e2e:
 	go run $(GOTESTSUM) --format testname -- -race -count=1 -timeout $(TIMEOUT) -tags=$(TAGS) ./e2e/...
@@ -114,7 +124,7 @@ lint:
 	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); \
 	if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	GOBIN=$(CURDIR)/bin go install $(STATICCHECK)
-	go vet -race -tags all ./... && GOFLAGS=-race bin/staticcheck -tags all ./...
+	go vet -race -tags all,deploy ./... && GOFLAGS=-race bin/staticcheck -tags all,deploy ./...
 	cd tools && go vet -race -tags all ./... && GOFLAGS=-race ../bin/staticcheck -tags all ./...
 	cd docsearch && go vet -race ./... && GOFLAGS=-race ../bin/staticcheck ./...
 
