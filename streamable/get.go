@@ -11,37 +11,36 @@ import (
 )
 
 // serveGet is GET /mcp: the session's own stream, or the rest of one that was cut.
-func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal string) {
-	last, refusal := h.checkGet(w, r)
+func (h *Handler) serveGet(q *request) {
+	last, refusal := h.checkGet(q)
 	if refusal != nil {
-		h.RefuseMessage(w, r, refusal)
+		h.RefuseMessage(q.w, q.r, refusal)
 		return
 	}
-	id := r.Header.Get(headerSession)
-	s := h.find(id, principal)
+	s := h.enter(q.c)
 	switch {
 	case s != nil:
-	case last != nil && last.stream > 0 && h.isOurs(id, principal): // it needs no session
-		h.tellLost(w, r, *last)
+	case last != nil && last.stream > 0 && h.isOurs(q): // it needs no session
+		h.tellLost(q, *last)
 		return
 	default:
-		ctx, status, err := h.Passed(r, principal)
+		ctx, status, err := h.Passed(q.r, q.principal)
 		if err != nil {
-			h.RefuseMessage(w, r, front.Refused(status, metrics.RejectedBadRequest, "%v", err))
+			h.RefuseMessage(q.w, q.r, front.Refused(status, metrics.RejectedBadRequest, "%v", err))
 			return
 		}
-		if s, _ = h.reopen(w, r, principal, id, ctx); s == nil {
+		if s, _ = h.reopen(q, ctx); s == nil {
 			return
 		}
 	}
 	defer s.leave()
-	s.saw(r.Header.Get(front.HeaderVersion))
-	x := h.newResponse(w, r, s)
+	s.saw(q.version)
+	x := h.newResponse(q, s)
 	switch refusal := s.resume(x, last); {
 	case refusal != nil:
-		h.RefuseMessage(w, r, refusal)
+		h.RefuseMessage(q.w, q.r, refusal)
 	case x.st == nil:
-		h.tellLost(w, r, *last)
+		h.tellLost(q, *last)
 	default:
 		x.run()
 	}
@@ -49,28 +48,28 @@ func (h *Handler) serveGet(w http.ResponseWriter, r *http.Request, principal str
 
 // checkGet refuses a GET that names no session, or is wrong otherwise. It returns the event
 // that the client has read last, nil if the GET names none.
-func (h *Handler) checkGet(w http.ResponseWriter, r *http.Request) (last *eventID, _ *front.Refusal) {
-	events, _ := accepts(r, "text", "event-stream")
+func (h *Handler) checkGet(q *request) (last *eventID, _ *front.Refusal) {
+	events, _ := accepts(q.r, "text", "event-stream")
 	switch {
 	case events == 0:
 		return nil, front.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
-	case front.HasBody(r):
+	case front.HasBody(q.r):
 		return nil, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", front.ErrBody)
-	case !front.CanFlush(w):
+	case !front.CanFlush(q.w):
 		h.Limited().Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
 		return nil, front.Refused(http.StatusInternalServerError, metrics.RejectedBadRequest, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
 	}
-	if refusal := checkSingle(r); refusal != nil {
+	if refusal := checkSingle(q.r); refusal != nil {
 		return nil, refusal
 	}
-	if text := r.Header.Get(headerLastEventID); text != "" {
+	if text := q.r.Header.Get(headerLastEventID); text != "" {
 		id, ok := parseEventID(text)
 		if !ok {
 			return nil, noEvent()
 		}
 		last = &id
 	}
-	return last, checkVersion(r.Header.Get(front.HeaderVersion))
+	return last, checkVersion(q.version)
 }
 
 func noEvent() *front.Refusal {
@@ -120,14 +119,14 @@ func (s *session) resume(x *response, last *eventID) *front.Refusal {
 // tellLost answers a GET for the stream of a POST that nobody has any more, because the
 // process is new or has dropped it: each request that the client waits for gets an error. If
 // there is none, 204 tells the client not to come back (WHATWG HTML, server-sent events).
-func (h *Handler) tellLost(w http.ResponseWriter, r *http.Request, last eventID) {
+func (h *Handler) tellLost(q *request, last eventID) {
 	ids, repeats, _ := last.waits.read()
 	if len(ids) == 0 {
-		w.WriteHeader(http.StatusNoContent)
+		q.w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	e := jsonrpc.ReasonError("the answer is lost: the gateway was started again, or the client came back too late", "events_lost", repeats)
-	events := eventstream.NewWriter(w, r, h.opts.WriteTimeout)
+	events := eventstream.NewWriter(q.w, q.r, h.opts.WriteTimeout)
 	events.Begin()
 	for _, id := range ids {
 		last.number++
@@ -139,35 +138,34 @@ func (h *Handler) tellLost(w http.ResponseWriter, r *http.Request, last eventID)
 	events.Expire()
 }
 
-func (h *Handler) serveDelete(w http.ResponseWriter, r *http.Request, principal string) {
-	if refusal := checkDelete(r); refusal != nil {
-		h.RefuseMessage(w, r, refusal)
+func (h *Handler) serveDelete(q *request) {
+	if refusal := checkDelete(q); refusal != nil {
+		h.RefuseMessage(q.w, q.r, refusal)
 		return
 	}
-	id := r.Header.Get(headerSession)
-	s := h.find(id, principal)
-	if s == nil && !h.isOurs(id, principal) {
-		h.refuseUnknown(w, r)
+	s := h.enter(q.c)
+	if s == nil && !h.isOurs(q) {
+		h.refuseUnknown(q)
 		return
 	}
-	h.registry.End(id)
+	h.registry.End(q.id)
 	if s != nil {
 		defer s.leave()
 		s.c.Close(connstate.ClosedClient)
 	}
-	w.WriteHeader(http.StatusNoContent)
+	q.w.WriteHeader(http.StatusNoContent)
 }
 
 // checkDelete refuses a DELETE that names no session, or is wrong otherwise.
-func checkDelete(r *http.Request) *front.Refusal {
+func checkDelete(q *request) *front.Refusal {
 	switch {
-	case front.HasBody(r):
+	case front.HasBody(q.r):
 		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", front.ErrBody)
-	case r.Header.Get(headerSession) == "":
+	case q.id == "":
 		return front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "a DELETE needs a session: send its id as Mcp-Session-Id")
 	}
-	if refusal := checkSingle(r); refusal != nil {
+	if refusal := checkSingle(q.r); refusal != nil {
 		return refusal
 	}
-	return checkVersion(r.Header.Get(front.HeaderVersion))
+	return checkVersion(q.version)
 }

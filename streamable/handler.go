@@ -64,14 +64,34 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
+	q := &request{w: w, r: r, principal: principal, id: r.Header.Get(headerSession), version: r.Header.Get(front.HeaderVersion)}
+	q.c = h.connection(q)
 	switch r.Method {
 	case http.MethodPost:
-		h.servePost(w, r, principal)
+		h.servePost(q)
 	case http.MethodGet:
-		h.serveGet(w, r, principal)
+		h.serveGet(q)
 	default:
-		h.serveDelete(w, r, principal)
+		h.serveDelete(q)
 	}
+}
+
+// request is an HTTP request that has passed the checks of package front.
+type request struct {
+	w           http.ResponseWriter
+	r           *http.Request
+	principal   string
+	id, version string                // the headers of the session and of the protocol version
+	c           *connstate.Connection // the principal's with that id; nil: none is open
+}
+
+// connection returns the connection that a request names, nil if the principal has none
+// that is open.
+func (h *Handler) connection(q *request) *connstate.Connection {
+	if c, ok := h.registry.Find(q.id); ok && c.Client().Principal == q.principal {
+		return c
+	}
+	return nil
 }
 
 // route returns what a request may use: clients without sessions have only POST (MCP
@@ -84,22 +104,22 @@ func route(r *http.Request) front.Route {
 	return route
 }
 
-// open makes a session for a request, under the id of an earlier one if one is given.
+// open makes a session for a request, under the id of an earlier one if it names one.
 // Without a session the request has been answered.
-func (h *Handler) open(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) *session {
-	client := h.Client(r, principal, connstate.TransportStreamable)
+func (h *Handler) open(q *request, ctx context.Context) *session {
+	client := h.Client(q.r, q.principal, connstate.TransportStreamable)
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, ctx
-	c, err := h.registry.OpenAs(client, id)
+	c, err := h.registry.OpenAs(client, q.id)
 	if limit, ok := errors.AsType[*connstate.LimitError](err); ok && limit.Reason == metrics.RejectedMaxConnections && h.evict() {
-		c, err = h.registry.OpenAs(client, id)
+		c, err = h.registry.OpenAs(client, q.id)
 	}
 	if err != nil {
-		h.RefuseConnection(w, r, err)
+		h.RefuseConnection(q.w, q.r, err)
 		return nil
 	}
 	h.LogOpened(c)
 	s := &session{h: h, c: c, serving: 1, calls: make(map[jsonrpc.ID]*stream), streams: make(map[int64]*stream)}
-	if id != "" {
+	if q.id != "" {
 		s.known, s.earlier = true, time.Now().UnixMicro()
 		s.last = s.earlier
 	}
@@ -137,15 +157,11 @@ func (h *Handler) evict() bool {
 	return victim != nil && victim.c.Close(connstate.ClosedIdle)
 }
 
-// find returns the session of a principal with that id, and counts the request in it: the
-// caller must call leave.
-func (h *Handler) find(id, principal string) *session {
-	c, ok := h.registry.Find(id)
-	if !ok || c.Client().Principal != principal {
-		return nil
-	}
+// enter returns the session of a connection, and counts the request in it: the caller must
+// call leave. It returns nil if c is nil, of another transport, or about to end.
+func (h *Handler) enter(c *connstate.Connection) *session {
 	h.mu.Lock()
-	s := h.sessions[c] // a connection of another transport has none
+	s := h.sessions[c]
 	h.mu.Unlock()
 	if s == nil || !s.enter() {
 		return nil

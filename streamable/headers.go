@@ -102,7 +102,7 @@ func (p *post) speaksModern() bool {
 	if isModern(p.version) {
 		return true
 	}
-	if p.session != "" || len(p.messages) != 1 || p.messages[0].Kind == jsonrpc.Response {
+	if p.id != "" || len(p.messages) != 1 || p.messages[0].Kind == jsonrpc.Response {
 		return false
 	}
 	_, ok := jsonrpc.Member(p.messages[0].Params(), "_meta", mcp.MetaVersion)

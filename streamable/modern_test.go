@@ -26,7 +26,7 @@ func TestSpeaksModern(t *testing.T) {
 		{"", "[" + meta + "," + meta + "]", false},
 		{"2026-07-28", "[" + plain + "]", true},
 	} {
-		p := &post{version: tc.version}
+		p := &post{request: &request{version: tc.version}}
 		if refusal := p.parse([]byte(tc.body)); refusal != nil || p.speaksModern() != tc.want {
 			t.Errorf("%+v: got %v, %v", tc, !tc.want, refusal)
 		}

@@ -18,14 +18,10 @@ import (
 
 // post is a POST that has been read.
 type post struct {
-	w         http.ResponseWriter
-	r         *http.Request
-	principal string
-	stream    bool   // the client names a stream before JSON
-	session   string // the header
-	version   string // the header
-	messages  []*jsonrpc.Message
-	batch     bool
+	*request
+	stream   bool // the client names a stream before JSON
+	messages []*jsonrpc.Message
+	batch    bool
 
 	ids        []jsonrpc.ID     // of the requests
 	first      *jsonrpc.Message // request; nil: there is none
@@ -33,26 +29,25 @@ type post struct {
 }
 
 // servePost is POST /mcp.
-func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal string) {
-	stream, refusal := checkAccept(r)
+func (h *Handler) servePost(q *request) {
+	stream, refusal := checkAccept(q.r)
 	if refusal == nil {
-		refusal = checkSingle(r)
+		refusal = checkSingle(q.r)
 	}
 	if refusal != nil {
 		refusal.Unread = true
-		h.RefuseMessage(w, r, refusal)
+		h.RefuseMessage(q.w, q.r, refusal)
 		return
 	}
-	id := r.Header.Get(headerSession)
-	addr := h.ClientAddr(r)
-	hold := func(n, held int) error { return h.registry.HoldBody(principal, addr, n, held) }
-	release := func(n int) { h.registry.ReleaseBody(principal, addr, n) }
-	if c, ok := h.registry.Find(id); ok && c.Client().Principal == principal {
-		hold, release = c.HoldBody, c.ReleaseBody
+	addr := h.ClientAddr(q.r)
+	hold := func(n, held int) error { return h.registry.HoldBody(q.principal, addr, n, held) }
+	release := func(n int) { h.registry.ReleaseBody(q.principal, addr, n) }
+	if q.c != nil {
+		hold, release = q.c.HoldBody, q.c.ReleaseBody
 	}
-	body, refusal := h.ReadBody(w, r, hold)
+	body, refusal := h.ReadBody(q.w, q.r, hold)
 	defer release(body.Held)
-	p := &post{w: w, r: r, principal: principal, stream: stream, session: id, version: r.Header.Get(front.HeaderVersion)}
+	p := &post{request: q, stream: stream}
 	if refusal == nil {
 		refusal = p.parse(body.Bytes)
 	}
@@ -63,16 +58,16 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, principal st
 	case p.batch:
 		refusal = noBatches(mcp.VersionStateless)
 	default:
-		h.modern.ServePOST(w, r, principal, p.messages[0], stream)
+		h.modern.ServePOST(q.w, q.r, q.principal, p.messages[0], stream)
 	}
 	if refusal != nil {
-		h.RefuseMessage(w, r, refusal)
+		h.RefuseMessage(q.w, q.r, refusal)
 	}
 }
 
 // serveLegacy serves a POST of a client with sessions, or returns why not.
 func (h *Handler) serveLegacy(p *post) *front.Refusal {
-	if !p.initialize || p.session != "" {
+	if !p.initialize || p.id != "" {
 		if refusal := checkVersion(p.version); refusal != nil {
 			return refusal
 		}
@@ -80,7 +75,7 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	if p.initialize && p.batch {
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "initialize must not be in a batch")
 	}
-	if p.session == "" && !p.initialize {
+	if p.id == "" && !p.initialize {
 		if done, refusal := h.serveAlone(p); done || refusal != nil {
 			return refusal
 		}
@@ -164,48 +159,48 @@ func noSession(id jsonrpc.ID, message string) *front.Refusal {
 // sessionOf returns the session of a POST, or a new one if it opens one; the caller must
 // call leave. Without a session the POST has been answered.
 func (h *Handler) sessionOf(p *post, ctx context.Context) (s *session, opened bool) {
-	if p.session == "" {
-		return h.open(p.w, p.r, p.principal, "", ctx), true
+	if p.id == "" {
+		return h.open(p.request, ctx), true
 	}
-	if s = h.find(p.session, p.principal); s != nil {
+	if s = h.enter(p.c); s != nil {
 		return s, false
 	}
-	return h.reopen(p.w, p.r, p.principal, p.session, ctx)
+	return h.reopen(p.request, ctx)
 }
 
-// isOurs reports whether an id is that of a session of the principal, of which this process
+// isOurs reports whether a request names a session of its principal, of which this process
 // may know nothing more: it was idle, or the process is new. Without the gateway's own
 // handshake there is no going on.
-func (h *Handler) isOurs(id, principal string) bool {
-	if c, ok := h.registry.Find(id); ok && c.Client().Transport != connstate.TransportStreamable {
+func (h *Handler) isOurs(q *request) bool {
+	if q.c != nil && q.c.Client().Transport != connstate.TransportStreamable {
 		return false // it goes on there
 	}
-	return !h.opts.RequireInitialize && h.registry.Verify(id, principal)
+	return !h.opts.RequireInitialize && h.registry.Verify(q.id, q.principal)
 }
 
 // reopen opens a session under the id that its client has, so that the client notices
 // nothing. Without a session the request has been answered.
-func (h *Handler) reopen(w http.ResponseWriter, r *http.Request, principal, id string, ctx context.Context) (s *session, opened bool) {
-	if !h.isOurs(id, principal) { // before the lock: whoever guesses holds up nobody
-		h.refuseUnknown(w, r)
+func (h *Handler) reopen(q *request, ctx context.Context) (s *session, opened bool) {
+	if !h.isOurs(q) { // before the lock: whoever guesses holds up nobody
+		h.refuseUnknown(q)
 		return nil, false
 	}
 	h.reopening.Lock() // one of several requests at once opens it, the others find it
 	defer h.reopening.Unlock()
-	if s = h.find(id, principal); s != nil {
-		return s, false
+	c := h.connection(q)
+	if c == nil {
+		return h.open(q, ctx), true
 	}
-	if _, taken := h.registry.Find(id); taken { // it is about to end, or of another transport
-		h.refuseUnknown(w, r)
-		return nil, false
+	if s = h.enter(c); s == nil { // it is about to end
+		h.refuseUnknown(q)
 	}
-	return h.open(w, r, principal, id, ctx), true
+	return s, false
 }
 
 // refuseUnknown answers a request for a session that is not there: 404 makes a client
 // initialize again (MCP 2025-11-25, transports, session management).
-func (h *Handler) refuseUnknown(w http.ResponseWriter, r *http.Request) {
-	h.Refuse(w, r, http.StatusNotFound, metrics.RejectedUnknownConnection, unknownSession)
+func (h *Handler) refuseUnknown(q *request) {
+	h.Refuse(q.w, q.r, http.StatusNotFound, metrics.RejectedUnknownConnection, unknownSession)
 }
 
 const unknownSession = "no such session: initialize again, without Mcp-Session-Id"
@@ -225,13 +220,13 @@ func (h *Handler) serveIn(s *session, p *post, opened bool) *front.Refusal {
 		p.w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
-	x := h.newResponse(p.w, p.r, s)
+	x := h.newResponse(p.request, s)
 	var err error
 	switch x.st, err = s.begin(p, !front.CanFlush(p.w), x); {
 	case errors.Is(err, errInFlight):
 		return front.Refused(http.StatusBadRequest, metrics.PostInvalidRequest, "%v", err)
 	case err != nil:
-		h.refuseUnknown(p.w, p.r)
+		h.refuseUnknown(p.request)
 		return nil
 	}
 	if opened {

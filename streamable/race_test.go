@@ -20,15 +20,16 @@ func (nobody) Closed()                                        {}
 func TestGETOfASessionThatEnds(t *testing.T) {
 	registry := connstate.NewRegistry(connstate.Limits{}, connstate.Options{})
 	h := New(nobody{}, registry, Options{})
-	s := h.open(httptest.NewRecorder(), httptest.NewRequest("POST", "/mcp", strings.NewReader("")), "", "", nil)
+	q := &request{w: httptest.NewRecorder(), r: httptest.NewRequest("POST", "/mcp", strings.NewReader(""))}
+	s := h.open(q, nil)
 	s.leave()
-	found := h.find(s.c.ID(), "")
+	found := h.enter(s.c)
 	s.c.Close(connstate.ClosedIdle)
 	if refusal := found.resume(&response{h: h, s: found}, nil); refusal == nil || refusal.Status != 404 {
 		t.Errorf("got %+v", refusal)
 	}
 	found.leave()
-	if h.find(s.c.ID(), "") != nil || registry.Len() != 0 {
+	if h.enter(s.c) != nil || registry.Len() != 0 {
 		t.Error("the session is still there")
 	}
 }

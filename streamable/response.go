@@ -31,8 +31,8 @@ type response struct {
 	events *eventstream.Writer // nil until the response is a stream; set under session.mu
 }
 
-func (h *Handler) newResponse(w http.ResponseWriter, r *http.Request, s *session) *response {
-	return &response{h: h, w: w, r: r, s: s, wake: make(chan struct{}, 1)}
+func (h *Handler) newResponse(q *request, s *session) *response {
+	return &response{h: h, w: q.w, r: q.r, s: s, wake: make(chan struct{}, 1)}
 }
 
 func (x *response) signal() {
