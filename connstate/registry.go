@@ -16,10 +16,11 @@ import (
 type Limits struct {
 	// MaxConnections bounds the open connections.
 	MaxConnections int
-	// MaxPerIP bounds the open connections of one address, or of one /64 for IPv6.
+	// MaxPerIP bounds the open connections of one origin: a principal at one address, or
+	// at one /64 for IPv6. Without authentication all at an address have no principal.
 	MaxPerIP int
-	// Rate bounds the new connections a second of one address (one /64 for
-	// IPv6), after Burst at once. Loopback addresses are exempt.
+	// Rate bounds the new connections a second of one origin, after Burst at once.
+	// Loopback addresses are exempt, but not that of a proxy that is not trusted.
 	Rate  float64
 	Burst int
 }
@@ -51,7 +52,7 @@ type Registry struct {
 	bodies bodies
 
 	mu       sync.Mutex // guards what follows
-	perIP    map[netip.Prefix]int
+	perIP    map[origin]int
 	rates    *rates
 	draining bool
 	empty    chan struct{} // closed when draining and no connection is left
@@ -68,7 +69,7 @@ func NewRegistry(limits Limits, opts Options) *Registry {
 	}
 	return &Registry{
 		opts: opts, over: over, limits: limits,
-		perIP: make(map[netip.Prefix]int), rates: newRates(limits.Rate, limits.Burst),
+		perIP: make(map[origin]int), rates: newRates(limits.Rate, limits.Burst),
 		empty: make(chan struct{}),
 	}
 }
@@ -107,18 +108,28 @@ func (r *Registry) add(c *Connection) (taken bool, _ *LimitError) {
 	if _, taken = r.conns.Load(c.id); taken {
 		return true, nil
 	}
-	if err := r.admitLocked(c.client.Addr); err != nil {
+	if err := r.admitLocked(&c.client); err != nil {
 		return false, err
 	}
 	r.open.Add(1)
-	r.perIP[subnet.Of(c.client.Addr)]++
+	r.perIP[originOf(&c.client)]++
 	r.conns.Store(c.id, c)
 	return false, nil
 }
 
-// admitLocked returns the limit that forbids another connection from addr.
-func (r *Registry) admitLocked(addr netip.Addr) *LimitError {
-	key := subnet.Of(addr)
+// origin is whom the limits of one address count as one: users with tokens of their own
+// who share an address, such as an office, do not take it from one another, and who shares
+// a token at several addresses does not either.
+type origin struct {
+	principal string
+	network   netip.Prefix
+}
+
+func originOf(client *Client) origin { return origin{client.Principal, subnet.Of(client.Addr)} }
+
+// admitLocked returns the limit that forbids another connection of a client.
+func (r *Registry) admitLocked(client *Client) *LimitError {
+	from := originOf(client)
 	switch {
 	case r.draining:
 		return &LimitError{metrics.RejectedDraining, "the gateway is shutting down", 5 * time.Second}
@@ -129,13 +140,16 @@ func (r *Registry) admitLocked(addr netip.Addr) *LimitError {
 		}
 	case r.opts.Budget.Check(metrics.HeldConnection):
 		return &LimitError{metrics.RejectedBudget, ErrBusy.Error(), 5 * time.Second}
-	case r.limits.MaxPerIP > 0 && r.perIP[key] >= r.limits.MaxPerIP:
+	case r.limits.MaxPerIP > 0 && r.perIP[from] >= r.limits.MaxPerIP:
 		return &LimitError{
 			metrics.RejectedPerIP,
 			fmt.Sprintf("too many connections from your address: the limit is %d", r.limits.MaxPerIP), 5 * time.Second,
 		}
 	}
-	if wait := r.rates.take(key, addr, time.Now()); wait > 0 {
+	if client.Addr.Unmap().IsLoopback() && !client.Proxied {
+		return nil
+	}
+	if wait := r.rates.take(from, time.Now()); wait > 0 {
 		return &LimitError{
 			metrics.RejectedRate,
 			fmt.Sprintf("connecting too fast: the limit is %g connections a second from one address", r.limits.Rate), wait,
@@ -173,9 +187,9 @@ func (r *Registry) Remove(c *Connection) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := subnet.Of(c.client.Addr)
-	if r.perIP[key]--; r.perIP[key] <= 0 {
-		delete(r.perIP, key)
+	from := originOf(&c.client)
+	if r.perIP[from]--; r.perIP[from] <= 0 {
+		delete(r.perIP, from)
 	}
 	if r.open.Add(-1) == 0 && r.draining {
 		r.closeEmptyLocked()

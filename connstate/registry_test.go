@@ -34,18 +34,23 @@ func (o opener) open(from, reason string) *connstate.Connection {
 	if from != "" {
 		client.Addr = addr(from)
 	}
+	return o.openClient(client, reason)
+}
+
+func (o opener) openClient(client connstate.Client, reason string) *connstate.Connection {
+	o.t.Helper()
 	c, err := o.Open(client)
 	got := ""
 	if err != nil {
 		limit, ok := errors.AsType[*connstate.LimitError](err)
 		if !ok || c != nil || limit.RetryAfter <= 0 || limit.Error() == "" {
-			o.t.Errorf("from %s: got %v, %#v", from, c, err)
+			o.t.Errorf("%q from %s: got %v, %#v", client.Principal, client.Addr, c, err)
 			return nil
 		}
 		got = limit.Reason
 	}
 	if got != reason {
-		o.t.Errorf("from %s: refused for %q, want %q", from, got, reason)
+		o.t.Errorf("%q from %s: refused for %q, want %q", client.Principal, client.Addr, got, reason)
 	}
 	return c
 }
@@ -141,6 +146,42 @@ func TestMaxPerIP(t *testing.T) {
 	}
 }
 
+// Users with tokens of their own do not take an address from one another, and who shares
+// a token at several addresses does not either.
+func TestLimitsOfAnAddressCountEachPrincipal(t *testing.T) {
+	for reason, limits := range map[string]connstate.Limits{
+		metrics.RejectedPerIP: {MaxPerIP: 2}, metrics.RejectedRate: {Rate: 0.001, Burst: 2},
+	} {
+		o := newOpener(t, limits)
+		for _, from := range []connstate.Client{
+			{Principal: "ada", Addr: addr("192.0.2.1")}, {Principal: "bob", Addr: addr("192.0.2.1")}, {Addr: addr("192.0.2.1")},
+			{Principal: "ada", Addr: addr("192.0.2.2")},
+		} {
+			first := o.openClient(from, "")
+			o.openClient(from, "")
+			o.openClient(from, reason)
+			o.end(first)
+			if reason == metrics.RejectedPerIP {
+				o.openClient(from, "")
+				o.openClient(from, reason)
+			}
+		}
+	}
+}
+
+// On this machine only the clients of a proxy that is not trusted have a rate.
+func TestRateOfLoopback(t *testing.T) {
+	o := newOpener(t, connstate.Limits{Rate: 0.001, Burst: 1})
+	proxied := connstate.Client{Addr: addr("127.0.0.1"), Proxied: true}
+	o.openClient(proxied, "")
+	o.openClient(proxied, metrics.RejectedRate)
+	for range 100 {
+		for _, loopback := range []string{"127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"} {
+			o.open(loopback, "")
+		}
+	}
+}
+
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOpener(t, connstate.Limits{Rate: 2, Burst: 3})
@@ -171,11 +212,6 @@ func TestRate(t *testing.T) {
 				reason = metrics.RejectedRate
 			}
 			o.open(fmt.Sprintf("2001:db8::%d", i), reason)
-		}
-		for range 100 {
-			for _, loopback := range []string{"127.0.0.1", "127.8.8.8", "::1", "::ffff:127.0.0.1"} {
-				o.open(loopback, "")
-			}
 		}
 	})
 }

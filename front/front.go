@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -33,7 +34,8 @@ type Front struct {
 	limited *slog.Logger // for what each request may cause
 	// refusals are the loggers of usual reasons to refuse, each with a limit of its own: a
 	// client that asks for a wrong path again and again must not hide one with a wrong token.
-	refusals map[string]*slog.Logger
+	refusals     map[string]*slog.Logger
+	unknownProxy sync.Once // the warning about one
 }
 
 // New returns the Front of a transport.
@@ -114,15 +116,22 @@ func (f *Front) Admit(w http.ResponseWriter, r *http.Request, served bool, route
 	return principal, true
 }
 
-// Client returns who sends a request that opens a connection of a transport.
+// Client returns who sends a request that opens a connection of a transport. The first time
+// that a proxy near by is not trusted, Client logs what to set.
 func (f *Front) Client(r *http.Request, principal string, transport connstate.Transport) connstate.Client {
 	header, _ := chosen(f.opts.ForwardHeaders, r.Header)
 	version := r.Header.Get(HeaderVersion)
 	if !mcp.HasInitialize(version) {
 		version = ""
 	}
+	addr, proxied := f.ClientAddr(r), f.fromUnknownProxy(r)
+	if proxied && (addr.IsLoopback() || addr.IsPrivate()) { // one of strangers is not ours to trust
+		f.unknownProxy.Do(func() {
+			f.opts.Logger.Warn("proxy not trusted: its clients count as one address, set trusted-proxies", "proxy", addr.String())
+		})
+	}
 	return connstate.Client{
-		Transport: transport, Addr: f.ClientAddr(r), Local: f.IsLocal(r), Principal: principal,
+		Transport: transport, Addr: addr, Local: f.IsLocal(r), Proxied: proxied, Principal: principal,
 		Version: strings.Clone(version), UserAgent: strings.Clone(Clip(r.UserAgent())), Header: header,
 	}
 }

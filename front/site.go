@@ -55,12 +55,17 @@ func (f *Front) IsLocal(r *http.Request) bool {
 	if err != nil || !peer.Addr().Unmap().IsLoopback() || !onLoopback(r) || len(f.opts.TrustedProxies) > 0 {
 		return false
 	}
+	return !byProxy(r)
+}
+
+// byProxy reports whether a request has a header that proxies add.
+func byProxy(r *http.Request) bool {
 	for name := range r.Header {
 		if strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(proxyHeaders, name) {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // proxyHeaders are what proxies add to a request beside X-Forwarded-….
@@ -132,11 +137,11 @@ func (f *Front) ClientAddr(r *http.Request) netip.Addr {
 	return addr
 }
 
-// FromUnknownProxy reports whether a request names a client in X-Forwarded-For that is not
-// believed, because the proxy is not trusted: all its clients have one address.
-func (f *Front) FromUnknownProxy(r *http.Request) bool {
+// fromUnknownProxy reports whether a request comes by a proxy that is not trusted: all its
+// clients have one address.
+func (f *Front) fromUnknownProxy(r *http.Request) bool {
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	return r.Header.Get("X-Forwarded-For") != "" && !f.trusted(peer.Addr().Unmap())
+	return byProxy(r) && !f.trusted(peer.Addr().Unmap())
 }
 
 func (f *Front) trusted(addr netip.Addr) bool {

@@ -207,6 +207,40 @@ func TestClient(t *testing.T) {
 	}
 }
 
+// An address stands for all clients of a proxy that is not trusted. The log says once what
+// to set, for a proxy near by.
+func TestProxyThatIsNotTrusted(t *testing.T) {
+	for _, test := range []struct {
+		remote, header string
+		trusted        bool
+		proxied, warns bool
+	}{
+		{"127.0.0.1:5", "X-Forwarded-For", false, true, true},
+		{"[::1]:5", "Forwarded", false, true, true},
+		{"10.0.0.1:5", "X-Forwarded-For", false, true, true},
+		{"192.0.2.1:5", "X-Forwarded-For", false, true, false}, // a stranger's proxy
+		{"127.0.0.1:5", "X-Forwarded-For", true, false, false},
+		{"127.0.0.1:5", "X-Request-Id", false, false, false},
+	} {
+		o := front.Options{}
+		if test.trusted {
+			o.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		}
+		h := newTransport(t, o)
+		r := httptest.NewRequest(http.MethodGet, "/t", nil)
+		r.RemoteAddr = test.remote
+		r.Header.Set(test.header, "192.0.2.7")
+		for range 2 {
+			if got := h.Client(r, "", "sse"); got.Proxied != test.proxied {
+				t.Errorf("%+v: got proxied %t", test, got.Proxied)
+			}
+		}
+		if got := strings.Count(h.log.String(), "set trusted-proxies"); got != map[bool]int{true: 1}[test.warns] {
+			t.Errorf("%+v: got %d warnings", test, got)
+		}
+	}
+}
+
 // Whatever the request says, what clients are told is a path on the same host.
 func TestOuterPrefixIsNeverAnotherHost(t *testing.T) {
 	proxy := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} // that of httptest.NewRequest

@@ -108,11 +108,12 @@ type Options struct {
 	// with the server. Default 10,000; negative: unlimited.
 	MaxConnections int
 	// MaxConnectionsPerIP bounds the open connections from one client address (one
-	// /64 for IPv6). Default 0: unlimited.
+	// /64 for IPv6), with Authenticate those of one principal there. Default 0: unlimited.
 	MaxConnectionsPerIP int
 	// ConnectRate bounds new connections a second from one client address (one /64
-	// for IPv6). Twice as many may come at once. Loopback addresses are exempt. Default
-	// 50; negative: unlimited.
+	// for IPv6), with Authenticate those of one principal there. Twice as many may come at
+	// once. Clients on this machine are exempt, those of a proxy on it are not. Default 50;
+	// negative: unlimited.
 	ConnectRate float64
 	// TrustedProxies are the networks whose X-Forwarded-For and X-Forwarded-Prefix the
 	// gateway believes.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
@@ -57,8 +56,6 @@ type Handler struct {
 	opts     Options
 	pool     *pool
 	held     held
-
-	unknownProxy sync.Once // the warning about one
 }
 
 // New returns a Handler that opens its connections in registry.

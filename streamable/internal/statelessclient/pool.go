@@ -176,11 +176,8 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 	client.Quiet, client.Dialect, client.Context = true, connstate.EventMessage, q.passed
 	key := keyOf(client, q)
 	single := q.passed != nil && !h.opts.SamePeer // what is passed on may differ from one request to the next
-	if !single && q.principal == "" && h.front.FromUnknownProxy(a.r) {
+	if !single && q.principal == "" && client.Proxied {
 		single = true // nothing tells this client from others
-		h.unknownProxy.Do(func() {
-			h.opts.Logger.Warn("proxy not trusted: each request of mcp 2026-07-28 starts a session, set trusted-proxies", "proxy", client.Addr.String())
-		})
 	}
 	if single {
 		key = rand.Text()

@@ -232,8 +232,8 @@ func (f *fixture) limited(limits connstate.Limits) {
 func TestRefusedConnectionCountsOnce(t *testing.T) {
 	f := newFixture(t, quiet)
 	f.limited(connstate.Limits{MaxPerIP: 1})
-	want(t, "status", f.do(t, ask{method: "tools/list", principal: "a"}).Code, 200)
-	want(t, "status over the limit", f.do(t, ask{method: "tools/list", principal: "b"}).Code, 429)
+	want(t, "status", f.do(t, ask{method: "tools/list"}).Code, 200)
+	want(t, "status over the limit", f.do(t, ask{method: "tools/list", info: `{"name":"b"}`}).Code, 429)
 	want(t, "refused connections", f.series(t, "mcp_sse_connections_rejected_total"), 1)
 	want(t, "refused POSTs", f.series(t, "mcp_sse_posts_rejected_total"), 0)
 }

@@ -93,8 +93,8 @@ type Server struct {
 	RequestTimeout        Duration  `group:"Times" placeholder:"DURATION" help:"How long the server may take for a request, or between two progress reports; with progress, ten times as long in all."`
 
 	MaxConnections      int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections. It bounds TCP connections to five times as many, and together with --warm sessions with the server. 0 means unlimited."`
-	MaxConnectionsPerIP int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections from one client address (one /64 for IPv6). 0 means unlimited."`
-	ConnectRate         float64 `group:"Limits" placeholder:"PER-SECOND" zero:"" help:"New connections a second from one client address; twice as many may come at once. Loopback addresses are exempt. 0 means unlimited."`
+	MaxConnectionsPerIP int     `group:"Limits" placeholder:"N" zero:"" help:"Number of open connections from one client address (one /64 for IPv6), with tokens of one principal at one address. 0 means unlimited."`
+	ConnectRate         float64 `group:"Limits" placeholder:"PER-SECOND" zero:"" help:"New connections a second from one client address, with tokens of one principal at one address; twice as many may come at once. Clients on this machine are exempt. 0 means unlimited."`
 	MaxMessageBytes     Size    `group:"Limits" placeholder:"BYTES" help:"Size of the body of a POST."`
 	MaxInFlight         int     `group:"Limits" placeholder:"N" zero:"" help:"Number of requests of one session that the server works on at the same time. More wait in order; 1 serializes them. 0 means unlimited."`
 
