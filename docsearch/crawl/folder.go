@@ -52,13 +52,14 @@ type files interface {
 	OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error)
 }
 
-// Folder is a folder. It is safe for concurrent use, and holds nothing open.
+// Folder is a folder. It is safe for concurrent use, but for Watch.
 type Folder struct {
-	path   string
-	opts   Options
-	log    *slog.Logger
-	notify func() (notifier, error)
-	access func(*os.Root) files // how walks and reads access the folder
+	path    string
+	opts    Options
+	log     *slog.Logger
+	notify  func() (notifier, error)
+	access  func(*os.Root) files // how walks and reads access the folder
+	watcher *Watcher             // the last one, or nil
 }
 
 // Open returns the folder at an absolute path. It follows symbolic links in that path

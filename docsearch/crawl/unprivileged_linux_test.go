@@ -85,10 +85,12 @@ func TestWatchOfTheSystemBesideAClosedDirectory(t *testing.T) {
 	must(t, os.Chmod(sub, 0))
 	t.Cleanup(func() { os.Chmod(sub, 0o755) })
 	ctx, cancel := context.WithCancel(t.Context())
-	w, err := openFolder(t, dir, Options{}).Watch(ctx)
+	f := openFolder(t, dir, Options{})
+	w, err := f.Watch(ctx)
 	must(t, err)
 	defer w.Wait()
 	defer cancel()
+	walkedBut(t, f, ".")
 	for want, do := range map[string]func(){
 		"a.txt": func() { write(t, dir, "a.txt", "new") },
 		"sub":   func() { must(t, os.Chmod(sub, 0o755)) },

@@ -8,14 +8,11 @@ import (
 	"syscall"
 )
 
-// maxUnreadable is how many paths an UnreadableError has at most.
-const maxUnreadable = 1_000
-
 // UnreadableError reports a walk that visited everything but some paths. What is at and
 // below them is unknown: it may be as it was, changed or gone.
 type UnreadableError struct {
 	// Paths are the relative paths of the files and directories that could not be
-	// looked at, in order. None is below another one.
+	// looked at. None is below another one.
 	Paths []string
 	// Err is why the first of Paths could not be looked at.
 	Err error
@@ -35,31 +32,28 @@ func (e *UnreadableError) Error() string {
 // Unwrap returns Err.
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// unreadable has the paths that a walk could not look at, and why.
-type unreadable map[string]error
-
 // add adds a path, unless the error says that it is gone. It returns the errors that
 // are not of the path alone: they end the walk.
-func (u unreadable) add(rel string, err error) error {
+func (e *UnreadableError) add(rel string, err error) error {
 	switch {
 	case isGone(err):
 		return nil
 	case !isOfPath(err):
 		return fmt.Errorf("look at %s: %w", rel, reason(err))
-	case len(u) == maxUnreadable:
-		return fmt.Errorf("more than %d files and directories cannot be read, one is %s: %w", maxUnreadable, rel, reason(err))
 	}
-	u[rel] = reason(err)
+	if len(e.Paths) == 0 {
+		e.Err = reason(err)
+	}
+	e.Paths = append(e.Paths, rel)
 	return nil
 }
 
-// err returns the UnreadableError, or nil if all could be read.
-func (u unreadable) err() error {
-	if len(u) == 0 {
+// err returns e, or nil if all could be read.
+func (e *UnreadableError) err() error {
+	if len(e.Paths) == 0 {
 		return nil
 	}
-	paths := outermost(u)
-	return &UnreadableError{Paths: paths, Err: u[paths[0]]}
+	return e
 }
 
 // isGone reports an error that says that nothing is at the path: there is no such name,

@@ -8,11 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/fsnotify/fsnotify"
 )
@@ -21,12 +18,11 @@ import (
 // below those of search. Root may read everything, so modes do not do for a test.
 type denying struct {
 	files
-	mu                  *sync.Mutex
 	lstat, open, search map[string]error
 }
 
 func deny(f *Folder) *denying {
-	d := &denying{mu: new(sync.Mutex), lstat: map[string]error{}, open: map[string]error{}, search: map[string]error{}}
+	d := &denying{lstat: map[string]error{}, open: map[string]error{}, search: map[string]error{}}
 	f.access = func(root *os.Root) files {
 		view := *d
 		view.files = root
@@ -35,18 +31,7 @@ func deny(f *Folder) *denying {
 	return d
 }
 
-// set makes the paths of one of the maps fail, or no more if err is nil.
-func (d *denying) set(m map[string]error, err error, paths ...string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, p := range paths {
-		m[p] = err
-	}
-}
-
 func (d *denying) check(m map[string]error, op, name string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	err := m[name]
 	for dir := name; dir != "." && err == nil; {
 		dir = parent(dir)
@@ -99,7 +84,7 @@ func TestWalkVisitsEverythingButWhatCannotBeRead(t *testing.T) {
 		cause   error
 	}{
 		"directory":        {func(d *denying) { d.open["a"] = syscall.EACCES }, ".", "a.b/x b.txt c/x", "a", syscall.EACCES},
-		"directories":      {func(d *denying) { d.open["a"], d.open["a.b"] = syscall.EACCES, syscall.EIO }, ".", "b.txt c/x", "a a.b", syscall.EACCES},
+		"directories":      {func(d *denying) { d.open["a"], d.open["a.b"] = syscall.EACCES, syscall.EIO }, ".", "b.txt c/x", "a.b a", syscall.EIO},
 		"deep":             {func(d *denying) { d.open["a/deep"] = syscall.EPERM }, ".", "a.b/x a/x b.txt c/x", "a/deep", syscall.EPERM},
 		"file":             {func(d *denying) { d.lstat["a/x"] = syscall.EIO }, ".", "a.b/x a/deep/x b.txt c/x", "a/x", syscall.EIO},
 		"no search":        {func(d *denying) { d.search["a"] = syscall.EACCES }, ".", "a.b/x b.txt c/x", "a", syscall.EACCES},
@@ -147,28 +132,6 @@ func TestWalkEndsOnAnErrorOfTheProcess(t *testing.T) {
 			if _, ok := errors.AsType[*UnreadableError](err); ok || !errors.Is(err, cause) {
 				t.Errorf("%s: got %v, want %v", name, err, cause)
 			}
-		}
-	}
-}
-
-func TestUnreadablePathsAreLimited(t *testing.T) {
-	for n, limited := range map[int]bool{maxUnreadable: false, maxUnreadable + 1: true} {
-		var paths []string
-		for i := range n {
-			paths = append(paths, fmt.Sprint("file", i))
-		}
-		f := openFolder(t, tree(t, paths...), Options{})
-		d := deny(f)
-		d.set(d.lstat, syscall.EACCES, paths...)
-		err := f.Walk(t.Context(), ".", func(File) error { return nil })
-		e, ok := errors.AsType[*UnreadableError](err)
-		if err == nil || ok == limited || ok && (len(e.Paths) != n || !slices.IsSorted(e.Paths)) {
-			t.Errorf("%d paths: got %T %.200v", n, err, err)
-		}
-		d.set(d.lstat, nil, paths...)
-		d.set(d.search, syscall.EACCES, ".")
-		if _, e := walkedBut(t, f, "."); !slices.Equal(e.Paths, []string{"."}) {
-			t.Errorf("got %q, want the directory that cannot be searched", e.Paths)
 		}
 	}
 }
@@ -243,43 +206,19 @@ func TestIgnoreFileThatIsNoFileHasNoPatterns(t *testing.T) {
 	}
 }
 
-// TestUnreadableDirectories closes a directory in several ways, before the watch or
-// during it, and opens it again. No change is lost that can be looked at.
+// A directory that cannot be looked at is watched from the walk on that can.
 func TestUnreadableDirectories(t *testing.T) {
-	for name, closeBy := range map[string]func(d *denying, err error){
-		"directory":   func(d *denying, err error) { d.set(d.open, err, "sub"); d.set(d.search, err, "sub") },
-		"search":      func(d *denying, err error) { d.set(d.search, err, "sub") },
-		"ignore file": func(d *denying, err error) { d.set(d.open, err, "sub/.gitignore") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := tree(t, "a/", "sub/deep/", "sub/x")
-			write(t, dir, "sub/.gitignore", "y\n")
-			f := openFolder(t, dir, Options{})
-			d := deny(f)
-			closeBy(d, syscall.EACCES)
-			synctest.Test(t, func(t *testing.T) {
-				changes, latest := watchFolder(t, f, 100)
-				n := latest()
-				select {
-				case paths := <-changes:
-					t.Errorf("%q is reported, want nothing", paths)
-				case <-time.After(5*poll + poll/2):
-				}
-				closeBy(d, nil)
-				wantChanges(t, changes, "sub")
-				wantWatched(t, n, ".", "a", "sub", "sub/deep")
-
-				closeBy(d, syscall.EACCES)
-				n.send(fsnotify.Write, "sub/deep/z") // what is ignored is not known
-				wantChanges(t, changes, "sub/deep/z")
-				closeBy(d, nil)
-				write(t, dir, "sub/new/x", "")
-				n.send(fsnotify.Create, "sub/new")
-				wantChanges(t, changes, "sub/new")
-				wantWatched(t, n, ".", "a", "sub", "sub/deep", "sub/new")
-			})
-		})
-	}
+	dir := tree(t, "a/", "sub/deep/", "sub/x")
+	f := openFolder(t, dir, Options{})
+	d := deny(f)
+	d.search["sub"] = syscall.EACCES
+	inBubble(t, f, 100, func(w *watchTest) {
+		w.wantWatched(".", "a")
+		delete(d.search, "sub")
+		w.send(fsnotify.Chmod, "sub")
+		w.wantChanges("sub")
+		w.wantWatched(".", "a", "sub", "sub/deep")
+	})
 }
 
 // TestDirectoryThatMayNotBeWatched tells one that may be read, which has to be looked at
@@ -291,27 +230,14 @@ func TestDirectoryThatMayNotBeWatched(t *testing.T) {
 		if d := deny(f); !readable {
 			d.open["sub"] = syscall.EACCES
 		}
-		synctest.Test(t, func(t *testing.T) {
-			changes, latest := watchFolder(t, f, 100)
-			n := latest()
-			n.refused = "sub"
+		inBubble(t, f, 100, func(w *watchTest) {
+			w.refused = "sub"
 			write(t, dir, "sub/x", "")
-			n.send(fsnotify.Create, "sub")
-			if readable {
-				wantChanges(t, changes, ".")
-			} else {
-				wantChanges(t, changes, "sub")
-			}
-			if n.closed != readable {
-				t.Errorf("readable %t: closed %t", readable, n.closed)
+			w.send(fsnotify.Create, "sub")
+			w.wantChanges("sub")
+			if w.closed != readable {
+				t.Errorf("readable %t: closed %t", readable, w.closed)
 			}
 		})
-	}
-}
-
-func wantWatched(t *testing.T, n *fakeNotifier, want ...string) {
-	t.Helper()
-	if got := n.paths(); !slices.Equal(got, want) {
-		t.Errorf("watched %q, want %q", got, want)
 	}
 }

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,12 +16,6 @@ import (
 // without following links grows with the square of its depth.
 const maxDepth = 64
 
-// visitor receives the entries that are not ignored.
-type visitor struct {
-	dir  func(rel string) error // before what is in it
-	file func(File) error
-}
-
 // Walk calls visit for each regular file at and below a relative path that is not ignored,
 // in the order of their paths. The path is "." for the whole folder, or one that Watcher
 // reports, which need not be there. Nothing is visited if it is ignored, or is no file or
@@ -30,20 +25,15 @@ type visitor struct {
 // look at: directories that may not be read, and those whose ignore file cannot be read or
 // is beyond the limits. If that is a directory above the path, it is the one in the
 // UnreadableError. On another error, any file that was not visited may be there: the error
-// is that of visit, of ctx, that of a system that lacks resources, of more than 1,000 such
-// paths, or wraps ErrChanged if an ignore file changed while it was read, or ErrGone if the
-// folder went or was replaced.
+// is that of visit, of ctx, that of a system that lacks resources, or wraps ErrChanged if
+// an ignore file changed while it was read, or ErrGone if the folder went or was replaced.
 func (f *Folder) Walk(ctx context.Context, rel string, visit func(File) error) error {
-	return f.walk(ctx, rel, visitor{file: visit})
-}
-
-func (f *Folder) walk(ctx context.Context, rel string, v visitor) error {
 	root, err := f.open()
 	if err != nil {
 		return ofFolder(err)
 	}
 	defer root.Close()
-	w := &walk{ctx: ctx, files: f.access(root), visitor: v, unreadable: make(unreadable)}
+	w := &walk{ctx: ctx, files: f.access(root), enter: f.watcher.add, visit: visit}
 	if err := w.descend(rel); err != nil {
 		return err
 	}
@@ -55,21 +45,19 @@ func (f *Folder) walk(ctx context.Context, rel string, v visitor) error {
 
 // ofFolder returns the error of a walk of a folder that cannot be opened.
 func ofFolder(err error) error {
-	u := make(unreadable)
 	if isGone(err) {
 		return err
 	}
-	if err := u.add(".", err); err != nil {
-		return err
-	}
-	return u.err()
+	var u UnreadableError
+	return cmp.Or(u.add(".", err), u.err())
 }
 
 type walk struct {
-	visitor
 	ctx        context.Context // of the one call that walks
 	files      files
-	unreadable unreadable
+	enter      func(dir string) // before what is in it is looked at
+	visit      func(File) error
+	unreadable UnreadableError
 }
 
 // descend goes to a path, as a walk from the top would come to it, and walks from there.
@@ -135,21 +123,16 @@ func (w *walk) entry(rel string, above *rules, depth int) error {
 			return nil
 		}
 		return w.directory(rel, above, depth)
-	case !info.Mode().IsRegular() || w.file == nil || w.skips(rel, false, above):
+	case !info.Mode().IsRegular() || w.skips(rel, false, above):
 		return nil
 	}
-	return w.file(File{Path: rel, Size: info.Size(), ModTime: info.ModTime()})
+	return w.visit(File{Path: rel, Size: info.Size(), ModTime: info.ModTime()})
 }
 
 // directory visits the entries of a directory.
 func (w *walk) directory(rel string, above *rules, depth int) error {
 	if err := w.ctx.Err(); err != nil {
 		return err
-	}
-	if w.dir != nil {
-		if err := w.dir(rel); err != nil {
-			return err
-		}
 	}
 	names, err := w.names(rel)
 	if err == nil && slices.ContainsFunc(ignoreFiles, func(name string) bool { _, ok := slices.BinarySearch(names, name); return ok }) {
@@ -159,9 +142,6 @@ func (w *walk) directory(rel string, above *rules, depth int) error {
 		return w.unreadable.add(rel, err)
 	}
 	for _, name := range names {
-		if w.file == nil && !strings.HasSuffix(name, "/") {
-			continue
-		}
 		if err := w.entry(join(rel, strings.TrimSuffix(name, "/")), above, depth+1); err != nil {
 			return err
 		}
@@ -181,6 +161,7 @@ func (w *walk) names(rel string) ([]string, error) {
 		return nil, err
 	}
 	defer dir.Close()
+	w.enter(rel)
 	entries, err := dir.ReadDir(-1)
 	if err != nil {
 		return nil, err

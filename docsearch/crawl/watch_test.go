@@ -38,10 +38,7 @@ func (n *fakeNotifier) add(path string) error {
 	if n.refused != "" && path == filepath.Join(n.folder, n.refused) {
 		return syscall.EACCES
 	}
-	if _, err := os.Lstat(path); err != nil {
-		return err
-	}
-	if len(n.watched) >= n.most {
+	if len(n.watched) >= n.most && !n.watched[path] {
 		return syscall.ENOSPC
 	}
 	n.watched[path] = true
@@ -58,106 +55,105 @@ func (n *fakeNotifier) remove(path string) error {
 func (n *fakeNotifier) close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if !n.closed {
+		close(n.events)
+	}
 	n.closed = true
 	return nil
 }
 
-// send sends the event of a relative path.
-func (n *fakeNotifier) send(op fsnotify.Op, rel string) {
-	n.events <- fsnotify.Event{Name: filepath.Join(n.folder, rel), Op: op}
+// watchTest is a folder that is watched with a fake notifier.
+type watchTest struct {
+	*testing.T
+	folder *Folder
+	*Watcher
+	*fakeNotifier
 }
 
-// paths returns what is watched, relative.
-func (n *fakeNotifier) paths() []string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	var all []string
-	for path := range n.watched {
-		rel, _ := filepath.Rel(n.folder, path)
-		all = append(all, rel)
-	}
-	slices.Sort(all)
-	return all
-}
-
-// watchFake watches dir in a bubble, with at most so many watches. latest returns the
-// notifier that is in use.
-func watchFake(t *testing.T, dir string, most int, o Options) (changes <-chan []string, latest func() *fakeNotifier) {
-	t.Helper()
-	return watchFolder(t, openFolder(t, dir, o), most)
-}
-
-// watchFolder is watchFake for an open folder.
-func watchFolder(t *testing.T, f *Folder, most int) (changes <-chan []string, latest func() *fakeNotifier) {
-	t.Helper()
-	var current *fakeNotifier
-	f.notify = func() (notifier, error) {
-		current = &fakeNotifier{folder: f.Path(), events: make(chan fsnotify.Event), errs: make(chan error), watched: make(map[string]bool), most: most}
-		return notifier{current.add, current.remove, current.close, current.events, current.errs}, nil
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	w, err := f.Watch(ctx)
-	must(t, err)
-	t.Cleanup(func() {
-		cancel()
-		w.Wait()
-		if !current.closed {
-			t.Error("the notifier is not closed")
-		}
-		if _, open := <-w.Changes(); open {
-			t.Error("the channel is not closed")
-		}
-	})
-	return w.Changes(), func() *fakeNotifier { return current }
-}
-
-// inBubble runs a test with time that passes when all wait.
-func inBubble(t *testing.T, dir string, most int, o Options, test func(t *testing.T, changes <-chan []string, latest func() *fakeNotifier)) {
+// inBubble runs a test with time that passes when all wait, and at most so many watches.
+func inBubble(t *testing.T, f *Folder, most int, test func(w *watchTest)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		changes, latest := watchFake(t, dir, most, o)
-		test(t, changes, latest)
+		n := &fakeNotifier{folder: f.Path(), events: make(chan fsnotify.Event), errs: make(chan error), watched: make(map[string]bool), most: most}
+		f.notify = func() (notifier, error) { return notifier{n.add, n.remove, n.close, n.events, n.errs}, nil }
+		ctx, cancel := context.WithCancel(t.Context())
+		w, err := f.Watch(ctx)
+		must(t, err)
+		run := &watchTest{t, f, w, n}
+		run.look(".")
+		test(run)
+		cancel()
+		w.Wait()
+		if _, open := <-w.Changes(); open || !n.closed {
+			t.Errorf("after the end the channel is open: %t, the notifier closed: %t", open, n.closed)
+		}
 	})
 }
 
-func wantChanges(t *testing.T, changes <-chan []string, want ...string) {
-	t.Helper()
-	if got := <-changes; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+// send sends the event of a relative path.
+func (w *watchTest) send(op fsnotify.Op, rel string) {
+	w.events <- fsnotify.Event{Name: filepath.Join(w.folder.Path(), rel), Op: op}
+}
+
+// look walks, as one does who is told of a change.
+func (w *watchTest) look(at string) { walkedBut(w.T, w.folder, at) }
+
+// wantChanges checks the next changes, and looks at them.
+func (w *watchTest) wantChanges(want ...string) {
+	w.Helper()
+	got := <-w.Changes()
+	if !slices.Equal(got, want) {
+		w.Errorf("got %q, want %q", got, want)
+	}
+	for _, at := range got {
+		w.look(at)
+	}
+}
+
+func (w *watchTest) wantWatched(want ...string) {
+	w.Helper()
+	w.fakeNotifier.mu.Lock()
+	defer w.fakeNotifier.mu.Unlock()
+	var got []string
+	for path := range w.fakeNotifier.watched {
+		rel, _ := filepath.Rel(w.folder.Path(), path)
+		got = append(got, rel)
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		w.Errorf("watched %q, want %q", got, want)
 	}
 }
 
 func TestChangesComeTogether(t *testing.T) {
 	dir := tree(t, "a", "b", "sub/c")
-	inBubble(t, dir, 100, Options{}, func(t *testing.T, changes <-chan []string, latest func() *fakeNotifier) {
+	inBubble(t, openFolder(t, dir, Options{}), 100, func(w *watchTest) {
 		began := time.Now()
 		for _, rel := range []string{"b", "a", "b", "sub/c"} {
-			latest().send(fsnotify.Write, rel)
+			w.send(fsnotify.Write, rel)
 			time.Sleep(quiet / 2)
 		}
-		wantChanges(t, changes, "a", "b", "sub/c")
+		w.wantChanges("a", "b", "sub/c")
 		if got := time.Since(began); got != 3*quiet/2+quiet {
 			t.Errorf("reported after %v", got)
 		}
-		latest().send(fsnotify.Write, "a")
-		wantChanges(t, changes, "a")
+		w.send(fsnotify.Write, "a")
+		w.wantChanges("a")
 	})
 }
 
 func TestChangesWithoutAPauseAreReportedInTime(t *testing.T) {
-	inBubble(t, tree(t, "a"), 100, Options{}, func(t *testing.T, changes <-chan []string, latest func() *fakeNotifier) {
-		ctx, cancel := context.WithCancel(t.Context())
+	inBubble(t, openFolder(t, tree(t, "a"), Options{}), 100, func(w *watchTest) {
+		ctx, cancel := context.WithCancel(w.Context())
 		defer cancel()
 		var writer sync.WaitGroup
-		n := latest()
 		writer.Go(func() {
 			for ctx.Err() == nil {
-				n.send(fsnotify.Write, "a")
+				w.send(fsnotify.Write, "a")
 				time.Sleep(quiet / 2)
 			}
 		})
 		began := time.Now()
-		wantChanges(t, changes, "a")
+		w.wantChanges("a")
 		if got := time.Since(began); got > longest+quiet {
 			t.Errorf("reported after %v, want at most %v", got, longest)
 		}
@@ -167,71 +163,58 @@ func TestChangesWithoutAPauseAreReportedInTime(t *testing.T) {
 }
 
 func TestSlowReaderGetsAllChangesAtOnce(t *testing.T) {
-	inBubble(t, tree(t), 100, Options{}, func(t *testing.T, changes <-chan []string, latest func() *fakeNotifier) {
+	inBubble(t, openFolder(t, tree(t), Options{}), 100, func(w *watchTest) {
 		for i := range 5 {
-			latest().send(fsnotify.Remove, fmt.Sprint("file", i))
+			w.send(fsnotify.Remove, fmt.Sprint("file", i))
 			time.Sleep(10 * time.Second)
 		}
-		wantChanges(t, changes, "file0", "file1", "file2", "file3", "file4")
+		w.wantChanges("file0", "file1", "file2", "file3", "file4")
 		for i := range maxPending + 1 {
-			latest().send(fsnotify.Remove, fmt.Sprint("file", i))
+			w.send(fsnotify.Remove, fmt.Sprint("file", i))
 		}
-		latest().send(fsnotify.Remove, "more")
-		wantChanges(t, changes, ".")
+		w.send(fsnotify.Remove, "more")
+		w.wantChanges(".")
 	})
 }
 
 func TestNewDirectoriesAreWatched(t *testing.T) {
 	dir := tree(t, "old/a", ".git/objects/", "out/x/")
 	write(t, dir, ".gitignore", "out/\n*.tmp\n")
-	inBubble(t, dir, 100, Options{}, func(t *testing.T, changes <-chan []string, latest func() *fakeNotifier) {
-		n := latest()
-		if got, want := n.paths(), []string{".", "old"}; !slices.Equal(got, want) {
-			t.Errorf("watched %q, want %q", got, want)
-		}
+	inBubble(t, openFolder(t, dir, Options{}), 100, func(w *watchTest) {
+		w.wantWatched(".", "old")
 		write(t, dir, "new/deep/file", "")
-		n.send(fsnotify.Create, "new")
-		wantChanges(t, changes, "new")
-		if got, want := n.paths(), []string{".", "new", "new/deep", "old"}; !slices.Equal(got, want) {
-			t.Errorf("watched %q, want %q", got, want)
-		}
+		w.send(fsnotify.Create, "new")
+		w.wantChanges("new")
+		w.wantWatched(".", "new", "new/deep", "old")
 
 		write(t, dir, "x.tmp", "")
 		write(t, dir, "out/y", "")
-		n.send(fsnotify.Create, ".git")
-		n.send(fsnotify.Create, "out") // what is ignored is not watched
+		w.send(fsnotify.Create, ".git")
+		w.send(fsnotify.Create, "out") // what is ignored is not watched
 		must(t, os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "moved")))
-		n.send(fsnotify.Rename, "new")
-		n.send(fsnotify.Create, "moved")
-		wantChanges(t, changes, "moved", "new", "out")
-		if got, want := n.paths(), []string{".", "moved", "moved/deep", "old"}; !slices.Equal(got, want) {
-			t.Errorf("watched %q, want %q", got, want)
-		}
+		w.send(fsnotify.Rename, "new")
+		w.send(fsnotify.Create, "moved")
+		w.wantChanges("moved", "new", "out")
+		w.wantWatched(".", "moved", "moved/deep", "old")
 
 		write(t, dir, ".gitignore", "*.tmp\n")
-		n.send(fsnotify.Write, ".gitignore")
-		wantChanges(t, changes, ".")
-		if got, want := n.paths(), []string{".", "moved", "moved/deep", "old", "out", "out/x"}; !slices.Equal(got, want) {
-			t.Errorf("watched %q, want %q", got, want)
-		}
+		w.send(fsnotify.Write, ".gitignore")
+		w.wantChanges(".")
+		w.wantWatched(".", "moved", "moved/deep", "old", "out", "out/x")
 	})
 }
 
 func TestTooManyDirectoriesToWatch(t *testing.T) {
 	var log bytes.Buffer
-	dir := tree(t, "a/", "b/", "c/")
-	inBubble(t, dir, 2, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(t *testing.T, changes <-chan []string, latest func() *fakeNotifier) {
+	f := openFolder(t, tree(t, "a/", "b/", "c/"), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	inBubble(t, f, 2, func(w *watchTest) {
 		began := time.Now()
-		wantChanges(t, changes, ".")
-		if got := time.Since(began); got > longest {
-			t.Errorf("first reported after %v", got)
-		}
-		wantChanges(t, changes, ".")
-		wantChanges(t, changes, ".")
+		w.wantChanges(".")
+		w.wantChanges(".")
 		if got := time.Since(began); got < 2*poll || got > 2*poll+longest {
-			t.Errorf("reported twice more after %v, want once per %v", got, poll)
+			t.Errorf("reported twice after %v, want once per %v", got, poll)
 		}
-		if !latest().closed {
+		if !w.closed {
 			t.Error("the notifier stays open")
 		}
 	})
@@ -242,44 +225,31 @@ func TestTooManyDirectoriesToWatch(t *testing.T) {
 
 func TestLostEvents(t *testing.T) {
 	dir := tree(t, "a/")
-	inBubble(t, dir, 100, Options{}, func(t *testing.T, changes <-chan []string, latest func() *fakeNotifier) {
+	inBubble(t, openFolder(t, dir, Options{}), 100, func(w *watchTest) {
 		write(t, dir, "unseen/file", "")
-		latest().errs <- fsnotify.ErrEventOverflow
-		wantChanges(t, changes, ".")
-		if got, want := latest().paths(), []string{".", "a", "unseen"}; !slices.Equal(got, want) {
-			t.Errorf("watched %q, want %q", got, want)
-		}
-		latest().errs <- errors.New("another error")
-		wantChanges(t, changes, ".")
+		w.errs <- fsnotify.ErrEventOverflow
+		w.wantChanges(".")
+		w.wantWatched(".", "a", "unseen")
+		w.errs <- errors.New("another error")
+		w.wantChanges(".")
 	})
 }
 
-func TestFolderVanishesAndReturns(t *testing.T) {
-	dir := tree(t, "folder/a")
-	folder := filepath.Join(dir, "folder")
-	inBubble(t, folder, 100, Options{}, func(t *testing.T, changes <-chan []string, latest func() *fakeNotifier) {
-		first := latest()
-		must(t, os.Rename(folder, folder+"2"))
-		wantChanges(t, changes, ".")
-		write(t, folder, "sub/new", "")
-		wantChanges(t, changes, ".")
-		second := latest()
-		if first == second || !slices.Equal(second.paths(), []string{".", "sub"}) {
-			t.Errorf("watched %q after the return", second.paths())
-		}
-
-		// Another directory takes its place between two looks.
-		must(t, os.Rename(folder, folder+"3"))
-		write(t, folder, "other/x", "")
-		wantChanges(t, changes, ".")
-		if got, want := latest().paths(), []string{".", "other"}; !slices.Equal(got, want) {
-			t.Errorf("watched %q, want %q", got, want)
-		}
-
-		must(t, os.Rename(folder, folder+"4"))
-		latest().send(fsnotify.Remove, ".") // the system says it at once
-		wantChanges(t, changes, ".")
-	})
+// A folder that goes, or is replaced, ends the watch of the directory that was there.
+func TestFolderVanishes(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		dir := tree(t, "folder/a")
+		folder := filepath.Join(dir, "folder")
+		inBubble(t, openFolder(t, folder, Options{}), 100, func(w *watchTest) {
+			must(t, os.Rename(folder, folder+"2"))
+			if replaced {
+				write(t, folder, "other", "")
+			}
+			if paths, open := <-w.Changes(); open {
+				t.Errorf("got %q, want the end", paths)
+			}
+		})
+	}
 }
 
 func TestFolderWithoutNotifier(t *testing.T) {
@@ -289,7 +259,10 @@ func TestFolderWithoutNotifier(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w, err := f.Watch(ctx)
 		must(t, err)
-		wantChanges(t, w.Changes(), ".")
+		walked(t, f, ".")
+		if got := <-w.Changes(); !slices.Equal(got, []string{"."}) {
+			t.Errorf("got %q", got)
+		}
 		cancel()
 		w.Wait()
 	})
@@ -305,6 +278,7 @@ func TestWatchOfTheSystem(t *testing.T) {
 	must(t, err)
 	defer w.Wait()
 	defer cancel()
+	walked(t, f, ".")
 	for _, step := range []struct {
 		name string
 		do   func()
@@ -329,8 +303,8 @@ func TestWatchOfTheSystem(t *testing.T) {
 	}
 }
 
-// collect returns the changes until all that are wanted came: a busy machine may report
-// them in parts.
+// collect returns the changes until all that are wanted came, and looks at them: a busy
+// machine may report them in parts.
 func collect(t *testing.T, w *Watcher, want []string) []string {
 	t.Helper()
 	all := make(map[string]bool)
@@ -340,6 +314,7 @@ func collect(t *testing.T, w *Watcher, want []string) []string {
 		case paths := <-w.Changes():
 			for _, rel := range paths {
 				all[rel] = true
+				walkedBut(t, w.folder, rel)
 			}
 		case <-time.After(time.Minute):
 			return outermost(all)
