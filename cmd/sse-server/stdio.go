@@ -16,8 +16,9 @@ import (
 // serveStdio serves one client on stdin and stdout, until stdin ends, a signal comes, or the
 // parent process ends. It returns the exit code.
 func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
-	c.Transports = []string{gateway.TransportStdio}
-	gw, err := newGateway(c, &c.Server, gateway.Options{Logger: log})
+	s := c.Each()[0]
+	s.Transports = []string{gateway.TransportStdio}
+	gw, err := newGateway(c, s, gateway.Options{Logger: log})
 	if err != nil {
 		return m.refuse(err)
 	}
@@ -26,7 +27,7 @@ func (m *Main) serveStdio(c *config.Config, log *slog.Logger) int {
 	// what its server has started. Now the write fails. Ignore would do the same to the
 	// server, which inherits that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", c.Served())
+	log.Info("serving stdin and stdout", "version", buildinfo.Read().Version, "server", s.Served())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	served := make(chan error, 1)

@@ -34,7 +34,7 @@ type Config struct {
 	Prefix          string   `group:"Server" placeholder:"PATH" help:"Path before every route: with /tools, MCP is at /tools/mcp."`
 	TLSCert         string   `group:"Server" placeholder:"FILE" help:"PEM file with the TLS certificate chain. Without it, the server speaks plain HTTP."`
 	TLSKey          string   `group:"Server" placeholder:"FILE" help:"PEM file with the key of --tls-cert."`
-	Config          string   `group:"Server" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command and servers."`
+	Config          string   `group:"Server" short:"c" placeholder:"FILE" help:"YAML file of options. Its keys are the names in this list without the dashes, command, servers and mcpServers."`
 	LogLevel        string   `group:"Server" placeholder:"LEVEL" oneof:"debug,info,warn,error" help:"Lowest level to log to stderr: debug, info, warn or error."`
 	LogFormat       string   `group:"Server" placeholder:"FORMAT" oneof:"text,json" help:"Format of the log: text or json."`
 	ShutdownTimeout Duration `group:"Server" placeholder:"DURATION" help:"How long the server waits for requests in flight when it stops. Then it closes their streams."`
@@ -64,6 +64,7 @@ type Config struct {
 	NoIDKey  error             `kong:"-"` // or because nothing is served
 	Warnings []string          `kong:"-"` // for the log
 	HelpText string            `kong:"-"` // what --help prints
+	ignored  []string          // members of clients in the file, which mean nothing here
 }
 
 // Server is the configuration of one MCP server: an entry of the key servers, or all

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +34,10 @@ func (c *Config) readFile() error {
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // editors of Windows write it
+	if len(bytes.TrimSpace(data)) == 0 {            // perhaps it is just being written
+		return fmt.Errorf("%s: the file is empty; want options such as command: [npx, -y, server]", c.Config)
+	}
 	tree, err := parser.ParseBytes(data, 0)
 	if syntax, ok := errors.AsType[yaml.Error](err); ok { // its whole text has an excerpt, which may show a secret
 		return c.at(syntax.GetToken(), "%s", syntax.GetMessage())
@@ -43,10 +49,17 @@ func (c *Config) readFile() error {
 		return fmt.Errorf("%s: want one YAML document", c.Config)
 	}
 	servers, err := c.readOptions(&c.Server, tree.Docs[0].Body)
-	if err != nil || servers == nil {
-		return err
+	if node := servers[serversKey]; node != nil && err == nil {
+		err = c.readServers(node)
 	}
-	return c.readServers(servers)
+	if node := servers[clientsKey]; node != nil && err == nil {
+		err = c.readClientServers(node)
+	}
+	if len(c.ignored) > 0 {
+		slices.Sort(c.ignored)
+		c.warn("%s: ignored, as they are the client's own: %s", c.Config, strings.Join(slices.Compact(c.ignored), ", "))
+	}
+	return err
 }
 
 // at returns an error about a place in the file.
@@ -62,56 +75,109 @@ func (c *Config) readServers(node ast.Node) error {
 		return c.at(node.GetToken(), "servers: want a mapping of names to options, such as {docs: {command: [npx, -y, server]}}")
 	}
 	for _, entry := range entries {
-		s, name := c.Server, entry.Key.GetToken()
-		s.Name, s.Command, s.given = name.Value, nil, map[string]string{nameKey: c.at(name, "servers.%s", name.Value).Error()}
-		if slices.Contains(routes, s.Name) {
-			return s.refuse(nameKey, "want another name: /%s is a route of sse-server", s.Name)
-		}
-		if _, err := newParser(&s, &s); err != nil {
+		key := entry.Key.GetToken()
+		s, err := c.addServer(key.Value, serversKey, key)
+		if err != nil {
 			return err
 		}
-		if _, err := c.readOptions(&s, entry.Value); err != nil {
+		if _, err := c.readOptions(s, entry.Value); err != nil {
 			return err
 		}
-		c.Servers = append(c.Servers, &s)
 	}
 	return nil
 }
 
-// readOptions sets the options of s that a mapping has, and returns the value of the key
-// servers, nil if there is none.
-func (c *Config) readOptions(s *Server, node ast.Node) (servers ast.Node, err error) {
+// addServer adds a server of this name that has what c has for all. In the file it is key,
+// below parent.
+func (c *Config) addServer(name, parent string, key *token.Token) (*Server, error) {
+	s := c.Server
+	s.Name, s.Command, s.given = name, nil, map[string]string{nameKey: c.at(key, "%s.%s", parent, key.Value).Error()}
+	switch i := slices.IndexFunc(c.Servers, func(other *Server) bool { return other.Name == name }); {
+	case name == "":
+		return nil, s.refuse(nameKey, "want a name with a letter of a-z or a digit")
+	case slices.Contains(routes, name):
+		return nil, s.refuse(nameKey, "want another name: /%s is a route of sse-server", name)
+	case i >= 0:
+		return nil, s.refuse(nameKey, "want another name: /%s is that of %s", name, c.Servers[i].Place(nameKey))
+	}
+	if _, err := newParser(&s, &s); err != nil {
+		return nil, err
+	}
+	c.Servers = append(c.Servers, &s)
+	return &s, nil
+}
+
+// readOptions sets the options of s that a mapping has, and returns the values of the keys
+// servers and mcpServers.
+func (c *Config) readOptions(s *Server, node ast.Node) (servers map[string]ast.Node, err error) {
 	options, ok := mappingOf(node)
 	if !ok {
 		return nil, c.at(node.GetToken(), "want a mapping of option names to values")
 	}
+	servers = map[string]ast.Node{}
+	for _, option := range options {
+		if key := option.Key.GetToken().Value; s.Name == "" && (key == serversKey || key == clientsKey) {
+			servers[key] = option.Value
+		}
+	}
 	for _, option := range options {
 		key, value := option.Key.GetToken().Value, option.Value
-		i := slices.IndexFunc(s.flags, func(f *kong.Flag) bool { return f.Name == key && key != "config" && !f.Tag.Has("only") })
-		_, isNull := value.(*ast.NullNode)
-		switch {
-		case isNull && (i >= 0 || key == serversKey), i >= 0 && s.given[key] != "":
-			continue
-		case key == serversKey && s.Name == "":
-			servers = value
-			continue
+		flag := s.option(key)
+		switch _, isNull := value.(*ast.NullNode); {
+		case servers[key] != nil, flag != nil && (isNull || s.given[key] != ""):
+		case flag != nil:
+			err = c.setFrom(s, flag, key, value)
 		case replacement(key) != "":
-			return nil, c.at(option.Key.GetToken(), "%s is gone: %s", key, replacement(key))
-		case i < 0 && s.Name != "":
-			return nil, c.at(option.Key.GetToken(), "unknown key %q in servers.%s; options about all servers belong to the top level", key, s.Name)
-		case i < 0:
-			return nil, c.at(option.Key.GetToken(), "unknown key %q; see sse-server --help", key)
+			err = c.at(option.Key.GetToken(), "%s is gone: %s", key, replacement(key))
+		default:
+			err = c.refuseKey(s, option.Key.GetToken(), servers[clientsKey] != nil)
 		}
-		flag := s.flags[i]
-		texts, err := textsOf(value, flag)
 		if err != nil {
-			return nil, c.at(value.GetToken(), "%s: %v", key, err)
-		}
-		if err := s.set(flag, texts, c.at(value.GetToken(), "%s", key).Error()); err != nil {
 			return nil, err
 		}
 	}
 	return servers, nil
+}
+
+// option returns the flag of a key of the file; nil if there is none.
+func (s *Server) option(key string) *kong.Flag {
+	for _, flag := range s.flags {
+		if flag.Name == key && key != "config" && !flag.Tag.Has("only") {
+			return flag
+		}
+	}
+	return nil
+}
+
+// refuseKey returns an error about a key that is no option of s, or ignores the key:
+// beside mcpServers, clients have others of their own.
+func (c *Config) refuseKey(s *Server, key *token.Token, beside bool) error {
+	known, where, hint := []string{serversKey, clientsKey}, "", "; see sse-server --help"
+	if s.Name != "" {
+		known, where, hint = nil, " in servers."+s.Name, "; options about all servers belong to the top level"
+	}
+	for _, flag := range s.flags {
+		known = append(known, flag.Name)
+	}
+	meant := didYouMean(key.Value, known...)
+	if meant == "" && beside {
+		c.ignored = append(c.ignored, key.Value)
+		return nil
+	}
+	return c.at(key, "unknown key %q%s%s", key.Value, where, cmp.Or(meant, hint))
+}
+
+// setFrom gives an option of s, which the file calls name, the values of nodes.
+func (c *Config) setFrom(s *Server, flag *kong.Flag, name string, nodes ...ast.Node) error {
+	var texts []string
+	for _, node := range nodes {
+		more, err := textsOf(node, flag)
+		if err != nil {
+			return c.at(node.GetToken(), "%s: %v", name, err)
+		}
+		texts = append(texts, more...)
+	}
+	return s.set(flag, texts, c.at(nodes[0].GetToken(), "%s", name).Error())
 }
 
 // mappingOf returns the pairs of a mapping, or of nothing.

@@ -175,8 +175,8 @@ func (s *Server) makeRemote(c *Config, lookupEnv func(string) (string, bool)) (e
 
 var reference = regexp.MustCompile(`\$\{[^}]*\}?`)
 
-// expand replaces ${NAME} by an environment variable, and ${file:PATH} by the content of a
-// file. It cuts blanks off the ends: many a secret ends with a newline.
+// expand replaces ${NAME}, which Cursor writes as ${env:NAME}, by an environment variable,
+// and ${file:PATH} by the content of a file. It cuts blanks off the ends: many a secret ends with a newline.
 func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (string, error) {
 	var wrong error
 	expanded := reference.ReplaceAllStringFunc(text, func(found string) string {
@@ -189,6 +189,7 @@ func (c *Config) expand(text string, lookupEnv func(string) (string, bool)) (str
 			c.warnOfOthers(path)
 			return strings.TrimSpace(string(data))
 		}
+		name = strings.TrimPrefix(name, "env:")
 		value, _ := lookupEnv(name)
 		*c.secrets = append(*c.secrets, name)
 		if !closed {

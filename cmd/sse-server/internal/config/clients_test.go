@@ -1,0 +1,59 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/clitest"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// The file of a client is taken as the client has it.
+func TestFilesOfClients(t *testing.T) {
+	path := clitest.WriteFile(t, "claude_desktop_config.json", "\ufeff"+`{
+	"globalShortcut": "",
+	"mcpServers": {
+		"File System": {"command": "npx", "args": ["-y", "files", 1.10], "env": {"DEBUG": true, "KEY": "${env:KEY}"}, "cwd": "/",
+			"disabled": false, "autoApprove": [], "timeout": 60},
+		"GitHub.com": {"type": "streamable-http", "url": "https://a/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}, "args": null,
+			"env": {"A": "b"}, "alwaysAllow": ["x"]},
+		"cursor": {"url": "https://b/sse", "headers": {"Authorization": "${env:TOKEN}"}},
+		"off": {"command": "x", "disabled": true},
+		"`+strings.Repeat("a", 80)+`": {"command": "x", "sessions": "shared"}
+	}
+}`)
+	c := mustLoad(t, map[string]string{"TOKEN": secret}, "--config", path)
+	var got []string
+	for _, s := range c.Each() {
+		got = append(got, fmt.Sprintf("%s %s %q %q %s %s", s.Name, s.Kind(), s.Command, s.Env, s.Dir, s.Sessions))
+	}
+	want := []string{
+		`file-system command ["npx" "-y" "files" "1.10"] ["DEBUG=true" "KEY=${env:KEY}"] / per-connection`,
+		`github-com url [] []  per-connection`,
+		`cursor url [] []  per-connection`,
+		strings.Repeat("a", 64) + ` command ["x"] []  shared`,
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+	for i, header := range map[int]string{1: "Bearer " + secret, 2: secret} {
+		if remote := c.Servers[i].Upstream().(upstream.URL); remote.Header.Get("Authorization") != header {
+			t.Errorf("%s: the header is %q", c.Servers[i].Name, remote.Header)
+		}
+	}
+	wanted := []string{
+		path + ":4:3: mcpServers.File System: ${…} is replaced only in url and headers",
+		path + ": ignored, as they are the client's own: alwaysAllow, autoApprove, env, globalShortcut, timeout",
+	}
+	if !reflect.DeepEqual(c.Warnings, wanted) {
+		t.Errorf("got the warnings %q\nwant %q", c.Warnings, wanted)
+	}
+	path = clitest.WriteFile(t, "gw.yaml", "addr: 127.0.0.1:0\nservers: {demo: {}}\nmcpServers:\n  docs: {command: x}\n")
+	if c = mustLoad(t, nil, "-c", path); len(c.Servers) != 2 || c.Servers[1].Name != "docs" {
+		t.Errorf("in YAML: got %+v", c.Servers)
+	}
+	mustLoad(t, nil, "stdio", "-c", clitest.WriteFile(t, "one.json", `{"mcpServers": {"a": {"command": "x"}}}`))
+	wantRefusal(t, nil, "stdio serves one server", "stdio", "-c", path)
+}
