@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,8 @@ type server struct {
 	// closing is the duration of the end of a session.
 	closing time.Duration
 
+	text atomic.Bool // see WritesText
+
 	// settle lets handle wait; nil unless a test makes it.
 	settle chan struct{}
 
@@ -39,6 +42,8 @@ type server struct {
 	dials    int
 	sessions []*serverSession
 }
+
+func (u *server) WritesText() bool { return u.text.Load() }
 
 func (u *server) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	u.mu.Lock()

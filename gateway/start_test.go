@@ -3,7 +3,9 @@ package gateway_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,6 +136,42 @@ func TestLateIsNotFailed(t *testing.T) {
 		p.want("mcp-response: auto "+serverResult, asVersion("0", "2025-06-18"), answered("2", 1, "tools/list"))
 		if u.starts() != 1 {
 			t.Errorf("%d starts, want the one that was slow", u.starts())
+		}
+	})
+}
+
+// Clients of a server that writes text instead of messages learn it, as soon as it is known:
+// from errors, and from the readiness.
+func TestServerThatWritesText(t *testing.T) {
+	const advice = "; it writes text to stdout, which is for MCP messages: start it in its stdio mode, and have it log to stderr"
+	u := &server{handle: func(*serverSession, *jsonrpc.Message) bool { return true }}
+	inFakeTime(t, u, gateway.Options{}, func(t *testing.T, g *gateway.Gateway) {
+		p := connect(t, g, connstate.Client{Dialect: connstate.EventMessage, Local: true})
+		time.Sleep(time.Second)
+		p.post(request("1", "tools/list"))
+		time.Sleep(4*time.Second + 1)
+		u.text.Store(true)
+		time.Sleep(55 * time.Second)
+		synctest.Wait()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		var got []string
+		for _, e := range p.got {
+			m, _ := jsonrpc.Parse(e.Data)
+			details, _ := jsonrpc.Member(m.Error(), "data", "details")
+			text, _ := jsonrpc.Text(details)
+			got = append(got, text)
+		}
+		want := []string{
+			"the server is still starting: it did not answer within 5s",
+			"the server is still starting: it did not answer within 5s" + advice,
+			"the server did not answer initialize in time" + advice + ": context deadline exceeded",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q\nwant %q", got, want)
+		}
+		if err := g.Ready(t.Context()); err == nil || !strings.HasSuffix(err.Error(), advice) {
+			t.Errorf("Ready = %v, want the advice", err)
 		}
 	})
 }

@@ -40,6 +40,7 @@ func behaviours() map[string]func() int {
 		"garbage":      garbage,
 		"output":       func() int { fmt.Print(os.Getenv("OUTPUT")); return 0 },
 		"talk":         func() int { fmt.Println("Hello"); return 0 },
+		"talk-first":   func() int { fmt.Println("Hello"); return echoStdin() },
 		"flood":        flood,
 		"never-read":   block,
 		"exit-7":       func() int { fmt.Fprintln(os.Stderr, "cannot find module"); return 7 },

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -58,6 +59,8 @@ type child struct {
 	hint    string        // the line of stderr that explains most
 	young   bool          // the process died soon after its start
 	notes   stderrLog     // owned by drain until drained is closed
+
+	textOnly atomic.Bool // it has written text to stdout, and no message
 
 	mu     sync.Mutex // guards the two below
 	reaped bool       // the process id may belong to another process now
@@ -186,6 +189,7 @@ func (c *child) accept(line []byte, cut bool) []byte {
 	case c.split && !bytes.Contains(line, []byte(`"jsonrpc"`)): // a part of such a message
 	default:
 		c.messages++
+		c.textOnly.Store(false)
 		c.split = false
 		if !utf8.Valid(line) {
 			line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
@@ -204,6 +208,7 @@ func (c *child) reportText(line []byte) {
 	}
 	text := excerpt(bytes.ToValidUTF8(line, []byte("\uFFFD")), maxText)
 	c.text = cmp.Or(c.text, text)
+	c.textOnly.Store(c.messages == 0)
 	c.limited.Warn("server writes text to stdout: stdout is for MCP, one JSON message a line; log to stderr", "text", text, "bytes", len(line))
 }
 

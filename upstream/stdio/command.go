@@ -116,6 +116,10 @@ func (c Command) Abort() {
 	}
 }
 
+// WritesText reports whether a child that c or a copy has started runs, and has written
+// text to stdout but no message. It reports false unless Observed made c.
+func (c Command) WritesText() bool { return c.running != nil && c.running.writeText() }
+
 // Check returns an error if the program cannot be found or executed, without starting
 // it: so that a mistyped name shows before the first client comes.
 func (c Command) Check() error {

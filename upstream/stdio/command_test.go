@@ -208,6 +208,37 @@ func TestCommandEnds(t *testing.T) {
 	}
 }
 
+// lines is a log that a test reads line by line.
+type lines chan string
+
+func (l lines) Write(p []byte) (int, error) {
+	l <- string(p)
+	return len(p), nil
+}
+
+// A child that writes text is told from one that is silent, until it writes a message.
+func TestWritesText(t *testing.T) {
+	t.Parallel()
+	log := make(lines, 10)
+	c, _ := command(t, "talk-first").Observed(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})), nil).(stdio.Command)
+	conn := upstreamtest.Dial(t, c)
+	received := make(chan error, 1)
+	go func() {
+		_, err := conn.Recv()
+		received <- err
+	}()
+	if line := <-log; !c.WritesText() {
+		t.Errorf("WritesText is false after %q", line)
+	}
+	upstreamtest.Send(t, conn, upstreamtest.Ping) // it comes back
+	if err := <-received; err != nil || c.WritesText() {
+		t.Errorf("after a message (%v): WritesText = %v, want false", err, c.WritesText())
+	}
+	if err := conn.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
 func TestCommandThatNeverReads(t *testing.T) {
 	c := command(t, "never-read")
 	c.CloseTimeout = 50 * time.Millisecond

@@ -23,6 +23,18 @@ func (r *running) remove(c *child) {
 	delete(r.children, c)
 }
 
+// writeText reports whether one of them has written text to stdout, and no message.
+func (r *running) writeText() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for c := range r.children {
+		if c.textOnly.Load() {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *running) kill() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -214,7 +214,7 @@ func (b *Bridge) Refused(r *connstate.Request, err error) {
 func (b *Bridge) refusal(err error) (e *jsonrpc.Error, errorType string) {
 	failure, failed := errors.AsType[*handshake.Failure](err)
 	if errors.Is(err, connstate.ErrGateTimeout) {
-		failure, failed = b.failure.Load(), true
+		failure, failed = b.overdue(), true
 	}
 	reason, errorType, text := "closed", metrics.ErrorClosed, err.Error()
 	switch {

@@ -100,9 +100,19 @@ func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
 func (b *Bridge) lateFailure(attempt int) *handshake.Failure {
 	return &handshake.Failure{
 		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
-		Details: b.opts.Server + " is still starting: it did not answer within " + b.opts.InitializationTimeout.String(),
+		Details: b.opts.Server + " is still starting: it did not answer within " + b.opts.InitializationTimeout.String() + b.opts.Supplier.Advice(),
 		Attempt: attempt, RetryAfter: time.Second,
 	}
+}
+
+// overdue returns what a request learns that has waited too long. Of an attempt that takes
+// long it says what is known now.
+func (b *Bridge) overdue() *handshake.Failure {
+	failure := b.failure.Load()
+	if late := failure.Reason == metrics.ReasonTimeout && failure.Err == nil; late {
+		return b.lateFailure(failure.Attempt)
+	}
+	return failure
 }
 
 // withRemainingPause returns failure. On a connection that has given up, it returns a

@@ -243,7 +243,7 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 	for _, request := range inbox {
 		m := request.Message
 		request.Message = nil // its version is all that its answer needs
-		late := time.AfterFunc(r.opts.InitializeTimeout, func() { r.Refused(request, r.failure.Load()) })
+		late := time.AfterFunc(r.opts.InitializeTimeout, func() { r.Refused(request, r.overdue()) })
 		r.waiting = slices.DeleteFunc(r.waiting, func(w waitingInitialize) bool { return r.c.Request(w.ID) != w.Request }) // answered
 		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), late})
 		switch {

@@ -87,7 +87,7 @@ func (s *Supplier) Ready(ctx context.Context) error {
 		if r.works && r.life.Err() == nil {
 			return nil
 		}
-		return ErrStarting
+		return fmt.Errorf("%w%s", ErrStarting, s.Advice())
 	case <-ctx.Done():
 		return fmt.Errorf("readiness probe: %w", context.Cause(ctx))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-sse/mcp-sse/handshake"
 	"github.com/mcp-sse/mcp-sse/internal/mcp"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/multiplex"
 )
 
@@ -193,6 +194,9 @@ func (s *Session) initialize(ctx context.Context, limit time.Duration, params js
 			s.supplier.mute.Store(s.isMute())
 		case s.silent.Load() && !errors.Is(err, context.DeadlineExceeded): // an answer without an id may be that to the ping
 			s.supplier.mute.Store(true)
+		}
+		if failure, ok := errors.AsType[*handshake.Failure](err); ok && failure.Reason == metrics.ReasonTimeout {
+			failure.Details += s.supplier.Advice()
 		}
 		s.Close(err)
 		return err

@@ -77,6 +77,20 @@ type observable interface {
 	Observed(*slog.Logger, *metrics.Metrics) upstream.Upstream
 }
 
+// writer is an upstream that knows whether its server writes text instead of messages.
+type writer interface{ WritesText() bool }
+
+var _ writer = upstream.Command{}
+
+// Advice returns what errors about a server that does not answer add: what to change, or
+// nothing. It quotes nothing, because the text may be about another client.
+func (s *Supplier) Advice() string {
+	if w, ok := s.up.(writer); ok && w.WritesText() {
+		return "; it writes text to stdout, which is for MCP messages: start it in its stdio mode, and have it log to stderr"
+	}
+	return ""
+}
+
 // New returns a Supplier of sessions with the server that up reaches. It starts
 // nothing.
 func New(up upstream.Upstream, opts Options) *Supplier {
