@@ -251,6 +251,10 @@ func (c *Config) readFlags(args []string, lookupEnv func(string) (string, bool))
 // withPlace adds to an error about an argument where such an argument goes, unless the
 // error suggests another.
 func withPlace(err error) error {
+	flag, _ := strings.CutPrefix(err.Error(), "unknown flag --")
+	if slices.Contains([]string{"port", "host", "listen", "bind"}, flag) {
+		return fmt.Errorf("%w: the address goes after --addr, as in: sse-server --addr 127.0.0.1:8080", err)
+	}
 	word, unexpected := strings.CutPrefix(err.Error(), "unexpected argument ")
 	place := "the command to serve goes after --, as in: sse-server -- "
 	switch {

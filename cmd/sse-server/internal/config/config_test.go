@@ -80,6 +80,7 @@ func TestBadFlags(t *testing.T) {
 	tokens := clitest.WriteFile(t, "tokens", "alice:0123456789abcdef\n")
 	for want, args := range map[string][]string{
 		"unknown flag --nonsense":                          {"--nonsense"},
+		"unknown flag --port: the address goes after --ad": {"--port", "80"},
 		"unexpected argument npx: the command to serve":    {"npx"},
 		`unexpected argument chek, did you mean "check"?`:  {"chek"},
 		"goes after --config, as in: sse-server --config":  {"servers.yaml"},
