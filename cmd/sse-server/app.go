@@ -30,6 +30,8 @@ type Main struct {
 	// Notify returns the signals that stop the program; a second one stops it at once. It
 	// is called once the configuration has been read: until then a signal ends the process.
 	Notify func() <-chan os.Signal
+	// Sockets are those that systemd passes. They replace addresses.
+	Sockets []*os.File
 	// Ready, if not nil, is called with the URL of the (first) server, and the address of
 	// the admin server or "", once both accept connections.
 	Ready func(url, admin string)

@@ -51,11 +51,13 @@ type service interface {
 
 // endpoint is one address that is served.
 type endpoint struct {
-	place     string // where the address was given
+	option    string // the name of the address
+	place     string // where it was given
 	cert, key string // both "" for plain HTTP
 	server    *http.Server
 	limit     int          // of TCP connections; 0: unlimited
-	listener  net.Listener // nil until listen
+	listener  net.Listener // nil until adopt or listen
+	arrivals  arrivals
 }
 
 // newDaemon builds the gateway. It listens on nothing yet.
@@ -184,7 +186,7 @@ func newEndpoint(option string, addr config.Addr, c *config.Config, routes http.
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	e := &endpoint{
-		place: c.Place(option), cert: c.TLSCert, key: c.TLSKey,
+		option: option, place: c.Place(option), arrivals: arrivals{served: make(chan struct{})}, cert: c.TLSCert, key: c.TLSKey,
 		server: &http.Server{
 			Addr:           string(addr),
 			Handler:        routes,
@@ -197,6 +199,7 @@ func newEndpoint(option string, addr config.Addr, c *config.Config, routes http.
 			ErrorLog:       serverErrors(log),
 		},
 	}
+	e.server.ConnState = e.arrivals.note
 	for _, s := range c.Each() {
 		if s.MaxConnections == 0 {
 			e.limit = 0
@@ -207,21 +210,22 @@ func newEndpoint(option string, addr config.Addr, c *config.Config, routes http.
 	return e
 }
 
-// listen takes the address.
-func (e *endpoint) listen(ctx context.Context) error {
-	listener, err := listen(ctx, e.server.Addr)
-	if err != nil {
-		return fmt.Errorf("%s: %w: choose another address", e.place, err)
+// listen takes the address, unless a socket has been adopted.
+func (e *endpoint) listen(ctx context.Context) (err error) {
+	if e.listener == nil {
+		if e.listener, err = listen(ctx, e.server.Addr); err != nil {
+			return fmt.Errorf("%s: %w: choose another address", e.place, err)
+		}
 	}
 	if e.limit > 0 {
-		listener = netutil.LimitListener(listener, e.limit)
+		e.listener = netutil.LimitListener(e.listener, e.limit)
 	}
-	e.listener = listener
 	return nil
 }
 
 // serve serves until the server is shut down.
 func (e *endpoint) serve() error {
+	defer close(e.arrivals.served)
 	if e.cert != "" {
 		return e.server.ServeTLS(e.listener, e.cert, e.key)
 	}

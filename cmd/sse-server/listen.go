@@ -16,12 +16,15 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interv
 
 // listen takes a TCP address.
 func listen(ctx context.Context, addr string) (net.Listener, error) {
-	config := net.ListenConfig{KeepAliveConfig: keepAlive, Control: func(_, _ string, c syscall.RawConn) error {
-		var err error
-		if failed := c.Control(func(fd uintptr) { err = setPeerTimeout(fd) }); failed != nil {
-			return failed
-		}
-		return err
-	}}
+	config := net.ListenConfig{KeepAliveConfig: keepAlive, Control: limitPeer}
 	return config.Listen(ctx, "tcp", addr)
+}
+
+// limitPeer sets peerTimeout for the connections that a socket accepts.
+func limitPeer(_, _ string, socket syscall.RawConn) error {
+	var err error
+	if failed := socket.Control(func(fd uintptr) { err = setPeerTimeout(fd) }); failed != nil {
+		return failed
+	}
+	return err
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/coreos/go-systemd/v22/activation"
 )
 
 func main() {
@@ -14,12 +16,13 @@ func main() {
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,
 		LookupEnv: os.LookupEnv,
-		Notify:    notify,
+		Notify:    stopSignals,
+		Sockets:   activation.Files(true),
 	}).Run())
 }
 
-// notify catches the signals that stop the program.
-func notify() <-chan os.Signal {
+// stopSignals catches the signals that stop the program.
+func stopSignals() <-chan os.Signal {
 	// Two places: the second signal must not be lost while the first is handled.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)

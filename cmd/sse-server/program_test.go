@@ -55,14 +55,18 @@ func launch(t *testing.T, args ...string) *program {
 
 func launchWith(t *testing.T, env map[string]string, args ...string) *program {
 	t.Helper()
+	return launchMain(t, &Main{Args: args, LookupEnv: clitest.Environment(env)})
+}
+
+// launchMain is launch of a Main, whose other fields it sets.
+func launchMain(t *testing.T, m *Main) *program {
+	t.Helper()
 	p := &program{t: t, signals: make(chan os.Signal), code: make(chan int, 1), ended: make(chan struct{})}
 	ready := make(chan struct{})
-	m := &Main{
-		Args: args, Stdout: &p.out, Stderr: &p.log, LookupEnv: clitest.Environment(env), Notify: func() <-chan os.Signal { return p.signals },
-		Ready: func(url, admin string) {
-			p.url, p.admin = url, admin
-			close(ready)
-		},
+	m.Stdout, m.Stderr, m.Notify = &p.out, &p.log, func() <-chan os.Signal { return p.signals }
+	m.Ready = func(url, admin string) {
+		p.url, p.admin = url, admin
+		close(ready)
 	}
 	go func() {
 		p.code <- m.Run()

@@ -7,11 +7,16 @@ import (
 	"syscall"
 	"time"
 
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
 )
 
 // serve runs the daemon until a signal, or until a server of it fails.
 func (m *Main) serve(d *daemon, c *config.Config) int {
+	if err := d.adopt(m.Sockets, c); err != nil {
+		return m.refuse(err)
+	}
 	if err := d.listen(); err != nil {
 		fmt.Fprintf(m.Stderr, "sse-server: %v\n", err)
 		return exitFailure
@@ -22,6 +27,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 	}
 	d.gw.Start()
 	m.announce(d, c)
+	notify(d.log, systemd.SdNotifyReady)
 
 	code := exitOK
 	select {
@@ -31,6 +37,7 @@ func (m *Main) serve(d *daemon, c *config.Config) int {
 		d.log.Error("server failed", "err", err)
 		code = exitFailure
 	}
+	notify(d.log, systemd.SdNotifyStopping)
 	return m.stop(d.log, d.grace, d.stop, d.gw.Abort, code)
 }
 
@@ -65,15 +72,15 @@ func (d *daemon) listen() error {
 	return nil
 }
 
-// stop ends the daemon in order: readiness fails, the main address accepts no
-// more connections, the gateway finishes what is in flight and closes the
+// stop ends the daemon in order: the main address accepts no more connections,
+// readiness fails, the gateway finishes what is in flight and closes the
 // streams, and the admin address, which tells how far that is, goes last. When
 // ctx ends first, what is left is cut.
 func (d *daemon) stop(ctx context.Context) {
+	d.endpoints[0].closeListener(ctx)
 	d.gw.Drain()
 	main, closed := d.endpoints[0].server, make(chan error, 1)
-	// Shutdown closes the listener at once and returns when the last stream is
-	// gone, at the latest when ctx ends.
+	// Shutdown returns when the last stream is gone, at the latest when ctx ends.
 	go func() { closed <- main.Shutdown(ctx) }()
 	err := d.gw.Shutdown(ctx)
 	if late := <-closed; err == nil {

@@ -43,18 +43,21 @@ func (c *Config) checkHTTP(lookupEnv func(string) (string, bool)) error {
 			return c.refuse("tls-cert", "%q with --tls-key %q: %v", c.TLSCert, c.TLSKey, err)
 		}
 	}
-	return errors.Join(c.readTokens(), c.readIDKey(lookupEnv), c.checkExposure("addr", c.Addr, "run the tools of the server"),
-		c.checkExposure("admin-addr", c.AdminAddr, "read /metrics and /connections"))
+	return errors.Join(c.readTokens(), c.readIDKey(lookupEnv), c.CheckExposure("addr", c.Addr), c.CheckExposure("admin-addr", c.AdminAddr))
 }
 
-// checkExposure refuses an address that other machines reach without authentication, or
+// CheckExposure refuses an address that other machines reach without authentication, or
 // warns with --insecure of what they can do.
-func (c *Config) checkExposure(option string, addr Addr, what string) error {
+func (c *Config) CheckExposure(option string, addr Addr) error {
 	if addr == "" || c.AuthTokensFile != "" || front.IsLoopback(string(addr)) {
 		return nil
 	}
 	if !c.Insecure {
 		return c.refuse(option, "other machines may reach %s; want a loopback address such as 127.0.0.1:8080, --auth-tokens-file, or --insecure to allow it", addr)
+	}
+	what := "run the tools of the server"
+	if option == "admin-addr" {
+		what = "read /metrics and /connections"
 	}
 	c.warn("%s %s without authentication: everyone who reaches it can %s", c.Place(option), addr, what)
 	return nil

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"slices"
+
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/mcp-sse/mcp-sse/cmd/sse-server/internal/config"
+)
+
+// notify tells systemd a state, such as systemd.SdNotifyReady, if it waits for one
+// (Type=notify). A reload is between SdNotifyReloading and SdNotifyReady.
+func notify(log *slog.Logger, state string) {
+	if _, err := systemd.SdNotify(false, state); err != nil {
+		log.Warn("systemd not notified", "state", state, "err", err)
+	}
+}
+
+// adopt gives the endpoints the sockets that systemd passes, in place of their addresses:
+// those that have the name of an option to its endpoint, others in order.
+func (d *daemon) adopt(sockets []*os.File, c *config.Config) error {
+	var others []*os.File
+	for _, socket := range sockets {
+		defer socket.Close() // net.FileListener takes a copy
+		i := slices.IndexFunc(d.endpoints, func(e *endpoint) bool { return e.option == socket.Name() })
+		switch {
+		case i >= 0 && d.endpoints[i].listener == nil:
+			if err := d.endpoints[i].adopt(socket, c, d.log); err != nil {
+				return err
+			}
+		case i >= 0 || socket.Name() == "admin-addr":
+			return fmt.Errorf("systemd passes a socket named %s that nothing is left for: want one for each address that is configured", socket.Name())
+		default:
+			others = append(others, socket)
+		}
+	}
+	for _, e := range d.endpoints {
+		if e.listener == nil && len(others) > 0 {
+			if err := e.adopt(others[0], c, d.log); err != nil {
+				return err
+			}
+			others = others[1:]
+		}
+	}
+	if len(others) > 0 {
+		return fmt.Errorf("systemd passes %d sockets more than addresses are configured: set --admin-addr, or remove a ListenStream=", len(others))
+	}
+	return nil
+}
+
+// adopt takes a socket in place of the address.
+func (e *endpoint) adopt(socket *os.File, c *config.Config, log *slog.Logger) error {
+	listener, err := net.FileListener(socket)
+	if err != nil {
+		return fmt.Errorf("socket %s of systemd: %w: want one of a ListenStream=", socket.Name(), err)
+	}
+	e.listener = listener
+	if tcp, ok := listener.(*net.TCPListener); ok {
+		if err := c.CheckExposure(e.option, config.Addr(tcp.Addr().String())); err != nil {
+			return err
+		}
+		if raw, err := tcp.SyscallConn(); err == nil {
+			_ = limitPeer("", "", raw) // Multipath TCP has no such timeout, only keep-alives
+		}
+	}
+	log.Info("socket of systemd replaces an address", "option", e.option, "addr", listener.Addr().String())
+	return nil
+}
