@@ -45,13 +45,13 @@ var ErrTaken = errors.New("a connection has this id")
 // Registry finds, limits and drains connections. It is safe for concurrent use.
 type Registry struct {
 	opts   Options
-	over   map[Transport]*Options // with the Metrics of each transport
-	limits Limits
-	conns  sync.Map // id → *Connection
+	over   atomic.Pointer[map[Transport]*Options] // of new connections, with the Metrics of their transport
+	conns  sync.Map                               // id → *Connection
 	open   atomic.Int64
 	bodies bodies
 
 	mu       sync.Mutex // guards what follows
+	limits   Limits
 	perIP    map[origin]int
 	rates    *rates
 	draining bool
@@ -61,17 +61,37 @@ type Registry struct {
 // NewRegistry returns a registry without connections.
 func NewRegistry(limits Limits, opts Options) *Registry {
 	opts = opts.withDefaults()
-	over := make(map[Transport]*Options)
-	for _, transport := range []Transport{TransportSSE, TransportStreamable, TransportStdio} {
-		own := opts
-		own.Metrics = opts.Metrics.Over(string(transport))
-		over[transport] = &own
-	}
-	return &Registry{
-		opts: opts, over: over, limits: limits,
+	r := &Registry{
+		opts: opts, limits: limits,
 		perIP: make(map[origin]int), rates: newRates(limits.Rate, limits.Burst),
 		empty: make(chan struct{}),
 	}
+	r.setTimes(opts.GateTimeout, opts.AnnounceDelay)
+	return r
+}
+
+// setTimes sets the two Options for new connections.
+func (r *Registry) setTimes(gateTimeout, announceDelay time.Duration) {
+	over := make(map[Transport]*Options)
+	for _, transport := range []Transport{"", TransportSSE, TransportStreamable, TransportStdio} {
+		own := r.opts
+		own.Metrics = r.opts.Metrics.Over(string(transport))
+		own.GateTimeout, own.AnnounceDelay = gateTimeout, announceDelay
+		over[transport] = &own
+	}
+	r.over.Store(&over)
+}
+
+// Reconfigure gives the connections that are opened from now on other limits, and these two
+// of the Options. It closes no connection.
+func (r *Registry) Reconfigure(limits Limits, gateTimeout, announceDelay time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if limits.Rate != r.limits.Rate || limits.Burst != r.limits.Burst {
+		r.rates = newRates(limits.Rate, limits.Burst)
+	}
+	r.limits = limits
+	r.setTimes(gateTimeout, announceDelay)
 }
 
 // Open makes a connection for a client. It fails with a *LimitError. The caller must
@@ -84,10 +104,7 @@ func (r *Registry) OpenAs(client Client, id string) (*Connection, error) {
 	if id == "" {
 		id = r.opts.IDs.New(client.Principal)
 	}
-	opts := r.over[client.Transport]
-	if opts == nil {
-		opts = &r.opts
-	}
+	opts := (*r.over.Load())[client.Transport]
 	c := newConnection(id, client, opts)
 	if taken, err := r.add(c); taken {
 		return nil, ErrTaken

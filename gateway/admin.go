@@ -27,12 +27,13 @@ func (g *Gateway) Admin() http.Handler {
 	ready := func(w http.ResponseWriter, r *http.Request) {
 		allowProbe(w, r, g)
 		err := errUnknownServer
-		if name, named := askedServer(r); !named || name == g.opts.Name && name != "" {
+		if name, named := askedServer(r); !named || name == g.name && name != "" {
 			err = g.readiness(r, g.Ready(r.Context()))
 		}
 		writeStatus(w, err)
 	}
-	return g.front.Guard(operatorRoutes(ready, g.promReg, g.namedSnapshot))
+	routes := operatorRoutes(ready, g.promReg, g.namedSnapshot)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.now.Load().front.Guard(routes).ServeHTTP(w, r) })
 }
 
 // Admin returns the routes of Gateway.Admin for all servers together. /readyz is 200
@@ -40,7 +41,10 @@ func (g *Gateway) Admin() http.Handler {
 // is the state of one server, or 404. At /connections each connection has a member
 // server. The routes check Host and Origin like the first gateway.
 func (s *Servers) Admin() http.Handler {
-	return s.all[0].front.Guard(operatorRoutes(s.serveReady, s.all[0].promReg, s.Snapshot))
+	routes := operatorRoutes(s.serveReady, s.list()[0].promReg, s.Snapshot)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.list()[0].now.Load().front.Guard(routes).ServeHTTP(w, r)
+	})
 }
 
 func operatorRoutes(ready http.HandlerFunc, reg *prometheus.Registry, snapshot func() []ServerSnapshot) http.Handler {
@@ -65,7 +69,7 @@ func allowProbe(w http.ResponseWriter, r *http.Request, gateways ...*Gateway) {
 	}
 	var longest time.Duration
 	for _, g := range gateways {
-		longest = max(longest, g.opts.InitializationTimeout)
+		longest = max(longest, g.now.Load().opts.InitializationTimeout)
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(longest + server.WriteTimeout))
 }
@@ -79,14 +83,15 @@ func askedServer(r *http.Request) (name string, named bool) {
 
 // serveReady serves the state of one server, or of all servers.
 func (s *Servers) serveReady(w http.ResponseWriter, r *http.Request) {
-	allowProbe(w, r, s.all...)
+	allowProbe(w, r, s.list()...)
 	if name, named := askedServer(r); named {
 		writeStatus(w, s.readyOne(r, name))
 		return
 	}
 	body, code := status{Status: notReady, Servers: map[string]status{}}, http.StatusServiceUnavailable
-	for name, err := range s.Ready(r.Context()) {
-		body.Servers[name] = statusOf(s.byName(name).readiness(r, err))
+	all := s.list()
+	for i, err := range readyAll(r.Context(), all) {
+		body.Servers[all[i].name] = statusOf(all[i].readiness(r, err))
 		if err == nil {
 			body.Status, code = isReady, http.StatusOK
 		}
@@ -103,8 +108,8 @@ func (s *Servers) readyOne(r *http.Request, name string) error {
 
 // byName returns the gateway with that name, or nil.
 func (s *Servers) byName(name string) *Gateway {
-	for _, g := range s.all {
-		if g.opts.Name == name {
+	for _, g := range s.list() {
+		if g.name == name {
 			return g
 		}
 	}
@@ -115,17 +120,18 @@ func (s *Servers) byName(name string) *Gateway {
 // the request may not see.
 func (g *Gateway) readiness(r *http.Request, err error) error {
 	failure, ok := errors.AsType[*handshake.Failure](err)
-	if !ok || g.opts.detailed(connstate.Client{Local: g.front.IsLocal(r)}) || g.authenticated(r) {
+	if !ok || g.detailed(connstate.Client{Local: g.now.Load().front.IsLocal(r)}) || g.authenticated(r) {
 		return err
 	}
 	return failure.Safe()
 }
 
 func (g *Gateway) authenticated(r *http.Request) bool {
-	if g.opts.Authenticate == nil {
+	authenticate := g.now.Load().opts.Authenticate
+	if authenticate == nil {
 		return false
 	}
-	_, err := g.opts.Authenticate(r)
+	_, err := authenticate(r)
 	return err == nil
 }
 

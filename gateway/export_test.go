@@ -3,6 +3,8 @@ package gateway
 import (
 	"reflect"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
@@ -28,3 +30,6 @@ func NewWith(up upstream.Upstream, with Settings) (*Gateway, error) {
 		}
 	})
 }
+
+// PromRegistry returns the registry of the gateway's metrics.
+func PromRegistry(g *Gateway) *prometheus.Registry { return g.promReg }

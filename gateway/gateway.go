@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,17 +33,33 @@ import (
 // Gateway serves one MCP server to many clients. It is an http.Handler, safe
 // for concurrent use. Make it with New and end it with Shutdown.
 type Gateway struct {
-	opts     settings
-	plainLog *slog.Logger // Options.Logger, without the attribute server; may be nil
+	name     string          // Options.Name
+	prefix   string          // Options.Prefix
+	plainLog *slog.Logger    // Options.Logger, without the attribute server; may be nil
+	adjust   func(*settings) // nil: nothing; it is for tests
 	metrics  *metrics.Metrics
 	promReg  *prometheus.Registry
 	held     *budget.Account
 	registry *connstate.Registry
+	bridges  bridge.Options          // shared by all bridges
+	now      atomic.Pointer[serving] // for all that begins
+
+	mu     sync.Mutex // held by Reconfigure; guards what follows
+	ending bool       // Drain has been called
+	ended  bool       // Shutdown has returned
+	listed bool       // a Servers serves it
+}
+
+// serving is what Reconfigure replaces: the settings, and what is made of them. It is
+// immutable.
+type serving struct {
+	opts     settings
+	registry *prometheus.Registry // Options.Registry
+	up       upstream.Upstream
 	front    *front.Front
 	sse      *sse.Handler        // nil: not served
 	mcp      *streamable.Handler // nil: not served
 	supplier *sessions.Supplier
-	bridges  bridge.Options // shared by all bridges
 }
 
 // New returns a Gateway in front of the server that up reaches. It starts nothing:
@@ -56,18 +74,12 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	if up == nil {
 		return nil, errors.New("gateway: no upstream: there is nothing to serve")
 	}
-	up = plain(up)
-	s := newSettings(opts)
-	if adjust != nil {
-		adjust(&s)
+	g := &Gateway{name: opts.Name, prefix: opts.Prefix, plainLog: opts.Logger, adjust: adjust, promReg: opts.Registry}
+	n, err := g.prepare(up, opts)
+	if err != nil {
+		return nil, err
 	}
-	if err := s.validate(up); err != nil {
-		return nil, fmt.Errorf("gateway: %w", err)
-	}
-	if command, ok := up.(upstream.Command); ok && command.PrincipalEnv != "" {
-		s.PassRequest = &PassRequest{}
-	}
-	g := &Gateway{plainLog: opts.Logger, opts: s, promReg: s.Registry}
+	s := &n.opts
 	if g.promReg == nil {
 		g.promReg = metrics.NewRegistry()
 	}
@@ -77,29 +89,48 @@ func newGateway(up upstream.Upstream, opts Options, adjust func(*settings)) (*Ga
 	g.metrics.BuildInfo(build.Version, build.Revision, build.GoVersion)
 	g.held = budget.New(s.MaxHeldBytes, g.metrics)
 	g.registry = connstate.NewRegistry(s.limits(), s.connections(g.metrics, g.held))
-	if err := errors.Join(unregistered, g.mount(up)); err != nil {
+	if err := errors.Join(unregistered, g.mount(n)); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
 	}
-	g.connect(up, build.Version)
+	g.connect(n, build.Version)
+	g.now.Store(n)
 	return g, nil
 }
 
-// mount makes the transports of a gateway in front of the server that up reaches.
-func (g *Gateway) mount(up upstream.Upstream) (err error) {
-	o := &g.opts
-	g.front = front.New(o.front(g.metrics))
-	if o.serves(TransportSSE) {
-		if g.sse, err = sse.New(g, g.registry, o.sse(g.metrics)); err != nil {
+// prepare returns the settings that follow from opts in front of the server that up reaches.
+func (g *Gateway) prepare(up upstream.Upstream, opts Options) (*serving, error) {
+	n := &serving{opts: newSettings(opts), up: plain(up), registry: opts.Registry}
+	if g.adjust != nil {
+		g.adjust(&n.opts)
+	}
+	if err := n.opts.validate(n.up); err != nil {
+		return nil, fmt.Errorf("gateway: %w", err)
+	}
+	if command, ok := n.up.(upstream.Command); ok && command.PrincipalEnv != "" {
+		n.opts.PassRequest = &PassRequest{}
+	}
+	return n, nil
+}
+
+// mount makes the transports of a gateway.
+func (g *Gateway) mount(n *serving) (err error) {
+	n.front = front.New(n.opts.front(g.metrics))
+	if n.opts.serves(TransportSSE) {
+		if n.sse, err = sse.New(g, g.registry, n.opts.sse(g.metrics)); err != nil {
 			return err
 		}
 	}
-	if o.serves(TransportStreamable) {
-		opts := o.streamable(g.metrics)
-		opts.Repeatable = func(m *jsonrpc.Message) bool { return g.supplier.Repeatable(m) }
-		_, opts.SamePeer = up.(upstream.Command) // a process sees the principal at most
-		g.mcp = streamable.New(g, g.registry, opts)
+	if n.opts.serves(TransportStreamable) {
+		n.mcp = streamable.New(g, g.registry, g.streamable(n))
 	}
 	return err
+}
+
+func (g *Gateway) streamable(n *serving) streamable.Options {
+	opts := n.opts.streamable(g.metrics)
+	opts.Repeatable = func(m *jsonrpc.Message) bool { return g.now.Load().supplier.Repeatable(m) }
+	_, opts.SamePeer = n.up.(upstream.Command) // a process sees the principal at most
+	return opts
 }
 
 // plain returns what a pointer to a kind of upstream points to: what depends on the kind
@@ -118,10 +149,10 @@ func plain(up upstream.Upstream) upstream.Upstream {
 	return up
 }
 
-// connect makes the supplier of sessions with the server that up reaches, and the
-// options of the bridges. version is that of this program.
-func (g *Gateway) connect(up upstream.Upstream, version string) {
-	o := &g.opts
+// connect makes the supplier of sessions with the server, and the options of the bridges.
+// version is that of this program.
+func (g *Gateway) connect(n *serving, version string) {
+	o := &n.opts
 	var params json.RawMessage // of the synthetic initialize; nil: there is none
 	if !o.NoAutoInitialize {
 		params = handshake.Synthetic(handshake.ClientInfo{Name: "mcp-sse", Version: version})
@@ -130,29 +161,33 @@ func (g *Gateway) connect(up upstream.Upstream, version string) {
 	if o.Name != "" { // one of several
 		server = fmt.Sprintf("the server %q", o.Name)
 	}
-	supply := sessions.Options{
-		Name: o.Name, Params: params, Shared: o.Sessions == SessionsShared, Warm: max(0, o.Warm), Forwards: len(o.ForwardHeaders) > 0 || o.PassRequest != nil, MaxSessions: o.MaxSessions,
+	g.bridges = bridge.Options{
+		Supplier: func() *sessions.Supplier { return g.now.Load().supplier }, Times: func() bridge.Times { return g.now.Load().opts.times() },
+		Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts, Detailed: g.detailed,
+		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
+	}
+	n.supplier = sessions.New(n.up, g.supply(n))
+}
+
+// supply returns the options of the supplier.
+func (g *Gateway) supply(n *serving) sessions.Options {
+	o := &n.opts
+	_, boots := n.up.(upstream.Command)
+	return sessions.Options{
+		Name: o.Name, Params: g.bridges.Params, Boots: boots || o.Boots, Shared: o.Sessions == SessionsShared, Warm: max(0, o.Warm), Forwards: len(o.ForwardHeaders) > 0 || o.PassRequest != nil, MaxSessions: o.MaxSessions,
 		StartTimeout: o.StartTimeout, InitializationTimeout: o.InitializationTimeout,
 		Session: multiplex.Options{
-			Server: server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
+			Server: g.bridges.Server, RequestTimeout: o.RequestTimeout, MaxRequestTimeout: o.MaxRequestTimeout,
 			MaxInFlight: max(0, o.MaxInFlight), MaxWaiting: o.MaxWaiting,
 			Logger: o.Logger, Metrics: g.metrics,
 		},
-	}
-	_, boots := up.(upstream.Command)
-	supply.Boots = boots || o.Boots
-	g.supplier = sessions.New(up, supply)
-	g.bridges = bridge.Options{
-		Supplier: g.supplier, Server: server, Params: params, MaxHandshakeAttempts: o.MaxHandshakeAttempts,
-		InitializationTimeout: o.InitializationTimeout, InitializeTimeout: o.InitializeTimeout,
-		AnnounceDelay: o.AnnounceDelay, Detailed: g.opts.detailed,
-		Logger: o.Logger, Limited: throttle.NewLines().Logger(o.Logger), Metrics: g.metrics,
 	}
 }
 
 // detailed reports whether a client may see the details of errors. A developer on
 // this machine needs them; strangers must not see them.
-func (o *Options) detailed(client connstate.Client) bool {
+func (g *Gateway) detailed(client connstate.Client) bool {
+	o := &g.now.Load().opts
 	return o.ErrorDetails == ErrorDetailsFull ||
 		o.ErrorDetails == ErrorDetailsAuto && o.Authenticate == nil && client.Local
 }
@@ -160,19 +195,26 @@ func (o *Options) detailed(client connstate.Client) bool {
 // Start starts the warm servers or shared sessions that Options.Warm configures. The
 // first connection starts them too; call Start earlier to have them ready for it.
 // Start does not wait for them, and is idempotent.
-func (g *Gateway) Start() { g.supplier.Start() }
+func (g *Gateway) Start() { g.now.Load().supplier.Start() }
 
 // Ready returns nil if a session with the server can be started: the last start
 // worked, or a probe now does. A gateway that drains is not ready. Concurrent callers
 // share one probe, which the start timeout bounds. ctx and the initialization timeout
 // bound the wait for it.
-func (g *Gateway) Ready(ctx context.Context) error { return g.supplier.Ready(ctx) }
+func (g *Gateway) Ready(ctx context.Context) error {
+	for {
+		s := g.now.Load().supplier
+		if err := s.Ready(ctx); s == g.now.Load().supplier {
+			return err
+		}
+	}
+}
 
 // Try starts a session with the server and ends it. It returns what the server says of
 // itself, and how many tools it lists. It needs the handshake of the gateway, so must not be
 // called with NoAutoInitialize.
 func (g *Gateway) Try(ctx context.Context) (server handshake.Server, tools int, err error) {
-	return g.supplier.Try(ctx)
+	return g.now.Load().supplier.Try(ctx)
 }
 
 // ServeStdio serves one client that writes to in and reads from out, such as stdin and
@@ -181,7 +223,7 @@ func (g *Gateway) Try(ctx context.Context) (server handshake.Server, tools int, 
 // ends it.
 func (g *Gateway) ServeStdio(ctx context.Context, in io.Reader, out io.Writer, grace time.Duration) error {
 	return stdio.Serve(ctx, g, g.registry, in, out, stdio.Options{
-		MaxMessageBytes: int(g.opts.MaxMessageBytes), Grace: grace, Metrics: g.metrics,
+		MaxMessageBytes: int(g.now.Load().opts.MaxMessageBytes), Grace: grace, Metrics: g.metrics,
 	})
 }
 

@@ -24,7 +24,10 @@ const sessionGrace = 5 * time.Second
 // Drain makes the gateway refuse new connections and report that it is not ready.
 // Open connections go on. It is idempotent.
 func (g *Gateway) Drain() {
-	g.supplier.Drain()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ending = true
+	g.now.Load().supplier.Drain()
 	g.registry.Drain()
 }
 
@@ -39,9 +42,10 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		window = min(window, time.Until(deadline)/4)
 	}
+	supplier := g.now.Load().supplier // the last one
 	for _, c := range g.registry.All() {
 		if quiet, err := c.Drain(); err == nil {
-			g.supplier.Go(func() { closeWhenQuiet(ctx, c, quiet, window) })
+			supplier.Go(func() { closeWhenQuiet(ctx, c, quiet, window) })
 		}
 	}
 	var err error
@@ -50,13 +54,29 @@ func (g *Gateway) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 		err = g.cut()
 	}
-	g.supplier.Close()
-	return errors.Join(err, g.waitSessions(ctx))
+	supplier.Close()
+	err = errors.Join(err, g.waitSessions(ctx))
+	g.note(func() { g.ended = true })
+	return err
+}
+
+// list notes whether a Servers serves the gateway.
+func (g *Gateway) list(listed bool) { g.note(func() { g.listed = listed }) }
+
+// note changes ended or listed, and unregisters the series of a gateway that has ended and is
+// one of several, but not of those that a Servers serves.
+func (g *Gateway) note(change func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	change()
+	if g.ended && !g.listed && g.name != "" {
+		g.metrics.Unregister()
+	}
 }
 
 // Abort kills the server's processes and all their children at once. It is for
 // programs that exit without waiting for Shutdown.
-func (g *Gateway) Abort() { g.supplier.Abort() }
+func (g *Gateway) Abort() { g.now.Load().supplier.Abort() }
 
 // closeWhenQuiet closes a connection once quiet is closed, which means that it has no
 // request in flight, after a random delay of at most window.
@@ -121,7 +141,7 @@ func (g *Gateway) waitSessions(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		<-g.registry.Drain() // a connection that has just been opened may still start something
-		g.supplier.Wait()
+		g.now.Load().supplier.Wait()
 		close(done)
 	}()
 	select {

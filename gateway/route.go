@@ -19,31 +19,31 @@ const (
 // Options.SinglePath at any path. Messages over HTTP+SSE go to that path with
 // /{id}/message. A request shows which transport its client speaks.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case !g.hasRoute(r):
-		g.front.NotFound(w, r, g.noRoute(r))
-	case g.sse != nil && (g.mcp == nil || g.sse.HasMessage(r) || !streamable.Claims(r)):
-		g.sse.ServeHTTP(w, r)
+	switch n := g.now.Load(); {
+	case !n.hasRoute(r):
+		n.front.NotFound(w, r, n.noRoute(r))
+	case n.sse != nil && (n.mcp == nil || n.sse.HasMessage(r) || !streamable.Claims(r)):
+		n.sse.ServeHTTP(w, r)
 	default:
-		g.mcp.ServeHTTP(w, r)
+		n.mcp.ServeHTTP(w, r)
 	}
 }
 
-func (g *Gateway) hasRoute(r *http.Request) bool {
-	if g.opts.SinglePath {
-		return g.sse != nil || g.mcp != nil
+func (n *serving) hasRoute(r *http.Request) bool {
+	if n.opts.SinglePath {
+		return n.sse != nil || n.mcp != nil
 	}
-	path, below := strings.CutPrefix(r.URL.Path, g.opts.Prefix)
-	if g.sse != nil {
+	path, below := strings.CutPrefix(r.URL.Path, n.opts.Prefix)
+	if n.sse != nil {
 		path, _ = sse.CutMessage(path)
 	}
-	return below && (path == Path || path == alias) && (g.sse != nil || g.mcp != nil)
+	return below && (path == Path || path == alias) && (n.sse != nil || n.mcp != nil)
 }
 
 // noRoute returns what a client is told that asks for another path.
-func (g *Gateway) noRoute(r *http.Request) string {
-	if g.sse == nil && g.mcp == nil { // all is on stdio
+func (n *serving) noRoute(r *http.Request) string {
+	if n.sse == nil && n.mcp == nil { // all is on stdio
 		return "no such route: this gateway serves no HTTP"
 	}
-	return "no such route: MCP is at " + g.front.OuterPrefix(r) + g.opts.Prefix + Path
+	return "no such route: MCP is at " + n.front.OuterPrefix(r) + n.opts.Prefix + Path
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/connstate"
+	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/gateway/internal/sessions"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -27,30 +30,27 @@ const readyGrace = 500 * time.Millisecond
 // Servers is an http.Handler, safe for concurrent use. Make it with NewServers and
 // end it with Shutdown.
 type Servers struct {
-	all       []*Gateway
-	elsewhere http.Handler // serves requests that reach no gateway
+	unserved *metrics.Metrics // counts requests that reach no gateway
+	now      atomic.Pointer[served]
+
+	mu     sync.Mutex // held by Replace; guards what follows
+	ending bool       // Drain has been called
+}
+
+// served is what Replace replaces. It is immutable.
+type served struct {
+	all []*Gateway
+	// elsewhere serves requests that reach no gateway, by the rules of front, that of the
+	// first one.
+	front     *front.Front
+	elsewhere http.Handler
 }
 
 // NewServers returns Servers of the gateways. Each needs its own Name, a Prefix that
 // does not overlap with another, and the same Registry as all others. Otherwise
 // NewServers fails, with an error for each fault. Call it before the gateways serve.
 func NewServers(gateways ...*Gateway) (*Servers, error) {
-	if len(gateways) == 0 {
-		return nil, errors.New("servers: there is nothing to serve")
-	}
-	var errs []error
-	for i, g := range gateways {
-		if g.opts.Name == "" {
-			errs = append(errs, fmt.Errorf("servers: the gateway with the prefix %q has no Name", g.opts.Prefix))
-		}
-		if g.promReg != gateways[0].promReg {
-			errs = append(errs, fmt.Errorf("servers: %q and %q have different registries: set the same Options.Registry for all", g.opts.Name, gateways[0].opts.Name))
-		}
-		for _, other := range gateways[:i] {
-			errs = append(errs, collision(g, other))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := checkServers(gateways); err != nil {
 		return nil, err
 	}
 	accounts := make([]*budget.Account, len(gateways))
@@ -62,8 +62,74 @@ func NewServers(gateways ...*Gateway) (*Servers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("servers: %w", err)
 	}
-	first := gateways[0]
-	return &Servers{all: gateways, elsewhere: first.front.Elsewhere(routeList(gateways), first.plainLog, unserved)}, nil
+	s := &Servers{unserved: unserved}
+	s.serve(gateways)
+	return s, nil
+}
+
+// Replace serves these gateways from now on in place of those before, of which some or all
+// may be among them. It makes the checks of NewServers, and changes nothing if one fails;
+// gateways that it adds must not have served. The streams of a gateway that is no longer
+// among them go on until the caller shuts it down, after which the registry has no series of
+// its Name, unless another gateway has it.
+func (s *Servers) Replace(gateways ...*Gateway) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending {
+		return fmt.Errorf("servers: %w", errEnding)
+	}
+	if err := checkServers(gateways); err != nil {
+		return err
+	}
+	before := s.list()
+	if gateways[0].promReg != before[0].promReg {
+		return errors.New("servers: the registry cannot be another one")
+	}
+	for _, g := range gateways {
+		before[0].held.Admit(g.held)
+	}
+	s.serve(gateways)
+	for _, g := range before {
+		if !slices.Contains(gateways, g) {
+			g.list(false)
+		}
+	}
+	return nil
+}
+
+func (s *Servers) serve(gateways []*Gateway) {
+	for _, g := range gateways {
+		g.list(true)
+	}
+	s.now.Store(s.elsewhere(slices.Clone(gateways)))
+}
+
+// elsewhere returns what serves the gateways.
+func (s *Servers) elsewhere(all []*Gateway) *served {
+	f := all[0].now.Load().front
+	return &served{all, f, f.Elsewhere(routeList(all), all[0].plainLog, s.unserved)}
+}
+
+func (s *Servers) list() []*Gateway { return s.now.Load().all }
+
+// checkServers returns an error for each fault of gateways that are to serve together.
+func checkServers(gateways []*Gateway) error {
+	if len(gateways) == 0 {
+		return errors.New("servers: there is nothing to serve")
+	}
+	var errs []error
+	for i, g := range gateways {
+		if g.name == "" {
+			errs = append(errs, fmt.Errorf("servers: the gateway with the prefix %q has no Name", g.prefix))
+		}
+		if g.promReg != gateways[0].promReg {
+			errs = append(errs, fmt.Errorf("servers: %q and %q have different registries: set the same Options.Registry for all", g.name, gateways[0].name))
+		}
+		for _, other := range gateways[:i] {
+			errs = append(errs, collision(g, other))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // maxServed bounds the servers that the answer to an unknown path lists.
@@ -77,7 +143,7 @@ func routeList(gateways []*Gateway) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(g.opts.Prefix + Path)
+		b.WriteString(g.prefix + Path)
 	}
 	if more := len(gateways) - maxServed; more > 0 {
 		fmt.Fprintf(&b, " and %d more", more)
@@ -89,34 +155,40 @@ func routeList(gateways []*Gateway) string {
 // prefixes.
 func collision(a, b *Gateway) error {
 	switch {
-	case a.opts.Name == b.opts.Name:
-		return fmt.Errorf("servers: two gateways have the Name %q", a.opts.Name)
-	case a.holds(b.opts.Prefix + "/"), b.holds(a.opts.Prefix + "/"):
-		return fmt.Errorf("servers: the Prefix %q of %q and %q of %q overlap", a.opts.Prefix, a.opts.Name, b.opts.Prefix, b.opts.Name)
+	case a.name == b.name:
+		return fmt.Errorf("servers: two gateways have the Name %q", a.name)
+	case a.holds(b.prefix + "/"), b.holds(a.prefix + "/"):
+		return fmt.Errorf("servers: the Prefix %q of %q and %q of %q overlap", a.prefix, a.name, b.prefix, b.name)
 	}
 	return nil
 }
 
 // holds reports whether a path is below the gateway's prefix.
 func (g *Gateway) holds(path string) bool {
-	rest, ok := strings.CutPrefix(path, g.opts.Prefix)
+	rest, ok := strings.CutPrefix(path, g.prefix)
 	return ok && strings.HasPrefix(rest, "/")
 }
 
 // ServeHTTP serves the routes of each gateway under its prefix.
 func (s *Servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	for _, g := range s.all {
+	n := s.now.Load()
+	for _, g := range n.all {
 		if g.holds(r.URL.Path) {
 			g.ServeHTTP(w, r)
 			return
 		}
 	}
-	s.elsewhere.ServeHTTP(w, r)
+	if n.front != n.all[0].now.Load().front { // it has been reconfigured
+		changed := s.elsewhere(n.all)
+		s.now.CompareAndSwap(n, changed)
+		n = changed
+	}
+	n.elsewhere.ServeHTTP(w, r)
 }
 
 // Start calls Gateway.Start for each gateway.
 func (s *Servers) Start() {
-	for _, g := range s.all {
+	for _, g := range s.list() {
 		g.Start()
 	}
 }
@@ -125,11 +197,21 @@ func (s *Servers) Start() {
 // at the same time. ctx and the initialization timeout of each bound the wait; once one
 // server is ready, the others have another half a second.
 func (s *Servers) Ready(ctx context.Context) map[string]error {
+	all := s.list()
+	byName := make(map[string]error, len(all))
+	for i, err := range readyAll(ctx, all) {
+		byName[all[i].name] = err
+	}
+	return byName
+}
+
+// readyAll returns the result of Ready for each gateway.
+func readyAll(ctx context.Context, all []*Gateway) []error {
 	asking, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	results := make([]error, len(s.all))
+	results := make([]error, len(all))
 	var wg sync.WaitGroup
-	for i, g := range s.all {
+	for i, g := range all {
 		wg.Go(func() {
 			if results[i] = g.Ready(asking); results[i] == nil {
 				time.AfterFunc(readyGrace, func() { stop(sessions.ErrStarting) })
@@ -137,11 +219,7 @@ func (s *Servers) Ready(ctx context.Context) map[string]error {
 		})
 	}
 	wg.Wait()
-	byName := make(map[string]error, len(s.all))
-	for i, g := range s.all {
-		byName[g.opts.Name] = results[i]
-	}
-	return byName
+	return results
 }
 
 // ServerSnapshot is the snapshot of a connection, with what is known of its server.
@@ -156,24 +234,27 @@ type ServerSnapshot struct {
 // Snapshot returns a snapshot of each open connection, in no order.
 func (s *Servers) Snapshot() []ServerSnapshot {
 	snapshots := []ServerSnapshot{}
-	for _, g := range s.all {
+	for _, g := range s.list() {
 		snapshots = append(snapshots, g.namedSnapshot()...)
 	}
 	return snapshots
 }
 
 func (g *Gateway) namedSnapshot() []ServerSnapshot {
-	all, tools := g.Snapshot(), g.supplier.Tools()
+	all, tools := g.Snapshot(), g.now.Load().supplier.Tools()
 	named := make([]ServerSnapshot, len(all))
 	for i, one := range all {
-		named[i] = ServerSnapshot{g.opts.Name, tools, one}
+		named[i] = ServerSnapshot{g.name, tools, one}
 	}
 	return named
 }
 
 // Drain drains each gateway; see Gateway.Drain.
 func (s *Servers) Drain() {
-	for _, g := range s.all {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ending = true
+	for _, g := range s.list() {
 		g.Drain()
 	}
 }
@@ -181,12 +262,14 @@ func (s *Servers) Drain() {
 // Shutdown shuts all gateways down at the same time; see Gateway.Shutdown. The error
 // names the servers that did not finish before ctx ended.
 func (s *Servers) Shutdown(ctx context.Context) error {
-	errs := make([]error, len(s.all))
+	s.Drain() // no other gateway follows
+	all := s.list()
+	errs := make([]error, len(all))
 	var wg sync.WaitGroup
-	for i, g := range s.all {
+	for i, g := range all {
 		wg.Go(func() {
 			if err := g.Shutdown(ctx); err != nil {
-				errs[i] = fmt.Errorf("server %q: %w", g.opts.Name, err)
+				errs[i] = fmt.Errorf("server %q: %w", g.name, err)
 			}
 		})
 	}
@@ -196,7 +279,7 @@ func (s *Servers) Shutdown(ctx context.Context) error {
 
 // Abort kills the processes of all servers at once; see Gateway.Abort.
 func (s *Servers) Abort() {
-	for _, g := range s.all {
+	for _, g := range s.list() {
 		g.Abort()
 	}
 }

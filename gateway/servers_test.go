@@ -367,3 +367,74 @@ func TestShutdownOfServers(t *testing.T) {
 		}
 	})
 }
+
+// Streams of a gateway that has left go on until it is shut down. Then its series are gone, and
+// its name can be used again; it can be before, too.
+func TestServersAreReplaced(t *testing.T) {
+	servers := []*server{{}, {}, {}, {}}
+	inFakeTimeWithSeveral(t, nil, func(t *testing.T, s *gateway.Servers, all []*gateway.Gateway) {
+		made := func(u *server, name string) *gateway.Gateway {
+			g, err := gateway.NewWith(u, gateway.Settings{Options: gateway.Options{Name: name, Prefix: "/mcp/" + name, Registry: gateway.PromRegistry(all[0])}, AnnounceDelay: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g
+		}
+		series := func(name string) int {
+			_, body := ask(s.Admin(), "/metrics")
+			return strings.Count(body, `server="`+name+`"`)
+		}
+		p := connect(t, all[1], plain)
+		p.wantState(connstate.Ready)
+		all1 := series("b")
+		c := made(servers[2], "c")
+		if err := s.Replace(all[0], all[0]); err == nil {
+			t.Error("one gateway twice was taken")
+		}
+		if code, _ := ask(s, "/mcp/b/none"); code != http.StatusNotFound || len(s.Snapshot()) != 1 {
+			t.Errorf("after an error: %d, %d connections", code, len(s.Snapshot()))
+		}
+		if err := s.Replace(all[0], c); err != nil {
+			t.Fatal(err)
+		}
+		p.post(request("1", "tools/list"))
+		p.want(answered("1", 1, "tools/list"))
+		if code, body := ask(s.Admin(), "/readyz"); code != http.StatusOK || body != `{"status":"ready","servers":{"a":{"status":"ready"},"c":{"status":"ready"}}}` {
+			t.Errorf("/readyz: %d %s", code, body)
+		}
+		if _, body := ask(s, "/mcp/b/none"); !strings.Contains(body, "/mcp/a/mcp, /mcp/c/mcp\"") {
+			t.Errorf("an unknown path: %s", body)
+		}
+		again := made(servers[3], "b") // while the one before still has a stream
+		if err := s.Replace(all[0], c, again); err != nil {
+			t.Fatal(err)
+		}
+		shut := func(g *gateway.Gateway) {
+			if err := <-shutdown(g, time.Minute); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+		}
+		shut(all[1])
+		p.wantState(connstate.Closed)
+		if n := series("b"); n < all1 {
+			t.Errorf("%d series of b, want the %d of the new one", n, all1)
+		}
+		connect(t, again, plain).wantState(connstate.Ready)
+		shut(again) // before it leaves
+		if n := series("b"); n == 0 {
+			t.Error("a gateway that is served has no series")
+		}
+		if err := s.Replace(all[0], c); err != nil {
+			t.Fatal(err)
+		}
+		unused := made(servers[3], "d")
+		shut(unused)
+		if b, d := series("b"), series("d"); b != 0 || d != 0 {
+			t.Errorf("%d and %d series of gateways that have ended", b, d)
+		}
+		s.Drain()
+		if err := s.Replace(all[0]); err == nil {
+			t.Error("Replace worked after Drain")
+		}
+	}, servers[:2]...)
+}

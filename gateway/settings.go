@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/gateway/internal/bridge"
 	"github.com/mcp-sse/mcp-sse/internal/budget"
 	"github.com/mcp-sse/mcp-sse/internal/signedid"
 	"github.com/mcp-sse/mcp-sse/metrics"
@@ -126,6 +127,10 @@ func (s *settings) connections(m *metrics.Metrics, account *budget.Account) conn
 		AnnounceDelay: s.AnnounceDelay, MaxPending: s.MaxPending, SlowRequest: s.SlowRequest,
 		IDs: signedid.New(s.IDKey, s.Name), Budget: account, Logger: s.Logger, Metrics: m,
 	}
+}
+
+func (s *settings) times() bridge.Times {
+	return bridge.Times{InitializationTimeout: s.InitializationTimeout, InitializeTimeout: s.InitializeTimeout, AnnounceDelay: s.AnnounceDelay}
 }
 
 // serves reports whether a transport is served.

@@ -35,6 +35,9 @@ type Metrics struct {
 	*clientSeries
 	*serverSeries
 	over map[string]*Metrics // by transport; nil: the series have no label transport
+
+	to   prometheus.Registerer // nil: the series are not registered
+	sets []*set                // registered, of all its series
 }
 
 // unseen replaces a nil *Metrics. Nobody reads its counts.
@@ -48,8 +51,8 @@ func (m *Metrics) live() *Metrics {
 }
 
 // New makes the series and registers them with reg. If reg is nil, the series count
-// but are not registered. A second call with the same registry returns the Metrics of
-// the first, so two gateways in one program count together. New panics if reg holds a
+// but are not registered. A second call with the same registry returns Metrics of the same
+// series, so two gateways in one program count together. New panics if reg holds a
 // foreign series with one of these names.
 func New(reg *prometheus.Registry) *Metrics {
 	m, err := Named(reg, "")
@@ -67,26 +70,36 @@ func New(reg *prometheus.Registry) *Metrics {
 // With transports, the series of connections, their messages and requests have the label
 // transport, and Over gives those of each; the returned Metrics count for the first.
 func Named(reg *prometheus.Registry, server string, transports ...string) (*Metrics, error) {
+	m := &Metrics{}
+	if reg != nil {
+		m.to = reg
+	}
+	if reg != nil && server != "" {
+		m.to = prometheus.WrapRegistererWith(prometheus.Labels{"server": server}, reg)
+	}
 	var f factory
-	m := &Metrics{serverSeries: newServerSeries(&f)}
-	if len(transports) == 0 {
-		m.clientSeries = newClientSeries(&f)
-	} else {
+	own, err := m.register(&set{serverSeries: newServerSeries(&f)}, &f)
+	m.serverSeries = own.serverSeries
+	if len(transports) > 0 {
 		m.over = make(map[string]*Metrics)
-		for _, transport := range transports {
-			f.labels = prometheus.Labels{"transport": transport}
-			m.over[transport] = &Metrics{clientSeries: newClientSeries(&f), serverSeries: m.serverSeries}
+	}
+	for i := 0; err == nil && i < max(1, len(transports)); i++ {
+		var f factory
+		if len(transports) > 0 {
+			f.labels = prometheus.Labels{"transport": transports[i]}
 		}
-		m.clientSeries = m.over[transports[0]].clientSeries
+		if own, err = m.register(&set{clientSeries: newClientSeries(&f)}, &f); i == 0 {
+			m.clientSeries = own.clientSeries
+		}
+		if len(transports) > 0 {
+			m.over[transports[i]] = &Metrics{clientSeries: own.clientSeries, serverSeries: m.serverSeries}
+		}
 	}
-	if reg == nil {
-		return m, nil
+	if err != nil {
+		m.Unregister()
+		return nil, err
 	}
-	var to prometheus.Registerer = reg
-	if server != "" {
-		to = prometheus.WrapRegistererWith(prometheus.Labels{"server": server}, reg)
-	}
-	return register(to, m, f.all)
+	return m, nil
 }
 
 // Unserved returns Metrics for requests that reach none of several servers. It
@@ -95,8 +108,11 @@ func Named(reg *prometheus.Registry, server string, transports ...string) (*Metr
 func Unserved(reg *prometheus.Registry) (*Metrics, error) {
 	f := factory{labels: prometheus.Labels{"transport": ""}}
 	m := &Metrics{clientSeries: newClientSeries(&f), serverSeries: newServerSeries(&f)}
-	to := prometheus.WrapRegistererWith(prometheus.Labels{"server": ""}, reg)
-	return register(to, m, []prometheus.Collector{m.rejected, m.postsRejected})
+	m.to = prometheus.WrapRegistererWith(prometheus.Labels{"server": ""}, reg)
+	f.all = []prometheus.Collector{m.rejected, m.postsRejected}
+	own, err := m.register(&set{clientSeries: m.clientSeries}, &f)
+	m.clientSeries = own.clientSeries
+	return m, err
 }
 
 // Over returns the Metrics that count for one transport of those given to Named. All
@@ -108,40 +124,69 @@ func (m *Metrics) Over(transport string) *Metrics {
 	return m.over[transport]
 }
 
-// register registers the series of m and returns m. If an earlier call registered the
-// same series, it returns the Metrics of that call.
-func register(to prometheus.Registerer, m *Metrics, all []prometheus.Collector) (*Metrics, error) {
-	err := to.Register(&collector{m, all})
-	if err == nil {
-		return m, nil
+// registering is held while series are registered or unregistered.
+var registering sync.Mutex
+
+// register registers a set that f has made, for m, and returns it, or the set with the same
+// series that is registered already.
+func (m *Metrics) register(s *set, f *factory) (*set, error) {
+	s.all = f.all
+	if m.to == nil {
+		return s, nil
 	}
+	registering.Lock()
+	defer registering.Unlock()
+	err := m.to.Register(s)
 	if are, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if earlier, ok := are.ExistingCollector.(*collector); ok {
-			return earlier.metrics, nil
+		if earlier, ok := are.ExistingCollector.(*set); ok {
+			s, err = earlier, nil
 		}
 	}
-	return nil, fmt.Errorf("register: %w", err)
+	if err != nil {
+		return s, fmt.Errorf("register: %w", err)
+	}
+	s.users++
+	m.sets = append(m.sets, s)
+	return s, nil
 }
 
-// collector collects all series of one Metrics, so that the registry takes all or none.
-type collector struct {
-	metrics *Metrics
-	all     []prometheus.Collector
+// Unregister takes the series of m from the registry, except those that other Metrics share.
+// It is idempotent.
+func (m *Metrics) Unregister() {
+	if m == nil {
+		return
+	}
+	registering.Lock()
+	defer registering.Unlock()
+	for _, s := range m.sets {
+		if s.users--; s.users == 0 {
+			m.to.Unregister(s)
+		}
+	}
+	m.sets = nil
 }
 
-var _ prometheus.Collector = (*collector)(nil)
+// set is a part of the series of a Metrics, which the registry takes or refuses as a whole.
+type set struct {
+	*clientSeries
+	*serverSeries
+	all   []prometheus.Collector
+	users int // Metrics that have it; registering guards it
+}
+
+var _ prometheus.Collector = (*set)(nil)
 
 // Describe sends the descriptions of all series.
-func (c *collector) Describe(ch chan<- *prometheus.Desc) {
-	for _, s := range c.all {
-		s.Describe(ch)
+func (s *set) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range s.all {
+		c.Describe(ch)
 	}
 }
 
 // Collect sends all series.
-func (c *collector) Collect(ch chan<- prometheus.Metric) {
-	for _, s := range c.all {
-		s.Collect(ch)
+func (s *set) Collect(ch chan<- prometheus.Metric) {
+	for _, c := range s.all {
+		c.Collect(ch)
 	}
 }
 

@@ -141,9 +141,6 @@ func TestNamedSeries(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := metrics.Named(reg, name); again != m || err != nil {
-			t.Errorf("%s: a second call returned other Metrics, %v", name, err)
-		}
 		touchAll(t, reg, m)
 	}
 	for name, f := range gatherFamilies(t, reg) {
@@ -159,6 +156,39 @@ func TestNamedSeries(t *testing.T) {
 	}
 }
 
+// Gateways with one name count together, whichever transports each serves, and their series
+// are there until the last of them has ended.
+func TestNamedSeriesAreShared(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	var all []*metrics.Metrics
+	for _, transports := range [][]string{{"sse", "streamable"}, {"streamable"}, {"streamable", "stdio"}} {
+		m, err := metrics.Named(reg, "docs", transports...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.Over("streamable").ConnectionOpened()
+		m.Dropped(metrics.DroppedShared)
+		all = append(all, m)
+	}
+	got := gatherSeries(t, reg)
+	if opened, dropped := got["mcp_sse_connections_opened_total{server=docs,transport=streamable}"], got["mcp_sse_messages_dropped_total{reason=shared,server=docs}"]; opened != 3 || dropped != 3 {
+		t.Errorf("counted %v and %v, want 3 and 3", opened, dropped)
+	}
+	for i, want := range []map[string]bool{{"streamable": true, "stdio": true}, {"streamable": true, "stdio": true}, nil} {
+		all[i].Unregister()
+		all[i].Unregister()
+		if got := gatherFamilies(t, reg)["mcp_sse_connections"].values["transport"]; !maps.Equal(got, want) {
+			t.Errorf("after %d have ended: the transports %v, want %v", i+1, got, want)
+		}
+	}
+	if got := gatherSeries(t, reg); len(got) > 0 {
+		t.Errorf("series are left: %v", got)
+	}
+	if _, err := metrics.Named(reg, "docs", "sse"); err != nil {
+		t.Errorf("again: %v", err)
+	}
+}
+
 // Requests that reach no server are counted beside those that do.
 func TestUnservedCountsUnderNoName(t *testing.T) {
 	reg := prometheus.NewRegistry()
@@ -169,11 +199,12 @@ func TestUnservedCountsUnderNoName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := metrics.Unserved(reg); again != u || err != nil {
-		t.Errorf("a second call returned another, %v", err)
+	again, err := metrics.Unserved(reg)
+	if err != nil {
+		t.Fatal(err)
 	}
 	before := gatherSeries(t, reg)
-	u.ConnectionRejected(metrics.RejectedNotFound)
+	again.ConnectionRejected(metrics.RejectedNotFound)
 	u.PostRejected(metrics.RejectedNotFound)
 	u.PostRejected(metrics.RejectedNotFound)
 	want := map[string]float64{

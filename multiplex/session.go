@@ -127,6 +127,21 @@ func (s *Session) Close(reason error) {
 	_ = s.conn.Close() // how the peer ended does not matter to the callers
 }
 
+// CloseIdle is Close if no request is unanswered. It reports whether that is so: then the
+// session takes no other.
+func (s *Session) CloseIdle(reason error) bool {
+	s.mu.Lock()
+	idle := len(s.table.byID) == 0
+	if idle && s.err == nil {
+		s.err = reason
+	}
+	s.mu.Unlock()
+	if idle {
+		_ = s.conn.Close() // as in Close
+	}
+	return idle
+}
+
 // Err returns why the session is over, nil before.
 func (s *Session) Err() error { return s.setErr(nil) }
 

@@ -29,6 +29,15 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) (*Ha
 	}, nil
 }
 
+// With returns a Handler with other options that serves the same connections. Streams that
+// are open keep theirs; the WriteTimeout stays.
+func (h *Handler) With(opts Options) *Handler {
+	next := *h
+	next.opts = opts.withDefaults()
+	next.Front = front.New(next.opts.Options)
+	return &next
+}
+
 // ServeHTTP serves the stream at any path, and a message for it at that path with
 // /{id}/message, or with SinglePath at the same path: the caller mounts the Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

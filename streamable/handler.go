@@ -29,14 +29,18 @@ func Claims(r *http.Request) bool {
 // Handler serves the transport. It is an http.Handler, safe for concurrent use.
 type Handler struct {
 	*front.Front
-	opts      Options
-	backend   front.Backend
-	registry  *connstate.Registry
-	modern    *statelessclient.Handler // for clients without sessions
-	reopening sync.Mutex               // held while a session is reopened; Accept does not block
-
-	store       store
+	*state
+	opts        Options
+	backend     front.Backend
+	registry    *connstate.Registry
+	modern      *statelessclient.Handler // for clients without sessions
 	streamAfter time.Duration
+}
+
+// state is what a Handler shares with those that With makes of it.
+type state struct {
+	reopening sync.Mutex // held while a session is reopened; Accept does not block
+	store     store
 
 	mu       sync.Mutex                         // guards what follows
 	sessions map[*connstate.Connection]*session // whose id a client may know
@@ -47,14 +51,24 @@ func New(backend front.Backend, registry *connstate.Registry, opts Options) *Han
 	opts = opts.withDefaults()
 	f := front.New(opts.Options)
 	return &Handler{
-		Front: f, opts: opts, backend: backend, registry: registry,
-		modern: statelessclient.New(f, backend, registry, statelessclient.Options{
-			Options: opts.Options, IdleTimeout: opts.SessionTimeout, LegacyVersions: versions(), SamePeer: opts.SamePeer,
-		}),
-		store:       store{limit: opts.MaxKeptBytes, hold: registry.HoldKept},
-		streamAfter: streamAfter, sessions: make(map[*connstate.Connection]*session),
+		Front: f, opts: opts, backend: backend, registry: registry, streamAfter: streamAfter,
+		modern: statelessclient.New(f, backend, registry, opts.modern()),
+		state:  &state{store: store{limit: opts.MaxKeptBytes, hold: registry.HoldKept}, sessions: make(map[*connstate.Connection]*session)},
 	}
 }
+
+// With returns a Handler with other options that serves the same sessions. Sessions and
+// responses that are open keep theirs; MaxKeptBytes stays.
+func (h *Handler) With(opts Options) *Handler {
+	next := *h
+	next.opts = opts.withDefaults()
+	next.Front = front.New(next.opts.Options)
+	next.modern = h.modern.With(next.Front, next.opts.modern())
+	return &next
+}
+
+// ServerReplaced tells that the backend reaches another server from now on.
+func (h *Handler) ServerReplaced() { h.modern.ServerReplaced() }
 
 // ServeHTTP serves POST, GET and DELETE at any path: the caller mounts the Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-sse/mcp-sse/front"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
+	"github.com/mcp-sse/mcp-sse/streamable/internal/statelessclient"
 )
 
 // Options configure a Handler. The zero value gives the defaults.
@@ -45,4 +46,11 @@ func (o Options) withDefaults() Options {
 		o.Repeatable = func(*jsonrpc.Message) bool { return false }
 	}
 	return o
+}
+
+// modern returns the options for clients without sessions.
+func (o *Options) modern() statelessclient.Options {
+	return statelessclient.Options{
+		Options: o.Options, IdleTimeout: o.SessionTimeout, LegacyVersions: versions(), SamePeer: o.SamePeer,
+	}
 }

@@ -61,6 +61,14 @@ func Join(accounts ...*Account) {
 	}
 }
 
+// Admit makes b take its bytes from the budget of a. If it does not yet, b must not have been
+// used.
+func (a *Account) Admit(b *Account) {
+	if b.budget != a.budget {
+		b.budget = a.budget
+	}
+}
+
 // Take takes n bytes for new work if the budget has them, and reports whether it has.
 // The last quarter is for what has at most Free bytes: a few clients with large
 // messages do not keep the others from asking. Take counts a refusal under holder, one

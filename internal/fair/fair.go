@@ -7,45 +7,43 @@ import (
 	"sync"
 )
 
-// Places is a bounded number of places. Callers that wait get them in rounds, as in a
-// Queue. Places is safe for concurrent use. A nil *Places has no bound.
+// Places is a number of places. Callers that wait get them in rounds, as in a Queue. Places
+// is safe for concurrent use.
 type Places struct {
 	mu      sync.Mutex           // guards what follows
-	free    int                  // 0 while anybody waits
+	all     int                  // below 1: there is no bound
+	taken   int                  // may exceed all after Resize
 	waiting Queue[chan struct{}] // closed when the caller gets its place
 }
 
-// NewPlaces returns n free places; nil if n is below 1.
-func NewPlaces(n int) *Places {
-	if n < 1 {
-		return nil
-	}
-	return &Places{free: n}
+// NewPlaces returns n free places; without a bound if n is below 1.
+func NewPlaces(n int) *Places { return &Places{all: n} }
+
+// Resize makes it n places. Callers that have one keep it.
+func (p *Places) Resize(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = n
+	p.fillLocked()
 }
 
 // TryTake takes a place if one is free.
 func (p *Places) TryTake() bool {
-	if p == nil {
-		return true
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tryTakeLocked()
 }
 
 func (p *Places) tryTakeLocked() bool {
-	if p.free == 0 {
+	if p.all > 0 && p.taken >= p.all {
 		return false
 	}
-	p.free--
+	p.taken++
 	return true
 }
 
 // Take takes a place, for which it may wait. It fails with ctx.
 func (p *Places) Take(ctx context.Context, party string) error {
-	if p == nil {
-		return nil
-	}
 	p.mu.Lock()
 	if p.tryTakeLocked() {
 		p.mu.Unlock()
@@ -62,26 +60,31 @@ func (p *Places) Take(ctx context.Context, party string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.waiting.Remove(party, "", place) {
-		p.giveLocked() // it has just got the place
+		p.taken-- // it has just got the place
+		p.fillLocked()
 	}
 	return ctx.Err()
 }
 
-// Give returns a place.
-func (p *Places) Give() {
-	if p == nil {
-		return
-	}
+// Free reports whether nobody has a place.
+func (p *Places) Free() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.giveLocked()
+	return p.taken == 0
 }
 
-func (p *Places) giveLocked() {
-	place, ok := p.waiting.Next(func(chan struct{}) bool { return true })
-	if !ok {
-		p.free++
-		return
+// Give returns a place.
+func (p *Places) Give() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken--
+	p.fillLocked()
+}
+
+// fillLocked gives the free places to callers that wait.
+func (p *Places) fillLocked() {
+	for p.waiting.Len() > 0 && p.tryTakeLocked() {
+		place, _ := p.waiting.Next(func(chan struct{}) bool { return true })
+		close(place)
 	}
-	close(place)
 }

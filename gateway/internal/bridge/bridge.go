@@ -24,19 +24,18 @@ const maxParams = 64 << 10
 // Options configure the bridges of a gateway, which share one Options. The fields
 // have no defaults.
 type Options struct {
-	// Supplier supplies the sessions.
-	Supplier *sessions.Supplier
+	// Supplier returns who supplies the sessions from now on: the successor of the one
+	// before, or that.
+	Supplier func() *sessions.Supplier
 	// Server is what errors call the server.
 	Server string
 	// Params are the params of the synthetic initialize. nil: clients initialize
 	// their sessions themselves, and the gateway forwards initialize like any other
 	// request.
-	Params json.RawMessage
-	// The fields of gateway.Options with these names.
-	MaxHandshakeAttempts  int
-	InitializationTimeout time.Duration // after it a start is late
-	InitializeTimeout     time.Duration
-	AnnounceDelay         time.Duration // how long initialize waits for the client's own
+	Params               json.RawMessage
+	MaxHandshakeAttempts int
+	// Times returns the times for what begins now.
+	Times func() Times
 	// Detailed reports whether a client may see the details of errors.
 	Detailed func(connstate.Client) bool
 	// Logger, Limited and Metrics must not be nil. Limited is Logger for warnings that
@@ -44,6 +43,13 @@ type Options struct {
 	Logger  *slog.Logger
 	Limited *slog.Logger
 	Metrics *metrics.Metrics
+}
+
+// Times are the settings of a gateway with these names.
+type Times struct {
+	InitializationTimeout time.Duration // after it a start is late
+	InitializeTimeout     time.Duration
+	AnnounceDelay         time.Duration // how long initialize waits for the client's own
 }
 
 // Bridge passes messages between a connection and its session, and answers the
@@ -87,12 +93,12 @@ func New(c *connstate.Connection, opts *Options) *Bridge {
 	b.failure.Store(b.lateFailure(1))
 	ctx, cancel := context.WithCancel(context.Background())
 	b.end = cancel
-	opts.Supplier.Go(func() { b.run(ctx) }) // ends with the connection
+	opts.Supplier().Go(func() { b.run(ctx) }) // ends with the connection
 	return b
 }
 
 // shares reports whether connections share sessions.
-func (b *Bridge) shares() bool { return b.opts.Supplier.Shares() }
+func (b *Bridge) shares() bool { return b.opts.Supplier().Shares() }
 
 // log returns a logger with the connection's id. An idle connection keeps none.
 func (b *Bridge) log() *slog.Logger { return b.opts.Logger.With("connectionId", b.c.ShortID()) }

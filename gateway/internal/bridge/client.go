@@ -246,7 +246,7 @@ func (b *Bridge) dismiss(err error) {
 	if err != nil {
 		return // it drains or is closed already
 	}
-	b.opts.Supplier.Go(func() { // ends with the connection
+	b.opts.Supplier().Go(func() { // ends with the connection
 		select {
 		case <-quiet:
 			b.c.CloseGracefully(connstate.ClosedServer, dismissTimeout)

@@ -67,7 +67,7 @@ func (r *run) reportFailure(failure *handshake.Failure, took time.Duration) {
 		r.log().Debug("session start failed", attrs...)
 		return
 	}
-	r.opts.Supplier.NoteFailure()
+	r.supplier.NoteFailure()
 	r.limited().Warn("session start failed", attrs...)
 }
 
@@ -83,7 +83,7 @@ func (r *run) reportSession(c *client, from string, took time.Duration) {
 		return
 	}
 	r.opts.Metrics.HandshakeDone(metrics.HandshakeOK, "", "", took)
-	r.opts.Supplier.NoteStart()
+	r.supplier.NoteStart()
 	r.log().Info("session started", attrs...)
 }
 
@@ -100,7 +100,7 @@ func (b *Bridge) countFailure(failure *handshake.Failure, took time.Duration) {
 func (b *Bridge) lateFailure(attempt int) *handshake.Failure {
 	return &handshake.Failure{
 		Phase: handshake.PhaseProcessing, Reason: metrics.ReasonTimeout,
-		Details: b.opts.Server + " is still starting: it did not answer within " + b.opts.InitializationTimeout.String() + b.opts.Supplier.Advice(),
+		Details: b.opts.Server + " is still starting: it did not answer within " + b.opts.Times().InitializationTimeout.String() + b.opts.Supplier().Advice(),
 		Attempt: attempt, RetryAfter: time.Second,
 	}
 }

@@ -30,7 +30,8 @@ var (
 // set Bridge.chosen, take Bridge.current away, and wake it.
 type run struct {
 	*Bridge
-	ctx context.Context // ends with the connection
+	ctx      context.Context    // ends with the connection
+	supplier *sessions.Supplier // of the last attempt
 
 	params   json.RawMessage // of the next initialize; nil: the client sends its own
 	own      bool            // params are the client's own
@@ -41,7 +42,8 @@ type run struct {
 	pauses   *backoff.Backoff // reset when a session proves itself
 	pause    time.Duration    // before the next attempt
 	served   bool             // the connection has had a session
-	replaces bool             // the next session replaces a lost one
+	replaces bool             // the next session replaces one
+	lost     bool             // that was lost
 }
 
 // waitingInitialize is an initialize request of the client that waits for a session.
@@ -53,7 +55,7 @@ type waitingInitialize struct {
 
 // run gets the connection sessions until it is closed, or drains without one.
 func (b *Bridge) run(ctx context.Context) {
-	r := &run{Bridge: b, ctx: ctx, params: b.synthetic(), pauses: sessions.NewBackoff()}
+	r := &run{Bridge: b, ctx: ctx, supplier: b.opts.Supplier(), params: b.synthetic(), pauses: sessions.NewBackoff()}
 	defer r.end()
 	for r.awaitAttempt() {
 		switch c, failure := r.attempt(); {
@@ -68,7 +70,8 @@ func (b *Bridge) run(ctx context.Context) {
 
 // awaitAttempt waits until the next attempt is due: for the end of the pause after a
 // failed one, which the client's own initialize ends, or until a request revives a
-// connection that has given up. It reports false if there will be none.
+// connection that has given up. Another server ends both. It reports false if there will be
+// none.
 func (r *run) awaitAttempt() bool {
 	var due <-chan time.Time
 	paused := r.pause > 0
@@ -83,11 +86,26 @@ func (r *run) awaitAttempt() bool {
 		case <-r.wake:
 			came, _ := r.readInbox(false)
 			paused = paused && !came
+		case <-r.supplier.Replaced():
+			paused = false
+			r.startAnew()
 		case <-r.ctx.Done():
 			return false
 		}
 	}
 	return r.c.State() == connstate.Initializing || r.c.Move(connstate.Initializing) == nil
+}
+
+// startAnew makes the next attempt the first one with another server.
+func (r *run) startAnew() {
+	r.supplier = r.opts.Supplier()
+	r.forgetFailures()
+	r.failure.Store(r.lateFailure(1))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.retryAt.IsZero() {
+		r.reviveLocked()
+	}
 }
 
 // opened is the result of open.
@@ -99,8 +117,9 @@ type opened struct {
 }
 
 // attempt makes one attempt to get a session. It returns neither client nor failure if
-// the connection is closed, or if the client has declared more than the handshake did:
-// then another attempt follows at once. The client is the current one.
+// the connection is closed, or if the client has declared more than the handshake did, or
+// the server has been replaced: then another attempt follows at once. The client is the
+// current one.
 func (r *run) attempt() (*client, *handshake.Failure) {
 	ctx, cancel := context.WithCancel(r.forwarded())
 	defer cancel()
@@ -108,18 +127,23 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 	if kept := r.clientParams.Load(); kept != nil {
 		r.params = *kept
 	}
+	if r.supplier != r.opts.Supplier() {
+		r.startAnew()
+	}
+	replaced := r.supplier.Replaced()
 	r.attempts++
 	r.c.SawAttempt()
 	began := time.Now()
 	chosen := make(chan json.RawMessage) // the params, when initialize may go out
 	done := make(chan opened, 1)
-	r.opts.Supplier.Go(func() { done <- r.open(ctx, chosen) }) // ends with the start, or ctx
-	late := time.NewTimer(r.opts.InitializationTimeout)
+	supplier := r.supplier
+	supplier.Go(func() { done <- r.open(ctx, supplier, chosen) }) // ends with the start, or ctx
+	late := time.NewTimer(r.opts.Times().InitializationTimeout)
 	defer late.Stop()
-	sent, more, slow := false, false, false
+	sent, again, slow := false, false, false
 	for {
 		if _, exceeds := r.readInbox(sent); exceeds {
-			more = true
+			again = true
 			cancel()
 		}
 		var send chan<- json.RawMessage
@@ -131,30 +155,33 @@ func (r *run) attempt() (*client, *handshake.Failure) {
 			sent = true
 			r.chosen.Store(true)
 		case <-r.wake: // chosen or the inbox has changed
+		case <-replaced:
+			replaced, again = nil, true
+			cancel()
 		case <-late.C:
 			slow = true
 			r.reportLate()
 		case o := <-done:
-			if o.err == nil && !more && !r.setCurrent(o.client) {
+			if o.err == nil && !again && !r.setCurrent(o.client) {
 				done <- o // there is something in the inbox
 				continue
 			}
-			return r.finish(o, more, slow, time.Since(began)-o.held)
+			return r.finish(o, again, slow, time.Since(began)-o.held)
 		}
 	}
 }
 
 // open attaches the connection to an initialized session. Its initialize waits for
 // params, those of the gateway until hold ends.
-func (b *Bridge) open(ctx context.Context, params <-chan json.RawMessage) opened {
+func (b *Bridge) open(ctx context.Context, from *sessions.Supplier, params <-chan json.RawMessage) opened {
 	var c *client
 	passesOn := len(b.c.Client().Header) > 0 || b.c.Client().Context != nil // so no server that was started before
-	session, from, err := b.opts.Supplier.Open(ctx, sessions.Client{
+	session, source, err := from.Open(ctx, sessions.Client{
 		Party: b.party(), AnyServer: !passesOn,
 		Attach: func(s *sessions.Session) {
 			c = b.attach(s)
 			if !b.chosen.Load() && b.opts.Params != nil {
-				b.opts.Supplier.Go(func() { b.hold(ctx, s) }) // ends with ctx, or soon after it
+				from.Go(func() { b.hold(ctx, s) }) // ends with ctx, or soon after it
 			}
 		},
 		Params: params,
@@ -165,18 +192,18 @@ func (b *Bridge) open(ctx context.Context, params <-chan json.RawMessage) opened
 	}
 	switch {
 	case err != nil:
-		return opened{nil, from, held, err}
+		return opened{nil, source, held, err}
 	case c == nil: // a shared session
 		c = b.attach(session)
 	}
-	return opened{c, from, held, nil}
+	return opened{c, source, held, nil}
 }
 
 // hold waits for the client's own initialize, and then chooses the synthetic one: when the
 // client has been silent for AnnounceDelay, but not while the server's process boots. Until
 // then it could not answer anyway.
 func (b *Bridge) hold(ctx context.Context, s *sessions.Session) {
-	if silence := b.opts.AnnounceDelay - time.Since(b.c.Opened()); silence > 0 {
+	if silence := b.opts.Times().AnnounceDelay - time.Since(b.c.Opened()); silence > 0 {
 		select {
 		case <-time.After(silence):
 		case <-ctx.Done():
@@ -202,11 +229,11 @@ func (r *run) setCurrent(c *client) bool {
 	return true
 }
 
-// finish reports the result of an attempt. more says that the client has declared more
-// than its handshake did, late that the start took too long for the client, which is a
-// failure only if no session comes of it.
-func (r *run) finish(o opened, more, late bool, took time.Duration) (*client, *handshake.Failure) {
-	switch over := more || r.ctx.Err() != nil; {
+// finish reports the result of an attempt. again says that another one follows at once,
+// late that the start took too long for the client, which is a failure only if no session
+// comes of it.
+func (r *run) finish(o opened, again, late bool, took time.Duration) (*client, *handshake.Failure) {
+	switch over := again || r.ctx.Err() != nil; {
 	case over && o.err != nil:
 		switch {
 		case late:
@@ -226,7 +253,7 @@ func (r *run) finish(o opened, more, late bool, took time.Duration) (*client, *h
 		r.lose(o.client, errSuperseded)
 		o.client.close(errSuperseded)
 	}
-	if more {
+	if again {
 		r.attempts = 0
 	}
 	return nil, nil
@@ -243,7 +270,7 @@ func (r *run) readInbox(sent bool) (came, more bool) {
 	for _, request := range inbox {
 		m := request.Message
 		request.Message = nil // its version is all that its answer needs
-		late := time.AfterFunc(r.opts.InitializeTimeout, func() { r.Refused(request, r.overdue()) })
+		late := time.AfterFunc(r.opts.Times().InitializeTimeout, func() { r.Refused(request, r.overdue()) })
 		r.waiting = slices.DeleteFunc(r.waiting, func(w waitingInitialize) bool { return r.c.Request(w.ID) != w.Request }) // answered
 		r.waiting = append(r.waiting, waitingInitialize{request, handshake.RequestedVersion(m.Params()), late})
 		switch {
@@ -309,7 +336,7 @@ func (r *run) takeIntoUse(c *client) {
 		}
 	}
 	c.deliverEarly()
-	if r.replaces && !r.shares() { // the supplier counts the loss of a shared session, once
+	if r.lost && !r.shares() { // the supplier counts the loss of a shared session, once
 		r.opts.Metrics.SessionRestarted()
 	}
 	if r.served {
@@ -321,7 +348,7 @@ func (r *run) takeIntoUse(c *client) {
 			r.notifyListsChanged(c)
 		}
 	}
-	r.served, r.replaces = true, false
+	r.served, r.replaces, r.lost = true, false, false
 }
 
 // openGate opens the gate for a session and returns the function that releases the
@@ -336,19 +363,22 @@ func (r *run) openGate(c *client) (release func(func(*connstate.Request) bool)) 
 	return release
 }
 
-// serve waits until the connection is closed, or the session is lost or replaced. A
-// session that is lost before it has proved itself counts as a failed start.
+// serve waits until the connection is closed, the session is lost or replaced, or its server
+// is replaced. A session that is lost before it has proved itself counts as a failed start.
 func (r *run) serve(c *client) {
 	for r.current.Load() == c {
 		select {
 		case <-c.session.Over():
 			r.lose(c, c.session.Why())
+		case <-c.session.Replaced():
+			c.retire(sessions.ErrReplaced)
 		case <-r.wake: // somebody else has noticed
 		case <-r.ctx.Done():
 			r.lose(c, errGone)
 		}
 	}
 	r.replaces = c.lost != nil
+	r.lost = r.replaces && !errors.Is(c.lost, sessions.ErrReplaced)
 	switch {
 	case r.ctx.Err() != nil:
 		c.close(errGone)
@@ -358,6 +388,8 @@ func (r *run) serve(c *client) {
 		r.attempts = 0
 	case r.shares(): // the supplier logs its loss, once
 		r.forgetFailures()
+	case !r.lost:
+		r.limited().Info("session replaced", "duration", c.session.Age(), "inFlight", r.c.InFlight())
 	default:
 		r.handleLoss(c)
 	}
@@ -397,7 +429,7 @@ func (r *run) forgetFailures() {
 func (r *run) fail(failure *handshake.Failure) {
 	last := r.attempts >= r.opts.MaxHandshakeAttempts
 	cause := string(failure.Phase) + failure.Reason
-	hopeless := cause == r.cause && r.attempts > 1 && !r.opts.Supplier.Worked()
+	hopeless := cause == r.cause && r.attempts > 1 && !r.supplier.Worked()
 	r.cause = cause
 	reported := *failure
 	reported.Attempt, reported.RetryAfter, reported.Refusal = r.attempts, r.pauses.Next(), nil
@@ -451,7 +483,7 @@ func (r *run) refuse(failure *handshake.Failure, giveUp bool) []*connstate.Reque
 // reportLate announces to a client that has had no session that its start takes long. The
 // attempt goes on: late is not failed.
 func (r *run) reportLate() {
-	limit := r.opts.InitializationTimeout
+	limit := r.opts.Times().InitializationTimeout
 	r.log().Info("session start takes long", "waited", limit)
 	failure := r.lateFailure(r.attempts)
 	r.failure.Store(failure)

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -16,6 +17,24 @@ var errNotAlive = errors.New("the server in the pool did not answer a ping")
 type pool struct {
 	supplier *Supplier
 	warm     chan *Session // unbuffered: from a keeper to take
+
+	mu      sync.Mutex           // guards keepers
+	keepers []context.CancelFunc // each ends a keeper
+}
+
+// resize keeps as many servers as Options.Warm says.
+func (p *pool) resize() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	warm := p.supplier.opts().Warm
+	for len(p.keepers) < warm {
+		life, end := context.WithCancel(p.supplier.life)
+		p.keepers = append(p.keepers, end)
+		p.supplier.Go(func() { p.keep(life) }) // ends with the supplier
+	}
+	for ; len(p.keepers) > warm; p.keepers = p.keepers[:len(p.keepers)-1] {
+		p.keepers[len(p.keepers)-1]()
+	}
 }
 
 // take returns a server that is alive. It returns nil if there is none, or after it
@@ -46,15 +65,13 @@ func (p *pool) take(ctx context.Context) *Session {
 	}
 }
 
-// keep keeps one warm server, until the supplier is closed. After a start that failed,
-// it pauses.
-func (p *pool) keep() {
-	life := p.supplier.life
+// keep keeps one warm server, until life ends. After a start that failed, it pauses.
+func (p *pool) keep(life context.Context) {
 	pauses := NewBackoff()
 	for life.Err() == nil {
-		s, err := p.start()
+		s, err := p.start(life)
 		if err == nil {
-			err = p.offer(s)
+			err = p.offer(life, s)
 		}
 		if err != nil {
 			sleep(life, pauses.Next())
@@ -66,13 +83,13 @@ func (p *pool) keep() {
 
 // offer offers a server to take. It fails if the server ends before it has proved
 // itself.
-func (p *pool) offer(s *Session) error {
+func (p *pool) offer(life context.Context, s *Session) error {
 	m := p.supplier.metrics
 	m.PoolIdle(1)
 	defer m.PoolIdle(-1)
 	select {
 	case p.warm <- s:
-	case <-p.supplier.life.Done():
+	case <-life.Done():
 		s.Close(errNotNeeded)
 	case <-s.Over():
 		if !s.Proven() {
@@ -83,9 +100,9 @@ func (p *pool) offer(s *Session) error {
 }
 
 // start starts a server for the pool, and reports the result.
-func (p *pool) start() (*Session, error) {
+func (p *pool) start(life context.Context) (*Session, error) {
 	began := time.Now()
-	s, err := p.boot()
+	s, err := p.boot(life)
 	switch {
 	case err == nil:
 		p.supplier.log.Info("warm server started", "duration", time.Since(began), "answersPing", !s.isMute())
@@ -97,8 +114,7 @@ func (p *pool) start() (*Session, error) {
 }
 
 // boot waits for a turn, starts a server and waits until it has booted.
-func (p *pool) boot() (*Session, error) {
-	life := p.supplier.life
+func (p *pool) boot(life context.Context) (*Session, error) {
 	t := turn{s: p.supplier}
 	defer t.end()
 	s, left, err := p.supplier.dial(life, &t)

@@ -66,7 +66,7 @@ func (s *Supplier) NoteFailure() {
 }
 
 // Drain makes Ready fail. It cancels the running probe; no other begins.
-func (s *Supplier) Drain() { s.readiness.drain() }
+func (s *Supplier) Drain() { s.drain() }
 
 // Ready returns nil if a session can be started: the last start worked, or a probe
 // does, now or in the last two seconds. Concurrent callers share one probe, which the
@@ -80,7 +80,7 @@ func (s *Supplier) Ready(ctx context.Context) error {
 	select {
 	case <-p.done:
 		return p.err
-	case <-time.After(s.opts.InitializationTimeout):
+	case <-time.After(s.opts().InitializationTimeout):
 		r := &s.readiness
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (s *Supplier) probe() (*probe, error) {
 }
 
 func (s *Supplier) runProbe(p *probe) {
-	ctx, cancel := context.WithTimeout(s.readiness.life, s.opts.StartTimeout)
+	ctx, cancel := context.WithTimeout(s.readiness.life, s.opts().StartTimeout)
 	defer cancel()
 	p.err = s.tryStart(ctx)
 	r := &s.readiness
@@ -145,7 +145,7 @@ func (s *Supplier) tryStart(ctx context.Context) error {
 		session.Close(errNotNeeded)
 	}
 	failure, _ := errors.AsType[*handshake.Failure](err)
-	if s.opts.Forwards && failure != nil && failure.Reason == metrics.ReasonDenied {
+	if s.opts().Forwards && failure != nil && failure.Reason == metrics.ReasonDenied {
 		return nil
 	}
 	return err

@@ -30,6 +30,9 @@ const (
 )
 
 var (
+	// ErrReplaced is the reason of a session whose server has been replaced; see
+	// Supplier.Retire.
+	ErrReplaced = errors.New("the server has been replaced")
 	// ErrTakesNoMore is the reason of a session whose server takes no messages.
 	ErrTakesNoMore = errors.New("the server takes no more messages")
 	// errNotNeeded is the close reason of a session that nobody needs.
@@ -62,7 +65,7 @@ type Session struct {
 // process is reaped by then, unless nothing can kill it.
 func (s *Supplier) newSession(conn jsonrpc.Conn) *Session {
 	session := &Session{supplier: s, since: time.Now(), over: make(chan struct{})}
-	opts := s.opts.Session
+	opts := s.opts().Session
 	opts.OnTools = session.noteTools
 	opts.OnClose = func(why error) { session.end(why) }
 	s.goroutines.Add(1) // Wait waits for the session too
@@ -87,7 +90,7 @@ const (
 // if clients may drop some of them.
 func (s *Session) noteTools(list *multiplex.ToolList) {
 	s.supplier.metrics.Tools(list.Tools, list.DescriptionCharacters, list.LongestName)
-	name := s.supplier.opts.Name
+	name := s.supplier.opts().Name
 	if result := s.Result(); name == "" && result != nil {
 		name = result.Server().Name
 	}
@@ -133,8 +136,15 @@ func (s *Session) Why() error {
 // reason. It is idempotent.
 func (s *Session) Close(why error) { s.supplier.Go(func() { s.Session.Close(why) }) }
 
-// Retire ends a session that takes no messages, for the reason why. It first lets
-// answers on their way arrive, in the background: it waits until the session ends, gone
+// Replaced returns a channel that is closed when another server takes the place of that of
+// the session, whose user should then retire it.
+func (s *Session) Replaced() <-chan struct{} { return s.supplier.replaced }
+
+// settleEvery is how often a retired session looks whether all answers have arrived.
+const settleEvery = 50 * time.Millisecond
+
+// Retire ends a session that is to take no more messages, for the reason why. It first lets
+// answers on their way arrive, in the background: it waits until there are none, gone
 // is closed, the supplier is closed, or the request timeout passes. It does nothing to a
 // session that is over.
 func (s *Session) Retire(why error, gone <-chan struct{}) {
@@ -142,13 +152,19 @@ func (s *Session) Retire(why error, gone <-chan struct{}) {
 		return
 	}
 	s.supplier.Go(func() {
-		select {
-		case <-s.Done():
-		case <-gone:
-		case <-s.supplier.life.Done():
-		case <-time.After(s.supplier.opts.Session.RequestTimeout):
+		limit := time.After(s.supplier.opts().Session.RequestTimeout)
+		for !s.Session.CloseIdle(why) {
+			select {
+			case <-time.After(settleEvery):
+				continue
+			case <-s.Done():
+			case <-gone:
+			case <-s.supplier.closed.Done():
+			case <-limit:
+			}
+			s.Session.Close(why)
+			return
 		}
-		s.Session.Close(why)
 	})
 }
 
@@ -213,7 +229,7 @@ func (s *Session) initialize(ctx context.Context, limit time.Duration, params js
 // AwaitBoot waits until the server's process answers a ping, so has booted, at most for
 // bootTimeout. It does not wait for servers that are no processes or do not answer pings.
 func (s *Session) AwaitBoot() {
-	if !s.supplier.opts.Boots || s.supplier.mute.Load() || s.pinged.Load() {
+	if !s.supplier.opts().Boots || s.supplier.mute.Load() || s.pinged.Load() {
 		return
 	}
 	if err := s.ping(context.Background(), bootTimeout); errors.Is(err, context.DeadlineExceeded) {

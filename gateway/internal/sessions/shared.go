@@ -101,11 +101,23 @@ func (s *shared) start(again bool) (*Session, error) {
 	return session, err
 }
 
+// retire retires the session.
+func (s *shared) retire() {
+	s.mu.Lock()
+	session := s.session
+	s.mu.Unlock()
+	if session != nil {
+		session.Retire(ErrReplaced, nil)
+	}
+}
+
 // watch waits for the end of the session, or ends it with the supplier.
 func (s *shared) watch(session *Session) {
 	select {
 	case <-s.supplier.life.Done():
-		session.Close(errNotNeeded)
+		if !session.isOver() { // else it is retired
+			session.Close(errNotNeeded)
+		}
 	case <-session.Over():
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -121,6 +133,10 @@ func (s *shared) checkLocked() {
 		return
 	}
 	s.session = nil
+	if errors.Is(session.Why(), ErrReplaced) {
+		s.supplier.log.Info("shared session replaced", "connections", session.Callers(), "duration", session.Age())
+		return
+	}
 	s.supplier.limited.Warn("shared session lost", "connections", session.Callers(), "duration", session.Age(), "err", session.Why())
 	if session.Proven() {
 		s.pauses = NewBackoff()

@@ -51,8 +51,8 @@ func (s *Supplier) Open(ctx context.Context, c Client) (session *Session, from s
 func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from string, err error) {
 	t := turn{s: s, party: c.Party}
 	defer t.end()
-	left, from := s.opts.StartTimeout, FromPool
-	if c.AnyServer && s.pool != nil {
+	left, from := s.opts().StartTimeout, FromPool
+	if c.AnyServer && s.pool != nil && s.opts().Warm > 0 {
 		session = s.pool.take(ctx)
 	}
 	if session == nil {
@@ -67,7 +67,7 @@ func (s *Supplier) start(ctx context.Context, c Client) (session *Session, from 
 	}
 	waits := time.Now()
 	params, err := t.params(ctx, c.Params)
-	if from == FromPool || !s.opts.Boots { // else the process boots meanwhile
+	if from == FromPool || !s.opts().Boots { // else the process boots meanwhile
 		session.held = time.Since(waits)
 	}
 	if err != nil {
@@ -95,7 +95,7 @@ func given(params json.RawMessage) <-chan json.RawMessage {
 
 // startOwn starts a session of the supplier's own, with the synthetic initialize.
 func (s *Supplier) startOwn(ctx context.Context) (*Session, error) {
-	session, _, err := s.start(ctx, Client{Params: given(s.opts.Params)})
+	session, _, err := s.start(ctx, Client{Params: given(s.opts().Params)})
 	return session, err
 }
 
@@ -115,7 +115,8 @@ func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, left ti
 		return nil, 0, notStarted(err)
 	}
 	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, s.opts.StartTimeout)
+	limit := s.opts().StartTimeout
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	conn, err := s.up.Dial(ctx)
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *Supplier) dial(ctx context.Context, t *turn) (session *Session, left ti
 		}
 		return nil, 0, creationFailure(reason, "the server could not be started", err)
 	}
-	return s.newSession(conn), s.opts.StartTimeout - time.Since(began), nil
+	return s.newSession(conn), limit - time.Since(began), nil
 }
 
 // wait takes one of places for a party, and counts the start as waiting meanwhile. It
@@ -168,7 +169,7 @@ func (t *turn) params(ctx context.Context, from <-chan json.RawMessage) (params 
 		return params, nil
 	default:
 	}
-	again := t.has && !t.s.opts.Boots
+	again := t.has && !t.s.opts().Boots
 	if again {
 		t.end()
 	}

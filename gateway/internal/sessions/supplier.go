@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +18,8 @@ import (
 	"github.com/mcp-sse/mcp-sse/upstream"
 )
 
-// Options configure a Supplier. The fields have no defaults.
+// Options configure a Supplier. The fields have no defaults. Those that Reconfigure can change
+// say so.
 type Options struct {
 	// Name is that of gateway.Options.
 	Name string
@@ -27,12 +29,12 @@ type Options struct {
 	// Shared gives all connections one session; else each has its own.
 	Shared bool
 	// Warm is the number of servers that the pool keeps started. With Shared, any
-	// number above 0 makes Start start the session.
+	// number above 0 makes Start start the session. It can change.
 	Warm int
 	// Forwards says that sessions get something of their clients' requests. A probe may
 	// lack the credentials, and the server may have other tools for each client.
 	Forwards bool
-	// The fields of gateway.Options with these names.
+	// The fields of gateway.Options with these names. They can change.
 	MaxSessions           int // below 1: unlimited
 	StartTimeout          time.Duration
 	InitializationTimeout time.Duration // after it a start is late, and Ready fails
@@ -40,7 +42,7 @@ type Options struct {
 	Boots bool
 	// Session configures each session. Its Logger and Metrics, which the supplier
 	// uses too, must not be nil. The supplier sets Shared, Habits, Limited, OnTools, OnClose and
-	// OnDone.
+	// OnDone. The times and bounds can change.
 	Session multiplex.Options
 }
 
@@ -50,8 +52,9 @@ const maxStarts = 16
 // Supplier starts sessions with one server and supplies them to connections. It is
 // safe for concurrent use. Make it with New and end it with Close and Wait.
 type Supplier struct {
+	*succession
 	up      upstream.Upstream
-	opts    Options
+	options atomic.Pointer[Options]
 	log     *slog.Logger
 	limited *slog.Logger // log for what a server that keeps failing causes at will
 	metrics *metrics.Metrics
@@ -63,13 +66,26 @@ type Supplier struct {
 	oddVersion atomic.Pointer[string] // the unknown protocol version of the last warning
 	turns      *fair.Places           // of starts
 	places     *fair.Places           // of sessions, from before their start until they have ended
-	pool       *pool                  // nil: there are no warm servers
+	pool       *pool                  // nil: connections share a session
 	shared     *shared                // nil: each connection has its own session
 	warm       sync.Once              // guards Start
+	started    atomic.Bool            // Start has been called
 
-	life       context.Context // ends with Close
-	end        context.CancelFunc
-	goroutines sync.WaitGroup // started by Go
+	life     context.Context // ends with Close and Retire
+	end      context.CancelFunc
+	replaced chan struct{} // closed by Retire
+}
+
+// succession is what a supplier and its successors share.
+type succession struct {
+	goroutines sync.WaitGroup  // started by Go
+	serving    context.Context // ends with Drain
+	drain      context.CancelFunc
+	closed     context.Context // ends with Close
+	close      context.CancelFunc
+
+	mu   sync.Mutex // guards live
+	live []*Supplier
 }
 
 // observable is an upstream that takes the gateway's logger and metrics.
@@ -94,42 +110,96 @@ func (s *Supplier) Advice() string {
 // New returns a Supplier of sessions with the server that up reaches. It starts
 // nothing.
 func New(up upstream.Upstream, opts Options) *Supplier {
+	all := &succession{}
+	all.closed, all.close = context.WithCancel(context.Background())
+	all.serving, all.drain = context.WithCancel(context.Background())
+	return all.newSupplier(up, opts)
+}
+
+func (all *succession) newSupplier(up upstream.Upstream, opts Options) *Supplier {
 	s := &Supplier{
-		up: up, opts: opts, log: opts.Session.Logger, limited: throttle.NewLines().Logger(opts.Session.Logger), metrics: opts.Session.Metrics,
+		succession: all, replaced: make(chan struct{}),
+		up: up, log: opts.Session.Logger, limited: throttle.NewLines().Logger(opts.Session.Logger), metrics: opts.Session.Metrics,
 		habits: &multiplex.Habits{}, turns: fair.NewPlaces(maxStarts), places: fair.NewPlaces(opts.MaxSessions),
 	}
-	s.life, s.end = context.WithCancel(context.Background())
-	s.readiness.life, s.readiness.drain = context.WithCancel(context.Background())
-	s.opts.Session.Shared = opts.Shared
-	if !opts.Forwards {
-		s.opts.Session.Habits = s.habits
-	}
-	s.opts.Session.Limited = s.limited
+	s.life, s.end = context.WithCancel(all.closed)
+	s.readiness.life, s.readiness.drain = context.WithCancel(all.serving)
+	s.setOptions(opts)
 	if o, ok := up.(observable); ok {
 		s.up = o.Observed(s.limited, s.metrics)
 	}
-	switch {
-	case opts.Shared:
+	if opts.Shared {
 		s.shared = &shared{supplier: s, pauses: NewBackoff()}
-	case opts.Warm > 0:
+	} else {
 		s.pool = &pool{supplier: s, warm: make(chan *Session)}
 	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.live = append(slices.DeleteFunc(all.live, func(s *Supplier) bool { return s.life.Err() != nil && s.places.Free() }), s)
 	return s
 }
+
+func (s *Supplier) opts() *Options { return s.options.Load() }
+
+func (s *Supplier) setOptions(opts Options) {
+	opts.Session.Shared, opts.Session.Limited = opts.Shared, s.limited
+	if !opts.Forwards {
+		opts.Session.Habits = s.habits
+	}
+	s.options.Store(&opts)
+}
+
+// Reconfigure changes options for the sessions and starts that begin from now on.
+func (s *Supplier) Reconfigure(opts Options) {
+	s.setOptions(opts)
+	s.places.Resize(opts.MaxSessions)
+	if s.started.Load() {
+		s.keepWarm()
+	}
+}
+
+// Successor returns a Supplier of sessions with another server, of which nothing is known
+// yet. Drain, Close, Wait and Abort are for both. The caller must call Retire once users
+// open sessions with the new one alone. MaxSessions bounds those of each.
+func (s *Supplier) Successor(up upstream.Upstream, opts Options) *Supplier {
+	next := s.newSupplier(up, opts)
+	if s.started.Load() {
+		next.Start()
+	}
+	return next
+}
+
+// Retire makes the supplier, which has a successor, start nothing any more. It ends the warm
+// servers, retires the shared session, and tells the users of other sessions by
+// Session.Replaced.
+func (s *Supplier) Retire() {
+	s.readiness.drain()
+	close(s.replaced)
+	if s.shared != nil {
+		s.shared.retire()
+	}
+	s.end()
+}
+
+// Replaced returns a channel that is closed by Retire.
+func (s *Supplier) Replaced() <-chan struct{} { return s.replaced }
 
 // Start starts the warm servers or the shared session that Options.Warm configures. It
 // does not wait for them, and is idempotent.
 func (s *Supplier) Start() {
 	s.warm.Do(func() {
-		switch {
-		case s.pool != nil:
-			for range s.opts.Warm {
-				s.Go(s.pool.keep) // ends with the supplier
-			}
-		case s.shared != nil && s.opts.Warm > 0:
-			s.Go(func() { _, _ = s.shared.get(s.life) }) // ends with the start
-		}
+		s.started.Store(true)
+		s.keepWarm()
 	})
+}
+
+func (s *Supplier) keepWarm() {
+	switch {
+	case s.pool != nil:
+		s.pool.resize()
+	case s.opts().Warm > 0:
+		s.Go(func() { _, _ = s.shared.get(s.life) }) // ends with the start
+	}
 }
 
 // Tools returns the size of the server's list of tools, nil if no client has read it, or if
@@ -147,7 +217,7 @@ func (s *Supplier) Go(f func()) { s.goroutines.Go(f) }
 
 // Close ends the warm servers, the shared session and their starts. Sessions that
 // connections own go on.
-func (s *Supplier) Close() { s.end() }
+func (s *Supplier) Close() { s.close() }
 
 // Wait waits until all sessions and all goroutines of Go have ended.
 func (s *Supplier) Wait() { s.goroutines.Wait() }
@@ -160,8 +230,12 @@ func (s *Supplier) leavePlace() {
 
 // Abort kills the server's processes and all their children at once.
 func (s *Supplier) Abort() {
-	if a, ok := s.up.(interface{ Abort() }); ok {
-		a.Abort()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, other := range s.live {
+		if a, ok := other.up.(interface{ Abort() }); ok {
+			a.Abort()
+		}
 	}
 }
 

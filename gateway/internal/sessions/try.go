@@ -19,7 +19,7 @@ func (s *Supplier) Try(ctx context.Context) (server handshake.Server, tools int,
 	}
 	defer session.Close(errNotNeeded)
 	server = session.Result().Server()
-	ctx, cancel := context.WithTimeout(ctx, s.opts.Session.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.opts().Session.RequestTimeout)
 	defer cancel()
 	more := session.Result().Advertises("tools")
 	for params := json.RawMessage(nil); more; {

@@ -55,19 +55,34 @@ type Handler struct {
 	registry *connstate.Registry
 	opts     Options
 	pool     *pool
-	held     held
+	held     *held
 }
 
 // New returns a Handler that opens its connections in registry.
 func New(f *front.Front, backend front.Backend, registry *connstate.Registry, o Options) *Handler {
-	o.Options = o.Options.WithDefaults()
-	o.IdleTimeout = cmp.Or(max(0, o.IdleTimeout), 5*time.Minute)
 	return &Handler{
-		front: f, backend: backend, registry: registry, opts: o,
-		pool: &pool{idle: o.IdleTimeout, maxCalls: maxCalls, groups: make(map[string]*group), freed: make(chan struct{})},
-		held: held{max: maxHeld, calls: make(map[string]*call)},
+		front: f, backend: backend, registry: registry, opts: o.withDefaults(),
+		pool: &pool{maxCalls: maxCalls, groups: make(map[string]*group), freed: make(chan struct{})},
+		held: &held{max: maxHeld, calls: make(map[string]*call)},
 	}
 }
+
+func (o Options) withDefaults() Options {
+	o.Options = o.Options.WithDefaults()
+	o.IdleTimeout = cmp.Or(max(0, o.IdleTimeout), 5*time.Minute)
+	return o
+}
+
+// With returns a Handler with other options that uses the same connections.
+func (h *Handler) With(f *front.Front, o Options) *Handler {
+	next := *h
+	next.front, next.opts = f, o.withDefaults()
+	return &next
+}
+
+// ServerReplaced makes later requests use connections that are opened from now on: what is
+// known of the server is of another one.
+func (h *Handler) ServerReplaced() { h.pool.retire() }
 
 // ServePOST serves the message in a POST that has been admitted and read. principal is
 // who was authenticated, and stream says that the client prefers results on a stream. It

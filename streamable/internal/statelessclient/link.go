@@ -28,6 +28,7 @@ type link struct {
 	users   int         // requests that use the connection
 	busy    bool        // an exclusive call is among them
 	removed bool        // it is no longer in the pool
+	retired bool        // it leads to a server that has been replaced
 	since   time.Time   // when users became 0
 	idle    *time.Timer // since then; nil: it was always used
 

@@ -36,7 +36,6 @@ type group struct {
 
 // pool holds the connections of all clients. The registry bounds their number.
 type pool struct {
-	idle     time.Duration
 	maxCalls int
 
 	mu     sync.Mutex // guards what follows, and the pool's fields of each link
@@ -101,13 +100,33 @@ func (p *pool) release(l *link, exclusive bool) {
 		p.signalLocked()
 	}
 	unused := l.users == 0 && !l.removed
-	if unused && !l.single {
+	over := unused && l.single || l.users == 0 && l.retired
+	if unused && !over {
 		l.since = time.Now()
-		l.idle = time.AfterFunc(p.idle, func() { p.expire(l) })
+		l.idle = time.AfterFunc(l.h.opts.IdleTimeout, func() { p.expire(l) })
 	}
 	p.mu.Unlock()
-	if unused && l.single {
+	if over {
 		l.c.Close(connstate.ClosedClient)
+	}
+}
+
+// retire closes all connections, those in use when no request uses them any more. Later
+// requests get others.
+func (p *pool) retire() {
+	var unused []*link
+	p.mu.Lock()
+	for _, g := range p.groups {
+		for _, l := range slices.Clone(g.links) {
+			p.removeLocked(l)
+			if l.retired = true; l.users == 0 {
+				unused = append(unused, l)
+			}
+		}
+	}
+	p.mu.Unlock()
+	for _, l := range unused {
+		l.c.Close(connstate.ClosedIdle)
 	}
 }
 
@@ -119,7 +138,7 @@ func (p *pool) signalLocked() {
 
 func (p *pool) expire(l *link) {
 	p.mu.Lock()
-	expired := l.users == 0 && time.Since(l.since) >= p.idle && p.removeLocked(l)
+	expired := l.users == 0 && time.Since(l.since) >= l.h.opts.IdleTimeout && p.removeLocked(l)
 	p.mu.Unlock()
 	if expired {
 		l.c.Close(connstate.ClosedIdle)

@@ -1,0 +1,121 @@
+package gateway
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/mcp-sse/mcp-sse/front"
+	"github.com/mcp-sse/mcp-sse/upstream"
+)
+
+// ErrFixed reports an option that Reconfigure cannot change: another Gateway must serve in
+// the place of this one.
+var ErrFixed = errors.New("cannot change while the gateway serves")
+
+// errEnding reports that there is no use in another configuration.
+var errEnding = errors.New("the gateway is shutting down")
+
+// Reconfigure puts up and opts in the place of those of g while it serves. It fails, and
+// changes nothing, if options are wrong; the error names them all. It fails with an ErrFixed
+// if one of Prefix, Transports, IDKey, NoAutoInitialize, Sessions, SinglePath, Name, Logger
+// or Registry differs, or if PassRequest, or a PrincipalEnv, comes or goes.
+//
+// Connections stay open. What begins after Reconfigure has the new options: a connection, a
+// POST, a start, a session. So a connection keeps its HeartbeatInterval, IdleTimeout and
+// InitializationTimeout at the gate, and a session its RequestTimeout and MaxInFlight. A
+// limit that open connections exceed closes none.
+//
+// If up is nil, or equal to that of before, sessions go on: a Command or a URL is compared
+// by its fields, any other kind by identity, and a function differs from each. Otherwise, and
+// if ForwardHeaders come or go, later starts use the new server, and each connection gets a
+// session with it at once, also one that has given up; the one before ends when its answers
+// have arrived, after RequestTimeout at the latest. As after a loss, the gateway restores the
+// state of clients and sends list_changed, but counts no loss. Whether the new server is ready
+// is not known at first.
+func (g *Gateway) Reconfigure(up upstream.Upstream, opts Options) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	was := g.now.Load()
+	if up == nil {
+		up = was.up
+	}
+	n, err := g.prepare(up, opts)
+	if err == nil {
+		err = was.fixed(n, g.plainLog == opts.Logger)
+	}
+	if err == nil && g.ending {
+		err = errEnding
+	}
+	if err != nil {
+		return err
+	}
+	g.replace(was, n)
+	return nil
+}
+
+// replace makes n, which is valid, what g serves.
+func (g *Gateway) replace(was, n *serving) {
+	n.opts.Logger = was.opts.Logger
+	n.front = front.New(n.opts.front(g.metrics))
+	if was.sse != nil {
+		n.sse = was.sse.With(n.opts.sse(g.metrics))
+	}
+	if was.mcp != nil {
+		n.mcp = was.mcp.With(g.streamable(n))
+	}
+	supply := g.supply(n)
+	other := !sameServer(was.up, n.up) || supply.Forwards != g.supply(was).Forwards
+	if n.supplier = was.supplier; other {
+		n.supplier = was.supplier.Successor(n.up, supply)
+	} else {
+		n.supplier.Reconfigure(supply)
+	}
+	g.registry.Reconfigure(n.opts.limits(), n.opts.InitializationTimeout, n.opts.AnnounceDelay)
+	g.now.Store(n)
+	if !other {
+		return
+	}
+	was.supplier.Retire()
+	if n.mcp != nil {
+		n.mcp.ServerReplaced()
+	}
+	n.opts.Logger.Info("server replaced", "connections", g.registry.Len())
+}
+
+// fixed returns an ErrFixed for each option that differs in n and cannot change.
+func (was *serving) fixed(n *serving, sameLogger bool) error {
+	a, b := &was.opts, &n.opts
+	var errs []error
+	for _, option := range []struct {
+		name string
+		same bool
+	}{
+		{"Name", a.Name == b.Name},
+		{"Prefix", a.Prefix == b.Prefix},
+		{"Transports", slices.Equal(a.Transports, b.Transports)},
+		{"IDKey", bytes.Equal(a.IDKey, b.IDKey)},
+		{"NoAutoInitialize", a.NoAutoInitialize == b.NoAutoInitialize},
+		{"Sessions", a.Sessions == b.Sessions},
+		{"SinglePath", a.SinglePath == b.SinglePath},
+		{"PassRequest, or PrincipalEnv of the Command", (a.PassRequest == nil) == (b.PassRequest == nil)},
+		{"Logger", sameLogger},
+		{"Registry", was.registry == n.registry},
+	} {
+		if !option.same {
+			errs = append(errs, fmt.Errorf("gateway: %s: %w", option.name, ErrFixed))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sameServer reports whether two upstreams are known to reach the same server in the same way.
+func sameServer(a, b upstream.Upstream) bool {
+	switch a.(type) {
+	case upstream.Command, upstream.URL:
+		return reflect.DeepEqual(a, b)
+	}
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.TypeOf(a).Comparable() && a == b
+}
