@@ -10,9 +10,9 @@
 // they do there, except that the gateway answers pings itself, so that the hooks of a ping
 // do not run.
 //
-//	POST ─▶ multiplex ─▶ SendRequest ─▶ a goroutine ─▶ HandleMessage
-//	                                                        │
-//	stream ◀─ multiplex ◀─ its result ◀─ after all ◀────────┘
+//	POST ─▶ multiplex ─▶ upstream.Handle ─▶ a goroutine ─▶ HandleMessage
+//	                                                           │
+//	stream ◀─ multiplex ◀─ its result ◀─ after all ◀───────────┘
 //	                                     notifications before it
 //
 // # What differs from server.NewSSEServer

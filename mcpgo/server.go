@@ -10,7 +10,6 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-sse/mcp-sse/internal/throttle"
-	"github.com/mcp-sse/mcp-sse/internal/workers"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 	"github.com/mcp-sse/mcp-sse/peer"
@@ -27,12 +26,10 @@ import (
 // Header of mcp-go's requests. A context ends when the client cancels the request, and
 // with the session.
 //
-// Each request has a goroutine. Notifications of a session are handled one after the other,
-// in order. A handler that panics is answered with the JSON-RPC error -32603, and the panic
-// is logged.
+// A session takes requests as an upstream.Handle does. Notifications are handled one after
+// the other, in order; 1,024 of them, or 8 MiB, may wait. The panic of a handler is logged.
 //
-// A session takes 8 MiB of requests and notifications, and 16,384 requests, at a time. A
-// request counts until the gateway has taken its response. Close waits up to 2 s for hooks of
+// Close waits up to 2 s for hooks of
 // OnUnregisterSession, and does not wait for handlers.
 func Server(s *server.MCPServer) upstream.Upstream {
 	return dialer{server: s, log: slog.New(slog.DiscardHandler)}
@@ -58,15 +55,13 @@ func (d dialer) Dial(ctx context.Context) (jsonrpc.Conn, error) {
 	if d.server == nil {
 		return nil, errors.New("dial mcp-go server: there is no server")
 	}
-	if err := ctx.Err(); err != nil {
+	s := &session{dialer: d, id: rand.Text(), arrived: make(chan []byte, maxArrived), asked: make(map[int64]chan *jsonrpc.Message)}
+	requests, err := upstream.Handle(s.handle).Dial(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("dial mcp-go server: %w", err)
 	}
-	s := &session{
-		dialer: d, id: rand.Text(), arrived: make(chan []byte, maxArrived),
-		calls: make(map[int64]*call), asked: make(map[int64]chan *jsonrpc.Message),
-	}
+	s.Local = requests.(jsonrpc.Local)
 	s.ctx, s.cancel = context.WithCancel(d.server.WithContext(peer.Values(ctx), s))
-	s.workers = workers.New(s.ctx.Done())
 	if err := within(ctx, s.register); err != nil {
 		_ = s.Close() // its error is nil
 		return nil, fmt.Errorf("dial mcp-go server: register session: %w", err)

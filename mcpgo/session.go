@@ -11,17 +11,14 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	vocabulary "github.com/mcp-sse/mcp-sse/internal/mcp"
-	"github.com/mcp-sse/mcp-sse/internal/workers"
 	"github.com/mcp-sse/mcp-sse/jsonrpc"
 )
 
 const (
-	// sendLimit bounds the bytes of requests and notifications that one session works
-	// on, maxCalls the requests: each has a goroutine.
-	sendLimit = 8 << 20
-	maxCalls  = 16384
-	// maxArrived bounds the notifications that wait for the server.
-	maxArrived = 1024
+	// maxArrived bounds the notifications that wait for the server, and maxArrivedBytes
+	// their length.
+	maxArrived      = 1024
+	maxArrivedBytes = 8 << 20
 	// maxNotifications is how many notifications may wait for the client. mcp-go drops
 	// more, and reports that to the sender. Its own sessions have the same number.
 	maxNotifications = 100
@@ -32,6 +29,7 @@ const (
 // session is one session with a server: a jsonrpc.Conn to the gateway, and a
 // server.ClientSession to mcp-go.
 type session struct {
+	jsonrpc.Local // has the requests: a session of an upstream.Handle
 	dialer
 	state
 	id string
@@ -39,13 +37,11 @@ type session struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	arrived chan []byte // notifications that wait for the server
-	workers workers.Pool
 
 	lock          sync.Mutex                  // guards all below; not held while calling anyone
 	receive       func(msg []byte, err error) // nil until Push
 	closed        bool
-	load          int // bytes of calls and arrived
-	calls         map[int64]*call
+	load          int                          // bytes of arrived
 	notifications chan mcp.JSONRPCNotification // nil until the server asks for it
 	asked         map[int64]chan *jsonrpc.Message
 	lastAsk       int64
@@ -85,6 +81,13 @@ func (s *session) Push(receive func(msg []byte, err error)) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.receive = receive
+	s.Local.Push(func(response []byte, err error) {
+		if err != nil {
+			receive(nil, err)
+			return
+		}
+		_ = s.push(response) // fails when the session has ended
+	})
 	go s.handleArrived() // ends with the session
 	if s.notifications != nil {
 		go s.forward(s.notifications, receive) // as above
@@ -107,8 +110,8 @@ func (s *session) Send(msg []byte) error {
 		return errors.New("send: a session of package mcpgo takes requests by SendRequest")
 	case m.Kind == jsonrpc.Response:
 		return s.answer(m)
-	case m.Method == vocabulary.MethodCancelled: // mcp-go ends the context too, and no more
-		return s.cancelCall(m)
+	case m.Method == vocabulary.MethodCancelled:
+		return s.Local.Send(msg)
 	}
 	return s.arrive(m.Raw())
 }
@@ -117,14 +120,17 @@ func (s *session) Send(msg []byte) error {
 func (s *session) arrive(msg []byte) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if err := s.takeLocked(len(msg)); err != nil {
-		return err
+	switch {
+	case s.closed:
+		return jsonrpc.ErrClosed
+	case s.load > 0 && s.load+len(msg) > maxArrivedBytes:
+		return jsonrpc.ErrBusy
 	}
 	select {
 	case s.arrived <- msg:
+		s.load += len(msg)
 		return nil
 	default:
-		s.load -= len(msg)
 		return jsonrpc.ErrBusy
 	}
 }
@@ -151,18 +157,6 @@ func (s *session) handleNotification(msg []byte) {
 		s.load -= len(msg)
 	}()
 	s.server.HandleMessage(s.ctx, msg)
-}
-
-// takeLocked takes n bytes for a message to the server.
-func (s *session) takeLocked(n int) error {
-	switch {
-	case s.closed:
-		return jsonrpc.ErrClosed
-	case s.load > 0 && s.load+n > sendLimit:
-		return jsonrpc.ErrBusy
-	}
-	s.load += n
-	return nil
 }
 
 // push passes a message on after all notifications that the server sent before. It may
@@ -243,16 +237,14 @@ func (s *session) pass(n mcp.JSONRPCNotification, receive func([]byte, error)) {
 // Close ends the session: the contexts of its handlers end, and the server forgets it.
 func (s *session) Close() error {
 	s.lock.Lock()
-	closed, receive := s.closed, s.receive
+	closed := s.closed
 	s.closed = true
 	s.lock.Unlock()
 	if closed {
 		return nil
 	}
 	s.cancel()
-	if receive != nil {
-		receive(nil, jsonrpc.ErrClosed)
-	}
+	_ = s.Local.Close() // never fails
 	ctx, cancel := context.WithTimeout(context.Background(), unregisterTimeout)
 	defer cancel()
 	if err := within(ctx, func() error { s.unregister(); return nil }); err != nil {

@@ -202,48 +202,39 @@ func TestOddHooks(t *testing.T) {
 	}
 }
 
-// A session takes a bounded amount of work.
+// A session holds a bounded amount of notifications, and takes nothing after its end. Its
+// requests are bounded by upstream.Handle.
 func TestSessionIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := server.NewMCPServer("x", "1")
-		srv.AddTool(mcp.NewTool("stuck"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		})
-		srv.AddNotificationHandler("notifications/stuck", func(ctx context.Context, _ mcp.JSONRPCNotification) { <-ctx.Done() })
-		conn, err := mcpgo.Server(srv).Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		conn.(jsonrpc.Local).Push(func([]byte, error) {})
-		request := func(number int64, size int) error {
-			m, err := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stuck","x":"` + strings.Repeat("x", size) + `"}}`))
+	for size, most := range map[int]int{1 << 20: 8, 1: 1025} { // one is being handled
+		synctest.Test(t, func(t *testing.T) {
+			srv := server.NewMCPServer("x", "1")
+			srv.AddNotificationHandler("notifications/stuck", func(ctx context.Context, _ mcp.JSONRPCNotification) { <-ctx.Done() })
+			dialed, err := mcpgo.Server(srv).Dial(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			return conn.(jsonrpc.Local).SendRequest(m, number)
-		}
-		var last error
-		sent := int64(0)
-		for ; last == nil && sent < 100; sent++ {
-			last = request(sent+1, 1<<20)
-		}
-		if !errors.Is(last, jsonrpc.ErrBusy) || sent < 7 || sent > 9 {
-			t.Errorf("request %d of 1 MiB: %v, want ErrBusy at the 8th", sent, last)
-		}
-		if err := conn.Send(jsonrpc.NewNotification("notifications/stuck", json.RawMessage(`{"x":"`+strings.Repeat("x", 1<<20)+`"}`))); !errors.Is(err, jsonrpc.ErrBusy) {
-			t.Errorf("notification: %v, want ErrBusy", err)
-		}
-		if err := conn.Close(); err != nil {
-			t.Error(err)
-		}
-		synctest.Wait()
-		for _, err := range []error{request(200, 1), conn.Send(jsonrpc.NewNotification("x", nil)), conn.Send(jsonrpc.NewResult("1", json.RawMessage("1")))} {
-			if !errors.Is(err, jsonrpc.ErrClosed) {
-				t.Errorf("after Close: %v", err)
+			conn := dialed.(jsonrpc.Local)
+			conn.Push(func([]byte, error) {})
+			stuck := jsonrpc.NewNotification("notifications/stuck", json.RawMessage(`{"x":"`+strings.Repeat("x", size)+`"}`))
+			sent := 0
+			for ; err == nil && sent < 2000; sent++ {
+				err = conn.Send(stuck)
+				synctest.Wait()
 			}
-		}
-	})
+			if !errors.Is(err, jsonrpc.ErrBusy) || sent < most-1 || sent > most+1 {
+				t.Errorf("notification %d of %d bytes: %v, want ErrBusy after %d", sent, size, err, most)
+			}
+			if err := conn.Close(); err != nil {
+				t.Error(err)
+			}
+			request, _ := jsonrpc.Parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
+			for _, err := range []error{conn.SendRequest(request, 200), conn.Send(stuck), conn.Send(jsonrpc.NewResult("1", json.RawMessage("1")))} {
+				if !errors.Is(err, jsonrpc.ErrClosed) {
+					t.Errorf("after Close: %v", err)
+				}
+			}
+		})
+	}
 }
 
 // linked is a session without a gateway, and what it has received.
