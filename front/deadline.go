@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -116,11 +117,21 @@ func (d *Deadline) Expire() {
 	_ = d.control.SetWriteDeadline(until)
 }
 
-// WriteAll writes a body, allowing timeout for each 64 KiB. With an error it returns the
-// reason to close the connection.
-func WriteAll(w http.ResponseWriter, r *http.Request, body []byte, timeout time.Duration) (reason connstate.Reason, err error) {
+// WriteAll writes a body, allowing timeout for each 64 KiB.
+func WriteAll(w http.ResponseWriter, r *http.Request, body []byte, timeout time.Duration) error {
 	control := http.NewResponseController(w)
-	reason, err = NewDeadline(control, timeout, r).Write(w, body, nil)
+	_, err := NewDeadline(control, timeout, r).Write(w, body, nil)
 	_ = control.SetWriteDeadline(time.Time{}) // the TCP connection may serve other requests
-	return reason, err
+	return err
+}
+
+// WriteJSON answers a request with JSON, as WriteAll writes it.
+func WriteJSON(w http.ResponseWriter, r *http.Request, status int, body []byte, timeout time.Duration) error {
+	header := w.Header()
+	header.Set("Content-Type", "application/json")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	return WriteAll(w, r, body, timeout)
 }

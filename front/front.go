@@ -2,7 +2,6 @@ package front
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -137,27 +136,27 @@ func (f *Front) Client(r *http.Request, principal string, transport connstate.Tr
 }
 
 // Passed returns a context with the request's values and peer for the server; nil if the
-// server gets neither. It fails, with the status to answer, when Options.RequestContext
-// fails or the headers for the server are too long.
-func (f *Front) Passed(r *http.Request, principal string) (ctx context.Context, status int, err error) {
+// server gets neither. It refuses the request when Options.RequestContext fails or the
+// headers for the server are too long.
+func (f *Front) Passed(r *http.Request, principal string) (context.Context, *Refusal) {
 	if !f.opts.PassRequest {
-		return nil, 0, nil
+		return nil, nil
 	}
 	header, size := chosen(f.opts.RequestHeaders, r.Header)
 	if size > connstate.MaxContextBytes {
-		return nil, http.StatusRequestHeaderFieldsTooLarge, fmt.Errorf("the headers for the server are over %d bytes", connstate.MaxContextBytes)
+		return nil, Refused(http.StatusRequestHeaderFieldsTooLarge, metrics.RejectedBadRequest, "the headers for the server are over %d bytes", connstate.MaxContextBytes)
 	}
-	ctx = r.Context()
+	ctx := r.Context()
 	if own := f.opts.RequestContext; own != nil {
-		if ctx, err = own(r); err != nil {
-			return nil, http.StatusNotFound, err
-		}
-		if ctx == nil {
-			ctx = r.Context()
+		switch chosen, err := own(r); {
+		case err != nil:
+			return nil, Refused(http.StatusNotFound, metrics.RejectedBadRequest, "%v", err)
+		case chosen != nil:
+			ctx = chosen
 		}
 	}
 	p := &peer.Peer{Principal: principal, Addr: f.ClientAddr(r), Header: header}
-	return peer.NewContext(context.WithoutCancel(ctx), p), 0, nil
+	return peer.NewContext(context.WithoutCancel(ctx), p), nil
 }
 
 // chosen returns copies of the headers of those names, nil for none, and their size.
@@ -172,6 +171,19 @@ func chosen(names []string, from http.Header) (kept http.Header, size int) {
 		}
 	}
 	return kept, size
+}
+
+// CheckStream refuses a request for a stream that has a body, or whose ResponseWriter
+// cannot flush.
+func (f *Front) CheckStream(w http.ResponseWriter, r *http.Request) *Refusal {
+	switch {
+	case HasBody(r):
+		return Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", ErrBody)
+	case !CanFlush(w):
+		f.limited.Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
+		return Refused(http.StatusInternalServerError, metrics.RejectedBadRequest, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
+	}
+	return nil
 }
 
 // CanFlush reports whether a ResponseWriter, or one that it wraps, can flush.

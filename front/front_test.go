@@ -199,7 +199,7 @@ func TestRefusedConnections(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		limit := &connstate.LimitError{Reason: reason, Message: "a limit", RetryAfter: 1500 * time.Millisecond}
-		h.RefuseConnection(w, httptest.NewRequest(http.MethodGet, "/t", nil), fmt.Errorf("open: %w", limit))
+		h.RefuseMessage(w, httptest.NewRequest(http.MethodGet, "/t", nil), h.RefusedConnection(fmt.Errorf("open: %w", limit)))
 		if after := w.Header().Get("Retry-After"); w.Code != want || after != "2" || message(w.Body.String()) != "a limit" {
 			t.Errorf("%s: got %d %s, Retry-After %q, want %d", reason, w.Code, w.Body, after, want)
 		}

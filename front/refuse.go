@@ -68,21 +68,21 @@ func (f *Front) Elsewhere(message string, log *slog.Logger, count *metrics.Metri
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { other.NotFound(w, r, message) })
 }
 
-// RefuseConnection answers a request for which the registry opens no connection.
-func (f *Front) RefuseConnection(w http.ResponseWriter, r *http.Request, err error) {
+// RefusedConnection is the refusal of a request for which the registry opens no
+// connection, and which it has counted.
+func (f *Front) RefusedConnection(err error) *Refusal {
 	limit, ok := errors.AsType[*connstate.LimitError](err)
 	if !ok {
-		Reject(w, r, http.StatusInternalServerError, "the connection could not be opened")
-		return
-	}
-	status := http.StatusTooManyRequests
-	switch limit.Reason {
-	case metrics.RejectedMaxConnections, metrics.RejectedBudget, metrics.RejectedDraining:
-		status = http.StatusServiceUnavailable
+		return Refused(http.StatusInternalServerError, "", "the connection could not be opened")
 	}
 	f.opts.Logger.Debug("connection refused", "reason", limit.Reason)
-	setRetryAfter(w, limit.RetryAfter)
-	Reject(w, r, status, limit.Message)
+	status := http.StatusServiceUnavailable
+	if limit.Reason == metrics.RejectedPerIP || limit.Reason == metrics.RejectedRate {
+		status = http.StatusTooManyRequests
+	}
+	why := RefusedWith(status, "", jsonrpc.ReasonError(limit.Message, "server_busy", true))
+	why.RetryAfter = limit.RetryAfter
+	return why
 }
 
 // setRetryAfter tells a client how long to wait before another attempt.
@@ -150,14 +150,7 @@ const refusalTime = 10 * time.Second
 // in it; empty if that is unknown. The request may have waited for longer than the write
 // timeout of the http.Server.
 func rejectRead(w http.ResponseWriter, r *http.Request, status int, id jsonrpc.ID, e *jsonrpc.Error) {
-	body := append(jsonrpc.NewError(id, e), '\n')
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = WriteAll(w, r, body, refusalTime) // a client that is gone needs no answer
+	_ = WriteJSON(w, r, status, append(jsonrpc.NewError(id, e), '\n'), refusalTime) // a client that is gone needs no answer
 }
 
 // drainTime is how long a client may go on sending a body that nobody reads. A TCP

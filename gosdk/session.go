@@ -93,8 +93,7 @@ func (s *session) SendRequest(m *jsonrpc.Message, number int64) error {
 	return s.enqueue(item{msg: request, number: number, size: len(m.Raw())})
 }
 
-// Send gives the server a notification, or the client's response to its request. It
-// takes a request too, whose number is its id.
+// Send gives the server a notification, or the client's response to its request.
 func (s *session) Send(msg []byte) error {
 	m, err := jsonrpc.Parse(msg)
 	if err != nil {
@@ -102,11 +101,7 @@ func (s *session) Send(msg []byte) error {
 	}
 	switch m.Kind {
 	case jsonrpc.Request:
-		number, ok := jsonrpc.Integer([]byte(m.ID))
-		if !ok {
-			return fmt.Errorf("send: the id %.64s is no number of a session", m.ID)
-		}
-		return s.SendRequest(m, number)
+		return errors.New("send: a session of package gosdk takes requests by SendRequest")
 	case jsonrpc.Response:
 		response, err := responseOf(m)
 		if err != nil {

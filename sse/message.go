@@ -52,10 +52,6 @@ func (h *Handler) parse(r *http.Request, body []byte, c *connstate.Connection) (
 	if err := c.CheckBudget(m); err != nil {
 		return nil, front.RefusedBusy(err)
 	}
-	ctx, status, err := h.Passed(r, c.Client().Principal)
-	if err != nil {
-		return nil, front.Refused(status, metrics.RejectedBadRequest, "%v", err)
-	}
-	m.Context = ctx
-	return m, nil
+	m.Context, refusal = h.Passed(r, c.Client().Principal)
+	return m, refusal
 }

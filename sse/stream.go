@@ -1,7 +1,6 @@
 package sse
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -35,31 +34,20 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) *connstate.Connec
 	if !ok {
 		return nil
 	}
-	client, err := h.client(r, principal)
-	if err == nil && front.HasBody(r) {
-		err = front.ErrBody
+	client, refusal := h.client(r, principal)
+	if refusal == nil {
+		refusal = h.CheckStream(w, r)
 	}
-	if err != nil {
-		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
-		front.Reject(w, r, http.StatusBadRequest, err.Error())
+	if refusal == nil {
+		client.Context, refusal = h.Passed(r, principal)
+	}
+	if refusal != nil {
+		h.RefuseMessage(w, r, refusal)
 		return nil
 	}
-	if !front.CanFlush(w) {
-		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
-		h.Limited().Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
-		front.Reject(w, r, http.StatusInternalServerError, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
-		return nil
-	}
-	ctx, status, err := h.Passed(r, principal)
-	if err != nil {
-		h.opts.Metrics.ConnectionRejected(metrics.RejectedBadRequest)
-		front.Reject(w, r, status, err.Error())
-		return nil
-	}
-	client.Context = ctx
 	c, err := h.registry.Open(client)
 	if err != nil {
-		h.RefuseConnection(w, r, err)
+		h.RefuseMessage(w, r, h.RefusedConnection(err))
 		return nil
 	}
 	h.LogOpened(c)
@@ -91,20 +79,20 @@ func (h *Handler) end(c *connstate.Connection) {
 
 // client reads what the GET says about the client. It ignores query parameters that
 // are not ours.
-func (h *Handler) client(r *http.Request, principal string) (connstate.Client, error) {
+func (h *Handler) client(r *http.Request, principal string) (connstate.Client, *front.Refusal) {
 	query := r.URL.Query()
 	client := h.Client(r, principal, connstate.TransportSSE)
 	client.Dialect, client.Quiet = h.opts.Dialect, h.opts.Quiet || diesOfUnknownEvents(r.UserAgent())
 	if event := query.Get("event"); event != "" {
 		if err := checkDialect(event); err != nil {
-			return client, fmt.Errorf("query: %w", err)
+			return client, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: %v", err)
 		}
 		client.Dialect = connstate.Dialect(event)
 	}
 	if auto := query.Get("auto"); auto != "" {
 		on, err := strconv.ParseBool(auto)
 		if err != nil {
-			return client, errors.New("query: auto must be 0 or 1")
+			return client, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "query: auto must be 0 or 1")
 		}
 		client.Quiet = client.Quiet || !on
 	}

@@ -24,9 +24,9 @@ func (h *Handler) serveGet(q *request) {
 		h.tellLost(q, *last)
 		return
 	default:
-		ctx, status, err := h.Passed(q.r, q.principal)
-		if err != nil {
-			h.RefuseMessage(q.w, q.r, front.Refused(status, metrics.RejectedBadRequest, "%v", err))
+		ctx, refusal := h.Passed(q.r, q.principal)
+		if refusal != nil {
+			h.RefuseMessage(q.w, q.r, refusal)
 			return
 		}
 		if s, _ = h.reopen(q, ctx); s == nil {
@@ -50,14 +50,11 @@ func (h *Handler) serveGet(q *request) {
 // that the client has read last, nil if the GET names none.
 func (h *Handler) checkGet(q *request) (last *eventID, _ *front.Refusal) {
 	events, _ := accepts(q.r, "text", "event-stream")
-	switch {
-	case events == 0:
+	if events == 0 {
 		return nil, front.Refused(http.StatusNotAcceptable, metrics.RejectedBadRequest, "the Accept header must list text/event-stream")
-	case front.HasBody(q.r):
-		return nil, front.Refused(http.StatusBadRequest, metrics.RejectedBadRequest, "%v", front.ErrBody)
-	case !front.CanFlush(q.w):
-		h.Limited().Error("stream impossible: a middleware hides http.Flusher and has no Unwrap method")
-		return nil, front.Refused(http.StatusInternalServerError, metrics.RejectedBadRequest, "streaming is not possible here: a middleware hides http.Flusher; give its ResponseWriter an Unwrap method")
+	}
+	if refusal := h.CheckStream(q.w, q.r); refusal != nil {
+		return nil, refusal
 	}
 	if refusal := checkSingle(q.r); refusal != nil {
 		return nil, refusal
@@ -134,7 +131,7 @@ func (h *Handler) tellLost(q *request, last eventID) {
 		events.Message(last.String(), jsonrpc.NewError(id, e))
 		h.opts.Metrics.Dropped(metrics.DroppedClientGone)
 	}
-	_, _ = events.Flush() // a client that is gone needs no answer
+	_ = events.Flush() // a client that is gone needs no answer
 	events.Expire()
 }
 

@@ -128,7 +128,7 @@ func (h *Handler) open(q *request, ctx context.Context) *session {
 		c, err = h.registry.OpenAs(client, q.id)
 	}
 	if err != nil {
-		h.RefuseConnection(q.w, q.r, err)
+		h.RefuseMessage(q.w, q.r, h.RefusedConnection(err))
 		return nil
 	}
 	h.LogOpened(c)

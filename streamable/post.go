@@ -83,9 +83,9 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	if refusal := p.checkBatch(); refusal != nil {
 		return refusal
 	}
-	ctx, status, err := h.Passed(p.r, p.principal)
-	if err != nil {
-		return front.Refused(status, metrics.RejectedBadRequest, "%v", err)
+	ctx, refusal := h.Passed(p.r, p.principal)
+	if refusal != nil {
+		return refusal
 	}
 	for _, m := range p.messages {
 		m.Context = ctx
@@ -102,8 +102,7 @@ func (h *Handler) serveLegacy(p *post) *front.Refusal {
 	if !p.initialize {
 		s.negotiated(p.version)
 	}
-	refusal := h.serveIn(s, p, true)
-	if refusal != nil {
+	if refusal = h.serveIn(s, p, true); refusal != nil {
 		s.c.Close(connstate.ClosedClient)
 	}
 	return refusal
@@ -142,8 +141,7 @@ func (h *Handler) serveAlone(p *post) (done bool, refusal *front.Refusal) {
 	case h.opts.RequireInitialize:
 		return false, noSession(m.ID, "initialize first, and send the Mcp-Session-Id of the response")
 	case len(p.messages) == 1 && m.Method == mcp.MethodPing:
-		p.w.Header()["Content-Type"] = jsonType
-		_, _ = front.WriteAll(p.w, p.r, jsonrpc.NewResult(m.ID, []byte("{}")), h.opts.WriteTimeout) // a client that is gone needs no answer
+		_ = front.WriteJSON(p.w, p.r, http.StatusOK, jsonrpc.NewResult(m.ID, []byte("{}")), h.opts.WriteTimeout) // a client that is gone needs no answer
 		return true, nil
 	}
 	return false, nil

@@ -155,7 +155,7 @@ func (x *response) writeEvents(events []event) bool {
 
 // flush writes what was added. It reports false if the response is over.
 func (x *response) flush() bool {
-	if _, err := x.events.Flush(); err != nil {
+	if x.events.Flush() != nil {
 		return false
 	}
 	x.s.c.SawWrite()
@@ -192,7 +192,7 @@ func (x *response) writeJSON(events []event) {
 	if len(body) < chunk && !x.st.json && x.r.ProtoMajor < 2 { // soon after the request, within the server's own deadline
 		_, _ = x.w.Write(body) // a client that is gone needs no answer
 	} else {
-		_, _ = front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout)
+		_ = front.WriteAll(x.w, x.r, body, x.h.opts.WriteTimeout)
 	}
 	x.s.c.SawWrite()
 }

@@ -27,15 +27,11 @@ var (
 	_ Upstream = URL{}
 )
 
-// Transports of a URL, which Dial then does not probe for.
+// Transports of a URL; see the constants of package remote.
 const (
-	// TransportStreamable is Streamable HTTP with a handshake: MCP 2025-03-26 to
-	// 2025-11-25.
 	TransportStreamable = remote.TransportStreamable
-	// TransportStateless is Streamable HTTP without one: MCP 2026-07-28.
-	TransportStateless = remote.TransportStateless
-	// TransportSSE is HTTP+SSE: MCP 2024-11-05.
-	TransportSSE = remote.TransportSSE
+	TransportStateless  = remote.TransportStateless
+	TransportSSE        = remote.TransportSSE
 )
 
 // HTTPHandler reaches a server that is an http.Handler of this program, without a

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/mcp-sse/mcp-sse/jsonrpc"
 	"github.com/mcp-sse/mcp-sse/metrics"
 )
 
@@ -19,15 +18,6 @@ const Free = 16 << 10
 
 // ErrUsedUp reports that there are no bytes for new work.
 var ErrUsedUp = errors.New("the gateway holds as many bytes as it may")
-
-// ErrBusy is ErrUsedUp as the jsonrpc.ErrBusy of a session that has room where the budget
-// has none.
-var ErrBusy error = busyError{}
-
-type busyError struct{}
-
-func (busyError) Error() string        { return ErrUsedUp.Error() }
-func (busyError) Is(target error) bool { return target == jsonrpc.ErrBusy }
 
 // Account takes bytes of a budget for one gateway: for bodies that are being read, and
 // for messages that wait. It is safe for concurrent use. A nil *Account has no bound

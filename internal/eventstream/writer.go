@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcp-sse/mcp-sse/connstate"
 	"github.com/mcp-sse/mcp-sse/front"
 )
 
@@ -65,13 +64,13 @@ func (w *Writer) Comment(text string) {
 // Buffered returns the number of bytes that the next Flush writes.
 func (w *Writer) Buffered() int { return len(w.buf) }
 
-// Flush writes what was added. With an error it returns the reason to close the
-// connection, if it is to be closed; the stream is then over. It returns
-// front.ErrOver without a reason if Expire had ended the stream before.
-func (w *Writer) Flush() (reason connstate.Reason, err error) {
+// Flush writes what was added. With an error the stream is over; front.ErrOver says that
+// Expire had ended it before.
+func (w *Writer) Flush() error {
 	data := w.buf
 	w.buf = nil
-	return w.deadline.Write(w.w, data, nil)
+	_, err := w.deadline.Write(w.w, data, nil)
+	return err
 }
 
 // Expire ends the stream: it makes a write that is under way return, and allows no

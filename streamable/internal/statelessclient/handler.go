@@ -132,10 +132,8 @@ func (h *Handler) serve(a *reply, principal string, m *jsonrpc.Message) *front.R
 	if why != nil {
 		return why
 	}
-	var status int
-	var err error
-	if q.passed, status, err = h.front.Passed(a.r, principal); err != nil {
-		return front.Refused(status, metrics.RejectedBadRequest, "%v", err)
+	if q.passed, why = h.front.Passed(a.r, principal); why != nil {
+		return why
 	}
 	// The write timeout of the http.Server counts from the request, which may wait for
 	// longer. Each write of the response has a deadline of its own.

@@ -77,7 +77,7 @@ func (l *link) open(h *Handler, client connstate.Client, q *request) {
 		c, err = h.registry.Open(client)
 	}
 	if err != nil {
-		l.refuse(limitRefusal(err))
+		l.refuse(h.front.RefusedConnection(err))
 		return
 	}
 	l.c = c

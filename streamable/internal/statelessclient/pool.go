@@ -218,19 +218,3 @@ func (h *Handler) connect(a *reply, q *request, exclusive bool) (*link, *front.R
 	}
 	return l, nil
 }
-
-// limitRefusal is the refusal of a request for which the registry opens no connection, and
-// which it has counted.
-func limitRefusal(err error) *front.Refusal {
-	limit, ok := errors.AsType[*connstate.LimitError](err)
-	if !ok {
-		return front.RefusedBusy(err)
-	}
-	status := http.StatusServiceUnavailable
-	if limit.Reason == metrics.RejectedPerIP || limit.Reason == metrics.RejectedRate {
-		status = http.StatusTooManyRequests
-	}
-	why := front.RefusedWith(status, "", jsonrpc.ReasonError(limit.Message, "server_busy", true))
-	why.RetryAfter = limit.RetryAfter
-	return why
-}

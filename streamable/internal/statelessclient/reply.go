@@ -2,7 +2,6 @@ package statelessclient
 
 import (
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/mcp-sse/mcp-sse/front"
@@ -55,7 +54,7 @@ func (a *reply) beat() {
 
 func (a *reply) flush() {
 	if a.stream != nil && a.err == nil && a.stream.Buffered() > 0 {
-		_, a.err = a.stream.Flush()
+		a.err = a.stream.Flush()
 	}
 }
 
@@ -75,14 +74,8 @@ func (a *reply) end(status int, message []byte) {
 		a.flush()
 		return
 	}
-	header := a.w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Content-Length", strconv.Itoa(len(message)))
-	a.w.WriteHeader(status)
 	a.written = true
-	_, a.err = front.WriteAll(a.w, a.r, message, a.opts.WriteTimeout)
+	a.err = front.WriteJSON(a.w, a.r, status, message, a.opts.WriteTimeout)
 }
 
 // wait sends what was added, and waits for changed or later, or sends a heartbeat. It
